@@ -1,0 +1,57 @@
+# fpbtree: see README.md.
+#
+#   make, make install      the extension, for the PostgreSQL that PG_CONFIG names (17 or newer)
+#   make installcheck       its SQL, isolation and TAP tests on a running server it is installed in
+#   make demo               fpbtree against btree in a throw-away cluster; sets everything up by itself
+#   make test               every test, on PostgreSQLs built for the purpose
+#   make differential       a longer run of the comparison with btree and sequential scans
+#   make bench              the benchmarks
+
+clone := $(dir $(lastword $(MAKEFILE_LIST)))
+
+EXTENSION = fpbtree
+DATA := $(patsubst $(clone)%,%,$(wildcard $(clone)fpbtree--*.sql))
+
+MODULE_big = fpbtree
+PGFILEDESC = "fpbtree - fractal prefetching B+-tree index access method"
+OBJS := $(patsubst $(clone)%.c,%.o,$(sort $(wildcard $(clone)src/*.c)))
+
+REGRESS := $(patsubst $(clone)sql/%.sql,%,$(sort $(wildcard $(clone)sql/*.sql)))
+ISOLATION := $(patsubst $(clone)specs/%.spec,%,$(sort $(wildcard $(clone)specs/*.spec)))
+TAP_TESTS := $(if $(wildcard $(clone)t/*.pl),1)
+EXTRA_CLEAN = src/*.bc
+
+# Demo, tests and benchmarks find or build a PostgreSQL by themselves, so a machine without one has to get
+# past this point; there, only the extension's own targets say what is missing.
+PG_CONFIG ?= pg_config
+PGXS := $(wildcard $(shell $(PG_CONFIG) --pgxs 2>/dev/null))
+pg_major := $(shell $(PG_CONFIG) --version 2>/dev/null | sed 's/^PostgreSQL \([0-9]*\).*/\1/')
+
+ifeq ($(and $(PGXS),$(filter-out 8 9 10 11 12 13 14 15 16,$(pg_major))),)
+all install uninstall installcheck clean:
+	@echo "PG_CONFIG=$(PG_CONFIG) does not name a PostgreSQL 17 or newer with its server headers." >&2
+	@echo "Name one (make PG_CONFIG=/path/to/pg_config), or try \"make demo\"." >&2
+	@exit 1
+else
+include $(PGXS)
+
+# PGXS knows nothing of headers; and in a build folder other than the clone the objects' folder is not there
+# yet (its name is absolute, for VPATH would find the clone's).
+$(OBJS): $(wildcard $(clone)src/*.h) | $(CURDIR)/src
+$(CURDIR)/src:
+	mkdir -p $@
+endif
+
+demo:
+	@$(clone)dev/demo
+
+test:
+	@$(clone)dev/test
+
+differential:
+	@$(clone)dev/test --differential
+
+bench:
+	@$(clone)bench/run
+
+.PHONY: all install uninstall installcheck clean demo test differential bench

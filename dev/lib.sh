@@ -1,0 +1,123 @@
+# shellcheck shell=bash
+# What the scripts in dev/ share: the cache folder, the unprivileged user, packages and progress lines.
+# Sourced, never run.
+
+FPB_CLONE=$(cd -- "$(dirname -- "${BASH_SOURCE[0]}")/.." && pwd)
+FPB_USER=fpbtree
+
+# `make` hands down its flags and overrides; none of them is meant for the makes started from here.
+unset MAKEFLAGS MFLAGS MAKEOVERRIDES MAKELEVEL GNUMAKEFLAGS
+# Somebody's own connection settings must not reach into throw-away clusters.
+unset PGHOST PGHOSTADDR PGPORT PGUSER PGPASSWORD PGDATABASE PGOPTIONS PGSERVICE PGDATA PGCLIENTENCODING PGTZ PGDATESTYLE
+export PSQLRC=/dev/null LC_ALL=C.UTF-8
+
+# One clock for a script and for those it starts.
+export FPB_BEGAN=${FPB_BEGAN:-$EPOCHSECONDS}
+
+# Progress goes to stderr, because the stdout of a script is its answer.
+log() {
+	local seconds=$((EPOCHSECONDS - FPB_BEGAN))
+	printf '[%2d:%02d] %s\n' $((seconds / 60)) $((seconds % 60)) "$*" >&2
+}
+
+die() {
+	printf '%s: %s\n' "$(basename -- "$0")" "$*" >&2
+	exit 1
+}
+
+am_root() { [ "$(id -u)" -eq 0 ]; }
+
+# Outside the clone, so that `git clean` costs nobody a build. Root's home is closed to the unprivileged
+# user who runs the servers, hence another place for root.
+cache_dir() {
+	if [ -n "${FPBTREE_CACHE:-}" ]; then
+		realpath -m -- "$FPBTREE_CACHE"
+	elif am_root; then
+		printf '/var/cache/fpbtree\n'
+	else
+		printf '%s/fpbtree\n' "${XDG_CACHE_HOME:-$HOME/.cache}"
+	fi
+}
+
+# Whether there is a way to run something as root: a sudo that asks for a password needs a terminal.
+can_be_root() {
+	am_root || { command -v sudo >/dev/null && { sudo -n true 2>/dev/null || [ -t 0 ]; }; }
+}
+
+# Runs a command as root; says what a person can do about it when there is no way.
+as_root() {
+	if am_root; then
+		"$@"
+	elif can_be_root; then
+		sudo -- "$@"
+	else
+		die "this needs root, and there is no usable sudo; please run as root: $*"
+	fi
+}
+
+# PostgreSQL refuses to run as root, so root's servers and tests belong to a user of their own.
+ensure_user() {
+	am_root || return 0
+	id -u "$FPB_USER" >/dev/null 2>&1 ||
+		useradd --system --user-group --no-create-home --home-dir /nonexistent --shell /usr/sbin/nologin "$FPB_USER"
+}
+
+# Runs a command as the unprivileged user: the caller, or root's stand-in.
+as_user() {
+	if am_root; then
+		HOME=/nonexistent USER=$FPB_USER LOGNAME=$FPB_USER \
+			setpriv --reuid "$FPB_USER" --regid "$FPB_USER" --init-groups -- "$@"
+	else
+		"$@"
+	fi
+}
+
+# Makes a directory which the unprivileged user owns.
+user_dir() {
+	mkdir -p -- "$@"
+	if am_root; then chown -- "$FPB_USER:" "$@"; fi
+}
+
+package_installed() {
+	[ "$(dpkg-query -W -f '${db:Status-Status}' "$1" 2>/dev/null)" = installed ]
+}
+
+# Installs those of the packages that are missing. Nothing is asked of the network when none is.
+install_packages() {
+	local package output
+	local -a missing=() apt=(env DEBIAN_FRONTEND=noninteractive apt-get -q -o DPkg::Lock::Timeout=600)
+	command -v dpkg-query >/dev/null || die "not a Debian machine; please install what corresponds to: $*"
+	for package in "$@"; do
+		package_installed "$package" || missing+=("$package")
+	done
+	[ "${#missing[@]}" -gt 0 ] || return 0
+	log "installing packages: ${missing[*]}"
+	output=$(mktemp)
+	# A machine's other package sources may well be out of reach; what counts is the installation itself.
+	as_root "${apt[@]}" update >/dev/null 2>&1 || log "apt-get update had complaints, going on"
+	as_root "${apt[@]}" install -y --no-install-recommends "${missing[@]}" </dev/null >"$output" 2>&1 || {
+		tail -n 20 "$output" >&2
+		rm -f -- "$output"
+		die "could not install the packages"
+	}
+	rm -f -- "$output"
+}
+
+# What building PostgreSQL and the extension takes, and what PostgreSQL's own Perl test modules take.
+install_build_packages() {
+	install_packages build-essential bison flex pkg-config perl libicu-dev liburing-dev liblz4-dev libzstd-dev \
+		zlib1g-dev libreadline-dev libipc-run-perl dpkg-dev xz-utils bzip2 ca-certificates util-linux
+}
+
+# The major version of the PostgreSQL that a pg_config belongs to: "PostgreSQL 18beta1 (...)" gives 18.
+pg_major() {
+	"$1" --version | sed -E 's/^PostgreSQL ([0-9]+).*/\1/'
+}
+
+# Copies the sources of the extension into a folder of their own: objects of two servers never mix, the
+# clone stays clean, and a clone in somebody's closed home becomes readable to the unprivileged user.
+copy_sources() {
+	mkdir -p -- "$1"
+	tar -C "$FPB_CLONE" --exclude=./.git --exclude='*.o' --exclude='*.so' --exclude='*.bc' --exclude='./tmp_check*' \
+		--exclude=./results --exclude='./output_iso' --exclude='./log' -cf - . | tar -C "$1" --no-same-owner -xf -
+}

@@ -1,0 +1,120 @@
+/* fpbtree--1.0.sql */
+
+-- complain if script is sourced in psql, rather than via CREATE EXTENSION
+\echo Use "CREATE EXTENSION fpbtree" to load this file. \quit
+
+-- access method
+
+CREATE FUNCTION fpbtree_handler(internal)
+RETURNS index_am_handler
+AS 'MODULE_PATHNAME'
+LANGUAGE C;
+
+COMMENT ON FUNCTION fpbtree_handler(internal) IS
+  'fpbtree index access method handler';
+
+CREATE ACCESS METHOD fpbtree TYPE INDEX HANDLER fpbtree_handler;
+
+COMMENT ON ACCESS METHOD fpbtree IS
+  'fractal prefetching B+-tree index access method';
+
+-- operator classes
+
+CREATE FUNCTION fpbtree_clone_opclass(name text)
+RETURNS text
+AS 'MODULE_PATHNAME'
+LANGUAGE C STRICT;
+
+COMMENT ON FUNCTION fpbtree_clone_opclass(text) IS
+  'make a btree operator class available to fpbtree';
+
+-- Every btree operator class that this server comes with, in the order in
+-- which they were made.
+SELECT pg_catalog.count(fpbtree_clone_opclass(pg_catalog.format('pg_catalog.%I', opcname)))
+FROM (SELECT c.opcname
+      FROM pg_catalog.pg_opclass c
+           JOIN pg_catalog.pg_am a ON a.oid = c.opcmethod
+      WHERE a.amname = 'btree'
+            AND c.opcnamespace = 'pg_catalog'::pg_catalog.regnamespace
+      ORDER BY c.oid) AS btree;
+
+
+-- looking inside
+
+CREATE FUNCTION fpbtree_check(index regclass, heapallindexed boolean DEFAULT false)
+RETURNS void
+AS 'MODULE_PATHNAME'
+LANGUAGE C STRICT PARALLEL RESTRICTED;
+
+COMMENT ON FUNCTION fpbtree_check(regclass, boolean) IS
+  'raise an error if anything is wrong with an fpbtree index';
+
+CREATE FUNCTION fpbtree_stats(index regclass,
+	OUT version integer,
+	OUT form text,
+	OUT leaf_lines integer,
+	OUT inner_lines integer,
+	OUT root_block bigint,
+	OUT levels integer,
+	OUT blocks bigint,
+	OUT leaf_pages bigint,
+	OUT inner_pages bigint,
+	OUT deleted_pages bigint,
+	OUT new_pages bigint,
+	OUT entries bigint,
+	OUT gaps bigint,
+	OUT one_key_nodes bigint,
+	OUT used_bytes bigint,
+	OUT free_bytes bigint,
+	OUT leaf_density float8,
+	OUT leaf_fragmentation float8)
+AS 'MODULE_PATHNAME'
+LANGUAGE C STRICT PARALLEL SAFE;
+
+COMMENT ON FUNCTION fpbtree_stats(regclass) IS
+  'what an fpbtree index consists of; entries, gaps and bytes are those of its leaves';
+
+CREATE FUNCTION fpbtree_page(index regclass, block bigint,
+	OUT kind text,
+	OUT level integer,
+	OUT flags text[],
+	OUT right_block bigint,
+	OUT nodes integer,
+	OUT nodes_allocated integer,
+	OUT nodes_most integer,
+	OUT entries integer,
+	OUT gaps integer,
+	OUT lower integer,
+	OUT upper integer,
+	OUT low_fence text,
+	OUT high_fence text)
+AS 'MODULE_PATHNAME'
+LANGUAGE C STRICT PARALLEL SAFE;
+
+COMMENT ON FUNCTION fpbtree_page(regclass, bigint) IS
+  'header and fences of a page of an fpbtree index';
+
+CREATE FUNCTION fpbtree_nodes(index regclass, block bigint,
+	OUT dir integer,
+	OUT node integer,
+	OUT codec text,
+	OUT entries integer,
+	OUT gaps integer,
+	OUT head text,
+	OUT first_entry text)
+RETURNS SETOF record
+AS 'MODULE_PATHNAME'
+LANGUAGE C STRICT PARALLEL SAFE;
+
+COMMENT ON FUNCTION fpbtree_nodes(regclass, bigint) IS
+  'in-page nodes of a page of an fpbtree index, in key order';
+
+-- They show keys, whoever may read the table.
+REVOKE ALL ON FUNCTION fpbtree_check(regclass, boolean) FROM PUBLIC;
+REVOKE ALL ON FUNCTION fpbtree_stats(regclass) FROM PUBLIC;
+REVOKE ALL ON FUNCTION fpbtree_page(regclass, bigint) FROM PUBLIC;
+REVOKE ALL ON FUNCTION fpbtree_nodes(regclass, bigint) FROM PUBLIC;
+GRANT EXECUTE ON FUNCTION fpbtree_check(regclass, boolean) TO pg_stat_scan_tables;
+GRANT EXECUTE ON FUNCTION fpbtree_stats(regclass) TO pg_stat_scan_tables;
+GRANT EXECUTE ON FUNCTION fpbtree_page(regclass, bigint) TO pg_stat_scan_tables;
+GRANT EXECUTE ON FUNCTION fpbtree_nodes(regclass, bigint) TO pg_stat_scan_tables;

@@ -1,0 +1,371 @@
+--
+-- Building indexes: CREATE INDEX in all its forms, REINDEX, CLUSTER.
+--
+-- Each index built is checked against its table, and what a scan of it gives
+-- is compared with what a scan of the same index as a btree gives.
+--
+SET client_min_messages = warning;
+CREATE EXTENSION IF NOT EXISTS fpbtree;
+SET max_parallel_maintenance_workers = 0;
+
+-- Build an index and check it.  Returns the number of entries it has, and
+-- whether an ordered scan of it agrees with one of a btree.
+CREATE FUNCTION build_test(tab text, cols text, opts text DEFAULT '',
+						   kind text DEFAULT '')
+RETURNS TABLE (entries bigint, same boolean)
+LANGUAGE plpgsql AS $$
+DECLARE
+	query text;
+	ours text;
+	theirs text;
+BEGIN
+	EXECUTE format('CREATE %s INDEX build_test_fpb ON %s USING fpbtree (%s) %s',
+				   kind, tab, cols, opts);
+	PERFORM fpbtree_check('build_test_fpb', true);
+	SELECT reltuples INTO entries FROM pg_class
+		WHERE oid = 'build_test_fpb'::regclass;
+
+	SET LOCAL enable_seqscan = off;
+	SET LOCAL enable_bitmapscan = off;
+	SET LOCAL enable_sort = off;
+	SET LOCAL max_parallel_workers_per_gather = 0;
+	query := format('SELECT md5(string_agg(t::text, '','')) FROM (SELECT ctid FROM %s %s ORDER BY %s) t',
+					tab,
+					CASE WHEN opts ~* '^where' THEN opts ELSE '' END,
+					cols);
+	EXECUTE query INTO ours;
+	DROP INDEX build_test_fpb;
+	EXECUTE format('CREATE %s INDEX build_test_bt ON %s USING btree (%s) %s',
+				   kind, tab, cols, CASE WHEN opts ~* '^with' THEN '' ELSE opts END);
+	EXECUTE query INTO theirs;
+	DROP INDEX build_test_bt;
+	same := ours IS NOT DISTINCT FROM theirs;
+	RETURN NEXT;
+END $$;
+
+--
+-- Key forms and shapes, all in memory
+--
+CREATE TABLE build_t (i int, b bigint, t text, u uuid, d date, f float8,
+					  dup int, n numeric);
+INSERT INTO build_t
+	SELECT i, hashint8extended(i, 0), md5(i::text), md5(i::text)::uuid,
+		   date '2000-01-01' + (hashint4(i) % 10000),
+		   CASE i % 5 WHEN 0 THEN 0 ELSE i / 3.0 - 5000 END,
+		   i % 100, i::numeric / 7
+	FROM generate_series(1, 20000) i;
+-- HOT chains (their rows' TIDs come out of order), NULLs, deleted rows
+UPDATE build_t SET t = t || 'x' WHERE i % 10 = 1;
+UPDATE build_t SET b = NULL WHERE i % 1000 = 7;
+UPDATE build_t SET t = NULL, d = NULL, u = NULL WHERE i % 500 = 3;
+DELETE FROM build_t WHERE i % 50 = 9;
+VACUUM ANALYZE build_t;
+
+SELECT * FROM build_test('build_t', 'i');
+SELECT * FROM build_test('build_t', 'i DESC');
+SELECT * FROM build_test('build_t', 'b');
+SELECT * FROM build_test('build_t', 'b NULLS FIRST');
+SELECT * FROM build_test('build_t', 'dup');
+SELECT * FROM build_test('build_t', 'dup, i');
+SELECT * FROM build_test('build_t', 'dup, b');
+SELECT * FROM build_test('build_t', 'dup DESC, b NULLS FIRST');
+SELECT * FROM build_test('build_t', 'd');
+SELECT * FROM build_test('build_t', 'f');
+SELECT * FROM build_test('build_t', 'u');
+SELECT * FROM build_test('build_t', 't');
+SELECT * FROM build_test('build_t', 't COLLATE "C" DESC');
+SELECT * FROM build_test('build_t', 'n');
+SELECT * FROM build_test('build_t', 'dup, t, n');
+SELECT * FROM build_test('build_t', 'd, f, i DESC, u');
+SELECT * FROM build_test('build_t', 'i', 'INCLUDE (t)');
+SELECT * FROM build_test('build_t', 'lower(t), abs(i)');
+SELECT * FROM build_test('build_t', 'b', 'WHERE dup < 3');
+SELECT * FROM build_test('build_t', 'b', 'WITH (fillfactor = 10)');
+SELECT * FROM build_test('build_t', 't', 'WITH (fillfactor = 10)');
+SELECT * FROM build_test('build_t', 't', 'WITH (fillfactor = 100)');
+SELECT * FROM build_test('build_t', 'i', '', 'UNIQUE');
+SELECT * FROM build_test('build_t', 'n, b', '', 'UNIQUE');
+
+-- few rows and none
+CREATE TABLE build_few (i int, t text);
+SELECT * FROM build_test('build_few', 'i');
+SELECT * FROM build_test('build_few', 't');
+INSERT INTO build_few VALUES (2, 'b');
+SELECT * FROM build_test('build_few', 'i');
+SELECT * FROM build_test('build_few', 't');
+INSERT INTO build_few VALUES (1, 'a'), (NULL, NULL), (1, 'a'), (3, NULL);
+SELECT * FROM build_test('build_few', 'i');
+SELECT * FROM build_test('build_few', 't, i');
+
+-- an index empty after its build takes rows
+CREATE TABLE build_empty (i int, t text);
+CREATE INDEX build_empty_i ON build_empty USING fpbtree (i);
+CREATE INDEX build_empty_t ON build_empty USING fpbtree (t);
+INSERT INTO build_empty SELECT i, md5(i::text) FROM generate_series(1, 1000) i;
+SELECT fpbtree_check('build_empty_i', true), fpbtree_check('build_empty_t', true);
+
+-- long keys: pages with few entries, and many levels
+CREATE TABLE build_long (t text COLLATE "C");
+ALTER TABLE build_long ALTER t SET STORAGE PLAIN;
+INSERT INTO build_long
+	SELECT repeat(chr(97 + i % 3), 600) || repeat(md5(hashint4(i)::text), 15)
+	FROM generate_series(1, 2000) i;
+SELECT * FROM build_test('build_long', 't');
+SELECT * FROM build_test('build_long', 't', 'WITH (fillfactor = 10)');
+
+--
+-- Beyond memory: sorted runs on disk.  With as little memory as release 18
+-- lets one set, there are so many that some are merged on the way.
+--
+DO $$
+BEGIN
+	PERFORM set_config('maintenance_work_mem', '64kB', false);
+EXCEPTION WHEN invalid_parameter_value THEN
+	PERFORM set_config('maintenance_work_mem', '1MB', false);
+END $$;
+CREATE TABLE build_big (i int, b bigint, k int, u uuid);
+INSERT INTO build_big
+	SELECT i, hashint8extended(i, 1), i % 7, md5(i::text)::uuid
+	FROM generate_series(1, 60000) i;
+UPDATE build_big SET k = k + 1 WHERE i % 30 = 4;
+VACUUM ANALYZE build_big;
+SELECT * FROM build_test('build_big', 'i');
+SELECT * FROM build_test('build_big', 'i DESC');
+SELECT * FROM build_test('build_big', 'b');
+SELECT * FROM build_test('build_big', 'k');
+SELECT * FROM build_test('build_big', 'u');
+SELECT * FROM build_test('build_big', 'k, b');
+SELECT * FROM build_test('build_big', 'b', '', 'UNIQUE');
+SELECT * FROM build_test('build_big', 'u, i, b');
+SELECT * FROM build_test('build_big', 'b', 'INCLUDE (k)', 'UNIQUE');
+
+-- temporary files are counted and limited as for any other
+SET temp_file_limit = '300kB';
+DO $$
+DECLARE
+	cols text;
+BEGIN
+	FOREACH cols IN ARRAY ARRAY['b', 'u, i, b'] LOOP
+		BEGIN
+			EXECUTE format('CREATE INDEX build_fail ON build_big USING fpbtree (%s)', cols);
+			RAISE WARNING 'not limited';
+		EXCEPTION WHEN configuration_limit_exceeded THEN
+			RAISE WARNING '%', SQLSTATE;
+		END;
+	END LOOP;
+END $$;
+RESET temp_file_limit;
+SELECT count(*) FROM pg_class WHERE relname = 'build_fail';
+SELECT count(*) FROM pg_ls_tmpdir();
+
+--
+-- Parallel workers
+--
+SET min_parallel_table_scan_size = 0;
+SET max_parallel_maintenance_workers = 2;
+SET maintenance_work_mem = '96MB';
+SELECT * FROM build_test('build_big', 'i');
+SELECT * FROM build_test('build_big', 'b');
+SELECT * FROM build_test('build_big', 'k');
+SELECT * FROM build_test('build_big', 'u', '', 'UNIQUE');
+SELECT * FROM build_test('build_big', 'k, b');
+SELECT * FROM build_test('build_big', 'u, i, b');
+SELECT * FROM build_test('build_big', 'b, i', 'INCLUDE (k)', 'UNIQUE');
+SELECT * FROM build_test('build_big', 'abs(i)', 'WHERE k > 3');
+SELECT * FROM build_test('build_t', 't');
+SELECT * FROM build_test('build_few', 't, i');
+-- the planner gives each worker 32 MB, unless the table says how many it wants
+ALTER TABLE build_big SET (parallel_workers = 2);
+DO $$
+BEGIN
+	PERFORM set_config('maintenance_work_mem', '64kB', false);
+EXCEPTION WHEN invalid_parameter_value THEN
+	PERFORM set_config('maintenance_work_mem', '1MB', false);
+END $$;
+SELECT * FROM build_test('build_big', 'b');
+SELECT * FROM build_test('build_big', 'k DESC, i');
+SELECT * FROM build_test('build_big', 'u, i, b', '', 'UNIQUE');
+CREATE UNIQUE INDEX build_fail ON build_big USING fpbtree (k, (b % 2));
+CREATE UNIQUE INDEX build_fail ON build_big USING fpbtree ((k::text));
+\set SHOW_CONTEXT never
+CREATE INDEX build_fail ON build_big USING fpbtree ((1 / (i - 30000)));
+\set SHOW_CONTEXT errors
+SELECT count(*) FROM pg_class WHERE relname = 'build_fail';
+SELECT count(*) FROM pg_ls_tmpdir();
+CREATE INDEX CONCURRENTLY build_conc ON build_big USING fpbtree (b);
+SELECT fpbtree_check('build_conc', true);
+REINDEX INDEX CONCURRENTLY build_conc;
+SELECT fpbtree_check('build_conc', true);
+DROP INDEX build_conc;
+ALTER TABLE build_big RESET (parallel_workers);
+SET max_parallel_maintenance_workers = 0;
+RESET min_parallel_table_scan_size;
+
+RESET maintenance_work_mem;
+
+--
+-- Uniqueness
+--
+CREATE TABLE build_u (i int, b bigint, t text, f float8);
+INSERT INTO build_u SELECT i, i, i::text, i FROM generate_series(1, 5000) i;
+CREATE UNIQUE INDEX build_u_i ON build_u USING fpbtree (i);
+CREATE UNIQUE INDEX build_u_t ON build_u USING fpbtree (t);
+SELECT fpbtree_check('build_u_i', true), fpbtree_check('build_u_t', true);
+DROP INDEX build_u_i, build_u_t;
+INSERT INTO build_u VALUES (4000, 4000, '4000', 4000);
+DO $$
+DECLARE
+	state text;
+	msg text;
+	det text;
+	cons text;
+	tab text;
+BEGIN
+	CREATE UNIQUE INDEX build_u_i ON build_u USING fpbtree (i);
+EXCEPTION WHEN unique_violation THEN
+	GET STACKED DIAGNOSTICS state = RETURNED_SQLSTATE, msg = MESSAGE_TEXT,
+		det = PG_EXCEPTION_DETAIL, cons = CONSTRAINT_NAME, tab = TABLE_NAME;
+	RAISE WARNING '% % % % %', state, msg, det, cons, tab;
+END $$;
+CREATE UNIQUE INDEX build_u_i ON build_u USING fpbtree (i);
+CREATE UNIQUE INDEX build_u_b ON build_u USING fpbtree (b);
+CREATE UNIQUE INDEX build_u_t ON build_u USING fpbtree (t);
+CREATE UNIQUE INDEX build_u_bi ON build_u USING fpbtree (b, i DESC);
+CREATE UNIQUE INDEX build_u_e ON build_u USING fpbtree ((i + 1), (t || 'x'));
+CREATE UNIQUE INDEX build_u_p ON build_u USING fpbtree (t) WHERE i > 4000;
+CREATE UNIQUE INDEX build_u_f ON build_u USING fpbtree (f) INCLUDE (t);
+DROP INDEX build_u_p;
+
+-- NULLs are distinct from each other unless they are not
+DELETE FROM build_u WHERE i = 4000;
+INSERT INTO build_u VALUES (NULL, NULL, NULL, NULL), (NULL, NULL, NULL, NULL), (2147483647, NULL, NULL, 'NaN');
+CREATE UNIQUE INDEX build_u_i ON build_u USING fpbtree (i);
+CREATE UNIQUE INDEX build_u_bi ON build_u USING fpbtree (b, i);
+CREATE UNIQUE INDEX build_u_t ON build_u USING fpbtree (t);
+SELECT fpbtree_check('build_u_i', true), fpbtree_check('build_u_bi', true), fpbtree_check('build_u_t', true);
+DROP INDEX build_u_i, build_u_bi, build_u_t;
+CREATE UNIQUE INDEX build_u_i ON build_u USING fpbtree (i) NULLS NOT DISTINCT;
+CREATE UNIQUE INDEX build_u_t ON build_u USING fpbtree (t, i) NULLS NOT DISTINCT;
+DELETE FROM build_u WHERE i IS NULL;
+INSERT INTO build_u VALUES (NULL, NULL, NULL, NULL);
+CREATE UNIQUE INDEX build_u_i ON build_u USING fpbtree (i) NULLS NOT DISTINCT;
+CREATE UNIQUE INDEX build_u_f ON build_u USING fpbtree (f) NULLS NOT DISTINCT;
+CREATE UNIQUE INDEX build_u_t ON build_u USING fpbtree (t, i) NULLS NOT DISTINCT;
+SELECT fpbtree_check('build_u_i', true), fpbtree_check('build_u_f', true), fpbtree_check('build_u_t', true);
+
+-- values that look different but are equal
+INSERT INTO build_u VALUES (-1, -1, 'zero', 0), (-2, -2, 'minus zero', '-0');
+DROP INDEX build_u_f;
+INSERT INTO build_u VALUES (-3, -3, 'nought', 0), (-4, -4, 'minus nought', '-0');
+CREATE UNIQUE INDEX build_u_f ON build_u USING fpbtree (f);
+CREATE INDEX build_u_f ON build_u USING fpbtree (f, i);
+SELECT fpbtree_check('build_u_f', true);
+CREATE UNIQUE INDEX build_u_n ON build_u USING fpbtree ((abs(i)::numeric(20, 2) * CASE WHEN i < 0 THEN 1.000 ELSE 1 END));
+
+-- rows deleted by this transaction are dead but may be seen by others: they
+-- don't conflict but are indexed
+BEGIN;
+UPDATE build_u SET b = b WHERE i BETWEEN 1000 AND 2000;
+UPDATE build_u SET i = i WHERE i BETWEEN 1500 AND 2500;
+DELETE FROM build_u WHERE i BETWEEN 2400 AND 2600;
+INSERT INTO build_u SELECT i, i, i::text, i FROM generate_series(2400, 2600) i;
+CREATE UNIQUE INDEX build_u_d ON build_u USING fpbtree (i);
+CREATE UNIQUE INDEX build_u_e ON build_u USING fpbtree (t, i);
+SELECT fpbtree_check('build_u_d', true), fpbtree_check('build_u_e', true);
+COMMIT;
+SELECT fpbtree_check('build_u_d', true), fpbtree_check('build_u_e', true);
+SELECT fpbtree_check('build_u_i', true), fpbtree_check('build_u_t', true);
+
+--
+-- Errors leave nothing behind
+--
+CREATE TABLE build_err (i int, t text);
+ALTER TABLE build_err ALTER t SET STORAGE EXTERNAL;
+INSERT INTO build_err SELECT i, i::text FROM generate_series(1, 1000) i;
+INSERT INTO build_err VALUES (0, repeat('x', 5000));
+CREATE INDEX build_err_t ON build_err USING fpbtree (t);
+CREATE INDEX build_err_i ON build_err USING fpbtree (i) INCLUDE (t);
+CREATE INDEX build_err_e ON build_err USING fpbtree ((1 / i));
+SELECT count(*) FROM pg_class WHERE relname LIKE 'build_err_%';
+CREATE INDEX build_err_e ON build_err USING fpbtree ((length(t)), i);
+SELECT fpbtree_check('build_err_e', true);
+CREATE FUNCTION build_slow(i int) RETURNS int IMMUTABLE LANGUAGE plpgsql AS $$
+BEGIN
+	PERFORM pg_sleep(0.01);
+	RETURN i;
+END $$;
+\set SHOW_CONTEXT never
+SET statement_timeout = '100ms';
+CREATE INDEX build_err_s ON build_big USING fpbtree (build_slow(i));
+RESET statement_timeout;
+\set SHOW_CONTEXT errors
+SELECT count(*) FROM pg_class WHERE relname = 'build_err_s';
+
+--
+-- CONCURRENTLY, REINDEX, CLUSTER, and other commands that build indexes
+--
+CREATE INDEX CONCURRENTLY build_c_b ON build_t USING fpbtree (b);
+CREATE UNIQUE INDEX CONCURRENTLY build_c_i ON build_t USING fpbtree (i);
+CREATE INDEX CONCURRENTLY build_c_t ON build_t USING fpbtree (t, dup) WHERE dup <> 5;
+SELECT indexrelid::regclass, indisvalid, fpbtree_check(indexrelid, true)
+	FROM pg_index WHERE indrelid = 'build_t'::regclass ORDER BY 1;
+REINDEX TABLE build_t;
+REINDEX TABLE CONCURRENTLY build_t;
+SELECT indexrelid::regclass, indisvalid, fpbtree_check(indexrelid, true)
+	FROM pg_index WHERE indrelid = 'build_t'::regclass ORDER BY 1;
+INSERT INTO build_t (i) SELECT i FROM build_t WHERE i BETWEEN 1 AND 5;
+DROP INDEX build_c_i;
+INSERT INTO build_t (i) SELECT i FROM build_t WHERE i BETWEEN 1 AND 5;
+CREATE UNIQUE INDEX CONCURRENTLY build_c_i ON build_t USING fpbtree (i);
+DROP INDEX build_c_i;
+CLUSTER build_t USING build_c_b;
+SELECT fpbtree_check('build_c_b', true), fpbtree_check('build_c_t', true);
+SELECT count(*) FROM (SELECT b < lag(b) OVER (ORDER BY ctid) AS down FROM build_t) x WHERE down;
+VACUUM FULL build_t;
+SELECT fpbtree_check('build_c_b', true), fpbtree_check('build_c_t', true);
+ALTER TABLE build_t ALTER b TYPE numeric;
+SELECT fpbtree_check('build_c_b', true);
+ALTER INDEX build_c_b SET (fillfactor = 50);
+REINDEX INDEX build_c_b;
+SELECT fpbtree_check('build_c_b', true);
+TRUNCATE build_t;
+SELECT fpbtree_check('build_c_b', true), fpbtree_check('build_c_t', true);
+INSERT INTO build_t (b, t) SELECT i, i::text FROM generate_series(1, 1000) i;
+SELECT fpbtree_check('build_c_b', true), fpbtree_check('build_c_t', true);
+
+-- unlogged and temporary tables
+CREATE UNLOGGED TABLE build_unlogged AS SELECT i, i::text AS t FROM generate_series(1, 5000) i;
+CREATE INDEX build_unlogged_i ON build_unlogged USING fpbtree (i);
+CREATE INDEX build_unlogged_t ON build_unlogged USING fpbtree (t);
+SELECT fpbtree_check('build_unlogged_i', true), fpbtree_check('build_unlogged_t', true);
+SELECT pg_relation_size('build_unlogged_i', 'init') / current_setting('block_size')::int AS init_blocks;
+ALTER TABLE build_unlogged SET LOGGED;
+SELECT fpbtree_check('build_unlogged_i', true), fpbtree_check('build_unlogged_t', true);
+SELECT pg_relation_size('build_unlogged_i', 'init') AS init_blocks;
+ALTER TABLE build_unlogged SET UNLOGGED;
+SELECT fpbtree_check('build_unlogged_i', true), fpbtree_check('build_unlogged_t', true);
+CREATE TEMP TABLE build_temp AS SELECT i, i::text AS t FROM generate_series(1, 5000) i;
+CREATE INDEX build_temp_i ON build_temp USING fpbtree (i);
+CREATE INDEX build_temp_t ON build_temp USING fpbtree (t);
+SELECT fpbtree_check('build_temp_i', true), fpbtree_check('build_temp_t', true);
+
+-- the statistics that a build leaves
+CREATE INDEX build_stat ON build_big USING fpbtree (b) WHERE k = 3;
+SELECT (SELECT reltuples FROM pg_class WHERE relname = 'build_stat') =
+	   (SELECT count(*) FROM build_big WHERE k = 3) AS index_rows,
+	   (SELECT reltuples FROM pg_class WHERE relname = 'build_big') AS table_rows;
+
+-- tuples of equal heads, and rows equal in all but their TIDs
+CREATE TABLE build_dup AS
+	SELECT 'the same prefix ' || (i % 10) AS t, (i % 3)::numeric AS n
+	FROM generate_series(1, 20000) i;
+VACUUM ANALYZE build_dup;
+SET maintenance_work_mem = '1MB';
+SELECT * FROM build_test('build_dup', 't');
+SELECT * FROM build_test('build_dup', 'n');
+SELECT * FROM build_test('build_dup', 'n, t DESC');
+RESET maintenance_work_mem;
+
+DROP TABLE build_t, build_few, build_empty, build_long, build_big, build_u,
+	build_err, build_unlogged, build_temp, build_dup;
+DROP FUNCTION build_test, build_slow;

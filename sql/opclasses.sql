@@ -1,0 +1,279 @@
+--
+-- Operator classes: every one that btree has, and those of other extensions.
+--
+SET client_min_messages = warning;
+CREATE EXTENSION IF NOT EXISTS fpbtree;
+RESET client_min_messages;
+
+-- Operator classes of btree in pg_catalog that fpbtree hasn't got: none.
+CREATE VIEW classes AS
+    SELECT a.amname, c.oid, c.opcname, c.opcintype, c.opcdefault, c.opckeytype,
+           f.opfname, f.oid AS family, c.opcnamespace
+    FROM pg_opclass c
+         JOIN pg_opfamily f ON f.oid = c.opcfamily
+         JOIN pg_am a ON a.oid = c.opcmethod;
+
+SELECT count(*) > 40 AS many FROM classes
+WHERE amname = 'btree' AND opcnamespace = 'pg_catalog'::regnamespace;
+
+SELECT opcname, opcintype::regtype, opcdefault, opckeytype::regtype, opfname
+FROM classes WHERE amname = 'btree' AND opcnamespace = 'pg_catalog'::regnamespace
+EXCEPT
+SELECT opcname, opcintype::regtype, opcdefault, opckeytype::regtype, opfname
+FROM classes WHERE amname = 'fpbtree'
+ORDER BY 1;
+
+-- The same of operators ...
+SELECT f.opfname, o.amopstrategy, o.amopopr::regoperator
+FROM pg_amop o JOIN pg_opfamily f ON f.oid = o.amopfamily
+     JOIN pg_am a ON a.oid = f.opfmethod
+WHERE a.amname = 'btree' AND f.opfnamespace = 'pg_catalog'::regnamespace
+EXCEPT
+SELECT f.opfname, o.amopstrategy, o.amopopr::regoperator
+FROM pg_amop o JOIN pg_opfamily f ON f.oid = o.amopfamily
+     JOIN pg_am a ON a.oid = f.opfmethod
+WHERE a.amname = 'fpbtree'
+ORDER BY 1, 2, 3;
+
+-- ... and of support functions.  Number 6 is skip support (18), which fpbtree
+-- has no use for.
+SELECT f.opfname, p.amprocnum, p.amproclefttype::regtype, p.amprocrighttype::regtype, p.amproc
+FROM pg_amproc p JOIN pg_opfamily f ON f.oid = p.amprocfamily
+     JOIN pg_am a ON a.oid = f.opfmethod
+WHERE a.amname = 'btree' AND f.opfnamespace = 'pg_catalog'::regnamespace AND p.amprocnum <= 5
+EXCEPT
+SELECT f.opfname, p.amprocnum, p.amproclefttype::regtype, p.amprocrighttype::regtype, p.amproc
+FROM pg_amproc p JOIN pg_opfamily f ON f.oid = p.amprocfamily
+     JOIN pg_am a ON a.oid = f.opfmethod
+WHERE a.amname = 'fpbtree'
+ORDER BY 1, 2, 3, 4;
+
+-- Nothing is wrong with any.
+SELECT opcname FROM classes WHERE amname = 'fpbtree' AND NOT amvalidate(oid);
+
+-- Operators and comparison functions of a class's own type belong to it, all
+-- others to the family, as in btree.
+CREATE VIEW members AS
+    SELECT f.opfname, a.amname, o.amopopr::regoperator::text AS member, d.deptype,
+           d.refclassid::regclass AS owner
+    FROM pg_amop o JOIN pg_opfamily f ON f.oid = o.amopfamily
+         JOIN pg_am a ON a.oid = f.opfmethod
+         JOIN pg_depend d ON d.classid = 'pg_amop'::regclass AND d.objid = o.oid
+    WHERE d.refclassid IN ('pg_opclass'::regclass, 'pg_opfamily'::regclass)
+    UNION ALL
+    SELECT f.opfname, a.amname,
+           format('%s %s %s %s', p.amprocnum, p.amproclefttype::regtype, p.amprocrighttype::regtype, p.amproc),
+           d.deptype, d.refclassid::regclass
+    FROM pg_amproc p JOIN pg_opfamily f ON f.oid = p.amprocfamily
+         JOIN pg_am a ON a.oid = f.opfmethod
+         JOIN pg_depend d ON d.classid = 'pg_amproc'::regclass AND d.objid = p.oid
+    WHERE d.refclassid IN ('pg_opclass'::regclass, 'pg_opfamily'::regclass);
+
+SELECT member, deptype, owner FROM members
+WHERE amname = 'fpbtree' AND opfname IN ('text_ops', 'float_ops')
+ORDER BY owner, member COLLATE "C";
+
+-- Names are stored without their padding, and given back with it.
+CREATE TABLE names (n name);
+INSERT INTO names SELECT 'n' || i FROM generate_series(5001, 9999) i;
+INSERT INTO names VALUES (repeat('x', 63)), ('');
+CREATE INDEX names_n ON names USING fpbtree (n);
+CREATE INDEX names_b ON names USING btree (n) WITH (deduplicate_items = off);
+SELECT pg_relation_size('names_n') < 1.2 * pg_relation_size('names_b') AS small;
+DROP INDEX names_b;
+VACUUM ANALYZE names;
+EXPLAIN (COSTS OFF) SELECT n FROM names WHERE n > 'n9995';
+SELECT n, length(n), pg_column_size(n), n = name 'n9997' AS equal FROM names WHERE n > 'n9995';
+SELECT n FROM names WHERE n < 'n1';
+SELECT n FROM names WHERE n = 'n7777'::text;
+DROP TABLE names;
+
+--
+-- Types of other extensions
+--
+SET client_min_messages = warning;
+CREATE EXTENSION citext;
+CREATE EXTENSION ltree;
+RESET client_min_messages;
+
+CREATE TABLE cloned (c citext, l ltree);
+INSERT INTO cloned
+    SELECT CASE WHEN i % 2 = 0 THEN 'Word' ELSE 'wORD' END || i / 2,
+           ('Top.n' || i % 100 || '.n' || i)::ltree
+    FROM generate_series(1, 2000) i;
+
+CREATE INDEX ON cloned USING fpbtree (c);	-- not yet
+
+SELECT fpbtree_clone_opclass('citext_ops');
+SELECT fpbtree_clone_opclass('public.citext_pattern_ops');
+SELECT fpbtree_clone_opclass('"ltree_ops"');
+
+CREATE INDEX cloned_c ON cloned USING fpbtree (c);
+CREATE INDEX cloned_p ON cloned USING fpbtree (c citext_pattern_ops);
+CREATE INDEX cloned_l ON cloned USING fpbtree (l);
+ANALYZE cloned;
+SET enable_bitmapscan = off;
+
+EXPLAIN (COSTS OFF) SELECT * FROM cloned WHERE c = 'WORD700';
+SELECT c FROM cloned WHERE c = 'WORD700' ORDER BY c COLLATE "C";
+EXPLAIN (COSTS OFF) SELECT * FROM cloned WHERE c ~>~ 'word998';
+SELECT c FROM cloned WHERE c ~>~ 'word998' ORDER BY c COLLATE "C";
+EXPLAIN (COSTS OFF) SELECT l FROM cloned WHERE l > 'Top.n99' ORDER BY l LIMIT 3;
+SELECT l FROM cloned WHERE l > 'Top.n99' ORDER BY l LIMIT 3;
+RESET enable_bitmapscan;
+
+-- A family of several classes: complete with the first class, and it makes no
+-- difference in which order they are cloned.
+CREATE FUNCTION two_types() RETURNS void LANGUAGE plpgsql AS $$
+DECLARE
+    l text;
+    r text;
+    op record;
+    class text;
+BEGIN
+    FOREACH l IN ARRAY ARRAY['celsius', 'kelvin'] LOOP
+        EXECUTE format('CREATE TYPE %s', l);
+        EXECUTE format('CREATE FUNCTION %s_in(cstring) RETURNS %1$s AS ''int4in'' LANGUAGE internal IMMUTABLE STRICT', l);
+        EXECUTE format('CREATE FUNCTION %s_out(%1$s) RETURNS cstring AS ''int4out'' LANGUAGE internal IMMUTABLE STRICT', l);
+        EXECUTE format('CREATE TYPE %s (INPUT = %1$s_in, OUTPUT = %1$s_out, LIKE = int4)', l);
+    END LOOP;
+    CREATE OPERATOR FAMILY degree_ops USING btree;
+    FOREACH l IN ARRAY ARRAY['celsius', 'kelvin'] LOOP
+        FOREACH r IN ARRAY ARRAY['celsius', 'kelvin'] LOOP
+            FOR op IN SELECT * FROM (VALUES ('<', 'lt', '>', '>='), ('<=', 'le', '>=', '>'), ('=', 'eq', '=', '<>'),
+                                            ('>=', 'ge', '<=', '<'), ('>', 'gt', '<', '<=')) v (name, func, comm, neg) LOOP
+                EXECUTE format('CREATE FUNCTION degree_%s(%s, %s) RETURNS bool AS ''int4%1$s'' LANGUAGE internal IMMUTABLE STRICT',
+                               op.func, l, r);
+                EXECUTE format('CREATE OPERATOR %s (FUNCTION = degree_%s, LEFTARG = %s, RIGHTARG = %s, COMMUTATOR = %s, RESTRICT = %s, JOIN = %s %s)',
+                               op.name, op.func, l, r, op.comm,
+                               CASE op.name WHEN '=' THEN 'eqsel' ELSE 'scalarltsel' END,
+                               CASE op.name WHEN '=' THEN 'eqjoinsel' ELSE 'scalarltjoinsel' END,
+                               CASE op.name WHEN '=' THEN ', MERGES' END);
+            END LOOP;
+            EXECUTE format('CREATE FUNCTION degree_cmp(%s, %s) RETURNS int4 AS ''btint4cmp'' LANGUAGE internal IMMUTABLE STRICT', l, r);
+            class := 'OPERATOR 1 < (%1$s, %2$s), OPERATOR 2 <= (%1$s, %2$s), OPERATOR 3 = (%1$s, %2$s),
+                      OPERATOR 4 >= (%1$s, %2$s), OPERATOR 5 > (%1$s, %2$s), FUNCTION 1 (%1$s, %2$s) degree_cmp(%1$s, %2$s)';
+            EXECUTE format(CASE WHEN l = r
+                           THEN 'CREATE OPERATOR CLASS %1$s_ops DEFAULT FOR TYPE %1$s USING btree FAMILY degree_ops AS ' || class
+                           ELSE 'ALTER OPERATOR FAMILY degree_ops USING btree ADD ' || class
+                           END, l, r);
+        END LOOP;
+    END LOOP;
+END $$;
+SET client_min_messages = warning;
+SELECT two_types();
+RESET client_min_messages;
+
+SELECT fpbtree_clone_opclass('kelvin_ops');
+SELECT amname, count(*) FROM members WHERE opfname = 'degree_ops' GROUP BY amname ORDER BY amname;
+SELECT opcname, amvalidate(oid) FROM classes WHERE opfname = 'degree_ops' AND amname = 'fpbtree';
+SELECT member, deptype, owner FROM members
+WHERE amname = 'fpbtree' AND opfname = 'degree_ops' AND member NOT LIKE '%celsius%'
+ORDER BY member COLLATE "C";
+CREATE TABLE degrees (k kelvin, c celsius);
+INSERT INTO degrees SELECT i::text::kelvin, (i - 273)::text::celsius FROM generate_series(0, 999) i;
+CREATE INDEX degrees_k ON degrees USING fpbtree (k);
+CREATE INDEX degrees_c ON degrees USING fpbtree (c);		-- not yet
+SELECT fpbtree_clone_opclass('celsius_ops');
+CREATE INDEX degrees_c ON degrees USING fpbtree (c);
+ANALYZE degrees;
+EXPLAIN (COSTS OFF) SELECT * FROM degrees WHERE k = '5'::celsius;
+SELECT * FROM degrees WHERE k = '5'::celsius;
+EXPLAIN (COSTS OFF) SELECT * FROM degrees WHERE c > '725'::kelvin;
+SELECT * FROM degrees WHERE c > '725'::kelvin;
+SELECT member, deptype, owner FROM members WHERE amname = 'btree' AND opfname = 'degree_ops'
+EXCEPT
+SELECT member, deptype, owner FROM members WHERE amname = 'fpbtree' AND opfname = 'degree_ops';
+SELECT member, deptype, owner FROM members WHERE amname = 'fpbtree' AND opfname = 'degree_ops'
+EXCEPT
+SELECT member, deptype, owner FROM members WHERE amname = 'btree' AND opfname = 'degree_ops';
+
+SELECT opcname, opcdefault, opfname, amvalidate(oid) FROM classes
+WHERE amname = 'fpbtree' AND opcname ~ '^(citext|ltree|kelvin|celsius)'
+ORDER BY opcname COLLATE "C";
+
+-- A class can be in any schema, with any name; one more class for a type that
+-- its family has; another family of the same name.
+CREATE SCHEMA "Odd ""schema""";
+CREATE OPERATOR FAMILY "Odd ""schema""".integer_ops USING btree;
+CREATE OPERATOR CLASS "Odd ""schema"""."Odd class" FOR TYPE int4
+    USING btree FAMILY "Odd ""schema""".integer_ops AS
+    OPERATOR 1 >, OPERATOR 2 >=, OPERATOR 3 =, OPERATOR 4 <=, OPERATOR 5 <,
+    FUNCTION 1 btint4cmp(int4, int4);
+SELECT fpbtree_clone_opclass('"Odd ""schema"""."Odd class"');	-- taken
+SET search_path = "Odd ""schema""", public;
+SELECT fpbtree_clone_opclass('Odd class');
+SELECT fpbtree_clone_opclass('"Odd class"');
+CREATE OPERATOR CLASS int4_too FOR TYPE int4 USING btree FAMILY pg_catalog.integer_ops AS STORAGE int4;
+SELECT fpbtree_clone_opclass('int4_too');
+RESET search_path;
+SELECT c.opcname, c.opcnamespace::regnamespace, c.opfname, f.opfnamespace::regnamespace, amvalidate(c.oid)
+FROM classes c JOIN pg_opfamily f ON f.oid = c.family
+WHERE c.amname = 'fpbtree' AND c.opcname IN ('Odd class', 'int4_too')
+ORDER BY 1;
+
+-- What can't be cloned.
+SELECT fpbtree_clone_opclass('int4_ops');
+SELECT fpbtree_clone_opclass('citext_ops');
+SELECT fpbtree_clone_opclass('no_such_ops');
+SELECT fpbtree_clone_opclass('no_such_schema.int4_ops');
+SELECT fpbtree_clone_opclass('jsonb_path_ops');
+SELECT fpbtree_clone_opclass('');
+SELECT fpbtree_clone_opclass('a.b.c.d');
+SELECT fpbtree_clone_opclass(NULL) IS NULL AS strict;
+CREATE ROLE regress_fpbtree_user;
+SET ROLE regress_fpbtree_user;
+SELECT fpbtree_clone_opclass('citext_ops');
+RESET ROLE;
+DROP ROLE regress_fpbtree_user;
+\set VERBOSITY sqlstate
+SELECT fpbtree_clone_opclass('citext_ops');
+SELECT fpbtree_clone_opclass('no_such_ops');
+\set VERBOSITY default
+
+-- Clones are their creator's own objects, not the extension's.
+SELECT c.opcname, e.extname
+FROM classes c LEFT JOIN pg_depend d ON d.classid = 'pg_opclass'::regclass AND d.objid = c.oid AND d.deptype = 'e'
+     LEFT JOIN pg_extension e ON e.oid = d.refobjid
+WHERE c.amname = 'fpbtree' AND c.opcname IN ('int4_ops', 'citext_ops', 'ltree_ops')
+ORDER BY 1;
+\set VERBOSITY terse
+DROP EXTENSION ltree;
+\set VERBOSITY default
+
+-- The extension can move.
+CREATE SCHEMA elsewhere;
+ALTER EXTENSION fpbtree SET SCHEMA elsewhere;
+CREATE TEMP TABLE moved (a int, b text);
+CREATE INDEX ON moved USING fpbtree (a, b elsewhere.text_pattern_ops);
+ALTER EXTENSION fpbtree SET SCHEMA public;
+DROP TABLE moved;
+DROP SCHEMA elsewhere;
+
+--
+-- What amvalidate has to say
+--
+CREATE OPERATOR FAMILY broken_ops USING fpbtree;
+CREATE OPERATOR CLASS broken_ops FOR TYPE int4 USING fpbtree FAMILY broken_ops AS
+    OPERATOR 1 <, OPERATOR 3 =,
+    FUNCTION 1 (int4, int4) btint8cmp(int8, int8);
+ALTER OPERATOR FAMILY broken_ops USING fpbtree ADD
+    OPERATOR 1 <(int4, int8);
+SELECT amvalidate(oid) FROM pg_opclass WHERE opcname = 'broken_ops';
+CREATE OPERATOR CLASS stored_ops FOR TYPE int4 USING fpbtree FAMILY broken_ops AS STORAGE int8;
+SELECT amvalidate(oid) FROM pg_opclass WHERE opcname = 'stored_ops';
+CREATE OPERATOR CLASS bad_ops FOR TYPE int4 USING fpbtree AS OPERATOR 6 <>;
+CREATE OPERATOR CLASS bad_ops FOR TYPE int4 USING fpbtree AS FUNCTION 6 btint4cmp(int4, int4);
+CREATE OPERATOR CLASS bad_ops FOR TYPE point USING fpbtree AS OPERATOR 1 <->(point, point) FOR ORDER BY float_ops;
+
+DROP OPERATOR FAMILY broken_ops USING fpbtree CASCADE;
+
+\set VERBOSITY terse
+SET client_min_messages = warning;
+DROP TABLE cloned;
+DROP EXTENSION citext, ltree CASCADE;
+DROP TYPE celsius, kelvin CASCADE;
+DROP OPERATOR FAMILY degree_ops USING btree;
+DROP OPERATOR FAMILY degree_ops USING fpbtree;
+DROP SCHEMA "Odd ""schema""" CASCADE;
+DROP VIEW members, classes;

@@ -1,0 +1,99 @@
+--
+-- Storage parameters
+--
+SET client_min_messages = warning;
+CREATE EXTENSION IF NOT EXISTS fpbtree;
+RESET client_min_messages;
+
+CREATE TABLE opts (a int8, b text);
+INSERT INTO opts SELECT i * 7919 % 20011, i FROM generate_series(1, 20000) i;
+
+-- Everything that is allowed
+CREATE INDEX opts_none ON opts USING fpbtree (a);
+CREATE INDEX opts_low ON opts USING fpbtree (a) WITH (fillfactor = 10);
+CREATE INDEX opts_high ON opts USING fpbtree (a) WITH (fillfactor = 100);
+CREATE INDEX opts_narrow ON opts USING fpbtree (a) WITH (leaf_lines = 1);
+CREATE INDEX opts_wide ON opts USING fpbtree (a) WITH (leaf_lines = 32);
+CREATE INDEX opts_all ON opts USING fpbtree (a, b)
+    WITH (layout = disk_first, leaf_lines = 0, fillfactor = 70);
+CREATE INDEX opts_case ON opts USING fpbtree (b) WITH (Layout = 'Disk_First');
+SELECT relname, reloptions FROM pg_class WHERE relname LIKE 'opts\_%' ORDER BY relname;
+
+-- The fill factor is obeyed
+SELECT pg_relation_size('opts_low') > 5 * pg_relation_size('opts_none') AS sparse,
+       pg_relation_size('opts_high') <= pg_relation_size('opts_none') AS dense;
+
+-- Whatever the parameters, the answers are the same
+DROP INDEX opts_none, opts_low, opts_high, opts_narrow, opts_wide, opts_all;
+SET enable_seqscan = off;
+DO $$
+DECLARE
+    parameters text;
+    n bigint;
+BEGIN
+    FOREACH parameters IN ARRAY ARRAY['fillfactor = 10', 'fillfactor = 100', 'leaf_lines = 1', 'leaf_lines = 2',
+                                      'leaf_lines = 3', 'leaf_lines = 9', 'leaf_lines = 31', 'leaf_lines = 32',
+                                      'leaf_lines = 1, fillfactor = 100', 'leaf_lines = 32, fillfactor = 10'] LOOP
+        EXECUTE format('CREATE INDEX opts_one ON opts USING fpbtree (a) WITH (%s)', parameters);
+        SELECT count(*) INTO n FROM opts WHERE a BETWEEN 1000 AND 1999;
+        IF n <> 1000 THEN
+            RAISE WARNING 'with %: %', parameters, n;
+        END IF;
+        DROP INDEX opts_one;
+    END LOOP;
+END $$;
+RESET enable_seqscan;
+SELECT count(*) FROM opts WHERE a BETWEEN 1000 AND 1999;
+
+CREATE INDEX opts_none ON opts USING fpbtree (a);
+CREATE INDEX opts_high ON opts USING fpbtree (a) WITH (fillfactor = 100);
+CREATE INDEX opts_all ON opts USING fpbtree (a, b) WITH (layout = disk_first);
+
+-- What is not
+CREATE INDEX bad ON opts USING fpbtree (a) WITH (fillfactor = 9);
+CREATE INDEX bad ON opts USING fpbtree (a) WITH (fillfactor = 101);
+CREATE INDEX bad ON opts USING fpbtree (a) WITH (fillfactor = 'much');
+CREATE INDEX bad ON opts USING fpbtree (a) WITH (leaf_lines = -1);
+CREATE INDEX bad ON opts USING fpbtree (a) WITH (leaf_lines = 33);
+CREATE INDEX bad ON opts USING fpbtree (a) WITH (leaf_lines);
+CREATE INDEX bad ON opts USING fpbtree (a) WITH (layout = 'cache_second');
+CREATE INDEX bad ON opts USING fpbtree (a) WITH (layout = '');
+CREATE INDEX bad ON opts USING fpbtree (a) WITH (layout = disk_first, layout = disk_first);
+CREATE INDEX bad ON opts USING fpbtree (a) WITH (deduplicate_items = off);
+CREATE INDEX bad ON opts USING fpbtree (a) WITH (colour = blue);
+CREATE INDEX bad ON opts USING fpbtree (a) WITH (fpbtree.fillfactor = 50);
+ALTER INDEX opts_none SET (fillfactor = 1000);
+ALTER INDEX opts_none SET (layout = heap);
+ALTER INDEX opts_none RESET (colour);
+SELECT relname FROM pg_class WHERE relname = 'bad';
+
+-- Changes take effect at the next REINDEX
+ALTER INDEX opts_none SET (fillfactor = 20, leaf_lines = 2);
+SELECT pg_relation_size('opts_none') < 2 * pg_relation_size('opts_high') AS unchanged;
+REINDEX INDEX opts_none;
+SELECT pg_relation_size('opts_none') > 3 * pg_relation_size('opts_high') AS rebuilt;
+ALTER INDEX opts_none RESET (fillfactor, leaf_lines);
+REINDEX INDEX opts_none;
+SELECT pg_relation_size('opts_none') < 2 * pg_relation_size('opts_high') AS rebuilt;
+SELECT reloptions FROM pg_class WHERE relname = 'opts_none';
+
+-- Parameters of operator classes: btree's have none
+CREATE INDEX bad ON opts USING fpbtree (a int8_ops (size = 3));
+
+-- Settings: none yet, and none by mistake
+SET fpbtree.no_such_setting = 1;
+
+-- Properties
+SELECT prop, pg_indexam_has_property(oid, prop) AS am
+FROM pg_am, unnest(ARRAY['can_order', 'can_unique', 'can_multi_col', 'can_exclude', 'can_include']) prop
+WHERE amname = 'fpbtree' ORDER BY prop COLLATE "C";
+SELECT prop, pg_index_has_property('opts_all', prop) AS index
+FROM unnest(ARRAY['clusterable', 'index_scan', 'bitmap_scan', 'backward_scan']) prop
+ORDER BY prop COLLATE "C";
+SELECT prop, pg_index_column_has_property('opts_all', 2, prop) AS "column"
+FROM unnest(ARRAY['asc', 'desc', 'nulls_first', 'nulls_last', 'orderable', 'distance_orderable',
+                  'returnable', 'search_array', 'search_nulls']) prop
+ORDER BY prop COLLATE "C";
+SELECT pg_indexam_has_property(oid, 'returnable') IS NULL AS "only of columns" FROM pg_am WHERE amname = 'fpbtree';
+
+DROP TABLE opts;

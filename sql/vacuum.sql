@@ -1,0 +1,161 @@
+--
+-- VACUUM: entries of dead rows, empty pages, and their reuse
+--
+SET client_min_messages = warning;
+CREATE EXTENSION IF NOT EXISTS fpbtree;
+RESET client_min_messages;
+
+-- One index of each form, and one whose keys share nodes
+CREATE TABLE vac (a int, b int8, u uuid, t text COLLATE "C", d int)
+    WITH (autovacuum_enabled = off);
+CREATE INDEX vac_a ON vac USING fpbtree (a);
+CREATE INDEX vac_b ON vac USING fpbtree (b DESC);
+CREATE INDEX vac_u ON vac USING fpbtree (u);
+CREATE INDEX vac_t ON vac USING fpbtree (t) INCLUDE (a);
+CREATE INDEX vac_d ON vac USING fpbtree (d);
+CREATE FUNCTION vac_fill(first int, last int) RETURNS void LANGUAGE sql AS $$
+    INSERT INTO vac
+    SELECT i, i * 1000003::int8, md5(i::text)::uuid,
+           lpad(i::text, 30, 'key'), i / 1000
+    FROM generate_series(first, last) i
+$$;
+CREATE VIEW vac_stats AS
+    SELECT indexrelid::regclass AS index, s.*
+    FROM pg_index, fpbtree_stats(indexrelid) s
+    WHERE indrelid = 'vac'::regclass
+    ORDER BY 1;
+CREATE VIEW vac_check AS
+    SELECT count(fpbtree_check(indexrelid, true)) AS sound
+    FROM pg_index
+    WHERE indrelid = 'vac'::regclass;
+
+-- All leaves shrink, none is emptied
+SELECT vac_fill(1, 20000);
+DELETE FROM vac WHERE a % 10 = 3;
+VACUUM vac;
+SELECT index, entries, deleted_pages FROM vac_stats;
+SELECT * FROM vac_check;
+
+-- With the index put off, entries stay; then they are removed
+DELETE FROM vac WHERE a % 10 = 4;
+VACUUM (INDEX_CLEANUP off) vac;
+SELECT index, entries FROM vac_stats;
+SELECT * FROM vac_check;
+VACUUM (INDEX_CLEANUP on) vac;
+SELECT index, entries FROM vac_stats;
+
+-- Statistics of the indexes
+SELECT relname, reltuples FROM pg_class WHERE relname LIKE 'vac\__' ORDER BY 1;
+
+-- A range of keys goes: its pages are freed where it is a range of the index
+DELETE FROM vac WHERE a BETWEEN 3001 AND 17000;
+VACUUM vac;
+SELECT index, entries, deleted_pages > 10 AS pages_freed FROM vac_stats;
+SELECT * FROM vac_check;
+
+-- ... and are used again, so that nothing grows
+CREATE TEMP TABLE size AS SELECT index, blocks FROM vac_stats;
+SELECT vac_fill(3001, 17000);
+SELECT index, s.blocks <= z.blocks + 2 AS reused FROM vac_stats s JOIN size z USING (index)
+WHERE index::text <> 'vac_u';
+SELECT * FROM vac_check;
+
+-- Everything goes; what is left is the way to the leftmost leaf
+DELETE FROM vac;
+VACUUM vac;
+SELECT index, entries, leaf_pages, inner_pages = levels - 1 AS one_inner_page_a_level FROM vac_stats;
+SELECT * FROM vac_check;
+SET enable_seqscan = off;
+SELECT count(*) FROM vac WHERE a > 0;
+SELECT vac_fill(1, 5000);
+SELECT count(*), min(a), max(a) FROM vac WHERE a > 0;
+SELECT count(*), min(t), max(t) FROM vac WHERE t > '';
+SELECT * FROM vac_check;
+RESET enable_seqscan;
+
+-- A window that slides over the keys: old rows go, new ones come
+TRUNCATE vac;
+DROP INDEX vac_u;               -- not of ascending keys
+SELECT vac_fill(1, 4000);
+DO $$ BEGIN
+    FOR i IN 1..2 LOOP
+        DELETE FROM vac WHERE a <= i * 2000;
+        PERFORM vac_fill(2000 * (i + 1) + 1, 2000 * (i + 2));
+    END LOOP;
+END $$;
+VACUUM vac;
+TRUNCATE size;
+INSERT INTO size SELECT index, blocks FROM vac_stats;
+SELECT format('DELETE FROM vac WHERE a <= %s', 2000 * i),
+       format('SELECT vac_fill(%s, %s)', 2000 * (i + 1) + 1, 2000 * (i + 2)),
+       'VACUUM vac'
+FROM generate_series(3, 25) i
+\o /dev/null
+\gexec
+\o
+SELECT * FROM vac_check;
+SELECT index, s.blocks <= z.blocks * 1.5 AS bounded FROM vac_stats s JOIN size z USING (index);
+
+-- The same with one row in each stretch of 400 staying behind
+TRUNCATE vac;
+SELECT format('DELETE FROM vac WHERE a <= %s AND a %% 400 <> 0', 2000 * i),
+       format('SELECT vac_fill(%s, %s)', 2000 * (i + 1) + 1, 2000 * (i + 2)),
+       'VACUUM vac'
+FROM generate_series(0, 12) i
+\o /dev/null
+\gexec
+\o
+SELECT * FROM vac_check;
+SELECT index, entries, leaf_pages < 130 AS few_leaves FROM vac_stats;
+
+-- A cursor with a pin on a leaf does not keep VACUUM waiting for long: closed
+-- before; a cursor that has been read to its end holds none
+BEGIN;
+DECLARE c CURSOR WITH HOLD FOR SELECT a FROM vac WHERE a > 0 ORDER BY a;
+FETCH 1 FROM c;
+COMMIT;
+VACUUM vac;
+CLOSE c;
+
+-- Several indexes in parallel, few dead rows at a time
+DELETE FROM vac;
+INSERT INTO vac SELECT i, i, NULL, i, i FROM generate_series(1, 30000) i;
+DELETE FROM vac WHERE a % 3 = 0;
+SET maintenance_work_mem = '64kB';
+SET min_parallel_index_scan_size = 0;
+VACUUM (PARALLEL 2) vac;
+RESET min_parallel_index_scan_size;
+RESET maintenance_work_mem;
+SELECT index, entries FROM vac_stats;
+SELECT * FROM vac_check;
+
+-- FULL makes the indexes afresh
+VACUUM FULL vac;
+SELECT index, entries, deleted_pages FROM vac_stats;
+SELECT * FROM vac_check;
+
+-- ANALYZE alone does not read them; nor does VACUUM with nothing to do
+ANALYZE vac;
+VACUUM vac;
+SELECT relname, reltuples FROM pg_class WHERE relname LIKE 'vac\__' ORDER BY 1;
+
+-- Temporary and unlogged tables
+CREATE TEMP TABLE vac_temp (a int, b text);
+CREATE INDEX ON vac_temp USING fpbtree (a);
+CREATE INDEX ON vac_temp USING fpbtree (b);
+INSERT INTO vac_temp SELECT i, i FROM generate_series(1, 10000) i;
+DELETE FROM vac_temp WHERE a BETWEEN 100 AND 9900;
+VACUUM vac_temp;
+SELECT fpbtree_check('vac_temp_a_idx', true), fpbtree_check('vac_temp_b_idx', true);
+SELECT entries, deleted_pages > 0 AS freed FROM fpbtree_stats('vac_temp_a_idx');
+CREATE UNLOGGED TABLE vac_unlogged (a int);
+CREATE INDEX ON vac_unlogged USING fpbtree (a);
+INSERT INTO vac_unlogged SELECT generate_series(1, 10000);
+DELETE FROM vac_unlogged WHERE a BETWEEN 100 AND 9900;
+VACUUM vac_unlogged;
+SELECT fpbtree_check('vac_unlogged_a_idx', true);
+SELECT entries, deleted_pages > 0 AS freed FROM fpbtree_stats('vac_unlogged_a_idx');
+
+DROP VIEW vac_stats, vac_check;
+DROP TABLE vac, vac_unlogged, vac_temp, size;
+DROP FUNCTION vac_fill;

@@ -1,0 +1,280 @@
+-- Keys that are stored as integers, and heads of those that are not: every
+-- type, direction and place of NULLs, at the corners of what the types hold.
+-- Each query is run through the index and by a sequential scan.  Only what
+-- differs is printed.
+SET client_min_messages = warning;
+CREATE EXTENSION IF NOT EXISTS fpbtree;
+SET timezone = 'America/New_York';
+SET datestyle = 'ISO';
+SET extra_float_digits = 1;
+SET enable_indexscan = on;
+SET max_parallel_workers_per_gather = 0;
+
+-- Corner values of a type, as literals.
+CREATE FUNCTION words_corners(type text) RETURNS text[]
+LANGUAGE sql IMMUTABLE AS $$
+SELECT CASE type
+    WHEN 'bool' THEN '{f,t}'
+    WHEN '"char"' THEN '{"",a,b,\\177,\\200,\\201,\\377}'
+    WHEN 'int2' THEN '{-32768,-32767,-1,0,1,32766,32767}'
+    WHEN 'int4' THEN '{-2147483648,-2147483647,-1,0,1,2147483646,2147483647}'
+    WHEN 'int8' THEN '{-9223372036854775808,-9223372036854775807,-2147483649,-1,0,1,2147483648,9223372036854775806,9223372036854775807}'
+    WHEN 'oid' THEN '{0,1,2147483647,2147483648,4294967294,4294967295}'
+    WHEN 'date' THEN '{-infinity,4714-11-24 BC,1999-12-31,2000-01-01,2024-03-10,294276-12-31,294277-01-01,5874897-12-31,infinity}'
+    WHEN 'time' THEN '{00:00:00,00:00:00.000001,12:00:00,23:59:59.999999,24:00:00}'
+    WHEN 'timestamp' THEN '{-infinity,4714-11-24 00:00:00 BC,1999-12-31 23:59:59.999999,2000-01-01,2000-01-01 05:00,2024-03-10 02:15,2024-03-10 02:45,2024-03-10 03:00,2024-03-10 03:30,2024-11-03 01:30,294276-12-31 23:59:59.999999,infinity}'
+    WHEN 'timestamptz' THEN '{-infinity,4714-11-25 00:00:00 BC,1999-12-31 23:59:59.999999,2000-01-01,2000-01-01 05:00,2024-03-10 03:00,2024-03-10 03:20,2024-11-03 05:30Z,2024-11-03 06:30Z,294276-12-30 23:59:59.999999,infinity}'
+    WHEN 'money' THEN '{-92233720368547758.08,-0.01,0,0.01,92233720368547758.07}'
+    WHEN 'pg_lsn' THEN '{0/0,0/1,7FFFFFFF/FFFFFFFF,80000000/0,FFFFFFFF/FFFFFFFF}'
+    WHEN 'xid8' THEN '{0,1,9223372036854775807,9223372036854775808,18446744073709551615}'
+    WHEN 'macaddr' THEN '{00:00:00:00:00:00,00:00:00:00:00:01,7f:ff:ff:00:00:00,80:00:00:00:00:00,ff:ff:ff:ff:ff:ff}'
+    WHEN 'macaddr8' THEN '{00:00:00:00:00:00:00:00,00:00:00:00:00:00:00:01,7f:ff:ff:ff:00:00:00:00,80:00:00:00:00:00:00:00,ff:ff:ff:ff:ff:ff:ff:ff}'
+    WHEN 'tid' THEN '{"(0,0)","(0,1)","(0,65535)","(1,0)","(2147483648,1)","(4294967295,65535)"}'
+    WHEN 'float4' THEN '{-Infinity,-3.4028235e38,-1,-1e-45,-0,0,1e-45,1,3.4028235e38,Infinity,NaN}'
+    WHEN 'float8' THEN '{-Infinity,-1.7976931348623157e308,-1,-5e-324,-0,0,5e-324,1.0000000001,1e300,Infinity,NaN}'
+    WHEN 'uuid' THEN '{00000000-0000-0000-0000-000000000000,00000000-0000-0000-0000-000000000001,00000000-0000-0000-ffff-ffffffffffff,00000000-0000-0001-0000-000000000000,80000000-0000-0000-0000-000000000000,ffffffff-ffff-ffff-0000-000000000000,ffffffff-ffff-ffff-ffff-fffffffffffe,ffffffff-ffff-ffff-ffff-ffffffffffff}'
+    WHEN 'text' THEN '{"",a,aa,aaaa,aaaab,"aaaa b",aaaac,abcdefghi,abcdefghij,b,é,÷}'
+    WHEN 'text COLLATE "C"' THEN '{""," ",a,aa,aaaa,aaaab,"aaaa b",aaaac,abcdefghi,abcdefghij,b,é,÷}'
+    WHEN 'bpchar COLLATE "C"' THEN E'{""," ",a,"a ","a\tb","aaaa   ",aaaa,aaaab,"aaaa b",b}'
+    WHEN 'name' THEN '{"",a,aa,aaaa,aaaab,"aaaa b",abcdefghi,b}'
+    WHEN 'bytea' THEN '{"","\\x00","\\x0000","\\x0000000000","\\x00000001","\\x61","\\xff","\\xffffffff","\\xffffffff00","\\xffffffffff"}'
+    WHEN 'numeric' THEN '{-Infinity,-1,0,0.0,1,1.00,Infinity,NaN}'
+END::text[]
+$$;
+
+-- Types other than its own that a type can be compared with in the index.
+CREATE FUNCTION words_others(type text) RETURNS text[]
+LANGUAGE sql IMMUTABLE AS $$
+SELECT CASE type
+    WHEN 'int2' THEN '{int4,int8}'
+    WHEN 'int4' THEN '{int2,int8}'
+    WHEN 'int8' THEN '{int2,int4}'
+    WHEN 'float4' THEN '{float8}'
+    WHEN 'float8' THEN '{float4}'
+    WHEN 'date' THEN '{timestamp,timestamptz}'
+    WHEN 'timestamp' THEN '{date,timestamptz}'
+    WHEN 'timestamptz' THEN '{date,timestamp}'
+    WHEN 'name' THEN '{text}'
+    ELSE '{}'
+END::text[]
+$$;
+
+-- Run a query through an index and without; say so if the answers differ.
+CREATE FUNCTION words_compare(query text, what text) RETURNS void
+LANGUAGE plpgsql AS $$
+DECLARE
+    by_index record;
+    by_table record;
+BEGIN
+    PERFORM set_config('enable_seqscan', 'off', true),
+            set_config('enable_sort', 'off', true);
+    EXECUTE query INTO by_index;
+    PERFORM set_config('enable_seqscan', 'on', true),
+            set_config('enable_sort', 'on', true),
+            set_config('enable_indexscan', 'off', true),
+            set_config('enable_indexonlyscan', 'off', true),
+            set_config('enable_bitmapscan', 'off', true);
+    EXECUTE query INTO by_table;
+    PERFORM set_config('enable_indexscan', 'on', true),
+            set_config('enable_indexonlyscan', 'on', true),
+            set_config('enable_bitmapscan', 'on', true);
+    IF by_index IS DISTINCT FROM by_table THEN
+        RAISE WARNING '% differs: %', what, query
+            USING DETAIL = format('index: %s table: %s', by_index, by_table);
+    END IF;
+END
+$$;
+
+-- What is compared: rows in order, and exactly what is in them.
+CREATE FUNCTION words_query(columns text[], condition text, ordering text)
+RETURNS text
+LANGUAGE sql IMMUTABLE AS $$
+SELECT format('SELECT count(*), %s, string_agg(concat_ws(''/'', %s), '','' ORDER BY %s) FROM (SELECT %s FROM words WHERE %s ORDER BY %s) s',
+              (SELECT string_agg(format('array_agg(%I)', c), ', ') FROM unnest(columns) c),
+              (SELECT string_agg(format('coalesce(%I::text, ''NULL'')', c), ', ') FROM unnest(columns) c),
+              (SELECT string_agg(format('%I::text COLLATE "C"', c), ', ') FROM unnest(columns) c),
+              array_to_string(columns, ', '), condition, ordering)
+$$;
+
+-- Is the index on the table used?
+CREATE FUNCTION words_uses_index(query text) RETURNS bool
+LANGUAGE plpgsql AS $$
+DECLARE
+    line text;
+BEGIN
+    PERFORM set_config('enable_seqscan', 'off', true),
+            set_config('enable_sort', 'off', true);
+    FOR line IN EXECUTE 'EXPLAIN (COSTS OFF) ' || query LOOP
+        IF line ~ 'words_index' THEN
+            RETURN true;
+        END IF;
+    END LOOP;
+    RETURN false;
+END
+$$;
+
+CREATE FUNCTION words_direction(way int) RETURNS text
+LANGUAGE sql IMMUTABLE AS $$
+SELECT CASE way WHEN 0 THEN 'ASC NULLS LAST' WHEN 1 THEN 'ASC NULLS FIRST'
+                WHEN 2 THEN 'DESC NULLS LAST' ELSE 'DESC NULLS FIRST' END
+$$;
+
+-- All of the above for an index on one column.  The opposite of a direction
+-- is 3 - way.
+CREATE FUNCTION words_one_column(type text, tail text DEFAULT '') RETURNS void
+LANGUAGE plpgsql AS $$
+DECLARE
+    conditions text[] := '{true,a IS NULL,a IS NOT NULL}';
+    other text;
+    value text;
+    op text;
+    condition text;
+    way int;
+BEGIN
+    EXECUTE format('CREATE TEMP TABLE words (a %s, filler int DEFAULT 1)', type);
+    -- twice, half of them before there is an index
+    EXECUTE 'INSERT INTO words (a) SELECT v::' || split_part(type, ' COLLATE', 1) ||
+        ' FROM unnest($1 || NULL::text) v' USING words_corners(type);
+
+    FOREACH value IN ARRAY words_corners(type) LOOP
+        FOREACH op IN ARRAY '{<,<=,=,>=,>}'::text[] LOOP
+            conditions := conditions ||
+                format('a %s %L::%s', op, value, split_part(type, ' COLLATE', 1));
+        END LOOP;
+    END LOOP;
+    FOREACH other IN ARRAY words_others(type) LOOP
+        FOREACH value IN ARRAY words_corners(other) LOOP
+            FOREACH op IN ARRAY '{<,<=,=,>=,>}'::text[] LOOP
+                conditions := conditions || format('a %s %L::%s', op, value, other);
+            END LOOP;
+        END LOOP;
+        conditions := conditions ||
+            format('a = ANY (%L::%s[])', words_corners(other), other) ||
+            format('a >= ANY (%L::%s[])', (words_corners(other))[4:], other);
+    END LOOP;
+    conditions := conditions ||
+        format('a = ANY (%L::%s[])', words_corners(type), split_part(type, ' COLLATE', 1)) ||
+        format('a > %L::%s AND a <= %3$L::%2$s', (words_corners(type))[2],
+               split_part(type, ' COLLATE', 1), (words_corners(type))[4]);
+
+    FOR way IN 0..3 LOOP
+        EXECUTE format('CREATE INDEX words_index ON words USING fpbtree (a %s) %s',
+                       words_direction(way), tail);
+        IF way = 0 THEN
+            EXECUTE 'INSERT INTO words (a) SELECT v::' || split_part(type, ' COLLATE', 1) ||
+                ' FROM unnest($1 || NULL::text) v' USING words_corners(type);
+        END IF;
+        IF NOT words_uses_index(words_query('{a}', 'true', 'a ' || words_direction(way))) THEN
+            RAISE WARNING 'index on % is not used', type;
+        END IF;
+        FOREACH condition IN ARRAY conditions LOOP
+            PERFORM words_compare(words_query('{a}', condition, 'a ' || words_direction(way)),
+                                  type || ' ' || words_direction(way)),
+                    words_compare(words_query('{a}', condition, 'a ' || words_direction(3 - way)),
+                                  type || ' backward ' || words_direction(way)),
+                    words_compare(format('SELECT count(*), sum(filler) FROM words WHERE %s', condition),
+                                  type || ' unordered ' || words_direction(way));
+        END LOOP;
+        DROP INDEX words_index;
+    END LOOP;
+    DROP TABLE words;
+END
+$$;
+
+SELECT words_one_column(type)
+FROM unnest('{bool,"\"char\"",int2,int4,int8,oid,date,time,timestamp,timestamptz,money,pg_lsn,xid8,macaddr,macaddr8,tid,float4,float8,uuid}'::text[]) type;
+
+-- Tuples behind heads, and without.
+SELECT words_one_column(type)
+FROM unnest('{"text COLLATE \"C\"","bpchar COLLATE \"C\"",name,bytea,numeric}'::text[]) type;
+SELECT words_one_column(type, 'INCLUDE (filler)')
+FROM unnest('{bool,int4,int8,date,float4,float8,macaddr,uuid}'::text[]) type;
+
+-- Two columns and more.
+CREATE FUNCTION words_two_columns(type_a text, type_b text, tail text DEFAULT '')
+RETURNS void
+LANGUAGE plpgsql AS $$
+DECLARE
+    base_a text := split_part(type_a, ' COLLATE', 1);
+    base_b text := split_part(type_b, ' COLLATE', 1);
+    corners_a text[] := words_corners(type_a);
+    corners_b text[] := words_corners(type_b);
+    conditions text[] := '{true,a IS NULL,a IS NOT NULL,a IS NULL AND b IS NULL,a IS NULL AND b IS NOT NULL}';
+    value_a text;
+    value_b text;
+    op text;
+    condition text;
+    way_a int;
+    way_b int;
+BEGIN
+    EXECUTE format('CREATE TEMP TABLE words (a %s, b %s, filler int DEFAULT 1)', type_a, type_b);
+    EXECUTE format('INSERT INTO words (a, b) SELECT v::%s, w::%s FROM unnest($1 || NULL::text) v, unnest($2 || NULL::text) w',
+                   base_a, base_b) USING corners_a, corners_b;
+
+    -- the ends of what a can be, something between and no value, with each b
+    FOREACH value_a IN ARRAY ARRAY[corners_a[1], corners_a[array_length(corners_a, 1) / 2 + 1],
+                                   corners_a[array_length(corners_a, 1)]] LOOP
+        conditions := conditions || format('a = %L::%s AND b IS NULL', value_a, base_a) ||
+            format('a = %L::%s AND b IS NOT NULL', value_a, base_a);
+        FOREACH op IN ARRAY '{<,<=,=,>=,>}'::text[] LOOP
+            conditions := conditions || format('a %s %L::%s', op, value_a, base_a);
+            FOREACH value_b IN ARRAY ARRAY[corners_b[1], corners_b[array_length(corners_b, 1) / 2 + 1],
+                                           corners_b[array_length(corners_b, 1)]] LOOP
+                conditions := conditions ||
+                    format('a = %L::%s AND b %s %L::%s', value_a, base_a, op, value_b, base_b);
+            END LOOP;
+        END LOOP;
+    END LOOP;
+    FOREACH value_b IN ARRAY ARRAY[corners_b[1], corners_b[array_length(corners_b, 1)]] LOOP
+        conditions := conditions ||
+            format('a IS NULL AND b > %L::%s', value_b, base_b) ||
+            format('a IS NULL AND b = %L::%s', value_b, base_b) ||
+            format('b = %L::%s', value_b, base_b);
+    END LOOP;
+
+    FOR way_a IN 0..3 LOOP
+        FOR way_b IN 0..3 LOOP
+            EXECUTE format('CREATE INDEX words_index ON words USING fpbtree (a %s, b %s) %s',
+                           words_direction(way_a), words_direction(way_b), tail);
+            IF NOT words_uses_index(words_query('{a,b}', 'true',
+                                                format('a %s, b %s', words_direction(way_a), words_direction(way_b)))) THEN
+                RAISE WARNING 'index on %, % is not used', type_a, type_b;
+            END IF;
+            FOREACH condition IN ARRAY conditions LOOP
+                PERFORM words_compare(words_query('{a,b}', condition,
+                                                  format('a %s, b %s', words_direction(way_a), words_direction(way_b))),
+                                      format('%s, %s %s %s', type_a, type_b, words_direction(way_a), words_direction(way_b))),
+                        words_compare(words_query('{a,b}', condition,
+                                                  format('a %s, b %s', words_direction(3 - way_a), words_direction(3 - way_b))),
+                                      format('%s, %s backward %s %s', type_a, type_b, words_direction(way_a), words_direction(way_b)));
+            END LOOP;
+            DROP INDEX words_index;
+        END LOOP;
+    END LOOP;
+    DROP TABLE words;
+END
+$$;
+
+-- words of 64 bits
+SELECT words_two_columns('int4', 'int4');
+SELECT words_two_columns('float4', 'float4');
+SELECT words_two_columns('"char"', 'oid');
+SELECT words_two_columns('int2', 'bool');
+-- words of 128 bits
+SELECT words_two_columns('int8', 'int8');
+SELECT words_two_columns('float8', 'int4');
+SELECT words_two_columns('float4', 'float8');
+SELECT words_two_columns('tid', 'timestamptz');
+SELECT words_two_columns('bool', 'macaddr8');
+-- heads of two columns, one, or none
+SELECT words_two_columns('int4', 'float4', 'INCLUDE (filler)');
+SELECT words_two_columns('float4', 'int2', 'INCLUDE (filler)');
+SELECT words_two_columns('int8', 'int4', 'INCLUDE (filler)');
+SELECT words_two_columns('uuid', 'int4');
+SELECT words_two_columns('int2', 'text COLLATE "C"');
+SELECT words_two_columns('bpchar COLLATE "C"', 'int4');
+SELECT words_two_columns('bytea', 'numeric');
+SELECT words_two_columns('numeric', 'uuid');
+
+DROP FUNCTION words_two_columns, words_one_column, words_direction,
+    words_uses_index, words_query, words_compare, words_others, words_corners;

@@ -1,0 +1,84 @@
+/*-------------------------------------------------------------------------
+ *
+ * fpb_compat.h
+ *	  What differs between the PostgreSQL releases that fpbtree builds on.
+ *
+ * This is the only place that looks at PG_VERSION_NUM: the rest of the code
+ * uses the names made here.
+ *
+ *-------------------------------------------------------------------------
+ */
+#ifndef FPB_COMPAT_H
+#define FPB_COMPAT_H
+
+#if PG_VERSION_NUM < 170000
+#error "fpbtree needs PostgreSQL 17 or newer"
+#endif
+
+/*
+ * 18 lets an index access method say how its strategies compare (which is
+ * what foreign keys, ON CONFLICT and merge joins go by), that its operator
+ * families are consistent, and how high a tree is.
+ */
+#if PG_VERSION_NUM >= 180000
+#define FPB_HAVE_COMPARE_TYPES
+#define FPB_HAVE_TREE_HEIGHT
+#endif
+
+/*
+ * 18's executor takes a row comparison to any ordered index, 17's to btree
+ * alone.  (The planners of both look for btree: see fpb_planner.c.)
+ */
+#define FPB_ROW_COMPARE		(PG_VERSION_NUM >= 180000)
+
+/* Since 18, amestimateparallelscan is given the index. */
+#if PG_VERSION_NUM >= 180000
+#define FPB_ESTIMATE_PARALLEL_ARGS	Relation index, int nkeys, int norderbys
+#else
+#define FPB_ESTIMATE_PARALLEL_ARGS	int nkeys, int norderbys
+#endif
+
+/* Since 18, a module can carry its name and version. */
+#ifdef PG_MODULE_MAGIC_EXT
+#define FPB_MODULE_MAGIC(module_name, module_version) \
+	PG_MODULE_MAGIC_EXT(.name = module_name, .version = module_version)
+#else
+#define FPB_MODULE_MAGIC(module_name, module_version) \
+	PG_MODULE_MAGIC
+#endif
+
+/* Since 18, vacuum_delay_point is told whether it is ANALYZE that waits. */
+#if PG_VERSION_NUM >= 180000
+#define fpb_vacuum_delay_point()	vacuum_delay_point(false)
+#else
+#define fpb_vacuum_delay_point()	vacuum_delay_point()
+#endif
+
+/* Does a collation order strings by their bytes? */
+#if PG_VERSION_NUM >= 180000
+#define fpb_collation_is_c(collation) \
+	(OidIsValid(collation) && \
+	 pg_newlocale_from_collation(collation)->collate_is_c)
+#else
+#define fpb_collation_is_c(collation)	lc_collate_is_c(collation)
+#endif
+
+/* Since 18, EXPLAIN ANALYZE shows how often a scan has searched. */
+#if PG_VERSION_NUM >= 180000
+#define fpb_count_search(scan) \
+	do { \
+		if ((scan)->instrument != NULL) \
+			(scan)->instrument->nsearches++; \
+	} while (0)
+#else
+#define fpb_count_search(scan)	((void) 0)
+#endif
+
+/* Where in the shared state of a parallel index scan ours begins. */
+#if PG_VERSION_NUM >= 180000
+#define FPB_PARALLEL_STATE(pscan)	OffsetToPointer(pscan, (pscan)->ps_offset_am)
+#else
+#define FPB_PARALLEL_STATE(pscan)	OffsetToPointer((void *) (pscan), (pscan)->ps_offset)
+#endif
+
+#endif							/* FPB_COMPAT_H */

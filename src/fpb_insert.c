@@ -1,0 +1,320 @@
+/*-------------------------------------------------------------------------
+ *
+ * fpb_insert.c
+ *	  Insertion of rows, and the uniqueness check that goes with it.
+ *
+ *-------------------------------------------------------------------------
+ */
+#include "postgres.h"
+
+#include "access/genam.h"
+#include "access/tableam.h"
+#include "access/transam.h"
+#include "miscadmin.h"
+#include "storage/bufmgr.h"
+#include "storage/lmgr.h"
+#include "storage/predicate.h"
+#include "utils/rel.h"
+#include "utils/snapmgr.h"
+
+#include "fpb_layout.h"
+
+/* what a uniqueness check is about and what it finds */
+typedef struct UniqueCheck
+{
+	FpbIndex   *ix;
+	Relation	heap;
+	IndexUniqueCheck mode;
+	const FpbKey *key;			/* of the new row */
+	Datum	   *values;
+	bool	   *isnull;
+	SnapshotData dirty;
+	bool		found_self;		/* UNIQUE_CHECK_EXISTING: our own entry seen */
+	bool		unique;
+} UniqueCheck;
+
+/*
+ * Report a duplicate, unless the new row itself has died meanwhile.  Returns
+ * in the latter case only.
+ */
+static void
+report_duplicate(UniqueCheck *check, Buffer first, Buffer here)
+{
+	Relation	rel = check->ix->rel;
+	ItemPointerData tid;
+	char	   *description;
+
+	fpb_tail_tid(check->key->tail, &tid);
+
+	/*
+	 * A deferred check may come to a row that has been deleted or updated
+	 * since, and then there is no conflict.
+	 */
+	if (!table_index_fetch_tuple_check(check->heap, &tid, SnapshotSelf, NULL))
+		return;
+
+	/* A serializable conflict, if this is one, is the better explanation. */
+	CheckForSerializableConflictIn(rel, NULL, BufferGetBlockNumber(first));
+
+	/* The description may call user code: not with pages locked. */
+	if (here != first)
+		fpb_relbuf(here);
+	fpb_relbuf(first);
+
+	description = BuildIndexValueDescription(rel, check->values, check->isnull);
+	ereport(ERROR,
+			(errcode(ERRCODE_UNIQUE_VIOLATION),
+			 errmsg("duplicate key value violates unique constraint \"%s\"",
+					RelationGetRelationName(rel)),
+			 description ? errdetail("Key %s already exists.", description) : 0,
+			 errtableconstraint(check->heap, RelationGetRelationName(rel))));
+}
+
+/*
+ * See whether the row of an entry with an equal key conflicts with the new
+ * one.  Returns the transaction to wait for, if any.  *done is set if no more
+ * entries are to be looked at.
+ */
+static TransactionId
+check_entry(UniqueCheck *check, Buffer first, Buffer here, FpbPos pos,
+			const FpbEntry *entry, bool *done)
+{
+	ItemPointerData tid;
+	bool		all_dead = false;
+	TransactionId xwait;
+
+	fpb_tail_tid(entry->key.tail, &tid);
+	if (check->mode == UNIQUE_CHECK_EXISTING &&
+		(entry->key.tail & FPB_TAIL_TID_MASK) == (check->key->tail & FPB_TAIL_TID_MASK))
+	{
+		check->found_self = true;
+		return InvalidTransactionId;
+	}
+	if (!table_index_fetch_tuple_check(check->heap, &tid, &check->dirty, &all_dead))
+	{
+		if (all_dead && fpb_page_kill(check->ix, BufferGetPage(here), pos))
+			MarkBufferDirtyHint(here, true);
+		return InvalidTransactionId;
+	}
+
+	/* With a partial check, it is enough to know that it may be a duplicate. */
+	if (check->mode == UNIQUE_CHECK_PARTIAL)
+	{
+		check->unique = false;
+		*done = true;
+		return InvalidTransactionId;
+	}
+
+	xwait = TransactionIdIsValid(check->dirty.xmin) ?
+		check->dirty.xmin : check->dirty.xmax;
+	if (TransactionIdIsValid(xwait))
+		return xwait;
+
+	report_duplicate(check, first, here);
+	*done = true;
+	return InvalidTransactionId;
+}
+
+/*
+ * Look for rows that conflict with the new one, from the leaf "first" on,
+ * which is the first that can hold an entry of its key, and which is locked
+ * exclusively.  It stays locked: other inserters of the key wait for it.
+ *
+ * Returns the transaction that must end before it can be told.
+ */
+static TransactionId
+check_unique(UniqueCheck *check, Buffer first, const FpbProbe *start)
+{
+	FpbIndex   *ix = check->ix;
+	FpbProbe	end;
+	Buffer		here = first;
+	FpbPos		pos;
+	TransactionId xwait = InvalidTransactionId;
+	bool		done = false;
+
+	fpb_probe_equal(ix, check->key, true, &end);
+	fpb_page_search(ix, BufferGetPage(first), start, &pos);
+	for (;;)
+	{
+		Page		page = BufferGetPage(here);
+		FpbEntry	entry;
+
+		if (fpb_page_next(ix, page, &pos, &entry))
+		{
+			if (fpb_keys_equal(ix, &entry.key, check->key))
+			{
+				if (!fpb_page_is_killed(ix, page, pos))
+					xwait = check_entry(check, first, here, pos, &entry, &done);
+				if (done || TransactionIdIsValid(xwait))
+					break;
+			}
+			else if (fpb_compare(ix, &entry.key, &end) >= 0)
+				break;
+			fpb_page_advance(ix, page, &pos);
+		}
+		else
+		{
+			BlockNumber right = FpbHdr(page)->right;
+			Buffer		next;
+
+			if (fpb_compare_high(ix, page, &end) > 0)
+				break;
+
+			/*
+			 * While a page is locked its right sibling can't be deleted, so
+			 * the link is good.
+			 */
+			next = fpb_getbuf(ix, right, BUFFER_LOCK_SHARE);
+			if (here != first)
+				fpb_relbuf(here);
+			here = next;
+			pos.dir = pos.slot = 0;
+		}
+	}
+	if (here != first)
+		fpb_relbuf(here);
+	return xwait;
+}
+
+/*
+ * From the leaf on which a new entry's key may be, locked exclusively, go to
+ * the one its TID assigns it to, never without a lock.
+ */
+static Buffer
+move_to_place(FpbIndex *ix, Relation heap, Buffer buf, const FpbKey *key)
+{
+	FpbProbe	probe;
+
+	fpb_probe_from_key(ix, key, &probe);
+	while (fpb_compare_high(ix, BufferGetPage(buf), &probe) <= 0)
+	{
+		Buffer		next = fpb_getbuf(ix, FpbHdr(BufferGetPage(buf))->right,
+									  BUFFER_LOCK_EXCLUSIVE);
+
+		fpb_relbuf(buf);
+		buf = next;
+		if (FpbPageSplitIncomplete(BufferGetPage(buf)))
+			fpb_finish_split(ix, heap, buf, NULL);
+	}
+	return buf;
+}
+
+/*
+ * Have a row's entry inserted into a unique index, once no other row can
+ * conflict.  Returns whether the key is unique for sure.
+ */
+static bool
+insert_unique(FpbIndex *ix, Relation heap, FpbEntry *entry, Datum *values,
+			  bool *isnull, IndexUniqueCheck mode)
+{
+	UniqueCheck check;
+	FpbProbe	start;
+	FpbStack	stack;
+
+	check.ix = ix;
+	check.heap = heap;
+	check.mode = mode;
+	check.key = &entry->key;
+	check.values = values;
+	check.isnull = isnull;
+	InitDirtySnapshot(check.dirty);
+
+	fpb_probe_equal(ix, &entry->key, false, &start);
+
+	for (;;)
+	{
+		Buffer		buf = fpb_descend(ix, heap, &start, 0, false,
+									  BUFFER_LOCK_EXCLUSIVE, &stack);
+		TransactionId xwait;
+
+		check.unique = true;
+		check.found_self = false;
+		xwait = check_unique(&check, buf, &start);
+		if (TransactionIdIsValid(xwait))
+		{
+			uint32		token = check.dirty.speculativeToken;
+			ItemPointerData tid;
+
+			fpb_relbuf(buf);
+			fpb_tail_tid(entry->key.tail, &tid);
+			if (token != 0)
+				SpeculativeInsertionWait(xwait, token);
+			else
+				XactLockTableWait(xwait, ix->rel, &tid, XLTW_InsertIndex);
+			continue;
+		}
+
+		if (mode == UNIQUE_CHECK_EXISTING)
+		{
+			fpb_relbuf(buf);
+			if (!check.found_self)
+				ereport(ERROR,
+						(errcode(ERRCODE_INTERNAL_ERROR),
+						 errmsg("failed to re-find tuple within index \"%s\"",
+								RelationGetRelationName(ix->rel)),
+						 errhint("This may be because of a non-immutable index expression."),
+						 errtableconstraint(heap, RelationGetRelationName(ix->rel))));
+			return true;
+		}
+
+		/* the scans that would have seen the row hold locks on these leaves */
+		CheckForSerializableConflictIn(ix->rel, NULL, BufferGetBlockNumber(buf));
+		buf = move_to_place(ix, heap, buf, &entry->key);
+		CheckForSerializableConflictIn(ix->rel, NULL, BufferGetBlockNumber(buf));
+		fpb_insert_entry(ix, heap, buf, &stack, entry);
+		return check.unique;
+	}
+}
+
+/*
+ * Insert a row's entry into an index that allows duplicates, or whose check is
+ * not wanted now.
+ */
+static void
+insert_plain(FpbIndex *ix, Relation heap, FpbEntry *entry)
+{
+	FpbProbe	probe;
+	FpbStack	stack;
+	Buffer		buf;
+
+	fpb_probe_from_key(ix, &entry->key, &probe);
+	buf = fpb_descend(ix, heap, &probe, 0, false, BUFFER_LOCK_EXCLUSIVE, &stack);
+	CheckForSerializableConflictIn(ix->rel, NULL, BufferGetBlockNumber(buf));
+	fpb_insert_entry(ix, heap, buf, &stack, entry);
+}
+
+/*
+ * aminsert: insert the entry of a row, checking uniqueness as told.
+ */
+bool
+fpb_insert(Relation rel, Datum *values, bool *isnull, ItemPointer tid,
+		   Relation heap, IndexUniqueCheck checkUnique, bool indexUnchanged,
+		   IndexInfo *indexInfo)
+{
+	FpbIndex	ix;
+	FpbEntry	entry;
+	bool		unique = true;
+
+	fpb_index_open(&ix, rel);
+	entry.child = InvalidBlockNumber;
+	fpb_key_form(&ix, values, isnull, tid, &entry.key);
+	fpb_check_key_size(&ix, heap, &entry.key);
+
+	/* NULLs are equal to nothing, unless the index says otherwise. */
+	if (checkUnique != UNIQUE_CHECK_NO && !indexInfo->ii_NullsNotDistinct &&
+		fpb_key_has_null(&ix, &entry.key))
+	{
+		/* a deferred check of such a row has nothing to do */
+		if (checkUnique == UNIQUE_CHECK_EXISTING)
+			return true;
+		checkUnique = UNIQUE_CHECK_NO;
+	}
+
+	if (checkUnique == UNIQUE_CHECK_NO)
+		insert_plain(&ix, heap, &entry);
+	else
+		unique = insert_unique(&ix, heap, &entry, values, isnull, checkUnique);
+	if (entry.key.tuple != NULL)
+		pfree(entry.key.tuple);
+	return unique;
+}

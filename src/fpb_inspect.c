@@ -1,0 +1,511 @@
+/*-------------------------------------------------------------------------
+ *
+ * fpb_inspect.c
+ *	  SQL functions that show what an index is made of: fpbtree_stats(),
+ *	  fpbtree_page(), fpbtree_nodes().
+ *
+ * They show keys, so the extension's script grants them as pgstattuple's and
+ * amcheck's functions are granted: to superusers and pg_stat_scan_tables.
+ * Pages are copied under a share lock and looked at afterwards; a damaged one
+ * is reported.
+ *
+ *-------------------------------------------------------------------------
+ */
+#include "postgres.h"
+
+#include <inttypes.h>
+
+#include "access/amapi.h"
+#include "access/relation.h"
+#include "catalog/pg_class.h"
+#include "catalog/pg_type.h"
+#include "funcapi.h"
+#include "lib/stringinfo.h"
+#include "miscadmin.h"
+#include "utils/array.h"
+#include "utils/builtins.h"
+#include "utils/lsyscache.h"
+
+#include "fpb_node.h"
+
+PG_FUNCTION_INFO_V1(fpbtree_stats);
+PG_FUNCTION_INFO_V1(fpbtree_page);
+PG_FUNCTION_INFO_V1(fpbtree_nodes);
+
+/* what a page or a node holds */
+typedef struct Content
+{
+	int			entries;
+	int			gaps;
+	int			one_key_nodes;
+	Size		used;			/* bytes of entries */
+	Size		available;		/* bytes that new entries could take */
+} Content;
+
+/*
+ * Open an fpbtree index.  Raises an error if relid is something else, or an
+ * index of another session's temporary table, whose pages can't be read.
+ */
+Relation
+fpb_open_index(Oid relid, LOCKMODE lockmode)
+{
+	Relation	rel = relation_open(relid, lockmode);
+
+	if (rel->rd_rel->relkind == RELKIND_PARTITIONED_INDEX)
+		ereport(ERROR,
+				(errcode(ERRCODE_WRONG_OBJECT_TYPE),
+				 errmsg("\"%s\" is a partitioned index",
+						RelationGetRelationName(rel)),
+				 errdetail("Partitioned indexes have no pages of their own."),
+				 errhint("Name the index of a partition.")));
+	if (rel->rd_rel->relkind != RELKIND_INDEX ||
+		rel->rd_indam->ambuild != fpb_build)
+		ereport(ERROR,
+				(errcode(ERRCODE_WRONG_OBJECT_TYPE),
+				 errmsg("\"%s\" is not an fpbtree index",
+						RelationGetRelationName(rel))));
+	if (RELATION_IS_OTHER_TEMP(rel))
+		ereport(ERROR,
+				(errcode(ERRCODE_FEATURE_NOT_SUPPORTED),
+				 errmsg("cannot access temporary indexes of other sessions")));
+	return rel;
+}
+
+/*
+ * Take a block number from SQL.
+ */
+static BlockNumber
+get_block_argument(Relation rel, int64 block)
+{
+	BlockNumber nblocks = RelationGetNumberOfBlocks(rel);
+
+	if (block < 0 || block >= nblocks)
+		ereport(ERROR,
+				(errcode(ERRCODE_INVALID_PARAMETER_VALUE),
+				 errmsg("block number " INT64_FORMAT " is out of range", block),
+				 errdetail("Index \"%s\" has %u blocks.",
+						   RelationGetRelationName(rel), nblocks)));
+	return (BlockNumber) block;
+}
+
+/*
+ * Copy a page; its header has been checked unless the page is new.  The
+ * metapage is refused.
+ */
+static void
+copy_page(const FpbIndex *ix, BlockNumber blkno, BufferAccessStrategy strategy,
+		  Page copy)
+{
+	Buffer		buf;
+
+	if (blkno == FPB_METAPAGE)
+		ereport(ERROR,
+				(errcode(ERRCODE_INVALID_PARAMETER_VALUE),
+				 errmsg("block %u of index \"%s\" is its metapage",
+						blkno, RelationGetRelationName(ix->rel)),
+				 errhint("Use fpbtree_stats() to see what it says.")));
+	buf = ReadBufferExtended(ix->rel, MAIN_FORKNUM, blkno, RBM_NORMAL, strategy);
+	LockBuffer(buf, BUFFER_LOCK_SHARE);
+	if (!PageIsNew(BufferGetPage(buf)))
+		fpb_checkpage(ix, buf);
+	memcpy(copy, BufferGetPage(buf), BLCKSZ);
+	fpb_relbuf(buf);
+}
+
+/*
+ * Memory for a copy of a page.
+ */
+static Page
+alloc_page(void)
+{
+	return palloc_aligned(BLCKSZ, PG_IO_ALIGN_SIZE, 0);
+}
+
+/*
+ * Bytes that a slot takes in its node.
+ */
+static Size
+slot_bytes(const FpbIndex *ix, const FpbShape *shape, int codec)
+{
+	if (codec == FPB_NODE_ONE_KEY)
+		return FPB_TAIL_BYTES;
+	return ix->head_width +
+		(ix->form == FPB_WORD16 ? sizeof(uint64) : 0) +
+		(fpb_is_word(ix) ? FPB_TAIL_BYTES : sizeof(uint16)) +
+		(shape->child_off != 0 ? sizeof(uint32) : 0);
+}
+
+/*
+ * Count what a node of a faultless page holds, and add it to *content.  first
+ * is set to its first entry; false if it has none.
+ */
+static bool
+count_node(const FpbIndex *ix, Page page, int dir, Content *content,
+		   FpbEntry *first)
+{
+	const FpbShape *shape = fpb_shape(ix, page);
+	int			codec = fpb_dir_codecs(page)[dir];
+	int			nslots = fpb_node_slots(shape, codec);
+	Size		slot = slot_bytes(ix, shape, codec);
+	FpbPos		pos = {dir, 0};
+	FpbEntry	entry;
+	int			n = 0;
+
+	while (fpb_page_next(ix, page, &pos, &entry) && pos.dir == dir)
+	{
+		if (n++ == 0)
+			*first = entry;
+		if (!fpb_is_word(ix) && (codec == FPB_NODE_PLAIN || n == 1))
+			content->used += IndexTupleSize(entry.key.tuple);
+		fpb_page_advance(ix, page, &pos);
+	}
+	if (codec == FPB_NODE_ONE_KEY)
+	{
+		content->one_key_nodes++;
+		content->used += FPB_ONE_KEY_HEADER;
+	}
+	content->entries += n;
+	content->gaps += nslots - n;
+	content->used += n * slot;
+	content->available += (nslots - n) * slot;
+	return n > 0;
+}
+
+/*
+ * Count what a faultless page holds.
+ */
+static void
+count_page(const FpbIndex *ix, Page page, Content *content)
+{
+	FpbPageHeader *hdr = FpbHdr(page);
+	FpbEntry	first;
+
+	memset(content, 0, sizeof(*content));
+	for (int dir = 0; dir < hdr->nnodes; dir++)
+		(void) count_node(ix, page, dir, content, &first);
+	content->available += hdr->pd.pd_upper - hdr->pd.pd_lower;
+}
+
+/*
+ * Raise an error if the structure of a copied page is damaged.
+ */
+static void
+check_structure(const FpbIndex *ix, BlockNumber blkno, Page page)
+{
+	const char *fault = fpb_page_fault(ix, page);
+
+	if (fault != NULL)
+		fpb_report_damage(ix->rel, blkno, fault);
+}
+
+/*
+ * A key's values as text, as errors of unique violations show them, and its
+ * TID if it has one.
+ */
+static Datum
+key_text(const FpbIndex *ix, BlockNumber blkno, Page page, const FpbKey *key,
+		 bool pivot)
+{
+	Datum		values[INDEX_MAX_KEYS];
+	bool		isnull[INDEX_MAX_KEYS];
+	ItemPointerData tid;
+	StringInfoData buf;
+	int			natts = pivot ? ix->nkeyatts : ix->natts;
+
+	if (!fpb_is_word(ix))
+	{
+		Size		offset = (char *) key->tuple - (char *) page;
+		const char *fault = fpb_tuple_fault(ix, key->tuple, BLCKSZ - offset, pivot);
+
+		if (fault != NULL)
+			fpb_report_damage(ix->rel, blkno, psprintf("In a tuple at byte %zu: %s.", offset, fault));
+		if (pivot)
+			natts = fpb_pivot_natts(ix, key->tuple);
+		for (int i = 0; i < natts; i++)
+			values[i] = index_getattr(key->tuple, i + 1,
+									  RelationGetDescr(ix->rel), &isnull[i]);
+	}
+	else
+		fpb_key_datums(ix, key, values, isnull);
+
+	initStringInfo(&buf);
+	appendStringInfoChar(&buf, '(');
+	for (int i = 0; i < natts; i++)
+	{
+		if (i > 0)
+			appendStringInfoString(&buf, ", ");
+		if (isnull[i])
+			appendStringInfoString(&buf, "null");
+		else
+		{
+			Oid			type = ix->rel->rd_opcintype[i];
+			Oid			output;
+			bool		is_varlena;
+
+			/* included columns have no operator class */
+			if (i >= ix->nkeyatts)
+				type = TupleDescAttr(RelationGetDescr(ix->rel), i)->atttypid;
+			getTypeOutputInfo(type, &output, &is_varlena);
+			appendStringInfoString(&buf, OidOutputFunctionCall(output, values[i]));
+		}
+	}
+	appendStringInfoChar(&buf, ')');
+
+	fpb_tail_tid(key->tail, &tid);
+	if (ItemPointerGetOffsetNumberNoCheck(&tid) != InvalidOffsetNumber)
+		appendStringInfo(&buf, " (%u,%u)", ItemPointerGetBlockNumber(&tid),
+						 ItemPointerGetOffsetNumber(&tid));
+	return PointerGetDatum(cstring_to_text_with_len(buf.data, buf.len));
+}
+
+/*
+ * The descriptor of the record that the SQL function being called returns.
+ */
+static TupleDesc
+get_result_desc(FunctionCallInfo fcinfo, int ncolumns)
+{
+	TupleDesc	desc;
+
+	if (get_call_result_type(fcinfo, NULL, &desc) != TYPEFUNC_COMPOSITE)
+		elog(ERROR, "return type must be a row type");
+	if (desc->natts != ncolumns)
+		elog(ERROR, "the function returns %d columns, its SQL declaration says %d",
+			 ncolumns, desc->natts);
+	return BlessTupleDesc(desc);
+}
+
+/*
+ * fpbtree_stats(index regclass) returns record
+ *
+ * Reads every page of the index, each under a lock of its own: what is
+ * changed meanwhile may be counted or not.
+ */
+Datum
+fpbtree_stats(PG_FUNCTION_ARGS)
+{
+	static const char *const forms[] = {
+		[FPB_WORD4] = "word4", [FPB_WORD8] = "word8",
+		[FPB_WORD16] = "word16", [FPB_TUPLE] = "tuple"
+	};
+	TupleDesc	desc = get_result_desc(fcinfo, 18);
+	Relation	rel = fpb_open_index(PG_GETARG_OID(0), AccessShareLock);
+	BufferAccessStrategy strategy = GetAccessStrategy(BAS_BULKREAD);
+	Page		page = alloc_page();
+	FpbIndex	ix;
+	BlockNumber nblocks;
+	int64		leaf_pages = 0;
+	int64		inner_pages = 0;
+	int64		deleted_pages = 0;
+	int64		new_pages = 0;
+	int64		leaf_entries = 0;
+	int64		leaf_gaps = 0;
+	int64		one_key_nodes = 0;
+	int64		free_bytes = 0;
+	int64		used_bytes = 0;
+	int64		links = 0;
+	int64		jumps = 0;
+	Datum		values[18];
+	bool		nulls[18] = {0};
+	int			i = 0;
+
+	fpb_index_open(&ix, rel);
+	fpb_index_refresh(&ix);
+	nblocks = RelationGetNumberOfBlocks(rel);
+	for (BlockNumber blkno = FPB_METAPAGE + 1; blkno < nblocks; blkno++)
+	{
+		Content		content;
+
+		CHECK_FOR_INTERRUPTS();
+		copy_page(&ix, blkno, strategy, page);
+		if (PageIsNew(page))
+			new_pages++;
+		else if (FpbPageIsDeleted(page))
+			deleted_pages++;
+		else if (!FpbPageIsLeaf(page))
+			inner_pages++;
+		else
+		{
+			check_structure(&ix, blkno, page);
+			count_page(&ix, page, &content);
+			leaf_pages++;
+			leaf_entries += content.entries;
+			leaf_gaps += content.gaps;
+			one_key_nodes += content.one_key_nodes;
+			free_bytes += content.available;
+			used_bytes += content.used;
+			if (!FpbPageIsRightmost(page))
+			{
+				links++;
+				if (FpbHdr(page)->right != blkno + 1)
+					jumps++;
+			}
+		}
+	}
+
+	values[i++] = Int32GetDatum(FPB_VERSION);
+	values[i++] = CStringGetTextDatum(forms[ix.form]);
+	values[i++] = Int32GetDatum(ix.leaf.size / FPB_CACHE_LINE);
+	values[i++] = Int32GetDatum(ix.inner.size / FPB_CACHE_LINE);
+	values[i++] = Int64GetDatum(ix.root);
+	values[i++] = Int32GetDatum(ix.level + 1);
+	values[i++] = Int64GetDatum(nblocks);
+	values[i++] = Int64GetDatum(leaf_pages);
+	values[i++] = Int64GetDatum(inner_pages);
+	values[i++] = Int64GetDatum(deleted_pages);
+	values[i++] = Int64GetDatum(new_pages);
+	values[i++] = Int64GetDatum(leaf_entries);
+	values[i++] = Int64GetDatum(leaf_gaps);
+	values[i++] = Int64GetDatum(one_key_nodes);
+	values[i++] = Int64GetDatum(used_bytes);
+	values[i++] = Int64GetDatum(free_bytes);
+	nulls[i] = (leaf_pages == 0);
+	values[i++] = Float8GetDatum(leaf_pages == 0 ? 0.0 :
+								 100.0 * used_bytes / ((double) leaf_pages * (BLCKSZ - sizeof(FpbPageHeader))));
+	nulls[i] = (links == 0);
+	values[i++] = Float8GetDatum(links == 0 ? 0.0 : 100.0 * jumps / links);
+	Assert(i == lengthof(values));
+
+	FreeAccessStrategy(strategy);
+	relation_close(rel, AccessShareLock);
+	PG_RETURN_DATUM(HeapTupleGetDatum(heap_form_tuple(desc, values, nulls)));
+}
+
+/*
+ * The flags of a page as an array of text.
+ */
+static Datum
+flags_array(int flags)
+{
+	static const struct
+	{
+		int			flag;
+		const char *name;
+	}			names[] = {
+		{FPB_LEAF, "leaf"},
+		{FPB_DELETED, "deleted"},
+		{FPB_INCOMPLETE_SPLIT, "incomplete_split"},
+		{FPB_LEFTMOST, "leftmost"},
+		{FPB_RIGHTMOST, "rightmost"}
+	};
+	Datum		elements[lengthof(names)];
+	int			n = 0;
+
+	for (int i = 0; i < lengthof(names); i++)
+		if (flags & names[i].flag)
+			elements[n++] = CStringGetTextDatum(names[i].name);
+	return PointerGetDatum(construct_array_builtin(elements, n, TEXTOID));
+}
+
+/*
+ * fpbtree_page(index regclass, block bigint) returns record
+ */
+Datum
+fpbtree_page(PG_FUNCTION_ARGS)
+{
+	TupleDesc	desc = get_result_desc(fcinfo, 13);
+	Relation	rel = fpb_open_index(PG_GETARG_OID(0), AccessShareLock);
+	BlockNumber blkno = get_block_argument(rel, PG_GETARG_INT64(1));
+	Page		page = alloc_page();
+	FpbPageHeader *hdr = FpbHdr(page);
+	FpbIndex	ix;
+	Datum		values[13];
+	bool		nulls[13];
+	int			i = 0;
+
+	fpb_index_open(&ix, rel);
+	copy_page(&ix, blkno, NULL, page);
+	memset(nulls, true, sizeof(nulls));
+
+	if (PageIsNew(page))
+	{
+		nulls[0] = false;
+		values[0] = CStringGetTextDatum("new");
+	}
+	else
+	{
+		Content		content;
+		FpbKey		fence;
+
+		check_structure(&ix, blkno, page);
+		count_page(&ix, page, &content);
+		memset(nulls, false, sizeof(nulls));
+		values[i++] = CStringGetTextDatum(FpbPageIsDeleted(page) ? "deleted" :
+										  FpbPageIsLeaf(page) ? "leaf" : "inner");
+		values[i++] = Int32GetDatum(hdr->level);
+		values[i++] = flags_array(hdr->flags);
+		nulls[i] = FpbPageIsRightmost(page);
+		values[i++] = Int64GetDatum(hdr->right);
+		values[i++] = Int32GetDatum(hdr->nnodes);
+		values[i++] = Int32GetDatum(hdr->nalloc);
+		values[i++] = Int32GetDatum(hdr->dircap);
+		values[i++] = Int32GetDatum(content.entries);
+		values[i++] = Int32GetDatum(content.gaps);
+		values[i++] = Int32GetDatum(hdr->pd.pd_lower);
+		values[i++] = Int32GetDatum(hdr->pd.pd_upper);
+		nulls[i] = FpbPageIsLeftmost(page);
+		if (!nulls[i])
+		{
+			fpb_page_low(&ix, page, &fence);
+			values[i] = key_text(&ix, blkno, page, &fence, true);
+		}
+		i++;
+		nulls[i] = FpbPageIsRightmost(page);
+		if (!nulls[i])
+		{
+			fpb_page_high(&ix, page, &fence);
+			values[i] = key_text(&ix, blkno, page, &fence, true);
+		}
+		i++;
+		Assert(i == lengthof(values));
+	}
+
+	relation_close(rel, AccessShareLock);
+	PG_RETURN_DATUM(HeapTupleGetDatum(heap_form_tuple(desc, values, nulls)));
+}
+
+/*
+ * fpbtree_nodes(index regclass, block bigint) returns setof record
+ *
+ * The in-page nodes of a page, in key order.
+ */
+Datum
+fpbtree_nodes(PG_FUNCTION_ARGS)
+{
+	ReturnSetInfo *rsinfo = (ReturnSetInfo *) fcinfo->resultinfo;
+	Relation	rel = fpb_open_index(PG_GETARG_OID(0), AccessShareLock);
+	BlockNumber blkno = get_block_argument(rel, PG_GETARG_INT64(1));
+	Page		page = alloc_page();
+	FpbIndex	ix;
+
+	InitMaterializedSRF(fcinfo, 0);
+	fpb_index_open(&ix, rel);
+	copy_page(&ix, blkno, NULL, page);
+	if (!PageIsNew(page))
+	{
+		check_structure(&ix, blkno, page);
+		for (int dir = 0; dir < FpbHdr(page)->nnodes; dir++)
+		{
+			int			codec = fpb_dir_codecs(page)[dir];
+			Content		content = {0};
+			FpbEntry	first;
+			Datum		values[7];
+			bool		nulls[7] = {0};
+			bool		any = count_node(&ix, page, dir, &content, &first);
+
+			values[0] = Int32GetDatum(dir);
+			values[1] = Int32GetDatum(fpb_dir_nodes(page)[dir]);
+			values[2] = CStringGetTextDatum(codec == FPB_NODE_ONE_KEY ? "one_key" : "plain");
+			values[3] = Int32GetDatum(content.entries);
+			values[4] = Int32GetDatum(content.gaps);
+			values[5] = PointerGetDatum(cstring_to_text(psprintf("%016" PRIx64,
+																 fpb_dir_heads(page)[dir])));
+			nulls[6] = !any;
+			if (any)
+				values[6] = key_text(&ix, blkno, page, &first.key,
+									 !FpbPageIsLeaf(page));
+			tuplestore_putvalues(rsinfo->setResult, rsinfo->setDesc, values, nulls);
+		}
+	}
+	relation_close(rel, AccessShareLock);
+	return (Datum) 0;
+}

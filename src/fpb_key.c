@@ -1,0 +1,964 @@
+/*-------------------------------------------------------------------------
+ *
+ * fpb_key.c
+ *	  Keys: what form an index has, making keys, comparing them, pivots.
+ *
+ * Everything about words but the integer comparison itself is in fpb_word.c.
+ * Here are the tuples, and the functions that choose between the two.
+ *
+ * Heads.  A head is weakly monotone in the key: if a < b then
+ * head(a) <= head(b), and equal keys have equal heads.  It depends on the
+ * first column or the first two:
+ *
+ * - FPB_HEAD_PAIR, codes A and B in fields of 32 bits: head = A:B, but A:0 if A
+ *	 is the code that NULL shares.  If a < b by the first column, A(a) < A(b),
+ *	 or both are the shared code and both heads are A:0.  If a and b are equal
+ *	 in the first column, A is the same and B weakly monotone.
+ * - FPB_HEAD_WORD, FPB_HEAD_UUID: the code, or its upper half.
+ * - the others: the bytes that memcmp would look at first, filled up with
+ *	 zeros, all inverted for DESC; zero or all ones for NULLs, on their side.
+ *	 Only used where the opclass's order is that of memcmp, then length.
+ *
+ * The head of a pivot that keeps n columns is the smallest among the keys that
+ * begin with them, which is what the same rule gives for n columns if a
+ * missing B counts as 0, and a missing A as 0 as well.  A pivot p lies just
+ * before these keys, so e < p implies that e is less than each of them and so
+ * head(e) <= head(p), and e > p implies that e is one of them, or greater, and
+ * head(e) >= head(p): pivots may be sorted in by head.
+ *
+ * The same holds for a probe, a place before (on_equal = 1) or after
+ * (on_equal = -1) all keys that begin with its columns, if its head is the
+ * smallest or the largest, respectively, of these keys' heads.  Let e be a key
+ * and q the probe.  Before: as for pivots.  After: e < q means that e is one
+ * of them or less: head(e) <= head(q); e > q that e is greater than all of
+ * them: head(e) >= head(q).  A pivot p that keeps fewer columns than the probe
+ * has, equal ones, comes before it; its head is the smallest of a set of keys
+ * that includes the probe's: head(p) <= head(q).  If it keeps the same
+ * columns, it is at the place of a probe of the first kind, with the
+ * same head, and before one of the second kind, with a head not larger.  If it
+ * keeps more, it lies among the probe's keys, and so does its head.  So
+ * wherever heads differ they tell the order, whatever is compared.
+ *
+ * Mind that this needs the head of all the columns of the probe: if the probe
+ * has two columns and heads are pairs, a head of the first column alone would
+ * put it at the wrong place among the keys that have this first column.
+ *
+ *-------------------------------------------------------------------------
+ */
+#include "postgres.h"
+
+#include "access/tupmacs.h"
+#include "catalog/pg_collation.h"
+#include "common/int.h"
+#include "fpb_compat.h"
+#include "fpbtree.h"
+#include "port/pg_bswap.h"
+#include "utils/builtins.h"
+#include "utils/fmgroids.h"
+#include "utils/pg_locale.h"
+
+/* the part of a head that is kept when heads have 4 bytes */
+#define HEAD4_MASK	UINT64CONST(0xFFFFFFFF00000000)
+
+/* ------------------------------------------------------------------------
+ * describing an index
+ * ------------------------------------------------------------------------
+ */
+
+/*
+ * Which head does a first column without a word type have?  The answer is
+ * part of the on-disk format: it must only depend on what can't change while
+ * the index exists.
+ */
+static FpbHeadKind
+bytes_head_kind(const FpbColumn *col, Oid cmp_proc, Form_pg_attribute att)
+{
+	switch (cmp_proc)
+	{
+		case F_BTTEXTCMP:
+			return fpb_collation_is_c(col->collation) && att->attlen == -1 ?
+				FPB_HEAD_BYTES : FPB_HEAD_NONE;
+		case F_BPCHARCMP:
+			return fpb_collation_is_c(col->collation) && att->attlen == -1 ?
+				FPB_HEAD_BPCHAR : FPB_HEAD_NONE;
+		case F_BTNAMECMP:
+			/* stored as a cstring or as a name, which ends with zeros */
+			return fpb_collation_is_c(col->collation) &&
+				(att->attlen == -2 || att->attlen == NAMEDATALEN) ?
+				FPB_HEAD_CSTRING : FPB_HEAD_NONE;
+		case F_BTTEXT_PATTERN_CMP:
+		case F_BYTEACMP:
+			return att->attlen == -1 ? FPB_HEAD_BYTES : FPB_HEAD_NONE;
+		case F_BTBPCHAR_PATTERN_CMP:
+			return att->attlen == -1 ? FPB_HEAD_BPCHAR : FPB_HEAD_NONE;
+		default:
+			return FPB_HEAD_NONE;
+	}
+}
+
+/* The form of an index whose key columns all have word types. */
+static FpbForm
+word_form(const FpbIndex *ix)
+{
+	int			bits0 = fpb_word_bits(ix->cols[0].word);
+	int			bits1;
+
+	if (ix->nkeyatts == 1)
+		return bits0 <= 32 ? FPB_WORD4 : bits0 <= 64 ? FPB_WORD8 : FPB_WORD16;
+
+	bits1 = fpb_word_bits(ix->cols[1].word);
+	if (Max(bits0, bits1) > 64)
+		return FPB_TUPLE;
+	return Max(bits0, bits1) <= 32 ? FPB_WORD8 : FPB_WORD16;
+}
+
+/*
+ * Choose the widths of the columns' codes and, in tuple form, the head.
+ */
+static void
+choose_layout(FpbIndex *ix, Oid first_cmp_proc)
+{
+	FpbColumn  *first = &ix->cols[0];
+	int			bits0 = first->word ? fpb_word_bits(first->word) : 0;
+
+	switch (ix->form)
+	{
+		case FPB_WORD4:
+			first->width = 32;
+			ix->head_width = 4;
+			return;
+		case FPB_WORD8:
+			first->width = ix->nkeyatts == 1 ? 64 : 32;
+			if (ix->nkeyatts > 1)
+				ix->cols[1].width = 32;
+			ix->head_width = 8;
+			return;
+		case FPB_WORD16:
+			first->width = ix->nkeyatts == 1 ? 128 : 64;
+			if (ix->nkeyatts > 1)
+				ix->cols[1].width = 64;
+			ix->head_width = 8;
+			return;
+		case FPB_TUPLE:
+			break;
+	}
+
+	if (first->word == NULL)
+	{
+		first->head = bytes_head_kind(first, first_cmp_proc,
+									  TupleDescAttr(RelationGetDescr(ix->rel), 0));
+		/* more would help a search, but make the index larger than a btree */
+		ix->head_width = 4;
+		return;
+	}
+
+	ix->head_width = 8;
+	if (bits0 > 64)
+	{
+		first->width = 128;
+		first->head = FPB_HEAD_UUID;
+	}
+	else if (bits0 > 32)
+	{
+		first->width = 64;
+		first->head = FPB_HEAD_WORD;
+	}
+	else
+	{
+		first->width = 32;
+		first->head = FPB_HEAD_WORD;
+		if (ix->nkeyatts > 1 && ix->cols[1].word != NULL &&
+			fpb_word_bits(ix->cols[1].word) <= 32)
+		{
+			ix->cols[1].width = 32;
+			first->head = FPB_HEAD_PAIR;
+		}
+	}
+}
+
+/*
+ * Fill in what the relcache entry tells of an index: rel, form, head_width,
+ * one_key, natts, nkeyatts and the columns.  What depends on the metapage is
+ * left alone.  The comparators belong to the relcache entry.  Catalogs may be
+ * read, so no buffer lock may be held.
+ */
+void
+fpb_index_describe(FpbIndex *ix, Relation rel)
+{
+	bool		all_words = true;
+	Oid			first_cmp_proc = InvalidOid;
+
+	ix->rel = rel;
+	ix->natts = IndexRelationGetNumberOfAttributes(rel);
+	ix->nkeyatts = IndexRelationGetNumberOfKeyAttributes(rel);
+	/* only entries of the same bytes share a key, so it is always right */
+	ix->one_key = true;
+
+	for (int i = 0; i < ix->nkeyatts; i++)
+	{
+		FpbColumn  *col = &ix->cols[i];
+		Oid			cmp_proc = index_getprocid(rel, i + 1, FPB_ORDER_PROC);
+
+		if (i == 0)
+			first_cmp_proc = cmp_proc;
+		col->cmp = index_getprocinfo(rel, i + 1, FPB_ORDER_PROC);
+		col->collation = rel->rd_indcollation[i];
+		col->desc = (rel->rd_indoption[i] & INDOPTION_DESC) != 0;
+		col->nulls_first = (rel->rd_indoption[i] & INDOPTION_NULLS_FIRST) != 0;
+		col->head = FPB_HEAD_NONE;
+		col->width = 0;
+		col->word = fpb_word_type(cmp_proc, rel->rd_opcintype[i]);
+		if (col->word != NULL &&
+			!fpb_word_fits(col->word, TupleDescAttr(RelationGetDescr(rel), i)))
+			col->word = NULL;
+		if (col->word == NULL)
+			all_words = false;
+	}
+
+	ix->form = all_words && ix->nkeyatts <= 2 && ix->natts == ix->nkeyatts ?
+		word_form(ix) : FPB_TUPLE;
+	choose_layout(ix, first_cmp_proc);
+}
+
+/* ------------------------------------------------------------------------
+ * heads
+ * ------------------------------------------------------------------------
+ */
+
+/* How many leading columns does a head depend on? */
+int
+fpb_head_columns(const FpbIndex *ix)
+{
+	switch ((FpbHeadKind) ix->cols[0].head)
+	{
+		case FPB_HEAD_NONE:
+			return 0;
+		case FPB_HEAD_PAIR:
+			return 2;
+		default:
+			return 1;
+	}
+}
+
+/* Up to 8 bytes as a big-endian integer, filled up with zeros. */
+static uint64
+first_bytes(const char *data, Size length)
+{
+	uint64		bytes = 0;
+
+	memcpy(&bytes, data, Min(length, sizeof(bytes)));
+	return pg_ntoh64(bytes);
+}
+
+/*
+ * The head of a value that compares by its bytes, before DESC.  Decompresses
+ * the value if it is compressed.
+ */
+static uint64
+bytes_head(FpbHeadKind kind, Datum value)
+{
+	struct varlena *v;
+	Size		length;
+	uint64		head;
+
+	if (kind == FPB_HEAD_CSTRING)
+	{
+		const char *s = DatumGetCString(value);
+
+		return first_bytes(s, strnlen(s, sizeof(head)));
+	}
+
+	v = PG_DETOAST_DATUM_PACKED(value);
+	length = VARSIZE_ANY_EXHDR(v);
+	if (kind == FPB_HEAD_BPCHAR)
+		length = bpchartruelen(VARDATA_ANY(v), length);
+	head = first_bytes(VARDATA_ANY(v), length);
+	if ((Pointer) v != DatumGetPointer(value))
+		pfree(v);
+	return head;
+}
+
+/*
+ * See fpbtree.h.  A value may be compressed or lie in a TOAST table.
+ */
+bool
+fpb_head_of(const FpbIndex *ix, const Datum *values, const bool *isnull,
+			int ncols, bool upper, uint64 *head)
+{
+	const FpbColumn *first = &ix->cols[0];
+
+	*head = 0;
+	if (first->head == FPB_HEAD_NONE)
+		return false;
+
+	if (ncols == 0)
+		*head = upper ? PG_UINT64_MAX : 0;
+	else if (first->head == FPB_HEAD_UUID)
+		*head = fpb_word_code(first, values[0], isnull[0]);
+	else if (first->head == FPB_HEAD_WORD || first->head == FPB_HEAD_PAIR)
+	{
+		uint64		code = fpb_word_code(first, values[0], isnull[0]);
+
+		*head = first->width == 32 ? code << 32 : code;
+		if (first->head == FPB_HEAD_PAIR && !fpb_word_is_shared(first, code))
+		{
+			if (ncols > 1)
+				*head |= fpb_word_code(&ix->cols[1], values[1], isnull[1]);
+			else if (upper)
+				*head |= PG_UINT32_MAX;
+		}
+	}
+	else if (isnull[0])
+		*head = first->nulls_first ? 0 : PG_UINT64_MAX;
+	else
+	{
+		*head = bytes_head(first->head, values[0]);
+		if (first->desc)
+			*head = ~*head;
+	}
+
+	if (ix->head_width == 4)
+		*head &= HEAD4_MASK;
+	return true;
+}
+
+/*
+ * The head of a pivot that keeps the first natts columns of a key with this
+ * head.
+ */
+static uint64
+pivot_head(const FpbIndex *ix, uint64 head, int natts)
+{
+	if (natts == 0)
+		return 0;
+	if (natts == 1 && ix->cols[0].head == FPB_HEAD_PAIR)
+		return head & HEAD4_MASK;
+	return head;
+}
+
+/* ------------------------------------------------------------------------
+ * index tuples of exact size
+ * ------------------------------------------------------------------------
+ */
+
+/*
+ * Where the first natts columns of a tuple end, from its start.
+ *
+ * *aligned is set if one of them needs more alignment than 2 bytes, so that
+ * the tuple must lie where index_form_tuple assumed it would: offsets in a
+ * tuple are multiples of what a column needs only relative to its start.
+ * A short varlena is read bytewise and needs none.  *nulls is set if one of
+ * them is NULL.
+ */
+static Size
+columns_end(TupleDesc desc, IndexTuple tuple, int natts,
+			bool *aligned, bool *nulls)
+{
+	Size		start = IndexInfoFindDataOffset(tuple->t_info);
+	char	   *data = (char *) tuple + start;
+	bits8	   *bitmap = (bits8 *) ((char *) tuple + sizeof(IndexTupleData));
+	Size		off = 0;
+
+	*aligned = false;
+	*nulls = false;
+	for (int i = 0; i < natts; i++)
+	{
+		Form_pg_attribute att = TupleDescAttr(desc, i);
+
+		if (IndexTupleHasNulls(tuple) && att_isnull(i, bitmap))
+		{
+			*nulls = true;
+			continue;
+		}
+		off = att_align_pointer(off, att->attalign, att->attlen, data + off);
+		if (att->attalign != TYPALIGN_CHAR && att->attalign != TYPALIGN_SHORT &&
+			!(att->attlen == -1 && VARATT_IS_1B(data + off)))
+			*aligned = true;
+		off = att_addlength_pointer(off, att->attlen, data + off);
+	}
+	return start + off;
+}
+
+/*
+ * Write a tuple's size and flags.  INDEX_AM_RESERVED_BIT tells the layout
+ * that the tuple must be MAXALIGNed in the page.
+ */
+static void
+set_tuple_info(IndexTuple tuple, Size size, bool aligned)
+{
+	tuple->t_info &= ~(INDEX_SIZE_MASK | INDEX_AM_RESERVED_BIT);
+	tuple->t_info |= size;
+	if (aligned)
+		tuple->t_info |= INDEX_AM_RESERVED_BIT;
+}
+
+/*
+ * A copy of a tuple's first natts key columns, without TID.  They are the
+ * first bytes of its data.  If none of them is NULL, the null bitmap is left
+ * out; its size is a multiple of MAXALIGN, so that what follows keeps its
+ * alignment.
+ */
+static IndexTuple
+truncate_tuple(TupleDesc desc, IndexTuple source, int natts)
+{
+	bool		aligned;
+	bool		nulls;
+	Size		end = columns_end(desc, source, natts, &aligned, &nulls);
+	Size		old_start = IndexInfoFindDataOffset(source->t_info);
+	Size		new_start;
+	uint16		info = source->t_info & INDEX_VAR_MASK;
+	IndexTuple	result;
+
+	if (nulls)
+		info |= INDEX_NULL_MASK;
+	new_start = IndexInfoFindDataOffset(info);
+
+	result = palloc0(MAXALIGN(new_start + end - old_start));
+	result->t_info = info;
+	if (nulls)
+		memcpy((char *) result + sizeof(IndexTupleData),
+			   (char *) source + sizeof(IndexTupleData),
+			   sizeof(IndexAttributeBitMapData));
+	memcpy((char *) result + new_start, (char *) source + old_start,
+		   end - old_start);
+	set_tuple_info(result, new_start + end - old_start, aligned);
+
+	/* no TID: the block number is that of columns; see fpb_pivot_natts */
+	ItemPointerSet(&result->t_tid, natts, InvalidOffsetNumber);
+	return result;
+}
+
+/*
+ * See fpbtree.h.  Used before a page that came from disk is trusted, so it
+ * looks at nothing outside the avail bytes.
+ */
+const char *
+fpb_tuple_fault(const FpbIndex *ix, IndexTuple tuple, Size avail, bool pivot)
+{
+	TupleDesc	desc = RelationGetDescr(ix->rel);
+	int			natts = ix->natts;
+	Size		size;
+	Size		start;
+	Size		off;
+	bool		aligned = false;
+	char	   *data;
+	bits8	   *bitmap = (bits8 *) ((char *) tuple + sizeof(IndexTupleData));
+
+	if (avail < sizeof(IndexTupleData))
+		return "tuple extends past its area";
+	size = IndexTupleSize(tuple);
+	start = IndexInfoFindDataOffset(tuple->t_info);
+	if (size > avail)
+		return "tuple extends past its area";
+	if (size < start)
+		return "tuple is shorter than its header";
+
+	if (ItemPointerGetOffsetNumberNoCheck(&tuple->t_tid) > FPB_TAIL_MAX_OFFSET)
+		return "tuple has an impossible TID";
+	if (pivot)
+	{
+		natts = ix->nkeyatts;
+		if (ItemPointerGetOffsetNumberNoCheck(&tuple->t_tid) == InvalidOffsetNumber)
+		{
+			if (ItemPointerGetBlockNumberNoCheck(&tuple->t_tid) > (BlockNumber) natts)
+				return "pivot has an impossible number of columns";
+			natts = ItemPointerGetBlockNumberNoCheck(&tuple->t_tid);
+		}
+	}
+	else if (ItemPointerGetOffsetNumberNoCheck(&tuple->t_tid) == InvalidOffsetNumber)
+		return "tuple has an invalid TID";
+
+	data = (char *) tuple + start;
+	size -= start;				/* of the data, from here on */
+	off = 0;
+	for (int i = 0; i < natts; i++)
+	{
+		Form_pg_attribute att = TupleDescAttr(desc, i);
+		Size		length;
+
+		if (IndexTupleHasNulls(tuple) && att_isnull(i, bitmap))
+			continue;
+		if (att->attlen != -1)
+			off = att_align_nominal(off, att->attalign);
+		else if (off < size)
+			off = att_align_pointer(off, att->attalign, -1, data + off);
+		if (off > size)
+			return "column extends past its tuple";
+
+		if (att->attlen > 0)
+			length = att->attlen;
+		else if (att->attlen == -2)
+			length = strnlen(data + off, size - off) + 1;
+		else if (off == size)
+			return "column extends past its tuple";
+		else if (VARATT_IS_1B_E(data + off))
+			return "column is stored outside of its tuple";
+		else if (VARATT_IS_1B(data + off))
+			length = VARSIZE_1B(data + off);
+		else if (size - off < VARHDRSZ)
+			return "column extends past its tuple";
+		else
+		{
+			length = VARSIZE_4B(data + off);
+			if (length < (VARATT_IS_4B_C(data + off) ? VARHDRSZ_COMPRESSED : VARHDRSZ))
+				return "column has an impossible length";
+		}
+		if (length > size - off)
+			return "column extends past its tuple";
+		if (att->attalign != TYPALIGN_CHAR && att->attalign != TYPALIGN_SHORT &&
+			!(att->attlen == -1 && VARATT_IS_1B(data + off)))
+			aligned = true;
+		off += length;
+	}
+	if (off != size)
+		return "tuple is longer than its columns";
+	if (aligned != ((tuple->t_info & INDEX_AM_RESERVED_BIT) != 0))
+		return "tuple has the wrong alignment flag";
+	return NULL;
+}
+
+/* ------------------------------------------------------------------------
+ * making keys and taking them apart
+ * ------------------------------------------------------------------------
+ */
+
+/*
+ * Make the key of a row.  Raises an error for a TID that a tail can't hold,
+ * which the table access method "heap" never makes, and what index_form_tuple
+ * raises.
+ */
+void
+fpb_key_form(const FpbIndex *ix, Datum *values, bool *isnull,
+			 ItemPointer tid, FpbKey *key)
+{
+	TupleDesc	desc;
+	IndexTuple	tuple;
+	Size		end;
+	bool		aligned;
+	bool		nulls;
+
+	if (unlikely(ItemPointerGetOffsetNumber(tid) > FPB_TAIL_MAX_OFFSET))
+		ereport(ERROR,
+				(errcode(ERRCODE_FEATURE_NOT_SUPPORTED),
+				 errmsg("fpbtree indexes do not support tuple identifiers with an offset above %d",
+						FPB_TAIL_MAX_OFFSET),
+				 errdetail("Index \"%s\" is to refer to tuple (%u,%u).",
+						   RelationGetRelationName(ix->rel),
+						   ItemPointerGetBlockNumber(tid),
+						   ItemPointerGetOffsetNumber(tid))));
+
+	if (fpb_is_word(ix))
+	{
+		fpb_word_form(ix, values, isnull, tid, key);
+		return;
+	}
+
+	desc = RelationGetDescr(ix->rel);
+	tuple = index_form_tuple(desc, values, isnull);
+	end = columns_end(desc, tuple, ix->natts, &aligned, &nulls);
+	set_tuple_info(tuple, end, aligned);
+	tuple->t_tid = *tid;
+
+	key->tuple = tuple;
+	key->low = 0;
+	key->tail = fpb_tail_pack(0, tid);
+	if (ix->cols[0].head >= FPB_HEAD_BYTES && !isnull[0])
+	{
+		Datum		stored[1];
+		bool		stored_isnull[1];
+
+		/* spares fetching a value from its TOAST table once more */
+		stored[0] = index_getattr(tuple, 1, desc, &stored_isnull[0]);
+		(void) fpb_head_of(ix, stored, stored_isnull, 1, false, &key->head);
+	}
+	else
+		(void) fpb_head_of(ix, values, isnull, ix->nkeyatts, false, &key->head);
+}
+
+/* See fpbtree.h. */
+void
+fpb_key_datums(const FpbIndex *ix, const FpbKey *key,
+			   Datum *values, bool *isnull)
+{
+	if (fpb_is_word(ix))
+		fpb_word_datums(ix, key, values, isnull);
+	else
+		index_deform_tuple(key->tuple, RelationGetDescr(ix->rel),
+						   values, isnull);
+}
+
+/* See fpbtree.h.  INCLUDE columns don't count. */
+bool
+fpb_key_has_null(const FpbIndex *ix, const FpbKey *key)
+{
+	bool		isnull[2] = {false, false};
+	bits8	   *bitmap;
+
+	if (fpb_is_word(ix))
+	{
+		fpb_word_nulls(ix, key, isnull);
+		return isnull[0] || isnull[1];
+	}
+
+	if (!IndexTupleHasNulls(key->tuple))
+		return false;
+	bitmap = (bits8 *) ((char *) key->tuple + sizeof(IndexTupleData));
+	for (int i = 0; i < ix->nkeyatts; i++)
+	{
+		if (att_isnull(i, bitmap))
+			return true;
+	}
+	return false;
+}
+
+/*
+ * See fpbtree.h.  The probe's values point into the key's tuple, which must
+ * live as long as the probe.  The probe of a truncated pivot is the place
+ * before all keys that begin with its columns.
+ */
+void
+fpb_probe_from_key(const FpbIndex *ix, const FpbKey *key, FpbProbe *probe)
+{
+	TupleDesc	desc;
+
+	probe->head = key->head;
+	probe->low = key->low;
+	probe->tail = key->tail;
+	probe->has_head = true;
+	probe->ncols = 0;
+	probe->on_equal = 1;
+	if (fpb_is_word(ix))
+		return;
+
+	desc = RelationGetDescr(ix->rel);
+	probe->ncols = fpb_pivot_natts(ix, key->tuple);
+	for (int i = 0; i < probe->ncols; i++)
+	{
+		FpbProbeColumn *col = &probe->cols[i];
+
+		col->value = index_getattr(key->tuple, i + 1, desc, &col->isnull);
+		col->cmp = ix->cols[i].cmp;
+	}
+}
+
+/* See fpbtree.h. */
+void
+fpb_probe_equal(const FpbIndex *ix, const FpbKey *key, bool upper,
+				FpbProbe *probe)
+{
+	if (fpb_is_word(ix))
+	{
+		fpb_word_probe_equal(ix, key, upper, probe);
+		return;
+	}
+	fpb_probe_from_key(ix, key, probe);
+	probe->tail = upper ? FPB_TAIL_MAX : FPB_TAIL_MIN;
+}
+
+/* ------------------------------------------------------------------------
+ * comparison
+ * ------------------------------------------------------------------------
+ */
+
+/*
+ * Order of two values of a column as the index has it.  cmp is the opclass's
+ * comparator or one whose second argument is of b's type.
+ */
+static inline int
+compare_values(const FpbColumn *col, FmgrInfo *cmp,
+			   Datum a, bool a_isnull, Datum b, bool b_isnull)
+{
+	int			result;
+
+	if (unlikely(a_isnull || b_isnull))
+	{
+		if (a_isnull && b_isnull)
+			return 0;
+		return a_isnull == col->nulls_first ? -1 : 1;
+	}
+
+	result = DatumGetInt32(FunctionCall2Coll(cmp, col->collation, a, b));
+	if (result == 0)
+		return 0;
+	return (result < 0) != col->desc ? -1 : 1;
+}
+
+/* sign of key - probe for tuples whose heads leave it open */
+static int
+compare_tuple(const FpbIndex *ix, const FpbKey *key, const FpbProbe *probe)
+{
+	TupleDesc	desc = RelationGetDescr(ix->rel);
+	int			natts = fpb_pivot_natts(ix, key->tuple);
+	int			ncompare = Min(natts, probe->ncols);
+
+	for (int i = 0; i < ncompare; i++)
+	{
+		const FpbProbeColumn *pcol = &probe->cols[i];
+		Datum		value;
+		bool		isnull;
+		int			result;
+
+		value = index_getattr(key->tuple, i + 1, desc, &isnull);
+		result = compare_values(&ix->cols[i], pcol->cmp, value, isnull,
+								pcol->value, pcol->isnull);
+		if (result != 0)
+			return result;
+	}
+
+	/* a truncated column is less than any value */
+	if (natts < probe->ncols)
+		return -1;
+	if (probe->ncols == ix->nkeyatts)
+		return pg_cmp_u64(key->tail, probe->tail);
+	/* a pivot that ends here stands just where a probe before all equals is */
+	if (natts == probe->ncols && probe->on_equal > 0)
+		return 0;
+	return probe->on_equal;
+}
+
+/* See fpbtree.h. */
+int
+fpb_compare(const FpbIndex *ix, const FpbKey *key, const FpbProbe *probe)
+{
+	if (fpb_is_word(ix))
+	{
+		if (key->head != probe->head)
+			return key->head < probe->head ? -1 : 1;
+		if (key->low != probe->low)
+			return key->low < probe->low ? -1 : 1;
+		return pg_cmp_u64(key->tail, probe->tail);
+	}
+
+	if (probe->has_head && key->head != probe->head)
+		return key->head < probe->head ? -1 : 1;
+	return compare_tuple(ix, key, probe);
+}
+
+/*
+ * How many of the first ncolumns columns of two tuples are equal, before one
+ * that isn't?  *order is set to the sign of a - b there, or 0.
+ */
+static int
+equal_columns(const FpbIndex *ix, const FpbKey *a, const FpbKey *b,
+			  int ncolumns, int *order)
+{
+	TupleDesc	desc = RelationGetDescr(ix->rel);
+
+	*order = 0;
+	for (int i = 0; i < ncolumns; i++)
+	{
+		Datum		a_value,
+					b_value;
+		bool		a_isnull,
+					b_isnull;
+
+		a_value = index_getattr(a->tuple, i + 1, desc, &a_isnull);
+		b_value = index_getattr(b->tuple, i + 1, desc, &b_isnull);
+		*order = compare_values(&ix->cols[i], ix->cols[i].cmp,
+								a_value, a_isnull, b_value, b_isnull);
+		if (*order != 0)
+			return i;
+	}
+	return ncolumns;
+}
+
+/* See fpbtree.h.  Either may be a pivot. */
+int
+fpb_compare_keys(const FpbIndex *ix, const FpbKey *a, const FpbKey *b)
+{
+	if (a->head != b->head)
+		return a->head < b->head ? -1 : 1;
+
+	if (fpb_is_word(ix))
+	{
+		if (a->low != b->low)
+			return a->low < b->low ? -1 : 1;
+	}
+	else
+	{
+		int			a_natts = fpb_pivot_natts(ix, a->tuple);
+		int			b_natts = fpb_pivot_natts(ix, b->tuple);
+		int			order;
+
+		(void) equal_columns(ix, a, b, Min(a_natts, b_natts), &order);
+		if (order != 0)
+			return order;
+		if (a_natts != b_natts)
+			return a_natts < b_natts ? -1 : 1;
+	}
+	return pg_cmp_u64(a->tail, b->tail);
+}
+
+/* See fpbtree.h.  NULLs are equal to each other here. */
+bool
+fpb_keys_equal(const FpbIndex *ix, const FpbKey *a, const FpbKey *b)
+{
+	int			order;
+
+	if (a->head != b->head)
+		return false;
+	if (fpb_is_word(ix))
+		return fpb_word_equal(ix, a, b);
+	(void) equal_columns(ix, a, b, ix->nkeyatts, &order);
+	return order == 0;
+}
+
+/* See fpbtree.h. */
+bool
+fpb_keys_identical(const FpbIndex *ix, const FpbKey *a, const FpbKey *b)
+{
+	if (a->head != b->head)
+		return false;
+	if (fpb_is_word(ix))
+		return a->low == b->low &&
+			fpb_tail_tie(a->tail) == fpb_tail_tie(b->tail);
+	return a->tuple->t_info == b->tuple->t_info &&
+		memcmp((char *) a->tuple + sizeof(IndexTupleData),
+			   (char *) b->tuple + sizeof(IndexTupleData),
+			   IndexTupleSize(a->tuple) - sizeof(IndexTupleData)) == 0;
+}
+
+/* ------------------------------------------------------------------------
+ * pivots
+ * ------------------------------------------------------------------------
+ */
+
+/*
+ * See fpbtree.h.  A pivot without TID has an invalid offset number and the
+ * number of its columns for a block number.  Any other tuple has all columns.
+ */
+int
+fpb_pivot_natts(const FpbIndex *ix, IndexTuple pivot)
+{
+	BlockNumber natts;
+
+	if (likely(ItemPointerGetOffsetNumberNoCheck(&pivot->t_tid) != InvalidOffsetNumber))
+		return ix->nkeyatts;
+	natts = ItemPointerGetBlockNumberNoCheck(&pivot->t_tid);
+	return Min(natts, (BlockNumber) ix->nkeyatts);
+}
+
+/* See fpbtree.h. */
+void
+fpb_key_minus_infinity(const FpbIndex *ix, FpbKey *key)
+{
+	memset(key, 0, sizeof(FpbKey));
+	if (!fpb_is_word(ix))
+	{
+		key->tuple = palloc0(MAXALIGN(sizeof(IndexTupleData)));
+		set_tuple_info(key->tuple, IndexInfoFindDataOffset(0), false);
+		ItemPointerSet(&key->tuple->t_tid, 0, InvalidOffsetNumber);
+	}
+}
+
+/*
+ * Separator of words: all that can be cut off is the TID.  The tie stays if
+ * it is what tells left from right.
+ */
+static void
+word_separator(const FpbKey *left, const FpbKey *right, FpbKey *pivot)
+{
+	*pivot = *right;
+	if (left->head != right->head || left->low != right->low)
+		pivot->tail = FPB_TAIL_MIN;
+	else if (fpb_tail_tie(left->tail) != fpb_tail_tie(right->tail))
+		pivot->tail &= ~FPB_TAIL_TID_MASK;
+}
+
+/*
+ * See fpbtree.h.  left and right are entries, or pivots themselves: those of
+ * an inner page.
+ */
+void
+fpb_key_separator(const FpbIndex *ix, const FpbKey *left, const FpbKey *right,
+				  FpbKey *pivot)
+{
+	int			right_natts;
+	int			ncommon;
+	int			nequal;
+	int			keep;
+	int			order;
+
+	if (fpb_is_word(ix))
+	{
+		word_separator(left, right, pivot);
+		return;
+	}
+
+	/*
+	 * Keep the columns up to the first in which right is greater.  If left
+	 * ends before there is one, that is right's next column, which left has
+	 * truncated.  If there is none, it is the TID.
+	 */
+	right_natts = fpb_pivot_natts(ix, right->tuple);
+	ncommon = Min(fpb_pivot_natts(ix, left->tuple), right_natts);
+	nequal = equal_columns(ix, left, right, ncommon, &order);
+	Assert(order <= 0);
+	keep = Min(nequal + 1, right_natts);
+
+	pivot->head = pivot_head(ix, right->head, keep);
+	pivot->low = 0;
+	pivot->tail = FPB_TAIL_MIN;
+	pivot->tuple = truncate_tuple(RelationGetDescr(ix->rel), right->tuple, keep);
+	if (nequal < ix->nkeyatts &&
+		IndexTupleSize(pivot->tuple) > IndexTupleSize(left->tuple) &&
+		(left->tail & FPB_TAIL_MAX_OFFSET) != FPB_TAIL_MAX_OFFSET &&
+		fpb_pivot_natts(ix, left->tuple) == ix->nkeyatts)
+	{
+		/*
+		 * Left's own key, with the next TID, is a separator too.  It being
+		 * taken when shorter, a separator is never longer than left's key,
+		 * which the room for a page's high fence is reckoned by.
+		 */
+		pfree(pivot->tuple);
+		*pivot = *left;
+		pivot->tuple = truncate_tuple(RelationGetDescr(ix->rel), left->tuple,
+									  ix->nkeyatts);
+		pivot->tail = left->tail + 1;
+		fpb_tail_tid(pivot->tail, &pivot->tuple->t_tid);
+		return;
+	}
+	if (nequal == ix->nkeyatts && right->tail != FPB_TAIL_MIN)
+	{
+		pivot->tail = right->tail;
+		fpb_tail_tid(pivot->tail, &pivot->tuple->t_tid);
+	}
+}
+
+/* The bytes a key takes in a page's tuple area, without alignment. */
+Size
+fpb_key_space(const FpbIndex *ix, const FpbKey *key)
+{
+	return fpb_is_word(ix) ? 0 : IndexTupleSize(key->tuple);
+}
+
+/*
+ * Raise an error if the tuple of a new row is too long.  heap is the table,
+ * or NULL if it is not at hand.
+ */
+void
+fpb_check_key_size(const FpbIndex *ix, Relation heap, const FpbKey *key)
+{
+	Size		size = fpb_key_space(ix, key);
+	ItemPointerData tid;
+
+	if (likely(size <= FPB_MAX_TUPLE_SIZE))
+		return;
+
+	fpb_tail_tid(key->tail, &tid);
+	ereport(ERROR,
+			(errcode(ERRCODE_PROGRAM_LIMIT_EXCEEDED),
+			 errmsg("index row size %zu exceeds fpbtree version %u maximum %zu for index \"%s\"",
+					size, FPB_VERSION, (Size) FPB_MAX_TUPLE_SIZE,
+					RelationGetRelationName(ix->rel)),
+			 heap == NULL ? 0 :
+			 errdetail("Index row references tuple (%u,%u) in relation \"%s\".",
+					   ItemPointerGetBlockNumberNoCheck(&tid),
+					   ItemPointerGetOffsetNumberNoCheck(&tid),
+					   RelationGetRelationName(heap)),
+			 errhint("Values larger than 1/4 of a buffer page cannot be indexed.\n"
+					 "Consider a function index of an MD5 hash of the value, "
+					 "or use full text indexing."),
+			 heap == NULL ? 0 :
+			 errtableconstraint(heap, RelationGetRelationName(ix->rel))));
+}

@@ -1,0 +1,774 @@
+/*-------------------------------------------------------------------------
+ *
+ * fpb_layout_change.c
+ *	  Single insertions into and deletions from a disk-first page.
+ *
+ * An insertion is planned first, which may fail, and then done in a critical
+ * section, which may not.  What it changes is as little as the node structure
+ * permits, for it is what the WAL record holds.
+ *
+ *-------------------------------------------------------------------------
+ */
+#include "postgres.h"
+
+#include "fpb_layout.h"
+
+/*
+ * A page is reorganised rather than split while its nodes would then have this
+ * share of their slots free, in a hundred (fpbtree-sigmod2002, section 3.1.2:
+ * "far fewer than the page maximum fan-out").
+ */
+#define REBUILD_SLACK	15
+
+/* the largest node, for copies of one */
+typedef union NodeCopy
+{
+	char		data[FPB_MAX_LINES * FPB_CACHE_LINE];
+	uint64		align;
+} NodeCopy;
+
+/* --- planning --- */
+
+/*
+ * Bytes to allow for a new entry's tuple, alignment included.
+ */
+static Size
+tuple_room(const FpbIndex *ix, const FpbEntry *entry)
+{
+	if (fpb_is_word(ix))
+		return 0;
+	return IndexTupleSize(entry->key.tuple) + fpb_tuple_align(entry->key.tuple) - 1;
+}
+
+/*
+ * Has the page room for more_nodes nodes and a tuple of this size?
+ */
+static bool
+page_has_room(const FpbIndex *ix, Page page, int more_nodes, Size tuple)
+{
+	FpbPageHeader *hdr = FpbHdr(page);
+	const FpbShape *shape = fpb_shape(ix, page);
+	Size		lower = hdr->pd.pd_lower + more_nodes * shape->size +
+		(hdr->nalloc + more_nodes) * shape->hint_bytes;
+
+	return hdr->nnodes + more_nodes <= hdr->dircap &&
+		hdr->nalloc + more_nodes <= FPB_MAX_NODES &&
+		lower + tuple <= hdr->pd.pd_upper;
+}
+
+/*
+ * The gap nearest to the place before slot, or -1.
+ */
+static int
+nearest_gap(const FpbIndex *ix, const FpbShape *shape, int codec, char *node,
+			int slot)
+{
+	int			n = fpb_node_slots(shape, codec);
+
+	for (int distance = 0; distance <= n; distance++)
+	{
+		int			right = slot + distance;
+		int			left = slot - 1 - distance;
+
+		if (right < n && fpb_node_is_gap(ix, shape, codec, node, right))
+			return right;
+		if (left >= 0 && fpb_node_is_gap(ix, shape, codec, node, left))
+			return left;
+	}
+	return -1;
+}
+
+/*
+ * Is the dir'th node a plain one with a gap?
+ */
+static bool
+plain_with_gap(const FpbIndex *ix, Page page, int dir)
+{
+	const FpbShape *shape = fpb_shape(ix, page);
+	int			codec;
+	char	   *node;
+
+	if (dir < 0 || dir >= FpbHdr(page)->nnodes)
+		return false;
+	node = fpb_page_node(ix, page, dir, &codec);
+	return codec == FPB_NODE_PLAIN &&
+		nearest_gap(ix, shape, codec, node, 0) >= 0;
+}
+
+/*
+ * Are all entries of a full plain leaf node, and the new one, duplicates of
+ * one key, so that a one-key node would hold many more?
+ */
+static bool
+convertible(const FpbIndex *ix, Page page, char *node, const FpbEntry *entry)
+{
+	const FpbShape *shape = fpb_shape(ix, page);
+	FpbEntry	first;
+	FpbEntry	last;
+
+	if (!ix->one_key || !FpbPageIsLeaf(page))
+		return false;
+	fpb_read_slot(ix, page, shape, FPB_NODE_PLAIN, node, 0, &first);
+	if (!fpb_keys_identical(ix, &first.key, &entry->key))
+		return false;
+	fpb_read_slot(ix, page, shape, FPB_NODE_PLAIN, node, shape->nslots - 1, &last);
+	return fpb_keys_identical(ix, &last.key, &entry->key);
+}
+
+/*
+ * Plan to make the page afresh with the new entry in it.  Allocates the image.
+ */
+static void
+plan_rebuild(const FpbIndex *ix, Page page, const FpbEntry *entry,
+			 const FpbPos *pos, FpbInsertPlan *plan)
+{
+	FpbPageHeader *hdr = FpbHdr(page);
+	FpbEntry   *entries = palloc(sizeof(FpbEntry) * (FPB_MAX_PAGE_ENTRIES + 1));
+	FpbKey		low;
+	FpbKey		high;
+	int			n;
+
+	n = fpb_page_entries_with(ix, page, entry, pos, entries, NULL);
+	if (!FpbPageIsLeftmost(page))
+		fpb_page_low(ix, page, &low);
+	if (!FpbPageIsRightmost(page))
+		fpb_page_high(ix, page, &high);
+
+	plan->kind = FPB_PLAN_FULL;
+	plan->image = palloc_aligned(sizeof(PGAlignedBlock), PG_IO_ALIGN_SIZE, 0);
+	if (fpb_page_build(ix, plan->image->data, hdr->level, hdr->flags, hdr->right,
+					   FpbPageIsLeftmost(page) ? NULL : &low,
+					   FpbPageIsRightmost(page) ? NULL : &high,
+					   entries, n, REBUILD_SLACK))
+		plan->kind = FPB_PLAN_REBUILD;
+	else
+	{
+		pfree(plan->image);
+		plan->image = NULL;
+	}
+	pfree(entries);
+}
+
+/*
+ * Find out how a new entry is to be put into the page, which is locked
+ * exclusively and is the right one for it.
+ */
+void
+fpb_page_plan_insert(const FpbIndex *ix, Page page, const FpbEntry *entry,
+					 FpbInsertPlan *plan)
+{
+	const FpbShape *shape = fpb_shape(ix, page);
+	Size		tuple = tuple_room(ix, entry);
+	FpbPos		place;
+	FpbProbe	probe;
+	int			codec;
+	char	   *node;
+	int			nslots;
+
+	plan->image = NULL;
+	fpb_probe_from_key(ix, &entry->key, &probe);
+	fpb_page_search(ix, page, &probe, &place);
+	plan->pos = place;
+
+	/* the page's first node */
+	if (FpbHdr(page)->nnodes == 0)
+	{
+		plan->kind = FPB_PLAN_APPEND_NODE;
+		if (!page_has_room(ix, page, 1, tuple))
+			plan_rebuild(ix, page, entry, &place, plan);
+		return;
+	}
+
+	node = fpb_page_node(ix, page, place.dir, &codec);
+	nslots = fpb_node_slots(shape, codec);
+
+	if (codec == FPB_NODE_ONE_KEY)
+	{
+		FpbEntry	any;
+
+		fpb_read_slot(ix, page, shape, codec, node, 0, &any);
+		if (fpb_keys_identical(ix, &any.key, &entry->key))
+		{
+			/* its tuple is there already */
+			plan->kind = FPB_PLAN_SLOT;
+			if (nearest_gap(ix, shape, codec, node, place.slot) >= 0)
+				return;
+			plan->kind = place.slot == nslots ?
+				FPB_PLAN_APPEND_NODE : FPB_PLAN_SPLIT_NODE;
+			if (plan->kind == FPB_PLAN_APPEND_NODE)
+				plan->pos.dir++;
+			if (page_has_room(ix, page, 1, tuple_room(ix, &any)))
+				return;
+			plan_rebuild(ix, page, entry, &place, plan);
+			return;
+		}
+
+		/*
+		 * Another key comes before or behind the whole node: into the plain
+		 * node there if it has a gap, else into a new one.
+		 */
+		Assert(place.slot == 0 || place.slot == nslots ||
+			   fpb_next_live(ix, shape, codec, node, place.slot) == nslots ||
+			   fpb_next_live(ix, shape, codec, node, 0) >= place.slot);
+		if (fpb_compare(ix, &any.key, &probe) > 0)
+		{
+			/* before it: the end of the node before */
+			if (plain_with_gap(ix, page, place.dir - 1))
+			{
+				plan->pos.dir = place.dir - 1;
+				plan->pos.slot = shape->nslots;
+				plan->kind = FPB_PLAN_SLOT;
+				if (page_has_room(ix, page, 0, tuple))
+					return;
+			}
+		}
+		else
+		{
+			plan->pos.dir = place.dir + 1;
+			plan->pos.slot = 0;
+			plan->kind = FPB_PLAN_SLOT;
+			if (plain_with_gap(ix, page, place.dir + 1) &&
+				page_has_room(ix, page, 0, tuple))
+				return;
+		}
+		plan->kind = FPB_PLAN_APPEND_NODE;
+		if (!page_has_room(ix, page, 1, tuple))
+			plan_rebuild(ix, page, entry, &place, plan);
+		return;
+	}
+
+	plan->kind = FPB_PLAN_SLOT;
+	if (nearest_gap(ix, shape, codec, node, place.slot) >= 0)
+	{
+		if (!page_has_room(ix, page, 0, tuple))
+			plan_rebuild(ix, page, entry, &place, plan);
+		return;
+	}
+
+	/* The node is full. */
+	if (place.slot == nslots && page_has_room(ix, page, 0, tuple) &&
+		plain_with_gap(ix, page, place.dir + 1))
+	{
+		plan->pos.dir++;
+		plan->pos.slot = 0;
+		return;
+	}
+	if (convertible(ix, page, node, entry))
+	{
+		plan->kind = FPB_PLAN_CONVERT_NODE;
+		return;
+	}
+	if (place.slot == nslots)
+	{
+		plan->kind = FPB_PLAN_APPEND_NODE;
+		plan->pos.dir++;
+	}
+	else
+		plan->kind = FPB_PLAN_SPLIT_NODE;
+	if (!page_has_room(ix, page, 1, tuple))
+		plan_rebuild(ix, page, entry, &place, plan);
+}
+
+/*
+ * All entries of the page with a new one at its place, in order; returns how
+ * many.  *newpos, unless NULL, is the new one's index.  Tuples stay in place.
+ */
+int
+fpb_page_entries_with(const FpbIndex *ix, Page page, const FpbEntry *entry,
+					  const FpbPos *pos, FpbEntry *entries, int *newpos)
+{
+	FpbPos		at = {0, 0};
+	FpbEntry	old;
+	int			n = 0;
+	int			where = -1;
+
+	while (fpb_page_next(ix, page, &at, &old))
+	{
+		if (where < 0 && (at.dir > pos->dir ||
+						  (at.dir == pos->dir && at.slot >= pos->slot)))
+		{
+			where = n;
+			entries[n++] = *entry;
+		}
+		entries[n++] = old;
+		fpb_page_advance(ix, page, &at);
+	}
+	if (where < 0)
+	{
+		where = n;
+		entries[n++] = *entry;
+	}
+	if (newpos != NULL)
+		*newpos = where;
+	return n;
+}
+
+/* --- doing --- */
+
+/*
+ * Note the bytes of slots [from, to] of one array of a node.
+ */
+static void
+note_slots(FpbWalPage *wp, char *array, int from, int to, int width)
+{
+	fpb_wal_note(wp, array + from * width, (to - from + 1) * width);
+}
+
+/*
+ * Move elements [from, to] of an array by one, to the right or to the left.
+ */
+static void
+shift_slots(char *array, int from, int to, int by, int width)
+{
+	memmove(array + (from + by) * width, array + from * width,
+			(to - from + 1) * width);
+}
+
+/* one of the parallel arrays of a node */
+typedef struct NodeArray
+{
+	char	   *start;
+	int			width;
+} NodeArray;
+
+/*
+ * The arrays of a node, the tails or tuple offsets last; returns how many.
+ */
+static int
+node_arrays(const FpbIndex *ix, const FpbShape *shape, int codec, char *node,
+			NodeArray *arrays)
+{
+	int			n = 0;
+
+	if (codec == FPB_NODE_PLAIN)
+	{
+		arrays[n].start = node;
+		arrays[n++].width = ix->head_width;
+		if (ix->form == FPB_WORD16)
+		{
+			arrays[n].start = node + shape->low_off;
+			arrays[n++].width = sizeof(uint64);
+		}
+		if (shape->child_off != 0)
+		{
+			arrays[n].start = node + shape->child_off;
+			arrays[n++].width = sizeof(uint32);
+		}
+	}
+	arrays[n].start = fpb_node_tails(shape, codec, node);
+	arrays[n++].width = (codec == FPB_NODE_PLAIN && !fpb_is_word(ix)) ?
+		sizeof(uint16) : FPB_TAIL_BYTES;
+	return n;
+}
+
+/*
+ * Copy a tuple into the tuple area, where there is room; returns its offset.
+ */
+static uint32
+add_tuple(const FpbIndex *ix, Page page, const FpbKey *key, FpbWalPage *wp)
+{
+	FpbPageHeader *hdr = FpbHdr(page);
+	Size		size = IndexTupleSize(key->tuple);
+	uint32		offset = TYPEALIGN_DOWN(fpb_tuple_align(key->tuple),
+										hdr->pd.pd_upper - size);
+
+	memcpy((char *) page + offset, key->tuple, size);
+	hdr->pd.pd_upper = offset;
+	fpb_wal_note(wp, (char *) page + offset, size);
+	fpb_wal_note(wp, &hdr->pd.pd_upper, sizeof(hdr->pd.pd_upper));
+	return offset;
+}
+
+/*
+ * Put an entry into a node that has a gap, before pos->slot.
+ */
+static void
+insert_into_slot(const FpbIndex *ix, Page page, const FpbEntry *entry,
+				 const FpbPos *pos, FpbWalPage *wp)
+{
+	const FpbShape *shape = fpb_shape(ix, page);
+	int			codec = fpb_dir_codecs(page)[pos->dir];
+	char	   *node = (char *) page + fpb_page_base(FpbHdr(page)->dircap) +
+		fpb_dir_nodes(page)[pos->dir] * shape->size;
+	int			gap = nearest_gap(ix, shape, codec, node, pos->slot);
+	int			slot = gap >= pos->slot ? pos->slot : pos->slot - 1;
+	NodeArray	arrays[4];
+	int			narrays = node_arrays(ix, shape, codec, node, arrays);
+
+	Assert(gap >= 0);
+	for (int i = 0; i < narrays; i++)
+	{
+		if (gap > slot)
+			shift_slots(arrays[i].start, slot, gap - 1, 1, arrays[i].width);
+		else if (gap < slot)
+			shift_slots(arrays[i].start, gap + 1, slot, -1, arrays[i].width);
+		note_slots(wp, arrays[i].start, Min(slot, gap), Max(slot, gap),
+				   arrays[i].width);
+	}
+
+	if (codec == FPB_NODE_ONE_KEY)
+		fpb_write_tail(node + FPB_ONE_KEY_HEADER, slot, entry->key.tail);
+	else
+		fpb_write_slot(ix, shape, node, slot, entry,
+					   fpb_is_word(ix) ? 0 : add_tuple(ix, page, &entry->key, wp));
+	fpb_page_clear_hints(ix, page, pos->dir, Min(slot, gap), Max(slot, gap));
+
+	/* an entry put before all of the node's may be below its bound */
+	if (entry->key.head < fpb_dir_heads(page)[pos->dir])
+	{
+		fpb_dir_heads(page)[pos->dir] = entry->key.head;
+		fpb_wal_note(wp, &fpb_dir_heads(page)[pos->dir], sizeof(uint64));
+	}
+}
+
+/*
+ * Allocate a node and name it in the directory at dir.  Its content is the
+ * caller's to write and to note.
+ */
+static char *
+add_node(const FpbIndex *ix, Page page, int dir, uint64 head, int codec,
+		 FpbWalPage *wp)
+{
+	FpbPageHeader *hdr = FpbHdr(page);
+	const FpbShape *shape = fpb_shape(ix, page);
+	int			moved = hdr->nnodes - dir;
+	int			number = hdr->nalloc;
+
+	memmove(fpb_dir_heads(page) + dir + 1, fpb_dir_heads(page) + dir,
+			moved * sizeof(uint64));
+	memmove(fpb_dir_nodes(page) + dir + 1, fpb_dir_nodes(page) + dir, moved);
+	memmove(fpb_dir_codecs(page) + dir + 1, fpb_dir_codecs(page) + dir, moved);
+	fpb_dir_heads(page)[dir] = head;
+	fpb_dir_nodes(page)[dir] = number;
+	fpb_dir_codecs(page)[dir] = codec;
+	hdr->nnodes++;
+	hdr->nalloc++;
+	hdr->pd.pd_lower += shape->size;
+
+	/* the hints lie behind the nodes, so they have to begin anew */
+	memset((char *) page + hdr->pd.pd_lower, 0, hdr->nalloc * shape->hint_bytes);
+
+	fpb_wal_note(wp, fpb_dir_heads(page) + dir, (moved + 1) * sizeof(uint64));
+	fpb_wal_note(wp, fpb_dir_nodes(page) + dir, moved + 1);
+	fpb_wal_note(wp, fpb_dir_codecs(page) + dir, moved + 1);
+	fpb_wal_note(wp, &hdr->nnodes, sizeof(hdr->nnodes));
+	fpb_wal_note(wp, &hdr->nalloc, sizeof(hdr->nalloc));
+	fpb_wal_note(wp, &hdr->pd.pd_lower, sizeof(hdr->pd.pd_lower));
+	return (char *) page + fpb_page_base(hdr->dircap) + number * shape->size;
+}
+
+/*
+ * Fill the slots of a plain node from slots [from, to) of another's copy, gaps
+ * left out, spread evenly.
+ */
+static void
+spread_plain(const FpbIndex *ix, const FpbShape *shape, char *node,
+			 char *copy, int from, int to)
+{
+	NodeArray	dst[4];
+	NodeArray	src[4];
+	int			narrays = node_arrays(ix, shape, FPB_NODE_PLAIN, node, dst);
+	int			count = to - from;
+	int			slot = 0;
+
+	node_arrays(ix, shape, FPB_NODE_PLAIN, copy, src);
+	for (int i = 0; i < count; i++)
+	{
+		int			next = (i + 1) * shape->nslots / count;
+
+		for (int a = 0; a < narrays; a++)
+			memcpy(dst[a].start + slot * dst[a].width,
+				   src[a].start + (from + i) * src[a].width, dst[a].width);
+		for (slot++; slot < next; slot++)
+			fpb_write_gap(ix, shape, node, slot, i + 1 < count ?
+						  fpb_node_head(ix, copy, from + i + 1) : PG_UINT64_MAX);
+	}
+}
+
+/*
+ * The same for a one-key node's TIDs.
+ */
+static void
+spread_one_key(const FpbShape *shape, char *node, const char *tails,
+			   int from, int to)
+{
+	int			nslots = fpb_one_key_slots(shape);
+	int			count = to - from;
+	int			slot = 0;
+
+	for (int i = 0; i < count; i++)
+	{
+		int			next = (i + 1) * nslots / count;
+		uint64		tail = fpb_read_tail(tails, from + i);
+
+		for (int first = slot; slot < next; slot++)
+			fpb_write_tail(node + FPB_ONE_KEY_HEADER, slot, slot == first ? tail : 0);
+	}
+}
+
+/*
+ * Where to part a full plain node: in the middle, or at the nearer end of a
+ * run of duplicates that reaches across it, so that it will have a node of its
+ * own.
+ */
+static int
+split_slot(const FpbIndex *ix, Page page, const FpbShape *shape, char *node)
+{
+	int			n = shape->nslots;
+	int			mid = n / 2;
+	int			start = mid;
+	int			end = mid;
+	FpbEntry	pivot;
+	FpbEntry	other;
+
+	if (!ix->one_key || !FpbPageIsLeaf(page))
+		return mid;
+	fpb_read_slot(ix, page, shape, FPB_NODE_PLAIN, node, mid, &pivot);
+	for (; start > 0; start--)
+	{
+		fpb_read_slot(ix, page, shape, FPB_NODE_PLAIN, node, start - 1, &other);
+		if (!fpb_keys_identical(ix, &pivot.key, &other.key))
+			break;
+	}
+	for (; end < n; end++)
+	{
+		fpb_read_slot(ix, page, shape, FPB_NODE_PLAIN, node, end, &other);
+		if (!fpb_keys_identical(ix, &pivot.key, &other.key))
+			break;
+	}
+	if (end - start < 3 || (start == 0 && end == n))
+		return mid;
+	if (start == 0)
+		return end;
+	if (end == n)
+		return start;
+	return (mid - start < end - mid) ? start : end;
+}
+
+/*
+ * Split the full node at pos->dir in two and put the entry into the half it
+ * belongs to.
+ */
+static void
+split_node(const FpbIndex *ix, Page page, const FpbEntry *entry,
+		   const FpbPos *pos, FpbWalPage *wp)
+{
+	const FpbShape *shape = fpb_shape(ix, page);
+	int			codec = fpb_dir_codecs(page)[pos->dir];
+	char	   *node = (char *) page + fpb_page_base(FpbHdr(page)->dircap) +
+		fpb_dir_nodes(page)[pos->dir] * shape->size;
+	int			nslots = fpb_node_slots(shape, codec);
+	NodeCopy	copy;
+	char	   *right;
+	int			at;
+	FpbPos		place;
+
+	memcpy(copy.data, node, shape->size);
+	if (codec == FPB_NODE_PLAIN)
+	{
+		at = split_slot(ix, page, shape, node);
+		right = add_node(ix, page, pos->dir + 1,
+						 fpb_node_head(ix, node, at), codec, wp);
+		spread_plain(ix, shape, right, copy.data, at, nslots);
+		spread_plain(ix, shape, node, copy.data, 0, at);
+	}
+	else
+	{
+		uint64	   *header;
+
+		at = nslots / 2;
+		right = add_node(ix, page, pos->dir + 1, ((uint64 *) node)[0], codec, wp);
+		header = (uint64 *) right;
+		memcpy(header, node, FPB_ONE_KEY_HEADER);
+		if (!fpb_is_word(ix))
+		{
+			FpbKey		key = {.tuple = (IndexTuple) ((char *) page + header[1])};
+
+			header[1] = add_tuple(ix, page, &key, wp);
+		}
+		spread_one_key(shape, right, copy.data + FPB_ONE_KEY_HEADER, at, nslots);
+		spread_one_key(shape, node, copy.data + FPB_ONE_KEY_HEADER, 0, at);
+	}
+	fpb_wal_note(wp, node, shape->size);
+	fpb_wal_note(wp, right, shape->size);
+
+	/*
+	 * The node was full and has been spread, so that its i'th slot is now the
+	 * place of the i'th of so many.
+	 */
+	place.dir = pos->slot <= at ? pos->dir : pos->dir + 1;
+	if (place.dir == pos->dir)
+		place.slot = pos->slot == 0 ? 0 : (pos->slot - 1) * nslots / at + 1;
+	else
+		place.slot = (pos->slot - at - 1) * nslots / (nslots - at) + 1;
+	insert_into_slot(ix, page, entry, &place, wp);
+}
+
+/*
+ * Make a plain node full of duplicates of the entry's key a one-key node, and
+ * put the entry into it.
+ */
+static void
+convert_node(const FpbIndex *ix, Page page, const FpbEntry *entry,
+			 const FpbPos *pos, FpbWalPage *wp)
+{
+	const FpbShape *shape = fpb_shape(ix, page);
+	char	   *node = (char *) page + fpb_page_base(FpbHdr(page)->dircap) +
+		fpb_dir_nodes(page)[pos->dir] * shape->size;
+	uint64	   *header = (uint64 *) node;
+	int			nslots = shape->nslots;
+	int			one_key_slots = fpb_one_key_slots(shape);
+	char		tails[FPB_MAX_LINES * FPB_CACHE_LINE];
+	FpbEntry	first;
+	FpbPos		place = *pos;
+
+	fpb_read_slot(ix, page, shape, FPB_NODE_PLAIN, node, 0, &first);
+	for (int i = 0; i < nslots; i++)
+	{
+		FpbEntry	old;
+
+		fpb_read_slot(ix, page, shape, FPB_NODE_PLAIN, node, i, &old);
+		fpb_write_tail(tails, i, old.key.tail);
+	}
+	header[0] = first.key.head;
+	header[1] = fpb_is_word(ix) ? first.key.low :
+		(uint64) ((char *) first.key.tuple - (char *) page);
+	spread_one_key(shape, node, tails, 0, nslots);
+	fpb_dir_codecs(page)[pos->dir] = FPB_NODE_ONE_KEY;
+	fpb_wal_note(wp, node, shape->size);
+	fpb_wal_note(wp, &fpb_dir_codecs(page)[pos->dir], sizeof(uint8));
+	fpb_page_clear_hints(ix, page, pos->dir, 0, nslots - 1);
+
+	place.slot = pos->slot == 0 ? 0 : (pos->slot - 1) * one_key_slots / nslots + 1;
+	insert_into_slot(ix, page, entry, &place, wp);
+}
+
+/*
+ * Put an entry into a new node of its own, the pos->dir'th.
+ */
+static void
+append_node(const FpbIndex *ix, Page page, const FpbEntry *entry,
+			const FpbPos *pos, FpbWalPage *wp)
+{
+	const FpbShape *shape = fpb_shape(ix, page);
+	char	   *node;
+
+	node = add_node(ix, page, pos->dir, entry->key.head, FPB_NODE_PLAIN, wp);
+	memset(node, 0, shape->size);
+	fpb_write_slot(ix, shape, node, 0, entry,
+				   fpb_is_word(ix) ? 0 : add_tuple(ix, page, &entry->key, wp));
+	for (int slot = 1; slot < shape->nslots; slot++)
+		fpb_write_gap(ix, shape, node, slot, PG_UINT64_MAX);
+	fpb_wal_note(wp, node, shape->size);
+}
+
+/*
+ * Insert an entry as planned.  To be called in a critical section.
+ */
+void
+fpb_page_insert(const FpbIndex *ix, Page page, const FpbEntry *entry,
+				const FpbInsertPlan *plan, FpbWalPage *wp)
+{
+	switch (plan->kind)
+	{
+		case FPB_PLAN_SLOT:
+			insert_into_slot(ix, page, entry, &plan->pos, wp);
+			break;
+		case FPB_PLAN_APPEND_NODE:
+			append_node(ix, page, entry, &plan->pos, wp);
+			break;
+		case FPB_PLAN_SPLIT_NODE:
+			split_node(ix, page, entry, &plan->pos, wp);
+			break;
+		case FPB_PLAN_CONVERT_NODE:
+			convert_node(ix, page, entry, &plan->pos, wp);
+			break;
+		case FPB_PLAN_REBUILD:
+			fpb_page_replace(page, plan->image->data, wp);
+			break;
+		case FPB_PLAN_FULL:
+			elog(PANIC, "insertion into a full fpbtree page");
+			break;
+	}
+}
+
+/*
+ * Replace a page by an image made of it.  To be called in a critical section.
+ */
+void
+fpb_page_replace(Page page, const char *image, FpbWalPage *wp)
+{
+	XLogRecPtr	lsn = PageGetLSN(page);
+
+	memcpy(page, image, BLCKSZ);
+	PageSetLSN(page, lsn);
+	wp->image = true;
+}
+
+/*
+ * Delete entries.  To be called in a critical section.
+ */
+void
+fpb_page_delete(const FpbIndex *ix, Page page, const FpbPos *pos, int npos,
+				FpbWalPage *wp)
+{
+	const FpbShape *shape = fpb_shape(ix, page);
+
+	for (int i = 0; i < npos; i++)
+	{
+		int			dir = pos[i].dir;
+		int			slot = pos[i].slot;
+		int			codec = fpb_dir_codecs(page)[dir];
+		char	   *node = (char *) page + fpb_page_base(FpbHdr(page)->dircap) +
+			fpb_dir_nodes(page)[dir] * shape->size;
+		NodeArray	arrays[4];
+		int			last = node_arrays(ix, shape, codec, node, arrays) - 1;
+
+		fpb_make_gap(ix, shape, codec, node, slot);
+		note_slots(wp, arrays[last].start, slot, slot, arrays[last].width);
+		if (shape->child_off != 0)
+			note_slots(wp, node + shape->child_off, slot, slot, sizeof(uint32));
+		fpb_page_clear_hints(ix, page, dir, slot, slot);
+	}
+}
+
+/* --- fences --- */
+
+/*
+ * Has the page room for this high fence?
+ */
+bool
+fpb_page_extend_plan(const FpbIndex *ix, Page page, const FpbKey *high)
+{
+	FpbEntry	fence;
+
+	if (high == NULL || fpb_is_word(ix))
+		return true;
+	fence.key = *high;
+	return page_has_room(ix, page, 0, tuple_room(ix, &fence));
+}
+
+/*
+ * Give the page another high fence and right link, when its right sibling is
+ * deleted.  high is NULL if that was the rightmost.  To be called in a
+ * critical section, fpb_page_extend_plan having returned true.
+ */
+void
+fpb_page_extend(const FpbIndex *ix, Page page, const FpbKey *high,
+				BlockNumber right, FpbWalPage *wp)
+{
+	FpbPageHeader *hdr = FpbHdr(page);
+
+	hdr->right = right;
+	if (high == NULL)
+		hdr->flags |= FPB_RIGHTMOST;
+	else
+	{
+		hdr->high_head = high->head;
+		hdr->high_low = high->low;
+		hdr->high_tail = fpb_is_word(ix) ? high->tail :
+			add_tuple(ix, page, high, wp);
+	}
+	fpb_wal_note(wp, (char *) page + offsetof(FpbPageHeader, magic),
+				 sizeof(FpbPageHeader) - offsetof(FpbPageHeader, magic));
+}

@@ -1,0 +1,807 @@
+/*-------------------------------------------------------------------------
+ *
+ * fpb_layout_disk_first.c
+ *	  The disk-first page: shapes, fences, search and reading.
+ *
+ * A page is an in-page tree of two levels (fpbtree-sigmod2002, section 3.1):
+ * the directory behind the header, and the in-page leaf nodes it names.
+ * fpb_layout_change.c changes single entries, fpb_layout_fill.c makes whole
+ * pages.
+ *
+ *-------------------------------------------------------------------------
+ */
+#include "postgres.h"
+
+#include "fpb_layout.h"
+
+/* --- shapes --- */
+
+/*
+ * Set up the shape of nodes of the given size.
+ */
+static void
+set_shape(const FpbIndex *ix, FpbShape *shape, int lines, bool inner)
+{
+	int			payload;
+	int			n;
+
+	memset(shape, 0, sizeof(*shape));
+	shape->size = lines * FPB_CACHE_LINE;
+	payload = fpb_is_word(ix) ? FPB_TAIL_BYTES : sizeof(uint16);
+	n = shape->size / (ix->head_width +
+					   (ix->form == FPB_WORD16 ? sizeof(uint64) : 0) +
+					   payload + (inner ? sizeof(uint32) : 0));
+
+	/* a node full of duplicates becomes a one-key node, with slots to spare */
+	if (!inner)
+		n = Min(n, fpb_one_key_slots(shape) - 2);
+	for (;; n--)
+	{
+		uint32		end = n * ix->head_width;
+
+		if (ix->form == FPB_WORD16)
+		{
+			end = TYPEALIGN(sizeof(uint64), end);
+			shape->low_off = end;
+			end += n * sizeof(uint64);
+		}
+		if (inner)
+		{
+			end = TYPEALIGN(sizeof(uint32), end);
+			shape->child_off = end;
+			end += n * sizeof(uint32);
+		}
+		shape->tail_off = end;
+		end += n * payload;
+		if (end <= shape->size)
+			break;
+	}
+	shape->nslots = n;
+	shape->hint_bytes = inner ? 0 : (n + 7) / 8;
+}
+
+/*
+ * Set up ix->leaf and ix->inner for nodes of that many cache lines.  0 stands
+ * for the default width, which bench/ has been asked for: eight lines for
+ * words, whose node is all a search reads; fewer where a slot is small and
+ * the tuples are elsewhere.
+ */
+void
+fpb_layout_shapes(FpbIndex *ix, int leaf_lines, int inner_lines)
+{
+	static const int word_lines[] = {
+		[FPB_WORD4] = 8, [FPB_WORD8] = 8, [FPB_WORD16] = 11
+	};
+	int			lines = fpb_is_word(ix) ? word_lines[ix->form] : 4;
+
+	if (leaf_lines == 0)
+		leaf_lines = lines;
+	if (inner_lines == 0)
+		inner_lines = fpb_is_word(ix) ? 8 : 4;
+	/* A small page needs more than a node or two to be a tree. */
+	while (leaf_lines > FPB_MIN_LINES && leaf_lines * FPB_CACHE_LINE * 6 > BLCKSZ)
+		leaf_lines--;
+	while (inner_lines > FPB_MIN_LINES && inner_lines * FPB_CACHE_LINE * 6 > BLCKSZ)
+		inner_lines--;
+	/* Node numbers are bytes. */
+	while (BLCKSZ / (leaf_lines * FPB_CACHE_LINE) > FPB_MAX_NODES)
+		leaf_lines++;
+	while (BLCKSZ / (inner_lines * FPB_CACHE_LINE) > FPB_MAX_NODES)
+		inner_lines++;
+	set_shape(ix, &ix->leaf, leaf_lines, false);
+	set_shape(ix, &ix->inner, inner_lines, true);
+}
+
+/* --- damage --- */
+
+/*
+ * The block number of a page, for error messages: pages in shared buffers are
+ * found by their address, copies have none.
+ */
+static BlockNumber
+page_block(Page page)
+{
+	char	   *p = (char *) page;
+
+	if (p >= BufferBlocks && p < BufferBlocks + (Size) NBuffers * BLCKSZ)
+		return BufferGetBlockNumber((Buffer) ((p - BufferBlocks) / BLCKSZ + 1));
+	return InvalidBlockNumber;
+}
+
+/*
+ * Report that the content of a page contradicts itself.
+ */
+void
+fpb_page_damaged(const FpbIndex *ix, Page page, const char *fault)
+{
+	fpb_report_damage(ix->rel, page_block(page), fault);
+}
+
+/*
+ * Is there a whole tuple at this offset?
+ */
+static inline bool
+tuple_offset_valid(Page page, uint32 offset)
+{
+	Size		size;
+
+	if (offset < FpbHdr(page)->pd.pd_upper ||
+		offset > BLCKSZ - sizeof(IndexTupleData) || (offset & 1) != 0)
+		return false;
+	size = IndexTupleSize((IndexTuple) ((char *) page + offset));
+	return size >= sizeof(IndexTupleData) && offset + size <= BLCKSZ;
+}
+
+/*
+ * The tuple at an offset in the page, which is checked.
+ */
+IndexTuple
+fpb_page_tuple(const FpbIndex *ix, Page page, uint32 offset)
+{
+	if (unlikely(!tuple_offset_valid(page, offset)))
+		fpb_page_damaged(ix, page, "A tuple offset points outside the page's tuples.");
+	return (IndexTuple) ((char *) page + offset);
+}
+
+/*
+ * The dir'th node, its number and codec checked.
+ */
+char *
+fpb_page_node(const FpbIndex *ix, Page page, int dir, int *codec)
+{
+	const FpbShape *shape = fpb_shape(ix, page);
+	uint32		number = fpb_dir_nodes(page)[dir];
+
+	*codec = fpb_dir_codecs(page)[dir];
+	if (unlikely(number >= FpbHdr(page)->nalloc ||
+				 *codec > (FpbPageIsLeaf(page) ? FPB_NODE_ONE_KEY : FPB_NODE_PLAIN)))
+		fpb_page_damaged(ix, page, "The directory names a node that does not exist.");
+	return (char *) page + fpb_page_base(FpbHdr(page)->dircap) + number * shape->size;
+}
+
+/* --- fences --- */
+
+/*
+ * Unpack one fence.
+ */
+static void
+read_fence(const FpbIndex *ix, Page page, uint64 head, uint64 low,
+		   uint64 tail, FpbKey *key)
+{
+	key->head = head;
+	key->low = low;
+	key->tail = tail;
+	key->tuple = NULL;
+	if (!fpb_is_word(ix))
+	{
+		key->tuple = fpb_page_tuple(ix, page, (uint32) Min(tail, BLCKSZ));
+		key->tail = fpb_pivot_tail(key->tuple);
+	}
+}
+
+/*
+ * The low fence, of a page that is not the leftmost.  A tuple stays in place.
+ */
+void
+fpb_page_low(const FpbIndex *ix, Page page, FpbKey *key)
+{
+	FpbPageHeader *hdr = FpbHdr(page);
+
+	Assert(!FpbPageIsLeftmost(page));
+	read_fence(ix, page, hdr->low_head, hdr->low_low, hdr->low_tail, key);
+}
+
+/*
+ * The high fence, of a page that is not the rightmost.  A tuple stays in
+ * place.
+ */
+void
+fpb_page_high(const FpbIndex *ix, Page page, FpbKey *key)
+{
+	FpbPageHeader *hdr = FpbHdr(page);
+
+	Assert(!FpbPageIsRightmost(page));
+	read_fence(ix, page, hdr->high_head, hdr->high_low, hdr->high_tail, key);
+}
+
+/*
+ * Sign of the low fence against the probe.
+ */
+int
+fpb_compare_low(const FpbIndex *ix, Page page, const FpbProbe *probe)
+{
+	FpbKey		key;
+
+	if (FpbPageIsLeftmost(page))
+		return -1;
+	fpb_page_low(ix, page, &key);
+	return fpb_compare(ix, &key, probe);
+}
+
+/*
+ * Sign of the high fence against the probe.
+ */
+int
+fpb_compare_high(const FpbIndex *ix, Page page, const FpbProbe *probe)
+{
+	FpbKey		key;
+
+	if (FpbPageIsRightmost(page))
+		return 1;
+	fpb_page_high(ix, page, &key);
+	return fpb_compare(ix, &key, probe);
+}
+
+/* --- reading slots --- */
+
+/*
+ * Unpack the entry in a slot that is not a gap.
+ */
+void
+fpb_read_slot(const FpbIndex *ix, Page page, const FpbShape *shape, int codec,
+			  char *node, int slot, FpbEntry *entry)
+{
+	entry->key.low = 0;
+	entry->key.tuple = NULL;
+	entry->child = InvalidBlockNumber;
+
+	if (codec == FPB_NODE_ONE_KEY)
+	{
+		const uint64 *header = (const uint64 *) node;
+
+		entry->key.head = header[0];
+		if (fpb_is_word(ix))
+			entry->key.low = header[1];
+		else
+			entry->key.tuple = fpb_page_tuple(ix, page,
+											  (uint32) Min(header[1], BLCKSZ));
+		entry->key.tail = fpb_read_tail(node + FPB_ONE_KEY_HEADER, slot);
+		return;
+	}
+
+	entry->key.head = fpb_node_head(ix, node, slot);
+	if (fpb_is_word(ix))
+	{
+		if (ix->form == FPB_WORD16)
+			entry->key.low = ((uint64 *) (node + shape->low_off))[slot];
+		entry->key.tail = fpb_read_tail(node + shape->tail_off, slot);
+	}
+	else
+	{
+		entry->key.tuple = fpb_page_tuple(ix, page,
+										  fpb_node_tuples(shape, node)[slot]);
+		entry->key.tail = shape->child_off != 0 ?
+			fpb_pivot_tail(entry->key.tuple) :
+			fpb_tail_pack(0, &entry->key.tuple->t_tid);
+	}
+	if (shape->child_off != 0)
+		entry->child = fpb_node_children(shape, node)[slot];
+}
+
+/*
+ * Sign of the entry in a slot that is not a gap against the probe.
+ */
+static inline int
+compare_slot(const FpbIndex *ix, Page page, const FpbShape *shape, int codec,
+			 char *node, int slot, const FpbProbe *probe)
+{
+	FpbEntry	entry;
+
+	fpb_read_slot(ix, page, shape, codec, node, slot, &entry);
+	return fpb_compare(ix, &entry.key, probe);
+}
+
+/* --- search --- */
+
+/*
+ * Among the slots [lo, hi) of a node, gaps passed over: the first place that
+ * has every entry before it < probe and every entry from it on >= probe.
+ */
+static int
+search_slots(const FpbIndex *ix, Page page, const FpbShape *shape, int codec,
+			 char *node, int lo, int hi, const FpbProbe *probe)
+{
+	while (lo < hi)
+	{
+		int			mid = lo + (hi - lo) / 2;
+		int			live = mid;
+
+		while (live < hi && fpb_node_is_gap(ix, shape, codec, node, live))
+			live++;
+		if (live == hi ||
+			compare_slot(ix, page, shape, codec, node, live, probe) >= 0)
+			hi = mid;
+		else
+			lo = live + 1;
+	}
+	return lo;
+}
+
+/*
+ * The same for a whole node, heads first.
+ */
+static int
+search_node(const FpbIndex *ix, Page page, const FpbShape *shape, int codec,
+			char *node, const FpbProbe *probe)
+{
+	bool		use_heads = fpb_is_word(ix) || probe->has_head;
+	int			lo = 0;
+	int			hi = fpb_node_slots(shape, codec);
+
+	if (codec == FPB_NODE_ONE_KEY)
+	{
+		uint64		head = ((const uint64 *) node)[0];
+
+		if (use_heads && head != probe->head)
+			return head < probe->head ? hi : 0;
+	}
+	else if (use_heads)
+	{
+		lo = fpb_heads_less(ix, node, hi, probe->head);
+		if (lo == hi || fpb_node_head(ix, node, lo) != probe->head)
+			return lo;
+		hi = fpb_heads_not_greater(ix, node, hi, probe->head);
+	}
+	return search_slots(ix, page, shape, codec, node, lo, hi, probe);
+}
+
+/*
+ * First slot from slot on that is not a gap, or the number of slots.
+ */
+int
+fpb_next_live(const FpbIndex *ix, const FpbShape *shape, int codec,
+			  char *node, int slot)
+{
+	int			n = fpb_node_slots(shape, codec);
+
+	while (slot < n && fpb_node_is_gap(ix, shape, codec, node, slot))
+		slot++;
+	return slot;
+}
+
+/*
+ * The last directory entry in [lo, hi] whose node begins with an entry < probe
+ * (equal: <= probe), or lo - 1 if there is none.  Nodes without an entry are
+ * passed over.
+ */
+static int
+search_directory_ties(const FpbIndex *ix, Page page, const FpbShape *shape,
+					  int lo, int hi, const FpbProbe *probe, bool equal)
+{
+	int			found = lo - 1;
+
+	while (lo <= hi)
+	{
+		int			mid = lo + (hi - lo) / 2;
+		int			at = mid;
+		int			slot = 0;
+		int			codec = FPB_NODE_PLAIN;
+		char	   *node = NULL;
+		int			sign;
+
+		for (; at <= hi; at++)
+		{
+			node = fpb_page_node(ix, page, at, &codec);
+			slot = fpb_next_live(ix, shape, codec, node, 0);
+			if (slot < fpb_node_slots(shape, codec))
+				break;
+		}
+		if (at > hi)
+		{
+			hi = mid - 1;
+			continue;
+		}
+		sign = compare_slot(ix, page, shape, codec, node, slot, probe);
+		if (sign < 0 || (equal && sign == 0))
+		{
+			found = at;
+			lo = at + 1;
+		}
+		else
+			hi = mid - 1;
+	}
+	return found;
+}
+
+/*
+ * The directory entry of the node in which the place of the probe is: every
+ * entry of the nodes before is < probe, and the nodes after begin with
+ * entries >= probe (equal: > probe).  The page has a node.
+ */
+static inline int
+search_directory(const FpbIndex *ix, Page page, const FpbShape *shape,
+				 const FpbProbe *probe, bool equal)
+{
+	const uint64 *heads = fpb_dir_heads(page);
+	int			n = FpbHdr(page)->nnodes;
+	int			first = 0;
+	int			last = n - 1;
+
+	/* the first node has no lower bound */
+	if (fpb_is_word(ix) || probe->has_head)
+	{
+		first = fpb_count_less64(heads + 1, n - 1, probe->head);
+		if (first == n - 1 || heads[first + 1] != probe->head)
+			return first;
+		last = probe->head == PG_UINT64_MAX ? n - 1 :
+			fpb_count_less64(heads + 1, n - 1, probe->head + 1);
+	}
+	first = search_directory_ties(ix, page, shape, first + 1, last, probe, equal);
+	return Max(first, 0);
+}
+
+/*
+ * Have the lines of a node that a search will touch fetched together, and with
+ * them the line of its hints, which whoever finds an entry asks for.
+ */
+static inline void
+prefetch_node(const FpbShape *shape, Page page, int dir, char *node)
+{
+	fpb_prefetch(node, shape->size);
+	if (shape->hint_bytes > 0)
+		fpb_prefetch((char *) page + FpbHdr(page)->pd.pd_lower +
+					 fpb_dir_nodes(page)[dir] * shape->hint_bytes, 1);
+}
+
+/*
+ * Position of the first entry >= probe, or of the place behind the last entry
+ * before the probe, from where fpb_page_next finds it.
+ */
+void
+fpb_page_search(const FpbIndex *ix, Page page, const FpbProbe *probe,
+				FpbPos *pos)
+{
+	const FpbShape *shape = fpb_shape(ix, page);
+	int			codec;
+	char	   *node;
+
+	pos->dir = pos->slot = 0;
+	if (FpbHdr(page)->nnodes == 0)
+		return;
+	pos->dir = search_directory(ix, page, shape, probe, false);
+	node = fpb_page_node(ix, page, pos->dir, &codec);
+	prefetch_node(shape, page, pos->dir, node);
+	pos->slot = search_node(ix, page, shape, codec, node, probe);
+}
+
+/*
+ * Make *pos the first live entry at or after it and unpack it; false if there
+ * is none.
+ */
+bool
+fpb_page_next(const FpbIndex *ix, Page page, FpbPos *pos, FpbEntry *entry)
+{
+	const FpbShape *shape = fpb_shape(ix, page);
+
+	while (pos->dir < FpbHdr(page)->nnodes)
+	{
+		int			codec;
+		char	   *node = fpb_page_node(ix, page, pos->dir, &codec);
+
+		pos->slot = fpb_next_live(ix, shape, codec, node, pos->slot);
+		if (pos->slot < fpb_node_slots(shape, codec))
+		{
+			fpb_read_slot(ix, page, shape, codec, node, pos->slot, entry);
+			return true;
+		}
+		pos->dir++;
+		pos->slot = 0;
+	}
+	return false;
+}
+
+/*
+ * Make *pos the last live entry before it and unpack it; false if there is
+ * none.
+ */
+bool
+fpb_page_prev(const FpbIndex *ix, Page page, FpbPos *pos, FpbEntry *entry)
+{
+	const FpbShape *shape = fpb_shape(ix, page);
+	int			dir = pos->dir;
+	int			slot = pos->slot;
+
+	for (;;)
+	{
+		int			codec;
+		char	   *node;
+
+		if (dir < FpbHdr(page)->nnodes)
+		{
+			node = fpb_page_node(ix, page, dir, &codec);
+			slot = Min(slot, fpb_node_slots(shape, codec));
+			while (--slot >= 0)
+			{
+				if (fpb_node_is_gap(ix, shape, codec, node, slot))
+					continue;
+				pos->dir = dir;
+				pos->slot = slot;
+				fpb_read_slot(ix, page, shape, codec, node, slot, entry);
+				return true;
+			}
+		}
+		if (dir == 0)
+			return false;
+		dir--;
+		slot = BLCKSZ;			/* the node's last slot */
+	}
+}
+
+/*
+ * The place behind *pos.
+ */
+void
+fpb_page_advance(const FpbIndex *ix, Page page, FpbPos *pos)
+{
+	pos->slot++;
+}
+
+/*
+ * Entries from pos on that are < end, or all, in order into items[].
+ */
+int
+fpb_page_read(const FpbIndex *ix, Page page, FpbPos pos, const FpbProbe *end,
+			  FpbItem *items, bool *more)
+{
+	const FpbShape *shape = fpb_shape(ix, page);
+	int			nnodes = FpbHdr(page)->nnodes;
+	int			count = 0;
+	FpbPos		stop = {nnodes, 0};
+
+	if (nnodes == 0)
+		return 0;
+	if (end != NULL)
+	{
+		FpbEntry	entry;
+		FpbPos		at;
+
+		fpb_page_search(ix, page, end, &stop);
+		at = stop;
+		if (fpb_page_next(ix, page, &at, &entry))
+			*more = false;
+	}
+
+	for (int dir = pos.dir; dir < nnodes && dir <= stop.dir; dir++)
+	{
+		int			codec;
+		char	   *node = fpb_page_node(ix, page, dir, &codec);
+		int			slot = (dir == pos.dir) ? pos.slot : 0;
+		int			n = fpb_node_slots(shape, codec);
+
+		if (dir == stop.dir)
+			n = Min(n, stop.slot);
+		if (dir + 1 < nnodes && dir < stop.dir)
+		{
+			int			next_codec;
+
+			prefetch_node(shape, page, dir + 1,
+						  fpb_page_node(ix, page, dir + 1, &next_codec));
+		}
+		for (; slot < n; slot++)
+		{
+			FpbEntry	entry;
+
+			if (fpb_node_is_gap(ix, shape, codec, node, slot))
+				continue;
+			fpb_read_slot(ix, page, shape, codec, node, slot, &entry);
+			items[count].key = entry.key;
+			items[count].pos.dir = dir;
+			items[count].pos.slot = slot;
+			count++;
+		}
+	}
+	return count;
+}
+
+/*
+ * The entry of the child to descend to for the probe.  The first child's low
+ * key is the page's low fence, so a probe within the fences always finds one;
+ * one outside gets the first.
+ */
+void
+fpb_page_child(const FpbIndex *ix, Page page, const FpbProbe *probe,
+			   bool before, FpbEntry *entry)
+{
+	const FpbShape *shape = fpb_shape(ix, page);
+	FpbPos		pos = {0, 0};
+	FpbPos		at;
+	int			codec;
+	char	   *node;
+
+	if (FpbHdr(page)->nnodes == 0)
+		fpb_page_damaged(ix, page, "An inner page is empty.");
+	pos.dir = search_directory(ix, page, shape, probe, !before);
+	node = fpb_page_node(ix, page, pos.dir, &codec);
+	prefetch_node(shape, page, pos.dir, node);
+	pos.slot = search_node(ix, page, shape, codec, node, probe);
+
+	/* *pos is the first entry >= probe: one equal to it is the child wanted */
+	at = pos;
+	if (!before && fpb_page_next(ix, page, &at, entry) &&
+		fpb_compare(ix, &entry->key, probe) == 0)
+		return;
+	if (fpb_page_prev(ix, page, &pos, entry))
+		return;
+	if (!fpb_page_next(ix, page, &pos, entry))
+		fpb_page_damaged(ix, page, "An inner page is empty.");
+}
+
+/*
+ * All live entries in order; tuples stay in the page.
+ */
+int
+fpb_page_entries(const FpbIndex *ix, Page page, FpbEntry *entries)
+{
+	const FpbShape *shape = fpb_shape(ix, page);
+	int			count = 0;
+
+	for (int dir = 0; dir < FpbHdr(page)->nnodes; dir++)
+	{
+		int			codec;
+		char	   *node = fpb_page_node(ix, page, dir, &codec);
+		int			n = fpb_node_slots(shape, codec);
+
+		for (int slot = 0; slot < n; slot++)
+			if (!fpb_node_is_gap(ix, shape, codec, node, slot))
+				fpb_read_slot(ix, page, shape, codec, node, slot,
+							  &entries[count++]);
+	}
+	return count;
+}
+
+/*
+ * Does the page hold no entry?
+ */
+bool
+fpb_page_is_empty(const FpbIndex *ix, Page page)
+{
+	FpbPos		pos = {0, 0};
+	FpbEntry	entry;
+
+	return !fpb_page_next(ix, page, &pos, &entry);
+}
+
+/* --- killed-entry hints --- */
+
+/*
+ * The byte with a slot's hint, or NULL if it has none.
+ */
+static uint8 *
+hint_byte(const FpbIndex *ix, Page page, FpbPos pos)
+{
+	const FpbShape *shape = fpb_shape(ix, page);
+
+	if (pos.slot >= shape->nslots || shape->hint_bytes == 0)
+		return NULL;
+	return (uint8 *) page + FpbHdr(page)->pd.pd_lower +
+		fpb_dir_nodes(page)[pos.dir] * shape->hint_bytes + pos.slot / 8;
+}
+
+/*
+ * Is the entry known to be dead to everyone?  Only a hint, and not to be asked
+ * by a snapshot taken in recovery.
+ */
+bool
+fpb_page_is_killed(const FpbIndex *ix, Page page, FpbPos pos)
+{
+	uint8	   *byte = hint_byte(ix, page, pos);
+
+	return byte != NULL && (*byte & (1 << (pos.slot % 8))) != 0;
+}
+
+/*
+ * Note that the entry is dead to everyone.  The caller has the page locked at
+ * least share and calls MarkBufferDirtyHint if true is returned.  Two backends
+ * may set bits of one byte at once, so that one is lost: it is only a hint.
+ */
+bool
+fpb_page_kill(const FpbIndex *ix, Page page, FpbPos pos)
+{
+	uint8	   *byte = hint_byte(ix, page, pos);
+
+	if (byte == NULL)
+		return false;
+	*byte |= 1 << (pos.slot % 8);
+	return true;
+}
+
+/*
+ * Clear the hints of slots [from, to] of a node.
+ */
+void
+fpb_page_clear_hints(const FpbIndex *ix, Page page, int dir, int from, int to)
+{
+	for (int slot = from; slot <= to; slot++)
+	{
+		FpbPos		pos = {dir, slot};
+		uint8	   *byte = hint_byte(ix, page, pos);
+
+		if (byte != NULL)
+			*byte &= ~(1 << (slot % 8));
+	}
+}
+
+/* --- check --- */
+
+/*
+ * What is wrong with one node's slots, or NULL.
+ */
+static const char *
+node_fault(const FpbIndex *ix, Page page, int dir)
+{
+	const FpbShape *shape = fpb_shape(ix, page);
+	int			codec = fpb_dir_codecs(page)[dir];
+	char	   *node = (char *) page + fpb_page_base(FpbHdr(page)->dircap) +
+		fpb_dir_nodes(page)[dir] * shape->size;
+	uint64		min = fpb_dir_heads(page)[dir];
+	uint64		max = dir == FpbHdr(page)->nnodes - 1 ? PG_UINT64_MAX :
+		fpb_dir_heads(page)[dir + 1];
+
+	if (codec == FPB_NODE_ONE_KEY)
+	{
+		const uint64 *header = (const uint64 *) node;
+
+		if (header[0] < min || header[0] > max)
+			return "A one-key node's head is outside the bounds of its directory entry.";
+		if (!fpb_is_word(ix) && (header[1] > BLCKSZ ||
+								 !tuple_offset_valid(page, (uint32) header[1])))
+			return "A one-key node's tuple offset points outside the page's tuples.";
+		return NULL;
+	}
+
+	for (int slot = 0; slot < shape->nslots; slot++)
+	{
+		uint64		head = fpb_node_head(ix, node, slot);
+
+		if (slot > 0 && head < fpb_node_head(ix, node, slot - 1))
+			return "The heads of a node are out of order.";
+		if (fpb_node_is_gap(ix, shape, codec, node, slot))
+			continue;
+		if (head < min || head > max)
+			return "An entry's head is outside the bounds of its directory entry.";
+		if (!fpb_is_word(ix) &&
+			!tuple_offset_valid(page, fpb_node_tuples(shape, node)[slot]))
+			return "A tuple offset points outside the page's tuples.";
+	}
+	return NULL;
+}
+
+/*
+ * What is wrong with the structure of a page, whose header has been checked
+ * by fpb_checkpage, or NULL.  No comparator is called.
+ */
+const char *
+fpb_page_fault(const FpbIndex *ix, Page page)
+{
+	FpbPageHeader *hdr = FpbHdr(page);
+	bool		used[FPB_MAX_NODES + 1] = {0};
+
+	for (int dir = 0; dir < hdr->nnodes; dir++)
+	{
+		uint32		number = fpb_dir_nodes(page)[dir];
+		const char *fault;
+
+		if (number >= hdr->nalloc || fpb_dir_codecs(page)[dir] > FPB_NODE_ONE_KEY)
+			return "The directory names a node that does not exist.";
+		if (used[number])
+			return "The directory names a node twice.";
+		used[number] = true;
+		if (dir > 0 && fpb_dir_heads(page)[dir] < fpb_dir_heads(page)[dir - 1])
+			return "The directory's heads are out of order.";
+		fault = node_fault(ix, page, dir);
+		if (fault != NULL)
+			return fault;
+	}
+	if (!FpbPageIsLeaf(page) && hdr->nnodes == 0)
+		return "An inner page is empty.";
+	if (!fpb_is_word(ix))
+	{
+		if (!FpbPageIsLeftmost(page) &&
+			(hdr->low_tail > BLCKSZ || !tuple_offset_valid(page, (uint32) hdr->low_tail)))
+			return "The low fence's tuple is outside the page's tuples.";
+		if (!FpbPageIsRightmost(page) &&
+			(hdr->high_tail > BLCKSZ || !tuple_offset_valid(page, (uint32) hdr->high_tail)))
+			return "The high fence's tuple is outside the page's tuples.";
+	}
+	return NULL;
+}

@@ -1,0 +1,94 @@
+/*-------------------------------------------------------------------------
+ *
+ * fpb_options.c
+ *	  The storage parameters of an fpbtree index.
+ *
+ * Whatever shapes pages is read when the index is built and kept in its
+ * metapage; changing it later takes effect at the next REINDEX, as a change
+ * of fillfactor does.  So none of the parameters needs a lock that keeps
+ * readers or writers out.
+ *
+ *-------------------------------------------------------------------------
+ */
+#include "postgres.h"
+
+#include "access/reloptions.h"
+#include "storage/lockdefs.h"
+
+#include "fpbtree.h"
+
+/* the widest in-page node that can be asked for, in cache lines */
+#define FPB_MAX_LEAF_LINES	32
+
+/* the kind under which the server keeps our parameters' definitions */
+static relopt_kind fpb_relopt_kind;
+
+static relopt_enum_elt_def fpb_layouts[] =
+{
+	{"disk_first", FPB_DISK_FIRST},
+	{(const char *) NULL}		/* list terminator */
+};
+
+/*
+ * Define the parameters.  Called once in a backend, when the module is loaded.
+ */
+void
+fpb_options_init(void)
+{
+	fpb_relopt_kind = add_reloption_kind();
+
+	add_int_reloption(fpb_relopt_kind, "fillfactor",
+					  "How full CREATE INDEX makes pages, in percent",
+					  FPB_DEFAULT_FILLFACTOR, FPB_MIN_FILLFACTOR, 100,
+					  ShareUpdateExclusiveLock);
+	add_enum_reloption(fpb_relopt_kind, "layout",
+					   "How entries are laid out in pages",
+					   fpb_layouts, FPB_DISK_FIRST,
+					   "Valid values are: \"disk_first\".",
+					   ShareUpdateExclusiveLock);
+	add_int_reloption(fpb_relopt_kind, "leaf_lines",
+					  "Width of the nodes in leaf pages, in cache lines; 0 lets the index choose",
+					  0, 0, FPB_MAX_LEAF_LINES,
+					  ShareUpdateExclusiveLock);
+}
+
+/*
+ * amoptions: parse WITH (...).  With validate, raises an error for a parameter
+ * that doesn't exist or a value out of its range.
+ */
+bytea *
+fpb_options(Datum reloptions, bool validate)
+{
+	static const relopt_parse_elt table[] = {
+		{"fillfactor", RELOPT_TYPE_INT, offsetof(FpbOptions, fillfactor)},
+		{"layout", RELOPT_TYPE_ENUM, offsetof(FpbOptions, layout)},
+		{"leaf_lines", RELOPT_TYPE_INT, offsetof(FpbOptions, leaf_lines)}
+	};
+
+	return (bytea *) build_reloptions(reloptions, validate, fpb_relopt_kind,
+									  sizeof(FpbOptions),
+									  table, lengthof(table));
+}
+
+/*
+ * Slots in a hundred that building the index fills on leaves.
+ */
+int
+fpb_fillfactor(Relation rel)
+{
+	FpbOptions *options = (FpbOptions *) rel->rd_options;
+
+	return options ? options->fillfactor : FPB_DEFAULT_FILLFACTOR;
+}
+
+/*
+ * Cache lines of an in-page node of a leaf to be built, or 0 to choose by the
+ * form of the keys.
+ */
+int
+fpb_leaf_lines(Relation rel)
+{
+	FpbOptions *options = (FpbOptions *) rel->rd_options;
+
+	return options ? options->leaf_lines : 0;
+}

@@ -1,0 +1,300 @@
+/*-------------------------------------------------------------------------
+ *
+ * fpb_page.c
+ *	  Page headers, the metapage, and getting and allocating pages.
+ *
+ *-------------------------------------------------------------------------
+ */
+#include "postgres.h"
+
+#include "access/xlog.h"
+#include "miscadmin.h"
+#include "storage/indexfsm.h"
+#include "storage/lmgr.h"
+#include "utils/memutils.h"
+
+#include "fpb_node.h"
+
+/* what a descent looks at of every page: header and directory */
+#define HEADER_PREFETCH		(4 * FPB_CACHE_LINE)
+
+/*
+ * Report a damaged page and what is wrong with it.
+ */
+void
+fpb_report_damage(Relation rel, BlockNumber blkno, const char *fault)
+{
+	ereport(ERROR,
+			(errcode(ERRCODE_INDEX_CORRUPTED),
+			 errmsg("index \"%s\" contains a damaged page at block %u",
+					RelationGetRelationName(rel), blkno),
+			 errdetail("%s", fault),
+			 errhint("Please REINDEX it.")));
+}
+
+/*
+ * What is wrong with the header of a page that is not the metapage, or NULL.
+ * These are the checks cheap enough for every access: what they let through,
+ * and what fpb_layout_disk_first.c checks of a node and a tuple as it comes to
+ * them, can't make anyone read or write outside the page.
+ */
+static const char *
+header_fault(const FpbIndex *ix, Page page)
+{
+	FpbPageHeader *hdr = FpbHdr(page);
+	const FpbShape *shape = fpb_shape(ix, page);
+
+	if (PageIsNew(page))
+		return "The page is all zeros.";
+	if (hdr->magic != FPB_MAGIC || PageGetPageSize(page) != BLCKSZ)
+		return "The page is not of an fpbtree index.";
+	if (hdr->flags & FPB_META)
+		return "The page is a metapage.";
+	if (FpbPageIsLeaf(page) != (hdr->level == 0) ||
+		hdr->level >= FPB_MAX_LEVELS)
+		return "The page's level is wrong.";
+	if (FpbPageIsRightmost(page) != (hdr->right == InvalidBlockNumber))
+		return "The page's right link does not agree with its flags.";
+	if (hdr->nnodes > hdr->dircap || hdr->dircap > FPB_MAX_NODES ||
+		hdr->nnodes > hdr->nalloc ||
+		hdr->pd.pd_lower != fpb_page_base(hdr->dircap) + hdr->nalloc * shape->size ||
+		hdr->pd.pd_lower > hdr->pd.pd_upper || hdr->pd.pd_upper > BLCKSZ)
+		return "The page's node counts do not agree with its bounds.";
+	return NULL;
+}
+
+/*
+ * Raise an error unless the page in buf, pinned and locked, can be worked on.
+ */
+void
+fpb_checkpage(const FpbIndex *ix, Buffer buf)
+{
+	const char *fault = header_fault(ix, BufferGetPage(buf));
+
+	if (unlikely(fault != NULL))
+		fpb_report_damage(ix->rel, BufferGetBlockNumber(buf), fault);
+}
+
+/*
+ * Pin and lock a page other than the metapage and check its header.
+ */
+Buffer
+fpb_getbuf(const FpbIndex *ix, BlockNumber blkno, int access)
+{
+	Buffer		buf;
+
+	if (unlikely(blkno == FPB_METAPAGE))
+		fpb_report_damage(ix->rel, blkno, "A link points to the metapage.");
+	buf = ReadBuffer(ix->rel, blkno);
+
+	/* header and directory, at one latency, while the lock is being taken */
+	fpb_prefetch(BufferGetPage(buf), HEADER_PREFETCH);
+	LockBuffer(buf, access);
+	fpb_checkpage(ix, buf);
+	return buf;
+}
+
+/*
+ * Unlock and unpin.
+ */
+void
+fpb_relbuf(Buffer buf)
+{
+	UnlockReleaseBuffer(buf);
+}
+
+/*
+ * Set up the header of a page: no fences, no nodes, no entries.
+ */
+void
+fpb_page_init(Page page, int level, int flags, BlockNumber right)
+{
+	FpbPageHeader *hdr = FpbHdr(page);
+
+	PageInit(page, BLCKSZ, 0);
+	memset((char *) page + SizeOfPageHeaderData, 0,
+		   sizeof(FpbPageHeader) - SizeOfPageHeaderData);
+	hdr->magic = FPB_MAGIC;
+	hdr->level = level;
+	hdr->flags = flags;
+	hdr->right = right;
+	hdr->pd.pd_lower = fpb_page_base(0);
+	hdr->pd.pd_upper = BLCKSZ;
+}
+
+/*
+ * Set up the metapage.
+ */
+void
+fpb_meta_init(const FpbIndex *ix, Page page, BlockNumber root, uint32 level)
+{
+	FpbPageHeader *hdr = FpbHdr(page);
+	FpbMeta    *meta;
+
+	PageInit(page, BLCKSZ, 0);
+	hdr->magic = FPB_MAGIC;
+	hdr->flags = FPB_META;
+	meta = FpbPageGetMeta(page);
+	meta->magic = FPB_META_MAGIC;
+	meta->version = FPB_VERSION;
+	meta->root = root;
+	meta->level = level;
+	meta->form = ix->form;
+	meta->head_width = ix->head_width;
+	meta->leaf_lines = ix->leaf.size / FPB_CACHE_LINE;
+	meta->inner_lines = ix->inner.size / FPB_CACHE_LINE;
+	meta->options = ix->one_key ? FPB_META_ONE_KEY : 0;
+	hdr->pd.pd_lower = ((char *) meta + sizeof(FpbMeta)) - (char *) page;
+}
+
+/*
+ * Raise an error unless the page is a metapage of ours that agrees with what
+ * the catalogs say of the index.
+ */
+static void
+check_meta(const FpbIndex *ix, Page page)
+{
+	FpbPageHeader *hdr = FpbHdr(page);
+	FpbMeta    *meta = FpbPageGetMeta(page);
+	const char *name = RelationGetRelationName(ix->rel);
+
+	if (PageIsNew(page) || hdr->magic != FPB_MAGIC ||
+		(hdr->flags & FPB_META) == 0 || meta->magic != FPB_META_MAGIC)
+		ereport(ERROR,
+				(errcode(ERRCODE_INDEX_CORRUPTED),
+				 errmsg("index \"%s\" is not an fpbtree", name),
+				 errdetail("Its block %u is not an fpbtree metapage.",
+						   FPB_METAPAGE),
+				 errhint("Please REINDEX it.")));
+	if (meta->version != FPB_VERSION)
+		ereport(ERROR,
+				(errcode(ERRCODE_INDEX_CORRUPTED),
+				 errmsg("version mismatch in index \"%s\": file version %u, current version %u",
+						name, meta->version, FPB_VERSION),
+				 errhint("Please REINDEX it.")));
+	if (meta->form != ix->form || meta->head_width != ix->head_width ||
+		meta->options != (ix->one_key ? FPB_META_ONE_KEY : 0))
+		ereport(ERROR,
+				(errcode(ERRCODE_INDEX_CORRUPTED),
+				 errmsg("metapage of index \"%s\" does not agree with its definition",
+						name),
+				 errdetail("Key form %d, head width %d, options %u are stored; the definition asks for %d, %d, %u.",
+						   meta->form, meta->head_width, meta->options,
+						   (int) ix->form, ix->head_width,
+						   ix->one_key ? FPB_META_ONE_KEY : 0),
+				 errhint("Please REINDEX it.")));
+	if (meta->leaf_lines < FPB_MIN_LINES || meta->leaf_lines > FPB_MAX_LINES ||
+		meta->inner_lines < FPB_MIN_LINES || meta->inner_lines > FPB_MAX_LINES ||
+		meta->root == FPB_METAPAGE || meta->root == InvalidBlockNumber ||
+		meta->level >= FPB_MAX_LEVELS)
+		fpb_report_damage(ix->rel, FPB_METAPAGE,
+						  "The metapage holds values out of range.");
+}
+
+/*
+ * Read root, level and node sizes from the metapage.  No lock is held on entry
+ * or exit.
+ */
+static void
+read_meta(FpbIndex *ix)
+{
+	Buffer		buf = ReadBuffer(ix->rel, FPB_METAPAGE);
+	FpbMeta		meta;
+
+	LockBuffer(buf, BUFFER_LOCK_SHARE);
+	check_meta(ix, BufferGetPage(buf));
+	meta = *FpbPageGetMeta(BufferGetPage(buf));
+	UnlockReleaseBuffer(buf);
+
+	ix->root = meta.root;
+	ix->level = meta.level;
+	fpb_layout_shapes(ix, meta.leaf_lines, meta.inner_lines);
+}
+
+/*
+ * Fill *ix for an open index.  What it says of the root may be out of date,
+ * which a descent notices: the old root is then merely the leftmost page of
+ * its level.
+ */
+void
+fpb_index_open(FpbIndex *ix, Relation rel)
+{
+	if (rel->rd_amcache == NULL)
+	{
+		fpb_index_describe(ix, rel);
+		read_meta(ix);
+		if (rel->rd_amcache == NULL)
+		{
+			FpbIndex   *cache = MemoryContextAlloc(rel->rd_indexcxt,
+												   sizeof(FpbIndex));
+
+			*cache = *ix;
+			rel->rd_amcache = cache;
+		}
+	}
+	else
+	{
+		FpbIndex   *cache = rel->rd_amcache;
+
+		memcpy(ix, cache, offsetof(FpbIndex, cols) +
+			   cache->nkeyatts * sizeof(FpbColumn));
+	}
+	ix->rel = rel;
+}
+
+/*
+ * Read the metapage again because the root has been found to have a right
+ * sibling, and update the cache.  No lock may be held.
+ */
+void
+fpb_index_refresh(FpbIndex *ix)
+{
+	read_meta(ix);
+	if (ix->rel->rd_amcache != NULL)
+	{
+		FpbIndex   *cache = ix->rel->rd_amcache;
+
+		cache->root = ix->root;
+		cache->level = ix->level;
+	}
+}
+
+/*
+ * Is a page that nobody has in the tree: deleted, or never initialised?
+ */
+static bool
+page_is_free(Page page)
+{
+	if (PageIsNew(page))
+		return true;
+	return FpbHdr(page)->magic == FPB_MAGIC &&
+		(FpbHdr(page)->flags & FPB_META) == 0 && FpbPageIsDeleted(page);
+}
+
+/*
+ * Get a page to be initialised: pinned, and locked exclusively.  The caller
+ * holds locks on pages of the tree, so a free page that someone has locked is
+ * passed over: whoever came to it by a stale link would otherwise be waited
+ * for.  A stale link to it is noticed by its fences: it may be used at once.
+ */
+Buffer
+fpb_allocbuf(Relation rel, Relation heap)
+{
+	for (;;)
+	{
+		BlockNumber blkno = GetFreeIndexPage(rel);
+		Buffer		buf;
+
+		if (blkno == InvalidBlockNumber)
+			break;
+		buf = ReadBuffer(rel, blkno);
+		if (ConditionalLockBuffer(buf))
+		{
+			if (blkno != FPB_METAPAGE && page_is_free(BufferGetPage(buf)))
+				return buf;
+			LockBuffer(buf, BUFFER_LOCK_UNLOCK);
+		}
+		ReleaseBuffer(buf);
+	}
+	return ExtendBufferedRel(BMR_REL(rel), MAIN_FORKNUM, NULL, EB_LOCK_FIRST);
+}

@@ -1,0 +1,966 @@
+/*-------------------------------------------------------------------------
+ *
+ * fpb_scan.c
+ *	  Index scans and bitmap scans.
+ *
+ * A scan reads a leaf at a time: under the share lock it copies all entries
+ * of the page that satisfy the keys, and then hands them out with no lock
+ * held.  How to go on in either direction is remembered beside the copies: a
+ * fence in the middle of a range, or the number of the next range.  Since
+ * (key, TID) is a total order, a fence tells exactly what has been seen,
+ * whatever has become of the page in the meantime.
+ *
+ *-------------------------------------------------------------------------
+ */
+#include "postgres.h"
+
+#include "access/tableam.h"
+#include "access/tupmacs.h"
+#include "miscadmin.h"
+#include "nodes/tidbitmap.h"
+#include "pgstat.h"
+#include "storage/predicate.h"
+#include "utils/memutils.h"
+
+#include "fpb_scan.h"
+
+/* --- edges --- */
+
+/*
+ * Set an edge to a fence, which may point into a page.
+ */
+void
+fpb_edge_set_key(FpbScan *so, FpbScanEdge *edge, const FpbKey *key)
+{
+	IndexTuple	tuple = edge->key.tuple;
+
+	edge->inside = true;
+	edge->key = *key;
+	edge->key.tuple = tuple;
+	if (key->tuple != NULL)
+	{
+		Size		size = IndexTupleSize(key->tuple);
+
+		if (edge->tuple_size < size)
+		{
+			if (tuple != NULL)
+				pfree(tuple);
+			edge->tuple_size = 0;
+			edge->key.tuple = MemoryContextAlloc(so->cxt, size);
+			edge->tuple_size = size;
+		}
+		memcpy(edge->key.tuple, key->tuple, size);
+	}
+}
+
+/*
+ * Set an edge to the end of a range: to go on with range number range.
+ */
+static inline void
+set_edge_range(FpbScanEdge *edge, int64 range)
+{
+	edge->inside = false;
+	edge->range = range;
+}
+
+/*
+ * Copy an edge.
+ */
+static inline void
+copy_edge(FpbScan *so, FpbScanEdge *to, const FpbScanEdge *from)
+{
+	to->range = from->range;
+	to->right = from->right;
+	if (from->inside)
+		fpb_edge_set_key(so, to, &from->key);
+	else
+		to->inside = false;
+}
+
+/*
+ * Set up an FpbScanPage.
+ */
+static void
+init_page(FpbScanPage *page)
+{
+	page->valid = false;
+	page->buf = InvalidBuffer;
+	memset(&page->before, 0, sizeof(FpbScanEdge));
+	memset(&page->after, 0, sizeof(FpbScanEdge));
+	page->nitems = 0;
+	page->tuples = NULL;
+}
+
+/*
+ * Free an FpbScanPage, which is not pinned.
+ */
+static void
+free_page(FpbScanPage *page)
+{
+	if (page->before.key.tuple != NULL)
+		pfree(page->before.key.tuple);
+	if (page->after.key.tuple != NULL)
+		pfree(page->after.key.tuple);
+	if (page->tuples != NULL)
+		pfree(page->tuples);
+	pfree(page);
+}
+
+/* --- reading a page --- */
+
+/*
+ * Of the n entries read to items[], keep those that are not known dead and
+ * pass the filters; returns how many.  The page is locked.
+ */
+static int
+keep_matching(IndexScanDesc scan, FpbScan *so, Page page, FpbItem *items, int n)
+{
+	bool		filter = so->keys.nfilters > 0;
+	int			kept = 0;
+
+	if (!filter && !scan->ignore_killed_tuples)
+		return n;
+	for (int i = 0; i < n; i++)
+	{
+		if (scan->ignore_killed_tuples &&
+			fpb_page_is_killed(&so->ix, page, items[i].pos))
+			continue;
+		if (filter && !fpb_keys_match(&so->keys, &items[i].key))
+			continue;
+		if (kept != i)
+			items[kept] = items[i];
+		kept++;
+	}
+	return kept;
+}
+
+/*
+ * The number of the next range that can have entries, given what follows the
+ * current one: the page's first entry behind it if the range has ended on the
+ * page, else the high fence.  last: the number of the last range wanted.
+ */
+static int64
+next_range(FpbScan *so, Page page, bool ended_on_page, int64 last)
+{
+	FpbIndex   *ix = &so->ix;
+	FpbScanKeys *keys = &so->keys;
+	int64		range = keys->range + 1;
+	int64		found;
+
+	if (range > last)
+		return range;
+	if (ended_on_page)
+	{
+		FpbPos		pos;
+		FpbEntry	entry;
+
+		fpb_page_search(ix, page, &keys->upper, &pos);
+		if (!fpb_page_next(ix, page, &pos, &entry))
+			return range;
+		found = fpb_keys_seek(keys, &entry.key, false, true);
+	}
+	else if (FpbPageIsRightmost(page))
+		return keys->nranges;
+	else
+	{
+		FpbKey		high;
+
+		fpb_page_high(ix, page, &high);
+		found = fpb_keys_seek(keys, &high, true, true);
+	}
+	return Max(range, found);
+}
+
+/*
+ * Is a position at or before another?
+ */
+static inline bool
+pos_not_after(FpbPos a, FpbPos b)
+{
+	return a.dir < b.dir || (a.dir == b.dir && a.slot <= b.slot);
+}
+
+/*
+ * Read the entries of the ranges from number first to last into so->page.
+ * The first range begins at *from if that is not NULL, the last ends at *to.
+ * On return, the current range is the last one of which the page may have
+ * entries, and so->page->after tells how to go on behind the page.
+ */
+static void
+read_ranges(IndexScanDesc scan, FpbScan *so, Page page,
+			int64 first, const FpbProbe *from,
+			int64 last, const FpbProbe *to)
+{
+	FpbIndex   *ix = &so->ix;
+	FpbScanKeys *keys = &so->keys;
+	FpbScanPage *sp = so->page;
+	FpbPos		last_pos = {0, 0};
+	bool		read_any = false;
+	int64		range = first;
+
+	sp->nitems = 0;
+	for (;;)
+	{
+		const FpbProbe *start;
+		const FpbProbe *end;
+		FpbItem    *items = sp->items + sp->nitems;
+		FpbPos		pos = {0, 0};
+		bool		more = true;
+		int			n;
+
+		fpb_keys_set_range(keys, range);
+		start = from != NULL ? from : keys->has_lower ? &keys->lower : NULL;
+		end = (to != NULL && range == last) ? to :
+			keys->has_upper ? &keys->upper : NULL;
+
+		if (start != NULL)
+			fpb_page_search(ix, page, start, &pos);
+		if (read_any && pos_not_after(pos, last_pos))
+		{
+			/*
+			 * The ranges are disjoint and in order, so the page's entries
+			 * can't be, or a cross-type operator is not transitive.  No entry
+			 * must be read twice: items[] has room for each once.
+			 */
+			pos = last_pos;
+			fpb_page_advance(ix, page, &pos);
+		}
+		n = fpb_page_read(ix, page, pos, end, items, &more);
+		if (n > 0)
+		{
+			read_any = true;
+			last_pos = items[n - 1].pos;
+			sp->nitems += keep_matching(scan, so, page, items, n);
+		}
+
+		if (more && !FpbPageIsRightmost(page) &&
+			(end == NULL || fpb_compare_high(ix, page, end) < 0))
+		{
+			FpbKey		high;
+
+			fpb_page_high(ix, page, &high);
+			fpb_edge_set_key(so, &sp->after, &high);
+			sp->after.range = range;
+			sp->after.right = FpbHdr(page)->right;
+			return;
+		}
+
+		range = next_range(so, page, !more, last);
+		if (range > last)
+		{
+			set_edge_range(&sp->after, last + 1);
+			return;
+		}
+		fpb_keys_set_range(keys, range);
+		if (fpb_compare_high(ix, page, &keys->lower) <= 0)
+		{
+			set_edge_range(&sp->after, range);
+			return;
+		}
+		from = NULL;
+	}
+}
+
+/*
+ * Forward: read the page, locked, that the scan has come to at *at, from
+ * there on.
+ */
+static void
+read_forward(IndexScanDesc scan, FpbScan *so, Page page, const FpbScanEdge *at)
+{
+	copy_edge(so, &so->page->before, at);
+	if (!at->inside)
+		so->page->before.range = at->range - 1;
+	read_ranges(scan, so, page, at->range, at->inside ? &so->from : NULL,
+				so->keys.nranges - 1, NULL);
+}
+
+/*
+ * Backward: read the page, locked, that the scan has come to at *at, up to
+ * there.
+ */
+static void
+read_backward(IndexScanDesc scan, FpbScan *so, Page page, const FpbScanEdge *at)
+{
+	FpbIndex   *ix = &so->ix;
+	FpbScanKeys *keys = &so->keys;
+	FpbScanPage *sp = so->page;
+	int64		first = at->range;
+	FpbKey		low;
+
+	/* the first range that may have entries on this page */
+	if (FpbPageIsLeftmost(page))
+		first = 0;
+	else
+	{
+		fpb_page_low(ix, page, &low);
+		if (keys->nranges > 1)
+			first = Min(first, fpb_keys_seek(keys, &low, true, false));
+	}
+
+	read_ranges(scan, so, page, first, NULL,
+				at->range, at->inside ? &so->from : NULL);
+
+	copy_edge(so, &sp->after, at);
+	if (at->inside)
+		sp->after.right = FpbHdr(page)->right;
+	else
+		sp->after.range = at->range + 1;
+
+	fpb_keys_set_range(keys, first);
+	if (FpbPageIsLeftmost(page))
+		set_edge_range(&sp->before, -1);
+	else if (keys->has_upper && fpb_compare_low(ix, page, &keys->upper) >= 0)
+		set_edge_range(&sp->before, first); /* it ends before this page */
+	else if (!keys->has_lower || fpb_compare_low(ix, page, &keys->lower) > 0)
+	{
+		fpb_edge_set_key(so, &sp->before, &low);
+		sp->before.range = first;
+		sp->before.right = InvalidBlockNumber;
+	}
+	else
+		set_edge_range(&sp->before, first - 1);
+}
+
+/*
+ * Index-only scans of tuple indexes: copy the tuples of the items read, which
+ * are in the page, to memory of our own.  Items that share a tuple go on
+ * sharing it.
+ */
+static void
+copy_tuples(FpbScan *so)
+{
+	FpbScanPage *sp = so->page;
+	char	   *to;
+	IndexTuple	last = NULL;
+	IndexTuple	copy = NULL;
+
+	/*
+	 * The tuples of a page, aligned, take less than twice the page.  The
+	 * executor reads a "name" to its full length though it is stored as a
+	 * cstring, hence what is behind.
+	 */
+	if (sp->tuples == NULL)
+		sp->tuples = MemoryContextAllocZero(so->cxt, 2 * BLCKSZ + NAMEDATALEN);
+	to = sp->tuples;
+	for (int i = 0; i < sp->nitems; i++)
+	{
+		IndexTuple	tuple = sp->items[i].key.tuple;
+
+		if (tuple != last)
+		{
+			Size		size = IndexTupleSize(tuple);
+
+			if (unlikely(to + MAXALIGN(size) > sp->tuples + 2 * BLCKSZ))
+				fpb_report_damage(so->ix.rel, sp->block,
+								  "The page's tuples overlap.");
+			copy = (IndexTuple) to;
+			memcpy(copy, tuple, size);
+			to += MAXALIGN(size);
+			last = tuple;
+		}
+		sp->items[i].key.tuple = copy;
+	}
+}
+
+/*
+ * Lock the leaf where a scan goes on in a direction at so->at; InvalidBuffer
+ * if there is nothing more.  No lock is held on entry.
+ */
+static Buffer
+lock_page(IndexScanDesc scan, FpbScan *so, bool forward)
+{
+	FpbIndex   *ix = &so->ix;
+	FpbScanKeys *keys = &so->keys;
+
+	if (so->at.inside)
+	{
+		fpb_probe_from_key(ix, &so->at.key, &so->from);
+		if (forward)
+			return fpb_goto_right(ix, so->at.right, 0, BUFFER_LOCK_SHARE,
+								  &so->from);
+		return fpb_descend(ix, NULL, &so->from, 0, true, BUFFER_LOCK_SHARE, NULL);
+	}
+
+	fpb_keys_set_range(keys, so->at.range);
+	pgstat_count_index_scan(scan->indexRelation);
+	fpb_count_search(scan);
+	if (forward ? keys->has_lower : keys->has_upper)
+		return fpb_descend(ix, NULL, forward ? &keys->lower : &keys->upper,
+						   0, !forward, BUFFER_LOCK_SHARE, NULL);
+	return fpb_descend_edge(ix, 0, !forward, BUFFER_LOCK_SHARE);
+}
+
+/*
+ * Read the next leaf in a direction, from so->at, into so->page.  False if
+ * there is none.  On return, the page is unlocked, and pinned only if it has
+ * to be.
+ */
+static bool
+read_page(IndexScanDesc scan, FpbScan *so, bool forward)
+{
+	FpbScanPage *sp = so->page;
+	Buffer		buf = lock_page(scan, so, forward);
+	Page		page;
+
+	if (!BufferIsValid(buf))
+		return false;
+	page = BufferGetPage(buf);
+	sp->block = BufferGetBlockNumber(buf);
+	PredicateLockPage(scan->indexRelation, sp->block, scan->xs_snapshot);
+
+	if (forward)
+		read_forward(scan, so, page, &so->at);
+	else
+		read_backward(scan, so, page, &so->at);
+	if (scan->xs_want_itup && !fpb_is_word(&so->ix))
+		copy_tuples(so);
+
+	if (so->keep_pin && sp->nitems > 0)
+	{
+		LockBuffer(buf, BUFFER_LOCK_UNLOCK);
+		sp->buf = buf;
+	}
+	else
+	{
+		sp->lsn = BufferGetLSNAtomic(buf);
+		sp->buf = InvalidBuffer;
+		fpb_relbuf(buf);
+	}
+	sp->valid = true;
+	return true;
+}
+
+/* --- leaving a page --- */
+
+/*
+ * qsort comparator of TIDs.
+ */
+static int
+compare_tids(const void *a, const void *b)
+{
+	return ItemPointerCompare((ItemPointer) a, (ItemPointer) b);
+}
+
+/*
+ * Mark those entries as killed that are not where they were read.  tids: the
+ * TIDs of entries to kill; there is one entry of a TID at most.
+ */
+static bool
+kill_moved(FpbScan *so, Page page, ItemPointerData *tids, int ntids)
+{
+	FpbPos		pos = {0, 0};
+	FpbEntry	entry;
+	bool		any = false;
+
+	qsort(tids, ntids, sizeof(ItemPointerData), compare_tids);
+	while (fpb_page_next(&so->ix, page, &pos, &entry))
+	{
+		ItemPointerData tid;
+
+		fpb_tail_tid(entry.key.tail, &tid);
+		if (bsearch(&tid, tids, ntids, sizeof(ItemPointerData), compare_tids))
+			any |= fpb_page_kill(&so->ix, page, pos);
+		fpb_page_advance(&so->ix, page, &pos);
+	}
+	return any;
+}
+
+/*
+ * Note on the page that the items in so->killed are dead to everyone.
+ *
+ * That is so only if their TIDs have not been recycled since the page was
+ * read.  VACUUM can't have removed them from the page as long as we held a
+ * pin; if we held none, the page must not have changed at all, which its LSN
+ * tells.  (Where there is no WAL, and so no LSN, the pin has been kept.)
+ */
+static void
+kill_items(IndexScanDesc scan, FpbScan *so)
+{
+	FpbScanPage *sp = so->page;
+	FpbIndex   *ix = &so->ix;
+	Buffer		buf = sp->buf;
+	Page		page;
+	ItemPointerData *moved = NULL;
+	int			nmoved = 0;
+	bool		any = false;
+
+	if (BufferIsValid(buf))
+	{
+		LockBuffer(buf, BUFFER_LOCK_SHARE);
+		page = BufferGetPage(buf);
+	}
+	else
+	{
+		buf = ReadBuffer(ix->rel, sp->block);
+		LockBuffer(buf, BUFFER_LOCK_SHARE);
+		page = BufferGetPage(buf);
+		if (BufferGetLSNAtomic(buf) != sp->lsn)
+			so->nkilled = 0;
+	}
+
+	for (int i = 0; i < so->nkilled; i++)
+	{
+		FpbItem    *item = &sp->items[so->killed[i]];
+		FpbPos		pos = item->pos;
+		FpbEntry	entry;
+		ItemPointerData tid;
+
+		fpb_tail_tid(item->key.tail, &tid);
+		if (pos.dir < FpbHdr(page)->nnodes &&
+			fpb_page_next(ix, page, &pos, &entry) &&
+			pos.dir == item->pos.dir && pos.slot == item->pos.slot &&
+			(entry.key.tail & FPB_TAIL_TID_MASK) ==
+			(item->key.tail & FPB_TAIL_TID_MASK))
+			any |= fpb_page_kill(ix, page, pos);
+		else
+		{
+			if (moved == NULL)
+				moved = palloc(so->nkilled * sizeof(ItemPointerData));
+			moved[nmoved++] = tid;
+		}
+	}
+	if (nmoved > 0)
+	{
+		any |= kill_moved(so, page, moved, nmoved);
+		pfree(moved);
+	}
+	so->nkilled = 0;
+
+	if (any)
+		MarkBufferDirtyHint(buf, true);
+	LockBuffer(buf, BUFFER_LOCK_UNLOCK);
+	if (!BufferIsValid(sp->buf))
+		ReleaseBuffer(buf);
+}
+
+/*
+ * Unpin a page that is pinned.
+ */
+static inline void
+unpin_page(FpbScanPage *sp)
+{
+	if (BufferIsValid(sp->buf))
+		ReleaseBuffer(sp->buf);
+	sp->buf = InvalidBuffer;
+	sp->valid = false;
+}
+
+/*
+ * Be done with so->page.  If the mark is on it, it becomes *mark_page.
+ */
+static void
+leave_page(IndexScanDesc scan, FpbScan *so)
+{
+	if (!so->page->valid)
+		return;
+	if (so->nkilled > 0)
+		kill_items(scan, so);
+
+	if (so->mark_item >= 0)
+	{
+		FpbScanPage *marked = so->page;
+
+		if (so->mark_page == NULL)
+		{
+			so->mark_page = MemoryContextAlloc(so->cxt, sizeof(FpbScanPage));
+			init_page(so->mark_page);
+		}
+		Assert(!so->mark_page->valid);
+		so->page = so->mark_page;
+		so->mark_page = marked;
+		marked->current = so->mark_item;
+		so->mark_item = -1;
+	}
+	else
+		unpin_page(so->page);
+}
+
+/* --- going through the index --- */
+
+/*
+ * Find the next page in a direction, from so->at, that has something to hand
+ * out.  False if there is none; then the scan is at its end.
+ */
+static bool
+find_page(IndexScanDesc scan, FpbScan *so, bool forward)
+{
+	int64		nranges = so->keys.nranges;
+
+	for (;;)
+	{
+		FpbScanPage *sp;
+
+		CHECK_FOR_INTERRUPTS();
+
+		if (scan->parallel_scan != NULL &&
+			!fpb_parallel_seize(scan, so, &so->at, forward ? 0 : nranges - 1))
+			break;
+		if (so->at.range < 0 || so->at.range >= nranges ||
+			!read_page(scan, so, forward))
+		{
+			if (scan->parallel_scan != NULL)
+			{
+				set_edge_range(&so->at, -1);
+				fpb_parallel_release(scan, so, &so->at);
+			}
+			break;
+		}
+
+		sp = so->page;
+		if (scan->parallel_scan != NULL)
+			fpb_parallel_release(scan, so, forward ? &sp->after : &sp->before);
+		if (sp->nitems > 0)
+		{
+			sp->current = forward ? 0 : sp->nitems - 1;
+			so->state = FPB_SCAN_ON_PAGE;
+			return true;
+		}
+		copy_edge(so, &so->at, forward ? &sp->after : &sp->before);
+		sp->valid = false;
+	}
+	so->state = forward ? FPB_SCAN_AFTER : FPB_SCAN_BEFORE;
+	return false;
+}
+
+/*
+ * Begin a scan in a direction, at the end that is opposite to it.
+ */
+static bool
+first_page(IndexScanDesc scan, FpbScan *so, bool forward)
+{
+	FpbScanKeys *keys = &so->keys;
+
+	if (!keys->prepared)
+		fpb_keys_prepare(keys, scan->keyData, scan->numberOfKeys);
+	if (keys->empty)
+	{
+		so->state = forward ? FPB_SCAN_AFTER : FPB_SCAN_BEFORE;
+		return false;
+	}
+	set_edge_range(&so->at, forward ? 0 : keys->nranges - 1);
+	return find_page(scan, so, forward);
+}
+
+/*
+ * Go on behind the page that has been handed out.
+ */
+static bool
+next_page(IndexScanDesc scan, FpbScan *so, bool forward)
+{
+	copy_edge(so, &so->at, forward ? &so->page->after : &so->page->before);
+	leave_page(scan, so);
+	return find_page(scan, so, forward);
+}
+
+/* --- index tuples of word indexes --- */
+
+/*
+ * Make the template of tuples in which the columns in mask are NULL.
+ */
+static void
+make_template(FpbScan *so, int mask)
+{
+	FpbTupleTemplate *template = &so->templates[mask];
+	TupleDesc	desc = RelationGetDescr(so->ix.rel);
+	MemoryContext old = MemoryContextSwitchTo(so->cxt);
+	static const char zeros[NAMEDATALEN] = {0};
+	Datum		values[FPB_MAX_WORD_COLUMNS];
+	bool		isnull[FPB_MAX_WORD_COLUMNS];
+	Size		offset = 0;
+
+	for (int i = 0; i < so->ix.nkeyatts; i++)
+	{
+		Form_pg_attribute att = TupleDescAttr(desc, i);
+
+		isnull[i] = (mask & (1 << i)) != 0;
+		values[i] = att->attbyval ? (Datum) 0 : PointerGetDatum(zeros);
+		Assert(att->attlen > 0 && att->attlen <= NAMEDATALEN);
+	}
+	template->tuple = index_form_tuple(desc, values, isnull);
+	MemoryContextSwitchTo(old);
+
+	offset = IndexInfoFindDataOffset(template->tuple->t_info);
+	for (int i = 0; i < so->ix.nkeyatts; i++)
+	{
+		Form_pg_attribute att = TupleDescAttr(desc, i);
+
+		if (isnull[i])
+			continue;
+		offset = att_align_nominal(offset, att->attalign);
+		template->offsets[i] = offset;
+		offset += att->attlen;
+	}
+}
+
+/*
+ * The index tuple of a word key.  It lives until the next one is made.
+ */
+static IndexTuple
+word_tuple(FpbScan *so, const FpbKey *key)
+{
+	TupleDesc	desc = RelationGetDescr(so->ix.rel);
+	Datum		values[FPB_MAX_WORD_COLUMNS];
+	bool		isnull[FPB_MAX_WORD_COLUMNS];
+	FpbTupleTemplate *template;
+	int			mask = 0;
+
+	fpb_word_datums(&so->ix, key, values, isnull);
+	for (int i = 0; i < so->ix.nkeyatts; i++)
+		mask |= isnull[i] << i;
+	template = &so->templates[mask];
+	if (unlikely(template->tuple == NULL))
+		make_template(so, mask);
+
+	for (int i = 0; i < so->ix.nkeyatts; i++)
+	{
+		Form_pg_attribute att = TupleDescAttr(desc, i);
+		char	   *to = (char *) template->tuple + template->offsets[i];
+
+		if (isnull[i])
+			continue;
+		if (att->attbyval)
+			store_att_byval(to, values[i], att->attlen);
+		else
+		{
+			memcpy(to, DatumGetPointer(values[i]), att->attlen);
+			pfree(DatumGetPointer(values[i]));
+		}
+	}
+	return template->tuple;
+}
+
+/* --- the access method's functions --- */
+
+/*
+ * Begin a scan; its keys follow with fpb_rescan.
+ */
+IndexScanDesc
+fpb_beginscan(Relation rel, int nkeys, int norderbys)
+{
+	IndexScanDesc scan = RelationGetIndexScan(rel, nkeys, norderbys);
+	FpbScan    *so = palloc(sizeof(FpbScan));
+
+	Assert(norderbys == 0);
+
+	so->cxt = CurrentMemoryContext;
+	fpb_index_open(&so->ix, rel);
+	fpb_keys_init(&so->keys, &so->ix);
+	so->state = FPB_SCAN_NEW;
+	so->keep_pin = false;
+	so->page = palloc(sizeof(FpbScanPage));
+	init_page(so->page);
+	memset(&so->at, 0, sizeof(so->at));
+	so->mark_item = -1;
+	so->mark_page = NULL;
+	so->mark_state = FPB_SCAN_NEW;
+	so->nkilled = 0;
+	so->killed = NULL;
+	memset(so->templates, 0, sizeof(so->templates));
+
+	scan->xs_itupdesc = RelationGetDescr(rel);
+	scan->opaque = so;
+	return scan;
+}
+
+/*
+ * Give up the current position and the mark.
+ */
+static void
+forget_position(IndexScanDesc scan, FpbScan *so)
+{
+	so->mark_item = -1;
+	leave_page(scan, so);
+	if (so->mark_page != NULL)
+		unpin_page(so->mark_page);
+	so->state = so->mark_state = FPB_SCAN_NEW;
+}
+
+/*
+ * Start again, with new keys unless they are NULL.
+ */
+void
+fpb_rescan(IndexScanDesc scan, ScanKey keys, int nkeys,
+		   ScanKey orderbys, int norderbys)
+{
+	FpbScan    *so = (FpbScan *) scan->opaque;
+
+	forget_position(scan, so);
+
+	/*
+	 * A leaf stays pinned while its TIDs are handed out, so that VACUUM can't
+	 * let them be recycled, unless the snapshot sees that they have been: an
+	 * MVCC snapshot does when it looks at the heap, which index-only scans
+	 * don't.  Without WAL the pin is what makes killing entries safe.  Bitmap
+	 * scans (no heap relation) read the heap later anyway.
+	 */
+	so->keep_pin = scan->heapRelation != NULL &&
+		(scan->xs_want_itup || !IsMVCCSnapshot(scan->xs_snapshot) ||
+		 !RelationNeedsWAL(scan->indexRelation));
+
+	if (keys != NULL && scan->numberOfKeys > 0)
+		memcpy(scan->keyData, keys, scan->numberOfKeys * sizeof(ScanKeyData));
+	fpb_keys_reset(&so->keys);
+}
+
+/*
+ * Remember that the item handed out last has proved dead to everyone.
+ */
+static void
+remember_killed(FpbScan *so)
+{
+	if (so->killed == NULL)
+		so->killed = MemoryContextAlloc(so->cxt, FPB_MAX_PAGE_ENTRIES * sizeof(int));
+
+	/* a cursor going to and fro may kill an item more than once */
+	if (so->nkilled < (int) FPB_MAX_PAGE_ENTRIES)
+		so->killed[so->nkilled++] = so->page->current;
+}
+
+/*
+ * The next entry in a direction.
+ */
+bool
+fpb_gettuple(IndexScanDesc scan, ScanDirection dir)
+{
+	FpbScan    *so = (FpbScan *) scan->opaque;
+	bool		forward = ScanDirectionIsForward(dir);
+	FpbScanPage *sp;
+	const FpbItem *item;
+
+	scan->xs_recheck = false;
+
+	switch (so->state)
+	{
+		case FPB_SCAN_ON_PAGE:
+			if (scan->kill_prior_tuple)
+				remember_killed(so);
+			sp = so->page;
+			if (forward)
+			{
+				if (++sp->current >= sp->nitems && !next_page(scan, so, true))
+					return false;
+			}
+			else if (--sp->current < 0 && !next_page(scan, so, false))
+				return false;
+			break;
+
+		case FPB_SCAN_NEW:
+			if (!first_page(scan, so, forward))
+				return false;
+			break;
+
+		case FPB_SCAN_BEFORE:
+			if (!forward || !first_page(scan, so, true))
+				return false;
+			break;
+
+		case FPB_SCAN_AFTER:
+			if (forward || !first_page(scan, so, false))
+				return false;
+			break;
+	}
+
+	sp = so->page;
+	item = &sp->items[sp->current];
+	fpb_tail_tid(item->key.tail, &scan->xs_heaptid);
+	if (scan->xs_want_itup)
+		scan->xs_itup = fpb_is_word(&so->ix) ? word_tuple(so, &item->key) :
+			item->key.tuple;
+	return true;
+}
+
+/*
+ * Add the TIDs of all entries to a bitmap.
+ */
+int64
+fpb_getbitmap(IndexScanDesc scan, TIDBitmap *tbm)
+{
+	FpbScan    *so = (FpbScan *) scan->opaque;
+	int64		count = 0;
+	bool		found;
+
+	for (found = first_page(scan, so, true); found;
+		 found = next_page(scan, so, true))
+	{
+		ItemPointerData tids[128];
+		int			ntids = 0;
+
+		for (int i = 0; i < so->page->nitems; i++)
+		{
+			fpb_tail_tid(so->page->items[i].key.tail, &tids[ntids++]);
+			if (ntids == lengthof(tids))
+			{
+				tbm_add_tuples(tbm, tids, ntids, false);
+				ntids = 0;
+			}
+		}
+		if (ntids > 0)
+			tbm_add_tuples(tbm, tids, ntids, false);
+		count += so->page->nitems;
+	}
+	return count;
+}
+
+/*
+ * End a scan.
+ */
+void
+fpb_endscan(IndexScanDesc scan)
+{
+	FpbScan    *so = (FpbScan *) scan->opaque;
+
+	forget_position(scan, so);
+	fpb_keys_end(&so->keys);
+	free_page(so->page);
+	if (so->mark_page != NULL)
+		free_page(so->mark_page);
+	if (so->at.key.tuple != NULL)
+		pfree(so->at.key.tuple);
+	if (so->killed != NULL)
+		pfree(so->killed);
+	for (int i = 0; i < (int) lengthof(so->templates); i++)
+		if (so->templates[i].tuple != NULL)
+			pfree(so->templates[i].tuple);
+	pfree(so);
+}
+
+/*
+ * Mark the current position.
+ */
+void
+fpb_markpos(IndexScanDesc scan)
+{
+	FpbScan    *so = (FpbScan *) scan->opaque;
+
+	if (so->mark_page != NULL)
+		unpin_page(so->mark_page);
+	so->mark_item = so->state == FPB_SCAN_ON_PAGE ? so->page->current : -1;
+	so->mark_state = so->state;
+}
+
+/*
+ * Go back to the marked position, which stays marked.
+ */
+void
+fpb_restrpos(IndexScanDesc scan)
+{
+	FpbScan    *so = (FpbScan *) scan->opaque;
+
+	if (so->mark_item < 0)
+	{
+		/* the scan has left the page since */
+		leave_page(scan, so);
+		if (so->mark_state == FPB_SCAN_ON_PAGE)
+		{
+			FpbScanPage *marked = so->mark_page;
+
+			so->mark_page = so->page;
+			so->page = marked;
+			so->mark_item = marked->current;
+		}
+	}
+	if (so->mark_item >= 0)
+		so->page->current = so->mark_item;
+	so->state = so->mark_state;
+}

@@ -1,0 +1,177 @@
+/*-------------------------------------------------------------------------
+ *
+ * fpb_scan.h
+ *	  What the files of the scan layer share among themselves.
+ *
+ *-------------------------------------------------------------------------
+ */
+#ifndef FPB_SCAN_H
+#define FPB_SCAN_H
+
+#include "fpbtree.h"
+
+/* ------------------------------------------------------------------------
+ * what the scan keys mean: ranges of the index and filters (fpb_scankeys.c)
+ * ------------------------------------------------------------------------
+ */
+typedef struct FpbQual FpbQual;
+
+/*
+ * A column of the equality prefix, and the values that it may have.
+ */
+typedef struct FpbScanColumn
+{
+	FpbQual    *eq;				/* where the values are from; NULL: IS NULL */
+	Datum	   *values;			/* in index order, no two equal */
+	int			nvalues;
+	int			digit;			/* of the current range: index of the value */
+	int64		weight;			/* ranges between one value and the next */
+} FpbScanColumn;
+
+/*
+ * The scan keys as a sequence of disjoint ranges in index order, one for
+ * each combination of values of the equality prefix, and the conditions
+ * that being in a range does not imply.
+ *
+ * A range holds the entries e with lower <= e < upper.
+ */
+typedef struct FpbScanKeys
+{
+	FpbIndex   *ix;
+	MemoryContext cxt;			/* lives as long as the scan */
+	MemoryContext array_cxt;	/* arrays, until the next rescan; or NULL */
+
+	/* of the keys' form: changes with their operators only */
+	int			nquals;
+	FpbQual    *quals;
+	bool		simple;			/* "=" on each column of a prefix, no more */
+
+	/* of this rescan */
+	bool		prepared;
+	bool		empty;			/* nothing can satisfy the keys */
+	int			nprefix;
+	FpbScanColumn prefix[INDEX_MAX_KEYS];
+	int64		nranges;
+	FpbQual    *range_lower;	/* bounds of the column behind the prefix */
+	FpbQual    *range_upper;	/* (or of several, if a row comparison) */
+	bool		range_not_null; /* that column is not to be NULL */
+	int			nfilters;
+	FpbQual   **filters;
+
+	/* the current range */
+	int64		range;			/* its number, or -1 */
+	bool		has_lower;		/* else it begins with the first entry */
+	bool		has_upper;		/* else it ends with the last entry */
+	FpbProbe	lower;
+	FpbProbe	upper;
+
+	/* word indexes: what the probes are made of */
+	int			nlower;
+	int			nupper;
+	FpbColumnBound lower_bounds[INDEX_MAX_KEYS];
+	FpbColumnBound upper_bounds[INDEX_MAX_KEYS];
+} FpbScanKeys;
+
+extern void fpb_keys_init(FpbScanKeys *keys, FpbIndex *ix);
+extern void fpb_keys_end(FpbScanKeys *keys);
+extern void fpb_keys_reset(FpbScanKeys *keys);
+extern bool fpb_keys_prepare(FpbScanKeys *keys, ScanKey scankeys, int nkeys);
+extern void fpb_keys_set_range(FpbScanKeys *keys, int64 range);
+extern int64 fpb_keys_seek(FpbScanKeys *keys, const FpbKey *key, bool pivot,
+						   bool ahead);
+extern bool fpb_keys_match(FpbScanKeys *keys, const FpbKey *key);
+
+/* ------------------------------------------------------------------------
+ * reading pages (fpb_scan.c)
+ * ------------------------------------------------------------------------
+ */
+
+/*
+ * Where a scan goes on when it has handed out a page: at a fence in the
+ * middle of a range, or with another range.
+ */
+typedef struct FpbScanEdge
+{
+	bool		inside;			/* in the middle of a range? */
+	int64		range;			/* which range; outside of [0, nranges): the
+								 * scan is over in this direction */
+	BlockNumber right;			/* inside, forward: the right link */
+	FpbKey		key;			/* inside: the fence; its tuple is ours */
+	Size		tuple_size;		/* allocated for key.tuple */
+} FpbScanEdge;
+
+/*
+ * What has been read of one leaf.
+ */
+typedef struct FpbScanPage
+{
+	bool		valid;
+	Buffer		buf;			/* pinned, or InvalidBuffer */
+	BlockNumber block;
+	XLogRecPtr	lsn;			/* of the page as it was read */
+	FpbScanEdge before;			/* how to go on backwards */
+	FpbScanEdge after;			/* how to go on forwards */
+	int			nitems;
+	int			current;		/* the item handed out last */
+	char	   *tuples;			/* index-only scans: copies of the tuples */
+	FpbItem		items[FPB_MAX_PAGE_ENTRIES];	/* in index order */
+} FpbScanPage;
+
+/* where a scan is */
+typedef enum FpbScanState
+{
+	FPB_SCAN_NEW,				/* not begun */
+	FPB_SCAN_BEFORE,			/* before the first entry */
+	FPB_SCAN_ON_PAGE,			/* at scan->page's current item */
+	FPB_SCAN_AFTER				/* after the last entry */
+} FpbScanState;
+
+/* An index tuple made of words, for each set of columns that are NULL. */
+typedef struct FpbTupleTemplate
+{
+	IndexTuple	tuple;			/* NULL: not made yet */
+	uint16		offsets[2];		/* of the columns in the tuple */
+} FpbTupleTemplate;
+
+/* the most key columns of a word index */
+#define FPB_MAX_WORD_COLUMNS	2
+
+typedef struct FpbScan
+{
+	FpbIndex	ix;
+	MemoryContext cxt;			/* lives as long as the scan */
+	FpbScanKeys keys;
+	FpbScanState state;
+	bool		keep_pin;		/* must the leaf stay pinned? */
+
+	FpbScanPage *page;
+	FpbScanEdge at;				/* where the next page is read */
+	FpbProbe	from;			/* the same as a probe */
+
+	/*
+	 * The mark.  As long as the scan stays on the marked page, mark_item is
+	 * the item; when it leaves the page, *page becomes *mark_page.
+	 */
+	int			mark_item;		/* or -1 */
+	FpbScanPage *mark_page;		/* allocated when needed */
+	FpbScanState mark_state;	/* of a mark on no page */
+
+	int			nkilled;
+	int		   *killed;			/* indexes into page->items */
+
+	FpbTupleTemplate templates[1 << FPB_MAX_WORD_COLUMNS];
+} FpbScan;
+
+extern void fpb_edge_set_key(FpbScan *so, FpbScanEdge *edge,
+							 const FpbKey *key);
+
+/* ------------------------------------------------------------------------
+ * parallel scans (fpb_parallel.c)
+ * ------------------------------------------------------------------------
+ */
+extern bool fpb_parallel_seize(IndexScanDesc scan, FpbScan *so,
+							   FpbScanEdge *at, int64 first);
+extern void fpb_parallel_release(IndexScanDesc scan, FpbScan *so,
+								 const FpbScanEdge *at);
+
+#endif							/* FPB_SCAN_H */

@@ -1,0 +1,293 @@
+/*-------------------------------------------------------------------------
+ *
+ * fpb_tree.c
+ *	  Finding pages: descent from the root, and steps to the right.
+ *
+ * A descent holds one page lock at a time.  What it has read of a page may be
+ * out of date by the time it follows a link, but the fences of the page it
+ * comes to tell: a page is the right one if the probe lies between them.  See
+ * "Fences" in README.md.
+ *
+ *-------------------------------------------------------------------------
+ */
+#include "postgres.h"
+
+#include "miscadmin.h"
+#include "storage/bufmgr.h"
+
+#include "fpb_layout.h"
+
+/*
+ * A descent that has been sent back to the root this often goes round in
+ * circles: no number of concurrent splits and deletions explains it.
+ */
+#define MAX_RESTARTS	1000
+
+/* After so many steps to the right, see whether they can ever end. */
+#define STEPS_TO_CHECK	10000
+
+/*
+ * Is the page, of the level expected, in the tree and not to the right of the
+ * probe's place?
+ */
+static inline bool
+page_reaches_left(const FpbIndex *ix, Page page, const FpbProbe *probe,
+				  int level, bool before)
+{
+	int			sign;
+
+	if (FpbPageIsDeleted(page) || FpbHdr(page)->level != level)
+		return false;
+	sign = fpb_compare_low(ix, page, probe);
+	return before ? sign < 0 : sign <= 0;
+}
+
+/*
+ * Does the page, not to the right of the probe's place, end before it?
+ */
+static inline bool
+page_ends_before(const FpbIndex *ix, Page page, const FpbProbe *probe,
+				 bool before)
+{
+	int			sign = fpb_compare_high(ix, page, probe);
+
+	return before ? sign < 0 : sign <= 0;
+}
+
+/*
+ * From a locked page step right until the probe's place is reached.  With an
+ * exclusive lock, incomplete splits met are finished first, the final page's
+ * included, so that whoever holds an exclusive lock on a page knows that its
+ * right sibling and itself have their downlinks.
+ *
+ * Returns the page locked, or InvalidBuffer with no lock held if a link has
+ * led astray.
+ */
+static Buffer
+settle(FpbIndex *ix, Relation heap, Buffer buf, const FpbProbe *probe,
+	   int level, bool before, int access)
+{
+	uint32		steps = 0;
+
+	for (;;)
+	{
+		Page		page = BufferGetPage(buf);
+		BlockNumber right;
+
+		if (!page_reaches_left(ix, page, probe, level, before))
+		{
+			fpb_relbuf(buf);
+			return InvalidBuffer;
+		}
+		if (access == BUFFER_LOCK_EXCLUSIVE && FpbPageSplitIncomplete(page))
+			fpb_finish_split(ix, heap, buf, NULL);
+		if (!page_ends_before(ix, page, probe, before))
+			return buf;
+
+		right = FpbHdr(page)->right;
+		if (++steps % STEPS_TO_CHECK == 0 &&
+			steps > RelationGetNumberOfBlocks(ix->rel))
+			fpb_report_damage(ix->rel, BufferGetBlockNumber(buf),
+							  "The right links form a circle.");
+		fpb_relbuf(buf);
+		CHECK_FOR_INTERRUPTS();
+		buf = fpb_getbuf(ix, right, access);
+	}
+}
+
+/*
+ * Lock the root as far as it is known.  If it has got a right sibling, it may
+ * not be the root any more: look it up again, once.
+ */
+static Buffer
+get_root(FpbIndex *ix, int level, int access)
+{
+	Buffer		buf;
+
+	if (level > (int) ix->level)
+		fpb_index_refresh(ix);
+	if (level > (int) ix->level)
+		fpb_report_damage(ix->rel, FPB_METAPAGE,
+						  "The metapage's level is lower than the tree's.");
+	buf = fpb_getbuf(ix, ix->root, level == (int) ix->level ? access : BUFFER_LOCK_SHARE);
+	if (!FpbPageIsRightmost(BufferGetPage(buf)) ||
+		FpbHdr(BufferGetPage(buf))->level != ix->level)
+	{
+		fpb_relbuf(buf);
+		fpb_index_refresh(ix);
+		buf = fpb_getbuf(ix, ix->root,
+						 level == (int) ix->level ? access : BUFFER_LOCK_SHARE);
+	}
+	return buf;
+}
+
+/*
+ * Descend to the page of a level that the probe falls into, and lock it.
+ * Other locks may be held only on pages to the left of it or below.
+ */
+Buffer
+fpb_descend(FpbIndex *ix, Relation heap, const FpbProbe *probe, int level,
+			bool before, int access, FpbStack *stack)
+{
+	for (int restarts = 0; restarts < MAX_RESTARTS; restarts++)
+	{
+		Buffer		buf = get_root(ix, level, access);
+		int			at = ix->level;
+
+		if (stack != NULL)
+			stack->height = at + 1;
+		for (;;)
+		{
+			FpbEntry	child;
+
+			buf = settle(ix, heap, buf, probe, at, before,
+						 at == level ? access : BUFFER_LOCK_SHARE);
+			if (!BufferIsValid(buf))
+				break;
+			if (stack != NULL)
+				stack->blocks[at] = BufferGetBlockNumber(buf);
+			if (at == level)
+				return buf;
+
+			fpb_page_child(ix, BufferGetPage(buf), probe, before, &child);
+			fpb_relbuf(buf);
+			at--;
+			buf = fpb_getbuf(ix, child.child,
+							 at == level ? access : BUFFER_LOCK_SHARE);
+		}
+		CHECK_FOR_INTERRUPTS();
+	}
+	fpb_report_damage(ix->rel, ix->root,
+					  "A descent from this root does not arrive at the page looked for.");
+}
+
+/*
+ * The leftmost or rightmost page of a level, locked.  No lock is held on
+ * entry.
+ */
+Buffer
+fpb_descend_edge(FpbIndex *ix, int level, bool rightmost, int access)
+{
+	for (int restarts = 0; restarts < MAX_RESTARTS; restarts++)
+	{
+		Buffer		buf = get_root(ix, level, access);
+		int			at = ix->level;
+
+		for (;;)
+		{
+			Page		page = BufferGetPage(buf);
+			FpbPos		pos = {0, 0};
+			FpbEntry	child;
+			bool		found;
+
+			if (FpbPageIsDeleted(page) || FpbHdr(page)->level != at ||
+				(!rightmost && !FpbPageIsLeftmost(page)))
+				break;
+			if (rightmost && !FpbPageIsRightmost(page))
+			{
+				BlockNumber right = FpbHdr(page)->right;
+
+				fpb_relbuf(buf);
+				CHECK_FOR_INTERRUPTS();
+				buf = fpb_getbuf(ix, right,
+								 at == level ? access : BUFFER_LOCK_SHARE);
+				continue;
+			}
+			if (at == level)
+				return buf;
+
+			if (rightmost)
+			{
+				pos.dir = FpbHdr(page)->nnodes;
+				found = fpb_page_prev(ix, page, &pos, &child);
+			}
+			else
+				found = fpb_page_next(ix, page, &pos, &child);
+			if (!found)
+				fpb_page_damaged(ix, page, "An inner page is empty.");
+			fpb_relbuf(buf);
+			at--;
+			buf = fpb_getbuf(ix, child.child,
+							 at == level ? access : BUFFER_LOCK_SHARE);
+		}
+		fpb_relbuf(buf);
+		CHECK_FOR_INTERRUPTS();
+	}
+	fpb_report_damage(ix->rel, ix->root,
+					  "A descent from this root does not arrive at the edge of the tree.");
+}
+
+/*
+ * The page of a level that follows one whose right link and high fence (from)
+ * have been read, locked.  If the link has become stale, it is found by a
+ * descent.  No lock is held on entry.
+ */
+Buffer
+fpb_goto_right(FpbIndex *ix, BlockNumber right, int level, int access,
+			   FpbProbe *from)
+{
+	Buffer		buf;
+	Page		page;
+
+	if (right == InvalidBlockNumber)
+		return InvalidBuffer;
+	buf = fpb_getbuf(ix, right, access);
+	page = BufferGetPage(buf);
+	if (page_reaches_left(ix, page, from, level, false) &&
+		!page_ends_before(ix, page, from, false))
+		return buf;
+	fpb_relbuf(buf);
+	return fpb_descend(ix, NULL, from, level, false, access, NULL);
+}
+
+/*
+ * The page right of a locked one, which is released.
+ */
+Buffer
+fpb_step_right(FpbIndex *ix, Buffer buf, int access, FpbProbe *from)
+{
+	Page		page = BufferGetPage(buf);
+	BlockNumber right = FpbHdr(page)->right;
+	int			level = FpbHdr(page)->level;
+
+	fpb_relbuf(buf);
+	return fpb_goto_right(ix, right, level, access, from);
+}
+
+/*
+ * Make a probe of a fence that outlives the lock on its page.
+ */
+void
+fpb_fence_probe(const FpbIndex *ix, const FpbKey *fence, FpbProbe *probe)
+{
+	FpbKey		copy = *fence;
+
+	if (fence->tuple != NULL)
+	{
+		copy.tuple = palloc(IndexTupleSize(fence->tuple));
+		memcpy(copy.tuple, fence->tuple, IndexTupleSize(fence->tuple));
+	}
+	fpb_probe_from_key(ix, &copy, probe);
+}
+
+/*
+ * Lock the parent of a page being split: the page above it into whose range
+ * the separator falls.  The stack is a hint.
+ */
+Buffer
+fpb_find_parent(FpbIndex *ix, Relation heap, const FpbProbe *separator,
+				int level, FpbStack *stack)
+{
+	if (stack != NULL && stack->height > level + 1)
+	{
+		Buffer		buf = fpb_getbuf(ix, stack->blocks[level + 1],
+									 BUFFER_LOCK_EXCLUSIVE);
+
+		buf = settle(ix, heap, buf, separator, level + 1, false,
+					 BUFFER_LOCK_EXCLUSIVE);
+		if (BufferIsValid(buf))
+			return buf;
+	}
+	return fpb_descend(ix, heap, separator, level + 1, false,
+					   BUFFER_LOCK_EXCLUSIVE, NULL);
+}

@@ -1,0 +1,1102 @@
+/*-------------------------------------------------------------------------
+ *
+ * fpb_word.c
+ *	  Keys that are integers: the codes of single columns and the words made
+ *	  of them.
+ *
+ * A column's *raw code* is an unsigned integer of as many bits as its type
+ * has, in the order of the opclass.  Its *code* is what is stored: the raw
+ * code at the low end of a field of col->width bits, all bits of the field
+ * inverted if the column is DESC.  Codes of a column compare as the index
+ * orders its values.
+ *
+ * A field has no pattern to spare for NULL, so NULL has the code of its end of
+ * the field: all ones for NULLS LAST, zero for NULLS FIRST.  That code is the
+ * *shared* one, and a tie bit says what it stands for: the NULL has 1 in
+ * NULLS LAST and 0 in NULLS FIRST, the value the other one.  (If the type is
+ * narrower than its field, or float, there may be no such value.  Nothing
+ * depends on that.)  All other codes have tie 0, but for the zero of a float
+ * type: -0.0 has 0 and 0.0 has 1.  These two are one value to the opclass.
+ * So the order of a column is that of (code, tie), except that it may not
+ * tell the zeros apart.
+ *
+ * One column: word = code, tie = tie.
+ *
+ * Two columns A and B, in fields of n bits each: the order wanted is
+ * (code A, tie A if A is shared, code B, tie B if B is shared), and only after
+ * all of these the signs of the zeros, since entries whose keys are equal must
+ * not have another key between them.  Signs of zeros are stored where there
+ * is room for them, to give back what was put in:
+ *
+ *		A shared:	word = A : tie(A) : (B >> 1)	tie = (B & 1) : tie(B)
+ *		A a zero:	word = A : B					tie = tie(B) : tie(A)
+ *		else:		word = A : B					tie = tie(B)
+ *
+ * where ":" joins bit strings, 2n bits for the word and 2 for the tie.  As A
+ * comes first and selects the case, it suffices to look at each case for a
+ * given A: the bits are those of (tie A, B, tie B) in the first, of
+ * (B, tie B, tie A) in the second and of (B, tie B) in the third, so integers
+ * compare as the order above wants it.  tie(B) is last in the first case,
+ * and last but for tie(A), the sign of a zero, in the second, so that
+ * all the pairs that are equal to the opclass have the same word and
+ * adjacent ties.
+ *
+ *-------------------------------------------------------------------------
+ */
+#include "postgres.h"
+
+#include <math.h>
+
+#include "access/stratnum.h"
+#include "catalog/pg_type.h"
+#include "datatype/timestamp.h"
+#include "fpbtree.h"
+#include "pgtime.h"
+#include "port/pg_bswap.h"
+#include "utils/float.h"
+#include "utils/fmgroids.h"
+#include "utils/inet.h"
+#include "utils/timestamp.h"
+#include "utils/uuid.h"
+
+/* how the values of a type are turned into raw codes and back */
+typedef enum FpbWordKind
+{
+	FPB_KIND_BOOL,
+	FPB_KIND_CHAR,				/* "char" compares as an unsigned byte */
+	FPB_KIND_INT2,
+	FPB_KIND_INT4,
+	FPB_KIND_INT8,
+	FPB_KIND_UINT4,
+	FPB_KIND_UINT8,
+	FPB_KIND_FLOAT4,
+	FPB_KIND_FLOAT8,
+	FPB_KIND_MACADDR,
+	FPB_KIND_MACADDR8,
+	FPB_KIND_TID,
+	FPB_KIND_UUID
+} FpbWordKind;
+
+/*
+ * A type whose values are words.  It is recognised by the comparator, which is
+ * what defines the order, and not by the opclass.
+ */
+struct FpbWordType
+{
+	Oid			cmp_proc;
+	Oid			type;
+	uint8		kind;			/* FpbWordKind */
+	uint8		bits;			/* of a raw code */
+	bool		is_float;		/* has two zeros */
+	bool		has_infinity;	/* the least and greatest integers are infinite */
+	int16		typlen;
+	int64		min;			/* integers the type can hold, if not all: what */
+	int64		max;			/* may be given to a comparator */
+};
+
+#define DATE_MIN	((int64) DATETIME_MIN_JULIAN - POSTGRES_EPOCH_JDATE)
+#define DATE_MAX	((int64) DATE_END_JULIAN - POSTGRES_EPOCH_JDATE - 1)
+
+static const FpbWordType word_types[] = {
+	{F_BTBOOLCMP, BOOLOID, FPB_KIND_BOOL, 1, false, false, 1, 0, 0},
+	{F_BTCHARCMP, CHAROID, FPB_KIND_CHAR, 8, false, false, 1, 0, 0},
+	{F_BTINT2CMP, INT2OID, FPB_KIND_INT2, 16, false, false, 2,
+	PG_INT16_MIN, PG_INT16_MAX},
+	{F_BTINT4CMP, INT4OID, FPB_KIND_INT4, 32, false, false, 4,
+	PG_INT32_MIN, PG_INT32_MAX},
+	{F_BTINT8CMP, INT8OID, FPB_KIND_INT8, 64, false, false, 8,
+	PG_INT64_MIN, PG_INT64_MAX},
+	{F_BTOIDCMP, OIDOID, FPB_KIND_UINT4, 32, false, false, 4, 0, 0},
+	{F_DATE_CMP, DATEOID, FPB_KIND_INT4, 32, false, true, 4,
+	DATE_MIN, DATE_MAX},
+	{F_TIME_CMP, TIMEOID, FPB_KIND_INT8, 64, false, false, 8,
+	0, USECS_PER_DAY},
+	{F_TIMESTAMP_CMP, TIMESTAMPOID, FPB_KIND_INT8, 64, false, true, 8,
+	MIN_TIMESTAMP, END_TIMESTAMP - 1},
+	{F_TIMESTAMPTZ_CMP, TIMESTAMPTZOID, FPB_KIND_INT8, 64, false, true, 8,
+	MIN_TIMESTAMP, END_TIMESTAMP - 1},
+	{F_CASH_CMP, MONEYOID, FPB_KIND_INT8, 64, false, false, 8,
+	PG_INT64_MIN, PG_INT64_MAX},
+	{F_PG_LSN_CMP, PG_LSNOID, FPB_KIND_UINT8, 64, false, false, 8, 0, 0},
+	{F_XID8CMP, XID8OID, FPB_KIND_UINT8, 64, false, false, 8, 0, 0},
+	{F_BTFLOAT4CMP, FLOAT4OID, FPB_KIND_FLOAT4, 32, true, false, 4, 0, 0},
+	{F_BTFLOAT8CMP, FLOAT8OID, FPB_KIND_FLOAT8, 64, true, false, 8, 0, 0},
+	{F_MACADDR_CMP, MACADDROID, FPB_KIND_MACADDR, 48, false, false, 6, 0, 0},
+	{F_MACADDR8_CMP, MACADDR8OID, FPB_KIND_MACADDR8, 64, false, false, 8, 0, 0},
+	{F_BTTIDCMP, TIDOID, FPB_KIND_TID, 48, false, false, 6, 0, 0},
+	{F_UUID_CMP, UUIDOID, FPB_KIND_UUID, 128, false, false, UUID_LEN, 0, 0},
+};
+
+#define SIGN32	UINT64CONST(0x80000000)
+#define SIGN64	UINT64CONST(0x8000000000000000)
+
+/* A raw code, or a code.  lo is used by types of 128 bits only. */
+typedef struct FpbCode
+{
+	uint64		hi;				/* all of it if it has 64 bits or less */
+	uint64		lo;
+} FpbCode;
+
+/* a column's code and tie */
+typedef struct FpbCoded
+{
+	FpbCode		code;
+	uint32		tie;
+} FpbCoded;
+
+/*
+ * Look up the word type of a column by its comparator and the type that its
+ * opclass is for.  NULL if there is none.
+ */
+const FpbWordType *
+fpb_word_type(Oid cmp_proc, Oid type)
+{
+	for (int i = 0; i < lengthof(word_types); i++)
+	{
+		if (word_types[i].cmp_proc == cmp_proc && word_types[i].type == type)
+			return &word_types[i];
+	}
+	return NULL;
+}
+
+/* Bits of the type's raw codes, from which the key form is chosen. */
+int
+fpb_word_bits(const FpbWordType *type)
+{
+	return type->bits;
+}
+
+/*
+ * Is the column stored as its word type takes it?  Domains are; this guards
+ * against operator classes with a storage type of their own.
+ */
+bool
+fpb_word_fits(const FpbWordType *type, Form_pg_attribute att)
+{
+	return att->attlen == type->typlen;
+}
+
+/* ------------------------------------------------------------------------
+ * codes of one column
+ * ------------------------------------------------------------------------
+ */
+
+/* All ones of a field (of the upper half of a uuid's). */
+static inline uint64
+field_mask(const FpbColumn *col)
+{
+	return col->width == 32 ? PG_UINT32_MAX : PG_UINT64_MAX;
+}
+
+/* Raw code to code, or back: DESC columns are stored inverted. */
+static inline FpbCode
+apply_direction(const FpbColumn *col, FpbCode code)
+{
+	if (col->desc)
+	{
+		code.hi = ~code.hi & field_mask(col);
+		if (col->width == 128)
+			code.lo = ~code.lo;
+	}
+	return code;
+}
+
+/* Is it one of the codes with which NULLs are stored? */
+static inline bool
+is_shared(const FpbColumn *col, FpbCode code)
+{
+	uint64		end = col->nulls_first ? 0 : field_mask(col);
+
+	return code.hi == end && (col->width != 128 || code.lo == end);
+}
+
+/* Is it the code that -0.0 and 0.0 have in common? */
+static inline bool
+is_zero(const FpbColumn *col, FpbCode code)
+{
+	FpbCode		zero;
+
+	if (!col->word->is_float)
+		return false;
+	zero.hi = UINT64CONST(1) << (col->word->bits - 1);
+	zero.lo = 0;
+	return code.hi == apply_direction(col, zero).hi;
+}
+
+/* The tie of a value that is not a zero; NULL has the opposite. */
+static inline uint32
+value_tie(const FpbColumn *col, FpbCode code)
+{
+	return col->nulls_first && is_shared(col, code) ? 1 : 0;
+}
+
+/* Does (code, tie) stand for NULL? */
+static inline bool
+is_null(const FpbColumn *col, const FpbCoded *coded)
+{
+	return is_shared(col, coded->code) &&
+		coded->tie == (col->nulls_first ? 0 : 1);
+}
+
+/*
+ * Raw code of a float's bit pattern, which is sign and magnitude.  sign is
+ * the sign bit.  The caller has replaced -0.0 by 0.0 and NaNs by the positive
+ * quiet one, which so comes last.
+ */
+static inline uint64
+float_code(uint64 pattern, uint64 sign)
+{
+	return (pattern & sign) ? ~pattern & (sign | (sign - 1)) : pattern | sign;
+}
+
+/* The reverse; also takes codes that no value has. */
+static inline uint64
+float_pattern(uint64 raw, uint64 sign)
+{
+	return (raw & sign) ? raw & ~sign : ~raw & (sign | (sign - 1));
+}
+
+/*
+ * Raw code of a value.
+ */
+static inline FpbCode
+encode(const FpbWordType *type, Datum value)
+{
+	FpbCode		raw = {0, 0};
+
+	switch ((FpbWordKind) type->kind)
+	{
+		case FPB_KIND_BOOL:
+			raw.hi = DatumGetBool(value) ? 1 : 0;
+			break;
+		case FPB_KIND_CHAR:
+			raw.hi = (uint8) DatumGetChar(value);
+			break;
+		case FPB_KIND_INT2:
+			raw.hi = (uint16) DatumGetInt16(value) ^ 0x8000;
+			break;
+		case FPB_KIND_INT4:
+			raw.hi = (uint32) DatumGetInt32(value) ^ SIGN32;
+			break;
+		case FPB_KIND_INT8:
+			raw.hi = (uint64) DatumGetInt64(value) ^ SIGN64;
+			break;
+		case FPB_KIND_UINT4:
+			raw.hi = DatumGetUInt32(value);
+			break;
+		case FPB_KIND_UINT8:
+			raw.hi = DatumGetUInt64(value);
+			break;
+		case FPB_KIND_FLOAT4:
+			{
+				float4		f = DatumGetFloat4(value);
+				uint32		pattern;
+
+				if (isnan(f))
+					f = get_float4_nan();
+				else if (f == 0)
+					f = 0;
+				memcpy(&pattern, &f, sizeof(pattern));
+				if (isnan(f))
+					pattern &= ~(uint32) SIGN32;
+				raw.hi = float_code(pattern, SIGN32);
+				break;
+			}
+		case FPB_KIND_FLOAT8:
+			{
+				float8		f = DatumGetFloat8(value);
+				uint64		pattern;
+
+				if (isnan(f))
+					f = get_float8_nan();
+				else if (f == 0)
+					f = 0;
+				memcpy(&pattern, &f, sizeof(pattern));
+				if (isnan(f))
+					pattern &= ~SIGN64;
+				raw.hi = float_code(pattern, SIGN64);
+				break;
+			}
+		case FPB_KIND_MACADDR:
+			{
+				const macaddr *mac = DatumGetMacaddrP(value);
+
+				raw.hi = (uint64) mac->a << 40 | (uint64) mac->b << 32 |
+					(uint64) mac->c << 24 | (uint64) mac->d << 16 |
+					(uint64) mac->e << 8 | (uint64) mac->f;
+				break;
+			}
+		case FPB_KIND_MACADDR8:
+			{
+				const macaddr8 *mac = DatumGetMacaddr8P(value);
+
+				raw.hi = (uint64) mac->a << 56 | (uint64) mac->b << 48 |
+					(uint64) mac->c << 40 | (uint64) mac->d << 32 |
+					(uint64) mac->e << 24 | (uint64) mac->f << 16 |
+					(uint64) mac->g << 8 | (uint64) mac->h;
+				break;
+			}
+		case FPB_KIND_TID:
+			{
+				ItemPointer tid = (ItemPointer) DatumGetPointer(value);
+
+				raw.hi = (uint64) ItemPointerGetBlockNumberNoCheck(tid) << 16 |
+					ItemPointerGetOffsetNumberNoCheck(tid);
+				break;
+			}
+		case FPB_KIND_UUID:
+			{
+				const pg_uuid_t *uuid = DatumGetUUIDP(value);
+
+				memcpy(&raw.hi, uuid->data, 8);
+				memcpy(&raw.lo, uuid->data + 8, 8);
+				raw.hi = pg_ntoh64(raw.hi);
+				raw.lo = pg_ntoh64(raw.lo);
+				break;
+			}
+	}
+	return raw;
+}
+
+/*
+ * The value of a raw code, palloc'd if by reference.  negative_zero chooses
+ * between the zeros.
+ */
+static Datum
+decode(const FpbWordType *type, FpbCode raw, bool negative_zero)
+{
+	switch ((FpbWordKind) type->kind)
+	{
+		case FPB_KIND_BOOL:
+			return BoolGetDatum(raw.hi != 0);
+		case FPB_KIND_CHAR:
+			return CharGetDatum((char) (uint8) raw.hi);
+		case FPB_KIND_INT2:
+			return Int16GetDatum((int16) (uint16) (raw.hi ^ 0x8000));
+		case FPB_KIND_INT4:
+			return Int32GetDatum((int32) (uint32) (raw.hi ^ SIGN32));
+		case FPB_KIND_INT8:
+			return Int64GetDatum((int64) (raw.hi ^ SIGN64));
+		case FPB_KIND_UINT4:
+			return UInt32GetDatum((uint32) raw.hi);
+		case FPB_KIND_UINT8:
+			return UInt64GetDatum(raw.hi);
+		case FPB_KIND_FLOAT4:
+			{
+				uint32		pattern = (uint32) float_pattern(raw.hi, SIGN32);
+				float4		f;
+
+				if (pattern == 0 && negative_zero)
+					pattern = (uint32) SIGN32;
+				memcpy(&f, &pattern, sizeof(f));
+				return Float4GetDatum(f);
+			}
+		case FPB_KIND_FLOAT8:
+			{
+				uint64		pattern = float_pattern(raw.hi, SIGN64);
+				float8		f;
+
+				if (pattern == 0 && negative_zero)
+					pattern = SIGN64;
+				memcpy(&f, &pattern, sizeof(f));
+				return Float8GetDatum(f);
+			}
+		case FPB_KIND_MACADDR:
+			{
+				macaddr    *mac = palloc(sizeof(macaddr));
+
+				mac->a = (unsigned char) (raw.hi >> 40);
+				mac->b = (unsigned char) (raw.hi >> 32);
+				mac->c = (unsigned char) (raw.hi >> 24);
+				mac->d = (unsigned char) (raw.hi >> 16);
+				mac->e = (unsigned char) (raw.hi >> 8);
+				mac->f = (unsigned char) raw.hi;
+				return MacaddrPGetDatum(mac);
+			}
+		case FPB_KIND_MACADDR8:
+			{
+				macaddr8   *mac = palloc(sizeof(macaddr8));
+
+				mac->a = (unsigned char) (raw.hi >> 56);
+				mac->b = (unsigned char) (raw.hi >> 48);
+				mac->c = (unsigned char) (raw.hi >> 40);
+				mac->d = (unsigned char) (raw.hi >> 32);
+				mac->e = (unsigned char) (raw.hi >> 24);
+				mac->f = (unsigned char) (raw.hi >> 16);
+				mac->g = (unsigned char) (raw.hi >> 8);
+				mac->h = (unsigned char) raw.hi;
+				return Macaddr8PGetDatum(mac);
+			}
+		case FPB_KIND_TID:
+			{
+				ItemPointer tid = palloc(sizeof(ItemPointerData));
+
+				ItemPointerSet(tid, (BlockNumber) (raw.hi >> 16),
+							   (OffsetNumber) (raw.hi & 0xFFFF));
+				return PointerGetDatum(tid);
+			}
+		case FPB_KIND_UUID:
+			{
+				pg_uuid_t  *uuid = palloc(sizeof(pg_uuid_t));
+				uint64		hi = pg_hton64(raw.hi);
+				uint64		lo = pg_hton64(raw.lo);
+
+				memcpy(uuid->data, &hi, 8);
+				memcpy(uuid->data + 8, &lo, 8);
+				return UUIDPGetDatum(uuid);
+			}
+	}
+	pg_unreachable();
+}
+
+/*
+ * Code and tie of a column's value, which may be NULL.
+ */
+static inline FpbCoded
+encode_column(const FpbColumn *col, Datum value, bool isnull)
+{
+	FpbCoded	coded;
+
+	if (unlikely(isnull))
+	{
+		coded.code.hi = col->nulls_first ? 0 : field_mask(col);
+		coded.code.lo = col->width == 128 ? coded.code.hi : 0;
+		coded.tie = col->nulls_first ? 0 : 1;
+		return coded;
+	}
+
+	coded.code = apply_direction(col, encode(col->word, value));
+	coded.tie = value_tie(col, coded.code);
+	if (is_zero(col, coded.code))
+	{
+		if (col->word->kind == FPB_KIND_FLOAT4)
+			coded.tie = signbit(DatumGetFloat4(value)) ? 0 : 1;
+		else
+			coded.tie = signbit(DatumGetFloat8(value)) ? 0 : 1;
+	}
+	return coded;
+}
+
+/*
+ * The code (of a uuid, its upper half) with which a column takes part in the
+ * head of a tuple.
+ */
+uint64
+fpb_word_code(const FpbColumn *col, Datum value, bool isnull)
+{
+	return encode_column(col, value, isnull).code.hi;
+}
+
+/*
+ * Is this the code that NULL shares with a value?  Not for uuid, of which the
+ * caller has half a code.
+ */
+bool
+fpb_word_is_shared(const FpbColumn *col, uint64 code)
+{
+	FpbCode		whole = {code, 0};
+
+	Assert(col->width != 128);
+	return is_shared(col, whole);
+}
+
+/* ------------------------------------------------------------------------
+ * words of all key columns
+ * ------------------------------------------------------------------------
+ */
+
+/*
+ * Put the columns of a key together: head, low and tie as the file's header
+ * comment has it.
+ */
+static inline void
+compose(const FpbIndex *ix, const FpbCoded *coded,
+		uint64 *head, uint64 *low, uint32 *tie)
+{
+	uint64		second;
+
+	if (ix->nkeyatts == 1)
+	{
+		*head = ix->form == FPB_WORD4 ? coded[0].code.hi << 32 : coded[0].code.hi;
+		*low = coded[0].code.lo;
+		*tie = coded[0].tie;
+		return;
+	}
+
+	second = coded[1].code.hi;
+	*tie = coded[1].tie;
+	if (is_shared(&ix->cols[0], coded[0].code))
+	{
+		*tie |= (uint32) (second & 1) << 1;
+		second = (second >> 1) |
+			(uint64) coded[0].tie << (ix->cols[0].width - 1);
+	}
+	else if (is_zero(&ix->cols[0], coded[0].code))
+		*tie = *tie << 1 | coded[0].tie;
+
+	if (ix->form == FPB_WORD8)
+	{
+		*head = coded[0].code.hi << 32 | second;
+		*low = 0;
+	}
+	else
+	{
+		*head = coded[0].code.hi;
+		*low = second;
+	}
+}
+
+/*
+ * Take the columns of a key apart: the inverse of compose.  A damaged key
+ * gives codes that no value has, which decode to something all the same.
+ */
+static inline void
+split(const FpbIndex *ix, const FpbKey *key, FpbCoded *coded)
+{
+	uint32		tie = fpb_tail_tie(key->tail) & 3;
+	uint64		second;
+
+	if (ix->nkeyatts == 1)
+	{
+		coded[0].code.hi = ix->form == FPB_WORD4 ? key->head >> 32 : key->head;
+		coded[0].code.lo = key->low;
+		coded[0].tie = tie & 1;
+		return;
+	}
+
+	coded[0].code.lo = coded[1].code.lo = 0;
+	if (ix->form == FPB_WORD8)
+	{
+		coded[0].code.hi = key->head >> 32;
+		second = key->head & PG_UINT32_MAX;
+	}
+	else
+	{
+		coded[0].code.hi = key->head;
+		second = key->low;
+	}
+
+	if (is_shared(&ix->cols[0], coded[0].code))
+	{
+		coded[0].tie = (uint32) (second >> (ix->cols[0].width - 1));
+		coded[1].code.hi = (second << 1 | tie >> 1) & field_mask(&ix->cols[1]);
+		coded[1].tie = tie & 1;
+	}
+	else if (is_zero(&ix->cols[0], coded[0].code))
+	{
+		coded[0].tie = tie & 1;
+		coded[1].code.hi = second;
+		coded[1].tie = tie >> 1;
+	}
+	else
+	{
+		coded[0].tie = 0;
+		coded[1].code.hi = second;
+		coded[1].tie = tie & 1;
+	}
+}
+
+/*
+ * Make the key of a row in a word index.  The caller has checked that the TID
+ * fits a tail.
+ */
+void
+fpb_word_form(const FpbIndex *ix, const Datum *values, const bool *isnull,
+			  ItemPointer tid, FpbKey *key)
+{
+	FpbCoded	coded[2];
+	uint32		tie;
+
+	coded[0] = encode_column(&ix->cols[0], values[0], isnull[0]);
+	if (ix->nkeyatts > 1)
+		coded[1] = encode_column(&ix->cols[1], values[1], isnull[1]);
+	compose(ix, coded, &key->head, &key->low, &tie);
+	key->tail = fpb_tail_pack(tie, tid);
+	key->tuple = NULL;
+}
+
+/*
+ * The values of a word key, exactly as they were put in but for the payload
+ * of a NaN, which no operator shows.  By-reference ones are palloc'd.
+ */
+void
+fpb_word_datums(const FpbIndex *ix, const FpbKey *key,
+				Datum *values, bool *isnull)
+{
+	FpbCoded	coded[2];
+
+	split(ix, key, coded);
+	for (int i = 0; i < ix->nkeyatts; i++)
+	{
+		const FpbColumn *col = &ix->cols[i];
+
+		isnull[i] = is_null(col, &coded[i]);
+		values[i] = isnull[i] ? (Datum) 0 :
+			decode(col->word, apply_direction(col, coded[i].code),
+				   coded[i].tie == 0);
+	}
+}
+
+/* Which columns of a word key are NULL?  Spares decoding the others. */
+void
+fpb_word_nulls(const FpbIndex *ix, const FpbKey *key, bool *isnull)
+{
+	FpbCoded	coded[2];
+
+	split(ix, key, coded);
+	for (int i = 0; i < ix->nkeyatts; i++)
+		isnull[i] = is_null(&ix->cols[i], &coded[i]);
+}
+
+/*
+ * Are two word keys equal to the opclasses?  They are if their words and ties
+ * are, and else only if all they differ in are the signs of zeros.
+ */
+bool
+fpb_word_equal(const FpbIndex *ix, const FpbKey *a, const FpbKey *b)
+{
+	FpbCoded	ca[2],
+				cb[2];
+
+	if (a->head != b->head || a->low != b->low)
+		return false;
+	if (fpb_tail_tie(a->tail) == fpb_tail_tie(b->tail))
+		return true;
+
+	split(ix, a, ca);
+	split(ix, b, cb);
+	for (int i = 0; i < ix->nkeyatts; i++)
+	{
+		if (ca[i].code.hi != cb[i].code.hi)
+			return false;
+		if (ca[i].tie != cb[i].tie && !is_zero(&ix->cols[i], ca[i].code))
+			return false;
+	}
+	return true;
+}
+
+/* ------------------------------------------------------------------------
+ * bounds of scans
+ * ------------------------------------------------------------------------
+ */
+
+static inline bool
+code_is_less(FpbCode a, FpbCode b)
+{
+	return a.hi != b.hi ? a.hi < b.hi : a.lo < b.lo;
+}
+
+/* The greatest raw code of a type. */
+static FpbCode
+max_raw(const FpbWordType *type)
+{
+	FpbCode		max;
+
+	max.hi = type->bits >= 64 ? PG_UINT64_MAX :
+		(UINT64CONST(1) << type->bits) - 1;
+	max.lo = type->bits == 128 ? PG_UINT64_MAX : 0;
+	return max;
+}
+
+/* Step to the next raw code; the caller knows that there is one. */
+static FpbCode
+next_raw(const FpbWordType *type, FpbCode raw)
+{
+	if (type->bits < 128)
+		raw.hi++;
+	else if (++raw.lo == 0)
+		raw.hi++;
+	return raw;
+}
+
+/* Step back to the previous raw code; false if there is none. */
+static bool
+previous_raw(const FpbWordType *type, FpbCode *raw)
+{
+	if (raw->hi == 0 && raw->lo == 0)
+		return false;
+	if (type->bits < 128)
+		raw->hi--;
+	else if (raw->lo-- == 0)
+		raw->hi--;
+	return true;
+}
+
+/*
+ * A value for a raw code that need not be anyone's, to be compared with
+ * something.  Codes of no value get that of a neighbour, so that the result
+ * is weakly monotone in the code and no comparator meets a value that could
+ * not exist: some raise errors for those, and a NaN with a sign bit would
+ * sort to the wrong end.
+ */
+static Datum
+decode_any(const FpbWordType *type, FpbCode raw)
+{
+	int64		i;
+
+	switch ((FpbWordKind) type->kind)
+	{
+		case FPB_KIND_INT4:
+			i = (int64) raw.hi - (int64) SIGN32;
+			if (type->has_infinity && (i == PG_INT32_MIN || i == PG_INT32_MAX))
+				break;
+			return Int32GetDatum((int32) Min(Max(i, type->min), type->max));
+
+		case FPB_KIND_INT8:
+			i = (int64) (raw.hi ^ SIGN64);
+			if (type->has_infinity && (i == PG_INT64_MIN || i == PG_INT64_MAX))
+				break;
+			return Int64GetDatum(Min(Max(i, type->min), type->max));
+
+		case FPB_KIND_FLOAT4:
+			{
+				Datum		value = decode(type, raw, false);
+
+				if (isnan(DatumGetFloat4(value)) && raw.hi < SIGN32)
+					value = Float4GetDatum(-get_float4_infinity());
+				return value;
+			}
+
+		case FPB_KIND_FLOAT8:
+			{
+				Datum		value = decode(type, raw, false);
+
+				if (isnan(DatumGetFloat8(value)) && raw.hi < SIGN64)
+					value = Float8GetDatum(-get_float8_infinity());
+				return value;
+			}
+
+		default:
+			break;
+	}
+	return decode(type, raw, false);
+}
+
+/* sign of the value of a raw code against a value of another type */
+static int
+compare_raw(const FpbColumn *col, FpbCode raw, Datum value, FmgrInfo *cmp)
+{
+	return DatumGetInt32(FunctionCall2Coll(cmp, col->collation,
+										   decode_any(col->word, raw), value));
+}
+
+/*
+ * The last raw code whose value is < value (inclusive: <= value) by a
+ * comparator of other types than the column's own: found bit by bit, in no
+ * more comparisons than the code has bits, plus one.  False if there is none.
+ */
+static bool
+search_cut(const FpbColumn *col, Datum value, FmgrInfo *cmp, bool inclusive,
+		   FpbCode *last)
+{
+	int			limit = inclusive ? 0 : -1;
+	FpbCode		raw = {0, 0};
+
+	if (compare_raw(col, raw, value, cmp) > limit)
+		return false;
+
+	for (int bit = col->word->bits - 1; bit >= 0; bit--)
+	{
+		FpbCode		probe = raw;
+
+		if (col->word->bits < 128)
+			probe.hi |= UINT64CONST(1) << bit;
+		else if (bit >= 64)
+			probe.hi |= UINT64CONST(1) << (bit - 64);
+		else
+			probe.lo |= UINT64CONST(1) << bit;
+		if (compare_raw(col, probe, value, cmp) <= limit)
+			raw = probe;
+	}
+	*last = raw;
+	return true;
+}
+
+/* If both types are of the integer family, get value as an int64. */
+static bool
+integer_value(const FpbWordType *type, Datum value, Oid value_type, int64 *i)
+{
+	if (type->type != INT2OID && type->type != INT4OID && type->type != INT8OID)
+		return false;
+
+	switch (value_type)
+	{
+		case INT2OID:
+			*i = DatumGetInt16(value);
+			return true;
+		case INT4OID:
+			*i = DatumGetInt32(value);
+			return true;
+		case INT8OID:
+			*i = DatumGetInt64(value);
+			return true;
+		default:
+			return false;
+	}
+}
+
+/*
+ * A timestamp is compared with a timestamptz as an instant of the session's
+ * time zone, and where clocks are put forward there are local times of which
+ * the earlier is the later instant: 02:30, which no clock shows, is
+ * interpreted as what is 03:30 in summer, but 03:00 as 03:00.  So the
+ * timestamps that are < or <= an instant need not be those up to some local
+ * time.  They are, though, but for a span of local time around it: with UTC
+ * offsets between min and max, local time t is an instant between t - max and
+ * t - min, which is < i if t < i + min, and > i if t > i + max.
+ *
+ * This returns i + min (ahead = false) or i + max (true).  They are equal
+ * unless the offset changes in those days.  A time zone given as a POSIX
+ * string can be up to a week off UTC, and interpreting local times may look
+ * at a day more on either side.
+ */
+static Timestamp
+edge_of_local_time(TimestampTz instant, bool ahead)
+{
+	const int64 epoch = (int64) (POSTGRES_EPOCH_JDATE - UNIX_EPOCH_JDATE) * SECS_PER_DAY;
+	const int64 margin = (int64) 16 * SECS_PER_DAY;
+	pg_time_t	t;
+	pg_time_t	end;
+	int64		edge = 0;
+	bool		first = true;
+
+	if (TIMESTAMP_NOT_FINITE(instant))
+		return instant;
+
+	t = instant / USECS_PER_SEC + epoch - margin;
+	end = t + 2 * margin;
+	for (;;)
+	{
+		long int	offsets[2];
+		pg_time_t	boundary;
+		int			isdst[2];
+		int			found;
+
+		found = pg_next_dst_boundary(&t, &offsets[0], &isdst[0], &boundary,
+									 &offsets[1], &isdst[1], session_timezone);
+		/* on failure, UTC is what the conversion falls back on */
+		if (found < 0)
+			offsets[0] = 0;
+		for (int i = 0; i < (found > 0 && boundary <= end ? 2 : 1); i++)
+		{
+			if (first || (ahead ? offsets[i] > edge : offsets[i] < edge))
+				edge = offsets[i];
+			first = false;
+		}
+		if (found <= 0 || boundary > end)
+			break;
+		t = boundary;
+	}
+	return instant + edge * USECS_PER_SEC;
+}
+
+/*
+ * See fpbtree.h.  Timestamps are the only words that are compared with another
+ * type in a way that does not agree with the order of both types.
+ */
+bool
+fpb_word_bounds_exact(const FpbColumn *col, Oid value_type)
+{
+	return !(col->word->type == TIMESTAMPOID && value_type == TIMESTAMPTZOID) &&
+		!(col->word->type == TIMESTAMPTZOID && value_type == TIMESTAMPOID);
+}
+
+/*
+ * The last raw code whose value is < value (inclusive: <= value).  False if
+ * there is none.  If it can't be told for certain, the result errs on the
+ * side that end says: it is to be the end of a range (true) or the last code
+ * before one.
+ */
+static bool
+find_cut(const FpbColumn *col, Datum value, Oid value_type, FmgrInfo *cmp,
+		 bool inclusive, bool end, FpbCode *last)
+{
+	const FpbWordType *type = col->word;
+	int64		i;
+
+	if (!OidIsValid(value_type) || value_type == type->type)
+		*last = encode(type, value);
+	else if (integer_value(type, value, value_type, &i))
+	{
+		if (i < type->min)
+			return false;
+		*last = max_raw(type);
+		if (i > type->max)
+			return true;
+		/* type->min has raw code 0 */
+		last->hi = (uint64) i - (uint64) type->min;
+	}
+	else if (type->type == TIMESTAMPOID && value_type == TIMESTAMPTZOID)
+	{
+		Timestamp	edge = edge_of_local_time(DatumGetTimestampTz(value), end);
+
+		*last = encode(type, TimestampGetDatum(edge));
+	}
+	else
+	{
+		if (cmp == NULL)
+			elog(ERROR, "no comparator of types %u and %u given",
+				 type->type, value_type);
+		return search_cut(col, value, cmp, inclusive, last);
+	}
+
+	return inclusive || previous_raw(type, last);
+}
+
+/* Set a bound to the values of a code. */
+static void
+set_value_bound(const FpbColumn *col, FpbCode code, bool upper,
+				FpbColumnBound *bound)
+{
+	bound->code = code.hi;
+	bound->low = code.lo;
+	bound->isnull = false;
+	if (is_zero(col, code))
+		bound->tie = upper ? 1 : 0;
+	else
+		bound->tie = value_tie(col, code);
+}
+
+/*
+ * See fpbtree.h.  If the condition leaves the end that was asked for open,
+ * the bound is that of all values that are not NULL.
+ */
+bool
+fpb_word_column_bound(const FpbColumn *col, Datum value, Oid value_type,
+					  FmgrInfo *cmp, StrategyNumber strategy, bool upper,
+					  FpbColumnBound *bound)
+{
+	const FpbWordType *type = col->word;
+	FpbCode		max = max_raw(type);
+	FpbCode		first = {0, 0};
+	FpbCode		last = max;
+	FpbCode		cut;
+	FpbCode		end;
+
+	/* [first, last] becomes the raw codes that satisfy the condition */
+	switch (strategy)
+	{
+		case BTLessStrategyNumber:
+		case BTLessEqualStrategyNumber:
+			if (!find_cut(col, value, value_type, cmp,
+						  strategy == BTLessEqualStrategyNumber, true, &last))
+				return false;
+			break;
+
+		case BTEqualStrategyNumber:
+			if (!find_cut(col, value, value_type, cmp, true, true, &last))
+				return false;
+			if (find_cut(col, value, value_type, cmp, false, false, &cut))
+			{
+				if (!code_is_less(cut, last))
+					return false;
+				first = next_raw(type, cut);
+			}
+			break;
+
+		case BTGreaterEqualStrategyNumber:
+		case BTGreaterStrategyNumber:
+			if (find_cut(col, value, value_type, cmp,
+						 strategy == BTGreaterStrategyNumber, false, &cut))
+			{
+				if (!code_is_less(cut, max))
+					return false;
+				first = next_raw(type, cut);
+			}
+			break;
+
+		default:
+			elog(ERROR, "unrecognized strategy number: %d", strategy);
+	}
+
+	end = upper != col->desc ? last : first;
+	set_value_bound(col, apply_direction(col, end), upper, bound);
+	return true;
+}
+
+/* See fpbtree.h. */
+void
+fpb_word_null_bound(const FpbColumn *col, bool null, bool upper,
+					FpbColumnBound *bound)
+{
+	if (null)
+	{
+		FpbCoded	coded = encode_column(col, (Datum) 0, true);
+
+		bound->code = coded.code.hi;
+		bound->low = coded.code.lo;
+		bound->tie = coded.tie;
+		bound->isnull = true;
+	}
+	else
+	{
+		FpbCode		raw = {0, 0};
+
+		if (upper != col->desc)
+			raw = max_raw(col->word);
+		set_value_bound(col, apply_direction(col, raw), upper, bound);
+	}
+}
+
+/*
+ * See fpbtree.h.  Columns without a bound are filled with their ends, NULLs
+ * included, and as compose keeps the order of the columns, so is the end of
+ * the range that of the word.  An upper end's tail is the last that the tie
+ * admits: no TID has it, since its block number is invalid.
+ */
+void
+fpb_word_probe(const FpbIndex *ix, const FpbColumnBound *bounds, int ncols,
+			   bool upper, FpbProbe *probe)
+{
+	FpbCoded	coded[2];
+	uint32		tie;
+
+	for (int i = 0; i < ix->nkeyatts; i++)
+	{
+		if (i < ncols)
+		{
+			coded[i].code.hi = bounds[i].code;
+			coded[i].code.lo = bounds[i].low;
+			coded[i].tie = bounds[i].tie;
+		}
+		else
+		{
+			const FpbColumn *col = &ix->cols[i];
+
+			coded[i].code.hi = upper ? field_mask(col) : 0;
+			coded[i].code.lo = upper && col->width == 128 ? PG_UINT64_MAX : 0;
+			coded[i].tie = upper && !col->nulls_first ? 1 : 0;
+		}
+	}
+
+	compose(ix, coded, &probe->head, &probe->low, &tie);
+	probe->tail = (uint64) tie << FPB_TAIL_TIE_SHIFT;
+	if (upper)
+		probe->tail |= FPB_TAIL_TID_MASK;
+	probe->has_head = true;
+	probe->ncols = 0;
+	probe->on_equal = 0;
+}
+
+/* fpb_probe_equal for words: all the signs that zeros may have. */
+void
+fpb_word_probe_equal(const FpbIndex *ix, const FpbKey *key, bool upper,
+					 FpbProbe *probe)
+{
+	FpbCoded	coded[2];
+	FpbColumnBound bounds[2];
+
+	split(ix, key, coded);
+	for (int i = 0; i < ix->nkeyatts; i++)
+	{
+		const FpbColumn *col = &ix->cols[i];
+
+		bounds[i].code = coded[i].code.hi;
+		bounds[i].low = coded[i].code.lo;
+		bounds[i].isnull = is_null(col, &coded[i]);
+		bounds[i].tie = coded[i].tie;
+		if (is_zero(col, coded[i].code))
+			bounds[i].tie = upper ? 1 : 0;
+	}
+	fpb_word_probe(ix, bounds, ix->nkeyatts, upper, probe);
+}

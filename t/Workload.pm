@@ -1,0 +1,227 @@
+#
+# Workload.pm
+#	  A table with an index of each form, concurrent changes to it by pgbench,
+#	  and comparisons of its indexes with the table itself.
+#
+# FPB_AM=btree puts btree in fpbtree's place, to test the tests.
+#
+package Workload;
+
+use strict;
+use warnings FATAL => 'all';
+
+use Exporter 'import';
+use IPC::Run;
+use Test::More;
+
+our @EXPORT = qw(am create_workload start_load kill_everything check_indexes
+  index_answers @INDEXES);
+
+sub am { return $ENV{FPB_AM} || 'fpbtree'; }
+
+# name, key columns, the rest of the definition
+our @INDEXES = (
+	[ 'w_i4', 'i4', '' ],
+	[ 'w_i8', 'i8', '' ],
+	[ 'w_i8_desc', 'i8 DESC', '' ],
+	[ 'w_pair', 'a, b', '' ],
+	[ 'w_uuid', 'u', '' ],
+	[ 'w_text_c', 'tc', '' ],
+	[ 'w_text_icu', 'ti', '' ],
+	[ 'w_text_long', 'tl', '' ],
+	[ 'w_include', 'i8, tc', 'INCLUDE (id)' ],
+	[ 'w_few', 'few', '' ],
+	[ 'w_few_text', 'fewt', '' ],
+	[ 'w_nulls', 'n NULLS FIRST', '' ],
+	[ 'w_unique', 'un', '' ],
+	[ 'w_partial', 'i4', 'WHERE few = 3' ],
+	[ 'w_expression', '(i4 % 1000)', '' ]);
+
+# The table, its indexes and the functions that change it.  All but i4, few
+# and un rise with i8, so that deleting a range of i8 empties pages of theirs.
+sub create_workload
+{
+	my ($node) = @_;
+	my $am = am();
+
+	$node->safe_psql('postgres', $am eq 'btree' ? 'CREATE EXTENSION amcheck' : 'CREATE EXTENSION fpbtree');
+	$node->safe_psql(
+		'postgres', q{
+		CREATE TABLE w (id bigint GENERATED ALWAYS AS IDENTITY, i4 int, i8 bigint, a int, b int,
+			u uuid, tc text COLLATE "C", ti text COLLATE "en-x-icu", tl text COLLATE "C",
+			few int, fewt text COLLATE "en-x-icu", n bigint, un bigint)
+			WITH (autovacuum_enabled = off);
+		CREATE UNLOGGED TABLE w_unlogged (k int);
+
+		-- n rows near a random place; unique violations are part of the plan
+		CREATE FUNCTION w_insert(n int, ascending bool) RETURNS void LANGUAGE plpgsql AS $$
+		DECLARE
+			start bigint := CASE WHEN ascending THEN coalesce((SELECT max(id) FROM w), 0) + 2000000
+				ELSE (random() * 1000000)::bigint END;
+		BEGIN
+			INSERT INTO w (i4, i8, a, b, u, tc, ti, tl, few, fewt, n, un)
+				SELECT (random() * 1e9)::int, k, (k >> 12)::int, (k & 4095)::int,
+					(lpad(to_hex(k), 12, '0') || substr(md5(random()::text), 1, 20))::uuid,
+					lpad(k::text, 10, '0') || repeat('x', (k % 30)::int),
+					lpad(k::text, 10, 'b') || repeat('é', (k % 9)::int),
+					repeat('long', 30) || lpad(k::text, 10, '0') || repeat(md5(k::text), (k % 8)::int),
+					(random() * 10)::int, 'value ' || (random() * 5)::int,
+					CASE WHEN random() < 0.5 THEN k END, NULL
+				FROM (SELECT start + (random() * 3000)::bigint AS k FROM generate_series(1, n)) g;
+			INSERT INTO w (un, i8) VALUES ((random() * 100000)::int, start);
+		EXCEPTION WHEN unique_violation THEN
+			NULL;
+		END $$;
+
+		-- all rows of a range, or all but a few of a wider one
+		CREATE FUNCTION w_delete(wide bool) RETURNS void LANGUAGE plpgsql AS $$
+		DECLARE
+			start bigint := (random() * 1000000)::bigint;
+		BEGIN
+			IF wide THEN
+				DELETE FROM w WHERE i8 BETWEEN start AND start + 200000 AND i8 % 97 <> 5;
+			ELSE
+				DELETE FROM w WHERE i8 BETWEEN start AND start + 20000;
+			END IF;
+		END $$;
+
+		CREATE FUNCTION w_update() RETURNS void LANGUAGE plpgsql AS $$
+		DECLARE
+			start bigint := (random() * 1000000)::bigint;
+		BEGIN
+			UPDATE w SET few = (few + 1) % 11, n = CASE WHEN n IS NULL THEN i8 END, i4 = (random() * 1e9)::int
+				WHERE i8 BETWEEN start AND start + 300;
+		EXCEPTION WHEN unique_violation THEN
+			NULL;
+		END $$;
+	});
+	foreach my $index (@INDEXES)
+	{
+		my ($name, $columns, $rest) = @$index;
+		my $unique = $name eq 'w_unique' ? 'UNIQUE' : '';
+		$node->safe_psql('postgres', "CREATE $unique INDEX $name ON w USING $am ($columns) $rest");
+	}
+	$node->safe_psql('postgres', "CREATE INDEX w_unlogged_k ON w_unlogged USING $am (k)");
+	$node->safe_psql('postgres', 'SELECT w_insert(2000, i % 2 = 0) FROM generate_series(1, 4) i');
+	return;
+}
+
+# The scripts that pgbench chooses from, by weight.
+my %SCRIPTS = (
+	insert => [ 12, 'SELECT w_insert(120, false);' ],
+	ascending => [ 2, 'SELECT w_insert(200, true);' ],
+	rollback => [ 2, "BEGIN;\nSELECT w_insert(100, false);\nROLLBACK;" ],
+	delete => [ 4, 'SELECT w_delete(false);' ],
+	wide => [ 1, 'SELECT w_delete(true);' ],
+	update => [ 8, 'SELECT w_update();' ],
+	unlogged => [ 2, 'INSERT INTO w_unlogged SELECT random() * 1e6 FROM generate_series(1, 100);' ],
+	vacuum => [ 2, 'VACUUM (SKIP_LOCKED, INDEX_CLEANUP ON) w;' ],
+	# what a scan hands out is in order, whatever happens around it
+	read => [
+		4, q{
+\set start random(0, 1000000)
+SET enable_seqscan = off;
+SET enable_sort = off;
+DO $$ DECLARE r record; last bigint := -1; BEGIN
+	FOR r IN SELECT i8, a, b FROM w WHERE i8 >= :start ORDER BY i8 LIMIT 2000 LOOP
+		IF r.i8 < last THEN RAISE 'index scan out of order: % after %', r.i8, last; END IF;
+		last := r.i8;
+	END LOOP;
+	FOR r IN SELECT i8 FROM w WHERE i8 <= :start + 3000 ORDER BY i8 DESC LIMIT 2000 LOOP
+		IF last <> -1 AND r.i8 > :start + 3000 THEN RAISE 'backward scan out of range'; END IF;
+	END LOOP;
+END $$;
+RESET enable_seqscan;
+RESET enable_sort;
+}
+	]);
+
+# Starts pgbench on the table in the background; returns IPC::Run's handle.
+# more: scripts besides, as in %SCRIPTS.
+sub start_load
+{
+	my ($node, $seconds, $clients, $output, %more) = @_;
+	my $dir = PostgreSQL::Test::Utils::tempdir();
+	my %scripts = (%SCRIPTS, %more);
+	my @command = ('pgbench', '--no-vacuum', '--max-tries=20', "--client=$clients", "--time=$seconds");
+
+	foreach my $name (sort keys %scripts)
+	{
+		my ($weight, $text) = @{ $scripts{$name} };
+		PostgreSQL::Test::Utils::append_to_file("$dir/$name", "$text\n");
+		# the functions' own literals stay as they are
+		push @command, "--file=$dir/$name\@$weight";
+	}
+	local %ENV = $node->_get_env();
+	return IPC::Run::start([ @command, $node->connstr('postgres') ],
+		'<', \undef, '>', $output, '2>', $output);
+}
+
+# Kills the postmaster and all its children at once with SIGKILL.
+sub kill_everything
+{
+	my ($node) = @_;
+	my ($pid) = split /\n/, PostgreSQL::Test::Utils::slurp_file($node->data_dir . '/postmaster.pid');
+	my @children = split ' ', PostgreSQL::Test::Utils::slurp_file("/proc/$pid/task/$pid/children");
+
+	kill 'STOP', $pid;    # no more children
+	push @children, split ' ', PostgreSQL::Test::Utils::slurp_file("/proc/$pid/task/$pid/children");
+	$node->kill9;
+	kill 'KILL', @children;
+	# they have the shared memory until they are gone
+	for my $child (@children)
+	{
+		for (1 .. 1000) { last unless kill 0, $child; select undef, undef, undef, 0.01; }
+	}
+	return;
+}
+
+# What an index says: all of it, in order, forward and backward, only keys.
+# how: 'index' or 'table'.  A hash by index name.
+sub index_answers
+{
+	my ($node, $how) = @_;
+	my %answers;
+	my $settings = $how eq 'index'
+	  ? 'SET enable_seqscan = off; SET enable_sort = off; SET enable_bitmapscan = off; SET enable_incremental_sort = off;'
+	  : 'SET enable_indexscan = off; SET enable_indexonlyscan = off; SET enable_bitmapscan = off;';
+
+	foreach my $index (@INDEXES)
+	{
+		my ($name, $columns, $rest) = @$index;
+		my $where = $rest =~ /^WHERE/ ? $rest : '';
+		my $out = $columns =~ s/ (DESC|NULLS FIRST)//gr;
+		my $backward = $columns =~ /DESC/ ? $out : $columns =~ /NULLS FIRST/ ? 'n DESC NULLS LAST'
+		  : join(', ', map { "$_ DESC" } split(/, /, $columns));
+		my @sql = map {
+			"SELECT count(*), md5(string_agg(x::text, ',')) FROM (SELECT ROW($out) AS x FROM w $where ORDER BY $_ OFFSET 0) s"
+		} ($columns, $backward);
+		if ($how eq 'index')
+		{
+			my $plan = $node->safe_psql('postgres', "$settings EXPLAIN $sql[0]");
+			$answers{$name} = "NOT USED: $plan" unless $plan =~ /using (w_\w+)/;
+			next if defined $answers{$name};
+		}
+		$answers{$name} = $node->safe_psql('postgres', "$settings $sql[0]; $sql[1]");
+	}
+	return \%answers;
+}
+
+# Is every index sound, and does each agree with the table?  Two tests.
+sub check_indexes
+{
+	my ($node, $when) = @_;
+	my $check = am() eq 'btree' ? 'bt_index_parent_check(%s, true, true)' : 'fpbtree_check(%s, true)';
+	my @bad;
+
+	foreach my $name ((map { $_->[0] } @INDEXES), 'w_unlogged_k')
+	{
+		my ($status, $out, $err) = $node->psql('postgres', 'SELECT ' . sprintf($check, "'$name'::regclass"));
+		push @bad, "$name: $err" if $status != 0;
+	}
+	is(join("\n", @bad), '', "$when: all indexes are sound");
+	is_deeply(index_answers($node, 'index'), index_answers($node, 'table'), "$when: indexes agree with the table");
+	return;
+}
+
+1;
