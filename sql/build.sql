@@ -16,6 +16,8 @@ RETURNS TABLE (entries bigint, same boolean)
 LANGUAGE plpgsql AS $$
 DECLARE
 	query text;
+	plan text;
+	used boolean := false;
 	ours text;
 	theirs text;
 BEGIN
@@ -33,6 +35,12 @@ BEGIN
 					tab,
 					CASE WHEN opts ~* '^where' THEN opts ELSE '' END,
 					cols);
+	FOR plan IN EXECUTE 'EXPLAIN ' || query LOOP
+		used := used OR plan ~ 'build_test_fpb';
+	END LOOP;
+	IF NOT used THEN
+		RAISE WARNING 'index is not used';
+	END IF;
 	EXECUTE query INTO ours;
 	DROP INDEX build_test_fpb;
 	EXECUTE format('CREATE %s INDEX build_test_bt ON %s USING btree (%s) %s',

@@ -53,11 +53,9 @@ VACUUM vac;
 SELECT index, entries, deleted_pages > 10 AS pages_freed FROM vac_stats;
 SELECT * FROM vac_check;
 
--- ... and are used again, so that nothing grows
-CREATE TEMP TABLE size AS SELECT index, blocks FROM vac_stats;
+-- ... and are used again
 SELECT vac_fill(3001, 17000);
-SELECT index, s.blocks <= z.blocks + 2 AS reused FROM vac_stats s JOIN size z USING (index)
-WHERE index::text <> 'vac_u';
+SELECT index, deleted_pages FROM vac_stats;
 SELECT * FROM vac_check;
 
 -- Everything goes; what is left is the way to the leftmost leaf
@@ -84,12 +82,11 @@ DO $$ BEGIN
     END LOOP;
 END $$;
 VACUUM vac;
-TRUNCATE size;
-INSERT INTO size SELECT index, blocks FROM vac_stats;
+CREATE TEMP TABLE size AS SELECT index, blocks FROM vac_stats;
 SELECT format('DELETE FROM vac WHERE a <= %s', 2000 * i),
        format('SELECT vac_fill(%s, %s)', 2000 * (i + 1) + 1, 2000 * (i + 2)),
        'VACUUM vac'
-FROM generate_series(3, 25) i
+FROM generate_series(3, 14) i
 \o /dev/null
 \gexec
 \o
@@ -107,15 +104,6 @@ FROM generate_series(0, 12) i
 \o
 SELECT * FROM vac_check;
 SELECT index, entries, leaf_pages < 130 AS few_leaves FROM vac_stats;
-
--- A cursor with a pin on a leaf does not keep VACUUM waiting for long: closed
--- before; a cursor that has been read to its end holds none
-BEGIN;
-DECLARE c CURSOR WITH HOLD FOR SELECT a FROM vac WHERE a > 0 ORDER BY a;
-FETCH 1 FROM c;
-COMMIT;
-VACUUM vac;
-CLOSE c;
 
 -- Several indexes in parallel, few dead rows at a time
 DELETE FROM vac;

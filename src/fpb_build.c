@@ -19,8 +19,12 @@
  */
 #include "postgres.h"
 
+#include "access/heapam.h"
 #include "access/nbtree.h"
 #include "access/tableam.h"
+#include "access/visibilitymap.h"
+#include "access/xact.h"
+#include "catalog/catalog.h"
 #include "catalog/index.h"
 #include "commands/progress.h"
 #include "fpb_build.h"
@@ -324,6 +328,31 @@ fpb_expected_rows(Relation heap)
 }
 
 /*
+ * Can an MVCC snapshot be used to scan the table?
+ *
+ * A build indexes what anybody may still see, and usually has to look at each
+ * row with its page locked to find that out; that is most of the time that a
+ * scan takes.  But if the visibility map says of each page that all rows in it
+ * are visible to everybody, then any snapshot sees just the right rows: there
+ * are no dead ones, and none is being inserted or deleted, which our lock on
+ * the table forbids until we are done.
+ *
+ * Not in a serializable transaction: a snapshot's scan would leave predicate
+ * locks, and raise errors because of those of others.
+ */
+bool
+fpb_all_visible(Relation heap)
+{
+	BlockNumber visible;
+
+	if (heap->rd_tableam != GetHeapamTableAmRoutine() ||
+		IsSystemRelation(heap) || IsolationIsSerializable())
+		return false;
+	visibilitymap_count(heap, &visible, NULL);
+	return visible == RelationGetNumberOfBlocks(heap);
+}
+
+/*
  * Take a row of the table scan: IndexBuildCallback.
  */
 void
@@ -371,14 +400,14 @@ fpb_build_scan(FpbBuild *build, IndexInfo *indexInfo)
 		PROGRESS_SCAN_BLOCKS_DONE
 	};
 	int64		progress_vals[] = {0, 0, 0};
+	bool		concurrent = indexInfo->ii_Concurrent;
 	double		reltuples;
 
 	pgstat_progress_update_param(PROGRESS_CREATEIDX_SUBPHASE,
 								 PROGRESS_BTREE_PHASE_INDEXBUILD_TABLESCAN);
 
 	if (indexInfo->ii_ParallelWorkers > 0 &&
-		fpb_parallel_begin(build, indexInfo->ii_Concurrent,
-						   indexInfo->ii_ParallelWorkers))
+		fpb_parallel_begin(build, concurrent, indexInfo->ii_ParallelWorkers))
 		reltuples = fpb_parallel_scan(build, indexInfo);
 	else
 	{
@@ -387,9 +416,13 @@ fpb_build_scan(FpbBuild *build, IndexInfo *indexInfo)
 									 fpb_expected_rows(build->heap), NULL, 0);
 		if (build->unique)
 			build->dead = fpb_sort_begin(&build->ix, work_mem, 0, NULL, 0);
+
+		/* the way to ask for an MVCC snapshot is to pose as concurrent */
+		indexInfo->ii_Concurrent = concurrent || fpb_all_visible(build->heap);
 		reltuples = table_index_build_scan(build->heap, build->index,
 										   indexInfo, true, true,
 										   fpb_build_callback, build, NULL);
+		indexInfo->ii_Concurrent = concurrent;
 	}
 
 	progress_vals[0] = (int64) build->indtuples;

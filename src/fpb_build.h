@@ -38,6 +38,7 @@ typedef struct FpbBuild
 extern void fpb_build_init(FpbBuild *build, Relation heap, Relation index,
 						   bool unique, bool nulls_not_distinct);
 extern double fpb_expected_rows(Relation heap);
+extern bool fpb_all_visible(Relation heap);
 extern void fpb_build_callback(Relation index, ItemPointer tid, Datum *values,
 							   bool *isnull, bool tupleIsAlive, void *state);
 

@@ -47,6 +47,7 @@ typedef struct FpbBuildShared
 	bool		unique;
 	bool		nulls_not_distinct;
 	bool		concurrent;
+	bool		mvcc;			/* is the snapshot an MVCC one? */
 	int			nparticipants;	/* that have been asked for, with the leader */
 	int64		queryid;
 
@@ -97,7 +98,8 @@ fpb_participate(FpbBuild *build, FpbBuildShared *shared,
 		build->dead = fpb_sort_begin(&build->ix, Min(memory, work_mem), 0,
 									 dead_sort, 0);
 
-	indexInfo->ii_Concurrent = shared->concurrent;
+	/* that is what tells the scan of an MVCC snapshot */
+	indexInfo->ii_Concurrent = shared->mvcc;
 	scan = table_beginscan_parallel(build->heap, pscan);
 	reltuples = table_index_build_scan(build->heap, build->index, indexInfo,
 									   true, progress, fpb_build_callback,
@@ -246,6 +248,7 @@ fpb_parallel_launch(FpbBuild *build, bool concurrent, int nworkers)
 	Size		sort_size;
 	Size		scan_size;
 	Size		query_size = 0;
+	bool		mvcc;
 	ParallelContext *pcxt;
 	FpbBuildShared *shared;
 
@@ -256,9 +259,10 @@ fpb_parallel_launch(FpbBuild *build, bool concurrent, int nworkers)
 
 	/*
 	 * A concurrent build indexes what one snapshot sees; others all rows that
-	 * anybody may see.
+	 * anybody may see, which may come to the same.
 	 */
-	parallel->snapshot = concurrent ?
+	mvcc = concurrent || fpb_all_visible(build->heap);
+	parallel->snapshot = mvcc ?
 		RegisterSnapshot(GetTransactionSnapshot()) : SnapshotAny;
 
 	sort_size = fpb_sort_estimate_shared(&build->ix, nparticipants);
@@ -293,6 +297,7 @@ fpb_parallel_launch(FpbBuild *build, bool concurrent, int nworkers)
 	shared->unique = build->unique;
 	shared->nulls_not_distinct = build->nulls_not_distinct;
 	shared->concurrent = concurrent;
+	shared->mvcc = mvcc;
 	shared->nparticipants = nparticipants;
 	shared->queryid = pgstat_get_my_query_id();
 	ConditionVariableInit(&shared->finished);

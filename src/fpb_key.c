@@ -177,6 +177,29 @@ choose_layout(FpbIndex *ix, Oid first_cmp_proc)
 }
 
 /*
+ * Are keys that are equal to the opclasses always the same bytes?  If not, an
+ * equal key of other bytes may belong between two TIDs of a one-key node, so
+ * there must be none.  (Words that are equal but for their ties are parted by
+ * these: no such key comes between.)
+ */
+static bool
+all_equal_image(const FpbIndex *ix, Relation rel)
+{
+	if (ix->natts > ix->nkeyatts)
+		return false;
+	for (int i = 0; i < ix->nkeyatts; i++)
+	{
+		Oid			proc = index_getprocid(rel, i + 1, FPB_EQUALIMAGE_PROC);
+
+		if (!OidIsValid(proc) ||
+			!DatumGetBool(OidFunctionCall1Coll(proc, rel->rd_indcollation[i],
+											   ObjectIdGetDatum(rel->rd_opcintype[i]))))
+			return false;
+	}
+	return true;
+}
+
+/*
  * Fill in what the relcache entry tells of an index: rel, form, head_width,
  * one_key, natts, nkeyatts and the columns.  What depends on the metapage is
  * left alone.  The comparators belong to the relcache entry.  Catalogs may be
@@ -191,8 +214,6 @@ fpb_index_describe(FpbIndex *ix, Relation rel)
 	ix->rel = rel;
 	ix->natts = IndexRelationGetNumberOfAttributes(rel);
 	ix->nkeyatts = IndexRelationGetNumberOfKeyAttributes(rel);
-	/* only entries of the same bytes share a key, so it is always right */
-	ix->one_key = true;
 
 	for (int i = 0; i < ix->nkeyatts; i++)
 	{
@@ -217,6 +238,7 @@ fpb_index_describe(FpbIndex *ix, Relation rel)
 
 	ix->form = all_words && ix->nkeyatts <= 2 && ix->natts == ix->nkeyatts ?
 		word_form(ix) : FPB_TUPLE;
+	ix->one_key = fpb_is_word(ix) || all_equal_image(ix, rel);
 	choose_layout(ix, first_cmp_proc);
 }
 

@@ -20,6 +20,9 @@
  */
 #define REBUILD_SLACK	15
 
+/* Slots in a hundred left free in a page that an image is logged of. */
+#define REORGANISE_SLACK	15
+
 /* the largest node, for copies of one */
 typedef union NodeCopy
 {
@@ -96,6 +99,25 @@ plain_with_gap(const FpbIndex *ix, Page page, int dir)
 }
 
 /*
+ * The place of an entry behind all those of a plain node: gaps there are in
+ * the order of their heads like everything else.
+ */
+static FpbPos
+end_of_node(const FpbIndex *ix, Page page, int dir, const FpbEntry *entry)
+{
+	const FpbShape *shape = fpb_shape(ix, page);
+	int			codec;
+	char	   *node = fpb_page_node(ix, page, dir, &codec);
+	FpbPos		pos = {dir, shape->nslots};
+
+	while (pos.slot > 0 &&
+		   fpb_node_is_gap(ix, shape, codec, node, pos.slot - 1) &&
+		   fpb_node_head(ix, node, pos.slot - 1) >= entry->key.head)
+		pos.slot--;
+	return pos;
+}
+
+/*
  * Are all entries of a full plain leaf node, and the new one, duplicates of
  * one key, so that a one-key node would hold many more?
  */
@@ -116,11 +138,39 @@ convertible(const FpbIndex *ix, Page page, char *node, const FpbEntry *entry)
 }
 
 /*
- * Plan to make the page afresh with the new entry in it.  Allocates the image.
+ * Plan to make room in a full plain node by moving the entry at one of its
+ * ends to the neighbour there.  False if neither neighbour has a gap.
+ */
+static bool
+plan_spill(const FpbIndex *ix, Page page, const FpbEntry *entry,
+		   const FpbPos *place, FpbInsertPlan *plan)
+{
+	const FpbShape *shape = fpb_shape(ix, page);
+	bool		left = plain_with_gap(ix, page, place->dir - 1);
+	bool		right = plain_with_gap(ix, page, place->dir + 1);
+
+	/* fewer entries have to move to the nearer end */
+	if (left && right)
+		left = place->slot < shape->nslots / 2;
+	if (left && place->slot == 0)
+	{
+		/* the new entry itself can be the one at the neighbour's end */
+		plan->kind = FPB_PLAN_SLOT;
+		plan->pos = end_of_node(ix, page, place->dir - 1, entry);
+		return true;
+	}
+	plan->kind = left ? FPB_PLAN_SPILL_LEFT : FPB_PLAN_SPILL_RIGHT;
+	return left || right;
+}
+
+/*
+ * Plan to make the page afresh with the new entry in it, with slack of a
+ * hundred slots free.  Allocates the image.  The plan is FPB_PLAN_FULL if the
+ * entries don't fit so.
  */
 static void
 plan_rebuild(const FpbIndex *ix, Page page, const FpbEntry *entry,
-			 const FpbPos *pos, FpbInsertPlan *plan)
+			 const FpbPos *pos, int slack, FpbInsertPlan *plan)
 {
 	FpbPageHeader *hdr = FpbHdr(page);
 	FpbEntry   *entries = palloc(sizeof(FpbEntry) * (FPB_MAX_PAGE_ENTRIES + 1));
@@ -139,7 +189,7 @@ plan_rebuild(const FpbIndex *ix, Page page, const FpbEntry *entry,
 	if (fpb_page_build(ix, plan->image->data, hdr->level, hdr->flags, hdr->right,
 					   FpbPageIsLeftmost(page) ? NULL : &low,
 					   FpbPageIsRightmost(page) ? NULL : &high,
-					   entries, n, REBUILD_SLACK))
+					   entries, n, slack))
 		plan->kind = FPB_PLAN_REBUILD;
 	else
 	{
@@ -175,7 +225,7 @@ fpb_page_plan_insert(const FpbIndex *ix, Page page, const FpbEntry *entry,
 	{
 		plan->kind = FPB_PLAN_APPEND_NODE;
 		if (!page_has_room(ix, page, 1, tuple))
-			plan_rebuild(ix, page, entry, &place, plan);
+			plan_rebuild(ix, page, entry, &place, REBUILD_SLACK, plan);
 		return;
 	}
 
@@ -199,7 +249,7 @@ fpb_page_plan_insert(const FpbIndex *ix, Page page, const FpbEntry *entry,
 				plan->pos.dir++;
 			if (page_has_room(ix, page, 1, tuple_room(ix, &any)))
 				return;
-			plan_rebuild(ix, page, entry, &place, plan);
+			plan_rebuild(ix, page, entry, &place, REBUILD_SLACK, plan);
 			return;
 		}
 
@@ -215,8 +265,7 @@ fpb_page_plan_insert(const FpbIndex *ix, Page page, const FpbEntry *entry,
 			/* before it: the end of the node before */
 			if (plain_with_gap(ix, page, place.dir - 1))
 			{
-				plan->pos.dir = place.dir - 1;
-				plan->pos.slot = shape->nslots;
+				plan->pos = end_of_node(ix, page, place.dir - 1, entry);
 				plan->kind = FPB_PLAN_SLOT;
 				if (page_has_room(ix, page, 0, tuple))
 					return;
@@ -233,7 +282,7 @@ fpb_page_plan_insert(const FpbIndex *ix, Page page, const FpbEntry *entry,
 		}
 		plan->kind = FPB_PLAN_APPEND_NODE;
 		if (!page_has_room(ix, page, 1, tuple))
-			plan_rebuild(ix, page, entry, &place, plan);
+			plan_rebuild(ix, page, entry, &place, REBUILD_SLACK, plan);
 		return;
 	}
 
@@ -241,7 +290,7 @@ fpb_page_plan_insert(const FpbIndex *ix, Page page, const FpbEntry *entry,
 	if (nearest_gap(ix, shape, codec, node, place.slot) >= 0)
 	{
 		if (!page_has_room(ix, page, 0, tuple))
-			plan_rebuild(ix, page, entry, &place, plan);
+			plan_rebuild(ix, page, entry, &place, REBUILD_SLACK, plan);
 		return;
 	}
 
@@ -258,15 +307,36 @@ fpb_page_plan_insert(const FpbIndex *ix, Page page, const FpbEntry *entry,
 		plan->kind = FPB_PLAN_CONVERT_NODE;
 		return;
 	}
-	if (place.slot == nslots)
+	if (page_has_room(ix, page, 1, tuple))
 	{
-		plan->kind = FPB_PLAN_APPEND_NODE;
-		plan->pos.dir++;
-	}
-	else
 		plan->kind = FPB_PLAN_SPLIT_NODE;
-	if (!page_has_room(ix, page, 1, tuple))
-		plan_rebuild(ix, page, entry, &place, plan);
+		if (place.slot == nslots)
+		{
+			plan->kind = FPB_PLAN_APPEND_NODE;
+			plan->pos.dir++;
+		}
+	}
+	else if (!page_has_room(ix, page, 0, tuple) ||
+			 !plan_spill(ix, page, entry, &place, plan))
+		plan_rebuild(ix, page, entry, &place, REBUILD_SLACK, plan);
+}
+
+/*
+ * Plan to make the page afresh because an image of it will be logged anyway:
+ * then the reorganisation that it would need some insertions later is free,
+ * and the image no larger than it must be.  False if the page is too full.
+ */
+bool
+fpb_page_plan_reorganise(const FpbIndex *ix, Page page, const FpbEntry *entry,
+						 FpbInsertPlan *plan)
+{
+	FpbProbe	probe;
+	FpbPos		place;
+
+	fpb_probe_from_key(ix, &entry->key, &probe);
+	fpb_page_search(ix, page, &probe, &place);
+	plan_rebuild(ix, page, entry, &place, REORGANISE_SLACK, plan);
+	return plan->kind == FPB_PLAN_REBUILD;
 }
 
 /*
@@ -380,11 +450,12 @@ add_tuple(const FpbIndex *ix, Page page, const FpbKey *key, FpbWalPage *wp)
 }
 
 /*
- * Put an entry into a node that has a gap, before pos->slot.
+ * Put an entry into a node that has a gap, before pos->slot.  Tuple form: its
+ * tuple is at tuple_offset in the page, or is added if that is 0.
  */
 static void
 insert_into_slot(const FpbIndex *ix, Page page, const FpbEntry *entry,
-				 const FpbPos *pos, FpbWalPage *wp)
+				 uint32 tuple_offset, const FpbPos *pos, FpbWalPage *wp)
 {
 	const FpbShape *shape = fpb_shape(ix, page);
 	int			codec = fpb_dir_codecs(page)[pos->dir];
@@ -392,6 +463,7 @@ insert_into_slot(const FpbIndex *ix, Page page, const FpbEntry *entry,
 		fpb_dir_nodes(page)[pos->dir] * shape->size;
 	int			gap = nearest_gap(ix, shape, codec, node, pos->slot);
 	int			slot = gap >= pos->slot ? pos->slot : pos->slot - 1;
+	uint64	   *heads = fpb_dir_heads(page);
 	NodeArray	arrays[4];
 	int			narrays = node_arrays(ix, shape, codec, node, arrays);
 
@@ -409,15 +481,27 @@ insert_into_slot(const FpbIndex *ix, Page page, const FpbEntry *entry,
 	if (codec == FPB_NODE_ONE_KEY)
 		fpb_write_tail(node + FPB_ONE_KEY_HEADER, slot, entry->key.tail);
 	else
-		fpb_write_slot(ix, shape, node, slot, entry,
-					   fpb_is_word(ix) ? 0 : add_tuple(ix, page, &entry->key, wp));
+	{
+		if (!fpb_is_word(ix) && tuple_offset == 0)
+			tuple_offset = add_tuple(ix, page, &entry->key, wp);
+		fpb_write_slot(ix, shape, node, slot, entry, tuple_offset);
+	}
 	fpb_page_clear_hints(ix, page, pos->dir, Min(slot, gap), Max(slot, gap));
 
-	/* an entry put before all of the node's may be below its bound */
-	if (entry->key.head < fpb_dir_heads(page)[pos->dir])
+	/*
+	 * An entry put before all of the node's may be below its bound, and one
+	 * put behind them above that of the next, whose entries are greater still.
+	 */
+	if (entry->key.head < heads[pos->dir])
 	{
-		fpb_dir_heads(page)[pos->dir] = entry->key.head;
-		fpb_wal_note(wp, &fpb_dir_heads(page)[pos->dir], sizeof(uint64));
+		heads[pos->dir] = entry->key.head;
+		fpb_wal_note(wp, &heads[pos->dir], sizeof(uint64));
+	}
+	if (pos->dir + 1 < FpbHdr(page)->nnodes &&
+		entry->key.head > heads[pos->dir + 1])
+	{
+		heads[pos->dir + 1] = entry->key.head;
+		fpb_wal_note(wp, &heads[pos->dir + 1], sizeof(uint64));
 	}
 }
 
@@ -601,7 +685,7 @@ split_node(const FpbIndex *ix, Page page, const FpbEntry *entry,
 		place.slot = pos->slot == 0 ? 0 : (pos->slot - 1) * nslots / at + 1;
 	else
 		place.slot = (pos->slot - at - 1) * nslots / (nslots - at) + 1;
-	insert_into_slot(ix, page, entry, &place, wp);
+	insert_into_slot(ix, page, entry, 0, &place, wp);
 }
 
 /*
@@ -640,7 +724,32 @@ convert_node(const FpbIndex *ix, Page page, const FpbEntry *entry,
 	fpb_page_clear_hints(ix, page, pos->dir, 0, nslots - 1);
 
 	place.slot = pos->slot == 0 ? 0 : (pos->slot - 1) * one_key_slots / nslots + 1;
-	insert_into_slot(ix, page, entry, &place, wp);
+	insert_into_slot(ix, page, entry, 0, &place, wp);
+}
+
+/*
+ * Move the first (left) or last entry of the full node at pos->dir to the end
+ * or beginning of its neighbour, and put the new entry into the node.
+ */
+static void
+spill_node(const FpbIndex *ix, Page page, const FpbEntry *entry,
+		   const FpbPos *pos, bool left, FpbWalPage *wp)
+{
+	const FpbShape *shape = fpb_shape(ix, page);
+	char	   *node = (char *) page + fpb_page_base(FpbHdr(page)->dircap) +
+		fpb_dir_nodes(page)[pos->dir] * shape->size;
+	FpbPos		from = {pos->dir, left ? 0 : shape->nslots - 1};
+	FpbPos		to = {pos->dir + 1, 0};
+	FpbEntry	moved;
+
+	fpb_read_slot(ix, page, shape, FPB_NODE_PLAIN, node, from.slot, &moved);
+	if (left)
+		to = end_of_node(ix, page, pos->dir - 1, &moved);
+	insert_into_slot(ix, page, &moved,
+					 fpb_is_word(ix) ? 0 : fpb_node_tuples(shape, node)[from.slot],
+					 &to, wp);
+	fpb_page_delete(ix, page, &from, 1, wp);
+	insert_into_slot(ix, page, entry, 0, pos, wp);
 }
 
 /*
@@ -672,13 +781,18 @@ fpb_page_insert(const FpbIndex *ix, Page page, const FpbEntry *entry,
 	switch (plan->kind)
 	{
 		case FPB_PLAN_SLOT:
-			insert_into_slot(ix, page, entry, &plan->pos, wp);
+			insert_into_slot(ix, page, entry, 0, &plan->pos, wp);
 			break;
 		case FPB_PLAN_APPEND_NODE:
 			append_node(ix, page, entry, &plan->pos, wp);
 			break;
 		case FPB_PLAN_SPLIT_NODE:
 			split_node(ix, page, entry, &plan->pos, wp);
+			break;
+		case FPB_PLAN_SPILL_LEFT:
+		case FPB_PLAN_SPILL_RIGHT:
+			spill_node(ix, page, entry, &plan->pos,
+					   plan->kind == FPB_PLAN_SPILL_LEFT, wp);
 			break;
 		case FPB_PLAN_CONVERT_NODE:
 			convert_node(ix, page, entry, &plan->pos, wp);

@@ -78,6 +78,8 @@ fpb_layout_shapes(FpbIndex *ix, int leaf_lines, int inner_lines)
 		leaf_lines = lines;
 	if (inner_lines == 0)
 		inner_lines = fpb_is_word(ix) ? 8 : 4;
+	leaf_lines = Max(leaf_lines, FPB_MIN_LINES);
+
 	/* A small page needs more than a node or two to be a tree. */
 	while (leaf_lines > FPB_MIN_LINES && leaf_lines * FPB_CACHE_LINE * 6 > BLCKSZ)
 		leaf_lines--;
@@ -95,17 +97,17 @@ fpb_layout_shapes(FpbIndex *ix, int leaf_lines, int inner_lines)
 /* --- damage --- */
 
 /*
- * The block number of a page, for error messages: pages in shared buffers are
- * found by their address, copies have none.
+ * The block number of a page, for error messages: pages in shared buffers, and
+ * copies of inner pages, are found by their address.  Others have none.
  */
 static BlockNumber
-page_block(Page page)
+page_block(const FpbIndex *ix, Page page)
 {
 	char	   *p = (char *) page;
 
 	if (p >= BufferBlocks && p < BufferBlocks + (Size) NBuffers * BLCKSZ)
 		return BufferGetBlockNumber((Buffer) ((p - BufferBlocks) / BLCKSZ + 1));
-	return InvalidBlockNumber;
+	return fpb_cache_block(ix->cache, page);
 }
 
 /*
@@ -114,7 +116,7 @@ page_block(Page page)
 void
 fpb_page_damaged(const FpbIndex *ix, Page page, const char *fault)
 {
-	fpb_report_damage(ix->rel, page_block(page), fault);
+	fpb_report_damage(ix->rel, page_block(ix, page), fault);
 }
 
 /*
@@ -295,12 +297,14 @@ compare_slot(const FpbIndex *ix, Page page, const FpbShape *shape, int codec,
 
 /*
  * Among the slots [lo, hi) of a node, gaps passed over: the first place that
- * has every entry before it < probe and every entry from it on >= probe.
+ * has every entry before it < probe (equal: <= probe) and no entry from it on.
  */
 static int
 search_slots(const FpbIndex *ix, Page page, const FpbShape *shape, int codec,
-			 char *node, int lo, int hi, const FpbProbe *probe)
+			 char *node, int lo, int hi, const FpbProbe *probe, bool equal)
 {
+	int			most = equal ? 0 : -1;	/* sign of an entry before the place */
+
 	while (lo < hi)
 	{
 		int			mid = lo + (hi - lo) / 2;
@@ -309,7 +313,7 @@ search_slots(const FpbIndex *ix, Page page, const FpbShape *shape, int codec,
 		while (live < hi && fpb_node_is_gap(ix, shape, codec, node, live))
 			live++;
 		if (live == hi ||
-			compare_slot(ix, page, shape, codec, node, live, probe) >= 0)
+			compare_slot(ix, page, shape, codec, node, live, probe) > most)
 			hi = mid;
 		else
 			lo = live + 1;
@@ -322,7 +326,7 @@ search_slots(const FpbIndex *ix, Page page, const FpbShape *shape, int codec,
  */
 static int
 search_node(const FpbIndex *ix, Page page, const FpbShape *shape, int codec,
-			char *node, const FpbProbe *probe)
+			char *node, const FpbProbe *probe, bool equal)
 {
 	bool		use_heads = fpb_is_word(ix) || probe->has_head;
 	int			lo = 0;
@@ -342,7 +346,7 @@ search_node(const FpbIndex *ix, Page page, const FpbShape *shape, int codec,
 			return lo;
 		hi = fpb_heads_not_greater(ix, node, hi, probe->head);
 	}
-	return search_slots(ix, page, shape, codec, node, lo, hi, probe);
+	return search_slots(ix, page, shape, codec, node, lo, hi, probe, equal);
 }
 
 /*
@@ -461,7 +465,7 @@ fpb_page_search(const FpbIndex *ix, Page page, const FpbProbe *probe,
 	pos->dir = search_directory(ix, page, shape, probe, false);
 	node = fpb_page_node(ix, page, pos->dir, &codec);
 	prefetch_node(shape, page, pos->dir, node);
-	pos->slot = search_node(ix, page, shape, codec, node, probe);
+	pos->slot = search_node(ix, page, shape, codec, node, probe, false);
 }
 
 /*
@@ -537,7 +541,59 @@ fpb_page_advance(const FpbIndex *ix, Page page, FpbPos *pos)
 }
 
 /*
- * Entries from pos on that are < end, or all, in order into items[].
+ * The entries in slots [from, to) of a node, the dir'th, of a leaf into
+ * items[]; returns how many.
+ */
+static int
+read_entries(const FpbIndex *ix, Page page, const FpbShape *shape, int codec,
+			 char *node, int dir, int from, int to, FpbItem *items)
+{
+	int			count = 0;
+
+	for (int slot = from; slot < to; slot++)
+	{
+		FpbEntry	entry;
+
+		if (fpb_node_is_gap(ix, shape, codec, node, slot))
+			continue;
+		fpb_read_slot(ix, page, shape, codec, node, slot, &entry);
+		items[count].key = entry.key;
+		items[count].pos.dir = dir;
+		items[count].pos.slot = slot;
+		count++;
+	}
+	return count;
+}
+
+/*
+ * The same for a plain node of words, which is what a scan spends its time on.
+ * An item is written whether or not the slot is a gap: so nothing is left to
+ * be mispredicted.
+ */
+static int
+read_words(const FpbIndex *ix, const FpbShape *shape, const char *node,
+		   int dir, int from, int to, FpbItem *items)
+{
+	const char *tails = node + shape->tail_off;
+	const uint64 *lows = (const uint64 *) (node + shape->low_off);
+	FpbItem    *item = items;
+
+	for (int slot = from; slot < to; slot++)
+	{
+		item->key.head = fpb_node_head(ix, node, slot);
+		item->key.low = shape->low_off != 0 ? lows[slot] : 0;
+		item->key.tail = fpb_read_tail(tails, slot);
+		item->key.tuple = NULL;
+		item->pos.dir = dir;
+		item->pos.slot = slot;
+		item += !fpb_tail_is_gap(tails, slot);
+	}
+	return item - items;
+}
+
+/*
+ * Entries from pos on that are < end, or all, in order into items[], which has
+ * room for one more than there can be.
  */
 int
 fpb_page_read(const FpbIndex *ix, Page page, FpbPos pos, const FpbProbe *end,
@@ -577,18 +633,11 @@ fpb_page_read(const FpbIndex *ix, Page page, FpbPos pos, const FpbProbe *end,
 			prefetch_node(shape, page, dir + 1,
 						  fpb_page_node(ix, page, dir + 1, &next_codec));
 		}
-		for (; slot < n; slot++)
-		{
-			FpbEntry	entry;
-
-			if (fpb_node_is_gap(ix, shape, codec, node, slot))
-				continue;
-			fpb_read_slot(ix, page, shape, codec, node, slot, &entry);
-			items[count].key = entry.key;
-			items[count].pos.dir = dir;
-			items[count].pos.slot = slot;
-			count++;
-		}
+		if (codec == FPB_NODE_PLAIN && fpb_is_word(ix))
+			count += read_words(ix, shape, node, dir, slot, n, items + count);
+		else
+			count += read_entries(ix, page, shape, codec, node, dir, slot, n,
+								  items + count);
 	}
 	return count;
 }
@@ -604,7 +653,6 @@ fpb_page_child(const FpbIndex *ix, Page page, const FpbProbe *probe,
 {
 	const FpbShape *shape = fpb_shape(ix, page);
 	FpbPos		pos = {0, 0};
-	FpbPos		at;
 	int			codec;
 	char	   *node;
 
@@ -613,16 +661,9 @@ fpb_page_child(const FpbIndex *ix, Page page, const FpbProbe *probe,
 	pos.dir = search_directory(ix, page, shape, probe, !before);
 	node = fpb_page_node(ix, page, pos.dir, &codec);
 	prefetch_node(shape, page, pos.dir, node);
-	pos.slot = search_node(ix, page, shape, codec, node, probe);
-
-	/* *pos is the first entry >= probe: one equal to it is the child wanted */
-	at = pos;
-	if (!before && fpb_page_next(ix, page, &at, entry) &&
-		fpb_compare(ix, &entry->key, probe) == 0)
-		return;
-	if (fpb_page_prev(ix, page, &pos, entry))
-		return;
-	if (!fpb_page_next(ix, page, &pos, entry))
+	pos.slot = search_node(ix, page, shape, codec, node, probe, !before);
+	if (!fpb_page_prev(ix, page, &pos, entry) &&
+		!fpb_page_next(ix, page, &pos, entry))
 		fpb_page_damaged(ix, page, "An inner page is empty.");
 }
 
@@ -711,13 +752,16 @@ fpb_page_kill(const FpbIndex *ix, Page page, FpbPos pos)
 void
 fpb_page_clear_hints(const FpbIndex *ix, Page page, int dir, int from, int to)
 {
-	for (int slot = from; slot <= to; slot++)
-	{
-		FpbPos		pos = {dir, slot};
-		uint8	   *byte = hint_byte(ix, page, pos);
+	const FpbShape *shape = fpb_shape(ix, page);
+	uint8	   *hints = (uint8 *) page + FpbHdr(page)->pd.pd_lower +
+		fpb_dir_nodes(page)[dir] * shape->hint_bytes;
 
-		if (byte != NULL)
-			*byte &= ~(1 << (slot % 8));
+	for (int i = from / 8; i < shape->hint_bytes && i <= to / 8; i++)
+	{
+		if (hints[i] == 0)
+			continue;
+		for (int slot = Max(from, i * 8); slot <= Min(to, i * 8 + 7); slot++)
+			hints[i] &= ~(1 << (slot % 8));
 	}
 }
 

@@ -246,6 +246,10 @@ write_plain_node(const FpbIndex *ix, Page page, const FpbShape *shape,
 			offset = place_tuple(ix, page, &entries[i].key, limit);
 			if (offset == 0)
 				return false;
+			/* the tuple of an entry out of a one-key node has another's TID */
+			if (shape == &ix->leaf)
+				fpb_tail_tid(entries[i].key.tail,
+							 &((IndexTuple) ((char *) page + offset))->t_tid);
 		}
 		fpb_write_slot(ix, shape, node, slot++, &entries[i], offset);
 		for (; slot < next; slot++)

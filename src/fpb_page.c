@@ -173,7 +173,7 @@ check_meta(const FpbIndex *ix, Page page)
 						name, meta->version, FPB_VERSION),
 				 errhint("Please REINDEX it.")));
 	if (meta->form != ix->form || meta->head_width != ix->head_width ||
-		meta->options != (ix->one_key ? FPB_META_ONE_KEY : 0))
+		((meta->options & FPB_META_ONE_KEY) != 0 && !ix->one_key))
 		ereport(ERROR,
 				(errcode(ERRCODE_INDEX_CORRUPTED),
 				 errmsg("metapage of index \"%s\" does not agree with its definition",
@@ -208,6 +208,7 @@ read_meta(FpbIndex *ix)
 
 	ix->root = meta.root;
 	ix->level = meta.level;
+	ix->one_key = (meta.options & FPB_META_ONE_KEY) != 0;
 	fpb_layout_shapes(ix, meta.leaf_lines, meta.inner_lines);
 }
 
@@ -222,6 +223,7 @@ fpb_index_open(FpbIndex *ix, Relation rel)
 	if (rel->rd_amcache == NULL)
 	{
 		fpb_index_describe(ix, rel);
+		ix->cache = fpb_cache_attach(rel);
 		read_meta(ix);
 		if (rel->rd_amcache == NULL)
 		{

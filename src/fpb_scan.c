@@ -108,6 +108,26 @@ free_page(FpbScanPage *page)
 
 /* --- reading a page --- */
 
+/* so few entries are asked one by one whether they are known dead */
+#define FEW_ITEMS	4
+
+/*
+ * Is any entry of the page, a leaf, known dead?
+ */
+static bool
+page_has_killed(const FpbIndex *ix, Page page)
+{
+	const char *hints = (char *) page + FpbHdr(page)->pd.pd_lower;
+	const char *end = hints + FpbHdr(page)->nalloc * ix->leaf.hint_bytes;
+
+	if (end > (char *) page + FpbHdr(page)->pd.pd_upper)
+		return true;			/* let fpb_page_is_killed decide */
+	for (; hints < end; hints++)
+		if (*hints != 0)
+			return true;
+	return false;
+}
+
 /*
  * Of the n entries read to items[], keep those that are not known dead and
  * pass the filters; returns how many.  The page is locked.
@@ -116,14 +136,15 @@ static int
 keep_matching(IndexScanDesc scan, FpbScan *so, Page page, FpbItem *items, int n)
 {
 	bool		filter = so->keys.nfilters > 0;
+	bool		killed = scan->ignore_killed_tuples &&
+		(n <= FEW_ITEMS || page_has_killed(&so->ix, page));
 	int			kept = 0;
 
-	if (!filter && !scan->ignore_killed_tuples)
+	if (!filter && !killed)
 		return n;
 	for (int i = 0; i < n; i++)
 	{
-		if (scan->ignore_killed_tuples &&
-			fpb_page_is_killed(&so->ix, page, items[i].pos))
+		if (killed && fpb_page_is_killed(&so->ix, page, items[i].pos))
 			continue;
 		if (filter && !fpb_keys_match(&so->keys, &items[i].key))
 			continue;
@@ -705,6 +726,12 @@ word_tuple(FpbScan *so, const FpbKey *key)
 	FpbTupleTemplate *template;
 	int			mask = 0;
 
+	/* duplicates are frequent */
+	if (so->last_tuple != NULL && key->head == so->last_key.head &&
+		key->low == so->last_key.low &&
+		((key->tail ^ so->last_key.tail) >> FPB_TAIL_TIE_SHIFT) == 0)
+		return so->last_tuple;
+
 	fpb_word_datums(&so->ix, key, values, isnull);
 	for (int i = 0; i < so->ix.nkeyatts; i++)
 		mask |= isnull[i] << i;
@@ -727,6 +754,8 @@ word_tuple(FpbScan *so, const FpbKey *key)
 			pfree(DatumGetPointer(values[i]));
 		}
 	}
+	so->last_key = *key;
+	so->last_tuple = template->tuple;
 	return template->tuple;
 }
 
@@ -757,6 +786,7 @@ fpb_beginscan(Relation rel, int nkeys, int norderbys)
 	so->nkilled = 0;
 	so->killed = NULL;
 	memset(so->templates, 0, sizeof(so->templates));
+	so->last_tuple = NULL;
 
 	scan->xs_itupdesc = RelationGetDescr(rel);
 	scan->opaque = so;

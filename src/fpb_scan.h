@@ -159,7 +159,10 @@ typedef struct FpbScan
 	int			nkilled;
 	int		   *killed;			/* indexes into page->items */
 
+	/* index-only scans of word indexes */
 	FpbTupleTemplate templates[1 << FPB_MAX_WORD_COLUMNS];
+	FpbKey		last_key;		/* what last_tuple is made of, or */
+	IndexTuple	last_tuple;		/* NULL */
 } FpbScan;
 
 extern void fpb_edge_set_key(FpbScan *so, FpbScanEdge *edge,

@@ -19,8 +19,9 @@
  * runs of one size have come together, they are merged into a longer one, so
  * that neither open files nor merge buffers grow with the table.
  *
- * Tuple keys go through the server's tuplesort, with the head for the datum
- * that is compared first.
+ * Tuple keys go through the server's tuplesort.  The datum that it compares
+ * first is the head where keys have one, eight bytes of it even if pages store
+ * four; else it is the first column, abbreviated if the opclass can do that.
  *
  * In a parallel build each participant sorts what it has scanned into runs
  * ("worker" sorts); the leader's sort merges them.
@@ -143,6 +144,7 @@ struct FpbSort
 
 	/* tuple form */
 	Tuplesortstate *tuplesort;
+	FpbIndex   *wide;			/* the index with heads of eight bytes */
 
 	/* word forms */
 	int			nwords;			/* of a record */
@@ -175,23 +177,29 @@ struct FpbSort
 	int			nfiles;			/* of a worker: run files created */
 };
 
-/* what the tuplesort variant needs to know */
+/*
+ * What the tuplesort variant needs to know.
+ */
 typedef struct FpbTupleSortArg
 {
 	TupleDesc	desc;
+	bool		by_head;		/* do heads come first? */
+	const FpbColumn *word;		/* first column, if its code is the head or
+								 * the head's upper half; else NULL */
 	int			nkeys;
 	SortSupportData keys[FLEXIBLE_ARRAY_MEMBER];
 } FpbTupleSortArg;
 
-/* a tuple as tuplesort holds it */
-typedef struct FpbSortTuple
-{
-	uint64		head;
-	IndexTupleData tuple;		/* and the rest of it */
-} FpbSortTuple;
-
-#define FPB_SORT_TUPLE_SIZE(itup) \
-	(offsetof(FpbSortTuple, tuple) + IndexTupleSize(itup))
+/*
+ * A tuple as tuplesort holds it: the eight bytes of its head, if there are
+ * heads, and the index tuple.
+ */
+#define FPB_SORT_HEAD(stup) (*(uint64 *) (stup)->tuple)
+#define FPB_SORT_TUPLE(arg, stup) \
+	((IndexTuple) ((char *) (stup)->tuple + FPB_SORT_HEAD_SIZE(arg)))
+#define FPB_SORT_HEAD_SIZE(arg) ((arg)->by_head ? sizeof(uint64) : 0)
+#define FPB_SORT_TUPLE_SIZE(arg, itup) \
+	(FPB_SORT_HEAD_SIZE(arg) + IndexTupleSize(itup))
 
 /* a record that sorts after all others, as no tail is all ones */
 static uint64 fpb_sentinel[FPB_SORT_MAX_WORDS] = {
@@ -805,16 +813,52 @@ fpb_merge_end(FpbSort *sort)
  */
 
 /*
- * The datum that tuplesort compares first: as much of the head as it holds.
+ * Set the datum that tuplesort compares first: as much of the head as it
+ * holds, or the first column.
  */
-static inline Datum
-fpb_head_datum(uint64 head)
+static inline void
+fpb_set_datum1(const FpbTupleSortArg *arg, SortTuple *stup)
 {
+	if (arg->by_head)
+	{
 #if SIZEOF_DATUM >= 8
-	return (Datum) head;
+		stup->datum1 = (Datum) FPB_SORT_HEAD(stup);
 #else
-	return (Datum) (head >> 32);
+		stup->datum1 = (Datum) (FPB_SORT_HEAD(stup) >> 32);
 #endif
+		stup->isnull1 = false;
+	}
+	else
+		stup->datum1 = index_getattr(FPB_SORT_TUPLE(arg, stup), 1, arg->desc,
+									 &stup->isnull1);
+}
+
+/*
+ * Compare a key column, other than by an abbreviation.
+ */
+static inline int
+fpb_compare_column(FpbTupleSortArg *arg, const SortTuple *a,
+				   const SortTuple *b, int column)
+{
+	Datum		da,
+				db;
+	bool		na,
+				nb;
+
+	da = index_getattr(FPB_SORT_TUPLE(arg, a), column + 1, arg->desc, &na);
+	db = index_getattr(FPB_SORT_TUPLE(arg, b), column + 1, arg->desc, &nb);
+	return ApplySortComparator(da, na, db, nb, &arg->keys[column]);
+}
+
+/*
+ * Do equal heads mean that first columns are equal?
+ */
+static inline bool
+fpb_head_decides(const FpbTupleSortArg *arg, uint64 head)
+{
+	return arg->word &&
+		!fpb_word_is_shared(arg->word,
+							arg->word->width == 32 ? head >> 32 : head);
 }
 
 /*
@@ -824,28 +868,32 @@ static int
 fpb_comparetup_tiebreak(const SortTuple *a, const SortTuple *b,
 						Tuplesortstate *state)
 {
-	FpbTupleSortArg *arg = (FpbTupleSortArg *) TuplesortstateGetPublic(state)->arg;
-	FpbSortTuple *sa = (FpbSortTuple *) a->tuple;
-	FpbSortTuple *sb = (FpbSortTuple *) b->tuple;
+	TuplesortPublic *base = TuplesortstateGetPublic(state);
+	FpbTupleSortArg *arg = (FpbTupleSortArg *) base->arg;
+	int			column = 0;
 
-	if (sa->head != sb->head)
-		return sa->head < sb->head ? -1 : 1;
-
-	for (int i = 0; i < arg->nkeys; i++)
+	if (arg->by_head)
 	{
-		Datum		da,
-					db;
-		bool		na,
-					nb;
-		int			compare;
+		uint64		ha = FPB_SORT_HEAD(a);
+		uint64		hb = FPB_SORT_HEAD(b);
 
-		da = index_getattr(&sa->tuple, i + 1, arg->desc, &na);
-		db = index_getattr(&sb->tuple, i + 1, arg->desc, &nb);
-		compare = ApplySortComparator(da, na, db, nb, &arg->keys[i]);
+		if (ha != hb)
+			return ha < hb ? -1 : 1;
+		if (fpb_head_decides(arg, ha))
+			column = 1;
+	}
+	else if (base->sortKeys->abbrev_converter == NULL)
+		column = 1;				/* the datums have been the whole column */
+
+	for (; column < arg->nkeys; column++)
+	{
+		int			compare = fpb_compare_column(arg, a, b, column);
+
 		if (compare != 0)
 			return compare;
 	}
-	return ItemPointerCompare(&sa->tuple.t_tid, &sb->tuple.t_tid);
+	return ItemPointerCompare(&FPB_SORT_TUPLE(arg, a)->t_tid,
+							  &FPB_SORT_TUPLE(arg, b)->t_tid);
 }
 
 /*
@@ -854,18 +902,24 @@ fpb_comparetup_tiebreak(const SortTuple *a, const SortTuple *b,
 static int
 fpb_comparetup(const SortTuple *a, const SortTuple *b, Tuplesortstate *state)
 {
-	if (a->datum1 != b->datum1)
-		return a->datum1 < b->datum1 ? -1 : 1;
-	return fpb_comparetup_tiebreak(a, b, state);
+	int			compare = ApplySortComparator(a->datum1, a->isnull1,
+											  b->datum1, b->isnull1,
+											  TuplesortstateGetPublic(state)->sortKeys);
+
+	return compare != 0 ? compare : fpb_comparetup_tiebreak(a, b, state);
 }
 
 /*
- * There are no abbreviated keys to remove.
+ * Put the first column back where its abbreviation has been, as that has
+ * turned out to be of no use.
  */
 static void
 fpb_removeabbrev(Tuplesortstate *state, SortTuple *stups, int count)
 {
-	elog(ERROR, "heads of index entries can't be removed");
+	FpbTupleSortArg *arg = (FpbTupleSortArg *) TuplesortstateGetPublic(state)->arg;
+
+	for (int i = 0; i < count; i++)
+		fpb_set_datum1(arg, &stups[i]);
 }
 
 /*
@@ -874,12 +928,12 @@ fpb_removeabbrev(Tuplesortstate *state, SortTuple *stups, int count)
 static void
 fpb_writetup(Tuplesortstate *state, LogicalTape *tape, SortTuple *stup)
 {
-	FpbSortTuple *tuple = (FpbSortTuple *) stup->tuple;
-	unsigned int size = FPB_SORT_TUPLE_SIZE(&tuple->tuple);
+	FpbTupleSortArg *arg = (FpbTupleSortArg *) TuplesortstateGetPublic(state)->arg;
+	unsigned int size = FPB_SORT_TUPLE_SIZE(arg, FPB_SORT_TUPLE(arg, stup));
 	unsigned int length = size + sizeof(length);
 
 	LogicalTapeWrite(tape, &length, sizeof(length));
-	LogicalTapeWrite(tape, tuple, size);
+	LogicalTapeWrite(tape, stup->tuple, size);
 }
 
 /*
@@ -890,22 +944,23 @@ fpb_readtup(Tuplesortstate *state, SortTuple *stup, LogicalTape *tape,
 			unsigned int len)
 {
 	unsigned int size = len - sizeof(unsigned int);
-	FpbSortTuple *tuple = (FpbSortTuple *) tuplesort_readtup_alloc(state, size);
 
-	LogicalTapeReadExact(tape, tuple, size);
-	stup->tuple = tuple;
-	stup->datum1 = fpb_head_datum(tuple->head);
-	stup->isnull1 = false;
+	stup->tuple = tuplesort_readtup_alloc(state, size);
+	LogicalTapeReadExact(tape, stup->tuple, size);
+	fpb_set_datum1((FpbTupleSortArg *) TuplesortstateGetPublic(state)->arg,
+				   stup);
 }
 
 /*
- * Prepare to compare a key column.
+ * Prepare to compare a key column, by abbreviations if the caller can do with
+ * such and the opclass has them.
  *
  * The server's PrepareSortSupportFromIndexRel does this for btree alone in
  * release 17.
  */
 static void
-fpb_prepare_sortsupport(Relation index, int column, SortSupport ssup)
+fpb_prepare_sortsupport(Relation index, int column, bool abbreviate,
+						SortSupport ssup)
 {
 	int16		option = index->rd_indoption[column];
 	Oid			family = index->rd_opfamily[column];
@@ -917,7 +972,7 @@ fpb_prepare_sortsupport(Relation index, int column, SortSupport ssup)
 	ssup->ssup_nulls_first = (option & INDOPTION_NULLS_FIRST) != 0;
 	ssup->ssup_reverse = (option & INDOPTION_DESC) != 0;
 	ssup->ssup_attno = column + 1;
-	ssup->abbreviate = false;
+	ssup->abbreviate = abbreviate;
 
 	proc = get_opfamily_proc(family, type, type, FPB_SORTSUPPORT_PROC);
 	if (OidIsValid(proc))
@@ -948,8 +1003,11 @@ fpb_tuplesort_begin(const FpbIndex *ix, int workMem, SortCoordinate coordinate)
 									  ix->nkeyatts * sizeof(SortSupportData));
 	arg->desc = RelationGetDescr(ix->rel);
 	arg->nkeys = ix->nkeyatts;
+	arg->by_head = (ix->cols[0].head != FPB_HEAD_NONE);
+	if (ix->cols[0].head == FPB_HEAD_WORD || ix->cols[0].head == FPB_HEAD_PAIR)
+		arg->word = &ix->cols[0];
 	for (int i = 0; i < ix->nkeyatts; i++)
-		fpb_prepare_sortsupport(ix->rel, i, &arg->keys[i]);
+		fpb_prepare_sortsupport(ix->rel, i, false, &arg->keys[i]);
 
 	base->arg = arg;
 	base->comparetup = fpb_comparetup;
@@ -959,42 +1017,60 @@ fpb_tuplesort_begin(const FpbIndex *ix, int workMem, SortCoordinate coordinate)
 	base->readtup = fpb_readtup;
 
 	/*
-	 * The one sort key that tuplesort itself knows of is the head: it has a
-	 * sort specialised for datums that compare as unsigned integers.
+	 * The one sort key that tuplesort itself knows of is the datum: it has
+	 * sorts specialised for datums that compare as integers.
 	 */
 	base->nKeys = 1;
 	base->haveDatum1 = true;
 	base->sortKeys = (SortSupport) palloc0(sizeof(SortSupportData));
-	base->sortKeys->ssup_cxt = CurrentMemoryContext;
-	base->sortKeys->ssup_attno = 1;
-#if SIZEOF_DATUM >= 8
-	base->sortKeys->comparator = ssup_datum_unsigned_cmp;
-#endif
+	if (arg->by_head)
+	{
+		base->sortKeys->ssup_cxt = CurrentMemoryContext;
+		base->sortKeys->ssup_attno = 1;
+		base->sortKeys->comparator = ssup_datum_unsigned_cmp;
+	}
+	else
+		fpb_prepare_sortsupport(ix->rel, 0, true, base->sortKeys);
 
 	MemoryContextSwitchTo(old);
 	return state;
 }
 
 /*
- * Add a copy of the tuple to the tuplesort.
+ * Add a copy of the tuple to the tuplesort.  May leave garbage in the current
+ * memory context.
  */
 static void
 fpb_tuplesort_put(FpbSort *sort, const FpbKey *key)
 {
 	TuplesortPublic *base = TuplesortstateGetPublic(sort->tuplesort);
-	Size		size = FPB_SORT_TUPLE_SIZE(key->tuple);
-	FpbSortTuple *tuple;
+	FpbTupleSortArg *arg = (FpbTupleSortArg *) base->arg;
+	Size		size = FPB_SORT_TUPLE_SIZE(arg, key->tuple);
 	SortTuple	stup;
 
-	tuple = (FpbSortTuple *) MemoryContextAlloc(base->tuplecontext, size);
-	tuple->head = key->head;
-	memcpy(&tuple->tuple, key->tuple, IndexTupleSize(key->tuple));
+	stup.tuple = MemoryContextAlloc(base->tuplecontext, size);
+	memcpy(FPB_SORT_TUPLE(arg, &stup), key->tuple, IndexTupleSize(key->tuple));
+	if (arg->by_head)
+	{
+		uint64		head = key->head;
 
-	stup.tuple = tuple;
-	stup.datum1 = fpb_head_datum(key->head);
-	stup.isnull1 = false;
+		if (sort->ix->head_width < sizeof(uint64))
+		{
+			Datum		value;
+			bool		isnull;
+
+			value = index_getattr(key->tuple, 1, arg->desc, &isnull);
+			(void) fpb_head_of(sort->wide, &value, &isnull, 1, false, &head);
+		}
+		FPB_SORT_HEAD(&stup) = head;
+	}
+
 	stup.srctape = 0;
-	tuplesort_puttuple_common(sort->tuplesort, &stup, false, MAXALIGN(size));
+	fpb_set_datum1(arg, &stup);
+	tuplesort_puttuple_common(sort->tuplesort, &stup,
+							  base->sortKeys->abbrev_converter &&
+							  !stup.isnull1,
+							  MAXALIGN(size));
 }
 
 /*
@@ -1004,6 +1080,7 @@ static bool
 fpb_tuplesort_get(FpbSort *sort, FpbKey *key)
 {
 	TuplesortPublic *base = TuplesortstateGetPublic(sort->tuplesort);
+	FpbTupleSortArg *arg = (FpbTupleSortArg *) base->arg;
 	MemoryContext old = MemoryContextSwitchTo(base->sortcontext);
 	SortTuple	stup;
 	bool		found;
@@ -1012,12 +1089,12 @@ fpb_tuplesort_get(FpbSort *sort, FpbKey *key)
 	MemoryContextSwitchTo(old);
 	if (found && stup.tuple)
 	{
-		FpbSortTuple *tuple = (FpbSortTuple *) stup.tuple;
-
-		key->head = tuple->head;
+		key->tuple = FPB_SORT_TUPLE(arg, &stup);
+		key->head = arg->by_head ? FPB_SORT_HEAD(&stup) : 0;
+		if (sort->ix->head_width < sizeof(uint64))
+			key->head &= ~(uint64) PG_UINT32_MAX;
 		key->low = 0;
-		key->tail = fpb_tail_pack(0, &tuple->tuple.t_tid);
-		key->tuple = &tuple->tuple;
+		key->tail = fpb_tail_pack(0, &key->tuple->t_tid);
 		return true;
 	}
 	return false;
@@ -1103,6 +1180,9 @@ fpb_sort_begin(const FpbIndex *ix, int workMem, double expected,
 			coordinate->sharedsort = (Sharedsort *) shared;
 		}
 		sort->tuplesort = fpb_tuplesort_begin(ix, workMem, coordinate);
+		sort->wide = (FpbIndex *) palloc(sizeof(FpbIndex));
+		*sort->wide = *ix;
+		sort->wide->head_width = sizeof(uint64);
 		MemoryContextSwitchTo(old);
 		return sort;
 	}

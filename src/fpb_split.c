@@ -12,6 +12,7 @@
  */
 #include "postgres.h"
 
+#include "access/xloginsert.h"
 #include "miscadmin.h"
 #include "storage/bufmgr.h"
 #include "storage/predicate.h"
@@ -19,11 +20,11 @@
 #include "fpb_layout.h"
 
 /*
- * Slots of a hundred to leave free in the nodes of a page just split, if it
- * has room: its next insertions then find a gap, and those nodes it has not
- * yet allocated cost nothing in a page image.
+ * Slots of a hundred to leave free in the nodes of a page just split: as many
+ * as it has room for.  All its nodes being in use from the start, they need not
+ * be split one after the other as they fill.
  */
-static const int split_slacks[] = {20, 10, 5, 0};
+static const int split_slacks[] = {50, 40, 30, 20, 10, 5, 0};
 
 static void insert_on_page(FpbIndex *ix, Relation heap, Buffer buf,
 						   FpbStack *stack, const FpbEntry *entry,
@@ -306,7 +307,10 @@ insert_on_page(FpbIndex *ix, Relation heap, Buffer buf, FpbStack *stack,
 	FpbWalPage *wp;
 	FpbWalPage *wp_child = NULL;
 
-	fpb_page_plan_insert(ix, page, entry, &plan);
+	if (!(FpbPageIsLeaf(page) && RelationNeedsWAL(ix->rel) &&
+		  XLogCheckBufferNeedsBackup(buf) &&
+		  fpb_page_plan_reorganise(ix, page, entry, &plan)))
+		fpb_page_plan_insert(ix, page, entry, &plan);
 	if ((plan.kind == FPB_PLAN_FULL || plan.kind == FPB_PLAN_REBUILD) &&
 		FpbPageIsLeaf(page) && fpb_prune(ix, heap, buf))
 	{

@@ -122,39 +122,99 @@ get_root(FpbIndex *ix, int level, int access)
 }
 
 /*
+ * The copy of an inner page, if there is one and it covers the probe's place.
+ * One that does not may be out of date: it is dropped.
+ */
+static inline Page
+usable_copy(FpbIndex *ix, BlockNumber blkno, const FpbProbe *probe, int level,
+			bool before)
+{
+	Page		page = fpb_cache_lookup(ix->cache, blkno);
+
+	if (page == NULL)
+		return NULL;
+	if (page_reaches_left(ix, page, probe, level, before) &&
+		!page_ends_before(ix, page, probe, before))
+		return page;
+	fpb_cache_drop(ix->cache, blkno);
+	return NULL;
+}
+
+/*
  * Descend to the page of a level that the probe falls into, and lock it.
  * Other locks may be held only on pages to the left of it or below.
+ *
+ * Above that level, copies of pages do as well as the pages, at first.  If the
+ * page that one has led to is not the right one, it is dropped.
  */
 Buffer
 fpb_descend(FpbIndex *ix, Relation heap, const FpbProbe *probe, int level,
 			bool before, int access, FpbStack *stack)
 {
+	bool		use_copies = fpb_inner_page_cache > 0;
+
 	for (int restarts = 0; restarts < MAX_RESTARTS; restarts++)
 	{
-		Buffer		buf = get_root(ix, level, access);
+		BlockNumber parent = InvalidBlockNumber;
+		BlockNumber blkno = ix->root;
 		int			at = ix->level;
+		Buffer		buf;
 
 		if (stack != NULL)
 			stack->height = at + 1;
 		for (;;)
 		{
+			Page		page = NULL;
 			FpbEntry	child;
 
-			buf = settle(ix, heap, buf, probe, at, before,
-						 at == level ? access : BUFFER_LOCK_SHARE);
-			if (!BufferIsValid(buf))
-				break;
-			if (stack != NULL)
-				stack->blocks[at] = BufferGetBlockNumber(buf);
-			if (at == level)
-				return buf;
-
-			fpb_page_child(ix, BufferGetPage(buf), probe, before, &child);
-			fpb_relbuf(buf);
-			at--;
-			buf = fpb_getbuf(ix, child.child,
+			if (use_copies && at > level)
+				page = usable_copy(ix, blkno, probe, at, before);
+			if (page == NULL)
+			{
+				if (parent == InvalidBlockNumber)
+				{
+					buf = get_root(ix, level, access);
+					at = ix->level;
+					blkno = ix->root;
+					if (stack != NULL)
+						stack->height = at + 1;
+				}
+				else
+					buf = fpb_getbuf(ix, blkno,
+									 at == level ? access : BUFFER_LOCK_SHARE);
+				buf = settle(ix, heap, buf, probe, at, before,
 							 at == level ? access : BUFFER_LOCK_SHARE);
+
+				/* not where the parent has sent us: was that a stale copy? */
+				if ((!BufferIsValid(buf) || BufferGetBlockNumber(buf) != blkno) &&
+					parent != InvalidBlockNumber)
+					fpb_cache_drop(ix->cache, parent);
+				if (!BufferIsValid(buf))
+					break;
+				blkno = BufferGetBlockNumber(buf);
+				if (stack != NULL)
+					stack->blocks[at] = blkno;
+				if (at == level)
+					return buf;
+				page = BufferGetPage(buf);
+				fpb_page_child(ix, page, probe, before, &child);
+				if (use_copies)
+					fpb_cache_store(ix->cache, blkno, page);
+				fpb_relbuf(buf);
+			}
+			else
+			{
+				fpb_page_child(ix, page, probe, before, &child);
+				if (stack != NULL)
+					stack->blocks[at] = blkno;
+			}
+			parent = blkno;
+			blkno = child.child;
+			at--;
 		}
+
+		/* Links read under locks may be stale too, but copies much more so. */
+		use_copies = false;
 		CHECK_FOR_INTERRUPTS();
 	}
 	fpb_report_damage(ix->rel, ix->root,

@@ -105,14 +105,14 @@ check_function(const char *family, Form_pg_amproc proc)
 			break;
 		default:
 			return fault("operator family \"%s\" of access method %s contains function %s with invalid support number %d",
-							 family, FPB_AM_NAME,
-							 format_procedure(proc->amproc), proc->amprocnum);
+						 family, FPB_AM_NAME,
+						 format_procedure(proc->amproc), proc->amprocnum);
 	}
 
 	if (!ok)
 		return fault("operator family \"%s\" of access method %s contains function %s with wrong signature for support number %d",
-						 family, FPB_AM_NAME,
-						 format_procedure(proc->amproc), proc->amprocnum);
+					 family, FPB_AM_NAME,
+					 format_procedure(proc->amproc), proc->amprocnum);
 	return true;
 }
 
@@ -128,17 +128,17 @@ check_operator(const char *family, Form_pg_amop op)
 	if (op->amopstrategy < BTLessStrategyNumber ||
 		op->amopstrategy > BTGreaterStrategyNumber)
 		result = fault("operator family \"%s\" of access method %s contains operator %s with invalid strategy number %d",
-						   family, FPB_AM_NAME,
-						   format_operator(op->amopopr), op->amopstrategy);
+					   family, FPB_AM_NAME,
+					   format_operator(op->amopopr), op->amopstrategy);
 
 	if (op->amoppurpose != AMOP_SEARCH || OidIsValid(op->amopsortfamily))
 		result = fault("operator family \"%s\" of access method %s contains invalid ORDER BY specification for operator %s",
-						   family, FPB_AM_NAME, format_operator(op->amopopr));
+					   family, FPB_AM_NAME, format_operator(op->amopopr));
 
 	if (!check_amop_signature(op->amopopr, BOOLOID,
 							  op->amoplefttype, op->amoprighttype))
 		result = fault("operator family \"%s\" of access method %s contains operator %s with wrong signature",
-						   family, FPB_AM_NAME, format_operator(op->amopopr));
+					   family, FPB_AM_NAME, format_operator(op->amopopr));
 
 	return result;
 }
@@ -153,15 +153,15 @@ check_group(const char *family, const OpFamilyOpFuncGroup *group)
 
 	if (group->operatorset != FPB_ALL_STRATEGIES)
 		result = fault("operator family \"%s\" of access method %s is missing operator(s) for types %s and %s",
-						   family, FPB_AM_NAME,
-						   format_type_be(group->lefttype),
-						   format_type_be(group->righttype));
+					   family, FPB_AM_NAME,
+					   format_type_be(group->lefttype),
+					   format_type_be(group->righttype));
 
 	if ((group->functionset & (UINT64CONST(1) << FPB_ORDER_PROC)) == 0)
 		result = fault("operator family \"%s\" of access method %s is missing support function for types %s and %s",
-						   family, FPB_AM_NAME,
-						   format_type_be(group->lefttype),
-						   format_type_be(group->righttype));
+					   family, FPB_AM_NAME,
+					   format_type_be(group->lefttype),
+					   format_type_be(group->righttype));
 
 	return result;
 }
@@ -202,12 +202,12 @@ check_groups(const char *family, const char *opclass, Oid type, List *groups)
 
 	if (!found)
 		result = fault("operator class \"%s\" of access method %s is missing operator(s)",
-						   opclass, FPB_AM_NAME);
+					   opclass, FPB_AM_NAME);
 
 	/* the planner derives conditions across all types of a family */
 	if (npairs != list_length(types) * list_length(types))
 		result = fault("operator family \"%s\" of access method %s is missing cross-type operator(s)",
-						   family, FPB_AM_NAME);
+					   family, FPB_AM_NAME);
 
 	return result;
 }
@@ -243,8 +243,8 @@ fpb_validate(Oid opclassoid)
 		opclass->opckeytype != opclass->opcintype &&
 		!(opclass->opcintype == NAMEOID && opclass->opckeytype == CSTRINGOID))
 		result = fault("operator class \"%s\" of access method %s stores type %s, which is not supported",
-						   NameStr(opclass->opcname), FPB_AM_NAME,
-						   format_type_be(opclass->opckeytype));
+					   NameStr(opclass->opcname), FPB_AM_NAME,
+					   format_type_be(opclass->opckeytype));
 
 	functions = SearchSysCacheList1(AMPROCNUM,
 									ObjectIdGetDatum(opclass->opcfamily));

@@ -39,6 +39,7 @@ _PG_init(void)
 {
 	fpb_options_init();
 	fpb_planner_init();
+	fpb_cache_init();
 
 	/* a misspelt fpbtree.something is an error, not a setting of its own */
 	MarkGUCPrefixReserved(FPB_AM_NAME);

@@ -282,6 +282,9 @@ typedef struct FpbColumn
 								 * 64 or 128; 0 if it has no word type */
 } FpbColumn;
 
+/* a backend's copies of an index's inner pages (fpb_cache.c) */
+typedef struct FpbPageCache FpbPageCache;
+
 /*
  * All that is to be known of an index to work on its pages.  Copied from
  * rd_amcache by whoever works with it, as an invalidation may free that at
@@ -297,6 +300,7 @@ typedef struct FpbIndex
 	int			natts;
 	BlockNumber root;			/* cached from the metapage; may be stale */
 	uint32		level;
+	FpbPageCache *cache;
 	FpbShape	leaf;
 	FpbShape	inner;
 	FpbColumn	cols[INDEX_MAX_KEYS];
@@ -507,7 +511,7 @@ typedef struct FpbItem
 	FpbPos		pos;
 } FpbItem;
 
-/* no leaf holds more entries than this */
+/* no page holds this many entries */
 #define FPB_MAX_PAGE_ENTRIES	(BLCKSZ / sizeof(ItemPointerData))
 
 extern void fpb_layout_shapes(FpbIndex *ix, int leaf_lines, int inner_lines);
@@ -558,6 +562,9 @@ typedef enum FpbPlanKind
 	FPB_PLAN_SLOT,				/* into a slot, moving entries to a gap */
 	FPB_PLAN_APPEND_NODE,		/* into a new node of its own */
 	FPB_PLAN_SPLIT_NODE,		/* split the node, then as FPB_PLAN_SLOT */
+	FPB_PLAN_SPILL_LEFT,		/* move the node's first entry to the node
+								 * before, then likewise */
+	FPB_PLAN_SPILL_RIGHT,		/* or its last entry to the node behind */
 	FPB_PLAN_CONVERT_NODE,		/* make it a one-key node, then likewise */
 	FPB_PLAN_REBUILD,			/* reorganise the page: image made beforehand */
 	FPB_PLAN_FULL				/* page must be split */
@@ -572,6 +579,10 @@ typedef struct FpbInsertPlan
 
 extern void fpb_page_plan_insert(const FpbIndex *ix, Page page,
 								 const FpbEntry *entry, FpbInsertPlan *plan);
+/* The same for a page of which an image will be logged; may decline. */
+extern bool fpb_page_plan_reorganise(const FpbIndex *ix, Page page,
+									 const FpbEntry *entry,
+									 FpbInsertPlan *plan);
 /* in the critical section */
 extern void fpb_page_insert(const FpbIndex *ix, Page page,
 							const FpbEntry *entry, const FpbInsertPlan *plan,
@@ -660,6 +671,15 @@ extern void fpb_meta_init(const FpbIndex *ix, Page page, BlockNumber root,
 						  uint32 level);
 extern void fpb_report_damage(Relation rel, BlockNumber blkno,
 							  const char *fault) __attribute__((noreturn));
+
+/* copies of inner pages (fpb_cache.c) */
+extern int	fpb_inner_page_cache;
+extern void fpb_cache_init(void);
+extern FpbPageCache *fpb_cache_attach(Relation rel);
+extern Page fpb_cache_lookup(FpbPageCache *cache, BlockNumber blkno);
+extern void fpb_cache_store(FpbPageCache *cache, BlockNumber blkno, Page page);
+extern void fpb_cache_drop(FpbPageCache *cache, BlockNumber blkno);
+extern BlockNumber fpb_cache_block(FpbPageCache *cache, Page page);
 
 /* ------------------------------------------------------------------------
  * tree: descent, move right, split, page deletion (fpb_tree.c, fpb_split.c)

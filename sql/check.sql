@@ -1,0 +1,184 @@
+--
+-- Looking inside: fpbtree_check, fpbtree_stats, fpbtree_page, fpbtree_nodes
+--
+SET client_min_messages = warning;
+CREATE EXTENSION IF NOT EXISTS fpbtree;
+RESET client_min_messages;
+
+CREATE TABLE chk (a int, b text COLLATE "C", c numeric, d uuid, f float8)
+    WITH (autovacuum_enabled = off);
+INSERT INTO chk
+SELECT i, md5(i::text), i / 7.0, md5(i::text)::uuid, i / 3.0
+FROM generate_series(1, 5000) i;
+INSERT INTO chk VALUES (NULL, NULL, NULL, NULL, NULL), (0, '', 'NaN', NULL, '-0'),
+    (-2147483648, repeat('long ', 400), '-Infinity', NULL, 'NaN'),
+    (2147483647, E'\u00e4', 'Infinity', 'ffffffff-ffff-ffff-ffff-ffffffffffff', 'Infinity');
+
+-- Sound indexes of many kinds, built and then added to
+CREATE INDEX chk_int ON chk USING fpbtree (a);
+CREATE INDEX chk_desc ON chk USING fpbtree (a DESC NULLS FIRST, f);
+CREATE INDEX chk_text ON chk USING fpbtree (b DESC);
+CREATE INDEX chk_cols ON chk USING fpbtree (f, b, c NULLS FIRST);
+CREATE INDEX chk_include ON chk USING fpbtree (c) INCLUDE (b, d);
+CREATE INDEX chk_uuid ON chk USING fpbtree (d);
+CREATE INDEX chk_few ON chk USING fpbtree ((a % 5));
+CREATE INDEX chk_same ON chk USING fpbtree ((length(d::text)::text));
+CREATE INDEX chk_partial ON chk USING fpbtree (upper(b)) WHERE a % 3 = 0;
+CREATE UNIQUE INDEX chk_unique ON chk USING fpbtree (a);
+CREATE UNIQUE INDEX chk_nulls ON chk USING fpbtree (b) NULLS NOT DISTINCT;
+CREATE INDEX chk_sparse ON chk USING fpbtree (b, a) WITH (fillfactor = 10, leaf_lines = 2);
+INSERT INTO chk
+SELECT i, md5(i::text), i / 7.0, md5(i::text)::uuid, i / 3.0
+FROM generate_series(5001, 10000) i;
+UPDATE chk SET c = c + 1, f = -f WHERE a % 11 = 0;
+DELETE FROM chk WHERE a % 13 = 0;
+SELECT indexrelid::regclass AS index, fpbtree_check(indexrelid), fpbtree_check(indexrelid, true)
+FROM pg_index WHERE indrelid = 'chk'::regclass ORDER BY 1;
+VACUUM chk;
+SELECT count(fpbtree_check(indexrelid, true)) FROM pg_index WHERE indrelid = 'chk'::regclass;
+
+-- An empty index
+CREATE TABLE chk_none (a int);
+CREATE INDEX chk_empty ON chk_none USING fpbtree (a);
+SELECT fpbtree_check('chk_empty', true);
+SELECT * FROM fpbtree_stats('chk_empty') \gx
+
+-- Under a snapshot that is older than the rows
+BEGIN ISOLATION LEVEL REPEATABLE READ;
+SELECT count(*) > 0 AS snapshot FROM chk;
+INSERT INTO chk VALUES (20000);
+SELECT fpbtree_check('chk_int', true);
+ROLLBACK;
+
+-- What an index consists of
+SELECT index, version, form, levels, leaf_pages > 1 AS leaves, inner_pages > 0 AS inner,
+    blocks = 1 + leaf_pages + inner_pages + deleted_pages + new_pages AS all_pages,
+    entries, one_key_nodes > 0 AS one_key, leaf_density BETWEEN 1 AND 100 AS density,
+    leaf_fragmentation BETWEEN 0 AND 100 AS fragmentation
+FROM (SELECT indexrelid::regclass AS index, s.*
+      FROM pg_index, fpbtree_stats(indexrelid) s WHERE indrelid = 'chk'::regclass) x
+ORDER BY index::text COLLATE "C";
+
+-- The leaves of a page kind after the other, and the nodes in them
+WITH RECURSIVE leaves AS (
+    SELECT 1::bigint AS block, p.* FROM fpbtree_page('chk_int', 1) p
+    UNION ALL
+    SELECT l.right_block, p.* FROM leaves l, fpbtree_page('chk_int', l.right_block) p
+    WHERE l.right_block IS NOT NULL
+)
+SELECT count(*) = (SELECT leaf_pages FROM fpbtree_stats('chk_int')) AS all_leaves,
+    sum(entries) = (SELECT entries FROM fpbtree_stats('chk_int')) AS all_entries,
+    bool_and(kind = 'leaf' AND level = 0 AND flags @> '{leaf}') AS are_leaves,
+    count(low_fence) = count(*) - 1 AS low_fences,
+    count(high_fence) = count(*) - 1 AS high_fences,
+    bool_and(entries = (SELECT sum(entries) FROM fpbtree_nodes('chk_int', block))) AS nodes
+FROM leaves;
+SELECT kind, level, flags, right_block, low_fence, high_fence
+FROM fpbtree_stats('chk_int'), fpbtree_page('chk_int', root_block);
+SELECT dir, codec, left(first_entry, 30) FROM fpbtree_nodes('chk_cols', 1) LIMIT 1;
+SELECT dir, codec, left(first_entry, 30) FROM fpbtree_nodes('chk_include', 1) LIMIT 1;
+SELECT DISTINCT codec FROM fpbtree_nodes('chk_same', 1) ORDER BY 1;
+
+-- Entries that are missing, too many, or of one key in a unique index
+UPDATE pg_index SET indisready = false WHERE indexrelid = 'chk_int'::regclass;
+INSERT INTO chk VALUES (30000, 'new', 1);
+UPDATE pg_index SET indisready = true WHERE indexrelid = 'chk_int'::regclass;
+SELECT fpbtree_check('chk_int');
+\set VERBOSITY sqlstate
+SELECT fpbtree_check('chk_int', true);
+\set VERBOSITY default
+REINDEX INDEX chk_int;
+SELECT fpbtree_check('chk_int', true);
+
+CREATE TABLE chk_lost (a int);
+INSERT INTO chk_lost SELECT generate_series(1, 10);
+CREATE INDEX chk_lost_a ON chk_lost USING fpbtree (a);
+UPDATE pg_index SET indisready = false WHERE indexrelid = 'chk_lost_a'::regclass;
+DELETE FROM chk_lost WHERE a > 5;
+VACUUM chk_lost;
+UPDATE pg_index SET indisready = true WHERE indexrelid = 'chk_lost_a'::regclass;
+SELECT fpbtree_check('chk_lost_a');
+SELECT fpbtree_check('chk_lost_a', true);
+
+CREATE TABLE chk_twice (a int);
+CREATE UNIQUE INDEX chk_twice_a ON chk_twice USING fpbtree (a);
+INSERT INTO chk_twice VALUES (1), (2), (NULL), (NULL);
+UPDATE chk_twice SET a = 3 WHERE a = 2;
+INSERT INTO chk_twice VALUES (2);
+SELECT fpbtree_check('chk_twice_a', true);
+UPDATE pg_index SET indisunique = false WHERE indexrelid = 'chk_twice_a'::regclass;
+INSERT INTO chk_twice VALUES (3);
+UPDATE pg_index SET indisunique = true WHERE indexrelid = 'chk_twice_a'::regclass;
+SELECT fpbtree_check('chk_twice_a');
+SELECT fpbtree_check('chk_twice_a', true);
+
+-- A wrong order, as after an upgrade of a collation: the comparison changes
+CREATE FUNCTION chk_cmp(int, int) RETURNS int LANGUAGE sql IMMUTABLE STRICT AS
+$$ SELECT pg_catalog.btint4cmp($1, $2) $$;
+CREATE OPERATOR CLASS chk_ops FOR TYPE int4 USING fpbtree AS
+    OPERATOR 1 <, OPERATOR 2 <=, OPERATOR 3 =, OPERATOR 4 >=, OPERATOR 5 >,
+    FUNCTION 1 chk_cmp(int, int);
+CREATE INDEX chk_order ON chk USING fpbtree (a chk_ops);
+SELECT fpbtree_check('chk_order', true);
+CREATE OR REPLACE FUNCTION chk_cmp(int, int) RETURNS int LANGUAGE sql IMMUTABLE STRICT AS
+$$ SELECT pg_catalog.btint4cmp($2, $1) $$;
+SELECT fpbtree_check('chk_order');
+DROP INDEX chk_order;
+
+-- What is not an fpbtree index
+CREATE INDEX chk_btree ON chk USING btree (a);
+CREATE TABLE chk_parts (a int) PARTITION BY RANGE (a);
+CREATE INDEX chk_parts_a ON chk_parts USING fpbtree (a);
+SELECT fpbtree_check('chk');
+SELECT fpbtree_check('chk_btree');
+SELECT fpbtree_check('chk_parts_a');
+SELECT fpbtree_stats('chk_btree');
+SELECT fpbtree_stats('chk_parts');
+SELECT fpbtree_page('pg_class', 1);
+SELECT fpbtree_nodes('chk_btree', 1);
+SELECT fpbtree_check(0);
+SELECT fpbtree_stats(0);
+
+-- ... not valid
+UPDATE pg_index SET indisvalid = false WHERE indexrelid = 'chk_text'::regclass;
+SELECT fpbtree_check('chk_text');
+UPDATE pg_index SET indisvalid = true WHERE indexrelid = 'chk_text'::regclass;
+
+-- ... and blocks that are not there
+SELECT fpbtree_page('chk_empty', -1);
+SELECT fpbtree_page('chk_empty', 0);
+SELECT fpbtree_page('chk_empty', 2);
+SELECT fpbtree_nodes('chk_empty', 4294967296);
+SELECT fpbtree_nodes('chk_empty', 0);
+
+-- Who may
+CREATE ROLE regress_fpbtree_reader;
+SET ROLE regress_fpbtree_reader;
+SELECT fpbtree_check('chk_empty');
+SELECT fpbtree_stats('chk_empty');
+SELECT fpbtree_page('chk_empty', 1);
+SELECT fpbtree_nodes('chk_empty', 1);
+RESET ROLE;
+GRANT pg_stat_scan_tables TO regress_fpbtree_reader;
+SET ROLE regress_fpbtree_reader;
+SELECT fpbtree_check('chk_empty', true);
+SELECT levels FROM fpbtree_stats('chk_empty');
+SELECT kind FROM fpbtree_page('chk_empty', 1);
+SELECT count(*) FROM fpbtree_nodes('chk_empty', 1);
+RESET ROLE;
+
+-- Index expressions are evaluated as the table's owner, not as the caller
+CREATE FUNCTION chk_who(int) RETURNS text LANGUAGE plpgsql IMMUTABLE AS
+$$ BEGIN RAISE NOTICE 'evaluated by %', current_user; RETURN $1::text; END $$;
+CREATE TABLE chk_owned (a int);
+CREATE INDEX chk_owned_a ON chk_owned USING fpbtree (chk_who(a));
+ALTER TABLE chk_owned OWNER TO regress_fpbtree_reader;
+SET client_min_messages = warning;
+INSERT INTO chk_owned VALUES (1);
+RESET client_min_messages;
+SELECT fpbtree_check('chk_owned_a', true);
+
+DROP TABLE chk, chk_none, chk_lost, chk_twice, chk_parts, chk_owned;
+DROP OPERATOR FAMILY chk_ops USING fpbtree;
+DROP FUNCTION chk_who, chk_cmp;
+DROP ROLE regress_fpbtree_reader;
