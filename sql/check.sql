@@ -46,7 +46,7 @@ SELECT * FROM fpbtree_stats('chk_empty') \gx
 -- Under a snapshot that is older than the rows
 BEGIN ISOLATION LEVEL REPEATABLE READ;
 SELECT count(*) > 0 AS snapshot FROM chk;
-INSERT INTO chk VALUES (20000);
+INSERT INTO chk VALUES (20000, 'rr');
 SELECT fpbtree_check('chk_int', true);
 ROLLBACK;
 

@@ -19,12 +19,8 @@
  */
 #include "postgres.h"
 
-#include "access/heapam.h"
 #include "access/nbtree.h"
 #include "access/tableam.h"
-#include "access/visibilitymap.h"
-#include "access/xact.h"
-#include "catalog/catalog.h"
 #include "catalog/index.h"
 #include "commands/progress.h"
 #include "fpb_build.h"
@@ -328,31 +324,6 @@ fpb_expected_rows(Relation heap)
 }
 
 /*
- * Can an MVCC snapshot be used to scan the table?
- *
- * A build indexes what anybody may still see, and usually has to look at each
- * row with its page locked to find that out; that is most of the time that a
- * scan takes.  But if the visibility map says of each page that all rows in it
- * are visible to everybody, then any snapshot sees just the right rows: there
- * are no dead ones, and none is being inserted or deleted, which our lock on
- * the table forbids until we are done.
- *
- * Not in a serializable transaction: a snapshot's scan would leave predicate
- * locks, and raise errors because of those of others.
- */
-bool
-fpb_all_visible(Relation heap)
-{
-	BlockNumber visible;
-
-	if (heap->rd_tableam != GetHeapamTableAmRoutine() ||
-		IsSystemRelation(heap) || IsolationIsSerializable())
-		return false;
-	visibilitymap_count(heap, &visible, NULL);
-	return visible == RelationGetNumberOfBlocks(heap);
-}
-
-/*
  * Take a row of the table scan: IndexBuildCallback.
  */
 void
@@ -401,6 +372,7 @@ fpb_build_scan(FpbBuild *build, IndexInfo *indexInfo)
 	};
 	int64		progress_vals[] = {0, 0, 0};
 	bool		concurrent = indexInfo->ii_Concurrent;
+	FpbRanges	ranges;
 	double		reltuples;
 
 	pgstat_progress_update_param(PROGRESS_CREATEIDX_SUBPHASE,
@@ -417,12 +389,15 @@ fpb_build_scan(FpbBuild *build, IndexInfo *indexInfo)
 		if (build->unique)
 			build->dead = fpb_sort_begin(&build->ix, work_mem, 0, NULL, 0);
 
-		/* the way to ask for an MVCC snapshot is to pose as concurrent */
-		indexInfo->ii_Concurrent = concurrent || fpb_all_visible(build->heap);
-		reltuples = table_index_build_scan(build->heap, build->index,
-										   indexInfo, true, true,
-										   fpb_build_callback, build, NULL);
-		indexInfo->ii_Concurrent = concurrent;
+		if (fpb_scans_ranges(build->heap, concurrent))
+		{
+			fpb_ranges_init(&ranges, build->heap);
+			reltuples = fpb_scan_ranges(build, indexInfo, &ranges, true);
+		}
+		else
+			reltuples = table_index_build_scan(build->heap, build->index,
+											   indexInfo, true, true,
+											   fpb_build_callback, build, NULL);
 	}
 
 	progress_vals[0] = (int64) build->indtuples;

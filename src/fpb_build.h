@@ -9,6 +9,7 @@
 #define FPB_BUILD_H
 
 #include "fpbtree.h"
+#include "port/atomics.h"
 #include "storage/shm_toc.h"
 
 typedef struct FpbParallelBuild FpbParallelBuild;
@@ -38,9 +39,22 @@ typedef struct FpbBuild
 extern void fpb_build_init(FpbBuild *build, Relation heap, Relation index,
 						   bool unique, bool nulls_not_distinct);
 extern double fpb_expected_rows(Relation heap);
-extern bool fpb_all_visible(Relation heap);
 extern void fpb_build_callback(Relation index, ItemPointer tid, Datum *values,
 							   bool *isnull, bool tupleIsAlive, void *state);
+
+/* The blocks of a table that participants have still to scan. */
+typedef struct FpbRanges
+{
+	BlockNumber nblocks;		/* of the table */
+	BlockNumber chunk;			/* as many are taken at once */
+	pg_atomic_uint32 nchunks;	/* taken so far */
+} FpbRanges;
+
+/* fpb_build_scan.c */
+extern bool fpb_scans_ranges(Relation heap, bool concurrent);
+extern void fpb_ranges_init(FpbRanges *ranges, Relation heap);
+extern double fpb_scan_ranges(FpbBuild *build, IndexInfo *indexInfo,
+							  FpbRanges *ranges, bool progress);
 
 /* fpb_build_parallel.c */
 extern bool fpb_parallel_begin(FpbBuild *build, bool concurrent, int nworkers);

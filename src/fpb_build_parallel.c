@@ -47,7 +47,7 @@ typedef struct FpbBuildShared
 	bool		unique;
 	bool		nulls_not_distinct;
 	bool		concurrent;
-	bool		mvcc;			/* is the snapshot an MVCC one? */
+	bool		by_ranges;		/* scan ranges, not a parallel scan */
 	int			nparticipants;	/* that have been asked for, with the leader */
 	int64		queryid;
 
@@ -61,6 +61,8 @@ typedef struct FpbBuildShared
 	double		indtuples;
 	bool		havedead;
 	bool		broken_hot_chain;
+
+	FpbRanges	ranges;			/* if by_ranges */
 } FpbBuildShared;
 
 /* What the leader knows of a parallel build. */
@@ -88,7 +90,6 @@ fpb_participate(FpbBuild *build, FpbBuildShared *shared,
 {
 	IndexInfo  *indexInfo = BuildIndexInfo(build->index);
 	int			memory = Max(maintenance_work_mem / nparticipants, 64);
-	TableScanDesc scan;
 	double		reltuples;
 
 	build->sort = fpb_sort_begin(&build->ix, memory,
@@ -98,12 +99,16 @@ fpb_participate(FpbBuild *build, FpbBuildShared *shared,
 		build->dead = fpb_sort_begin(&build->ix, Min(memory, work_mem), 0,
 									 dead_sort, 0);
 
-	/* that is what tells the scan of an MVCC snapshot */
-	indexInfo->ii_Concurrent = shared->mvcc;
-	scan = table_beginscan_parallel(build->heap, pscan);
-	reltuples = table_index_build_scan(build->heap, build->index, indexInfo,
-									   true, progress, fpb_build_callback,
-									   build, scan);
+	indexInfo->ii_Concurrent = shared->concurrent;
+	if (shared->by_ranges)
+		reltuples = fpb_scan_ranges(build, indexInfo, &shared->ranges,
+									progress);
+	else
+		reltuples = table_index_build_scan(build->heap, build->index,
+										   indexInfo, true, progress,
+										   fpb_build_callback, build,
+										   table_beginscan_parallel(build->heap,
+																	pscan));
 
 	if (progress)
 		pgstat_progress_update_param(PROGRESS_CREATEIDX_SUBPHASE,
@@ -248,7 +253,6 @@ fpb_parallel_launch(FpbBuild *build, bool concurrent, int nworkers)
 	Size		sort_size;
 	Size		scan_size;
 	Size		query_size = 0;
-	bool		mvcc;
 	ParallelContext *pcxt;
 	FpbBuildShared *shared;
 
@@ -259,10 +263,9 @@ fpb_parallel_launch(FpbBuild *build, bool concurrent, int nworkers)
 
 	/*
 	 * A concurrent build indexes what one snapshot sees; others all rows that
-	 * anybody may see, which may come to the same.
+	 * anybody may see.
 	 */
-	mvcc = concurrent || fpb_all_visible(build->heap);
-	parallel->snapshot = mvcc ?
+	parallel->snapshot = concurrent ?
 		RegisterSnapshot(GetTransactionSnapshot()) : SnapshotAny;
 
 	sort_size = fpb_sort_estimate_shared(&build->ix, nparticipants);
@@ -297,7 +300,9 @@ fpb_parallel_launch(FpbBuild *build, bool concurrent, int nworkers)
 	shared->unique = build->unique;
 	shared->nulls_not_distinct = build->nulls_not_distinct;
 	shared->concurrent = concurrent;
-	shared->mvcc = mvcc;
+	shared->by_ranges = fpb_scans_ranges(build->heap, concurrent);
+	if (shared->by_ranges)
+		fpb_ranges_init(&shared->ranges, build->heap);
 	shared->nparticipants = nparticipants;
 	shared->queryid = pgstat_get_my_query_id();
 	ConditionVariableInit(&shared->finished);

@@ -156,13 +156,35 @@ fpb_cache_lookup(FpbPageCache *cache, BlockNumber blkno)
 }
 
 /*
+ * Bytes of a copy: the page, and for each of its slots the buffer in which the
+ * child was last seen.
+ */
+static Size
+copy_size(const FpbIndex *ix)
+{
+	return BLCKSZ + sizeof(Buffer) * ix->inner.max_nodes * ix->inner.nslots;
+}
+
+/*
+ * Where a copy remembers the buffer of the child at pos, InvalidBuffer at
+ * first.
+ */
+Buffer *
+fpb_cache_recent(const FpbIndex *ix, Page copy, FpbPos pos)
+{
+	Assert(pos.dir < ix->inner.max_nodes && pos.slot < ix->inner.nslots);
+	return (Buffer *) ((char *) copy + BLCKSZ) + pos.dir * ix->inner.nslots + pos.slot;
+}
+
+/*
  * Copy a page, which is locked.  When the memory is used up, new pages are
  * turned away until they have become as many as those kept: then these are
  * the ones not needed any more.
  */
 void
-fpb_cache_store(FpbPageCache *cache, BlockNumber blkno, Page page)
+fpb_cache_store(const FpbIndex *ix, BlockNumber blkno, Page page)
 {
+	FpbPageCache *cache = ix->cache;
 	Size		limit = (Size) fpb_inner_page_cache * 1024;
 	CachedPage *entry;
 	bool		found;
@@ -180,7 +202,7 @@ fpb_cache_store(FpbPageCache *cache, BlockNumber blkno, Page page)
 	if (!found)
 	{
 		/* a table entry without its page would be worse than none */
-		entry->page = MemoryContextAllocAligned(copies_context, BLCKSZ,
+		entry->page = MemoryContextAllocAligned(copies_context, copy_size(ix),
 												FPB_CACHE_LINE,
 												MCXT_ALLOC_NO_OOM);
 		if (entry->page == NULL)
@@ -191,6 +213,7 @@ fpb_cache_store(FpbPageCache *cache, BlockNumber blkno, Page page)
 		copies_size += BLCKSZ;
 	}
 	memcpy(entry->page, page, BLCKSZ);
+	memset(entry->page + BLCKSZ, 0, copy_size(ix) - BLCKSZ);
 }
 
 /*

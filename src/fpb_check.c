@@ -404,11 +404,12 @@ has_downlink(CheckState *cs, const FpbProbe *low, int level, BlockNumber blkno)
 	FpbIndex   *ix = &cs->ix;
 	Buffer		buf;
 	FpbEntry	entry;
+	FpbPos		pos;
 	bool		found;
 
 	buf = fpb_descend(ix, cs->heap, low, level + 1, false, BUFFER_LOCK_SHARE,
 					  NULL);
-	fpb_page_child(ix, BufferGetPage(buf), low, false, &entry);
+	fpb_page_child(ix, BufferGetPage(buf), low, false, &pos, &entry);
 	found = entry.child == blkno && fpb_compare(ix, &entry.key, low) == 0;
 	fpb_relbuf(buf);
 	return found;

@@ -51,12 +51,13 @@ page_has_room(const FpbIndex *ix, Page page, int more_nodes, Size tuple)
 {
 	FpbPageHeader *hdr = FpbHdr(page);
 	const FpbShape *shape = fpb_shape(ix, page);
-	Size		lower = hdr->pd.pd_lower + more_nodes * shape->size +
-		(hdr->nalloc + more_nodes) * shape->hint_bytes;
+	int			nalloc = hdr->nalloc + more_nodes;
 
-	return hdr->nnodes + more_nodes <= hdr->dircap &&
-		hdr->nalloc + more_nodes <= FPB_MAX_NODES &&
-		lower + tuple <= hdr->pd.pd_upper;
+	if (hdr->nnodes + more_nodes > hdr->dircap || nalloc > shape->max_nodes)
+		return false;
+	return fpb_is_word(ix) ||
+		hdr->pd.pd_lower + more_nodes * shape->size +
+		nalloc * shape->hint_bytes + tuple <= hdr->pd.pd_upper;
 }
 
 /*
@@ -529,8 +530,9 @@ add_node(const FpbIndex *ix, Page page, int dir, uint64 head, int codec,
 	hdr->nalloc++;
 	hdr->pd.pd_lower += shape->size;
 
-	/* the hints lie behind the nodes, so they have to begin anew */
-	memset((char *) page + hdr->pd.pd_lower, 0, hdr->nalloc * shape->hint_bytes);
+	/* hints that lie behind the nodes have to begin anew */
+	if (shape->hints_off == 0)
+		memset(fpb_hints(shape, page), 0, hdr->nalloc * shape->hint_bytes);
 
 	fpb_wal_note(wp, fpb_dir_heads(page) + dir, (moved + 1) * sizeof(uint64));
 	fpb_wal_note(wp, fpb_dir_nodes(page) + dir, moved + 1);

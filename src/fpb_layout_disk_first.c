@@ -58,6 +58,13 @@ set_shape(const FpbIndex *ix, FpbShape *shape, int lines, bool inner)
 	}
 	shape->nslots = n;
 	shape->hint_bytes = inner ? 0 : (n + 7) / 8;
+
+	n = Min(BLCKSZ / shape->size, FPB_MAX_NODES);
+	while (n > 1 && fpb_page_base(n) + n * (shape->size + shape->hint_bytes) > BLCKSZ)
+		n--;
+	shape->max_nodes = n;
+	if (fpb_is_word(ix))
+		shape->hints_off = BLCKSZ - n * shape->hint_bytes;
 }
 
 /*
@@ -443,7 +450,7 @@ prefetch_node(const FpbShape *shape, Page page, int dir, char *node)
 {
 	fpb_prefetch(node, shape->size);
 	if (shape->hint_bytes > 0)
-		fpb_prefetch((char *) page + FpbHdr(page)->pd.pd_lower +
+		fpb_prefetch((char *) fpb_hints(shape, page) +
 					 fpb_dir_nodes(page)[dir] * shape->hint_bytes, 1);
 }
 
@@ -649,21 +656,20 @@ fpb_page_read(const FpbIndex *ix, Page page, FpbPos pos, const FpbProbe *end,
  */
 void
 fpb_page_child(const FpbIndex *ix, Page page, const FpbProbe *probe,
-			   bool before, FpbEntry *entry)
+			   bool before, FpbPos *pos, FpbEntry *entry)
 {
 	const FpbShape *shape = fpb_shape(ix, page);
-	FpbPos		pos = {0, 0};
 	int			codec;
 	char	   *node;
 
 	if (FpbHdr(page)->nnodes == 0)
 		fpb_page_damaged(ix, page, "An inner page is empty.");
-	pos.dir = search_directory(ix, page, shape, probe, !before);
-	node = fpb_page_node(ix, page, pos.dir, &codec);
-	prefetch_node(shape, page, pos.dir, node);
-	pos.slot = search_node(ix, page, shape, codec, node, probe, !before);
-	if (!fpb_page_prev(ix, page, &pos, entry) &&
-		!fpb_page_next(ix, page, &pos, entry))
+	pos->dir = search_directory(ix, page, shape, probe, !before);
+	node = fpb_page_node(ix, page, pos->dir, &codec);
+	prefetch_node(shape, page, pos->dir, node);
+	pos->slot = search_node(ix, page, shape, codec, node, probe, !before);
+	if (!fpb_page_prev(ix, page, pos, entry) &&
+		!fpb_page_next(ix, page, pos, entry))
 		fpb_page_damaged(ix, page, "An inner page is empty.");
 }
 
@@ -714,8 +720,23 @@ hint_byte(const FpbIndex *ix, Page page, FpbPos pos)
 
 	if (pos.slot >= shape->nslots || shape->hint_bytes == 0)
 		return NULL;
-	return (uint8 *) page + FpbHdr(page)->pd.pd_lower +
+	return fpb_hints(shape, page) +
 		fpb_dir_nodes(page)[pos.dir] * shape->hint_bytes + pos.slot / 8;
+}
+
+/*
+ * Is any entry of the page, a leaf, known dead?
+ */
+bool
+fpb_page_has_killed(const FpbIndex *ix, Page page)
+{
+	const uint8 *hints = fpb_hints(&ix->leaf, page);
+	int			n = FpbHdr(page)->nalloc * ix->leaf.hint_bytes;
+
+	for (int i = 0; i < n; i++)
+		if (hints[i] != 0)
+			return true;
+	return false;
 }
 
 /*
@@ -753,7 +774,7 @@ void
 fpb_page_clear_hints(const FpbIndex *ix, Page page, int dir, int from, int to)
 {
 	const FpbShape *shape = fpb_shape(ix, page);
-	uint8	   *hints = (uint8 *) page + FpbHdr(page)->pd.pd_lower +
+	uint8	   *hints = fpb_hints(shape, page) +
 		fpb_dir_nodes(page)[dir] * shape->hint_bytes;
 
 	for (int i = from / 8; i < shape->hint_bytes && i <= to / 8; i++)

@@ -290,19 +290,6 @@ write_one_key_node(const FpbIndex *ix, Page page, const FpbShape *shape,
 }
 
 /*
- * Most nodes a page of this shape can hold if it holds nothing else.
- */
-static int
-max_nodes(const FpbShape *shape)
-{
-	int			n = BLCKSZ / shape->size;
-
-	while (n > 1 && fpb_page_base(n) + n * (shape->size + shape->hint_bytes) > BLCKSZ)
-		n--;
-	return Min(n, FPB_MAX_NODES);
-}
-
-/*
  * Directory capacity for a page that starts with nparts nodes.  Words: all the
  * nodes the page can ever hold.  Tuples: they, not the nodes, will fill the
  * page, so there is room for as many nodes again as would hold them at half
@@ -311,7 +298,7 @@ max_nodes(const FpbShape *shape)
 static int
 directory_capacity(const FpbIndex *ix, const FpbShape *shape, int nparts)
 {
-	int			most = max_nodes(shape);
+	int			most = shape->max_nodes;
 
 	if (fpb_is_word(ix))
 		return most;
@@ -457,7 +444,6 @@ struct FpbFiller
 	int			slack;
 	int			fill;			/* slots to fill of a plain node */
 	int			one_key_fill;	/* and of a one-key node */
-	int			max_nodes;
 
 	Page		page;			/* the page begun */
 	int			flags;
@@ -490,7 +476,6 @@ fpb_filler_create(const FpbIndex *ix, int level, int fillfactor)
 	filler->fill = slots_to_fill(filler->shape->nslots, filler->slack);
 	filler->one_key_fill = slots_to_fill(fpb_one_key_slots(filler->shape),
 										 filler->slack);
-	filler->max_nodes = max_nodes(filler->shape);
 	filler->entries = palloc(sizeof(FpbEntry) * FPB_MAX_PAGE_ENTRIES);
 	filler->context = AllocSetContextCreate(CurrentMemoryContext,
 											"fpbtree page filler",
@@ -562,8 +547,8 @@ page_within_fill(const FpbFiller *filler, int nodes, Size tuple_space,
 	Size		limit;
 
 	if (fpb_is_word(filler->ix))
-		return nodes <= filler->max_nodes;
-	if (nodes > filler->max_nodes)
+		return nodes <= shape->max_nodes;
+	if (nodes > shape->max_nodes)
 		return false;
 	used = fpb_page_base(directory_capacity(filler->ix, shape, nodes)) +
 		nodes * (shape->size + shape->hint_bytes) + tuple_space + last_tuple;

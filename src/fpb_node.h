@@ -42,6 +42,20 @@ fpb_dir_codecs(Page page)
 	return fpb_dir_nodes(page) + FpbHdr(page)->dircap;
 }
 
+/* --- hints --- */
+
+/*
+ * The hint bitmaps of a page's nodes, in the order of their numbers.  They lie
+ * in the hole; in the word forms, whose nodes alone use the page, always at its
+ * end, so that they can be prefetched before anything is known of the page.
+ */
+static inline uint8 *
+fpb_hints(const FpbShape *shape, Page page)
+{
+	return (uint8 *) page + (shape->hints_off != 0 ? shape->hints_off :
+							 FpbHdr(page)->pd.pd_lower);
+}
+
 /* --- arrays of a node --- */
 
 /* slots of a one-key node */

@@ -9,6 +9,7 @@
 
 #include "access/xlog.h"
 #include "miscadmin.h"
+#include "pgstat.h"
 #include "storage/indexfsm.h"
 #include "storage/lmgr.h"
 #include "utils/memutils.h"
@@ -17,6 +18,9 @@
 
 /* what a descent looks at of every page: header and directory */
 #define HEADER_PREFETCH		(4 * FPB_CACHE_LINE)
+
+/* one in so many accesses by fpb_getbuf_recent is an ordinary one */
+#define ORDINARY_ACCESSES	8
 
 /*
  * Report a damaged page and what is wrong with it.
@@ -58,7 +62,9 @@ header_fault(const FpbIndex *ix, Page page)
 	if (hdr->nnodes > hdr->dircap || hdr->dircap > FPB_MAX_NODES ||
 		hdr->nnodes > hdr->nalloc ||
 		hdr->pd.pd_lower != fpb_page_base(hdr->dircap) + hdr->nalloc * shape->size ||
-		hdr->pd.pd_lower > hdr->pd.pd_upper || hdr->pd.pd_upper > BLCKSZ)
+		hdr->pd.pd_upper > BLCKSZ ||
+		hdr->pd.pd_lower + (fpb_is_word(ix) ? 0 : hdr->nalloc * shape->hint_bytes) >
+		(fpb_is_word(ix) ? shape->hints_off : hdr->pd.pd_upper))
 		return "The page's node counts do not agree with its bounds.";
 	return NULL;
 }
@@ -76,22 +82,56 @@ fpb_checkpage(const FpbIndex *ix, Buffer buf)
 }
 
 /*
+ * Lock a pinned page and check its header.
+ */
+static Buffer
+lock_page(const FpbIndex *ix, Buffer buf, int access)
+{
+	char	   *page = BufferGetPage(buf);
+
+	/* all at one latency, while the lock is being taken */
+	fpb_prefetch(page, HEADER_PREFETCH);
+	if (ix->leaf.hints_off != 0)
+		fpb_prefetch(page + ix->leaf.hints_off, BLCKSZ - ix->leaf.hints_off);
+	LockBuffer(buf, access);
+	fpb_checkpage(ix, buf);
+	return buf;
+}
+
+/*
  * Pin and lock a page other than the metapage and check its header.
  */
 Buffer
 fpb_getbuf(const FpbIndex *ix, BlockNumber blkno, int access)
 {
-	Buffer		buf;
-
 	if (unlikely(blkno == FPB_METAPAGE))
 		fpb_report_damage(ix->rel, blkno, "A link points to the metapage.");
-	buf = ReadBuffer(ix->rel, blkno);
+	return lock_page(ix, ReadBuffer(ix->rel, blkno), access);
+}
 
-	/* header and directory, at one latency, while the lock is being taken */
-	fpb_prefetch(BufferGetPage(buf), HEADER_PREFETCH);
-	LockBuffer(buf, access);
-	fpb_checkpage(ix, buf);
-	return buf;
+/*
+ * The same for a page that has been seen in a buffer before: if it still is
+ * there, the lookup in the buffer table is spared.  Some accesses go the
+ * ordinary way all the same, for only those keep the buffer from being evicted.
+ */
+Buffer
+fpb_getbuf_recent(const FpbIndex *ix, BlockNumber blkno, int access,
+				  Buffer *recent)
+{
+	static uint32 accesses = 0;
+	Relation	rel = ix->rel;
+
+	if (unlikely(blkno == FPB_METAPAGE))
+		fpb_report_damage(rel, blkno, "A link points to the metapage.");
+	if (BufferIsValid(*recent) && ++accesses % ORDINARY_ACCESSES != 0 &&
+		ReadRecentBuffer(rel->rd_locator, MAIN_FORKNUM, blkno, *recent))
+	{
+		pgstat_count_buffer_read(rel);
+		pgstat_count_buffer_hit(rel);
+		return lock_page(ix, *recent, access);
+	}
+	*recent = ReadBuffer(rel, blkno);
+	return lock_page(ix, *recent, access);
 }
 
 /*

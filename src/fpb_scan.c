@@ -112,23 +112,6 @@ free_page(FpbScanPage *page)
 #define FEW_ITEMS	4
 
 /*
- * Is any entry of the page, a leaf, known dead?
- */
-static bool
-page_has_killed(const FpbIndex *ix, Page page)
-{
-	const char *hints = (char *) page + FpbHdr(page)->pd.pd_lower;
-	const char *end = hints + FpbHdr(page)->nalloc * ix->leaf.hint_bytes;
-
-	if (end > (char *) page + FpbHdr(page)->pd.pd_upper)
-		return true;			/* let fpb_page_is_killed decide */
-	for (; hints < end; hints++)
-		if (*hints != 0)
-			return true;
-	return false;
-}
-
-/*
  * Of the n entries read to items[], keep those that are not known dead and
  * pass the filters; returns how many.  The page is locked.
  */
@@ -137,7 +120,7 @@ keep_matching(IndexScanDesc scan, FpbScan *so, Page page, FpbItem *items, int n)
 {
 	bool		filter = so->keys.nfilters > 0;
 	bool		killed = scan->ignore_killed_tuples &&
-		(n <= FEW_ITEMS || page_has_killed(&so->ix, page));
+		(n <= FEW_ITEMS || fpb_page_has_killed(&so->ix, page));
 	int			kept = 0;
 
 	if (!filter && !killed)

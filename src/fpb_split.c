@@ -109,6 +109,7 @@ insert_downlink(FpbIndex *ix, Relation heap, Buffer left, Buffer right,
 	FpbEntry	entry;
 	FpbEntry	downlink;
 	FpbProbe	separator;
+	FpbPos		pos;
 	Buffer		parent;
 
 	Assert(FpbPageSplitIncomplete(page));
@@ -132,7 +133,8 @@ insert_downlink(FpbIndex *ix, Relation heap, Buffer left, Buffer right,
 
 	fpb_probe_from_key(ix, &entry.key, &separator);
 	parent = fpb_find_parent(ix, heap, &separator, level, stack);
-	fpb_page_child(ix, BufferGetPage(parent), &separator, false, &downlink);
+	fpb_page_child(ix, BufferGetPage(parent), &separator, false, &pos,
+				   &downlink);
 	if (downlink.child != BufferGetBlockNumber(left))
 		fpb_page_damaged(ix, BufferGetPage(parent),
 						 psprintf("The downlink before the separator of blocks %u and %u points to block %u.",

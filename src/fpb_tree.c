@@ -158,6 +158,8 @@ fpb_descend(FpbIndex *ix, Relation heap, const FpbProbe *probe, int level,
 		BlockNumber parent = InvalidBlockNumber;
 		BlockNumber blkno = ix->root;
 		int			at = ix->level;
+		Buffer		buffer = InvalidBuffer;
+		Buffer	   *recent = &buffer;
 		Buffer		buf;
 
 		if (stack != NULL)
@@ -165,6 +167,7 @@ fpb_descend(FpbIndex *ix, Relation heap, const FpbProbe *probe, int level,
 		for (;;)
 		{
 			Page		page = NULL;
+			FpbPos		pos;
 			FpbEntry	child;
 
 			if (use_copies && at > level)
@@ -180,8 +183,9 @@ fpb_descend(FpbIndex *ix, Relation heap, const FpbProbe *probe, int level,
 						stack->height = at + 1;
 				}
 				else
-					buf = fpb_getbuf(ix, blkno,
-									 at == level ? access : BUFFER_LOCK_SHARE);
+					buf = fpb_getbuf_recent(ix, blkno,
+											at == level ? access : BUFFER_LOCK_SHARE,
+											recent);
 				buf = settle(ix, heap, buf, probe, at, before,
 							 at == level ? access : BUFFER_LOCK_SHARE);
 
@@ -197,14 +201,17 @@ fpb_descend(FpbIndex *ix, Relation heap, const FpbProbe *probe, int level,
 				if (at == level)
 					return buf;
 				page = BufferGetPage(buf);
-				fpb_page_child(ix, page, probe, before, &child);
+				fpb_page_child(ix, page, probe, before, &pos, &child);
 				if (use_copies)
-					fpb_cache_store(ix->cache, blkno, page);
+					fpb_cache_store(ix, blkno, page);
 				fpb_relbuf(buf);
+				buffer = InvalidBuffer;
+				recent = &buffer;
 			}
 			else
 			{
-				fpb_page_child(ix, page, probe, before, &child);
+				fpb_page_child(ix, page, probe, before, &pos, &child);
+				recent = fpb_cache_recent(ix, page, pos);
 				if (stack != NULL)
 					stack->blocks[at] = blkno;
 			}

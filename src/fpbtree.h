@@ -249,6 +249,9 @@ typedef struct FpbShape
 								 * tuple offsets (2 bytes each) */
 	uint16		child_off;		/* of the array of downlinks (inner pages) */
 	uint16		hint_bytes;		/* of the node's bitmap of killed slots */
+	uint16		hints_off;		/* where these begin in the page; 0: they
+								 * follow the nodes (tuple form) */
+	uint16		max_nodes;		/* what a page of nothing else has room for */
 } FpbShape;
 
 /* what fpb_word.c knows of a column whose values are words */
@@ -545,10 +548,10 @@ extern int	fpb_page_read(const FpbIndex *ix, Page page, FpbPos pos,
 /*
  * Inner pages: the child to descend to.  before = false: the last child whose
  * low key is <= probe; before = true: the last whose low key is < probe.
- * *entry is its entry.
+ * *entry is its entry, *pos the place of that.
  */
 extern void fpb_page_child(const FpbIndex *ix, Page page,
-						   const FpbProbe *probe, bool before,
+						   const FpbProbe *probe, bool before, FpbPos *pos,
 						   FpbEntry *entry);
 /* All live entries in order, tuples in place; returns how many. */
 extern int	fpb_page_entries(const FpbIndex *ix, Page page, FpbEntry *entries);
@@ -626,6 +629,7 @@ extern void fpb_page_extend(const FpbIndex *ix, Page page, const FpbKey *high,
 							BlockNumber right, FpbWalPage *wp);
 
 /* killed-entry hints, in the page's hole: see README.md */
+extern bool fpb_page_has_killed(const FpbIndex *ix, Page page);
 extern bool fpb_page_is_killed(const FpbIndex *ix, Page page, FpbPos pos);
 extern bool fpb_page_kill(const FpbIndex *ix, Page page, FpbPos pos);
 
@@ -662,6 +666,9 @@ extern const char *fpb_page_fault(const FpbIndex *ix, Page page);
  * ------------------------------------------------------------------------
  */
 extern Buffer fpb_getbuf(const FpbIndex *ix, BlockNumber blkno, int access);
+/* *recent: the buffer it was in last; updated */
+extern Buffer fpb_getbuf_recent(const FpbIndex *ix, BlockNumber blkno,
+								int access, Buffer *recent);
 extern void fpb_checkpage(const FpbIndex *ix, Buffer buf);
 extern void fpb_relbuf(Buffer buf); /* unlock and unpin */
 extern Buffer fpb_allocbuf(Relation rel, Relation heap);	/* X-locked, to be
@@ -677,9 +684,11 @@ extern int	fpb_inner_page_cache;
 extern void fpb_cache_init(void);
 extern FpbPageCache *fpb_cache_attach(Relation rel);
 extern Page fpb_cache_lookup(FpbPageCache *cache, BlockNumber blkno);
-extern void fpb_cache_store(FpbPageCache *cache, BlockNumber blkno, Page page);
+extern void fpb_cache_store(const FpbIndex *ix, BlockNumber blkno, Page page);
 extern void fpb_cache_drop(FpbPageCache *cache, BlockNumber blkno);
 extern BlockNumber fpb_cache_block(FpbPageCache *cache, Page page);
+/* where the copy remembers the buffer of the child at pos */
+extern Buffer *fpb_cache_recent(const FpbIndex *ix, Page copy, FpbPos pos);
 
 /* ------------------------------------------------------------------------
  * tree: descent, move right, split, page deletion (fpb_tree.c, fpb_split.c)

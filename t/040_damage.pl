@@ -1,0 +1,266 @@
+#
+# Damaged pages: a byte here and a byte there of an index's file is flipped, and
+# then the index is searched, scanned, checked, added to and vacuumed.  The
+# server must neither crash nor go round in circles, and every error must be of
+# the classes that say that data is damaged.  Where fpbtree_check() finds
+# nothing wrong all answers must be right.  (A flipped bit of a key or a TID may
+# well make a search miss a row: that is for fpbtree_check() and for data
+# checksums, which are off here, to find.)
+#
+# The flips are taken from a list of thousands, of which every FPB_DAMAGE'th is
+# tried (13 by default; 1 takes some minutes).
+#
+use strict;
+use warnings FATAL => 'all';
+
+use PostgreSQL::Test::Cluster;
+use PostgreSQL::Test::Utils;
+use Test::More;
+
+my $stride = $ENV{FPB_DAMAGE} || 13;
+my $only = $ENV{FPB_DAMAGE_INDEX};
+my $node = PostgreSQL::Test::Cluster->new('damage');
+
+# Statements of this length would be taken for hanging.
+my $limit = 30;
+
+$node->init(no_data_checksums => 1);
+$node->append_conf(
+	'postgresql.conf', qq{
+autovacuum = off
+log_statement = none
+fsync = off
+enable_seqscan = off
+statement_timeout = ${limit}s
+max_parallel_workers_per_gather = 0
+});
+$node->start;
+
+# One table for each form of key: its name, the type of its key column, an
+# expression that makes the key of row i, the index's columns, and rows.
+my @forms = (
+	[ 'word4', 'int', '(i * 7919) % 10007 - 5000', 'k', 1500 ],
+	[ 'word8', 'timestamptz', q{'2020-01-01 UTC'::timestamptz + (i * 7919) % 10007 * '1 hour'::interval}, 'k DESC', 1500 ],
+	[ 'word16', 'uuid', 'md5(i::text)::uuid', 'k', 1500 ],
+	[ 'onekey', 'int', 'i % 7', 'k', 2500 ],
+	[ 'text', 'text COLLATE "C"', q{'the same at first ' || (i * 7919) % 10007}, 'k', 1500 ],
+	[ 'long', 'text COLLATE "C"', q{repeat('long ', 100) || (i * 7919) % 10007}, 'k', 400 ],
+	[ 'columns', 'numeric', '(i % 400) / 7.0', 'k, id DESC', 1500 ]);
+
+$node->safe_psql(
+	'postgres', q{
+CREATE EXTENSION fpbtree;
+CREATE TABLE pristine (form text PRIMARY KEY, bytes bytea);
+ALTER TABLE pristine ALTER bytes SET STORAGE EXTERNAL;
+CREATE TABLE expected (form text, op text, answer text);
+
+-- Answer all questions that the index has a part in.  Only what the executor
+-- makes of it is looked at, so that a wrong answer is told from an error.
+CREATE FUNCTION ask(form text, op text) RETURNS text LANGUAGE plpgsql AS $$
+DECLARE
+	answer text;
+BEGIN
+	PERFORM set_config('enable_indexscan', (op <> 'bitmap')::text, true);
+	PERFORM set_config('enable_indexonlyscan', (op IN ('only', 'lookup'))::text, true);
+	PERFORM set_config('enable_bitmapscan', (op = 'bitmap')::text, true);
+	PERFORM set_config('enable_sort', 'off', true);
+	CASE op
+	WHEN 'lookup' THEN
+		EXECUTE format('SELECT string_agg(n::text, '','' ORDER BY key) FROM (SELECT DISTINCT k AS key FROM %s_keys) x, LATERAL (SELECT count(*) AS n FROM %s WHERE k = x.key OFFSET 0) y', form, form) INTO answer;
+	WHEN 'only' THEN
+		EXECUTE format('SELECT md5(string_agg(k::text, '','')) FROM (SELECT k FROM %s WHERE k IS NOT NULL ORDER BY k) x', form) INTO answer;
+	WHEN 'forward' THEN
+		EXECUTE format('SELECT md5(string_agg(k::text, '','')) || sum(id) FROM (SELECT k, id FROM %s ORDER BY k) x', form) INTO answer;
+	WHEN 'backward' THEN
+		EXECUTE format('SELECT md5(string_agg(k::text, '','')) || sum(id) FROM (SELECT k, id FROM %s ORDER BY k DESC) x', form) INTO answer;
+	WHEN 'bitmap' THEN
+		EXECUTE format('SELECT count(*) || '' '' || sum(id) FROM %s WHERE k >= (SELECT k FROM %s_keys ORDER BY k LIMIT 1) AND k < (SELECT k FROM %s_keys ORDER BY k DESC NULLS LAST LIMIT 1)', form, form, form) INTO answer;
+	WHEN 'check' THEN
+		PERFORM fpbtree_check((form || '_index')::regclass, true);
+		answer := 'sound';
+	WHEN 'insert' THEN
+		BEGIN
+			EXECUTE format('INSERT INTO %s SELECT k, -1 FROM %s_keys', form, form);
+			RAISE SQLSTATE '00001';
+		EXCEPTION WHEN SQLSTATE '00001' THEN
+			answer := 'inserted';
+		END;
+	END CASE;
+	RETURN answer;
+END $$;
+
+-- 'right', 'wrong', or the error.
+CREATE FUNCTION try(f text, o text) RETURNS text LANGUAGE plpgsql AS $$
+BEGIN
+	IF (ask(f, o) IS DISTINCT FROM (SELECT answer FROM expected WHERE form = f AND op = o)) THEN
+		RETURN 'wrong';
+	END IF;
+	RETURN 'right';
+EXCEPTION WHEN OTHERS THEN
+	RETURN SQLSTATE || ' ' || translate(SQLERRM, E'\n|', '  ');
+END $$;
+
+-- Put the index's file, with the bits of a byte flipped, into the place of a
+-- file that has just been made and of which nothing is in the buffers.
+CREATE FUNCTION damage(f text, pos int, mask int) RETURNS void LANGUAGE plpgsql AS $$
+DECLARE
+	image bytea := (SELECT bytes FROM pristine WHERE form = f);
+	lo oid;
+BEGIN
+	lo := lo_from_bytea(0, set_byte(image, pos, get_byte(image, pos) # mask));
+	PERFORM lo_export(lo, pg_relation_filepath((f || '_index')::regclass));
+	PERFORM lo_unlink(lo);
+END $$;
+});
+
+foreach my $form (@forms)
+{
+	my ($name, $type, $key, $columns, $rows) = @$form;
+
+	# Grown, not built, with a page deleted and some nodes' entries removed.
+	$node->safe_psql(
+		'postgres', qq{
+CREATE TABLE $name (k $type, id int);
+CREATE INDEX ${name}_index ON $name USING fpbtree ($columns);
+INSERT INTO $name SELECT $key, i FROM generate_series(1, $rows) i;
+INSERT INTO $name SELECT NULL, $rows + i FROM generate_series(1, 20) i;
+CREATE TABLE ${name}_keys AS SELECT k FROM $name WHERE id % 29 = 3;
+SET enable_seqscan = on;
+DELETE FROM $name WHERE id % 11 = 5;
+DELETE FROM $name WHERE k > (SELECT percentile_disc(0.3) WITHIN GROUP (ORDER BY k) FROM $name)
+	AND k < (SELECT percentile_disc(0.5) WITHIN GROUP (ORDER BY k) FROM $name);
+VACUUM (ANALYZE) $name;
+INSERT INTO $name SELECT $key, i FROM generate_series(1, $rows, 40) i;
+VACUUM (ANALYZE) $name;
+VACUUM (ANALYZE) ${name}_keys;
+CHECKPOINT;
+INSERT INTO pristine SELECT '$name', pg_read_binary_file(pg_relation_filepath('${name}_index'));
+});
+	$node->safe_psql(
+		'postgres', qq{
+INSERT INTO expected SELECT '$name', op, ask('$name', op)
+FROM unnest('{lookup,only,forward,backward,bitmap,check,insert}'::text[]) op;
+});
+}
+
+my %outcomes;
+
+# What goes on in one try, all of it in one line of output.
+sub try_sql
+{
+	my ($form, $pos, $mask, $what) = @_;
+	my $ops = join ' || ', map { "' | $_ ' || try('$form', '$_')" } qw(check lookup only forward backward bitmap insert);
+
+	return qq{
+REINDEX INDEX ${form}_index;
+SELECT damage('$form', $pos, $mask);
+SELECT '$what' || $ops;
+VACUUM $form;
+\\echo done
+};
+}
+
+# Run the tries, and start again behind one that has brought down the server.
+sub run_tries
+{
+	my ($form, @tries) = @_;
+	my $blame = sub { fail("$form: " . $_[0]); };
+
+	while (@tries)
+	{
+		my ($stdout, $stderr) = ('', '');
+		my $timed_out = 0;
+		my $sql = "\\set VERBOSITY verbose\n" . join('', map { try_sql($form, @$_) } @tries);
+		my $status = $node->psql(
+			'postgres', $sql,
+			stdout => \$stdout,
+			stderr => \$stderr,
+			on_error_stop => 0,
+			timeout => $limit + scalar(@tries),
+			timed_out => \$timed_out);
+		my @lines = split /\n/, $stdout;
+		my $finished = grep { $_ eq 'done' } @lines;
+
+		foreach my $line (grep { / \| / } @lines)
+		{
+			my ($what, @results) = split / \| /, $line;
+			my %result = map { /^(\w+) (.*)/ } @results;
+
+			foreach my $op (sort keys %result)
+			{
+				$blame->("$what: $op raises $result{$op}")
+				  if $result{$op} !~ /^(right|wrong|XX00[12] .*)$/;
+				$blame->("$what: $op gives a wrong answer, but the index is found sound")
+				  if $result{$op} eq 'wrong' && $result{check} eq 'right';
+			}
+			$outcomes{ $result{check} eq 'right' ? 'harmless' : 'found by the check' }++;
+			$outcomes{"$_: " . ($result{$_} =~ /^XX/ ? 'reported' : $result{$_})}++ foreach keys %result;
+		}
+		foreach my $error ($stderr =~ /ERROR:  (.*)/g)
+		{
+			$blame->("VACUUM or REINDEX raises $error") if $error !~ /^XX00[12]: /;
+			$outcomes{'VACUUM: reported'}++;
+		}
+
+		last if $status == 0 && !$timed_out;
+		$blame->(($timed_out ? 'the server hangs after ' : 'the server crashes after ') . $tries[$finished]->[2]);
+		diag($stderr =~ s/^(?!.*(?:FATAL|PANIC|TRAP|closed)).*\n//mgr);
+		$node->stop('immediate', fail_ok => 1);
+		$node->start;
+		splice @tries, 0, $finished + 1;
+	}
+}
+
+my $count = 0;
+my $blcksz = $node->safe_psql('postgres', 'SHOW block_size');
+
+foreach my $form (@forms)
+{
+	my $name = $form->[0];
+	my %kinds;
+	my @tries;
+
+	next if defined $only && $only ne $name;
+
+	# Some pages of each kind.
+	my $pages = $node->safe_psql(
+		'postgres', qq{
+SELECT b, p.kind || p.level || CASE WHEN p.low_fence IS NULL THEN 'l' ELSE '' END || CASE WHEN p.high_fence IS NULL THEN 'r' ELSE '' END,
+	p.nodes_most, p.lower, p.upper
+FROM generate_series(1, pg_relation_size('${name}_index') / $blcksz - 1) b, fpbtree_page('${name}_index', b) p});
+	my @pages = ([ 0, 'meta', 0, 88, $blcksz ], map { [ split /\|/ ] } split /\n/, $pages);
+
+	foreach my $page (@pages)
+	{
+		my ($block, $kind, $nodes, $lower, $upper) = @$page;
+		my $directory = 88 + 10 * $nodes;
+		my $nth = 0;
+
+		next if $kinds{$kind}++ > ($kind eq 'leaf0' ? 1 : 0);
+
+		# Every byte of the header with several bits, and samples of the rest.
+		my @places = map { ([ $_, 0x01 ], [ $_, 0x80 ], [ $_, 0xff ], [ $_, 0x10 ]) } 0 .. 87;
+		push @places, map { [ $_, (0x01, 0x80, 0xff, 0x08)[ $nth++ % 4 ] ] } 88 .. $directory - 1;
+		push @places, map { [ $_ * 5 + $directory, (0x01, 0x40, 0xff, 0x80, 0x04)[ $nth++ % 5 ] ] } 0 .. ($lower - $directory) / 5 - 1;
+		push @places, [ $lower, 0xff ], [ $upper - 1, 0x01 ];
+		push @places, map { [ $_ * 7 + $upper, (0x01, 0x40, 0xff, 0x80, 0x04)[ $nth++ % 5 ] ] } 0 .. ($blcksz - $upper) / 7 - 1;
+
+		foreach my $place (@places)
+		{
+			my ($pos, $mask) = @$place;
+
+			# no page checksums here
+			next if $pos == 8 || $pos == 9;
+			next if $count++ % $stride != 0;
+			push @tries, [ $block * $blcksz + $pos, $mask, sprintf('block %d (%s), byte %d, bits %02x', $block, $kind, $pos, $mask) ];
+		}
+	}
+
+	my $failed = scalar grep { !$_ } Test::More->builder->summary;
+	run_tries($name, splice(@tries, 0, 50)) while @tries;
+	ok($failed == scalar(grep { !$_ } Test::More->builder->summary), "$name: damage is reported or harmless");
+}
+note("$_: $outcomes{$_}") foreach sort keys %outcomes;
+
+$node->stop;
+done_testing();
