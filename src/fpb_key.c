@@ -179,8 +179,7 @@ choose_layout(FpbIndex *ix, Oid first_cmp_proc)
 /*
  * Are keys that are equal to the opclasses always the same bytes?  If not, an
  * equal key of other bytes may belong between two TIDs of a one-key node, so
- * there must be none.  (Words that are equal but for their ties are parted by
- * these: no such key comes between.)
+ * there must be none.  (Words have their tie bits with the TIDs.)
  */
 static bool
 all_equal_image(const FpbIndex *ix, Relation rel)
@@ -832,8 +831,7 @@ fpb_keys_identical(const FpbIndex *ix, const FpbKey *a, const FpbKey *b)
 	if (a->head != b->head)
 		return false;
 	if (fpb_is_word(ix))
-		return a->low == b->low &&
-			fpb_tail_tie(a->tail) == fpb_tail_tie(b->tail);
+		return a->low == b->low;	/* the tie is with the TID */
 	return a->tuple->t_info == b->tuple->t_info &&
 		memcmp((char *) a->tuple + sizeof(IndexTupleData),
 			   (char *) b->tuple + sizeof(IndexTupleData),

@@ -31,7 +31,9 @@
 #include "postgres.h"
 
 #include <fcntl.h>
+#ifndef WIN32
 #include <sys/mman.h>
+#endif
 
 #include "catalog/pg_index.h"
 #include "fpbtree.h"

@@ -378,7 +378,8 @@ decode(const FpbWordType *type, FpbCode raw, bool negative_zero)
 		case FPB_KIND_INT8:
 			return Int64GetDatum((int64) (raw.hi ^ SIGN64));
 		case FPB_KIND_UINT4:
-			return UInt32GetDatum((uint32) raw.hi);
+			/* the sign extension is that of fetch_att */
+			return Int32GetDatum((int32) (uint32) raw.hi);
 		case FPB_KIND_UINT8:
 			return UInt64GetDatum(raw.hi);
 		case FPB_KIND_FLOAT4:

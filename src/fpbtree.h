@@ -751,8 +751,8 @@ extern void fpb_finish_split(FpbIndex *ix, Relation heap, Buffer left,
 extern int	fpb_delete_empty(FpbIndex *ix, Relation heap, BlockNumber blkno);
 
 /* ------------------------------------------------------------------------
- * write: build, insert, vacuum (fpb_sort.c, fpb_build.c, fpb_build_parallel.c,
- * fpb_insert.c, fpb_vacuum.c)
+ * write: build, insert, vacuum (fpb_sort.c, fpb_build.c, fpb_build_scan.c,
+ * fpb_build_parallel.c, fpb_insert.c, fpb_vacuum.c)
  * ------------------------------------------------------------------------
  */
 extern IndexBuildResult *fpb_build(Relation heap, Relation index,

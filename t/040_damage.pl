@@ -28,6 +28,8 @@ $node->init(no_data_checksums => 1);
 $node->append_conf(
 	'postgresql.conf', qq{
 autovacuum = off
+# with wal_level = minimal, building an index leaves it in the buffers
+wal_level = replica
 log_statement = none
 fsync = off
 enable_seqscan = off
@@ -91,13 +93,16 @@ END $$;
 
 -- 'right', 'wrong', or the error.
 CREATE FUNCTION try(f text, o text) RETURNS text LANGUAGE plpgsql AS $$
+DECLARE
+	detail text;
 BEGIN
 	IF (ask(f, o) IS DISTINCT FROM (SELECT answer FROM expected WHERE form = f AND op = o)) THEN
 		RETURN 'wrong';
 	END IF;
 	RETURN 'right';
 EXCEPTION WHEN OTHERS THEN
-	RETURN SQLSTATE || ' ' || translate(SQLERRM, E'\n|', '  ');
+	GET STACKED DIAGNOSTICS detail = PG_EXCEPTION_DETAIL;
+	RETURN SQLSTATE || ' ' || translate(SQLERRM || ': ' || detail, E'\n|', '  ');
 END $$;
 
 -- Put the index's file, with the bits of a byte flipped, into the place of a
@@ -185,6 +190,8 @@ sub run_tries
 		{
 			my ($what, @results) = split / \| /, $line;
 			my %result = map { /^(\w+) (.*)/ } @results;
+
+			note($line) if $ENV{FPB_DAMAGE_VERBOSE};
 
 			foreach my $op (sort keys %result)
 			{
