@@ -12,7 +12,8 @@
  * none that are dead to some only, and none is being inserted or deleted,
  * which our lock on the table forbids until we are done.  With such a snapshot
  * heapam looks at a page once.  So the table is scanned in ranges of pages
- * that are all visible, and ranges of others.
+ * that are all visible, and ranges of others.  Such scans begin where they are
+ * told to, so a build does not join a scan of the table that is under way.
  *
  *-------------------------------------------------------------------------
  */

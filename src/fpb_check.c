@@ -27,10 +27,11 @@
  * As entries move to the right only, the walk over the leaves meets every entry
  * that was there when it began and that VACUUM has not removed.  With
  * heapallindexed, a snapshot is taken before the walk, the entries met are
- * remembered in a Bloom filter, and every row the snapshot sees must be among
- * them.  The other way round, the line pointer of each entry's row must be in
- * use: VACUUM frees it only after it has removed the entry, so if the entry is
- * there while the leaf is locked, the line pointer has to be, too.
+ * remembered in a Bloom filter, and every row that the snapshot sees must be
+ * among them.  The other way round, the row that an entry points to must have
+ * the entry's key if the snapshot sees it.  If it does not, there must at least
+ * be a line pointer in use: VACUUM frees it only after it has removed the
+ * entry, so that while the leaf with the entry is locked it has to be there.
  *
  *-------------------------------------------------------------------------
  */
@@ -46,7 +47,7 @@
 #include "catalog/index.h"
 #include "catalog/pg_am.h"
 #include "common/pg_prng.h"
-#include "executor/tuptable.h"
+#include "executor/executor.h"
 #include "lib/bloomfilter.h"
 #include "lib/stringinfo.h"
 #include "miscadmin.h"
@@ -87,22 +88,25 @@ typedef struct CheckState
 	/* heapallindexed */
 	Snapshot	snapshot;		/* else NULL */
 	bloom_filter *filter;		/* entries met */
-	StringInfoData element;		/* one of them */
-	bool		check_tids;		/* is the table a heap? */
+	StringInfoData element;		/* one of them, and its row's */
+	StringInfoData row_element;
+	IndexFetchTableData *fetch;
+	TupleTableSlot *slot;		/* a row */
+	IndexInfo  *info;
+	EState	   *estate;			/* to evaluate expressions */
+	ExprState  *predicate;
+	bool	   *visible;		/* of each entry: does the snapshot see its
+								 * row? */
+	bool		is_heap;
 	BlockNumber heap_blocks;	/* of the table, at least */
-	Buffer		heap_buf;		/* pinned, or InvalidBuffer */
 
-	/* uniqueness: the visible row with the key of the entry before */
+	/* uniqueness: of the entries with the key of the last one */
 	bool		unique;
+	bool		have_last;
 	FpbKey		last;
 	MemoryContext last_cxt[2];
 	int			last_turn;
-	bool		have_last;
-	bool		last_tid_checked;
-	ItemPointerData last_tid;	/* of the entry before */
-	ItemPointerData visible;	/* invalid if none */
-	IndexFetchTableData *fetch;
-	TupleTableSlot *slot;
+	ItemPointerData last_visible;	/* whose row is seen; or invalid */
 } CheckState;
 
 static void damage(const CheckState *cs, BlockNumber blkno,
@@ -628,16 +632,14 @@ check_unreached(CheckState *cs, BlockNumber blkno)
  */
 
 /*
- * Make cs->element from a key: the same bytes whether it comes from the index
- * or the table, where long values may be stored in other ways.
+ * Make an element of the Bloom filter: the same bytes whether the values come
+ * from the index or the table, where long ones may be stored in other ways.
  */
 static void
-make_element(CheckState *cs, const Datum *values, const bool *isnull,
-			 ItemPointer tid)
+make_element(const FpbIndex *ix, const Datum *values, const bool *isnull,
+			 ItemPointer tid, StringInfo element)
 {
-	const FpbIndex *ix = &cs->ix;
 	TupleDesc	desc = RelationGetDescr(ix->rel);
-	StringInfo	element = &cs->element;
 
 	resetStringInfo(element);
 	appendBinaryStringInfo(element, tid, sizeof(ItemPointerData));
@@ -670,26 +672,6 @@ make_element(CheckState *cs, const Datum *values, const bool *isnull,
 }
 
 /*
- * Remember the entries of the leaf copied.
- */
-static void
-remember_entries(CheckState *cs)
-{
-	for (int i = 0; i < cs->nentries; i++)
-	{
-		Datum		values[INDEX_MAX_KEYS];
-		bool		isnull[INDEX_MAX_KEYS];
-		ItemPointerData tid;
-
-		fpb_tail_tid(cs->entries[i].key.tail, &tid);
-		fpb_key_datums(&cs->ix, &cs->entries[i].key, values, isnull);
-		make_element(cs, values, isnull, &tid);
-		bloom_add_element(cs->filter, (unsigned char *) cs->element.data,
-						  cs->element.len);
-	}
-}
-
-/*
  * Callback of table_index_build_scan: a row must have been met in the index.
  */
 static void
@@ -699,7 +681,7 @@ check_row(Relation index, ItemPointer tid, Datum *values, bool *isnull,
 	CheckState *cs = state;
 	MemoryContext old = MemoryContextSwitchTo(cs->page_cxt);
 
-	make_element(cs, values, isnull, tid);
+	make_element(&cs->ix, values, isnull, tid, &cs->element);
 	if (bloom_lacks_element(cs->filter, (unsigned char *) cs->element.data,
 							cs->element.len))
 		ereport(ERROR,
@@ -722,6 +704,7 @@ row_exists(CheckState *cs, ItemPointer tid)
 {
 	BlockNumber blkno = ItemPointerGetBlockNumber(tid);
 	OffsetNumber offset = ItemPointerGetOffsetNumber(tid);
+	Buffer		buf;
 	Page		page;
 	bool		exists;
 
@@ -729,20 +712,14 @@ row_exists(CheckState *cs, ItemPointer tid)
 		cs->heap_blocks = RelationGetNumberOfBlocks(cs->heap);
 	if (blkno >= cs->heap_blocks)
 		return false;
-	if (!BufferIsValid(cs->heap_buf) ||
-		BufferGetBlockNumber(cs->heap_buf) != blkno)
-	{
-		if (BufferIsValid(cs->heap_buf))
-			ReleaseBuffer(cs->heap_buf);
-		cs->heap_buf = ReadBufferExtended(cs->heap, MAIN_FORKNUM, blkno,
-										  RBM_NORMAL, cs->strategy);
-	}
-	LockBuffer(cs->heap_buf, BUFFER_LOCK_SHARE);
-	page = BufferGetPage(cs->heap_buf);
+	buf = ReadBufferExtended(cs->heap, MAIN_FORKNUM, blkno, RBM_NORMAL,
+							 cs->strategy);
+	LockBuffer(buf, BUFFER_LOCK_SHARE);
+	page = BufferGetPage(buf);
 	exists = !PageIsNew(page) && offset >= FirstOffsetNumber &&
 		offset <= PageGetMaxOffsetNumber(page) &&
 		ItemIdIsUsed(PageGetItemId(page, offset));
-	LockBuffer(cs->heap_buf, BUFFER_LOCK_UNLOCK);
+	UnlockReleaseBuffer(buf);
 	return exists;
 }
 
@@ -787,10 +764,40 @@ compare_tids(const void *a, const void *b)
 }
 
 /*
- * See that each entry of the leaf copied points to a line pointer in use.
+ * See that the row in cs->slot has the entry's key, which is in cs->element.
  */
 static void
-check_tids(CheckState *cs)
+check_row_key(CheckState *cs, BlockNumber blkno, ItemPointer tid)
+{
+	Datum		values[INDEX_MAX_KEYS];
+	bool		isnull[INDEX_MAX_KEYS];
+	MemoryContext old;
+	bool		same;
+
+	GetPerTupleExprContext(cs->estate)->ecxt_scantuple = cs->slot;
+	old = MemoryContextSwitchTo(GetPerTupleMemoryContext(cs->estate));
+	same = cs->predicate == NULL ||
+		ExecQual(cs->predicate, GetPerTupleExprContext(cs->estate));
+	if (same)
+	{
+		FormIndexDatum(cs->info, cs->slot, cs->estate, values, isnull);
+		make_element(&cs->ix, values, isnull, tid, &cs->row_element);
+		same = cs->row_element.len == cs->element.len &&
+			memcmp(cs->row_element.data, cs->element.data, cs->element.len) == 0;
+	}
+	MemoryContextSwitchTo(old);
+	ResetPerTupleExprContext(cs->estate);
+	if (!same)
+		damage(cs, blkno, "The entry for row (%u,%u) does not have the row's key.",
+			   ItemPointerGetBlockNumber(tid), ItemPointerGetOffsetNumber(tid));
+}
+
+/*
+ * Remember the entries of the leaf copied, and look at their rows, in the
+ * table's order.
+ */
+static void
+check_entries(CheckState *cs, BlockNumber blkno)
 {
 	const FpbEntry **sorted = palloc(sizeof(FpbEntry *) * Max(cs->nentries, 1));
 
@@ -799,55 +806,43 @@ check_tids(CheckState *cs)
 	qsort(sorted, cs->nentries, sizeof(FpbEntry *), compare_tids);
 	for (int i = 0; i < cs->nentries; i++)
 	{
+		const FpbKey *key = &sorted[i]->key;
+		Datum		values[INDEX_MAX_KEYS];
+		bool		isnull[INDEX_MAX_KEYS];
 		ItemPointerData tid;
+		ItemPointerData at;
+		bool		call_again = false;
+		bool		all_dead;
+		bool		visible = false;
 
 		CHECK_FOR_INTERRUPTS();
-		fpb_tail_tid(sorted[i]->key.tail, &tid);
-		if (!row_exists(cs, &tid))
-			confirm_missing_row(cs, &sorted[i]->key, &tid);
+		fpb_tail_tid(key->tail, &tid);
+		fpb_key_datums(&cs->ix, key, values, isnull);
+		make_element(&cs->ix, values, isnull, &tid, &cs->element);
+		bloom_add_element(cs->filter, (unsigned char *) cs->element.data,
+						  cs->element.len);
+
+		/* the fetch relies on the line pointer's being there */
+		if (cs->is_heap && !row_exists(cs, &tid))
+			confirm_missing_row(cs, key, &tid);
+		else
+		{
+			at = tid;
+			visible = table_index_fetch_tuple(cs->fetch, &at, cs->snapshot,
+											  cs->slot, &call_again, &all_dead);
+			if (visible)
+				check_row_key(cs, blkno, &tid);
+			ExecClearTuple(cs->slot);
+		}
+		cs->visible[sorted[i] - cs->entries] = visible;
 	}
+	table_index_fetch_reset(cs->fetch);
 	pfree(sorted);
 }
 
 /*
- * Does the snapshot see the row that an entry points to?
- */
-static bool
-row_visible(CheckState *cs, ItemPointer tid)
-{
-	ItemPointerData at = *tid;
-	bool		call_again = false;
-	bool		all_dead;
-	bool		visible;
-
-	table_index_fetch_reset(cs->fetch);
-	visible = table_index_fetch_tuple(cs->fetch, &at, cs->snapshot, cs->slot,
-									  &call_again, &all_dead);
-	ExecClearTuple(cs->slot);
-	return visible;
-}
-
-/*
- * Note that the snapshot sees the row of an entry, whose key is that of the
- * entries before it since cs->visible was reset.
- */
-static void
-note_visible(CheckState *cs, BlockNumber blkno, ItemPointer tid)
-{
-	if (!row_visible(cs, tid))
-		return;
-	if (ItemPointerIsValid(&cs->visible) &&
-		!ItemPointerEquals(&cs->visible, tid))
-		damage(cs, blkno, "Rows (%u,%u) and (%u,%u) have the same key, which is to be unique.",
-			   ItemPointerGetBlockNumber(&cs->visible),
-			   ItemPointerGetOffsetNumber(&cs->visible),
-			   ItemPointerGetBlockNumber(tid), ItemPointerGetOffsetNumber(tid));
-	cs->visible = *tid;
-}
-
-/*
  * See that of the entries with equal keys no two are of rows that the snapshot
- * sees.  The table is looked at only where there are equal keys.
+ * sees.
  */
 static void
 check_unique(CheckState *cs, BlockNumber blkno)
@@ -861,22 +856,21 @@ check_unique(CheckState *cs, BlockNumber blkno)
 		const FpbKey *last = (i > 0) ? &cs->entries[i - 1].key : &cs->last;
 		ItemPointerData tid;
 
-		fpb_tail_tid(key->tail, &tid);
-		if (cs->have_last && fpb_keys_equal(ix, last, key) &&
-			(nulls_equal || !fpb_key_has_null(ix, key)))
-		{
-			if (!cs->last_tid_checked)
-				note_visible(cs, blkno, &cs->last_tid);
-			note_visible(cs, blkno, &tid);
-			cs->last_tid_checked = true;
-		}
-		else
-		{
-			ItemPointerSetInvalid(&cs->visible);
-			cs->last_tid_checked = false;
-		}
+		if (!cs->have_last || !fpb_keys_equal(ix, last, key) ||
+			(!nulls_equal && fpb_key_has_null(ix, key)))
+			ItemPointerSetInvalid(&cs->last_visible);
 		cs->have_last = true;
-		cs->last_tid = tid;
+		if (!cs->visible[i])
+			continue;
+		fpb_tail_tid(key->tail, &tid);
+		if (ItemPointerIsValid(&cs->last_visible) &&
+			!ItemPointerEquals(&cs->last_visible, &tid))
+			damage(cs, blkno, "Rows (%u,%u) and (%u,%u) have the same key, which is to be unique.",
+				   ItemPointerGetBlockNumber(&cs->last_visible),
+				   ItemPointerGetOffsetNumber(&cs->last_visible),
+				   ItemPointerGetBlockNumber(&tid),
+				   ItemPointerGetOffsetNumber(&tid));
+		cs->last_visible = tid;
 	}
 
 	/* The last key is to be compared with the first of the next leaf. */
@@ -948,9 +942,7 @@ check_level(CheckState *cs, int level, BlockNumber leftmost)
 		}
 		else if (cs->snapshot != NULL)
 		{
-			remember_entries(cs);
-			if (cs->check_tids)
-				check_tids(cs);
+			check_entries(cs, blkno);
 			if (cs->unique)
 				check_unique(cs, blkno);
 		}
@@ -1001,20 +993,22 @@ begin_rows(CheckState *cs)
 	cs->filter = bloom_create(nentries, maintenance_work_mem,
 							  pg_prng_uint64(&pg_global_prng_state));
 	initStringInfo(&cs->element);
-	cs->check_tids = cs->heap->rd_tableam == GetHeapamTableAmRoutine();
+	initStringInfo(&cs->row_element);
+	cs->fetch = table_index_fetch_begin(cs->heap);
+	cs->slot = table_slot_create(cs->heap, NULL);
+	cs->info = BuildIndexInfo(index);
+	cs->estate = CreateExecutorState();
+	cs->predicate = ExecPrepareQual(cs->info->ii_Predicate, cs->estate);
+	cs->visible = palloc(FPB_MAX_PAGE_ENTRIES * sizeof(bool));
+	cs->is_heap = cs->heap->rd_tableam == GetHeapamTableAmRoutine();
 	cs->heap_blocks = RelationGetNumberOfBlocks(cs->heap);
 
 	/* A deferred constraint may be violated by this very transaction. */
 	cs->unique = index->rd_index->indisunique && index->rd_index->indimmediate;
-	if (cs->unique)
-	{
-		cs->fetch = table_index_fetch_begin(cs->heap);
-		cs->slot = table_slot_create(cs->heap, NULL);
-		for (int i = 0; i < 2; i++)
-			cs->last_cxt[i] = AllocSetContextCreate(CurrentMemoryContext,
-													"fpbtree check last key",
-													ALLOCSET_SMALL_SIZES);
-	}
+	for (int i = 0; i < 2; i++)
+		cs->last_cxt[i] = AllocSetContextCreate(CurrentMemoryContext,
+												"fpbtree check last key",
+												ALLOCSET_SMALL_SIZES);
 }
 
 /*
@@ -1026,13 +1020,9 @@ check_rows(CheckState *cs)
 	IndexInfo  *info = BuildIndexInfo(cs->ix.rel);
 	TableScanDesc scan;
 
-	if (BufferIsValid(cs->heap_buf))
-		ReleaseBuffer(cs->heap_buf);
-	if (cs->unique)
-	{
-		table_index_fetch_end(cs->fetch);
-		ExecDropSingleTupleTableSlot(cs->slot);
-	}
+	table_index_fetch_end(cs->fetch);
+	ExecDropSingleTupleTableSlot(cs->slot);
+	FreeExecutorState(cs->estate);
 
 	/*
 	 * As the first scan of CREATE INDEX CONCURRENTLY does, this returns what

@@ -677,6 +677,7 @@ split_node(const FpbIndex *ix, Page page, const FpbEntry *entry,
 	}
 	fpb_wal_note(wp, node, shape->size);
 	fpb_wal_note(wp, right, shape->size);
+	fpb_page_clear_hints(ix, page, pos->dir, 0, nslots - 1);
 
 	/*
 	 * The node was full and has been spread, so that its i'th slot is now the

@@ -102,6 +102,11 @@ BEGIN
 	RETURN 'right';
 EXCEPTION WHEN OTHERS THEN
 	GET STACKED DIAGNOSTICS detail = PG_EXCEPTION_DETAIL;
+	-- An entry's TID can be wrong by thousands of blocks, and no one knows it
+	-- but the table.
+	IF SQLERRM LIKE '%' || pg_relation_filepath(f::regclass) || '%' THEN
+		RETURN 'XX001 of the table';
+	END IF;
 	RETURN SQLSTATE || ' ' || translate(SQLERRM || ': ' || detail, E'\n|', '  ');
 END $$;
 
