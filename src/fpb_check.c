@@ -80,6 +80,7 @@ typedef struct CheckState
 	Page		page;			/* copy of the page at hand */
 	FpbEntry   *entries;		/* its entries, tuples in the copy */
 	int			nentries;
+	FpbItem    *items;			/* the same of a leaf, for their places */
 	MemoryContext page_cxt;		/* reset when the next page is copied */
 	FpbProbe	from;			/* high fence of the page before, */
 	MemoryContext from_cxt[2];	/* which lives in one of these in turn */
@@ -800,13 +801,17 @@ static void
 check_entries(CheckState *cs, BlockNumber blkno)
 {
 	const FpbEntry **sorted = palloc(sizeof(FpbEntry *) * Max(cs->nentries, 1));
+	FpbPos		start = {0, 0};
+	bool		more;
 
+	(void) fpb_page_read(&cs->ix, cs->page, start, NULL, cs->items, &more);
 	for (int i = 0; i < cs->nentries; i++)
 		sorted[i] = &cs->entries[i];
 	qsort(sorted, cs->nentries, sizeof(FpbEntry *), compare_tids);
 	for (int i = 0; i < cs->nentries; i++)
 	{
 		const FpbKey *key = &sorted[i]->key;
+		int			n = sorted[i] - cs->entries;
 		Datum		values[INDEX_MAX_KEYS];
 		bool		isnull[INDEX_MAX_KEYS];
 		ItemPointerData tid;
@@ -834,7 +839,14 @@ check_entries(CheckState *cs, BlockNumber blkno)
 				check_row_key(cs, blkno, &tid);
 			ExecClearTuple(cs->slot);
 		}
-		cs->visible[sorted[i] - cs->entries] = visible;
+		cs->visible[n] = visible;
+
+		/* on a standby such marks may have come with a base backup */
+		if (visible && !cs->snapshot->takenDuringRecovery &&
+			fpb_page_is_killed(&cs->ix, cs->page, cs->items[n].pos))
+			damage(cs, blkno, "The entry for row (%u,%u) is marked as dead, but the row is not.",
+				   ItemPointerGetBlockNumber(&tid),
+				   ItemPointerGetOffsetNumber(&tid));
 	}
 	table_index_fetch_reset(cs->fetch);
 	pfree(sorted);
@@ -1000,6 +1012,7 @@ begin_rows(CheckState *cs)
 	cs->estate = CreateExecutorState();
 	cs->predicate = ExecPrepareQual(cs->info->ii_Predicate, cs->estate);
 	cs->visible = palloc(FPB_MAX_PAGE_ENTRIES * sizeof(bool));
+	cs->items = palloc(FPB_MAX_PAGE_ENTRIES * sizeof(FpbItem));
 	cs->is_heap = cs->heap->rd_tableam == GetHeapamTableAmRoutine();
 	cs->heap_blocks = RelationGetNumberOfBlocks(cs->heap);
 

@@ -962,14 +962,14 @@ fpb_check_key_size(const FpbIndex *ix, Relation heap, const FpbKey *key)
 	Size		size = fpb_key_space(ix, key);
 	ItemPointerData tid;
 
-	if (likely(size <= FPB_MAX_TUPLE_SIZE))
+	if (likely(size <= BLCKSZ / 8) || size <= fpb_max_tuple_size(ix))
 		return;
 
 	fpb_tail_tid(key->tail, &tid);
 	ereport(ERROR,
 			(errcode(ERRCODE_PROGRAM_LIMIT_EXCEEDED),
 			 errmsg("index row size %zu exceeds fpbtree version %u maximum %zu for index \"%s\"",
-					size, FPB_VERSION, (Size) FPB_MAX_TUPLE_SIZE,
+					size, FPB_VERSION, fpb_max_tuple_size(ix),
 					RelationGetRelationName(ix->rel)),
 			 heap == NULL ? 0 :
 			 errdetail("Index row references tuple (%u,%u) in relation \"%s\".",

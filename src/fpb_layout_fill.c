@@ -228,11 +228,13 @@ write_fences(const FpbIndex *ix, Page page, const FpbKey *low,
 }
 
 /*
- * Write a plain node with count entries spread over its slots.
+ * Write a plain node with count entries spread over its slots.  The first
+ * one's tuple is at first_tuple already, unless that is 0.
  */
 static bool
 write_plain_node(const FpbIndex *ix, Page page, const FpbShape *shape,
-				 char *node, const FpbEntry *entries, int count, uint32 limit)
+				 char *node, const FpbEntry *entries, int count, uint32 limit,
+				 uint32 first_tuple)
 {
 	int			slot = 0;
 
@@ -243,7 +245,8 @@ write_plain_node(const FpbIndex *ix, Page page, const FpbShape *shape,
 
 		if (!fpb_is_word(ix))
 		{
-			offset = place_tuple(ix, page, &entries[i].key, limit);
+			offset = (i == 0 && first_tuple != 0) ? first_tuple :
+				place_tuple(ix, page, &entries[i].key, limit);
 			if (offset == 0)
 				return false;
 			/* the tuple of an entry out of a one-key node has another's TID */
@@ -306,6 +309,29 @@ directory_capacity(const FpbIndex *ix, const FpbShape *shape, int nparts)
 }
 
 /*
+ * The longest tuple that pages can take: four of them must fit a page.  In a
+ * leaf that may be two entries and two fences, so that a split can part any
+ * entries.  In an inner page, whose first entry shares its tuple with the low
+ * fence, it may be three entries and the high fence, so that a split leaves at
+ * least two children on either side and the tree can't grow without need.
+ */
+Size
+fpb_max_tuple_size(const FpbIndex *ix)
+{
+	Size		most = BLCKSZ;
+
+	for (int i = 0; i < 2; i++)
+	{
+		const FpbShape *shape = (i == 0) ? &ix->leaf : &ix->inner;
+		Size		room = BLCKSZ - fpb_page_base(directory_capacity(ix, shape, 1)) -
+			shape->size - shape->hint_bytes - 4 * MAXIMUM_ALIGNOF;
+
+		most = Min(most, MAXALIGN_DOWN(room / 4));
+	}
+	return most;
+}
+
+/*
  * Write a page: header, fences, and the nodes given by parts.  False if it
  * doesn't fit.
  */
@@ -338,7 +364,13 @@ write_page(const FpbIndex *ix, Page page, int level, int flags,
 		fpb_dir_codecs(page)[i] = parts[i].codec;
 		if (parts[i].codec == FPB_NODE_PLAIN)
 		{
-			if (!write_plain_node(ix, page, shape, node, first, parts[i].count, limit))
+			uint32		first_tuple = 0;
+
+			/* an inner page's first key is its low fence */
+			if (i == 0 && level > 0 && low != NULL && !fpb_is_word(ix))
+				first_tuple = (uint32) hdr->low_tail;
+			if (!write_plain_node(ix, page, shape, node, first, parts[i].count,
+								  limit, first_tuple))
 				return false;
 		}
 		else if (!write_one_key_node(ix, page, shape, node, first,
@@ -431,6 +463,8 @@ fpb_page_split_point(const FpbIndex *ix, Page page, const FpbEntry *entries,
 		if (left > want)
 			break;
 	}
+	if (!FpbPageIsLeaf(page) && nentries >= 4)
+		return Min(Max(i, 2), nentries - 2);
 	return Max(i, 1);
 }
 
@@ -593,6 +627,9 @@ fpb_filler_add(FpbFiller *filler, const FpbEntry *entry)
 
 		space = IndexTupleSize(entry->key.tuple) + fpb_tuple_align(entry->key.tuple) - 1;
 		if (run > threshold && (run - threshold) % filler->one_key_fill != 1)
+			space = 0;
+		/* an inner page's first key is its low fence */
+		if (filler->level > 0 && filler->nentries == 0 && filler->low != NULL)
 			space = 0;
 	}
 

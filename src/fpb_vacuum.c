@@ -35,6 +35,7 @@ typedef struct VacuumState
 	void	   *callback_state;
 
 	BlockNumber nblocks;		/* of the index when the walk began */
+	BlockNumber nblocks_now;	/* at least; a link to a later block is wrong */
 	uint8	   *visited;		/* a bit for each of them: in use for sure */
 	BlockNumber ndone;			/* bits set, to report progress */
 	BlockNumber nfreed;			/* pages that have been added to the free
@@ -44,10 +45,11 @@ typedef struct VacuumState
 	FpbPos	   *doomed;			/* those of them to be deleted */
 
 	/*
-	 * Where to go on: the right link and the high fence of the page just
-	 * left.  The fence lives in cxt[turn], while the fence of the next page is
-	 * copied into the other context.
+	 * Where to go on: the page just left, its right link and its high fence.
+	 * The fence lives in cxt[turn], while the fence of the next page is copied
+	 * into the other context.
 	 */
+	BlockNumber last;
 	BlockNumber next;
 	FpbProbe	from;
 	MemoryContext cxt[2];
@@ -81,8 +83,11 @@ is_visited(const VacuumState *vs, BlockNumber blkno)
  * Remember where to go on after a locked page.
  */
 static void
-remember_next(VacuumState *vs, Page page)
+remember_next(VacuumState *vs, Buffer buf)
 {
+	Page		page = BufferGetPage(buf);
+
+	vs->last = BufferGetBlockNumber(buf);
 	vs->next = FpbHdr(page)->right;
 	vs->turn ^= 1;
 	MemoryContextReset(vs->cxt[vs->turn]);
@@ -115,6 +120,12 @@ lock_leaf(VacuumState *vs, bool first)
 
 		fpb_vacuum_delay_point();
 
+		if (vs->next >= vs->nblocks_now)
+			vs->nblocks_now = RelationGetNumberOfBlocks(ix->rel);
+		if (vs->next == FPB_METAPAGE || vs->next >= vs->nblocks_now)
+			fpb_report_damage(ix->rel, vs->last,
+							  psprintf("The page links to block %u, but pages are at blocks 1 to %u.",
+									   vs->next, vs->nblocks_now - 1));
 		buf = ReadBufferExtended(ix->rel, MAIN_FORKNUM, vs->next, RBM_NORMAL,
 								 vs->info->strategy);
 		LockBufferForCleanup(buf);
@@ -207,7 +218,7 @@ walk_leaves(VacuumState *vs)
 		page = BufferGetPage(buf);
 		vacuum_leaf(vs, buf);
 		empty = !FpbPageIsLeftmost(page) && fpb_page_is_empty(ix, page);
-		remember_next(vs, page);
+		remember_next(vs, buf);
 		fpb_relbuf(buf);
 
 		if (empty)
@@ -242,7 +253,7 @@ walk_inner_levels(VacuumState *vs)
 		for (;;)
 		{
 			mark_visited(vs, BufferGetBlockNumber(buf));
-			remember_next(vs, BufferGetPage(buf));
+			remember_next(vs, buf);
 			fpb_relbuf(buf);
 			if (vs->next == InvalidBlockNumber)
 				break;
@@ -312,7 +323,7 @@ vacuum_scan(IndexVacuumInfo *info, IndexBulkDeleteResult *stats,
 	vs->stats = stats;
 	vs->callback = callback;
 	vs->callback_state = callback_state;
-	vs->nblocks = RelationGetNumberOfBlocks(rel);
+	vs->nblocks = vs->nblocks_now = RelationGetNumberOfBlocks(rel);
 	vs->visited = palloc_extended(vs->nblocks / 8 + 1,
 								  MCXT_ALLOC_HUGE | MCXT_ALLOC_ZERO);
 	vs->items = palloc(FPB_MAX_PAGE_ENTRIES * sizeof(FpbItem));

@@ -391,13 +391,6 @@ extern void fpb_key_separator(const FpbIndex *ix, const FpbKey *left,
 extern Size fpb_key_space(const FpbIndex *ix, const FpbKey *key);
 /* Number of untruncated key columns of a pivot tuple. */
 extern int	fpb_pivot_natts(const FpbIndex *ix, IndexTuple pivot);
-/*
- * The largest tuple.  A page must hold two fences and at least two entries,
- * so that a split always leaves one on each side, and fences are full keys
- * at worst.
- */
-#define FPB_MAX_TUPLE_SIZE	MAXALIGN_DOWN((BLCKSZ - 512) / 4)
-
 /* Raise the error for a row too long for a page (btree's own wording). */
 extern void fpb_check_key_size(const FpbIndex *ix, Relation heap,
 							   const FpbKey *key);
@@ -518,6 +511,8 @@ typedef struct FpbItem
 #define FPB_MAX_PAGE_ENTRIES	(BLCKSZ / sizeof(ItemPointerData))
 
 extern void fpb_layout_shapes(FpbIndex *ix, int leaf_lines, int inner_lines);
+/* Bytes of the longest tuple the index can take (tuple form). */
+extern Size fpb_max_tuple_size(const FpbIndex *ix);
 
 /* fences */
 extern void fpb_page_low(const FpbIndex *ix, Page page, FpbKey *key);

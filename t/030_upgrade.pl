@@ -1,0 +1,79 @@
+#
+# pg_upgrade from 17 to 18: the indexes come along as they are and go on working.
+#
+# FPBTREE_PG_CONFIG_17 and FPBTREE_PG_CONFIG_18 name the two servers, with the
+# extension installed; dev/test sets them.
+#
+use strict;
+use warnings FATAL => 'all';
+
+use FindBin;
+use lib $FindBin::RealBin;
+use PostgreSQL::Test::Cluster;
+use PostgreSQL::Test::Utils;
+use Test::More;
+use Workload;
+
+foreach my $version (17, 18)
+{
+	plan skip_all => "FPBTREE_PG_CONFIG_$version is not set" unless $ENV{"FPBTREE_PG_CONFIG_$version"};
+}
+my ($major) = `pg_config --version` =~ /(\d+)/;
+plan skip_all => 'the test is run with PostgreSQL 18' if $major != 18;
+
+my %prefix;
+foreach my $version (17, 18)
+{
+	chomp(my $bindir = `$ENV{"FPBTREE_PG_CONFIG_$version"} --bindir`);
+	$prefix{$version} = $bindir =~ s/\/bin$//r;
+}
+
+# initdb's defaults differ from 17 to 18 in checksums
+my $old = PostgreSQL::Test::Cluster->new('old', install_path => $prefix{17});
+$old->init;
+$old->append_conf('postgresql.conf', "autovacuum = off\n");
+$old->start;
+create_workload($old);
+$old->safe_psql('postgres', 'SELECT w_delete(false) FROM generate_series(1, 5)');
+$old->safe_psql('postgres', 'VACUUM (INDEX_CLEANUP ON) w');
+$old->safe_psql('postgres', 'SELECT w_insert(300, false) FROM generate_series(1, 10)');
+check_indexes($old, 'before');
+my $before = index_answers($old, 'index');
+my $definitions = 'SELECT indexdef FROM pg_indexes WHERE indexname LIKE \'w\_%\' ORDER BY indexname';
+my $indexes_before = $old->safe_psql('postgres', $definitions);
+my $nodes = 'SELECT relname, relfilenode FROM pg_class WHERE relname LIKE \'w\_%\' ORDER BY relname';
+my $nodes_before = $old->safe_psql('postgres', $nodes);
+$old->stop;
+
+my $new = PostgreSQL::Test::Cluster->new('new', install_path => $prefix{18});
+my $checksums = $old->config_data('--version') =~ / 17/ ? ['--no-data-checksums'] : [];
+$new->init(extra => $checksums);
+my $mode = $ENV{FPB_UPGRADE_MODE} || '--copy';
+my $bin = "$prefix{18}/bin/pg_upgrade";
+chdir $PostgreSQL::Test::Utils::tmp_check or die;
+command_ok(
+	[
+		$bin, '--no-sync',
+		'--old-datadir' => $old->data_dir, '--new-datadir' => $new->data_dir,
+		'--old-bindir' => "$prefix{17}/bin", '--new-bindir' => "$prefix{18}/bin",
+		'--socketdir' => $new->host, '--old-port' => $old->port, '--new-port' => $new->port, $mode
+	],
+	'pg_upgrade');
+
+$new->append_conf('postgresql.conf', "autovacuum = off\n");
+$new->start;
+is($new->safe_psql('postgres', $definitions), $indexes_before, 'all indexes are there');
+is($new->safe_psql('postgres', $nodes), $nodes_before, 'in the same files');
+check_indexes($new, 'after');
+is_deeply(index_answers($new, 'index'), $before, 'their answers are the same');
+
+# and they work
+$new->safe_psql('postgres', 'SELECT w_insert(300, false) FROM generate_series(1, 20)');
+$new->safe_psql('postgres', 'SELECT w_delete(true) FROM generate_series(1, 3)');
+$new->safe_psql('postgres', 'VACUUM (INDEX_CLEANUP ON) w');
+check_indexes($new, 'after, changed');
+$new->safe_psql('postgres', 'REINDEX TABLE w');
+check_indexes($new, 'after, built anew');
+$new->stop;
+
+done_testing();
