@@ -12,6 +12,7 @@
 #include "pgstat.h"
 #include "storage/indexfsm.h"
 #include "storage/lmgr.h"
+#include "storage/smgr.h"
 #include "utils/memutils.h"
 
 #include "fpb_node.h"
@@ -82,6 +83,23 @@ fpb_checkpage(const FpbIndex *ix, Buffer buf)
 }
 
 /*
+ * Raise an error unless a link to this block can be right.  The index's size
+ * is asked for only if it isn't known to be large enough: it never shrinks.
+ */
+static inline void
+check_link(const FpbIndex *ix, BlockNumber blkno)
+{
+	BlockNumber known = RelationGetSmgr(ix->rel)->smgr_cached_nblocks[MAIN_FORKNUM];
+
+	if (unlikely(blkno == FPB_METAPAGE))
+		fpb_report_damage(ix->rel, blkno, "A link points to the metapage.");
+	if (unlikely((known == InvalidBlockNumber || blkno >= known) &&
+				 blkno >= RelationGetNumberOfBlocks(ix->rel)))
+		fpb_report_damage(ix->rel, blkno,
+						  "A link points behind the end of the index.");
+}
+
+/*
  * Lock a pinned page and check its header.
  */
 static Buffer
@@ -104,8 +122,7 @@ lock_page(const FpbIndex *ix, Buffer buf, int access)
 Buffer
 fpb_getbuf(const FpbIndex *ix, BlockNumber blkno, int access)
 {
-	if (unlikely(blkno == FPB_METAPAGE))
-		fpb_report_damage(ix->rel, blkno, "A link points to the metapage.");
+	check_link(ix, blkno);
 	return lock_page(ix, ReadBuffer(ix->rel, blkno), access);
 }
 
@@ -121,8 +138,7 @@ fpb_getbuf_recent(const FpbIndex *ix, BlockNumber blkno, int access,
 	static uint32 accesses = 0;
 	Relation	rel = ix->rel;
 
-	if (unlikely(blkno == FPB_METAPAGE))
-		fpb_report_damage(rel, blkno, "A link points to the metapage.");
+	check_link(ix, blkno);
 	if (BufferIsValid(*recent) && ++accesses % ORDINARY_ACCESSES != 0 &&
 		ReadRecentBuffer(rel->rd_locator, MAIN_FORKNUM, blkno, *recent))
 	{
@@ -132,6 +148,31 @@ fpb_getbuf_recent(const FpbIndex *ix, BlockNumber blkno, int access,
 	}
 	*recent = ReadBuffer(rel, blkno);
 	return lock_page(ix, *recent, access);
+}
+
+/*
+ * The same for an inner page of the level given, by a backend that may hold
+ * locks on pages below it: it must not wait for a lock on a page that has been
+ * deleted and is a leaf again, whose holder may be waiting for ours.  So the
+ * page is looked at before it is locked, pinned, for fpb_allocbuf takes no
+ * page that is.  InvalidBuffer if it is not of that level any more.
+ */
+Buffer
+fpb_getbuf_inner(const FpbIndex *ix, BlockNumber blkno, int level, int access)
+{
+	Buffer		buf;
+	FpbPageHeader *hdr;
+
+	check_link(ix, blkno);
+	buf = ReadBuffer(ix->rel, blkno);
+	hdr = FpbHdr(BufferGetPage(buf));
+	pg_read_barrier();
+	if (hdr->level != level || FpbPageIsDeleted((Page) hdr))
+	{
+		ReleaseBuffer(buf);
+		return InvalidBuffer;
+	}
+	return lock_page(ix, buf, access);
 }
 
 /*
@@ -315,9 +356,10 @@ page_is_free(Page page)
 
 /*
  * Get a page to be initialised: pinned, and locked exclusively.  The caller
- * holds locks on pages of the tree, so a free page that someone has locked is
- * passed over: whoever came to it by a stale link would otherwise be waited
- * for.  A stale link to it is noticed by its fences: it may be used at once.
+ * holds locks on pages of the tree, so a free page that someone has locked or
+ * pinned is passed over: whoever came to it by a stale link would otherwise be
+ * waited for, or wait for us (see fpb_getbuf_inner).  A stale link to it is
+ * noticed by its fences: it may be used at once.
  */
 Buffer
 fpb_allocbuf(Relation rel, Relation heap)
@@ -330,7 +372,7 @@ fpb_allocbuf(Relation rel, Relation heap)
 		if (blkno == InvalidBlockNumber)
 			break;
 		buf = ReadBuffer(rel, blkno);
-		if (ConditionalLockBuffer(buf))
+		if (ConditionalLockBufferForCleanup(buf))
 		{
 			if (blkno != FPB_METAPAGE && page_is_free(BufferGetPage(buf)))
 				return buf;

@@ -139,6 +139,23 @@ keep_matching(IndexScanDesc scan, FpbScan *so, Page page, FpbItem *items, int n)
 }
 
 /*
+ * Raise an error if an item's TID is none, which the server must not be given.
+ */
+static void
+check_items(FpbScan *so, const FpbItem *items, int n)
+{
+	for (int i = 0; i < n; i++)
+	{
+		uint64		tid = items[i].key.tail & FPB_TAIL_TID_MASK;
+
+		if (unlikely((tid & FPB_TAIL_MAX_OFFSET) == InvalidOffsetNumber ||
+					 (tid >> FPB_TAIL_OFFSET_BITS) == InvalidBlockNumber))
+			fpb_report_damage(so->ix.rel, so->page->block,
+							  "An entry has an invalid TID.");
+	}
+}
+
+/*
  * The number of the next range that can have entries, given what follows the
  * current one: the page's first entry behind it if the range has ended on the
  * page, else the high fence.  last: the number of the last range wanted.
@@ -234,6 +251,7 @@ read_ranges(IndexScanDesc scan, FpbScan *so, Page page,
 		{
 			read_any = true;
 			last_pos = items[n - 1].pos;
+			check_items(so, items, n);
 			sp->nitems += keep_matching(scan, so, page, items, n);
 		}
 
@@ -332,7 +350,7 @@ read_backward(IndexScanDesc scan, FpbScan *so, Page page, const FpbScanEdge *at)
  * sharing it.
  */
 static void
-copy_tuples(FpbScan *so)
+copy_tuples(FpbScan *so, Page page)
 {
 	FpbScanPage *sp = so->page;
 	char	   *to;
@@ -354,7 +372,15 @@ copy_tuples(FpbScan *so)
 		if (tuple != last)
 		{
 			Size		size = IndexTupleSize(tuple);
+			const char *fault;
 
+			/* the executor will trust all lengths in it */
+			fault = fpb_tuple_fault(&so->ix, tuple,
+									BLCKSZ - ((char *) tuple - (char *) page),
+									false);
+			if (unlikely(fault != NULL))
+				fpb_report_damage(so->ix.rel, sp->block,
+								  psprintf("Of an entry: %s.", fault));
 			if (unlikely(to + MAXALIGN(size) > sp->tuples + 2 * BLCKSZ))
 				fpb_report_damage(so->ix.rel, sp->block,
 								  "The page's tuples overlap.");
@@ -418,7 +444,7 @@ read_page(IndexScanDesc scan, FpbScan *so, bool forward)
 	else
 		read_backward(scan, so, page, &so->at);
 	if (scan->xs_want_itup && !fpb_is_word(&so->ix))
-		copy_tuples(so);
+		copy_tuples(so, page);
 
 	if (so->keep_pin && sp->nitems > 0)
 	{

@@ -20,9 +20,11 @@
 
 #include "access/stratnum.h"
 #include "catalog/pg_type.h"
+#include "common/int.h"
 #include "utils/array.h"
 #include "utils/lsyscache.h"
 #include "utils/memutils.h"
+#include "utils/timestamp.h"
 
 #include "fpb_scan.h"
 
@@ -51,6 +53,7 @@ struct FpbQual
 	/* what follows from it */
 	Oid			type;			/* of the value, or of the array's elements */
 	bool		own_type;		/* is that the column's type? */
+	bool		exact;			/* do the two types agree on their order? */
 	FmgrInfo   *cmp;			/* compares (column, value), or NULL */
 	FmgrInfo   *value_cmp;		/* compares (value, value), or NULL */
 
@@ -84,6 +87,20 @@ order_proc(FpbScanKeys *keys, MemoryContext cxt, int col, Oid left, Oid right)
 	info = MemoryContextAlloc(cxt, sizeof(FmgrInfo));
 	fmgr_info_cxt(proc, info, cxt);
 	return info;
+}
+
+/*
+ * Do a column's type and another agree on the order of values, so that those
+ * of the column that are less than a value are the first in the index?
+ * timestamp and timestamptz do not in the hours around a change of the UTC
+ * offset.
+ */
+static bool
+order_agrees(const FpbScanKeys *keys, int col, Oid type)
+{
+	return !OidIsValid(type) || type == keys->ix->rel->rd_opcintype[col] ||
+		keys->ix->cols[col].word == NULL ||
+		fpb_word_bounds_exact(&keys->ix->cols[col], type);
 }
 
 /*
@@ -150,6 +167,7 @@ analyse_key(FpbScanKeys *keys, FpbQual *q, ScanKey key)
 	if (!OidIsValid(q->type))
 		q->type = rel->rd_opcintype[q->col];
 	q->own_type = (q->type == rel->rd_opcintype[q->col]);
+	q->exact = order_agrees(keys, q->col, q->type);
 	q->cmp = order_proc(keys, keys->cxt, q->col,
 						rel->rd_opcintype[q->col], q->type);
 	q->value_cmp = order_proc(keys, keys->cxt, q->col, q->type, q->type);
@@ -355,11 +373,14 @@ fetch_value(FpbScanKeys *keys, FpbQual *q)
 
 /*
  * The function that compares values of a with values of b, keys of the same
- * column; NULL if the opfamily has none.
+ * column; NULL if the opfamily has none, or if what it says of two values does
+ * not hold for the entries that are in the relation of the keys to them.
  */
 static FmgrInfo *
 pair_proc(FpbScanKeys *keys, const FpbQual *a, const FpbQual *b)
 {
+	if (!a->exact || (!b->exact && !a->own_type))
+		return NULL;
 	if (a->type == b->type)
 		return a->value_cmp;
 	if (a->own_type)
@@ -411,7 +432,8 @@ prune_values(FpbScanKeys *keys, FpbScanColumn *sc, FpbQual *q)
 		q->implied = true;
 		return;
 	}
-	if (q->kind == FPB_QUAL_ROW || (q->kind == FPB_QUAL_ARRAY && !q->sorted))
+	if (q->kind == FPB_QUAL_ROW ||
+		(q->kind == FPB_QUAL_ARRAY && (!q->sorted || !q->exact)))
 		return;
 	cmp = pair_proc(keys, sc->eq, q);
 	if (cmp == NULL)
@@ -442,7 +464,7 @@ prune_values(FpbScanKeys *keys, FpbScanColumn *sc, FpbQual *q)
 static FpbQual *
 better_equality(FpbQual *a, FpbQual *b)
 {
-	if (a->cmp == NULL || (a->kind == FPB_QUAL_ARRAY && !a->sorted))
+	if (a->cmp == NULL || !a->exact || (a->kind == FPB_QUAL_ARRAY && !a->sorted))
 		return b;
 	if (b == NULL)
 		return a;
@@ -452,21 +474,15 @@ better_equality(FpbQual *a, FpbQual *b)
 }
 
 /*
- * Word indexes: can a value of the key's type be equal to a whole range of
- * words?  Then columns behind this one are not in order within that range.
+ * Word indexes: can a value be equal to more than one word?  -0.0 and 0.0 are.
+ * Then columns behind this one are not in order among what is equal to it.
  */
 static bool
 is_inexact(const FpbScanKeys *keys, const FpbQual *q)
 {
 	Oid			own = keys->ix->rel->rd_opcintype[q->col];
 
-#define IS_INTEGER(type) ((type) == INT2OID || (type) == INT4OID || (type) == INT8OID)
-	if (!fpb_is_word(keys->ix))
-		return false;
-	if (q->own_type)
-		return own == FLOAT4OID || own == FLOAT8OID;
-	return !(IS_INTEGER(own) && IS_INTEGER(q->type));
-#undef IS_INTEGER
+	return fpb_is_word(keys->ix) && (own == FLOAT4OID || own == FLOAT8OID);
 }
 
 /*
@@ -591,7 +607,23 @@ is_tighter(FpbScanKeys *keys, const FpbQual *a, const FpbQual *b)
 }
 
 /*
- * Find the bounds of a column that has no "=".
+ * Can the key bound a range?
+ */
+static bool
+is_bound(const FpbQual *q)
+{
+	if (q->kind == FPB_QUAL_NULL || q->kind == FPB_QUAL_NOT_NULL || q->cmp == NULL)
+		return false;
+	if (q->kind == FPB_QUAL_ARRAY && (!q->sorted || !q->exact))
+		return false;
+	if (q->strategy == BTEqualStrategyNumber)
+		return !q->exact && q->kind == FPB_QUAL_OP; /* two bounds */
+	return q->exact || q->kind != FPB_QUAL_ROW;
+}
+
+/*
+ * Find the bounds of a column that has no "=" that gives values.  Bounds by a
+ * type of another order are wider than the key, which is then a filter too.
  */
 static void
 add_bounds(FpbScanKeys *keys, int colno, bool not_null)
@@ -601,15 +633,17 @@ add_bounds(FpbScanKeys *keys, int colno, bool not_null)
 	for (int i = 0; i < keys->nquals; i++)
 	{
 		FpbQual    *q = &keys->quals[i];
-		int			side = is_upward(q->strategy);
 
-		if (q->col != colno || q->kind == FPB_QUAL_NULL ||
-			q->kind == FPB_QUAL_NOT_NULL || q->cmp == NULL ||
-			q->strategy == BTEqualStrategyNumber ||
-			(q->kind == FPB_QUAL_ARRAY && !q->sorted))
+		if (q->col != colno || !is_bound(q))
 			continue;
-		if (bounds[side] == NULL || is_tighter(keys, q, bounds[side]))
-			bounds[side] = q;
+		for (int side = 0; side < 2; side++)
+		{
+			if (q->strategy != BTEqualStrategyNumber &&
+				is_upward(q->strategy) != (side == 1))
+				continue;
+			if (bounds[side] == NULL || is_tighter(keys, q, bounds[side]))
+				bounds[side] = q;
+		}
 	}
 
 	for (int i = 0; i < keys->nquals; i++)
@@ -621,9 +655,7 @@ add_bounds(FpbScanKeys *keys, int colno, bool not_null)
 			continue;
 		if (q->kind == FPB_QUAL_NOT_NULL)
 			q->implied = true;
-		else if (bound != NULL && q->kind != FPB_QUAL_ROW && q->cmp != NULL &&
-				 q->strategy != BTEqualStrategyNumber &&
-				 !(q->kind == FPB_QUAL_ARRAY && !q->sorted))
+		else if (is_bound(q) && q->exact && q->kind != FPB_QUAL_ROW)
 			q->implied = (q == bound || is_tighter(keys, bound, q));
 	}
 
@@ -694,7 +726,8 @@ row_members(const FpbScanKeys *keys, const FpbQual *q)
 
 		if (col != q->col + n || col >= ix->nkeyatts ||
 			ix->cols[col].desc != ix->cols[q->col].desc ||
-			(members[n].sk_flags & SK_ISNULL) != 0)
+			(members[n].sk_flags & SK_ISNULL) != 0 ||
+			!order_agrees(keys, col, members[n].sk_subtype))
 			return n;
 		n++;
 		if (members[n - 1].sk_flags & SK_ROW_END)
@@ -820,6 +853,23 @@ word_set_value(FpbScanKeys *keys, int c, int digit)
 }
 
 /*
+ * Tuple indexes: a value of the column's type that is beyond all that can be
+ * equal to the key's value, a timestamp and a timestamptz.  Both are counts
+ * of microseconds, and no UTC offset exceeds a week.
+ */
+static Datum
+widened_value(const FpbQual *q, bool beyond)
+{
+	const Timestamp most = INT64CONST(9) * USECS_PER_DAY;
+	Timestamp	value = DatumGetTimestamp(q->value);
+
+	if (!TIMESTAMP_NOT_FINITE(value) &&
+		pg_add_s64_overflow(value, beyond ? most : -most, &value))
+		value = beyond ? DT_NOEND : DT_NOBEGIN;
+	return TimestampGetDatum(value);
+}
+
+/*
  * Tuple indexes: add the column behind the prefix, and what follows it in a
  * row comparison, to the probe of one end.  The prefix is there already.
  */
@@ -857,6 +907,13 @@ tuple_range_end(FpbScanKeys *keys, bool upper, FpbProbe *probe)
 		}
 		include_equal = !row_is_strict(q, nmembers);
 	}
+	else if (!q->exact)
+	{
+		probe->cols[n].value = widened_value(q, upper != ix->cols[n].desc);
+		probe->cols[n].isnull = false;
+		probe->cols[n].cmp = ix->cols[n].cmp;
+		n++;
+	}
 	else
 	{
 		probe->cols[n].value = q->value;
@@ -891,7 +948,7 @@ probe_is_own_type(const FpbScanKeys *keys, bool upper, int c)
 	if (q == NULL)
 		return true;			/* NULL */
 	if (q->kind != FPB_QUAL_ROW)
-		return q->own_type;
+		return q->own_type || !q->exact;	/* see widened_value */
 	member = (ScanKey) DatumGetPointer(q->key->sk_argument) + (c - q->col);
 	return !OidIsValid(member->sk_subtype) ||
 		member->sk_subtype == keys->ix->rel->rd_opcintype[c];
@@ -1301,10 +1358,11 @@ match_array(const FpbScanKeys *keys, const FpbQual *q, Datum value)
 {
 	ScanKey		key = q->key;
 
-	if (q->sorted && q->cmp != NULL && q->strategy == BTEqualStrategyNumber)
+	if (q->sorted && q->exact && q->cmp != NULL &&
+		q->strategy == BTEqualStrategyNumber)
 		return is_element(&keys->ix->cols[q->col], q->cmp, value,
 						  q->elems, q->nelems);
-	if (q->sorted && q->strategy != BTEqualStrategyNumber)
+	if (q->sorted && q->exact && q->strategy != BTEqualStrategyNumber)
 		return DatumGetBool(FunctionCall2Coll(&key->sk_func, key->sk_collation,
 											  value, q->value));
 	for (int i = 0; i < q->nelems; i++)

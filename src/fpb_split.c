@@ -190,6 +190,11 @@ build_split(const Split *s, int split)
 	FpbKey		separator;
 	bool		fits;
 
+	/* nothing parts keys that are out of order */
+	if (fpb_compare_keys(s->ix, &s->entries[split - 1].key,
+						 &s->entries[split].key) >= 0)
+		fpb_page_damaged(s->ix, s->page, "Its entries are out of order.");
+
 	/*
 	 * Between leaves is the shortest key that parts them; an inner page begins
 	 * with its first child's own low fence.

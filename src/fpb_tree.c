@@ -91,7 +91,12 @@ settle(FpbIndex *ix, Relation heap, Buffer buf, const FpbProbe *probe,
 							  "The right links form a circle.");
 		fpb_relbuf(buf);
 		CHECK_FOR_INTERRUPTS();
-		buf = fpb_getbuf(ix, right, access);
+		if (level > 0)
+			buf = fpb_getbuf_inner(ix, right, level, access);
+		else
+			buf = fpb_getbuf(ix, right, access);
+		if (!BufferIsValid(buf))
+			return InvalidBuffer;
 	}
 }
 
@@ -182,12 +187,14 @@ fpb_descend(FpbIndex *ix, Relation heap, const FpbProbe *probe, int level,
 					if (stack != NULL)
 						stack->height = at + 1;
 				}
+				else if (at > 0)
+					buf = fpb_getbuf_inner(ix, blkno, at,
+										   at == level ? access : BUFFER_LOCK_SHARE);
 				else
-					buf = fpb_getbuf_recent(ix, blkno,
-											at == level ? access : BUFFER_LOCK_SHARE,
-											recent);
-				buf = settle(ix, heap, buf, probe, at, before,
-							 at == level ? access : BUFFER_LOCK_SHARE);
+					buf = fpb_getbuf_recent(ix, blkno, access, recent);
+				if (BufferIsValid(buf))
+					buf = settle(ix, heap, buf, probe, at, before,
+								 at == level ? access : BUFFER_LOCK_SHARE);
 
 				/* not where the parent has sent us: was that a stale copy? */
 				if ((!BufferIsValid(buf) || BufferGetBlockNumber(buf) != blkno) &&
@@ -347,11 +354,12 @@ fpb_find_parent(FpbIndex *ix, Relation heap, const FpbProbe *separator,
 {
 	if (stack != NULL && stack->height > level + 1)
 	{
-		Buffer		buf = fpb_getbuf(ix, stack->blocks[level + 1],
-									 BUFFER_LOCK_EXCLUSIVE);
+		Buffer		buf = fpb_getbuf_inner(ix, stack->blocks[level + 1],
+										   level + 1, BUFFER_LOCK_EXCLUSIVE);
 
-		buf = settle(ix, heap, buf, separator, level + 1, false,
-					 BUFFER_LOCK_EXCLUSIVE);
+		if (BufferIsValid(buf))
+			buf = settle(ix, heap, buf, separator, level + 1, false,
+						 BUFFER_LOCK_EXCLUSIVE);
 		if (BufferIsValid(buf))
 			return buf;
 	}

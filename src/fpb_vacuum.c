@@ -168,6 +168,9 @@ vacuum_leaf(VacuumState *vs, Buffer buf)
 			ItemPointerData tid;
 
 			fpb_tail_tid(vs->items[i].key.tail, &tid);
+			if (unlikely(!ItemPointerIsValid(&tid)))
+				fpb_report_damage(ix->rel, BufferGetBlockNumber(buf),
+								  "An entry has an invalid TID.");
 			if (vs->callback(&tid, vs->callback_state))
 				vs->doomed[ndoomed++] = vs->items[i].pos;
 		}

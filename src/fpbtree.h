@@ -661,6 +661,9 @@ extern const char *fpb_page_fault(const FpbIndex *ix, Page page);
  * ------------------------------------------------------------------------
  */
 extern Buffer fpb_getbuf(const FpbIndex *ix, BlockNumber blkno, int access);
+/* InvalidBuffer if the page is not of that level */
+extern Buffer fpb_getbuf_inner(const FpbIndex *ix, BlockNumber blkno,
+							   int level, int access);
 /* *recent: the buffer it was in last; updated */
 extern Buffer fpb_getbuf_recent(const FpbIndex *ix, BlockNumber blkno,
 								int access, Buffer *recent);

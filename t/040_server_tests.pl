@@ -1,0 +1,26 @@
+#
+# The server's own regression tests with fpbtree in btree's place: see
+# dev/btree-regress.
+#
+use strict;
+use warnings FATAL => 'all';
+
+use Cwd qw(abs_path);
+use FindBin;
+use PostgreSQL::Test::Utils;
+use Test::More;
+
+plan skip_all => 'FPBTREE_PG_SOURCE is not set' unless $ENV{FPBTREE_PG_SOURCE};
+
+my $output = '';
+delete @ENV{ grep { /^PG(HOST|PORT|USER|DATABASE)/ } keys %ENV };
+chomp(my $bindir = `pg_config --bindir`);
+IPC::Run::run(
+	[ "$FindBin::RealBin/../dev/btree-regress", '--pg-config' => "$bindir/pg_config", '--source' => $ENV{FPBTREE_PG_SOURCE} ],
+	'>', \$output, '2>&1');
+my ($tests) = $output =~ /^(\d+) tests/m;
+note($output);
+cmp_ok($tests || 0, '>', 200, 'the tests ran');
+like($output, qr/ 0 not \(0 unexplained differences\)$/m, 'no unexplained difference and no crash') or diag($output);
+
+done_testing();
