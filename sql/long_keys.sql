@@ -1,6 +1,8 @@
 -- Keys up to the longest that a page can take, so that pages hold few entries
 -- and the fences take a large part of them.
+SET client_min_messages = warning;
 CREATE EXTENSION IF NOT EXISTS fpbtree;
+RESET client_min_messages;
 
 -- text that does not compress, of n bytes
 CREATE FUNCTION noise(seed int, n int) RETURNS text LANGUAGE sql IMMUTABLE AS
@@ -10,7 +12,6 @@ $$ SELECT left(string_agg(md5(seed::text || '/' || i::text), ''), n)
 -- the limit, and the error beyond it
 CREATE TABLE long_keys (id int, k text COLLATE "C", u text COLLATE "C");
 CREATE INDEX long_keys_k ON long_keys USING fpbtree (k);
-\set VERBOSITY verbose
 \set SHOW_CONTEXT never
 DO $$
 DECLARE
@@ -29,7 +30,6 @@ BEGIN
 	END LOOP;
 END
 $$;
-\set VERBOSITY default
 TRUNCATE long_keys;
 
 -- short keys and the longest, in random order, one by one and in a build; with

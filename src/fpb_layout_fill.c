@@ -140,6 +140,20 @@ slots_to_fill(int nslots, int slack)
 }
 
 /*
+ * How many of a run of duplicates go into one-key nodes.  In the word forms
+ * what would fill too little of the last one is left to a plain node, shared
+ * with the entries behind; in the tuple form each of those would have a tuple
+ * of its own.
+ */
+static int
+one_key_part(const FpbIndex *ix, const FpbShape *shape, int run, int fill)
+{
+	if (fpb_is_word(ix) && run > fill && run % fill < ONE_KEY_RUN(shape))
+		return run - run % fill;
+	return run;
+}
+
+/*
  * Part sorted entries into nodes, runs of at least one_key_run duplicates into
  * one-key nodes.  Returns how many, or -1 if too many.
  */
@@ -162,10 +176,10 @@ part_entries(const FpbIndex *ix, const FpbShape *shape, const FpbEntry *entries,
 		{
 			nparts = add_parts(parts, nparts, plain, i - plain, plain_fill,
 							   FPB_NODE_PLAIN);
+			plain = i + one_key_part(ix, shape, run, one_key_fill);
 			if (nparts >= 0)
-				nparts = add_parts(parts, nparts, i, run, one_key_fill,
+				nparts = add_parts(parts, nparts, i, plain - i, one_key_fill,
 								   FPB_NODE_ONE_KEY);
-			plain = i + run;
 		}
 		i += run;
 	}
@@ -305,7 +319,7 @@ directory_capacity(const FpbIndex *ix, const FpbShape *shape, int nparts)
 
 	if (fpb_is_word(ix))
 		return most;
-	return Min(most, nparts + nparts / 2 + 4);
+	return Min(most, nparts + nparts / 2 + 2);
 }
 
 /*
@@ -556,15 +570,35 @@ fpb_filler_begin(FpbFiller *filler, Page page, int flags, const FpbKey *low)
 }
 
 /*
+ * Nodes that plain entries and the run of duplicates behind them will have to
+ * themselves; *rest: entries left to a plain node that more may join.
+ */
+static int
+nodes_closed(const FpbFiller *filler, int plain, int run, int *rest)
+{
+	int			one_key;
+
+	if (run < ONE_KEY_RUN(filler->shape))
+	{
+		*rest = plain + run;
+		return 0;
+	}
+	one_key = one_key_part(filler->ix, filler->shape, run, filler->one_key_fill);
+	*rest = run - one_key;
+	return (plain + filler->fill - 1) / filler->fill +
+		(one_key + filler->one_key_fill - 1) / filler->one_key_fill;
+}
+
+/*
  * Nodes needed for plain entries followed by a run of duplicates.
  */
 static int
 nodes_needed(const FpbFiller *filler, int plain, int run)
 {
-	if (run >= ONE_KEY_RUN(filler->shape))
-		return (plain + filler->fill - 1) / filler->fill +
-			(run + filler->one_key_fill - 1) / filler->one_key_fill;
-	return (plain + run + filler->fill - 1) / filler->fill;
+	int			rest;
+	int			closed = nodes_closed(filler, plain, run, &rest);
+
+	return closed + (rest + filler->fill - 1) / filler->fill;
 }
 
 /*
@@ -593,6 +627,19 @@ page_within_fill(const FpbFiller *filler, int nodes, Size tuple_space,
 }
 
 /*
+ * Bytes that a tuple takes among others, padding included.  One that needs
+ * more than the usual alignment may come after one that does not.
+ */
+static Size
+tuple_space(IndexTuple tuple)
+{
+	Size		align = fpb_tuple_align(tuple);
+	Size		space = TYPEALIGN(align, IndexTupleSize(tuple));
+
+	return align > sizeof(uint16) ? space + align - sizeof(uint16) : space;
+}
+
+/*
  * Add the next entry, unless the page is as full as it should be.
  */
 bool
@@ -611,13 +658,8 @@ fpb_filler_add(FpbFiller *filler, const FpbEntry *entry)
 		if (ix->one_key && filler->level == 0 &&
 			fpb_keys_identical(ix, &last->key, &entry->key))
 			run = filler->run + 1;
-		else if (filler->run >= ONE_KEY_RUN(filler->shape))
-		{
-			closed += nodes_needed(filler, plain, filler->run);
-			plain = 0;
-		}
 		else
-			plain += filler->run;
+			closed += nodes_closed(filler, plain, filler->run, &plain);
 	}
 
 	/* A run long enough for one-key nodes has its tuple once in each. */
@@ -625,7 +667,7 @@ fpb_filler_add(FpbFiller *filler, const FpbEntry *entry)
 	{
 		int			threshold = ONE_KEY_RUN(filler->shape);
 
-		space = IndexTupleSize(entry->key.tuple) + fpb_tuple_align(entry->key.tuple) - 1;
+		space = tuple_space(entry->key.tuple);
 		if (run > threshold && (run - threshold) % filler->one_key_fill != 1)
 			space = 0;
 		/* an inner page's first key is its low fence */

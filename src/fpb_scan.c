@@ -519,6 +519,8 @@ kill_items(IndexScanDesc scan, FpbScan *so)
 	{
 		LockBuffer(buf, BUFFER_LOCK_SHARE);
 		page = BufferGetPage(buf);
+		if (!FpbPageIsLeaf(page) || FpbPageIsDeleted(page))
+			so->nkilled = 0;	/* pure paranoia, as we have it pinned */
 	}
 	else
 	{
@@ -711,14 +713,20 @@ make_template(FpbScan *so, int mask)
 	MemoryContextSwitchTo(old);
 
 	offset = IndexInfoFindDataOffset(template->tuple->t_info);
+	template->nvalues = 0;
 	for (int i = 0; i < so->ix.nkeyatts; i++)
 	{
 		Form_pg_attribute att = TupleDescAttr(desc, i);
+		int			n = template->nvalues;
 
 		if (isnull[i])
 			continue;
 		offset = att_align_nominal(offset, att->attalign);
-		template->offsets[i] = offset;
+		template->values[n].to = (char *) template->tuple + offset;
+		template->values[n].column = i;
+		template->values[n].length = att->attlen;
+		template->values[n].byval = att->attbyval;
+		template->nvalues++;
 		offset += att->attlen;
 	}
 }
@@ -729,41 +737,39 @@ make_template(FpbScan *so, int mask)
 static IndexTuple
 word_tuple(FpbScan *so, const FpbKey *key)
 {
-	TupleDesc	desc = RelationGetDescr(so->ix.rel);
+	uint32		tie = fpb_tail_tie(key->tail);
 	Datum		values[FPB_MAX_WORD_COLUMNS];
 	bool		isnull[FPB_MAX_WORD_COLUMNS];
 	FpbTupleTemplate *template;
-	int			mask = 0;
 
 	/* duplicates are frequent */
-	if (so->last_tuple != NULL && key->head == so->last_key.head &&
-		key->low == so->last_key.low &&
-		((key->tail ^ so->last_key.tail) >> FPB_TAIL_TIE_SHIFT) == 0)
+	if (key->head == so->last_head && key->low == so->last_low &&
+		tie == so->last_tie && so->last_tuple != NULL)
 		return so->last_tuple;
 
+	isnull[1] = false;
 	fpb_word_datums(&so->ix, key, values, isnull);
-	for (int i = 0; i < so->ix.nkeyatts; i++)
-		mask |= isnull[i] << i;
-	template = &so->templates[mask];
+	template = &so->templates[isnull[0] | isnull[1] << 1];
 	if (unlikely(template->tuple == NULL))
-		make_template(so, mask);
+		make_template(so, isnull[0] | isnull[1] << 1);
 
-	for (int i = 0; i < so->ix.nkeyatts; i++)
+	for (int i = 0; i < template->nvalues; i++)
 	{
-		Form_pg_attribute att = TupleDescAttr(desc, i);
-		char	   *to = (char *) template->tuple + template->offsets[i];
+		char	   *to = template->values[i].to;
+		int			length = template->values[i].length;
+		Datum		value = values[template->values[i].column];
 
-		if (isnull[i])
-			continue;
-		if (att->attbyval)
-			store_att_byval(to, values[i], att->attlen);
+		if (template->values[i].byval)
+			store_att_byval(to, value, length);
 		else
 		{
-			memcpy(to, DatumGetPointer(values[i]), att->attlen);
-			pfree(DatumGetPointer(values[i]));
+			memcpy(to, DatumGetPointer(value), length);
+			pfree(DatumGetPointer(value));
 		}
 	}
-	so->last_key = *key;
+	so->last_head = key->head;
+	so->last_low = key->low;
+	so->last_tie = tie;
 	so->last_tuple = template->tuple;
 	return template->tuple;
 }

@@ -126,15 +126,25 @@ typedef enum FpbScanState
 	FPB_SCAN_AFTER				/* after the last entry */
 } FpbScanState;
 
-/* An index tuple made of words, for each set of columns that are NULL. */
+/* the most key columns of a word index */
+#define FPB_MAX_WORD_COLUMNS	2
+
+/*
+ * An index tuple to be made of words, and where the columns' values go.  There
+ * is one for each set of columns that may be NULL.
+ */
 typedef struct FpbTupleTemplate
 {
 	IndexTuple	tuple;			/* NULL: not made yet */
-	uint16		offsets[2];		/* of the columns in the tuple */
+	int			nvalues;		/* columns that are not NULL */
+	struct
+	{
+		char	   *to;
+		uint8		column;
+		uint8		length;
+		bool		byval;
+	}			values[FPB_MAX_WORD_COLUMNS];
 } FpbTupleTemplate;
-
-/* the most key columns of a word index */
-#define FPB_MAX_WORD_COLUMNS	2
 
 typedef struct FpbScan
 {
@@ -161,8 +171,10 @@ typedef struct FpbScan
 
 	/* index-only scans of word indexes */
 	FpbTupleTemplate templates[1 << FPB_MAX_WORD_COLUMNS];
-	FpbKey		last_key;		/* what last_tuple is made of, or */
-	IndexTuple	last_tuple;		/* NULL */
+	IndexTuple	last_tuple;		/* the tuple made last, or NULL */
+	uint64		last_head;		/* what it is made of */
+	uint64		last_low;
+	uint32		last_tie;
 } FpbScan;
 
 extern void fpb_edge_set_key(FpbScan *so, FpbScanEdge *edge,
