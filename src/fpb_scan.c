@@ -731,8 +731,13 @@ make_template(FpbScan *so, int mask)
 	}
 }
 
+/* the greatest 4-byte word, to the left of a key's head: it may be NULL's */
+#define WORD4_MAX	(UINT64CONST(0xFFFFFFFF) << 32)
+
 /*
- * The index tuple of a word key.  It lives until the next one is made.
+ * The index tuple of a word key.  It lives until the next one is made.  Plain
+ * words, most of all, are values but for some bits; those at the ends, one of
+ * which may stand for NULL, are not taken for such.
  */
 static IndexTuple
 word_tuple(FpbScan *so, const FpbKey *key)
@@ -746,6 +751,22 @@ word_tuple(FpbScan *so, const FpbKey *key)
 	if (key->head == so->last_head && key->low == so->last_low &&
 		tie == so->last_tie && so->last_tuple != NULL)
 		return so->last_tuple;
+
+	if (so->plain && so->templates[0].tuple != NULL &&
+		key->head != 0 && key->head < WORD4_MAX)
+	{
+		char	   *to = so->templates[0].values[0].to;
+
+		if (so->ix.form == FPB_WORD4)
+			*(uint32 *) to = (uint32) (key->head >> 32) ^ (uint32) so->flip;
+		else
+			*(uint64 *) to = key->head ^ so->flip;
+		so->last_head = key->head;
+		so->last_low = key->low;
+		so->last_tie = tie;
+		so->last_tuple = so->templates[0].tuple;
+		return so->last_tuple;
+	}
 
 	isnull[1] = false;
 	fpb_word_datums(&so->ix, key, values, isnull);
@@ -802,6 +823,7 @@ fpb_beginscan(Relation rel, int nkeys, int norderbys)
 	so->killed = NULL;
 	memset(so->templates, 0, sizeof(so->templates));
 	so->last_tuple = NULL;
+	so->plain = fpb_is_word(&so->ix) && fpb_word_is_plain(&so->ix, &so->flip);
 
 	scan->xs_itupdesc = RelationGetDescr(rel);
 	scan->opaque = so;

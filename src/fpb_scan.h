@@ -171,6 +171,8 @@ typedef struct FpbScan
 
 	/* index-only scans of word indexes */
 	FpbTupleTemplate templates[1 << FPB_MAX_WORD_COLUMNS];
+	bool		plain;			/* are words the values, but for ... */
+	uint64		flip;			/* ... these bits? */
 	IndexTuple	last_tuple;		/* the tuple made last, or NULL */
 	uint64		last_head;		/* what it is made of */
 	uint64		last_low;

@@ -617,6 +617,35 @@ fpb_word_form(const FpbIndex *ix, const Datum *values, const bool *isnull,
 }
 
 /*
+ * See fpbtree.h.  Only for single columns of 32 and 64 bits; the shared code,
+ * which may be NULL, is not plain.
+ */
+bool
+fpb_word_is_plain(const FpbIndex *ix, uint64 *flip)
+{
+	const FpbColumn *col = &ix->cols[0];
+	FpbCode		zero = {0, 0};
+
+	if (ix->nkeyatts != 1)
+		return false;
+	switch ((FpbWordKind) col->word->kind)
+	{
+		case FPB_KIND_INT4:
+			*flip = apply_direction(col, zero).hi ^ SIGN32;
+			return true;
+		case FPB_KIND_INT8:
+			*flip = apply_direction(col, zero).hi ^ SIGN64;
+			return true;
+		case FPB_KIND_UINT4:
+		case FPB_KIND_UINT8:
+			*flip = apply_direction(col, zero).hi;
+			return true;
+		default:
+			return false;
+	}
+}
+
+/*
  * The values of a word key, exactly as they were put in but for the payload
  * of a NaN, which no operator shows.  By-reference ones are palloc'd.
  */

@@ -430,6 +430,8 @@ extern bool fpb_word_fits(const FpbWordType *type, Form_pg_attribute att);
 /* The head, low and tail of a key, in word indexes, and back. */
 extern void fpb_word_form(const FpbIndex *ix, const Datum *values,
 						  const bool *isnull, ItemPointer tid, FpbKey *key);
+/* Is a word its column's own integer but for the bits in *flip? */
+extern bool fpb_word_is_plain(const FpbIndex *ix, uint64 *flip);
 extern void fpb_word_datums(const FpbIndex *ix, const FpbKey *key,
 							Datum *values, bool *isnull);
 extern void fpb_word_nulls(const FpbIndex *ix, const FpbKey *key,

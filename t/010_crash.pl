@@ -13,7 +13,7 @@ use PostgreSQL::Test::Utils;
 use Test::More;
 use Workload;
 
-my $rounds = $ENV{FPB_CRASHES} || 5;
+my $rounds = $ENV{FPB_CRASHES} || 4;
 my $node = PostgreSQL::Test::Cluster->new('crash');
 
 $node->init(extra => ['--wal-segsize=1']);
