@@ -1,6 +1,5 @@
 -- One table with a column for each index.
 SELECT scaled(2000000 * :scale) AS rows \gset
-SELECT setseed(0.5);
 CREATE TABLE sizes AS
 SELECT hashint8extended(i, 0) AS int8_random, i::int4 AS int4_sequential, gen_random_uuid() AS uuid,
     substr(md5(i::text), 1, 20 + i % 11) COLLATE "C" AS text_c,

@@ -201,6 +201,60 @@ plan_rebuild(const FpbIndex *ix, Page page, const FpbEntry *entry,
 }
 
 /*
+ * Plan an insertion whose place is in or beside a one-key node.
+ */
+static void
+plan_beside_one_key(const FpbIndex *ix, Page page, const FpbEntry *entry,
+					const FpbProbe *probe, const FpbPos *place, char *node,
+					FpbInsertPlan *plan)
+{
+	const FpbShape *shape = fpb_shape(ix, page);
+	int			nslots = fpb_one_key_slots(shape);
+	Size		tuple = tuple_room(ix, entry);
+	FpbEntry	any;
+
+	fpb_read_slot(ix, page, shape, FPB_NODE_ONE_KEY, node, 0, &any);
+	if (fpb_keys_identical(ix, &any.key, &entry->key))
+	{
+		/* its tuple is there already */
+		plan->kind = FPB_PLAN_SLOT;
+		if (nearest_gap(ix, shape, FPB_NODE_ONE_KEY, node, place->slot) >= 0)
+			return;
+		plan->kind = FPB_PLAN_SPLIT_NODE;
+		if (place->slot == nslots)
+		{
+			plan->kind = FPB_PLAN_APPEND_NODE;
+			plan->pos.dir++;
+		}
+		tuple = tuple_room(ix, &any);
+	}
+	else
+	{
+		/*
+		 * Another key comes before or behind the whole node: into the plain
+		 * node there if it has a gap, else into a new one.
+		 */
+		bool		before = fpb_compare(ix, &any.key, probe) > 0;
+		int			neighbour = place->dir + (before ? -1 : 1);
+
+		if (plain_with_gap(ix, page, neighbour) && page_has_room(ix, page, 0, tuple))
+		{
+			plan->kind = FPB_PLAN_SLOT;
+			plan->pos.dir = neighbour;
+			plan->pos.slot = 0;
+			if (before)
+				plan->pos = end_of_node(ix, page, neighbour, entry);
+			return;
+		}
+		plan->kind = FPB_PLAN_APPEND_NODE;
+		plan->pos.dir = place->dir + (before ? 0 : 1);
+		plan->pos.slot = 0;
+	}
+	if (!page_has_room(ix, page, 1, tuple))
+		plan_rebuild(ix, page, entry, place, REBUILD_SLACK, plan);
+}
+
+/*
  * Find out how a new entry is to be put into the page, which is locked
  * exclusively and is the right one for it.
  */
@@ -235,55 +289,7 @@ fpb_page_plan_insert(const FpbIndex *ix, Page page, const FpbEntry *entry,
 
 	if (codec == FPB_NODE_ONE_KEY)
 	{
-		FpbEntry	any;
-
-		fpb_read_slot(ix, page, shape, codec, node, 0, &any);
-		if (fpb_keys_identical(ix, &any.key, &entry->key))
-		{
-			/* its tuple is there already */
-			plan->kind = FPB_PLAN_SLOT;
-			if (nearest_gap(ix, shape, codec, node, place.slot) >= 0)
-				return;
-			plan->kind = place.slot == nslots ?
-				FPB_PLAN_APPEND_NODE : FPB_PLAN_SPLIT_NODE;
-			if (plan->kind == FPB_PLAN_APPEND_NODE)
-				plan->pos.dir++;
-			if (page_has_room(ix, page, 1, tuple_room(ix, &any)))
-				return;
-			plan_rebuild(ix, page, entry, &place, REBUILD_SLACK, plan);
-			return;
-		}
-
-		/*
-		 * Another key comes before or behind the whole node: into the plain
-		 * node there if it has a gap, else into a new one.
-		 */
-		Assert(place.slot == 0 || place.slot == nslots ||
-			   fpb_next_live(ix, shape, codec, node, place.slot) == nslots ||
-			   fpb_next_live(ix, shape, codec, node, 0) >= place.slot);
-		if (fpb_compare(ix, &any.key, &probe) > 0)
-		{
-			/* before it: the end of the node before */
-			if (plain_with_gap(ix, page, place.dir - 1))
-			{
-				plan->pos = end_of_node(ix, page, place.dir - 1, entry);
-				plan->kind = FPB_PLAN_SLOT;
-				if (page_has_room(ix, page, 0, tuple))
-					return;
-			}
-		}
-		else
-		{
-			plan->pos.dir = place.dir + 1;
-			plan->pos.slot = 0;
-			plan->kind = FPB_PLAN_SLOT;
-			if (plain_with_gap(ix, page, place.dir + 1) &&
-				page_has_room(ix, page, 0, tuple))
-				return;
-		}
-		plan->kind = FPB_PLAN_APPEND_NODE;
-		if (!page_has_room(ix, page, 1, tuple))
-			plan_rebuild(ix, page, entry, &place, REBUILD_SLACK, plan);
+		plan_beside_one_key(ix, page, entry, &probe, &place, node, plan);
 		return;
 	}
 
