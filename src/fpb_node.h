@@ -168,7 +168,8 @@ fpb_count_less64(const uint64 *a, int n, uint64 key)
 	{
 		int			half = n / 2;
 
-		base += (base[half - 1] < key) ? half : 0;
+		/* a mask, as compilers make a branch of a conditional expression */
+		base += half & -(int) (base[half - 1] < key);
 		n -= half;
 	}
 	return (int) (base - a) + (n == 1 && *base < key);
@@ -183,7 +184,8 @@ fpb_count_less32(const uint32 *a, int n, uint32 key)
 	{
 		int			half = n / 2;
 
-		base += (base[half - 1] < key) ? half : 0;
+		/* a mask, as compilers make a branch of a conditional expression */
+		base += half & -(int) (base[half - 1] < key);
 		n -= half;
 	}
 	return (int) (base - a) + (n == 1 && *base < key);
