@@ -140,6 +140,16 @@ slots_to_fill(int nslots, int slack)
 }
 
 /*
+ * The same of a one-key node.  It has about twice the slots of a plain one, so
+ * half the share leaves as many gaps.
+ */
+static int
+one_key_slots_to_fill(const FpbShape *shape, int slack)
+{
+	return slots_to_fill(fpb_one_key_slots(shape), slack / 2);
+}
+
+/*
  * How many of a run of duplicates go into one-key nodes.  In the word forms
  * what would fill too little of the last one is left to a plain node, shared
  * with the entries behind; in the tuple form each of those would have a tuple
@@ -162,7 +172,7 @@ part_entries(const FpbIndex *ix, const FpbShape *shape, const FpbEntry *entries,
 			 int nentries, int slack, int one_key_run, NodePart *parts)
 {
 	int			plain_fill = slots_to_fill(shape->nslots, slack);
-	int			one_key_fill = slots_to_fill(fpb_one_key_slots(shape), slack);
+	int			one_key_fill = one_key_slots_to_fill(shape, slack);
 	bool		one_key = ix->one_key && shape == &ix->leaf;
 	int			nparts = 0;
 	int			plain = 0;		/* start of entries not yet parted */
@@ -522,8 +532,7 @@ fpb_filler_create(const FpbIndex *ix, int level, int fillfactor)
 	filler->level = level;
 	filler->slack = 100 - fillfactor;
 	filler->fill = slots_to_fill(filler->shape->nslots, filler->slack);
-	filler->one_key_fill = slots_to_fill(fpb_one_key_slots(filler->shape),
-										 filler->slack);
+	filler->one_key_fill = one_key_slots_to_fill(filler->shape, filler->slack);
 	filler->entries = palloc(sizeof(FpbEntry) * FPB_MAX_PAGE_ENTRIES);
 	filler->context = AllocSetContextCreate(CurrentMemoryContext,
 											"fpbtree page filler",
