@@ -131,8 +131,9 @@ fpb_load_next_page(FpbLoad *load, int level, const FpbEntry *entry)
 	/*
 	 * Between leaves is the shortest key that parts them.  An inner page must
 	 * begin with its first child's own low fence: else keys between the two
-	 * would fall into the page, but into none of its children.  If that is too
-	 * long to be the left page's high fence, the page ends an entry earlier.
+	 * would fall into the page, but into none of its children.  If that is
+	 * too long to be the left page's high fence, the page ends an entry
+	 * earlier.
 	 */
 	popped.key.tuple = NULL;
 	if (level == 0)

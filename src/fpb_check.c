@@ -75,7 +75,8 @@ typedef struct CheckState
 	BufferAccessStrategy strategy;
 	BlockNumber nblocks;		/* of the index when the check began */
 	BlockNumber nblocks_now;	/* at least; a link to a later block is wrong */
-	uint8	   *reached;		/* a bit for each of nblocks: found in the tree */
+	uint8	   *reached;		/* a bit for each of nblocks: found in the
+								 * tree */
 
 	Page		page;			/* copy of the page at hand */
 	FpbEntry   *entries;		/* its entries, tuples in the copy */

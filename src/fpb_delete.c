@@ -365,7 +365,7 @@ merge(FpbIndex *ix, const Merge *m, const MergeBufs *b)
 static int
 merge_page(FpbIndex *ix, Relation heap, BlockNumber blkno, int level)
 {
-	Merge		m = {.page = blkno, .level = level};
+	Merge		m = {.page = blkno,.level = level};
 	MergeBufs	b;
 	BlockNumber child = InvalidBlockNumber;
 	bool		lonely;

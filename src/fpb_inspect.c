@@ -284,8 +284,8 @@ Datum
 fpbtree_stats(PG_FUNCTION_ARGS)
 {
 	static const char *const forms[] = {
-		[FPB_WORD4] = "word4", [FPB_WORD8] = "word8",
-		[FPB_WORD16] = "word16", [FPB_TUPLE] = "tuple"
+		[FPB_WORD4] = "word4",[FPB_WORD8] = "word8",
+		[FPB_WORD16] = "word16",[FPB_TUPLE] = "tuple"
 	};
 	TupleDesc	desc = get_result_desc(fcinfo, 18);
 	Relation	rel = fpb_open_index(PG_GETARG_OID(0), AccessShareLock);

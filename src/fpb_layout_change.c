@@ -497,7 +497,8 @@ insert_into_slot(const FpbIndex *ix, Page page, const FpbEntry *entry,
 
 	/*
 	 * An entry put before all of the node's may be below its bound, and one
-	 * put behind them above that of the next, whose entries are greater still.
+	 * put behind them above that of the next, whose entries are greater
+	 * still.
 	 */
 	if (entry->key.head < heads[pos->dir])
 	{

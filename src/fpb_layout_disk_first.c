@@ -77,7 +77,7 @@ void
 fpb_layout_shapes(FpbIndex *ix, int leaf_lines, int inner_lines)
 {
 	static const int word_lines[] = {
-		[FPB_WORD4] = 8, [FPB_WORD8] = 8, [FPB_WORD16] = 11
+		[FPB_WORD4] = 8,[FPB_WORD8] = 8,[FPB_WORD16] = 11
 	};
 	int			lines = fpb_is_word(ix) ? word_lines[ix->form] : 4;
 

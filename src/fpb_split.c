@@ -196,8 +196,8 @@ build_split(const Split *s, int split)
 		fpb_page_damaged(s->ix, s->page, "Its entries are out of order.");
 
 	/*
-	 * Between leaves is the shortest key that parts them; an inner page begins
-	 * with its first child's own low fence.
+	 * Between leaves is the shortest key that parts them; an inner page
+	 * begins with its first child's own low fence.
 	 */
 	if (FpbPageIsLeaf(s->page))
 		fpb_key_separator(s->ix, &s->entries[split - 1].key,
@@ -245,7 +245,7 @@ split_page(FpbIndex *ix, Relation heap, Buffer buf, FpbStack *stack,
 		   const FpbEntry *entry, Buffer left)
 {
 	Page		page = BufferGetPage(buf);
-	Split		s = {.ix = ix, .page = page};
+	Split		s = {.ix = ix,.page = page};
 	FpbProbe	probe;
 	FpbPos		pos;
 	FpbKey		low;

@@ -46,8 +46,8 @@ typedef struct VacuumState
 
 	/*
 	 * Where to go on: the page just left, its right link and its high fence.
-	 * The fence lives in cxt[turn], while the fence of the next page is copied
-	 * into the other context.
+	 * The fence lives in cxt[turn], while the fence of the next page is
+	 * copied into the other context.
 	 */
 	BlockNumber last;
 	BlockNumber next;

@@ -88,9 +88,11 @@ struct FpbWordType
 	uint8		kind;			/* FpbWordKind */
 	uint8		bits;			/* of a raw code */
 	bool		is_float;		/* has two zeros */
-	bool		has_infinity;	/* the least and greatest integers are infinite */
+	bool		has_infinity;	/* the least and greatest integers are
+								 * infinite */
 	int16		typlen;
-	int64		min;			/* integers the type can hold, if not all: what */
+	int64		min;			/* integers the type can hold, if not all:
+								 * what */
 	int64		max;			/* may be given to a comparator */
 };
 

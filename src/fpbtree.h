@@ -42,7 +42,8 @@
 #define FPB_LEAF				(1 << 0)
 #define FPB_META				(1 << 1)
 #define FPB_DELETED				(1 << 2)	/* free for reuse */
-#define FPB_INCOMPLETE_SPLIT	(1 << 3)	/* right sibling has no downlink yet */
+#define FPB_INCOMPLETE_SPLIT	(1 << 3)	/* right sibling has no downlink
+											 * yet */
 #define FPB_LEFTMOST			(1 << 4)	/* low fence is minus infinity */
 #define FPB_RIGHTMOST			(1 << 5)	/* high fence is plus infinity */
 
@@ -323,6 +324,7 @@ fpb_shape(const FpbIndex *ix, Page page)
 
 /* Fill *ix for an open index; reads the metapage unless it is cached. */
 extern void fpb_index_open(FpbIndex *ix, Relation rel);
+
 /* Read the metapage again: the cached root has proved stale. */
 extern void fpb_index_refresh(FpbIndex *ix);
 
@@ -358,42 +360,54 @@ typedef struct FpbProbe
 /* Make the key of a new row; tuple form: *key owns a palloc'd tuple. */
 extern void fpb_key_form(const FpbIndex *ix, Datum *values, bool *isnull,
 						 ItemPointer tid, FpbKey *key);
+
 /*
  * The datums of a leaf key.  By-reference ones of a tuple point into it; those
  * of words are palloc'd.
  */
 extern void fpb_key_datums(const FpbIndex *ix, const FpbKey *key,
 						   Datum *values, bool *isnull);
+
 /* Does any key column of the key hold a NULL? */
 extern bool fpb_key_has_null(const FpbIndex *ix, const FpbKey *key);
+
 /* Probe for exactly this key; tail is the key's own unless it is replaced. */
 extern void fpb_probe_from_key(const FpbIndex *ix, const FpbKey *key,
 							   FpbProbe *probe);
+
 /* sign(key - probe); key may be a pivot */
 extern int	fpb_compare(const FpbIndex *ix, const FpbKey *key,
 						const FpbProbe *probe);
+
 /* sign(a - b) of whole entries, TIDs included (build, check) */
 extern int	fpb_compare_keys(const FpbIndex *ix, const FpbKey *a,
 							 const FpbKey *b);
+
 /* Are all key columns of a and b equal as the opclass has it? */
 extern bool fpb_keys_equal(const FpbIndex *ix, const FpbKey *a,
 						   const FpbKey *b);
+
 /* Are they the same bytes, so that one copy serves both (one-key nodes)? */
 extern bool fpb_keys_identical(const FpbIndex *ix, const FpbKey *a,
 							   const FpbKey *b);
+
 /*
  * Make the shortest pivot p with left < p <= right, the low fence of the page
  * that begins with right.  Tuple form: allocates p->tuple.
  */
 extern void fpb_key_separator(const FpbIndex *ix, const FpbKey *left,
 							  const FpbKey *right, FpbKey *pivot);
+
 /* The bytes a tuple-form key takes in a page's tuple area (0 for words). */
 extern Size fpb_key_space(const FpbIndex *ix, const FpbKey *key);
+
 /* Number of untruncated key columns of a pivot tuple. */
 extern int	fpb_pivot_natts(const FpbIndex *ix, IndexTuple pivot);
+
 /* Raise the error for a row too long for a page (btree's own wording). */
 extern void fpb_check_key_size(const FpbIndex *ix, Relation heap,
 							   const FpbKey *key);
+
 /*
  * Probe for one end of the keys that equal key as the opclass has it: the
  * first of them is the first entry >= the lower one (upper = false), and they
@@ -401,8 +415,10 @@ extern void fpb_check_key_size(const FpbIndex *ix, Relation heap,
  */
 extern void fpb_probe_equal(const FpbIndex *ix, const FpbKey *key, bool upper,
 							FpbProbe *probe);
+
 /* The pivot that lies before every key.  Tuple form: allocates its tuple. */
 extern void fpb_key_minus_infinity(const FpbIndex *ix, FpbKey *key);
+
 /*
  * Tuple form: the head of a probe with these ncols columns: that of the
  * smallest (upper: the largest) key that begins with them.  upper must be
@@ -415,6 +431,7 @@ extern int	fpb_head_columns(const FpbIndex *ix);
 extern bool fpb_head_of(const FpbIndex *ix, const Datum *values,
 						const bool *isnull, int ncols, bool upper,
 						uint64 *head);
+
 /*
  * What is wrong with the structure of a tuple that has avail bytes to lie in,
  * or NULL: everything that reading its columns relies on.
@@ -425,11 +442,14 @@ extern const char *fpb_tuple_fault(const FpbIndex *ix, IndexTuple tuple,
 /* --- words of single columns (fpb_word.c) --- */
 extern const FpbWordType *fpb_word_type(Oid cmp_proc, Oid type);
 extern int	fpb_word_bits(const FpbWordType *type);
+
 /* Does the index's column have the representation that its word type is for? */
 extern bool fpb_word_fits(const FpbWordType *type, Form_pg_attribute att);
+
 /* The head, low and tail of a key, in word indexes, and back. */
 extern void fpb_word_form(const FpbIndex *ix, const Datum *values,
 						  const bool *isnull, ItemPointer tid, FpbKey *key);
+
 /* Is a word its column's own integer but for the bits in *flip? */
 extern bool fpb_word_is_plain(const FpbIndex *ix, uint64 *flip);
 extern void fpb_word_datums(const FpbIndex *ix, const FpbKey *key,
@@ -440,8 +460,10 @@ extern bool fpb_word_equal(const FpbIndex *ix, const FpbKey *a,
 						   const FpbKey *b);
 extern void fpb_word_probe_equal(const FpbIndex *ix, const FpbKey *key,
 								 bool upper, FpbProbe *probe);
+
 /* The code (of a uuid, its upper half) of one column, for heads. */
 extern uint64 fpb_word_code(const FpbColumn *col, Datum value, bool isnull);
+
 /* Is this the code that NULL shares with a value? */
 extern bool fpb_word_is_shared(const FpbColumn *col, uint64 code);
 
@@ -470,6 +492,7 @@ extern bool fpb_word_column_bound(const FpbColumn *col, Datum value,
 								  Oid value_type, FmgrInfo *cmp,
 								  StrategyNumber strategy, bool upper,
 								  FpbColumnBound *bound);
+
 /*
  * Does the range that fpb_word_column_bound makes of values of this type hold
  * just those that satisfy the condition, and are the ranges of several values
@@ -477,9 +500,11 @@ extern bool fpb_word_column_bound(const FpbColumn *col, Datum value,
  * and an array can't be turned into a series of ranges.
  */
 extern bool fpb_word_bounds_exact(const FpbColumn *col, Oid value_type);
+
 /* The end of the non-null (null = false) or null values of the column. */
 extern void fpb_word_null_bound(const FpbColumn *col, bool null, bool upper,
 								FpbColumnBound *bound);
+
 /*
  * Probe for the end of the key range in which the first ncols columns are at
  * bounds[]: upper = false: the first such entry is the lower bound of the
@@ -513,12 +538,14 @@ typedef struct FpbItem
 #define FPB_MAX_PAGE_ENTRIES	(BLCKSZ / sizeof(ItemPointerData))
 
 extern void fpb_layout_shapes(FpbIndex *ix, int leaf_lines, int inner_lines);
+
 /* Bytes of the longest tuple the index can take (tuple form). */
 extern Size fpb_max_tuple_size(const FpbIndex *ix);
 
 /* fences */
 extern void fpb_page_low(const FpbIndex *ix, Page page, FpbKey *key);
 extern void fpb_page_high(const FpbIndex *ix, Page page, FpbKey *key);
+
 /* sign of the low (high) fence against a probe, infinities included */
 extern int	fpb_compare_low(const FpbIndex *ix, Page page, const FpbProbe *probe);
 extern int	fpb_compare_high(const FpbIndex *ix, Page page, const FpbProbe *probe);
@@ -526,6 +553,7 @@ extern int	fpb_compare_high(const FpbIndex *ix, Page page, const FpbProbe *probe
 /* Position of the first entry >= probe; past the end if there is none. */
 extern void fpb_page_search(const FpbIndex *ix, Page page,
 							const FpbProbe *probe, FpbPos *pos);
+
 /*
  * The first live entry at or after *pos (resp. the last before *pos); false if
  * there is none.  *pos is set to it and *entry filled (tuples in place).
@@ -534,14 +562,17 @@ extern bool fpb_page_next(const FpbIndex *ix, Page page, FpbPos *pos,
 						  FpbEntry *entry);
 extern bool fpb_page_prev(const FpbIndex *ix, Page page, FpbPos *pos,
 						  FpbEntry *entry);
+
 /* Set *pos to the slot after it (fpb_page_next then finds the next entry). */
 extern void fpb_page_advance(const FpbIndex *ix, Page page, FpbPos *pos);
+
 /*
  * Entries from *pos on, in order, that are < end (NULL: all), into items[];
  * returns how many.  *more is set to false if one >= end was met.
  */
 extern int	fpb_page_read(const FpbIndex *ix, Page page, FpbPos pos,
 						  const FpbProbe *end, FpbItem *items, bool *more);
+
 /*
  * Inner pages: the child to descend to.  before = false: the last child whose
  * low key is <= probe; before = true: the last whose low key is < probe.
@@ -550,6 +581,7 @@ extern int	fpb_page_read(const FpbIndex *ix, Page page, FpbPos pos,
 extern void fpb_page_child(const FpbIndex *ix, Page page,
 						   const FpbProbe *probe, bool before, FpbPos *pos,
 						   FpbEntry *entry);
+
 /* All live entries in order, tuples in place; returns how many. */
 extern int	fpb_page_entries(const FpbIndex *ix, Page page, FpbEntry *entries);
 
@@ -579,16 +611,20 @@ typedef struct FpbInsertPlan
 
 extern void fpb_page_plan_insert(const FpbIndex *ix, Page page,
 								 const FpbEntry *entry, FpbInsertPlan *plan);
+
 /* The same for a page of which an image will be logged; may decline. */
 extern bool fpb_page_plan_reorganise(const FpbIndex *ix, Page page,
 									 const FpbEntry *entry,
 									 FpbInsertPlan *plan);
+
 /* in the critical section */
 extern void fpb_page_insert(const FpbIndex *ix, Page page,
 							const FpbEntry *entry, const FpbInsertPlan *plan,
 							FpbWalPage *wp);
+
 /* Replace the whole page by an image of it, in the critical section. */
 extern void fpb_page_replace(Page page, const char *image, FpbWalPage *wp);
+
 /*
  * All entries with a new one before *pos (as fpb_page_search finds it), which
  * gets index *newpos (may be NULL); returns how many.
@@ -596,9 +632,11 @@ extern void fpb_page_replace(Page page, const char *image, FpbWalPage *wp);
 extern int	fpb_page_entries_with(const FpbIndex *ix, Page page,
 								  const FpbEntry *entry, const FpbPos *pos,
 								  FpbEntry *entries, int *newpos);
+
 /* Delete entries, in the critical section. */
 extern void fpb_page_delete(const FpbIndex *ix, Page page, const FpbPos *pos,
 							int npos, FpbWalPage *wp);
+
 /* Does the page hold no entry? */
 extern bool fpb_page_is_empty(const FpbIndex *ix, Page page);
 
@@ -612,6 +650,7 @@ extern bool fpb_page_build(const FpbIndex *ix, Page page, int level, int flags,
 						   BlockNumber right, const FpbKey *low,
 						   const FpbKey *high, const FpbEntry *entries,
 						   int nentries, int slack);
+
 /*
  * Where to split a full page that gets one more entry: entries[] includes the
  * new one, at newpos.  Returns the index of the right page's first entry.
@@ -619,6 +658,7 @@ extern bool fpb_page_build(const FpbIndex *ix, Page page, int level, int flags,
 extern int	fpb_page_split_point(const FpbIndex *ix, Page page,
 								 const FpbEntry *entries, int nentries,
 								 int newpos, int fillfactor);
+
 /* Replace the high fence and right link; false if the fence doesn't fit. */
 extern bool fpb_page_extend_plan(const FpbIndex *ix, Page page,
 								 const FpbKey *high);
@@ -637,21 +677,26 @@ extern bool fpb_page_kill(const FpbIndex *ix, Page page, FpbPos pos);
 typedef struct FpbFiller FpbFiller;
 extern FpbFiller *fpb_filler_create(const FpbIndex *ix, int level,
 									int fillfactor);
+
 /* Begin a page in memory given by the caller. */
 extern void fpb_filler_begin(FpbFiller *filler, Page page, int flags,
 							 const FpbKey *low);
+
 /*
  * Add the next entry.  Returns false, without adding it, when the page is as
  * full as it should be: then call fpb_filler_end and begin the next page.
  * Tuples are copied.
  */
 extern bool fpb_filler_add(FpbFiller *filler, const FpbEntry *entry);
+
 /* End the page; high is NULL for the last of its level. */
 extern void fpb_filler_end(FpbFiller *filler, const FpbKey *high,
 						   BlockNumber right);
+
 /* Inner pages, whose separators are given: see fpb_layout_fill.c. */
 extern bool fpb_filler_fence_fits(const FpbFiller *filler, const FpbKey *high);
 extern void fpb_filler_pop(FpbFiller *filler, FpbEntry *entry);
+
 /* The last entry added, to make the separator from. */
 extern const FpbKey *fpb_filler_last(FpbFiller *filler);
 
@@ -663,16 +708,18 @@ extern const char *fpb_page_fault(const FpbIndex *ix, Page page);
  * ------------------------------------------------------------------------
  */
 extern Buffer fpb_getbuf(const FpbIndex *ix, BlockNumber blkno, int access);
+
 /* InvalidBuffer if the page is not of that level */
 extern Buffer fpb_getbuf_inner(const FpbIndex *ix, BlockNumber blkno,
 							   int level, int access);
+
 /* *recent: the buffer it was in last; updated */
 extern Buffer fpb_getbuf_recent(const FpbIndex *ix, BlockNumber blkno,
 								int access, Buffer *recent);
 extern void fpb_checkpage(const FpbIndex *ix, Buffer buf);
 extern void fpb_relbuf(Buffer buf); /* unlock and unpin */
 extern Buffer fpb_allocbuf(Relation rel, Relation heap);	/* X-locked, to be
-														 * initialised */
+															 * initialised */
 extern void fpb_page_init(Page page, int level, int flags, BlockNumber right);
 extern void fpb_meta_init(const FpbIndex *ix, Page page, BlockNumber root,
 						  uint32 level);
@@ -687,6 +734,7 @@ extern Page fpb_cache_lookup(FpbPageCache *cache, BlockNumber blkno);
 extern void fpb_cache_store(const FpbIndex *ix, BlockNumber blkno, Page page);
 extern void fpb_cache_drop(FpbPageCache *cache, BlockNumber blkno);
 extern BlockNumber fpb_cache_block(FpbPageCache *cache, Page page);
+
 /* where the copy remembers the buffer of the child at pos */
 extern Buffer *fpb_cache_recent(const FpbIndex *ix, Page copy, FpbPos pos);
 
@@ -697,7 +745,7 @@ extern Buffer *fpb_cache_recent(const FpbIndex *ix, Page copy, FpbPos pos);
 typedef struct FpbStack
 {
 	int			height;			/* levels filled */
-	BlockNumber blocks[FPB_MAX_LEVELS];	/* blocks[l]: page passed at level l */
+	BlockNumber blocks[FPB_MAX_LEVELS]; /* blocks[l]: page passed at level l */
 } FpbStack;
 
 /*
@@ -709,9 +757,11 @@ typedef struct FpbStack
  */
 extern Buffer fpb_descend(FpbIndex *ix, Relation heap, const FpbProbe *probe,
 						  int level, bool before, int access, FpbStack *stack);
+
 /* The leftmost (rightmost) page of a level. */
 extern Buffer fpb_descend_edge(FpbIndex *ix, int level, bool rightmost,
 							   int access);
+
 /*
  * The page right of buf, which is released; locked.  Checks fences and, if the
  * link proves stale, descends afresh.  InvalidBuffer at the end of the level.
@@ -721,9 +771,11 @@ extern Buffer fpb_descend_edge(FpbIndex *ix, int level, bool rightmost,
  */
 extern Buffer fpb_step_right(FpbIndex *ix, Buffer buf, int access,
 							 FpbProbe *from);
+
 /* As fpb_step_right from a page no longer locked: its right link and fence. */
 extern Buffer fpb_goto_right(FpbIndex *ix, BlockNumber right, int level,
 							 int access, FpbProbe *from);
+
 /* Copy a fence of a locked page into a probe that outlives the lock. */
 extern void fpb_fence_probe(const FpbIndex *ix, const FpbKey *fence,
 							FpbProbe *probe);
@@ -739,11 +791,14 @@ extern Buffer fpb_find_parent(FpbIndex *ix, Relation heap,
  */
 extern void fpb_insert_entry(FpbIndex *ix, Relation heap, Buffer buf,
 							 FpbStack *stack, const FpbEntry *entry);
+
 /* Remove dead entries from a leaf locked exclusively (fpb_prune.c). */
 extern bool fpb_prune(const FpbIndex *ix, Relation heap, Buffer buf);
+
 /* Finish the split of a page locked exclusively; stays locked. */
 extern void fpb_finish_split(FpbIndex *ix, Relation heap, Buffer left,
 							 FpbStack *stack);
+
 /*
  * Try to take the empty leaf blkno out of the tree (fpb_delete.c).  No lock is
  * held on entry or exit.  Returns the number of pages freed, inner ones too.

@@ -162,7 +162,10 @@ sub start_load
 		'<', \undef, '>', $output, '2>', $output);
 }
 
-# Kills the postmaster and all its children at once with SIGKILL.
+# Kills all processes of the server with SIGKILL.  The children go first, while
+# the postmaster is stopped: a leader of parallel workers that sees the postmaster
+# dead fails twice and, with assertions, leaves a report of a crash that is the
+# server's own (17 and 18).
 sub kill_everything
 {
 	my ($node) = @_;
@@ -171,8 +174,8 @@ sub kill_everything
 
 	kill 'STOP', $pid;    # no more children
 	push @children, split ' ', PostgreSQL::Test::Utils::slurp_file("/proc/$pid/task/$pid/children");
-	$node->kill9;
 	kill 'KILL', @children;
+	$node->kill9;
 	# they have the shared memory until they are gone
 	for my $child (@children)
 	{
