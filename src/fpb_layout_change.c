@@ -16,11 +16,18 @@
 /*
  * A page is reorganised rather than split while its nodes would then have this
  * share of their slots free, in a hundred (fpbtree-sigmod2002, section 3.1.2:
- * "far fewer than the page maximum fan-out").
+ * "far fewer than the page maximum fan-out").  It is logged whole then.  A split
+ * of a page of words costs no more than that, for it leaves the left page's
+ * entries in place, and need not be made again soon.
  */
-#define REBUILD_SLACK	15
+#define REBUILD_SLACK_WORDS		25
+#define REBUILD_SLACK_TUPLES	15
 
-/* Slots in a hundred left free in a page that an image is logged of. */
+/*
+ * Slots in a hundred left free in a page that an image is logged of, if they
+ * can be; else as many as can be.  More gaps make the image larger, fewer make
+ * the records of the insertions that follow so.
+ */
 #define REORGANISE_SLACK	15
 
 /* the largest node, for copies of one */
@@ -51,12 +58,12 @@ page_has_room(const FpbIndex *ix, Page page, int more_nodes, Size tuple)
 {
 	FpbPageHeader *hdr = FpbHdr(page);
 	const FpbShape *shape = fpb_shape(ix, page);
-	int			nalloc = hdr->nalloc + more_nodes;
+	int			nalloc = Max(hdr->nalloc, hdr->nnodes + more_nodes);
 
 	if (hdr->nnodes + more_nodes > hdr->dircap || nalloc > shape->max_nodes)
 		return false;
 	return fpb_is_word(ix) ||
-		hdr->pd.pd_lower + more_nodes * shape->size +
+		hdr->pd.pd_lower + (nalloc - hdr->nalloc) * shape->size +
 		nalloc * shape->hint_bytes + tuple <= hdr->pd.pd_upper;
 }
 
@@ -201,6 +208,18 @@ plan_rebuild(const FpbIndex *ix, Page page, const FpbEntry *entry,
 }
 
 /*
+ * Plan to reorganise a page that has no room otherwise.
+ */
+static void
+plan_to_make_room(const FpbIndex *ix, Page page, const FpbEntry *entry,
+				  const FpbPos *pos, FpbInsertPlan *plan)
+{
+	plan_rebuild(ix, page, entry, pos,
+				 fpb_is_word(ix) ? REBUILD_SLACK_WORDS : REBUILD_SLACK_TUPLES,
+				 plan);
+}
+
+/*
  * Plan an insertion whose place is in or beside a one-key node.
  */
 static void
@@ -251,7 +270,7 @@ plan_beside_one_key(const FpbIndex *ix, Page page, const FpbEntry *entry,
 		plan->pos.slot = 0;
 	}
 	if (!page_has_room(ix, page, 1, tuple))
-		plan_rebuild(ix, page, entry, place, REBUILD_SLACK, plan);
+		plan_to_make_room(ix, page, entry, place, plan);
 }
 
 /*
@@ -280,7 +299,7 @@ fpb_page_plan_insert(const FpbIndex *ix, Page page, const FpbEntry *entry,
 	{
 		plan->kind = FPB_PLAN_APPEND_NODE;
 		if (!page_has_room(ix, page, 1, tuple))
-			plan_rebuild(ix, page, entry, &place, REBUILD_SLACK, plan);
+			plan_to_make_room(ix, page, entry, &place, plan);
 		return;
 	}
 
@@ -297,7 +316,7 @@ fpb_page_plan_insert(const FpbIndex *ix, Page page, const FpbEntry *entry,
 	if (nearest_gap(ix, shape, codec, node, place.slot) >= 0)
 	{
 		if (!page_has_room(ix, page, 0, tuple))
-			plan_rebuild(ix, page, entry, &place, REBUILD_SLACK, plan);
+			plan_to_make_room(ix, page, entry, &place, plan);
 		return;
 	}
 
@@ -325,7 +344,7 @@ fpb_page_plan_insert(const FpbIndex *ix, Page page, const FpbEntry *entry,
 	}
 	else if (!page_has_room(ix, page, 0, tuple) ||
 			 !plan_spill(ix, page, entry, &place, plan))
-		plan_rebuild(ix, page, entry, &place, REBUILD_SLACK, plan);
+		plan_to_make_room(ix, page, entry, &place, plan);
 }
 
 /*
@@ -342,8 +361,13 @@ fpb_page_plan_reorganise(const FpbIndex *ix, Page page, const FpbEntry *entry,
 
 	fpb_probe_from_key(ix, &entry->key, &probe);
 	fpb_page_search(ix, page, &probe, &place);
-	plan_rebuild(ix, page, entry, &place, REORGANISE_SLACK, plan);
-	return plan->kind == FPB_PLAN_REBUILD;
+	for (int slack = REORGANISE_SLACK; slack > 0; slack -= 5)
+	{
+		plan_rebuild(ix, page, entry, &place, slack, plan);
+		if (plan->kind == FPB_PLAN_REBUILD)
+			return true;
+	}
+	return false;
 }
 
 /*
@@ -514,6 +538,22 @@ insert_into_slot(const FpbIndex *ix, Page page, const FpbEntry *entry,
 }
 
 /*
+ * The number of the first node that the directory does not name.
+ */
+static int
+free_node(Page page)
+{
+	bool		used[FPB_MAX_NODES + 1] = {0};
+	int			number = 0;
+
+	for (int dir = 0; dir < FpbHdr(page)->nnodes; dir++)
+		used[fpb_dir_nodes(page)[dir]] = true;
+	while (used[number])
+		number++;
+	return number;
+}
+
+/*
  * Allocate a node and name it in the directory at dir.  Its content is the
  * caller's to write and to note.
  */
@@ -524,7 +564,7 @@ add_node(const FpbIndex *ix, Page page, int dir, uint64 head, int codec,
 	FpbPageHeader *hdr = FpbHdr(page);
 	const FpbShape *shape = fpb_shape(ix, page);
 	int			moved = hdr->nnodes - dir;
-	int			number = hdr->nalloc;
+	int			number = free_node(page);
 
 	memmove(fpb_dir_heads(page) + dir + 1, fpb_dir_heads(page) + dir,
 			moved * sizeof(uint64));
@@ -534,12 +574,15 @@ add_node(const FpbIndex *ix, Page page, int dir, uint64 head, int codec,
 	fpb_dir_nodes(page)[dir] = number;
 	fpb_dir_codecs(page)[dir] = codec;
 	hdr->nnodes++;
-	hdr->nalloc++;
-	hdr->pd.pd_lower += shape->size;
+	if (number >= hdr->nalloc)
+	{
+		hdr->nalloc++;
+		hdr->pd.pd_lower += shape->size;
 
-	/* hints that lie behind the nodes have to begin anew */
-	if (shape->hints_off == 0)
-		memset(fpb_hints(shape, page), 0, hdr->nalloc * shape->hint_bytes);
+		/* hints that lie behind the nodes have to begin anew */
+		if (shape->hints_off == 0)
+			memset(fpb_hints(shape, page), 0, hdr->nalloc * shape->hint_bytes);
+	}
 
 	fpb_wal_note(wp, fpb_dir_heads(page) + dir, (moved + 1) * sizeof(uint64));
 	fpb_wal_note(wp, fpb_dir_nodes(page) + dir, moved + 1);
@@ -854,6 +897,45 @@ fpb_page_delete(const FpbIndex *ix, Page page, const FpbPos *pos, int npos,
 			note_slots(wp, node + shape->child_off, slot, slot, sizeof(uint32));
 		fpb_page_clear_hints(ix, page, dir, slot, slot);
 	}
+}
+
+/*
+ * Delete all entries from *pos on and free their nodes; those behind all that
+ * remain go back to the page's hole.  Word forms only: tuples would stay
+ * behind.
+ */
+void
+fpb_page_cut(const FpbIndex *ix, Page page, const FpbPos *pos, FpbWalPage *wp)
+{
+	FpbPageHeader *hdr = FpbHdr(page);
+	const FpbShape *shape = fpb_shape(ix, page);
+	int			keep = pos->dir + (pos->slot > 0 ? 1 : 0);
+	int			nalloc = 0;
+	int			freed;
+
+	Assert(fpb_is_word(ix));
+	if (pos->slot > 0)
+	{
+		FpbPos		gone[FPB_MAX_LINES * FPB_CACHE_LINE / FPB_TAIL_BYTES];
+		int			ngone = 0;
+		int			nslots = fpb_node_slots(shape, fpb_dir_codecs(page)[pos->dir]);
+
+		for (int slot = pos->slot; slot < nslots; slot++)
+			gone[ngone++] = (FpbPos) {pos->dir, slot};
+		fpb_page_delete(ix, page, gone, ngone, wp);
+	}
+	for (int dir = keep; dir < hdr->nnodes; dir++)
+		fpb_page_clear_hints(ix, page, dir, 0, BLCKSZ);
+	hdr->nnodes = keep;
+	for (int dir = 0; dir < keep; dir++)
+		nalloc = Max(nalloc, fpb_dir_nodes(page)[dir] + 1);
+	freed = (hdr->nalloc - nalloc) * shape->size;
+	hdr->nalloc = nalloc;
+	hdr->pd.pd_lower -= freed;
+	memset((char *) page + hdr->pd.pd_lower, 0, freed);
+	fpb_wal_note(wp, &hdr->nnodes, sizeof(hdr->nnodes));
+	fpb_wal_note(wp, &hdr->nalloc, sizeof(hdr->nalloc));
+	fpb_wal_note(wp, &hdr->pd.pd_lower, sizeof(hdr->pd.pd_lower));
 }
 
 /* --- fences --- */

@@ -69,7 +69,7 @@ set_shape(const FpbIndex *ix, FpbShape *shape, int lines, bool inner)
 
 /*
  * Set up ix->leaf and ix->inner for nodes of that many cache lines.  0 stands
- * for the default width, which bench/ has been asked for: eight lines for
+ * for the default width, which bench/ has been asked for: about eight lines for
  * words, whose node is all a search reads; fewer where a slot is small and
  * the tuples are elsewhere.
  */
@@ -77,7 +77,7 @@ void
 fpb_layout_shapes(FpbIndex *ix, int leaf_lines, int inner_lines)
 {
 	static const int word_lines[] = {
-		[FPB_WORD4] = 8,[FPB_WORD8] = 8,[FPB_WORD16] = 11
+		[FPB_WORD4] = 8,[FPB_WORD8] = 9,[FPB_WORD16] = 11
 	};
 	int			lines = fpb_is_word(ix) ? word_lines[ix->form] : 4;
 

@@ -149,35 +149,99 @@ typedef struct Split
 	const FpbIndex *ix;
 	Page		page;			/* the page to be split */
 	BlockNumber right;			/* the block to be its right sibling */
+	const FpbEntry *entry;		/* the new entry */
 	FpbEntry   *entries;		/* all entries, the new one among them */
 	int			nentries;
+	int			newpos;			/* which is the new one */
 	FpbKey	   *low;			/* the page's fences, or NULL */
 	FpbKey	   *high;
-	PGAlignedBlock *images;		/* of the two pages */
+	bool		in_place;		/* try to leave the left page's entries where
+								 * they are */
+	FpbWalPage *left_page;		/* changed in a copy */
+	FpbWalPage *right_page;
 } Split;
 
 /*
- * Make one of the two pages, with as much slack as it has room for.
+ * Flags of the left page: its right sibling's downlink is still to come.
+ */
+static int
+left_flags(const Split *s)
+{
+	return (FpbHdr(s->page)->flags & ~FPB_RIGHTMOST) | FPB_INCOMPLETE_SPLIT;
+}
+
+/*
+ * Make one of the two pages afresh, with as much slack as it has room for.
  */
 static bool
 build_side(const Split *s, bool left, int split, const FpbKey *separator)
 {
 	FpbPageHeader *hdr = FpbHdr(s->page);
+	FpbWalPage *wp = left ? s->left_page : s->right_page;
 
+	wp->image = true;
 	for (int i = 0; i < lengthof(split_slacks); i++)
 	{
 		if (left ?
-			fpb_page_build(s->ix, s->images[0].data, hdr->level,
-						   (hdr->flags & ~FPB_RIGHTMOST) | FPB_INCOMPLETE_SPLIT,
-						   s->right, s->low, separator, s->entries, split,
+			fpb_page_build(s->ix, wp->page, hdr->level, left_flags(s), s->right,
+						   s->low, separator, s->entries, split,
 						   split_slacks[i]) :
-			fpb_page_build(s->ix, s->images[1].data, hdr->level,
+			fpb_page_build(s->ix, wp->page, hdr->level,
 						   hdr->flags & ~FPB_LEFTMOST, hdr->right, separator,
 						   s->high, s->entries + split, s->nentries - split,
 						   split_slacks[i]))
 			return true;
 	}
 	return false;
+}
+
+/*
+ * The place in the page of the first of the right page's entries that is not
+ * new.
+ */
+static FpbPos
+cut_place(const Split *s, int split)
+{
+	FpbPos		at = {0, 0};
+	FpbEntry	ignored;
+
+	/* entries of the page that stay */
+	for (int i = s->newpos < split ? split - 1 : split; i > 0; i--)
+	{
+		fpb_page_next(s->ix, s->page, &at, &ignored);
+		fpb_page_advance(s->ix, s->page, &at);
+	}
+	fpb_page_next(s->ix, s->page, &at, &ignored);
+	return at;
+}
+
+/*
+ * Make the left page by taking the right one's entries away, which is little
+ * to log.  False if the new entry would then not fit in it.
+ */
+static bool
+cut_left(const Split *s, int split, const FpbKey *separator)
+{
+	FpbWalPage *wp = s->left_page;
+	FpbPos		at = cut_place(s, split);
+	FpbInsertPlan plan;
+
+	wp->image = false;
+	wp->nranges = 0;
+	memcpy(wp->page, s->page, BLCKSZ);
+	fpb_page_cut(s->ix, wp->page, &at, wp);
+	FpbHdr(wp->page)->flags = left_flags(s);
+	fpb_page_extend(s->ix, wp->page, separator, s->right, wp);
+	if (s->newpos >= split)
+		return true;
+
+	fpb_page_plan_insert(s->ix, wp->page, s->entry, &plan);
+	if (plan.kind == FPB_PLAN_FULL)
+		return false;
+	fpb_page_insert(s->ix, wp->page, s->entry, &plan, wp);
+	if (plan.image != NULL)
+		pfree(plan.image);
+	return true;
 }
 
 /*
@@ -205,8 +269,9 @@ build_split(const Split *s, int split)
 	else
 		separator = s->entries[split].key;
 
-	fits = build_side(s, true, split, &separator) &&
-		build_side(s, false, split, &separator);
+	fits = build_side(s, false, split, &separator) &&
+		((s->in_place && cut_left(s, split, &separator)) ||
+		 build_side(s, true, split, &separator));
 	if (FpbPageIsLeaf(s->page) && separator.tuple != NULL)
 		pfree(separator.tuple);
 	return fits;
@@ -217,11 +282,11 @@ build_split(const Split *s, int split)
  * pages fit, tuples and fences being of any size.
  */
 static void
-plan_split(const Split *s, int newpos)
+plan_split(const Split *s)
 {
 	int			best;
 
-	best = fpb_page_split_point(s->ix, s->page, s->entries, s->nentries, newpos,
+	best = fpb_page_split_point(s->ix, s->page, s->entries, s->nentries, s->newpos,
 								FpbPageIsLeaf(s->page) ?
 								fpb_fillfactor(s->ix->rel) : FPB_INNER_FILLFACTOR);
 	for (int distance = 0; distance < s->nentries; distance++)
@@ -245,24 +310,22 @@ split_page(FpbIndex *ix, Relation heap, Buffer buf, FpbStack *stack,
 		   const FpbEntry *entry, Buffer left)
 {
 	Page		page = BufferGetPage(buf);
-	Split		s = {.ix = ix,.page = page};
+	Split		s = {.ix = ix,.page = page,.entry = entry};
+	PGAlignedBlock *images;
 	FpbProbe	probe;
 	FpbPos		pos;
 	FpbKey		low;
 	FpbKey		high;
 	Buffer		rbuf;
 	FpbWal		wal;
-	FpbWalPage *wp_left;
-	FpbWalPage *wp_right;
-	FpbWalPage *wp_child = NULL;
-	int			newpos;
 
 	Assert(!FpbPageSplitIncomplete(page));
 	s.entries = palloc(sizeof(FpbEntry) * (FPB_MAX_PAGE_ENTRIES + 1));
-	s.images = palloc_aligned(2 * sizeof(PGAlignedBlock), PG_IO_ALIGN_SIZE, 0);
+	images = palloc_aligned(2 * sizeof(PGAlignedBlock), PG_IO_ALIGN_SIZE, 0);
 	fpb_probe_from_key(ix, &entry->key, &probe);
 	fpb_page_search(ix, page, &probe, &pos);
-	s.nentries = fpb_page_entries_with(ix, page, entry, &pos, s.entries, &newpos);
+	s.nentries = fpb_page_entries_with(ix, page, entry, &pos, s.entries,
+									   &s.newpos);
 	if (!FpbPageIsLeftmost(page))
 	{
 		fpb_page_low(ix, page, &low);
@@ -273,27 +336,33 @@ split_page(FpbIndex *ix, Relation heap, Buffer buf, FpbStack *stack,
 		fpb_page_high(ix, page, &high);
 		s.high = &high;
 	}
+
+	/* If an image of the left page is due, it should be small and fresh. */
+	s.in_place = fpb_is_word(ix) &&
+		!(RelationNeedsWAL(ix->rel) && XLogCheckBufferNeedsBackup(buf));
 	rbuf = fpb_allocbuf(ix->rel, heap);
 	s.right = BufferGetBlockNumber(rbuf);
-	plan_split(&s, newpos);
 
 	fpb_wal_begin(&wal, ix->rel);
-	wp_left = fpb_wal_add(&wal, buf, true);
-	wp_right = fpb_wal_add(&wal, rbuf, true);
+	s.left_page = fpb_wal_add_copy(&wal, buf, images[0].data);
+	s.right_page = fpb_wal_add_copy(&wal, rbuf, images[1].data);
+	plan_split(&s);
 	if (BufferIsValid(left))
-		wp_child = fpb_wal_add(&wal, left, false);
-	fpb_wal_enter(&wal);
-	fpb_page_replace(page, s.images[0].data, wp_left);
-	fpb_page_replace(BufferGetPage(rbuf), s.images[1].data, wp_right);
-	if (wp_child != NULL)
+	{
+		FpbWalPage *wp_child = fpb_wal_add(&wal, left, false);
+
+		fpb_wal_enter(&wal);
 		clear_incomplete(left, wp_child);
+	}
+	else
+		fpb_wal_enter(&wal);
 	fpb_wal_finish(&wal);
 
 	/* the scans that have locked the page now have to lock both */
 	if (FpbPageIsLeaf(page))
 		PredicateLockPageSplit(ix->rel, BufferGetBlockNumber(buf),
 							   BufferGetBlockNumber(rbuf));
-	pfree(s.images);
+	pfree(images);
 	pfree(s.entries);
 	insert_downlink(ix, heap, buf, rbuf, stack);
 	fpb_relbuf(rbuf);

@@ -12,7 +12,8 @@
  *
  * The order of calls: fpb_wal_begin, fpb_wal_add for each page, everything
  * that may raise an error, fpb_wal_enter, the changes with an fpb_wal_note
- * for each, fpb_wal_finish.
+ * for each, fpb_wal_finish.  A page added with fpb_wal_add_copy is changed
+ * before fpb_wal_enter.
  *
  *-------------------------------------------------------------------------
  */
@@ -60,8 +61,23 @@ fpb_wal_add(FpbWal *wal, Buffer buffer, bool image)
 			 FPB_WAL_MAX_PAGES);
 	wp = &wal->pages[wal->npages++];
 	wp->buffer = buffer;
+	wp->page = BufferGetPage(buffer);
 	wp->image = image;
 	wp->nranges = 0;
+	return wp;
+}
+
+/*
+ * Add a page, locked exclusively, whose changes are made in a copy and noted
+ * before fpb_wal_enter, which puts the copy in its place.  So the changes may
+ * raise errors.
+ */
+FpbWalPage *
+fpb_wal_add_copy(FpbWal *wal, Buffer buffer, Page copy)
+{
+	FpbWalPage *wp = fpb_wal_add(wal, buffer, false);
+
+	wp->page = copy;
 	return wp;
 }
 
@@ -73,7 +89,17 @@ fpb_wal_enter(FpbWal *wal)
 {
 	START_CRIT_SECTION();
 	for (int i = 0; i < wal->npages; i++)
-		MarkBufferDirty(wal->pages[i].buffer);
+	{
+		FpbWalPage *wp = &wal->pages[i];
+		Page		page = BufferGetPage(wp->buffer);
+
+		MarkBufferDirty(wp->buffer);
+		if (wp->page != page)
+		{
+			PageSetLSN(wp->page, PageGetLSN(page));
+			memcpy(page, wp->page, BLCKSZ);
+		}
+	}
 }
 
 /*
@@ -83,8 +109,7 @@ fpb_wal_enter(FpbWal *wal)
 void
 fpb_wal_note(FpbWalPage *wp, const void *start, Size length)
 {
-	uint32		offset = (uint32) ((const char *) start -
-								   (const char *) BufferGetPage(wp->buffer));
+	uint32		offset = (uint32) ((const char *) start - (const char *) wp->page);
 	uint32		end = offset + (uint32) length;
 
 	Assert(end <= BLCKSZ);

@@ -155,6 +155,8 @@ typedef struct FpbMeta
 typedef struct FpbWalPage
 {
 	Buffer		buffer;
+	Page		page;			/* where the changes are made: the buffer's
+								 * page, or a copy */
 	bool		image;			/* log the whole page */
 	int			nranges;
 	struct
@@ -173,6 +175,7 @@ typedef struct FpbWal
 
 extern void fpb_wal_begin(FpbWal *wal, Relation rel);
 extern FpbWalPage *fpb_wal_add(FpbWal *wal, Buffer buffer, bool image);
+extern FpbWalPage *fpb_wal_add_copy(FpbWal *wal, Buffer buffer, Page copy);
 extern void fpb_wal_enter(FpbWal *wal); /* starts the critical section */
 extern void fpb_wal_note(FpbWalPage *wp, const void *start, Size length);
 extern void fpb_wal_finish(FpbWal *wal);	/* logs; ends the critical section */
@@ -632,6 +635,13 @@ extern void fpb_page_replace(Page page, const char *image, FpbWalPage *wp);
 extern int	fpb_page_entries_with(const FpbIndex *ix, Page page,
 								  const FpbEntry *entry, const FpbPos *pos,
 								  FpbEntry *entries, int *newpos);
+
+/*
+ * Delete all entries from *pos on and free their nodes.  Not in the tuple form,
+ * where their tuples would stay.
+ */
+extern void fpb_page_cut(const FpbIndex *ix, Page page, const FpbPos *pos,
+						 FpbWalPage *wp);
 
 /* Delete entries, in the critical section. */
 extern void fpb_page_delete(const FpbIndex *ix, Page page, const FpbPos *pos,
