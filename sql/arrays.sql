@@ -160,6 +160,7 @@ SET parallel_setup_cost = 0;
 SET parallel_tuple_cost = 0;
 SET max_parallel_workers_per_gather = 2;
 CREATE INDEX r_par ON r USING fpbtree (b, a, id);
+ALTER TABLE r SET (parallel_workers = 2);
 EXPLAIN (COSTS OFF) SELECT count(*), sum(id) FROM r WHERE b IN (0, 3, 6, 9, 15, 27) AND (a > 10 OR a IS NULL);
 SELECT count(*), sum(id) FROM r WHERE b IN (0, 3, 6, 9, 15, 27) AND (a > 10 OR a IS NULL);
 SET enable_indexscan = off;

@@ -115,8 +115,9 @@ SELECT fpbtree_check('build_empty_i', true), fpbtree_check('build_empty_t', true
 -- long keys: pages with few entries, and many levels
 CREATE TABLE build_long (t text COLLATE "C");
 ALTER TABLE build_long ALTER t SET STORAGE PLAIN;
+SELECT current_setting('block_size')::int AS block_size \gset
 INSERT INTO build_long
-	SELECT repeat(chr(97 + i % 3), 600) || repeat(md5(hashint4(i)::text), 15)
+	SELECT repeat(chr(97 + i % 3), :block_size / 14) || repeat(md5(hashint4(i)::text), :block_size / 540)
 	FROM generate_series(1, 2000) i;
 SELECT * FROM build_test('build_long', 't');
 SELECT * FROM build_test('build_long', 't', 'WITH (fillfactor = 10)');
@@ -290,9 +291,11 @@ SELECT fpbtree_check('build_u_i', true), fpbtree_check('build_u_t', true);
 CREATE TABLE build_err (i int, t text);
 ALTER TABLE build_err ALTER t SET STORAGE EXTERNAL;
 INSERT INTO build_err SELECT i, i::text FROM generate_series(1, 1000) i;
-INSERT INTO build_err VALUES (0, repeat('x', 5000));
+INSERT INTO build_err VALUES (0, repeat('x', :block_size / 4 - 40));
+\set VERBOSITY sqlstate
 CREATE INDEX build_err_t ON build_err USING fpbtree (t);
 CREATE INDEX build_err_i ON build_err USING fpbtree (i) INCLUDE (t);
+\set VERBOSITY default
 CREATE INDEX build_err_e ON build_err USING fpbtree ((1 / i));
 SELECT count(*) FROM pg_class WHERE relname LIKE 'build_err_%';
 CREATE INDEX build_err_e ON build_err USING fpbtree ((length(t)), i);

@@ -41,7 +41,11 @@ SELECT count(fpbtree_check(indexrelid, true)) FROM pg_index WHERE indrelid = 'ch
 CREATE TABLE chk_none (a int);
 CREATE INDEX chk_empty ON chk_none USING fpbtree (a);
 SELECT fpbtree_check('chk_empty', true);
-SELECT * FROM fpbtree_stats('chk_empty') \gx
+SELECT version, form, leaf_lines, inner_lines, root_block, levels, blocks, leaf_pages, inner_pages, deleted_pages,
+    new_pages, entries, gaps, one_key_nodes, used_bytes,
+    free_bytes / current_setting('block_size')::float BETWEEN 0.95 AND 1 AS nearly_all_free,
+    leaf_density, leaf_fragmentation
+FROM fpbtree_stats('chk_empty') \gx
 
 -- Under a snapshot that is older than the rows
 BEGIN ISOLATION LEVEL REPEATABLE READ;
@@ -51,7 +55,8 @@ SELECT fpbtree_check('chk_int', true);
 ROLLBACK;
 
 -- What an index consists of
-SELECT index, version, form, levels, leaf_pages > 1 AS leaves, inner_pages > 0 AS inner,
+SELECT index, version, form, levels = (SELECT level + 1 FROM fpbtree_page(index, root_block)) AS levels,
+    leaf_pages > 1 AS leaves, inner_pages > 0 AS inner,
     blocks = 1 + leaf_pages + inner_pages + deleted_pages + new_pages AS all_pages,
     entries, one_key_nodes > 0 AS one_key, leaf_density BETWEEN 1 AND 100 AS density,
     leaf_fragmentation BETWEEN 0 AND 100 AS fragmentation

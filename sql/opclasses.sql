@@ -112,6 +112,7 @@ CREATE INDEX cloned_c ON cloned USING fpbtree (c);
 CREATE INDEX cloned_p ON cloned USING fpbtree (c citext_pattern_ops);
 CREATE INDEX cloned_l ON cloned USING fpbtree (l);
 ANALYZE cloned;
+SET enable_seqscan = off;
 SET enable_bitmapscan = off;
 
 EXPLAIN (COSTS OFF) SELECT * FROM cloned WHERE c = 'WORD700';
@@ -120,6 +121,7 @@ EXPLAIN (COSTS OFF) SELECT * FROM cloned WHERE c ~>~ 'word998';
 SELECT c FROM cloned WHERE c ~>~ 'word998' ORDER BY c COLLATE "C";
 EXPLAIN (COSTS OFF) SELECT l FROM cloned WHERE l > 'Top.n99' ORDER BY l LIMIT 3;
 SELECT l FROM cloned WHERE l > 'Top.n99' ORDER BY l LIMIT 3;
+RESET enable_seqscan;
 RESET enable_bitmapscan;
 
 -- A family of several classes: complete with the first class, and it makes no

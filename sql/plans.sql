@@ -140,7 +140,7 @@ INSERT INTO queries (subject, query)
 SELECT 'several columns', format('SELECT * FROM big WHERE %s', q)
 FROM unnest(ARRAY[
     'x = 5', 'x = 5 AND y = 6', 'x = 5 AND y < 6', 'x = 5 AND y IN (1, 2, 3)', 'x IN (5, 6) AND y IN (1, 2)',
-    'x = 5 AND z = 3', 'x = 5 AND y = 5 AND z > 2', 'x < 2 AND y = 5', 'y = 5 AND x > 3', 'y = 5',
+    'x = 5 AND z = 3', 'x = 5 AND y = 5 AND z > 2', 'x < 2 AND y = 5', 'y = 5 AND x > 3',
     'y > 990 AND x = 3', 'x = 1 AND y IS NULL', 'x IS NULL', 'x IS NULL AND y = 4', 'id * 2 + z = 500',
     'id * 2 + z < 50 AND lower(t) > ''text''', 'flag AND id < 2000', 'flag', 'id < 5000 AND flag IS TRUE',
     'x = 5 AND y BETWEEN 10 AND 20 AND z <> 3'
@@ -150,7 +150,7 @@ INSERT INTO queries (subject, query)
 SELECT 'bitmaps', format('SELECT * FROM big WHERE %s', q)
 FROM unnest(ARRAY[
     'small = 5 AND d < date ''2000-06-01''', 'id = 5 OR small = 7',
-    'id < 10 OR wide < 10 OR t < ''text 000010''', '(id < 300 OR wide < 300) AND small = 8',
+    'id < 10 OR wide < 10 OR t < ''text 000010''', '(dom < 300 OR wide < 300) AND small = 8',
     'y = 5 AND (d = date ''2001-01-01'' OR d = date ''2002-02-02'')'
 ]) q;
 
@@ -290,7 +290,8 @@ FROM unnest(ARRAY[
 INSERT INTO queries (subject, query)
 SELECT 'skip scan', q
 FROM unnest(ARRAY[
-    'SELECT * FROM big WHERE y = 6 AND z = 1', 'SELECT y, z FROM big WHERE z = 3 AND y BETWEEN 6 AND 8'
+    'SELECT * FROM big WHERE y = 5', 'SELECT * FROM big WHERE y = 6 AND z = 1',
+    'SELECT y, z FROM big WHERE z = 3 AND y BETWEEN 6 AND 8'
 ]) q;
 
 -- Plan everything with one access method.
@@ -348,7 +349,7 @@ WHERE NOT EXISTS (SELECT FROM known
 ORDER BY id;
 
 -- Most of the queries use an index (those on other subjects differ by release).
-SELECT subject, count(*), count(*) FILTER (WHERE plan ~ 'Index') AS using_an_index
+SELECT subject, count(*), count(*) FILTER (WHERE plan ~ 'Index') > 0.6 * count(*) AS most_use_an_index
 FROM queries JOIN results USING (id)
 WHERE am = 'fpbtree' AND subject NOT IN (SELECT subject FROM known)
 GROUP BY subject ORDER BY min(id);
