@@ -100,6 +100,26 @@ check_link(const FpbIndex *ix, BlockNumber blkno)
 }
 
 /*
+ * Is a pinned page, which need not be locked, an inner one of this level?
+ * Level and flags are read at once: while somebody makes another page of a
+ * deleted one, the level of the one must not be seen with the flags of the
+ * other.
+ */
+static inline bool
+is_inner(Page page, int level)
+{
+	uint16		both;
+	uint8		seen[2];
+
+	StaticAssertStmt(offsetof(FpbPageHeader, level) % sizeof(both) == 0 &&
+					 offsetof(FpbPageHeader, flags) == offsetof(FpbPageHeader, level) + 1,
+					 "level and flags must lie in one aligned word");
+	both = *(volatile uint16 *) &FpbHdr(page)->level;
+	memcpy(seen, &both, sizeof(seen));
+	return seen[0] == level && (seen[1] & FPB_DELETED) == 0;
+}
+
+/*
  * Lock a pinned page and check its header.
  */
 static Buffer
@@ -161,13 +181,11 @@ Buffer
 fpb_getbuf_inner(const FpbIndex *ix, BlockNumber blkno, int level, int access)
 {
 	Buffer		buf;
-	FpbPageHeader *hdr;
 
 	check_link(ix, blkno);
 	buf = ReadBuffer(ix->rel, blkno);
-	hdr = FpbHdr(BufferGetPage(buf));
 	pg_read_barrier();
-	if (hdr->level != level || FpbPageIsDeleted((Page) hdr))
+	if (!is_inner(BufferGetPage(buf), level))
 	{
 		ReleaseBuffer(buf);
 		return InvalidBuffer;
