@@ -16,6 +16,14 @@
 #endif
 
 /*
+ * Smaller pages would hold too few in-page nodes to be worth a directory; there
+ * are no larger ones.
+ */
+#if BLCKSZ < 4096
+#error "fpbtree needs pages of 4 kB or more"
+#endif
+
+/*
  * 18 lets an index access method say how its strategies compare (which is
  * what foreign keys, ON CONFLICT and merge joins go by), that its operator
  * families are consistent, and how high a tree is.
