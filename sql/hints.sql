@@ -1,0 +1,161 @@
+--
+-- Killed entries: scans note which entries are of dead rows, later scans pass
+-- them over, and they are removed before a page is split.
+--
+-- What is dead in a temporary table is no matter of other sessions, and without
+-- WAL no checkpoint makes the next change of a page reorganise it.
+--
+SET client_min_messages = warning;
+CREATE EXTENSION IF NOT EXISTS fpbtree;
+RESET client_min_messages;
+
+CREATE SCHEMA hints;
+SET search_path = hints, public;
+SET max_parallel_workers_per_gather = 0;
+SET jit = off;
+SET enable_seqscan = off;
+SET enable_bitmapscan = off;
+SET enable_sort = off;
+
+-- The pages that a query looks at.  Those of the table are visited only for
+-- entries that are not known to be dead.
+CREATE FUNCTION pages_of(query text) RETURNS int LANGUAGE plpgsql AS $$
+DECLARE
+    plan json;
+BEGIN
+    EXECUTE 'EXPLAIN (ANALYZE, BUFFERS, COSTS OFF, TIMING OFF, SUMMARY OFF, FORMAT json) ' || query INTO plan;
+    plan := plan->0->'Plan';
+    RETURN (plan->>'Shared Hit Blocks')::int + (plan->>'Shared Read Blocks')::int +
+           (plan->>'Local Hit Blocks')::int + (plan->>'Local Read Blocks')::int;
+END $$;
+
+-- Does the index find the rows that are in the table?
+CREATE FUNCTION agrees(tab text) RETURNS bool LANGUAGE plpgsql AS $$
+DECLARE
+    by_index text;
+    by_table text;
+    query text := format('SELECT count(*) || '' '' || sum(id) FROM %s WHERE k IS NOT NULL', tab);
+BEGIN
+    EXECUTE query INTO by_index;
+    PERFORM set_config('enable_seqscan', 'on', true), set_config('enable_indexscan', 'off', true);
+    EXECUTE query INTO by_table;
+    PERFORM set_config('enable_seqscan', 'off', true), set_config('enable_indexscan', 'on', true);
+    RETURN by_index = by_table;
+END $$;
+
+-- The second scan passes over what the first has found dead, and so does one
+-- that begins at the other end, a unique check, and an index-only scan.
+CREATE TEMP TABLE seen (id int, k int8, u int, pad text) WITH (autovacuum_enabled = off);
+CREATE INDEX seen_k ON seen USING fpbtree (k);
+CREATE UNIQUE INDEX seen_u ON seen USING fpbtree (u);
+INSERT INTO seen SELECT i, i, i, repeat('x', 1000) FROM generate_series(1, 700) i;
+DELETE FROM seen WHERE k BETWEEN 101 AND 600;
+EXPLAIN (COSTS OFF) SELECT id FROM seen WHERE k BETWEEN 100 AND 601;
+SELECT pages_of('SELECT id FROM seen WHERE k BETWEEN 100 AND 601') > 50 AS first,
+       pages_of('SELECT id FROM seen WHERE k BETWEEN 100 AND 601') < 20 AS second,
+       pages_of('SELECT id FROM seen WHERE k BETWEEN 100 AND 601 ORDER BY k DESC') < 20 AS backward,
+       pages_of('SELECT k FROM seen WHERE k BETWEEN 100 AND 601') < 20 AS only;
+SELECT pages_of('SELECT id FROM seen WHERE u BETWEEN 101 AND 600 ORDER BY u DESC') > 50 AS first,
+       pages_of('SELECT id FROM seen WHERE u BETWEEN 101 AND 600') < 20 AS second;
+SELECT count(*), sum(k) FROM seen WHERE k BETWEEN 100 AND 601;
+-- rows that are not dead to everyone are not taken for dead
+BEGIN;
+DELETE FROM seen WHERE k > 600;
+SELECT count(*) FROM seen WHERE k > 600;
+SELECT count(*) FROM seen WHERE u > 600;
+ROLLBACK;
+SELECT count(*) FROM seen WHERE k > 600;
+SELECT count(*) FROM seen WHERE u > 600;
+-- the key of a dead row can be inserted again
+INSERT INTO seen SELECT i, i, i FROM generate_series(101, 110) i;
+SELECT count(*), sum(k) FROM seen WHERE k BETWEEN 100 AND 601;
+SELECT count(*), sum(u) FROM seen WHERE u BETWEEN 100 AND 601;
+INSERT INTO seen VALUES (0, 0, 105);
+
+-- A node that is split: its entries are spread over all its slots, where others
+-- were that have been found dead.  Here the index is one leaf, whose nodes have
+-- been filled one after the other.
+CREATE TEMP TABLE split (id int, k int8, pad text) WITH (autovacuum_enabled = off);
+CREATE INDEX split_k ON split USING fpbtree (k);
+INSERT INTO split SELECT i, i * 10, repeat('x', 1000) FROM generate_series(1, 120) i;
+DELETE FROM split WHERE id % 3 <> 0;
+SELECT agrees('split');
+SELECT pages_of('SELECT id FROM split WHERE k = 10') = 1 AS killed;
+SELECT nodes FROM fpbtree_page('split_k', 1) \gset before_
+INSERT INTO split VALUES (121, 305);
+SELECT nodes > :before_nodes AS split FROM fpbtree_page('split_k', 1);
+SELECT agrees('split');
+
+-- Everything that can happen to the nodes of a page, by and by: rows come in
+-- near places, some die, a scan finds them dead, and others come.
+CREATE PROCEDURE churn(tab text, key text, rounds int, batch int) LANGUAGE plpgsql AS $$
+BEGIN
+    FOR r IN 1..rounds LOOP
+        EXECUTE format('INSERT INTO %s (id, k) SELECT i, %s FROM generate_series($1, $2) i', tab, key)
+            USING (r - 1) * batch + 1, r * batch;
+        COMMIT;
+        EXECUTE format('DELETE FROM %s WHERE (id * 7 + $1) %% 5 < 3 AND id > $2', tab)
+            USING r, (r - 12) * batch;
+        COMMIT;
+        IF NOT agrees(tab) THEN
+            RAISE WARNING '%: the index disagrees after the deletion in round %', tab, r;
+        END IF;
+        IF NOT agrees(tab) THEN
+            RAISE WARNING '%: the index disagrees after the scan in round %', tab, r;
+            EXIT;
+        END IF;
+    END LOOP;
+    EXECUTE format('INSERT INTO %s (id, k) SELECT i, %s FROM generate_series($1, $2) i', tab, key)
+        USING rounds * batch + 1, rounds * batch + 5;
+    COMMIT;
+    IF NOT agrees(tab) THEN
+        RAISE WARNING '%: the index disagrees in the end', tab;
+    END IF;
+END $$;
+
+-- A table with an index of each form, temporary and unlogged; near(i) is a number
+-- in a window that moves.
+CREATE FUNCTION near(i int) RETURNS int LANGUAGE sql IMMUTABLE AS $$ SELECT i / 20 + abs(hashint4(i) % 400) $$;
+CREATE TABLE forms (name text, type text, key text, options text);
+INSERT INTO forms VALUES
+    ('word4', 'int4', 'near(i)', ''),
+    ('word4_narrow', 'int4', 'near(i)', 'WITH (leaf_lines = 2)'),
+    ('word8', 'int8', 'near(i)', ''),
+    ('word8_wide', 'float8', '-near(i)', 'WITH (leaf_lines = 32)'),
+    ('word16', 'uuid', 'lpad(to_hex(near(i)), 32, ''0'')::uuid', ''),
+    ('one_key4', 'int4', 'near(i) / 100', ''),
+    ('one_key8', 'int8', 'near(i) / 400', 'WITH (leaf_lines = 3)'),
+    ('one_key_text', 'text COLLATE "C"', '(near(i) / 100)::text', ''),
+    ('tuple', 'text COLLATE "C"', '''the same at first '' || near(i)', ''),
+    ('tuple_narrow', 'text COLLATE "C"', 'near(i)', 'WITH (leaf_lines = 2)'),
+    ('long', 'text COLLATE "C"', 'repeat(md5(i::text), near(i) % 8) || near(i)', ''),
+    ('numeric', 'numeric', 'near(i) / 7.0', '');
+SELECT format('CREATE %s TABLE %s_%s (id int, k %s) WITH (autovacuum_enabled = off)', p, name, lower(p), type),
+       format('CREATE INDEX %s_%s_k ON %s_%s USING fpbtree (k) %s', name, lower(p), name, lower(p), options),
+       format('CALL churn(%L, %L, 40, 60)', name || '_' || lower(p), key)
+FROM forms, unnest('{TEMP,UNLOGGED}'::text[]) p
+\gexec
+
+-- They are sound, and the dead have made room without VACUUM.  (Not all of
+-- those in unlogged tables need have been dead to other sessions.)
+SELECT count(fpbtree_check(c.oid, true)) AS sound FROM pg_class c JOIN pg_index ON indexrelid = c.oid
+WHERE relname ~ '_(temp|unlogged)_k$';
+SELECT name, (SELECT entries FROM fpbtree_stats((name || '_temp_k')::regclass)) < 2000 AS pruned FROM forms;
+
+-- Without a scan in between nothing is known to be dead, and the index grows.
+CREATE TEMP TABLE unseen (id int, k int8) WITH (autovacuum_enabled = off);
+CREATE INDEX unseen_k ON unseen USING fpbtree (k);
+DO $$
+BEGIN
+    FOR r IN 1..40 LOOP
+        INSERT INTO unseen SELECT i, near(i) FROM generate_series((r - 1) * 60 + 1, r * 60) i;
+        COMMIT;
+        DELETE FROM unseen WHERE (id * 7 + r) % 5 < 3;
+        COMMIT;
+    END LOOP;
+END $$;
+SELECT entries FROM fpbtree_stats('unseen_k');
+SELECT agrees('unseen');
+
+SET client_min_messages = warning;
+DROP SCHEMA hints CASCADE;
