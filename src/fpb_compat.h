@@ -89,4 +89,14 @@
 #define FPB_PARALLEL_STATE(pscan)	OffsetToPointer((void *) (pscan), (pscan)->ps_offset)
 #endif
 
+/*
+ * A place at which a test can have a backend wait or fail.  (It uses
+ * utils/injection_point.h.)  Since 18, such a point can be given an argument.
+ */
+#if PG_VERSION_NUM >= 180000
+#define FPB_INJECTION_POINT(name)	INJECTION_POINT(name, NULL)
+#else
+#define FPB_INJECTION_POINT(name)	INJECTION_POINT(name)
+#endif
+
 #endif							/* FPB_COMPAT_H */

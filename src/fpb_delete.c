@@ -374,6 +374,8 @@ merge_page(FpbIndex *ix, Relation heap, BlockNumber blkno, int level)
 	int			nfreed;
 
 	check_stack_depth();
+	if (level > 0)
+		FPB_INJECTION_POINT("fpbtree-merge-inner");
 
 	if (!find_neighbours(ix, heap, &m, &lonely))
 	{

@@ -190,6 +190,7 @@ fpb_getbuf_inner(const FpbIndex *ix, BlockNumber blkno, int level, int access)
 		ReleaseBuffer(buf);
 		return InvalidBuffer;
 	}
+	FPB_INJECTION_POINT("fpbtree-inner-pinned");
 	return lock_page(ix, buf, access);
 }
 

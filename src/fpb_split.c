@@ -113,6 +113,10 @@ insert_downlink(FpbIndex *ix, Relation heap, Buffer left, Buffer right,
 	Buffer		parent;
 
 	Assert(FpbPageSplitIncomplete(page));
+	if (level > 0)
+		FPB_INJECTION_POINT("fpbtree-before-inner-downlink");
+	else
+		FPB_INJECTION_POINT("fpbtree-before-downlink");
 	fpb_page_high(ix, page, &entry.key);
 	entry.child = BufferGetBlockNumber(right);
 

@@ -191,7 +191,10 @@ fpb_descend(FpbIndex *ix, Relation heap, const FpbProbe *probe, int level,
 					buf = fpb_getbuf_inner(ix, blkno, at,
 										   at == level ? access : BUFFER_LOCK_SHARE);
 				else
+				{
+					FPB_INJECTION_POINT("fpbtree-before-leaf");
 					buf = fpb_getbuf_recent(ix, blkno, access, recent);
+				}
 				if (BufferIsValid(buf))
 					buf = settle(ix, heap, buf, probe, at, before,
 								 at == level ? access : BUFFER_LOCK_SHARE);

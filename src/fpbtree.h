@@ -23,6 +23,7 @@
 #include "storage/bufmgr.h"
 #include "storage/bulk_write.h"
 #include "storage/dsm.h"
+#include "utils/injection_point.h"
 #include "utils/rel.h"
 
 #include "fpb_compat.h"
