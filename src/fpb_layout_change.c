@@ -813,6 +813,7 @@ append_node(const FpbIndex *ix, Page page, const FpbEntry *entry,
 			const FpbPos *pos, FpbWalPage *wp)
 {
 	const FpbShape *shape = fpb_shape(ix, page);
+	uint32		end = FpbHdr(page)->pd.pd_lower;
 	char	   *node;
 
 	node = add_node(ix, page, pos->dir, entry->key.head, FPB_NODE_PLAIN, wp);
@@ -821,7 +822,22 @@ append_node(const FpbIndex *ix, Page page, const FpbEntry *entry,
 				   fpb_is_word(ix) ? 0 : add_tuple(ix, page, &entry->key, wp));
 	for (int slot = 1; slot < shape->nslots; slot++)
 		fpb_write_gap(ix, shape, node, slot, PG_UINT64_MAX);
-	fpb_wal_note(wp, node, shape->size);
+
+	/*
+	 * What comes out of the hole is zero already, at replay too, unless hints
+	 * were there.
+	 */
+	if (fpb_is_word(ix) && FpbHdr(page)->pd.pd_lower > end)
+	{
+		NodeArray	arrays[4];
+		int			narrays = node_arrays(ix, shape, FPB_NODE_PLAIN, node, arrays);
+
+		note_slots(wp, arrays[0].start, 0, shape->nslots - 1, arrays[0].width);
+		for (int i = 1; i < narrays; i++)
+			note_slots(wp, arrays[i].start, 0, 0, arrays[i].width);
+	}
+	else
+		fpb_wal_note(wp, node, shape->size);
 }
 
 /*
@@ -900,9 +916,38 @@ fpb_page_delete(const FpbIndex *ix, Page page, const FpbPos *pos, int npos,
 }
 
 /*
+ * Return tuples to the page's hole that nothing refers to any more, and that
+ * have been added later than all others.
+ */
+static void
+free_last_tuples(const FpbIndex *ix, Page page, FpbWalPage *wp)
+{
+	FpbPageHeader *hdr = FpbHdr(page);
+	uint32		old = hdr->pd.pd_upper;
+	uint32		upper = BLCKSZ;
+	FpbPos		pos = {0, 0};
+	FpbEntry	entry;
+
+	while (fpb_page_next(ix, page, &pos, &entry))
+	{
+		upper = Min(upper, (uint32) ((char *) entry.key.tuple - (char *) page));
+		fpb_page_advance(ix, page, &pos);
+	}
+	if (!FpbPageIsLeftmost(page))
+		upper = Min(upper, (uint32) hdr->low_tail);
+	if (!FpbPageIsRightmost(page))
+		upper = Min(upper, (uint32) hdr->high_tail);
+	if (upper <= old)
+		return;
+	hdr->pd.pd_upper = upper;
+	fpb_wal_note(wp, &hdr->pd.pd_upper, sizeof(hdr->pd.pd_upper));
+	memset((char *) page + old, 0, upper - old);
+}
+
+/*
  * Delete all entries from *pos on and free their nodes; those behind all that
- * remain go back to the page's hole.  Word forms only: tuples would stay
- * behind.
+ * remain go back to the page's hole.  Tuples among others stay until the page
+ * is made afresh.
  */
 void
 fpb_page_cut(const FpbIndex *ix, Page page, const FpbPos *pos, FpbWalPage *wp)
@@ -913,7 +958,6 @@ fpb_page_cut(const FpbIndex *ix, Page page, const FpbPos *pos, FpbWalPage *wp)
 	int			nalloc = 0;
 	int			freed;
 
-	Assert(fpb_is_word(ix));
 	if (pos->slot > 0)
 	{
 		FpbPos		gone[FPB_MAX_LINES * FPB_CACHE_LINE / FPB_TAIL_BYTES];
@@ -921,7 +965,10 @@ fpb_page_cut(const FpbIndex *ix, Page page, const FpbPos *pos, FpbWalPage *wp)
 		int			nslots = fpb_node_slots(shape, fpb_dir_codecs(page)[pos->dir]);
 
 		for (int slot = pos->slot; slot < nslots; slot++)
-			gone[ngone++] = (FpbPos) {pos->dir, slot};
+		{
+			gone[ngone].dir = pos->dir;
+			gone[ngone++].slot = slot;
+		}
 		fpb_page_delete(ix, page, gone, ngone, wp);
 	}
 	for (int dir = keep; dir < hdr->nnodes; dir++)
@@ -929,6 +976,10 @@ fpb_page_cut(const FpbIndex *ix, Page page, const FpbPos *pos, FpbWalPage *wp)
 	hdr->nnodes = keep;
 	for (int dir = 0; dir < keep; dir++)
 		nalloc = Max(nalloc, fpb_dir_nodes(page)[dir] + 1);
+
+	/* hints that lie behind the nodes have to begin anew */
+	if (shape->hints_off == 0)
+		memset(fpb_hints(shape, page), 0, hdr->nalloc * shape->hint_bytes);
 	freed = (hdr->nalloc - nalloc) * shape->size;
 	hdr->nalloc = nalloc;
 	hdr->pd.pd_lower -= freed;
@@ -936,6 +987,8 @@ fpb_page_cut(const FpbIndex *ix, Page page, const FpbPos *pos, FpbWalPage *wp)
 	fpb_wal_note(wp, &hdr->nnodes, sizeof(hdr->nnodes));
 	fpb_wal_note(wp, &hdr->nalloc, sizeof(hdr->nalloc));
 	fpb_wal_note(wp, &hdr->pd.pd_lower, sizeof(hdr->pd.pd_lower));
+	if (!fpb_is_word(ix))
+		free_last_tuples(ix, page, wp);
 }
 
 /* --- fences --- */

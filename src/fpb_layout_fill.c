@@ -105,11 +105,12 @@ run_length(const FpbIndex *ix, const FpbEntry *entries, int start, int nentries)
 
 /*
  * Part count entries from start into as few nodes as hold at most fill each,
- * evenly.  Returns the number of parts with the new ones, or -1 if there are
- * too many.
+ * evenly, or with all but the last one filled.  Returns the number of parts
+ * with the new ones, or -1 if there are too many.
  */
 static int
-add_parts(NodePart *parts, int nparts, int start, int count, int fill, int codec)
+add_parts(NodePart *parts, int nparts, int start, int count, int fill,
+		  bool evenly, int codec)
 {
 	int			nodes = (count + fill - 1) / fill;
 
@@ -117,8 +118,9 @@ add_parts(NodePart *parts, int nparts, int start, int count, int fill, int codec
 		return -1;
 	for (int i = 0; i < nodes; i++)
 	{
-		int			from = (int) ((int64) count * i / nodes);
-		int			to = (int) ((int64) count * (i + 1) / nodes);
+		int			from = evenly ? (int) ((int64) count * i / nodes) : i * fill;
+		int			to = evenly ? (int) ((int64) count * (i + 1) / nodes) :
+			Min(count, from + fill);
 
 		parts[nparts].start = start + from;
 		parts[nparts].count = to - from;
@@ -185,17 +187,17 @@ part_entries(const FpbIndex *ix, const FpbShape *shape, const FpbEntry *entries,
 		if (run >= one_key_run)
 		{
 			nparts = add_parts(parts, nparts, plain, i - plain, plain_fill,
-							   FPB_NODE_PLAIN);
+							   slack > 0, FPB_NODE_PLAIN);
 			plain = i + one_key_part(ix, shape, run, one_key_fill);
 			if (nparts >= 0)
 				nparts = add_parts(parts, nparts, i, plain - i, one_key_fill,
-								   FPB_NODE_ONE_KEY);
+								   slack > 0, FPB_NODE_ONE_KEY);
 		}
 		i += run;
 	}
 	if (nparts >= 0)
 		nparts = add_parts(parts, nparts, plain, nentries - plain, plain_fill,
-						   FPB_NODE_PLAIN);
+						   slack > 0, FPB_NODE_PLAIN);
 	return nparts;
 }
 
@@ -252,19 +254,20 @@ write_fences(const FpbIndex *ix, Page page, const FpbKey *low,
 }
 
 /*
- * Write a plain node with count entries spread over its slots.  The first
- * one's tuple is at first_tuple already, unless that is 0.
+ * Write a plain node with count entries spread over its slots, or in its first
+ * slots.  The first one's tuple is at first_tuple already, unless that is 0.
  */
 static bool
 write_plain_node(const FpbIndex *ix, Page page, const FpbShape *shape,
-				 char *node, const FpbEntry *entries, int count, uint32 limit,
-				 uint32 first_tuple)
+				 char *node, const FpbEntry *entries, int count, bool spread,
+				 uint32 limit, uint32 first_tuple)
 {
 	int			slot = 0;
 
 	for (int i = 0; i < count; i++)
 	{
-		int			next = (i + 1) * shape->nslots / count;
+		int			next = (spread || i + 1 == count) ?
+			(i + 1) * shape->nslots / count : slot + 1;
 		uint32		offset = 0;
 
 		if (!fpb_is_word(ix))
@@ -287,11 +290,12 @@ write_plain_node(const FpbIndex *ix, Page page, const FpbShape *shape,
 }
 
 /*
- * Write a one-key node with count TIDs spread over its slots.
+ * Write a one-key node with count TIDs, likewise.
  */
 static bool
 write_one_key_node(const FpbIndex *ix, Page page, const FpbShape *shape,
-				   char *node, const FpbEntry *entries, int count, uint32 limit)
+				   char *node, const FpbEntry *entries, int count, bool spread,
+				   uint32 limit)
 {
 	uint64	   *header = (uint64 *) node;
 	int			nslots = fpb_one_key_slots(shape);
@@ -307,7 +311,8 @@ write_one_key_node(const FpbIndex *ix, Page page, const FpbShape *shape,
 	}
 	for (int i = 0; i < count; i++)
 	{
-		int			next = (i + 1) * nslots / count;
+		int			next = (spread || i + 1 == count) ?
+			(i + 1) * nslots / count : slot + 1;
 
 		fpb_write_tail(node + FPB_ONE_KEY_HEADER, slot++, entries[i].key.tail);
 		for (; slot < next; slot++)
@@ -317,19 +322,45 @@ write_one_key_node(const FpbIndex *ix, Page page, const FpbShape *shape,
 }
 
 /*
- * Directory capacity for a page that starts with nparts nodes.  Words: all the
- * nodes the page can ever hold.  Tuples: they, not the nodes, will fill the
- * page, so there is room for as many nodes again as would hold them at half
- * their present number of tuples a node.
+ * Directory capacity for a page that starts with nparts nodes and used bytes
+ * in these and in tuples.  Words: all the nodes the page can ever hold.
+ * Tuples: they, not the nodes, will fill the page, so there is room for as
+ * many nodes again as would hold them at half their present number of tuples a
+ * node, or for what a page mostly empty will have when it is full.
  */
 static int
-directory_capacity(const FpbIndex *ix, const FpbShape *shape, int nparts)
+directory_capacity(const FpbIndex *ix, const FpbShape *shape, int nparts,
+				   Size used)
 {
 	int			most = shape->max_nodes;
+	int			capacity = nparts + nparts / 2 + 2;
 
 	if (fpb_is_word(ix))
 		return most;
-	return Min(most, nparts + nparts / 2 + 2);
+	if (nparts > 0 && used < BLCKSZ / 2)
+		capacity = Max(capacity, (int) (nparts * BLCKSZ / used));
+	return Min(most, capacity);
+}
+
+/*
+ * Bytes that nodes and tuples of the parts take, padding left out.
+ */
+static Size
+parts_space(const FpbIndex *ix, const FpbShape *shape, const FpbEntry *entries,
+			const NodePart *parts, int nparts)
+{
+	Size		space = nparts * (shape->size + shape->hint_bytes);
+
+	if (fpb_is_word(ix))
+		return space;
+	for (int i = 0; i < nparts; i++)
+	{
+		int			ntuples = parts[i].codec == FPB_NODE_PLAIN ? parts[i].count : 1;
+
+		for (int j = 0; j < ntuples; j++)
+			space += IndexTupleSize(entries[parts[i].start + j].key.tuple);
+	}
+	return space;
 }
 
 /*
@@ -347,7 +378,7 @@ fpb_max_tuple_size(const FpbIndex *ix)
 	for (int i = 0; i < 2; i++)
 	{
 		const FpbShape *shape = (i == 0) ? &ix->leaf : &ix->inner;
-		Size		room = BLCKSZ - fpb_page_base(directory_capacity(ix, shape, 1)) -
+		Size		room = BLCKSZ - fpb_page_base(directory_capacity(ix, shape, 1, BLCKSZ)) -
 			shape->size - shape->hint_bytes - 4 * MAXIMUM_ALIGNOF;
 
 		most = Min(most, MAXALIGN_DOWN(room / 4));
@@ -356,20 +387,22 @@ fpb_max_tuple_size(const FpbIndex *ix)
 }
 
 /*
- * Write a page: header, fences, and the nodes given by parts.  False if it
- * doesn't fit.
+ * Write a page: header, fences, and the nodes given by parts, their entries
+ * spread over their slots or not.  False if it doesn't fit.
  */
 static bool
 write_page(const FpbIndex *ix, Page page, int level, int flags,
 		   BlockNumber right, const FpbKey *low, const FpbKey *high,
-		   const FpbEntry *entries, const NodePart *parts, int nparts)
+		   const FpbEntry *entries, const NodePart *parts, int nparts,
+		   bool spread)
 {
 	FpbPageHeader *hdr = FpbHdr(page);
 	const FpbShape *shape = (level == 0) ? &ix->leaf : &ix->inner;
 	uint32		limit;
 
 	fpb_page_init(page, level, flags, right);
-	hdr->dircap = directory_capacity(ix, shape, nparts);
+	hdr->dircap = directory_capacity(ix, shape, nparts,
+									 parts_space(ix, shape, entries, parts, nparts));
 	if (nparts > hdr->dircap)
 		return false;
 	hdr->nnodes = hdr->nalloc = nparts;
@@ -394,11 +427,11 @@ write_page(const FpbIndex *ix, Page page, int level, int flags,
 			if (i == 0 && level > 0 && low != NULL && !fpb_is_word(ix))
 				first_tuple = (uint32) hdr->low_tail;
 			if (!write_plain_node(ix, page, shape, node, first, parts[i].count,
-								  limit, first_tuple))
+								  spread, limit, first_tuple))
 				return false;
 		}
 		else if (!write_one_key_node(ix, page, shape, node, first,
-									 parts[i].count, limit))
+									 parts[i].count, spread, limit))
 			return false;
 	}
 	return true;
@@ -406,8 +439,8 @@ write_page(const FpbIndex *ix, Page page, int level, int flags,
 
 /*
  * Make a page from sorted entries, at least slack slots of a hundred free in
- * its nodes, and as much of the page.  False if they don't fit so; the page is
- * then undefined.  Nothing in entries and fences may point into the page.
+ * its nodes, and as much of the page; with no slack, the free slots are behind
+ * all entries.  False if they don't fit so; the page is then undefined.  Nothing in entries and fences may point into the page.
  */
 bool
 fpb_page_build(const FpbIndex *ix, Page page, int level, int flags,
@@ -430,7 +463,8 @@ fpb_page_build(const FpbIndex *ix, Page page, int level, int flags,
 										  one_key_runs[i], parts);
 
 		if (nparts >= 0 &&
-			write_page(ix, page, level, flags, right, low, high, entries, parts, nparts) &&
+			write_page(ix, page, level, flags, right, low, high, entries, parts, nparts,
+					   slack > 0) &&
 			(fpb_is_word(ix) ||
 			 FpbHdr(page)->pd.pd_upper - FpbHdr(page)->pd.pd_lower >= BLCKSZ * slack / 100))
 			return true;
@@ -627,7 +661,7 @@ page_within_fill(const FpbFiller *filler, int nodes, Size tuple_space,
 		return nodes <= shape->max_nodes;
 	if (nodes > shape->max_nodes)
 		return false;
-	used = fpb_page_base(directory_capacity(filler->ix, shape, nodes)) +
+	used = fpb_page_base(directory_capacity(filler->ix, shape, nodes, BLCKSZ)) +
 		nodes * (shape->size + shape->hint_bytes) + tuple_space + last_tuple;
 	limit = BLCKSZ - BLCKSZ * filler->slack / 100;
 
@@ -714,7 +748,8 @@ fpb_filler_end(FpbFiller *filler, const FpbKey *high, BlockNumber right)
 						  ONE_KEY_RUN(filler->shape), parts);
 	if (nparts < 0 ||
 		!write_page(filler->ix, filler->page, filler->level, filler->flags,
-					right, filler->low, high, filler->entries, parts, nparts))
+					right, filler->low, high, filler->entries, parts, nparts,
+					filler->slack > 0))
 		elog(ERROR, "%d entries do not fit a page of index \"%s\"",
 			 filler->nentries, RelationGetRelationName(filler->ix->rel));
 }
@@ -733,7 +768,7 @@ fpb_filler_fence_fits(const FpbFiller *filler, const FpbKey *high)
 
 	if (fpb_is_word(filler->ix))
 		return true;
-	return fpb_page_base(directory_capacity(filler->ix, shape, nodes)) +
+	return fpb_page_base(directory_capacity(filler->ix, shape, nodes, BLCKSZ)) +
 		nodes * (shape->size + shape->hint_bytes) + filler->tuple_space +
 		MAXALIGN(IndexTupleSize(high->tuple)) <= BLCKSZ;
 }

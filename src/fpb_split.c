@@ -183,8 +183,12 @@ build_side(const Split *s, bool left, int split, const FpbKey *separator)
 	FpbPageHeader *hdr = FpbHdr(s->page);
 	FpbWalPage *wp = left ? s->left_page : s->right_page;
 
+	/* more entries behind the greatest will want no gaps before it */
+	bool		pack = !left && FpbPageIsRightmost(s->page) &&
+		s->newpos == s->nentries - 1;
+
 	wp->image = true;
-	for (int i = 0; i < lengthof(split_slacks); i++)
+	for (int i = pack ? lengthof(split_slacks) - 1 : 0; i < lengthof(split_slacks); i++)
 	{
 		if (left ?
 			fpb_page_build(s->ix, wp->page, hdr->level, left_flags(s), s->right,
@@ -221,7 +225,9 @@ cut_place(const Split *s, int split)
 
 /*
  * Make the left page by taking the right one's entries away, which is little
- * to log.  False if the new entry would then not fit in it.
+ * to log.  False if the fence or the new entry would then not fit in it.  In
+ * the tuple form the entries' tuples stay behind, so there is no room for the
+ * new one; but nothing may ever be added to the page again.
  */
 static bool
 cut_left(const Split *s, int split, const FpbKey *separator)
@@ -234,6 +240,8 @@ cut_left(const Split *s, int split, const FpbKey *separator)
 	wp->nranges = 0;
 	memcpy(wp->page, s->page, BLCKSZ);
 	fpb_page_cut(s->ix, wp->page, &at, wp);
+	if (!fpb_page_extend_plan(s->ix, wp->page, separator))
+		return false;
 	FpbHdr(wp->page)->flags = left_flags(s);
 	fpb_page_extend(s->ix, wp->page, separator, s->right, wp);
 	if (s->newpos >= split)
@@ -342,8 +350,7 @@ split_page(FpbIndex *ix, Relation heap, Buffer buf, FpbStack *stack,
 	}
 
 	/* If an image of the left page is due, it should be small and fresh. */
-	s.in_place = fpb_is_word(ix) &&
-		!(RelationNeedsWAL(ix->rel) && XLogCheckBufferNeedsBackup(buf));
+	s.in_place = !(RelationNeedsWAL(ix->rel) && XLogCheckBufferNeedsBackup(buf));
 	rbuf = fpb_allocbuf(ix->rel, heap);
 	s.right = BufferGetBlockNumber(rbuf);
 

@@ -637,10 +637,7 @@ extern int	fpb_page_entries_with(const FpbIndex *ix, Page page,
 								  const FpbEntry *entry, const FpbPos *pos,
 								  FpbEntry *entries, int *newpos);
 
-/*
- * Delete all entries from *pos on and free their nodes.  Not in the tuple form,
- * where their tuples would stay.
- */
+/* Delete all entries from *pos on and free their nodes, though not tuples. */
 extern void fpb_page_cut(const FpbIndex *ix, Page page, const FpbPos *pos,
 						 FpbWalPage *wp);
 
