@@ -1,0 +1,153 @@
+#
+# Notes of dead entries ("killed" ones) and what becomes of them: over a restart
+# and a crash, of logged and unlogged indexes; and on a standby, whose queries may
+# still see the rows.  (sql/hints.sql has more of them.)
+#
+use strict;
+use warnings FATAL => 'all';
+
+use File::Copy;
+use PostgreSQL::Test::Cluster;
+use PostgreSQL::Test::Utils;
+use Test::More;
+
+my $primary = PostgreSQL::Test::Cluster->new('primary');
+
+# Without checksums a note makes no image of the page, which would have none.
+$primary->init(allows_streaming => 1, no_data_checksums => 1);
+$primary->append_conf(
+	'postgresql.conf', q{
+autovacuum = off
+wal_log_hints = off
+enable_bitmapscan = off
+enable_sort = off
+enable_seqscan = off
+max_parallel_workers_per_gather = 0
+});
+$primary->start;
+$primary->safe_psql(
+	'postgres', q{
+CREATE EXTENSION fpbtree;
+-- Pages that a query looks at: of the table's, only those with entries that are
+-- not known to be dead.
+CREATE FUNCTION pages_of(query text) RETURNS int LANGUAGE plpgsql AS $$
+DECLARE
+	plan json;
+BEGIN
+	EXECUTE 'EXPLAIN (ANALYZE, BUFFERS, COSTS OFF, TIMING OFF, SUMMARY OFF, FORMAT json) ' || query INTO plan;
+	plan := plan->0->'Plan';
+	RETURN (plan->>'Shared Hit Blocks')::int + (plan->>'Shared Read Blocks')::int;
+END $$;
+});
+
+sub query { return $primary->safe_psql('postgres', shift); }
+
+# Restart and crash
+foreach my $kind ('', 'UNLOGGED')
+{
+	my $t = $kind ? 'unlogged' : 'logged';
+	my $rows = "SELECT id FROM $t WHERE k BETWEEN 101 AND 600";
+	my $count = "SELECT count(*) || ' ' || count(DISTINCT id) FROM $t WHERE k > 0";
+
+	query(qq{
+		CREATE $kind TABLE $t (id int, k int8, pad text);
+		CREATE INDEX ${t}_k ON $t USING fpbtree (k);
+		INSERT INTO $t SELECT i, i, repeat('x', 1000) FROM generate_series(1, 700) i;
+		DELETE FROM $t WHERE k BETWEEN 101 AND 600;});
+	cmp_ok(query("SELECT pages_of('$rows')"), '>', 50, "$t: the first scan looks at the rows");
+	cmp_ok(query("SELECT pages_of('$rows')"), '<', 20, "$t: the second does not");
+
+	$primary->restart;
+	cmp_ok(query("SELECT pages_of('$rows')"), '<', 20, "$t: nor does the first one after a restart");
+	is(query($count), '200 200', "$t: all other rows are found");
+
+	query('CHECKPOINT');
+	$primary->stop('immediate');
+	$primary->start;
+	is(query("SELECT fpbtree_check('${t}_k', true)"), '', "$t: the index is sound after a crash");
+	is(query($count), $kind ? '0 0' : '200 200', "$t: it has the rows that are left");
+	# rows of the same keys and, where the table is empty, at the same places
+	query("INSERT INTO $t SELECT 1000 + i, i, repeat('x', 1000) FROM generate_series(101, 600) i");
+	is(query($count), $kind ? '500 500' : '700 700', "$t: new rows are not taken for dead");
+	query("DELETE FROM $t WHERE k % 2 = 0");
+	is(query($count), $kind ? '250 250' : '350 350', "$t: dead ones are not found") for 1 .. 2;
+	query("VACUUM $t");
+	query("INSERT INTO $t SELECT 2000 + i, i, repeat('x', 1000) FROM generate_series(101, 600) i WHERE i % 2 = 0");
+	is(query($count), $kind ? '500 500' : '600 600', "$t: nor are those at their places taken for dead");
+	is(query("SELECT fpbtree_check('${t}_k', true)"), '', "$t: the index is sound in the end");
+}
+
+# A standby.  Its tables: h, whose index will come to it with notes; and p, of
+# which a query on the standby sees rows that are dead on the primary.  The
+# table p has room on its only page, so that its rows stay where they are, but
+# its index has long keys and its pages are full.
+query(q{
+	CREATE TABLE h (k int8);
+	CREATE INDEX h_k ON h USING fpbtree (k);
+	INSERT INTO h SELECT i FROM generate_series(1, 100) i;
+	CREATE FUNCTION long(i int) RETURNS text LANGUAGE sql IMMUTABLE
+		RETURN lpad(i::text, 6, '0') || (SELECT string_agg(md5(i::text || n::text), '') FROM generate_series(1, 14) n);
+	CREATE TABLE p (id int);
+	CREATE INDEX p_k ON p USING fpbtree (long(id));
+	INSERT INTO p SELECT i * 10 FROM generate_series(1, 100) i;
+});
+$primary->backup('base');
+my $standby = PostgreSQL::Test::Cluster->new('standby');
+$standby->init_from_backup($primary, 'base', has_streaming => 1);
+$standby->append_conf('postgresql.conf', q{
+hot_standby_feedback = off
+max_standby_streaming_delay = -1
+});
+$standby->start;
+$primary->wait_for_replay_catchup($standby);
+
+my $seen = q{SELECT count(*) FROM p WHERE long(id) >= '0'};
+my $session = $standby->background_psql('postgres');
+$session->query_safe('BEGIN ISOLATION LEVEL REPEATABLE READ');
+like($session->query_safe("EXPLAIN (COSTS OFF) $seen"), qr/Index Scan using p_k/, 'the standby uses the index');
+is($session->query_safe($seen), '100', 'the standby sees all rows');
+query('DELETE FROM p WHERE id % 20 = 0');
+is(query($seen), '50', 'the primary does not') for 1 .. 2;
+my ($before) = split /\|/, query(q{SELECT leaf_pages FROM fpbtree_stats('p_k')});
+query('INSERT INTO p SELECT i * 10 + 5 FROM generate_series(1, 60) i');
+cmp_ok(query(q{SELECT leaf_pages FROM fpbtree_stats('p_k')}), '>', $before, 'pages have been split for new rows');
+is(query(q{SELECT entries FROM fpbtree_stats('p_k')}), '160', 'no entry has been removed');
+is(query($seen), '110', 'the primary sees the rows that are left');
+$primary->wait_for_replay_catchup($standby);
+is($session->query_safe($seen), '100', 'the standby finds the rows of its snapshot');
+$session->query_safe('COMMIT');
+is($session->query_safe($seen), '110', 'and then those of the next');
+$session->quit;
+
+# Now the same on the primary without such a query: entries go as soon as the
+# table says that their rows are dead.
+query('VACUUM p');
+query('INSERT INTO p SELECT i * 10 + 6 FROM generate_series(1, 100) i');    # the page is full
+query('DELETE FROM p WHERE id % 10 = 6');
+is(query($seen), '110', 'rows die again') for 1 .. 2;
+query('INSERT INTO p SELECT i * 10 + 7 FROM generate_series(1, 100) i');
+cmp_ok(query(q{SELECT entries FROM fpbtree_stats('p_k')}), '<', 310, 'entries have been removed');
+is(query($seen), '210', 'of dead rows only');
+$primary->wait_for_replay_catchup($standby);
+is($standby->safe_psql('postgres', $seen), '210', 'on the standby, too');
+
+# The standby stops before rows are deleted; the index's file comes to it from
+# afterwards, as a base backup might have brought it, with notes that the rows
+# are dead.  For the standby, which does not go on, they are not.
+$standby->stop;
+$seen = 'SELECT count(*) FROM h WHERE k > 0';
+my $pages = q{SELECT pages_of('SELECT * FROM h WHERE k BETWEEN 1 AND 60')};
+query('DELETE FROM h WHERE k <= 60');
+is(query($seen), '40', 'the primary notes which entries are dead') for 1 .. 2;
+query('CHECKPOINT');
+my $file = query(q{SELECT pg_relation_filepath('h_k')});
+isnt(slurp_file($primary->data_dir . "/$file"), slurp_file($standby->data_dir . "/$file"), 'the notes are in the file');
+copy($primary->data_dir . "/$file", $standby->data_dir . "/$file") or die;
+$standby->append_conf('postgresql.conf', q{primary_conninfo = ''});
+$standby->start;
+is($standby->safe_psql('postgres', $seen), '100', 'the standby does not believe them') for 1 .. 2;
+
+$standby->stop;
+$primary->stop;
+unlike(slurp_file($_->logfile), qr/TRAP:|PANIC:/, 'no assertion failed') foreach ($primary, $standby);
+done_testing();
