@@ -838,6 +838,20 @@ fpb_keys_identical(const FpbIndex *ix, const FpbKey *a, const FpbKey *b)
 			   IndexTupleSize(a->tuple) - sizeof(IndexTupleData)) == 0;
 }
 
+/* See fpbtree.h. */
+bool
+fpb_keys_share_prefix(const FpbIndex *ix, const FpbKey *a, const FpbKey *b)
+{
+	int			order;
+
+	if (!fpb_is_word(ix))
+		return equal_columns(ix, a, b, 1, &order) == 1;
+	if (ix->nkeyatts == 1)
+		return a->head == b->head && a->low == b->low;
+	return ix->cols[0].width == 64 ? a->head == b->head :
+		a->head >> 32 == b->head >> 32;
+}
+
 /* ------------------------------------------------------------------------
  * pivots
  * ------------------------------------------------------------------------

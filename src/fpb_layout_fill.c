@@ -490,15 +490,56 @@ entry_weight(const FpbIndex *ix, const FpbShape *shape, const FpbEntry *entry)
 }
 
 /*
+ * Is b the TID of the row after a's, if rows are added to a table's end?
+ */
+static bool
+tids_adjacent(uint64 a, uint64 b)
+{
+	ItemPointerData first;
+	ItemPointerData second;
+
+	fpb_tail_tid(a, &first);
+	fpb_tail_tid(b, &second);
+	if (ItemPointerGetBlockNumber(&first) == ItemPointerGetBlockNumber(&second))
+		return ItemPointerGetOffsetNumber(&first) < ItemPointerGetOffsetNumber(&second);
+	return ItemPointerGetBlockNumber(&first) + 1 == ItemPointerGetBlockNumber(&second) &&
+		ItemPointerGetOffsetNumber(&second) == FirstOffsetNumber;
+}
+
+/*
+ * Does the new entry, entries[newpos], look like one of a series of ascending
+ * keys?  It does at the end of the level, even if it is not quite the last.
+ * Elsewhere in leaves, a series may be one of many, told apart by the first
+ * column (or by the whole key: duplicates ascend in their TIDs).  There the new
+ * entry has to come next after one that shares this column, behind all others
+ * of the page; or else that one has to be of a row inserted just before, as
+ * rows with few different values in this column would otherwise be taken for
+ * series.  (nbtree's rules are much like these.)
+ */
+bool
+fpb_page_ascending(const FpbIndex *ix, Page page, const FpbEntry *entries,
+				   int nentries, int newpos)
+{
+	bool		last = newpos == nentries - 1;
+
+	if (FpbPageIsRightmost(page))
+		return true;
+	return FpbPageIsLeaf(page) && newpos > 0 &&
+		(last || tids_adjacent(entries[newpos - 1].key.tail, entries[newpos].key.tail)) &&
+		fpb_keys_share_prefix(ix, &entries[newpos - 1].key, &entries[newpos].key);
+}
+
+/*
  * Where to split a full page that gets one more entry, at entries[newpos]:
  * the index of the right page's first entry, at least one on each side.
  *
- * Half of the page each, except that entries added at the end of the level
- * leave the page behind as full as fillfactor says.
+ * Half of the page each, except that a series of ascending keys leaves the
+ * page behind as full as fillfactor says, and what comes after one of many
+ * series to the right page.
  */
 int
 fpb_page_split_point(const FpbIndex *ix, Page page, const FpbEntry *entries,
-					 int nentries, int newpos, int fillfactor)
+					 int nentries, int newpos, bool ascending, int fillfactor)
 {
 	const FpbShape *shape = fpb_shape(ix, page);
 	Size		total = 0;
@@ -509,16 +550,14 @@ fpb_page_split_point(const FpbIndex *ix, Page page, const FpbEntry *entries,
 	Assert(nentries >= 2);
 	for (i = 0; i < nentries; i++)
 		total += entry_weight(ix, shape, &entries[i]);
-	if (FpbPageIsRightmost(page) && newpos == nentries - 1)
-		want = total * fillfactor / 100;
-	else
-		want = total / 2;
+	want = ascending ? total * fillfactor / 100 : total / 2;
 
 	/* The right page begins with the first entry not within the left's share. */
 	for (i = 0; i < nentries - 1; i++)
 	{
 		left += entry_weight(ix, shape, &entries[i]);
-		if (left > want)
+		if (left > want ||
+			(ascending && i > newpos && !FpbPageIsRightmost(page)))
 			break;
 	}
 	if (!FpbPageIsLeaf(page) && nentries >= 4)

@@ -157,6 +157,7 @@ typedef struct Split
 	FpbEntry   *entries;		/* all entries, the new one among them */
 	int			nentries;
 	int			newpos;			/* which is the new one */
+	bool		ascending;		/* does it belong to a series? */
 	FpbKey	   *low;			/* the page's fences, or NULL */
 	FpbKey	   *high;
 	bool		in_place;		/* try to leave the left page's entries where
@@ -183,9 +184,8 @@ build_side(const Split *s, bool left, int split, const FpbKey *separator)
 	FpbPageHeader *hdr = FpbHdr(s->page);
 	FpbWalPage *wp = left ? s->left_page : s->right_page;
 
-	/* more entries behind the greatest will want no gaps before it */
-	bool		pack = !left && FpbPageIsRightmost(s->page) &&
-		s->newpos == s->nentries - 1;
+	/* more entries behind the last will want no gaps before it */
+	bool		pack = !left && s->ascending && s->newpos == s->nentries - 1;
 
 	wp->image = true;
 	for (int i = pack ? lengthof(split_slacks) - 1 : 0; i < lengthof(split_slacks); i++)
@@ -299,6 +299,7 @@ plan_split(const Split *s)
 	int			best;
 
 	best = fpb_page_split_point(s->ix, s->page, s->entries, s->nentries, s->newpos,
+								s->ascending,
 								FpbPageIsLeaf(s->page) ?
 								fpb_fillfactor(s->ix->rel) : FPB_INNER_FILLFACTOR);
 	for (int distance = 0; distance < s->nentries; distance++)
@@ -338,6 +339,7 @@ split_page(FpbIndex *ix, Relation heap, Buffer buf, FpbStack *stack,
 	fpb_page_search(ix, page, &probe, &pos);
 	s.nentries = fpb_page_entries_with(ix, page, entry, &pos, s.entries,
 									   &s.newpos);
+	s.ascending = fpb_page_ascending(ix, page, s.entries, s.nentries, s.newpos);
 	if (!FpbPageIsLeftmost(page))
 	{
 		fpb_page_low(ix, page, &low);

@@ -391,6 +391,13 @@ extern int	fpb_compare_keys(const FpbIndex *ix, const FpbKey *a,
 extern bool fpb_keys_equal(const FpbIndex *ix, const FpbKey *a,
 						   const FpbKey *b);
 
+/*
+ * Do they agree in the first of several columns, or in the only one?  A NULL
+ * may pass for a value.
+ */
+extern bool fpb_keys_share_prefix(const FpbIndex *ix, const FpbKey *a,
+								  const FpbKey *b);
+
 /* Are they the same bytes, so that one copy serves both (one-key nodes)? */
 extern bool fpb_keys_identical(const FpbIndex *ix, const FpbKey *a,
 							   const FpbKey *b);
@@ -660,12 +667,19 @@ extern bool fpb_page_build(const FpbIndex *ix, Page page, int level, int flags,
 						   int nentries, int slack);
 
 /*
- * Where to split a full page that gets one more entry: entries[] includes the
- * new one, at newpos.  Returns the index of the right page's first entry.
+ * A full page gets one more entry: entries[] includes it, at newpos.  Does it
+ * look like one of a series of ascending keys?
+ */
+extern bool fpb_page_ascending(const FpbIndex *ix, Page page,
+							   const FpbEntry *entries, int nentries,
+							   int newpos);
+
+/*
+ * Where to split the page: the index of the right page's first entry.
  */
 extern int	fpb_page_split_point(const FpbIndex *ix, Page page,
 								 const FpbEntry *entries, int nentries,
-								 int newpos, int fillfactor);
+								 int newpos, bool ascending, int fillfactor);
 
 /* Replace the high fence and right link; false if the fence doesn't fit. */
 extern bool fpb_page_extend_plan(const FpbIndex *ix, Page page,

@@ -40,7 +40,7 @@ $standby->append_conf(
 hot_standby_feedback = off
 max_standby_streaming_delay = 300s
 });
-$standby->start;
+start_standby($standby);
 
 # Queries on the standby while the primary goes on: an index and the table must
 # agree within one snapshot.

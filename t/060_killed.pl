@@ -7,9 +7,12 @@ use strict;
 use warnings FATAL => 'all';
 
 use File::Copy;
+use FindBin;
+use lib $FindBin::RealBin;
 use PostgreSQL::Test::Cluster;
 use PostgreSQL::Test::Utils;
 use Test::More;
+use Workload;
 
 my $primary = PostgreSQL::Test::Cluster->new('primary');
 
@@ -98,7 +101,7 @@ $standby->append_conf('postgresql.conf', q{
 hot_standby_feedback = off
 max_standby_streaming_delay = -1
 });
-$standby->start;
+start_standby($standby);
 $primary->wait_for_replay_catchup($standby);
 
 my $seen = q{SELECT count(*) FROM p WHERE long(id) >= '0'};
@@ -144,7 +147,7 @@ my $file = query(q{SELECT pg_relation_filepath('h_k')});
 isnt(slurp_file($primary->data_dir . "/$file"), slurp_file($standby->data_dir . "/$file"), 'the notes are in the file');
 copy($primary->data_dir . "/$file", $standby->data_dir . "/$file") or die;
 $standby->append_conf('postgresql.conf', q{primary_conninfo = ''});
-$standby->start;
+start_standby($standby);
 is($standby->safe_psql('postgres', $seen), '100', 'the standby does not believe them') for 1 .. 2;
 
 $standby->stop;

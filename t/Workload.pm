@@ -14,8 +14,8 @@ use Exporter 'import';
 use IPC::Run;
 use Test::More;
 
-our @EXPORT = qw(am create_workload start_load kill_everything check_indexes
-  index_answers @INDEXES);
+our @EXPORT = qw(am create_workload start_load start_standby kill_everything
+  check_indexes index_answers @INDEXES);
 
 sub am { return $ENV{FPB_AM} || 'fpbtree'; }
 
@@ -160,6 +160,21 @@ sub start_load
 	local %ENV = $node->_get_env();
 	return IPC::Run::start([ @command, $node->connstr('postgres') ],
 		'<', \undef, '>', $output, '2>', $output);
+}
+
+# Starts a standby and waits until it answers queries: it has been started, for
+# pg_ctl, before it does.
+sub start_standby
+{
+	my ($node) = @_;
+
+	$node->start;
+	for (1 .. 1800)
+	{
+		return if system('pg_isready', '--quiet', '--host', $node->host, '--port', $node->port) == 0;
+		select undef, undef, undef, 0.1;
+	}
+	die 'the standby does not answer';
 }
 
 # Kills all processes of the server with SIGKILL.  The children go first, while
