@@ -49,6 +49,7 @@
 
 #include "access/tupmacs.h"
 #include "catalog/pg_collation.h"
+#include "catalog/pg_type.h"
 #include "common/int.h"
 #include "fpb_compat.h"
 #include "fpbtree.h"
@@ -177,9 +178,13 @@ choose_layout(FpbIndex *ix, Oid first_cmp_proc)
 }
 
 /*
- * Are keys that are equal to the opclasses always the same bytes?  If not, an
- * equal key of other bytes may belong between two TIDs of a one-key node, so
- * there must be none.  (Words have their tie bits with the TIDs.)
+ * Are keys that are equal to the opclasses always the same value, though perhaps
+ * not compressed alike?  If not, an equal key of another value may belong
+ * between two TIDs of a one-key node, so there must be none.  (Words have their
+ * tie bits with the TIDs.)
+ *
+ * The opclasses of bpchar say that they are, but that is so only if it has a
+ * length: else any number of blanks may be behind a value.
  */
 static bool
 all_equal_image(const FpbIndex *ix, Relation rel)
@@ -190,6 +195,9 @@ all_equal_image(const FpbIndex *ix, Relation rel)
 	{
 		Oid			proc = index_getprocid(rel, i + 1, FPB_EQUALIMAGE_PROC);
 
+		if (rel->rd_opcintype[i] == BPCHAROID &&
+			TupleDescAttr(RelationGetDescr(rel), i)->atttypmod < 0)
+			return false;
 		if (!OidIsValid(proc) ||
 			!DatumGetBool(OidFunctionCall1Coll(proc, rel->rd_indcollation[i],
 											   ObjectIdGetDatum(rel->rd_opcintype[i]))))

@@ -233,7 +233,10 @@ plan_beside_one_key(const FpbIndex *ix, Page page, const FpbEntry *entry,
 	FpbEntry	any;
 
 	fpb_read_slot(ix, page, shape, FPB_NODE_ONE_KEY, node, 0, &any);
-	if (fpb_keys_identical(ix, &any.key, &entry->key))
+
+	/* an equal tuple may be compressed in another way, but has its place here */
+	if (fpb_is_word(ix) ? fpb_keys_identical(ix, &any.key, &entry->key) :
+		fpb_keys_equal(ix, &any.key, &entry->key))
 	{
 		/* its tuple is there already */
 		plan->kind = FPB_PLAN_SLOT;
@@ -245,7 +248,8 @@ plan_beside_one_key(const FpbIndex *ix, Page page, const FpbEntry *entry,
 			plan->kind = FPB_PLAN_APPEND_NODE;
 			plan->pos.dir++;
 		}
-		tuple = tuple_room(ix, &any);
+		else
+			tuple = tuple_room(ix, &any);
 	}
 	else
 	{
