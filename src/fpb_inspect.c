@@ -38,6 +38,7 @@ typedef struct Content
 	int			entries;
 	int			gaps;
 	int			one_key_nodes;
+	IndexTuple	tuple;			/* of the last entry */
 	Size		used;			/* bytes of entries */
 	Size		available;		/* bytes that new entries could take */
 } Content;
@@ -155,8 +156,9 @@ count_node(const FpbIndex *ix, Page page, int dir, Content *content,
 	{
 		if (n++ == 0)
 			*first = entry;
-		if (!fpb_is_word(ix) && (codec == FPB_NODE_PLAIN || n == 1))
+		if (!fpb_is_word(ix) && entry.key.tuple != content->tuple)
 			content->used += IndexTupleSize(entry.key.tuple);
+		content->tuple = entry.key.tuple;
 		fpb_page_advance(ix, page, &pos);
 	}
 	if (codec == FPB_NODE_ONE_KEY)

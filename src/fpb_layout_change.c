@@ -22,6 +22,7 @@
  */
 #define REBUILD_SLACK_WORDS		25
 #define REBUILD_SLACK_TUPLES	15
+#define REBUILD_SLACK_ONE_KEY	5	/* room for many more duplicates */
 
 /*
  * Slots in a hundred left free in a page that an image is logged of, if they
@@ -238,18 +239,17 @@ plan_beside_one_key(const FpbIndex *ix, Page page, const FpbEntry *entry,
 	if (fpb_is_word(ix) ? fpb_keys_identical(ix, &any.key, &entry->key) :
 		fpb_keys_equal(ix, &any.key, &entry->key))
 	{
-		/* its tuple is there already */
+		/* its tuple is there already, and a node more can share it */
+		tuple = 0;
 		plan->kind = FPB_PLAN_SLOT;
 		if (nearest_gap(ix, shape, FPB_NODE_ONE_KEY, node, place->slot) >= 0)
 			return;
 		plan->kind = FPB_PLAN_SPLIT_NODE;
 		if (place->slot == nslots)
 		{
-			plan->kind = FPB_PLAN_APPEND_NODE;
+			plan->kind = FPB_PLAN_APPEND_ONE_KEY;
 			plan->pos.dir++;
 		}
-		else
-			tuple = tuple_room(ix, &any);
 	}
 	else
 	{
@@ -274,7 +274,7 @@ plan_beside_one_key(const FpbIndex *ix, Page page, const FpbEntry *entry,
 		plan->pos.slot = 0;
 	}
 	if (!page_has_room(ix, page, 1, tuple))
-		plan_to_make_room(ix, page, entry, place, plan);
+		plan_rebuild(ix, page, entry, place, REBUILD_SLACK_ONE_KEY, plan);
 }
 
 /*
@@ -714,18 +714,9 @@ split_node(const FpbIndex *ix, Page page, const FpbEntry *entry,
 	}
 	else
 	{
-		uint64	   *header;
-
 		at = nslots / 2;
 		right = add_node(ix, page, pos->dir + 1, ((uint64 *) node)[0], codec, wp);
-		header = (uint64 *) right;
-		memcpy(header, node, FPB_ONE_KEY_HEADER);
-		if (!fpb_is_word(ix))
-		{
-			FpbKey		key = {.tuple = (IndexTuple) ((char *) page + header[1])};
-
-			header[1] = add_tuple(ix, page, &key, wp);
-		}
+		memcpy(right, node, FPB_ONE_KEY_HEADER);
 		spread_one_key(shape, right, copy.data + FPB_ONE_KEY_HEADER, at, nslots);
 		spread_one_key(shape, node, copy.data + FPB_ONE_KEY_HEADER, 0, at);
 	}
@@ -810,6 +801,41 @@ spill_node(const FpbIndex *ix, Page page, const FpbEntry *entry,
 }
 
 /*
+ * Was the node that has just been added all zeros before, at replay too?  It
+ * was if it comes out of the hole, which began at old_lower, unless hints were
+ * there.
+ */
+static bool
+node_was_zero(const FpbIndex *ix, Page page, uint32 old_lower)
+{
+	return fpb_is_word(ix) && FpbHdr(page)->pd.pd_lower > old_lower;
+}
+
+/*
+ * Put an entry into a new one-key node, the pos->dir'th, whose key is that of
+ * the node before.
+ */
+static void
+append_one_key(const FpbIndex *ix, Page page, const FpbEntry *entry,
+			   const FpbPos *pos, FpbWalPage *wp)
+{
+	const FpbShape *shape = fpb_shape(ix, page);
+	uint32		end = FpbHdr(page)->pd.pd_lower;
+	char	   *before = (char *) page + fpb_page_base(FpbHdr(page)->dircap) +
+		fpb_dir_nodes(page)[pos->dir - 1] * shape->size;
+	char	   *node;
+
+	Assert(fpb_dir_codecs(page)[pos->dir - 1] == FPB_NODE_ONE_KEY);
+	node = add_node(ix, page, pos->dir, ((uint64 *) before)[0],
+					FPB_NODE_ONE_KEY, wp);
+	memset(node, 0, shape->size);
+	memcpy(node, before, FPB_ONE_KEY_HEADER);
+	fpb_write_tail(node + FPB_ONE_KEY_HEADER, 0, entry->key.tail);
+	fpb_wal_note(wp, node, node_was_zero(ix, page, end) ?
+				 FPB_ONE_KEY_HEADER + FPB_TAIL_BYTES : shape->size);
+}
+
+/*
  * Put an entry into a new node of its own, the pos->dir'th.
  */
 static void
@@ -827,11 +853,7 @@ append_node(const FpbIndex *ix, Page page, const FpbEntry *entry,
 	for (int slot = 1; slot < shape->nslots; slot++)
 		fpb_write_gap(ix, shape, node, slot, PG_UINT64_MAX);
 
-	/*
-	 * What comes out of the hole is zero already, at replay too, unless hints
-	 * were there.
-	 */
-	if (fpb_is_word(ix) && FpbHdr(page)->pd.pd_lower > end)
+	if (node_was_zero(ix, page, end))
 	{
 		NodeArray	arrays[4];
 		int			narrays = node_arrays(ix, shape, FPB_NODE_PLAIN, node, arrays);
@@ -858,6 +880,9 @@ fpb_page_insert(const FpbIndex *ix, Page page, const FpbEntry *entry,
 			break;
 		case FPB_PLAN_APPEND_NODE:
 			append_node(ix, page, entry, &plan->pos, wp);
+			break;
+		case FPB_PLAN_APPEND_ONE_KEY:
+			append_one_key(ix, page, entry, &plan->pos, wp);
 			break;
 		case FPB_PLAN_SPLIT_NODE:
 			split_node(ix, page, entry, &plan->pos, wp);

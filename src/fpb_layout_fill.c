@@ -290,12 +290,13 @@ write_plain_node(const FpbIndex *ix, Page page, const FpbShape *shape,
 }
 
 /*
- * Write a one-key node with count TIDs, likewise.
+ * Write a one-key node with count TIDs, likewise.  Its tuple is at tuple
+ * already, unless that is 0.
  */
 static bool
 write_one_key_node(const FpbIndex *ix, Page page, const FpbShape *shape,
 				   char *node, const FpbEntry *entries, int count, bool spread,
-				   uint32 limit)
+				   uint32 limit, uint32 tuple)
 {
 	uint64	   *header = (uint64 *) node;
 	int			nslots = fpb_one_key_slots(shape);
@@ -305,7 +306,8 @@ write_one_key_node(const FpbIndex *ix, Page page, const FpbShape *shape,
 	header[1] = entries[0].key.low;
 	if (!fpb_is_word(ix))
 	{
-		header[1] = place_tuple(ix, page, &entries[0].key, limit);
+		header[1] = tuple != 0 ? tuple :
+			place_tuple(ix, page, &entries[0].key, limit);
 		if (header[1] == 0)
 			return false;
 	}
@@ -343,6 +345,19 @@ directory_capacity(const FpbIndex *ix, const FpbShape *shape, int nparts,
 }
 
 /*
+ * Is the i'th part a one-key node of the same key as the one before?
+ */
+static bool
+shares_key(const FpbIndex *ix, const FpbEntry *entries, const NodePart *parts,
+		   int i)
+{
+	return i > 0 && parts[i].codec == FPB_NODE_ONE_KEY &&
+		parts[i - 1].codec == FPB_NODE_ONE_KEY &&
+		fpb_keys_identical(ix, &entries[parts[i].start].key,
+						   &entries[parts[i - 1].start].key);
+}
+
+/*
  * Bytes that nodes and tuples of the parts take, padding left out.
  */
 static Size
@@ -355,7 +370,8 @@ parts_space(const FpbIndex *ix, const FpbShape *shape, const FpbEntry *entries,
 		return space;
 	for (int i = 0; i < nparts; i++)
 	{
-		int			ntuples = parts[i].codec == FPB_NODE_PLAIN ? parts[i].count : 1;
+		int			ntuples = parts[i].codec == FPB_NODE_PLAIN ? parts[i].count :
+			shares_key(ix, entries, parts, i) ? 0 : 1;
 
 		for (int j = 0; j < ntuples; j++)
 			space += IndexTupleSize(entries[parts[i].start + j].key.tuple);
@@ -430,9 +446,17 @@ write_page(const FpbIndex *ix, Page page, int level, int flags,
 								  spread, limit, first_tuple))
 				return false;
 		}
-		else if (!write_one_key_node(ix, page, shape, node, first,
-									 parts[i].count, spread, limit))
-			return false;
+		else
+		{
+			uint32		tuple = 0;
+
+			/* the nodes of one key share its tuple */
+			if (shares_key(ix, entries, parts, i))
+				tuple = (uint32) ((uint64 *) (node - shape->size))[1];
+			if (!write_one_key_node(ix, page, shape, node, first,
+									parts[i].count, spread, limit, tuple))
+				return false;
+		}
 	}
 	return true;
 }
@@ -744,13 +768,11 @@ fpb_filler_add(FpbFiller *filler, const FpbEntry *entry)
 			closed += nodes_closed(filler, plain, filler->run, &plain);
 	}
 
-	/* A run long enough for one-key nodes has its tuple once in each. */
+	/* The nodes of a run long enough for one-key nodes share its tuple. */
 	if (entry->key.tuple != NULL)
 	{
-		int			threshold = ONE_KEY_RUN(filler->shape);
-
 		space = tuple_space(entry->key.tuple);
-		if (run > threshold && (run - threshold) % filler->one_key_fill != 1)
+		if (run > ONE_KEY_RUN(filler->shape))
 			space = 0;
 		/* an inner page's first key is its low fence */
 		if (filler->level > 0 && filler->nentries == 0 && filler->low != NULL)

@@ -604,6 +604,8 @@ typedef enum FpbPlanKind
 {
 	FPB_PLAN_SLOT,				/* into a slot, moving entries to a gap */
 	FPB_PLAN_APPEND_NODE,		/* into a new node of its own */
+	FPB_PLAN_APPEND_ONE_KEY,	/* into a new one-key node, of the same key as
+								 * the one before */
 	FPB_PLAN_SPLIT_NODE,		/* split the node, then as FPB_PLAN_SLOT */
 	FPB_PLAN_SPILL_LEFT,		/* move the node's first entry to the node
 								 * before, then likewise */
