@@ -45,10 +45,10 @@ END $$;
 
 -- The second scan passes over what the first has found dead, and so does one
 -- that begins at the other end, a unique check, and an index-only scan.
-CREATE TEMP TABLE seen (id int, k int8, u int, pad text) WITH (autovacuum_enabled = off);
+CREATE TEMP TABLE seen (id int, k int8, u int, pad text STORAGE plain) WITH (autovacuum_enabled = off);
 CREATE INDEX seen_k ON seen USING fpbtree (k);
 CREATE UNIQUE INDEX seen_u ON seen USING fpbtree (u);
-INSERT INTO seen SELECT i, i, i, repeat('x', 1000) FROM generate_series(1, 700) i;
+INSERT INTO seen SELECT i, i, i, repeat('x', current_setting('block_size')::int / 8) FROM generate_series(1, 700) i;
 DELETE FROM seen WHERE k BETWEEN 101 AND 600;
 EXPLAIN (COSTS OFF) SELECT id FROM seen WHERE k BETWEEN 100 AND 601;
 SELECT pages_of('SELECT id FROM seen WHERE k BETWEEN 100 AND 601') > 50 AS first,
@@ -75,9 +75,9 @@ INSERT INTO seen VALUES (0, 0, 105);
 -- A node that is split: its entries are spread over all its slots, where others
 -- were that have been found dead.  Here the index is one leaf, whose nodes have
 -- been filled one after the other.
-CREATE TEMP TABLE split (id int, k int8, pad text) WITH (autovacuum_enabled = off);
+CREATE TEMP TABLE split (id int, k int8, pad text STORAGE plain) WITH (autovacuum_enabled = off);
 CREATE INDEX split_k ON split USING fpbtree (k);
-INSERT INTO split SELECT i, i * 10, repeat('x', 1000) FROM generate_series(1, 120) i;
+INSERT INTO split SELECT i, i * 10, repeat('x', current_setting('block_size')::int / 8) FROM generate_series(1, 120) i;
 DELETE FROM split WHERE id % 3 <> 0;
 SELECT agrees('split');
 SELECT pages_of('SELECT id FROM split WHERE k = 10') = 1 AS killed;
@@ -113,6 +113,9 @@ BEGIN
     END IF;
 END $$;
 
+-- Enough rows to fill pages, of whatever size.
+CREATE FUNCTION batch() RETURNS int LANGUAGE sql IMMUTABLE AS $$ SELECT current_setting('block_size')::int / 128 $$;
+
 -- A table with an index of each form, temporary and unlogged; near(i) is a number
 -- in a window that moves.
 CREATE FUNCTION near(i int) RETURNS int LANGUAGE sql IMMUTABLE AS $$ SELECT i / 20 + abs(hashint4(i) % 400) $$;
@@ -132,15 +135,18 @@ INSERT INTO forms VALUES
     ('numeric', 'numeric', 'near(i) / 7.0', '');
 SELECT format('CREATE %s TABLE %s_%s (id int, k %s) WITH (autovacuum_enabled = off)', p, name, lower(p), type),
        format('CREATE INDEX %s_%s_k ON %s_%s USING fpbtree (k) %s', name, lower(p), name, lower(p), options),
-       format('CALL churn(%L, %L, 40, 60)', name || '_' || lower(p), key)
+       format('CALL churn(%L, %L, 40, batch())', name || '_' || lower(p), key)
 FROM forms, unnest('{TEMP,UNLOGGED}'::text[]) p
 \gexec
 
 -- They are sound, and the dead have made room without VACUUM.  (Not all of
--- those in unlogged tables need have been dead to other sessions.)
+-- those in unlogged tables need have been dead to other sessions.  Where the
+-- keys are tuples, a page's hints begin anew when it gets another node, so large
+-- pages of one-key nodes, which get many, may have none when they are full.)
 SELECT count(fpbtree_check(c.oid, true)) AS sound FROM pg_class c JOIN pg_index ON indexrelid = c.oid
 WHERE relname ~ '_(temp|unlogged)_k$';
-SELECT name, (SELECT entries FROM fpbtree_stats((name || '_temp_k')::regclass)) < 2000 AS pruned FROM forms;
+SELECT name, (SELECT entries FROM fpbtree_stats((name || '_temp_k')::regclass)) < 40 * batch() * 0.85 AS pruned
+FROM forms WHERE name <> 'one_key_text';
 
 -- Without a scan in between nothing is known to be dead, and the index grows.
 CREATE TEMP TABLE unseen (id int, k int8) WITH (autovacuum_enabled = off);
@@ -148,13 +154,13 @@ CREATE INDEX unseen_k ON unseen USING fpbtree (k);
 DO $$
 BEGIN
     FOR r IN 1..40 LOOP
-        INSERT INTO unseen SELECT i, near(i) FROM generate_series((r - 1) * 60 + 1, r * 60) i;
+        INSERT INTO unseen SELECT i, near(i) FROM generate_series((r - 1) * batch() + 1, r * batch()) i;
         COMMIT;
         DELETE FROM unseen WHERE (id * 7 + r) % 5 < 3;
         COMMIT;
     END LOOP;
 END $$;
-SELECT entries FROM fpbtree_stats('unseen_k');
+SELECT entries = 40 * batch() AS all FROM fpbtree_stats('unseen_k');
 SELECT agrees('unseen');
 
 SET client_min_messages = warning;

@@ -31,7 +31,7 @@ $node->safe_psql(
 CREATE EXTENSION fpbtree;
 CREATE EXTENSION injection_points;
 CREATE FUNCTION key(i int) RETURNS text LANGUAGE sql IMMUTABLE
-	RETURN repeat('x', 440) || lpad(i::text, 6, '0');
+	RETURN repeat('x', current_setting('block_size')::int / 19) || lpad(i::text, 6, '0');
 -- the pages of an index, and the numbers that their fences are made of
 CREATE FUNCTION pages(index regclass, OUT block int8, OUT kind text, OUT level int, OUT flags text[], OUT low int, OUT high int)
 	RETURNS SETOF record LANGUAGE sql

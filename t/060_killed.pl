@@ -43,6 +43,8 @@ BEGIN
 END $$;
 });
 
+my $block = $primary->safe_psql('postgres', 'SHOW block_size');
+
 sub query { return $primary->safe_psql('postgres', shift); }
 
 # Restart and crash
@@ -53,9 +55,9 @@ foreach my $kind ('', 'UNLOGGED')
 	my $count = "SELECT count(*) || ' ' || count(DISTINCT id) FROM $t WHERE k > 0";
 
 	query(qq{
-		CREATE $kind TABLE $t (id int, k int8, pad text);
+		CREATE $kind TABLE $t (id int, k int8, pad text STORAGE plain);
 		CREATE INDEX ${t}_k ON $t USING fpbtree (k);
-		INSERT INTO $t SELECT i, i, repeat('x', 1000) FROM generate_series(1, 700) i;
+		INSERT INTO $t SELECT i, i, repeat('x', $block / 8) FROM generate_series(1, 700) i;
 		DELETE FROM $t WHERE k BETWEEN 101 AND 600;});
 	cmp_ok(query("SELECT pages_of('$rows')"), '>', 50, "$t: the first scan looks at the rows");
 	cmp_ok(query("SELECT pages_of('$rows')"), '<', 20, "$t: the second does not");
@@ -70,12 +72,12 @@ foreach my $kind ('', 'UNLOGGED')
 	is(query("SELECT fpbtree_check('${t}_k', true)"), '', "$t: the index is sound after a crash");
 	is(query($count), $kind ? '0 0' : '200 200', "$t: it has the rows that are left");
 	# rows of the same keys and, where the table is empty, at the same places
-	query("INSERT INTO $t SELECT 1000 + i, i, repeat('x', 1000) FROM generate_series(101, 600) i");
+	query("INSERT INTO $t SELECT 1000 + i, i, repeat('x', $block / 8) FROM generate_series(101, 600) i");
 	is(query($count), $kind ? '500 500' : '700 700', "$t: new rows are not taken for dead");
 	query("DELETE FROM $t WHERE k % 2 = 0");
 	is(query($count), $kind ? '250 250' : '350 350', "$t: dead ones are not found") for 1 .. 2;
 	query("VACUUM $t");
-	query("INSERT INTO $t SELECT 2000 + i, i, repeat('x', 1000) FROM generate_series(101, 600) i WHERE i % 2 = 0");
+	query("INSERT INTO $t SELECT 2000 + i, i, repeat('x', $block / 8) FROM generate_series(101, 600) i WHERE i % 2 = 0");
 	is(query($count), $kind ? '500 500' : '600 600', "$t: nor are those at their places taken for dead");
 	is(query("SELECT fpbtree_check('${t}_k', true)"), '', "$t: the index is sound in the end");
 }
@@ -84,15 +86,17 @@ foreach my $kind ('', 'UNLOGGED')
 # which a query on the standby sees rows that are dead on the primary.  The
 # table p has room on its only page, so that its rows stay where they are, but
 # its index has long keys and its pages are full.
-query(q{
+my $n = 10 * int($block / 820);
+my $parts = $block / 512 - 2;
+query(qq{
 	CREATE TABLE h (k int8);
 	CREATE INDEX h_k ON h USING fpbtree (k);
 	INSERT INTO h SELECT i FROM generate_series(1, 100) i;
 	CREATE FUNCTION long(i int) RETURNS text LANGUAGE sql IMMUTABLE
-		RETURN lpad(i::text, 6, '0') || (SELECT string_agg(md5(i::text || n::text), '') FROM generate_series(1, 14) n);
+		RETURN lpad(i::text, 6, '0') || (SELECT string_agg(md5(i::text || n::text), '') FROM generate_series(1, $parts) n);
 	CREATE TABLE p (id int);
 	CREATE INDEX p_k ON p USING fpbtree (long(id));
-	INSERT INTO p SELECT i * 10 FROM generate_series(1, 100) i;
+	INSERT INTO p SELECT i * 10 FROM generate_series(1, $n) i;
 });
 $primary->backup('base');
 my $standby = PostgreSQL::Test::Cluster->new('standby');
@@ -108,38 +112,37 @@ my $seen = q{SELECT count(*) FROM p WHERE long(id) >= '0'};
 my $session = $standby->background_psql('postgres');
 $session->query_safe('BEGIN ISOLATION LEVEL REPEATABLE READ');
 like($session->query_safe("EXPLAIN (COSTS OFF) $seen"), qr/Index Scan using p_k/, 'the standby uses the index');
-is($session->query_safe($seen), '100', 'the standby sees all rows');
+is($session->query_safe($seen), $n, 'the standby sees all rows');
 query('DELETE FROM p WHERE id % 20 = 0');
-is(query($seen), '50', 'the primary does not') for 1 .. 2;
-my ($before) = split /\|/, query(q{SELECT leaf_pages FROM fpbtree_stats('p_k')});
-query('INSERT INTO p SELECT i * 10 + 5 FROM generate_series(1, 60) i');
+is(query($seen), $n / 2, 'the primary does not') for 1 .. 2;
+my $before = query(q{SELECT leaf_pages FROM fpbtree_stats('p_k')});
+query("INSERT INTO p SELECT i * 10 + 5 FROM generate_series(1, $n * 6 / 10) i");
 cmp_ok(query(q{SELECT leaf_pages FROM fpbtree_stats('p_k')}), '>', $before, 'pages have been split for new rows');
-is(query(q{SELECT entries FROM fpbtree_stats('p_k')}), '160', 'no entry has been removed');
-is(query($seen), '110', 'the primary sees the rows that are left');
+is(query(q{SELECT entries FROM fpbtree_stats('p_k')}), $n * 16 / 10, 'no entry has been removed');
+is(query($seen), $n * 11 / 10, 'the primary sees the rows that are left');
 $primary->wait_for_replay_catchup($standby);
-is($session->query_safe($seen), '100', 'the standby finds the rows of its snapshot');
+is($session->query_safe($seen), $n, 'the standby finds the rows of its snapshot');
 $session->query_safe('COMMIT');
-is($session->query_safe($seen), '110', 'and then those of the next');
+is($session->query_safe($seen), $n * 11 / 10, 'and then those of the next');
 $session->quit;
 
 # Now the same on the primary without such a query: entries go as soon as the
 # table says that their rows are dead.
 query('VACUUM p');
-query('INSERT INTO p SELECT i * 10 + 6 FROM generate_series(1, 100) i');    # the page is full
+query("INSERT INTO p SELECT i * 10 + 6 FROM generate_series(1, $n * 15 / 10) i");    # the page is full
 query('DELETE FROM p WHERE id % 10 = 6');
-is(query($seen), '110', 'rows die again') for 1 .. 2;
-query('INSERT INTO p SELECT i * 10 + 7 FROM generate_series(1, 100) i');
-cmp_ok(query(q{SELECT entries FROM fpbtree_stats('p_k')}), '<', 310, 'entries have been removed');
-is(query($seen), '210', 'of dead rows only');
+is(query($seen), $n * 11 / 10, 'rows die again') for 1 .. 2;
+query("INSERT INTO p SELECT i * 10 + 7 FROM generate_series(1, $n) i");
+cmp_ok(query(q{SELECT entries FROM fpbtree_stats('p_k')}), '<', $n * 36 / 10, 'entries have been removed');
+is(query($seen), $n * 21 / 10, 'of dead rows only');
 $primary->wait_for_replay_catchup($standby);
-is($standby->safe_psql('postgres', $seen), '210', 'on the standby, too');
+is($standby->safe_psql('postgres', $seen), $n * 21 / 10, 'on the standby, too');
 
 # The standby stops before rows are deleted; the index's file comes to it from
 # afterwards, as a base backup might have brought it, with notes that the rows
 # are dead.  For the standby, which does not go on, they are not.
 $standby->stop;
 $seen = 'SELECT count(*) FROM h WHERE k > 0';
-my $pages = q{SELECT pages_of('SELECT * FROM h WHERE k BETWEEN 1 AND 60')};
 query('DELETE FROM h WHERE k <= 60');
 is(query($seen), '40', 'the primary notes which entries are dead') for 1 .. 2;
 query('CHECKPOINT');
