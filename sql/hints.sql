@@ -148,6 +148,19 @@ WHERE relname ~ '_(temp|unlogged)_k$';
 SELECT name, (SELECT entries FROM fpbtree_stats((name || '_temp_k')::regclass)) < 40 * batch() * 0.85 AS pruned
 FROM forms WHERE name <> 'one_key_text';
 
+-- The same, where the table does not know its dead rows for dead, so that the
+-- entries stay and pages with notes are split: it prunes only pages that are
+-- nearly full, and these have room, though not for another row.
+SELECT format('CREATE TEMP TABLE %s_kept (id int, k %s, pad text STORAGE plain DEFAULT repeat(''x'', current_setting(''block_size'')::int * 6 / 10)) WITH (autovacuum_enabled = off)', name, type),
+       format('CREATE INDEX %s_kept_k ON %s_kept USING fpbtree (k) %s', name, name, options),
+       format('CALL churn(%L, %L, 12, batch())', name || '_kept', key)
+FROM forms WHERE name IN ('word8', 'tuple')
+\gexec
+SELECT count(fpbtree_check(c.oid, true)) AS sound FROM pg_class c JOIN pg_index ON indexrelid = c.oid
+WHERE relname ~ '_kept_k$';
+SELECT relname, entries = 12 * batch() + 5 AS all, blocks > 2 AS split
+FROM pg_class c JOIN pg_index ON indexrelid = c.oid, fpbtree_stats(c.oid) WHERE relname ~ '_kept_k$' ORDER BY 1;
+
 -- Without a scan in between nothing is known to be dead, and the index grows.
 CREATE TEMP TABLE unseen (id int, k int8) WITH (autovacuum_enabled = off);
 CREATE INDEX unseen_k ON unseen USING fpbtree (k);
