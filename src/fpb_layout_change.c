@@ -802,13 +802,14 @@ spill_node(const FpbIndex *ix, Page page, const FpbEntry *entry,
 
 /*
  * Was the node that has just been added all zeros before, at replay too?  It
- * was if it comes out of the hole, which began at old_lower, unless hints were
- * there.
+ * was if it comes out of the hole, and not from a cut in the same record.  (In
+ * the tuple form hints may have been there.)
  */
 static bool
-node_was_zero(const FpbIndex *ix, Page page, uint32 old_lower)
+node_was_zero(const FpbIndex *ix, Page page, const char *node,
+			  const FpbWalPage *wp)
 {
-	return fpb_is_word(ix) && FpbHdr(page)->pd.pd_lower > old_lower;
+	return fpb_is_word(ix) && node >= (char *) page + wp->lower;
 }
 
 /*
@@ -820,7 +821,6 @@ append_one_key(const FpbIndex *ix, Page page, const FpbEntry *entry,
 			   const FpbPos *pos, FpbWalPage *wp)
 {
 	const FpbShape *shape = fpb_shape(ix, page);
-	uint32		end = FpbHdr(page)->pd.pd_lower;
 	char	   *before = (char *) page + fpb_page_base(FpbHdr(page)->dircap) +
 		fpb_dir_nodes(page)[pos->dir - 1] * shape->size;
 	char	   *node;
@@ -831,7 +831,7 @@ append_one_key(const FpbIndex *ix, Page page, const FpbEntry *entry,
 	memset(node, 0, shape->size);
 	memcpy(node, before, FPB_ONE_KEY_HEADER);
 	fpb_write_tail(node + FPB_ONE_KEY_HEADER, 0, entry->key.tail);
-	fpb_wal_note(wp, node, node_was_zero(ix, page, end) ?
+	fpb_wal_note(wp, node, node_was_zero(ix, page, node, wp) ?
 				 FPB_ONE_KEY_HEADER + FPB_TAIL_BYTES : shape->size);
 }
 
@@ -843,7 +843,6 @@ append_node(const FpbIndex *ix, Page page, const FpbEntry *entry,
 			const FpbPos *pos, FpbWalPage *wp)
 {
 	const FpbShape *shape = fpb_shape(ix, page);
-	uint32		end = FpbHdr(page)->pd.pd_lower;
 	char	   *node;
 
 	node = add_node(ix, page, pos->dir, entry->key.head, FPB_NODE_PLAIN, wp);
@@ -853,14 +852,20 @@ append_node(const FpbIndex *ix, Page page, const FpbEntry *entry,
 	for (int slot = 1; slot < shape->nslots; slot++)
 		fpb_write_gap(ix, shape, node, slot, PG_UINT64_MAX);
 
-	if (node_was_zero(ix, page, end))
+	/* gaps have heads, and downlinks that are not zero */
+	if (node_was_zero(ix, page, node, wp))
 	{
 		NodeArray	arrays[4];
 		int			narrays = node_arrays(ix, shape, FPB_NODE_PLAIN, node, arrays);
 
-		note_slots(wp, arrays[0].start, 0, shape->nslots - 1, arrays[0].width);
-		for (int i = 1; i < narrays; i++)
-			note_slots(wp, arrays[i].start, 0, 0, arrays[i].width);
+		for (int i = 0; i < narrays; i++)
+		{
+			bool		whole = arrays[i].start == node ||
+				arrays[i].start == (char *) fpb_node_children(shape, node);
+
+			note_slots(wp, arrays[i].start, 0, whole ? shape->nslots - 1 : 0,
+					   arrays[i].width);
+		}
 	}
 	else
 		fpb_wal_note(wp, node, shape->size);

@@ -63,6 +63,7 @@ fpb_wal_add(FpbWal *wal, Buffer buffer, bool image)
 	wp->buffer = buffer;
 	wp->page = BufferGetPage(buffer);
 	wp->image = image;
+	wp->lower = ((PageHeader) wp->page)->pd_lower;
 	wp->nranges = 0;
 	return wp;
 }

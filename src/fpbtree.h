@@ -159,6 +159,8 @@ typedef struct FpbWalPage
 	Page		page;			/* where the changes are made: the buffer's
 								 * page, or a copy */
 	bool		image;			/* log the whole page */
+	uint16		lower;			/* where the hole begins before the changes:
+								 * what is in it is zero, at replay too */
 	int			nranges;
 	struct
 	{
