@@ -109,12 +109,27 @@ LANGUAGE C STRICT PARALLEL SAFE;
 COMMENT ON FUNCTION fpbtree_nodes(regclass, bigint) IS
   'in-page nodes of a page of an fpbtree index, in key order';
 
+CREATE FUNCTION fpbtree_prefetch_stats(index regclass,
+	OUT index_prefetched bigint,
+	OUT index_used bigint,
+	OUT index_wasted bigint,
+	OUT heap_prefetched bigint,
+	OUT heap_used bigint,
+	OUT heap_wasted bigint)
+AS 'MODULE_PATHNAME'
+LANGUAGE C STRICT PARALLEL SAFE;
+
+COMMENT ON FUNCTION fpbtree_prefetch_stats(regclass) IS
+  'pages read ahead by scans of an fpbtree index since the server was started';
+
 -- They show keys, whoever may read the table.
 REVOKE ALL ON FUNCTION fpbtree_check(regclass, boolean) FROM PUBLIC;
 REVOKE ALL ON FUNCTION fpbtree_stats(regclass) FROM PUBLIC;
 REVOKE ALL ON FUNCTION fpbtree_page(regclass, bigint) FROM PUBLIC;
 REVOKE ALL ON FUNCTION fpbtree_nodes(regclass, bigint) FROM PUBLIC;
+REVOKE ALL ON FUNCTION fpbtree_prefetch_stats(regclass) FROM PUBLIC;
 GRANT EXECUTE ON FUNCTION fpbtree_check(regclass, boolean) TO pg_stat_scan_tables;
 GRANT EXECUTE ON FUNCTION fpbtree_stats(regclass) TO pg_stat_scan_tables;
 GRANT EXECUTE ON FUNCTION fpbtree_page(regclass, bigint) TO pg_stat_scan_tables;
 GRANT EXECUTE ON FUNCTION fpbtree_nodes(regclass, bigint) TO pg_stat_scan_tables;
+GRANT EXECUTE ON FUNCTION fpbtree_prefetch_stats(regclass) TO pg_stat_scan_tables;

@@ -82,6 +82,11 @@
 #define fpb_count_search(scan)	((void) 0)
 #endif
 
+/* Since 18, the server has asynchronous reads of its own. */
+#if PG_VERSION_NUM >= 180000
+#define FPB_HAVE_AIO
+#endif
+
 /* Where in the shared state of a parallel index scan ours begins. */
 #if PG_VERSION_NUM >= 180000
 #define FPB_PARALLEL_STATE(pscan)	OffsetToPointer(pscan, (pscan)->ps_offset_am)

@@ -2,7 +2,7 @@
  *
  * fpb_inspect.c
  *	  SQL functions that show what an index is made of: fpbtree_stats(),
- *	  fpbtree_page(), fpbtree_nodes().
+ *	  fpbtree_page(), fpbtree_nodes(); and how it fares: fpbtree_prefetch_stats().
  *
  * They show keys, so the extension's script grants them as pgstattuple's and
  * amcheck's functions are granted: to superusers and pg_stat_scan_tables.
@@ -27,10 +27,12 @@
 #include "utils/lsyscache.h"
 
 #include "fpb_node.h"
+#include "fpb_prefetch.h"
 
 PG_FUNCTION_INFO_V1(fpbtree_stats);
 PG_FUNCTION_INFO_V1(fpbtree_page);
 PG_FUNCTION_INFO_V1(fpbtree_nodes);
+PG_FUNCTION_INFO_V1(fpbtree_prefetch_stats);
 
 /* what a page or a node holds */
 typedef struct Content
@@ -510,4 +512,31 @@ fpbtree_nodes(PG_FUNCTION_ARGS)
 	}
 	relation_close(rel, AccessShareLock);
 	return (Datum) 0;
+}
+
+/*
+ * fpbtree_prefetch_stats(index regclass): pages of the index and of its table
+ * that scans and VACUUM have read ahead since the server was started, those
+ * used and those that were not.
+ */
+Datum
+fpbtree_prefetch_stats(PG_FUNCTION_ARGS)
+{
+	TupleDesc	desc = get_result_desc(fcinfo, 6);
+	Relation	rel = fpb_open_index(PG_GETARG_OID(0), AccessShareLock);
+	Datum		values[6];
+	bool		nulls[6] = {0};
+	int			n = 0;
+
+	for (int heap = 0; heap <= 1; heap++)
+	{
+		FpbPrefetchCounts counts;
+
+		fpb_prefetch_total(rel, heap != 0, &counts);
+		values[n++] = Int64GetDatum((int64) counts.prefetched);
+		values[n++] = Int64GetDatum((int64) counts.used);
+		values[n++] = Int64GetDatum((int64) counts.wasted);
+	}
+	relation_close(rel, AccessShareLock);
+	PG_RETURN_DATUM(HeapTupleGetDatum(heap_form_tuple(desc, values, nulls)));
 }

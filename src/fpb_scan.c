@@ -16,6 +16,7 @@
 
 #include "access/tableam.h"
 #include "access/tupmacs.h"
+#include "catalog/pg_am.h"
 #include "miscadmin.h"
 #include "nodes/tidbitmap.h"
 #include "pgstat.h"
@@ -66,8 +67,8 @@ set_edge_range(FpbScanEdge *edge, int64 range)
 /*
  * Copy an edge.
  */
-static inline void
-copy_edge(FpbScan *so, FpbScanEdge *to, const FpbScanEdge *from)
+void
+fpb_edge_copy(FpbScan *so, FpbScanEdge *to, const FpbScanEdge *from)
 {
 	to->range = from->range;
 	to->right = from->right;
@@ -80,8 +81,8 @@ copy_edge(FpbScan *so, FpbScanEdge *to, const FpbScanEdge *from)
 /*
  * Set up an FpbScanPage.
  */
-static void
-init_page(FpbScanPage *page)
+void
+fpb_scan_page_init(FpbScanPage *page)
 {
 	page->valid = false;
 	page->buf = InvalidBuffer;
@@ -94,8 +95,8 @@ init_page(FpbScanPage *page)
 /*
  * Free an FpbScanPage, which is not pinned.
  */
-static void
-free_page(FpbScanPage *page)
+void
+fpb_scan_page_free(FpbScanPage *page)
 {
 	if (page->before.key.tuple != NULL)
 		pfree(page->before.key.tuple);
@@ -142,7 +143,7 @@ keep_matching(IndexScanDesc scan, FpbScan *so, Page page, FpbItem *items, int n)
  * Raise an error if an item's TID is none, which the server must not be given.
  */
 static void
-check_items(FpbScan *so, const FpbItem *items, int n)
+check_items(FpbScan *so, const FpbScanPage *sp, const FpbItem *items, int n)
 {
 	for (int i = 0; i < n; i++)
 	{
@@ -150,7 +151,7 @@ check_items(FpbScan *so, const FpbItem *items, int n)
 
 		if (unlikely((tid & FPB_TAIL_MAX_OFFSET) == InvalidOffsetNumber ||
 					 (tid >> FPB_TAIL_OFFSET_BITS) == InvalidBlockNumber))
-			fpb_report_damage(so->ix.rel, so->page->block,
+			fpb_report_damage(so->ix.rel, sp->block,
 							  "An entry has an invalid TID.");
 	}
 }
@@ -202,19 +203,18 @@ pos_not_after(FpbPos a, FpbPos b)
 }
 
 /*
- * Read the entries of the ranges from number first to last into so->page.
+ * Read the entries of the ranges from number first to last into *sp.
  * The first range begins at *from if that is not NULL, the last ends at *to.
  * On return, the current range is the last one of which the page may have
- * entries, and so->page->after tells how to go on behind the page.
+ * entries, and sp->after tells how to go on behind the page.
  */
 static void
-read_ranges(IndexScanDesc scan, FpbScan *so, Page page,
+read_ranges(IndexScanDesc scan, FpbScan *so, FpbScanPage *sp, Page page,
 			int64 first, const FpbProbe *from,
 			int64 last, const FpbProbe *to)
 {
 	FpbIndex   *ix = &so->ix;
 	FpbScanKeys *keys = &so->keys;
-	FpbScanPage *sp = so->page;
 	FpbPos		last_pos = {0, 0};
 	bool		read_any = false;
 	int64		range = first;
@@ -251,7 +251,7 @@ read_ranges(IndexScanDesc scan, FpbScan *so, Page page,
 		{
 			read_any = true;
 			last_pos = items[n - 1].pos;
-			check_items(so, items, n);
+			check_items(so, sp, items, n);
 			sp->nitems += keep_matching(scan, so, page, items, n);
 		}
 
@@ -284,29 +284,30 @@ read_ranges(IndexScanDesc scan, FpbScan *so, Page page,
 }
 
 /*
- * Forward: read the page, locked, that the scan has come to at *at, from
- * there on.
+ * Forward: read into *sp the page, locked, that the scan comes to at *at (as
+ * a probe, *from), from there on.
  */
 static void
-read_forward(IndexScanDesc scan, FpbScan *so, Page page, const FpbScanEdge *at)
+read_forward(IndexScanDesc scan, FpbScan *so, FpbScanPage *sp, Page page,
+			 const FpbScanEdge *at, const FpbProbe *from)
 {
-	copy_edge(so, &so->page->before, at);
+	fpb_edge_copy(so, &sp->before, at);
 	if (!at->inside)
-		so->page->before.range = at->range - 1;
-	read_ranges(scan, so, page, at->range, at->inside ? &so->from : NULL,
+		sp->before.range = at->range - 1;
+	read_ranges(scan, so, sp, page, at->range, at->inside ? from : NULL,
 				so->keys.nranges - 1, NULL);
 }
 
 /*
- * Backward: read the page, locked, that the scan has come to at *at, up to
- * there.
+ * Backward: read into *sp the page, locked, that the scan comes to at *at, up
+ * to there.
  */
 static void
-read_backward(IndexScanDesc scan, FpbScan *so, Page page, const FpbScanEdge *at)
+read_backward(IndexScanDesc scan, FpbScan *so, FpbScanPage *sp, Page page,
+			  const FpbScanEdge *at, const FpbProbe *from)
 {
 	FpbIndex   *ix = &so->ix;
 	FpbScanKeys *keys = &so->keys;
-	FpbScanPage *sp = so->page;
 	int64		first = at->range;
 	FpbKey		low;
 
@@ -320,10 +321,10 @@ read_backward(IndexScanDesc scan, FpbScan *so, Page page, const FpbScanEdge *at)
 			first = Min(first, fpb_keys_seek(keys, &low, true, false));
 	}
 
-	read_ranges(scan, so, page, first, NULL,
-				at->range, at->inside ? &so->from : NULL);
+	read_ranges(scan, so, sp, page, first, NULL,
+				at->range, at->inside ? from : NULL);
 
-	copy_edge(so, &sp->after, at);
+	fpb_edge_copy(so, &sp->after, at);
 	if (at->inside)
 		sp->after.right = FpbHdr(page)->right;
 	else
@@ -394,27 +395,25 @@ copy_tuples(FpbScan *so, Page page)
 }
 
 /*
- * Lock the leaf where a scan goes on in a direction at so->at; InvalidBuffer
- * if there is nothing more.  No lock is held on entry.
+ * Lock the leaf where a scan goes on in a direction at *at, of which *from
+ * becomes the probe if it is a fence; InvalidBuffer if there is nothing more.
+ * No lock is held on entry.
  */
 static Buffer
-lock_page(IndexScanDesc scan, FpbScan *so, bool forward)
+lock_page(FpbScan *so, const FpbScanEdge *at, FpbProbe *from, bool forward)
 {
 	FpbIndex   *ix = &so->ix;
 	FpbScanKeys *keys = &so->keys;
 
-	if (so->at.inside)
+	if (at->inside)
 	{
-		fpb_probe_from_key(ix, &so->at.key, &so->from);
+		fpb_probe_from_key(ix, &at->key, from);
 		if (forward)
-			return fpb_goto_right(ix, so->at.right, 0, BUFFER_LOCK_SHARE,
-								  &so->from);
-		return fpb_descend(ix, NULL, &so->from, 0, true, BUFFER_LOCK_SHARE, NULL);
+			return fpb_goto_right(ix, at->right, 0, BUFFER_LOCK_SHARE, from);
+		return fpb_descend(ix, NULL, from, 0, true, BUFFER_LOCK_SHARE, NULL);
 	}
 
-	fpb_keys_set_range(keys, so->at.range);
-	pgstat_count_index_scan(scan->indexRelation);
-	fpb_count_search(scan);
+	fpb_keys_set_range(keys, at->range);
 	if (forward ? keys->has_lower : keys->has_upper)
 		return fpb_descend(ix, NULL, forward ? &keys->lower : &keys->upper,
 						   0, !forward, BUFFER_LOCK_SHARE, NULL);
@@ -430,9 +429,15 @@ static bool
 read_page(IndexScanDesc scan, FpbScan *so, bool forward)
 {
 	FpbScanPage *sp = so->page;
-	Buffer		buf = lock_page(scan, so, forward);
+	Buffer		buf;
 	Page		page;
 
+	if (!so->at.inside)
+	{
+		pgstat_count_index_scan(scan->indexRelation);
+		fpb_count_search(scan);
+	}
+	buf = lock_page(so, &so->at, &so->from, forward);
 	if (!BufferIsValid(buf))
 		return false;
 	page = BufferGetPage(buf);
@@ -440,9 +445,9 @@ read_page(IndexScanDesc scan, FpbScan *so, bool forward)
 	PredicateLockPage(scan->indexRelation, sp->block, scan->xs_snapshot);
 
 	if (forward)
-		read_forward(scan, so, page, &so->at);
+		read_forward(scan, so, sp, page, &so->at, &so->from);
 	else
-		read_backward(scan, so, page, &so->at);
+		read_backward(scan, so, sp, page, &so->at, &so->from);
 	if (scan->xs_want_itup && !fpb_is_word(&so->ix))
 		copy_tuples(so, page);
 
@@ -458,6 +463,32 @@ read_page(IndexScanDesc scan, FpbScan *so, bool forward)
 		fpb_relbuf(buf);
 	}
 	sp->valid = true;
+	return true;
+}
+
+/*
+ * Read the leaf that the scan will come to at *at into *sp, only to know the
+ * TIDs: what is read is not for handing out, as no pin is kept and no predicate
+ * lock taken.  False if there is none.  No lock is held on entry or exit.
+ */
+bool
+fpb_scan_peek(IndexScanDesc scan, FpbScan *so, FpbScanPage *sp,
+			  const FpbScanEdge *at, bool forward)
+{
+	FpbProbe	from;
+	Buffer		buf;
+
+	if (at->range < 0 || at->range >= so->keys.nranges)
+		return false;
+	buf = lock_page(so, at, &from, forward);
+	if (!BufferIsValid(buf))
+		return false;
+	sp->block = BufferGetBlockNumber(buf);
+	if (forward)
+		read_forward(scan, so, sp, BufferGetPage(buf), at, &from);
+	else
+		read_backward(scan, so, sp, BufferGetPage(buf), at, &from);
+	fpb_relbuf(buf);
 	return true;
 }
 
@@ -596,7 +627,7 @@ leave_page(IndexScanDesc scan, FpbScan *so)
 		if (so->mark_page == NULL)
 		{
 			so->mark_page = MemoryContextAlloc(so->cxt, sizeof(FpbScanPage));
-			init_page(so->mark_page);
+			fpb_scan_page_init(so->mark_page);
 		}
 		Assert(!so->mark_page->valid);
 		so->page = so->mark_page;
@@ -628,6 +659,9 @@ find_page(IndexScanDesc scan, FpbScan *so, bool forward)
 		if (scan->parallel_scan != NULL &&
 			!fpb_parallel_seize(scan, so, &so->at, forward ? 0 : nranges - 1))
 			break;
+		if (so->at.range >= 0 && so->at.range < nranges &&
+			so->npages++ >= FPB_PAGES_ALONE)
+			fpb_scan_ahead_leaves(scan, so, forward);
 		if (so->at.range < 0 || so->at.range >= nranges ||
 			!read_page(scan, so, forward))
 		{
@@ -642,13 +676,15 @@ find_page(IndexScanDesc scan, FpbScan *so, bool forward)
 		sp = so->page;
 		if (scan->parallel_scan != NULL)
 			fpb_parallel_release(scan, so, forward ? &sp->after : &sp->before);
+		if (so->ahead != NULL)
+			fpb_scan_ahead_come(scan, so, forward);
 		if (sp->nitems > 0)
 		{
 			sp->current = forward ? 0 : sp->nitems - 1;
 			so->state = FPB_SCAN_ON_PAGE;
 			return true;
 		}
-		copy_edge(so, &so->at, forward ? &sp->after : &sp->before);
+		fpb_edge_copy(so, &so->at, forward ? &sp->after : &sp->before);
 		sp->valid = false;
 	}
 	so->state = forward ? FPB_SCAN_AFTER : FPB_SCAN_BEFORE;
@@ -680,7 +716,7 @@ first_page(IndexScanDesc scan, FpbScan *so, bool forward)
 static bool
 next_page(IndexScanDesc scan, FpbScan *so, bool forward)
 {
-	copy_edge(so, &so->at, forward ? &so->page->after : &so->page->before);
+	fpb_edge_copy(so, &so->at, forward ? &so->page->after : &so->page->before);
 	leave_page(scan, so);
 	return find_page(scan, so, forward);
 }
@@ -814,13 +850,16 @@ fpb_beginscan(Relation rel, int nkeys, int norderbys)
 	so->state = FPB_SCAN_NEW;
 	so->keep_pin = false;
 	so->page = palloc(sizeof(FpbScanPage));
-	init_page(so->page);
+	fpb_scan_page_init(so->page);
 	memset(&so->at, 0, sizeof(so->at));
 	so->mark_item = -1;
 	so->mark_page = NULL;
 	so->mark_state = FPB_SCAN_NEW;
 	so->nkilled = 0;
 	so->killed = NULL;
+	so->npages = 0;
+	so->ahead = NULL;
+	so->heap_wanted = so->heap_active = false;
 	memset(so->templates, 0, sizeof(so->templates));
 	so->last_tuple = NULL;
 	so->plain = fpb_is_word(&so->ix) && fpb_word_is_plain(&so->ix, &so->flip);
@@ -865,6 +904,13 @@ fpb_rescan(IndexScanDesc scan, ScanKey keys, int nkeys,
 		(scan->xs_want_itup || !IsMVCCSnapshot(scan->xs_snapshot) ||
 		 !RelationNeedsWAL(scan->indexRelation));
 
+	so->npages = 0;
+	so->heap_wanted = scan->heapRelation != NULL &&
+		scan->heapRelation->rd_rel->relam == HEAP_TABLE_AM_OID &&
+		fpb_heap_prefetch_distance != 0;
+	if (so->ahead != NULL)
+		fpb_scan_ahead_rescan(scan, so);
+
 	if (keys != NULL && scan->numberOfKeys > 0)
 		memcpy(scan->keyData, keys, scan->numberOfKeys * sizeof(ScanKeyData));
 	fpb_keys_reset(&so->keys);
@@ -894,6 +940,13 @@ fpb_gettuple(IndexScanDesc scan, ScanDirection dir)
 	bool		forward = ScanDirectionIsForward(dir);
 	FpbScanPage *sp;
 	const FpbItem *item;
+
+	/*
+	 * If pages have been read since the last entry was handed out, that may
+	 * have been the heap's: then it is not all in memory.
+	 */
+	bool		misses = so->heap_wanted && so->state == FPB_SCAN_ON_PAGE &&
+		so->blocks_read != fpb_blocks_read();
 
 	scan->xs_recheck = false;
 
@@ -934,6 +987,9 @@ fpb_gettuple(IndexScanDesc scan, ScanDirection dir)
 	if (scan->xs_want_itup)
 		scan->xs_itup = fpb_is_word(&so->ix) ? word_tuple(so, &item->key) :
 			item->key.tuple;
+	if (misses || so->heap_active)
+		fpb_scan_ahead_heap(scan, so, forward);
+	so->blocks_read = fpb_blocks_read();
 	return true;
 }
 
@@ -978,10 +1034,12 @@ fpb_endscan(IndexScanDesc scan)
 	FpbScan    *so = (FpbScan *) scan->opaque;
 
 	forget_position(scan, so);
+	if (so->ahead != NULL)
+		fpb_scan_ahead_end(scan, so);
 	fpb_keys_end(&so->keys);
-	free_page(so->page);
+	fpb_scan_page_free(so->page);
 	if (so->mark_page != NULL)
-		free_page(so->mark_page);
+		fpb_scan_page_free(so->mark_page);
 	if (so->at.key.tuple != NULL)
 		pfree(so->at.key.tuple);
 	if (so->killed != NULL)
@@ -1025,6 +1083,7 @@ fpb_restrpos(IndexScanDesc scan)
 			so->mark_page = so->page;
 			so->page = marked;
 			so->mark_item = marked->current;
+			so->heap_active = false;	/* what was ahead is not any more */
 		}
 	}
 	if (so->mark_item >= 0)

@@ -8,7 +8,9 @@
 #ifndef FPB_SCAN_H
 #define FPB_SCAN_H
 
-#include "fpbtree.h"
+#include "executor/instrument.h"
+
+#include "fpb_prefetch.h"
 
 /* ------------------------------------------------------------------------
  * what the scan keys mean: ranges of the index and filters (fpb_scankeys.c)
@@ -169,6 +171,15 @@ typedef struct FpbScan
 	int			nkilled;
 	int		   *killed;			/* indexes into page->items */
 
+	/* reading ahead */
+	int64		npages;			/* leaves read since the scan was (re)started */
+	struct FpbScanAhead *ahead; /* NULL: has not been needed so far */
+	bool		heap_wanted;	/* if the heap is not all in memory, are its
+								 * pages to be read ahead? */
+	bool		heap_active;	/* are they being read ahead? */
+	int64		blocks_read;	/* as fpb_blocks_read() was when the last entry
+								 * was handed out */
+
 	/* index-only scans of word indexes */
 	FpbTupleTemplate templates[1 << FPB_MAX_WORD_COLUMNS];
 	bool		plain;			/* are words the values, but for ... */
@@ -181,6 +192,35 @@ typedef struct FpbScan
 
 extern void fpb_edge_set_key(FpbScan *so, FpbScanEdge *edge,
 							 const FpbKey *key);
+extern void fpb_edge_copy(FpbScan *so, FpbScanEdge *to,
+						  const FpbScanEdge *from);
+extern void fpb_scan_page_init(FpbScanPage *page);
+extern void fpb_scan_page_free(FpbScanPage *page);
+extern bool fpb_scan_peek(IndexScanDesc scan, FpbScan *so, FpbScanPage *sp,
+						  const FpbScanEdge *at, bool forward);
+
+/* ------------------------------------------------------------------------
+ * reading ahead (fpb_scan_ahead.c)
+ * ------------------------------------------------------------------------
+ */
+
+/* so many leaves of a scan are read with none ahead of them */
+#define FPB_PAGES_ALONE		2
+
+extern void fpb_scan_ahead_leaves(IndexScanDesc scan, FpbScan *so, bool forward);
+extern void fpb_scan_ahead_come(IndexScanDesc scan, FpbScan *so, bool forward);
+extern void fpb_scan_ahead_heap(IndexScanDesc scan, FpbScan *so, bool forward);
+extern void fpb_scan_ahead_rescan(IndexScanDesc scan, FpbScan *so);
+extern void fpb_scan_ahead_end(IndexScanDesc scan, FpbScan *so);
+
+/*
+ * Pages that this backend has read from storage, whatever for.
+ */
+static inline int64
+fpb_blocks_read(void)
+{
+	return pgBufferUsage.shared_blks_read + pgBufferUsage.local_blks_read;
+}
 
 /* ------------------------------------------------------------------------
  * parallel scans (fpb_parallel.c)

@@ -18,7 +18,7 @@
 #include "commands/vacuum.h"
 #include "utils/guc.h"
 
-#include "fpbtree.h"
+#include "fpb_prefetch.h"
 
 #ifdef FPB_HAVE_COMPARE_TYPES
 #include "access/cmptype.h"
@@ -40,6 +40,7 @@ _PG_init(void)
 	fpb_options_init();
 	fpb_planner_init();
 	fpb_cache_init();
+	fpb_prefetch_init();
 
 	/* a misspelt fpbtree.something is an error, not a setting of its own */
 	MarkGUCPrefixReserved(FPB_AM_NAME);

@@ -1,0 +1,458 @@
+/*-------------------------------------------------------------------------
+ *
+ * fpb_ahead.c
+ *	  A window of pages that are being read, none of them pinned.
+ *
+ * Whoever will need pages of a relation announces them in that order, starts
+ * the reads of those announced, and says what it has come to.  How many pages
+ * the window holds follows a read stream's rules: few at first, twice as many
+ * after a read, fewer when pages are found in memory; as many reads at a time
+ * as the tablespace's effective_io_concurrency says; neighbours are read
+ * together.
+ *
+ * It is no read stream because that keeps every page of its window pinned, and
+ * a scan may be left alone for hours between two rows: pins on leaves would
+ * hold up VACUUM's cleanup locks, pins on heap pages pruning and freezing.  A
+ * read needs our pin only to be started: from then on the server's asynchronous
+ * I/O holds a pin of its own until the read is completed, by us or by whoever
+ * wants the page first.  So the pin is dropped at once.  Where there is no such
+ * I/O (17, io_method = sync, and temporary tables, for which workers can't
+ * read), the kernel is advised, for which no buffer is needed.  Under direct
+ * I/O there is nobody to advise, and nothing is read ahead.
+ *
+ * A read that fails is nobody's error here.  Its page is not valid then, and is
+ * read again, and the error raised, when someone comes to it.
+ *
+ *-------------------------------------------------------------------------
+ */
+#include "postgres.h"
+
+#include "miscadmin.h"
+#include "port/pg_bitutils.h"
+#include "storage/buf_internals.h"
+#include "storage/bufmgr.h"
+#include "storage/fd.h"
+#include "utils/memutils.h"
+#include "utils/spccache.h"
+
+#include "fpb_prefetch.h"
+
+#ifdef FPB_HAVE_AIO
+#include "storage/aio.h"
+#include "storage/aio_subsys.h"
+
+/*
+ * The latest reads.  An operation's memory must be there until the server is
+ * done with it.
+ */
+struct FpbReads
+{
+	int			size;
+	int			next;
+	ReadBuffersOperation ops[FLEXIBLE_ARRAY_MEMBER];
+};
+#endif
+
+/* --- setting up --- */
+
+/*
+ * Can pages of the relation be read ahead at all, and how?
+ */
+static bool
+can_read_ahead(Relation rel, bool *async)
+{
+	*async = false;
+#ifdef FPB_HAVE_AIO
+	if (!RelationUsesLocalBuffers(rel) && io_method != IOMETHOD_SYNC)
+	{
+		*async = true;
+		return true;
+	}
+#endif
+#ifdef USE_PREFETCH
+	return (io_direct_flags & IO_DIRECT_DATA) == 0;
+#else
+	return false;
+#endif
+}
+
+/*
+ * How many pages this backend may use for reading ahead: its share of the
+ * buffers, as if they were pinned.  While they are being read they are.
+ */
+static int
+share_of_buffers(void)
+{
+#ifdef FPB_HAVE_AIO
+	return (int) Min(GetPinLimit(), FPB_MAX_DISTANCE);
+#else
+	uint32		limit = FPB_MAX_DISTANCE;
+
+	LimitAdditionalPins(&limit);
+	return (int) limit;
+#endif
+}
+
+/*
+ * Set up a window on a relation.  distance: pages to be ahead at most, 0: none,
+ * -1: what effective_io_concurrency (maintenance_io_concurrency) of the
+ * tablespace asks for.  What is allocated is in cxt.
+ */
+void
+fpb_ahead_init(FpbAhead *ahead, MemoryContext cxt, Relation rel, int distance,
+			   bool maintenance, BufferAccessStrategy strategy)
+{
+	Oid			tablespace = rel->rd_rel->reltablespace;
+	int			concurrency = maintenance ?
+		get_tablespace_maintenance_io_concurrency(tablespace) :
+		get_tablespace_io_concurrency(tablespace);
+	bool		async;
+
+	memset(ahead, 0, sizeof(*ahead));
+	ahead->rel = rel;
+	ahead->strategy = strategy;
+	ahead->cxt = cxt;
+	ahead->last = InvalidBlockNumber;
+	if (distance == 0 || concurrency == 0 || !can_read_ahead(rel, &async))
+		return;
+
+	if (distance > 0)
+		ahead->max_reads = ahead->max_distance = distance;
+	else
+	{
+		ahead->max_reads = Min(concurrency, FPB_MAX_DISTANCE);
+		ahead->max_distance = Min(ahead->max_reads * io_combine_limit,
+								  FPB_MAX_DISTANCE);
+	}
+	ahead->max_distance = Min(ahead->max_distance, share_of_buffers());
+	if (strategy != NULL)
+		ahead->max_distance = Min(ahead->max_distance,
+								  GetAccessStrategyPinLimit(strategy));
+	ahead->max_reads = Min(ahead->max_reads, ahead->max_distance);
+
+	/* one page ahead is the page that is read next anyway */
+	if (ahead->max_distance < 2)
+	{
+		ahead->max_distance = ahead->max_reads = 0;
+		return;
+	}
+
+	ahead->nblocks = RelationGetNumberOfBlocks(rel);
+	ahead->mask = pg_nextpower2_32(ahead->max_distance) - 1;
+	ahead->queue = MemoryContextAlloc(cxt, (ahead->mask + 1) * sizeof(FpbAheadPage));
+	ahead->distance = 2;
+
+#ifdef FPB_HAVE_AIO
+	if (async)
+	{
+		ahead->reads = MemoryContextAllocZero(cxt, offsetof(FpbReads, ops) +
+											  ahead->max_reads * sizeof(ReadBuffersOperation));
+		ahead->reads->size = ahead->max_reads;
+		for (int i = 0; i < ahead->max_reads; i++)
+			pgaio_wref_clear(&ahead->reads->ops[i].io_wref);
+	}
+#endif
+}
+
+/* --- starting reads --- */
+
+/*
+ * An entry of the queue by its number.
+ */
+static inline FpbAheadPage *
+queued(const FpbAhead *ahead, uint32 i)
+{
+	return &ahead->queue[i & ahead->mask];
+}
+
+/*
+ * Announce the page that will be needed after those announced already.
+ */
+void
+fpb_ahead_add(FpbAhead *ahead, BlockNumber block)
+{
+	FpbAheadPage *page = queued(ahead, ahead->tail);
+
+	Assert(fpb_ahead_length(ahead) <= ahead->mask);
+	page->block = block;
+	page->started = false;
+	/* a neighbour of the last will be read together with it, presumably */
+	page->first = ahead->unstarted == 0 || (block != ahead->last + 1 &&
+											block + 1 != ahead->last);
+	ahead->nreads += page->first;
+	ahead->tail++;
+	ahead->unstarted++;
+	ahead->last = block;
+}
+
+/*
+ * Is a page in the server's buffers, or on its way there?  It need not be when
+ * the caller acts on it.  Nothing is counted, as nobody has accessed it yet.
+ */
+static bool
+is_cached(Relation rel, BlockNumber block)
+{
+	BufferTag	tag;
+	uint32		hash;
+	LWLock	   *lock;
+	bool		found;
+
+	InitBufferTag(&tag, &rel->rd_locator, MAIN_FORKNUM, block);
+	hash = BufTableHashCode(&tag);
+	lock = BufMappingPartitionLock(hash);
+	LWLockAcquire(lock, LW_SHARED);
+	found = BufTableLookup(&tag, hash) >= 0;
+	LWLockRelease(lock);
+	return found;
+}
+
+#ifdef FPB_HAVE_AIO
+/*
+ * The memory for one more read: that of the oldest, which has most likely been
+ * come to by now, or else is waited for.
+ */
+static ReadBuffersOperation *
+next_read(FpbReads *reads)
+{
+	ReadBuffersOperation *op = &reads->ops[reads->next];
+
+	reads->next = (reads->next + 1) % reads->size;
+	if (pgaio_wref_valid(&op->io_wref))
+	{
+		/* it may be one of the batch being made */
+		if (pgaio_have_staged())
+			pgaio_submit_staged();
+		pgaio_wref_wait(&op->io_wref);
+	}
+	pgaio_wref_clear(&op->io_wref);
+	return op;
+}
+
+/*
+ * Start reading n neighbouring pages.
+ */
+static void
+start_reads(FpbAhead *ahead, BlockNumber block, int n)
+{
+	Relation	rel = ahead->rel;
+
+	while (n > 0)
+	{
+		ReadBuffersOperation *op = next_read(ahead->reads);
+		Buffer		buffers[MAX_IO_COMBINE_LIMIT];
+		int			nblocks = Min(n, io_combine_limit);
+		int			npinned = nblocks;
+
+		for (int i = 0; i < nblocks; i++)
+			buffers[i] = InvalidBuffer;
+		op->rel = rel;
+		op->smgr = RelationGetSmgr(rel);
+		op->persistence = rel->rd_rel->relpersistence;
+		op->forknum = MAIN_FORKNUM;
+		op->strategy = ahead->strategy;
+		StartReadBuffers(op, buffers, block, &nblocks, 0);
+
+		/* more may have been pinned than this read is of */
+		for (int i = 0; i < npinned && BufferIsValid(buffers[i]); i++)
+			ReleaseBuffer(buffers[i]);
+		block += nblocks;
+		n -= nblocks;
+	}
+}
+#endif
+
+/*
+ * The end of the run of neighbours, all missing, that begins with an entry of
+ * the queue: they go up by one block each, or down.
+ */
+static uint32
+end_of_run(const FpbAhead *ahead, uint32 from)
+{
+	uint32		to = from + 1;
+	int64		step = 0;
+
+	while (to != ahead->tail && (int) (to - from) < io_combine_limit &&
+		   queued(ahead, to)->started)
+	{
+		int64		gap = (int64) queued(ahead, to)->block -
+			(int64) queued(ahead, to - 1)->block;
+
+		if ((gap != 1 && gap != -1) || (step != 0 && gap != step))
+			break;
+		step = gap;
+		to++;
+	}
+	return to;
+}
+
+/*
+ * Start the reads of a run of neighbouring pages of the queue: entries from to
+ * to - 1, which go up or down by one.
+ */
+static void
+start_run(FpbAhead *ahead, uint32 from, uint32 to)
+{
+	BlockNumber first = queued(ahead, from)->block;
+	BlockNumber last = queued(ahead, to - 1)->block;
+
+#ifdef FPB_HAVE_AIO
+	if (ahead->reads != NULL)
+	{
+		start_reads(ahead, Min(first, last), to - from);
+		return;
+	}
+#endif
+	for (BlockNumber block = Min(first, last); block <= Max(first, last); block++)
+		(void) PrefetchBuffer(ahead->rel, MAIN_FORKNUM, block);
+}
+
+/*
+ * Look at the pages announced last, and start reading those that are not in
+ * memory.
+ */
+void
+fpb_ahead_start(FpbAhead *ahead)
+{
+	bool		temporary = RelationUsesLocalBuffers(ahead->rel);
+	int			nstarted = 0;
+	int			ncached = 0;
+
+	if (ahead->unstarted == 0)
+		return;
+
+	/* which of them are missing, and which of those are neighbours? */
+	for (uint32 i = ahead->tail - ahead->unstarted; i != ahead->tail; i++)
+	{
+		FpbAheadPage *page = queued(ahead, i);
+
+		ahead->nreads -= page->first;
+		page->first = false;
+		if (page->block >= ahead->nblocks)
+		{
+			/* it may have come since; or the link to it is damaged */
+			ahead->nblocks = RelationGetNumberOfBlocks(ahead->rel);
+			if (page->block >= ahead->nblocks)
+				continue;
+		}
+		page->started = temporary || !is_cached(ahead->rel, page->block);
+		if (page->started)
+			nstarted++;
+		else
+			ncached++;
+	}
+
+#ifdef FPB_HAVE_AIO
+	if (ahead->reads != NULL && nstarted > 1)
+		pgaio_enter_batchmode();
+#endif
+	for (uint32 from = ahead->tail - ahead->unstarted, to; from != ahead->tail;
+		 from = to)
+	{
+		to = from + 1;
+		if (queued(ahead, from)->started)
+		{
+			to = end_of_run(ahead, from);
+			queued(ahead, from)->first = true;
+			ahead->nreads++;
+			start_run(ahead, from, to);
+		}
+	}
+#ifdef FPB_HAVE_AIO
+	if (ahead->reads != NULL && nstarted > 1)
+		pgaio_exit_batchmode();
+#endif
+	ahead->unstarted = 0;
+
+	if (nstarted > 0)
+	{
+		ahead->idle = 0;
+		ahead->distance = Min(2 * ahead->distance, ahead->max_distance);
+	}
+	else
+	{
+		ahead->idle += ncached;
+		ahead->distance = Max(ahead->distance - ncached, 2);
+	}
+	ahead->counts.prefetched += nstarted;
+}
+
+/* --- what has come of it --- */
+
+/*
+ * Take the oldest page off the queue.
+ */
+static void
+drop_oldest(FpbAhead *ahead, bool used)
+{
+	FpbAheadPage *page = queued(ahead, ahead->head);
+
+	ahead->nreads -= page->first;
+	if (page->started)
+	{
+		if (used)
+			ahead->counts.used++;
+		else
+			ahead->counts.wasted++;
+	}
+	ahead->head++;
+}
+
+/*
+ * The caller has come to a page.  False if that has not been announced; else
+ * those announced before it are passed over.  shared: somebody else needs
+ * these.
+ */
+bool
+fpb_ahead_reach(FpbAhead *ahead, BlockNumber block, bool shared)
+{
+	Assert(ahead->unstarted == 0);
+	for (uint32 i = ahead->head; i != ahead->tail; i++)
+	{
+		if (queued(ahead, i)->block == block)
+		{
+			while (ahead->head != i)
+				drop_oldest(ahead, shared);
+			drop_oldest(ahead, true);
+			return true;
+		}
+	}
+	return false;
+}
+
+/*
+ * Forget the pages announced: the caller goes elsewhere, and comes to few
+ * pages there at first.
+ */
+void
+fpb_ahead_reset(FpbAhead *ahead)
+{
+	while (ahead->head != ahead->tail)
+		drop_oldest(ahead, false);
+	ahead->unstarted = 0;
+	ahead->last = InvalidBlockNumber;
+	ahead->distance = Min(2, ahead->max_distance);
+	ahead->idle = 0;
+}
+
+/*
+ * Be done with a window.  Reads in flight are waited for, as the server writes
+ * what has come of them to our memory.
+ */
+void
+fpb_ahead_end(FpbAhead *ahead)
+{
+	fpb_ahead_reset(ahead);
+#ifdef FPB_HAVE_AIO
+	if (ahead->reads != NULL)
+	{
+		for (int i = 0; i < ahead->reads->size; i++)
+			(void) next_read(ahead->reads);
+		pfree(ahead->reads);
+		ahead->reads = NULL;
+	}
+#endif
+	if (ahead->queue != NULL)
+		pfree(ahead->queue);
+	ahead->queue = NULL;
+	ahead->max_distance = ahead->max_reads = ahead->distance = 0;
+}

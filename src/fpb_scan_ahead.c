@@ -1,0 +1,559 @@
+/*-------------------------------------------------------------------------
+ *
+ * fpb_scan_ahead.c
+ *	  What a scan reads ahead: leaves, and pages of the table.
+ *
+ * Leaves.  From its third leaf on, a scan has the leaves that it will come to
+ * read ahead, in the order in which the pages above name them (fpb_walk.c).  A
+ * leaf is left out if none of the scan's ranges reaches into it, so nothing is
+ * read beyond the end of the last, and a search for many keys reads the leaves
+ * of several at a time.  For such a search, the parents of leaves are read ahead
+ * likewise.
+ *
+ * Pages of the table.  They are read ahead only when some have had to be read:
+ * then the TIDs of the leaf at hand say which pages come next, and when they
+ * run out, those of the next leaves, at which we peek for the purpose.  When
+ * pages need no reading time after time, they are left alone again.
+ *
+ * A scan that stops early has read too much: at most as many pages as it has
+ * come to before.
+ *
+ *-------------------------------------------------------------------------
+ */
+#include "postgres.h"
+
+#include "access/visibilitymap.h"
+#include "miscadmin.h"
+#include "utils/memutils.h"
+#include "utils/spccache.h"
+
+#include "fpb_scan.h"
+
+/*
+ * So many leaves in succession that had not been announced: those announced
+ * are not where the scan is.
+ */
+#define MAX_MISSED		8
+
+/* After so many pages of the table not to be read, we look no further. */
+#define IDLE_PAGES		64
+
+/* leaves peeked at and not come to yet, at most */
+#define MAX_PEEKED		64
+
+/* pages announced lately, so as not to announce them again */
+#define NRECENT			64
+
+/*
+ * A walk over pages of a level that the scan's ranges reach into.
+ */
+typedef struct RangeWalk
+{
+	FpbWalk		walk;
+	enum
+	{
+		WALK_NEW,				/* not begun */
+		WALK_GOING,				/* the child at hand is to be announced */
+		WALK_ENDED				/* there are no more */
+	}			phase;
+	int64		range;			/* that the walk is in */
+} RangeWalk;
+
+typedef struct FpbScanAhead
+{
+	/* leaves */
+	FpbAhead	leaves;
+	bool		leaves_ready;	/* is that initialized? */
+	bool		many;			/* for more than one range */
+	bool		forward;
+	int			nmissed;		/* leaves not announced, in succession */
+	RangeWalk	leaf_walk;
+
+	/* parents of leaves, if there is more than one range */
+	FpbAhead	parents;
+	RangeWalk	parent_walk;
+
+	/* the table */
+	FpbAhead	heap;
+	bool		heap_ready;
+	bool		heap_forward;
+	BlockNumber heap_at;		/* page of the entry handed out last */
+	int			item;			/* the next to look at of the scan's page */
+	BlockNumber recent[NRECENT];
+
+	/*
+	 * Leaves peeked at, oldest first, a ring; of the last, what has been read.
+	 * All of the others is announced.
+	 */
+	uint32		peeked_head;
+	uint32		peeked_tail;
+	BlockNumber peeked[MAX_PEEKED];
+	FpbScanPage *peek;
+	int			peek_item;		/* the next to look at */
+} FpbScanAhead;
+
+/*
+ * The scan's state of reading ahead, made if need be.
+ */
+static FpbScanAhead *
+get_ahead(FpbScan *so)
+{
+	if (so->ahead == NULL)
+		so->ahead = MemoryContextAllocZero(so->cxt, sizeof(FpbScanAhead));
+	return so->ahead;
+}
+
+/* --- leaves --- */
+
+/*
+ * Begin a walk at so->at.
+ */
+static void
+begin_walk(FpbScan *so, RangeWalk *rw, bool forward)
+{
+	FpbScanKeys *keys = &so->keys;
+	FpbProbe	probe;
+	bool		found;
+
+	rw->range = so->at.range;
+	if (so->at.inside)
+	{
+		fpb_probe_from_key(&so->ix, &so->at.key, &probe);
+		found = fpb_walk_seek(&rw->walk, &probe, !forward);
+	}
+	else
+	{
+		fpb_keys_set_range(keys, rw->range);
+		if (forward ? keys->has_lower : keys->has_upper)
+			found = fpb_walk_seek(&rw->walk,
+								  forward ? &keys->lower : &keys->upper, !forward);
+		else
+			found = fpb_walk_seek_edge(&rw->walk, !forward);
+	}
+	rw->phase = found ? WALK_GOING : WALK_ENDED;
+}
+
+/*
+ * Go on to the next page to the right that a range reaches into.  This is what
+ * read_ranges in fpb_scan.c does with leaves, by fences alone.
+ */
+static bool
+walk_right(FpbScanKeys *keys, RangeWalk *rw)
+{
+	FpbKey		high;
+
+	for (;;)
+	{
+		fpb_keys_set_range(keys, rw->range);
+		if (!keys->has_upper ||
+			fpb_walk_compare_high(&rw->walk, &keys->upper) < 0)
+			return fpb_walk_step(&rw->walk, true);
+
+		/* the range ends here: which is the first that goes on behind? */
+		if (rw->range + 1 >= keys->nranges || !fpb_walk_high(&rw->walk, &high))
+			return false;
+		rw->range = Max(rw->range + 1, fpb_keys_seek(keys, &high, true, true));
+		if (rw->range >= keys->nranges)
+			return false;
+		fpb_keys_set_range(keys, rw->range);
+		if (keys->has_lower &&
+			fpb_walk_compare_high(&rw->walk, &keys->lower) <= 0)
+			return fpb_walk_seek(&rw->walk, &keys->lower, false);
+	}
+}
+
+/*
+ * The same to the left, as read_backward has it.
+ */
+static bool
+walk_left(FpbScanKeys *keys, RangeWalk *rw)
+{
+	fpb_keys_set_range(keys, rw->range);
+	if (keys->has_lower && fpb_walk_compare_low(&rw->walk, &keys->lower) <= 0)
+	{
+		/* the range begins here: which is the last that begins before? */
+		if (rw->range > 0)
+			rw->range = Min(rw->range - 1,
+							fpb_keys_seek(keys, &rw->walk.child.key, true, false));
+		else
+			return false;
+		for (;;)
+		{
+			fpb_keys_set_range(keys, rw->range);
+			if (!keys->has_lower ||
+				fpb_walk_compare_low(&rw->walk, &keys->lower) > 0)
+				break;
+			if (--rw->range < 0)
+				return false;
+		}
+		if (keys->has_upper &&
+			fpb_walk_compare_low(&rw->walk, &keys->upper) >= 0)
+			return fpb_walk_seek(&rw->walk, &keys->upper, true);
+	}
+	return fpb_walk_step(&rw->walk, false);
+}
+
+/*
+ * Announce the pages of a walk as long as more are wanted, and start reading
+ * them.  parents: the window of the pages that the walk itself reads, or NULL.
+ */
+static void
+fill_window(FpbScan *so, FpbAhead *ahead, RangeWalk *rw, bool forward,
+			FpbAhead *parents)
+{
+	if (rw->phase == WALK_NEW)
+		begin_walk(so, rw, forward);
+	while (rw->phase == WALK_GOING && fpb_ahead_wants(ahead))
+	{
+		BlockNumber parent = rw->walk.block;
+
+		CHECK_FOR_INTERRUPTS();
+		fpb_ahead_add(ahead, rw->walk.child.child);
+		if (!(forward ? walk_right(&so->keys, rw) : walk_left(&so->keys, rw)))
+			rw->phase = WALK_ENDED;
+		if (parents != NULL && parent != rw->walk.block)
+			fpb_ahead_reach(parents, rw->walk.block, false);
+	}
+	fpb_ahead_start(ahead);
+}
+
+/*
+ * Pages that a search for many keys may be ahead: those being read, and those
+ * peeked at, whose TIDs' pages are being read.
+ */
+static int
+many_distance(IndexScanDesc scan, FpbScan *so)
+{
+	int			distance = fpb_pio_max;
+
+	if (distance < 0)
+		distance = get_tablespace_io_concurrency(so->ix.rel->rd_rel->reltablespace);
+	if (distance > 0 && so->heap_wanted)
+	{
+		if (fpb_heap_prefetch_distance > 0)
+			distance += fpb_heap_prefetch_distance;
+		else
+			distance += get_tablespace_io_concurrency(scan->heapRelation->rd_rel->reltablespace);
+	}
+	return Min(distance, FPB_MAX_DISTANCE);
+}
+
+/*
+ * Set up the windows and walks of the leaves and their parents for this kind
+ * of search.
+ */
+static void
+init_leaves(IndexScanDesc scan, FpbScan *so, FpbScanAhead *sa)
+{
+	Relation	rel = so->ix.rel;
+
+	if (sa->leaves_ready)
+	{
+		fpb_prefetch_report(rel, false, &sa->leaves.counts);
+		fpb_ahead_end(&sa->leaves);
+		fpb_ahead_end(&sa->parents);
+	}
+	else
+	{
+		fpb_walk_init(&sa->leaf_walk.walk, so->cxt, &so->ix, 1);
+		fpb_walk_init(&sa->parent_walk.walk, so->cxt, &so->ix, 2);
+	}
+	sa->many = so->keys.nranges > 1;
+	fpb_ahead_init(&sa->leaves, so->cxt, rel,
+				   sa->many ? many_distance(scan, so) : fpb_prefetch_distance,
+				   false, NULL);
+	fpb_ahead_init(&sa->parents, so->cxt, rel, sa->many ? fpb_pio_max : 0,
+				   false, NULL);
+	sa->leaves_ready = true;
+}
+
+/*
+ * The scan is about to read the leaf at so->at: see to it that this and those
+ * behind it are being read.  No lock is held on entry or exit.  The keys'
+ * current range is undefined afterwards.
+ */
+void
+fpb_scan_ahead_leaves(IndexScanDesc scan, FpbScan *so, bool forward)
+{
+	FpbScanAhead *sa = get_ahead(so);
+
+	if (!sa->leaves_ready || sa->many != (so->keys.nranges > 1))
+		init_leaves(scan, so, sa);
+	if (sa->leaves.max_distance == 0)
+		return;
+
+	if (sa->nmissed >= MAX_MISSED || sa->forward != forward)
+	{
+		fpb_ahead_reset(&sa->leaves);
+		fpb_ahead_reset(&sa->parents);
+		sa->leaf_walk.phase = sa->parent_walk.phase = WALK_NEW;
+		sa->forward = forward;
+		sa->nmissed = 0;
+	}
+	if (sa->many && sa->parents.max_distance > 0 &&
+		fpb_ahead_due(&sa->parents))
+		fill_window(so, &sa->parents, &sa->parent_walk, forward, NULL);
+	if (fpb_ahead_due(&sa->leaves))
+		fill_window(so, &sa->leaves, &sa->leaf_walk, forward,
+					sa->many ? &sa->parents : NULL);
+}
+
+/* --- the table --- */
+
+/*
+ * Forget the leaves peeked at.
+ */
+static void
+forget_peeked(FpbScanAhead *sa)
+{
+	sa->peeked_head = sa->peeked_tail = 0;
+}
+
+/*
+ * Begin to read pages of the table ahead, from the entry handed out last.
+ */
+static void
+begin_heap(IndexScanDesc scan, FpbScan *so, FpbScanAhead *sa, bool forward)
+{
+	if (!sa->heap_ready)
+	{
+		fpb_ahead_init(&sa->heap, so->cxt, scan->heapRelation,
+					   fpb_heap_prefetch_distance, false, NULL);
+		sa->heap_ready = true;
+	}
+	fpb_ahead_reset(&sa->heap);
+	forget_peeked(sa);
+	for (int i = 0; i < NRECENT; i++)
+		sa->recent[i] = InvalidBlockNumber;
+	sa->heap_forward = forward;
+	sa->heap_at = InvalidBlockNumber;
+	sa->item = so->page->current + (forward ? 1 : -1);
+	so->heap_active = sa->heap.max_distance > 0;
+	so->heap_wanted = so->heap_active;
+}
+
+/*
+ * Peek at the leaf behind those known.  False if there is none, or if it might
+ * have to be waited for: only leaves that have been under way for some time are
+ * peeked at, and one more.
+ */
+static bool
+peek_further(IndexScanDesc scan, FpbScan *so, FpbScanAhead *sa)
+{
+	uint32		npeeked = sa->peeked_tail - sa->peeked_head;
+	bool		forward = sa->heap_forward;
+	FpbScanPage *last = npeeked > 0 ? sa->peek : so->page;
+	FpbScanEdge at;
+
+	if (so->npages < FPB_PAGES_ALONE || scan->parallel_scan != NULL ||
+		npeeked >= MAX_PEEKED ||
+		npeeked >= Max(fpb_ahead_length(&sa->leaves) / 2, 1))
+		return false;
+	if (sa->peek == NULL)
+	{
+		sa->peek = MemoryContextAlloc(so->cxt, sizeof(FpbScanPage));
+		fpb_scan_page_init(sa->peek);
+	}
+
+	/* reading into sa->peek overwrites its edges */
+	memset(&at, 0, sizeof(at));
+	fpb_edge_copy(so, &at, forward ? &last->after : &last->before);
+	if (fpb_scan_peek(scan, so, sa->peek, &at, forward))
+	{
+		sa->peeked[sa->peeked_tail++ % MAX_PEEKED] = sa->peek->block;
+		sa->peek_item = forward ? 0 : sa->peek->nitems - 1;
+		npeeked++;
+	}
+	else
+		npeeked = 0;
+	if (at.key.tuple != NULL)
+		pfree(at.key.tuple);
+	return npeeked > 0;
+}
+
+/*
+ * The page of the table that the next entry not looked at yet points to.
+ */
+static bool
+next_heap_page(IndexScanDesc scan, FpbScan *so, FpbScanAhead *sa,
+			   BlockNumber *block)
+{
+	int			step = sa->heap_forward ? 1 : -1;
+
+	for (;;)
+	{
+		const FpbItem *item;
+		ItemPointerData tid;
+
+		if (sa->item >= 0 && sa->item < so->page->nitems)
+		{
+			item = &so->page->items[sa->item];
+			sa->item += step;
+		}
+		else if (sa->peeked_head != sa->peeked_tail && sa->peek_item >= 0 &&
+				 sa->peek_item < sa->peek->nitems)
+		{
+			item = &sa->peek->items[sa->peek_item];
+			sa->peek_item += step;
+		}
+		else if (peek_further(scan, so, sa))
+			continue;
+		else
+			return false;
+		fpb_tail_tid(item->key.tail, &tid);
+		*block = ItemPointerGetBlockNumber(&tid);
+		return true;
+	}
+}
+
+/*
+ * Announce pages of the table as long as more are wanted, and start reading
+ * them.  Index-only scans need those that are not all-visible; a page that
+ * becomes so, or ceases to be, is read in vain, or not ahead.
+ */
+static void
+fill_heap(IndexScanDesc scan, FpbScan *so, FpbScanAhead *sa)
+{
+	BlockNumber last = InvalidBlockNumber;
+	Buffer		vmbuffer = InvalidBuffer;
+	BlockNumber block;
+
+	while (fpb_ahead_wants(&sa->heap) && next_heap_page(scan, so, sa, &block))
+	{
+		CHECK_FOR_INTERRUPTS();
+		if (block == last || sa->recent[block % NRECENT] == block)
+			continue;
+		last = block;
+		if (scan->xs_want_itup &&
+			VM_ALL_VISIBLE(scan->heapRelation, block, &vmbuffer))
+		{
+			if (++sa->heap.idle >= IDLE_PAGES)
+				break;
+			continue;
+		}
+		sa->recent[block % NRECENT] = block;
+		fpb_ahead_add(&sa->heap, block);
+	}
+	if (BufferIsValid(vmbuffer))
+		ReleaseBuffer(vmbuffer);
+	fpb_ahead_start(&sa->heap);
+}
+
+/*
+ * The scan is about to hand out so->page's current entry, and pages have had
+ * to be read for those before, or are being read ahead: see to it that those of
+ * the entries behind it are being read.  No lock is held on entry or exit.
+ */
+void
+fpb_scan_ahead_heap(IndexScanDesc scan, FpbScan *so, bool forward)
+{
+	FpbScanAhead *sa = get_ahead(so);
+	ItemPointerData tid;
+	BlockNumber block;
+
+	if (!so->heap_active || sa->heap_forward != forward)
+	{
+		begin_heap(scan, so, sa, forward);
+		if (!so->heap_active)
+			return;
+	}
+
+	fpb_tail_tid(so->page->items[so->page->current].key.tail, &tid);
+	block = ItemPointerGetBlockNumber(&tid);
+	if (block != sa->heap_at)
+		fpb_ahead_reach(&sa->heap, block, false);
+	sa->heap_at = block;
+
+	if (fpb_ahead_due(&sa->heap))
+	{
+		fill_heap(scan, so, sa);
+		if (sa->heap.idle >= IDLE_PAGES)
+			so->heap_active = false;
+	}
+}
+
+/* --- the scan's movements --- */
+
+/*
+ * The scan has read a leaf into so->page, which may hold nothing for it.
+ */
+void
+fpb_scan_ahead_come(IndexScanDesc scan, FpbScan *so, bool forward)
+{
+	FpbScanAhead *sa = so->ahead;
+	FpbScanPage *sp = so->page;
+
+	if (sa->leaves.max_distance > 0)
+	{
+		if (fpb_ahead_reach(&sa->leaves, sp->block, scan->parallel_scan != NULL))
+			sa->nmissed = 0;
+		else
+			sa->nmissed++;
+	}
+	if (!so->heap_active)
+		return;
+
+	sa->item = forward ? 0 : sp->nitems - 1;
+	for (uint32 i = sa->peeked_head; i != sa->peeked_tail; i++)
+	{
+		if (sa->peeked[i % MAX_PEEKED] == sp->block)
+		{
+			sa->peeked_head = i + 1;
+			if (sa->peeked_head != sa->peeked_tail)
+				sa->item = -1;	/* all of it has been announced */
+			else
+				sa->item = sa->peek_item;
+			return;
+		}
+	}
+	forget_peeked(sa);
+}
+
+/*
+ * The scan starts again.  If what was read ahead of it has been needed, then
+ * that will be so this time, presumably.
+ */
+void
+fpb_scan_ahead_rescan(IndexScanDesc scan, FpbScan *so)
+{
+	FpbScanAhead *sa = so->ahead;
+
+	if (sa->leaves_ready && sa->leaves.max_distance > 0)
+	{
+		fpb_ahead_reset(&sa->leaves);
+		fpb_ahead_reset(&sa->parents);
+		sa->leaf_walk.phase = sa->parent_walk.phase = WALK_NEW;
+		sa->nmissed = 0;
+	}
+	if (sa->heap_ready && sa->heap.max_distance > 0)
+		fpb_ahead_reset(&sa->heap);
+	so->heap_active = false;
+}
+
+/*
+ * Be done with reading ahead, and tell what has come of it.
+ */
+void
+fpb_scan_ahead_end(IndexScanDesc scan, FpbScan *so)
+{
+	FpbScanAhead *sa = so->ahead;
+
+	if (sa->leaves_ready)
+	{
+		fpb_ahead_end(&sa->leaves);
+		fpb_ahead_end(&sa->parents);
+		fpb_walk_end(&sa->leaf_walk.walk);
+		fpb_walk_end(&sa->parent_walk.walk);
+		fpb_prefetch_report(so->ix.rel, false, &sa->leaves.counts);
+		fpb_prefetch_report(so->ix.rel, false, &sa->parents.counts);
+	}
+	if (sa->heap_ready)
+	{
+		fpb_ahead_end(&sa->heap);
+		fpb_prefetch_report(so->ix.rel, true, &sa->heap.counts);
+	}
+	if (sa->peek != NULL)
+		fpb_scan_page_free(sa->peek);
+	pfree(sa);
+	so->ahead = NULL;
+}
