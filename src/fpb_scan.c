@@ -940,13 +940,8 @@ fpb_gettuple(IndexScanDesc scan, ScanDirection dir)
 	bool		forward = ScanDirectionIsForward(dir);
 	FpbScanPage *sp;
 	const FpbItem *item;
-
-	/*
-	 * If pages have been read since the last entry was handed out, that may
-	 * have been the heap's: then it is not all in memory.
-	 */
-	bool		misses = so->heap_wanted && so->state == FPB_SCAN_ON_PAGE &&
-		so->blocks_read != fpb_blocks_read();
+	bool		heap_missed = so->heap_wanted &&
+		so->state == FPB_SCAN_ON_PAGE && fpb_scan_missed(scan, so);
 
 	scan->xs_recheck = false;
 
@@ -987,7 +982,7 @@ fpb_gettuple(IndexScanDesc scan, ScanDirection dir)
 	if (scan->xs_want_itup)
 		scan->xs_itup = fpb_is_word(&so->ix) ? word_tuple(so, &item->key) :
 			item->key.tuple;
-	if (misses || so->heap_active)
+	if (heap_missed || so->heap_active)
 		fpb_scan_ahead_heap(scan, so, forward);
 	so->blocks_read = fpb_blocks_read();
 	return true;

@@ -8,6 +8,7 @@
 #ifndef FPB_SCAN_H
 #define FPB_SCAN_H
 
+#include "access/heapam.h"
 #include "executor/instrument.h"
 
 #include "fpb_prefetch.h"
@@ -220,6 +221,17 @@ static inline int64
 fpb_blocks_read(void)
 {
 	return pgBufferUsage.shared_blks_read + pgBufferUsage.local_blks_read;
+}
+
+/*
+ * Has a page of the heap had to be read for the last entry handed out?  So it
+ * seems if the executor has fetched one, and pages have been read since.
+ */
+static inline bool
+fpb_scan_missed(IndexScanDesc scan, const FpbScan *so)
+{
+	return so->blocks_read != fpb_blocks_read() &&
+		BufferIsValid(((IndexFetchHeapData *) scan->xs_heapfetch)->xs_cbuf);
 }
 
 /* ------------------------------------------------------------------------

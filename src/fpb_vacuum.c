@@ -24,7 +24,7 @@
 #include "storage/indexfsm.h"
 #include "utils/memutils.h"
 
-#include "fpbtree.h"
+#include "fpb_prefetch.h"
 
 typedef struct VacuumState
 {
@@ -54,6 +54,11 @@ typedef struct VacuumState
 	FpbProbe	from;
 	MemoryContext cxt[2];
 	int			turn;
+
+	/* leaves being read ahead, as the level above names them */
+	FpbAhead	ahead;
+	FpbWalk		walk;
+	bool		walking;		/* is the walk's child to be announced? */
 } VacuumState;
 
 /*
@@ -191,6 +196,24 @@ vacuum_leaf(VacuumState *vs, Buffer buf)
 }
 
 /*
+ * Have the leaves behind the next one read ahead, as far as the ring of buffers
+ * of the command lets us.  Once the walk has come to its end, there are none:
+ * leaves split off meanwhile are few.
+ */
+static void
+read_ahead(VacuumState *vs)
+{
+	if (!fpb_ahead_due(&vs->ahead))
+		return;
+	while (vs->walking && fpb_ahead_wants(&vs->ahead))
+	{
+		fpb_ahead_add(&vs->ahead, vs->walk.child.child);
+		vs->walking = fpb_walk_step(&vs->walk, true);
+	}
+	fpb_ahead_start(&vs->ahead);
+}
+
+/*
  * Visit all leaves.  Pages that prove empty are taken out of the tree; so are
  * those that an earlier VACUUM emptied but could not take out.  They are not
  * marked visited, so that they will be looked at again in the end.
@@ -209,15 +232,23 @@ walk_leaves(VacuumState *vs)
 	vs->next = BufferGetBlockNumber(buf);
 	fpb_relbuf(buf);
 
+	fpb_ahead_init(&vs->ahead, CurrentMemoryContext, ix->rel,
+				   fpb_prefetch_distance, true, vs->info->strategy);
+	fpb_walk_init(&vs->walk, CurrentMemoryContext, ix, 1);
+	vs->walking = vs->ahead.max_distance > 0 &&
+		fpb_walk_seek_edge(&vs->walk, false);
+
 	while (vs->next != InvalidBlockNumber)
 	{
 		BlockNumber blkno;
 		Page		page;
 		bool		empty;
 
+		read_ahead(vs);
 		buf = lock_leaf(vs, first);
 		first = false;
 		blkno = BufferGetBlockNumber(buf);
+		fpb_ahead_reach(&vs->ahead, blkno, false);
 		page = BufferGetPage(buf);
 		vacuum_leaf(vs, buf);
 		empty = !FpbPageIsLeftmost(page) && fpb_page_is_empty(ix, page);
@@ -238,6 +269,9 @@ walk_leaves(VacuumState *vs)
 		else
 			mark_visited(vs, blkno);
 	}
+	fpb_walk_end(&vs->walk);
+	fpb_ahead_end(&vs->ahead);
+	fpb_prefetch_report(ix->rel, false, &vs->ahead.counts);
 	MemoryContextDelete(delete_cxt);
 }
 

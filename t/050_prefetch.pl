@@ -1,0 +1,315 @@
+#
+# Reading ahead: with buffers far too few for the data, every read is from
+# storage, and every answer has to be the same as without the index; nothing is
+# read beyond the end of a range; nothing stays pinned while a cursor waits; and
+# errors come when a page is needed, not before, and once.
+#
+# FPB_IO_METHODS names the I/O methods to try (18; all that the server has).
+#
+use strict;
+use warnings FATAL => 'all';
+
+use PostgreSQL::Test::Cluster;
+use PostgreSQL::Test::Utils;
+use Test::More;
+
+my $node = PostgreSQL::Test::Cluster->new('prefetch');
+$node->init(extra => ['--data-checksums']);
+
+# A backend's share of the buffers is what reading ahead may use, hence the few
+# connections.
+$node->append_conf(
+	'postgresql.conf', q{
+shared_buffers = 4MB
+temp_buffers = 800kB
+max_connections = 12
+max_worker_processes = 4
+max_wal_senders = 0
+wal_level = minimal
+autovacuum = off
+autovacuum_max_workers = 1
+fsync = off
+max_parallel_workers_per_gather = 0
+effective_io_concurrency = 16
+maintenance_io_concurrency = 16
+enable_sort = off
+enable_incremental_sort = off
+random_page_cost = 1
+log_min_messages = warning
+log_statement = none
+});
+$node->start;
+
+my $version = $node->safe_psql('postgres', 'SHOW server_version_num');
+my @methods = ('');
+if ($version >= 180000)
+{
+	@methods = split /,/, $ENV{FPB_IO_METHODS}
+	  || $node->safe_psql('postgres', q{SELECT array_to_string(enumvals, ',') FROM pg_settings WHERE name = 'io_method'});
+}
+
+$node->safe_psql(
+	'postgres', q{
+CREATE EXTENSION fpbtree;
+CREATE TABLE r (id int, a bigint, t text COLLATE "C", d int, pad text) WITH (autovacuum_enabled = off);
+CREATE INDEX r_a ON r USING fpbtree (a);
+CREATE INDEX r_t ON r USING fpbtree (t DESC);
+CREATE INDEX r_da ON r USING fpbtree (d, a);
+INSERT INTO r SELECT i, hashint8extended(i, 0) % 1000000, md5(i::text) || repeat('t', 60), i % 100, repeat('p', 150)
+	FROM generate_series(1, 60000) i;
+-- no two equal: the order of their rows would be the index's own matter
+DELETE FROM r USING (SELECT a, min(id) AS id FROM r GROUP BY a HAVING count(*) > 1) x WHERE r.a = x.a AND r.id <> x.id;
+-- some of the table is all-visible
+VACUUM (FREEZE, ANALYZE) r;
+UPDATE r SET pad = 'new' WHERE id % 97 = 1;
+-- all of this one is, and stays so
+CREATE TABLE u (a bigint) WITH (autovacuum_enabled = off);
+CREATE INDEX u_a ON u USING fpbtree (a);
+INSERT INTO u SELECT hashint8extended(i, 1) % 1000000 FROM generate_series(1, 60000) i;
+VACUUM (FREEZE, ANALYZE) u;
+-- the same as r, to compare with
+CREATE TABLE s AS TABLE r;
+CREATE TABLE keys AS SELECT array_agg(a ORDER BY random()) AS a, array_agg(t) AS t FROM (SELECT a, t FROM r WHERE id % 61 = 0
+	UNION ALL SELECT 2 * i, i::text FROM generate_series(1, 500) i) k;
+CREATE FUNCTION answer(query text) RETURNS text LANGUAGE plpgsql AS $$
+DECLARE
+	r record; all_rows text := ''; n int := 0;
+BEGIN
+	FOR r IN EXECUTE query LOOP
+		all_rows := md5(all_rows || r::text);
+		n := n + 1;
+	END LOOP;
+	RETURN n || ' ' || all_rows;
+END $$;
+-- a scan in pieces, to and fro
+CREATE FUNCTION to_and_fro(query text) RETURNS text LANGUAGE plpgsql AS $$
+DECLARE
+	c refcursor; r record; all_rows text := '';
+BEGIN
+	OPEN c SCROLL FOR EXECUTE query;
+	FOR step IN 1 .. 40 LOOP
+		FOR i IN 1 .. step * 37 % 500 LOOP
+			IF step % 3 = 2 THEN FETCH BACKWARD FROM c INTO r; ELSE FETCH c INTO r; END IF;
+			all_rows := md5(all_rows || coalesce(r::text, '-'));
+		END LOOP;
+	END LOOP;
+	CLOSE c;
+	RETURN all_rows;
+END $$;
+});
+
+# Queries: what is written TABLE is the table.
+my @queries = (
+	[ 'forward', 'SELECT a, id FROM TABLE WHERE a > -300000 ORDER BY a' ],
+	[ 'backward', 'SELECT a, id FROM TABLE WHERE a < 300000 ORDER BY a DESC' ],
+	[ 'limit', 'SELECT a, id FROM TABLE WHERE a > 0 ORDER BY a LIMIT 700' ],
+	[ 'keys only', 'SELECT a FROM TABLE WHERE a BETWEEN -400000 AND 600000 ORDER BY a' ],
+	[ 'keys only, backward', 'SELECT a FROM TABLE WHERE a BETWEEN -400000 AND 600000 ORDER BY a DESC' ],
+	[ 'text', 'SELECT t, id FROM TABLE WHERE t > \'3\' ORDER BY t DESC' ],
+	[ 'text, backward', 'SELECT t FROM TABLE WHERE t < \'9\' ORDER BY t' ],
+	[ 'many keys', 'SELECT a, id FROM TABLE WHERE a = ANY((SELECT a FROM keys)::bigint[]) ORDER BY a' ],
+	[ 'many keys, backward', 'SELECT a, id FROM TABLE WHERE a = ANY((SELECT a FROM keys)::bigint[]) ORDER BY a DESC' ],
+	[ 'many texts', 'SELECT t, id FROM TABLE WHERE t = ANY((SELECT t FROM keys)::text[]) ORDER BY t DESC' ],
+	[ 'ranges', 'SELECT d, a, id FROM TABLE WHERE d = ANY(ARRAY[3, 99, 14, 15, 92, 65, 35, 1000]) AND a > 100000 ORDER BY d, a' ],
+	[ 'ranges, backward', 'SELECT d, a, id FROM TABLE WHERE d = ANY(ARRAY[3, 99, 14, 15, 92, 65, 35, -1]) AND a > 100000 ORDER BY d DESC, a DESC' ],
+	[ 'a filter', 'SELECT d, a, id FROM TABLE WHERE d > 50 AND a % 10 = 0 AND a > 0 ORDER BY d, a' ]);
+
+my $by_index = 'SET enable_seqscan = off; SET enable_bitmapscan = off;';
+my $by_table = 'SET enable_indexscan = off; SET enable_indexonlyscan = off; SET enable_bitmapscan = off; SET enable_sort = on; SET work_mem = \'64MB\';';
+my %expected;
+
+# A query of one of the two tables, as a literal.
+sub literal
+{
+	my ($query, $table) = @_;
+	return "'" . ($query =~ s/TABLE/$table/gr =~ s/'/''/gr) . "'";
+}
+
+# What the queries have to answer, now.
+sub expect
+{
+	foreach my $q (@queries)
+	{
+		$expected{ $q->[0] } = $node->safe_psql('postgres', "$by_table SELECT answer(" . literal($q->[1], 's') . ')');
+	}
+	$expected{'to and fro'} = $node->safe_psql('postgres', "$by_table SELECT to_and_fro('SELECT id, a FROM s ORDER BY a')");
+	$expected{bitmap} = $node->safe_psql('postgres', "$by_table SELECT count(*), sum(id) FROM s WHERE a > 0 AND t > '5'");
+	$expected{parallel} = $node->safe_psql('postgres', "$by_table SELECT count(*), sum(id), sum(a) FROM s WHERE a > -900000");
+	return;
+}
+expect();
+
+# All queries with some settings: the names of those that give a wrong answer.
+sub wrong_answers
+{
+	my ($settings) = @_;
+	my @wrong;
+	foreach my $q (@queries)
+	{
+		my $plan = $node->safe_psql('postgres', "$by_index $settings EXPLAIN " . ($q->[1] =~ s/TABLE/r/gr));
+		push @wrong, "$q->[0]: $plan" unless $plan =~ /using r_/ && $plan !~ /Sort/;
+		my $got = $node->safe_psql('postgres', "$by_index $settings SELECT answer(" . literal($q->[1], 'r') . ')');
+		push @wrong, "$q->[0]: $got" if $got ne $expected{ $q->[0] };
+	}
+	my $got = $node->safe_psql('postgres', "$by_index $settings SELECT to_and_fro('SELECT id, a FROM r ORDER BY a')");
+	push @wrong, 'to and fro' if $got ne $expected{'to and fro'};
+	$got = $node->safe_psql('postgres',
+		"SET enable_seqscan = off; SET enable_indexscan = off; $settings SELECT count(*), sum(id) FROM r WHERE a > 0 AND t > '5'");
+	push @wrong, 'bitmap' if $got ne $expected{bitmap};
+	$got = $node->safe_psql('postgres',
+		"$by_index $settings SET max_parallel_workers_per_gather = 2; SET parallel_setup_cost = 0; SET parallel_tuple_cost = 0;"
+		  . 'SET min_parallel_index_scan_size = 0; SET min_parallel_table_scan_size = 0;'
+		  . 'SELECT count(*), sum(id), sum(a) FROM r WHERE a > -900000');
+	push @wrong, 'parallel' if $got ne $expected{parallel};
+	return join("\n", @wrong);
+}
+
+sub distances
+{
+	my ($index, $heap, $pio) = @_;
+	return "SET fpbtree.prefetch_distance = $index; SET fpbtree.heap_prefetch_distance = $heap; SET fpbtree.pio_max = $pio;";
+}
+
+# The plan's counts of blocks.
+sub blocks
+{
+	my ($settings, $query) = @_;
+	my $json = $node->safe_psql('postgres',
+		"$by_index $settings EXPLAIN (ANALYZE, BUFFERS, COSTS OFF, TIMING OFF, FORMAT JSON) $query");
+	my ($hit) = $json =~ /"Shared Hit Blocks": (\d+)/;
+	my ($read) = $json =~ /"Shared Read Blocks": (\d+)/;
+	return ($hit, $read);
+}
+
+my $round = 10;
+foreach my $method (@methods)
+{
+	my $named = $method eq '' ? '' : "$method: ";
+	$round++;
+	$node->append_conf('postgresql.conf', "io_method = $method") if $method ne '';
+	$node->restart;
+
+	foreach my $d ([ 0, 0, 0 ], [ 2, 2, 2 ], [ 3, 7, 5 ], [ 7, 3, 16 ], [ 1024, 1024, 1024 ], [ -1, -1, -1 ])
+	{
+		is(wrong_answers(distances(@$d)), '', "${named}distances @$d: all answers are right");
+	}
+	is(wrong_answers('SET effective_io_concurrency = 0;'), '', "${named}effective_io_concurrency 0: all answers are right");
+
+	my $stats = $node->safe_psql('postgres',
+		q{SELECT bool_and(index_prefetched = index_used + index_wasted), bool_and(heap_prefetched = heap_used + heap_wasted),
+			sum(index_prefetched) > 0, sum(heap_prefetched) > 0, sum(index_wasted) * 2 < sum(index_used)
+		  FROM unnest(ARRAY['r_a', 'r_t', 'r_da']::regclass[]) i, fpbtree_prefetch_stats(i)});
+	is($stats, 't|t|t|t|t', "${named}what has been read ahead is counted");
+
+	# Cold, a range reads as many pages as it has, whatever is read ahead of it.
+	my $range = 'SELECT a FROM u WHERE a BETWEEN 100000 AND 400000';
+	my @reads;
+	foreach my $distance (0, 2, 64, -1)
+	{
+		$node->restart;
+		my (undef, $read) = blocks(distances($distance, 0, 0), $range);
+		push @reads, $read;
+	}
+	is("@reads", join(' ', ($reads[0]) x 4), "${named}no page of a range is left out, none behind its end read");
+	@reads = ();
+	foreach my $pio (0, 2, 64, -1)
+	{
+		$node->restart;
+		my (undef, $read) = blocks(distances(0, 0, $pio),
+			'SELECT a FROM u WHERE a = ANY(ARRAY[1, 200000, 300000, 400000, -700000, 999990, 55, -44])');
+		push @reads, $read;
+	}
+	is("@reads", join(' ', ($reads[0]) x 4), "${named}nor of many keys");
+
+	# Short scans do what they did before.
+	my @short = map {
+		$node->restart;
+		join '+', blocks(distances($_, $_, $_), 'SELECT a FROM u WHERE a BETWEEN 100000 AND 104000 ORDER BY a');
+	} (0, -1);
+	is($short[0], $short[1], "${named}a short scan touches no more buffers");
+
+	# A scan that ends early has read as many pages too many as it has needed.
+	$node->restart;
+	my (undef, $early) = blocks(distances(-1, 0, 0), 'SELECT a FROM u WHERE a > 0 ORDER BY a LIMIT 2500');
+	$node->restart;
+	my (undef, $needed) = blocks(distances(0, 0, 0), 'SELECT a FROM u WHERE a > 0 ORDER BY a LIMIT 2500');
+	cmp_ok($early, '<=', 2 * $needed, "${named}a scan with a limit reads few pages in vain");
+
+	# A cursor that waits keeps nobody from vacuuming.
+	my $cursor = $node->background_psql('postgres', on_error_stop => 1);
+	$cursor->query_safe("$by_index BEGIN; DECLARE c CURSOR FOR SELECT a, id FROM r ORDER BY a; FETCH 1 FROM c;");
+	$node->safe_psql('postgres', "SET statement_timeout = '60s'; VACUUM (INDEX_CLEANUP ON, TRUNCATE OFF) r");
+	$cursor->query_safe('MOVE 3000 FROM c;');
+	$node->safe_psql('postgres', 'DELETE FROM r WHERE id % 97 = ' . $round . '; DELETE FROM s WHERE id % 97 = ' . $round);
+	$node->safe_psql('postgres', "SET statement_timeout = '60s'; VACUUM (INDEX_CLEANUP ON, TRUNCATE OFF) r");
+	pass("${named}VACUUM goes past a cursor");
+	$cursor->query_safe('MOVE 3000 FROM c; COMMIT;');
+	$cursor->quit;
+	expect();
+
+	# Cancelled scans leave nothing pinned: assertions and warnings would tell.
+	for my $ms (1, 2, 3, 5, 8, 13)
+	{
+		$node->psql('postgres', "$by_index SET statement_timeout = ${ms}; SELECT sum(id) FROM (SELECT id FROM r ORDER BY a OFFSET 0) x");
+		$node->psql('postgres', "$by_index DO \$\$ BEGIN FOR i IN 1 .. 30 LOOP BEGIN"
+			  . " PERFORM set_config('statement_timeout', '0', false); PERFORM 1 / (id - id) FROM (SELECT id FROM r WHERE a > i * 10000 ORDER BY a OFFSET 400 + $ms) x;"
+			  . " EXCEPTION WHEN division_by_zero THEN NULL; END; END LOOP; END \$\$");
+	}
+
+	# Temporary tables have buffers of their own.
+	is( $node->safe_psql(
+			'postgres', qq{CREATE TEMP TABLE l AS SELECT id, a FROM s; CREATE INDEX ON l USING fpbtree (a); ANALYZE l; $by_index
+			SELECT sum(a % 1000 * n) FROM (SELECT a, row_number() OVER () AS n FROM (SELECT a, id FROM l ORDER BY a OFFSET 0) x) y}),
+		$node->safe_psql('postgres',
+			"$by_table SELECT sum(a % 1000 * n) FROM (SELECT a, row_number() OVER () AS n FROM (SELECT a, id FROM s ORDER BY a OFFSET 0) x) y"),
+		"${named}a temporary table");
+}
+
+# More scans than the buffers can bear: each may use a share too small to read
+# ahead at all.
+$node->append_conf('postgresql.conf', "shared_buffers = 1MB\nmax_connections = 40");
+$node->restart;
+append_to_file($node->basedir . '/scan.sql',
+	"\\set start random(-1000000, 900000)\nSET enable_seqscan = off;\nSET enable_bitmapscan = off;\n"
+	  . "SELECT sum(id) FROM (SELECT id FROM r WHERE a > :start ORDER BY a LIMIT 2000) x;\n");
+$node->command_ok(
+	[ 'pgbench', '-n', '-c', 20, '-t', 8, '-f', $node->basedir . '/scan.sql', 'postgres' ],
+	'20 scans with 128 buffers');
+$node->append_conf('postgresql.conf', "shared_buffers = 4MB\nmax_connections = 24");
+$node->restart;
+$node->command_ok(
+	[ 'pgbench', '-n', '-c', 20, '-t', 8, '-f', $node->basedir . '/scan.sql', 'postgres' ],
+	'20 scans with 512 buffers');
+
+# A damaged page of the table is complained of when the scan comes to it.
+$node->append_conf('postgresql.conf', "shared_buffers = 16MB\nmax_connections = 12");
+$node->restart;
+my ($tid) = $node->safe_psql('postgres', "$by_index SELECT ctid FROM r WHERE a > 0 ORDER BY a OFFSET 900 LIMIT 1") =~ /\((\d+),/;
+my $before = $node->safe_psql('postgres',
+	"$by_index SELECT count(*) FROM (SELECT ctid, row_number() OVER () AS n FROM (SELECT ctid FROM r WHERE a > 0 ORDER BY a OFFSET 0) x) y"
+	  . " WHERE n < (SELECT min(n) FROM (SELECT ctid, row_number() OVER () AS n FROM (SELECT ctid FROM r WHERE a > 0 ORDER BY a OFFSET 0) x) y"
+	  . " WHERE ctid::text LIKE '($tid,%')");
+my $file = $node->data_dir . '/' . $node->safe_psql('postgres', "SELECT pg_relation_filepath('r')");
+$node->stop;
+open my $fh, '+<:raw', $file or die $!;
+sysseek $fh, $tid * 8192 + 100, 0;
+syswrite $fh, "\xff" x 40;
+close $fh;
+foreach my $method (@methods)
+{
+	my $named = $method eq '' ? '' : "$method: ";
+	$node->append_conf('postgresql.conf', "io_method = $method") if $method ne '';
+	my $position = -s $node->logfile;
+	$node->start;
+	my ($status, $out, $err) = $node->psql('postgres',
+		"$by_index SELECT id FROM r WHERE a > 0 ORDER BY a LIMIT $before");
+	is(scalar(split /\n/, $out), $before, "${named}rows before a damaged page come without an error");
+	is($err, '', "${named}with no message either");
+	($status, $out, $err) = $node->psql('postgres', "$by_index SELECT id FROM r WHERE a > 0 ORDER BY a");
+	like($err, qr/ERROR:  invalid page in block $tid of relation/, "${named}then the error names block and relation");
+	is(scalar(() = $err =~ /ERROR/g), 1, "${named}once");
+	$node->stop;
+}
+
+unlike(slurp_file($node->logfile), qr/leak|TRAP|PANIC|AIO (handle|batch)/, 'nothing has leaked');
+done_testing();
