@@ -77,19 +77,20 @@ can_read_ahead(Relation rel, bool *async)
 }
 
 /*
- * How many pages this backend may use for reading ahead: its share of the
- * buffers, as if they were pinned.  While they are being read they are.
+ * How many pages a window may hold: half of this backend's share of the
+ * buffers, as if they were pinned, for a scan has a window on the index and one
+ * on the table.  While they are being read they are pinned.
  */
 static int
 share_of_buffers(void)
 {
 #ifdef FPB_HAVE_AIO
-	return (int) Min(GetPinLimit(), FPB_MAX_DISTANCE);
+	return (int) Min(GetPinLimit() / 2, FPB_MAX_DISTANCE);
 #else
-	uint32		limit = FPB_MAX_DISTANCE;
+	uint32		limit = 2 * FPB_MAX_DISTANCE;
 
 	LimitAdditionalPins(&limit);
-	return (int) limit;
+	return (int) limit / 2;
 #endif
 }
 
