@@ -1,4 +1,4 @@
--- What every workload uses: a scaled row count, and the table of lookup, scan-warm and build for each access method.
+-- What every workload uses: a scaled row count, and a check of plans.
 CREATE EXTENSION fpbtree;
 CREATE FUNCTION scaled(n float8) RETURNS int8 LANGUAGE sql AS 'SELECT greatest(1000, n)::int8';
 -- A measurement is worth something only if the planner uses the index it is about.
@@ -15,10 +15,3 @@ BEGIN
     END IF;
     RETURN true;
 END $$;
-SELECT scaled(10000000 * :scale) AS rows \gset
-CREATE TABLE rows_btree AS SELECT hashint8extended(i, 0) AS a, i FROM generate_series(1, :rows) i;
-CREATE TABLE rows_fpbtree AS TABLE rows_btree;
-VACUUM (FREEZE, ANALYZE) rows_btree, rows_fpbtree;
-CREATE INDEX rows_btree_a ON rows_btree USING btree (a);
-CREATE INDEX rows_fpbtree_a ON rows_fpbtree USING fpbtree (a);
-CHECKPOINT;

@@ -1,0 +1,3 @@
+-- Touches all buffers after a restart: the kernel's clearing of their memory is not what is measured.
+\o /dev/null
+SELECT pg_prewarm('filler');
