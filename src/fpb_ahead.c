@@ -218,7 +218,8 @@ next_read(FpbReads *reads)
 	ReadBuffersOperation *op = &reads->ops[reads->next];
 
 	reads->next = (reads->next + 1) % reads->size;
-	if (pgaio_wref_valid(&op->io_wref))
+	if (pgaio_wref_valid(&op->io_wref) &&
+		!pgaio_wref_check_done(&op->io_wref))
 	{
 		/* it may be one of the batch being made */
 		if (pgaio_have_staged())
