@@ -141,7 +141,7 @@ fpb_ahead_init(FpbAhead *ahead, MemoryContext cxt, Relation rel, int distance,
 	ahead->nblocks = RelationGetNumberOfBlocks(rel);
 	ahead->mask = pg_nextpower2_32(ahead->max_distance) - 1;
 	ahead->queue = MemoryContextAlloc(cxt, (ahead->mask + 1) * sizeof(FpbAheadPage));
-	ahead->distance = 2;
+	ahead->distance = ahead->min_distance = 2;
 
 #ifdef FPB_HAVE_AIO
 	if (async)
@@ -373,7 +373,10 @@ fpb_ahead_start(FpbAhead *ahead)
 	else
 	{
 		ahead->idle += ncached;
-		ahead->distance = Max(ahead->distance - ncached, 2);
+		if (ahead->distance < ahead->min_distance)
+			ahead->distance = Min(2 * ahead->distance, ahead->min_distance);
+		else
+			ahead->distance = Max(ahead->distance - ncached, ahead->min_distance);
 	}
 	ahead->counts.prefetched += nstarted;
 }

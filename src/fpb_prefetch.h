@@ -64,6 +64,7 @@ typedef struct FpbAhead
 	int			max_reads;		/* that may be in flight */
 	int			max_distance;	/* in pages; 0: don't read ahead */
 	int			distance;		/* what is wanted at present */
+	int			min_distance;	/* what is wanted at least, except at first */
 	int			idle;			/* pages found cached since the last read */
 
 	/* pages announced and not come to yet, oldest first: a ring */
@@ -111,6 +112,18 @@ fpb_ahead_wants(const FpbAhead *ahead)
 {
 	return (int) fpb_ahead_length(ahead) < ahead->distance &&
 		ahead->nreads < ahead->max_reads;
+}
+
+/*
+ * May the n'th page of the window still be on its way?
+ */
+static inline bool
+fpb_ahead_in_flight(const FpbAhead *ahead, uint32 n)
+{
+	uint32		length = fpb_ahead_length(ahead);
+
+	return n >= length || (n >= length / 2 &&
+						   ahead->queue[(ahead->head + n) & ahead->mask].started);
 }
 
 extern void fpb_ahead_add(FpbAhead *ahead, BlockNumber block);

@@ -429,6 +429,7 @@ static bool
 read_page(IndexScanDesc scan, FpbScan *so, bool forward)
 {
 	FpbScanPage *sp = so->page;
+	int64		blocks_read = fpb_blocks_read();
 	Buffer		buf;
 	Page		page;
 
@@ -440,6 +441,8 @@ read_page(IndexScanDesc scan, FpbScan *so, bool forward)
 	buf = lock_page(so, &so->at, &so->from, forward);
 	if (!BufferIsValid(buf))
 		return false;
+	if (blocks_read != fpb_blocks_read())
+		so->leaves_active = true;	/* the index is not all in memory */
 	page = BufferGetPage(buf);
 	sp->block = BufferGetBlockNumber(buf);
 	PredicateLockPage(scan->indexRelation, sp->block, scan->xs_snapshot);
@@ -475,6 +478,7 @@ bool
 fpb_scan_peek(IndexScanDesc scan, FpbScan *so, FpbScanPage *sp,
 			  const FpbScanEdge *at, bool forward)
 {
+	int64		blocks_read = fpb_blocks_read();
 	FpbProbe	from;
 	Buffer		buf;
 
@@ -483,6 +487,8 @@ fpb_scan_peek(IndexScanDesc scan, FpbScan *so, FpbScanPage *sp,
 	buf = lock_page(so, at, &from, forward);
 	if (!BufferIsValid(buf))
 		return false;
+	if (blocks_read != fpb_blocks_read())
+		so->leaves_active = true;
 	sp->block = BufferGetBlockNumber(buf);
 	if (forward)
 		read_forward(scan, so, sp, BufferGetPage(buf), at, &from);
@@ -660,7 +666,7 @@ find_page(IndexScanDesc scan, FpbScan *so, bool forward)
 			!fpb_parallel_seize(scan, so, &so->at, forward ? 0 : nranges - 1))
 			break;
 		if (so->at.range >= 0 && so->at.range < nranges &&
-			so->npages++ >= FPB_PAGES_ALONE)
+			so->npages++ >= FPB_PAGES_ALONE && so->leaves_active)
 			fpb_scan_ahead_leaves(scan, so, forward);
 		if (so->at.range < 0 || so->at.range >= nranges ||
 			!read_page(scan, so, forward))
@@ -682,6 +688,7 @@ find_page(IndexScanDesc scan, FpbScan *so, bool forward)
 		{
 			sp->current = forward ? 0 : sp->nitems - 1;
 			so->state = FPB_SCAN_ON_PAGE;
+			so->blocks_read = fpb_blocks_read();
 			return true;
 		}
 		fpb_edge_copy(so, &so->at, forward ? &sp->after : &sp->before);
@@ -859,7 +866,7 @@ fpb_beginscan(Relation rel, int nkeys, int norderbys)
 	so->killed = NULL;
 	so->npages = 0;
 	so->ahead = NULL;
-	so->heap_wanted = so->heap_active = false;
+	so->leaves_active = so->heap_wanted = so->heap_active = false;
 	memset(so->templates, 0, sizeof(so->templates));
 	so->last_tuple = NULL;
 	so->plain = fpb_is_word(&so->ix) && fpb_word_is_plain(&so->ix, &so->flip);
@@ -905,9 +912,11 @@ fpb_rescan(IndexScanDesc scan, ScanKey keys, int nkeys,
 		 !RelationNeedsWAL(scan->indexRelation));
 
 	so->npages = 0;
+	so->leaves_active = false;
 	so->heap_wanted = scan->heapRelation != NULL &&
 		scan->heapRelation->rd_rel->relam == HEAP_TABLE_AM_OID &&
 		fpb_heap_prefetch_distance != 0;
+	so->heap_check = scan->xs_want_itup ? 7 : 0;
 	if (so->ahead != NULL)
 		fpb_scan_ahead_rescan(scan, so);
 
@@ -940,8 +949,7 @@ fpb_gettuple(IndexScanDesc scan, ScanDirection dir)
 	bool		forward = ScanDirectionIsForward(dir);
 	FpbScanPage *sp;
 	const FpbItem *item;
-	bool		heap_missed = so->heap_wanted &&
-		so->state == FPB_SCAN_ON_PAGE && fpb_scan_missed(scan, so);
+	bool		heap_missed = false;
 
 	scan->xs_recheck = false;
 
@@ -951,6 +959,8 @@ fpb_gettuple(IndexScanDesc scan, ScanDirection dir)
 			if (scan->kill_prior_tuple)
 				remember_killed(so);
 			sp = so->page;
+			if ((sp->current & so->heap_check) == 0 && so->heap_wanted)
+				heap_missed = fpb_scan_missed(scan, so);
 			if (forward)
 			{
 				if (++sp->current >= sp->nitems && !next_page(scan, so, true))
@@ -982,9 +992,11 @@ fpb_gettuple(IndexScanDesc scan, ScanDirection dir)
 	if (scan->xs_want_itup)
 		scan->xs_itup = fpb_is_word(&so->ix) ? word_tuple(so, &item->key) :
 			item->key.tuple;
-	if (heap_missed || so->heap_active)
+	if (unlikely(heap_missed || so->heap_active))
+	{
 		fpb_scan_ahead_heap(scan, so, forward);
-	so->blocks_read = fpb_blocks_read();
+		so->blocks_read = fpb_blocks_read();
+	}
 	return true;
 }
 

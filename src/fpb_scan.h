@@ -175,11 +175,14 @@ typedef struct FpbScan
 	/* reading ahead */
 	int64		npages;			/* leaves read since the scan was (re)started */
 	struct FpbScanAhead *ahead; /* NULL: has not been needed so far */
+	bool		leaves_active;	/* are leaves being read ahead, or to be? */
 	bool		heap_wanted;	/* if the heap is not all in memory, are its
 								 * pages to be read ahead? */
 	bool		heap_active;	/* are they being read ahead? */
-	int64		blocks_read;	/* as fpb_blocks_read() was when the last entry
-								 * was handed out */
+	int			heap_check;		/* where this meets no bit of an item's number,
+								 * see if the heap has been read */
+	int64		blocks_read;	/* as fpb_blocks_read() was when the scan last
+								 * read something itself */
 
 	/* index-only scans of word indexes */
 	FpbTupleTemplate templates[1 << FPB_MAX_WORD_COLUMNS];
@@ -224,8 +227,8 @@ fpb_blocks_read(void)
 }
 
 /*
- * Has a page of the heap had to be read for the last entry handed out?  So it
- * seems if the executor has fetched one, and pages have been read since.
+ * Has a page of the heap had to be read for an entry handed out?  So it seems if
+ * the executor has fetched one for the last, and pages have been read.
  */
 static inline bool
 fpb_scan_missed(IndexScanDesc scan, const FpbScan *so)

@@ -3,17 +3,19 @@
  * fpb_scan_ahead.c
  *	  What a scan reads ahead: leaves, and pages of the table.
  *
- * Leaves.  From its third leaf on, a scan has the leaves that it will come to
- * read ahead, in the order in which the pages above name them (fpb_walk.c).  A
- * leaf is left out if none of the scan's ranges reaches into it, so nothing is
+ * Leaves.  From its third leaf on, a scan that has had to have a page read from
+ * storage has the leaves that it will come to read ahead, in the order in which
+ * the pages above name them (fpb_walk.c).  A leaf is left out if none of the scan's ranges reaches into it, so nothing is
  * read beyond the end of the last, and a search for many keys reads the leaves
  * of several at a time.  For such a search, the parents of leaves are read ahead
  * likewise.
  *
  * Pages of the table.  They are read ahead only when some have had to be read:
  * then the TIDs of the leaf at hand say which pages come next, and when they
- * run out, those of the next leaves, at which we peek for the purpose.  When
- * pages need no reading time after time, they are left alone again.
+ * run out, those of the next leaves, at which we peek for the purpose.
+ *
+ * When pages need no reading time after time, they are left alone until one
+ * does, so that a scan of what is in memory has no work with this.
  *
  * A scan that stops early has read too much: at most as many pages as it has
  * come to before.
@@ -35,7 +37,10 @@
  */
 #define MAX_MISSED		8
 
-/* After so many pages of the table not to be read, we look no further. */
+/*
+ * After so many pages of the index, or of the table, that need not be read, we
+ * look no further until one has to be.
+ */
 #define IDLE_PAGES		64
 
 /* leaves peeked at and not come to yet, at most */
@@ -262,9 +267,25 @@ init_leaves(IndexScanDesc scan, FpbScan *so, FpbScanAhead *sa)
 	fpb_ahead_init(&sa->leaves, so->cxt, rel,
 				   sa->many ? many_distance(scan, so) : fpb_prefetch_distance,
 				   false, NULL);
+
+	/* a leaf may have but one TID, so more of them are peeked at */
+	if (sa->many && so->heap_wanted)
+		sa->leaves.min_distance = sa->leaves.max_distance;
 	fpb_ahead_init(&sa->parents, so->cxt, rel, sa->many ? fpb_pio_max : 0,
 				   false, NULL);
 	sa->leaves_ready = true;
+}
+
+/*
+ * Forget what leaves are ahead.
+ */
+static void
+forget_leaves(FpbScanAhead *sa)
+{
+	fpb_ahead_reset(&sa->leaves);
+	fpb_ahead_reset(&sa->parents);
+	sa->leaf_walk.phase = sa->parent_walk.phase = WALK_NEW;
+	sa->nmissed = 0;
 }
 
 /*
@@ -282,14 +303,15 @@ fpb_scan_ahead_leaves(IndexScanDesc scan, FpbScan *so, bool forward)
 	if (sa->leaves.max_distance == 0)
 		return;
 
-	if (sa->nmissed >= MAX_MISSED || sa->forward != forward)
+	if (sa->leaves.idle >= IDLE_PAGES)
 	{
-		fpb_ahead_reset(&sa->leaves);
-		fpb_ahead_reset(&sa->parents);
-		sa->leaf_walk.phase = sa->parent_walk.phase = WALK_NEW;
-		sa->forward = forward;
-		sa->nmissed = 0;
+		forget_leaves(sa);
+		so->leaves_active = false;
+		return;
 	}
+	if (sa->nmissed >= MAX_MISSED || sa->forward != forward)
+		forget_leaves(sa);
+	sa->forward = forward;
 	if (sa->many && sa->parents.max_distance > 0 &&
 		fpb_ahead_due(&sa->parents))
 		fill_window(so, &sa->parents, &sa->parent_walk, forward, NULL);
@@ -334,8 +356,8 @@ begin_heap(IndexScanDesc scan, FpbScan *so, FpbScanAhead *sa, bool forward)
 
 /*
  * Peek at the leaf behind those known.  False if there is none, or if it might
- * have to be waited for: only leaves that have been under way for some time are
- * peeked at, and one more.
+ * have to be waited for: unless it is the next, it has to be in memory, or under
+ * way for some time.
  */
 static bool
 peek_further(IndexScanDesc scan, FpbScan *so, FpbScanAhead *sa)
@@ -347,7 +369,8 @@ peek_further(IndexScanDesc scan, FpbScan *so, FpbScanAhead *sa)
 
 	if (so->npages < FPB_PAGES_ALONE || scan->parallel_scan != NULL ||
 		npeeked >= MAX_PEEKED ||
-		npeeked >= Max(fpb_ahead_length(&sa->leaves) / 2, 1))
+		(so->leaves_active && npeeked > 0 &&
+		 fpb_ahead_in_flight(&sa->leaves, npeeked)))
 		return false;
 	if (sa->peek == NULL)
 	{
@@ -483,7 +506,7 @@ fpb_scan_ahead_come(IndexScanDesc scan, FpbScan *so, bool forward)
 	FpbScanAhead *sa = so->ahead;
 	FpbScanPage *sp = so->page;
 
-	if (sa->leaves.max_distance > 0)
+	if (so->leaves_active && sa->leaves.max_distance > 0)
 	{
 		if (fpb_ahead_reach(&sa->leaves, sp->block, scan->parallel_scan != NULL))
 			sa->nmissed = 0;
@@ -519,12 +542,7 @@ fpb_scan_ahead_rescan(IndexScanDesc scan, FpbScan *so)
 	FpbScanAhead *sa = so->ahead;
 
 	if (sa->leaves_ready && sa->leaves.max_distance > 0)
-	{
-		fpb_ahead_reset(&sa->leaves);
-		fpb_ahead_reset(&sa->parents);
-		sa->leaf_walk.phase = sa->parent_walk.phase = WALK_NEW;
-		sa->nmissed = 0;
-	}
+		forget_leaves(sa);
 	if (sa->heap_ready && sa->heap.max_distance > 0)
 		fpb_ahead_reset(&sa->heap);
 	so->heap_active = false;
