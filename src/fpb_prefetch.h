@@ -115,17 +115,17 @@ fpb_ahead_wants(const FpbAhead *ahead)
 }
 
 /*
- * May the n'th page of the window still be on its way?
+ * The n'th page of the window, from 0 on, or InvalidBlockNumber.
  */
-static inline bool
-fpb_ahead_in_flight(const FpbAhead *ahead, uint32 n)
+static inline BlockNumber
+fpb_ahead_block(const FpbAhead *ahead, uint32 n)
 {
-	uint32		length = fpb_ahead_length(ahead);
-
-	return n >= length || (n >= length / 2 &&
-						   ahead->queue[(ahead->head + n) & ahead->mask].started);
+	if (n >= fpb_ahead_length(ahead))
+		return InvalidBlockNumber;
+	return ahead->queue[(ahead->head + n) & ahead->mask].block;
 }
 
+extern bool fpb_ahead_at_hand(Relation rel, BlockNumber block);
 extern void fpb_ahead_add(FpbAhead *ahead, BlockNumber block);
 
 /* ------------------------------------------------------------------------

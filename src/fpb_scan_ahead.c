@@ -254,9 +254,10 @@ init_leaves(IndexScanDesc scan, FpbScan *so, FpbScanAhead *sa)
 
 	if (sa->leaves_ready)
 	{
-		fpb_prefetch_report(rel, false, &sa->leaves.counts);
 		fpb_ahead_end(&sa->leaves);
 		fpb_ahead_end(&sa->parents);
+		fpb_prefetch_report(rel, false, &sa->leaves.counts);
+		fpb_prefetch_report(rel, false, &sa->parents.counts);
 	}
 	else
 	{
@@ -355,9 +356,30 @@ begin_heap(IndexScanDesc scan, FpbScan *so, FpbScanAhead *sa, bool forward)
 }
 
 /*
- * Peek at the leaf behind those known.  False if there is none, or if it might
- * have to be waited for: unless it is the next, it has to be in memory, or under
- * way for some time.
+ * Is the leaf at *at, the n'th to come, in memory?  It is if it has arrived
+ * since it was announced.  Where that is not known, all of the index seems to be
+ * in memory if no leaves are being read ahead.
+ *
+ * A leaf that is not, and can't be read, would raise its error before the
+ * entries in front of it are handed out.
+ */
+static bool
+leaf_at_hand(FpbScan *so, FpbScanAhead *sa, const FpbScanEdge *at, uint32 n)
+{
+	BlockNumber block = InvalidBlockNumber;
+
+	if (so->leaves_active)
+		block = fpb_ahead_block(&sa->leaves, n);
+	if (block == InvalidBlockNumber && at->inside && sa->heap_forward)
+		block = at->right;
+	if (block == InvalidBlockNumber)
+		return !so->leaves_active;
+	return fpb_ahead_at_hand(so->ix.rel, block);
+}
+
+/*
+ * Peek at the leaf behind those known.  False if there is none, or if it would
+ * have to be waited for.
  */
 static bool
 peek_further(IndexScanDesc scan, FpbScan *so, FpbScanAhead *sa)
@@ -365,12 +387,11 @@ peek_further(IndexScanDesc scan, FpbScan *so, FpbScanAhead *sa)
 	uint32		npeeked = sa->peeked_tail - sa->peeked_head;
 	bool		forward = sa->heap_forward;
 	FpbScanPage *last = npeeked > 0 ? sa->peek : so->page;
+	const FpbScanEdge *next = forward ? &last->after : &last->before;
 	FpbScanEdge at;
 
 	if (so->npages < FPB_PAGES_ALONE || scan->parallel_scan != NULL ||
-		npeeked >= MAX_PEEKED ||
-		(so->leaves_active && npeeked > 0 &&
-		 fpb_ahead_in_flight(&sa->leaves, npeeked)))
+		npeeked >= MAX_PEEKED || !leaf_at_hand(so, sa, next, npeeked))
 		return false;
 	if (sa->peek == NULL)
 	{
@@ -380,7 +401,7 @@ peek_further(IndexScanDesc scan, FpbScan *so, FpbScanAhead *sa)
 
 	/* reading into sa->peek overwrites its edges */
 	memset(&at, 0, sizeof(at));
-	fpb_edge_copy(so, &at, forward ? &last->after : &last->before);
+	fpb_edge_copy(so, &at, next);
 	if (fpb_scan_peek(scan, so, sa->peek, &at, forward))
 	{
 		sa->peeked[sa->peeked_tail++ % MAX_PEEKED] = sa->peek->block;

@@ -318,6 +318,30 @@ $node->command_ok(
 	[ 'pgbench', '-n', '-c', 20, '-t', 8, '-f', $node->basedir . '/scan.sql', 'postgres' ],
 	'20 scans with 512 buffers');
 
+# A leaf of r_a somewhat behind the first is damaged, further on.
+$node->safe_psql('postgres', q{
+CREATE FUNCTION until_error(query text) RETURNS text LANGUAGE plpgsql AS $$
+DECLARE
+	c refcursor; r record; n int := 0;
+BEGIN
+	OPEN c NO SCROLL FOR EXECUTE query;
+	LOOP
+		FETCH c INTO r;
+		EXIT WHEN NOT FOUND;
+		n := n + 1;
+	END LOOP;
+	RETURN n || ' and no error';
+EXCEPTION WHEN data_corrupted THEN
+	RETURN n || ' ' || SQLERRM;
+END $$});
+my $leaf = $node->safe_psql('postgres', q{
+WITH RECURSIVE p AS (
+	SELECT 1 AS n, b, right_block FROM generate_series(1, pg_relation_size('u_a') / 8192 - 1) b, fpbtree_page('u_a', b)
+	WHERE level = 0 AND kind = 'leaf' AND low_fence IS NULL
+	UNION ALL SELECT n + 1, right_block, (fpbtree_page('u_a', right_block)).right_block FROM p WHERE n < 30)
+SELECT b FROM p WHERE n = 30});
+my $index_file = $node->data_dir . '/' . $node->safe_psql('postgres', "SELECT pg_relation_filepath('u_a')");
+
 # A damaged page of the table is complained of when the scan comes to it.
 $node->append_conf('postgresql.conf', "shared_buffers = 16MB\nmax_connections = 12");
 $node->restart;
@@ -332,12 +356,27 @@ open my $fh, '+<:raw', $file or die $!;
 sysseek $fh, $tid * 8192 + 100, 0;
 syswrite $fh, "\xff" x 40;
 close $fh;
+open $fh, '+<:raw', $index_file or die $!;
+sysseek $fh, $leaf * 8192 + 4000, 0;
+syswrite $fh, "\xff" x 40;
+close $fh;
 foreach my $method (@methods)
 {
 	my $named = $method eq '' ? '' : "$method: ";
 	$node->append_conf('postgresql.conf', "io_method = $method") if $method ne '';
-	my $position = -s $node->logfile;
 	$node->start;
+	foreach my $order ('a', 'a DESC')
+	{
+		my @until;
+		foreach my $distance (0, 5, -1)
+		{
+			push @until, $node->safe_psql('postgres', "SET client_min_messages = error; SET enable_indexonlyscan = off; $by_index "
+				  . distances($distance, $distance, $distance) . " SELECT until_error('SELECT a, ctid FROM u ORDER BY $order')");
+			$node->restart;
+		}
+		like($until[0], qr/^[1-9]\d* invalid page in block $leaf of relation/, "${named}the error names a damaged leaf, by $order");
+		is("@until[1, 2]", "$until[0] $until[0]", "${named}it comes no sooner if the leaf was read ahead, by $order");
+	}
 	my ($status, $out, $err) = $node->psql('postgres',
 		"$by_index SELECT id FROM r WHERE a > 0 ORDER BY a LIMIT $before");
 	is(scalar(split /\n/, $out), $before, "${named}rows before a damaged page come without an error");
