@@ -8,6 +8,7 @@ SET enable_indexscan = off;
 SET enable_bitmapscan = off;
 \endif
 SELECT 9223372036854775807 / (scaled(5000000 * :scale) / 2) * least(8000, scaled(5000000 * :scale) / 2) AS top \gset
+SELECT count(i) AS ready FROM :table WHERE a = 5 \gset
 SELECT clock_timestamp() AS t0 \gset
 SELECT 'answer', sum(i) FROM :table WHERE a BETWEEN 0 AND :top;
 SELECT 'time_ms', extract(epoch FROM clock_timestamp() - :'t0') * 1000;

@@ -11,6 +11,7 @@ SELECT (hashint8extended(:pair, 78) >> 2) - 4611686018427387904 AS start,
 SELECT CASE WHEN :'large' THEN -9223372036854775807 ELSE :start END AS start,
     CASE WHEN :'large' THEN least(9223372036854775807, -9223372036854775807 + 18446744073709551614::numeric / :rows * :entries)
         ELSE :start + 18446744073709551614::numeric / :rows * :entries END::int8 AS stop \gset
+SELECT count(i) AS ready FROM :table WHERE a = 5 \gset
 SELECT clock_timestamp() AS t0 \gset
 SELECT :columns FROM :table WHERE a BETWEEN :start AND :stop;
 \o

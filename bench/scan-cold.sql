@@ -3,6 +3,7 @@
 SET enable_seqscan = off;
 SET enable_bitmapscan = off;
 SELECT assert_plan('SELECT count(*) FROM ' || :'table', 'Index Only Scan') \gset
+SELECT count(i) AS ready FROM :table WHERE a = 5 \gset
 SELECT clock_timestamp() AS t0 \gset
 SELECT 'answer', count(*) FROM :table;
 SELECT 'time_ms', extract(epoch FROM clock_timestamp() - :'t0') * 1000;
