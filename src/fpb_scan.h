@@ -179,8 +179,8 @@ typedef struct FpbScan
 	bool		heap_wanted;	/* if the heap is not all in memory, are its
 								 * pages to be read ahead? */
 	bool		heap_active;	/* are they being read ahead? */
-	int			heap_check;		/* where this meets no bit of an item's number,
-								 * see if the heap has been read */
+	int			heap_check;		/* where this meets no bit of an item's
+								 * number, see if the heap has been read */
 	int64		blocks_read;	/* as fpb_blocks_read() was when the scan last
 								 * read something itself */
 

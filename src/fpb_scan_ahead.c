@@ -87,8 +87,8 @@ typedef struct FpbScanAhead
 	BlockNumber recent[NRECENT];
 
 	/*
-	 * Leaves peeked at, oldest first, a ring; of the last, what has been read.
-	 * All of the others is announced.
+	 * Leaves peeked at, oldest first, a ring; of the last, what has been
+	 * read. All of the others is announced.
 	 */
 	uint32		peeked_head;
 	uint32		peeked_tail;
