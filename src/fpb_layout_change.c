@@ -474,12 +474,16 @@ add_tuple(const FpbIndex *ix, Page page, const FpbKey *key, FpbWalPage *wp)
 {
 	FpbPageHeader *hdr = FpbHdr(page);
 	Size		size = IndexTupleSize(key->tuple);
-	uint32		offset = TYPEALIGN_DOWN(fpb_tuple_align(key->tuple),
-										hdr->pd.pd_upper - size);
+	uint32		end = hdr->pd.pd_upper;
+	uint32		offset = TYPEALIGN_DOWN(fpb_tuple_align(key->tuple), end - size);
 
+	/*
+	 * The padding is logged, too: if a cut in the same record has freed this
+	 * space, replay does not find zeros there.
+	 */
 	memcpy((char *) page + offset, key->tuple, size);
 	hdr->pd.pd_upper = offset;
-	fpb_wal_note(wp, (char *) page + offset, size);
+	fpb_wal_note(wp, (char *) page + offset, end - offset);
 	fpb_wal_note(wp, &hdr->pd.pd_upper, sizeof(hdr->pd.pd_upper));
 	return offset;
 }
