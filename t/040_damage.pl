@@ -7,8 +7,10 @@
 # well make a search miss a row: that is for fpbtree_check() and for data
 # checksums, which are off here, to find.)
 #
-# The flips are taken from a list of thousands, of which every FPB_DAMAGE'th is
-# tried (23 by default; 1 takes some minutes).
+# There is an index of each form of keys, and of each the metapage and some pages
+# of each kind are tried.  The flips are taken from a list of many thousands, of
+# which every FPB_DAMAGE'th is tried in headers and directories (29 by default),
+# and fewer in the nodes and tuples; 1 takes hours.
 #
 use strict;
 use warnings FATAL => 'all';
@@ -17,9 +19,10 @@ use PostgreSQL::Test::Cluster;
 use PostgreSQL::Test::Utils;
 use Test::More;
 
-my $stride = $ENV{FPB_DAMAGE} || 23;
+my $stride = $ENV{FPB_DAMAGE} || 29;
+my $body_stride = $stride == 1 ? 1 : 5 * $stride + 2;
 my $only = $ENV{FPB_DAMAGE_INDEX};
-my @ops = split /,/, $ENV{FPB_DAMAGE_OPS} || 'check,lookup,only,forward,backward,bitmap,insert';
+my @ops = split /,/, $ENV{FPB_DAMAGE_OPS} || 'check,lookup,only,forward,backward,bitmap,insert,again,more';
 my $node = PostgreSQL::Test::Cluster->new('damage');
 
 # Statements of this length would be taken for hanging.
@@ -40,21 +43,28 @@ max_parallel_workers_per_gather = 0
 $node->start;
 
 # One table for each form of key: its name, the type of its key column, an
-# expression that makes the key of row i, the index's columns, and rows.
+# expression that makes the key of row i, the index's columns, and rows.  The
+# tree of "deep" has three levels.
 my @forms = (
-	[ 'word4', 'int', '(i * 7919) % 10007 - 5000', 'k', 1500 ],
-	[ 'word8', 'timestamptz', q{'2020-01-01 UTC'::timestamptz + (i * 7919) % 10007 * '1 hour'::interval}, 'k DESC', 1500 ],
-	[ 'word16', 'uuid', 'md5(i::text)::uuid', 'k', 1500 ],
-	[ 'onekey', 'int', 'i % 7', 'k', 2500 ],
-	[ 'text', 'text COLLATE "C"', q{'the same at first ' || (i * 7919) % 10007}, 'k', 1500 ],
-	[ 'long', 'text COLLATE "C"', q{repeat('long ', 100) || (i * 7919) % 10007}, 'k', 400 ],
-	[ 'columns', 'numeric', '(i % 400) / 7.0', 'k, id DESC', 1500 ]);
+	[ 'word4', 'int', '(i * 7919) % 10007 - 5000', '(k)', 1500 ],
+	[ 'word8', 'timestamptz', q{'2020-01-01 UTC'::timestamptz + (i * 7919) % 10007 * '1 hour'::interval}, '(k DESC)', 1500 ],
+	[ 'word16', 'uuid', 'md5(i::text)::uuid', '(k)', 1500 ],
+	[ 'pair', 'int', '(i * 7919) % 1009', '(k, id)', 1500 ],
+	[ 'uniq', 'int', 'i', '(k)', 1500, 'UNIQUE' ],
+	[ 'onekey', 'int', 'i % 7', '(k)', 2500 ],
+	[ 'onekeytext', 'text COLLATE "C"', q{'key ' || i % 7}, '(k)', 2500 ],
+	[ 'text', 'text COLLATE "C"', q{'the same at first ' || (i * 7919) % 10007}, '(k)', 1500 ],
+	[ 'compressed', 'text COLLATE "C"', q{repeat('long ', 200) || (i * 7919) % 10007}, '(k)', 400 ],
+	[ 'deep', 'text COLLATE "C"', q{repeat('x', current_setting('block_size')::int / 20) || lpad(((i * 7919) % 10007)::text, 5, '0')}, '(k)', 500 ],
+	[ 'columns', 'numeric', '(i % 400) / 7.0', '(k, id DESC)', 1500 ],
+	[ 'include', 'int', '(i * 7919) % 10007', '(k) INCLUDE (id)', 1500 ]);
 
 $node->safe_psql(
 	'postgres', q{
 CREATE EXTENSION fpbtree;
 CREATE TABLE pristine (form text PRIMARY KEY, bytes bytea);
 ALTER TABLE pristine ALTER bytes SET STORAGE EXTERNAL;
+CREATE TABLE pages (form text, block int8, kind text, nodes int, lower int, upper int);
 CREATE TABLE expected (form text, op text, answer text);
 
 -- Answer all questions that the index has a part in.  Only what the executor
@@ -72,7 +82,7 @@ BEGIN
 		EXECUTE format('SELECT string_agg(n::text, '','' ORDER BY key) FROM (SELECT DISTINCT k AS key FROM %s_keys) x, LATERAL (SELECT count(*) AS n FROM %s WHERE k = x.key OFFSET 0) y', form, form) INTO answer;
 	WHEN 'only' THEN
 		EXECUTE format('SELECT md5(string_agg(k::text, '','')) FROM (SELECT k FROM %s WHERE k IS NOT NULL ORDER BY k) x', form) INTO answer;
-	WHEN 'forward' THEN
+	WHEN 'forward', 'again' THEN
 		EXECUTE format('SELECT md5(string_agg(k::text, '','')) || sum(id) FROM (SELECT k, id FROM %s ORDER BY k) x', form) INTO answer;
 	WHEN 'backward' THEN
 		EXECUTE format('SELECT md5(string_agg(k::text, '','')) || sum(id) FROM (SELECT k, id FROM %s ORDER BY k DESC) x', form) INTO answer;
@@ -81,12 +91,17 @@ BEGIN
 	WHEN 'check' THEN
 		PERFORM fpbtree_check((form || '_index')::regclass, true);
 		answer := 'sound';
-	WHEN 'insert' THEN
+	WHEN 'insert', 'more' THEN
+		-- The rows are dead at once: a scan in between notes that, and their
+		-- entries are removed where there is no room for more.
 		BEGIN
-			EXECUTE format('INSERT INTO %s SELECT k, -1 FROM %s_keys', form, form);
+			EXECUTE format('INSERT INTO %s SELECT k, -1 FROM %s_keys, generate_series(1, 8)', form, form);
 			RAISE SQLSTATE '00001';
-		EXCEPTION WHEN SQLSTATE '00001' THEN
-			answer := 'inserted';
+		EXCEPTION
+			WHEN SQLSTATE '00001' THEN
+				answer := 'inserted';
+			WHEN unique_violation THEN
+				answer := 'a duplicate';
 		END;
 	END CASE;
 	RETURN answer;
@@ -127,13 +142,16 @@ END $$;
 
 foreach my $form (@forms)
 {
-	my ($name, $type, $key, $columns, $rows) = @$form;
+	my ($name, $type, $key, $columns, $rows, $unique) = @$form;
 
-	# Grown, not built, with a page deleted and some nodes' entries removed.
+	$unique ||= '';
+
+	# Grown, not built, with some nodes' entries removed and, where pages hold
+	# little, deleted pages.
 	$node->safe_psql(
 		'postgres', qq{
 CREATE TABLE $name (k $type, id int);
-CREATE INDEX ${name}_index ON $name USING fpbtree ($columns);
+CREATE $unique INDEX ${name}_index ON $name USING fpbtree $columns;
 INSERT INTO $name SELECT $key, i FROM generate_series(1, $rows) i;
 INSERT INTO $name SELECT NULL, $rows + i FROM generate_series(1, 20) i;
 CREATE TABLE ${name}_keys AS SELECT k FROM $name WHERE id % 29 = 3;
@@ -142,16 +160,23 @@ DELETE FROM $name WHERE id % 11 = 5;
 DELETE FROM $name WHERE k > (SELECT percentile_disc(0.3) WITHIN GROUP (ORDER BY k) FROM $name)
 	AND k < (SELECT percentile_disc(0.5) WITHIN GROUP (ORDER BY k) FROM $name);
 VACUUM (ANALYZE) $name;
-INSERT INTO $name SELECT $key, i FROM generate_series(1, $rows, 40) i;
+INSERT INTO $name SELECT $key, i FROM generate_series(1, $rows, 40) i
+	WHERE '$unique' = '' OR NOT EXISTS (SELECT FROM $name WHERE id = i);
+DELETE FROM $name WHERE k > (SELECT percentile_disc(0.6) WITHIN GROUP (ORDER BY k) FROM $name)
+	AND k < (SELECT percentile_disc(0.8) WITHIN GROUP (ORDER BY k) FROM $name);
 VACUUM (ANALYZE) $name;
 VACUUM (ANALYZE) ${name}_keys;
 CHECKPOINT;
 INSERT INTO pristine SELECT '$name', pg_read_binary_file(pg_relation_filepath('${name}_index'));
+INSERT INTO pages
+SELECT '$name', b, p.kind || p.level || CASE WHEN p.low_fence IS NULL THEN 'l' ELSE '' END || CASE WHEN p.high_fence IS NULL THEN 'r' ELSE '' END,
+	p.nodes_most, p.lower, p.upper
+FROM generate_series(1, pg_relation_size('${name}_index') / current_setting('block_size')::int - 1) b, fpbtree_page('${name}_index', b) p;
 });
 	$node->safe_psql(
 		'postgres', qq{
 INSERT INTO expected SELECT '$name', op, ask('$name', op)
-FROM unnest('{lookup,only,forward,backward,bitmap,check,insert}'::text[]) op;
+FROM unnest('{lookup,only,forward,backward,bitmap,check,insert,again,more}'::text[]) op;
 });
 }
 
@@ -163,11 +188,15 @@ sub try_sql
 	my ($form, $pos, $mask, $what) = @_;
 	my $ops = join ' || ', map { "' | $_ ' || try('$form', '$_')" } @ops;
 
+	# VACUUM goes through the index because there are some dead rows.
 	return qq{
+BEGIN;
+INSERT INTO $form SELECT NULL, -1 FROM generate_series(1, 3);
+ROLLBACK;
 REINDEX INDEX ${form}_index;
 SELECT damage('$form', $pos, $mask);
 SELECT '$what' || $ops;
-VACUUM $form;
+VACUUM (INDEX_CLEANUP ON) $form;
 \\echo done
 };
 }
@@ -227,7 +256,7 @@ sub run_tries
 	}
 }
 
-my $count = 0;
+my ($header_count, $body_count) = (0, 0);
 my $blcksz = $node->safe_psql('postgres', 'SHOW block_size');
 
 foreach my $form (@forms)
@@ -239,11 +268,7 @@ foreach my $form (@forms)
 	next if defined $only && $only ne $name;
 
 	# Some pages of each kind.
-	my $pages = $node->safe_psql(
-		'postgres', qq{
-SELECT b, p.kind || p.level || CASE WHEN p.low_fence IS NULL THEN 'l' ELSE '' END || CASE WHEN p.high_fence IS NULL THEN 'r' ELSE '' END,
-	p.nodes_most, p.lower, p.upper
-FROM generate_series(1, pg_relation_size('${name}_index') / $blcksz - 1) b, fpbtree_page('${name}_index', b) p});
+	my $pages = $node->safe_psql('postgres', "SELECT block, kind, nodes, lower, upper FROM pages WHERE form = '$name' ORDER BY block");
 	my @pages = ([ 0, 'meta', 0, 88, $blcksz ], map { [ split /\|/ ] } split /\n/, $pages);
 
 	foreach my $page (@pages)
@@ -251,27 +276,28 @@ FROM generate_series(1, pg_relation_size('${name}_index') / $blcksz - 1) b, fpbt
 		my ($block, $kind, $nodes, $lower, $upper) = @$page;
 		my $directory = 88 + 10 * $nodes;
 		my $nth = 0;
+		my (@header, @body);
 
 		next if $kinds{$kind}++ > ($kind eq 'leaf0' ? 1 : 0);
 
 		# Every byte of the header with several bits, and samples of the rest.
-		my @places = map { ([ $_, 0x01 ], [ $_, 0x80 ], [ $_, 0xff ], [ $_, 0x10 ]) } 0 .. 87;
-		push @places, map { [ $_, (0x01, 0x80, 0xff, 0x08)[ $nth++ % 4 ] ] } 88 .. $directory - 1;
-		push @places, map { [ $_ * 5 + $directory, (0x01, 0x40, 0xff, 0x80, 0x04)[ $nth++ % 5 ] ] } 0 .. ($lower - $directory) / 5 - 1;
-		push @places, [ $lower, 0xff ], [ $upper - 1, 0x01 ];
-		push @places, map { [ $_ * 7 + $upper, (0x01, 0x40, 0xff, 0x80, 0x04)[ $nth++ % 5 ] ] } 0 .. ($blcksz - $upper) / 7 - 1;
+		push @header, map { ([ $_, 0x01 ], [ $_, 0x80 ], [ $_, 0xff ], [ $_, 0x10 ]) } 0 .. 87;
+		push @header, map { [ $_, (0x01, 0x80, 0xff, 0x08)[ $nth++ % 4 ] ] } 88 .. $directory - 1;
+		push @header, [ $lower, 0xff ], [ $upper - 1, 0x01 ];
+		push @body, map { [ $_ * 5 + $directory, (0x01, 0x40, 0xff, 0x80, 0x04)[ $nth++ % 5 ] ] } 0 .. ($lower - $directory) / 5 - 1;
+		push @body, map { [ $_ * 7 + $upper, (0x01, 0x40, 0xff, 0x80, 0x04)[ $nth++ % 5 ] ] } 0 .. ($blcksz - $upper) / 7 - 1;
 
-		foreach my $place (@places)
+		foreach my $place ((grep { $header_count++ % $stride == 0 } @header), grep { $body_count++ % $body_stride == 0 } @body)
 		{
 			my ($pos, $mask) = @$place;
 
 			# no page checksums here
 			next if $pos == 8 || $pos == 9;
-			next if $count++ % $stride != 0;
 			push @tries, [ $block * $blcksz + $pos, $mask, sprintf('block %d (%s), byte %d, bits %02x', $block, $kind, $pos, $mask) ];
 		}
 	}
 
+	note("$name: $pages[0][1], " . join(', ', map { "$_ (" . ($kinds{$_} || 0) . ')' } sort keys %kinds) . ', ' . scalar(@tries) . ' tries');
 	my $failed = scalar grep { !$_ } Test::More->builder->summary;
 	run_tries($name, splice(@tries, 0, 50)) while @tries;
 	ok($failed == scalar(grep { !$_ } Test::More->builder->summary), "$name: damage is reported or harmless");
