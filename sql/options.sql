@@ -80,7 +80,16 @@ SELECT reloptions FROM pg_class WHERE relname = 'opts_none';
 -- Parameters of operator classes: btree's have none
 CREATE INDEX bad ON opts USING fpbtree (a int8_ops (size = 3));
 
--- Settings: none yet, and none by mistake
+-- Settings
+SET fpbtree.inner_page_cache = 0;
+SELECT count(*) FROM opts WHERE a BETWEEN 1000 AND 1999;
+SET fpbtree.inner_page_cache = '1GB';
+SHOW fpbtree.inner_page_cache;
+SET fpbtree.inner_page_cache = -1;
+SET fpbtree.inner_page_cache = '4TB';
+SET fpbtree.inner_page_cache = 'much';
+RESET fpbtree.inner_page_cache;
+SHOW fpbtree.inner_page_cache;
 SET fpbtree.no_such_setting = 1;
 
 -- Properties

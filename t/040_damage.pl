@@ -284,6 +284,9 @@ foreach my $form (@forms)
 		push @header, map { ([ $_, 0x01 ], [ $_, 0x80 ], [ $_, 0xff ], [ $_, 0x10 ]) } 0 .. 87;
 		push @header, map { [ $_, (0x01, 0x80, 0xff, 0x08)[ $nth++ % 4 ] ] } 88 .. $directory - 1;
 		push @header, [ $lower, 0xff ], [ $upper - 1, 0x01 ];
+		# notes of dead entries, of both kinds of pages: at the end, and behind the nodes
+		push @header, map { [ $blcksz - 1 - $_, 0xff ], [ $lower + $_, 0xff ] } grep { $lower + $_ < $upper } 0 .. 69
+		  if $kind =~ /^leaf/;
 		push @body, map { [ $_ * 5 + $directory, (0x01, 0x40, 0xff, 0x80, 0x04)[ $nth++ % 5 ] ] } 0 .. ($lower - $directory) / 5 - 1;
 		push @body, map { [ $_ * 7 + $upper, (0x01, 0x40, 0xff, 0x80, 0x04)[ $nth++ % 5 ] ] } 0 .. ($blcksz - $upper) / 7 - 1;
 
