@@ -47,6 +47,7 @@
  */
 #include "postgres.h"
 
+#include "access/toast_compression.h"
 #include "access/tupmacs.h"
 #include "catalog/pg_collation.h"
 #include "catalog/pg_type.h"
@@ -531,6 +532,10 @@ fpb_tuple_fault(const FpbIndex *ix, IndexTuple tuple, Size avail, bool pivot)
 			length = VARSIZE_4B(data + off);
 			if (length < (VARATT_IS_4B_C(data + off) ? VARHDRSZ_COMPRESSED : VARHDRSZ))
 				return "column has an impossible length";
+			if (VARATT_IS_4B_C(data + off) &&
+				VARDATA_COMPRESSED_GET_COMPRESS_METHOD(data + off) != TOAST_PGLZ_COMPRESSION_ID &&
+				VARDATA_COMPRESSED_GET_COMPRESS_METHOD(data + off) != TOAST_LZ4_COMPRESSION_ID)
+				return "column is compressed by an unknown method";
 		}
 		if (length > size - off)
 			return "column extends past its tuple";
