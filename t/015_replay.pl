@@ -56,8 +56,8 @@ sub crash
 	my ($after) = @_;
 	my @before = pages();
 
-	# VACUUM leaves its last records to be flushed by a transaction with an ID
-	$node->safe_psql('postgres', 'SELECT pg_current_xact_id()');
+	# VACUUM leaves its last records to be flushed by a transaction that has written some
+	$node->safe_psql('postgres', q{SELECT pg_logical_emit_message(true, 'replay', '')});
 	$node->stop('immediate');
 	$node->start;
 	my @replayed = pages();
