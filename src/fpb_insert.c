@@ -131,6 +131,7 @@ check_unique(UniqueCheck *check, Buffer first, const FpbProbe *start)
 	FpbPos		pos;
 	TransactionId xwait = InvalidTransactionId;
 	bool		done = false;
+	uint32		steps = 0;
 
 	fpb_probe_equal(ix, check->key, true, &end);
 	fpb_page_search(ix, BufferGetPage(first), start, &pos);
@@ -154,17 +155,16 @@ check_unique(UniqueCheck *check, Buffer first, const FpbProbe *start)
 		}
 		else
 		{
-			BlockNumber right = FpbHdr(page)->right;
 			Buffer		next;
 
 			if (fpb_compare_high(ix, page, &end) > 0)
 				break;
 
-			/*
-			 * While a page is locked its right sibling can't be deleted, so
-			 * the link is good.
-			 */
-			next = fpb_getbuf(ix, right, BUFFER_LOCK_SHARE);
+			if (unlikely(FpbHdr(page)->right == BufferGetBlockNumber(first)))
+				fpb_report_damage(ix->rel, BufferGetBlockNumber(here),
+								  "The right links form a circle.");
+			fpb_count_step(ix, here, &steps);
+			next = fpb_getbuf_right(ix, here, BUFFER_LOCK_SHARE);
 			if (here != first)
 				fpb_relbuf(here);
 			here = next;
@@ -184,13 +184,15 @@ static Buffer
 move_to_place(FpbIndex *ix, Relation heap, Buffer buf, const FpbKey *key)
 {
 	FpbProbe	probe;
+	uint32		steps = 0;
 
 	fpb_probe_from_key(ix, key, &probe);
 	while (fpb_compare_high(ix, BufferGetPage(buf), &probe) <= 0)
 	{
-		Buffer		next = fpb_getbuf(ix, FpbHdr(BufferGetPage(buf))->right,
-									  BUFFER_LOCK_EXCLUSIVE);
+		Buffer		next;
 
+		fpb_count_step(ix, buf, &steps);
+		next = fpb_getbuf_right(ix, buf, BUFFER_LOCK_EXCLUSIVE);
 		fpb_relbuf(buf);
 		buf = next;
 		if (FpbPageSplitIncomplete(BufferGetPage(buf)))

@@ -147,7 +147,22 @@ fpb_getbuf(const FpbIndex *ix, BlockNumber blkno, int access)
 }
 
 /*
- * The same for a page that has been seen in a buffer before: if it still is
+ * The same for the right sibling of a locked page, which stays locked.  As long
+ * as it is, the sibling can't be deleted, so the link is good.
+ */
+Buffer
+fpb_getbuf_right(const FpbIndex *ix, Buffer buf, int access)
+{
+	BlockNumber right = FpbHdr(BufferGetPage(buf))->right;
+
+	/* who waits for a lock that he has got waits for ever */
+	if (unlikely(right == BufferGetBlockNumber(buf)))
+		fpb_report_damage(ix->rel, right, "The page's right link leads to itself.");
+	return fpb_getbuf(ix, right, access);
+}
+
+/*
+ * As fpb_getbuf, for a page that has been seen in a buffer before: if it still is
  * there, the lookup in the buffer table is spared.  Some accesses go the
  * ordinary way all the same, for only those keep the buffer from being evicted.
  */

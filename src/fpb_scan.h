@@ -161,6 +161,11 @@ typedef struct FpbScan
 	FpbScanEdge at;				/* where the next page is read */
 	FpbProbe	from;			/* the same as a probe */
 
+	/* has it been here before? (pass_milestone) */
+	uint64		npassed;		/* leaves come to in this direction */
+	bool		passing_forward;
+	FpbScanEdge milestone;		/* where one of them was read */
+
 	/*
 	 * The mark.  As long as the scan stays on the marked page, mark_item is
 	 * the item; when it leaves the page, *page becomes *mark_page.

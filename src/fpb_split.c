@@ -447,8 +447,7 @@ fpb_finish_split(FpbIndex *ix, Relation heap, Buffer left, FpbStack *stack)
 	Buffer		right;
 
 	Assert(FpbPageSplitIncomplete(BufferGetPage(left)));
-	right = fpb_getbuf(ix, FpbHdr(BufferGetPage(left))->right,
-					   BUFFER_LOCK_EXCLUSIVE);
+	right = fpb_getbuf_right(ix, left, BUFFER_LOCK_EXCLUSIVE);
 	insert_downlink(ix, heap, left, right, stack);
 	fpb_relbuf(right);
 }

@@ -27,6 +27,20 @@
 #define STEPS_TO_CHECK	10000
 
 /*
+ * Count a step to the right from a locked page, one of a walk to a place that
+ * must be near.  Raises an error if there have been more than there are pages:
+ * damaged links form a circle.
+ */
+void
+fpb_count_step(const FpbIndex *ix, Buffer buf, uint32 *steps)
+{
+	if (++*steps % STEPS_TO_CHECK == 0 &&
+		*steps > RelationGetNumberOfBlocks(ix->rel))
+		fpb_report_damage(ix->rel, BufferGetBlockNumber(buf),
+						  "The right links form a circle.");
+}
+
+/*
  * Is the page, of the level expected, in the tree and not to the right of the
  * probe's place?
  */
@@ -85,10 +99,7 @@ settle(FpbIndex *ix, Relation heap, Buffer buf, const FpbProbe *probe,
 			return buf;
 
 		right = FpbHdr(page)->right;
-		if (++steps % STEPS_TO_CHECK == 0 &&
-			steps > RelationGetNumberOfBlocks(ix->rel))
-			fpb_report_damage(ix->rel, BufferGetBlockNumber(buf),
-							  "The right links form a circle.");
+		fpb_count_step(ix, buf, &steps);
 		fpb_relbuf(buf);
 		CHECK_FOR_INTERRUPTS();
 		if (level > 0)
@@ -245,6 +256,8 @@ fpb_descend(FpbIndex *ix, Relation heap, const FpbProbe *probe, int level,
 Buffer
 fpb_descend_edge(FpbIndex *ix, int level, bool rightmost, int access)
 {
+	uint32		steps = 0;
+
 	for (int restarts = 0; restarts < MAX_RESTARTS; restarts++)
 	{
 		Buffer		buf = get_root(ix, level, access);
@@ -264,6 +277,7 @@ fpb_descend_edge(FpbIndex *ix, int level, bool rightmost, int access)
 			{
 				BlockNumber right = FpbHdr(page)->right;
 
+				fpb_count_step(ix, buf, &steps);
 				fpb_relbuf(buf);
 				CHECK_FOR_INTERRUPTS();
 				buf = fpb_getbuf(ix, right,
@@ -315,20 +329,6 @@ fpb_goto_right(FpbIndex *ix, BlockNumber right, int level, int access,
 		return buf;
 	fpb_relbuf(buf);
 	return fpb_descend(ix, NULL, from, level, false, access, NULL);
-}
-
-/*
- * The page right of a locked one, which is released.
- */
-Buffer
-fpb_step_right(FpbIndex *ix, Buffer buf, int access, FpbProbe *from)
-{
-	Page		page = BufferGetPage(buf);
-	BlockNumber right = FpbHdr(page)->right;
-	int			level = FpbHdr(page)->level;
-
-	fpb_relbuf(buf);
-	return fpb_goto_right(ix, right, level, access, from);
 }
 
 /*

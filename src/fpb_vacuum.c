@@ -55,6 +55,11 @@ typedef struct VacuumState
 	MemoryContext cxt[2];
 	int			turn;
 
+	/* pages left of the level, and the high fence of one of them */
+	uint64		nleft;
+	FpbProbe	milestone;
+	MemoryContext milestone_cxt;
+
 	/* leaves being read ahead, as the level above names them */
 	FpbAhead	ahead;
 	FpbWalk		walk;
@@ -85,6 +90,29 @@ is_visited(const VacuumState *vs, BlockNumber blkno)
 }
 
 /*
+ * Raise an error unless a locked page's high fence is above the milestone, that
+ * of a page left before.  As fences of a damaged index may be in no order, it
+ * is not enough that each is above the last.  The milestone is moved each time
+ * that twice as many pages have been left, so that it will be in the circle
+ * that the walk is in.
+ */
+static void
+pass_milestone(VacuumState *vs, Buffer buf, const FpbKey *high)
+{
+	MemoryContext old;
+
+	if (vs->nleft++ > 0 && fpb_compare(&vs->ix, high, &vs->milestone) <= 0)
+		fpb_report_damage(vs->ix.rel, BufferGetBlockNumber(buf),
+						  "The high fence is not above those of the pages to the left.");
+	if ((vs->nleft & (vs->nleft - 1)) != 0)
+		return;
+	MemoryContextReset(vs->milestone_cxt);
+	old = MemoryContextSwitchTo(vs->milestone_cxt);
+	fpb_fence_probe(&vs->ix, high, &vs->milestone);
+	MemoryContextSwitchTo(old);
+}
+
+/*
  * Remember where to go on after a locked page.
  */
 static void
@@ -104,6 +132,7 @@ remember_next(VacuumState *vs, Buffer buf)
 		fpb_page_high(&vs->ix, page, &high);
 		fpb_fence_probe(&vs->ix, &high, &vs->from);
 		MemoryContextSwitchTo(old);
+		pass_milestone(vs, buf, &high);
 	}
 }
 
@@ -231,6 +260,7 @@ walk_leaves(VacuumState *vs)
 	buf = fpb_descend_edge(ix, 0, false, BUFFER_LOCK_SHARE);
 	vs->next = BufferGetBlockNumber(buf);
 	fpb_relbuf(buf);
+	vs->nleft = 0;
 
 	fpb_ahead_init(&vs->ahead, CurrentMemoryContext, ix->rel,
 				   fpb_prefetch_distance, true, vs->info->strategy);
@@ -287,6 +317,7 @@ walk_inner_levels(VacuumState *vs)
 	{
 		Buffer		buf = fpb_descend_edge(ix, level, false, BUFFER_LOCK_SHARE);
 
+		vs->nleft = 0;
 		for (;;)
 		{
 			mark_visited(vs, BufferGetBlockNumber(buf));
@@ -369,6 +400,9 @@ vacuum_scan(IndexVacuumInfo *info, IndexBulkDeleteResult *stats,
 		vs->cxt[i] = AllocSetContextCreate(CurrentMemoryContext,
 										   "fpbtree vacuum fence",
 										   ALLOCSET_SMALL_SIZES);
+	vs->milestone_cxt = AllocSetContextCreate(CurrentMemoryContext,
+											  "fpbtree vacuum milestone",
+											  ALLOCSET_SMALL_SIZES);
 	if (info->report_progress)
 		pgstat_progress_update_param(PROGRESS_SCAN_BLOCKS_TOTAL, vs->nblocks);
 	mark_visited(vs, FPB_METAPAGE);
@@ -389,6 +423,7 @@ vacuum_scan(IndexVacuumInfo *info, IndexBulkDeleteResult *stats,
 
 	for (int i = 0; i < 2; i++)
 		MemoryContextDelete(vs->cxt[i]);
+	MemoryContextDelete(vs->milestone_cxt);
 	pfree(vs->doomed);
 	pfree(vs->items);
 	pfree(vs->visited);

@@ -740,6 +740,7 @@ extern Buffer fpb_getbuf_inner(const FpbIndex *ix, BlockNumber blkno,
 							   int level, int access);
 
 /* *recent: the buffer it was in last; updated */
+extern Buffer fpb_getbuf_right(const FpbIndex *ix, Buffer buf, int access);
 extern Buffer fpb_getbuf_recent(const FpbIndex *ix, BlockNumber blkno,
 								int access, Buffer *recent);
 extern void fpb_checkpage(const FpbIndex *ix, Buffer buf);
@@ -789,18 +790,17 @@ extern Buffer fpb_descend_edge(FpbIndex *ix, int level, bool rightmost,
 							   int access);
 
 /*
- * The page right of buf, which is released; locked.  Checks fences and, if the
- * link proves stale, descends afresh.  InvalidBuffer at the end of the level.
- * Entries below *from (the high fence of buf, a copy owned by the caller) on
- * the page returned have been seen already: after a deletion the successor may
- * be a page that reaches further left.
+ * The page behind one that is no longer locked, given its right link and *from,
+ * a copy of its high fence; locked.  Checks fences and, if the link proves
+ * stale, descends afresh.  InvalidBuffer at the end of the level.  Entries below
+ * *from on the page returned have been seen already: after a deletion the
+ * successor may be a page that reaches further left.
  */
-extern Buffer fpb_step_right(FpbIndex *ix, Buffer buf, int access,
-							 FpbProbe *from);
-
-/* As fpb_step_right from a page no longer locked: its right link and fence. */
 extern Buffer fpb_goto_right(FpbIndex *ix, BlockNumber right, int level,
 							 int access, FpbProbe *from);
+
+/* Count a step to the right; raises an error if they go round in a circle. */
+extern void fpb_count_step(const FpbIndex *ix, Buffer buf, uint32 *steps);
 
 /* Copy a fence of a locked page into a probe that outlives the lock. */
 extern void fpb_fence_probe(const FpbIndex *ix, const FpbKey *fence,

@@ -9,7 +9,7 @@
 #
 # There is an index of each form of keys, and of each the metapage and some pages
 # of each kind are tried.  The flips are taken from a list of many thousands, of
-# which every FPB_DAMAGE'th is tried in headers and directories (29 by default),
+# which every FPB_DAMAGE'th is tried in headers and directories (17 by default),
 # and fewer in the nodes and tuples; 1 takes hours.
 #
 use strict;
@@ -19,7 +19,7 @@ use PostgreSQL::Test::Cluster;
 use PostgreSQL::Test::Utils;
 use Test::More;
 
-my $stride = $ENV{FPB_DAMAGE} || 29;
+my $stride = $ENV{FPB_DAMAGE} || 17;
 my $body_stride = $stride == 1 ? 1 : 5 * $stride + 2;
 my $only = $ENV{FPB_DAMAGE_INDEX};
 my @ops = split /,/, $ENV{FPB_DAMAGE_OPS} || 'check,lookup,only,forward,backward,bitmap,insert,again,more';
@@ -41,6 +41,8 @@ statement_timeout = ${limit}s
 max_parallel_workers_per_gather = 0
 });
 $node->start;
+
+my $blcksz = $node->safe_psql('postgres', 'SHOW block_size');
 
 # One table for each form of key: its name, the type of its key column, an
 # expression that makes the key of row i, the index's columns, and rows.  The
@@ -150,11 +152,17 @@ foreach my $form (@forms)
 	# little, deleted pages.
 	$node->safe_psql(
 		'postgres', qq{
-CREATE TABLE $name (k $type, id int);
+CREATE TABLE $name (k $type, id int, pad text STORAGE plain) WITH (vacuum_truncate = off);
 CREATE $unique INDEX ${name}_index ON $name USING fpbtree $columns;
 INSERT INTO $name SELECT $key, i FROM generate_series(1, $rows) i;
 INSERT INTO $name SELECT NULL, $rows + i FROM generate_series(1, 20) i;
 CREATE TABLE ${name}_keys AS SELECT k FROM $name WHERE id % 29 = 3;
+-- Room for what will be inserted.  A damaged TID can have the server read the
+-- block behind the table's end; that fails, but when the table is extended by
+-- this block, the server (17 and 18) takes what happens to be in the buffer for
+-- an empty page.
+INSERT INTO $name SELECT NULL, -1, repeat('x', $blcksz / 20) FROM ${name}_keys, generate_series(1, 40);
+DELETE FROM $name WHERE id = -1;
 SET enable_seqscan = on;
 DELETE FROM $name WHERE id % 11 = 5;
 DELETE FROM $name WHERE k > (SELECT percentile_disc(0.3) WITHIN GROUP (ORDER BY k) FROM $name)
@@ -197,6 +205,10 @@ REINDEX INDEX ${form}_index;
 SELECT damage('$form', $pos, $mask);
 SELECT '$what' || $ops;
 VACUUM (INDEX_CLEANUP ON) $form;
+\\if :ERROR
+REINDEX INDEX ${form}_index;
+VACUUM $form;
+\\endif
 \\echo done
 };
 }
@@ -231,10 +243,10 @@ sub run_tries
 
 			foreach my $op (sort keys %result)
 			{
-				# a value may have become one that its type does not take
+				# a value may have become one that its type does not take, or that can't be decompressed
 				$blame->("$what: $op raises $result{$op}")
 				  if $result{$op} !~ /^(right|wrong|XX00[12] .*)$/
-				  && !($result{$op} =~ /^22/ && $result{check} =~ /^XX002/);
+				  && !($result{$op} =~ /^(22|XX000 invalid (compression method|memory alloc))/ && $result{check} =~ /^XX002/);
 				$blame->("$what: $op gives a wrong answer, but the index is found sound")
 				  if $result{$op} eq 'wrong' && $result{check} eq 'right';
 			}
@@ -257,7 +269,6 @@ sub run_tries
 }
 
 my ($header_count, $body_count) = (0, 0);
-my $blcksz = $node->safe_psql('postgres', 'SHOW block_size');
 
 foreach my $form (@forms)
 {
@@ -276,7 +287,7 @@ foreach my $form (@forms)
 		my ($block, $kind, $nodes, $lower, $upper) = @$page;
 		my $directory = 88 + 10 * $nodes;
 		my $nth = 0;
-		my (@header, @body);
+		my (@header, @body, @always);
 
 		next if $kinds{$kind}++ > ($kind eq 'leaf0' ? 1 : 0);
 
@@ -284,10 +295,17 @@ foreach my $form (@forms)
 		push @header, map { ([ $_, 0x01 ], [ $_, 0x80 ], [ $_, 0xff ], [ $_, 0x10 ]) } 0 .. 87;
 		push @header, map { [ $_, (0x01, 0x80, 0xff, 0x08)[ $nth++ % 4 ] ] } 88 .. $directory - 1;
 		push @header, [ $lower, 0xff ], [ $upper - 1, 0x01 ];
+		# notes of dead entries, of both kinds of pages: at the end, and behind the nodes
+		push @header, map { [ $blcksz - 1 - $_, 0xff ], [ $lower + $_, 0xff ] } grep { $lower + $_ < $upper } 0 .. 69
+		  if $kind =~ /^leaf/;
 		push @body, map { [ $_ * 5 + $directory, (0x01, 0x40, 0xff, 0x80, 0x04)[ $nth++ % 5 ] ] } 0 .. ($lower - $directory) / 5 - 1;
 		push @body, map { [ $_ * 7 + $upper, (0x01, 0x40, 0xff, 0x80, 0x04)[ $nth++ % 5 ] ] } 0 .. ($blcksz - $upper) / 7 - 1;
 
-		foreach my $place ((grep { $header_count++ % $stride == 0 } @header), grep { $body_count++ % $body_stride == 0 } @body)
+		# Tuples of fences: those of the pages of a level are in no order any more,
+		# and a scan from fence to fence has gone round without end.
+		push @always, map { [ $blcksz - 1 - $_, 0xff ] } 0 .. 31 if $name eq 'columns' && $kind eq 'leaf0';
+
+		foreach my $place (@always, (grep { $header_count++ % $stride == 0 } @header), grep { $body_count++ % $body_stride == 0 } @body)
 		{
 			my ($pos, $mask) = @$place;
 
