@@ -9,6 +9,9 @@
  * the right one is told by its fences alone (see "Fences" in README.md).  A
  * copy that has led to the wrong page is dropped.
  *
+ * Beside the copies, it is remembered in which buffer each page below them has
+ * been seen last.  A buffer's tag tells whether it is there still.
+ *
  * What fences can't tell is whether a block exists.  An index is truncated
  * only when it is built again, and that is announced by an invalidation of its
  * relcache entry, upon which fpb_index_open calls fpb_cache_attach.
@@ -48,7 +51,17 @@ struct FpbPageCache
 {
 	RelFileLocatorBackend locator;	/* hash key */
 	pagecopies_hash *pages;		/* NULL if there are none */
+	Buffer	   *recent;			/* where the block of this number, or another
+								 * that agrees with it in the lower bits, has
+								 * been seen; NULL, or of nrecent elements */
+	uint32		nrecent;		/* 0, or a power of 2 */
 };
+
+/* recent[] is of so many elements at first */
+#define MIN_RECENT		1024
+
+/* and takes no larger part than this of the memory for copies */
+#define RECENT_SHARE	4
 
 /* fpbtree.inner_page_cache, in kB */
 int			fpb_inner_page_cache = 8192;
@@ -81,6 +94,12 @@ drop_pages(FpbPageCache *cache)
 {
 	pagecopies_iterator it;
 	CachedPage *entry;
+
+	if (cache->recent != NULL)
+		pfree(cache->recent);
+	copies_size -= cache->nrecent * sizeof(Buffer);
+	cache->recent = NULL;
+	cache->nrecent = 0;
 
 	if (cache->pages == NULL)
 		return;
@@ -136,7 +155,11 @@ fpb_cache_attach(Relation rel)
 	}
 	cache = hash_search(caches, &locator, HASH_ENTER, &found);
 	if (!found)
+	{
 		cache->pages = NULL;
+		cache->recent = NULL;
+		cache->nrecent = 0;
+	}
 	drop_pages(cache);
 	return cache;
 }
@@ -156,24 +179,48 @@ fpb_cache_lookup(FpbPageCache *cache, BlockNumber blkno)
 }
 
 /*
- * Bytes of a copy: the page, and for each of its slots the buffer in which the
- * child was last seen.
+ * Have room to remember the buffer of this block, if there is memory.
  */
-static Size
-copy_size(const FpbIndex *ix)
+static void
+enlarge_recent(FpbPageCache *cache, BlockNumber blkno)
 {
-	return BLCKSZ + sizeof(Buffer) * ix->inner.max_nodes * ix->inner.nslots;
+	Size		limit = (Size) fpb_inner_page_cache * 1024 / RECENT_SHARE;
+	Size		size = Max(cache->nrecent, MIN_RECENT);
+	Buffer	   *recent;
+
+	while (size <= blkno && 2 * size * sizeof(Buffer) <= limit)
+		size *= 2;
+	if (size <= cache->nrecent || size * sizeof(Buffer) > limit)
+		return;
+	recent = MemoryContextAllocExtended(copies_context, size * sizeof(Buffer),
+										MCXT_ALLOC_NO_OOM | MCXT_ALLOC_ZERO);
+	if (recent == NULL)
+		return;
+	if (cache->recent != NULL)
+	{
+		memcpy(recent, cache->recent, cache->nrecent * sizeof(Buffer));
+		pfree(cache->recent);
+	}
+	copies_size += (size - cache->nrecent) * sizeof(Buffer);
+	cache->recent = recent;
+	cache->nrecent = size;
 }
 
 /*
- * Where a copy remembers the buffer of the child at pos, InvalidBuffer at
- * first.
+ * Where the buffer is remembered in which this block has been seen, maybe, or
+ * InvalidBuffer; NULL if there is no memory for that.  It stays until another
+ * fpb_cache_* call.
  */
 Buffer *
-fpb_cache_recent(const FpbIndex *ix, Page copy, FpbPos pos)
+fpb_cache_recent(FpbPageCache *cache, BlockNumber blkno)
 {
-	Assert(pos.dir < ix->inner.max_nodes && pos.slot < ix->inner.nslots);
-	return (Buffer *) ((char *) copy + BLCKSZ) + pos.dir * ix->inner.nslots + pos.slot;
+	if (unlikely(blkno >= cache->nrecent))
+	{
+		enlarge_recent(cache, blkno);
+		if (cache->nrecent == 0)
+			return NULL;
+	}
+	return &cache->recent[blkno & (cache->nrecent - 1)];
 }
 
 /*
@@ -202,7 +249,7 @@ fpb_cache_store(const FpbIndex *ix, BlockNumber blkno, Page page)
 	if (!found)
 	{
 		/* a table entry without its page would be worse than none */
-		entry->page = MemoryContextAllocAligned(copies_context, copy_size(ix),
+		entry->page = MemoryContextAllocAligned(copies_context, BLCKSZ,
 												FPB_CACHE_LINE,
 												MCXT_ALLOC_NO_OOM);
 		if (entry->page == NULL)
@@ -213,7 +260,6 @@ fpb_cache_store(const FpbIndex *ix, BlockNumber blkno, Page page)
 		copies_size += BLCKSZ;
 	}
 	memcpy(entry->page, page, BLCKSZ);
-	memset(entry->page + BLCKSZ, 0, copy_size(ix) - BLCKSZ);
 }
 
 /*

@@ -162,18 +162,21 @@ fpb_getbuf_right(const FpbIndex *ix, Buffer buf, int access)
 }
 
 /*
- * As fpb_getbuf, for a page that has been seen in a buffer before: if it still is
- * there, the lookup in the buffer table is spared.  Some accesses go the
- * ordinary way all the same, for only those keep the buffer from being evicted.
+ * As fpb_getbuf: if the page still is in the buffer where it has been seen last,
+ * the lookup in the buffer table is spared.  Some accesses go the ordinary way
+ * all the same, for only those keep the buffer from being evicted.
  */
 Buffer
-fpb_getbuf_recent(const FpbIndex *ix, BlockNumber blkno, int access,
-				  Buffer *recent)
+fpb_getbuf_recent(const FpbIndex *ix, BlockNumber blkno, int access)
 {
 	static uint32 accesses = 0;
 	Relation	rel = ix->rel;
+	Buffer	   *recent;
 
 	check_link(ix, blkno);
+	recent = fpb_cache_recent(ix->cache, blkno);
+	if (recent == NULL)
+		return lock_page(ix, ReadBuffer(rel, blkno), access);
 	if (BufferIsValid(*recent) && ++accesses % ORDINARY_ACCESSES != 0 &&
 		ReadRecentBuffer(rel->rd_locator, MAIN_FORKNUM, blkno, *recent))
 	{

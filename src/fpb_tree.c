@@ -174,8 +174,6 @@ fpb_descend(FpbIndex *ix, Relation heap, const FpbProbe *probe, int level,
 		BlockNumber parent = InvalidBlockNumber;
 		BlockNumber blkno = ix->root;
 		int			at = ix->level;
-		Buffer		buffer = InvalidBuffer;
-		Buffer	   *recent = &buffer;
 		Buffer		buf;
 
 		if (stack != NULL)
@@ -204,7 +202,7 @@ fpb_descend(FpbIndex *ix, Relation heap, const FpbProbe *probe, int level,
 				else
 				{
 					FPB_INJECTION_POINT("fpbtree-before-leaf");
-					buf = fpb_getbuf_recent(ix, blkno, access, recent);
+					buf = fpb_getbuf_recent(ix, blkno, access);
 				}
 				if (BufferIsValid(buf))
 					buf = settle(ix, heap, buf, probe, at, before,
@@ -226,13 +224,10 @@ fpb_descend(FpbIndex *ix, Relation heap, const FpbProbe *probe, int level,
 				if (use_copies)
 					fpb_cache_store(ix, blkno, page);
 				fpb_relbuf(buf);
-				buffer = InvalidBuffer;
-				recent = &buffer;
 			}
 			else
 			{
 				fpb_page_child(ix, page, probe, before, &pos, &child);
-				recent = fpb_cache_recent(ix, page, pos);
 				if (stack != NULL)
 					stack->blocks[at] = blkno;
 			}

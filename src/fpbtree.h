@@ -742,7 +742,7 @@ extern Buffer fpb_getbuf_inner(const FpbIndex *ix, BlockNumber blkno,
 /* *recent: the buffer it was in last; updated */
 extern Buffer fpb_getbuf_right(const FpbIndex *ix, Buffer buf, int access);
 extern Buffer fpb_getbuf_recent(const FpbIndex *ix, BlockNumber blkno,
-								int access, Buffer *recent);
+								int access);
 extern void fpb_checkpage(const FpbIndex *ix, Buffer buf);
 extern void fpb_relbuf(Buffer buf); /* unlock and unpin */
 extern Buffer fpb_allocbuf(Relation rel, Relation heap);	/* X-locked, to be
@@ -761,9 +761,7 @@ extern Page fpb_cache_lookup(FpbPageCache *cache, BlockNumber blkno);
 extern void fpb_cache_store(const FpbIndex *ix, BlockNumber blkno, Page page);
 extern void fpb_cache_drop(FpbPageCache *cache, BlockNumber blkno);
 extern BlockNumber fpb_cache_block(FpbPageCache *cache, Page page);
-
-/* where the copy remembers the buffer of the child at pos */
-extern Buffer *fpb_cache_recent(const FpbIndex *ix, Page copy, FpbPos pos);
+extern Buffer *fpb_cache_recent(FpbPageCache *cache, BlockNumber blkno);
 
 /* ------------------------------------------------------------------------
  * tree: descent, move right, split, page deletion (fpb_tree.c, fpb_split.c)
