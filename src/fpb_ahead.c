@@ -96,22 +96,17 @@ share_of_buffers(void)
 
 /*
  * Set up a window on a relation.  distance: pages to be ahead at most, 0: none,
- * -1: what effective_io_concurrency (maintenance_io_concurrency) of the
- * tablespace asks for.  What is allocated is in cxt.
+ * -1: what effective_io_concurrency of the tablespace asks for.  What is
+ * allocated is in cxt.
  */
 void
-fpb_ahead_init(FpbAhead *ahead, MemoryContext cxt, Relation rel, int distance,
-			   bool maintenance, BufferAccessStrategy strategy)
+fpb_ahead_init(FpbAhead *ahead, MemoryContext cxt, Relation rel, int distance)
 {
-	Oid			tablespace = rel->rd_rel->reltablespace;
-	int			concurrency = maintenance ?
-		get_tablespace_maintenance_io_concurrency(tablespace) :
-		get_tablespace_io_concurrency(tablespace);
+	int			concurrency = get_tablespace_io_concurrency(rel->rd_rel->reltablespace);
 	bool		async;
 
 	memset(ahead, 0, sizeof(*ahead));
 	ahead->rel = rel;
-	ahead->strategy = strategy;
 	ahead->cxt = cxt;
 	ahead->last = InvalidBlockNumber;
 	if (distance == 0 || concurrency == 0 || !can_read_ahead(rel, &async))
@@ -126,9 +121,6 @@ fpb_ahead_init(FpbAhead *ahead, MemoryContext cxt, Relation rel, int distance,
 								  FPB_MAX_DISTANCE);
 	}
 	ahead->max_distance = Min(ahead->max_distance, share_of_buffers());
-	if (strategy != NULL)
-		ahead->max_distance = Min(ahead->max_distance,
-								  GetAccessStrategyPinLimit(strategy));
 	ahead->max_reads = Min(ahead->max_reads, ahead->max_distance);
 
 	/* one page ahead is the page that is read next anyway */
@@ -264,7 +256,7 @@ start_reads(FpbAhead *ahead, BlockNumber block, int n)
 		op->smgr = RelationGetSmgr(rel);
 		op->persistence = rel->rd_rel->relpersistence;
 		op->forknum = MAIN_FORKNUM;
-		op->strategy = ahead->strategy;
+		op->strategy = NULL;
 		StartReadBuffers(op, buffers, block, &nblocks, 0);
 
 		/* more may have been pinned than this read is of */

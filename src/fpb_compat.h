@@ -62,6 +62,13 @@
 #define fpb_vacuum_delay_point()	vacuum_delay_point()
 #endif
 
+/* The callback of the read stream does nothing but count. */
+#if PG_VERSION_NUM >= 180000
+#define FPB_READ_STREAM_BATCHING	READ_STREAM_USE_BATCHING
+#else
+#define FPB_READ_STREAM_BATCHING	0
+#endif
+
 /* Does a collation order strings by their bytes? */
 #if PG_VERSION_NUM >= 180000
 #define fpb_collation_is_c(collation) \

@@ -57,7 +57,6 @@ typedef struct FpbReads FpbReads;
 typedef struct FpbAhead
 {
 	Relation	rel;
-	BufferAccessStrategy strategy;
 	MemoryContext cxt;
 	FpbReads   *reads;			/* NULL: the kernel is advised */
 	BlockNumber nblocks;		/* of the relation, at least */
@@ -80,8 +79,7 @@ typedef struct FpbAhead
 } FpbAhead;
 
 extern void fpb_ahead_init(FpbAhead *ahead, MemoryContext cxt, Relation rel,
-						   int distance, bool maintenance,
-						   BufferAccessStrategy strategy);
+						   int distance);
 extern void fpb_ahead_start(FpbAhead *ahead);
 extern bool fpb_ahead_reach(FpbAhead *ahead, BlockNumber block, bool shared);
 extern void fpb_ahead_reset(FpbAhead *ahead);

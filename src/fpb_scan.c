@@ -409,7 +409,7 @@ lock_page(FpbScan *so, const FpbScanEdge *at, FpbProbe *from, bool forward)
 	{
 		fpb_probe_from_key(ix, &at->key, from);
 		if (forward)
-			return fpb_goto_right(ix, at->right, 0, BUFFER_LOCK_SHARE, from);
+			return fpb_goto_right(ix, at->right, BUFFER_LOCK_SHARE, from);
 		return fpb_descend(ix, NULL, from, 0, true, BUFFER_LOCK_SHARE, NULL);
 	}
 

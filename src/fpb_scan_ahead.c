@@ -266,14 +266,12 @@ init_leaves(IndexScanDesc scan, FpbScan *so, FpbScanAhead *sa)
 	}
 	sa->many = so->keys.nranges > 1;
 	fpb_ahead_init(&sa->leaves, so->cxt, rel,
-				   sa->many ? many_distance(scan, so) : fpb_prefetch_distance,
-				   false, NULL);
+				   sa->many ? many_distance(scan, so) : fpb_prefetch_distance);
 
 	/* a leaf may have but one TID, so more of them are peeked at */
 	if (sa->many && so->heap_wanted)
 		sa->leaves.min_distance = sa->leaves.max_distance;
-	fpb_ahead_init(&sa->parents, so->cxt, rel, sa->many ? fpb_pio_max : 0,
-				   false, NULL);
+	fpb_ahead_init(&sa->parents, so->cxt, rel, sa->many ? fpb_pio_max : 0);
 	sa->leaves_ready = true;
 }
 
@@ -341,7 +339,7 @@ begin_heap(IndexScanDesc scan, FpbScan *so, FpbScanAhead *sa, bool forward)
 	if (!sa->heap_ready)
 	{
 		fpb_ahead_init(&sa->heap, so->cxt, scan->heapRelation,
-					   fpb_heap_prefetch_distance, false, NULL);
+					   fpb_heap_prefetch_distance);
 		sa->heap_ready = true;
 	}
 	fpb_ahead_reset(&sa->heap);

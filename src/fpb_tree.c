@@ -304,26 +304,25 @@ fpb_descend_edge(FpbIndex *ix, int level, bool rightmost, int access)
 }
 
 /*
- * The page of a level that follows one whose right link and high fence (from)
- * have been read, locked.  If the link has become stale, it is found by a
- * descent.  No lock is held on entry.
+ * The leaf that follows one whose right link and high fence (from) have been
+ * read, locked.  If the link has become stale, it is found by a descent.  No
+ * lock is held on entry.
  */
 Buffer
-fpb_goto_right(FpbIndex *ix, BlockNumber right, int level, int access,
-			   FpbProbe *from)
+fpb_goto_right(FpbIndex *ix, BlockNumber right, int access, FpbProbe *from)
 {
 	Buffer		buf;
 	Page		page;
 
 	if (right == InvalidBlockNumber)
 		return InvalidBuffer;
-	buf = fpb_getbuf(ix, right, access);
+	buf = fpb_getbuf_recent(ix, right, access);
 	page = BufferGetPage(buf);
-	if (page_reaches_left(ix, page, from, level, false) &&
+	if (page_reaches_left(ix, page, from, 0, false) &&
 		!page_ends_before(ix, page, from, false))
 		return buf;
 	fpb_relbuf(buf);
-	return fpb_descend(ix, NULL, from, level, false, access, NULL);
+	return fpb_descend(ix, NULL, from, 0, false, access, NULL);
 }
 
 /*

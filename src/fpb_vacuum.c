@@ -3,15 +3,17 @@
  * fpb_vacuum.c
  *	  Removing the entries of dead rows, and finding pages to use again.
  *
- * The leaves are visited in key order, by their right links.  A concurrent
- * split moves entries to the right only, so none is missed.  Every leaf is
- * locked for cleanup, whether or not it has anything to remove: a scan that
- * has a TID in hand for which it relies on its pin may have read it before a
- * split moved the entry on to the next page.
+ * The pages are visited in the order of the file, as nbtree does, so that they
+ * are read in large pieces.  Every leaf is locked for cleanup, whether or not
+ * it has anything to remove: a scan that has a TID in hand for which it relies
+ * on its pin may have read it before a split moved the entry on to another
+ * page.
  *
- * The free space map is not crash-safe, and a crash may also leave behind a
- * page that was never initialised.  All pages that the walk over the levels
- * has not come by are therefore looked at in the end.
+ * A concurrent split moves entries from a leaf that is still to be visited to
+ * a page that has just been taken into use, and that may be at a block where we
+ * have been.  So we remember the blocks where we have come to leaves, and from
+ * each leaf go on to its right sibling if that is at another block before; see
+ * "VACUUM" in README.md.
  *
  *-------------------------------------------------------------------------
  */
@@ -22,9 +24,10 @@
 #include "miscadmin.h"
 #include "pgstat.h"
 #include "storage/indexfsm.h"
+#include "storage/read_stream.h"
 #include "utils/memutils.h"
 
-#include "fpb_prefetch.h"
+#include "fpbtree.h"
 
 typedef struct VacuumState
 {
@@ -34,151 +37,34 @@ typedef struct VacuumState
 	IndexBulkDeleteCallback callback;
 	void	   *callback_state;
 
-	BlockNumber nblocks;		/* of the index when the walk began */
-	BlockNumber nblocks_now;	/* at least; a link to a later block is wrong */
-	uint8	   *visited;		/* a bit for each of them: in use for sure */
-	BlockNumber ndone;			/* bits set, to report progress */
+	BlockNumber next;			/* the block that is read next */
+	BlockNumber nblocks;		/* of the index, as far as is known */
+	uint8	   *leaves;			/* a bit for each: have we been there, and was
+								 * it a leaf, and have we left it one? */
 	BlockNumber nfreed;			/* pages that have been added to the free
 								 * space map */
 
 	FpbItem    *items;			/* entries of the page at hand */
 	FpbPos	   *doomed;			/* those of them to be deleted */
-
-	/*
-	 * Where to go on: the page just left, its right link and its high fence.
-	 * The fence lives in cxt[turn], while the fence of the next page is
-	 * copied into the other context.
-	 */
-	BlockNumber last;
-	BlockNumber next;
-	FpbProbe	from;
-	MemoryContext cxt[2];
-	int			turn;
-
-	/* pages left of the level, and the high fence of one of them */
-	uint64		nleft;
-	FpbProbe	milestone;
-	MemoryContext milestone_cxt;
-
-	/* leaves being read ahead, as the level above names them */
-	FpbAhead	ahead;
-	FpbWalk		walk;
-	bool		walking;		/* is the walk's child to be announced? */
+	MemoryContext delete_cxt;	/* for the deletion of a page */
 } VacuumState;
 
 /*
- * Note that a block is a page of the tree.
+ * Note whether a block is a leaf where we have been.
  */
 static void
-mark_visited(VacuumState *vs, BlockNumber blkno)
+set_leaf(VacuumState *vs, BlockNumber blkno, bool leaf)
 {
-	if (blkno >= vs->nblocks)
-		return;
-	if ((vs->visited[blkno / 8] & (1 << (blkno % 8))) == 0)
-	{
-		vs->visited[blkno / 8] |= 1 << (blkno % 8);
-		vs->ndone++;
-		if (vs->info->report_progress)
-			pgstat_progress_update_param(PROGRESS_SCAN_BLOCKS_DONE, vs->ndone);
-	}
+	if (leaf)
+		vs->leaves[blkno / 8] |= 1 << (blkno % 8);
+	else
+		vs->leaves[blkno / 8] &= ~(1 << (blkno % 8));
 }
 
 static bool
-is_visited(const VacuumState *vs, BlockNumber blkno)
+is_leaf(const VacuumState *vs, BlockNumber blkno)
 {
-	return (vs->visited[blkno / 8] & (1 << (blkno % 8))) != 0;
-}
-
-/*
- * Raise an error unless a locked page's high fence is above the milestone, that
- * of a page left before.  As fences of a damaged index may be in no order, it
- * is not enough that each is above the last.  The milestone is moved each time
- * that twice as many pages have been left, so that it will be in the circle
- * that the walk is in.
- */
-static void
-pass_milestone(VacuumState *vs, Buffer buf, const FpbKey *high)
-{
-	MemoryContext old;
-
-	if (vs->nleft++ > 0 && fpb_compare(&vs->ix, high, &vs->milestone) <= 0)
-		fpb_report_damage(vs->ix.rel, BufferGetBlockNumber(buf),
-						  "The high fence is not above those of the pages to the left.");
-	if ((vs->nleft & (vs->nleft - 1)) != 0)
-		return;
-	MemoryContextReset(vs->milestone_cxt);
-	old = MemoryContextSwitchTo(vs->milestone_cxt);
-	fpb_fence_probe(&vs->ix, high, &vs->milestone);
-	MemoryContextSwitchTo(old);
-}
-
-/*
- * Remember where to go on after a locked page.
- */
-static void
-remember_next(VacuumState *vs, Buffer buf)
-{
-	Page		page = BufferGetPage(buf);
-
-	vs->last = BufferGetBlockNumber(buf);
-	vs->next = FpbHdr(page)->right;
-	vs->turn ^= 1;
-	MemoryContextReset(vs->cxt[vs->turn]);
-	if (!FpbPageIsRightmost(page))
-	{
-		MemoryContext old = MemoryContextSwitchTo(vs->cxt[vs->turn]);
-		FpbKey		high;
-
-		fpb_page_high(&vs->ix, page, &high);
-		fpb_fence_probe(&vs->ix, &high, &vs->from);
-		MemoryContextSwitchTo(old);
-		pass_milestone(vs, buf, &high);
-	}
-}
-
-/*
- * Pin vs->next, a leaf, and lock it for cleanup.  first: it is the leftmost.
- * Else it is verified to be where the last leaf ended, as it always is unless
- * somebody but this VACUUM deletes pages; then the page that is there instead
- * is looked up.
- */
-static Buffer
-lock_leaf(VacuumState *vs, bool first)
-{
-	FpbIndex   *ix = &vs->ix;
-
-	for (;;)
-	{
-		Buffer		buf;
-		Page		page;
-
-		fpb_vacuum_delay_point();
-
-		if (vs->next >= vs->nblocks_now)
-			vs->nblocks_now = RelationGetNumberOfBlocks(ix->rel);
-		if (vs->next == FPB_METAPAGE || vs->next >= vs->nblocks_now)
-			fpb_report_damage(ix->rel, vs->last,
-							  psprintf("The page links to block %u, but pages are at blocks 1 to %u.",
-									   vs->next, vs->nblocks_now - 1));
-		buf = ReadBufferExtended(ix->rel, MAIN_FORKNUM, vs->next, RBM_NORMAL,
-								 vs->info->strategy);
-		LockBufferForCleanup(buf);
-		fpb_checkpage(ix, buf);
-		page = BufferGetPage(buf);
-		if (FpbPageIsLeaf(page) && !FpbPageIsDeleted(page) &&
-			(first ? FpbPageIsLeftmost(page) :
-			 fpb_compare_low(ix, page, &vs->from) <= 0 &&
-			 fpb_compare_high(ix, page, &vs->from) > 0))
-			return buf;
-		fpb_relbuf(buf);
-
-		if (first)
-			fpb_report_damage(ix->rel, vs->next,
-							  "The leftmost leaf is not marked as such.");
-		buf = fpb_goto_right(ix, vs->next, 0, BUFFER_LOCK_SHARE, &vs->from);
-		vs->next = BufferGetBlockNumber(buf);
-		fpb_relbuf(buf);
-	}
+	return (vs->leaves[blkno / 8] & (1 << (blkno % 8))) != 0;
 }
 
 /*
@@ -225,155 +111,149 @@ vacuum_leaf(VacuumState *vs, Buffer buf)
 }
 
 /*
- * Have the leaves behind the next one read ahead, as far as the ring of buffers
- * of the command lets us.  Once the walk has come to its end, there are none:
- * leaves split off meanwhile are few.
+ * Put a page that is not in use into the free space map.  A deleted one is
+ * there already, unless a crash has lost it; so is one that is all zeros, as no
+ * one who extends the index lets go of the lock before the new page is
+ * initialised.
  */
 static void
-read_ahead(VacuumState *vs)
+note_free(VacuumState *vs, BlockNumber blkno)
 {
-	if (!fpb_ahead_due(&vs->ahead))
-		return;
-	while (vs->walking && fpb_ahead_wants(&vs->ahead))
-	{
-		fpb_ahead_add(&vs->ahead, vs->walk.child.child);
-		vs->walking = fpb_walk_step(&vs->walk, true);
-	}
-	fpb_ahead_start(&vs->ahead);
+	RecordFreeIndexPage(vs->ix.rel, blkno);
+	vs->nfreed++;
+	vs->stats->pages_deleted++;
+	vs->stats->pages_free++;
 }
 
 /*
- * Visit all leaves.  Pages that prove empty are taken out of the tree; so are
- * those that an earlier VACUUM emptied but could not take out.  They are not
- * marked visited, so that they will be looked at again in the end.
+ * Visit a page, pinned, and release it: vacuum it if it is a leaf, take it out
+ * of the tree if it has proved empty (so are leaves that an earlier VACUUM
+ * emptied but could not take out), or note that it is free.
+ *
+ * Returns the block of a leaf's right sibling; if the page is no leaf, or has
+ * none, InvalidBlockNumber.
  */
-static void
-walk_leaves(VacuumState *vs)
+static BlockNumber
+visit_page(VacuumState *vs, Buffer buf)
 {
 	FpbIndex   *ix = &vs->ix;
-	MemoryContext delete_cxt = AllocSetContextCreate(CurrentMemoryContext,
-													 "fpbtree page deletion",
-													 ALLOCSET_DEFAULT_SIZES);
-	Buffer		buf;
-	bool		first = true;
+	Page		page = BufferGetPage(buf);
+	BlockNumber blkno = BufferGetBlockNumber(buf);
+	BlockNumber right;
+	bool		free;
+	bool		leaf;
+	bool		empty;
 
-	buf = fpb_descend_edge(ix, 0, false, BUFFER_LOCK_SHARE);
-	vs->next = BufferGetBlockNumber(buf);
+	LockBuffer(buf, BUFFER_LOCK_SHARE);
+	free = PageIsNew(page);
+	if (!free)
+	{
+		fpb_checkpage(ix, buf);
+		free = FpbPageIsDeleted(page);
+	}
+	leaf = !free && FpbPageIsLeaf(page);
+	LockBuffer(buf, BUFFER_LOCK_UNLOCK);
+	if (!leaf)
+	{
+		ReleaseBuffer(buf);
+		if (free)
+			note_free(vs, blkno);
+		return InvalidBlockNumber;
+	}
+
+	/* Only VACUUM takes leaves out of the tree, so it still is one. */
+	LockBufferForCleanup(buf);
+	fpb_checkpage(ix, buf);
+	vacuum_leaf(vs, buf);
+	set_leaf(vs, blkno, true);
+	right = FpbHdr(page)->right;
+	empty = !FpbPageIsLeftmost(page) && fpb_page_is_empty(ix, page);
 	fpb_relbuf(buf);
-	vs->nleft = 0;
 
-	fpb_ahead_init(&vs->ahead, CurrentMemoryContext, ix->rel,
-				   fpb_prefetch_distance, true, vs->info->strategy);
-	fpb_walk_init(&vs->walk, CurrentMemoryContext, ix, 1);
-	vs->walking = vs->ahead.max_distance > 0 &&
-		fpb_walk_seek_edge(&vs->walk, false);
-
-	while (vs->next != InvalidBlockNumber)
+	if (empty)
 	{
-		BlockNumber blkno;
-		Page		page;
-		bool		empty;
+		MemoryContext old = MemoryContextSwitchTo(vs->delete_cxt);
+		int			nfreed;
 
-		read_ahead(vs);
-		buf = lock_leaf(vs, first);
-		first = false;
-		blkno = BufferGetBlockNumber(buf);
-		fpb_ahead_reach(&vs->ahead, blkno, false);
-		page = BufferGetPage(buf);
-		vacuum_leaf(vs, buf);
-		empty = !FpbPageIsLeftmost(page) && fpb_page_is_empty(ix, page);
-		remember_next(vs, buf);
-		fpb_relbuf(buf);
-
-		if (empty)
-		{
-			MemoryContext old = MemoryContextSwitchTo(delete_cxt);
-			int			nfreed;
-
-			nfreed = fpb_delete_empty(ix, vs->info->heaprel, blkno);
-			vs->stats->pages_newly_deleted += nfreed;
-			vs->nfreed += nfreed;
-			MemoryContextSwitchTo(old);
-			MemoryContextReset(delete_cxt);
-		}
-		else
-			mark_visited(vs, blkno);
+		nfreed = fpb_delete_empty(ix, vs->info->heaprel, blkno);
+		if (nfreed > 0)
+			set_leaf(vs, blkno, false);
+		vs->stats->pages_newly_deleted += nfreed;
+		vs->nfreed += nfreed;
+		MemoryContextSwitchTo(old);
+		MemoryContextReset(vs->delete_cxt);
 	}
-	fpb_walk_end(&vs->walk);
-	fpb_ahead_end(&vs->ahead);
-	fpb_prefetch_report(ix->rel, false, &vs->ahead.counts);
-	MemoryContextDelete(delete_cxt);
+	return right;
 }
 
 /*
- * Visit all inner pages, only to know them from lost ones.
+ * The read stream's callback: the next block up to what was the index's end.
  */
-static void
-walk_inner_levels(VacuumState *vs)
+static BlockNumber
+next_block(ReadStream *stream, void *callback_private_data,
+		   void *per_buffer_data)
 {
-	FpbIndex   *ix = &vs->ix;
+	VacuumState *vs = (VacuumState *) callback_private_data;
 
-	for (int level = 1; level <= ix->level; level++)
-	{
-		Buffer		buf = fpb_descend_edge(ix, level, false, BUFFER_LOCK_SHARE);
-
-		vs->nleft = 0;
-		for (;;)
-		{
-			mark_visited(vs, BufferGetBlockNumber(buf));
-			remember_next(vs, buf);
-			fpb_relbuf(buf);
-			if (vs->next == InvalidBlockNumber)
-				break;
-			fpb_vacuum_delay_point();
-			buf = fpb_goto_right(ix, vs->next, level, BUFFER_LOCK_SHARE,
-								 &vs->from);
-		}
-	}
+	return vs->next < vs->nblocks ? vs->next++ : InvalidBlockNumber;
 }
 
 /*
- * Look at the pages that the walk has not come by.  A deleted one is put into
- * the free space map, where it is already unless a crash has lost it; so is
- * one that is all zeros, as no one who extends the index lets go of the lock
- * before the new page is initialised.  Others are pages that have come into
- * the tree meanwhile, and leaves that are empty but could not be deleted.
+ * Visit the blocks from vs->next on, and what has been split off to where we
+ * have been.
  */
 static void
-find_free_pages(VacuumState *vs)
+visit_blocks(VacuumState *vs)
 {
 	Relation	rel = vs->ix.rel;
+	ReadStream *stream;
+	Buffer		buf;
 
-	for (BlockNumber blkno = FPB_METAPAGE + 1; blkno < vs->nblocks; blkno++)
+	stream = read_stream_begin_relation(READ_STREAM_MAINTENANCE |
+										READ_STREAM_FULL |
+										FPB_READ_STREAM_BATCHING,
+										vs->info->strategy, rel, MAIN_FORKNUM,
+										next_block, vs, 0);
+	while (BufferIsValid(buf = read_stream_next_buffer(stream, NULL)))
 	{
-		Buffer		buf;
-		Page		page;
-		bool		free;
+		BlockNumber here = BufferGetBlockNumber(buf);
+		BlockNumber right;
 
-		if (is_visited(vs, blkno))
-			continue;
 		fpb_vacuum_delay_point();
-		buf = ReadBufferExtended(rel, MAIN_FORKNUM, blkno, RBM_NORMAL,
-								 vs->info->strategy);
-		LockBuffer(buf, BUFFER_LOCK_SHARE);
-		page = BufferGetPage(buf);
-		free = PageIsNew(page);
-		if (!free)
+		right = visit_page(vs, buf);
+		while (right < here && !is_leaf(vs, right) && right != FPB_METAPAGE)
 		{
-			fpb_checkpage(&vs->ix, buf);
-			free = FpbPageIsDeleted(page);
+			fpb_vacuum_delay_point();
+			right = visit_page(vs, ReadBufferExtended(rel, MAIN_FORKNUM, right,
+													  RBM_NORMAL,
+													  vs->info->strategy));
 		}
-		fpb_relbuf(buf);
-
-		if (free)
-		{
-			RecordFreeIndexPage(rel, blkno);
-			vs->nfreed++;
-			vs->stats->pages_deleted++;
-			vs->stats->pages_free++;
-		}
-		mark_visited(vs, blkno);
+		if (vs->info->report_progress)
+			pgstat_progress_update_param(PROGRESS_SCAN_BLOCKS_DONE, here + 1);
 	}
+	read_stream_end(stream);
+}
+
+/*
+ * Find out how large the index is, and have a bit for each block.
+ */
+static void
+update_nblocks(VacuumState *vs)
+{
+	Size		size = vs->leaves == NULL ? 0 : vs->nblocks / 8 + 1;
+	Size		needed;
+
+	vs->nblocks = RelationGetNumberOfBlocks(vs->ix.rel);
+	needed = vs->nblocks / 8 + 1;
+	if (vs->leaves == NULL)
+		vs->leaves = palloc_extended(needed, MCXT_ALLOC_HUGE | MCXT_ALLOC_ZERO);
+	else if (needed > size)
+	{
+		vs->leaves = repalloc_huge(vs->leaves, needed);
+		memset(vs->leaves + size, 0, needed - size);
+	}
+	if (vs->info->report_progress)
+		pgstat_progress_update_param(PROGRESS_SCAN_BLOCKS_TOTAL, vs->nblocks);
 }
 
 /*
@@ -391,42 +271,31 @@ vacuum_scan(IndexVacuumInfo *info, IndexBulkDeleteResult *stats,
 	vs->stats = stats;
 	vs->callback = callback;
 	vs->callback_state = callback_state;
-	vs->nblocks = vs->nblocks_now = RelationGetNumberOfBlocks(rel);
-	vs->visited = palloc_extended(vs->nblocks / 8 + 1,
-								  MCXT_ALLOC_HUGE | MCXT_ALLOC_ZERO);
 	vs->items = palloc(FPB_MAX_PAGE_ENTRIES * sizeof(FpbItem));
 	vs->doomed = palloc(FPB_MAX_PAGE_ENTRIES * sizeof(FpbPos));
-	for (int i = 0; i < 2; i++)
-		vs->cxt[i] = AllocSetContextCreate(CurrentMemoryContext,
-										   "fpbtree vacuum fence",
-										   ALLOCSET_SMALL_SIZES);
-	vs->milestone_cxt = AllocSetContextCreate(CurrentMemoryContext,
-											  "fpbtree vacuum milestone",
-											  ALLOCSET_SMALL_SIZES);
-	if (info->report_progress)
-		pgstat_progress_update_param(PROGRESS_SCAN_BLOCKS_TOTAL, vs->nblocks);
-	mark_visited(vs, FPB_METAPAGE);
+	vs->delete_cxt = AllocSetContextCreate(CurrentMemoryContext,
+										   "fpbtree page deletion",
+										   ALLOCSET_DEFAULT_SIZES);
 
 	/* Only these are of the whole command, which may scan more than once. */
 	stats->num_index_tuples = 0;
 	stats->pages_deleted = 0;
 	stats->pages_free = 0;
 
-	walk_leaves(vs);
-	walk_inner_levels(vs);
-	find_free_pages(vs);
+	/* Meanwhile, leaves may be split to behind what was the index's end. */
+	vs->next = FPB_METAPAGE + 1;
+	for (update_nblocks(vs); vs->next < vs->nblocks; update_nblocks(vs))
+		visit_blocks(vs);
 
-	stats->num_pages = RelationGetNumberOfBlocks(rel);
+	stats->num_pages = vs->nblocks;
 	stats->estimated_count = false;
 	if (vs->nfreed > 0)
 		IndexFreeSpaceMapVacuum(rel);
 
-	for (int i = 0; i < 2; i++)
-		MemoryContextDelete(vs->cxt[i]);
-	MemoryContextDelete(vs->milestone_cxt);
+	MemoryContextDelete(vs->delete_cxt);
 	pfree(vs->doomed);
 	pfree(vs->items);
-	pfree(vs->visited);
+	pfree(vs->leaves);
 	pfree(vs);
 }
 

@@ -788,14 +788,14 @@ extern Buffer fpb_descend_edge(FpbIndex *ix, int level, bool rightmost,
 							   int access);
 
 /*
- * The page behind one that is no longer locked, given its right link and *from,
+ * The leaf behind one that is no longer locked, given its right link and *from,
  * a copy of its high fence; locked.  Checks fences and, if the link proves
- * stale, descends afresh.  InvalidBuffer at the end of the level.  Entries below
- * *from on the page returned have been seen already: after a deletion the
- * successor may be a page that reaches further left.
+ * stale, descends afresh.  InvalidBuffer behind the last.  Entries below *from on
+ * the leaf returned have been seen already: after a deletion the successor may be
+ * one that reaches further left.
  */
-extern Buffer fpb_goto_right(FpbIndex *ix, BlockNumber right, int level,
-							 int access, FpbProbe *from);
+extern Buffer fpb_goto_right(FpbIndex *ix, BlockNumber right, int access,
+							 FpbProbe *from);
 
 /* Count a step to the right; raises an error if they go round in a circle. */
 extern void fpb_count_step(const FpbIndex *ix, Buffer buf, uint32 *steps);

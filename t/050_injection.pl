@@ -178,6 +178,37 @@ sub check
 	check('b', 'in the end');
 }
 
+# While VACUUM waits for a scan in the middle of the file, leaves at its end, with
+# dead entries, are split, and their right halves go to blocks where VACUUM has
+# been.
+{
+	query(q{
+		CREATE TABLE v (k text COLLATE "C");
+		CREATE INDEX v_k ON v USING fpbtree (k);
+		INSERT INTO v SELECT key(i * 10) FROM generate_series(1, 1000) i;
+		DELETE FROM v WHERE k < key(3000);});
+	query('VACUUM v');
+	query('DELETE FROM v WHERE k > key(9000)');
+	my $scan = $node->background_psql('postgres');
+	$scan->query_safe(q{
+		SET enable_seqscan = off; SET enable_bitmapscan = off; SET enable_sort = off;
+		BEGIN;
+		DECLARE c CURSOR FOR SELECT k FROM v WHERE k >= key(6000) ORDER BY k;
+		FETCH c;});
+	my ($vacuum, $vacuum_pid) = start_session([], 'VACUUM v');
+	$node->wait_for_event('client backend', 'BufferPin');
+	query('INSERT INTO v SELECT key(9005 + i * 10) FROM generate_series(1, 99) i');
+	my $moved = query(q{
+		SELECT count(*) FROM pages('v_k')
+		WHERE kind = 'leaf' AND low > 9000 AND block < (SELECT block FROM pages('v_k') WHERE kind = 'leaf' AND low < 6000 AND high >= 6000)});
+	cmp_ok($moved, '>', 5, 'halves of leaves have gone to where VACUUM has been');
+	$scan->query_safe('COMMIT');
+	ok(finishes($vacuum_pid), 'VACUUM comes to its end');
+	$_->quit foreach ($scan, $vacuum);
+	check('v', 'with leaves split behind VACUUM');
+	is(query(q{SELECT entries FROM fpbtree_stats('v_k')}), query('SELECT count(*) FROM v'), 'no dead entry is left');
+}
+
 # Splits that are broken off between their two records, by an error and by a
 # crash.  The right page is there without its downlink, and whoever next comes to
 # the left one to change something gives it that.
