@@ -39,8 +39,8 @@ typedef struct VacuumState
 
 	BlockNumber next;			/* the block that is read next */
 	BlockNumber nblocks;		/* of the index, as far as is known */
-	uint8	   *leaves;			/* a bit for each: have we been there, and was
-								 * it a leaf, and have we left it one? */
+	uint8	   *leaves;			/* a bit for each: have we left a leaf there,
+								 * not empty? */
 	BlockNumber nfreed;			/* pages that have been added to the free
 								 * space map */
 
@@ -50,17 +50,8 @@ typedef struct VacuumState
 } VacuumState;
 
 /*
- * Note whether a block is a leaf where we have been.
+ * Is a block a leaf that we have visited?
  */
-static void
-set_leaf(VacuumState *vs, BlockNumber blkno, bool leaf)
-{
-	if (leaf)
-		vs->leaves[blkno / 8] |= 1 << (blkno % 8);
-	else
-		vs->leaves[blkno / 8] &= ~(1 << (blkno % 8));
-}
-
 static bool
 is_leaf(const VacuumState *vs, BlockNumber blkno)
 {
@@ -165,20 +156,25 @@ visit_page(VacuumState *vs, Buffer buf)
 	LockBufferForCleanup(buf);
 	fpb_checkpage(ix, buf);
 	vacuum_leaf(vs, buf);
-	set_leaf(vs, blkno, true);
 	right = FpbHdr(page)->right;
 	empty = !FpbPageIsLeftmost(page) && fpb_page_is_empty(ix, page);
 	fpb_relbuf(buf);
 
-	if (empty)
+	/*
+	 * An empty leaf gets no bit even if it can't be deleted: it may be later,
+	 * when this lets its parent be merged with another.
+	 */
+	if (!empty)
+		vs->leaves[blkno / 8] |= 1 << (blkno % 8);
+	else
 	{
 		MemoryContext old = MemoryContextSwitchTo(vs->delete_cxt);
-		int			nfreed;
+		int			nfreed = fpb_delete_empty(ix, vs->info->heaprel, blkno);
 
-		nfreed = fpb_delete_empty(ix, vs->info->heaprel, blkno);
-		if (nfreed > 0)
-			set_leaf(vs, blkno, false);
+		/* (an inner page among them that is further on is counted twice) */
 		vs->stats->pages_newly_deleted += nfreed;
+		vs->stats->pages_deleted += nfreed;
+		vs->stats->pages_free += nfreed;
 		vs->nfreed += nfreed;
 		MemoryContextSwitchTo(old);
 		MemoryContextReset(vs->delete_cxt);
@@ -218,11 +214,14 @@ visit_blocks(VacuumState *vs)
 	{
 		BlockNumber here = BufferGetBlockNumber(buf);
 		BlockNumber right;
+		BlockNumber steps = 0;
 
 		fpb_vacuum_delay_point();
 		right = visit_page(vs, buf);
 		while (right < here && !is_leaf(vs, right) && right != FPB_METAPAGE)
 		{
+			if (++steps > vs->nblocks)
+				fpb_report_damage(rel, right, "The right links form a circle.");
 			fpb_vacuum_delay_point();
 			right = visit_page(vs, ReadBufferExtended(rel, MAIN_FORKNUM, right,
 													  RBM_NORMAL,
@@ -281,6 +280,12 @@ vacuum_scan(IndexVacuumInfo *info, IndexBulkDeleteResult *stats,
 	stats->num_index_tuples = 0;
 	stats->pages_deleted = 0;
 	stats->pages_free = 0;
+
+	/*
+	 * What follows takes the pages as they come.  If the file is not that of
+	 * a tree at all, that should not go unnoticed.
+	 */
+	fpb_relbuf(fpb_descend_edge(&vs->ix, 0, false, BUFFER_LOCK_SHARE));
 
 	/* Meanwhile, leaves may be split to behind what was the index's end. */
 	vs->next = FPB_METAPAGE + 1;

@@ -98,7 +98,7 @@ my @cases = (
 	[ 'no metapage', "substr(file('t_k'), $blcksz + 1)", $whole ],
 	[ 'only a metapage', "substr(file('t_k'), 1, $blcksz)", qr/damaged page/ ],
 	[ 'a metapage and zeros', "substr(file('t_k'), 1, $blcksz) || decode(repeat('00', $blcksz * 40), 'hex')", qr/damaged page/ ],
-	[ 'a metapage and noise', "substr(file('t_k'), 1, $blcksz) || noise($blcksz * 40)", qr/invalid page in block/ ],
+	[ 'a metapage and noise', "substr(file('t_k'), 1, $blcksz) || noise($blcksz * 40)", qr/invalid pages? (in|among) block/ ],
 	[ 'the metapage again and again', "substr(file('t_k'), 1, $blcksz) || substr(file('t_k'), 1, $blcksz) || substr(file('t_k'), 1, $blcksz) || substr(file('t_k'), 1, $blcksz) || substr(file('t_k'), 1, $blcksz) || substr(file('t_k'), 1, $blcksz)", qr/damaged page/ ],
 	[ 'the half of it', "substr(file('t_k'), 1, length(file('t_k')) / $blcksz / 2 * $blcksz)", qr/damaged page/, 1 ],
 	[ 'blocks in another order', "substr(file('t_k'), 1, $blcksz) || substr(file('t_k'), $blcksz * 2 + 1) || substr(file('t_k'), $blcksz + 1, $blcksz)", qr/damaged page/ ],
