@@ -92,6 +92,25 @@ RESET fpbtree.inner_page_cache;
 SHOW fpbtree.inner_page_cache;
 SET fpbtree.no_such_setting = 1;
 
+-- With no copies of inner pages, too few, and enough, while leaves are split: the
+-- same answers
+CREATE TABLE copies (k text COLLATE "C");
+CREATE INDEX copies_k ON copies USING fpbtree (k);
+DO $$
+BEGIN
+    PERFORM set_config('enable_seqscan', 'off', true);
+    FOR i IN 1 .. 12 LOOP
+        PERFORM set_config('fpbtree.inner_page_cache', (ARRAY['0', '8kB', '20kB', '64kB', '200kB', '8MB'])[1 + i % 6], true);
+        INSERT INTO copies SELECT repeat('k', 400) || md5(j::text || i) FROM generate_series(1, 500) j;
+        PERFORM count(*) FROM copies a WHERE NOT EXISTS (SELECT FROM copies b WHERE b.k = a.k OFFSET 0) HAVING count(*) > 0;
+        IF FOUND THEN
+            RAISE 'rows are not found after insertion %', i;
+        END IF;
+    END LOOP;
+END $$;
+SELECT count(*), fpbtree_check('copies_k', true) FROM copies;
+DROP TABLE copies;
+
 -- Properties
 SELECT prop, pg_indexam_has_property(oid, prop) AS am
 FROM pg_am, unnest(ARRAY['can_order', 'can_unique', 'can_multi_col', 'can_exclude', 'can_include']) prop

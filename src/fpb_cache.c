@@ -184,16 +184,19 @@ fpb_cache_lookup(FpbPageCache *cache, BlockNumber blkno)
 static void
 enlarge_recent(FpbPageCache *cache, BlockNumber blkno)
 {
-	Size		limit = (Size) fpb_inner_page_cache * 1024 / RECENT_SHARE;
+	Size		limit = (Size) fpb_inner_page_cache * 1024;
 	Size		size = Max(cache->nrecent, MIN_RECENT);
+	Size		more;
 	Buffer	   *recent;
 
-	while (size <= blkno && 2 * size * sizeof(Buffer) <= limit)
+	while (size <= blkno && 2 * size * sizeof(Buffer) <= limit / RECENT_SHARE)
 		size *= 2;
-	if (size <= cache->nrecent || size * sizeof(Buffer) > limit)
+	more = (size - cache->nrecent) * sizeof(Buffer);
+	if (more == 0 || copies_size + more > limit)
 		return;
 	recent = MemoryContextAllocExtended(copies_context, size * sizeof(Buffer),
-										MCXT_ALLOC_NO_OOM | MCXT_ALLOC_ZERO);
+										MCXT_ALLOC_HUGE | MCXT_ALLOC_NO_OOM |
+										MCXT_ALLOC_ZERO);
 	if (recent == NULL)
 		return;
 	if (cache->recent != NULL)
@@ -201,7 +204,7 @@ enlarge_recent(FpbPageCache *cache, BlockNumber blkno)
 		memcpy(recent, cache->recent, cache->nrecent * sizeof(Buffer));
 		pfree(cache->recent);
 	}
-	copies_size += (size - cache->nrecent) * sizeof(Buffer);
+	copies_size += more;
 	cache->recent = recent;
 	cache->nrecent = size;
 }
