@@ -56,8 +56,8 @@ typedef struct MergeBufs
 	int			nchildren;		/* of the parent */
 } MergeBufs;
 
-static int	merge_page(FpbIndex *ix, Relation heap, BlockNumber blkno,
-					   int level);
+static void merge_page(FpbIndex *ix, Relation heap, BlockNumber blkno,
+					   int level, List **freed);
 
 /*
  * The child of an inner page that has no other, or InvalidBlockNumber.  The
@@ -359,11 +359,12 @@ merge(FpbIndex *ix, const Merge *m, const MergeBufs *b)
 /*
  * Merge a page into its left sibling if that can be done, then whatever has
  * become possible by it: the parent may be left with a single child, and the
- * child of an inner page is no longer the leftmost of its parent.  Returns the
- * number of pages freed.  No lock is held on entry or exit.
+ * child of an inner page is no longer the leftmost of its parent.  The pages
+ * freed are added to *freed.  No lock is held on entry or exit.
  */
-static int
-merge_page(FpbIndex *ix, Relation heap, BlockNumber blkno, int level)
+static void
+merge_page(FpbIndex *ix, Relation heap, BlockNumber blkno, int level,
+		   List **freed)
 {
 	Merge		m = {.page = blkno,.level = level};
 	MergeBufs	b;
@@ -371,7 +372,6 @@ merge_page(FpbIndex *ix, Relation heap, BlockNumber blkno, int level)
 	bool		lonely;
 	bool		busy;
 	bool		merged;
-	int			nfreed;
 
 	check_stack_depth();
 	if (level > 0)
@@ -380,12 +380,14 @@ merge_page(FpbIndex *ix, Relation heap, BlockNumber blkno, int level)
 	if (!find_neighbours(ix, heap, &m, &lonely))
 	{
 		/* Merging the parent comes back to this page. */
-		return lonely ? merge_page(ix, heap, m.parent, level + 1) : 0;
+		if (lonely)
+			merge_page(ix, heap, m.parent, level + 1, freed);
+		return;
 	}
 	for (int try = 1; !lock_pages(ix, &m, &b, &busy); try++)
 	{
 		if (!busy || try == MAX_TRIES)
-			return 0;
+			return;
 		CHECK_FOR_INTERRUPTS();
 		pg_usleep(TRY_DELAY);
 	}
@@ -396,27 +398,29 @@ merge_page(FpbIndex *ix, Relation heap, BlockNumber blkno, int level)
 	fpb_relbuf(b.page);
 	fpb_relbuf(b.left);
 	if (!merged)
-		return 0;
+		return;
 
 	/* Stale links are noticed by the fences: it may be used again at once. */
 	RecordFreeIndexPage(ix->rel, blkno);
-	nfreed = 1;
+	*freed = lappend_oid(*freed, blkno);
 
 	if (level > 0)
-		nfreed += merge_page(ix, heap, child, level - 1);
+		merge_page(ix, heap, child, level - 1, freed);
 	if (b.nchildren == 2)
-		nfreed += merge_page(ix, heap, m.parent, level + 1);
-	return nfreed;
+		merge_page(ix, heap, m.parent, level + 1, freed);
 }
 
 /*
  * Try to take the empty leaf blkno out of the tree, and with it inner pages
- * that this leaves with a single child.  Returns how many pages have been
- * freed, which are then in the free space map.  No lock is held on entry or
- * exit.
+ * that this leaves with a single child, and other empty leaves that could not
+ * be before.  Returns the blocks of the pages freed, as a list of OIDs, which
+ * are then in the free space map.  No lock is held on entry or exit.
  */
-int
+List *
 fpb_delete_empty(FpbIndex *ix, Relation heap, BlockNumber blkno)
 {
-	return merge_page(ix, heap, blkno, 0);
+	List	   *freed = NIL;
+
+	merge_page(ix, heap, blkno, 0, &freed);
+	return freed;
 }

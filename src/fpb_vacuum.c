@@ -38,9 +38,9 @@ typedef struct VacuumState
 	void	   *callback_state;
 
 	BlockNumber next;			/* the block that is read next */
+	BlockNumber here;			/* all before this have been visited */
 	BlockNumber nblocks;		/* of the index, as far as is known */
-	uint8	   *leaves;			/* a bit for each: have we left a leaf there,
-								 * not empty? */
+	uint8	   *leaves;			/* a bit for each: have we left a leaf there? */
 	BlockNumber nfreed;			/* pages that have been added to the free
 								 * space map */
 
@@ -50,7 +50,19 @@ typedef struct VacuumState
 } VacuumState;
 
 /*
- * Is a block a leaf that we have visited?
+ * Note whether a block is a leaf that we have visited.
+ */
+static void
+set_leaf(VacuumState *vs, BlockNumber blkno, bool leaf)
+{
+	if (leaf)
+		vs->leaves[blkno / 8] |= 1 << (blkno % 8);
+	else
+		vs->leaves[blkno / 8] &= ~(1 << (blkno % 8));
+}
+
+/*
+ * Is it one?
  */
 static bool
 is_leaf(const VacuumState *vs, BlockNumber blkno)
@@ -117,6 +129,36 @@ note_free(VacuumState *vs, BlockNumber blkno)
 }
 
 /*
+ * Try to take an empty leaf out of the tree.  Other pages may come out with it.
+ */
+static void
+delete_leaf(VacuumState *vs, BlockNumber blkno)
+{
+	MemoryContext old = MemoryContextSwitchTo(vs->delete_cxt);
+	List	   *freed = fpb_delete_empty(&vs->ix, vs->info->heaprel, blkno);
+	ListCell   *lc;
+
+	foreach(lc, freed)
+	{
+		BlockNumber block = lfirst_oid(lc);
+
+		/* (what is behind the end as it was known has no bit) */
+		if (block < vs->nblocks)
+			set_leaf(vs, block, false);
+		vs->nfreed++;
+		vs->stats->pages_newly_deleted++;
+		/* those that are still to be visited will be counted then */
+		if (block < vs->here)
+		{
+			vs->stats->pages_deleted++;
+			vs->stats->pages_free++;
+		}
+	}
+	MemoryContextSwitchTo(old);
+	MemoryContextReset(vs->delete_cxt);
+}
+
+/*
  * Visit a page, pinned, and release it: vacuum it if it is a leaf, take it out
  * of the tree if it has proved empty (so are leaves that an earlier VACUUM
  * emptied but could not take out), or note that it is free.
@@ -160,25 +202,9 @@ visit_page(VacuumState *vs, Buffer buf)
 	empty = !FpbPageIsLeftmost(page) && fpb_page_is_empty(ix, page);
 	fpb_relbuf(buf);
 
-	/*
-	 * An empty leaf gets no bit even if it can't be deleted: it may be later,
-	 * when this lets its parent be merged with another.
-	 */
-	if (!empty)
-		vs->leaves[blkno / 8] |= 1 << (blkno % 8);
-	else
-	{
-		MemoryContext old = MemoryContextSwitchTo(vs->delete_cxt);
-		int			nfreed = fpb_delete_empty(ix, vs->info->heaprel, blkno);
-
-		/* (an inner page among them that is further on is counted twice) */
-		vs->stats->pages_newly_deleted += nfreed;
-		vs->stats->pages_deleted += nfreed;
-		vs->stats->pages_free += nfreed;
-		vs->nfreed += nfreed;
-		MemoryContextSwitchTo(old);
-		MemoryContextReset(vs->delete_cxt);
-	}
+	set_leaf(vs, blkno, true);
+	if (empty)
+		delete_leaf(vs, blkno);
 	return right;
 }
 
@@ -212,23 +238,20 @@ visit_blocks(VacuumState *vs)
 										next_block, vs, 0);
 	while (BufferIsValid(buf = read_stream_next_buffer(stream, NULL)))
 	{
-		BlockNumber here = BufferGetBlockNumber(buf);
 		BlockNumber right;
-		BlockNumber steps = 0;
 
+		vs->here = BufferGetBlockNumber(buf) + 1;
 		fpb_vacuum_delay_point();
 		right = visit_page(vs, buf);
-		while (right < here && !is_leaf(vs, right) && right != FPB_METAPAGE)
+		while (right < vs->here && !is_leaf(vs, right) && right != FPB_METAPAGE)
 		{
-			if (++steps > vs->nblocks)
-				fpb_report_damage(rel, right, "The right links form a circle.");
 			fpb_vacuum_delay_point();
 			right = visit_page(vs, ReadBufferExtended(rel, MAIN_FORKNUM, right,
 													  RBM_NORMAL,
 													  vs->info->strategy));
 		}
 		if (vs->info->report_progress)
-			pgstat_progress_update_param(PROGRESS_SCAN_BLOCKS_DONE, here + 1);
+			pgstat_progress_update_param(PROGRESS_SCAN_BLOCKS_DONE, vs->here);
 	}
 	read_stream_end(stream);
 }

@@ -825,9 +825,10 @@ extern void fpb_finish_split(FpbIndex *ix, Relation heap, Buffer left,
 
 /*
  * Try to take the empty leaf blkno out of the tree (fpb_delete.c).  No lock is
- * held on entry or exit.  Returns the number of pages freed, inner ones too.
+ * held on entry or exit.  Returns a list of the blocks freed, as OIDs: inner
+ * pages and other leaves may be among them.
  */
-extern int	fpb_delete_empty(FpbIndex *ix, Relation heap, BlockNumber blkno);
+extern List *fpb_delete_empty(FpbIndex *ix, Relation heap, BlockNumber blkno);
 
 /* ------------------------------------------------------------------------
  * write: build, insert, vacuum (fpb_sort.c, fpb_build.c, fpb_build_scan.c,
