@@ -68,7 +68,7 @@ int			fpb_inner_page_cache = 8192;
 
 static HTAB *caches = NULL;
 static MemoryContext copies_context = NULL;
-static Size copies_size = 0;	/* bytes of all copies */
+static Size copies_size = 0;	/* bytes of all copies, and of recent[] */
 static Size refused = 0;		/* bytes not copied for want of room */
 
 /*
@@ -87,7 +87,7 @@ fpb_cache_init(void)
 }
 
 /*
- * Drop all copies of one index.
+ * Drop all copies of one index, and what is remembered of its buffers.
  */
 static void
 drop_pages(FpbPageCache *cache)

@@ -1152,5 +1152,5 @@ fpb_restrpos(IndexScanDesc scan)
 	if (so->mark_item >= 0)
 		so->page->current = so->mark_item;
 	so->state = so->mark_state;
-	so->npassed = 0;
+	so->npassed = 0;			/* it rightly comes by here again */
 }

@@ -11,9 +11,9 @@
  *
  * A concurrent split moves entries from a leaf that is still to be visited to
  * a page that has just been taken into use, and that may be at a block where we
- * have been.  So we remember the blocks where we have come to leaves, and from
- * each leaf go on to its right sibling if that is at another block before; see
- * "VACUUM" in README.md.
+ * have been.  So we remember the blocks where we have left leaves, and from each
+ * leaf go on to its right sibling if we have passed that one's block and left
+ * none there; see "VACUUM" in README.md.
  *
  *-------------------------------------------------------------------------
  */
@@ -114,10 +114,9 @@ vacuum_leaf(VacuumState *vs, Buffer buf)
 }
 
 /*
- * Put a page that is not in use into the free space map.  A deleted one is
- * there already, unless a crash has lost it; so is one that is all zeros, as no
- * one who extends the index lets go of the lock before the new page is
- * initialised.
+ * Put a page that is not in use into the free space map, in case a crash has
+ * kept it from there: a deleted one, or one that is all zeros, which is nobody's,
+ * as whoever extends the index keeps the lock until the page is initialised.
  */
 static void
 note_free(VacuumState *vs, BlockNumber blkno)

@@ -738,8 +738,6 @@ extern Buffer fpb_getbuf(const FpbIndex *ix, BlockNumber blkno, int access);
 /* InvalidBuffer if the page is not of that level */
 extern Buffer fpb_getbuf_inner(const FpbIndex *ix, BlockNumber blkno,
 							   int level, int access);
-
-/* *recent: the buffer it was in last; updated */
 extern Buffer fpb_getbuf_right(const FpbIndex *ix, Buffer buf, int access);
 extern Buffer fpb_getbuf_recent(const FpbIndex *ix, BlockNumber blkno,
 								int access);

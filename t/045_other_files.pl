@@ -136,6 +136,28 @@ foreach my $case (@cases)
 	is($node->safe_psql('postgres', q{SELECT fpbtree_check('t_k', true); SELECT count(*) FROM t WHERE k >= 0}), "\n5000", "$name: REINDEX mends it");
 }
 
+# A leaf that is its own right sibling.  Whoever looks behind it for a duplicate
+# must not wait for the lock that he has: nothing would ever end that.
+$node->safe_psql(
+	'postgres', qq{
+CREATE TABLE q (k int8, v int) WITH (autovacuum_enabled = off);
+CREATE UNIQUE INDEX q_k ON q USING fpbtree (k);
+CREATE INDEX q_v ON q USING btree (v);
+INSERT INTO q VALUES (1, 0);
+DO \$\$ BEGIN FOR i IN 1 .. $blcksz / 4 LOOP UPDATE q SET v = i; END LOOP; END \$\$;
+CHECKPOINT;
+INSERT INTO files SELECT 'q_k', pg_read_binary_file(pg_relation_filepath('q_k'));
+});
+is($node->safe_psql('postgres', q{SELECT flags @> '{leftmost}' AND right_block > 1 FROM fpbtree_page('q_k', 1)}), 't', 'a key has entries in several leaves');
+foreach my $right ('', '01000000')
+{
+	$node->safe_psql('postgres', "REINDEX INDEX q_k; SELECT put('q_k', "
+		  . ($right eq '' ? "file('q_k')" : "overlay(file('q_k') PLACING decode('$right', 'hex') FROM $blcksz + 33)") . ')');
+	my (undef, undef, $err) = $node->psql('postgres', "\\set VERBOSITY verbose\nINSERT INTO q VALUES (1, -1)");
+	like($err, $right eq '' ? qr/ERROR:  23505/ : qr/ERROR:  XX002: index "q_k" contains a damaged page at block 1\n/,
+		$right eq '' ? 'a duplicate is found behind the first leaf' : 'a leaf that is its own sibling is reported');
+}
+
 $node->stop;
 unlike(slurp_file($node->logfile), qr/TRAP:|PANIC:|was terminated by signal/, 'no crash');
 done_testing();
