@@ -32,6 +32,7 @@
 #include "storage/buf_internals.h"
 #include "storage/bufmgr.h"
 #include "storage/fd.h"
+#include "storage/proclist.h"
 #include "utils/memutils.h"
 #include "utils/spccache.h"
 
@@ -39,6 +40,7 @@
 
 #ifdef FPB_HAVE_AIO
 #include "storage/aio.h"
+#include "storage/aio_internal.h"
 #include "storage/aio_subsys.h"
 
 /*
@@ -159,15 +161,17 @@ queued(const FpbAhead *ahead, uint32 i)
 }
 
 /*
- * Announce the page that will be needed after those announced already.
+ * Announce the page that will be needed after those announced already.  If the
+ * caller numbers them, it can say which have been come to by others.
  */
 void
-fpb_ahead_add(FpbAhead *ahead, BlockNumber block)
+fpb_ahead_add(FpbAhead *ahead, BlockNumber block, uint64 number)
 {
 	FpbAheadPage *page = queued(ahead, ahead->tail);
 
 	Assert(fpb_ahead_length(ahead) <= ahead->mask);
 	page->block = block;
+	page->number = number;
 	page->started = false;
 	/* a neighbour of the last will be read together with it, presumably */
 	page->first = ahead->unstarted == 0 || (block != ahead->last + 1 &&
@@ -210,6 +214,34 @@ bool
 fpb_ahead_at_hand(Relation rel, BlockNumber block)
 {
 	return RelationUsesLocalBuffers(rel) || is_cached(rel, block, true);
+}
+
+/*
+ * Read a page into memory of the caller's, aligned for I/O: it is in no buffer,
+ * but the kernel has been advised to read it.  False if it can't be read, or is
+ * damaged; whoever needs it will get the error.
+ *
+ * What somebody changes in the meantime, having read it, may not be seen.
+ */
+bool
+fpb_ahead_read_aside(Relation rel, BlockNumber block, Page page)
+{
+	MemoryContext cxt = CurrentMemoryContext;
+	volatile bool read = false;
+
+	/* the storage manager holds nothing that an error would leave behind */
+	PG_TRY();
+	{
+		smgrread(RelationGetSmgr(rel), MAIN_FORKNUM, block, page);
+		read = true;
+	}
+	PG_CATCH();
+	{
+		MemoryContextSwitchTo(cxt);
+		FlushErrorState();
+	}
+	PG_END_TRY();
+	return read && fpb_page_is_verified(page, block);
 }
 
 #ifdef FPB_HAVE_AIO
@@ -368,6 +400,8 @@ fpb_ahead_start(FpbAhead *ahead)
 	if (ahead->reads != NULL && nstarted > 1)
 		pgaio_exit_batchmode();
 #endif
+	if (nstarted > 0)
+		fpb_ahead_serve(ahead);
 	ahead->unstarted = 0;
 
 	if (nstarted > 0)
@@ -384,6 +418,67 @@ fpb_ahead_start(FpbAhead *ahead)
 			ahead->distance = Max(ahead->distance - ncached, ahead->min_distance);
 	}
 	ahead->counts.prefetched += nstarted;
+}
+
+#ifdef FPB_HAVE_AIO
+/*
+ * Wait for all reads in flight.
+ */
+static void
+complete_reads(FpbReads *reads)
+{
+	for (int i = 0; i < reads->size; i++)
+		(void) next_read(reads);
+}
+
+/*
+ * Does somebody sleep until a read of ours is completed?
+ */
+static bool
+is_awaited(PgAioWaitRef *wref)
+{
+	PgAioHandle *handle = &pgaio_ctl->io_handles[wref->aio_index];
+
+	if (pgaio_wref_check_done(wref))
+		return false;
+	if (!proclist_is_empty(&handle->cv.wakeup))
+		return true;
+	for (int i = 0; i < handle->handle_data_len; i++)
+	{
+		Buffer		buf = (Buffer) pgaio_ctl->handle_data[handle->iovec_off + i];
+
+		if (!proclist_is_empty(&BufferDescriptorGetIOCV(GetBufferDescriptor(buf - 1))->wakeup))
+			return true;
+	}
+	return false;
+}
+#endif
+
+/*
+ * Complete the reads in flight that somebody waits for us to complete.
+ *
+ * With io_uring, whoever needs a page completes its read himself, whosever it
+ * is; but if he finds that the read has been begun and not been submitted yet,
+ * all he does is to sleep until somebody else has completed it.  We may go on to
+ * sleep in our turn, for a lock that he holds, say, and would never know.  So we
+ * look right after submitting reads whether somebody has come too early.
+ */
+void
+fpb_ahead_serve(FpbAhead *ahead)
+{
+#ifdef FPB_HAVE_AIO
+	FpbReads   *reads = ahead->reads;
+
+	if (reads == NULL || pgaio_method_ops->wait_one == NULL)
+		return;
+	for (int i = 0; i < reads->size; i++)
+	{
+		PgAioWaitRef *wref = &reads->ops[i].io_wref;
+
+		if (pgaio_wref_valid(wref) && is_awaited(wref))
+			pgaio_wref_wait(wref);
+	}
+#endif
 }
 
 /* --- what has come of it --- */
@@ -430,6 +525,17 @@ fpb_ahead_reach(FpbAhead *ahead, BlockNumber block, bool shared)
 }
 
 /*
+ * Somebody has come to the pages of all numbers up to this one.
+ */
+void
+fpb_ahead_pass(FpbAhead *ahead, uint64 number)
+{
+	while (ahead->head != ahead->tail &&
+		   queued(ahead, ahead->head)->number <= number)
+		drop_oldest(ahead, true);
+}
+
+/*
  * Forget the pages announced: the caller goes elsewhere, and comes to few
  * pages there at first.
  */
@@ -455,8 +561,7 @@ fpb_ahead_end(FpbAhead *ahead)
 #ifdef FPB_HAVE_AIO
 	if (ahead->reads != NULL)
 	{
-		for (int i = 0; i < ahead->reads->size; i++)
-			(void) next_read(ahead->reads);
+		complete_reads(ahead->reads);
 		pfree(ahead->reads);
 		ahead->reads = NULL;
 	}

@@ -94,6 +94,13 @@
 #define FPB_HAVE_AIO
 #endif
 
+/* Is a page, just read, what has been written?  Without a message if not. */
+#if PG_VERSION_NUM >= 180000
+#define fpb_page_is_verified(page, block)	PageIsVerified(page, block, 0, NULL)
+#else
+#define fpb_page_is_verified(page, block)	PageIsVerifiedExtended(page, block, 0)
+#endif
+
 /* Where in the shared state of a parallel index scan ours begins. */
 #if PG_VERSION_NUM >= 180000
 #define FPB_PARALLEL_STATE(pscan)	OffsetToPointer(pscan, (pscan)->ps_offset_am)

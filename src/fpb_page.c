@@ -43,8 +43,8 @@ fpb_report_damage(Relation rel, BlockNumber blkno, const char *fault)
  * and what fpb_layout_disk_first.c checks of a node and a tuple as it comes to
  * them, can't make anyone read or write outside the page.
  */
-static const char *
-header_fault(const FpbIndex *ix, Page page)
+const char *
+fpb_header_fault(const FpbIndex *ix, Page page)
 {
 	FpbPageHeader *hdr = FpbHdr(page);
 	const FpbShape *shape = fpb_shape(ix, page);
@@ -76,7 +76,7 @@ header_fault(const FpbIndex *ix, Page page)
 void
 fpb_checkpage(const FpbIndex *ix, Buffer buf)
 {
-	const char *fault = header_fault(ix, BufferGetPage(buf));
+	const char *fault = fpb_header_fault(ix, BufferGetPage(buf));
 
 	if (unlikely(fault != NULL))
 		fpb_report_damage(ix->rel, BufferGetBlockNumber(buf), fault);

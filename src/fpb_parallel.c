@@ -4,12 +4,14 @@
  *	  Parallel index scans: who reads which page.
  *
  * The shared state is the edge where the next page is to be read, in the
- * middle of a range or at the beginning of one.  A process seizes it, reads
- * one page from there, puts down the edge behind that page and goes on to
- * hand out what it has read, while another may read the next page.  The
- * edge is all that a serial scan needs to go on as well, so nothing else is
- * particular to parallel scans.  That all workers number the ranges alike
- * follows from their having the same keys.
+ * middle of a range or at the beginning of one.  A process seizes it, goes to
+ * the page there, puts down the edge behind that page and goes on to read the
+ * page and hand out what it has read, while another goes to the next page.  The
+ * edge is all that a serial scan needs to go on as well.  That all workers number
+ * the ranges alike follows from their having the same keys.
+ *
+ * They also share a count of the leaves that have been announced, for each to
+ * read others ahead.
  *
  *-------------------------------------------------------------------------
  */
@@ -20,6 +22,12 @@
 #include "utils/wait_event.h"
 
 #include "fpb_scan.h"
+
+/*
+ * While it waits, a process looks so often whether somebody waits for a read
+ * that it has started, in ms.
+ */
+#define SERVE_INTERVAL	10
 
 typedef enum FpbParallelPhase
 {
@@ -39,8 +47,13 @@ typedef struct FpbParallelScan
 	bool		inside;
 	int64		range;
 	BlockNumber right;
-	FpbKey		key;			/* tuple: follows, if tuple_size > 0 */
+	FpbKey		key;			/* tuple: at the end, if tuple_size > 0 */
+	uint64		nleaves;		/* come to so far */
 	Size		tuple_size;
+
+	/* so many leaves of the scan, from its first on, have been announced */
+	pg_atomic_uint64 nannounced;
+
 	char		tuple[FLEXIBLE_ARRAY_MEMBER];
 } FpbParallelScan;
 
@@ -65,6 +78,7 @@ fpb_initparallelscan(void *target)
 	SpinLockInit(&ps->mutex);
 	ConditionVariableInit(&ps->changed);
 	ps->phase = FPB_PARALLEL_NEW;
+	pg_atomic_init_u64(&ps->nannounced, 0);
 }
 
 /*
@@ -79,6 +93,7 @@ fpb_parallelrescan(IndexScanDesc scan)
 	SpinLockAcquire(&ps->mutex);
 	ps->phase = FPB_PARALLEL_NEW;
 	SpinLockRelease(&ps->mutex);
+	pg_atomic_write_u64(&ps->nannounced, 0);
 }
 
 /*
@@ -117,7 +132,12 @@ fpb_parallel_seize(IndexScanDesc scan, FpbScan *so, FpbScanEdge *at,
 		SpinLockRelease(&ps->mutex);
 		if (phase != FPB_PARALLEL_READING)
 			break;
-		ConditionVariableSleep(&ps->changed, wait_event());
+
+		/* he who is reading must not have to wait for us */
+		if (so->ahead != NULL)
+			fpb_scan_ahead_serve(so);
+		(void) ConditionVariableTimedSleep(&ps->changed, SERVE_INTERVAL,
+										   wait_event());
 	}
 	ConditionVariableCancelSleep();
 
@@ -125,7 +145,10 @@ fpb_parallel_seize(IndexScanDesc scan, FpbScan *so, FpbScanEdge *at,
 		return false;
 	at->inside = false;
 	if (phase == FPB_PARALLEL_NEW)
+	{
 		at->range = first;
+		ps->nleaves = 0;
+	}
 	else
 	{
 		if (ps->inside)
@@ -138,7 +161,37 @@ fpb_parallel_seize(IndexScanDesc scan, FpbScan *so, FpbScanEdge *at,
 		at->range = ps->range;
 		at->right = ps->right;
 	}
+	so->leaf_number = ps->nleaves++;
+
+	/* if others read ahead, so do we */
+	if (pg_atomic_read_u64(&ps->nannounced) > so->leaf_number)
+		so->leaves_active = true;
 	return true;
+}
+
+/*
+ * How many leaves of the scan have been announced so far, by any process?
+ */
+uint64
+fpb_parallel_announced(IndexScanDesc scan)
+{
+	FpbParallelScan *ps = (FpbParallelScan *)
+		FPB_PARALLEL_STATE(scan->parallel_scan);
+
+	return pg_atomic_read_u64(&ps->nannounced);
+}
+
+/*
+ * So many have been announced now.  That others may have announced some of the
+ * same in the meantime does no harm.
+ */
+void
+fpb_parallel_announce(IndexScanDesc scan, uint64 nleaves)
+{
+	FpbParallelScan *ps = (FpbParallelScan *)
+		FPB_PARALLEL_STATE(scan->parallel_scan);
+
+	(void) pg_atomic_monotonic_advance_u64(&ps->nannounced, nleaves);
 }
 
 /*

@@ -47,6 +47,7 @@ extern void fpb_prefetch_total(Relation index, bool heap,
 typedef struct FpbAheadPage
 {
 	BlockNumber block;
+	uint64		number;			/* the caller's */
 	bool		started;		/* has its read been started by us? */
 	bool		first;			/* is it the first page of a read? */
 } FpbAheadPage;
@@ -81,7 +82,9 @@ typedef struct FpbAhead
 extern void fpb_ahead_init(FpbAhead *ahead, MemoryContext cxt, Relation rel,
 						   int distance);
 extern void fpb_ahead_start(FpbAhead *ahead);
+extern void fpb_ahead_serve(FpbAhead *ahead);
 extern bool fpb_ahead_reach(FpbAhead *ahead, BlockNumber block, bool shared);
+extern void fpb_ahead_pass(FpbAhead *ahead, uint64 number);
 extern void fpb_ahead_reset(FpbAhead *ahead);
 extern void fpb_ahead_end(FpbAhead *ahead);
 
@@ -123,8 +126,18 @@ fpb_ahead_block(const FpbAhead *ahead, uint32 n)
 	return ahead->queue[(ahead->head + n) & ahead->mask].block;
 }
 
+/*
+ * Is it the kernel that is advised, rather than a read started?
+ */
+static inline bool
+fpb_ahead_is_advice(const FpbAhead *ahead)
+{
+	return ahead->max_distance > 0 && ahead->reads == NULL;
+}
+
 extern bool fpb_ahead_at_hand(Relation rel, BlockNumber block);
-extern void fpb_ahead_add(FpbAhead *ahead, BlockNumber block);
+extern bool fpb_ahead_read_aside(Relation rel, BlockNumber block, Page page);
+extern void fpb_ahead_add(FpbAhead *ahead, BlockNumber block, uint64 number);
 
 /* ------------------------------------------------------------------------
  * the internal jump-pointer array (fpb_walk.c)

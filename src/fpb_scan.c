@@ -395,40 +395,89 @@ copy_tuples(FpbScan *so, Page page)
 }
 
 /*
- * Lock the leaf where a scan goes on in a direction at *at, of which *from
- * becomes the probe if it is a fence; InvalidBuffer if there is nothing more.
- * No lock is held on entry.
+ * The place where a scan goes on in a direction at *at, of which *from becomes
+ * the probe if it is a fence; NULL if that is an end of the index.
+ */
+static const FpbProbe *
+probe_at(FpbScan *so, const FpbScanEdge *at, FpbProbe *from, bool forward)
+{
+	FpbScanKeys *keys = &so->keys;
+
+	if (at->inside)
+	{
+		fpb_probe_from_key(&so->ix, &at->key, from);
+		return from;
+	}
+	fpb_keys_set_range(keys, at->range);
+	if (forward)
+		return keys->has_lower ? &keys->lower : NULL;
+	return keys->has_upper ? &keys->upper : NULL;
+}
+
+/*
+ * Lock the leaf of that place; InvalidBuffer if there is nothing more.  No lock
+ * is held on entry.
  */
 static Buffer
 lock_page(FpbScan *so, const FpbScanEdge *at, FpbProbe *from, bool forward)
 {
 	FpbIndex   *ix = &so->ix;
+	const FpbProbe *probe = probe_at(so, at, from, forward);
+
+	if (probe == NULL)
+		return fpb_descend_edge(ix, 0, !forward, BUFFER_LOCK_SHARE);
+	if (at->inside && forward)
+		return fpb_goto_right(ix, at->right, BUFFER_LOCK_SHARE, from);
+	return fpb_descend(ix, NULL, probe, 0, !forward, BUFFER_LOCK_SHARE, NULL);
+}
+
+/*
+ * Parallel scans: if the page's fences tell how to go on behind it, set the
+ * edge at once, for another process to read the next page while this one is
+ * being read.  That is so if a range goes on there; reading the page sets the
+ * edge again, to the same.
+ */
+static bool
+set_edge_early(FpbScan *so, FpbScanPage *sp, Page page, bool forward)
+{
+	FpbIndex   *ix = &so->ix;
 	FpbScanKeys *keys = &so->keys;
+	FpbKey		fence;
 
-	if (at->inside)
+	fpb_keys_set_range(keys, so->at.range);
+	if (forward)
 	{
-		fpb_probe_from_key(ix, &at->key, from);
-		if (forward)
-			return fpb_goto_right(ix, at->right, BUFFER_LOCK_SHARE, from);
-		return fpb_descend(ix, NULL, from, 0, true, BUFFER_LOCK_SHARE, NULL);
+		if (FpbPageIsRightmost(page) ||
+			(keys->has_upper && fpb_compare_high(ix, page, &keys->upper) >= 0))
+			return false;
+		fpb_page_high(ix, page, &fence);
+		fpb_edge_set_key(so, &sp->after, &fence);
+		sp->after.range = so->at.range;
+		sp->after.right = FpbHdr(page)->right;
 	}
-
-	fpb_keys_set_range(keys, at->range);
-	if (forward ? keys->has_lower : keys->has_upper)
-		return fpb_descend(ix, NULL, forward ? &keys->lower : &keys->upper,
-						   0, !forward, BUFFER_LOCK_SHARE, NULL);
-	return fpb_descend_edge(ix, 0, !forward, BUFFER_LOCK_SHARE);
+	else
+	{
+		if (keys->nranges > 1 || FpbPageIsLeftmost(page) ||
+			(keys->has_lower && fpb_compare_low(ix, page, &keys->lower) <= 0))
+			return false;
+		fpb_page_low(ix, page, &fence);
+		fpb_edge_set_key(so, &sp->before, &fence);
+		sp->before.range = so->at.range;
+		sp->before.right = InvalidBlockNumber;
+	}
+	return true;
 }
 
 /*
  * Read the next leaf in a direction, from so->at, into so->page.  False if
  * there is none.  On return, the page is unlocked, and pinned only if it has
- * to be.
+ * to be; a parallel scan's state is released.
  */
 static bool
 read_page(IndexScanDesc scan, FpbScan *so, bool forward)
 {
 	FpbScanPage *sp = so->page;
+	bool		parallel = scan->parallel_scan != NULL;
 	int64		blocks_read = fpb_blocks_read();
 	Buffer		buf;
 	Page		page;
@@ -440,17 +489,31 @@ read_page(IndexScanDesc scan, FpbScan *so, bool forward)
 	}
 	buf = lock_page(so, &so->at, &so->from, forward);
 	if (!BufferIsValid(buf))
+	{
+		if (parallel)
+		{
+			set_edge_range(&so->at, -1);
+			fpb_parallel_release(scan, so, &so->at);
+		}
 		return false;
+	}
 	if (blocks_read != fpb_blocks_read())
 		so->leaves_active = true;	/* the index is not all in memory */
 	page = BufferGetPage(buf);
 	sp->block = BufferGetBlockNumber(buf);
+	if (parallel && set_edge_early(so, sp, page, forward))
+	{
+		fpb_parallel_release(scan, so, forward ? &sp->after : &sp->before);
+		parallel = false;
+	}
 	PredicateLockPage(scan->indexRelation, sp->block, scan->xs_snapshot);
 
 	if (forward)
 		read_forward(scan, so, sp, page, &so->at, &so->from);
 	else
 		read_backward(scan, so, sp, page, &so->at, &so->from);
+	if (parallel)
+		fpb_parallel_release(scan, so, forward ? &sp->after : &sp->before);
 	if (scan->xs_want_itup && !fpb_is_word(&so->ix))
 		copy_tuples(so, page);
 
@@ -495,6 +558,30 @@ fpb_scan_peek(IndexScanDesc scan, FpbScan *so, FpbScanPage *sp,
 	else
 		read_backward(scan, so, sp, BufferGetPage(buf), at, &from);
 	fpb_relbuf(buf);
+	return true;
+}
+
+/*
+ * The same, given a sound copy of a page of the index, unless this is not the
+ * leaf that the scan will come to.
+ */
+bool
+fpb_scan_peek_copy(IndexScanDesc scan, FpbScan *so, FpbScanPage *sp, Page copy,
+				   BlockNumber block, const FpbScanEdge *at, bool forward)
+{
+	FpbProbe	from;
+	const FpbProbe *probe;
+
+	if (at->range < 0 || at->range >= so->keys.nranges)
+		return false;
+	probe = probe_at(so, at, &from, forward);
+	if (probe == NULL || !fpb_page_covers(&so->ix, copy, probe, 0, !forward))
+		return false;
+	sp->block = block;
+	if (forward)
+		read_forward(scan, so, sp, copy, at, &from);
+	else
+		read_backward(scan, so, sp, copy, at, &from);
 	return true;
 }
 
@@ -701,37 +788,31 @@ static bool
 find_page(IndexScanDesc scan, FpbScan *so, bool forward)
 {
 	int64		nranges = so->keys.nranges;
+	bool		parallel = scan->parallel_scan != NULL;
 
 	for (;;)
 	{
 		FpbScanPage *sp;
-		bool		more;
+		bool		ahead;
 
 		CHECK_FOR_INTERRUPTS();
 
-		if (scan->parallel_scan != NULL &&
+		/* what has been seized has more to read, and is to be released soon */
+		if (parallel &&
 			!fpb_parallel_seize(scan, so, &so->at, forward ? 0 : nranges - 1))
 			break;
-		more = so->at.range >= 0 && so->at.range < nranges;
-		if (more)
-		{
-			pass_milestone(so, forward);
-			if (so->npages++ >= FPB_PAGES_ALONE && so->leaves_active)
-				fpb_scan_ahead_leaves(scan, so, forward);
-		}
-		if (!more || !read_page(scan, so, forward))
-		{
-			if (scan->parallel_scan != NULL)
-			{
-				set_edge_range(&so->at, -1);
-				fpb_parallel_release(scan, so, &so->at);
-			}
+		if (so->at.range < 0 || so->at.range >= nranges)
 			break;
-		}
+		pass_milestone(so, forward);
+		ahead = so->npages++ >= FPB_PAGES_ALONE && so->leaves_active;
+		if (ahead && !parallel)
+			fpb_scan_ahead_leaves(scan, so, forward);
+		if (!read_page(scan, so, forward))
+			break;
+		if (ahead && parallel)
+			fpb_scan_ahead_leaves(scan, so, forward);
 
 		sp = so->page;
-		if (scan->parallel_scan != NULL)
-			fpb_parallel_release(scan, so, forward ? &sp->after : &sp->before);
 		if (so->ahead != NULL)
 			fpb_scan_ahead_come(scan, so, forward);
 		if (sp->nitems > 0)
@@ -745,6 +826,10 @@ find_page(IndexScanDesc scan, FpbScan *so, bool forward)
 		sp->valid = false;
 	}
 	so->state = forward ? FPB_SCAN_AFTER : FPB_SCAN_BEFORE;
+
+	/* nobody shall wait for what this process would not get to any more */
+	if (parallel && so->ahead != NULL)
+		fpb_scan_ahead_end(scan, so);
 	return false;
 }
 
@@ -909,6 +994,7 @@ fpb_beginscan(Relation rel, int nkeys, int norderbys)
 	so->page = palloc(sizeof(FpbScanPage));
 	fpb_scan_page_init(so->page);
 	memset(&so->at, 0, sizeof(so->at));
+	so->leaf_number = 0;
 	so->npassed = 0;
 	so->passing_forward = false;
 	memset(&so->milestone, 0, sizeof(so->milestone));

@@ -160,6 +160,7 @@ typedef struct FpbScan
 	FpbScanPage *page;
 	FpbScanEdge at;				/* where the next page is read */
 	FpbProbe	from;			/* the same as a probe */
+	uint64		leaf_number;	/* parallel scans: which of the scan's leaves */
 
 	/* has it been here before? (pass_milestone) */
 	uint64		npassed;		/* leaves come to in this direction */
@@ -207,6 +208,9 @@ extern void fpb_scan_page_init(FpbScanPage *page);
 extern void fpb_scan_page_free(FpbScanPage *page);
 extern bool fpb_scan_peek(IndexScanDesc scan, FpbScan *so, FpbScanPage *sp,
 						  const FpbScanEdge *at, bool forward);
+extern bool fpb_scan_peek_copy(IndexScanDesc scan, FpbScan *so,
+							   FpbScanPage *sp, Page copy, BlockNumber block,
+							   const FpbScanEdge *at, bool forward);
 
 /* ------------------------------------------------------------------------
  * reading ahead (fpb_scan_ahead.c)
@@ -219,6 +223,7 @@ extern bool fpb_scan_peek(IndexScanDesc scan, FpbScan *so, FpbScanPage *sp,
 extern void fpb_scan_ahead_leaves(IndexScanDesc scan, FpbScan *so, bool forward);
 extern void fpb_scan_ahead_come(IndexScanDesc scan, FpbScan *so, bool forward);
 extern void fpb_scan_ahead_heap(IndexScanDesc scan, FpbScan *so, bool forward);
+extern void fpb_scan_ahead_serve(FpbScan *so);
 extern void fpb_scan_ahead_rescan(IndexScanDesc scan, FpbScan *so);
 extern void fpb_scan_ahead_end(IndexScanDesc scan, FpbScan *so);
 
@@ -250,5 +255,7 @@ extern bool fpb_parallel_seize(IndexScanDesc scan, FpbScan *so,
 							   FpbScanEdge *at, int64 first);
 extern void fpb_parallel_release(IndexScanDesc scan, FpbScan *so,
 								 const FpbScanEdge *at);
+extern uint64 fpb_parallel_announced(IndexScanDesc scan);
+extern void fpb_parallel_announce(IndexScanDesc scan, uint64 nleaves);
 
 #endif							/* FPB_SCAN_H */

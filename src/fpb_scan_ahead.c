@@ -62,6 +62,7 @@ typedef struct RangeWalk
 		WALK_ENDED				/* there are no more */
 	}			phase;
 	int64		range;			/* that the walk is in */
+	uint64		number;			/* of the child, as FpbScan's leaf_number */
 } RangeWalk;
 
 typedef struct FpbScanAhead
@@ -94,6 +95,8 @@ typedef struct FpbScanAhead
 	uint32		peeked_tail;
 	BlockNumber peeked[MAX_PEEKED];
 	FpbScanPage *peek;
+	Page		aside;			/* memory for a page read past the buffers */
+	BlockNumber aside_failed;	/* the last one that was of no use */
 	int			peek_item;		/* the next to look at */
 } FpbScanAhead;
 
@@ -121,6 +124,7 @@ begin_walk(FpbScan *so, RangeWalk *rw, bool forward)
 	bool		found;
 
 	rw->range = so->at.range;
+	rw->number = so->leaf_number;
 	if (so->at.inside)
 	{
 		fpb_probe_from_key(&so->ix, &so->at.key, &probe);
@@ -199,21 +203,23 @@ walk_left(FpbScanKeys *keys, RangeWalk *rw)
 }
 
 /*
- * Announce the pages of a walk as long as more are wanted, and start reading
- * them.  parents: the window of the pages that the walk itself reads, or NULL.
+ * Announce the pages of a walk as long as more are wanted, but those of lower
+ * numbers than from, and start reading them.  parents: the window of the pages
+ * that the walk itself reads, or NULL.
  */
 static void
 fill_window(FpbScan *so, FpbAhead *ahead, RangeWalk *rw, bool forward,
-			FpbAhead *parents)
+			FpbAhead *parents, uint64 from)
 {
 	if (rw->phase == WALK_NEW)
 		begin_walk(so, rw, forward);
-	while (rw->phase == WALK_GOING && fpb_ahead_wants(ahead))
+	for (; rw->phase == WALK_GOING && fpb_ahead_wants(ahead); rw->number++)
 	{
 		BlockNumber parent = rw->walk.block;
 
 		CHECK_FOR_INTERRUPTS();
-		fpb_ahead_add(ahead, rw->walk.child.child);
+		if (rw->number >= from)
+			fpb_ahead_add(ahead, rw->walk.child.child, rw->number);
 		if (!(forward ? walk_right(&so->keys, rw) : walk_left(&so->keys, rw)))
 			rw->phase = WALK_ENDED;
 		if (parents != NULL && parent != rw->walk.block)
@@ -288,14 +294,15 @@ forget_leaves(FpbScanAhead *sa)
 }
 
 /*
- * The scan is about to read the leaf at so->at: see to it that this and those
- * behind it are being read.  No lock is held on entry or exit.  The keys'
- * current range is undefined afterwards.
+ * The scan is about to read the leaf at so->at, or, if it is a parallel one, has
+ * just read it: see to it that this and those behind it are being read.  No lock
+ * is held on entry or exit.  The keys' current range is undefined afterwards.
  */
 void
 fpb_scan_ahead_leaves(IndexScanDesc scan, FpbScan *so, bool forward)
 {
 	FpbScanAhead *sa = get_ahead(so);
+	bool		parallel = scan->parallel_scan != NULL;
 
 	if (!sa->leaves_ready || sa->many != (so->keys.nranges > 1))
 		init_leaves(scan, so, sa);
@@ -313,10 +320,15 @@ fpb_scan_ahead_leaves(IndexScanDesc scan, FpbScan *so, bool forward)
 	sa->forward = forward;
 	if (sa->many && sa->parents.max_distance > 0 &&
 		fpb_ahead_due(&sa->parents))
-		fill_window(so, &sa->parents, &sa->parent_walk, forward, NULL);
+		fill_window(so, &sa->parents, &sa->parent_walk, forward, NULL, 0);
 	if (fpb_ahead_due(&sa->leaves))
+	{
 		fill_window(so, &sa->leaves, &sa->leaf_walk, forward,
-					sa->many ? &sa->parents : NULL);
+					sa->many ? &sa->parents : NULL,
+					parallel ? Max(fpb_parallel_announced(scan), so->leaf_number) : 0);
+		if (parallel)
+			fpb_parallel_announce(scan, sa->leaf_walk.number);
+	}
 }
 
 /* --- the table --- */
@@ -348,31 +360,49 @@ begin_heap(IndexScanDesc scan, FpbScan *so, FpbScanAhead *sa, bool forward)
 		sa->recent[i] = InvalidBlockNumber;
 	sa->heap_forward = forward;
 	sa->heap_at = InvalidBlockNumber;
+	sa->aside_failed = InvalidBlockNumber;
 	sa->item = so->page->current + (forward ? 1 : -1);
 	so->heap_active = sa->heap.max_distance > 0;
 	so->heap_wanted = so->heap_active;
 }
 
 /*
- * Is the leaf at *at, the n'th to come, in memory?  It is if it has arrived
- * since it was announced.  Where that is not known, all of the index seems to be
- * in memory if no leaves are being read ahead.
+ * Read the leaf at *at, the n'th to come, into sa->peek.  False if there is none,
+ * or if it has not arrived yet: it would have to be waited for, and raise its
+ * error, if it can't be read, before the entries in front of it are handed out.
  *
- * A leaf that is not, and can't be read, would raise its error before the
- * entries in front of it are handed out.
+ * Where no leaves are being read ahead, all of the index seems to be in memory.
+ * Where the kernel is advised to read them, nothing tells whether it has; as the
+ * first of those announced, it has most likely, and we read it aside.
  */
 static bool
-leaf_at_hand(FpbScan *so, FpbScanAhead *sa, const FpbScanEdge *at, uint32 n)
+peek_at(IndexScanDesc scan, FpbScan *so, FpbScanAhead *sa,
+		const FpbScanEdge *at, uint32 n)
 {
+	bool		forward = sa->heap_forward;
 	BlockNumber block = InvalidBlockNumber;
 
 	if (so->leaves_active)
 		block = fpb_ahead_block(&sa->leaves, n);
-	if (block == InvalidBlockNumber && at->inside && sa->heap_forward)
+	if (block == InvalidBlockNumber && at->inside && forward)
 		block = at->right;
-	if (block == InvalidBlockNumber)
-		return !so->leaves_active;
-	return fpb_ahead_at_hand(so->ix.rel, block);
+	if (block == InvalidBlockNumber ? !so->leaves_active :
+		fpb_ahead_at_hand(so->ix.rel, block))
+		return fpb_scan_peek(scan, so, sa->peek, at, forward);
+
+	if (block == InvalidBlockNumber || block == sa->aside_failed ||
+		!so->leaves_active || !fpb_ahead_is_advice(&sa->leaves))
+		return false;
+	if (sa->aside == NULL)
+		sa->aside = MemoryContextAllocAligned(so->cxt, BLCKSZ,
+											  PG_IO_ALIGN_SIZE, 0);
+	if (fpb_ahead_read_aside(so->ix.rel, block, sa->aside) &&
+		fpb_header_fault(&so->ix, sa->aside) == NULL &&
+		fpb_page_fault(&so->ix, sa->aside) == NULL &&
+		fpb_scan_peek_copy(scan, so, sa->peek, sa->aside, block, at, forward))
+		return true;
+	sa->aside_failed = block;
+	return false;
 }
 
 /*
@@ -389,7 +419,7 @@ peek_further(IndexScanDesc scan, FpbScan *so, FpbScanAhead *sa)
 	FpbScanEdge at;
 
 	if (so->npages < FPB_PAGES_ALONE || scan->parallel_scan != NULL ||
-		npeeked >= MAX_PEEKED || !leaf_at_hand(so, sa, next, npeeked))
+		npeeked >= MAX_PEEKED)
 		return false;
 	if (sa->peek == NULL)
 	{
@@ -400,7 +430,7 @@ peek_further(IndexScanDesc scan, FpbScan *so, FpbScanAhead *sa)
 	/* reading into sa->peek overwrites its edges */
 	memset(&at, 0, sizeof(at));
 	fpb_edge_copy(so, &at, next);
-	if (fpb_scan_peek(scan, so, sa->peek, &at, forward))
+	if (peek_at(scan, so, sa, &at, npeeked))
 	{
 		sa->peeked[sa->peeked_tail++ % MAX_PEEKED] = sa->peek->block;
 		sa->peek_item = forward ? 0 : sa->peek->nitems - 1;
@@ -474,7 +504,7 @@ fill_heap(IndexScanDesc scan, FpbScan *so, FpbScanAhead *sa)
 			continue;
 		}
 		sa->recent[block % NRECENT] = block;
-		fpb_ahead_add(&sa->heap, block);
+		fpb_ahead_add(&sa->heap, block, 0);
 	}
 	if (BufferIsValid(vmbuffer))
 		ReleaseBuffer(vmbuffer);
@@ -527,8 +557,12 @@ fpb_scan_ahead_come(IndexScanDesc scan, FpbScan *so, bool forward)
 
 	if (so->leaves_active && sa->leaves.max_distance > 0)
 	{
-		if (fpb_ahead_reach(&sa->leaves, sp->block, scan->parallel_scan != NULL))
+		bool		parallel = scan->parallel_scan != NULL;
+
+		if (fpb_ahead_reach(&sa->leaves, sp->block, parallel))
 			sa->nmissed = 0;
+		else if (parallel)
+			fpb_ahead_pass(&sa->leaves, so->leaf_number);
 		else
 			sa->nmissed++;
 	}
@@ -549,6 +583,24 @@ fpb_scan_ahead_come(IndexScanDesc scan, FpbScan *so, bool forward)
 		}
 	}
 	forget_peeked(sa);
+}
+
+/*
+ * The scan is about to wait for another process: see to it that this one does
+ * not wait for reads that the scan has started.
+ */
+void
+fpb_scan_ahead_serve(FpbScan *so)
+{
+	FpbScanAhead *sa = so->ahead;
+
+	if (sa->leaves_ready)
+	{
+		fpb_ahead_serve(&sa->leaves);
+		fpb_ahead_serve(&sa->parents);
+	}
+	if (sa->heap_ready)
+		fpb_ahead_serve(&sa->heap);
 }
 
 /*
@@ -591,6 +643,9 @@ fpb_scan_ahead_end(IndexScanDesc scan, FpbScan *so)
 	}
 	if (sa->peek != NULL)
 		fpb_scan_page_free(sa->peek);
+	if (sa->aside != NULL)
+		pfree(sa->aside);
 	pfree(sa);
 	so->ahead = NULL;
+	so->leaves_active = so->heap_active = false;
 }

@@ -69,6 +69,17 @@ page_ends_before(const FpbIndex *ix, Page page, const FpbProbe *probe,
 }
 
 /*
+ * Is the page, locked or a copy, the one of a level that the probe falls into?
+ */
+bool
+fpb_page_covers(const FpbIndex *ix, Page page, const FpbProbe *probe, int level,
+				bool before)
+{
+	return page_reaches_left(ix, page, probe, level, before) &&
+		!page_ends_before(ix, page, probe, before);
+}
+
+/*
  * From a locked page step right until the probe's place is reached.  With an
  * exclusive lock, incomplete splits met are finished first, the final page's
  * included, so that whoever holds an exclusive lock on a page knows that its
@@ -149,8 +160,7 @@ usable_copy(FpbIndex *ix, BlockNumber blkno, const FpbProbe *probe, int level,
 
 	if (page == NULL)
 		return NULL;
-	if (page_reaches_left(ix, page, probe, level, before) &&
-		!page_ends_before(ix, page, probe, before))
+	if (fpb_page_covers(ix, page, probe, level, before))
 		return page;
 	fpb_cache_drop(ix->cache, blkno);
 	return NULL;

@@ -99,14 +99,9 @@ static bool
 copy_covers(const FpbWalk *walk, const FpbProbe *probe, bool before)
 {
 	Page		page = current_page(walk);
-	int			low;
-	int			high;
 
-	if (PageIsNew(page))
-		return false;
-	low = fpb_compare_low(walk->ix, page, probe);
-	high = fpb_compare_high(walk->ix, page, probe);
-	return before ? low < 0 && high >= 0 : low <= 0 && high > 0;
+	return !PageIsNew(page) &&
+		fpb_page_covers(walk->ix, page, probe, walk->level, before);
 }
 
 /*

@@ -741,6 +741,7 @@ extern Buffer fpb_getbuf_inner(const FpbIndex *ix, BlockNumber blkno,
 extern Buffer fpb_getbuf_right(const FpbIndex *ix, Buffer buf, int access);
 extern Buffer fpb_getbuf_recent(const FpbIndex *ix, BlockNumber blkno,
 								int access);
+extern const char *fpb_header_fault(const FpbIndex *ix, Page page);
 extern void fpb_checkpage(const FpbIndex *ix, Buffer buf);
 extern void fpb_relbuf(Buffer buf); /* unlock and unpin */
 extern Buffer fpb_allocbuf(Relation rel, Relation heap);	/* X-locked, to be
@@ -797,6 +798,8 @@ extern Buffer fpb_goto_right(FpbIndex *ix, BlockNumber right, int access,
 
 /* Count a step to the right; raises an error if they go round in a circle. */
 extern void fpb_count_step(const FpbIndex *ix, Buffer buf, uint32 *steps);
+extern bool fpb_page_covers(const FpbIndex *ix, Page page,
+							const FpbProbe *probe, int level, bool before);
 
 /* Copy a fence of a locked page into a probe that outlives the lock. */
 extern void fpb_fence_probe(const FpbIndex *ix, const FpbKey *fence,

@@ -233,6 +233,14 @@ foreach my $method (@methods)
 	}
 	is("@reads", join(' ', ($reads[0]) x 4), "${named}nor of many keys");
 
+	# The rows of many keys lie in as many leaves: those of the next leaves are
+	# read ahead too.
+	$node->restart;
+	my $spread = $node->safe_psql('postgres',
+		"$by_index SELECT count(pad) FROM r WHERE a = ANY(ARRAY(SELECT a FROM s WHERE id % 600 = 1))");
+	my $used = $node->safe_psql('postgres', "SELECT heap_used FROM fpbtree_prefetch_stats('r_a')");
+	cmp_ok($used, '>', $spread * 0.7, "${named}the rows of many keys are read ahead, over many leaves");
+
 	# Short scans do what they did before.
 	my @short = map {
 		$node->restart;
@@ -318,7 +326,30 @@ $node->command_ok(
 	[ 'pgbench', '-n', '-c', 20, '-t', 8, '-f', $node->basedir . '/scan.sql', 'postgres' ],
 	'20 scans with 512 buffers');
 
-# A leaf of r_a somewhat behind the first is damaged, further on.
+# Overwrites some bytes of a file that no server has open, and returns them.
+sub overwrite
+{
+	my ($file, $offset, $bytes) = @_;
+	my $old;
+	open my $fh, '+<:raw', $file or die $!;
+	sysseek $fh, $offset, 0;
+	sysread $fh, $old, length $bytes;
+	sysseek $fh, $offset, 0;
+	syswrite $fh, $bytes;
+	close $fh;
+	return $old;
+}
+
+sub data_file
+{
+	my ($relation) = @_;
+	return $node->data_dir . '/' . $node->safe_psql('postgres', "SELECT pg_relation_filepath('$relation')");
+}
+
+# A damaged leaf, the sixth of r_a, is complained of when the scan comes to it,
+# though the pages of its rows have been wanted before.
+$node->append_conf('postgresql.conf', "shared_buffers = 16MB\nmax_connections = 12");
+$node->restart;
 $node->safe_psql('postgres', q{
 CREATE FUNCTION until_error(query text) RETURNS text LANGUAGE plpgsql AS $$
 DECLARE
@@ -336,30 +367,14 @@ EXCEPTION WHEN data_corrupted THEN
 END $$});
 my $leaf = $node->safe_psql('postgres', q{
 WITH RECURSIVE p AS (
-	SELECT 1 AS n, b, right_block FROM generate_series(1, pg_relation_size('u_a') / 8192 - 1) b, fpbtree_page('u_a', b)
+	SELECT 1 AS n, b, right_block FROM generate_series(1, pg_relation_size('r_a') / 8192 - 1) b, fpbtree_page('r_a', b)
 	WHERE level = 0 AND kind = 'leaf' AND low_fence IS NULL
-	UNION ALL SELECT n + 1, right_block, (fpbtree_page('u_a', right_block)).right_block FROM p WHERE n < 30)
-SELECT b FROM p WHERE n = 30});
-my $index_file = $node->data_dir . '/' . $node->safe_psql('postgres', "SELECT pg_relation_filepath('u_a')");
-
-# A damaged page of the table is complained of when the scan comes to it.
-$node->append_conf('postgresql.conf', "shared_buffers = 16MB\nmax_connections = 12");
-$node->restart;
-my ($tid) = $node->safe_psql('postgres', "$by_index SELECT ctid FROM r WHERE a > 0 ORDER BY a OFFSET 900 LIMIT 1") =~ /\((\d+),/;
-my $before = $node->safe_psql('postgres',
-	"$by_index SELECT count(*) FROM (SELECT ctid, row_number() OVER () AS n FROM (SELECT ctid FROM r WHERE a > 0 ORDER BY a OFFSET 0) x) y"
-	  . " WHERE n < (SELECT min(n) FROM (SELECT ctid, row_number() OVER () AS n FROM (SELECT ctid FROM r WHERE a > 0 ORDER BY a OFFSET 0) x) y"
-	  . " WHERE ctid::text LIKE '($tid,%')");
-my $file = $node->data_dir . '/' . $node->safe_psql('postgres', "SELECT pg_relation_filepath('r')");
+	UNION ALL SELECT n + 1, right_block, (fpbtree_page('r_a', right_block)).right_block FROM p WHERE n < 6)
+SELECT b FROM p WHERE n = 6});
+my $some = 'SELECT a, id FROM r WHERE a < ' . $node->safe_psql('postgres', "$by_index SELECT a FROM r ORDER BY a OFFSET 3500 LIMIT 1");
+my $file = data_file('r_a');
 $node->stop;
-open my $fh, '+<:raw', $file or die $!;
-sysseek $fh, $tid * 8192 + 100, 0;
-syswrite $fh, "\xff" x 40;
-close $fh;
-open $fh, '+<:raw', $index_file or die $!;
-sysseek $fh, $leaf * 8192 + 4000, 0;
-syswrite $fh, "\xff" x 40;
-close $fh;
+my $sound = overwrite($file, $leaf * 8192 + 4000, "\xff" x 40);
 foreach my $method (@methods)
 {
 	my $named = $method eq '' ? '' : "$method: ";
@@ -370,13 +385,32 @@ foreach my $method (@methods)
 		my @until;
 		foreach my $distance (0, 5, -1)
 		{
-			push @until, $node->safe_psql('postgres', "SET client_min_messages = error; SET enable_indexonlyscan = off; $by_index "
-				  . distances($distance, $distance, $distance) . " SELECT until_error('SELECT a, ctid FROM u ORDER BY $order')");
+			push @until, $node->safe_psql('postgres', "SET client_min_messages = error; $by_index "
+				  . distances($distance, $distance, $distance) . " SELECT until_error('$some ORDER BY $order')");
 			$node->restart;
 		}
 		like($until[0], qr/^[1-9]\d* invalid page in block $leaf of relation/, "${named}the error names a damaged leaf, by $order");
 		is("@until[1, 2]", "$until[0] $until[0]", "${named}it comes no sooner if the leaf was read ahead, by $order");
 	}
+	$node->stop;
+}
+overwrite($file, $leaf * 8192 + 4000, $sound);
+
+# So is a damaged page of the table.
+$node->start;
+my ($tid) = $node->safe_psql('postgres', "$by_index SELECT ctid FROM r WHERE a > 0 ORDER BY a OFFSET 900 LIMIT 1") =~ /\((\d+),/;
+my $before = $node->safe_psql('postgres',
+	"$by_index SELECT count(*) FROM (SELECT ctid, row_number() OVER () AS n FROM (SELECT ctid FROM r WHERE a > 0 ORDER BY a OFFSET 0) x) y"
+	  . " WHERE n < (SELECT min(n) FROM (SELECT ctid, row_number() OVER () AS n FROM (SELECT ctid FROM r WHERE a > 0 ORDER BY a OFFSET 0) x) y"
+	  . " WHERE ctid::text LIKE '($tid,%')");
+$file = data_file('r');
+$node->stop;
+overwrite($file, $tid * 8192 + 100, "\xff" x 40);
+foreach my $method (@methods)
+{
+	my $named = $method eq '' ? '' : "$method: ";
+	$node->append_conf('postgresql.conf', "io_method = $method") if $method ne '';
+	$node->start;
 	my ($status, $out, $err) = $node->psql('postgres',
 		"$by_index SELECT id FROM r WHERE a > 0 ORDER BY a LIMIT $before");
 	is(scalar(split /\n/, $out), $before, "${named}rows before a damaged page come without an error");
