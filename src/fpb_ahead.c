@@ -246,6 +246,16 @@ fpb_ahead_read_aside(Relation rel, BlockNumber block, Page page)
 
 #ifdef FPB_HAVE_AIO
 /*
+ * Is it whoever needs a page that completes its read (io_uring), rather than
+ * a process that does nothing else (worker)?
+ */
+static inline bool
+others_complete_reads(void)
+{
+	return pgaio_method_ops->wait_one != NULL;
+}
+
+/*
  * The memory for one more read: that of the oldest, which has most likely been
  * come to by now, or else is waited for.
  */
@@ -353,6 +363,9 @@ void
 fpb_ahead_start(FpbAhead *ahead)
 {
 	bool		temporary = RelationUsesLocalBuffers(ahead->rel);
+#ifdef FPB_HAVE_AIO
+	bool		batch = false;
+#endif
 	int			nstarted = 0;
 	int			ncached = 0;
 
@@ -381,7 +394,9 @@ fpb_ahead_start(FpbAhead *ahead)
 	}
 
 #ifdef FPB_HAVE_AIO
-	if (ahead->reads != NULL && nstarted > 1)
+	/* reads begun and not submitted yet are a danger: see fpb_ahead_serve */
+	batch = ahead->reads != NULL && nstarted > 1 && !others_complete_reads();
+	if (batch)
 		pgaio_enter_batchmode();
 #endif
 	for (uint32 from = ahead->tail - ahead->unstarted, to; from != ahead->tail;
@@ -397,7 +412,7 @@ fpb_ahead_start(FpbAhead *ahead)
 		}
 	}
 #ifdef FPB_HAVE_AIO
-	if (ahead->reads != NULL && nstarted > 1)
+	if (batch)
 		pgaio_exit_batchmode();
 #endif
 	if (nstarted > 0)
@@ -469,7 +484,7 @@ fpb_ahead_serve(FpbAhead *ahead)
 #ifdef FPB_HAVE_AIO
 	FpbReads   *reads = ahead->reads;
 
-	if (reads == NULL || pgaio_method_ops->wait_one == NULL)
+	if (reads == NULL || !others_complete_reads())
 		return;
 	for (int i = 0; i < reads->size; i++)
 	{

@@ -115,7 +115,7 @@ foreach my $method (@methods)
 	# reads that take their time: past the kernel
 	$node->append_conf('postgresql.conf', "debug_io_direct = data\nshared_buffers = 8MB");
 	$node->restart;
-	$node->command_ok([ 'pgbench', '-n', '-c', 2, '-t', 20, '-f', $node->basedir . '/together.sql', 'postgres' ],
+	$node->command_ok([ 'pgbench', '-n', '-c', 2, '-t', 40, '-f', $node->basedir . '/together.sql', 'postgres' ],
 		"${named}parallel scans of the same pages");
 	$node->append_conf('postgresql.conf', "debug_io_direct = ''\nshared_buffers = 4MB");
 }
