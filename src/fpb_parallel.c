@@ -195,6 +195,19 @@ fpb_parallel_announce(IndexScanDesc scan, uint64 nleaves)
 }
 
 /*
+ * All that was announced has been in memory: who does not read ahead need not
+ * begin to.
+ */
+void
+fpb_parallel_retract(IndexScanDesc scan)
+{
+	FpbParallelScan *ps = (FpbParallelScan *)
+		FPB_PARALLEL_STATE(scan->parallel_scan);
+
+	pg_atomic_write_u64(&ps->nannounced, 0);
+}
+
+/*
  * Let others go on reading at an edge.
  */
 void

@@ -46,8 +46,8 @@ extern void fpb_prefetch_total(Relation index, bool heap,
 /* a page announced */
 typedef struct FpbAheadPage
 {
-	BlockNumber block;
 	uint64		number;			/* the caller's */
+	BlockNumber block;
 	bool		started;		/* has its read been started by us? */
 	bool		first;			/* is it the first page of a read? */
 } FpbAheadPage;

@@ -65,6 +65,26 @@ set_edge_range(FpbScanEdge *edge, int64 range)
 }
 
 /*
+ * Set the edge behind, or before, a page, locked, in the middle of a range: to
+ * go on at the page's fence.
+ */
+static void
+set_edge_fence(FpbScan *so, FpbScanPage *sp, Page page, int64 range,
+			   bool forward)
+{
+	FpbScanEdge *edge = forward ? &sp->after : &sp->before;
+	FpbKey		fence;
+
+	if (forward)
+		fpb_page_high(&so->ix, page, &fence);
+	else
+		fpb_page_low(&so->ix, page, &fence);
+	fpb_edge_set_key(so, edge, &fence);
+	edge->range = range;
+	edge->right = forward ? FpbHdr(page)->right : InvalidBlockNumber;
+}
+
+/*
  * Copy an edge.
  */
 void
@@ -141,13 +161,14 @@ keep_matching(IndexScanDesc scan, FpbScan *so, Page page, FpbItem *items, int n)
 
 /*
  * Raise an error if an item's TID is none, which the server must not be given.
+ * (A page peeked at is not checked: its error would come too soon.)
  */
 static void
-check_items(FpbScan *so, const FpbScanPage *sp, const FpbItem *items, int n)
+check_items(FpbScan *so, const FpbScanPage *sp)
 {
-	for (int i = 0; i < n; i++)
+	for (int i = 0; i < sp->nitems; i++)
 	{
-		uint64		tid = items[i].key.tail & FPB_TAIL_TID_MASK;
+		uint64		tid = sp->items[i].key.tail & FPB_TAIL_TID_MASK;
 
 		if (unlikely((tid & FPB_TAIL_MAX_OFFSET) == InvalidOffsetNumber ||
 					 (tid >> FPB_TAIL_OFFSET_BITS) == InvalidBlockNumber))
@@ -251,19 +272,13 @@ read_ranges(IndexScanDesc scan, FpbScan *so, FpbScanPage *sp, Page page,
 		{
 			read_any = true;
 			last_pos = items[n - 1].pos;
-			check_items(so, sp, items, n);
 			sp->nitems += keep_matching(scan, so, page, items, n);
 		}
 
 		if (more && !FpbPageIsRightmost(page) &&
 			(end == NULL || fpb_compare_high(ix, page, end) < 0))
 		{
-			FpbKey		high;
-
-			fpb_page_high(ix, page, &high);
-			fpb_edge_set_key(so, &sp->after, &high);
-			sp->after.range = range;
-			sp->after.right = FpbHdr(page)->right;
+			set_edge_fence(so, sp, page, range, true);
 			return;
 		}
 
@@ -336,11 +351,7 @@ read_backward(IndexScanDesc scan, FpbScan *so, FpbScanPage *sp, Page page,
 	else if (keys->has_upper && fpb_compare_low(ix, page, &keys->upper) >= 0)
 		set_edge_range(&sp->before, first); /* it ends before this page */
 	else if (!keys->has_lower || fpb_compare_low(ix, page, &keys->lower) > 0)
-	{
-		fpb_edge_set_key(so, &sp->before, &low);
-		sp->before.range = first;
-		sp->before.right = InvalidBlockNumber;
-	}
+		set_edge_fence(so, sp, page, first, false);
 	else
 		set_edge_range(&sp->before, first - 1);
 }
@@ -442,7 +453,6 @@ set_edge_early(FpbScan *so, FpbScanPage *sp, Page page, bool forward)
 {
 	FpbIndex   *ix = &so->ix;
 	FpbScanKeys *keys = &so->keys;
-	FpbKey		fence;
 
 	fpb_keys_set_range(keys, so->at.range);
 	if (forward)
@@ -450,21 +460,12 @@ set_edge_early(FpbScan *so, FpbScanPage *sp, Page page, bool forward)
 		if (FpbPageIsRightmost(page) ||
 			(keys->has_upper && fpb_compare_high(ix, page, &keys->upper) >= 0))
 			return false;
-		fpb_page_high(ix, page, &fence);
-		fpb_edge_set_key(so, &sp->after, &fence);
-		sp->after.range = so->at.range;
-		sp->after.right = FpbHdr(page)->right;
 	}
-	else
-	{
-		if (keys->nranges > 1 || FpbPageIsLeftmost(page) ||
-			(keys->has_lower && fpb_compare_low(ix, page, &keys->lower) <= 0))
-			return false;
-		fpb_page_low(ix, page, &fence);
-		fpb_edge_set_key(so, &sp->before, &fence);
-		sp->before.range = so->at.range;
-		sp->before.right = InvalidBlockNumber;
-	}
+	else if (keys->nranges > 1 || FpbPageIsLeftmost(page) ||
+			 (keys->has_upper && fpb_compare_low(ix, page, &keys->upper) >= 0) ||
+			 (keys->has_lower && fpb_compare_low(ix, page, &keys->lower) <= 0))
+		return false;
+	set_edge_fence(so, sp, page, so->at.range, forward);
 	return true;
 }
 
@@ -514,6 +515,7 @@ read_page(IndexScanDesc scan, FpbScan *so, bool forward)
 		read_backward(scan, so, sp, page, &so->at, &so->from);
 	if (parallel)
 		fpb_parallel_release(scan, so, forward ? &sp->after : &sp->before);
+	check_items(so, sp);
 	if (scan->xs_want_itup && !fpb_is_word(&so->ix))
 		copy_tuples(so, page);
 

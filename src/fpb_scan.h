@@ -257,5 +257,6 @@ extern void fpb_parallel_release(IndexScanDesc scan, FpbScan *so,
 								 const FpbScanEdge *at);
 extern uint64 fpb_parallel_announced(IndexScanDesc scan);
 extern void fpb_parallel_announce(IndexScanDesc scan, uint64 nleaves);
+extern void fpb_parallel_retract(IndexScanDesc scan);
 
 #endif							/* FPB_SCAN_H */

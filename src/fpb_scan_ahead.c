@@ -313,6 +313,8 @@ fpb_scan_ahead_leaves(IndexScanDesc scan, FpbScan *so, bool forward)
 	{
 		forget_leaves(sa);
 		so->leaves_active = false;
+		if (parallel)
+			fpb_parallel_retract(scan);
 		return;
 	}
 	if (sa->nmissed >= MAX_MISSED || sa->forward != forward)

@@ -41,45 +41,6 @@ fpb_count_step(const FpbIndex *ix, Buffer buf, uint32 *steps)
 }
 
 /*
- * Is the page, of the level expected, in the tree and not to the right of the
- * probe's place?
- */
-static inline bool
-page_reaches_left(const FpbIndex *ix, Page page, const FpbProbe *probe,
-				  int level, bool before)
-{
-	int			sign;
-
-	if (FpbPageIsDeleted(page) || FpbHdr(page)->level != level)
-		return false;
-	sign = fpb_compare_low(ix, page, probe);
-	return before ? sign < 0 : sign <= 0;
-}
-
-/*
- * Does the page, not to the right of the probe's place, end before it?
- */
-static inline bool
-page_ends_before(const FpbIndex *ix, Page page, const FpbProbe *probe,
-				 bool before)
-{
-	int			sign = fpb_compare_high(ix, page, probe);
-
-	return before ? sign < 0 : sign <= 0;
-}
-
-/*
- * Is the page, locked or a copy, the one of a level that the probe falls into?
- */
-bool
-fpb_page_covers(const FpbIndex *ix, Page page, const FpbProbe *probe, int level,
-				bool before)
-{
-	return page_reaches_left(ix, page, probe, level, before) &&
-		!page_ends_before(ix, page, probe, before);
-}
-
-/*
  * From a locked page step right until the probe's place is reached.  With an
  * exclusive lock, incomplete splits met are finished first, the final page's
  * included, so that whoever holds an exclusive lock on a page knows that its
@@ -99,14 +60,14 @@ settle(FpbIndex *ix, Relation heap, Buffer buf, const FpbProbe *probe,
 		Page		page = BufferGetPage(buf);
 		BlockNumber right;
 
-		if (!page_reaches_left(ix, page, probe, level, before))
+		if (!fpb_page_reaches_left(ix, page, probe, level, before))
 		{
 			fpb_relbuf(buf);
 			return InvalidBuffer;
 		}
 		if (access == BUFFER_LOCK_EXCLUSIVE && FpbPageSplitIncomplete(page))
 			fpb_finish_split(ix, heap, buf, NULL);
-		if (!page_ends_before(ix, page, probe, before))
+		if (!fpb_page_ends_before(ix, page, probe, before))
 			return buf;
 
 		right = FpbHdr(page)->right;
@@ -328,8 +289,8 @@ fpb_goto_right(FpbIndex *ix, BlockNumber right, int access, FpbProbe *from)
 		return InvalidBuffer;
 	buf = fpb_getbuf_recent(ix, right, access);
 	page = BufferGetPage(buf);
-	if (page_reaches_left(ix, page, from, 0, false) &&
-		!page_ends_before(ix, page, from, false))
+	if (fpb_page_reaches_left(ix, page, from, 0, false) &&
+		!fpb_page_ends_before(ix, page, from, false))
 		return buf;
 	fpb_relbuf(buf);
 	return fpb_descend(ix, NULL, from, 0, false, access, NULL);

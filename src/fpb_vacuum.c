@@ -135,12 +135,9 @@ delete_leaf(VacuumState *vs, BlockNumber blkno)
 {
 	MemoryContext old = MemoryContextSwitchTo(vs->delete_cxt);
 	List	   *freed = fpb_delete_empty(&vs->ix, vs->info->heaprel, blkno);
-	ListCell   *lc;
 
-	foreach(lc, freed)
+	foreach_oid(block, freed)
 	{
-		BlockNumber block = lfirst_oid(lc);
-
 		/* (what is behind the end as it was known has no bit) */
 		if (block < vs->nblocks)
 			set_leaf(vs, block, false);

@@ -798,8 +798,45 @@ extern Buffer fpb_goto_right(FpbIndex *ix, BlockNumber right, int access,
 
 /* Count a step to the right; raises an error if they go round in a circle. */
 extern void fpb_count_step(const FpbIndex *ix, Buffer buf, uint32 *steps);
-extern bool fpb_page_covers(const FpbIndex *ix, Page page,
-							const FpbProbe *probe, int level, bool before);
+
+/*
+ * Is the page, of the level expected, in the tree and not to the right of the
+ * probe's place?
+ */
+static inline bool
+fpb_page_reaches_left(const FpbIndex *ix, Page page, const FpbProbe *probe,
+					  int level, bool before)
+{
+	int			sign;
+
+	if (FpbPageIsDeleted(page) || FpbHdr(page)->level != level)
+		return false;
+	sign = fpb_compare_low(ix, page, probe);
+	return before ? sign < 0 : sign <= 0;
+}
+
+/*
+ * Does the page, not to the right of the probe's place, end before it?
+ */
+static inline bool
+fpb_page_ends_before(const FpbIndex *ix, Page page, const FpbProbe *probe,
+					 bool before)
+{
+	int			sign = fpb_compare_high(ix, page, probe);
+
+	return before ? sign < 0 : sign <= 0;
+}
+
+/*
+ * Is the page, locked or a copy, the one of a level that the probe falls into?
+ */
+static inline bool
+fpb_page_covers(const FpbIndex *ix, Page page, const FpbProbe *probe,
+				int level, bool before)
+{
+	return fpb_page_reaches_left(ix, page, probe, level, before) &&
+		!fpb_page_ends_before(ix, page, probe, before);
+}
 
 /* Copy a fence of a locked page into a probe that outlives the lock. */
 extern void fpb_fence_probe(const FpbIndex *ix, const FpbKey *fence,
