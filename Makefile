@@ -5,6 +5,10 @@
 #   make demo               fpbtree against btree in a throw-away cluster; sets everything up by itself
 #   make test               every test, on PostgreSQLs built for the purpose
 #   make differential       a longer run of the comparison with btree and sequential scans
+#   make histories          random histories of small tables, for two hours
+#   make coverage           which lines and branches of src/ the tests run
+#   make prefixes           recovery to the end of each WAL record of a workload, not of some
+#   make page-fuzz          a longer run of the page fuzzer
 #   make bench              the benchmarks
 
 clone := $(dir $(lastword $(MAKEFILE_LIST)))
@@ -15,6 +19,12 @@ DATA := $(patsubst $(clone)%,%,$(wildcard $(clone)fpbtree--*.sql))
 MODULE_big = fpbtree
 PGFILEDESC = "fpbtree - fractal prefetching B+-tree index access method"
 OBJS := $(patsubst $(clone)%.c,%.o,$(sort $(wildcard $(clone)src/*.c)))
+
+# The page fuzzer is no part of the extension: dev/page-fuzz builds it in, with FPB_FUZZ=1.
+ifdef FPB_FUZZ
+OBJS += $(patsubst $(clone)%.c,%.o,$(sort $(wildcard $(clone)dev/fuzz/*.c)))
+PG_CPPFLAGS += -I$(clone)src
+endif
 
 REGRESS := $(patsubst $(clone)sql/%.sql,%,$(sort $(wildcard $(clone)sql/*.sql)))
 ISOLATION := $(patsubst $(clone)specs/%.spec,%,$(sort $(wildcard $(clone)specs/*.spec)))
@@ -37,8 +47,9 @@ include $(PGXS)
 
 # PGXS knows nothing of headers; and in a build folder other than the clone the objects' folder is not there
 # yet (its name is absolute, for VPATH would find the clone's).
-$(OBJS): $(wildcard $(clone)src/*.h) | $(CURDIR)/src
-$(CURDIR)/src:
+object_folders := $(addprefix $(CURDIR)/,$(patsubst %/,%,$(sort $(dir $(OBJS)))))
+$(OBJS): $(wildcard $(clone)src/*.h $(clone)dev/fuzz/*.h) | $(object_folders)
+$(object_folders):
 	mkdir -p $@
 endif
 
@@ -51,7 +62,19 @@ test:
 differential:
 	@$(clone)dev/test --differential
 
+histories:
+	@$(clone)dev/test --histories
+
+coverage:
+	@$(clone)dev/coverage
+
+prefixes:
+	@$(clone)dev/test --prefixes
+
+page-fuzz:
+	@$(clone)dev/page-fuzz --minutes 60
+
 bench:
 	@$(clone)bench/run
 
-.PHONY: all install uninstall installcheck clean demo test differential bench
+.PHONY: all install uninstall installcheck clean demo test differential histories coverage prefixes page-fuzz bench

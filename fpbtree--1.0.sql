@@ -29,7 +29,8 @@ COMMENT ON FUNCTION fpbtree_clone_opclass(text) IS
   'make a btree operator class available to fpbtree';
 
 -- Every btree operator class that this server comes with, in the order in
--- which they were made.
+-- which they were made, and like these in pg_catalog: so they are found whatever
+-- the search_path.
 SELECT pg_catalog.count(fpbtree_clone_opclass(pg_catalog.format('pg_catalog.%I', opcname)))
 FROM (SELECT c.opcname
       FROM pg_catalog.pg_opclass c
@@ -44,10 +45,20 @@ FROM (SELECT c.opcname
 CREATE FUNCTION fpbtree_check(index regclass, heapallindexed boolean DEFAULT false)
 RETURNS void
 AS 'MODULE_PATHNAME'
-LANGUAGE C STRICT PARALLEL RESTRICTED;
+LANGUAGE C STRICT PARALLEL UNSAFE;
 
 COMMENT ON FUNCTION fpbtree_check(regclass, boolean) IS
   'raise an error if anything is wrong with an fpbtree index';
+
+CREATE FUNCTION fpbtree_damage(index regclass, heapallindexed boolean DEFAULT false,
+	OUT block bigint,
+	OUT fault text)
+RETURNS SETOF record
+AS 'MODULE_PATHNAME'
+LANGUAGE C STRICT PARALLEL UNSAFE;
+
+COMMENT ON FUNCTION fpbtree_damage(regclass, boolean) IS
+  'everything that is wrong with an fpbtree index';
 
 CREATE FUNCTION fpbtree_stats(index regclass,
 	OUT version integer,
@@ -61,9 +72,11 @@ CREATE FUNCTION fpbtree_stats(index regclass,
 	OUT inner_pages bigint,
 	OUT deleted_pages bigint,
 	OUT new_pages bigint,
+	OUT unfinished_splits bigint,
 	OUT entries bigint,
 	OUT gaps bigint,
 	OUT one_key_nodes bigint,
+	OUT postings bigint,
 	OUT used_bytes bigint,
 	OUT free_bytes bigint,
 	OUT leaf_density float8,
@@ -122,13 +135,17 @@ LANGUAGE C STRICT PARALLEL SAFE;
 COMMENT ON FUNCTION fpbtree_prefetch_stats(regclass) IS
   'pages read ahead by scans of an fpbtree index since the server was started';
 
--- They show keys, whoever may read the table.
+-- They read whole tables, and tell how full and how frequent things are, but
+-- show keys only to those who may select them.
+REVOKE ALL ON FUNCTION fpbtree_clone_opclass(text) FROM PUBLIC;
 REVOKE ALL ON FUNCTION fpbtree_check(regclass, boolean) FROM PUBLIC;
+REVOKE ALL ON FUNCTION fpbtree_damage(regclass, boolean) FROM PUBLIC;
 REVOKE ALL ON FUNCTION fpbtree_stats(regclass) FROM PUBLIC;
 REVOKE ALL ON FUNCTION fpbtree_page(regclass, bigint) FROM PUBLIC;
 REVOKE ALL ON FUNCTION fpbtree_nodes(regclass, bigint) FROM PUBLIC;
 REVOKE ALL ON FUNCTION fpbtree_prefetch_stats(regclass) FROM PUBLIC;
 GRANT EXECUTE ON FUNCTION fpbtree_check(regclass, boolean) TO pg_stat_scan_tables;
+GRANT EXECUTE ON FUNCTION fpbtree_damage(regclass, boolean) TO pg_stat_scan_tables;
 GRANT EXECUTE ON FUNCTION fpbtree_stats(regclass) TO pg_stat_scan_tables;
 GRANT EXECUTE ON FUNCTION fpbtree_page(regclass, bigint) TO pg_stat_scan_tables;
 GRANT EXECUTE ON FUNCTION fpbtree_nodes(regclass, bigint) TO pg_stat_scan_tables;

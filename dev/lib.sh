@@ -11,6 +11,10 @@ unset MAKEFLAGS MFLAGS MAKEOVERRIDES MAKELEVEL GNUMAKEFLAGS
 unset PGHOST PGHOSTADDR PGPORT PGUSER PGPASSWORD PGDATABASE PGOPTIONS PGSERVICE PGDATA PGCLIENTENCODING PGTZ PGDATESTYLE
 export PSQLRC=/dev/null LC_ALL=C.UTF-8
 
+# How sources are compiled if it is to be counted what of them is run. Optimised code is not in the order of the sources.
+# shellcheck disable=SC2034 # of the scripts
+COVERAGE='--coverage -O0'
+
 # One clock for a script and for those it starts.
 export FPB_BEGAN=${FPB_BEGAN:-$EPOCHSECONDS}
 
@@ -120,4 +124,28 @@ copy_sources() {
 	mkdir -p -- "$1"
 	tar -C "$FPB_CLONE" --exclude=./.git --exclude='*.o' --exclude='*.so' --exclude='*.bc' --exclude='./tmp_check*' \
 		--exclude=./results --exclude='./output_iso' --exclude='./log' -cf - . | tar -C "$1" --no-same-owner -xf -
+}
+
+# A copy of an installed PostgreSQL, made of hard links: it costs nothing, and `make install` replaces files, never
+# writes into them. PostgreSQL finds its own files relative to its binaries.
+copy_server() {
+	cp -al -- "$1" "$2" 2>/dev/null || { rm -rf -- "$2"; cp -a -- "$1" "$2"; }
+}
+
+# Ends a process of ours and all that it started.
+kill_tree() {
+	local child
+	local -a children
+	{ read -ra children <"/proc/$1/task/$1/children"; } 2>/dev/null || true
+	for child in "${children[@]}"; do kill_tree "$child"; done
+	kill "$1" 2>/dev/null || true
+}
+
+# Ends the servers that run in a folder of our own: those of tests which were interrupted or ran out of time.
+stop_servers() {
+	local file pid
+	while read -r file; do
+		pid=$(head -n 1 "$file")
+		if [ "$(readlink "/proc/$pid/cwd")" = "$(dirname -- "$file")" ]; then kill -QUIT "$pid" || true; fi
+	done < <(find "$1" -name postmaster.pid 2>/dev/null)
 }

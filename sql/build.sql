@@ -206,9 +206,56 @@ SELECT fpbtree_check('build_conc', true);
 REINDEX INDEX CONCURRENTLY build_conc;
 SELECT fpbtree_check('build_conc', true);
 DROP INDEX build_conc;
+-- A HOT chain whose rows have different keys, and deleted rows that others may still
+-- see, met by any of the processes: snapshots that see the old row of the chain must
+-- not use the index, and those of the others need their entries.
+CREATE TABLE build_chain (a int, b int) WITH (parallel_workers = 2);
+INSERT INTO build_chain SELECT i, i FROM generate_series(1, 1000) i;
+BEGIN;
+UPDATE build_chain SET b = -b WHERE a = 1000;
+DELETE FROM build_chain WHERE a <= 10;
+CREATE INDEX build_chain_b ON build_chain USING fpbtree (b);
+SELECT indcheckxmin FROM pg_index WHERE indexrelid = 'build_chain_b'::regclass;
+CREATE UNIQUE INDEX build_chain_a ON build_chain USING fpbtree (a);
+SELECT entries FROM fpbtree_stats('build_chain_a');
+COMMIT;
+SELECT fpbtree_check('build_chain_a', true), fpbtree_check('build_chain_b', true);
+DROP TABLE build_chain;
+
+-- no worker is to be had
+SET max_parallel_workers = 0;
+SELECT * FROM build_test('build_big', 'k, b');
+CREATE INDEX CONCURRENTLY build_conc ON build_big USING fpbtree (b, k);
+SELECT fpbtree_check('build_conc', true);
+DROP INDEX build_conc;
+RESET max_parallel_workers;
+-- a HOT chain whose versions differ in the index's column: nobody may use the
+-- index who sees the old ones
+CREATE TABLE build_hot (a int, pad text) WITH (parallel_workers = 2);
+INSERT INTO build_hot SELECT i, repeat('x', 100) FROM generate_series(1, 3000) i;
+DELETE FROM build_hot WHERE a % 10 = 0;
+VACUUM build_hot;
+BEGIN;
+UPDATE build_hot SET a = -a WHERE a % 50 = 1;
+CREATE INDEX build_hot_a ON build_hot USING fpbtree (a);
+SELECT indcheckxmin FROM pg_index WHERE indexrelid = 'build_hot_a'::regclass;
+SET LOCAL max_parallel_maintenance_workers = 0;
+CREATE INDEX build_hot_alone ON build_hot USING fpbtree (a);
+SELECT indcheckxmin FROM pg_index WHERE indexrelid = 'build_hot_alone'::regclass;
+COMMIT;
+SELECT fpbtree_check('build_hot_a', true), fpbtree_check('build_hot_alone', true);
 ALTER TABLE build_big RESET (parallel_workers);
 SET max_parallel_maintenance_workers = 0;
 RESET min_parallel_table_scan_size;
+-- A serializable transaction that builds an index has not read the table in the sense
+-- that others could conflict with.
+CREATE TABLE build_serial AS SELECT generate_series(1, 20000) AS a;
+VACUUM build_serial;
+BEGIN ISOLATION LEVEL SERIALIZABLE;
+CREATE INDEX build_serial_a ON build_serial USING fpbtree (a);
+SELECT count(*) FROM pg_locks WHERE mode = 'SIReadLock' AND relation = 'build_serial'::regclass;
+COMMIT;
+DROP TABLE build_serial;
 
 RESET maintenance_work_mem;
 
@@ -291,7 +338,7 @@ SELECT fpbtree_check('build_u_i', true), fpbtree_check('build_u_t', true);
 CREATE TABLE build_err (i int, t text);
 ALTER TABLE build_err ALTER t SET STORAGE EXTERNAL;
 INSERT INTO build_err SELECT i, i::text FROM generate_series(1, 1000) i;
-INSERT INTO build_err VALUES (0, repeat('x', :block_size / 4 - 40));
+INSERT INTO build_err VALUES (0, repeat('x', :block_size / 3 - 20));
 \set VERBOSITY sqlstate
 CREATE INDEX build_err_t ON build_err USING fpbtree (t);
 CREATE INDEX build_err_i ON build_err USING fpbtree (i) INCLUDE (t);
@@ -360,11 +407,28 @@ CREATE INDEX build_temp_i ON build_temp USING fpbtree (i);
 CREATE INDEX build_temp_t ON build_temp USING fpbtree (t);
 SELECT fpbtree_check('build_temp_i', true), fpbtree_check('build_temp_t', true);
 
+-- in a serializable transaction, and for a table of another access method
+BEGIN ISOLATION LEVEL SERIALIZABLE;
+SELECT * FROM build_test('build_t', 'b');
+COMMIT;
+CREATE ACCESS METHOD build_heap TYPE TABLE HANDLER heap_tableam_handler;
+CREATE TABLE build_other USING build_heap AS SELECT i, i::text AS t FROM generate_series(1, 5000) i;
+SELECT * FROM build_test('build_other', 'i');
+SELECT * FROM build_test('build_other', 't');
+
 -- the statistics that a build leaves
 CREATE INDEX build_stat ON build_big USING fpbtree (b) WHERE k = 3;
 SELECT (SELECT reltuples FROM pg_class WHERE relname = 'build_stat') =
 	   (SELECT count(*) FROM build_big WHERE k = 3) AS index_rows,
 	   (SELECT reltuples FROM pg_class WHERE relname = 'build_big') AS table_rows;
+
+-- so many rows that the arrays in which they are sorted are large
+CREATE TABLE build_large AS SELECT hashint4(i) AS k FROM generate_series(1, 300000) i;
+CREATE INDEX build_large_k ON build_large USING fpbtree (k);
+SELECT entries, fpbtree_check('build_large_k') FROM fpbtree_stats('build_large_k');
+
+-- the phases of one, as pg_stat_progress_create_index calls them
+SELECT phase, pg_indexam_progress_phasename(oid, phase) FROM pg_am, generate_series(0, 6) phase WHERE amname = 'fpbtree' ORDER BY 1;
 
 -- tuples of equal heads, and rows equal in all but their TIDs
 CREATE TABLE build_dup AS
@@ -378,5 +442,6 @@ SELECT * FROM build_test('build_dup', 'n, t DESC');
 RESET maintenance_work_mem;
 
 DROP TABLE build_t, build_few, build_empty, build_long, build_big, build_u,
-	build_err, build_unlogged, build_temp, build_dup;
+	build_err, build_unlogged, build_temp, build_dup, build_hot, build_other, build_large;
+DROP ACCESS METHOD build_heap;
 DROP FUNCTION build_test, build_slow;

@@ -233,6 +233,30 @@ CREATE INDEX dt_a ON dt USING fpbtree (a);
 \c :here
 DROP DATABASE regress_fpbtree_drop;
 
+-- What a backend keeps of an index goes with the index, and with its file.
+CREATE FUNCTION mt_memory() RETURNS bigint LANGUAGE sql
+	RETURN (SELECT sum(total_bytes) FROM pg_backend_memory_contexts WHERE name ~ '^fpbtree' OR ident ~ '^mt_dropped');
+CREATE PROCEDURE mt_create_and_drop(n int) LANGUAGE plpgsql AS $$
+BEGIN
+	FOR i IN 1..n LOOP
+		CREATE TABLE mt_dropped (k int);
+		CREATE INDEX mt_dropped_k ON mt_dropped USING fpbtree (k);
+		INSERT INTO mt_dropped SELECT generate_series(1, 4000);
+		COMMIT;
+		TRUNCATE mt_dropped;
+		INSERT INTO mt_dropped SELECT generate_series(1, 4000);
+		COMMIT;
+		DROP TABLE mt_dropped;
+		COMMIT;
+	END LOOP;
+END $$;
+CALL mt_create_and_drop(1);
+SELECT mt_memory() AS memory \gset
+CALL mt_create_and_drop(30);
+SELECT mt_memory() - :memory AS more_memory;
+DROP PROCEDURE mt_create_and_drop;
+DROP FUNCTION mt_memory;
+
 SET client_min_messages = warning;
 DROP FUNCTION mt_fill, mt_state;
 DROP TABLE mt, mt_new;

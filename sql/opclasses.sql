@@ -48,6 +48,14 @@ FROM pg_amproc p JOIN pg_opfamily f ON f.oid = p.amprocfamily
 WHERE a.amname = 'fpbtree'
 ORDER BY 1, 2, 3, 4;
 
+-- All are where btree's are, and belong to the extension, like their families.
+SELECT opcname FROM classes WHERE amname = 'btree' AND opcnamespace = 'pg_catalog'::regnamespace
+EXCEPT
+SELECT opcname FROM classes c JOIN pg_depend d ON d.classid = 'pg_opclass'::regclass AND d.objid = c.oid
+    JOIN pg_depend e ON e.classid = 'pg_opfamily'::regclass AND e.objid = c.family
+    JOIN pg_extension x ON x.oid = d.refobjid AND x.oid = e.refobjid
+WHERE amname = 'fpbtree' AND opcnamespace = 'pg_catalog'::regnamespace AND d.deptype = 'e' AND e.deptype = 'e' AND x.extname = 'fpbtree';
+
 -- Nothing is wrong with any.
 SELECT opcname FROM classes WHERE amname = 'fpbtree' AND NOT amvalidate(oid);
 
@@ -194,18 +202,21 @@ SELECT opcname, opcdefault, opfname, amvalidate(oid) FROM classes
 WHERE amname = 'fpbtree' AND opcname ~ '^(citext|ltree|kelvin|celsius)'
 ORDER BY opcname COLLATE "C";
 
--- A class can be in any schema, with any name; one more class for a type that
--- its family has; another family of the same name.
+-- A class can be in any schema, with any name, and its clone is there, too; one
+-- more class for a type that its family has; another family of the same name.
 CREATE SCHEMA "Odd ""schema""";
 CREATE OPERATOR FAMILY "Odd ""schema""".integer_ops USING btree;
 CREATE OPERATOR CLASS "Odd ""schema"""."Odd class" FOR TYPE int4
     USING btree FAMILY "Odd ""schema""".integer_ops AS
     OPERATOR 1 >, OPERATOR 2 >=, OPERATOR 3 =, OPERATOR 4 <=, OPERATOR 5 <,
     FUNCTION 1 btint4cmp(int4, int4);
+CREATE OPERATOR FAMILY "Odd ""schema""".integer_ops USING fpbtree;
+ALTER OPERATOR FAMILY "Odd ""schema""".integer_ops USING fpbtree ADD OPERATOR 1 <(int2, int2);
 SELECT fpbtree_clone_opclass('"Odd ""schema"""."Odd class"');	-- taken
+ALTER OPERATOR FAMILY "Odd ""schema""".integer_ops USING fpbtree DROP OPERATOR 1 (int2, int2);
+SELECT fpbtree_clone_opclass('"Odd ""schema"""."Odd class"');
 SET search_path = "Odd ""schema""", public;
 SELECT fpbtree_clone_opclass('Odd class');
-SELECT fpbtree_clone_opclass('"Odd class"');
 CREATE OPERATOR CLASS int4_too FOR TYPE int4 USING btree FAMILY pg_catalog.integer_ops AS STORAGE int4;
 SELECT fpbtree_clone_opclass('int4_too');
 RESET search_path;
@@ -227,6 +238,11 @@ CREATE ROLE regress_fpbtree_user;
 SET ROLE regress_fpbtree_user;
 SELECT fpbtree_clone_opclass('citext_ops');
 RESET ROLE;
+GRANT EXECUTE ON FUNCTION fpbtree_clone_opclass TO regress_fpbtree_user;	-- does not help
+SET ROLE regress_fpbtree_user;
+SELECT fpbtree_clone_opclass('citext_ops');
+RESET ROLE;
+REVOKE EXECUTE ON FUNCTION fpbtree_clone_opclass FROM regress_fpbtree_user;
 DROP ROLE regress_fpbtree_user;
 \set VERBOSITY sqlstate
 SELECT fpbtree_clone_opclass('citext_ops');
@@ -243,13 +259,46 @@ ORDER BY 1;
 DROP EXTENSION ltree;
 \set VERBOSITY default
 
--- The extension can move.
+-- Those of pg_catalog are found from anywhere, and need no schema's name.
+CREATE TABLE found (a int, b text);
+SET search_path = '';
+CREATE INDEX found_b ON public.found USING fpbtree (a, b text_pattern_ops);
+SELECT pg_get_indexdef('public.found_b'::regclass);
+RESET search_path;
+SELECT pg_get_indexdef('found_b'::regclass);
+\d found_b
+DROP TABLE found;
+
+-- With a nondeterministic collation "=" would find more than these compare as
+-- equal.
+CREATE COLLATION op_nd (provider = icu, locale = 'und-u-ks-level2', deterministic = false);
+CREATE TABLE nondeterministic (t text COLLATE op_nd, c char(3) COLLATE op_nd);
+INSERT INTO nondeterministic VALUES ('abc', 'abc'), ('ABC', 'ABC');
+CREATE INDEX ON nondeterministic USING fpbtree (t text_pattern_ops);
+CREATE INDEX ON nondeterministic USING fpbtree (t, t varchar_pattern_ops);
+CREATE INDEX ON nondeterministic USING fpbtree (c bpchar_pattern_ops);
+CREATE INDEX ON nondeterministic USING fpbtree (t COLLATE "C" text_pattern_ops);
+CREATE INDEX ON nondeterministic USING fpbtree (t);
+SET enable_seqscan = off;
+SELECT count(*) FROM nondeterministic WHERE t = 'abc';
+RESET enable_seqscan;
+DROP TABLE nondeterministic;
+DROP COLLATION op_nd;
+
+-- One that is made later than the extension belongs to it all the same.
+ALTER EXTENSION fpbtree DROP OPERATOR CLASS macaddr8_ops USING fpbtree;
+ALTER EXTENSION fpbtree DROP OPERATOR FAMILY macaddr8_ops USING fpbtree;
+DROP OPERATOR FAMILY macaddr8_ops USING fpbtree;
+SELECT fpbtree_clone_opclass('macaddr8_ops');
+SELECT d.classid::regclass, e.extname
+FROM classes c JOIN pg_depend d ON (d.classid, d.objid) IN (('pg_opclass'::regclass, c.oid), ('pg_opfamily'::regclass, c.family))
+     JOIN pg_extension e ON e.oid = d.refobjid
+WHERE c.amname = 'fpbtree' AND c.opcname = 'macaddr8_ops' AND d.deptype = 'e'
+ORDER BY 1;
+
+-- So the extension has objects in two schemas, and can't move.
 CREATE SCHEMA elsewhere;
 ALTER EXTENSION fpbtree SET SCHEMA elsewhere;
-CREATE TEMP TABLE moved (a int, b text);
-CREATE INDEX ON moved USING fpbtree (a, b elsewhere.text_pattern_ops);
-ALTER EXTENSION fpbtree SET SCHEMA public;
-DROP TABLE moved;
 DROP SCHEMA elsewhere;
 
 --
@@ -262,6 +311,12 @@ CREATE OPERATOR CLASS broken_ops FOR TYPE int4 USING fpbtree FAMILY broken_ops A
 ALTER OPERATOR FAMILY broken_ops USING fpbtree ADD
     OPERATOR 1 <(int4, int8);
 SELECT amvalidate(oid) FROM pg_opclass WHERE opcname = 'broken_ops';
+CREATE OPERATOR CLASS optional_ops FOR TYPE int4 USING fpbtree AS
+    OPERATOR 1 <, OPERATOR 2 <=, OPERATOR 3 =, OPERATOR 4 >=, OPERATOR 5 >,
+    FUNCTION 1 btint4cmp(int4, int4), FUNCTION 5 gtsvector_options(internal);
+SELECT amvalidate(oid) FROM pg_opclass WHERE opcname = 'optional_ops';
+CREATE OPERATOR CLASS empty_ops FOR TYPE int4 USING fpbtree AS STORAGE int4;
+SELECT amvalidate(oid) FROM pg_opclass WHERE opcname = 'empty_ops';
 CREATE OPERATOR CLASS stored_ops FOR TYPE int4 USING fpbtree FAMILY broken_ops AS STORAGE int8;
 SELECT amvalidate(oid) FROM pg_opclass WHERE opcname = 'stored_ops';
 CREATE OPERATOR CLASS bad_ops FOR TYPE int4 USING fpbtree AS OPERATOR 6 <>;
@@ -269,6 +324,8 @@ CREATE OPERATOR CLASS bad_ops FOR TYPE int4 USING fpbtree AS FUNCTION 6 btint4cm
 CREATE OPERATOR CLASS bad_ops FOR TYPE point USING fpbtree AS OPERATOR 1 <->(point, point) FOR ORDER BY float_ops;
 
 DROP OPERATOR FAMILY broken_ops USING fpbtree CASCADE;
+DROP OPERATOR FAMILY optional_ops USING fpbtree CASCADE;
+DROP OPERATOR FAMILY empty_ops USING fpbtree CASCADE;
 
 \set VERBOSITY terse
 SET client_min_messages = warning;

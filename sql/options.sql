@@ -124,4 +124,11 @@ FROM unnest(ARRAY['asc', 'desc', 'nulls_first', 'nulls_last', 'orderable', 'dist
 ORDER BY prop COLLATE "C";
 SELECT pg_indexam_has_property(oid, 'returnable') IS NULL AS "only of columns" FROM pg_am WHERE amname = 'fpbtree';
 
+-- which can be asked even of an index that could not be built
+CREATE TABLE opts_unbuilt (k int);
+INSERT INTO opts_unbuilt VALUES (0);
+CREATE INDEX CONCURRENTLY opts_unbuilt_k ON opts_unbuilt USING fpbtree ((1 / k));
+SELECT pg_index_column_has_property('opts_unbuilt_k', 1, 'returnable');
+DROP TABLE opts_unbuilt;
+
 DROP TABLE opts;

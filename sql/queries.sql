@@ -103,7 +103,9 @@ CREATE FUNCTION compare_all(columns text, forward text, backward text) RETURNS b
         '(a, b) > (3, 5000000000000)', '(a, b) >= (3, 5000000000000)', '(a, b) < (-3, 5000000000000)',
         '(a, b) <= (-3, 5000000000000)', '(a, b) > (3, NULL)', '(a, b) < (NULL, 3)', '(b, a) > (9000000000000, 3)',
         '(a, b) > (3, 5000000000000) AND (a, b) < (5, 1)', '(a, b) > (3, 5000000000000) AND a = 3',
-        '(a, b) > (17, 0) AND a > 17', '(a, b, id) > (18, 0, 5)',
+        '(a, b) > (17, 0) AND a > 17', '(a, b, id) > (18, 0, 5)', '(a, id) > (18, 5)',
+        '(a, b) > (3, 9223372036854775807)', '(a, b) < (3, -9223372036854775808)', '(a, b) > (3::int8, 0)',
+        'a = (SELECT NULL::int)', 'a = 3 AND b = (SELECT NULL::int8)', 'a = 3 AND b = 0::int4', 'a IN (1, 3) AND b > 0::int2',
         'a = 5 OR b = 120000000000', 'a = 5 OR a = 7', 'NOT (a = 5)', 'a <> 5']) w (cond),
         unnest(ARRAY['', forward, backward]) o (ordering)
 $$;
@@ -140,6 +142,10 @@ DROP INDEX q_idx;
 CREATE INDEX q_idx ON q USING fpbtree (a, b, id, d);
 VACUUM ANALYZE q;
 SELECT compare_all('a, b, id', 'a, b, id', 'a DESC, b DESC, id DESC') > 100 AS used;
+INSERT INTO q (id, a, b, d) VALUES (5, 3, 0, 1), (5, 3, 0, NULL);
+SELECT sum(compare('a, b, id', 'WHERE ' || c, 'a, b, id')) > 0 AS used FROM unnest(ARRAY[
+    '(a, b, id, d) > (3, 0, 5, NULL)', '(a, b, id, d) <= (3, 5000000000000, 5, NULL)', '(a, b, id, d) >= (3, NULL, 5, 2)']) c;
+DELETE FROM q WHERE id = 5 AND a = 3 AND b = 0;
 DROP INDEX q_idx;
 
 -- a prefix that the conditions leave out
@@ -149,6 +155,15 @@ SELECT compare_all('d, a, b', 'd', 'd DESC') > 100 AS used;
 SELECT sum(compare('d, a, b', 'WHERE ' || c, 'd, a, b')) > 0 AS used FROM unnest(ARRAY[
     'd = 2.5 AND a = 3', 'd = 2.50 AND b IS NULL', 'd > 2 AND d < 2.5', 'd IN (1, 2, 2.25) AND a IN (4, 5)',
     'd = 2 AND (a, b) > (3, 0)', 'd IS NULL AND a > 3', 'd IS NULL AND a IS NULL AND b IS NULL']) c;
+DROP INDEX q_idx;
+
+-- a head of two columns, of which the second may be of another type
+CREATE INDEX q_idx ON q USING fpbtree (a, id DESC, c);
+VACUUM ANALYZE q;
+SELECT sum(compare('a, id, c', 'WHERE ' || c, o)) > 0 AS used FROM unnest(ARRAY[
+    'a = 3', 'a = 3 AND id = 1500', 'a = 3 AND id = 1500::int8', 'a = 3 AND id > 1500::int8', 'a = 3::int8 AND id > 1500', 'a > 3 AND a < 5',
+    'a IN (3, 5) AND id < 1500::int8', 'a IS NULL AND id < 1500::int2', '(a, id) > (3, 1500)', '(a, id::int8) > (3, 1500)']) c,
+    unnest(ARRAY['', 'a, id DESC, c', 'a DESC, id, c DESC']) o;
 DROP INDEX q_idx;
 
 -- plain queries

@@ -137,6 +137,10 @@ SELECT count(*), sum(k), sum(id),
        count(*) FILTER (WHERE k < lag) AS out_of_order
 FROM (SELECT k, id, lag(k) OVER () FROM (SELECT k, id FROM f WHERE id % 10 = 0 ORDER BY k) x) y;
 SELECT count(*), sum(k), sum(id) FROM b WHERE id % 10 = 0;
+SELECT count(*), sum(k), sum(id),
+       count(*) FILTER (WHERE k > lag) AS out_of_order
+FROM (SELECT k, id, lag(k) OVER () FROM (SELECT k, id FROM f WHERE k BETWEEN 300 AND 1700 AND id % 10 = 0 ORDER BY k DESC) x) y;
+SELECT count(*), sum(k), sum(id) FROM b WHERE k BETWEEN 300 AND 1700 AND id % 10 = 0;
 EXPLAIN (COSTS OFF) SELECT count(t) FROM f WHERE t < 'text 6';
 SELECT count(t) FROM f WHERE t < 'text 6';
 SELECT count(t) FROM b WHERE t < 'text 6';
@@ -184,6 +188,54 @@ MOVE BACKWARD 3195 FROM c;
 FETCH BACKWARD 3 FROM c;
 COMMIT;
 SELECT fpbtree_check('f_k', true), fpbtree_check('f_t', true);
+
+-- a cursor that turns round at either end, and again
+DO $$
+DECLARE
+	c SCROLL CURSOR FOR SELECT k FROM f WHERE k < 20 ORDER BY k;
+	last int := (SELECT max(k) FROM f WHERE k < 20);
+	least int := (SELECT min(k) FROM f WHERE k < 20);
+	v int;
+BEGIN
+	OPEN c;
+	FOR i IN 1 .. 40 LOOP
+		FETCH NEXT FROM c INTO v;
+		ASSERT v = least;
+		FETCH PRIOR FROM c INTO v;
+		ASSERT v IS NULL;
+	END LOOP;
+	MOVE FORWARD ALL FROM c;
+	FOR i IN 1 .. 40 LOOP
+		FETCH PRIOR FROM c INTO v;
+		ASSERT v = last;
+		FETCH NEXT FROM c INTO v;
+		ASSERT v IS NULL;
+	END LOOP;
+END
+$$;
+
+-- A parallel scan that is begun again, with each row of another table
+CREATE TABLE again (k int4);
+INSERT INTO again SELECT generate_series(1, 5000);
+CREATE INDEX again_k ON again USING fpbtree (k);
+ALTER TABLE again SET (parallel_workers = 2);
+SET max_parallel_workers_per_gather = 2;
+SET parallel_setup_cost = 0;
+SET parallel_tuple_cost = 0;
+SET min_parallel_index_scan_size = 0;
+SET enable_seqscan = off;
+SET enable_bitmapscan = off;
+SET enable_material = off;
+EXPLAIN (COSTS OFF) SELECT * FROM (SELECT count(k) FROM again WHERE k > 10) s RIGHT JOIN (VALUES (1), (2), (3)) v (x) ON true;
+SELECT * FROM (SELECT count(k) FROM again WHERE k > 10) s RIGHT JOIN (VALUES (1), (2), (3)) v (x) ON true;
+RESET max_parallel_workers_per_gather;
+RESET parallel_setup_cost;
+RESET parallel_tuple_cost;
+RESET min_parallel_index_scan_size;
+RESET enable_seqscan;
+RESET enable_bitmapscan;
+RESET enable_material;
+DROP TABLE again;
 
 SET client_min_messages = warning;
 DROP SCHEMA scan_dir CASCADE;

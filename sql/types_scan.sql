@@ -125,7 +125,7 @@ SELECT check_type('timestamp', '{-infinity,2024-03-10 00:00,2024-03-10 12:00,202
 SELECT check_type('timestamptz', '{-infinity,2024-03-10 00:00,2024-03-10 12:00,2024-11-03 00:30,2024-11-03 03:00,infinity}',
     '{''2024-03-10''::date,''infinity''::date,''2024-03-10 12:00''::timestamp,''-infinity''::timestamp}');
 SELECT check_type('time', '{00:00,12:34:56,24:00}');
-SELECT check_type('uuid', '{00000000-0000-0000-0000-000000000000,a0eebc99-9c0b-4ef8-bb6d-6bb9bd380a11,a0eebc99-9c0b-4ef8-bb6d-6bb9bd380a12,ffffffff-ffff-ffff-ffff-ffffffffffff}');
+SELECT check_type('uuid', '{00000000-0000-0000-0000-000000000000,00000000-0000-0001-0000-000000000000,a0eebc99-9c0b-4ef8-bb6d-6bb9bd380a11,a0eebc99-9c0b-4ef8-bb6d-6bb9bd380a12,ffffffff-ffff-ffff-ffff-ffffffffffff}');
 SELECT check_type('macaddr', '{00:00:00:00:00:00,08:00:2b:01:02:03,ff:ff:ff:ff:ff:ff}');
 SELECT check_type('macaddr8', '{00:00:00:00:00:00:00:00,08:00:2b:01:02:03:04:05,ff:ff:ff:ff:ff:ff:ff:ff}');
 SELECT check_type('pg_lsn', '{0/0,0/1,1/0,FFFFFFFF/FFFFFFFF}');

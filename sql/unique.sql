@@ -181,6 +181,37 @@ SELECT fpbtree_check('uq_build_a', true), fpbtree_check('uq_build_b', true);
 INSERT INTO uq_build VALUES (2500, 'new');
 INSERT INTO uq_build VALUES (6000, 'row 17');
 
+-- NULLs among INCLUDE columns make no key distinct
+CREATE TABLE uq_include (a text, b int);
+CREATE UNIQUE INDEX uq_include_a ON uq_include USING fpbtree (a) INCLUDE (b);
+INSERT INTO uq_include VALUES ('x', NULL), ('y', 1), (NULL, NULL), (NULL, NULL);
+INSERT INTO uq_include VALUES ('x', NULL);
+DROP INDEX uq_include_a;
+INSERT INTO uq_include VALUES ('x', NULL);
+CREATE UNIQUE INDEX uq_include_a ON uq_include USING fpbtree (a) INCLUDE (b);
+-- but among those of the key they do, in a word of two columns as well
+CREATE TABLE uq_pair (a int, b int);
+CREATE UNIQUE INDEX uq_pair_ab ON uq_pair USING fpbtree (a, b);
+INSERT INTO uq_pair VALUES (1, NULL), (1, NULL), (NULL, 1), (NULL, 1), (NULL, NULL), (NULL, NULL), (1, 1);
+INSERT INTO uq_pair VALUES (1, 1);
+INSERT INTO uq_pair VALUES (2147483647, 2), (2147483647, 3), (2147483647, NULL), (2147483647, 2147483647);
+INSERT INTO uq_pair VALUES (2147483647, 3);
+REINDEX INDEX uq_pair_ab;
+DROP INDEX uq_pair_ab;
+CREATE UNIQUE INDEX uq_pair_ab ON uq_pair USING fpbtree (a, b) NULLS NOT DISTINCT;
+TRUNCATE uq_pair;
+CREATE UNIQUE INDEX uq_pair_ab ON uq_pair USING fpbtree (a, b) NULLS NOT DISTINCT;
+INSERT INTO uq_pair SELECT a, b FROM unnest('{1,2147483646,2147483647,NULL}'::int[]) a, unnest('{-2147483648,-2147483647,2,3,2147483646,2147483647,NULL}'::int[]) b;
+INSERT INTO uq_pair VALUES (NULL, 3);
+SELECT count(*) FROM uq_pair;
+-- equal keys with others between them
+CREATE TABLE uq_zero (a float8, b int8);
+CREATE UNIQUE INDEX uq_zero_ab ON uq_zero USING fpbtree (a, b);
+INSERT INTO uq_zero VALUES ('-0', 6), ('-0', 7), (0, 5);
+INSERT INTO uq_zero VALUES (0, 6);
+INSERT INTO uq_zero VALUES ('-0', 5);
+INSERT INTO uq_zero VALUES (0, 8), ('-0', 4);
+
 -- The detail keeps secrets: those who may not read the columns are told less
 CREATE ROLE regress_unique_reader;
 GRANT INSERT ON uq_build TO regress_unique_reader;
@@ -188,7 +219,7 @@ SET ROLE regress_unique_reader;
 INSERT INTO uq_build VALUES (1, 'secret');
 RESET ROLE;
 
-DROP TABLE uq_f, uq_b, uq_build, samples;
+DROP TABLE uq_f, uq_b, uq_build, uq_include, uq_pair, uq_zero, samples;
 DROP FUNCTION alike, outcome, two_tables, try_samples, churn;
 DROP TYPE unique_mood;
 DROP COLLATION unique_nd;

@@ -276,5 +276,76 @@ SELECT words_two_columns('bpchar COLLATE "C"', 'int4');
 SELECT words_two_columns('bytea', 'numeric');
 SELECT words_two_columns('numeric', 'uuid');
 
-DROP FUNCTION words_two_columns, words_one_column, words_direction,
+--
+-- A fence is the first key of the next page without its tie, in which there is the last bit of
+-- the second column if the first has the code that NULL shares.  What is left of -Infinity then is
+-- the code of no value, and must not pass for one that is greater: here the
+-- last range begins right behind the fence.
+--
+CREATE FUNCTION words_fence(first text, top text, second text)
+RETURNS TABLE (leaves bigint, forward bigint, backward bigint)
+LANGUAGE plpgsql SET enable_seqscan = off AS $$
+DECLARE
+    n int;
+    query text := format('SELECT count(*) FROM (SELECT ctid FROM words_fence
+        WHERE a = ANY (''{1, %s}'') AND b = ANY (''{-Infinity, 0}'')', top);
+BEGIN
+    EXECUTE format('CREATE TABLE words_fence (a %s, b %s)', first, second);
+    INSERT INTO words_fence SELECT 1, 1 - i FROM generate_series(1, 10000) i;
+    CREATE INDEX words_fence_index ON words_fence USING fpbtree (a, b);
+    SELECT entries INTO n FROM fpbtree_page('words_fence_index', 1);
+    DROP INDEX words_fence_index;
+
+    -- just a page of these, the last of which is looked for
+    TRUNCATE words_fence;
+    INSERT INTO words_fence SELECT 1, 1 - i FROM generate_series(1, n) i;
+    EXECUTE format('INSERT INTO words_fence VALUES (%1$s, ''-Infinity''), (%1$s, ''-Infinity'')', top);
+    CREATE INDEX words_fence_index ON words_fence USING fpbtree (a, b);
+    SELECT leaf_pages INTO leaves FROM fpbtree_stats('words_fence_index');
+    EXECUTE query || 'ORDER BY a, b) s' INTO forward;
+    EXECUTE query || 'ORDER BY a DESC, b DESC) s' INTO backward;
+    DROP TABLE words_fence;
+    RETURN NEXT;
+END
+$$;
+SELECT * FROM words_fence('int4', '2147483647', 'float4');
+SELECT * FROM words_fence('int8', '9223372036854775807', 'float8');
+
+-- A head of two columns: of a probe whose second column is of another type, only the
+-- first is known, and no head at all must be guessed from that.
+CREATE TABLE words_pair (a int4, b int4, c text COLLATE "C");
+INSERT INTO words_pair SELECT i % 10, i, 'x' FROM generate_series(1, 2000) i;
+CREATE INDEX words_pair_k ON words_pair USING fpbtree (a, b, c);
+SET enable_seqscan = off;
+SET enable_bitmapscan = off;
+SELECT count(*), min(b), max(b) FROM words_pair WHERE a = 5 AND b = 1005::int8;
+SELECT count(*), min(b), max(b) FROM words_pair WHERE a = 5 AND b > 995::int8 AND b <= 1005::int8;
+RESET enable_seqscan;
+RESET enable_bitmapscan;
+DROP TABLE words_pair;
+
+--
+-- What is equal to 0.0, -0.0 included, is not in the order of the next column.
+--
+CREATE TABLE words_zero (a float8, b int8);
+INSERT INTO words_zero SELECT CASE i % 3 WHEN 0 THEN '-0'::float8 WHEN 1 THEN 0 ELSE i END, i / 6 FROM generate_series(1, 3000) i;
+CREATE INDEX words_zero_index ON words_zero USING fpbtree (a, b);
+SET enable_seqscan = off;
+SELECT count(*) FROM words_zero WHERE a = 0 AND b = 100;
+SELECT count(*) FROM words_zero WHERE a = '-0' AND b = 100;
+SELECT count(*) FROM words_zero WHERE a = 0 AND b BETWEEN 100 AND 200;
+SELECT count(*) FROM words_zero WHERE a = 0 AND b IN (100, 200);
+RESET enable_seqscan;
+SET enable_indexscan = off;
+SET enable_indexonlyscan = off;
+SET enable_bitmapscan = off;
+SELECT count(*) FROM words_zero WHERE a = 0 AND b = 100;
+SELECT count(*) FROM words_zero WHERE a = 0 AND b BETWEEN 100 AND 200;
+SELECT count(*) FROM words_zero WHERE a = 0 AND b IN (100, 200);
+RESET enable_indexscan;
+RESET enable_indexonlyscan;
+RESET enable_bitmapscan;
+DROP TABLE words_zero;
+
+DROP FUNCTION words_fence, words_two_columns, words_one_column, words_direction,
     words_uses_index, words_query, words_compare, words_others, words_corners;

@@ -19,16 +19,21 @@
  */
 #include "postgres.h"
 
+#include "access/htup_details.h"
 #include "access/nbtree.h"
 #include "access/tableam.h"
 #include "catalog/index.h"
+#include "catalog/pg_opclass.h"
 #include "commands/progress.h"
 #include "fpb_build.h"
 #include "miscadmin.h"
 #include "optimizer/plancat.h"
 #include "pgstat.h"
 #include "utils/builtins.h"
+#include "utils/fmgroids.h"
+#include "utils/lsyscache.h"
 #include "utils/memutils.h"
+#include "utils/syscache.h"
 
 /* The page under construction of one level. */
 typedef struct FpbLoadLevel
@@ -110,6 +115,7 @@ fpb_load_end_page(FpbLoad *load, int level, const FpbKey *high,
 	fpb_filler_end(l->filler, high, right);
 	if (high == NULL)
 		FpbHdr((Page) l->buf)->flags |= FPB_RIGHTMOST;
+	fpb_verify_page(load->ix, (Page) l->buf);
 	smgr_bulk_write(load->bulk, l->blkno, l->buf, true);
 	l->buf = NULL;
 }
@@ -300,7 +306,7 @@ fpb_build_init(FpbBuild *build, Relation heap, Relation index, bool unique,
 {
 	memset(build, 0, sizeof(FpbBuild));
 	fpb_index_describe(&build->ix, index);
-	fpb_layout_shapes(&build->ix, fpb_leaf_lines(index), 0);
+	fpb_layout_choose(&build->ix, fpb_leaf_lines(index));
 	build->heap = heap;
 	build->index = index;
 	build->unique = unique;
@@ -463,6 +469,35 @@ fpb_build_load(FpbBuild *build)
 }
 
 /*
+ * Raise an error if a column compares bytewise, as text_pattern_ops does, but
+ * has a nondeterministic collation, to which "=" would adhere: values that are
+ * equal would not be found.  For btree's operator classes, which it knows by
+ * their OIDs, the server itself sees to that.
+ */
+static void
+check_collations(Relation index)
+{
+	for (int i = 0; i < IndexRelationGetNumberOfKeyAttributes(index); i++)
+	{
+		Oid			proc = index_getprocid(index, i + 1, FPB_ORDER_PROC);
+		HeapTuple	tuple;
+
+		if ((proc != F_BTTEXT_PATTERN_CMP && proc != F_BTBPCHAR_PATTERN_CMP) ||
+			get_collation_isdeterministic(index->rd_indcollation[i]))
+			continue;
+		tuple = SearchSysCache1(CLAOID,
+								ObjectIdGetDatum(get_index_column_opclass(RelationGetRelid(index), i + 1)));
+		if (!HeapTupleIsValid(tuple))
+			elog(ERROR, "cache lookup failed for the operator class of column %d of index \"%s\"",
+				 i + 1, RelationGetRelationName(index));
+		ereport(ERROR,
+				(errcode(ERRCODE_FEATURE_NOT_SUPPORTED),
+				 errmsg("nondeterministic collations are not supported for operator class \"%s\"",
+						NameStr(((Form_pg_opclass) GETSTRUCT(tuple))->opcname))));
+	}
+}
+
+/*
  * Build a new index: ambuild.
  */
 IndexBuildResult *
@@ -476,6 +511,7 @@ fpb_build(Relation heap, Relation index, IndexInfo *indexInfo)
 	if (RelationGetNumberOfBlocks(index) != 0)
 		elog(ERROR, "index \"%s\" already contains data",
 			 RelationGetRelationName(index));
+	check_collations(index);
 
 	result = (IndexBuildResult *) palloc(sizeof(IndexBuildResult));
 	cxt = AllocSetContextCreate(CurrentMemoryContext, "fpbtree build",

@@ -16,6 +16,13 @@
  * only when it is built again, and that is announced by an invalidation of its
  * relcache entry, upon which fpb_index_open calls fpb_cache_attach.
  *
+ * All this memory belongs to the relcache entry, with which it goes: when the
+ * index is dropped, or what is known of it invalidated while nobody uses it.
+ *
+ * Copies are dropped here, whenever somebody wants room for others.  So nobody
+ * may be looking at a copy who can be interrupted by another operation on an
+ * index: see fpb_probe_is_simple.
+ *
  *-------------------------------------------------------------------------
  */
 #include "postgres.h"
@@ -46,10 +53,13 @@ typedef struct CachedPage
 #define SH_DEFINE
 #include "lib/simplehash.h"
 
-/* the copies of one index; such a struct is never freed */
+/* the copies of one index, for as long as its relcache entry lives */
 struct FpbPageCache
 {
-	RelFileLocatorBackend locator;	/* hash key */
+	Relation	rel;			/* hash key */
+	MemoryContext context;		/* the relcache entry's */
+	MemoryContextCallback forget;	/* called when that goes */
+	Size		size;			/* bytes of the copies, and of recent[] */
 	pagecopies_hash *pages;		/* NULL if there are none */
 	Buffer	   *recent;			/* where the block of this number, or another
 								 * that agrees with it in the lower bits, has
@@ -67,8 +77,7 @@ struct FpbPageCache
 int			fpb_inner_page_cache = 8192;
 
 static HTAB *caches = NULL;
-static MemoryContext copies_context = NULL;
-static Size copies_size = 0;	/* bytes of all copies, and of recent[] */
+static Size copies_size = 0;	/* of all of them */
 static Size refused = 0;		/* bytes not copied for want of room */
 
 /*
@@ -87,6 +96,16 @@ fpb_cache_init(void)
 }
 
 /*
+ * Count memory that an index's copies take up, or have given back.
+ */
+static void
+count_memory(FpbPageCache *cache, ssize_t bytes)
+{
+	cache->size += bytes;
+	copies_size += bytes;
+}
+
+/*
  * Drop all copies of one index, and what is remembered of its buffers.
  */
 static void
@@ -97,20 +116,29 @@ drop_pages(FpbPageCache *cache)
 
 	if (cache->recent != NULL)
 		pfree(cache->recent);
-	copies_size -= cache->nrecent * sizeof(Buffer);
 	cache->recent = NULL;
 	cache->nrecent = 0;
-
-	if (cache->pages == NULL)
-		return;
-	pagecopies_start_iterate(cache->pages, &it);
-	while ((entry = pagecopies_iterate(cache->pages, &it)) != NULL)
+	if (cache->pages != NULL)
 	{
-		pfree(entry->page);
-		copies_size -= BLCKSZ;
+		pagecopies_start_iterate(cache->pages, &it);
+		while ((entry = pagecopies_iterate(cache->pages, &it)) != NULL)
+			pfree(entry->page);
+		pagecopies_destroy(cache->pages);
+		cache->pages = NULL;
 	}
-	pagecopies_destroy(cache->pages);
-	cache->pages = NULL;
+	count_memory(cache, -(ssize_t) cache->size);
+}
+
+/*
+ * The relcache entry goes, and with it the memory of the copies.
+ */
+static void
+forget_cache(void *arg)
+{
+	FpbPageCache *cache = arg;
+
+	count_memory(cache, -(ssize_t) cache->size);
+	hash_search(caches, &cache->rel, HASH_REMOVE, NULL);
 }
 
 /*
@@ -129,38 +157,40 @@ drop_all(void)
 }
 
 /*
- * The copies of an index, of which there are none yet: what the relcache knew
- * of it has been invalidated.
+ * The copies of an open index, of which there are none yet: what the relcache
+ * knew of it has been invalidated.
  */
 FpbPageCache *
 fpb_cache_attach(Relation rel)
 {
-	RelFileLocatorBackend locator = {rel->rd_locator, rel->rd_backend};
 	FpbPageCache *cache;
 	bool		found;
 
 	if (caches == NULL)
 	{
 		HASHCTL		ctl = {
-			.keysize = sizeof(RelFileLocatorBackend),
+			.keysize = sizeof(Relation),
 			.entrysize = sizeof(FpbPageCache),
 			.hcxt = TopMemoryContext
 		};
 
-		copies_context = AllocSetContextCreate(TopMemoryContext,
-											   "fpbtree inner pages",
-											   ALLOCSET_DEFAULT_SIZES);
 		caches = hash_create("fpbtree inner page caches", 16, &ctl,
 							 HASH_ELEM | HASH_BLOBS | HASH_CONTEXT);
 	}
-	cache = hash_search(caches, &locator, HASH_ENTER, &found);
-	if (!found)
+	cache = hash_search(caches, &rel, HASH_ENTER, &found);
+	if (found)
+		drop_pages(cache);
+	else
 	{
+		cache->context = rel->rd_indexcxt;
+		cache->forget.func = forget_cache;
+		cache->forget.arg = cache;
+		cache->size = 0;
 		cache->pages = NULL;
 		cache->recent = NULL;
 		cache->nrecent = 0;
+		MemoryContextRegisterResetCallback(cache->context, &cache->forget);
 	}
-	drop_pages(cache);
 	return cache;
 }
 
@@ -194,7 +224,7 @@ enlarge_recent(FpbPageCache *cache, BlockNumber blkno)
 	more = (size - cache->nrecent) * sizeof(Buffer);
 	if (more == 0 || copies_size + more > limit)
 		return;
-	recent = MemoryContextAllocExtended(copies_context, size * sizeof(Buffer),
+	recent = MemoryContextAllocExtended(cache->context, size * sizeof(Buffer),
 										MCXT_ALLOC_HUGE | MCXT_ALLOC_NO_OOM |
 										MCXT_ALLOC_ZERO);
 	if (recent == NULL)
@@ -204,7 +234,7 @@ enlarge_recent(FpbPageCache *cache, BlockNumber blkno)
 		memcpy(recent, cache->recent, cache->nrecent * sizeof(Buffer));
 		pfree(cache->recent);
 	}
-	copies_size += more;
+	count_memory(cache, more);
 	cache->recent = recent;
 	cache->nrecent = size;
 }
@@ -247,12 +277,12 @@ fpb_cache_store(const FpbIndex *ix, BlockNumber blkno, Page page)
 		return;
 	}
 	if (cache->pages == NULL)
-		cache->pages = pagecopies_create(copies_context, 64, NULL);
+		cache->pages = pagecopies_create(cache->context, 64, NULL);
 	entry = pagecopies_insert(cache->pages, blkno, &found);
 	if (!found)
 	{
 		/* a table entry without its page would be worse than none */
-		entry->page = MemoryContextAllocAligned(copies_context, BLCKSZ,
+		entry->page = MemoryContextAllocAligned(cache->context, BLCKSZ,
 												FPB_CACHE_LINE,
 												MCXT_ALLOC_NO_OOM);
 		if (entry->page == NULL)
@@ -260,7 +290,7 @@ fpb_cache_store(const FpbIndex *ix, BlockNumber blkno, Page page)
 			pagecopies_delete_item(cache->pages, entry);
 			return;
 		}
-		copies_size += BLCKSZ;
+		count_memory(cache, BLCKSZ);
 	}
 	memcpy(entry->page, page, BLCKSZ);
 }
@@ -279,7 +309,7 @@ fpb_cache_drop(FpbPageCache *cache, BlockNumber blkno)
 	if (entry == NULL)
 		return;
 	pfree(entry->page);
-	copies_size -= BLCKSZ;
+	count_memory(cache, -BLCKSZ);
 	pagecopies_delete_item(cache->pages, entry);
 }
 

@@ -101,6 +101,20 @@
 #define fpb_page_is_verified(page, block)	PageIsVerifiedExtended(page, block, 0)
 #endif
 
+/*
+ * Prune a heap page locked for cleanup, as heap_page_prune_opt does where it
+ * finds the page worth it.  The same in 17 and 18, but subject to change.
+ */
+#define fpb_heap_page_prune(heap, buf, vistest) \
+	do { \
+		OffsetNumber unused_; \
+		PruneFreezeResult result_; \
+		heap_page_prune_and_freeze(heap, buf, vistest, 0, NULL, &result_, \
+								   PRUNE_ON_ACCESS, &unused_, NULL, NULL); \
+		if (result_.ndeleted > result_.nnewlpdead) \
+			pgstat_update_heap_dead_tuples(heap, result_.ndeleted - result_.nnewlpdead); \
+	} while (0)
+
 /* Where in the shared state of a parallel index scan ours begins. */
 #if PG_VERSION_NUM >= 180000
 #define FPB_PARALLEL_STATE(pscan)	OffsetToPointer(pscan, (pscan)->ps_offset_am)

@@ -27,7 +27,6 @@
 #include "postgres.h"
 
 #include "miscadmin.h"
-#include "storage/indexfsm.h"
 #include "storage/predicate.h"
 
 #include "fpbtree.h"
@@ -66,7 +65,7 @@ static void merge_page(FpbIndex *ix, Relation heap, BlockNumber blkno,
 static BlockNumber
 only_child(const FpbIndex *ix, Page page)
 {
-	FpbPos		pos = {0, 0};
+	FpbPos		pos = {0};
 	FpbEntry	entry;
 	BlockNumber child;
 
@@ -101,7 +100,7 @@ static bool
 find_downlink(const FpbIndex *ix, Page page, BlockNumber child, FpbPos *pos,
 			  BlockNumber *before, int *nchildren)
 {
-	FpbPos		at = {0, 0};
+	FpbPos		at = {0};
 	FpbEntry	entry;
 	BlockNumber last = InvalidBlockNumber;
 	bool		found = false;
@@ -203,9 +202,11 @@ lock_pages(FpbIndex *ix, const Merge *m, MergeBufs *b, bool *busy)
 
 	b->left = fpb_getbuf(ix, m->left, BUFFER_LOCK_EXCLUSIVE);
 	page = BufferGetPage(b->left);
+
+	/* a high fence that is elided is what the page itself begins with */
 	if (FpbHdr(page)->level != m->level || FpbPageIsDeleted(page) ||
 		FpbPageSplitIncomplete(page) || FpbHdr(page)->right != m->page ||
-		fpb_compare_high(ix, page, &m->low) != 0)
+		(!FpbPageHighElided(page) && fpb_compare_high(ix, page, &m->low) != 0))
 	{
 		fpb_relbuf(b->left);
 		return false;
@@ -307,7 +308,8 @@ build_left(FpbIndex *ix, const Merge *m, const MergeBufs *b, const FpbKey *high)
  * The sibling of an inner page is made afresh, because the key of the entry
  * that moves is the sibling's high fence so far, so that it can't be inserted
  * before the fence is replaced.  That of a leaf is if its tuple area is full,
- * as it may be of nothing but the fences it had before.
+ * as it may be of nothing but the fences it had before.  If there is still no room
+ * for the page's high fence, it is elided, as it is if the page has it so.
  */
 static bool
 merge(FpbIndex *ix, const Merge *m, const MergeBufs *b)
@@ -330,7 +332,13 @@ merge(FpbIndex *ix, const Merge *m, const MergeBufs *b)
 	if (m->level > 0 || !fpb_page_extend_plan(ix, left, highp))
 	{
 		image = build_left(ix, m, b, highp);
-		if (image == NULL)
+		if (image == NULL && highp != NULL && high.tuple != NULL)
+		{
+			high.tuple = NULL;
+			if (m->level > 0)
+				image = build_left(ix, m, b, highp);
+		}
+		if (image == NULL && !(m->level == 0 && fpb_page_extend_plan(ix, left, highp)))
 			return false;
 	}
 
@@ -350,6 +358,7 @@ merge(FpbIndex *ix, const Merge *m, const MergeBufs *b)
 	mark_deleted(page, wp_page);
 	fpb_page_delete(ix, BufferGetPage(b->parent), &b->downlink, 1, wp_parent);
 	fpb_wal_finish(&wal);
+	fpb_verify_merge(ix, &wal, &b->downlink);
 
 	if (image != NULL)
 		pfree(image);
@@ -384,6 +393,7 @@ merge_page(FpbIndex *ix, Relation heap, BlockNumber blkno, int level,
 			merge_page(ix, heap, m.parent, level + 1, freed);
 		return;
 	}
+	FPB_INJECTION_POINT("fpbtree-merge-found");
 	for (int try = 1; !lock_pages(ix, &m, &b, &busy); try++)
 	{
 		if (!busy || try == MAX_TRIES)
@@ -401,7 +411,7 @@ merge_page(FpbIndex *ix, Relation heap, BlockNumber blkno, int level,
 		return;
 
 	/* Stale links are noticed by the fences: it may be used again at once. */
-	RecordFreeIndexPage(ix->rel, blkno);
+	fpb_record_free(ix->rel, blkno);
 	*freed = lappend_oid(*freed, blkno);
 
 	if (level > 0)

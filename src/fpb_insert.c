@@ -29,6 +29,9 @@ typedef struct UniqueCheck
 	Datum	   *values;
 	bool	   *isnull;
 	SnapshotData dirty;
+	FpbPos	   *dead;			/* entries of the leaf at hand that are dead
+								 * to everyone */
+	int			ndead;
 	bool		found_self;		/* UNIQUE_CHECK_EXISTING: our own entry seen */
 	bool		unique;
 } UniqueCheck;
@@ -71,6 +74,16 @@ report_duplicate(UniqueCheck *check, Buffer first, Buffer here)
 }
 
 /*
+ * Leave hints for the entries of a leaf, locked, that have been found dead.
+ */
+static void
+kill_dead(UniqueCheck *check, Buffer here)
+{
+	fpb_hint_dead(check->ix, check->heap, here, check->dead, check->ndead);
+	check->ndead = 0;
+}
+
+/*
  * See whether the row of an entry with an equal key conflicts with the new
  * one.  Returns the transaction to wait for, if any.  *done is set if no more
  * entries are to be looked at.
@@ -92,8 +105,10 @@ check_entry(UniqueCheck *check, Buffer first, Buffer here, FpbPos pos,
 	}
 	if (!table_index_fetch_tuple_check(check->heap, &tid, &check->dirty, &all_dead))
 	{
-		if (all_dead && fpb_page_kill(check->ix, BufferGetPage(here), pos))
-			MarkBufferDirtyHint(here, true);
+		if (all_dead && check->dead == NULL)
+			check->dead = palloc(FPB_MAX_PAGE_ENTRIES * sizeof(FpbPos));
+		if (all_dead)
+			check->dead[check->ndead++] = pos;
 		return InvalidTransactionId;
 	}
 
@@ -110,6 +125,7 @@ check_entry(UniqueCheck *check, Buffer first, Buffer here, FpbPos pos,
 	if (TransactionIdIsValid(xwait))
 		return xwait;
 
+	kill_dead(check, here);
 	report_duplicate(check, first, here);
 	*done = true;
 	return InvalidTransactionId;
@@ -133,6 +149,8 @@ check_unique(UniqueCheck *check, Buffer first, const FpbProbe *start)
 	bool		done = false;
 	uint32		steps = 0;
 
+	check->dead = NULL;
+	check->ndead = 0;
 	fpb_probe_equal(ix, check->key, true, &end);
 	fpb_page_search(ix, BufferGetPage(first), start, &pos);
 	for (;;)
@@ -157,20 +175,28 @@ check_unique(UniqueCheck *check, Buffer first, const FpbProbe *start)
 		{
 			Buffer		next;
 
-			if (fpb_compare_high(ix, page, &end) > 0)
-				break;
-
+			/* before the sibling is locked, if only to tell where this ends */
 			if (unlikely(FpbHdr(page)->right == BufferGetBlockNumber(first)))
 				fpb_report_damage(ix->rel, BufferGetBlockNumber(here),
 								  "The right links form a circle.");
+			if (fpb_compare_end(ix, here, &end) > 0)
+				break;
+
 			fpb_count_step(ix, here, &steps);
 			next = fpb_getbuf_right(ix, here, BUFFER_LOCK_SHARE);
+			kill_dead(check, here);
 			if (here != first)
 				fpb_relbuf(here);
 			here = next;
-			pos.dir = pos.slot = 0;
+			pos = (FpbPos)
+			{
+				0
+			};
 		}
 	}
+	kill_dead(check, here);
+	if (check->dead != NULL)
+		pfree(check->dead);
 	if (here != first)
 		fpb_relbuf(here);
 	return xwait;
@@ -187,7 +213,7 @@ move_to_place(FpbIndex *ix, Relation heap, Buffer buf, const FpbKey *key)
 	uint32		steps = 0;
 
 	fpb_probe_from_key(ix, key, &probe);
-	while (fpb_compare_high(ix, BufferGetPage(buf), &probe) <= 0)
+	while (fpb_compare_end(ix, buf, &probe) <= 0)
 	{
 		Buffer		next;
 
@@ -195,8 +221,11 @@ move_to_place(FpbIndex *ix, Relation heap, Buffer buf, const FpbKey *key)
 		next = fpb_getbuf_right(ix, buf, BUFFER_LOCK_EXCLUSIVE);
 		fpb_relbuf(buf);
 		buf = next;
-		if (FpbPageSplitIncomplete(BufferGetPage(buf)))
-			fpb_finish_split(ix, heap, buf, NULL);
+		/* it has a downlink, as its left sibling's split was complete */
+		if (FpbPageSplitIncomplete(BufferGetPage(buf)) &&
+			!fpb_finish_split(ix, heap, buf))
+			fpb_report_damage(ix->rel, BufferGetBlockNumber(buf),
+							  "The page has no downlink.");
 	}
 	return buf;
 }
@@ -207,7 +236,7 @@ move_to_place(FpbIndex *ix, Relation heap, Buffer buf, const FpbKey *key)
  */
 static bool
 insert_unique(FpbIndex *ix, Relation heap, FpbEntry *entry, Datum *values,
-			  bool *isnull, IndexUniqueCheck mode)
+			  bool *isnull, IndexUniqueCheck mode, bool unchanged)
 {
 	UniqueCheck check;
 	FpbProbe	start;
@@ -263,7 +292,7 @@ insert_unique(FpbIndex *ix, Relation heap, FpbEntry *entry, Datum *values,
 		CheckForSerializableConflictIn(ix->rel, NULL, BufferGetBlockNumber(buf));
 		buf = move_to_place(ix, heap, buf, &entry->key);
 		CheckForSerializableConflictIn(ix->rel, NULL, BufferGetBlockNumber(buf));
-		fpb_insert_entry(ix, heap, buf, &stack, entry);
+		fpb_insert_entry(ix, heap, buf, &stack, entry, unchanged);
 		return check.unique;
 	}
 }
@@ -273,7 +302,7 @@ insert_unique(FpbIndex *ix, Relation heap, FpbEntry *entry, Datum *values,
  * not wanted now.
  */
 static void
-insert_plain(FpbIndex *ix, Relation heap, FpbEntry *entry)
+insert_plain(FpbIndex *ix, Relation heap, FpbEntry *entry, bool unchanged)
 {
 	FpbProbe	probe;
 	FpbStack	stack;
@@ -282,7 +311,7 @@ insert_plain(FpbIndex *ix, Relation heap, FpbEntry *entry)
 	fpb_probe_from_key(ix, &entry->key, &probe);
 	buf = fpb_descend(ix, heap, &probe, 0, false, BUFFER_LOCK_EXCLUSIVE, &stack);
 	CheckForSerializableConflictIn(ix->rel, NULL, BufferGetBlockNumber(buf));
-	fpb_insert_entry(ix, heap, buf, &stack, entry);
+	fpb_insert_entry(ix, heap, buf, &stack, entry, unchanged);
 }
 
 /*
@@ -313,9 +342,10 @@ fpb_insert(Relation rel, Datum *values, bool *isnull, ItemPointer tid,
 	}
 
 	if (checkUnique == UNIQUE_CHECK_NO)
-		insert_plain(&ix, heap, &entry);
+		insert_plain(&ix, heap, &entry, indexUnchanged);
 	else
-		unique = insert_unique(&ix, heap, &entry, values, isnull, checkUnique);
+		unique = insert_unique(&ix, heap, &entry, values, isnull, checkUnique,
+							   indexUnchanged);
 	if (entry.key.tuple != NULL)
 		pfree(entry.key.tuple);
 	return unique;

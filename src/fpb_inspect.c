@@ -4,8 +4,10 @@
  *	  SQL functions that show what an index is made of: fpbtree_stats(),
  *	  fpbtree_page(), fpbtree_nodes(); and how it fares: fpbtree_prefetch_stats().
  *
- * They show keys, so the extension's script grants them as pgstattuple's and
- * amcheck's functions are granted: to superusers and pg_stat_scan_tables.
+ * The extension's script grants them as pgstattuple's and amcheck's functions
+ * are granted: to superusers and pg_stat_scan_tables.  These need not be allowed
+ * to read the table: where a key would be shown, others see NULL.
+ *
  * Pages are copied under a share lock and looked at afterwards; a damaged one
  * is reported.
  *
@@ -17,14 +19,18 @@
 
 #include "access/amapi.h"
 #include "access/relation.h"
+#include "access/sysattr.h"
 #include "catalog/pg_class.h"
 #include "catalog/pg_type.h"
 #include "funcapi.h"
 #include "lib/stringinfo.h"
 #include "miscadmin.h"
+#include "optimizer/optimizer.h"
+#include "utils/acl.h"
 #include "utils/array.h"
 #include "utils/builtins.h"
 #include "utils/lsyscache.h"
+#include "utils/rls.h"
 
 #include "fpb_node.h"
 #include "fpb_prefetch.h"
@@ -40,6 +46,7 @@ typedef struct Content
 	int			entries;
 	int			gaps;
 	int			one_key_nodes;
+	int			postings;
 	IndexTuple	tuple;			/* of the last entry */
 	Size		used;			/* bytes of entries */
 	Size		available;		/* bytes that new entries could take */
@@ -72,6 +79,44 @@ fpb_open_index(Oid relid, LOCKMODE lockmode)
 				(errcode(ERRCODE_FEATURE_NOT_SUPPORTED),
 				 errmsg("cannot access temporary indexes of other sessions")));
 	return rel;
+}
+
+/*
+ * May the current user see the keys of an index?
+ *
+ * The rule is that of the keys in the server's messages about duplicates: with
+ * row-level security, not; with the right to select from the table, yes; else if
+ * the index has columns alone, no expressions, and each may be selected.  Here
+ * that goes for INCLUDE columns, too, and for those of a partial index's predicate,
+ * which whoever sees a key knows to be satisfied.
+ */
+bool
+fpb_may_read_keys(Relation index)
+{
+	Form_pg_index form = index->rd_index;
+	Oid			table = form->indrelid;
+	Bitmapset  *columns = NULL;
+	int			column = -1;
+
+	if (check_enable_rls(table, InvalidOid, true) == RLS_ENABLED)
+		return false;
+	if (pg_class_aclcheck(table, GetUserId(), ACL_SELECT) == ACLCHECK_OK)
+		return true;
+
+	pull_varattnos((Node *) RelationGetIndexPredicate(index), 1, &columns);
+	for (int i = 0; i < form->indnatts; i++)
+		columns = bms_add_member(columns, form->indkey.values[i] -
+								 FirstLowInvalidHeapAttributeNumber);
+	while ((column = bms_next_member(columns, column)) >= 0)
+	{
+		AttrNumber	attnum = column + FirstLowInvalidHeapAttributeNumber;
+
+		/* an expression, or the whole row */
+		if (attnum == InvalidAttrNumber ||
+			pg_attribute_aclcheck(table, attnum, GetUserId(), ACL_SELECT) != ACLCHECK_OK)
+			return false;
+	}
+	return true;
 }
 
 /*
@@ -139,6 +184,25 @@ slot_bytes(const FpbIndex *ix, const FpbShape *shape, int codec)
 }
 
 /*
+ * Add a posting to *content.
+ */
+static void
+count_posting(IndexTuple posting, Content *content)
+{
+	content->postings++;
+	for (int i = 0; i < fpb_posting_slots(posting); i++)
+	{
+		if (fpb_tail_is_gap(fpb_posting_tails(posting), i))
+		{
+			content->gaps++;
+			content->available += FPB_TAIL_BYTES;
+		}
+		else
+			content->used += FPB_TAIL_BYTES;
+	}
+}
+
+/*
  * Count what a node of a faultless page holds, and add it to *content.  first
  * is set to its first entry; false if it has none.
  */
@@ -150,16 +214,22 @@ count_node(const FpbIndex *ix, Page page, int dir, Content *content,
 	int			codec = fpb_dir_codecs(page)[dir];
 	int			nslots = fpb_node_slots(shape, codec);
 	Size		slot = slot_bytes(ix, shape, codec);
-	FpbPos		pos = {dir, 0};
+	FpbPos		pos = {dir};
 	FpbEntry	entry;
 	int			n = 0;
+	int			taken = 0;		/* slots */
 
 	while (fpb_page_next(ix, page, &pos, &entry) && pos.dir == dir)
 	{
 		if (n++ == 0)
 			*first = entry;
 		if (!fpb_is_word(ix) && entry.key.tuple != content->tuple)
-			content->used += IndexTupleSize(entry.key.tuple);
+		{
+			content->used += slot + IndexTupleSize(entry.key.tuple);
+			taken++;
+			if (FpbPageIsLeaf(page) && fpb_is_posting(entry.key.tuple))
+				count_posting(entry.key.tuple, content);
+		}
 		content->tuple = entry.key.tuple;
 		fpb_page_advance(ix, page, &pos);
 	}
@@ -168,10 +238,14 @@ count_node(const FpbIndex *ix, Page page, int dir, Content *content,
 		content->one_key_nodes++;
 		content->used += FPB_ONE_KEY_HEADER;
 	}
+	if (fpb_is_word(ix))
+	{
+		taken = n;
+		content->used += n * slot;
+	}
 	content->entries += n;
-	content->gaps += nslots - n;
-	content->used += n * slot;
-	content->available += (nslots - n) * slot;
+	content->gaps += nslots - taken;
+	content->available += (nslots - taken) * slot;
 	return n > 0;
 }
 
@@ -207,8 +281,7 @@ check_structure(const FpbIndex *ix, BlockNumber blkno, Page page)
  * TID if it has one.
  */
 static Datum
-key_text(const FpbIndex *ix, BlockNumber blkno, Page page, const FpbKey *key,
-		 bool pivot)
+key_text(const FpbIndex *ix, const FpbKey *key, bool pivot)
 {
 	Datum		values[INDEX_MAX_KEYS];
 	bool		isnull[INDEX_MAX_KEYS];
@@ -218,11 +291,6 @@ key_text(const FpbIndex *ix, BlockNumber blkno, Page page, const FpbKey *key,
 
 	if (!fpb_is_word(ix))
 	{
-		Size		offset = (char *) key->tuple - (char *) page;
-		const char *fault = fpb_tuple_fault(ix, key->tuple, BLCKSZ - offset, pivot);
-
-		if (fault != NULL)
-			fpb_report_damage(ix->rel, blkno, psprintf("In a tuple at byte %zu: %s.", offset, fault));
 		if (pivot)
 			natts = fpb_pivot_natts(ix, key->tuple);
 		for (int i = 0; i < natts; i++)
@@ -291,7 +359,7 @@ fpbtree_stats(PG_FUNCTION_ARGS)
 		[FPB_WORD4] = "word4",[FPB_WORD8] = "word8",
 		[FPB_WORD16] = "word16",[FPB_TUPLE] = "tuple"
 	};
-	TupleDesc	desc = get_result_desc(fcinfo, 18);
+	TupleDesc	desc = get_result_desc(fcinfo, 20);
 	Relation	rel = fpb_open_index(PG_GETARG_OID(0), AccessShareLock);
 	BufferAccessStrategy strategy = GetAccessStrategy(BAS_BULKREAD);
 	Page		page = alloc_page();
@@ -301,15 +369,17 @@ fpbtree_stats(PG_FUNCTION_ARGS)
 	int64		inner_pages = 0;
 	int64		deleted_pages = 0;
 	int64		new_pages = 0;
+	int64		unfinished_splits = 0;
 	int64		leaf_entries = 0;
 	int64		leaf_gaps = 0;
 	int64		one_key_nodes = 0;
+	int64		postings = 0;
 	int64		free_bytes = 0;
 	int64		used_bytes = 0;
 	int64		links = 0;
 	int64		jumps = 0;
-	Datum		values[18];
-	bool		nulls[18] = {0};
+	Datum		values[20];
+	bool		nulls[20] = {0};
 	int			i = 0;
 
 	fpb_index_open(&ix, rel);
@@ -321,6 +391,8 @@ fpbtree_stats(PG_FUNCTION_ARGS)
 
 		CHECK_FOR_INTERRUPTS();
 		copy_page(&ix, blkno, strategy, page);
+		if (!PageIsNew(page) && FpbPageSplitIncomplete(page))
+			unfinished_splits++;
 		if (PageIsNew(page))
 			new_pages++;
 		else if (FpbPageIsDeleted(page))
@@ -335,6 +407,7 @@ fpbtree_stats(PG_FUNCTION_ARGS)
 			leaf_entries += content.entries;
 			leaf_gaps += content.gaps;
 			one_key_nodes += content.one_key_nodes;
+			postings += content.postings;
 			free_bytes += content.available;
 			used_bytes += content.used;
 			if (!FpbPageIsRightmost(page))
@@ -357,9 +430,11 @@ fpbtree_stats(PG_FUNCTION_ARGS)
 	values[i++] = Int64GetDatum(inner_pages);
 	values[i++] = Int64GetDatum(deleted_pages);
 	values[i++] = Int64GetDatum(new_pages);
+	values[i++] = Int64GetDatum(unfinished_splits);
 	values[i++] = Int64GetDatum(leaf_entries);
 	values[i++] = Int64GetDatum(leaf_gaps);
 	values[i++] = Int64GetDatum(one_key_nodes);
+	values[i++] = Int64GetDatum(postings);
 	values[i++] = Int64GetDatum(used_bytes);
 	values[i++] = Int64GetDatum(free_bytes);
 	nulls[i] = (leaf_pages == 0);
@@ -389,7 +464,8 @@ flags_array(int flags)
 		{FPB_DELETED, "deleted"},
 		{FPB_INCOMPLETE_SPLIT, "incomplete_split"},
 		{FPB_LEFTMOST, "leftmost"},
-		{FPB_RIGHTMOST, "rightmost"}
+		{FPB_RIGHTMOST, "rightmost"},
+		{FPB_HIGH_ELIDED, "high_elided"}
 	};
 	Datum		elements[lengthof(names)];
 	int			n = 0;
@@ -411,6 +487,7 @@ fpbtree_page(PG_FUNCTION_ARGS)
 	BlockNumber blkno = get_block_argument(rel, PG_GETARG_INT64(1));
 	Page		page = alloc_page();
 	FpbPageHeader *hdr = FpbHdr(page);
+	bool		may_read = fpb_may_read_keys(rel);
 	FpbIndex	ix;
 	Datum		values[13];
 	bool		nulls[13];
@@ -446,18 +523,18 @@ fpbtree_page(PG_FUNCTION_ARGS)
 		values[i++] = Int32GetDatum(content.gaps);
 		values[i++] = Int32GetDatum(hdr->pd.pd_lower);
 		values[i++] = Int32GetDatum(hdr->pd.pd_upper);
-		nulls[i] = FpbPageIsLeftmost(page);
+		nulls[i] = FpbPageIsLeftmost(page) || !may_read;
 		if (!nulls[i])
 		{
 			fpb_page_low(&ix, page, &fence);
-			values[i] = key_text(&ix, blkno, page, &fence, true);
+			values[i] = key_text(&ix, &fence, true);
 		}
 		i++;
-		nulls[i] = FpbPageIsRightmost(page);
+		nulls[i] = FpbPageIsRightmost(page) || FpbPageHighElided(page) || !may_read;
 		if (!nulls[i])
 		{
 			fpb_page_high(&ix, page, &fence);
-			values[i] = key_text(&ix, blkno, page, &fence, true);
+			values[i] = key_text(&ix, &fence, true);
 		}
 		i++;
 		Assert(i == lengthof(values));
@@ -479,6 +556,7 @@ fpbtree_nodes(PG_FUNCTION_ARGS)
 	Relation	rel = fpb_open_index(PG_GETARG_OID(0), AccessShareLock);
 	BlockNumber blkno = get_block_argument(rel, PG_GETARG_INT64(1));
 	Page		page = alloc_page();
+	bool		may_read = fpb_may_read_keys(rel);
 	FpbIndex	ix;
 
 	InitMaterializedSRF(fcinfo, 0);
@@ -503,10 +581,10 @@ fpbtree_nodes(PG_FUNCTION_ARGS)
 			values[4] = Int32GetDatum(content.gaps);
 			values[5] = PointerGetDatum(cstring_to_text(psprintf("%016" PRIx64,
 																 fpb_dir_heads(page)[dir])));
-			nulls[6] = !any;
-			if (any)
-				values[6] = key_text(&ix, blkno, page, &first.key,
-									 !FpbPageIsLeaf(page));
+			nulls[5] = !may_read;	/* the beginning of a key */
+			nulls[6] = !any || !may_read;
+			if (!nulls[6])
+				values[6] = key_text(&ix, &first.key, !FpbPageIsLeaf(page));
 			tuplestore_putvalues(rsinfo->setResult, rsinfo->setDesc, values, nulls);
 		}
 	}

@@ -49,6 +49,7 @@
 
 #include "access/toast_compression.h"
 #include "access/tupmacs.h"
+#include "access/transam.h"
 #include "catalog/pg_collation.h"
 #include "catalog/pg_type.h"
 #include "common/int.h"
@@ -181,8 +182,8 @@ choose_layout(FpbIndex *ix, Oid first_cmp_proc)
 /*
  * Are keys that are equal to the opclasses always the same value, though perhaps
  * not compressed alike?  If not, an equal key of another value may belong
- * between two TIDs of a one-key node, so there must be none.  (Words have their
- * tie bits with the TIDs.)
+ * between two TIDs of a posting tuple, so there must be none.  (Words, which have
+ * one-key nodes, have their tie bits with the TIDs.)
  *
  * The opclasses of bpchar say that they are, but that is so only if it has a
  * length: else any number of blanks may be behind a value.
@@ -209,8 +210,8 @@ all_equal_image(const FpbIndex *ix, Relation rel)
 
 /*
  * Fill in what the relcache entry tells of an index: rel, form, head_width,
- * one_key, natts, nkeyatts and the columns.  What depends on the metapage is
- * left alone.  The comparators belong to the relcache entry.  Catalogs may be
+ * equal_image, natts, nkeyatts and the columns, and one_key as a new index would
+ * have it.  What depends on the metapage is left alone.  The comparators belong to the relcache entry.  Catalogs may be
  * read, so no buffer lock may be held.
  */
 void
@@ -246,7 +247,8 @@ fpb_index_describe(FpbIndex *ix, Relation rel)
 
 	ix->form = all_words && ix->nkeyatts <= 2 && ix->natts == ix->nkeyatts ?
 		word_form(ix) : FPB_TUPLE;
-	ix->one_key = fpb_is_word(ix) || all_equal_image(ix, rel);
+	ix->equal_image = fpb_is_word(ix) || all_equal_image(ix, rel);
+	ix->one_key = ix->equal_image;
 	choose_layout(ix, first_cmp_proc);
 }
 
@@ -254,21 +256,6 @@ fpb_index_describe(FpbIndex *ix, Relation rel)
  * heads
  * ------------------------------------------------------------------------
  */
-
-/* How many leading columns does a head depend on? */
-int
-fpb_head_columns(const FpbIndex *ix)
-{
-	switch ((FpbHeadKind) ix->cols[0].head)
-	{
-		case FPB_HEAD_NONE:
-			return 0;
-		case FPB_HEAD_PAIR:
-			return 2;
-		default:
-			return 1;
-	}
-}
 
 /* Up to 8 bytes as a big-endian integer, filled up with zeros. */
 static uint64
@@ -353,14 +340,12 @@ fpb_head_of(const FpbIndex *ix, const Datum *values, const bool *isnull,
 }
 
 /*
- * The head of a pivot that keeps the first natts columns of a key with this
- * head.
+ * The head of a pivot that keeps the first natts columns, at least one, of a
+ * key with this head.
  */
 static uint64
 pivot_head(const FpbIndex *ix, uint64 head, int natts)
 {
-	if (natts == 0)
-		return 0;
 	if (natts == 1 && ix->cols[0].head == FPB_HEAD_PAIR)
 		return head & HEAD4_MASK;
 	return head;
@@ -483,17 +468,16 @@ fpb_tuple_fault(const FpbIndex *ix, IndexTuple tuple, Size avail, bool pivot)
 	if (size < start)
 		return "tuple is shorter than its header";
 
-	if (ItemPointerGetOffsetNumberNoCheck(&tuple->t_tid) > FPB_TAIL_MAX_OFFSET)
+	if (!pivot && fpb_is_posting(tuple))
+		;						/* what is behind it is not looked at here */
+	else if (ItemPointerGetOffsetNumberNoCheck(&tuple->t_tid) > FPB_TAIL_MAX_OFFSET)
 		return "tuple has an impossible TID";
-	if (pivot)
+	else if (pivot &&
+			 ItemPointerGetOffsetNumberNoCheck(&tuple->t_tid) == InvalidOffsetNumber)
 	{
-		natts = ix->nkeyatts;
-		if (ItemPointerGetOffsetNumberNoCheck(&tuple->t_tid) == InvalidOffsetNumber)
-		{
-			if (ItemPointerGetBlockNumberNoCheck(&tuple->t_tid) > (BlockNumber) natts)
-				return "pivot has an impossible number of columns";
-			natts = ItemPointerGetBlockNumberNoCheck(&tuple->t_tid);
-		}
+		if (ItemPointerGetBlockNumberNoCheck(&tuple->t_tid) > (BlockNumber) ix->nkeyatts)
+			return "pivot has an impossible number of columns";
+		natts = ItemPointerGetBlockNumberNoCheck(&tuple->t_tid);
 	}
 	else if (ItemPointerGetOffsetNumberNoCheck(&tuple->t_tid) == InvalidOffsetNumber)
 		return "tuple has an invalid TID";
@@ -505,6 +489,10 @@ fpb_tuple_fault(const FpbIndex *ix, IndexTuple tuple, Size avail, bool pivot)
 	{
 		Form_pg_attribute att = TupleDescAttr(desc, i);
 		Size		length;
+
+		/* with a TID, INCLUDE columns may be there or not */
+		if (pivot && i == ix->nkeyatts && off == size)
+			break;
 
 		if (IndexTupleHasNulls(tuple) && att_isnull(i, bitmap))
 			continue;
@@ -717,6 +705,54 @@ compare_values(const FpbColumn *col, FmgrInfo *cmp,
 	return (result < 0) != col->desc ? -1 : 1;
 }
 
+/*
+ * Is it certain that a comparator runs no code but the server's own, which
+ * leaves indexes of ours alone?  Those of containers call that of the elements,
+ * which may be anybody's.
+ */
+static bool
+is_simple(const FmgrInfo *cmp)
+{
+	switch (cmp->fn_oid)
+	{
+		case F_BTARRAYCMP:
+		case F_BTRECORDCMP:
+		case F_RANGE_CMP:
+		case F_MULTIRANGE_CMP:
+			return false;
+		default:
+			return cmp->fn_oid < FirstGenbkiObjectId;
+	}
+}
+
+/* See fpbtree.h. */
+bool
+fpb_index_is_simple(const FpbIndex *ix)
+{
+	if (fpb_is_word(ix))
+		return true;
+	for (int i = 0; i < ix->nkeyatts; i++)
+	{
+		if (!is_simple(ix->cols[i].cmp))
+			return false;
+	}
+	return true;
+}
+
+/* See fpbtree.h. */
+bool
+fpb_probe_is_simple(const FpbIndex *ix, const FpbProbe *probe)
+{
+	if (fpb_is_word(ix))
+		return true;
+	for (int i = 0; i < probe->ncols; i++)
+	{
+		if (!is_simple(probe->cols[i].cmp))
+			return false;
+	}
+	return true;
+}
+
 /* sign of key - probe for tuples whose heads leave it open */
 static int
 compare_tuple(const FpbIndex *ix, const FpbKey *key, const FpbProbe *probe)
@@ -845,6 +881,8 @@ fpb_keys_identical(const FpbIndex *ix, const FpbKey *a, const FpbKey *b)
 		return false;
 	if (fpb_is_word(ix))
 		return a->low == b->low;	/* the tie is with the TID */
+	if (a->tuple == b->tuple)
+		return true;
 	return a->tuple->t_info == b->tuple->t_info &&
 		memcmp((char *) a->tuple + sizeof(IndexTupleData),
 			   (char *) b->tuple + sizeof(IndexTupleData),
@@ -913,18 +951,40 @@ word_separator(const FpbKey *left, const FpbKey *right, FpbKey *pivot)
 }
 
 /*
- * See fpbtree.h.  left and right are entries, or pivots themselves: those of
- * an inner page.
+ * The tail after an entry's: that of the next offset number, or of the first
+ * of the next block.
+ */
+static uint64
+next_tail(uint64 tail)
+{
+	if ((tail & FPB_TAIL_MAX_OFFSET) < FPB_TAIL_MAX_OFFSET)
+		return tail + 1;
+	return tail + 1 + FirstOffsetNumber;
+}
+
+/*
+ * See fpbtree.h.  left and right are entries of a leaf.
+ *
+ * There are two candidates, and the one that takes less room is made.
+ *
+ * - Right, its columns behind the first in which it is greater than left cut
+ *	 off.  If there is none, the TID is what tells them apart, and stays.
+ * - Left's own key: with the TID after left's, or, if the opclasses hold the
+ *	 two keys equal, with right's.  Either is greater than left and not greater
+ *	 than right.
+ *
+ * The second is left without its INCLUDE columns, so a separator never takes
+ * more room than left does: what a page keeps for its high fence is reckoned
+ * by that.
  */
 void
 fpb_key_separator(const FpbIndex *ix, const FpbKey *left, const FpbKey *right,
 				  FpbKey *pivot)
 {
-	int			right_natts;
-	int			ncommon;
+	TupleDesc	desc = RelationGetDescr(ix->rel);
 	int			nequal;
-	int			keep;
 	int			order;
+	IndexTuple	left_tuple;
 
 	if (fpb_is_word(ix))
 	{
@@ -932,51 +992,29 @@ fpb_key_separator(const FpbIndex *ix, const FpbKey *left, const FpbKey *right,
 		return;
 	}
 
-	/*
-	 * Keep the columns up to the first in which right is greater.  If left
-	 * ends before there is one, that is right's next column, which left has
-	 * truncated.  If there is none, it is the TID.
-	 */
-	right_natts = fpb_pivot_natts(ix, right->tuple);
-	ncommon = Min(fpb_pivot_natts(ix, left->tuple), right_natts);
-	nequal = equal_columns(ix, left, right, ncommon, &order);
+	nequal = equal_columns(ix, left, right, ix->nkeyatts, &order);
 	Assert(order <= 0);
-	keep = Min(nequal + 1, right_natts);
 
-	pivot->head = pivot_head(ix, right->head, keep);
 	pivot->low = 0;
 	pivot->tail = FPB_TAIL_MIN;
-	pivot->tuple = truncate_tuple(RelationGetDescr(ix->rel), right->tuple, keep);
-	if (nequal < ix->nkeyatts &&
-		IndexTupleSize(pivot->tuple) > IndexTupleSize(left->tuple) &&
-		(left->tail & FPB_TAIL_MAX_OFFSET) != FPB_TAIL_MAX_OFFSET &&
-		fpb_pivot_natts(ix, left->tuple) == ix->nkeyatts)
-	{
-		/*
-		 * Left's own key, with the next TID, is a separator too.  It being
-		 * taken when shorter, a separator is never longer than left's key,
-		 * which the room for a page's high fence is reckoned by.
-		 */
-		pfree(pivot->tuple);
-		*pivot = *left;
-		pivot->tuple = truncate_tuple(RelationGetDescr(ix->rel), left->tuple,
-									  ix->nkeyatts);
-		pivot->tail = left->tail + 1;
-		fpb_tail_tid(pivot->tail, &pivot->tuple->t_tid);
-		return;
-	}
-	if (nequal == ix->nkeyatts && right->tail != FPB_TAIL_MIN)
-	{
+	pivot->head = pivot_head(ix, right->head, Min(nequal + 1, ix->nkeyatts));
+	pivot->tuple = truncate_tuple(desc, right->tuple, Min(nequal + 1, ix->nkeyatts));
+	if (nequal == ix->nkeyatts)
 		pivot->tail = right->tail;
-		fpb_tail_tid(pivot->tail, &pivot->tuple->t_tid);
-	}
-}
 
-/* The bytes a key takes in a page's tuple area, without alignment. */
-Size
-fpb_key_space(const FpbIndex *ix, const FpbKey *key)
-{
-	return fpb_is_word(ix) ? 0 : IndexTupleSize(key->tuple);
+	left_tuple = truncate_tuple(desc, left->tuple, ix->nkeyatts);
+	if (fpb_tuple_space(left_tuple) < fpb_tuple_space(pivot->tuple))
+	{
+		pfree(pivot->tuple);
+		pivot->tuple = left_tuple;
+		pivot->head = left->head;
+		if (nequal < ix->nkeyatts)
+			pivot->tail = next_tail(left->tail);
+	}
+	else
+		pfree(left_tuple);
+	if (pivot->tail != FPB_TAIL_MIN)
+		fpb_tail_tid(pivot->tail, &pivot->tuple->t_tid);
 }
 
 /*
@@ -986,7 +1024,7 @@ fpb_key_space(const FpbIndex *ix, const FpbKey *key)
 void
 fpb_check_key_size(const FpbIndex *ix, Relation heap, const FpbKey *key)
 {
-	Size		size = fpb_key_space(ix, key);
+	Size		size = fpb_is_word(ix) ? 0 : IndexTupleSize(key->tuple);
 	ItemPointerData tid;
 
 	if (likely(size <= BLCKSZ / 8) || size <= fpb_max_tuple_size(ix))
@@ -1003,7 +1041,7 @@ fpb_check_key_size(const FpbIndex *ix, Relation heap, const FpbKey *key)
 					   ItemPointerGetBlockNumberNoCheck(&tid),
 					   ItemPointerGetOffsetNumberNoCheck(&tid),
 					   RelationGetRelationName(heap)),
-			 errhint("Values larger than 1/4 of a buffer page cannot be indexed.\n"
+			 errhint("Values larger than 1/3 of a buffer page cannot be indexed.\n"
 					 "Consider a function index of an MD5 hash of the value, "
 					 "or use full text indexing."),
 			 heap == NULL ? 0 :

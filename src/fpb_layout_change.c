@@ -22,14 +22,26 @@
  */
 #define REBUILD_SLACK_WORDS		25
 #define REBUILD_SLACK_TUPLES	15
-#define REBUILD_SLACK_ONE_KEY	5	/* room for many more duplicates */
+#define REBUILD_SLACK_ONE_KEY	10	/* room for more duplicates, twice as many */
+
+/*
+ * A page with no more entries than this is not split while they fit it at all.
+ */
+#define FEW_ENTRIES				2
+#define FEW_CHILDREN			3
+
+/* where of so many entries one is a duplicate, they are that */
+#define MANY_DUPLICATES			8
 
 /*
  * Slots in a hundred left free in a page that an image is logged of, if they
  * can be; else as many as can be.  More gaps make the image larger, fewer make
  * the records of the insertions that follow so.
  */
-#define REORGANISE_SLACK	15
+static const int reorganise_slacks[] = {15, 10, 5, 2};
+
+/* the same of a leaf full of duplicates, before it is split */
+static const int duplicate_slacks[] = {10, 5, 2, 1};
 
 /* the largest node, for copies of one */
 typedef union NodeCopy
@@ -41,14 +53,14 @@ typedef union NodeCopy
 /* --- planning --- */
 
 /*
- * Bytes to allow for a new entry's tuple, alignment included.
+ * Bytes to allow for a new tuple with so many TIDs, alignment included.
  */
 static Size
-tuple_room(const FpbIndex *ix, const FpbEntry *entry)
+tuple_room(const FpbIndex *ix, const FpbKey *key, int tids)
 {
 	if (fpb_is_word(ix))
 		return 0;
-	return IndexTupleSize(entry->key.tuple) + fpb_tuple_align(entry->key.tuple) - 1;
+	return fpb_posting_size(key->tuple, tids) + fpb_tuple_align(key->tuple) - 1;
 }
 
 /*
@@ -91,6 +103,28 @@ nearest_gap(const FpbIndex *ix, const FpbShape *shape, int codec, char *node,
 }
 
 /*
+ * The same in a posting, for the place before item.
+ */
+static int
+nearest_posting_gap(IndexTuple posting, int item)
+{
+	int			n = fpb_posting_slots(posting);
+	char	   *tails = fpb_posting_tails(posting);
+
+	for (int distance = 0; distance <= n; distance++)
+	{
+		int			right = item + distance;
+		int			left = item - 1 - distance;
+
+		if (right < n && fpb_tail_is_gap(tails, right))
+			return right;
+		if (left >= 0 && left < n && fpb_tail_is_gap(tails, left))
+			return left;
+	}
+	return -1;
+}
+
+/*
  * Is the dir'th node a plain one with a gap?
  */
 static bool
@@ -117,7 +151,7 @@ end_of_node(const FpbIndex *ix, Page page, int dir, const FpbEntry *entry)
 	const FpbShape *shape = fpb_shape(ix, page);
 	int			codec;
 	char	   *node = fpb_page_node(ix, page, dir, &codec);
-	FpbPos		pos = {dir, shape->nslots};
+	FpbPos		pos = {dir, shape->nslots, 0};
 
 	while (pos.slot > 0 &&
 		   fpb_node_is_gap(ix, shape, codec, node, pos.slot - 1) &&
@@ -137,7 +171,7 @@ convertible(const FpbIndex *ix, Page page, char *node, const FpbEntry *entry)
 	FpbEntry	first;
 	FpbEntry	last;
 
-	if (!ix->one_key || !FpbPageIsLeaf(page))
+	if (!ix->one_key || !fpb_is_word(ix) || !FpbPageIsLeaf(page))
 		return false;
 	fpb_read_slot(ix, page, shape, FPB_NODE_PLAIN, node, 0, &first);
 	if (!fpb_keys_identical(ix, &first.key, &entry->key))
@@ -147,14 +181,54 @@ convertible(const FpbIndex *ix, Page page, char *node, const FpbEntry *entry)
 }
 
 /*
+ * Where to part a full plain node, when it is split: in the middle, or at the nearer end of a
+ * run of duplicates that reaches across it, so that it will have a node of its
+ * own.
+ */
+static int
+split_slot(const FpbIndex *ix, Page page, const FpbShape *shape, char *node)
+{
+	int			n = shape->nslots;
+	int			mid = n / 2;
+	int			start = mid;
+	int			end = mid;
+	FpbEntry	pivot;
+	FpbEntry	other;
+
+	if (!ix->one_key || !fpb_is_word(ix) || !FpbPageIsLeaf(page))
+		return mid;
+	fpb_read_slot(ix, page, shape, FPB_NODE_PLAIN, node, mid, &pivot);
+	for (; start > 0; start--)
+	{
+		fpb_read_slot(ix, page, shape, FPB_NODE_PLAIN, node, start - 1, &other);
+		if (!fpb_keys_identical(ix, &pivot.key, &other.key))
+			break;
+	}
+	for (; end < n; end++)
+	{
+		fpb_read_slot(ix, page, shape, FPB_NODE_PLAIN, node, end, &other);
+		if (!fpb_keys_identical(ix, &pivot.key, &other.key))
+			break;
+	}
+	if (end - start < 3 || (start == 0 && end == n))
+		return mid;
+	if (start == 0)
+		return end;
+	if (end == n)
+		return start;
+	return (mid - start < end - mid) ? start : end;
+}
+
+/*
  * Plan to make room in a full plain node by moving the entry at one of its
  * ends to the neighbour there.  False if neither neighbour has a gap.
  */
 static bool
 plan_spill(const FpbIndex *ix, Page page, const FpbEntry *entry,
-		   const FpbPos *place, FpbInsertPlan *plan)
+		   const FpbPos *place, char *node, FpbInsertPlan *plan)
 {
 	const FpbShape *shape = fpb_shape(ix, page);
+	FpbEntry	moved;
 	bool		left = plain_with_gap(ix, page, place->dir - 1);
 	bool		right = plain_with_gap(ix, page, place->dir + 1);
 
@@ -168,44 +242,96 @@ plan_spill(const FpbIndex *ix, Page page, const FpbEntry *entry,
 		plan->pos = end_of_node(ix, page, place->dir - 1, entry);
 		return true;
 	}
-	plan->kind = left ? FPB_PLAN_SPILL_LEFT : FPB_PLAN_SPILL_RIGHT;
-	return left || right;
+	if (!left && !right)
+		return false;
+	plan->kind = FPB_PLAN_SPILL;
+	plan->spill.dir = place->dir;
+	plan->spill.slot = left ? 0 : shape->nslots - 1;
+	plan->spill.item = 0;
+	fpb_read_slot(ix, page, shape, FPB_NODE_PLAIN, node, plan->spill.slot, &moved);
+	if (left)
+		plan->spill_to = end_of_node(ix, page, place->dir - 1, &moved);
+	else
+	{
+		plan->spill_to.dir = place->dir + 1;
+		plan->spill_to.slot = plan->spill_to.item = 0;
+	}
+	return true;
+}
+
+/*
+ * Make an image of the page with the new entry in it, entries[] being all, with
+ * slack of a hundred slots free.  Its high fence may be elided, or not.
+ */
+static bool
+rebuild(const FpbIndex *ix, Page page, const FpbEntry *entries, int nentries,
+		int slack, bool elide, FpbInsertPlan *plan)
+{
+	FpbPageHeader *hdr = FpbHdr(page);
+	FpbKey		low;
+	FpbKey		high;
+
+	if (!FpbPageIsLeftmost(page))
+		fpb_page_low(ix, page, &low);
+	if (!FpbPageIsRightmost(page))
+		fpb_page_high(ix, page, &high);
+	if (elide)
+		high.tuple = NULL;
+	return fpb_page_build(ix, plan->image->data, hdr->level, hdr->flags,
+						  hdr->right, FpbPageIsLeftmost(page) ? NULL : &low,
+						  FpbPageIsRightmost(page) ? NULL : &high,
+						  entries, nentries, slack);
 }
 
 /*
  * Plan to make the page afresh with the new entry in it, with slack of a
  * hundred slots free.  Allocates the image.  The plan is FPB_PLAN_FULL if the
  * entries don't fit so.
+ *
+ * A page of so few entries that at best one would be left on a side must not be
+ * split for nothing but slack, or the room of its high fence, unless few is 0.
  */
 static void
 plan_rebuild(const FpbIndex *ix, Page page, const FpbEntry *entry,
-			 const FpbPos *pos, int slack, FpbInsertPlan *plan)
+			 const FpbPos *pos, int slack, int few, FpbInsertPlan *plan)
 {
-	FpbPageHeader *hdr = FpbHdr(page);
 	FpbEntry   *entries = palloc(sizeof(FpbEntry) * (FPB_MAX_PAGE_ENTRIES + 1));
-	FpbKey		low;
-	FpbKey		high;
-	int			n;
+	int			n = fpb_page_entries_with(ix, page, entry, pos, entries, NULL);
 
-	n = fpb_page_entries_with(ix, page, entry, pos, entries, NULL);
-	if (!FpbPageIsLeftmost(page))
-		fpb_page_low(ix, page, &low);
-	if (!FpbPageIsRightmost(page))
-		fpb_page_high(ix, page, &high);
-
-	plan->kind = FPB_PLAN_FULL;
+	plan->kind = FPB_PLAN_REBUILD;
 	plan->image = palloc_aligned(sizeof(PGAlignedBlock), PG_IO_ALIGN_SIZE, 0);
-	if (fpb_page_build(ix, plan->image->data, hdr->level, hdr->flags, hdr->right,
-					   FpbPageIsLeftmost(page) ? NULL : &low,
-					   FpbPageIsRightmost(page) ? NULL : &high,
-					   entries, n, slack))
-		plan->kind = FPB_PLAN_REBUILD;
-	else
+	if (!rebuild(ix, page, entries, n, slack, false, plan) &&
+		!(n <= few && (rebuild(ix, page, entries, n, 0, false, plan) ||
+					   (!FpbPageIsRightmost(page) &&
+						rebuild(ix, page, entries, n, 0, true, plan)))))
 	{
+		plan->kind = FPB_PLAN_FULL;
 		pfree(plan->image);
 		plan->image = NULL;
 	}
 	pfree(entries);
+}
+
+/*
+ * Are many of a leaf's entries duplicates, which postings make room of?
+ */
+static bool
+has_duplicates(const FpbIndex *ix, Page page)
+{
+	FpbPos		pos = {0};
+	FpbEntry	entry;
+	FpbEntry	last;
+	int			n = 0;
+	int			duplicates = 0;
+
+	if (ix->max_posting == 0 || !FpbPageIsLeaf(page))
+		return false;
+	for (; fpb_page_next(ix, page, &pos, &entry); last = entry)
+	{
+		duplicates += n++ > 0 && fpb_keys_identical(ix, &last.key, &entry.key);
+		fpb_page_advance(ix, page, &pos);
+	}
+	return duplicates > n / MANY_DUPLICATES;
 }
 
 /*
@@ -217,11 +343,120 @@ plan_to_make_room(const FpbIndex *ix, Page page, const FpbEntry *entry,
 {
 	plan_rebuild(ix, page, entry, pos,
 				 fpb_is_word(ix) ? REBUILD_SLACK_WORDS : REBUILD_SLACK_TUPLES,
-				 plan);
+				 fpb_is_word(ix) ? 0 :
+				 FpbPageIsLeaf(page) ? FEW_ENTRIES : FEW_CHILDREN, plan);
+	if (plan->kind == FPB_PLAN_REBUILD || !has_duplicates(ix, page))
+		return;
+	for (int i = 0; i < lengthof(duplicate_slacks); i++)
+	{
+		plan_rebuild(ix, page, entry, pos, duplicate_slacks[i], 0, plan);
+		if (plan->kind == FPB_PLAN_REBUILD)
+			return;
+	}
 }
 
 /*
- * Plan an insertion whose place is in or beside a one-key node.
+ * Plan to have the entry share the slot of another one of its key, at pos->slot,
+ * where it belongs before pos->item: in a gap of the posting there, or in a larger
+ * posting, with room for more to come.  False if neither can be.
+ */
+static bool
+plan_sharing(const FpbIndex *ix, Page page, FpbPos pos, FpbInsertPlan *plan)
+{
+	const FpbShape *shape = fpb_shape(ix, page);
+	int			codec;
+	char	   *node = fpb_page_node(ix, page, pos.dir, &codec);
+	FpbEntry	old;
+	int			tids = 1;
+	int			most;
+
+	plan->pos = pos;
+	fpb_read_slot(ix, page, shape, codec, node, pos.slot, &old);
+	if (fpb_has_posting(shape, &old))
+	{
+		tids = fpb_posting_slots(old.key.tuple);
+		plan->kind = FPB_PLAN_POSTING;
+		if (nearest_posting_gap(old.key.tuple, pos.item) >= 0)
+			return true;
+	}
+
+	most = fpb_posting_most(ix, old.key.tuple);
+	if (tids >= most)
+		return false;
+	plan->kind = FPB_PLAN_GROW;
+	plan->tids = Min(most, (tids + 1) * 3 / 2);
+	if (!page_has_room(ix, page, 0, tuple_room(ix, &old.key, plan->tids)))
+		plan->tids = tids + 1;
+	return page_has_room(ix, page, 0, tuple_room(ix, &old.key, plan->tids));
+}
+
+/*
+ * Might the entries before, or behind, a place have an entry's key, as far as the
+ * heads there tell?
+ */
+static bool
+may_be_beside(const FpbIndex *ix, Page page, const FpbEntry *entry,
+			  const FpbPos *place, bool before)
+{
+	int			slot = place->slot - (before ? 1 : 0);
+	int			codec;
+	char	   *node;
+
+	if (place->dir >= FpbHdr(page)->nnodes)
+		return before;
+	if (slot < 0 || slot >= fpb_shape(ix, page)->nslots)
+		return true;
+	node = fpb_page_node(ix, page, place->dir, &codec);
+	return fpb_node_head(ix, node, slot) == entry->key.head;
+}
+
+/*
+ * Plan to have the entry share a slot with others of its key, if there are some
+ * beside its place.
+ */
+static bool
+plan_beside_equal(const FpbIndex *ix, Page page, const FpbEntry *entry,
+				  const FpbPos *place, FpbInsertPlan *plan)
+{
+	FpbPos		pos = *place;
+	FpbEntry	old;
+
+	if (may_be_beside(ix, page, entry, place, true) &&
+		fpb_page_prev(ix, page, &pos, &old) &&
+		fpb_keys_identical(ix, &old.key, &entry->key))
+	{
+		pos.item++;
+		if (plan_sharing(ix, page, pos, plan))
+			return true;
+	}
+	pos = *place;
+	if (may_be_beside(ix, page, entry, place, false) &&
+		fpb_page_next(ix, page, &pos, &old) &&
+		fpb_keys_identical(ix, &old.key, &entry->key))
+	{
+		pos.item = 0;
+		return plan_sharing(ix, page, pos, plan);
+	}
+	return false;
+}
+
+/*
+ * The entry that a full posting loses if it gets another one inside.
+ */
+static void
+last_of_posting(const FpbIndex *ix, Page page, const FpbPos *pos, FpbEntry *entry)
+{
+	int			codec;
+	char	   *node = fpb_page_node(ix, page, pos->dir, &codec);
+
+	fpb_read_slot(ix, page, fpb_shape(ix, page), codec, node, pos->slot, entry);
+	entry->key.tail = fpb_posting_tail(entry->key.tuple,
+									   fpb_posting_slots(entry->key.tuple) - 1);
+}
+
+/*
+ * Plan an insertion whose place is in or beside a one-key node.  (Only words have
+ * them.)
  */
 static void
 plan_beside_one_key(const FpbIndex *ix, Page page, const FpbEntry *entry,
@@ -230,25 +465,23 @@ plan_beside_one_key(const FpbIndex *ix, Page page, const FpbEntry *entry,
 {
 	const FpbShape *shape = fpb_shape(ix, page);
 	int			nslots = fpb_one_key_slots(shape);
-	Size		tuple = tuple_room(ix, entry);
 	FpbEntry	any;
 
 	fpb_read_slot(ix, page, shape, FPB_NODE_ONE_KEY, node, 0, &any);
-
-	/* an equal tuple may be compressed in another way, but has its place here */
-	if (fpb_is_word(ix) ? fpb_keys_identical(ix, &any.key, &entry->key) :
-		fpb_keys_equal(ix, &any.key, &entry->key))
+	if (fpb_keys_identical(ix, &any.key, &entry->key))
 	{
-		/* its tuple is there already, and a node more can share it */
-		tuple = 0;
 		plan->kind = FPB_PLAN_SLOT;
 		if (nearest_gap(ix, shape, FPB_NODE_ONE_KEY, node, place->slot) >= 0)
 			return;
-		plan->kind = FPB_PLAN_SPLIT_NODE;
 		if (place->slot == nslots)
 		{
 			plan->kind = FPB_PLAN_APPEND_ONE_KEY;
 			plan->pos.dir++;
+		}
+		else
+		{
+			plan->kind = FPB_PLAN_SPLIT_NODE;
+			plan->split_at = nslots / 2;
 		}
 	}
 	else
@@ -260,7 +493,7 @@ plan_beside_one_key(const FpbIndex *ix, Page page, const FpbEntry *entry,
 		bool		before = fpb_compare(ix, &any.key, probe) > 0;
 		int			neighbour = place->dir + (before ? -1 : 1);
 
-		if (plain_with_gap(ix, page, neighbour) && page_has_room(ix, page, 0, tuple))
+		if (plain_with_gap(ix, page, neighbour))
 		{
 			plan->kind = FPB_PLAN_SLOT;
 			plan->pos.dir = neighbour;
@@ -273,8 +506,73 @@ plan_beside_one_key(const FpbIndex *ix, Page page, const FpbEntry *entry,
 		plan->pos.dir = place->dir + (before ? 0 : 1);
 		plan->pos.slot = 0;
 	}
+	if (!page_has_room(ix, page, 1, 0))
+		plan_rebuild(ix, page, entry, place, REBUILD_SLACK_ONE_KEY, 0, plan);
+}
+
+/*
+ * Plan to give an entry a slot of its own before *place.  False if the page has no
+ * room for it.
+ */
+static bool
+plan_slot(const FpbIndex *ix, Page page, const FpbEntry *entry,
+		  const FpbProbe *probe, const FpbPos *place, FpbInsertPlan *plan)
+{
+	const FpbShape *shape = fpb_shape(ix, page);
+	Size		tuple = tuple_room(ix, &entry->key, 1);
+	int			codec;
+	char	   *node;
+	int			nslots;
+
+	plan->pos = *place;
+
+	/* the page's first node */
+	if (FpbHdr(page)->nnodes == 0)
+	{
+		plan->kind = FPB_PLAN_APPEND_NODE;
+		return page_has_room(ix, page, 1, tuple);
+	}
+
+	node = fpb_page_node(ix, page, place->dir, &codec);
+	nslots = fpb_node_slots(shape, codec);
+
+	if (codec == FPB_NODE_ONE_KEY)
+	{
+		plan_beside_one_key(ix, page, entry, probe, place, node, plan);
+		return true;
+	}
+
+	plan->kind = FPB_PLAN_SLOT;
+	if (!page_has_room(ix, page, 0, tuple))
+		return false;
+	if (nearest_gap(ix, shape, codec, node, place->slot) >= 0)
+		return true;
+
+	/* The node is full. */
+	if (place->slot == nslots && plain_with_gap(ix, page, place->dir + 1))
+	{
+		plan->pos.dir++;
+		plan->pos.slot = 0;
+		return true;
+	}
+	if (convertible(ix, page, node, entry))
+	{
+		plan->kind = FPB_PLAN_CONVERT_NODE;
+		return true;
+	}
 	if (!page_has_room(ix, page, 1, tuple))
-		plan_rebuild(ix, page, entry, place, REBUILD_SLACK_ONE_KEY, plan);
+		return plan_spill(ix, page, entry, place, node, plan);
+	if (place->slot == nslots)
+	{
+		plan->kind = FPB_PLAN_APPEND_NODE;
+		plan->pos.dir++;
+	}
+	else
+	{
+		plan->kind = FPB_PLAN_SPLIT_NODE;
+		plan->split_at = split_slot(ix, page, shape, node);
+	}
+	return true;
 }
 
 /*
@@ -285,76 +583,49 @@ void
 fpb_page_plan_insert(const FpbIndex *ix, Page page, const FpbEntry *entry,
 					 FpbInsertPlan *plan)
 {
-	const FpbShape *shape = fpb_shape(ix, page);
-	Size		tuple = tuple_room(ix, entry);
+	const FpbEntry *rest = entry;	/* what is to have a slot */
+	FpbEntry	last;
+	FpbPos		found;
 	FpbPos		place;
 	FpbProbe	probe;
-	int			codec;
-	char	   *node;
-	int			nslots;
 
 	plan->image = NULL;
+	plan->swap = false;
 	fpb_probe_from_key(ix, &entry->key, &probe);
-	fpb_page_search(ix, page, &probe, &place);
-	plan->pos = place;
+	fpb_page_search(ix, page, &probe, &found);
+	place = found;
 
-	/* the page's first node */
-	if (FpbHdr(page)->nnodes == 0)
+	/*
+	 * Its place may be among the TIDs of a posting.  (An equal tuple may be
+	 * compressed in another way; it takes on the posting's bytes.)
+	 */
+	if (place.item > 0)
 	{
-		plan->kind = FPB_PLAN_APPEND_NODE;
-		if (!page_has_room(ix, page, 1, tuple))
-			plan_to_make_room(ix, page, entry, &place, plan);
+		if (plan_sharing(ix, page, place, plan))
+			return;
+		plan->swap = true;
+		plan->swapped = place;
+		last_of_posting(ix, page, &place, &last);
+		rest = &last;
+		place.slot++;
+		place.item = 0;
+	}
+	if (ix->max_posting > 0 && FpbPageIsLeaf(page) &&
+		plan_beside_equal(ix, page, rest, &place, plan))
 		return;
-	}
-
-	node = fpb_page_node(ix, page, place.dir, &codec);
-	nslots = fpb_node_slots(shape, codec);
-
-	if (codec == FPB_NODE_ONE_KEY)
+	if (!plan_slot(ix, page, rest, &probe, &place, plan))
 	{
-		plan_beside_one_key(ix, page, entry, &probe, &place, node, plan);
-		return;
+		plan->swap = false;
+		plan_to_make_room(ix, page, entry, &found, plan);
 	}
-
-	plan->kind = FPB_PLAN_SLOT;
-	if (nearest_gap(ix, shape, codec, node, place.slot) >= 0)
-	{
-		if (!page_has_room(ix, page, 0, tuple))
-			plan_to_make_room(ix, page, entry, &place, plan);
-		return;
-	}
-
-	/* The node is full. */
-	if (place.slot == nslots && page_has_room(ix, page, 0, tuple) &&
-		plain_with_gap(ix, page, place.dir + 1))
-	{
-		plan->pos.dir++;
-		plan->pos.slot = 0;
-		return;
-	}
-	if (convertible(ix, page, node, entry))
-	{
-		plan->kind = FPB_PLAN_CONVERT_NODE;
-		return;
-	}
-	if (page_has_room(ix, page, 1, tuple))
-	{
-		plan->kind = FPB_PLAN_SPLIT_NODE;
-		if (place.slot == nslots)
-		{
-			plan->kind = FPB_PLAN_APPEND_NODE;
-			plan->pos.dir++;
-		}
-	}
-	else if (!page_has_room(ix, page, 0, tuple) ||
-			 !plan_spill(ix, page, entry, &place, plan))
-		plan_to_make_room(ix, page, entry, &place, plan);
 }
 
 /*
- * Plan to make the page afresh because an image of it will be logged anyway:
- * then the reorganisation that it would need some insertions later is free,
- * and the image no larger than it must be.  False if the page is too full.
+ * Plan to make the page afresh, with as much slack as it has room for: because
+ * an image of it will be logged anyway, so that the reorganisation that it would
+ * need some insertions later is free and the image no larger than it must be; or
+ * because dead entries have left room in it, and it need not be split.  False
+ * if it is too full.
  */
 bool
 fpb_page_plan_reorganise(const FpbIndex *ix, Page page, const FpbEntry *entry,
@@ -363,11 +634,12 @@ fpb_page_plan_reorganise(const FpbIndex *ix, Page page, const FpbEntry *entry,
 	FpbProbe	probe;
 	FpbPos		place;
 
+	plan->swap = false;
 	fpb_probe_from_key(ix, &entry->key, &probe);
 	fpb_page_search(ix, page, &probe, &place);
-	for (int slack = REORGANISE_SLACK; slack > 0; slack -= 5)
+	for (int i = 0; i < lengthof(reorganise_slacks); i++)
 	{
-		plan_rebuild(ix, page, entry, &place, slack, plan);
+		plan_rebuild(ix, page, entry, &place, reorganise_slacks[i], 0, plan);
 		if (plan->kind == FPB_PLAN_REBUILD)
 			return true;
 	}
@@ -382,15 +654,14 @@ int
 fpb_page_entries_with(const FpbIndex *ix, Page page, const FpbEntry *entry,
 					  const FpbPos *pos, FpbEntry *entries, int *newpos)
 {
-	FpbPos		at = {0, 0};
+	FpbPos		at = {0};
 	FpbEntry	old;
 	int			n = 0;
 	int			where = -1;
 
 	while (fpb_page_next(ix, page, &at, &old))
 	{
-		if (where < 0 && (at.dir > pos->dir ||
-						  (at.dir == pos->dir && at.slot >= pos->slot)))
+		if (where < 0 && !fpb_pos_before(at, *pos))
 		{
 			where = n;
 			entries[n++] = *entry;
@@ -403,12 +674,33 @@ fpb_page_entries_with(const FpbIndex *ix, Page page, const FpbEntry *entry,
 		where = n;
 		entries[n++] = *entry;
 	}
+
+	/*
+	 * Between two of the same key it is of that key, though perhaps
+	 * compressed in another way.  It must not part their posting, and takes
+	 * on its bytes.  (Pivots don't: theirs hold their TIDs.)
+	 */
+	if (ix->one_key && !fpb_is_word(ix) && FpbPageIsLeaf(page) &&
+		where > 0 && where + 1 < n &&
+		fpb_keys_identical(ix, &entries[where - 1].key, &entries[where + 1].key))
+		entries[where].key.tuple = entries[where - 1].key.tuple;
+
 	if (newpos != NULL)
 		*newpos = where;
 	return n;
 }
 
 /* --- doing --- */
+
+/*
+ * The dir'th node, which has been checked.
+ */
+static char *
+node_at(const FpbIndex *ix, Page page, int dir)
+{
+	return (char *) page + fpb_page_base(FpbHdr(page)->dircap) +
+		fpb_dir_nodes(page)[dir] * fpb_shape(ix, page)->size;
+}
 
 /*
  * Note the bytes of slots [from, to] of one array of a node.
@@ -473,7 +765,7 @@ static uint32
 add_tuple(const FpbIndex *ix, Page page, const FpbKey *key, FpbWalPage *wp)
 {
 	FpbPageHeader *hdr = FpbHdr(page);
-	Size		size = IndexTupleSize(key->tuple);
+	Size		size = fpb_posting_size(key->tuple, 1);
 	uint32		end = hdr->pd.pd_upper;
 	uint32		offset = TYPEALIGN_DOWN(fpb_tuple_align(key->tuple), end - size);
 
@@ -481,11 +773,28 @@ add_tuple(const FpbIndex *ix, Page page, const FpbKey *key, FpbWalPage *wp)
 	 * The padding is logged, too: if a cut in the same record has freed this
 	 * space, replay does not find zeros there.
 	 */
-	memcpy((char *) page + offset, key->tuple, size);
+	memcpy((char *) page + offset, key->tuple, IndexTupleSize(key->tuple));
 	hdr->pd.pd_upper = offset;
 	fpb_wal_note(wp, (char *) page + offset, end - offset);
 	fpb_wal_note(wp, &hdr->pd.pd_upper, sizeof(hdr->pd.pd_upper));
 	return offset;
+}
+
+/*
+ * An entry with this head has been put into the dir'th node.  The bound of the
+ * next node may be lower than any entry there, and then lower than the new one,
+ * which comes before them all: raise it.
+ */
+static void
+raise_next_bound(Page page, int dir, uint64 head, FpbWalPage *wp)
+{
+	uint64	   *next = fpb_dir_heads(page) + dir + 1;
+
+	if (dir + 1 < FpbHdr(page)->nnodes && *next < head)
+	{
+		*next = head;
+		fpb_wal_note(wp, next, sizeof(uint64));
+	}
 }
 
 /*
@@ -498,15 +807,16 @@ insert_into_slot(const FpbIndex *ix, Page page, const FpbEntry *entry,
 {
 	const FpbShape *shape = fpb_shape(ix, page);
 	int			codec = fpb_dir_codecs(page)[pos->dir];
-	char	   *node = (char *) page + fpb_page_base(FpbHdr(page)->dircap) +
-		fpb_dir_nodes(page)[pos->dir] * shape->size;
+	char	   *node = node_at(ix, page, pos->dir);
 	int			gap = nearest_gap(ix, shape, codec, node, pos->slot);
 	int			slot = gap >= pos->slot ? pos->slot : pos->slot - 1;
 	uint64	   *heads = fpb_dir_heads(page);
 	NodeArray	arrays[4];
 	int			narrays = node_arrays(ix, shape, codec, node, arrays);
 
-	Assert(gap >= 0);
+	/* writing before the node would be the worst of answers */
+	if (unlikely(gap < 0))
+		elog(PANIC, "insertion into a full node of an fpbtree page");
 	for (int i = 0; i < narrays; i++)
 	{
 		if (gap > slot)
@@ -527,22 +837,13 @@ insert_into_slot(const FpbIndex *ix, Page page, const FpbEntry *entry,
 	}
 	fpb_page_clear_hints(ix, page, pos->dir, Min(slot, gap), Max(slot, gap));
 
-	/*
-	 * An entry put before all of the node's may be below its bound, and one
-	 * put behind them above that of the next, whose entries are greater
-	 * still.
-	 */
+	/* an entry put before all of the node's may be below its bound */
 	if (entry->key.head < heads[pos->dir])
 	{
 		heads[pos->dir] = entry->key.head;
 		fpb_wal_note(wp, &heads[pos->dir], sizeof(uint64));
 	}
-	if (pos->dir + 1 < FpbHdr(page)->nnodes &&
-		entry->key.head > heads[pos->dir + 1])
-	{
-		heads[pos->dir + 1] = entry->key.head;
-		fpb_wal_note(wp, &heads[pos->dir + 1], sizeof(uint64));
-	}
+	raise_next_bound(page, pos->dir, entry->key.head, wp);
 }
 
 /*
@@ -630,87 +931,45 @@ spread_plain(const FpbIndex *ix, const FpbShape *shape, char *node,
 }
 
 /*
- * The same for a one-key node's TIDs.
+ * The same for TIDs [from, to) of a copy, into so many places.
  */
 static void
-spread_one_key(const FpbShape *shape, char *node, const char *tails,
-			   int from, int to)
+spread_tails(char *tails, int nslots, const char *copy, int from, int to)
 {
-	int			nslots = fpb_one_key_slots(shape);
 	int			count = to - from;
 	int			slot = 0;
 
 	for (int i = 0; i < count; i++)
 	{
 		int			next = (i + 1) * nslots / count;
-		uint64		tail = fpb_read_tail(tails, from + i);
+		uint64		tail = fpb_read_tail(copy, from + i);
 
 		for (int first = slot; slot < next; slot++)
-			fpb_write_tail(node + FPB_ONE_KEY_HEADER, slot, slot == first ? tail : 0);
+			fpb_write_tail(tails, slot, slot == first ? tail : 0);
 	}
 }
 
 /*
- * Where to part a full plain node: in the middle, or at the nearer end of a
- * run of duplicates that reaches across it, so that it will have a node of its
- * own.
- */
-static int
-split_slot(const FpbIndex *ix, Page page, const FpbShape *shape, char *node)
-{
-	int			n = shape->nslots;
-	int			mid = n / 2;
-	int			start = mid;
-	int			end = mid;
-	FpbEntry	pivot;
-	FpbEntry	other;
-
-	if (!ix->one_key || !FpbPageIsLeaf(page))
-		return mid;
-	fpb_read_slot(ix, page, shape, FPB_NODE_PLAIN, node, mid, &pivot);
-	for (; start > 0; start--)
-	{
-		fpb_read_slot(ix, page, shape, FPB_NODE_PLAIN, node, start - 1, &other);
-		if (!fpb_keys_identical(ix, &pivot.key, &other.key))
-			break;
-	}
-	for (; end < n; end++)
-	{
-		fpb_read_slot(ix, page, shape, FPB_NODE_PLAIN, node, end, &other);
-		if (!fpb_keys_identical(ix, &pivot.key, &other.key))
-			break;
-	}
-	if (end - start < 3 || (start == 0 && end == n))
-		return mid;
-	if (start == 0)
-		return end;
-	if (end == n)
-		return start;
-	return (mid - start < end - mid) ? start : end;
-}
-
-/*
- * Split the full node at pos->dir in two and put the entry into the half it
+ * Split the full node at plan->pos in two and put the entry into the half it
  * belongs to.
  */
 static void
 split_node(const FpbIndex *ix, Page page, const FpbEntry *entry,
-		   const FpbPos *pos, FpbWalPage *wp)
+		   const FpbInsertPlan *plan, FpbWalPage *wp)
 {
+	const FpbPos *pos = &plan->pos;
+	int			at = plan->split_at;
 	const FpbShape *shape = fpb_shape(ix, page);
 	int			codec = fpb_dir_codecs(page)[pos->dir];
-	char	   *node = (char *) page + fpb_page_base(FpbHdr(page)->dircap) +
-		fpb_dir_nodes(page)[pos->dir] * shape->size;
+	char	   *node = node_at(ix, page, pos->dir);
 	int			nslots = fpb_node_slots(shape, codec);
 	NodeCopy	copy;
 	char	   *right;
-	int			at;
-	FpbPos		place;
+	FpbPos		place = {0};
 
 	memcpy(copy.data, node, shape->size);
 	if (codec == FPB_NODE_PLAIN)
 	{
-		at = split_slot(ix, page, shape, node);
 		right = add_node(ix, page, pos->dir + 1,
 						 fpb_node_head(ix, node, at), codec, wp);
 		spread_plain(ix, shape, right, copy.data, at, nslots);
@@ -718,11 +977,12 @@ split_node(const FpbIndex *ix, Page page, const FpbEntry *entry,
 	}
 	else
 	{
-		at = nslots / 2;
 		right = add_node(ix, page, pos->dir + 1, ((uint64 *) node)[0], codec, wp);
 		memcpy(right, node, FPB_ONE_KEY_HEADER);
-		spread_one_key(shape, right, copy.data + FPB_ONE_KEY_HEADER, at, nslots);
-		spread_one_key(shape, node, copy.data + FPB_ONE_KEY_HEADER, 0, at);
+		spread_tails(right + FPB_ONE_KEY_HEADER, nslots,
+					 copy.data + FPB_ONE_KEY_HEADER, at, nslots);
+		spread_tails(node + FPB_ONE_KEY_HEADER, nslots,
+					 copy.data + FPB_ONE_KEY_HEADER, 0, at);
 	}
 	fpb_wal_note(wp, node, shape->size);
 	fpb_wal_note(wp, right, shape->size);
@@ -749,8 +1009,7 @@ convert_node(const FpbIndex *ix, Page page, const FpbEntry *entry,
 			 const FpbPos *pos, FpbWalPage *wp)
 {
 	const FpbShape *shape = fpb_shape(ix, page);
-	char	   *node = (char *) page + fpb_page_base(FpbHdr(page)->dircap) +
-		fpb_dir_nodes(page)[pos->dir] * shape->size;
+	char	   *node = node_at(ix, page, pos->dir);
 	uint64	   *header = (uint64 *) node;
 	int			nslots = shape->nslots;
 	int			one_key_slots = fpb_one_key_slots(shape);
@@ -767,9 +1026,8 @@ convert_node(const FpbIndex *ix, Page page, const FpbEntry *entry,
 		fpb_write_tail(tails, i, old.key.tail);
 	}
 	header[0] = first.key.head;
-	header[1] = fpb_is_word(ix) ? first.key.low :
-		(uint64) ((char *) first.key.tuple - (char *) page);
-	spread_one_key(shape, node, tails, 0, nslots);
+	header[1] = first.key.low;
+	spread_tails(node + FPB_ONE_KEY_HEADER, one_key_slots, tails, 0, nslots);
 	fpb_dir_codecs(page)[pos->dir] = FPB_NODE_ONE_KEY;
 	fpb_wal_note(wp, node, shape->size);
 	fpb_wal_note(wp, &fpb_dir_codecs(page)[pos->dir], sizeof(uint8));
@@ -780,28 +1038,144 @@ convert_node(const FpbIndex *ix, Page page, const FpbEntry *entry,
 }
 
 /*
- * Move the first (left) or last entry of the full node at pos->dir to the end
- * or beginning of its neighbour, and put the new entry into the node.
+ * Make a slot a gap, whatever it holds.
+ */
+static void
+empty_slot(const FpbIndex *ix, Page page, int dir, int slot, FpbWalPage *wp)
+{
+	const FpbShape *shape = fpb_shape(ix, page);
+	int			codec = fpb_dir_codecs(page)[dir];
+	char	   *node = node_at(ix, page, dir);
+	NodeArray	arrays[4];
+	int			last = node_arrays(ix, shape, codec, node, arrays) - 1;
+
+	fpb_make_gap(ix, shape, codec, node, slot);
+	note_slots(wp, arrays[last].start, slot, slot, arrays[last].width);
+	if (shape->child_off != 0)
+		note_slots(wp, node + shape->child_off, slot, slot, sizeof(uint32));
+	fpb_page_clear_hints(ix, page, dir, slot, slot);
+}
+
+/*
+ * Move the first or last slot of a full node to its neighbour, as planned, and
+ * put the new entry into the node.
  */
 static void
 spill_node(const FpbIndex *ix, Page page, const FpbEntry *entry,
-		   const FpbPos *pos, bool left, FpbWalPage *wp)
+		   const FpbInsertPlan *plan, FpbWalPage *wp)
 {
 	const FpbShape *shape = fpb_shape(ix, page);
-	char	   *node = (char *) page + fpb_page_base(FpbHdr(page)->dircap) +
-		fpb_dir_nodes(page)[pos->dir] * shape->size;
-	FpbPos		from = {pos->dir, left ? 0 : shape->nslots - 1};
-	FpbPos		to = {pos->dir + 1, 0};
+	char	   *node = node_at(ix, page, plan->spill.dir);
 	FpbEntry	moved;
 
-	fpb_read_slot(ix, page, shape, FPB_NODE_PLAIN, node, from.slot, &moved);
-	if (left)
-		to = end_of_node(ix, page, pos->dir - 1, &moved);
+	fpb_read_slot(ix, page, shape, FPB_NODE_PLAIN, node, plan->spill.slot, &moved);
 	insert_into_slot(ix, page, &moved,
-					 fpb_is_word(ix) ? 0 : fpb_node_tuples(shape, node)[from.slot],
-					 &to, wp);
-	fpb_page_delete(ix, page, &from, 1, wp);
-	insert_into_slot(ix, page, entry, 0, pos, wp);
+					 fpb_is_word(ix) ? 0 : fpb_node_tuples(shape, node)[plan->spill.slot],
+					 &plan->spill_to, wp);
+	empty_slot(ix, page, plan->spill.dir, plan->spill.slot, wp);
+	insert_into_slot(ix, page, entry, 0, &plan->pos, wp);
+}
+
+/*
+ * The tuple of a slot that is not a gap, which has been checked.
+ */
+static IndexTuple
+slot_tuple(const FpbIndex *ix, Page page, const FpbPos *pos)
+{
+	return (IndexTuple) ((char *) page +
+						 fpb_node_tuples(&ix->leaf, node_at(ix, page, pos->dir))[pos->slot]);
+}
+
+/*
+ * Put an entry into a posting that has a gap, before pos->item.
+ */
+static void
+insert_into_posting(const FpbIndex *ix, Page page, const FpbEntry *entry,
+					const FpbPos *pos, FpbWalPage *wp)
+{
+	IndexTuple	posting = slot_tuple(ix, page, pos);
+	char	   *tails = fpb_posting_tails(posting);
+	int			gap = nearest_posting_gap(posting, pos->item);
+	int			item = gap >= pos->item ? pos->item : pos->item - 1;
+
+	if (unlikely(gap < 0))
+		elog(PANIC, "insertion into a full posting of an fpbtree page");
+	if (gap > item)
+		shift_slots(tails, item, gap - 1, 1, FPB_TAIL_BYTES);
+	else if (gap < item)
+		shift_slots(tails, gap + 1, item, -1, FPB_TAIL_BYTES);
+	fpb_write_tail(tails, item, entry->key.tail);
+	note_slots(wp, tails, Min(item, gap), Max(item, gap), FPB_TAIL_BYTES);
+	fpb_page_clear_hints(ix, page, pos->dir, pos->slot, pos->slot);
+}
+
+/*
+ * Make the tuple of a slot, which has no gap, a posting with room for so many TIDs,
+ * with an entry put before pos->item.  If the old tuple has been added last, its
+ * bytes are used again.
+ */
+static void
+grow_posting(const FpbIndex *ix, Page page, const FpbEntry *entry,
+			 const FpbPos *pos, int tids, FpbWalPage *wp)
+{
+	FpbPageHeader *hdr = FpbHdr(page);
+	uint16	   *place = fpb_node_tuples(&ix->leaf, node_at(ix, page, pos->dir)) + pos->slot;
+	IndexTuple	old = slot_tuple(ix, page, pos);
+	bool		posting = fpb_is_posting(old);
+	int			nold = posting ? fpb_posting_slots(old) : 1;
+	Size		size = fpb_posting_size(old, tids);
+	uint32		end = hdr->pd.pd_upper;
+	uint32		offset;
+	PGAlignedBlock copy;
+	IndexTuple	new = (IndexTuple) copy.data;
+
+	memset(new, 0, size);
+	memcpy(new, old, IndexTupleSize(old));
+	fpb_posting_set_slots(new, tids);
+	for (int i = 0; i <= nold; i++)
+	{
+		/* more will come behind the last, or else anywhere */
+		int			item = pos->item == nold ? i : i * tids / (nold + 1);
+		uint64		tail = entry->key.tail;
+
+		if (i != pos->item)
+			tail = posting ? fpb_posting_tail(old, i - (i > pos->item)) :
+				fpb_tail_pack(0, &old->t_tid);
+		fpb_write_tail(fpb_posting_tails(new), item, tail);
+	}
+
+	if (*place == end && (FpbPageIsLeftmost(page) || hdr->low_tail != end))
+		end += fpb_posting_size(old, nold);
+	offset = TYPEALIGN_DOWN(fpb_tuple_align(new), end - size);
+	memcpy((char *) page + offset, new, size);
+	hdr->pd.pd_upper = offset;
+	*place = offset;
+	fpb_wal_note(wp, (char *) page + offset, end - offset);
+	fpb_wal_note(wp, &hdr->pd.pd_upper, sizeof(hdr->pd.pd_upper));
+	fpb_wal_note(wp, place, sizeof(uint16));
+	fpb_page_clear_hints(ix, page, pos->dir, pos->slot, pos->slot);
+}
+
+/*
+ * Put an entry into a full posting, before pos->item, and take out the last one,
+ * which becomes *last; its tuple is made in memory of the caller's.
+ */
+static void
+swap_last(const FpbIndex *ix, Page page, const FpbEntry *entry,
+		  const FpbPos *pos, FpbEntry *last, IndexTuple tuple, FpbWalPage *wp)
+{
+	IndexTuple	posting = slot_tuple(ix, page, pos);
+	char	   *tails = fpb_posting_tails(posting);
+	int			n = fpb_posting_slots(posting);
+
+	last_of_posting(ix, page, pos, last);
+	memcpy(tuple, posting, IndexTupleSize(posting));
+	fpb_tail_tid(last->key.tail, &tuple->t_tid);
+	last->key.tuple = tuple;
+	shift_slots(tails, pos->item, n - 2, 1, FPB_TAIL_BYTES);
+	fpb_write_tail(tails, pos->item, entry->key.tail);
+	note_slots(wp, tails, pos->item, n - 1, FPB_TAIL_BYTES);
+	fpb_page_clear_hints(ix, page, pos->dir, pos->slot, pos->slot);
 }
 
 /*
@@ -825,8 +1199,7 @@ append_one_key(const FpbIndex *ix, Page page, const FpbEntry *entry,
 			   const FpbPos *pos, FpbWalPage *wp)
 {
 	const FpbShape *shape = fpb_shape(ix, page);
-	char	   *before = (char *) page + fpb_page_base(FpbHdr(page)->dircap) +
-		fpb_dir_nodes(page)[pos->dir - 1] * shape->size;
+	char	   *before = node_at(ix, page, pos->dir - 1);
 	char	   *node;
 
 	Assert(fpb_dir_codecs(page)[pos->dir - 1] == FPB_NODE_ONE_KEY);
@@ -850,6 +1223,7 @@ append_node(const FpbIndex *ix, Page page, const FpbEntry *entry,
 	char	   *node;
 
 	node = add_node(ix, page, pos->dir, entry->key.head, FPB_NODE_PLAIN, wp);
+	raise_next_bound(page, pos->dir, entry->key.head, wp);
 	memset(node, 0, shape->size);
 	fpb_write_slot(ix, shape, node, 0, entry,
 				   fpb_is_word(ix) ? 0 : add_tuple(ix, page, &entry->key, wp));
@@ -876,12 +1250,21 @@ append_node(const FpbIndex *ix, Page page, const FpbEntry *entry,
 }
 
 /*
- * Insert an entry as planned.  To be called in a critical section.
+ * Insert an entry as planned.  To be called in a critical section: what the
+ * page is relied on to be has been checked by the plan.
  */
 void
 fpb_page_insert(const FpbIndex *ix, Page page, const FpbEntry *entry,
 				const FpbInsertPlan *plan, FpbWalPage *wp)
 {
+	PGAlignedBlock tuple;
+	FpbEntry	last;
+
+	if (plan->swap)
+	{
+		swap_last(ix, page, entry, &plan->swapped, &last, (IndexTuple) tuple.data, wp);
+		entry = &last;
+	}
 	switch (plan->kind)
 	{
 		case FPB_PLAN_SLOT:
@@ -894,15 +1277,19 @@ fpb_page_insert(const FpbIndex *ix, Page page, const FpbEntry *entry,
 			append_one_key(ix, page, entry, &plan->pos, wp);
 			break;
 		case FPB_PLAN_SPLIT_NODE:
-			split_node(ix, page, entry, &plan->pos, wp);
+			split_node(ix, page, entry, plan, wp);
 			break;
-		case FPB_PLAN_SPILL_LEFT:
-		case FPB_PLAN_SPILL_RIGHT:
-			spill_node(ix, page, entry, &plan->pos,
-					   plan->kind == FPB_PLAN_SPILL_LEFT, wp);
+		case FPB_PLAN_SPILL:
+			spill_node(ix, page, entry, plan, wp);
 			break;
 		case FPB_PLAN_CONVERT_NODE:
 			convert_node(ix, page, entry, &plan->pos, wp);
+			break;
+		case FPB_PLAN_POSTING:
+			insert_into_posting(ix, page, entry, &plan->pos, wp);
+			break;
+		case FPB_PLAN_GROW:
+			grow_posting(ix, page, entry, &plan->pos, plan->tids, wp);
 			break;
 		case FPB_PLAN_REBUILD:
 			fpb_page_replace(page, plan->image->data, wp);
@@ -927,30 +1314,37 @@ fpb_page_replace(Page page, const char *image, FpbWalPage *wp)
 }
 
 /*
+ * Delete an entry; none, if *pos is that of a gap.
+ */
+static void
+delete_entry(const FpbIndex *ix, Page page, const FpbPos *pos, FpbWalPage *wp)
+{
+	const FpbShape *shape = fpb_shape(ix, page);
+	IndexTuple	posting;
+
+	if (!fpb_is_word(ix) && FpbPageIsLeaf(page) &&
+		!fpb_node_is_gap(ix, shape, FPB_NODE_PLAIN, node_at(ix, page, pos->dir), pos->slot) &&
+		fpb_is_posting(posting = slot_tuple(ix, page, pos)))
+	{
+		char	   *tails = fpb_posting_tails(posting);
+
+		fpb_write_tail(tails, pos->item, 0);
+		note_slots(wp, tails, pos->item, pos->item, FPB_TAIL_BYTES);
+		if (fpb_posting_next(posting, 0) < fpb_posting_slots(posting))
+			return;
+	}
+	empty_slot(ix, page, pos->dir, pos->slot, wp);
+}
+
+/*
  * Delete entries.  To be called in a critical section.
  */
 void
 fpb_page_delete(const FpbIndex *ix, Page page, const FpbPos *pos, int npos,
 				FpbWalPage *wp)
 {
-	const FpbShape *shape = fpb_shape(ix, page);
-
 	for (int i = 0; i < npos; i++)
-	{
-		int			dir = pos[i].dir;
-		int			slot = pos[i].slot;
-		int			codec = fpb_dir_codecs(page)[dir];
-		char	   *node = (char *) page + fpb_page_base(FpbHdr(page)->dircap) +
-			fpb_dir_nodes(page)[dir] * shape->size;
-		NodeArray	arrays[4];
-		int			last = node_arrays(ix, shape, codec, node, arrays) - 1;
-
-		fpb_make_gap(ix, shape, codec, node, slot);
-		note_slots(wp, arrays[last].start, slot, slot, arrays[last].width);
-		if (shape->child_off != 0)
-			note_slots(wp, node + shape->child_off, slot, slot, sizeof(uint32));
-		fpb_page_clear_hints(ix, page, dir, slot, slot);
-	}
+		delete_entry(ix, page, &pos[i], wp);
 }
 
 /*
@@ -963,7 +1357,7 @@ free_last_tuples(const FpbIndex *ix, Page page, FpbWalPage *wp)
 	FpbPageHeader *hdr = FpbHdr(page);
 	uint32		old = hdr->pd.pd_upper;
 	uint32		upper = BLCKSZ;
-	FpbPos		pos = {0, 0};
+	FpbPos		pos = {0};
 	FpbEntry	entry;
 
 	while (fpb_page_next(ix, page, &pos, &entry))
@@ -973,7 +1367,7 @@ free_last_tuples(const FpbIndex *ix, Page page, FpbWalPage *wp)
 	}
 	if (!FpbPageIsLeftmost(page))
 		upper = Min(upper, (uint32) hdr->low_tail);
-	if (!FpbPageIsRightmost(page))
+	if (!FpbPageIsRightmost(page) && !FpbPageHighElided(page))
 		upper = Min(upper, (uint32) hdr->high_tail);
 	if (upper <= old)
 		return;
@@ -992,22 +1386,25 @@ fpb_page_cut(const FpbIndex *ix, Page page, const FpbPos *pos, FpbWalPage *wp)
 {
 	FpbPageHeader *hdr = FpbHdr(page);
 	const FpbShape *shape = fpb_shape(ix, page);
-	int			keep = pos->dir + (pos->slot > 0 ? 1 : 0);
+	int			keep = pos->dir + (pos->slot > 0 || pos->item > 0 ? 1 : 0);
 	int			nalloc = 0;
 	int			freed;
 
-	if (pos->slot > 0)
+	if (keep > pos->dir)
 	{
-		FpbPos		gone[FPB_MAX_LINES * FPB_CACHE_LINE / FPB_TAIL_BYTES];
-		int			ngone = 0;
 		int			nslots = fpb_node_slots(shape, fpb_dir_codecs(page)[pos->dir]);
+		FpbPos		gone = *pos;
 
-		for (int slot = pos->slot; slot < nslots; slot++)
+		if (pos->item > 0)
 		{
-			gone[ngone].dir = pos->dir;
-			gone[ngone++].slot = slot;
+			int			nitems = fpb_posting_slots(slot_tuple(ix, page, pos));
+
+			for (; gone.item < nitems; gone.item++)
+				delete_entry(ix, page, &gone, wp);
+			gone.slot++;
 		}
-		fpb_page_delete(ix, page, gone, ngone, wp);
+		for (; gone.slot < nslots; gone.slot++)
+			empty_slot(ix, page, gone.dir, gone.slot, wp);
 	}
 	for (int dir = keep; dir < hdr->nnodes; dir++)
 		fpb_page_clear_hints(ix, page, dir, 0, BLCKSZ);
@@ -1037,12 +1434,8 @@ fpb_page_cut(const FpbIndex *ix, Page page, const FpbPos *pos, FpbWalPage *wp)
 bool
 fpb_page_extend_plan(const FpbIndex *ix, Page page, const FpbKey *high)
 {
-	FpbEntry	fence;
-
-	if (high == NULL || fpb_is_word(ix))
-		return true;
-	fence.key = *high;
-	return page_has_room(ix, page, 0, tuple_room(ix, &fence));
+	return high == NULL || high->tuple == NULL ||
+		page_has_room(ix, page, 0, tuple_room(ix, high, 1));
 }
 
 /*
@@ -1057,14 +1450,21 @@ fpb_page_extend(const FpbIndex *ix, Page page, const FpbKey *high,
 	FpbPageHeader *hdr = FpbHdr(page);
 
 	hdr->right = right;
+	hdr->flags &= ~FPB_HIGH_ELIDED;
 	if (high == NULL)
 		hdr->flags |= FPB_RIGHTMOST;
 	else
 	{
 		hdr->high_head = high->head;
 		hdr->high_low = high->low;
-		hdr->high_tail = fpb_is_word(ix) ? high->tail :
-			add_tuple(ix, page, high, wp);
+		if (fpb_high_elided(ix, high))
+		{
+			hdr->high_tail = 0;
+			hdr->flags |= FPB_HIGH_ELIDED;
+		}
+		else
+			hdr->high_tail = fpb_is_word(ix) ? high->tail :
+				add_tuple(ix, page, high, wp);
 	}
 	fpb_wal_note(wp, (char *) page + offsetof(FpbPageHeader, magic),
 				 sizeof(FpbPageHeader) - offsetof(FpbPageHeader, magic));

@@ -6,7 +6,7 @@
  * A page is an in-page tree of two levels (fpbtree-sigmod2002, section 3.1):
  * the directory behind the header, and the in-page leaf nodes it names.
  * fpb_layout_change.c changes single entries, fpb_layout_fill.c makes whole
- * pages.
+ * pages, and fpb_layout_check.c looks for what is wrong with one.
  *
  *-------------------------------------------------------------------------
  */
@@ -33,7 +33,7 @@ set_shape(const FpbIndex *ix, FpbShape *shape, int lines, bool inner)
 					   payload + (inner ? sizeof(uint32) : 0));
 
 	/* a node full of duplicates becomes a one-key node, with slots to spare */
-	if (!inner)
+	if (!inner && fpb_is_word(ix))
 		n = Min(n, fpb_one_key_slots(shape) - 2);
 	for (;; n--)
 	{
@@ -99,6 +99,11 @@ fpb_layout_shapes(FpbIndex *ix, int leaf_lines, int inner_lines)
 		inner_lines++;
 	set_shape(ix, &ix->leaf, leaf_lines, false);
 	set_shape(ix, &ix->inner, inner_lines, true);
+
+	/* a split may have to repeat a posting's key: README.md tells how often */
+	ix->max_posting = 0;
+	if (ix->one_key && !fpb_is_word(ix))
+		ix->max_posting = MAXALIGN_DOWN(fpb_max_tuple_size(ix) / 2);
 }
 
 /* --- damage --- */
@@ -127,27 +132,12 @@ fpb_page_damaged(const FpbIndex *ix, Page page, const char *fault)
 }
 
 /*
- * Is there a whole tuple at this offset?
- */
-static inline bool
-tuple_offset_valid(Page page, uint32 offset)
-{
-	Size		size;
-
-	if (offset < FpbHdr(page)->pd.pd_upper ||
-		offset > BLCKSZ - sizeof(IndexTupleData) || (offset & 1) != 0)
-		return false;
-	size = IndexTupleSize((IndexTuple) ((char *) page + offset));
-	return size >= sizeof(IndexTupleData) && offset + size <= BLCKSZ;
-}
-
-/*
  * The tuple at an offset in the page, which is checked.
  */
 IndexTuple
 fpb_page_tuple(const FpbIndex *ix, Page page, uint32 offset)
 {
-	if (unlikely(!tuple_offset_valid(page, offset)))
+	if (unlikely(!fpb_tuple_offset_valid(page, offset)))
 		fpb_page_damaged(ix, page, "A tuple offset points outside the page's tuples.");
 	return (IndexTuple) ((char *) page + offset);
 }
@@ -163,7 +153,8 @@ fpb_page_node(const FpbIndex *ix, Page page, int dir, int *codec)
 
 	*codec = fpb_dir_codecs(page)[dir];
 	if (unlikely(number >= FpbHdr(page)->nalloc ||
-				 *codec > (FpbPageIsLeaf(page) ? FPB_NODE_ONE_KEY : FPB_NODE_PLAIN)))
+				 *codec > (FpbPageIsLeaf(page) && fpb_is_word(ix) ?
+						   FPB_NODE_ONE_KEY : FPB_NODE_PLAIN)))
 		fpb_page_damaged(ix, page, "The directory names a node that does not exist.");
 	return (char *) page + fpb_page_base(FpbHdr(page)->dircap) + number * shape->size;
 }
@@ -202,7 +193,7 @@ fpb_page_low(const FpbIndex *ix, Page page, FpbKey *key)
 
 /*
  * The high fence, of a page that is not the rightmost.  A tuple stays in
- * place.
+ * place; there is none if the fence is elided.
  */
 void
 fpb_page_high(const FpbIndex *ix, Page page, FpbKey *key)
@@ -210,6 +201,12 @@ fpb_page_high(const FpbIndex *ix, Page page, FpbKey *key)
 	FpbPageHeader *hdr = FpbHdr(page);
 
 	Assert(!FpbPageIsRightmost(page));
+	if (FpbPageHighElided(page))
+	{
+		memset(key, 0, sizeof(FpbKey));
+		key->head = hdr->high_head;
+		return;
+	}
 	read_fence(ix, page, hdr->high_head, hdr->high_low, hdr->high_tail, key);
 }
 
@@ -228,23 +225,25 @@ fpb_compare_low(const FpbIndex *ix, Page page, const FpbProbe *probe)
 }
 
 /*
- * Sign of the high fence against the probe.
+ * Sign of the high fence, which is not elided, against the probe.
  */
 int
 fpb_compare_high(const FpbIndex *ix, Page page, const FpbProbe *probe)
 {
+	FpbPageHeader *hdr = FpbHdr(page);
 	FpbKey		key;
 
 	if (FpbPageIsRightmost(page))
 		return 1;
-	fpb_page_high(ix, page, &key);
+	Assert(!FpbPageHighElided(page));
+	read_fence(ix, page, hdr->high_head, hdr->high_low, hdr->high_tail, &key);
 	return fpb_compare(ix, &key, probe);
 }
 
 /* --- reading slots --- */
 
 /*
- * Unpack the entry in a slot that is not a gap.
+ * Unpack the entry in a slot that is not a gap: of a posting, the first.
  */
 void
 fpb_read_slot(const FpbIndex *ix, Page page, const FpbShape *shape, int codec,
@@ -259,11 +258,7 @@ fpb_read_slot(const FpbIndex *ix, Page page, const FpbShape *shape, int codec,
 		const uint64 *header = (const uint64 *) node;
 
 		entry->key.head = header[0];
-		if (fpb_is_word(ix))
-			entry->key.low = header[1];
-		else
-			entry->key.tuple = fpb_page_tuple(ix, page,
-											  (uint32) Min(header[1], BLCKSZ));
+		entry->key.low = header[1];
 		entry->key.tail = fpb_read_tail(node + FPB_ONE_KEY_HEADER, slot);
 		return;
 	}
@@ -279,24 +274,36 @@ fpb_read_slot(const FpbIndex *ix, Page page, const FpbShape *shape, int codec,
 	{
 		entry->key.tuple = fpb_page_tuple(ix, page,
 										  fpb_node_tuples(shape, node)[slot]);
-		entry->key.tail = shape->child_off != 0 ?
-			fpb_pivot_tail(entry->key.tuple) :
-			fpb_tail_pack(0, &entry->key.tuple->t_tid);
+		if (shape->child_off != 0)
+			entry->key.tail = fpb_pivot_tail(entry->key.tuple);
+		else if (fpb_is_posting(entry->key.tuple))
+			entry->key.tail = fpb_posting_tail(entry->key.tuple,
+											   fpb_posting_next(entry->key.tuple, 0));
+		else
+			entry->key.tail = fpb_tail_pack(0, &entry->key.tuple->t_tid);
 	}
 	if (shape->child_off != 0)
 		entry->child = fpb_node_children(shape, node)[slot];
 }
 
 /*
- * Sign of the entry in a slot that is not a gap against the probe.
+ * Sign of the first entry in a slot that is not a gap against the probe, or of
+ * the last one.
  */
 static inline int
 compare_slot(const FpbIndex *ix, Page page, const FpbShape *shape, int codec,
-			 char *node, int slot, const FpbProbe *probe)
+			 char *node, int slot, bool last, const FpbProbe *probe)
 {
 	FpbEntry	entry;
 
 	fpb_read_slot(ix, page, shape, codec, node, slot, &entry);
+	if (last && fpb_has_posting(shape, &entry))
+	{
+		IndexTuple	posting = entry.key.tuple;
+
+		entry.key.tail = fpb_posting_tail(posting,
+										  fpb_posting_prev(posting, BLCKSZ));
+	}
 	return fpb_compare(ix, &entry.key, probe);
 }
 
@@ -304,7 +311,8 @@ compare_slot(const FpbIndex *ix, Page page, const FpbShape *shape, int codec,
 
 /*
  * Among the slots [lo, hi) of a node, gaps passed over: the first place that
- * has every entry before it < probe (equal: <= probe) and no entry from it on.
+ * has every entry before it < probe (equal: <= probe), and before all that have
+ * none.  (The posting behind it may have some.)
  */
 static int
 search_slots(const FpbIndex *ix, Page page, const FpbShape *shape, int codec,
@@ -320,7 +328,7 @@ search_slots(const FpbIndex *ix, Page page, const FpbShape *shape, int codec,
 		while (live < hi && fpb_node_is_gap(ix, shape, codec, node, live))
 			live++;
 		if (live == hi ||
-			compare_slot(ix, page, shape, codec, node, live, probe) > most)
+			compare_slot(ix, page, shape, codec, node, live, true, probe) > most)
 			hi = mid;
 		else
 			lo = live + 1;
@@ -402,7 +410,7 @@ search_directory_ties(const FpbIndex *ix, Page page, const FpbShape *shape,
 			hi = mid - 1;
 			continue;
 		}
-		sign = compare_slot(ix, page, shape, codec, node, slot, probe);
+		sign = compare_slot(ix, page, shape, codec, node, slot, false, probe);
 		if (sign < 0 || (equal && sign == 0))
 		{
 			found = at;
@@ -455,6 +463,46 @@ prefetch_node(const FpbShape *shape, Page page, int dir, char *node)
 }
 
 /*
+ * If the next slot's posting begins before the probe, make *pos the place of the
+ * probe among its TIDs.
+ */
+static void
+search_posting(const FpbIndex *ix, Page page, const FpbShape *shape, char *node,
+			   const FpbProbe *probe, FpbPos *pos)
+{
+	int			slot = fpb_next_live(ix, shape, FPB_NODE_PLAIN, node, pos->slot);
+	int			lo = 0;
+	int			hi;
+	IndexTuple	posting;
+	FpbEntry	entry;
+
+	/* most have other keys, as their heads tell */
+	if (slot == shape->nslots ||
+		(probe->has_head && fpb_node_head(ix, node, slot) != probe->head))
+		return;
+	fpb_read_slot(ix, page, shape, FPB_NODE_PLAIN, node, slot, &entry);
+	if (!fpb_has_posting(shape, &entry) ||
+		fpb_compare(ix, &entry.key, probe) >= 0)
+		return;
+
+	/* it does not end before the probe, so its key is that of the probe */
+	posting = entry.key.tuple;
+	hi = fpb_posting_slots(posting);
+	while (lo < hi)
+	{
+		int			mid = lo + (hi - lo) / 2;
+		int			live = fpb_posting_next(posting, mid);
+
+		if (live >= hi || fpb_posting_tail(posting, live) >= probe->tail)
+			hi = mid;
+		else
+			lo = live + 1;
+	}
+	pos->slot = slot;
+	pos->item = lo;
+}
+
+/*
  * Position of the first entry >= probe, or of the place behind the last entry
  * before the probe, from where fpb_page_next finds it.
  */
@@ -466,13 +514,15 @@ fpb_page_search(const FpbIndex *ix, Page page, const FpbProbe *probe,
 	int			codec;
 	char	   *node;
 
-	pos->dir = pos->slot = 0;
+	pos->dir = pos->slot = pos->item = 0;
 	if (FpbHdr(page)->nnodes == 0)
 		return;
 	pos->dir = search_directory(ix, page, shape, probe, false);
 	node = fpb_page_node(ix, page, pos->dir, &codec);
 	prefetch_node(shape, page, pos->dir, node);
 	pos->slot = search_node(ix, page, shape, codec, node, probe, false);
+	if (ix->max_posting > 0 && shape->child_off == 0)
+		search_posting(ix, page, shape, node, probe, pos);
 }
 
 /*
@@ -488,15 +538,31 @@ fpb_page_next(const FpbIndex *ix, Page page, FpbPos *pos, FpbEntry *entry)
 	{
 		int			codec;
 		char	   *node = fpb_page_node(ix, page, pos->dir, &codec);
+		int			slot = fpb_next_live(ix, shape, codec, node, pos->slot);
 
-		pos->slot = fpb_next_live(ix, shape, codec, node, pos->slot);
-		if (pos->slot < fpb_node_slots(shape, codec))
+		if (slot != pos->slot)
+			pos->item = 0;
+		pos->slot = slot;
+		if (slot == fpb_node_slots(shape, codec))
 		{
-			fpb_read_slot(ix, page, shape, codec, node, pos->slot, entry);
-			return true;
+			pos->dir++;
+			pos->slot = pos->item = 0;
+			continue;
 		}
-		pos->dir++;
-		pos->slot = 0;
+		fpb_read_slot(ix, page, shape, codec, node, slot, entry);
+		if (fpb_has_posting(shape, entry))
+		{
+			pos->item = fpb_posting_next(entry->key.tuple, pos->item);
+			if (pos->item < fpb_posting_slots(entry->key.tuple))
+			{
+				entry->key.tail = fpb_posting_tail(entry->key.tuple, pos->item);
+				return true;
+			}
+		}
+		else if (pos->item == 0)
+			return true;
+		pos->slot++;
+		pos->item = 0;
 	}
 	return false;
 }
@@ -511,6 +577,7 @@ fpb_page_prev(const FpbIndex *ix, Page page, FpbPos *pos, FpbEntry *entry)
 	const FpbShape *shape = fpb_shape(ix, page);
 	int			dir = pos->dir;
 	int			slot = pos->slot;
+	int			item = pos->item;
 
 	for (;;)
 	{
@@ -520,14 +587,31 @@ fpb_page_prev(const FpbIndex *ix, Page page, FpbPos *pos, FpbEntry *entry)
 		if (dir < FpbHdr(page)->nnodes)
 		{
 			node = fpb_page_node(ix, page, dir, &codec);
-			slot = Min(slot, fpb_node_slots(shape, codec));
-			while (--slot >= 0)
+			if (slot >= fpb_node_slots(shape, codec))
 			{
+				slot = fpb_node_slots(shape, codec);
+				item = 0;
+			}
+
+			/* the items of a slot are before it from the next one on */
+			for (; item > 0 || slot-- > 0; item = 0)
+			{
+				int			before = item > 0 ? item : BLCKSZ;
+
 				if (fpb_node_is_gap(ix, shape, codec, node, slot))
 					continue;
+				fpb_read_slot(ix, page, shape, codec, node, slot, entry);
+				item = 0;
+				if (fpb_has_posting(shape, entry))
+				{
+					item = fpb_posting_prev(entry->key.tuple, before);
+					if (item < 0)
+						continue;
+					entry->key.tail = fpb_posting_tail(entry->key.tuple, item);
+				}
 				pos->dir = dir;
 				pos->slot = slot;
-				fpb_read_slot(ix, page, shape, codec, node, slot, entry);
+				pos->item = item;
 				return true;
 			}
 		}
@@ -535,6 +619,7 @@ fpb_page_prev(const FpbIndex *ix, Page page, FpbPos *pos, FpbEntry *entry)
 			return false;
 		dir--;
 		slot = BLCKSZ;			/* the node's last slot */
+		item = 0;
 	}
 }
 
@@ -544,32 +629,57 @@ fpb_page_prev(const FpbIndex *ix, Page page, FpbPos *pos, FpbEntry *entry)
 void
 fpb_page_advance(const FpbIndex *ix, Page page, FpbPos *pos)
 {
-	pos->slot++;
+	if (fpb_is_word(ix))
+		pos->slot++;
+	else
+		pos->item++;
 }
 
 /*
  * The entries in slots [from, to) of a node, the dir'th, of a leaf into
- * items[]; returns how many.
+ * items[]; returns how many.  In the first slot only those from from_item on, and
+ * in the one behind the last those before to_item.
  */
 static int
 read_entries(const FpbIndex *ix, Page page, const FpbShape *shape, int codec,
-			 char *node, int dir, int from, int to, FpbItem *items)
+			 char *node, int dir, int from, int from_item, int to, int to_item,
+			 FpbItem *items)
 {
-	int			count = 0;
+	FpbItem    *item = items;
+	int			end = Min(to + (to_item > 0 ? 1 : 0), fpb_node_slots(shape, codec));
 
-	for (int slot = from; slot < to; slot++)
+	for (int slot = from; slot < end; slot++)
 	{
 		FpbEntry	entry;
+		int			first = slot == from ? from_item : 0;
 
 		if (fpb_node_is_gap(ix, shape, codec, node, slot))
 			continue;
 		fpb_read_slot(ix, page, shape, codec, node, slot, &entry);
-		items[count].key = entry.key;
-		items[count].pos.dir = dir;
-		items[count].pos.slot = slot;
-		count++;
+		item->key = entry.key;
+		item->pos.dir = dir;
+		item->pos.slot = slot;
+		item->pos.item = 0;
+		if (!fpb_has_posting(shape, &entry))
+		{
+			item += first == 0;
+			continue;
+		}
+		for (int i = first; i < fpb_posting_slots(entry.key.tuple); i++)
+		{
+			if (slot == to && i >= to_item)
+				break;
+			if (fpb_tail_is_gap(fpb_posting_tails(entry.key.tuple), i))
+				continue;
+			item->key = entry.key;
+			item->key.tail = fpb_posting_tail(entry.key.tuple, i);
+			item->pos.dir = dir;
+			item->pos.slot = slot;
+			item->pos.item = i;
+			item++;
+		}
 	}
-	return count;
+	return item - items;
 }
 
 /*
@@ -593,6 +703,7 @@ read_words(const FpbIndex *ix, const FpbShape *shape, const char *node,
 		item->key.tuple = NULL;
 		item->pos.dir = dir;
 		item->pos.slot = slot;
+		item->pos.item = 0;
 		item += !fpb_tail_is_gap(tails, slot);
 	}
 	return item - items;
@@ -609,7 +720,7 @@ fpb_page_read(const FpbIndex *ix, Page page, FpbPos pos, const FpbProbe *end,
 	const FpbShape *shape = fpb_shape(ix, page);
 	int			nnodes = FpbHdr(page)->nnodes;
 	int			count = 0;
-	FpbPos		stop = {nnodes, 0};
+	FpbPos		stop = {nnodes};
 
 	if (nnodes == 0)
 		return 0;
@@ -629,10 +740,15 @@ fpb_page_read(const FpbIndex *ix, Page page, FpbPos pos, const FpbProbe *end,
 		int			codec;
 		char	   *node = fpb_page_node(ix, page, dir, &codec);
 		int			slot = (dir == pos.dir) ? pos.slot : 0;
+		int			item = (dir == pos.dir) ? pos.item : 0;
 		int			n = fpb_node_slots(shape, codec);
+		int			nitems = 0;
 
 		if (dir == stop.dir)
+		{
 			n = Min(n, stop.slot);
+			nitems = stop.item;
+		}
 		if (dir + 1 < nnodes && dir < stop.dir)
 		{
 			int			next_codec;
@@ -643,8 +759,8 @@ fpb_page_read(const FpbIndex *ix, Page page, FpbPos pos, const FpbProbe *end,
 		if (codec == FPB_NODE_PLAIN && fpb_is_word(ix))
 			count += read_words(ix, shape, node, dir, slot, n, items + count);
 		else
-			count += read_entries(ix, page, shape, codec, node, dir, slot, n,
-								  items + count);
+			count += read_entries(ix, page, shape, codec, node, dir, slot, item,
+								  n, nitems, items + count);
 	}
 	return count;
 }
@@ -668,6 +784,7 @@ fpb_page_child(const FpbIndex *ix, Page page, const FpbProbe *probe,
 	node = fpb_page_node(ix, page, pos->dir, &codec);
 	prefetch_node(shape, page, pos->dir, node);
 	pos->slot = search_node(ix, page, shape, codec, node, probe, !before);
+	pos->item = 0;
 	if (!fpb_page_prev(ix, page, pos, entry) &&
 		!fpb_page_next(ix, page, pos, entry))
 		fpb_page_damaged(ix, page, "An inner page is empty.");
@@ -679,19 +796,13 @@ fpb_page_child(const FpbIndex *ix, Page page, const FpbProbe *probe,
 int
 fpb_page_entries(const FpbIndex *ix, Page page, FpbEntry *entries)
 {
-	const FpbShape *shape = fpb_shape(ix, page);
+	FpbPos		pos = {0};
 	int			count = 0;
 
-	for (int dir = 0; dir < FpbHdr(page)->nnodes; dir++)
+	while (fpb_page_next(ix, page, &pos, &entries[count]))
 	{
-		int			codec;
-		char	   *node = fpb_page_node(ix, page, dir, &codec);
-		int			n = fpb_node_slots(shape, codec);
-
-		for (int slot = 0; slot < n; slot++)
-			if (!fpb_node_is_gap(ix, shape, codec, node, slot))
-				fpb_read_slot(ix, page, shape, codec, node, slot,
-							  &entries[count++]);
+		count++;
+		fpb_page_advance(ix, page, &pos);
 	}
 	return count;
 }
@@ -702,7 +813,7 @@ fpb_page_entries(const FpbIndex *ix, Page page, FpbEntry *entries)
 bool
 fpb_page_is_empty(const FpbIndex *ix, Page page)
 {
-	FpbPos		pos = {0, 0};
+	FpbPos		pos = {0};
 	FpbEntry	entry;
 
 	return !fpb_page_next(ix, page, &pos, &entry);
@@ -752,19 +863,52 @@ fpb_page_is_killed(const FpbIndex *ix, Page page, FpbPos pos)
 }
 
 /*
- * Note that the entry is dead to everyone.  The caller has the page locked at
- * least share and calls MarkBufferDirtyHint if true is returned.  Two backends
- * may set bits of one byte at once, so that one is lost: it is only a hint.
+ * Entries of a leaf's slot that is not a gap.
+ */
+static int
+slot_count(const FpbIndex *ix, Page page, FpbPos pos)
+{
+	int			codec;
+	char	   *node = fpb_page_node(ix, page, pos.dir, &codec);
+	FpbEntry	entry;
+	int			count = 0;
+
+	fpb_read_slot(ix, page, &ix->leaf, codec, node, pos.slot, &entry);
+	if (!fpb_has_posting(&ix->leaf, &entry))
+		return 1;
+	for (int i = 0; i < fpb_posting_slots(entry.key.tuple); i++)
+		count += !fpb_tail_is_gap(fpb_posting_tails(entry.key.tuple), i);
+	return count;
+}
+
+/*
+ * Note that entries are dead to everyone, given their positions in order, perhaps
+ * more than once.  A slot has one hint, so those of a posting get it only if they
+ * all are.
+ *
+ * For fpb_hint_dead, which calls MarkBufferDirtyHint if true is returned; the page
+ * is locked at least share.  Two backends may set bits of one byte at once, so that
+ * one is lost: it is only a hint.
  */
 bool
-fpb_page_kill(const FpbIndex *ix, Page page, FpbPos pos)
+fpb_page_kill(const FpbIndex *ix, Page page, const FpbPos *pos, int npos)
 {
-	uint8	   *byte = hint_byte(ix, page, pos);
+	bool		any = false;
 
-	if (byte == NULL)
-		return false;
-	*byte |= 1 << (pos.slot % 8);
-	return true;
+	for (int i = 0, n; i < npos; i += n)
+	{
+		uint8	   *byte = hint_byte(ix, page, pos[i]);
+		int			dead = 1;
+
+		for (n = 1; i + n < npos && pos[i + n].dir == pos[i].dir &&
+			 pos[i + n].slot == pos[i].slot; n++)
+			dead += !fpb_pos_equal(pos[i + n - 1], pos[i + n]);
+		if (byte == NULL || dead < slot_count(ix, page, pos[i]))
+			continue;
+		*byte |= 1 << (pos[i].slot % 8);
+		any = true;
+	}
+	return any;
 }
 
 /*
@@ -784,89 +928,4 @@ fpb_page_clear_hints(const FpbIndex *ix, Page page, int dir, int from, int to)
 		for (int slot = Max(from, i * 8); slot <= Min(to, i * 8 + 7); slot++)
 			hints[i] &= ~(1 << (slot % 8));
 	}
-}
-
-/* --- check --- */
-
-/*
- * What is wrong with one node's slots, or NULL.
- */
-static const char *
-node_fault(const FpbIndex *ix, Page page, int dir)
-{
-	const FpbShape *shape = fpb_shape(ix, page);
-	int			codec = fpb_dir_codecs(page)[dir];
-	char	   *node = (char *) page + fpb_page_base(FpbHdr(page)->dircap) +
-		fpb_dir_nodes(page)[dir] * shape->size;
-	uint64		min = fpb_dir_heads(page)[dir];
-	uint64		max = dir == FpbHdr(page)->nnodes - 1 ? PG_UINT64_MAX :
-		fpb_dir_heads(page)[dir + 1];
-
-	if (codec == FPB_NODE_ONE_KEY)
-	{
-		const uint64 *header = (const uint64 *) node;
-
-		if (header[0] < min || header[0] > max)
-			return "A one-key node's head is outside the bounds of its directory entry.";
-		if (!fpb_is_word(ix) && (header[1] > BLCKSZ ||
-								 !tuple_offset_valid(page, (uint32) header[1])))
-			return "A one-key node's tuple offset points outside the page's tuples.";
-		return NULL;
-	}
-
-	for (int slot = 0; slot < shape->nslots; slot++)
-	{
-		uint64		head = fpb_node_head(ix, node, slot);
-
-		if (slot > 0 && head < fpb_node_head(ix, node, slot - 1))
-			return "The heads of a node are out of order.";
-		if (fpb_node_is_gap(ix, shape, codec, node, slot))
-			continue;
-		if (head < min || head > max)
-			return "An entry's head is outside the bounds of its directory entry.";
-		if (!fpb_is_word(ix) &&
-			!tuple_offset_valid(page, fpb_node_tuples(shape, node)[slot]))
-			return "A tuple offset points outside the page's tuples.";
-	}
-	return NULL;
-}
-
-/*
- * What is wrong with the structure of a page, whose header has been checked
- * by fpb_checkpage, or NULL.  No comparator is called.
- */
-const char *
-fpb_page_fault(const FpbIndex *ix, Page page)
-{
-	FpbPageHeader *hdr = FpbHdr(page);
-	bool		used[FPB_MAX_NODES + 1] = {0};
-
-	for (int dir = 0; dir < hdr->nnodes; dir++)
-	{
-		uint32		number = fpb_dir_nodes(page)[dir];
-		const char *fault;
-
-		if (number >= hdr->nalloc || fpb_dir_codecs(page)[dir] > FPB_NODE_ONE_KEY)
-			return "The directory names a node that does not exist.";
-		if (used[number])
-			return "The directory names a node twice.";
-		used[number] = true;
-		if (dir > 0 && fpb_dir_heads(page)[dir] < fpb_dir_heads(page)[dir - 1])
-			return "The directory's heads are out of order.";
-		fault = node_fault(ix, page, dir);
-		if (fault != NULL)
-			return fault;
-	}
-	if (!FpbPageIsLeaf(page) && hdr->nnodes == 0)
-		return "An inner page is empty.";
-	if (!fpb_is_word(ix))
-	{
-		if (!FpbPageIsLeftmost(page) &&
-			(hdr->low_tail > BLCKSZ || !tuple_offset_valid(page, (uint32) hdr->low_tail)))
-			return "The low fence's tuple is outside the page's tuples.";
-		if (!FpbPageIsRightmost(page) &&
-			(hdr->high_tail > BLCKSZ || !tuple_offset_valid(page, (uint32) hdr->high_tail)))
-			return "The high fence's tuple is outside the page's tuples.";
-	}
-	return NULL;
 }

@@ -3,31 +3,15 @@
  * fpb_layout_fill.c
  *	  Making whole disk-first pages from sorted entries.
  *
- * First the entries are parted into nodes; then the nodes are written, their
- * entries spread over their slots so that an insertion finds a gap nearby
- * (fpbtree-sigmod2002, section 3.1.2, "Bulkload").
+ * First the entries are parted into slots and nodes (fpb_layout_part.c); then the
+ * nodes are written, what they hold spread over their slots so that an insertion
+ * finds a gap nearby (fpbtree-sigmod2002, section 3.1.2, "Bulkload").
  *
  *-------------------------------------------------------------------------
  */
 #include "postgres.h"
 
-#include "utils/memutils.h"
-
 #include "fpb_layout.h"
-
-/*
- * A run of duplicates gets a one-key node when it would fill this share of a
- * plain one: shorter runs would waste more of the node than the repeated keys.
- */
-#define ONE_KEY_RUN(shape)	((shape)->nslots * 2 / 3)
-
-/* one node to be */
-typedef struct NodePart
-{
-	int			start;			/* its first entry */
-	int			count;
-	int			codec;
-} NodePart;
 
 /* --- writing slots --- */
 
@@ -87,240 +71,83 @@ fpb_write_gap(const FpbIndex *ix, const FpbShape *shape, char *node, int slot,
 	fpb_make_gap(ix, shape, FPB_NODE_PLAIN, node, slot);
 }
 
-/* --- parting entries into nodes --- */
+/* --- room --- */
 
 /*
- * Length of the run of identical keys that starts at entries[start].
+ * Tuples in a page that is being written: first the bytes they will take, then
+ * the ends of the places of the next ones.  Those that are to be MAXALIGNed lie
+ * at the page's end, the others before them.  So each takes what
+ * fpb_posting_space says, whatever the order they come in.
  */
-static int
-run_length(const FpbIndex *ix, const FpbEntry *entries, int start, int nentries)
+typedef struct TupleArea
 {
-	int			i = start + 1;
+	uint32		aligned;
+	uint32		packed;
+	int			postings;		/* of them */
+	int			spare;			/* gaps that each is to have */
+} TupleArea;
 
-	while (i < nentries &&
-		   fpb_keys_identical(ix, &entries[i].key, &entries[start].key))
-		i++;
-	return i - start;
+static inline uint32 *
+area_of(TupleArea *area, IndexTuple tuple)
+{
+	return fpb_tuple_align(tuple) == MAXIMUM_ALIGNOF ? &area->aligned :
+		&area->packed;
 }
 
 /*
- * Part count entries from start into as few nodes as hold at most fill each,
- * evenly, or with all but the last one filled.  Returns the number of parts
- * with the new ones, or -1 if there are too many.
- */
-static int
-add_parts(NodePart *parts, int nparts, int start, int count, int fill,
-		  bool evenly, int codec)
-{
-	int			nodes = (count + fill - 1) / fill;
-
-	if (nparts + nodes > FPB_MAX_NODES)
-		return -1;
-	for (int i = 0; i < nodes; i++)
-	{
-		int			from = evenly ? (int) ((int64) count * i / nodes) : i * fill;
-		int			to = evenly ? (int) ((int64) count * (i + 1) / nodes) :
-			Min(count, from + fill);
-
-		parts[nparts].start = start + from;
-		parts[nparts].count = to - from;
-		parts[nparts].codec = codec;
-		nparts++;
-	}
-	return nparts;
-}
-
-/*
- * How many of a node's slots to fill, to leave slack slots of a hundred free.
- */
-static int
-slots_to_fill(int nslots, int slack)
-{
-	int			fill = (nslots * (100 - slack) + 99) / 100;
-
-	return Max(fill, 1);
-}
-
-/*
- * The same of a one-key node.  It has about twice the slots of a plain one, so
- * half the share leaves as many gaps.
- */
-static int
-one_key_slots_to_fill(const FpbShape *shape, int slack)
-{
-	return slots_to_fill(fpb_one_key_slots(shape), slack / 2);
-}
-
-/*
- * How many of a run of duplicates go into one-key nodes.  In the word forms
- * what would fill too little of the last one is left to a plain node, shared
- * with the entries behind; in the tuple form each of those would have a tuple
- * of its own.
- */
-static int
-one_key_part(const FpbIndex *ix, const FpbShape *shape, int run, int fill)
-{
-	if (fpb_is_word(ix) && run > fill && run % fill < ONE_KEY_RUN(shape))
-		return run - run % fill;
-	return run;
-}
-
-/*
- * Part sorted entries into nodes, runs of at least one_key_run duplicates into
- * one-key nodes.  Returns how many, or -1 if too many.
- */
-static int
-part_entries(const FpbIndex *ix, const FpbShape *shape, const FpbEntry *entries,
-			 int nentries, int slack, int one_key_run, NodePart *parts)
-{
-	int			plain_fill = slots_to_fill(shape->nslots, slack);
-	int			one_key_fill = one_key_slots_to_fill(shape, slack);
-	bool		one_key = ix->one_key && shape == &ix->leaf;
-	int			nparts = 0;
-	int			plain = 0;		/* start of entries not yet parted */
-	int			i = 0;
-
-	while (one_key && i < nentries && nparts >= 0)
-	{
-		int			run = run_length(ix, entries, i, nentries);
-
-		if (run >= one_key_run)
-		{
-			nparts = add_parts(parts, nparts, plain, i - plain, plain_fill,
-							   slack > 0, FPB_NODE_PLAIN);
-			plain = i + one_key_part(ix, shape, run, one_key_fill);
-			if (nparts >= 0)
-				nparts = add_parts(parts, nparts, i, plain - i, one_key_fill,
-								   slack > 0, FPB_NODE_ONE_KEY);
-		}
-		i += run;
-	}
-	if (nparts >= 0)
-		nparts = add_parts(parts, nparts, plain, nentries - plain, plain_fill,
-						   slack > 0, FPB_NODE_PLAIN);
-	return nparts;
-}
-
-/* --- writing a page --- */
-
-/*
- * Copy a tuple into the page's tuple area; its offset, or 0 if there is no
- * room above limit.
- */
-static uint32
-place_tuple(const FpbIndex *ix, Page page, const FpbKey *key, uint32 limit)
-{
-	Size		size = IndexTupleSize(key->tuple);
-	uint32		upper = FpbHdr(page)->pd.pd_upper;
-
-	if (upper < limit + size)
-		return 0;
-	upper = TYPEALIGN_DOWN(fpb_tuple_align(key->tuple), upper - size);
-	if (upper < limit)
-		return 0;
-	memcpy((char *) page + upper, key->tuple, size);
-	FpbHdr(page)->pd.pd_upper = upper;
-	return upper;
-}
-
-/*
- * Store the fences.  False if their tuples don't fit above limit.
+ * Is the first slot's tuple the low fence's?  In inner pages their keys are the
+ * same.  In a leaf they are if a split had no room for another separator; but a
+ * posting can't be a fence.
  */
 static bool
-write_fences(const FpbIndex *ix, Page page, const FpbKey *low,
-			 const FpbKey *high, uint32 limit)
+shares_fence(const FpbIndex *ix, int level, const FpbKey *low,
+			 const FpbEntry *entries, const uint16 *slots, int nslots)
 {
-	FpbPageHeader *hdr = FpbHdr(page);
+	if (low == NULL || fpb_is_word(ix) || nslots == 0)
+		return false;
+	return level > 0 ||
+		(low->tail == entries[0].key.tail &&
+		 fpb_keys_identical(ix, low, &entries[0].key) &&
+		 slots[0] == 1);
+}
 
+/*
+ * For how many TIDs the tuple of a slot with so many entries gets room: the gaps
+ * that a posting has are no more than half of its entries.
+ */
+static int
+slot_tids(const FpbIndex *ix, IndexTuple tuple, int entries, int spare)
+{
+	if (entries == 1)
+		return 1;
+	return Min(entries + Min(spare, entries / 2 + 1), fpb_posting_most(ix, tuple));
+}
+
+/*
+ * Find out what room the tuples of entries and fences take, with as many spare
+ * places in each posting as *area says.
+ */
+static void
+measure_tuples(const FpbIndex *ix, const FpbEntry *entries,
+			   const uint16 *slots, int nslots, const FpbKey *low,
+			   const FpbKey *high, TupleArea *area)
+{
+	area->aligned = area->packed = 0;
+	area->postings = 0;
+	for (int slot = 0; slot < nslots; slot++)
+	{
+		IndexTuple	tuple = entries->key.tuple;
+		int			n = slots[slot];
+
+		*area_of(area, tuple) +=
+			fpb_posting_space(tuple, slot_tids(ix, tuple, n, area->spare));
+		area->postings += n > 1;
+		entries += n;
+	}
 	if (low != NULL)
-	{
-		hdr->low_head = low->head;
-		hdr->low_low = low->low;
-		hdr->low_tail = fpb_is_word(ix) ? low->tail :
-			place_tuple(ix, page, low, limit);
-		if (!fpb_is_word(ix) && hdr->low_tail == 0)
-			return false;
-	}
-	if (high != NULL)
-	{
-		hdr->high_head = high->head;
-		hdr->high_low = high->low;
-		hdr->high_tail = fpb_is_word(ix) ? high->tail :
-			place_tuple(ix, page, high, limit);
-		if (!fpb_is_word(ix) && hdr->high_tail == 0)
-			return false;
-	}
-	return true;
-}
-
-/*
- * Write a plain node with count entries spread over its slots, or in its first
- * slots.  The first one's tuple is at first_tuple already, unless that is 0.
- */
-static bool
-write_plain_node(const FpbIndex *ix, Page page, const FpbShape *shape,
-				 char *node, const FpbEntry *entries, int count, bool spread,
-				 uint32 limit, uint32 first_tuple)
-{
-	int			slot = 0;
-
-	for (int i = 0; i < count; i++)
-	{
-		int			next = (spread || i + 1 == count) ?
-			(i + 1) * shape->nslots / count : slot + 1;
-		uint32		offset = 0;
-
-		if (!fpb_is_word(ix))
-		{
-			offset = (i == 0 && first_tuple != 0) ? first_tuple :
-				place_tuple(ix, page, &entries[i].key, limit);
-			if (offset == 0)
-				return false;
-			/* the tuple of an entry out of a one-key node has another's TID */
-			if (shape == &ix->leaf)
-				fpb_tail_tid(entries[i].key.tail,
-							 &((IndexTuple) ((char *) page + offset))->t_tid);
-		}
-		fpb_write_slot(ix, shape, node, slot++, &entries[i], offset);
-		for (; slot < next; slot++)
-			fpb_write_gap(ix, shape, node, slot, i + 1 < count ?
-						  entries[i + 1].key.head : PG_UINT64_MAX);
-	}
-	return true;
-}
-
-/*
- * Write a one-key node with count TIDs, likewise.  Its tuple is at tuple
- * already, unless that is 0.
- */
-static bool
-write_one_key_node(const FpbIndex *ix, Page page, const FpbShape *shape,
-				   char *node, const FpbEntry *entries, int count, bool spread,
-				   uint32 limit, uint32 tuple)
-{
-	uint64	   *header = (uint64 *) node;
-	int			nslots = fpb_one_key_slots(shape);
-	int			slot = 0;
-
-	header[0] = entries[0].key.head;
-	header[1] = entries[0].key.low;
-	if (!fpb_is_word(ix))
-	{
-		header[1] = tuple != 0 ? tuple :
-			place_tuple(ix, page, &entries[0].key, limit);
-		if (header[1] == 0)
-			return false;
-	}
-	for (int i = 0; i < count; i++)
-	{
-		int			next = (spread || i + 1 == count) ?
-			(i + 1) * nslots / count : slot + 1;
-
-		fpb_write_tail(node + FPB_ONE_KEY_HEADER, slot++, entries[i].key.tail);
-		for (; slot < next; slot++)
-			fpb_make_gap(ix, shape, FPB_NODE_ONE_KEY, node, slot);
-	}
-	return true;
+		*area_of(area, low->tuple) += fpb_tuple_space(low->tuple);
+	if (high != NULL && high->tuple != NULL)
+		*area_of(area, high->tuple) += fpb_tuple_space(high->tuple);
 }
 
 /*
@@ -330,9 +157,9 @@ write_one_key_node(const FpbIndex *ix, Page page, const FpbShape *shape,
  * many nodes again as would hold them at half their present number of tuples a
  * node, or for what a page mostly empty will have when it is full.
  */
-static int
-directory_capacity(const FpbIndex *ix, const FpbShape *shape, int nparts,
-				   Size used)
+int
+fpb_directory_capacity(const FpbIndex *ix, const FpbShape *shape, int nparts,
+					   Size used)
 {
 	int			most = shape->max_nodes;
 	int			capacity = nparts + nparts / 2 + 2;
@@ -345,126 +172,248 @@ directory_capacity(const FpbIndex *ix, const FpbShape *shape, int nparts,
 }
 
 /*
- * Is the i'th part a one-key node of the same key as the one before?
- */
-static bool
-shares_key(const FpbIndex *ix, const FpbEntry *entries, const NodePart *parts,
-		   int i)
-{
-	return i > 0 && parts[i].codec == FPB_NODE_ONE_KEY &&
-		parts[i - 1].codec == FPB_NODE_ONE_KEY &&
-		fpb_keys_identical(ix, &entries[parts[i].start].key,
-						   &entries[parts[i - 1].start].key);
-}
-
-/*
- * Bytes that nodes and tuples of the parts take, padding left out.
- */
-static Size
-parts_space(const FpbIndex *ix, const FpbShape *shape, const FpbEntry *entries,
-			const NodePart *parts, int nparts)
-{
-	Size		space = nparts * (shape->size + shape->hint_bytes);
-
-	if (fpb_is_word(ix))
-		return space;
-	for (int i = 0; i < nparts; i++)
-	{
-		int			ntuples = parts[i].codec == FPB_NODE_PLAIN ? parts[i].count :
-			shares_key(ix, entries, parts, i) ? 0 : 1;
-
-		for (int j = 0; j < ntuples; j++)
-			space += IndexTupleSize(entries[parts[i].start + j].key.tuple);
-	}
-	return space;
-}
-
-/*
- * The longest tuple that pages can take: four of them must fit a page.  In a
- * leaf that may be two entries and two fences, so that a split can part any
- * entries.  In an inner page, whose first entry shares its tuple with the low
- * fence, it may be three entries and the high fence, so that a split leaves at
- * least two children on either side and the tree can't grow without need.
+ * The longest tuple that pages can take, so that a split can part any entries:
+ * btree's, unless nodes are so wide that two tuples don't fit a page together
+ * with what README.md ("Splits always fit") finds that a split may need besides.
  */
 Size
 fpb_max_tuple_size(const FpbIndex *ix)
 {
-	Size		most = BLCKSZ;
+	Size		most = FPB_MAX_TUPLE_SIZE;
 
 	for (int i = 0; i < 2; i++)
 	{
 		const FpbShape *shape = (i == 0) ? &ix->leaf : &ix->inner;
-		Size		room = BLCKSZ - fpb_page_base(directory_capacity(ix, shape, 1, BLCKSZ)) -
-			shape->size - shape->hint_bytes - 4 * MAXIMUM_ALIGNOF;
+		Size		node = shape->size + shape->hint_bytes;
+		Size		split = BLCKSZ - 2 * node - 192 - BLCKSZ / 7;
 
-		most = Min(most, MAXALIGN_DOWN(room / 4));
+		most = Min(most, MAXALIGN_DOWN(split / 2));
 	}
 	return most;
 }
 
 /*
- * Write a page: header, fences, and the nodes given by parts, their entries
- * spread over their slots or not.  False if it doesn't fit.
+ * Set up the shapes of a new index's nodes, for those of leaves as wide as asked
+ * for, unless that would keep out the longest tuples.
  */
-static bool
-write_page(const FpbIndex *ix, Page page, int level, int flags,
-		   BlockNumber right, const FpbKey *low, const FpbKey *high,
-		   const FpbEntry *entries, const NodePart *parts, int nparts,
-		   bool spread)
+void
+fpb_layout_choose(FpbIndex *ix, int leaf_lines)
+{
+	fpb_layout_shapes(ix, leaf_lines, 0);
+	while (!fpb_is_word(ix) && fpb_max_tuple_size(ix) < FPB_MAX_TUPLE_SIZE)
+		fpb_layout_shapes(ix, ix->leaf.size / FPB_CACHE_LINE - 1, 0);
+}
+
+/* --- writing a page --- */
+
+/*
+ * Copy a tuple into the page, with room for so many TIDs behind it if they are
+ * several; returns its offset.
+ */
+static uint32
+place_tuple(Page page, IndexTuple tuple, int tids, TupleArea *ends)
+{
+	uint32	   *end = area_of(ends, tuple);
+
+	*end -= fpb_posting_space(tuple, tids);
+	memcpy((char *) page + *end, tuple, IndexTupleSize(tuple));
+	return *end;
+}
+
+/*
+ * The same for a leaf's entries that share a slot.  The tuple is at offset
+ * already, unless that is 0.  Gaps are behind the TIDs, where most new ones belong.
+ */
+static uint32
+place_entries(const FpbIndex *ix, Page page, const FpbEntry *entries, int n,
+			  uint32 offset, TupleArea *ends)
+{
+	int			tids = slot_tids(ix, entries[0].key.tuple, n, ends->spare);
+	IndexTuple	tuple;
+
+	if (offset == 0)
+		offset = place_tuple(page, entries[0].key.tuple, tids, ends);
+	tuple = (IndexTuple) ((char *) page + offset);
+	/* an entry out of a posting has no TID in its tuple */
+	if (n == 1)
+		fpb_tail_tid(entries[0].key.tail, &tuple->t_tid);
+	else
+		fpb_posting_set_slots(tuple, tids);
+	for (int i = 0; n > 1 && i < tids; i++)
+		fpb_write_tail(fpb_posting_tails(tuple), i,
+					   i < n ? entries[i].key.tail : 0);
+	return offset;
+}
+
+/*
+ * Store the fences.
+ */
+static void
+write_fences(const FpbIndex *ix, Page page, const FpbKey *low,
+			 const FpbKey *high, TupleArea *ends)
+{
+	FpbPageHeader *hdr = FpbHdr(page);
+
+	if (low != NULL)
+	{
+		hdr->low_head = low->head;
+		hdr->low_low = low->low;
+		hdr->low_tail = fpb_is_word(ix) ? low->tail :
+			place_tuple(page, low->tuple, 1, ends);
+	}
+	if (high != NULL)
+	{
+		hdr->high_head = high->head;
+		hdr->high_low = high->low;
+		hdr->high_tail = fpb_is_word(ix) ? high->tail :
+			FpbPageHighElided(page) ? 0 : place_tuple(page, high->tuple, 1, ends);
+	}
+}
+
+/*
+ * Write a plain node with the entries of a part, spread over its slots, or in its
+ * first slots; tuples: slots[] tells how many go into each.  The first one's tuple is
+ * at first_tuple already, unless that is 0.
+ */
+static void
+write_plain_node(const FpbIndex *ix, Page page, const FpbShape *shape,
+				 char *node, const FpbEntry *entries, const FpbNodePart *part,
+				 const uint16 *slots, bool spread, TupleArea *ends,
+				 uint32 first_tuple)
+{
+	int			slot = 0;
+
+	entries += part->start;
+	for (int i = 0, done = 1, n; i < part->count; i += n, done++)
+	{
+		int			next = (spread || done == part->nslots) ?
+			done * shape->nslots / part->nslots : slot + 1;
+		uint32		offset = i == 0 ? first_tuple : 0;
+
+		n = fpb_is_word(ix) ? 1 : slots[part->slot + done - 1];
+		if (!fpb_is_word(ix) && shape->child_off == 0)
+			offset = place_entries(ix, page, entries + i, n, offset, ends);
+		else if (!fpb_is_word(ix) && offset == 0)
+			offset = place_tuple(page, entries[i].key.tuple, 1, ends);
+		fpb_write_slot(ix, shape, node, slot++, &entries[i], offset);
+		for (; slot < next; slot++)
+			fpb_write_gap(ix, shape, node, slot, i + n < part->count ?
+						  entries[i + n].key.head : PG_UINT64_MAX);
+	}
+}
+
+/*
+ * Write a one-key node with the entries of a part, likewise.
+ */
+static void
+write_one_key_node(const FpbIndex *ix, const FpbShape *shape, char *node,
+				   const FpbEntry *entries, const FpbNodePart *part, bool spread)
+{
+	uint64	   *header = (uint64 *) node;
+
+	entries += part->start;
+	header[0] = entries[0].key.head;
+	header[1] = entries[0].key.low;
+	for (int i = 0, slot = 0; i < part->count; i++)
+	{
+		int			next = (spread || i + 1 == part->count) ?
+			(i + 1) * fpb_one_key_slots(shape) / part->count : slot + 1;
+
+		fpb_write_tail(node + FPB_ONE_KEY_HEADER, slot++, entries[i].key.tail);
+		for (; slot < next; slot++)
+			fpb_make_gap(ix, shape, FPB_NODE_ONE_KEY, node, slot);
+	}
+}
+
+/*
+ * Write a page: header, fences, and the nodes given by parts, their entries
+ * spread over their slots or not.  False if that does not leave as many bytes
+ * free as wanted; where none are, the directory may be as small as it can be.
+ */
+bool
+fpb_write_page(const FpbIndex *ix, Page page, int level, int flags,
+			   BlockNumber right, const FpbKey *low, const FpbKey *high,
+			   const FpbEntry *entries, const FpbNodePart *parts, int nparts,
+			   const uint16 *slots, bool spread, Size want_free)
 {
 	FpbPageHeader *hdr = FpbHdr(page);
 	const FpbShape *shape = (level == 0) ? &ix->leaf : &ix->inner;
-	uint32		limit;
+	Size		hints = nparts * shape->hint_bytes;
+	Size		nodes = nparts * shape->size + hints;
+	int			nslots = nparts == 0 ? 0 :
+		parts[nparts - 1].slot + parts[nparts - 1].nslots;
+	bool		shared = shares_fence(ix, level, low, entries, slots, nslots);
+	TupleArea	area = {0};
+	int			dircap;
 
+	if (fpb_is_word(ix))
+		dircap = shape->max_nodes;
+	else
+	{
+		Size		used;
+
+		measure_tuples(ix, entries, slots, nslots, NULL, NULL, &area);
+		dircap = fpb_directory_capacity(ix, shape, nparts,
+										nodes + area.aligned + area.packed);
+		measure_tuples(ix, entries, slots, nslots, shared ? NULL : low, high, &area);
+
+		/* hints may lie in bytes that are free */
+		used = nparts * shape->size + area.aligned + area.packed +
+			Max(hints, want_free);
+		if (want_free == 0)
+			while (dircap > nparts && fpb_page_base(dircap) + used > BLCKSZ)
+				dircap--;
+		if (fpb_page_base(dircap) + used > BLCKSZ)
+			return false;
+
+		/*
+		 * Duplicates are likely to be more: half of what hints leave of it is
+		 * for those.  (Half, lest with its padding it be more than all.)
+		 */
+		if (area.postings > 0 && want_free > hints)
+		{
+			area.spare = (want_free - hints) / 2 / (area.postings * FPB_TAIL_BYTES);
+			measure_tuples(ix, entries, slots, nslots, shared ? NULL : low,
+						   high, &area);
+		}
+	}
+	if (nparts > dircap)
+		return false;
+
+	flags &= ~FPB_HIGH_ELIDED;
+	if (fpb_high_elided(ix, high))
+		flags |= FPB_HIGH_ELIDED;
 	fpb_page_init(page, level, flags, right);
-	hdr->dircap = directory_capacity(ix, shape, nparts,
-									 parts_space(ix, shape, entries, parts, nparts));
-	if (nparts > hdr->dircap)
-		return false;
+	hdr->dircap = dircap;
 	hdr->nnodes = hdr->nalloc = nparts;
-	hdr->pd.pd_lower = fpb_page_base(hdr->dircap) + nparts * shape->size;
-	limit = hdr->pd.pd_lower + nparts * shape->hint_bytes;
-	if (limit > BLCKSZ || !write_fences(ix, page, low, high, limit))
-		return false;
+	hdr->pd.pd_lower = fpb_page_base(dircap) + nparts * shape->size;
+	hdr->pd.pd_upper = BLCKSZ - area.aligned - area.packed;
+	area.packed = BLCKSZ - area.aligned;
+	area.aligned = BLCKSZ;
+	write_fences(ix, page, low, high, &area);
 
 	for (int i = 0; i < nparts; i++)
 	{
-		char	   *node = (char *) page + fpb_page_base(hdr->dircap) + i * shape->size;
-		const FpbEntry *first = &entries[parts[i].start];
+		char	   *node = (char *) page + fpb_page_base(dircap) + i * shape->size;
 
-		fpb_dir_heads(page)[i] = first->key.head;
+		fpb_dir_heads(page)[i] = entries[parts[i].start].key.head;
 		fpb_dir_nodes(page)[i] = i;
 		fpb_dir_codecs(page)[i] = parts[i].codec;
 		if (parts[i].codec == FPB_NODE_PLAIN)
-		{
-			uint32		first_tuple = 0;
-
-			/* an inner page's first key is its low fence */
-			if (i == 0 && level > 0 && low != NULL && !fpb_is_word(ix))
-				first_tuple = (uint32) hdr->low_tail;
-			if (!write_plain_node(ix, page, shape, node, first, parts[i].count,
-								  spread, limit, first_tuple))
-				return false;
-		}
+			write_plain_node(ix, page, shape, node, entries, &parts[i], slots,
+							 spread, &area, i == 0 && shared ? (uint32) hdr->low_tail : 0);
 		else
-		{
-			uint32		tuple = 0;
-
-			/* the nodes of one key share its tuple */
-			if (shares_key(ix, entries, parts, i))
-				tuple = (uint32) ((uint64 *) (node - shape->size))[1];
-			if (!write_one_key_node(ix, page, shape, node, first,
-									parts[i].count, spread, limit, tuple))
-				return false;
-		}
+			write_one_key_node(ix, shape, node, entries, &parts[i], spread);
 	}
+	Assert(fpb_is_word(ix) || area.packed == hdr->pd.pd_upper);
 	return true;
 }
 
 /*
  * Make a page from sorted entries, at least slack slots of a hundred free in
  * its nodes, and as much of the page; with no slack, the free slots are behind
- * all entries.  False if they don't fit so; the page is then undefined.  Nothing in entries and fences may point into the page.
+ * all entries.  False if they don't fit so; the page is then undefined.  Nothing
+ * in entries and fences may point into the page.
  */
 bool
 fpb_page_build(const FpbIndex *ix, Page page, int level, int flags,
@@ -472,393 +421,29 @@ fpb_page_build(const FpbIndex *ix, Page page, int level, int flags,
 			   const FpbEntry *entries, int nentries, int slack)
 {
 	const FpbShape *shape = (level == 0) ? &ix->leaf : &ix->inner;
-
-	/*
-	 * Runs of duplicates between single entries can make one-key nodes cost
-	 * more nodes than they save.  So if the page does not fit with all of
-	 * them, only runs longer than a plain node get one, and at last none.
-	 */
-	int			one_key_runs[] = {ONE_KEY_RUN(shape), shape->nslots + 1, INT_MAX};
-
-	for (int i = 0; i < lengthof(one_key_runs); i++)
-	{
-		NodePart	parts[FPB_MAX_NODES];
-		int			nparts = part_entries(ix, shape, entries, nentries, slack,
-										  one_key_runs[i], parts);
-
-		if (nparts >= 0 &&
-			write_page(ix, page, level, flags, right, low, high, entries, parts, nparts,
-					   slack > 0) &&
-			(fpb_is_word(ix) ||
-			 FpbHdr(page)->pd.pd_upper - FpbHdr(page)->pd.pd_lower >= BLCKSZ * slack / 100))
-			return true;
-		if (!ix->one_key || level > 0)
-			break;
-	}
-	return false;
-}
-
-/* --- splitting --- */
-
-/*
- * Bytes an entry takes of a page, its share of a node included.
- */
-static Size
-entry_weight(const FpbIndex *ix, const FpbShape *shape, const FpbEntry *entry)
-{
-	Size		weight = shape->size / shape->nslots;
-
-	if (!fpb_is_word(ix))
-		weight += IndexTupleSize(entry->key.tuple);
-	return weight;
-}
-
-/*
- * Is b the TID of the row after a's, if rows are added to a table's end?
- */
-static bool
-tids_adjacent(uint64 a, uint64 b)
-{
-	ItemPointerData first;
-	ItemPointerData second;
-
-	fpb_tail_tid(a, &first);
-	fpb_tail_tid(b, &second);
-	if (ItemPointerGetBlockNumber(&first) == ItemPointerGetBlockNumber(&second))
-		return ItemPointerGetOffsetNumber(&first) < ItemPointerGetOffsetNumber(&second);
-	return ItemPointerGetBlockNumber(&first) + 1 == ItemPointerGetBlockNumber(&second) &&
-		ItemPointerGetOffsetNumber(&second) == FirstOffsetNumber;
-}
-
-/*
- * Does the new entry, entries[newpos], look like one of a series of ascending
- * keys?  It does at the end of the level, even if it is not quite the last.
- * Elsewhere in leaves, a series may be one of many, told apart by the first
- * column (or by the whole key: duplicates ascend in their TIDs).  There the new
- * entry has to come next after one that shares this column, behind all others
- * of the page; or else that one has to be of a row inserted just before, as
- * rows with few different values in this column would otherwise be taken for
- * series.  (nbtree's rules are much like these.)
- */
-bool
-fpb_page_ascending(const FpbIndex *ix, Page page, const FpbEntry *entries,
-				   int nentries, int newpos)
-{
-	bool		last = newpos == nentries - 1;
-
-	if (FpbPageIsRightmost(page))
-		return true;
-	return FpbPageIsLeaf(page) && newpos > 0 &&
-		(last || tids_adjacent(entries[newpos - 1].key.tail, entries[newpos].key.tail)) &&
-		fpb_keys_share_prefix(ix, &entries[newpos - 1].key, &entries[newpos].key);
-}
-
-/*
- * Where to split a full page that gets one more entry, at entries[newpos]:
- * the index of the right page's first entry, at least one on each side.
- *
- * Half of the page each, except that a series of ascending keys leaves the
- * page behind as full as fillfactor says, and what comes after one of many
- * series to the right page.
- */
-int
-fpb_page_split_point(const FpbIndex *ix, Page page, const FpbEntry *entries,
-					 int nentries, int newpos, bool ascending, int fillfactor)
-{
-	const FpbShape *shape = fpb_shape(ix, page);
-	Size		total = 0;
-	Size		left = 0;
-	Size		want;
-	int			i;
-
-	Assert(nentries >= 2);
-	for (i = 0; i < nentries; i++)
-		total += entry_weight(ix, shape, &entries[i]);
-	want = ascending ? total * fillfactor / 100 : total / 2;
-
-	/* The right page begins with the first entry not within the left's share. */
-	for (i = 0; i < nentries - 1; i++)
-	{
-		left += entry_weight(ix, shape, &entries[i]);
-		if (left > want ||
-			(ascending && i > newpos && !FpbPageIsRightmost(page)))
-			break;
-	}
-	if (!FpbPageIsLeaf(page) && nentries >= 4)
-		return Min(Max(i, 2), nentries - 2);
-	return Max(i, 1);
-}
-
-/* --- bulk load --- */
-
-struct FpbFiller
-{
-	const FpbIndex *ix;
-	const FpbShape *shape;
-	int			level;
-	int			slack;
-	int			fill;			/* slots to fill of a plain node */
-	int			one_key_fill;	/* and of a one-key node */
-
-	Page		page;			/* the page begun */
-	int			flags;
-	FpbKey	   *low;			/* its low fence or NULL */
-	FpbKey		low_key;
-
-	FpbEntry   *entries;
-	int			nentries;
-	int			run;			/* length of the last run of identical keys */
-	int			plain;			/* entries of plain nodes before it, since the
-								 * last one-key node */
-	int			closed;			/* nodes before these */
-	Size		tuple_space;	/* bytes of tuples so far */
-	MemoryContext context;		/* holds the page's tuples */
-};
-
-/*
- * Make a filler for the pages of a level, which lives in the current memory
- * context.
- */
-FpbFiller *
-fpb_filler_create(const FpbIndex *ix, int level, int fillfactor)
-{
-	FpbFiller  *filler = palloc0(sizeof(FpbFiller));
-
-	filler->ix = ix;
-	filler->shape = (level == 0) ? &ix->leaf : &ix->inner;
-	filler->level = level;
-	filler->slack = 100 - fillfactor;
-	filler->fill = slots_to_fill(filler->shape->nslots, filler->slack);
-	filler->one_key_fill = one_key_slots_to_fill(filler->shape, filler->slack);
-	filler->entries = palloc(sizeof(FpbEntry) * FPB_MAX_PAGE_ENTRIES);
-	filler->context = AllocSetContextCreate(CurrentMemoryContext,
-											"fpbtree page filler",
-											ALLOCSET_DEFAULT_SIZES);
-	return filler;
-}
-
-/*
- * Copy a tuple into the filler's memory for the page.
- */
-static void
-keep_tuple(FpbFiller *filler, FpbKey *key)
-{
-	if (key->tuple != NULL)
-	{
-		Size		size = IndexTupleSize(key->tuple);
-		IndexTuple	copy = MemoryContextAlloc(filler->context, size);
-
-		memcpy(copy, key->tuple, size);
-		key->tuple = copy;
-	}
-}
-
-/*
- * Begin a page.
- */
-void
-fpb_filler_begin(FpbFiller *filler, Page page, int flags, const FpbKey *low)
-{
-	filler->page = page;
-	filler->flags = flags;
-	filler->nentries = filler->run = filler->plain = filler->closed = 0;
-	filler->tuple_space = 0;
-	MemoryContextReset(filler->context);
-	filler->low = NULL;
-	if (low != NULL)
-	{
-		filler->low_key = *low;
-		filler->low = &filler->low_key;
-		keep_tuple(filler, filler->low);
-		if (low->tuple != NULL)
-			filler->tuple_space += MAXALIGN(IndexTupleSize(low->tuple));
-	}
-}
-
-/*
- * Nodes that plain entries and the run of duplicates behind them will have to
- * themselves; *rest: entries left to a plain node that more may join.
- */
-static int
-nodes_closed(const FpbFiller *filler, int plain, int run, int *rest)
-{
-	int			one_key;
-
-	if (run < ONE_KEY_RUN(filler->shape))
-	{
-		*rest = plain + run;
-		return 0;
-	}
-	one_key = one_key_part(filler->ix, filler->shape, run, filler->one_key_fill);
-	*rest = run - one_key;
-	return (plain + filler->fill - 1) / filler->fill +
-		(one_key + filler->one_key_fill - 1) / filler->one_key_fill;
-}
-
-/*
- * Nodes needed for plain entries followed by a run of duplicates.
- */
-static int
-nodes_needed(const FpbFiller *filler, int plain, int run)
-{
-	int			rest;
-	int			closed = nodes_closed(filler, plain, run, &rest);
-
-	return closed + (rest + filler->fill - 1) / filler->fill;
-}
-
-/*
- * Would a page of this many nodes, with a tuple area of this size, be within
- * the fill factor?  The last tuple counts twice: it bounds the size of the
- * high fence (see fpb_key_separator).
- */
-static bool
-page_within_fill(const FpbFiller *filler, int nodes, Size tuple_space,
-				 Size last_tuple)
-{
-	const FpbShape *shape = filler->shape;
-	Size		used;
-	Size		limit;
-
-	if (fpb_is_word(filler->ix))
-		return nodes <= shape->max_nodes;
-	if (nodes > shape->max_nodes)
-		return false;
-	used = fpb_page_base(directory_capacity(filler->ix, shape, nodes, BLCKSZ)) +
-		nodes * (shape->size + shape->hint_bytes) + tuple_space + last_tuple;
-	limit = BLCKSZ - BLCKSZ * filler->slack / 100;
-
-	/* however low the fill factor: a page has two entries */
-	return used <= limit || (filler->nentries < 2 && used <= BLCKSZ);
-}
-
-/*
- * Bytes that a tuple takes among others, padding included.  One that needs
- * more than the usual alignment may come after one that does not.
- */
-static Size
-tuple_space(IndexTuple tuple)
-{
-	Size		align = fpb_tuple_align(tuple);
-	Size		space = TYPEALIGN(align, IndexTupleSize(tuple));
-
-	return align > sizeof(uint16) ? space + align - sizeof(uint16) : space;
-}
-
-/*
- * Add the next entry, unless the page is as full as it should be.
- */
-bool
-fpb_filler_add(FpbFiller *filler, const FpbEntry *entry)
-{
-	const FpbIndex *ix = filler->ix;
-	int			run = 1;
-	int			plain = filler->plain;
-	int			closed = filler->closed;
-	Size		space = 0;
-	FpbEntry   *last;
-
-	if (filler->nentries > 0)
-	{
-		last = &filler->entries[filler->nentries - 1];
-		if (ix->one_key && filler->level == 0 &&
-			fpb_keys_identical(ix, &last->key, &entry->key))
-			run = filler->run + 1;
-		else
-			closed += nodes_closed(filler, plain, filler->run, &plain);
-	}
-
-	/* The nodes of a run long enough for one-key nodes share its tuple. */
-	if (entry->key.tuple != NULL)
-	{
-		space = tuple_space(entry->key.tuple);
-		if (run > ONE_KEY_RUN(filler->shape))
-			space = 0;
-		/* an inner page's first key is its low fence */
-		if (filler->level > 0 && filler->nentries == 0 && filler->low != NULL)
-			space = 0;
-	}
-
-	if (filler->nentries >= FPB_MAX_PAGE_ENTRIES ||
-		!page_within_fill(filler, closed + nodes_needed(filler, plain, run),
-						  filler->tuple_space + space,
-						  entry->key.tuple ? MAXALIGN(IndexTupleSize(entry->key.tuple)) + sizeof(ItemPointerData) : 0))
-		return false;
-
-	last = &filler->entries[filler->nentries++];
-	*last = *entry;
-	keep_tuple(filler, &last->key);
-	filler->run = run;
-	filler->plain = plain;
-	filler->closed = closed;
-	filler->tuple_space += space;
-	return true;
-}
-
-/*
- * End the page.
- */
-void
-fpb_filler_end(FpbFiller *filler, const FpbKey *high, BlockNumber right)
-{
-	NodePart	parts[FPB_MAX_NODES];
+	FpbNodePart parts[FPB_MAX_NODES];
+	uint16		slots[FPB_MAX_PAGE_ENTRIES + 1];
 	int			nparts;
 
-	nparts = part_entries(filler->ix, filler->shape, filler->entries,
-						  filler->nentries, filler->slack,
-						  ONE_KEY_RUN(filler->shape), parts);
-	if (nparts < 0 ||
-		!write_page(filler->ix, filler->page, filler->level, filler->flags,
-					right, filler->low, high, filler->entries, parts, nparts,
-					filler->slack > 0))
-		elog(ERROR, "%d entries do not fit a page of index \"%s\"",
-			 filler->nentries, RelationGetRelationName(filler->ix->rel));
-}
-
-/*
- * Can the page be ended with this high fence?  If not, it can with the key of
- * its last entry, once fpb_filler_pop has taken that away: when it was added
- * there was room for another tuple of its size.
- */
-bool
-fpb_filler_fence_fits(const FpbFiller *filler, const FpbKey *high)
-{
-	const FpbShape *shape = filler->shape;
-	int			nodes = filler->closed +
-		nodes_needed(filler, filler->plain, filler->run);
-
-	if (fpb_is_word(filler->ix))
-		return true;
-	return fpb_page_base(directory_capacity(filler->ix, shape, nodes, BLCKSZ)) +
-		nodes * (shape->size + shape->hint_bytes) + filler->tuple_space +
-		MAXALIGN(IndexTupleSize(high->tuple)) <= BLCKSZ;
-}
-
-/*
- * Take the last of several entries away; the page can only be ended then.  The
- * entry's tuple is the caller's.
- */
-void
-fpb_filler_pop(FpbFiller *filler, FpbEntry *entry)
-{
-	Assert(filler->nentries > 1);
-	*entry = filler->entries[--filler->nentries];
-	if (entry->key.tuple != NULL)
+	if (!fpb_is_word(ix))
 	{
-		Size		size = IndexTupleSize(entry->key.tuple);
-		IndexTuple	copy = palloc(size);
-
-		memcpy(copy, entry->key.tuple, size);
-		entry->key.tuple = copy;
+		nparts = fpb_part_tuples(ix, shape, entries, nentries, slack, parts, slots);
+		return nparts >= 0 &&
+			fpb_write_page(ix, page, level, flags, right, low, high, entries,
+						   parts, nparts, slots, slack > 0,
+						   BLCKSZ * slack / 100);
 	}
-}
 
-/*
- * The last entry added, in the filler's memory.
- */
-const FpbKey *
-fpb_filler_last(FpbFiller *filler)
-{
-	Assert(filler->nentries > 0);
-	return &filler->entries[filler->nentries - 1].key;
+	/* Duplicates are likely to be more, so they get nodes of their own. */
+	nparts = fpb_part_by_runs(ix, shape, entries, nentries, slack, parts);
+	if (nparts >= 0 &&
+		fpb_write_page(ix, page, level, flags, right, low, high, entries,
+					   parts, nparts, NULL, slack > 0, 0))
+		return true;
+	if (level > 0)
+		return false;
+	nparts = fpb_part_fewest_nodes(ix, shape, entries, nentries, slack, parts);
+	return nparts >= 0 &&
+		fpb_write_page(ix, page, level, flags, right, low, high, entries, parts,
+					   nparts, NULL, slack > 0, 0);
 }

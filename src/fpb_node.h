@@ -1,7 +1,7 @@
 /*-------------------------------------------------------------------------
  *
  * fpb_node.h
- *	  One in-page node: slots, gaps, search.
+ *	  One in-page node: slots, gaps, search; and posting tuples.
  *
  * A plain node is nothing but parallel arrays of slots, see README.md.  All
  * these functions are inline because they are the inner loop of everything.
@@ -15,12 +15,10 @@
 
 /* codecs */
 #define FPB_NODE_PLAIN		0
-#define FPB_NODE_ONE_KEY	1
+#define FPB_NODE_ONE_KEY	1	/* words only */
 
 /* a one-key node: the key, then the TIDs */
 #define FPB_ONE_KEY_HEADER	(2 * sizeof(uint64))
-
-#define FPB_TAIL_BYTES		6	/* of a stored TID with tie bits */
 
 /* --- the directory --- */
 
@@ -150,6 +148,44 @@ fpb_node_is_gap(const FpbIndex *ix, const FpbShape *shape, int codec,
 	if (shape->child_off != 0)
 		return fpb_node_children(shape, node)[slot] == InvalidBlockNumber;
 	return fpb_tail_is_gap(node + shape->tail_off, slot);
+}
+
+/* --- posting tuples --- */
+
+static inline char *
+fpb_posting_tails(IndexTuple posting)
+{
+	return (char *) posting + TYPEALIGN(sizeof(uint16), IndexTupleSize(posting));
+}
+
+/* First item from item on that is no gap, or their number. */
+static inline int
+fpb_posting_next(IndexTuple posting, int item)
+{
+	int			n = fpb_posting_slots(posting);
+
+	while (item < n && fpb_tail_is_gap(fpb_posting_tails(posting), item))
+		item++;
+	return item;
+}
+
+/* Last one before item, or -1. */
+static inline int
+fpb_posting_prev(IndexTuple posting, int item)
+{
+	item = Min(item, fpb_posting_slots(posting)) - 1;
+	while (item >= 0 && fpb_tail_is_gap(fpb_posting_tails(posting), item))
+		item--;
+	return item;
+}
+
+/* The tail of an item; of one that there is not, 0. */
+static inline uint64
+fpb_posting_tail(IndexTuple posting, int item)
+{
+	if (item < 0 || item >= fpb_posting_slots(posting))
+		return 0;
+	return fpb_read_tail(fpb_posting_tails(posting), item);
 }
 
 /* --- search among integers --- */

@@ -9,6 +9,12 @@
  * so that each release of the server gets just its own; users clone those of
  * other extensions' types.
  *
+ * A class goes to the schema of btree's, so that it is found wherever that is.
+ * For the server's own types that is pg_catalog, where pg_dump takes everything
+ * to be the server's own: it dumps nothing there that does not belong to an
+ * extension.  So what is made there belongs to ours, even if it is made after
+ * CREATE EXTENSION (of a class that came with a later release, say).
+ *
  * A family is cloned as a whole with the first of its classes: the planner
  * takes it that equality operators of one family are in the same families
  * (see also fpb_planner.c).  What a class should own is at first loose in the
@@ -24,17 +30,19 @@
 
 #include "access/htup_details.h"
 #include "access/stratnum.h"
+#include "catalog/dependency.h"
 #include "catalog/namespace.h"
 #include "catalog/pg_am_d.h"
 #include "catalog/pg_amop.h"
 #include "catalog/pg_amproc.h"
+#include "catalog/pg_namespace_d.h"
 #include "catalog/pg_opclass.h"
 #include "catalog/pg_opfamily.h"
 #include "commands/defrem.h"
+#include "commands/extension.h"
 #include "executor/spi.h"
 #include "lib/stringinfo.h"
 #include "miscadmin.h"
-#include "nodes/value.h"
 #include "utils/builtins.h"
 #include "utils/catcache.h"
 #include "utils/lsyscache.h"
@@ -53,6 +61,7 @@ typedef struct FpbClone
 	Oid			type;			/* that the class indexes */
 	Oid			storage;		/* that it stores, if another, or invalid */
 	bool		isdefault;
+	Oid			schema;			/* of both classes */
 	char	   *name;			/* quoted and qualified, of the new class */
 	Oid			target;			/* fpbtree's family, invalid until it's made */
 	char	   *target_name;	/* quoted and qualified */
@@ -276,6 +285,23 @@ run(const char *command)
 }
 
 /*
+ * Have something just made belong to the extension if it would be lost by
+ * pg_dump otherwise.  (What CREATE EXTENSION makes belongs to it anyway.)
+ */
+static void
+keep(const FpbClone *clone, const char *kind, const char *name)
+{
+	Oid			extension = getExtensionOfObject(AccessMethodRelationId, clone->am);
+
+	if (creating_extension || clone->schema != PG_CATALOG_NAMESPACE ||
+		!OidIsValid(extension))
+		return;
+	run(psprintf("ALTER EXTENSION %s ADD OPERATOR %s %s USING %s",
+				 quote_identifier(get_extension_name(extension)), kind, name,
+				 FPB_AM_NAME));
+}
+
+/*
  * Find or make the family that the class goes to, as clone->target.
  *
  * A family of that name in the schema will do if it has no members yet:
@@ -283,8 +309,9 @@ run(const char *command)
  * something else.
  */
 static void
-provide_family(FpbClone *clone, Oid schema)
+provide_family(FpbClone *clone)
 {
+	Oid			schema = clone->schema;
 	Oid			existing;
 	char	   *source_name;
 	char	   *name;
@@ -315,13 +342,15 @@ provide_family(FpbClone *clone, Oid schema)
 					 errmsg("operator family \"%s\" for access method \"%s\" already exists in schema \"%s\"",
 							name, FPB_AM_NAME, get_namespace_name(schema)),
 					 errdetail("It has none of the operators of btree's operator family %s.",
-							   source_name),
-					 errhint("Put another schema first in search_path.")));
+							   source_name)));
 		ReleaseCatCacheList(list);
 	}
 	else
+	{
 		run(psprintf("CREATE OPERATOR FAMILY %s USING %s",
 					 clone->target_name, FPB_AM_NAME));
+		keep(clone, "FAMILY", clone->target_name);
+	}
 
 	clone->target = GetSysCacheOid3(OPFAMILYAMNAMENSP, Anum_pg_opfamily_oid,
 									ObjectIdGetDatum(clone->am),
@@ -382,6 +411,7 @@ create_class(const FpbClone *clone, bool has_members)
 	run(psprintf("CREATE OPERATOR CLASS %s %sFOR TYPE %s USING %s FAMILY %s AS %s",
 				 clone->name, clone->isdefault ? "DEFAULT " : "", type,
 				 FPB_AM_NAME, clone->target_name, items.data));
+	keep(clone, "CLASS", clone->name);
 }
 
 /*
@@ -405,8 +435,7 @@ add_missing_members(const FpbClone *clone)
  * fpbtree_clone_opclass(name text) returns text
  *
  * Make the btree operator class of the given name, which may be qualified, one
- * of fpbtree's, in the schema where new objects go.  Returns the name of the
- * new operator class.
+ * of fpbtree's, in the same schema.  Returns the name of the new operator class.
  */
 Datum
 fpbtree_clone_opclass(PG_FUNCTION_ARGS)
@@ -416,7 +445,6 @@ fpbtree_clone_opclass(PG_FUNCTION_ARGS)
 	FpbClone	clone = {0};
 	HeapTuple	tuple;
 	Form_pg_opclass source;
-	Oid			schema;
 	char	   *name;
 
 	/* as CREATE OPERATOR CLASS does, but before anything is looked at */
@@ -433,19 +461,17 @@ fpbtree_clone_opclass(PG_FUNCTION_ARGS)
 	source = (Form_pg_opclass) GETSTRUCT(tuple);
 
 	name = pstrdup(NameStr(source->opcname));
-	schema = QualifiedNameGetCreationNamespace(list_make1(makeString(name)),
-											   &name);
-
+	clone.schema = source->opcnamespace;
 	clone.am = get_index_am_oid(FPB_AM_NAME, false);
 	clone.family = source->opcfamily;
 	clone.type = source->opcintype;
 	clone.storage = source->opckeytype;
 	clone.isdefault = source->opcdefault;
-	clone.name = quote_qualified_identifier(get_namespace_name(schema), name);
+	clone.name = quote_qualified_identifier(get_namespace_name(clone.schema), name);
 	ReleaseSysCache(tuple);
 
 	SPI_connect();
-	provide_family(&clone, schema);
+	provide_family(&clone);
 	create_class(&clone, target_has_class(&clone, name));
 	add_missing_members(&clone);
 	SPI_finish();

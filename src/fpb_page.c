@@ -10,6 +10,7 @@
 #include "access/xlog.h"
 #include "miscadmin.h"
 #include "pgstat.h"
+#include "storage/freespace.h"
 #include "storage/indexfsm.h"
 #include "storage/lmgr.h"
 #include "storage/smgr.h"
@@ -267,7 +268,9 @@ fpb_meta_init(const FpbIndex *ix, Page page, BlockNumber root, uint32 level)
 
 /*
  * Raise an error unless the page is a metapage of ours that agrees with what
- * the catalogs say of the index.
+ * the catalogs say of the index.  (They need not agree in whether keys may be
+ * shared: a column of type char(n) can lose its length without the index being
+ * made anew.  See fpb_canreturn.)
  */
 static void
 check_meta(const FpbIndex *ix, Page page)
@@ -290,16 +293,14 @@ check_meta(const FpbIndex *ix, Page page)
 				 errmsg("version mismatch in index \"%s\": file version %u, current version %u",
 						name, meta->version, FPB_VERSION),
 				 errhint("Please REINDEX it.")));
-	if (meta->form != ix->form || meta->head_width != ix->head_width ||
-		((meta->options & FPB_META_ONE_KEY) != 0 && !ix->one_key))
+	if (meta->form != ix->form || meta->head_width != ix->head_width)
 		ereport(ERROR,
 				(errcode(ERRCODE_INDEX_CORRUPTED),
 				 errmsg("metapage of index \"%s\" does not agree with its definition",
 						name),
-				 errdetail("Key form %d, head width %d, options %u are stored; the definition asks for %d, %d, %u.",
-						   meta->form, meta->head_width, meta->options,
-						   (int) ix->form, ix->head_width,
-						   ix->one_key ? FPB_META_ONE_KEY : 0),
+				 errdetail("Key form %d, head width %d are stored; the definition asks for %d, %d.",
+						   meta->form, meta->head_width,
+						   (int) ix->form, ix->head_width),
 				 errhint("Please REINDEX it.")));
 	if (meta->leaf_lines < FPB_MIN_LINES || meta->leaf_lines > FPB_MAX_LINES ||
 		meta->inner_lines < FPB_MIN_LINES || meta->inner_lines > FPB_MAX_LINES ||
@@ -310,8 +311,8 @@ check_meta(const FpbIndex *ix, Page page)
 }
 
 /*
- * Read root, level and node sizes from the metapage.  No lock is held on entry
- * or exit.
+ * Read root, level and node sizes from the metapage, the last in the order of
+ * locks.
  */
 static void
 read_meta(FpbIndex *ix)
@@ -364,7 +365,7 @@ fpb_index_open(FpbIndex *ix, Relation rel)
 
 /*
  * Read the metapage again because the root has been found to have a right
- * sibling, and update the cache.  No lock may be held.
+ * sibling, and update the cache.  Pages of the tree may be locked.
  */
 void
 fpb_index_refresh(FpbIndex *ix)
@@ -389,6 +390,18 @@ page_is_free(Page page)
 		return true;
 	return FpbHdr(page)->magic == FPB_MAGIC &&
 		(FpbHdr(page)->flags & FPB_META) == 0 && FpbPageIsDeleted(page);
+}
+
+/*
+ * Have a page that is not in the tree any more used again.  The map's upper
+ * levels, by which pages are found, learn of it at once, not only when VACUUM
+ * comes to its end: it may not.
+ */
+void
+fpb_record_free(Relation rel, BlockNumber blkno)
+{
+	RecordFreeIndexPage(rel, blkno);
+	FreeSpaceMapVacuumRange(rel, blkno, blkno + 1);
 }
 
 /*

@@ -65,6 +65,63 @@ set_edge_range(FpbScanEdge *edge, int64 range)
 }
 
 /*
+ * If the page in buf, locked and to be read, has elided its high fence, find
+ * that out.
+ */
+static inline void
+fetch_high(FpbScan *so, Buffer buf)
+{
+	FpbKey		high;
+	Buffer		right;
+
+	if (likely(!FpbPageHighElided(BufferGetPage(buf))))
+		return;
+	right = fpb_lock_high(&so->ix, buf, &high);
+	fpb_edge_set_key(so, &so->elided, &high);
+	fpb_relbuf(right);
+}
+
+/*
+ * The high fence of a page, not the rightmost, of which fetch_high has been told.
+ */
+static inline void
+page_high(FpbScan *so, Page page, FpbKey *high)
+{
+	if (unlikely(FpbPageHighElided(page)))
+		*high = so->elided.key;
+	else
+		fpb_page_high(&so->ix, page, high);
+}
+
+/*
+ * Sign of the same against a probe, infinities included.
+ */
+static inline int
+compare_high(FpbScan *so, Page page, const FpbProbe *probe)
+{
+	if (unlikely(FpbPageHighElided(page)))
+		return fpb_compare(&so->ix, &so->elided.key, probe);
+	return fpb_compare_high(&so->ix, page, probe);
+}
+
+/*
+ * Raise an error unless a page's fence, which is whole, is a sound pivot: all of
+ * its columns will be taken out of it.
+ */
+static void
+check_fence(FpbScan *so, FpbScanPage *sp, const FpbKey *fence)
+{
+	const char *fault;
+
+	if (fence->tuple == NULL)
+		return;
+	fault = fpb_tuple_fault(&so->ix, fence->tuple,
+							IndexTupleSize(fence->tuple), true);
+	if (unlikely(fault != NULL))
+		fpb_report_damage(so->ix.rel, sp->block, psprintf("Of a fence: %s.", fault));
+}
+
+/*
  * Set the edge behind, or before, a page, locked, in the middle of a range: to
  * go on at the page's fence.
  */
@@ -76,9 +133,10 @@ set_edge_fence(FpbScan *so, FpbScanPage *sp, Page page, int64 range,
 	FpbKey		fence;
 
 	if (forward)
-		fpb_page_high(&so->ix, page, &fence);
+		page_high(so, page, &fence);
 	else
 		fpb_page_low(&so->ix, page, &fence);
+	check_fence(so, sp, &fence);
 	fpb_edge_set_key(so, edge, &fence);
 	edge->range = range;
 	edge->right = forward ? FpbHdr(page)->right : InvalidBlockNumber;
@@ -109,6 +167,7 @@ fpb_scan_page_init(FpbScanPage *page)
 	memset(&page->before, 0, sizeof(FpbScanEdge));
 	memset(&page->after, 0, sizeof(FpbScanEdge));
 	page->nitems = 0;
+	page->check_rows = false;
 	page->tuples = NULL;
 }
 
@@ -208,19 +267,10 @@ next_range(FpbScan *so, Page page, bool ended_on_page, int64 last)
 	{
 		FpbKey		high;
 
-		fpb_page_high(ix, page, &high);
+		page_high(so, page, &high);
 		found = fpb_keys_seek(keys, &high, true, true);
 	}
 	return Max(range, found);
-}
-
-/*
- * Is a position at or before another?
- */
-static inline bool
-pos_not_after(FpbPos a, FpbPos b)
-{
-	return a.dir < b.dir || (a.dir == b.dir && a.slot <= b.slot);
 }
 
 /*
@@ -236,7 +286,7 @@ read_ranges(IndexScanDesc scan, FpbScan *so, FpbScanPage *sp, Page page,
 {
 	FpbIndex   *ix = &so->ix;
 	FpbScanKeys *keys = &so->keys;
-	FpbPos		last_pos = {0, 0};
+	FpbPos		last_pos = {0};
 	bool		read_any = false;
 	int64		range = first;
 
@@ -246,7 +296,7 @@ read_ranges(IndexScanDesc scan, FpbScan *so, FpbScanPage *sp, Page page,
 		const FpbProbe *start;
 		const FpbProbe *end;
 		FpbItem    *items = sp->items + sp->nitems;
-		FpbPos		pos = {0, 0};
+		FpbPos		pos = {0};
 		bool		more = true;
 		int			n;
 
@@ -257,7 +307,7 @@ read_ranges(IndexScanDesc scan, FpbScan *so, FpbScanPage *sp, Page page,
 
 		if (start != NULL)
 			fpb_page_search(ix, page, start, &pos);
-		if (read_any && pos_not_after(pos, last_pos))
+		if (read_any && !fpb_pos_before(last_pos, pos))
 		{
 			/*
 			 * The ranges are disjoint and in order, so the page's entries
@@ -276,7 +326,7 @@ read_ranges(IndexScanDesc scan, FpbScan *so, FpbScanPage *sp, Page page,
 		}
 
 		if (more && !FpbPageIsRightmost(page) &&
-			(end == NULL || fpb_compare_high(ix, page, end) < 0))
+			(end == NULL || compare_high(so, page, end) < 0))
 		{
 			set_edge_fence(so, sp, page, range, true);
 			return;
@@ -289,7 +339,7 @@ read_ranges(IndexScanDesc scan, FpbScan *so, FpbScanPage *sp, Page page,
 			return;
 		}
 		fpb_keys_set_range(keys, range);
-		if (fpb_compare_high(ix, page, &keys->lower) <= 0)
+		if (compare_high(so, page, &keys->lower) <= 0)
 		{
 			set_edge_range(&sp->after, range);
 			return;
@@ -426,8 +476,7 @@ probe_at(FpbScan *so, const FpbScanEdge *at, FpbProbe *from, bool forward)
 }
 
 /*
- * Lock the leaf of that place; InvalidBuffer if there is nothing more.  No lock
- * is held on entry.
+ * Lock the leaf of that place.  No lock is held on entry.
  */
 static Buffer
 lock_page(FpbScan *so, const FpbScanEdge *at, FpbProbe *from, bool forward)
@@ -458,10 +507,10 @@ set_edge_early(FpbScan *so, FpbScanPage *sp, Page page, bool forward)
 	if (forward)
 	{
 		if (FpbPageIsRightmost(page) ||
-			(keys->has_upper && fpb_compare_high(ix, page, &keys->upper) >= 0))
+			(keys->has_upper && compare_high(so, page, &keys->upper) >= 0))
 			return false;
 	}
-	else if (keys->nranges > 1 || FpbPageIsLeftmost(page) ||
+	else if (FpbPageIsLeftmost(page) ||
 			 (keys->has_upper && fpb_compare_low(ix, page, &keys->upper) >= 0) ||
 			 (keys->has_lower && fpb_compare_low(ix, page, &keys->lower) <= 0))
 		return false;
@@ -470,11 +519,11 @@ set_edge_early(FpbScan *so, FpbScanPage *sp, Page page, bool forward)
 }
 
 /*
- * Read the next leaf in a direction, from so->at, into so->page.  False if
- * there is none.  On return, the page is unlocked, and pinned only if it has
- * to be; a parallel scan's state is released.
+ * Read the next leaf in a direction, from so->at, into so->page.  On return,
+ * the page is unlocked, and pinned only if it has to be; a parallel scan's
+ * state is released.
  */
-static bool
+static void
 read_page(IndexScanDesc scan, FpbScan *so, bool forward)
 {
 	FpbScanPage *sp = so->page;
@@ -489,19 +538,11 @@ read_page(IndexScanDesc scan, FpbScan *so, bool forward)
 		fpb_count_search(scan);
 	}
 	buf = lock_page(so, &so->at, &so->from, forward);
-	if (!BufferIsValid(buf))
-	{
-		if (parallel)
-		{
-			set_edge_range(&so->at, -1);
-			fpb_parallel_release(scan, so, &so->at);
-		}
-		return false;
-	}
 	if (blocks_read != fpb_blocks_read())
 		so->leaves_active = true;	/* the index is not all in memory */
 	page = BufferGetPage(buf);
 	sp->block = BufferGetBlockNumber(buf);
+	fetch_high(so, buf);
 	if (parallel && set_edge_early(so, sp, page, forward))
 	{
 		fpb_parallel_release(scan, so, forward ? &sp->after : &sp->before);
@@ -519,7 +560,9 @@ read_page(IndexScanDesc scan, FpbScan *so, bool forward)
 	if (scan->xs_want_itup && !fpb_is_word(&so->ix))
 		copy_tuples(so, page);
 
-	if (so->keep_pin && sp->nitems > 0)
+	fpb_scan_note_visible(scan, sp);
+
+	if (so->keep_pin && sp->nitems > 0 && !sp->check_rows)
 	{
 		LockBuffer(buf, BUFFER_LOCK_UNLOCK);
 		sp->buf = buf;
@@ -531,13 +574,14 @@ read_page(IndexScanDesc scan, FpbScan *so, bool forward)
 		fpb_relbuf(buf);
 	}
 	sp->valid = true;
-	return true;
+	FPB_INJECTION_POINT("fpbtree-leaf-read");
 }
 
 /*
  * Read the leaf that the scan will come to at *at into *sp, only to know the
  * TIDs: what is read is not for handing out, as no pin is kept and no predicate
- * lock taken.  False if there is none.  No lock is held on entry or exit.
+ * lock taken.  False if there is none, or if it has elided its high fence: the
+ * right sibling might have to be waited for.  No lock is held on entry or exit.
  */
 bool
 fpb_scan_peek(IndexScanDesc scan, FpbScan *so, FpbScanPage *sp,
@@ -550,8 +594,11 @@ fpb_scan_peek(IndexScanDesc scan, FpbScan *so, FpbScanPage *sp,
 	if (at->range < 0 || at->range >= so->keys.nranges)
 		return false;
 	buf = lock_page(so, at, &from, forward);
-	if (!BufferIsValid(buf))
+	if (FpbPageHighElided(BufferGetPage(buf)))
+	{
+		fpb_relbuf(buf);
 		return false;
+	}
 	if (blocks_read != fpb_blocks_read())
 		so->leaves_active = true;
 	sp->block = BufferGetBlockNumber(buf);
@@ -574,7 +621,8 @@ fpb_scan_peek_copy(IndexScanDesc scan, FpbScan *so, FpbScanPage *sp, Page copy,
 	FpbProbe	from;
 	const FpbProbe *probe;
 
-	if (at->range < 0 || at->range >= so->keys.nranges)
+	if (at->range < 0 || at->range >= so->keys.nranges ||
+		FpbPageHighElided(copy))
 		return false;
 	probe = probe_at(so, at, &from, forward);
 	if (probe == NULL || !fpb_page_covers(&so->ix, copy, probe, 0, !forward))
@@ -590,7 +638,7 @@ fpb_scan_peek_copy(IndexScanDesc scan, FpbScan *so, FpbScanPage *sp, Page copy,
 /* --- leaving a page --- */
 
 /*
- * qsort comparator of TIDs.
+ * qsort comparators of TIDs and of positions.
  */
 static int
 compare_tids(const void *a, const void *b)
@@ -598,28 +646,36 @@ compare_tids(const void *a, const void *b)
 	return ItemPointerCompare((ItemPointer) a, (ItemPointer) b);
 }
 
-/*
- * Mark those entries as killed that are not where they were read.  tids: the
- * TIDs of entries to kill; there is one entry of a TID at most.
- */
-static bool
-kill_moved(FpbScan *so, Page page, ItemPointerData *tids, int ntids)
+static int
+compare_positions(const void *a, const void *b)
 {
-	FpbPos		pos = {0, 0};
+	return fpb_pos_before(*(const FpbPos *) a, *(const FpbPos *) b) ? -1 :
+		fpb_pos_before(*(const FpbPos *) b, *(const FpbPos *) a);
+}
+
+/*
+ * Find the entries to kill that are not where they were read.  tids: their TIDs;
+ * there is one entry of a TID at most.  Their positions go to found[]; returns how
+ * many.
+ */
+static int
+find_moved(FpbScan *so, Page page, ItemPointerData *tids, int ntids, FpbPos *found)
+{
+	FpbPos		pos = {0};
 	FpbEntry	entry;
-	bool		any = false;
+	int			n = 0;
 
 	qsort(tids, ntids, sizeof(ItemPointerData), compare_tids);
-	while (fpb_page_next(&so->ix, page, &pos, &entry))
+	while (n < ntids && fpb_page_next(&so->ix, page, &pos, &entry))
 	{
 		ItemPointerData tid;
 
 		fpb_tail_tid(entry.key.tail, &tid);
 		if (bsearch(&tid, tids, ntids, sizeof(ItemPointerData), compare_tids))
-			any |= fpb_page_kill(&so->ix, page, pos);
+			found[n++] = pos;
 		fpb_page_advance(&so->ix, page, &pos);
 	}
-	return any;
+	return n;
 }
 
 /*
@@ -637,9 +693,10 @@ kill_items(IndexScanDesc scan, FpbScan *so)
 	FpbIndex   *ix = &so->ix;
 	Buffer		buf = sp->buf;
 	Page		page;
-	ItemPointerData *moved = NULL;
+	FpbPos	   *dead = palloc(so->nkilled * sizeof(FpbPos));
+	int			ndead = 0;
+	ItemPointerData *moved = palloc(so->nkilled * sizeof(ItemPointerData));
 	int			nmoved = 0;
-	bool		any = false;
 
 	if (BufferIsValid(buf))
 	{
@@ -662,31 +719,24 @@ kill_items(IndexScanDesc scan, FpbScan *so)
 		FpbItem    *item = &sp->items[so->killed[i]];
 		FpbPos		pos = item->pos;
 		FpbEntry	entry;
-		ItemPointerData tid;
 
-		fpb_tail_tid(item->key.tail, &tid);
 		if (pos.dir < FpbHdr(page)->nnodes &&
 			fpb_page_next(ix, page, &pos, &entry) &&
-			pos.dir == item->pos.dir && pos.slot == item->pos.slot &&
+			fpb_pos_equal(pos, item->pos) &&
 			(entry.key.tail & FPB_TAIL_TID_MASK) ==
 			(item->key.tail & FPB_TAIL_TID_MASK))
-			any |= fpb_page_kill(ix, page, pos);
+			dead[ndead++] = pos;
 		else
-		{
-			if (moved == NULL)
-				moved = palloc(so->nkilled * sizeof(ItemPointerData));
-			moved[nmoved++] = tid;
-		}
+			fpb_tail_tid(item->key.tail, &moved[nmoved++]);
 	}
 	if (nmoved > 0)
-	{
-		any |= kill_moved(so, page, moved, nmoved);
-		pfree(moved);
-	}
+		ndead += find_moved(so, page, moved, nmoved, dead + ndead);
 	so->nkilled = 0;
 
-	if (any)
-		MarkBufferDirtyHint(buf, true);
+	qsort(dead, ndead, sizeof(FpbPos), compare_positions);
+	fpb_hint_dead(ix, scan->heapRelation, buf, dead, ndead);
+	pfree(dead);
+	pfree(moved);
 	LockBuffer(buf, BUFFER_LOCK_UNLOCK);
 	if (!BufferIsValid(sp->buf))
 		ReleaseBuffer(buf);
@@ -809,8 +859,7 @@ find_page(IndexScanDesc scan, FpbScan *so, bool forward)
 		ahead = so->npages++ >= FPB_PAGES_ALONE && so->leaves_active;
 		if (ahead && !parallel)
 			fpb_scan_ahead_leaves(scan, so, forward);
-		if (!read_page(scan, so, forward))
-			break;
+		read_page(scan, so, forward);
 		if (ahead && parallel)
 			fpb_scan_ahead_leaves(scan, so, forward);
 
@@ -851,6 +900,7 @@ first_page(IndexScanDesc scan, FpbScan *so, bool forward)
 		return false;
 	}
 	set_edge_range(&so->at, forward ? 0 : keys->nranges - 1);
+	so->npassed = 0;			/* a cursor may come back from the end often */
 	return find_page(scan, so, forward);
 }
 
@@ -996,6 +1046,7 @@ fpb_beginscan(Relation rel, int nkeys, int norderbys)
 	so->page = palloc(sizeof(FpbScanPage));
 	fpb_scan_page_init(so->page);
 	memset(&so->at, 0, sizeof(so->at));
+	memset(&so->elided, 0, sizeof(so->elided));
 	so->leaf_number = 0;
 	so->npassed = 0;
 	so->passing_forward = false;
@@ -1005,6 +1056,8 @@ fpb_beginscan(Relation rel, int nkeys, int norderbys)
 	so->mark_state = FPB_SCAN_NEW;
 	so->nkilled = 0;
 	so->killed = NULL;
+	so->row_fetch = NULL;
+	so->row_slot = NULL;
 	so->npages = 0;
 	so->ahead = NULL;
 	so->leaves_active = so->heap_wanted = so->heap_active = false;
@@ -1045,8 +1098,9 @@ fpb_rescan(IndexScanDesc scan, ScanKey keys, int nkeys,
 	 * A leaf stays pinned while its TIDs are handed out, so that VACUUM can't
 	 * let them be recycled, unless the snapshot sees that they have been: an
 	 * MVCC snapshot does when it looks at the heap, which index-only scans
-	 * don't.  Without WAL the pin is what makes killing entries safe.  Bitmap
-	 * scans (no heap relation) read the heap later anyway.
+	 * don't.  (In recovery a pin would not help them: see
+	 * fpb_scan_standby.c.)  Without WAL the pin is what makes killing entries
+	 * safe.  Bitmap scans (no heap relation) read the heap later anyway.
 	 */
 	so->keep_pin = scan->heapRelation != NULL &&
 		(scan->xs_want_itup || !IsMVCCSnapshot(scan->xs_snapshot) ||
@@ -1082,6 +1136,32 @@ remember_killed(FpbScan *so)
 }
 
 /*
+ * Go on to the next item in a direction.  False if there is none.
+ */
+static bool
+next_item(IndexScanDesc scan, FpbScan *so, bool forward)
+{
+	switch (so->state)
+	{
+		case FPB_SCAN_ON_PAGE:
+			if (forward)
+				return ++so->page->current < so->page->nitems ||
+					next_page(scan, so, true);
+			return --so->page->current >= 0 || next_page(scan, so, false);
+
+		case FPB_SCAN_NEW:
+			return first_page(scan, so, forward);
+
+		case FPB_SCAN_BEFORE:
+			return forward && first_page(scan, so, true);
+
+		case FPB_SCAN_AFTER:
+			return !forward && first_page(scan, so, false);
+	}
+	return false;
+}
+
+/*
  * The next entry in a direction.
  */
 bool
@@ -1089,47 +1169,26 @@ fpb_gettuple(IndexScanDesc scan, ScanDirection dir)
 {
 	FpbScan    *so = (FpbScan *) scan->opaque;
 	bool		forward = ScanDirectionIsForward(dir);
-	FpbScanPage *sp;
 	const FpbItem *item;
 	bool		heap_missed = false;
 
 	scan->xs_recheck = false;
 
-	switch (so->state)
+	if (so->state == FPB_SCAN_ON_PAGE)
 	{
-		case FPB_SCAN_ON_PAGE:
-			if (scan->kill_prior_tuple)
-				remember_killed(so);
-			sp = so->page;
-			if ((sp->current & so->heap_check) == 0 && so->heap_wanted)
-				heap_missed = fpb_scan_missed(scan, so);
-			if (forward)
-			{
-				if (++sp->current >= sp->nitems && !next_page(scan, so, true))
-					return false;
-			}
-			else if (--sp->current < 0 && !next_page(scan, so, false))
-				return false;
-			break;
-
-		case FPB_SCAN_NEW:
-			if (!first_page(scan, so, forward))
-				return false;
-			break;
-
-		case FPB_SCAN_BEFORE:
-			if (!forward || !first_page(scan, so, true))
-				return false;
-			break;
-
-		case FPB_SCAN_AFTER:
-			if (forward || !first_page(scan, so, false))
-				return false;
-			break;
+		if (scan->kill_prior_tuple)
+			remember_killed(so);
+		if ((so->page->current & so->heap_check) == 0 && so->heap_wanted)
+			heap_missed = fpb_scan_missed(scan, so);
 	}
+	do
+	{
+		CHECK_FOR_INTERRUPTS();
+		if (!next_item(scan, so, forward))
+			return false;
+	} while (unlikely(so->page->check_rows) && !fpb_scan_sees_row(scan, so));
 
-	sp = so->page;
-	item = &sp->items[sp->current];
+	item = &so->page->items[so->page->current];
 	fpb_tail_tid(item->key.tail, &scan->xs_heaptid);
 	if (scan->xs_want_itup)
 		scan->xs_itup = fpb_is_word(&so->ix) ? word_tuple(so, &item->key) :
@@ -1185,6 +1244,7 @@ fpb_endscan(IndexScanDesc scan)
 	forget_position(scan, so);
 	if (so->ahead != NULL)
 		fpb_scan_ahead_end(scan, so);
+	fpb_scan_end_rows(so);
 	fpb_keys_end(&so->keys);
 	fpb_scan_page_free(so->page);
 	if (so->mark_page != NULL)
@@ -1193,6 +1253,8 @@ fpb_endscan(IndexScanDesc scan)
 		pfree(so->at.key.tuple);
 	if (so->milestone.key.tuple != NULL)
 		pfree(so->milestone.key.tuple);
+	if (so->elided.key.tuple != NULL)
+		pfree(so->elided.key.tuple);
 	if (so->killed != NULL)
 		pfree(so->killed);
 	for (int i = 0; i < (int) lengthof(so->templates); i++)

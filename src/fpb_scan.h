@@ -14,6 +14,14 @@
 #include "fpb_prefetch.h"
 
 /* ------------------------------------------------------------------------
+ * values that depend on the time zone (fpb_timezone.c)
+ * ------------------------------------------------------------------------
+ */
+extern Oid	fpb_zone_type(Oid cmp_proc);
+extern bool fpb_zone_translate(FmgrInfo *cmp, Datum value, Datum *low,
+							   Datum *high);
+
+/* ------------------------------------------------------------------------
  * what the scan keys mean: ranges of the index and filters (fpb_scankeys.c)
  * ------------------------------------------------------------------------
  */
@@ -117,6 +125,10 @@ typedef struct FpbScanPage
 	int			nitems;
 	int			current;		/* the item handed out last */
 	char	   *tuples;			/* index-only scans: copies of the tuples */
+	bool		check_rows;		/* is the scan to see that the snapshot sees a
+								 * row? */
+	uint8		visible[FPB_MAX_PAGE_ENTRIES / 8 + 1];	/* those it is known to
+														 * see, a bit each */
 	FpbItem		items[FPB_MAX_PAGE_ENTRIES];	/* in index order */
 } FpbScanPage;
 
@@ -159,6 +171,8 @@ typedef struct FpbScan
 
 	FpbScanPage *page;
 	FpbScanEdge at;				/* where the next page is read */
+	FpbScanEdge elided;			/* the high fence of the page being read, if
+								 * it has elided that */
 	FpbProbe	from;			/* the same as a probe */
 	uint64		leaf_number;	/* parallel scans: which of the scan's leaves */
 
@@ -177,6 +191,10 @@ typedef struct FpbScan
 
 	int			nkilled;
 	int		   *killed;			/* indexes into page->items */
+
+	/* index-only scans in recovery: for looking at rows, NULL until needed */
+	struct IndexFetchTableData *row_fetch;
+	struct TupleTableSlot *row_slot;
 
 	/* reading ahead */
 	int64		npages;			/* leaves read since the scan was (re)started */
@@ -211,6 +229,14 @@ extern bool fpb_scan_peek(IndexScanDesc scan, FpbScan *so, FpbScanPage *sp,
 extern bool fpb_scan_peek_copy(IndexScanDesc scan, FpbScan *so,
 							   FpbScanPage *sp, Page copy, BlockNumber block,
 							   const FpbScanEdge *at, bool forward);
+
+/* ------------------------------------------------------------------------
+ * index-only scans in recovery (fpb_scan_standby.c)
+ * ------------------------------------------------------------------------
+ */
+extern void fpb_scan_note_visible(IndexScanDesc scan, FpbScanPage *sp);
+extern bool fpb_scan_sees_row(IndexScanDesc scan, FpbScan *so);
+extern void fpb_scan_end_rows(FpbScan *so);
 
 /* ------------------------------------------------------------------------
  * reading ahead (fpb_scan_ahead.c)

@@ -25,6 +25,7 @@
 #include "postgres.h"
 
 #include "access/visibilitymap.h"
+#include "access/xlog.h"
 #include "miscadmin.h"
 #include "utils/memutils.h"
 #include "utils/spccache.h"
@@ -375,7 +376,10 @@ begin_heap(IndexScanDesc scan, FpbScan *so, FpbScanAhead *sa, bool forward)
  *
  * Where no leaves are being read ahead, all of the index seems to be in memory.
  * Where the kernel is advised to read them, nothing tells whether it has; as the
- * first of those announced, it has most likely, and we read it aside.
+ * first of those announced, it has most likely, and we read it aside.  Somebody
+ * may be writing it then, and half of what we get may be old and half new.  Only
+ * a checksum tells that; without one, a word read wrongly does no harm here,
+ * but a comparator must not be given a tuple that is none.
  */
 static bool
 peek_at(IndexScanDesc scan, FpbScan *so, FpbScanAhead *sa,
@@ -393,7 +397,8 @@ peek_at(IndexScanDesc scan, FpbScan *so, FpbScanAhead *sa,
 		return fpb_scan_peek(scan, so, sa->peek, at, forward);
 
 	if (block == InvalidBlockNumber || block == sa->aside_failed ||
-		!so->leaves_active || !fpb_ahead_is_advice(&sa->leaves))
+		!so->leaves_active || !fpb_ahead_is_advice(&sa->leaves) ||
+		!(fpb_is_word(&so->ix) || DataChecksumsEnabled()))
 		return false;
 	if (sa->aside == NULL)
 		sa->aside = MemoryContextAllocAligned(so->cxt, BLCKSZ,

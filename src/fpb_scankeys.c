@@ -20,11 +20,9 @@
 
 #include "access/stratnum.h"
 #include "catalog/pg_type.h"
-#include "common/int.h"
 #include "utils/array.h"
 #include "utils/lsyscache.h"
 #include "utils/memutils.h"
-#include "utils/timestamp.h"
 
 #include "fpb_scan.h"
 
@@ -53,17 +51,21 @@ struct FpbQual
 	/* what follows from it */
 	Oid			type;			/* of the value, or of the array's elements */
 	bool		own_type;		/* is that the column's type? */
-	bool		exact;			/* do the two types agree on their order? */
 	FmgrInfo   *cmp;			/* compares (column, value), or NULL */
 	FmgrInfo   *value_cmp;		/* compares (value, value), or NULL */
+	FmgrInfo   *zone_cmp;		/* asks for the time zone, so that values are
+								 * translated (fpb_timezone.c), or NULL */
 
 	/* of this rescan */
 	ScanKey		key;
 	bool		implied;		/* by being in a range: need not be checked */
 	Datum		value;			/* row: of its first member */
+	bool		exact;			/* is value what the key's argument is? */
+	Datum		high;			/* if not: that is from value to this */
 	Datum	   *elems;			/* arrays: without NULLs */
 	int			nelems;
-	bool		sorted;			/* in index order, no two equal */
+	bool		sorted;			/* in index order, no two equal; else they are
+								 * as the key has them, good for a filter */
 };
 
 /* --- analysis of the keys' form --- */
@@ -87,20 +89,6 @@ order_proc(FpbScanKeys *keys, MemoryContext cxt, int col, Oid left, Oid right)
 	info = MemoryContextAlloc(cxt, sizeof(FmgrInfo));
 	fmgr_info_cxt(proc, info, cxt);
 	return info;
-}
-
-/*
- * Do a column's type and another agree on the order of values, so that those
- * of the column that are less than a value are the first in the index?
- * timestamp and timestamptz do not in the hours around a change of the UTC
- * offset.
- */
-static bool
-order_agrees(const FpbScanKeys *keys, int col, Oid type)
-{
-	return !OidIsValid(type) || type == keys->ix->rel->rd_opcintype[col] ||
-		keys->ix->cols[col].word == NULL ||
-		fpb_word_bounds_exact(&keys->ix->cols[col], type);
 }
 
 /*
@@ -166,10 +154,17 @@ analyse_key(FpbScanKeys *keys, FpbQual *q, ScanKey key)
 	}
 	if (!OidIsValid(q->type))
 		q->type = rel->rd_opcintype[q->col];
-	q->own_type = (q->type == rel->rd_opcintype[q->col]);
-	q->exact = order_agrees(keys, q->col, q->type);
 	q->cmp = order_proc(keys, keys->cxt, q->col,
 						rel->rd_opcintype[q->col], q->type);
+	q->exact = true;
+	if (q->cmp != NULL && OidIsValid(fpb_zone_type(q->cmp->fn_oid)))
+	{
+		q->zone_cmp = q->cmp;
+		q->type = fpb_zone_type(q->cmp->fn_oid);
+		q->cmp = order_proc(keys, keys->cxt, q->col,
+							rel->rd_opcintype[q->col], q->type);
+	}
+	q->own_type = (q->type == rel->rd_opcintype[q->col]);
 	q->value_cmp = order_proc(keys, keys->cxt, q->col, q->type, q->type);
 }
 
@@ -201,7 +196,7 @@ analyse(FpbScanKeys *keys, ScanKey scankeys, int nkeys)
 
 		analyse_key(keys, q, &scankeys[i]);
 		if (q->kind != FPB_QUAL_OP || q->strategy != BTEqualStrategyNumber ||
-			!q->own_type || q->col != i)
+			!q->own_type || q->zone_cmp != NULL || q->col != i)
 			keys->simple = false;
 	}
 }
@@ -285,6 +280,26 @@ compare_elements(const void *a, const void *b, void *arg)
 }
 
 /*
+ * Translate the elements of an array.  False, and they are as before, if there
+ * is one for which no one value will do.
+ */
+static bool
+translate_elements(FpbScanKeys *keys, FpbQual *q)
+{
+	MemoryContext old = MemoryContextSwitchTo(array_context(keys));
+	Datum	   *values = palloc(q->nelems * sizeof(Datum));
+	Datum		high;
+
+	q->exact = true;
+	for (int i = 0; q->exact && i < q->nelems; i++)
+		q->exact = fpb_zone_translate(q->zone_cmp, q->elems[i], &values[i], &high);
+	if (q->exact)
+		q->elems = values;
+	MemoryContextSwitchTo(old);
+	return q->exact;
+}
+
+/*
  * Take the array of a key apart: sorted in index order, without NULLs and
  * duplicates.  Of an inequality only the extreme element matters, which
  * becomes the key's value.  False if no element is left.
@@ -314,7 +329,8 @@ fetch_array(FpbScanKeys *keys, FpbQual *q)
 	q->sorted = false;
 	if (n == 0)
 		return false;
-	if (q->value_cmp == NULL)
+	if (q->cmp == NULL || q->value_cmp == NULL ||
+		(q->zone_cmp != NULL && !translate_elements(keys, q)))
 		return true;			/* can only be a filter */
 	q->sorted = true;
 
@@ -342,27 +358,54 @@ fetch_array(FpbScanKeys *keys, FpbQual *q)
 }
 
 /*
+ * Set the value of a key that has one.
+ */
+static void
+set_value(FpbScanKeys *keys, FpbQual *q, Datum value)
+{
+	if (q->zone_cmp != NULL)
+	{
+		MemoryContext old = MemoryContextSwitchTo(array_context(keys));
+
+		q->exact = fpb_zone_translate(q->zone_cmp, value, &q->value, &q->high);
+		MemoryContextSwitchTo(old);
+	}
+	else
+		q->value = value;
+}
+
+/*
+ * The value of a key, or if that is not exact, the one at the end that
+ * beyond says: less than the key's, or greater.
+ */
+static inline Datum
+bound_value(const FpbQual *q, bool beyond)
+{
+	return beyond && !q->exact ? q->high : q->value;
+}
+
+/*
  * Get the value of a key.  False if it is such that no entry can satisfy it:
  * all operators are strict.
  */
 static bool
 fetch_value(FpbScanKeys *keys, FpbQual *q)
 {
-	ScanKey		member;
+	ScanKey		key = q->key;
 
 	switch (q->kind)
 	{
+		case FPB_QUAL_ROW:
+			key = (ScanKey) DatumGetPointer(key->sk_argument);
+			/* FALLTHROUGH */
 		case FPB_QUAL_OP:
-			q->value = q->key->sk_argument;
-			return (q->key->sk_flags & SK_ISNULL) == 0;
+			if (key->sk_flags & SK_ISNULL)
+				return false;
+			set_value(keys, q, key->sk_argument);
+			return true;
 
 		case FPB_QUAL_ARRAY:
-			return (q->key->sk_flags & SK_ISNULL) == 0 && fetch_array(keys, q);
-
-		case FPB_QUAL_ROW:
-			member = (ScanKey) DatumGetPointer(q->key->sk_argument);
-			q->value = member->sk_argument;
-			return (member->sk_flags & SK_ISNULL) == 0;
+			return (key->sk_flags & SK_ISNULL) == 0 && fetch_array(keys, q);
 
 		case FPB_QUAL_NULL:
 		case FPB_QUAL_NOT_NULL:
@@ -373,14 +416,11 @@ fetch_value(FpbScanKeys *keys, FpbQual *q)
 
 /*
  * The function that compares values of a with values of b, keys of the same
- * column; NULL if the opfamily has none, or if what it says of two values does
- * not hold for the entries that are in the relation of the keys to them.
+ * column; NULL if the opfamily has none.
  */
 static FmgrInfo *
 pair_proc(FpbScanKeys *keys, const FpbQual *a, const FpbQual *b)
 {
-	if (!a->exact || (!b->exact && !a->own_type))
-		return NULL;
 	if (a->type == b->type)
 		return a->value_cmp;
 	if (a->own_type)
@@ -417,6 +457,42 @@ is_element(const FpbColumn *col, FmgrInfo *cmp, Datum value,
 }
 
 /*
+ * Does "value op ANY (array)" hold?
+ */
+static bool
+match_array(const FpbScanKeys *keys, const FpbQual *q, Datum value)
+{
+	const FpbColumn *col = &keys->ix->cols[q->col];
+	ScanKey		key = q->key;
+
+	if (q->sorted && q->strategy == BTEqualStrategyNumber)
+		return is_element(col, q->cmp, value, q->elems, q->nelems);
+	if (q->sorted)
+		return strategy_holds(q->strategy,
+							  call_cmp(q->cmp, col->collation, value, q->value));
+	for (int i = 0; i < q->nelems; i++)
+		if (DatumGetBool(FunctionCall2Coll(&key->sk_func, key->sk_collation,
+										   value, q->elems[i])))
+			return true;
+	return false;
+}
+
+/*
+ * Does a key with one operator hold for a value of the column?  It is evaluated
+ * as the executor would, by the operator's own function.
+ */
+static bool
+match_value(const FpbScanKeys *keys, const FpbQual *q, Datum value)
+{
+	ScanKey		key = q->key;
+
+	if (q->kind == FPB_QUAL_ARRAY)
+		return match_array(keys, q, value);
+	return DatumGetBool(FunctionCall2Coll(&key->sk_func, key->sk_collation,
+										  value, key->sk_argument));
+}
+
+/*
  * Drop those values of a prefix column that another key of the column rules
  * out.  That key is implied then, if its values can be compared at all.
  */
@@ -424,7 +500,7 @@ static void
 prune_values(FpbScanKeys *keys, FpbScanColumn *sc, FpbQual *q)
 {
 	const FpbColumn *col = &keys->ix->cols[q->col];
-	FmgrInfo   *cmp;
+	FmgrInfo   *cmp = NULL;
 	int			n = 0;
 
 	if (q->kind == FPB_QUAL_NOT_NULL)
@@ -432,19 +508,25 @@ prune_values(FpbScanKeys *keys, FpbScanColumn *sc, FpbQual *q)
 		q->implied = true;
 		return;
 	}
-	if (q->kind == FPB_QUAL_ROW ||
-		(q->kind == FPB_QUAL_ARRAY && (!q->sorted || !q->exact)))
+	if (q->kind == FPB_QUAL_ROW)
 		return;
-	cmp = pair_proc(keys, sc->eq, q);
-	if (cmp == NULL)
-		return;
+	if (!sc->eq->own_type)
+	{
+		if (!q->exact || (q->kind == FPB_QUAL_ARRAY && !q->sorted))
+			return;
+		cmp = pair_proc(keys, sc->eq, q);
+		if (cmp == NULL)
+			return;
+	}
 
 	for (int i = 0; i < sc->nvalues; i++)
 	{
 		Datum		value = sc->values[i];
 		bool		keep;
 
-		if (q->kind == FPB_QUAL_ARRAY && q->strategy == BTEqualStrategyNumber)
+		if (sc->eq->own_type)
+			keep = match_value(keys, q, value);
+		else if (q->kind == FPB_QUAL_ARRAY && q->strategy == BTEqualStrategyNumber)
 			keep = is_element(col, cmp, value, q->elems, q->nelems);
 		else
 			keep = strategy_holds(q->strategy,
@@ -589,21 +671,22 @@ bound_rank(const FpbQual *q)
 }
 
 /*
- * Is bound a at least as tight as bound b, of the same side?  False if they
- * can't be compared.
+ * Is bound a at least as tight as bound b, both taken as bounds from below
+ * (upward) or from above?  False if they can't be compared.
  */
 static bool
-is_tighter(FpbScanKeys *keys, const FpbQual *a, const FpbQual *b)
+is_tighter(FpbScanKeys *keys, const FpbQual *a, const FpbQual *b, bool upward)
 {
 	FmgrInfo   *cmp = pair_proc(keys, a, b);
 	int			sign;
 
 	if (cmp == NULL)
 		return false;
-	sign = call_cmp(cmp, keys->ix->cols[a->col].collation, a->value, b->value);
+	sign = call_cmp(cmp, keys->ix->cols[a->col].collation,
+					bound_value(a, !upward), bound_value(b, !upward));
 	if (sign == 0)
 		return bound_rank(a) >= bound_rank(b);
-	return is_upward(a->strategy) ? sign > 0 : sign < 0;
+	return upward ? sign > 0 : sign < 0;
 }
 
 /*
@@ -614,16 +697,17 @@ is_bound(const FpbQual *q)
 {
 	if (q->kind == FPB_QUAL_NULL || q->kind == FPB_QUAL_NOT_NULL || q->cmp == NULL)
 		return false;
-	if (q->kind == FPB_QUAL_ARRAY && (!q->sorted || !q->exact))
+	if (q->kind == FPB_QUAL_ARRAY && !q->sorted)
 		return false;
 	if (q->strategy == BTEqualStrategyNumber)
 		return !q->exact && q->kind == FPB_QUAL_OP; /* two bounds */
-	return q->exact || q->kind != FPB_QUAL_ROW;
+	return true;
 }
 
 /*
  * Find the bounds of a column that has no "=" that gives values.  Bounds by a
- * type of another order are wider than the key, which is then a filter too.
+ * key without an exact value are wider than the key, which is then a filter
+ * too, and imply nothing.
  */
 static void
 add_bounds(FpbScanKeys *keys, int colno, bool not_null)
@@ -641,7 +725,8 @@ add_bounds(FpbScanKeys *keys, int colno, bool not_null)
 			if (q->strategy != BTEqualStrategyNumber &&
 				is_upward(q->strategy) != (side == 1))
 				continue;
-			if (bounds[side] == NULL || is_tighter(keys, q, bounds[side]))
+			if (bounds[side] == NULL ||
+				is_tighter(keys, q, bounds[side], side == 1))
 				bounds[side] = q;
 		}
 	}
@@ -649,14 +734,16 @@ add_bounds(FpbScanKeys *keys, int colno, bool not_null)
 	for (int i = 0; i < keys->nquals; i++)
 	{
 		FpbQual    *q = &keys->quals[i];
-		FpbQual    *bound = bounds[is_upward(q->strategy)];
+		bool		upward = is_upward(q->strategy);
+		FpbQual    *bound = bounds[upward];
 
 		if (q->col != colno)
 			continue;
 		if (q->kind == FPB_QUAL_NOT_NULL)
 			q->implied = true;
 		else if (is_bound(q) && q->exact && q->kind != FPB_QUAL_ROW)
-			q->implied = (q == bound || is_tighter(keys, bound, q));
+			q->implied = q == bound ||
+				(bound->exact && is_tighter(keys, bound, q, upward));
 	}
 
 	keys->range_not_null = not_null || bounds[0] != NULL || bounds[1] != NULL;
@@ -711,7 +798,8 @@ resolve_column(FpbScanKeys *keys, int colno, bool *open)
 
 /*
  * The number of leading members of a row comparison that bound the range from
- * one side: those of successive index columns in one direction, up to a NULL.
+ * one side: those of successive index columns in one direction, up to a NULL or
+ * one that asks for the time zone.
  */
 static int
 row_members(const FpbScanKeys *keys, const FpbQual *q)
@@ -724,10 +812,10 @@ row_members(const FpbScanKeys *keys, const FpbQual *q)
 	{
 		int			col = members[n].sk_attno - 1;
 
-		if (col != q->col + n || col >= ix->nkeyatts ||
+		if (col != q->col + n ||
 			ix->cols[col].desc != ix->cols[q->col].desc ||
 			(members[n].sk_flags & SK_ISNULL) != 0 ||
-			!order_agrees(keys, col, members[n].sk_subtype))
+			OidIsValid(fpb_zone_type(members[n].sk_func.fn_oid)))
 			return n;
 		n++;
 		if (members[n - 1].sk_flags & SK_ROW_END)
@@ -765,8 +853,7 @@ word_row_bound(FpbScanKeys *keys, const FpbQual *q, bool upper,
 		StrategyNumber strategy = BTEqualStrategyNumber;
 
 		/* only the column's own type, whose bounds are exact, is tried */
-		if ((OidIsValid(members[i].sk_subtype) &&
-			 members[i].sk_subtype != ix->rel->rd_opcintype[col]) ||
+		if (members[i].sk_subtype != ix->rel->rd_opcintype[col] ||
 			is_inexact(keys, q))
 			return false;
 		if (i == n - 1)
@@ -804,13 +891,14 @@ word_range_end(FpbScanKeys *keys, bool upper)
 	else if (q->kind != FPB_QUAL_ROW ||
 			 !word_row_bound(keys, q, upper, &bounds[n], &n))
 	{
+		bool		beyond = (upper != keys->ix->cols[n].desc);
 		StrategyNumber strategy = q->strategy;
 
-		if (q->kind == FPB_QUAL_ROW)
-			strategy = is_upward(strategy) ? BTGreaterEqualStrategyNumber :
-				BTLessEqualStrategyNumber;
-		if (!fpb_word_column_bound(&keys->ix->cols[n], q->value, q->type,
-								   q->own_type ? NULL : q->cmp,
+		if (q->kind == FPB_QUAL_ROW || !q->exact)
+			strategy = beyond ? BTLessEqualStrategyNumber :
+				BTGreaterEqualStrategyNumber;
+		if (!fpb_word_column_bound(&keys->ix->cols[n], bound_value(q, beyond),
+								   q->type, q->own_type ? NULL : q->cmp,
 								   strategy, upper, &bounds[n]))
 			return false;
 		n++;
@@ -853,23 +941,6 @@ word_set_value(FpbScanKeys *keys, int c, int digit)
 }
 
 /*
- * Tuple indexes: a value of the column's type that is beyond all that can be
- * equal to the key's value, a timestamp and a timestamptz.  Both are counts
- * of microseconds, and no UTC offset exceeds a week.
- */
-static Datum
-widened_value(const FpbQual *q, bool beyond)
-{
-	const Timestamp most = INT64CONST(9) * USECS_PER_DAY;
-	Timestamp	value = DatumGetTimestamp(q->value);
-
-	if (!TIMESTAMP_NOT_FINITE(value) &&
-		pg_add_s64_overflow(value, beyond ? most : -most, &value))
-		value = beyond ? DT_NOEND : DT_NOBEGIN;
-	return TimestampGetDatum(value);
-}
-
-/*
  * Tuple indexes: add the column behind the prefix, and what follows it in a
  * row comparison, to the probe of one end.  The prefix is there already.
  */
@@ -893,7 +964,7 @@ tuple_range_end(FpbScanKeys *keys, bool upper, FpbProbe *probe)
 			include_equal = false;
 		}
 	}
-	else if (q->kind == FPB_QUAL_ROW)
+	else if (q->kind == FPB_QUAL_ROW && q->zone_cmp == NULL)
 	{
 		ScanKey		members = (ScanKey) DatumGetPointer(q->key->sk_argument);
 		int			nmembers = row_members(keys, q);
@@ -907,20 +978,14 @@ tuple_range_end(FpbScanKeys *keys, bool upper, FpbProbe *probe)
 		}
 		include_equal = !row_is_strict(q, nmembers);
 	}
-	else if (!q->exact)
-	{
-		probe->cols[n].value = widened_value(q, upper != ix->cols[n].desc);
-		probe->cols[n].isnull = false;
-		probe->cols[n].cmp = ix->cols[n].cmp;
-		n++;
-	}
 	else
 	{
-		probe->cols[n].value = q->value;
+		probe->cols[n].value = bound_value(q, upper != ix->cols[n].desc);
 		probe->cols[n].isnull = false;
 		probe->cols[n].cmp = q->cmp;
 		n++;
-		include_equal = !is_strict(q->strategy);
+		include_equal = q->kind == FPB_QUAL_ROW || !q->exact ||
+			!is_strict(q->strategy);
 	}
 
 	/*
@@ -947,11 +1012,10 @@ probe_is_own_type(const FpbScanKeys *keys, bool upper, int c)
 		q = upper ? keys->range_upper : keys->range_lower;
 	if (q == NULL)
 		return true;			/* NULL */
-	if (q->kind != FPB_QUAL_ROW)
-		return q->own_type || !q->exact;	/* see widened_value */
+	if (q->kind != FPB_QUAL_ROW || q->zone_cmp != NULL)
+		return q->own_type;
 	member = (ScanKey) DatumGetPointer(q->key->sk_argument) + (c - q->col);
-	return !OidIsValid(member->sk_subtype) ||
-		member->sk_subtype == keys->ix->rel->rd_opcintype[c];
+	return member->sk_subtype == keys->ix->rel->rd_opcintype[c];
 }
 
 /*
@@ -1351,30 +1415,7 @@ match_row(const FpbQual *q, const Datum *values, const bool *isnull)
 }
 
 /*
- * Does "value op ANY (array)" hold?
- */
-static bool
-match_array(const FpbScanKeys *keys, const FpbQual *q, Datum value)
-{
-	ScanKey		key = q->key;
-
-	if (q->sorted && q->exact && q->cmp != NULL &&
-		q->strategy == BTEqualStrategyNumber)
-		return is_element(&keys->ix->cols[q->col], q->cmp, value,
-						  q->elems, q->nelems);
-	if (q->sorted && q->exact && q->strategy != BTEqualStrategyNumber)
-		return DatumGetBool(FunctionCall2Coll(&key->sk_func, key->sk_collation,
-											  value, q->value));
-	for (int i = 0; i < q->nelems; i++)
-		if (DatumGetBool(FunctionCall2Coll(&key->sk_func, key->sk_collation,
-										   value, q->elems[i])))
-			return true;
-	return false;
-}
-
-/*
- * Does an entry pass one filter?  It is evaluated as the executor would, by
- * the operator's own function.
+ * Does an entry pass one filter?
  */
 static bool
 match_qual(const FpbScanKeys *keys, const FpbQual *q, const Datum *values,
@@ -1387,13 +1428,8 @@ match_qual(const FpbScanKeys *keys, const FpbQual *q, const Datum *values,
 		case FPB_QUAL_NOT_NULL:
 			return !isnull[q->col];
 		case FPB_QUAL_OP:
-			return !isnull[q->col] &&
-				DatumGetBool(FunctionCall2Coll(&q->key->sk_func,
-											   q->key->sk_collation,
-											   values[q->col],
-											   q->key->sk_argument));
 		case FPB_QUAL_ARRAY:
-			return !isnull[q->col] && match_array(keys, q, values[q->col]);
+			return !isnull[q->col] && match_value(keys, q, values[q->col]);
 		case FPB_QUAL_ROW:
 			return match_row(q, values, isnull);
 	}

@@ -5,8 +5,9 @@
  *
  * A split is two WAL records: the first makes the right page, reachable by the
  * left one's right link, and flags the left; the second inserts the downlink
- * and clears the flag.  Whoever comes to a flagged page with an exclusive lock
- * finishes the split (fpb_tree.c, settle).
+ * and clears the flag.  If it is not written, because of a crash or an error,
+ * the next descent for writing that comes by the flagged page finishes the
+ * split (fpb_tree.c, settle), or VACUUM does.
  *
  *-------------------------------------------------------------------------
  */
@@ -19,16 +20,9 @@
 
 #include "fpb_layout.h"
 
-/*
- * Slots of a hundred to leave free in the nodes of a page just split: as many
- * as it has room for.  All its nodes being in use from the start, they need not
- * be split one after the other as they fill.
- */
-static const int split_slacks[] = {50, 40, 30, 20, 10, 5, 0};
-
 static void insert_on_page(FpbIndex *ix, Relation heap, Buffer buf,
 						   FpbStack *stack, const FpbEntry *entry,
-						   Buffer left);
+						   bool unchanged, Buffer left);
 
 /*
  * Clear the flag of a left page whose right sibling gets its downlink by the
@@ -89,6 +83,8 @@ grow_root(FpbIndex *ix, Relation heap, Buffer left, Buffer right,
 	fpb_wal_note(wp_meta, meta, sizeof(FpbMeta));
 	clear_incomplete(left, wp_left);
 	fpb_wal_finish(&wal);
+	fpb_verify_page(ix, BufferGetPage(rootbuf));
+	fpb_verify_insert(ix, &wal, 2, NULL);
 
 	pfree(image);
 	fpb_relbuf(rootbuf);
@@ -99,8 +95,14 @@ grow_root(FpbIndex *ix, Relation heap, Buffer left, Buffer right,
  * flag.  Both are locked exclusively and stay so: while they are, neither can be
  * split again or deleted.  (Cascading splits keep the pages of all their
  * levels locked.)
+ *
+ * Returns false, with nothing done, if the left page has no downlink itself, as
+ * its own left sibling's split is incomplete: downlinks are inserted from left
+ * to right, so that an unflagged page tells that its right sibling has one.
+ * Who came to the page by way of that sibling, or of the parent, has seen to it;
+ * but a stale link may lead to the page past both.
  */
-static void
+static bool
 insert_downlink(FpbIndex *ix, Relation heap, Buffer left, Buffer right,
 				FpbStack *stack)
 {
@@ -108,6 +110,8 @@ insert_downlink(FpbIndex *ix, Relation heap, Buffer left, Buffer right,
 	int			level = FpbHdr(page)->level;
 	FpbEntry	entry;
 	FpbEntry	downlink;
+	FpbKey		low;
+	FpbProbe	begin;
 	FpbProbe	separator;
 	FpbPos		pos;
 	Buffer		parent;
@@ -117,7 +121,8 @@ insert_downlink(FpbIndex *ix, Relation heap, Buffer left, Buffer right,
 		FPB_INJECTION_POINT("fpbtree-before-inner-downlink");
 	else
 		FPB_INJECTION_POINT("fpbtree-before-downlink");
-	fpb_page_high(ix, page, &entry.key);
+	/* which is the left page's high fence */
+	fpb_page_low(ix, BufferGetPage(right), &entry.key);
 	entry.child = BufferGetBlockNumber(right);
 
 	/* Only the leftmost page of a level can be the root. */
@@ -130,9 +135,20 @@ insert_downlink(FpbIndex *ix, Relation heap, Buffer left, Buffer right,
 		{
 			grow_root(ix, heap, left, right, &entry.key, metabuf);
 			UnlockReleaseBuffer(metabuf);
-			return;
+			return true;
 		}
 		UnlockReleaseBuffer(metabuf);
+	}
+	else
+	{
+		/*
+		 * Beside the root there are none but the halves of its unfinished
+		 * split.
+		 */
+		if (level >= (int) ix->level)
+			fpb_index_refresh(ix);
+		if (level >= (int) ix->level)
+			return false;
 	}
 
 	fpb_probe_from_key(ix, &entry.key, &separator);
@@ -140,177 +156,24 @@ insert_downlink(FpbIndex *ix, Relation heap, Buffer left, Buffer right,
 	fpb_page_child(ix, BufferGetPage(parent), &separator, false, &pos,
 				   &downlink);
 	if (downlink.child != BufferGetBlockNumber(left))
+	{
+		if (!FpbPageIsLeftmost(page))
+		{
+			fpb_page_low(ix, page, &low);
+			fpb_probe_from_key(ix, &low, &begin);
+			if (fpb_compare(ix, &downlink.key, &begin) < 0)
+			{
+				fpb_relbuf(parent);
+				return false;
+			}
+		}
 		fpb_page_damaged(ix, BufferGetPage(parent),
 						 psprintf("The downlink before the separator of blocks %u and %u points to block %u.",
 								  BufferGetBlockNumber(left), entry.child,
 								  downlink.child));
-	insert_on_page(ix, heap, parent, stack, &entry, left);
-}
-
-/* a page split being worked out */
-typedef struct Split
-{
-	const FpbIndex *ix;
-	Page		page;			/* the page to be split */
-	BlockNumber right;			/* the block to be its right sibling */
-	const FpbEntry *entry;		/* the new entry */
-	FpbEntry   *entries;		/* all entries, the new one among them */
-	int			nentries;
-	int			newpos;			/* which is the new one */
-	bool		ascending;		/* does it belong to a series? */
-	FpbKey	   *low;			/* the page's fences, or NULL */
-	FpbKey	   *high;
-	bool		in_place;		/* try to leave the left page's entries where
-								 * they are */
-	FpbWalPage *left_page;		/* changed in a copy */
-	FpbWalPage *right_page;
-} Split;
-
-/*
- * Flags of the left page: its right sibling's downlink is still to come.
- */
-static int
-left_flags(const Split *s)
-{
-	return (FpbHdr(s->page)->flags & ~FPB_RIGHTMOST) | FPB_INCOMPLETE_SPLIT;
-}
-
-/*
- * Make one of the two pages afresh, with as much slack as it has room for.
- */
-static bool
-build_side(const Split *s, bool left, int split, const FpbKey *separator)
-{
-	FpbPageHeader *hdr = FpbHdr(s->page);
-	FpbWalPage *wp = left ? s->left_page : s->right_page;
-
-	/* more entries behind the last will want no gaps before it */
-	bool		pack = !left && s->ascending && s->newpos == s->nentries - 1;
-
-	wp->image = true;
-	for (int i = pack ? lengthof(split_slacks) - 1 : 0; i < lengthof(split_slacks); i++)
-	{
-		if (left ?
-			fpb_page_build(s->ix, wp->page, hdr->level, left_flags(s), s->right,
-						   s->low, separator, s->entries, split,
-						   split_slacks[i]) :
-			fpb_page_build(s->ix, wp->page, hdr->level,
-						   hdr->flags & ~FPB_LEFTMOST, hdr->right, separator,
-						   s->high, s->entries + split, s->nentries - split,
-						   split_slacks[i]))
-			return true;
 	}
-	return false;
-}
-
-/*
- * The place in the page of the first of the right page's entries that is not
- * new.
- */
-static FpbPos
-cut_place(const Split *s, int split)
-{
-	FpbPos		at = {0, 0};
-	FpbEntry	ignored;
-
-	/* entries of the page that stay */
-	for (int i = s->newpos < split ? split - 1 : split; i > 0; i--)
-	{
-		fpb_page_next(s->ix, s->page, &at, &ignored);
-		fpb_page_advance(s->ix, s->page, &at);
-	}
-	fpb_page_next(s->ix, s->page, &at, &ignored);
-	return at;
-}
-
-/*
- * Make the left page by taking the right one's entries away, which is little
- * to log.  False if the fence or the new entry would then not fit in it.  In
- * the tuple form the entries' tuples stay behind, so there is no room for the
- * new one; but nothing may ever be added to the page again.
- */
-static bool
-cut_left(const Split *s, int split, const FpbKey *separator)
-{
-	FpbWalPage *wp = s->left_page;
-	FpbPos		at = cut_place(s, split);
-	FpbInsertPlan plan;
-
-	wp->image = false;
-	wp->nranges = 0;
-	memcpy(wp->page, s->page, BLCKSZ);
-	fpb_page_cut(s->ix, wp->page, &at, wp);
-	if (!fpb_page_extend_plan(s->ix, wp->page, separator))
-		return false;
-	FpbHdr(wp->page)->flags = left_flags(s);
-	fpb_page_extend(s->ix, wp->page, separator, s->right, wp);
-	if (s->newpos >= split)
-		return true;
-
-	fpb_page_plan_insert(s->ix, wp->page, s->entry, &plan);
-	if (plan.kind == FPB_PLAN_FULL)
-		return false;
-	fpb_page_insert(s->ix, wp->page, s->entry, &plan, wp);
-	if (plan.image != NULL)
-		pfree(plan.image);
+	insert_on_page(ix, heap, parent, stack, &entry, false, left);
 	return true;
-}
-
-/*
- * Make both pages, the right one beginning with entries[split].  False if one
- * of them doesn't fit.
- */
-static bool
-build_split(const Split *s, int split)
-{
-	FpbKey		separator;
-	bool		fits;
-
-	/* nothing parts keys that are out of order */
-	if (fpb_compare_keys(s->ix, &s->entries[split - 1].key,
-						 &s->entries[split].key) >= 0)
-		fpb_page_damaged(s->ix, s->page, "Its entries are out of order.");
-
-	/*
-	 * Between leaves is the shortest key that parts them; an inner page
-	 * begins with its first child's own low fence.
-	 */
-	if (FpbPageIsLeaf(s->page))
-		fpb_key_separator(s->ix, &s->entries[split - 1].key,
-						  &s->entries[split].key, &separator);
-	else
-		separator = s->entries[split].key;
-
-	fits = build_side(s, false, split, &separator) &&
-		((s->in_place && cut_left(s, split, &separator)) ||
-		 build_side(s, true, split, &separator));
-	if (FpbPageIsLeaf(s->page) && separator.tuple != NULL)
-		pfree(separator.tuple);
-	return fits;
-}
-
-/*
- * Work out the split: the best place for it, or the nearest to that where both
- * pages fit, tuples and fences being of any size.
- */
-static void
-plan_split(const Split *s)
-{
-	int			best;
-
-	best = fpb_page_split_point(s->ix, s->page, s->entries, s->nentries, s->newpos,
-								s->ascending,
-								FpbPageIsLeaf(s->page) ?
-								fpb_fillfactor(s->ix->rel) : FPB_INNER_FILLFACTOR);
-	for (int distance = 0; distance < s->nentries; distance++)
-	{
-		if (best + distance < s->nentries && build_split(s, best + distance))
-			return;
-		if (distance > 0 && best - distance > 0 && build_split(s, best - distance))
-			return;
-	}
-	fpb_page_damaged(s->ix, s->page,
-					 "The page's entries do not fit two pages.");
 }
 
 /*
@@ -323,43 +186,24 @@ split_page(FpbIndex *ix, Relation heap, Buffer buf, FpbStack *stack,
 		   const FpbEntry *entry, Buffer left)
 {
 	Page		page = BufferGetPage(buf);
-	Split		s = {.ix = ix,.page = page,.entry = entry};
 	PGAlignedBlock *images;
-	FpbProbe	probe;
-	FpbPos		pos;
-	FpbKey		low;
-	FpbKey		high;
 	Buffer		rbuf;
 	FpbWal		wal;
+	FpbWalPage *wp_left;
+	FpbWalPage *wp_right;
 
 	Assert(!FpbPageSplitIncomplete(page));
-	s.entries = palloc(sizeof(FpbEntry) * (FPB_MAX_PAGE_ENTRIES + 1));
 	images = palloc_aligned(2 * sizeof(PGAlignedBlock), PG_IO_ALIGN_SIZE, 0);
-	fpb_probe_from_key(ix, &entry->key, &probe);
-	fpb_page_search(ix, page, &probe, &pos);
-	s.nentries = fpb_page_entries_with(ix, page, entry, &pos, s.entries,
-									   &s.newpos);
-	s.ascending = fpb_page_ascending(ix, page, s.entries, s.nentries, s.newpos);
-	if (!FpbPageIsLeftmost(page))
-	{
-		fpb_page_low(ix, page, &low);
-		s.low = &low;
-	}
-	if (!FpbPageIsRightmost(page))
-	{
-		fpb_page_high(ix, page, &high);
-		s.high = &high;
-	}
+	rbuf = fpb_allocbuf(ix->rel, heap);
+	fpb_wal_begin(&wal, ix->rel);
+	wp_left = fpb_wal_add_copy(&wal, buf, images[0].data);
+	wp_right = fpb_wal_add_copy(&wal, rbuf, images[1].data);
 
 	/* If an image of the left page is due, it should be small and fresh. */
-	s.in_place = !(RelationNeedsWAL(ix->rel) && XLogCheckBufferNeedsBackup(buf));
-	rbuf = fpb_allocbuf(ix->rel, heap);
-	s.right = BufferGetBlockNumber(rbuf);
-
-	fpb_wal_begin(&wal, ix->rel);
-	s.left_page = fpb_wal_add_copy(&wal, buf, images[0].data);
-	s.right_page = fpb_wal_add_copy(&wal, rbuf, images[1].data);
-	plan_split(&s);
+	fpb_page_split(ix, page, entry, BufferGetBlockNumber(rbuf),
+				   FpbPageIsLeaf(page) ? fpb_fillfactor(ix->rel) : FPB_INNER_FILLFACTOR,
+				   !(RelationNeedsWAL(ix->rel) && XLogCheckBufferNeedsBackup(buf)),
+				   wp_left, wp_right);
 	if (BufferIsValid(left))
 	{
 		FpbWalPage *wp_child = fpb_wal_add(&wal, left, false);
@@ -370,25 +214,29 @@ split_page(FpbIndex *ix, Relation heap, Buffer buf, FpbStack *stack,
 	else
 		fpb_wal_enter(&wal);
 	fpb_wal_finish(&wal);
+	fpb_verify_split(ix, &wal, entry);
+	if (BufferIsValid(left))
+		fpb_verify_insert(ix, &wal, 2, NULL);
 
 	/* the scans that have locked the page now have to lock both */
 	if (FpbPageIsLeaf(page))
 		PredicateLockPageSplit(ix->rel, BufferGetBlockNumber(buf),
 							   BufferGetBlockNumber(rbuf));
 	pfree(images);
-	pfree(s.entries);
-	insert_downlink(ix, heap, buf, rbuf, stack);
+
+	/* if it can't be done from here, others will do it */
+	(void) insert_downlink(ix, heap, buf, rbuf, stack);
 	fpb_relbuf(rbuf);
 	fpb_relbuf(buf);
 }
 
 /*
  * Insert an entry into a page, locked exclusively and released, where it
- * belongs.  left as in split_page.
+ * belongs.  left as in split_page, unchanged as in fpb_insert_entry.
  */
 static void
 insert_on_page(FpbIndex *ix, Relation heap, Buffer buf, FpbStack *stack,
-			   const FpbEntry *entry, Buffer left)
+			   const FpbEntry *entry, bool unchanged, Buffer left)
 {
 	Page		page = BufferGetPage(buf);
 	FpbInsertPlan plan;
@@ -401,11 +249,29 @@ insert_on_page(FpbIndex *ix, Relation heap, Buffer buf, FpbStack *stack,
 		  fpb_page_plan_reorganise(ix, page, entry, &plan)))
 		fpb_page_plan_insert(ix, page, entry, &plan);
 	if ((plan.kind == FPB_PLAN_FULL || plan.kind == FPB_PLAN_REBUILD) &&
-		FpbPageIsLeaf(page) && fpb_prune(ix, heap, buf))
+		FpbPageIsLeaf(page) && fpb_prune_killed(ix, heap, buf))
 	{
 		if (plan.image != NULL)
 			pfree(plan.image);
 		fpb_page_plan_insert(ix, page, entry, &plan);
+	}
+
+	if (plan.kind == FPB_PLAN_FULL && FpbPageIsLeaf(page))
+	{
+		bool		pruned = fpb_prune_versions(ix, heap, buf, unchanged);
+
+		if (pruned)
+			fpb_page_plan_insert(ix, page, entry, &plan);
+
+		/*
+		 * A leaf in which rows are updated need not be split for want of room
+		 * at the right place either: by the time it is really full there will
+		 * be more dead entries in it.  Words find their places in gaps, which
+		 * dead entries leave where new ones come to.
+		 */
+		if (plan.kind == FPB_PLAN_FULL && (pruned || unchanged) &&
+			!fpb_is_word(ix))
+			(void) fpb_page_plan_reorganise(ix, page, entry, &plan);
 	}
 	if (plan.kind == FPB_PLAN_FULL)
 	{
@@ -422,32 +288,37 @@ insert_on_page(FpbIndex *ix, Relation heap, Buffer buf, FpbStack *stack,
 	if (wp_child != NULL)
 		clear_incomplete(left, wp_child);
 	fpb_wal_finish(&wal);
+	fpb_verify_insert(ix, &wal, 0, entry);
+	if (wp_child != NULL)
+		fpb_verify_insert(ix, &wal, 1, NULL);
 
 	if (plan.image != NULL)
 		pfree(plan.image);
 	fpb_relbuf(buf);
 }
 
-/*
- * Insert an entry into the leaf it belongs to, locked exclusively; released.
- */
+/* See fpbtree.h. */
 void
 fpb_insert_entry(FpbIndex *ix, Relation heap, Buffer buf, FpbStack *stack,
-				 const FpbEntry *entry)
+				 const FpbEntry *entry, bool unchanged)
 {
-	insert_on_page(ix, heap, buf, stack, entry, InvalidBuffer);
+	insert_on_page(ix, heap, buf, stack, entry, unchanged, InvalidBuffer);
 }
 
 /*
- * Finish the split of a page, locked exclusively; it stays locked.
+ * Finish the split of a page, locked exclusively; it stays locked.  Other locks
+ * may be held only on pages of the levels below.  Returns false if the split of
+ * its left sibling is to be finished first.
  */
-void
-fpb_finish_split(FpbIndex *ix, Relation heap, Buffer left, FpbStack *stack)
+bool
+fpb_finish_split(FpbIndex *ix, Relation heap, Buffer left)
 {
 	Buffer		right;
+	bool		done;
 
 	Assert(FpbPageSplitIncomplete(BufferGetPage(left)));
 	right = fpb_getbuf_right(ix, left, BUFFER_LOCK_EXCLUSIVE);
-	insert_downlink(ix, heap, left, right, stack);
+	done = insert_downlink(ix, heap, left, right, NULL);
 	fpb_relbuf(right);
+	return done;
 }

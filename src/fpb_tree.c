@@ -23,6 +23,14 @@
  */
 #define MAX_RESTARTS	1000
 
+/*
+ * From a page named by a stale link, the place looked for may be any number of
+ * steps to the right.  From one named by a link that was good a moment ago, or a
+ * copy of such, it is a few splits away; after more steps than this another
+ * descent, without copies, is cheaper.
+ */
+#define MAX_STEPS	16
+
 /* After so many steps to the right, see whether they can ever end. */
 #define STEPS_TO_CHECK	10000
 
@@ -40,18 +48,92 @@ fpb_count_step(const FpbIndex *ix, Buffer buf, uint32 *steps)
 						  "The right links form a circle.");
 }
 
+/* See fpbtree.h.  The page stays locked; its lock may be of either kind. */
+Buffer
+fpb_lock_high(const FpbIndex *ix, Buffer buf, FpbKey *high)
+{
+	Page		page = BufferGetPage(buf);
+	Buffer		right;
+	Page		right_page;
+
+	fpb_page_high(ix, page, high);
+	if (!FpbPageHighElided(page))
+		return InvalidBuffer;
+	if (FpbPageIsLeaf(page))
+		FPB_INJECTION_POINT("fpbtree-leaf-elided");
+	right = fpb_getbuf_right(ix, buf, BUFFER_LOCK_SHARE);
+	right_page = BufferGetPage(right);
+	if (FpbPageIsDeleted(right_page) || FpbPageIsLeftmost(right_page) ||
+		FpbHdr(right_page)->level != FpbHdr(page)->level ||
+		FpbHdr(right_page)->low_head != high->head)
+		fpb_report_damage(ix->rel, BufferGetBlockNumber(right),
+						  psprintf("The page does not begin where its left sibling, block %u, ends.",
+								   BufferGetBlockNumber(buf)));
+	fpb_page_low(ix, right_page, high);
+	return right;
+}
+
 /*
- * From a locked page step right until the probe's place is reached.  With an
- * exclusive lock, incomplete splits met are finished first, the final page's
- * included, so that whoever holds an exclusive lock on a page knows that its
- * right sibling and itself have their downlinks.
+ * fpb_compare_end, of a page that has elided its high fence.
+ */
+int
+fpb_compare_elided(const FpbIndex *ix, Buffer buf, const FpbProbe *probe)
+{
+	FpbKey		high;
+	Buffer		right;
+	int			sign;
+
+	/* the head may tell */
+	fpb_page_high(ix, BufferGetPage(buf), &high);
+	if (probe->has_head && high.head != probe->head)
+		return high.head < probe->head ? -1 : 1;
+	right = fpb_lock_high(ix, buf, &high);
+	sign = fpb_compare(ix, &high, probe);
+	fpb_relbuf(right);
+	return sign;
+}
+
+/*
+ * Finish the incomplete split of a page that has been found locked as access
+ * says, and leave it locked so.  In between it may have changed, but its pin
+ * keeps it from becoming another page (fpb_allocbuf).
  *
- * Returns the page locked, or InvalidBuffer with no lock held if a link has
- * led astray.
+ * Returns false if that is not possible from here: see fpb_finish_split.
+ */
+static bool
+finish_split_met(FpbIndex *ix, Relation heap, Buffer buf, int access)
+{
+	bool		done = true;
+
+	if (access == BUFFER_LOCK_EXCLUSIVE)
+		return fpb_finish_split(ix, heap, buf);
+
+	LockBuffer(buf, BUFFER_LOCK_UNLOCK);
+	LockBuffer(buf, BUFFER_LOCK_EXCLUSIVE);
+	fpb_checkpage(ix, buf);
+	if (FpbPageSplitIncomplete(BufferGetPage(buf)))
+		done = fpb_finish_split(ix, heap, buf);
+	LockBuffer(buf, BUFFER_LOCK_UNLOCK);
+	LockBuffer(buf, access);
+	fpb_checkpage(ix, buf);
+	return done;
+}
+
+/*
+ * From a page, locked as access says, step right until the probe's place is
+ * reached.  On a descent for writing, incomplete splits met on the way are
+ * finished, the final page's included: before anybody goes on to a page that
+ * has no downlink it gets one, on every level, and whoever is given a page
+ * locked exclusively knows that its right sibling has one.
+ *
+ * Other locks may be held only on pages of the levels below.  Returns the page,
+ * or InvalidBuffer with no lock on the level held if a link has led astray: to a
+ * page that is not to the left of the place, or, if it is a hint, so far to the
+ * left; or to one whose own left sibling's split is to be finished first.
  */
 static Buffer
 settle(FpbIndex *ix, Relation heap, Buffer buf, const FpbProbe *probe,
-	   int level, bool before, int access)
+	   int level, bool before, int access, bool writing, bool hint)
 {
 	uint32		steps = 0;
 
@@ -59,20 +141,31 @@ settle(FpbIndex *ix, Relation heap, Buffer buf, const FpbProbe *probe,
 	{
 		Page		page = BufferGetPage(buf);
 		BlockNumber right;
+		int			end;
 
 		if (!fpb_page_reaches_left(ix, page, probe, level, before))
 		{
 			fpb_relbuf(buf);
 			return InvalidBuffer;
 		}
-		if (access == BUFFER_LOCK_EXCLUSIVE && FpbPageSplitIncomplete(page))
-			fpb_finish_split(ix, heap, buf, NULL);
-		if (!fpb_page_ends_before(ix, page, probe, before))
+		if (writing && FpbPageSplitIncomplete(page))
+		{
+			if (!finish_split_met(ix, heap, buf, access))
+			{
+				fpb_relbuf(buf);
+				return InvalidBuffer;
+			}
+			continue;
+		}
+		end = fpb_compare_end(ix, buf, probe);
+		if (before ? end >= 0 : end > 0)
 			return buf;
 
 		right = FpbHdr(page)->right;
 		fpb_count_step(ix, buf, &steps);
 		fpb_relbuf(buf);
+		if (hint && steps > MAX_STEPS)
+			return InvalidBuffer;
 		CHECK_FOR_INTERRUPTS();
 		if (level > 0)
 			buf = fpb_getbuf_inner(ix, right, level, access);
@@ -110,8 +203,8 @@ get_root(FpbIndex *ix, int level, int access)
 }
 
 /*
- * The copy of an inner page, if there is one and it covers the probe's place.
- * One that does not may be out of date: it is dropped.
+ * The copy of an inner page, if there is one and it covers the probe's place,
+ * which is simple.  One that does not may be out of date: it is dropped.
  */
 static inline Page
 usable_copy(FpbIndex *ix, BlockNumber blkno, const FpbProbe *probe, int level,
@@ -129,7 +222,8 @@ usable_copy(FpbIndex *ix, BlockNumber blkno, const FpbProbe *probe, int level,
 
 /*
  * Descend to the page of a level that the probe falls into, and lock it.
- * Other locks may be held only on pages to the left of it or below.
+ * Other locks may be held only on pages of the levels below.  A descent for an
+ * exclusive lock finishes the incomplete splits that it comes by.
  *
  * Above that level, copies of pages do as well as the pages, at first.  If the
  * page that one has led to is not the right one, it is dropped.
@@ -138,7 +232,8 @@ Buffer
 fpb_descend(FpbIndex *ix, Relation heap, const FpbProbe *probe, int level,
 			bool before, int access, FpbStack *stack)
 {
-	bool		use_copies = fpb_inner_page_cache > 0;
+	bool		use_copies = fpb_inner_page_cache > 0 &&
+		fpb_probe_is_simple(ix, probe);
 
 	for (int restarts = 0; restarts < MAX_RESTARTS; restarts++)
 	{
@@ -177,7 +272,9 @@ fpb_descend(FpbIndex *ix, Relation heap, const FpbProbe *probe, int level,
 				}
 				if (BufferIsValid(buf))
 					buf = settle(ix, heap, buf, probe, at, before,
-								 at == level ? access : BUFFER_LOCK_SHARE);
+								 at == level ? access : BUFFER_LOCK_SHARE,
+								 access == BUFFER_LOCK_EXCLUSIVE,
+								 use_copies && parent != InvalidBlockNumber);
 
 				/* not where the parent has sent us: was that a stale copy? */
 				if ((!BufferIsValid(buf) || BufferGetBlockNumber(buf) != blkno) &&
@@ -192,7 +289,13 @@ fpb_descend(FpbIndex *ix, Relation heap, const FpbProbe *probe, int level,
 					return buf;
 				page = BufferGetPage(buf);
 				fpb_page_child(ix, page, probe, before, &pos, &child);
-				if (use_copies)
+
+				/*
+				 * A writer is to come by an incomplete split, and finish it.
+				 * A copy has no sibling to ask for its high fence.
+				 */
+				if (use_copies && !FpbPageSplitIncomplete(page) &&
+					!FpbPageHighElided(page))
 					fpb_cache_store(ix, blkno, page);
 				fpb_relbuf(buf);
 			}
@@ -232,7 +335,7 @@ fpb_descend_edge(FpbIndex *ix, int level, bool rightmost, int access)
 		for (;;)
 		{
 			Page		page = BufferGetPage(buf);
-			FpbPos		pos = {0, 0};
+			FpbPos		pos = {0};
 			FpbEntry	child;
 			bool		found;
 
@@ -276,23 +379,28 @@ fpb_descend_edge(FpbIndex *ix, int level, bool rightmost, int access)
 
 /*
  * The leaf that follows one whose right link and high fence (from) have been
- * read, locked.  If the link has become stale, it is found by a descent.  No
- * lock is held on entry.
+ * read, locked.  If the link has become stale, or there is none (the leaf has
+ * since become part of the last one), it is found by a descent.  No lock is
+ * held on entry.
  */
 Buffer
 fpb_goto_right(FpbIndex *ix, BlockNumber right, int access, FpbProbe *from)
 {
-	Buffer		buf;
-	Page		page;
+	if (right != InvalidBlockNumber)
+	{
+		Buffer		buf = fpb_getbuf_recent(ix, right, access);
+		Page		page = BufferGetPage(buf);
 
-	if (right == InvalidBlockNumber)
-		return InvalidBuffer;
-	buf = fpb_getbuf_recent(ix, right, access);
-	page = BufferGetPage(buf);
-	if (fpb_page_reaches_left(ix, page, from, 0, false) &&
-		!fpb_page_ends_before(ix, page, from, false))
-		return buf;
-	fpb_relbuf(buf);
+		if (!FpbPageIsDeleted(page) && FpbPageIsLeaf(page))
+		{
+			int			low = fpb_compare_low(ix, page, from);
+
+			/* one that begins there does not end there */
+			if (low == 0 || (low < 0 && fpb_compare_end(ix, buf, from) > 0))
+				return buf;
+		}
+		fpb_relbuf(buf);
+	}
 	return fpb_descend(ix, NULL, from, 0, false, access, NULL);
 }
 
@@ -327,7 +435,7 @@ fpb_find_parent(FpbIndex *ix, Relation heap, const FpbProbe *separator,
 
 		if (BufferIsValid(buf))
 			buf = settle(ix, heap, buf, separator, level + 1, false,
-						 BUFFER_LOCK_EXCLUSIVE);
+						 BUFFER_LOCK_EXCLUSIVE, true, true);
 		if (BufferIsValid(buf))
 			return buf;
 	}

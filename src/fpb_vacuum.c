@@ -78,25 +78,22 @@ vacuum_leaf(VacuumState *vs, Buffer buf)
 {
 	FpbIndex   *ix = &vs->ix;
 	Page		page = BufferGetPage(buf);
-	FpbPos		start = {0, 0};
+	FpbPos		start = {0};
 	bool		more = true;
 	int			nitems;
 	int			ndoomed = 0;
 
 	nitems = fpb_page_read(ix, page, start, NULL, vs->items, &more);
-	if (vs->callback != NULL)
+	for (int i = 0; i < nitems; i++)
 	{
-		for (int i = 0; i < nitems; i++)
-		{
-			ItemPointerData tid;
+		ItemPointerData tid;
 
-			fpb_tail_tid(vs->items[i].key.tail, &tid);
-			if (unlikely(!ItemPointerIsValid(&tid)))
-				fpb_report_damage(ix->rel, BufferGetBlockNumber(buf),
-								  "An entry has an invalid TID.");
-			if (vs->callback(&tid, vs->callback_state))
-				vs->doomed[ndoomed++] = vs->items[i].pos;
-		}
+		fpb_tail_tid(vs->items[i].key.tail, &tid);
+		if (unlikely(!ItemPointerIsValid(&tid)))
+			fpb_report_damage(ix->rel, BufferGetBlockNumber(buf),
+							  "An entry has an invalid TID.");
+		if (vs->callback(&tid, vs->callback_state))
+			vs->doomed[ndoomed++] = vs->items[i].pos;
 	}
 	if (ndoomed > 0)
 	{
@@ -108,6 +105,7 @@ vacuum_leaf(VacuumState *vs, Buffer buf)
 		fpb_wal_enter(&wal);
 		fpb_page_delete(ix, page, vs->doomed, ndoomed, wp);
 		fpb_wal_finish(&wal);
+		fpb_verify_delete(ix, &wal, 0, vs->doomed, ndoomed);
 	}
 	vs->stats->tuples_removed += ndoomed;
 	vs->stats->num_index_tuples += nitems - ndoomed;
@@ -121,7 +119,7 @@ vacuum_leaf(VacuumState *vs, Buffer buf)
 static void
 note_free(VacuumState *vs, BlockNumber blkno)
 {
-	RecordFreeIndexPage(vs->ix.rel, blkno);
+	fpb_record_free(vs->ix.rel, blkno);
 	vs->nfreed++;
 	vs->stats->pages_deleted++;
 	vs->stats->pages_free++;
@@ -155,9 +153,22 @@ delete_leaf(VacuumState *vs, BlockNumber blkno)
 }
 
 /*
- * Visit a page, pinned, and release it: vacuum it if it is a leaf, take it out
- * of the tree if it has proved empty (so are leaves that an earlier VACUUM
- * emptied but could not take out), or note that it is free.
+ * Finish a split that a crash or an error has broken off: that of the page of a
+ * level that ends at a fence, which is the left one of its two.  No lock is held
+ * on entry or exit.
+ */
+static void
+finish_split(VacuumState *vs, int level, const FpbProbe *high)
+{
+	fpb_relbuf(fpb_descend(&vs->ix, vs->info->heaprel, high, level, true,
+						   BUFFER_LOCK_EXCLUSIVE, NULL));
+}
+
+/*
+ * Visit a page, pinned, and release it: finish its split if that is incomplete,
+ * vacuum it if it is a leaf, take it out of the tree if it has proved empty (so
+ * are leaves that an earlier VACUUM emptied but could not take out), or note
+ * that it is free.
  *
  * Returns the block of a leaf's right sibling; if the page is no leaf, or has
  * none, InvalidBlockNumber.
@@ -172,6 +183,11 @@ visit_page(VacuumState *vs, Buffer buf)
 	bool		free;
 	bool		leaf;
 	bool		empty;
+	bool		incomplete;
+	int			level = 0;
+	FpbKey		high;
+	FpbProbe	end;
+	Buffer		right_buf;
 
 	LockBuffer(buf, BUFFER_LOCK_SHARE);
 	free = PageIsNew(page);
@@ -181,7 +197,19 @@ visit_page(VacuumState *vs, Buffer buf)
 		free = FpbPageIsDeleted(page);
 	}
 	leaf = !free && FpbPageIsLeaf(page);
+	incomplete = !free && FpbPageSplitIncomplete(page) &&
+		!FpbPageIsRightmost(page);
+	if (incomplete)
+	{
+		level = FpbHdr(page)->level;
+		right_buf = fpb_lock_high(ix, buf, &high);
+		fpb_fence_probe(ix, &high, &end);
+		if (BufferIsValid(right_buf))
+			fpb_relbuf(right_buf);
+	}
 	LockBuffer(buf, BUFFER_LOCK_UNLOCK);
+	if (incomplete)
+		finish_split(vs, level, &end);
 	if (!leaf)
 	{
 		ReleaseBuffer(buf);
@@ -275,7 +303,7 @@ update_nblocks(VacuumState *vs)
 }
 
 /*
- * Go through the whole index.  Without a callback no entry is removed.
+ * Go through the whole index.
  */
 static void
 vacuum_scan(IndexVacuumInfo *info, IndexBulkDeleteResult *stats,
@@ -313,6 +341,8 @@ vacuum_scan(IndexVacuumInfo *info, IndexBulkDeleteResult *stats,
 
 	stats->num_pages = vs->nblocks;
 	stats->estimated_count = false;
+
+	/* for what backends in search of a page may have changed back meanwhile */
 	if (vs->nfreed > 0)
 		IndexFreeSpaceMapVacuum(rel);
 

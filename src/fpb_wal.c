@@ -37,6 +37,49 @@
 /* The fragments of each page are put together here. */
 static char fragments[FPB_WAL_MAX_PAGES][BLCKSZ];
 
+#ifdef USE_ASSERT_CHECKING
+/* The pages as they were before the record, for checks. */
+static PGAlignedBlock before[FPB_WAL_MAX_PAGES];
+
+/*
+ * See fpbtree.h.
+ */
+const char *
+fpb_wal_before(int i)
+{
+	return before[i].data;
+}
+
+/*
+ * Would replay make of the i'th page what it is now?  It copies the fragments
+ * and zeroes the hole, which is left out here.  In the critical section.
+ */
+static void
+check_ranges(const FpbWal *wal, int i)
+{
+	const FpbWalPage *wp = &wal->pages[i];
+	PageHeader	page = (PageHeader) BufferGetPage(wp->buffer);
+	const int	start = offsetof(PageHeaderData, pd_flags);
+	static PGAlignedBlock replayed;
+
+	if (wp->image)
+		return;
+	memcpy(replayed.data, before[i].data, BLCKSZ);
+	for (int r = 0; r < wp->nranges; r++)
+		memcpy(replayed.data + wp->ranges[r].offset,
+			   (char *) page + wp->ranges[r].offset, wp->ranges[r].length);
+	if (page->pd_lower > page->pd_upper || page->pd_upper > BLCKSZ)
+		elog(PANIC, "the bounds of an fpbtree page are wrong");
+
+	/* all but LSN and checksum */
+	if (memcmp(replayed.data + start, (char *) page + start, page->pd_lower - start) != 0 ||
+		memcmp(replayed.data + page->pd_upper, (char *) page + page->pd_upper,
+			   BLCKSZ - page->pd_upper) != 0)
+		elog(PANIC, "replay would not make block %u of index \"%s\" what it is",
+			 BufferGetBlockNumber(wp->buffer), RelationGetRelationName(wal->rel));
+}
+#endif
+
 /*
  * Start a record.  Nothing is locked or allocated.
  */
@@ -94,6 +137,9 @@ fpb_wal_enter(FpbWal *wal)
 		FpbWalPage *wp = &wal->pages[i];
 		Page		page = BufferGetPage(wp->buffer);
 
+#ifdef USE_ASSERT_CHECKING
+		memcpy(before[i].data, page, BLCKSZ);
+#endif
 		MarkBufferDirty(wp->buffer);
 		if (wp->page != page)
 		{
@@ -177,20 +223,57 @@ write_fragments(FpbWalPage *wp, char *dst)
 }
 
 /*
+ * Where a page comes in the order of locks, as far as levels go: the metapage is
+ * the last.
+ */
+static inline int
+lock_rank(const FpbWalPage *wp)
+{
+	if (BufferGetBlockNumber(wp->buffer) == FPB_METAPAGE)
+		return FPB_MAX_LEVELS;
+	return FpbHdr(BufferGetPage(wp->buffer))->level;
+}
+
+/*
+ * The order in which the pages are to be in the record, which is that in which
+ * replay locks them: from the lower levels to the upper ones.  Those of one level
+ * have been added from left to right.
+ */
+static void
+order_pages(const FpbWal *wal, int *order)
+{
+	for (int i = 0; i < wal->npages; i++)
+	{
+		int			at = i;
+
+		for (; at > 0 &&
+			 lock_rank(&wal->pages[order[at - 1]]) > lock_rank(&wal->pages[i]); at--)
+			order[at] = order[at - 1];
+		order[at] = i;
+	}
+}
+
+/*
  * Log the changes of all pages, and end the critical section.  The pages stay
  * locked.
  */
 void
 fpb_wal_finish(FpbWal *wal)
 {
+#ifdef USE_ASSERT_CHECKING
+	for (int i = 0; i < wal->npages; i++)
+		check_ranges(wal, i);
+#endif
 	if (RelationNeedsWAL(wal->rel))
 	{
 		XLogRecPtr	lsn;
+		int			order[FPB_WAL_MAX_PAGES];
 
+		order_pages(wal, order);
 		XLogBeginInsert();
 		for (int i = 0; i < wal->npages; i++)
 		{
-			FpbWalPage *wp = &wal->pages[i];
+			FpbWalPage *wp = &wal->pages[order[i]];
 			Size		length = 0;
 
 			if (!wp->image)

@@ -58,7 +58,8 @@ fpb_walk_end(FpbWalk *walk)
 /*
  * Copy a locked page, which is released, in place of the copy before last: a
  * probe may yet point into the last one.  False if the page is not sound; what
- * is wrong with it is for those to report who need it.
+ * is wrong with it is for those to report who need it.  Nor do we go over pages
+ * that leave their high fence to their right sibling.
  */
 static bool
 take_copy(FpbWalk *walk, Buffer buf)
@@ -68,7 +69,8 @@ take_copy(FpbWalk *walk, Buffer buf)
 	walk->block = BufferGetBlockNumber(buf);
 	memcpy(walk->copies[turn].data, BufferGetPage(buf), BLCKSZ);
 	fpb_relbuf(buf);
-	if (fpb_page_fault(walk->ix, (Page) walk->copies[turn].data) != NULL)
+	if (fpb_page_fault(walk->ix, (Page) walk->copies[turn].data) != NULL ||
+		FpbPageHighElided((Page) walk->copies[turn].data))
 		return false;
 	walk->turn = turn;
 	return true;
@@ -138,7 +140,7 @@ fpb_walk_seek_edge(FpbWalk *walk, bool rightmost)
 		!take_copy(walk, fpb_descend_edge(ix, walk->level, rightmost,
 										  BUFFER_LOCK_SHARE)))
 		return false;
-	walk->pos.slot = 0;
+	walk->pos.slot = walk->pos.item = 0;
 	if (!rightmost)
 	{
 		walk->pos.dir = 0;

@@ -51,7 +51,6 @@
 #include "catalog/pg_type.h"
 #include "datatype/timestamp.h"
 #include "fpbtree.h"
-#include "pgtime.h"
 #include "port/pg_bswap.h"
 #include "utils/float.h"
 #include "utils/fmgroids.h"
@@ -131,6 +130,10 @@ static const FpbWordType word_types[] = {
 
 #define SIGN32	UINT64CONST(0x80000000)
 #define SIGN64	UINT64CONST(0x8000000000000000)
+
+/* bit patterns of floats */
+#define MINUS_INFINITY32	UINT64CONST(0xFF800000)
+#define MINUS_INFINITY64	UINT64CONST(0xFFF0000000000000)
 
 /* A raw code, or a code.  lo is used by types of 128 bits only. */
 typedef struct FpbCode
@@ -251,11 +254,19 @@ float_code(uint64 pattern, uint64 sign)
 	return (pattern & sign) ? ~pattern & (sign | (sign - 1)) : pattern | sign;
 }
 
-/* The reverse; also takes codes that no value has. */
+/*
+ * The reverse.  Codes above the infinities all give NaNs, and those below
+ * -infinity give that, not NaNs with a sign, which would be the greatest values.
+ */
 static inline uint64
-float_pattern(uint64 raw, uint64 sign)
+float_pattern(uint64 raw, uint64 sign, uint64 minus_infinity)
 {
-	return (raw & sign) ? raw & ~sign : ~raw & (sign | (sign - 1));
+	uint64		pattern;
+
+	if (raw & sign)
+		return raw & ~sign;
+	pattern = ~raw & (sign | (sign - 1));
+	return Min(pattern, minus_infinity);
 }
 
 /*
@@ -361,8 +372,25 @@ encode(const FpbWordType *type, Datum value)
 }
 
 /*
+ * The integer of a raw code, or if the type has no such value, its neighbour.
+ * least and greatest are what the infinities are.
+ */
+static inline int64
+nearest_integer(const FpbWordType *type, int64 i, int64 least, int64 greatest)
+{
+	if (type->has_infinity && (i == least || i == greatest))
+		return i;
+	return Min(Max(i, type->min), type->max);
+}
+
+/*
  * The value of a raw code, palloc'd if by reference.  negative_zero chooses
  * between the zeros.
+ *
+ * The code need not be anyone's: a search for a bound tries any, and a fence
+ * without its tie may lack the last bit of one.  Codes of no value get that of a
+ * neighbour, so that the result is weakly monotone in the code and no comparator
+ * meets a value that could not exist: some overflow or raise errors then.
  */
 static Datum
 decode(const FpbWordType *type, FpbCode raw, bool negative_zero)
@@ -376,9 +404,12 @@ decode(const FpbWordType *type, FpbCode raw, bool negative_zero)
 		case FPB_KIND_INT2:
 			return Int16GetDatum((int16) (uint16) (raw.hi ^ 0x8000));
 		case FPB_KIND_INT4:
-			return Int32GetDatum((int32) (uint32) (raw.hi ^ SIGN32));
+			return Int32GetDatum((int32) nearest_integer(type,
+														 (int32) (uint32) (raw.hi ^ SIGN32),
+														 PG_INT32_MIN, PG_INT32_MAX));
 		case FPB_KIND_INT8:
-			return Int64GetDatum((int64) (raw.hi ^ SIGN64));
+			return Int64GetDatum(nearest_integer(type, (int64) (raw.hi ^ SIGN64),
+												 PG_INT64_MIN, PG_INT64_MAX));
 		case FPB_KIND_UINT4:
 			/* the sign extension is that of fetch_att */
 			return Int32GetDatum((int32) (uint32) raw.hi);
@@ -386,7 +417,7 @@ decode(const FpbWordType *type, FpbCode raw, bool negative_zero)
 			return UInt64GetDatum(raw.hi);
 		case FPB_KIND_FLOAT4:
 			{
-				uint32		pattern = (uint32) float_pattern(raw.hi, SIGN32);
+				uint32		pattern = (uint32) float_pattern(raw.hi, SIGN32, MINUS_INFINITY32);
 				float4		f;
 
 				if (pattern == 0 && negative_zero)
@@ -396,7 +427,7 @@ decode(const FpbWordType *type, FpbCode raw, bool negative_zero)
 			}
 		case FPB_KIND_FLOAT8:
 			{
-				uint64		pattern = float_pattern(raw.hi, SIGN64);
+				uint64		pattern = float_pattern(raw.hi, SIGN64, MINUS_INFINITY64);
 				float8		f;
 
 				if (pattern == 0 && negative_zero)
@@ -754,62 +785,12 @@ previous_raw(const FpbWordType *type, FpbCode *raw)
 	return true;
 }
 
-/*
- * A value for a raw code that need not be anyone's, to be compared with
- * something.  Codes of no value get that of a neighbour, so that the result
- * is weakly monotone in the code and no comparator meets a value that could
- * not exist: some raise errors for those, and a NaN with a sign bit would
- * sort to the wrong end.
- */
-static Datum
-decode_any(const FpbWordType *type, FpbCode raw)
-{
-	int64		i;
-
-	switch ((FpbWordKind) type->kind)
-	{
-		case FPB_KIND_INT4:
-			i = (int64) raw.hi - (int64) SIGN32;
-			if (type->has_infinity && (i == PG_INT32_MIN || i == PG_INT32_MAX))
-				break;
-			return Int32GetDatum((int32) Min(Max(i, type->min), type->max));
-
-		case FPB_KIND_INT8:
-			i = (int64) (raw.hi ^ SIGN64);
-			if (type->has_infinity && (i == PG_INT64_MIN || i == PG_INT64_MAX))
-				break;
-			return Int64GetDatum(Min(Max(i, type->min), type->max));
-
-		case FPB_KIND_FLOAT4:
-			{
-				Datum		value = decode(type, raw, false);
-
-				if (isnan(DatumGetFloat4(value)) && raw.hi < SIGN32)
-					value = Float4GetDatum(-get_float4_infinity());
-				return value;
-			}
-
-		case FPB_KIND_FLOAT8:
-			{
-				Datum		value = decode(type, raw, false);
-
-				if (isnan(DatumGetFloat8(value)) && raw.hi < SIGN64)
-					value = Float8GetDatum(-get_float8_infinity());
-				return value;
-			}
-
-		default:
-			break;
-	}
-	return decode(type, raw, false);
-}
-
 /* sign of the value of a raw code against a value of another type */
 static int
 compare_raw(const FpbColumn *col, FpbCode raw, Datum value, FmgrInfo *cmp)
 {
 	return DatumGetInt32(FunctionCall2Coll(cmp, col->collation,
-										   decode_any(col->word, raw), value));
+										   decode(col->word, raw, false), value));
 }
 
 /*
@@ -844,22 +825,28 @@ search_cut(const FpbColumn *col, Datum value, FmgrInfo *cmp, bool inclusive,
 	return true;
 }
 
-/* If both types are of the integer family, get value as an int64. */
+/*
+ * If the comparator is the server's one of two integer types, get value as an
+ * int64.  (An operator family may have another for the same types.)
+ */
 static bool
-integer_value(const FpbWordType *type, Datum value, Oid value_type, int64 *i)
+integer_value(const FpbWordType *type, Datum value, FmgrInfo *cmp, int64 *i)
 {
 	if (type->type != INT2OID && type->type != INT4OID && type->type != INT8OID)
 		return false;
 
-	switch (value_type)
+	switch (cmp->fn_oid)
 	{
-		case INT2OID:
+		case F_BTINT42CMP:
+		case F_BTINT82CMP:
 			*i = DatumGetInt16(value);
 			return true;
-		case INT4OID:
+		case F_BTINT24CMP:
+		case F_BTINT84CMP:
 			*i = DatumGetInt32(value);
 			return true;
-		case INT8OID:
+		case F_BTINT28CMP:
+		case F_BTINT48CMP:
 			*i = DatumGetInt64(value);
 			return true;
 		default:
@@ -868,87 +855,22 @@ integer_value(const FpbWordType *type, Datum value, Oid value_type, int64 *i)
 }
 
 /*
- * A timestamp is compared with a timestamptz as an instant of the session's
- * time zone, and where clocks are put forward there are local times of which
- * the earlier is the later instant: 02:30, which no clock shows, is
- * interpreted as what is 03:30 in summer, but 03:00 as 03:00.  So the
- * timestamps that are < or <= an instant need not be those up to some local
- * time.  They are, though, but for a span of local time around it: with UTC
- * offsets between min and max, local time t is an instant between t - max and
- * t - min, which is < i if t < i + min, and > i if t > i + max.
- *
- * This returns i + min (ahead = false) or i + max (true).  They are equal
- * unless the offset changes in those days.  A time zone given as a POSIX
- * string can be up to a week off UTC, and interpreting local times may look
- * at a day more on either side.
- */
-static Timestamp
-edge_of_local_time(TimestampTz instant, bool ahead)
-{
-	const int64 epoch = (int64) (POSTGRES_EPOCH_JDATE - UNIX_EPOCH_JDATE) * SECS_PER_DAY;
-	const int64 margin = (int64) 16 * SECS_PER_DAY;
-	pg_time_t	t;
-	pg_time_t	end;
-	int64		edge = 0;
-	bool		first = true;
-
-	if (TIMESTAMP_NOT_FINITE(instant))
-		return instant;
-
-	t = instant / USECS_PER_SEC + epoch - margin;
-	end = t + 2 * margin;
-	for (;;)
-	{
-		long int	offsets[2];
-		pg_time_t	boundary;
-		int			isdst[2];
-		int			found;
-
-		found = pg_next_dst_boundary(&t, &offsets[0], &isdst[0], &boundary,
-									 &offsets[1], &isdst[1], session_timezone);
-		/* on failure, UTC is what the conversion falls back on */
-		if (found < 0)
-			offsets[0] = 0;
-		for (int i = 0; i < (found > 0 && boundary <= end ? 2 : 1); i++)
-		{
-			if (first || (ahead ? offsets[i] > edge : offsets[i] < edge))
-				edge = offsets[i];
-			first = false;
-		}
-		if (found <= 0 || boundary > end)
-			break;
-		t = boundary;
-	}
-	return instant + edge * USECS_PER_SEC;
-}
-
-/*
- * See fpbtree.h.  Timestamps are the only words that are compared with another
- * type in a way that does not agree with the order of both types.
- */
-bool
-fpb_word_bounds_exact(const FpbColumn *col, Oid value_type)
-{
-	return !(col->word->type == TIMESTAMPOID && value_type == TIMESTAMPTZOID) &&
-		!(col->word->type == TIMESTAMPTZOID && value_type == TIMESTAMPOID);
-}
-
-/*
  * The last raw code whose value is < value (inclusive: <= value).  False if
- * there is none.  If it can't be told for certain, the result errs on the
- * side that end says: it is to be the end of a range (true) or the last code
- * before one.
+ * there is none.
  */
 static bool
 find_cut(const FpbColumn *col, Datum value, Oid value_type, FmgrInfo *cmp,
-		 bool inclusive, bool end, FpbCode *last)
+		 bool inclusive, FpbCode *last)
 {
 	const FpbWordType *type = col->word;
 	int64		i;
 
 	if (!OidIsValid(value_type) || value_type == type->type)
 		*last = encode(type, value);
-	else if (integer_value(type, value, value_type, &i))
+	else if (cmp == NULL)
+		elog(ERROR, "no comparator of types %u and %u given",
+			 type->type, value_type);
+	else if (integer_value(type, value, cmp, &i))
 	{
 		if (i < type->min)
 			return false;
@@ -958,19 +880,8 @@ find_cut(const FpbColumn *col, Datum value, Oid value_type, FmgrInfo *cmp,
 		/* type->min has raw code 0 */
 		last->hi = (uint64) i - (uint64) type->min;
 	}
-	else if (type->type == TIMESTAMPOID && value_type == TIMESTAMPTZOID)
-	{
-		Timestamp	edge = edge_of_local_time(DatumGetTimestampTz(value), end);
-
-		*last = encode(type, TimestampGetDatum(edge));
-	}
 	else
-	{
-		if (cmp == NULL)
-			elog(ERROR, "no comparator of types %u and %u given",
-				 type->type, value_type);
 		return search_cut(col, value, cmp, inclusive, last);
-	}
 
 	return inclusive || previous_raw(type, last);
 }
@@ -1011,14 +922,14 @@ fpb_word_column_bound(const FpbColumn *col, Datum value, Oid value_type,
 		case BTLessStrategyNumber:
 		case BTLessEqualStrategyNumber:
 			if (!find_cut(col, value, value_type, cmp,
-						  strategy == BTLessEqualStrategyNumber, true, &last))
+						  strategy == BTLessEqualStrategyNumber, &last))
 				return false;
 			break;
 
 		case BTEqualStrategyNumber:
-			if (!find_cut(col, value, value_type, cmp, true, true, &last))
+			if (!find_cut(col, value, value_type, cmp, true, &last))
 				return false;
-			if (find_cut(col, value, value_type, cmp, false, false, &cut))
+			if (find_cut(col, value, value_type, cmp, false, &cut))
 			{
 				if (!code_is_less(cut, last))
 					return false;
@@ -1029,7 +940,7 @@ fpb_word_column_bound(const FpbColumn *col, Datum value, Oid value_type,
 		case BTGreaterEqualStrategyNumber:
 		case BTGreaterStrategyNumber:
 			if (find_cut(col, value, value_type, cmp,
-						 strategy == BTGreaterStrategyNumber, false, &cut))
+						 strategy == BTGreaterStrategyNumber, &cut))
 			{
 				if (!code_is_less(cut, max))
 					return false;

@@ -40,6 +40,7 @@ _PG_init(void)
 	fpb_options_init();
 	fpb_planner_init();
 	fpb_cache_init();
+	fpb_verify_init();
 	fpb_prefetch_init();
 
 	/* a misspelt fpbtree.something is an error, not a setting of its own */
@@ -47,33 +48,28 @@ _PG_init(void)
 }
 
 /*
- * Can an index-only scan return column attno?
+ * Can an index-only scan return column attno?  Our pages give back every one,
+ * unless an index was made to share the keys of duplicates when equal ones were
+ * the same value, and now they are not: see all_equal_image.  An entry may then
+ * have taken on the key of another one.  Reads the metapage unless it is cached,
+ * and raises an error if that is damaged.
  *
- * Our pages give back every column.  In recovery, though, index-only scans
- * are not safe: replay of generic WAL records raises no conflict with them
- * when VACUUM on the primary takes an entry away and the heap page becomes
- * all-visible (see README.md).
+ * An index need not have a metapage: one that could not be built (CREATE INDEX
+ * CONCURRENTLY leaves it invalid), or an unlogged one in recovery.  The planner
+ * does not ask about these, but pg_index_column_has_property does.
  */
 static bool
 fpb_canreturn(Relation index, int attno)
 {
-	return !RecoveryInProgress();
-}
+	FpbIndex	ix;
 
-/*
- * Answer property inquiries that the generic code could answer only by
- * opening the index.  Returns false to leave an inquiry to that code.
- */
-static bool
-fpb_property(Oid index_oid, int attno, IndexAMProperty prop,
-			 const char *propname, bool *res, bool *isnull)
-{
-	/* "returnable" is a property of columns */
-	if (prop != AMPROP_RETURNABLE || attno == 0)
-		return false;
+	if (index->rd_rel->relkind == RELKIND_PARTITIONED_INDEX ||
+		!index->rd_index->indisvalid ||
+		(RecoveryInProgress() && !RelationIsPermanent(index)))
+		return true;
+	fpb_index_open(&ix, index);
 
-	*res = !RecoveryInProgress();
-	return true;
+	return ix.equal_image || !ix.one_key;
 }
 
 /*
@@ -208,7 +204,7 @@ fpbtree_handler(PG_FUNCTION_ARGS)
 	am->amgettreeheight = fpb_gettreeheight;
 #endif
 	am->amoptions = fpb_options;
-	am->amproperty = fpb_property;
+	am->amproperty = NULL;		/* the generic code opens the index */
 	am->ambuildphasename = fpb_buildphasename;
 	am->amvalidate = fpb_validate;
 	am->amadjustmembers = fpb_adjustmembers;

@@ -16,6 +16,7 @@
 #include "access/amapi.h"
 #include "access/genam.h"
 #include "access/itup.h"
+#include "access/nbtree.h"
 #include "access/relscan.h"
 #include "access/skey.h"
 #include "fmgr.h"
@@ -36,7 +37,7 @@
 #define FPB_METAPAGE	0		/* block of the metapage */
 #define FPB_MAGIC		0xFB7E	/* in every page of an fpbtree */
 #define FPB_META_MAGIC	0x46504254	/* "FPBT" */
-#define FPB_VERSION		1		/* on-disk format */
+#define FPB_VERSION		2		/* on-disk format */
 #define FPB_CACHE_LINE	64		/* unit of node sizes, on disk */
 
 /* page flags */
@@ -47,15 +48,19 @@
 											 * yet */
 #define FPB_LEFTMOST			(1 << 4)	/* low fence is minus infinity */
 #define FPB_RIGHTMOST			(1 << 5)	/* high fence is plus infinity */
+#define FPB_HIGH_ELIDED			(1 << 6)	/* the page leaves its high fence
+											 * to its right sibling, save the
+											 * head */
 
 #define FPB_MIN_LINES	2		/* of an in-page node */
 #define FPB_MAX_LINES	32
-#define FPB_MAX_LEVELS	32
+#define FPB_MAX_LEVELS	64
 
 /*
  * A fence as the header stores it: in the word forms, (head, low, tail) is
  * the whole key; in the tuple form head is the head of the pivot tuple that
- * lies at page offset tail, and low is 0.
+ * lies at page offset tail, and low is 0.  A high fence that is elided has but
+ * its head.
  *
  * The header of every page but the metapage.  What a descent looks at first
  * is in the first cache line; the in-page root node (the "directory") follows
@@ -117,6 +122,7 @@ fpb_page_base(uint32 dircap)
 #define FpbPageIsLeftmost(page)		((FpbHdr(page)->flags & FPB_LEFTMOST) != 0)
 #define FpbPageIsRightmost(page)	((FpbHdr(page)->flags & FPB_RIGHTMOST) != 0)
 #define FpbPageSplitIncomplete(page) ((FpbHdr(page)->flags & FPB_INCOMPLETE_SPLIT) != 0)
+#define FpbPageHighElided(page)		((FpbHdr(page)->flags & FPB_HIGH_ELIDED) != 0)
 
 /* How an index stores its keys: see "key" below. */
 typedef enum FpbForm
@@ -182,6 +188,10 @@ extern FpbWalPage *fpb_wal_add_copy(FpbWal *wal, Buffer buffer, Page copy);
 extern void fpb_wal_enter(FpbWal *wal); /* starts the critical section */
 extern void fpb_wal_note(FpbWalPage *wp, const void *start, Size length);
 extern void fpb_wal_finish(FpbWal *wal);	/* logs; ends the critical section */
+#ifdef USE_ASSERT_CHECKING
+/* what the record's i'th page was before it, until the next record */
+extern const char *fpb_wal_before(int i);
+#endif
 
 /* ------------------------------------------------------------------------
  * key: key words, tuples, comparison (fpb_key.c, fpb_word.c)
@@ -306,6 +316,9 @@ typedef struct FpbIndex
 	FpbForm		form;
 	uint8		head_width;
 	bool		one_key;		/* may duplicates share one key? */
+	bool		equal_image;	/* are equal keys the same value? */
+	uint16		max_posting;	/* bytes that a posting tuple may take; 0:
+								 * there are none */
 	int			nkeyatts;
 	int			natts;
 	BlockNumber root;			/* cached from the metapage; may be stale */
@@ -381,6 +394,13 @@ extern bool fpb_key_has_null(const FpbIndex *ix, const FpbKey *key);
 extern void fpb_probe_from_key(const FpbIndex *ix, const FpbKey *key,
 							   FpbProbe *probe);
 
+/*
+ * Do comparisons of keys of the index (with the probe) run no code but the
+ * server's own, which uses no index?
+ */
+extern bool fpb_index_is_simple(const FpbIndex *ix);
+extern bool fpb_probe_is_simple(const FpbIndex *ix, const FpbProbe *probe);
+
 /* sign(key - probe); key may be a pivot */
 extern int	fpb_compare(const FpbIndex *ix, const FpbKey *key,
 						const FpbProbe *probe);
@@ -405,14 +425,75 @@ extern bool fpb_keys_identical(const FpbIndex *ix, const FpbKey *a,
 							   const FpbKey *b);
 
 /*
- * Make the shortest pivot p with left < p <= right, the low fence of the page
- * that begins with right.  Tuple form: allocates p->tuple.
+ * Make the shortest pivot p with left < p <= right, the low fence of the leaf
+ * that begins with right.  Tuple form: allocates p->tuple, which takes no more
+ * room than left's.
  */
 extern void fpb_key_separator(const FpbIndex *ix, const FpbKey *left,
 							  const FpbKey *right, FpbKey *pivot);
 
-/* The bytes a tuple-form key takes in a page's tuple area (0 for words). */
-extern Size fpb_key_space(const FpbIndex *ix, const FpbKey *key);
+/*
+ * Where a tuple may begin in a page, and the room it takes there.  The reserved
+ * bit says that a column of it relies on its alignment.
+ */
+static inline Size
+fpb_tuple_align(IndexTuple tuple)
+{
+	return (tuple->t_info & INDEX_AM_RESERVED_BIT) ? MAXIMUM_ALIGNOF : sizeof(uint16);
+}
+
+/*
+ * Posting tuples.  In leaves of the tuple form, entries of one key may have its
+ * tuple in common: behind it are their TIDs, in order, of 6 bytes each, gaps
+ * among them as in a node.  (t_info's size is that of the key alone, so that it
+ * is an entry's tuple to whoever looks at its columns.)  t_tid tells how many
+ * TIDs there is room for, with a bit that no TID's offset number has.
+ */
+#define FPB_TAIL_BYTES		6	/* of a stored TID, with tie bits */
+#define FPB_POSTING_BIT		0x8000
+
+static inline bool
+fpb_is_posting(IndexTuple tuple)
+{
+	return (ItemPointerGetOffsetNumberNoCheck(&tuple->t_tid) & FPB_POSTING_BIT) != 0;
+}
+
+static inline int
+fpb_posting_slots(IndexTuple posting)
+{
+	return ItemPointerGetOffsetNumberNoCheck(&posting->t_tid) & FPB_TAIL_MAX_OFFSET;
+}
+
+static inline void
+fpb_posting_set_slots(IndexTuple posting, int slots)
+{
+	ItemPointerSet(&posting->t_tid, 0, FPB_POSTING_BIT | slots);
+}
+
+/*
+ * Bytes of a tuple with TIDs behind it, none if it is that of one entry; and the
+ * room it takes.  A single one has 12, however short its key, so that two never
+ * take less than a posting of both.
+ */
+static inline Size
+fpb_posting_size(IndexTuple tuple, int tids)
+{
+	if (tids <= 1)
+		return Max(IndexTupleSize(tuple), 2 * FPB_TAIL_BYTES);
+	return TYPEALIGN(sizeof(uint16), IndexTupleSize(tuple)) + tids * FPB_TAIL_BYTES;
+}
+
+static inline Size
+fpb_posting_space(IndexTuple tuple, int tids)
+{
+	return TYPEALIGN(fpb_tuple_align(tuple), fpb_posting_size(tuple, tids));
+}
+
+static inline Size
+fpb_tuple_space(IndexTuple tuple)
+{
+	return fpb_posting_space(tuple, 1);
+}
 
 /* Number of untruncated key columns of a pivot tuple. */
 extern int	fpb_pivot_natts(const FpbIndex *ix, IndexTuple pivot);
@@ -436,11 +517,10 @@ extern void fpb_key_minus_infinity(const FpbIndex *ix, FpbKey *key);
  * Tuple form: the head of a probe with these ncols columns: that of the
  * smallest (upper: the largest) key that begins with them.  upper must be
  * true if on_equal is -1 and false if it is 1; it makes no difference if
- * ncols is nkeyatts.  The first Min(ncols, fpb_head_columns()) values must be
- * of the opclass's own types, else the probe can't have a head.  Returns
- * false if heads say nothing in this index.
+ * ncols is nkeyatts.  The values that the head depends on (two if it is of a
+ * pair) must be of the opclass's own types, else the probe can't have a head.
+ * Returns false if heads say nothing in this index.
  */
-extern int	fpb_head_columns(const FpbIndex *ix);
 extern bool fpb_head_of(const FpbIndex *ix, const Datum *values,
 						const bool *isnull, int ncols, bool upper,
 						uint64 *head);
@@ -506,14 +586,6 @@ extern bool fpb_word_column_bound(const FpbColumn *col, Datum value,
 								  StrategyNumber strategy, bool upper,
 								  FpbColumnBound *bound);
 
-/*
- * Does the range that fpb_word_column_bound makes of values of this type hold
- * just those that satisfy the condition, and are the ranges of several values
- * in the order of the values and disjoint?  If not, every entry must be checked,
- * and an array can't be turned into a series of ranges.
- */
-extern bool fpb_word_bounds_exact(const FpbColumn *col, Oid value_type);
-
 /* The end of the non-null (null = false) or null values of the column. */
 extern void fpb_word_null_bound(const FpbColumn *col, bool null, bool upper,
 								FpbColumnBound *bound);
@@ -532,13 +604,29 @@ extern void fpb_word_probe(const FpbIndex *ix, const FpbColumnBound *bounds,
  * ------------------------------------------------------------------------
  *
  * A position names a slot: the dir'th node of the directory, the slot'th slot
- * in it.  Slots may be gaps, in which no entry is stored.
+ * in it; and in the posting tuple of a slot the item'th TID.  Slots and items may
+ * be gaps, in which no entry is stored.
  */
 typedef struct FpbPos
 {
 	uint16		dir;
 	uint16		slot;
+	uint16		item;			/* else 0; or more: behind the slot's entry */
 } FpbPos;
+
+static inline bool
+fpb_pos_equal(FpbPos a, FpbPos b)
+{
+	return a.dir == b.dir && a.slot == b.slot && a.item == b.item;
+}
+
+static inline bool
+fpb_pos_before(FpbPos a, FpbPos b)
+{
+	if (a.dir != b.dir)
+		return a.dir < b.dir;
+	return a.slot < b.slot || (a.slot == b.slot && a.item < b.item);
+}
 
 /* one leaf entry as a scan or VACUUM reads it */
 typedef struct FpbItem
@@ -551,15 +639,30 @@ typedef struct FpbItem
 #define FPB_MAX_PAGE_ENTRIES	(BLCKSZ / sizeof(ItemPointerData))
 
 extern void fpb_layout_shapes(FpbIndex *ix, int leaf_lines, int inner_lines);
+extern void fpb_layout_choose(FpbIndex *ix, int leaf_lines);
 
-/* Bytes of the longest tuple the index can take (tuple form). */
+/*
+ * Bytes of the longest tuple of an index: what btree takes at this block size,
+ * or less if its nodes are too wide for that.
+ */
+#define FPB_MAX_TUPLE_SIZE \
+	(MAXALIGN_DOWN((BLCKSZ - \
+					MAXALIGN(SizeOfPageHeaderData + 3 * sizeof(ItemIdData)) - \
+					MAXALIGN(sizeof(BTPageOpaqueData))) / 3) - \
+	 MAXALIGN(sizeof(ItemPointerData)))
 extern Size fpb_max_tuple_size(const FpbIndex *ix);
 
-/* fences */
+/*
+ * Fences.  A high fence that the page leaves to its right sibling has a head,
+ * but no tuple: fpb_lock_high gets the whole of it.
+ */
 extern void fpb_page_low(const FpbIndex *ix, Page page, FpbKey *key);
 extern void fpb_page_high(const FpbIndex *ix, Page page, FpbKey *key);
 
-/* sign of the low (high) fence against a probe, infinities included */
+/*
+ * Sign of the low (high) fence against a probe, infinities included.  The high
+ * fence must not be elided: see fpb_compare_end.
+ */
 extern int	fpb_compare_low(const FpbIndex *ix, Page page, const FpbProbe *probe);
 extern int	fpb_compare_high(const FpbIndex *ix, Page page, const FpbProbe *probe);
 
@@ -576,7 +679,7 @@ extern bool fpb_page_next(const FpbIndex *ix, Page page, FpbPos *pos,
 extern bool fpb_page_prev(const FpbIndex *ix, Page page, FpbPos *pos,
 						  FpbEntry *entry);
 
-/* Set *pos to the slot after it (fpb_page_next then finds the next entry). */
+/* Set *pos to the place after it (fpb_page_next then finds the next entry). */
 extern void fpb_page_advance(const FpbIndex *ix, Page page, FpbPos *pos);
 
 /*
@@ -609,10 +712,11 @@ typedef enum FpbPlanKind
 	FPB_PLAN_APPEND_ONE_KEY,	/* into a new one-key node, of the same key as
 								 * the one before */
 	FPB_PLAN_SPLIT_NODE,		/* split the node, then as FPB_PLAN_SLOT */
-	FPB_PLAN_SPILL_LEFT,		/* move the node's first entry to the node
-								 * before, then likewise */
-	FPB_PLAN_SPILL_RIGHT,		/* or its last entry to the node behind */
+	FPB_PLAN_SPILL,				/* move the node's first or last entry to the
+								 * neighbour there, then likewise */
 	FPB_PLAN_CONVERT_NODE,		/* make it a one-key node, then likewise */
+	FPB_PLAN_POSTING,			/* into a gap of a posting tuple */
+	FPB_PLAN_GROW,				/* make the slot's tuple a larger posting */
 	FPB_PLAN_REBUILD,			/* reorganise the page: image made beforehand */
 	FPB_PLAN_FULL				/* page must be split */
 } FpbPlanKind;
@@ -620,7 +724,14 @@ typedef enum FpbPlanKind
 typedef struct FpbInsertPlan
 {
 	FpbPlanKind kind;
+	bool		swap;			/* into a full posting, at *swapped, the last
+								 * TID of which goes where else is said */
+	FpbPos		swapped;
 	FpbPos		pos;			/* where it goes */
+	int			split_at;		/* FPB_PLAN_SPLIT_NODE: slots that stay */
+	int			tids;			/* FPB_PLAN_GROW: room for so many */
+	FpbPos		spill;			/* FPB_PLAN_SPILL: the entry that moves, */
+	FpbPos		spill_to;		/* and where to */
 	PGAlignedBlock *image;		/* FPB_PLAN_REBUILD: palloc'd new page */
 } FpbInsertPlan;
 
@@ -660,8 +771,8 @@ extern void fpb_page_delete(const FpbIndex *ix, Page page, const FpbPos *pos,
 extern bool fpb_page_is_empty(const FpbIndex *ix, Page page);
 
 /*
- * Make a page afresh from sorted entries.  low or high NULL: infinite.  page
- * need not be a shared buffer; nothing in entries or fences may point into it.
+ * Make a page afresh from sorted entries.  low or high NULL: infinite.  In the
+ * tuple form, a high fence without a tuple is elided.  page need not be a shared buffer; nothing in entries or fences may point into it.
  * slack: slots in a hundred to leave free if the page has room for that.
  * Returns false if they don't fit (the page is then undefined).
  */
@@ -671,21 +782,20 @@ extern bool fpb_page_build(const FpbIndex *ix, Page page, int level, int flags,
 						   int nentries, int slack);
 
 /*
- * A full page gets one more entry: entries[] includes it, at newpos.  Does it
- * look like one of a series of ascending keys?
+ * Work out the split of a page that gets one more entry, its right half going
+ * to block right: make both pages, in the copies that left_page and right_page
+ * are of.  in_place: try to leave the left page's entries where they are,
+ * which is little to log.
  */
-extern bool fpb_page_ascending(const FpbIndex *ix, Page page,
-							   const FpbEntry *entries, int nentries,
-							   int newpos);
+extern void fpb_page_split(const FpbIndex *ix, Page page,
+						   const FpbEntry *entry, BlockNumber right,
+						   int fillfactor, bool in_place,
+						   FpbWalPage *left_page, FpbWalPage *right_page);
 
 /*
- * Where to split the page: the index of the right page's first entry.
+ * Replace the high fence and right link; false if the fence doesn't fit.  One
+ * without a tuple is elided, and does.
  */
-extern int	fpb_page_split_point(const FpbIndex *ix, Page page,
-								 const FpbEntry *entries, int nentries,
-								 int newpos, bool ascending, int fillfactor);
-
-/* Replace the high fence and right link; false if the fence doesn't fit. */
 extern bool fpb_page_extend_plan(const FpbIndex *ix, Page page,
 								 const FpbKey *high);
 extern void fpb_page_extend(const FpbIndex *ix, Page page, const FpbKey *high,
@@ -694,7 +804,8 @@ extern void fpb_page_extend(const FpbIndex *ix, Page page, const FpbKey *high,
 /* killed-entry hints, in the page's hole: see README.md */
 extern bool fpb_page_has_killed(const FpbIndex *ix, Page page);
 extern bool fpb_page_is_killed(const FpbIndex *ix, Page page, FpbPos pos);
-extern bool fpb_page_kill(const FpbIndex *ix, Page page, FpbPos pos);
+extern bool fpb_page_kill(const FpbIndex *ix, Page page, const FpbPos *pos,
+						  int npos);
 
 /*
  * Bulk load: entries are added in order and a page is full when its share of
@@ -726,8 +837,14 @@ extern void fpb_filler_pop(FpbFiller *filler, FpbEntry *entry);
 /* The last entry added, to make the separator from. */
 extern const FpbKey *fpb_filler_last(FpbFiller *filler);
 
-/* One page's damage, as text, or NULL: structure only, no comparisons. */
+/*
+ * One page's damage, as text, or NULL (fpb_layout_check.c): of its structure,
+ * or the fences' alone, without comparisons; and of its keys.
+ */
 extern const char *fpb_page_fault(const FpbIndex *ix, Page page);
+extern const char *fpb_page_fence_fault(const FpbIndex *ix, Page page);
+extern const char *fpb_page_order_fault(const FpbIndex *ix, Page page,
+										const FpbEntry *entries, int nentries);
 
 /* ------------------------------------------------------------------------
  * page access, allocation (fpb_page.c); uses layout only for fpb_page_fault
@@ -746,11 +863,36 @@ extern void fpb_checkpage(const FpbIndex *ix, Buffer buf);
 extern void fpb_relbuf(Buffer buf); /* unlock and unpin */
 extern Buffer fpb_allocbuf(Relation rel, Relation heap);	/* X-locked, to be
 															 * initialised */
+extern void fpb_record_free(Relation rel, BlockNumber blkno);
 extern void fpb_page_init(Page page, int level, int flags, BlockNumber right);
 extern void fpb_meta_init(const FpbIndex *ix, Page page, BlockNumber root,
 						  uint32 level);
 extern void fpb_report_damage(Relation rel, BlockNumber blkno,
 							  const char *fault) __attribute__((noreturn));
+
+/*
+ * Assertion builds check what each record has changed (fpb_verify.c).  i: the
+ * page's number in the record.
+ */
+#ifdef USE_ASSERT_CHECKING
+extern void fpb_verify_init(void);
+extern void fpb_verify_page(const FpbIndex *ix, Page page);
+extern void fpb_verify_insert(const FpbIndex *ix, const FpbWal *wal, int i,
+							  const FpbEntry *entry);
+extern void fpb_verify_delete(const FpbIndex *ix, const FpbWal *wal, int i,
+							  const FpbPos *pos, int npos);
+extern void fpb_verify_split(const FpbIndex *ix, const FpbWal *wal,
+							 const FpbEntry *entry);
+extern void fpb_verify_merge(const FpbIndex *ix, const FpbWal *wal,
+							 const FpbPos *downlink);
+#else
+#define fpb_verify_init()								((void) 0)
+#define fpb_verify_page(ix, page)						((void) 0)
+#define fpb_verify_insert(ix, wal, i, entry)			((void) 0)
+#define fpb_verify_delete(ix, wal, i, pos, npos)		((void) 0)
+#define fpb_verify_split(ix, wal, entry)				((void) 0)
+#define fpb_verify_merge(ix, wal, downlink)				((void) 0)
+#endif
 
 /* copies of inner pages (fpb_cache.c) */
 extern int	fpb_inner_page_cache;
@@ -776,8 +918,8 @@ typedef struct FpbStack
  * Descend to the page of the given level that the probe falls into and lock
  * it.  before = false: low <= probe < high; before = true: low < probe <= high
  * (the page that holds what comes before the probe).  With access
- * BUFFER_LOCK_EXCLUSIVE incomplete splits on the way are finished.  stack may
- * be NULL.  Always returns a page.
+ * BUFFER_LOCK_EXCLUSIVE incomplete splits met on the way, on any level, are
+ * finished.  stack may be NULL.  Always returns a page.
  */
 extern Buffer fpb_descend(FpbIndex *ix, Relation heap, const FpbProbe *probe,
 						  int level, bool before, int access, FpbStack *stack);
@@ -816,26 +958,40 @@ fpb_page_reaches_left(const FpbIndex *ix, Page page, const FpbProbe *probe,
 }
 
 /*
- * Does the page, not to the right of the probe's place, end before it?
- */
-static inline bool
-fpb_page_ends_before(const FpbIndex *ix, Page page, const FpbProbe *probe,
-					 bool before)
-{
-	int			sign = fpb_compare_high(ix, page, probe);
-
-	return before ? sign < 0 : sign <= 0;
-}
-
-/*
- * Is the page, locked or a copy, the one of a level that the probe falls into?
+ * Is the copy of a page, whose high fence is not elided, that of the one of a level
+ * that the probe falls into?
  */
 static inline bool
 fpb_page_covers(const FpbIndex *ix, Page page, const FpbProbe *probe,
 				int level, bool before)
 {
-	return fpb_page_reaches_left(ix, page, probe, level, before) &&
-		!fpb_page_ends_before(ix, page, probe, before);
+	int			sign;
+
+	if (!fpb_page_reaches_left(ix, page, probe, level, before))
+		return false;
+	sign = fpb_compare_high(ix, page, probe);
+	return before ? sign >= 0 : sign > 0;
+}
+
+/*
+ * The high fence of a locked page that is not the rightmost.  If the page has
+ * elided it, it is the low fence of the right sibling, which is returned locked
+ * and to be released when the key has been used; else InvalidBuffer.
+ */
+extern Buffer fpb_lock_high(const FpbIndex *ix, Buffer buf, FpbKey *high);
+
+/* Sign of the high fence of a locked page against a probe, elided or not. */
+extern int	fpb_compare_elided(const FpbIndex *ix, Buffer buf,
+							   const FpbProbe *probe);
+
+static inline int
+fpb_compare_end(const FpbIndex *ix, Buffer buf, const FpbProbe *probe)
+{
+	Page		page = BufferGetPage(buf);
+
+	if (unlikely(FpbPageHighElided(page)))
+		return fpb_compare_elided(ix, buf, probe);
+	return fpb_compare_high(ix, page, probe);
 }
 
 /* Copy a fence of a locked page into a probe that outlives the lock. */
@@ -849,17 +1005,27 @@ extern Buffer fpb_find_parent(FpbIndex *ix, Relation heap,
 
 /*
  * Insert an entry at its place.  buf is the locked leaf (exclusive) it belongs
- * to; released.  Splits as needed.
+ * to; released.  Splits as needed.  unchanged: the row has been updated, its key
+ * not.
  */
 extern void fpb_insert_entry(FpbIndex *ix, Relation heap, Buffer buf,
-							 FpbStack *stack, const FpbEntry *entry);
+							 FpbStack *stack, const FpbEntry *entry,
+							 bool unchanged);
+
+/* Leave hints for dead entries on a leaf locked at least share (fpb_hint.c). */
+extern void fpb_hint_dead(const FpbIndex *ix, Relation heap, Buffer buf,
+						  const FpbPos *pos, int npos);
 
 /* Remove dead entries from a leaf locked exclusively (fpb_prune.c). */
-extern bool fpb_prune(const FpbIndex *ix, Relation heap, Buffer buf);
+extern bool fpb_prune_killed(const FpbIndex *ix, Relation heap, Buffer buf);
+extern bool fpb_prune_versions(const FpbIndex *ix, Relation heap, Buffer buf,
+							   bool unchanged);
 
-/* Finish the split of a page locked exclusively; stays locked. */
-extern void fpb_finish_split(FpbIndex *ix, Relation heap, Buffer left,
-							 FpbStack *stack);
+/*
+ * Finish the split of a page locked exclusively; stays locked.  False if the
+ * split of its left sibling is to be finished first.
+ */
+extern bool fpb_finish_split(FpbIndex *ix, Relation heap, Buffer left);
 
 /*
  * Try to take the empty leaf blkno out of the tree (fpb_delete.c).  No lock is
@@ -926,11 +1092,14 @@ extern void fpb_initparallelscan(void *target);
 extern void fpb_parallelrescan(IndexScanDesc scan);
 
 /* ------------------------------------------------------------------------
- * inspect: looking inside an index (fpb_check.c, fpb_inspect.c)
+ * inspect: looking inside an index (fpb_check.c, fpb_check_rows.c, fpb_inspect.c)
  * ------------------------------------------------------------------------
  */
 /* Open and lock an fpbtree index, or raise an error if it is something else. */
 extern Relation fpb_open_index(Oid relid, LOCKMODE lockmode);
+
+/* May the current user see the keys of an index? */
+extern bool fpb_may_read_keys(Relation index);
 
 /* ------------------------------------------------------------------------
  * am: handler, options, planner, cost, validate, operator classes (fpbtree.c,

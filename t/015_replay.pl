@@ -36,12 +36,12 @@ my %KEYS = (
 	one_key_tuple => [ 'text COLLATE "C"', q{(i / 100000)::text}, '' ]);
 
 # All pages of all indexes, as the server's consistency check would have them:
-# without checksums and what is in the hole.
+# without checksums and what is in the hole; but with their LSNs.
 sub pages
 {
 	my ($status, $pages, $error) = $node->psql(
 		'postgres', q{
-		SELECT relname, b, md5(substr(page, 11, lower - 10) || substr(page, upper + 1)), kind
+		SELECT relname, b, md5(substr(page, 11, lower - 10) || substr(page, upper + 1)), (page_header(page)).lsn, kind
 		FROM pg_class c JOIN pg_am a ON a.oid = relam AND amname = 'fpbtree',
 			generate_series(1, pg_relation_size(c.oid) / current_setting('block_size')::int - 1) b,
 			fpbtree_page(c.oid, b), get_raw_page(relname, b) page

@@ -80,6 +80,11 @@ $primary->wait_for_replay_catchup($standby);
 check_indexes($primary, 'primary');
 is_deeply(index_answers($standby, 'index'), index_answers($primary, 'table'), 'indexes of the standby agree with the table of the primary');
 
+# Of an unlogged index there is nothing on a standby, but one can ask what it is like.
+$primary->safe_psql('postgres', 'CREATE UNLOGGED TABLE u (a numeric); CREATE INDEX u_a ON u USING ' . am() . ' (a)');
+$primary->wait_for_replay_catchup($standby);
+is($standby->safe_psql('postgres', q{SELECT pg_index_column_has_property('u_a', 1, 'returnable')}), 't', 'whether an unlogged index can return its keys');
+
 # A cursor on the standby rests in the middle of pages that the primary then
 # empties, deletes and uses again.  (The pages of the table that they rest on are
 # not changed: replay would wait for their pins.)
@@ -112,22 +117,70 @@ is_deeply(index_answers($standby, 'index'), index_answers($primary, 'table'), 'i
 	$session->quit;
 }
 
-# No index-only scan is planned in recovery (its answers could not be trusted),
-# and the killed-tuple hints that came with pages are not believed.
+# An index-only scan on the standby rests on leaves that it has read, whose entries are then removed, their rows' line
+# pointers freed and the table's pages marked all-visible: rows that were deleted before its snapshot must not come back.
+# (The cursors rest on rows of pages of the table that have lost none, for the executor would have the others pinned, and
+# replay would wait for that. But the leaves have entries of these others.)
+{
+	my $queries = 'SET enable_seqscan = off; SET enable_bitmapscan = off; SET enable_sort = off;';
+	foreach my $type ('int8', 'text COLLATE "C"')
+	{
+		my $key = $type eq 'int8' ? 'i' : "lpad(i::text, 8, '0')";
+		$primary->safe_psql('postgres', qq{
+			CREATE TABLE h (a $type) WITH (autovacuum_enabled = off);
+			INSERT INTO h SELECT $key FROM generate_series(1, 30000) i;
+			CREATE INDEX h_a ON h USING } . am() . ' (a)');
+		$primary->safe_psql('postgres', 'VACUUM ANALYZE h');
+		my $block = '(ctid::text::point)[0]::int';
+		my $from = $primary->safe_psql('postgres', "SELECT count(*) FROM h WHERE $block > (SELECT max($block) FROM h WHERE a::int8 < 20000)");
+		$primary->safe_psql('postgres', "DELETE FROM h WHERE $block > 0 AND right(a::text, 1)::int % 2 = 0 AND a::int8 < 20000");
+		$primary->wait_for_replay_catchup($standby);
+		like($standby->safe_psql('postgres', "$queries EXPLAIN (COSTS OFF) SELECT a FROM h ORDER BY a"), qr/Index Only/, "$type: an index-only scan on a standby");
+		my @want = split /\n/, $primary->safe_psql('postgres', 'SELECT a FROM h ORDER BY a');
+
+		my $session = $standby->background_psql('postgres');
+		$session->query_safe($queries);
+		$session->query_safe('BEGIN');
+		$session->query_safe('DECLARE f SCROLL CURSOR FOR SELECT a FROM h ORDER BY a');
+		$session->query_safe('DECLARE r SCROLL CURSOR FOR SELECT a FROM h ORDER BY a DESC');
+		my @forward = split /\n/, $session->query_safe('FETCH 5 FROM f');
+		my @backward = split /\n/, $session->query_safe("FETCH $from FROM r");
+		$primary->safe_psql('postgres', 'VACUUM (INDEX_CLEANUP ON) h');
+		$primary->wait_for_replay_catchup($standby);
+		push @forward, split /\n/, $session->query_safe('FETCH 300 FROM f');
+		push @backward, split /\n/, $session->query_safe('FETCH 300 FROM r');
+		# whose line pointers are now those of other rows
+		$primary->safe_psql('postgres', "INSERT INTO h SELECT $key FROM generate_series(30001, 40000) i");
+		$primary->wait_for_replay_catchup($standby);
+		push @forward, split /\n/, $session->query_safe('FETCH ALL FROM f');
+		push @backward, split /\n/, $session->query_safe('FETCH ALL FROM r');
+		ok("@forward" eq "@want", "$type: it hands out the rows of its snapshot, forward");
+		ok("@backward" eq join(' ', reverse @want), "$type: and backward");
+		is($session->query_safe('MOVE ABSOLUTE 0 IN f; FETCH 3 FROM f'), join("\n", @want[ 0 .. 2 ]), "$type: and from the start again");
+		$session->query_safe('COMMIT');
+		$session->quit;
+		$primary->safe_psql('postgres', 'DROP TABLE h');
+	}
+}
+
+# The planner looks for a column's greatest value by an index-only scan with a snapshot that is not MVCC, and gives up when
+# it has been given rows of too many pages that are dead: they must not be looked through for it.
 {
 	$primary->safe_psql('postgres', q{
-		CREATE TABLE h (a int8) WITH (autovacuum_enabled = off);
-		INSERT INTO h SELECT i FROM generate_series(1, 3000) i;} . 'CREATE INDEX h_a ON h USING ' . am() . ' (a)');
-	$primary->safe_psql('postgres', 'VACUUM ANALYZE h');
+		CREATE TABLE d (a int8) WITH (autovacuum_enabled = off);
+		INSERT INTO d SELECT generate_series(1, 30000);} . 'CREATE INDEX d_a ON d USING ' . am() . ' (a)');
+	$primary->safe_psql('postgres', 'VACUUM ANALYZE d');
+	$primary->safe_psql('postgres', 'DELETE FROM d WHERE a > 100');
 	$primary->wait_for_replay_catchup($standby);
-	my $plan = 'SET enable_seqscan = off; SET enable_bitmapscan = off; EXPLAIN (COSTS OFF) SELECT a FROM h WHERE a < 100';
-	if (am() eq 'fpbtree')
-	{
-		unlike($standby->safe_psql('postgres', $plan), qr/Index Only/, 'no index-only scan on a standby');
-	}
-	like($primary->safe_psql('postgres', $plan), qr/Index Only/, 'but on the primary');
+	my $plan = $standby->safe_psql('postgres', 'EXPLAIN (BUFFERS, FORMAT JSON) SELECT FROM d WHERE a > 29999');
+	my ($hit) = $plan =~ /"Planning": .*?"Shared Hit Blocks": (\d+)/s;
+	cmp_ok($hit, '<', 10000, 'planning does not look at every dead row on a standby');
+	$primary->safe_psql('postgres', 'DROP TABLE d');
+}
 
-	# a table whose one page has room, so that nothing is pruned and replay meets no conflict
+# The killed-tuple hints that came with pages are not believed.
+{
+	# a table whose one page has room, and is pinned when an insertion would have it pruned, so that replay meets no conflict
 	$primary->safe_psql('postgres', q{
 		CREATE TABLE k (a int8) WITH (autovacuum_enabled = off);
 		INSERT INTO k SELECT i FROM generate_series(1, 100) i;} . 'CREATE INDEX k_a ON k USING ' . am() . ' (a)');
@@ -142,9 +195,14 @@ is_deeply(index_answers($standby, 'index'), index_answers($primary, 'table'), 'i
 	is($primary->safe_psql('postgres', "SET enable_seqscan = off; SET enable_bitmapscan = off; $count"), '50', 'the primary does not')
 	  for 1 .. 2;
 	# an image of the page goes into the WAL
+	my $pin = $primary->background_psql('postgres');
+	$pin->query_safe('BEGIN');
+	$pin->query_safe('DECLARE c CURSOR FOR SELECT FROM k');
+	$pin->query_safe('FETCH c');
 	$primary->safe_psql('postgres', 'CHECKPOINT');
 	$primary->safe_psql('postgres', 'INSERT INTO k VALUES (101)');
 	$primary->wait_for_replay_catchup($standby);
+	$pin->quit;
 	is($session->query_safe($count), '100', 'the standby still sees the rows of its snapshot');
 	$session->query_safe('COMMIT');
 	is($session->query_safe($count), '51', 'and then those of the next');
@@ -155,12 +213,29 @@ $primary->wait_for_replay_catchup($standby);
 unlike(slurp_file($standby->logfile), qr/inconsistent page found/, 'every replayed page was consistent');
 
 # The primary dies in the middle of things; the standby takes over.
+$primary->safe_psql('postgres', q{
+	CREATE TABLE p (a int8) WITH (autovacuum_enabled = off);
+	INSERT INTO p SELECT i FROM generate_series(1, 3000) i;} . 'CREATE INDEX p_a ON p USING ' . am() . ' (a)');
+$primary->safe_psql('postgres', 'VACUUM ANALYZE p');
+$primary->safe_psql('postgres', 'DELETE FROM p WHERE a % 2 = 0');
+$primary->wait_for_replay_catchup($standby);
 $load = start_load($primary, 60, 3, \$output);
 sleep 2;
 kill_everything($primary);
 $load->finish;
+# (an index-only scan begun in recovery goes on after it)
+my $scanner = $standby->background_psql('postgres');
+$scanner->query_safe('SET enable_seqscan = off; SET enable_bitmapscan = off; SET enable_sort = off;');
+$scanner->query_safe('BEGIN');
+$scanner->query_safe('DECLARE f CURSOR FOR SELECT a FROM p ORDER BY a');
+my @scanned = split /\n/, $scanner->query_safe('FETCH 5 FROM f');
 $standby->promote;
 $standby->poll_query_until('postgres', 'SELECT NOT pg_is_in_recovery()') or die;
+$standby->safe_psql('postgres', 'VACUUM (INDEX_CLEANUP ON) p');
+push @scanned, split /\n/, $scanner->query_safe('FETCH ALL FROM f');
+ok("@scanned" eq join(' ', grep { $_ % 2 } 1 .. 3000), 'an index-only scan goes on through a promotion');
+$scanner->query_safe('COMMIT');
+$scanner->quit;
 check_indexes($standby, 'promoted');
 $standby->safe_psql('postgres', 'SELECT w_insert(300, false) FROM generate_series(1, 10)');
 $standby->safe_psql('postgres', 'SELECT w_delete(true) FROM generate_series(1, 3)');

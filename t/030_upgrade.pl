@@ -36,6 +36,28 @@ create_workload($old);
 $old->safe_psql('postgres', 'SELECT w_delete(false) FROM generate_series(1, 5)');
 $old->safe_psql('postgres', 'VACUUM (INDEX_CLEANUP ON) w');
 $old->safe_psql('postgres', 'SELECT w_insert(300, false) FROM generate_series(1, 10)');
+# the functions in a schema that is not in the search_path, and an operator
+# class by its name
+$old->safe_psql('postgres', 'CREATE DATABASE moved');
+$old->safe_psql(
+	'moved', q{
+CREATE SCHEMA ext;
+CREATE EXTENSION fpbtree SCHEMA ext;
+CREATE EXTENSION citext;
+SELECT ext.fpbtree_clone_opclass('citext_ops');
+CREATE TABLE t (a int, b text, c citext);
+INSERT INTO t SELECT i, 'word ' || i, 'word ' || i FROM generate_series(1, 1000) i;
+CREATE INDEX t_b ON t USING fpbtree (b text_pattern_ops, a);
+CREATE INDEX t_c ON t USING fpbtree (c);
+});
+my $moved = q{
+SELECT indexdef, ext.fpbtree_check(indexname::regclass, true) FROM pg_indexes WHERE tablename = 't' ORDER BY indexname;
+SET enable_seqscan = off;
+SELECT count(*) FROM t WHERE b LIKE 'word 1%';
+SELECT opcnamespace::regnamespace, opcname, amvalidate(c.oid), EXISTS (SELECT FROM pg_depend d WHERE d.classid = 'pg_opclass'::regclass AND d.objid = c.oid AND d.deptype = 'e')
+FROM pg_opclass c JOIN pg_am a ON a.oid = opcmethod AND amname = 'fpbtree' ORDER BY 1, 2;
+};
+my $moved_before = $old->safe_psql('moved', $moved);
 check_indexes($old, 'before');
 my $before = index_answers($old, 'index');
 my $definitions = 'SELECT indexdef FROM pg_indexes WHERE indexname LIKE \'w\_%\' ORDER BY indexname';
@@ -65,6 +87,15 @@ is($new->safe_psql('postgres', $definitions), $indexes_before, 'all indexes are 
 is($new->safe_psql('postgres', $nodes), $nodes_before, 'in the same files');
 check_indexes($new, 'after');
 is_deeply(index_answers($new, 'index'), $before, 'their answers are the same');
+is($new->safe_psql('moved', $moved), $moved_before, 'operator classes are there, too');
+
+# Those of pg_catalog that 18 has and 17 had not, if any, can be made.
+$new->safe_psql(
+	'moved', q{
+SELECT ext.fpbtree_clone_opclass(format('pg_catalog.%I', opcname))
+FROM pg_opclass c JOIN pg_am a ON a.oid = opcmethod AND amname = 'btree' AND opcnamespace = 'pg_catalog'::regnamespace
+WHERE NOT EXISTS (SELECT FROM pg_opclass o JOIN pg_am a ON a.oid = o.opcmethod AND amname = 'fpbtree' WHERE o.opcname = c.opcname AND o.opcintype = c.opcintype)});
+$new->safe_psql('moved', 'DROP EXTENSION fpbtree CASCADE; CREATE EXTENSION fpbtree');
 
 # and they work
 $new->safe_psql('postgres', 'SELECT w_insert(300, false) FROM generate_series(1, 20)');

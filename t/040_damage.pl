@@ -22,7 +22,7 @@ use Test::More;
 my $stride = $ENV{FPB_DAMAGE} || 17;
 my $body_stride = $stride == 1 ? 1 : 5 * $stride + 2;
 my $only = $ENV{FPB_DAMAGE_INDEX};
-my @ops = split /,/, $ENV{FPB_DAMAGE_OPS} || 'check,lookup,only,forward,backward,bitmap,insert,again,more';
+my @ops = split /,/, $ENV{FPB_DAMAGE_OPS} || 'check,damage,lookup,only,forward,backward,bitmap,insert,again,more';
 my $node = PostgreSQL::Test::Cluster->new('damage');
 
 # Statements of this length would be taken for hanging.
@@ -32,6 +32,7 @@ $node->init(no_data_checksums => 1);
 $node->append_conf(
 	'postgresql.conf', qq{
 autovacuum = off
+fpbtree.verify_changes = off
 # with wal_level = minimal, building an index leaves it in the buffers
 wal_level = replica
 log_statement = none
@@ -93,6 +94,9 @@ BEGIN
 	WHEN 'check' THEN
 		PERFORM fpbtree_check((form || '_index')::regclass, true);
 		answer := 'sound';
+	WHEN 'damage' THEN
+		SELECT CASE count(*) WHEN 0 THEN 'sound' ELSE 'damaged' END
+		FROM fpbtree_damage((form || '_index')::regclass, true) INTO answer;
 	WHEN 'insert', 'more' THEN
 		-- The rows are dead at once: a scan in between notes that, and their
 		-- entries are removed where there is no room for more.
@@ -184,7 +188,7 @@ FROM generate_series(1, pg_relation_size('${name}_index') / current_setting('blo
 	$node->safe_psql(
 		'postgres', qq{
 INSERT INTO expected SELECT '$name', op, ask('$name', op)
-FROM unnest('{lookup,only,forward,backward,bitmap,check,insert,again,more}'::text[]) op;
+FROM unnest('{lookup,only,forward,backward,bitmap,check,damage,insert,again,more}'::text[]) op;
 });
 }
 
@@ -250,6 +254,10 @@ sub run_tries
 				$blame->("$what: $op gives a wrong answer, but the index is found sound")
 				  if $result{$op} eq 'wrong' && $result{check} eq 'right';
 			}
+			# The report goes on behind the first fault, whatever that is, and the check ends there.
+			$blame->("$what: the check says $result{check}, but the report is $result{damage}")
+			  if defined $result{check} && defined $result{damage}
+			  && $result{damage} ne ($result{check} eq 'right' ? 'right' : 'wrong');
 			$outcomes{ $result{check} eq 'right' ? 'harmless' : 'found by the check' }++;
 			$outcomes{"$_: " . ($result{$_} =~ /^(XX|22)/ ? 'reported' : $result{$_})}++ foreach keys %result;
 		}

@@ -1,0 +1,142 @@
+-- Tables whose rows are the page fuzzer's keys: one index of every key form.
+--
+-- A table has few hundred different keys, some of them several times, so that pages soon have all that lie between two.
+CREATE EXTENSION IF NOT EXISTS fpbtree;
+CREATE FUNCTION page_fuzz(index regclass, seed bigint, steps bigint) RETURNS TABLE (kind text, times bigint)
+  LANGUAGE c STRICT AS 'fpbtree', 'fpb_page_fuzz';
+
+-- What has been done, and how often it has to be among a million operations: a third of the usual, or less. A rare
+-- path must not go missing.
+CREATE TABLE done (form text, kind text, times bigint);
+CREATE TABLE least (kind text, times int);
+INSERT INTO least VALUES
+  ('slot', 300000), ('delete', 30000), ('split node', 8000), ('delete the last entry', 4000), ('spill', 3500),
+  ('hints', 3000), ('append node', 2500), ('build', 1400), ('rebuild', 1300), ('reorganise', 1000),
+  ('convert node', 400), ('page split in place', 700), ('full', 700), ('extend', 450), ('append one-key node', 60),
+  ('page split by image', 350), ('fill', 350), ('page split beside an emptied node', 50), ('merge', 70),
+  ('append below the next bound', 15),
+  ('with the high fence elided', 14000), ('high fence elided for want of room', 500),
+  ('into a posting', 60000), ('grow a posting', 25000), ('swap a posting''s last TID', 800),
+  ('page split through a posting', 40), ('hint of a posting', 10000);
+CREATE VIEW total AS
+  SELECT d.kind, d.times, (SELECT sum(times) FROM done WHERE kind = 'all') * l.times / 1000000 AS least
+    FROM (SELECT kind, sum(times) AS times FROM done GROUP BY kind) d LEFT JOIN least l USING (kind);
+
+SELECT setseed(0.5);
+
+-- words
+CREATE TABLE f_word4 AS
+  SELECT CASE WHEN i % 50 = 0 THEN NULL ELSE (i * 7919) % 1000 - 500 END::int AS k FROM generate_series(1, 600) i
+  UNION ALL SELECT unnest('{-2147483648,2147483647,0}'::int[]);
+CREATE INDEX f_word4_asc ON f_word4 USING fpbtree (k);
+CREATE INDEX f_word4_desc ON f_word4 USING fpbtree (k DESC NULLS LAST);
+
+CREATE TABLE f_word8 AS
+  SELECT CASE WHEN i % 50 = 0 THEN NULL WHEN i % 3 = 0 THEN i ELSE (random() * 1e18)::int8 - 5e17::int8 END AS k,
+         CASE WHEN i % 41 = 0 THEN NULL WHEN i % 2 = 0 THEN '-0'::float8 ELSE i % 20 - 10 END AS f
+    FROM generate_series(1, 600) i
+  UNION ALL SELECT unnest('{-9223372036854775808,9223372036854775807,9223372036854775806}'::int8[]), 'NaN';
+CREATE INDEX f_word8_asc ON f_word8 USING fpbtree (k);
+CREATE INDEX f_word8_float ON f_word8 USING fpbtree (f DESC);
+
+CREATE TABLE f_pair AS
+  SELECT CASE WHEN i % 13 = 0 THEN NULL WHEN i % 7 = 0 THEN 2147483647 ELSE i % 5 END::int AS a,
+         CASE WHEN i % 11 = 0 THEN NULL WHEN i % 9 = 0 THEN -2147483648 ELSE (i * 31) % 40 END::int AS b,
+         (i % 4)::int8 AS c, (i * 17 % 97)::int8 AS d
+    FROM generate_series(1, 600) i;
+CREATE INDEX f_pair_word8 ON f_pair USING fpbtree (a, b DESC);
+CREATE INDEX f_pair_word16 ON f_pair USING fpbtree (c DESC, d);
+
+CREATE TABLE f_uuid AS
+  SELECT CASE WHEN i % 60 = 0 THEN NULL WHEN i % 3 = 0 THEN ('00000000-0000-0000-0000-' || lpad(to_hex(i), 12, '0'))::uuid
+              ELSE md5(i::text)::uuid END AS k
+    FROM generate_series(1, 500) i;
+CREATE INDEX f_uuid_k ON f_uuid USING fpbtree (k);
+
+-- tuples: heads of 4 bytes, heads of 8, none
+CREATE TABLE f_text AS
+  SELECT CASE WHEN i % 70 = 0 THEN NULL WHEN i % 5 = 0 THEN chr(97 + i % 26) WHEN i % 2 = 0 THEN md5(i::text)
+              ELSE 'customer/' || lpad((i % 90)::text, 20, '0') END COLLATE "C" AS k
+    FROM generate_series(1, 500) i;
+CREATE INDEX f_text_k ON f_text USING fpbtree (k);
+CREATE INDEX f_text_desc ON f_text USING fpbtree (k DESC);
+CREATE INDEX f_text_nohead ON f_text USING fpbtree (k COLLATE "default");
+
+-- so many short keys that hints, a bit for each slot, are more than what little may be free
+CREATE TABLE f_short AS SELECT lpad(to_hex(i * 3), 3, '0') COLLATE "C" AS k FROM generate_series(1, 1200) i;
+CREATE INDEX f_short_k ON f_short USING fpbtree (k);
+
+-- keys up to the largest, that are and are not compressed: many have their head in common
+CREATE TABLE f_long (k text COLLATE "C", plain text COLLATE "C");
+ALTER TABLE f_long ALTER plain SET STORAGE EXTERNAL;
+INSERT INTO f_long
+  SELECT repeat(chr(97 + i % 3), i * 29 % (block_size / 9)) || i % 40, left(p.k, block_size / 4 - 200) || i % 10
+    FROM generate_series(1, 300) i, LATERAL (SELECT current_setting('block_size')::int AS block_size) b,
+         LATERAL (SELECT string_agg(md5((i * j % 77)::text), '') AS k
+                    FROM generate_series(1, 1 + (i * i) % (block_size / 140)) j) p;
+CREATE INDEX f_long_k ON f_long USING fpbtree (k);
+CREATE INDEX f_long_plain ON f_long USING fpbtree (plain);
+
+-- keys of about the longest, so that fences are elided: most begin alike, with as many others short as not
+CREATE TABLE f_longest (k text COLLATE "C", u text COLLATE "C", b bpchar COLLATE "C", n int);
+ALTER TABLE f_longest ALTER k SET STORAGE EXTERNAL, ALTER u SET STORAGE EXTERNAL, ALTER b SET STORAGE EXTERNAL;
+INSERT INTO f_longest
+  SELECT left(p.noise, n - 4) || lpad((i % 250)::text, 4, '0'), left(p.noise, n - 8) || i % 9,
+         chr(97 + i % 30) || repeat(' ', CASE WHEN i % 3 = 0 THEN i % 20 ELSE n - 1 - i % 50 END), i % 50
+    FROM generate_series(1, 400) i,
+         LATERAL (SELECT least(((current_setting('block_size')::int - 56) / 3 / 8 * 8) - 8, 8184) - 8 - 4 AS longest) l,
+         LATERAL (SELECT CASE i % 6 WHEN 0 THEN 15 + i % 30 WHEN 1 THEN longest - i % 700 WHEN 2 THEN longest / 2 + i
+                                    ELSE longest - i % 5 END AS n) n,
+         LATERAL (SELECT string_agg(md5((i % 5 / 4 * i)::text || j), '') AS noise FROM generate_series(1, longest / 32 + 1) j) p;
+CREATE INDEX f_longest_k ON f_longest USING fpbtree (k);
+CREATE INDEX f_longest_desc ON f_longest USING fpbtree (k COLLATE "default" DESC);
+CREATE INDEX f_longest_pair ON f_longest USING fpbtree (u, n);
+CREATE INDEX f_longest_include ON f_longest USING fpbtree (n) INCLUDE (u);
+CREATE INDEX f_longest_equal ON f_longest USING fpbtree (b);
+
+-- the same with keys of about half as long, and a quarter, whose postings are of two or three; those two follow each other
+CREATE TABLE f_halves (k text COLLATE "C");
+ALTER TABLE f_halves ALTER k SET STORAGE EXTERNAL;
+INSERT INTO f_halves
+  SELECT left(p.noise, n - 4) || lpad(i::text, 4, '0')
+    FROM generate_series(1, 240) i,
+         LATERAL (SELECT least(((current_setting('block_size')::int - 56) / 3 / 8 * 8) - 8, 8184) - 8 - 4 AS longest) l,
+         LATERAL (SELECT CASE WHEN i % 7 = 0 THEN 20 WHEN i % 3 = 0 THEN longest - i % 4 WHEN i % 5 = 0 THEN longest / 4 - i % 40
+                              ELSE longest / 2 - i % 30 END AS n) n,
+         LATERAL (SELECT string_agg(md5((i / 40)::text || j), '') AS noise FROM generate_series(1, longest / 32 + 1) j) p;
+CREATE INDEX f_halves_k ON f_halves USING fpbtree (k);
+
+-- equal values of other bytes: compressed, as large rows are, or not; and equal though not the same
+CREATE TABLE f_methods (k text COLLATE "C", pad text STORAGE PLAIN);
+INSERT INTO f_methods
+  SELECT repeat('ab', 350 + i % 19 * 2), CASE WHEN i % 2 = 0 THEN repeat('x', current_setting('block_size')::int / 4) END
+    FROM generate_series(1, 120) i;
+ALTER TABLE f_methods ALTER k SET STORAGE EXTERNAL;
+CREATE INDEX f_methods_k ON f_methods USING fpbtree (k);
+
+CREATE TABLE f_equal AS
+  SELECT (CASE i % 4 WHEN 0 THEN 'x' WHEN 1 THEN 'x' || repeat(' ', i) ELSE chr(97 + i % 20) || repeat(' ', i % 7) END)::bpchar COLLATE "C" AS b,
+         ((i % 30)::text || '.' || repeat('0', i % 9))::numeric AS n
+    FROM generate_series(1, 400) i;
+CREATE INDEX f_equal_bpchar ON f_equal USING fpbtree (b);
+CREATE INDEX f_equal_numeric ON f_equal USING fpbtree (n);
+
+CREATE COLLATION nocase (provider = icu, locale = 'und-u-ks-level2', deterministic = false);
+CREATE TABLE f_nocase AS
+  SELECT CASE WHEN i % 2 = 0 THEN upper(t) ELSE t END COLLATE nocase AS k
+    FROM generate_series(1, 300) i, LATERAL (SELECT substr(md5((i % 60)::text), 1, 1 + i % 6) AS t) x;
+CREATE INDEX f_nocase_k ON f_nocase USING fpbtree (k);
+
+-- several columns, so that pivots are truncated; INCLUDE
+CREATE TABLE f_columns AS
+  SELECT CASE WHEN i % 31 = 0 THEN NULL ELSE i % 6 END::int AS a, CASE WHEN i % 17 = 0 THEN NULL ELSE 'n' || i % 9 END COLLATE "C" AS b,
+         (i % 50)::int8 AS c, i % 3 = 0 AS d, i::int2 AS e
+    FROM generate_series(1, 500) i;
+CREATE INDEX f_columns_three ON f_columns USING fpbtree (a, b DESC, c);
+CREATE INDEX f_columns_pair ON f_columns USING fpbtree (a, e, d);
+CREATE INDEX f_columns_text ON f_columns USING fpbtree (b, c);
+CREATE INDEX f_columns_include ON f_columns USING fpbtree (a) INCLUDE (b, d);
+CREATE INDEX f_columns_text_include ON f_columns USING fpbtree (b) INCLUDE (c);
+CREATE TABLE f_name AS SELECT ('n' || i % 70)::name AS k, decode(md5((i % 90)::text), 'hex') AS y FROM generate_series(1, 300) i;
+CREATE INDEX f_name_k ON f_name USING fpbtree (k);
+CREATE INDEX f_name_bytea ON f_name USING fpbtree (y DESC);

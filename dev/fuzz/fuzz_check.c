@@ -1,0 +1,464 @@
+/*-------------------------------------------------------------------------
+ *
+ * fuzz_check.c
+ *	  Comparing a page with the page fuzzer's model, and with its replay.
+ *
+ * After each operation there are checks that cost about as much as it did: the
+ * replay of what it logged, and the new entry's place among the others.  Those that read
+ * the whole page come as often as a bounded share of the time allows, which
+ * is each time for a small page.
+ *
+ *-------------------------------------------------------------------------
+ */
+#include "postgres.h"
+
+#include "fuzz.h"
+
+/* entries of whole pages that are looked at in an operation, on the average */
+#define CREDIT			48
+
+/*
+ * Note a fault and give the history up.
+ */
+void
+fuzz_fail(Fuzz *f, const char *format,...)
+{
+	va_list		args;
+
+	va_start(args, format);
+	vsnprintf(f->fault, sizeof(f->fault), format, args);
+	va_end(args);
+	siglongjmp(f->failed, 1);
+}
+
+/* --- replay --- */
+
+/*
+ * The first offset in [from, to) at which two pages differ, or -1.
+ */
+static int
+first_difference(Page a, Page b, int from, int to)
+{
+	if (from >= to || memcmp((char *) a + from, (char *) b + from, to - from) == 0)
+		return -1;
+	while (((char *) a)[from] == ((char *) b)[from])
+		from++;
+	return from;
+}
+
+/*
+ * Do to the standby's page what generic_redo does, and compare it with the page that has been changed,
+ * but for the hole.
+ */
+void
+fuzz_check_replay(Fuzz *f, const FpbWalPage *wp, Page page)
+{
+	FpbPageHeader *hdr = FpbHdr(f->standby);
+	int			differs;
+
+	if (wp->image)
+		memcpy(f->standby, page, BLCKSZ);
+	else
+		for (int i = 0; i < wp->nranges; i++)
+			memcpy((char *) f->standby + wp->ranges[i].offset,
+				   (char *) page + wp->ranges[i].offset, wp->ranges[i].length);
+	if (hdr->pd.pd_lower > hdr->pd.pd_upper || hdr->pd.pd_upper > BLCKSZ)
+		fuzz_fail(f, "replay: the hole is impossible");
+	memset((char *) f->standby + hdr->pd.pd_lower, 0,
+		   hdr->pd.pd_upper - hdr->pd.pd_lower);
+
+	differs = first_difference(f->standby, page, 0, hdr->pd.pd_lower);
+	if (differs < 0)
+		differs = first_difference(f->standby, page, hdr->pd.pd_upper, BLCKSZ);
+	if (differs >= 0)
+		fuzz_fail(f, "replay: byte %d is %02x and not %02x", differs,
+				  ((uint8 *) f->standby)[differs], ((uint8 *) page)[differs]);
+}
+
+/* --- single entries --- */
+
+/*
+ * Is a key read from the page the model's?  Where duplicates may share a key,
+ * an equal one that is compressed in another way is as good.
+ */
+static bool
+same_key(const Fuzz *f, const FpbKey *key, const FuzzEntry *entry)
+{
+	const FuzzKey *wanted;
+
+	if (entry->key == FUZZ_MINUS_INFINITY)
+		return key->head == 0 && key->low == 0 && key->tail == FPB_TAIL_MIN &&
+			(key->tuple == NULL || fpb_pivot_natts(&f->ix, key->tuple) == 0);
+	wanted = &f->pool->keys[entry->key];
+	if (key->tail != (f->level == 0 ? FuzzPlaceTail(entry->place) : wanted->key.tail))
+		return false;
+	if (fpb_keys_identical(&f->ix, key, &wanted->key))
+		return true;
+	if (f->level > 0 || !f->ix.one_key)
+		return false;
+	for (int i = f->pool->first[wanted->rank]; i < f->pool->first[wanted->rank + 1]; i++)
+		if (fpb_keys_identical(&f->ix, key, &f->pool->keys[i].key))
+			return true;
+	return false;
+}
+
+/*
+ * Check an entry read from the page against the model's at'th.
+ */
+static void
+check_entry(Fuzz *f, const FpbEntry *entry, int at, const char *how)
+{
+	if (at < 0 || at >= f->nmodel)
+		fuzz_fail(f, "%s finds an entry too many", how);
+	if (!same_key(f, &entry->key, &f->model[at]))
+		fuzz_fail(f, "%s finds another entry than the one at %d", how, at);
+	if (f->level > 0 && entry->child != f->model[at].child)
+		fuzz_fail(f, "%s finds another downlink than the one at %d", how, at);
+}
+
+/*
+ * Check that a search for a probe, which lies before the model's at'th entry,
+ * leads there.
+ */
+static void
+check_search(Fuzz *f, const FpbProbe *probe, int at)
+{
+	FpbPos		found;
+	FpbPos		pos;
+	FpbEntry	entry;
+
+	fpb_page_search(&f->ix, f->page, probe, &found);
+	pos = found;
+	if (fpb_page_next(&f->ix, f->page, &pos, &entry))
+		check_entry(f, &entry, at, "a search, forward,");
+	else if (at < f->nmodel)
+		fuzz_fail(f, "a search does not find the entry at %d", at);
+	pos = found;
+	if (fpb_page_prev(&f->ix, f->page, &pos, &entry))
+		check_entry(f, &entry, at - 1, "a search, backward,");
+	else if (at > 0)
+		fuzz_fail(f, "a search does not find the entry before %d", at);
+}
+
+/*
+ * Check that an entry just inserted is found, and its neighbours beside it.
+ */
+void
+fuzz_check_inserted(Fuzz *f, int at)
+{
+	FpbKey		key;
+	FpbProbe	probe;
+
+	fuzz_entry_key(f, &f->model[at], &key);
+	fpb_probe_from_key(&f->ix, &key, &probe);
+	check_search(f, &probe, at);
+	fuzz_check_some(f);
+}
+
+/* --- searches --- */
+
+/*
+ * Index of the first entry at or behind a place, which is that of a leaf's entry.
+ */
+static int
+find_leaf_place(const Fuzz *f, uint64 place)
+{
+	int			at = 0;
+
+	if (f->level == 0)
+		return fuzz_find(f->model, f->nmodel, place);
+	while (at < f->nmodel &&
+		   (at == 0 ? f->model[0].key == FUZZ_MINUS_INFINITY ||
+			f->inner.keys[f->model[0].key].leaf_place < place :
+			f->inner.keys[f->model[at].key].leaf_place < place))
+		at++;
+	return at;
+}
+
+/*
+ * Check both ways to choose a child for a probe that is a leaf entry at this place,
+ * present or not.
+ */
+static void
+check_child(Fuzz *f, const FpbProbe *probe, uint64 place)
+{
+	for (int before = 0; before <= 1; before++)
+	{
+		/* pivots lie before entries at their place */
+		int			at = find_leaf_place(f, before ? place : place + 1) - 1;
+		FpbPos		pos;
+		FpbEntry	entry;
+
+		fpb_page_child(&f->ix, f->page, probe, before, &pos, &entry);
+		check_entry(f, &entry, Max(at, 0), before ? "a search for the child before" :
+					"a search for the child");
+	}
+}
+
+/*
+ * Check searches for one key with a TID, whether or not the page has it.
+ */
+static void
+check_searches_for(Fuzz *f, const FuzzKey *wanted, uint64 tid)
+{
+	FuzzEntry	entry = {.key = wanted - f->leaf.keys};
+	int			level = f->level;
+	FpbKey		key;
+	FpbProbe	probe;
+
+	entry.place = FuzzRankPlace(wanted->rank) | (wanted->key.tail & ~FPB_TAIL_TID_MASK) | tid;
+	if (wanted->key.tuple != NULL)
+		entry.place = FuzzRankPlace(wanted->rank) | tid;
+	f->level = 0;
+	fuzz_entry_key(f, &entry, &key);
+	f->level = level;
+
+	fpb_probe_from_key(&f->ix, &key, &probe);
+	for (int i = 0; i < (fpb_is_word(&f->ix) ? 1 : 2); i++)
+	{
+		probe.has_head = i == 0;
+		if (f->level > 0)
+			check_child(f, &probe, entry.place);
+		else
+			check_search(f, &probe, fuzz_find(f->model, f->nmodel, entry.place));
+	}
+}
+
+/*
+ * Check the reading of all entries of one key, between the probes that scans
+ * and unique checks make.
+ */
+static void
+check_range(Fuzz *f, const FuzzKey *wanted)
+{
+	FpbKey		key = wanted->key;
+	FpbProbe	low;
+	FpbProbe	high;
+	FpbPos		pos;
+	int			at = fuzz_find(f->model, f->nmodel, FuzzRankPlace(wanted->rank));
+	int			end = fuzz_find(f->model, f->nmodel, FuzzRankPlace(wanted->rank + 1));
+	int			n;
+	bool		more = true;
+
+	fpb_probe_equal(&f->ix, &key, false, &low);
+	fpb_probe_equal(&f->ix, &key, true, &high);
+	fpb_page_search(&f->ix, f->page, &low, &pos);
+	n = fpb_page_read(&f->ix, f->page, pos, &high, f->items, &more);
+	if (n != end - at)
+		fuzz_fail(f, "a range has %d entries and not %d", n, end - at);
+	if (more != (end == f->nmodel))
+		fuzz_fail(f, "a range is wrong about its end");
+	for (int i = 0; i < n; i++)
+		if (f->items[i].key.tail != FuzzPlaceTail(f->model[at + i].place))
+			fuzz_fail(f, "a range has other entries than the model's from %d", at);
+}
+
+/*
+ * Check the reading of a leaf's entries from the model's from'th up to the to'th, or
+ * to the page's end, as scans and VACUUM read them.
+ */
+static void
+check_reading(Fuzz *f, int from, int to)
+{
+	FpbKey		key;
+	FpbProbe	start;
+	FpbProbe	end;
+	FpbPos		pos = {0};
+	FpbEntry	entry;
+	int			n;
+	bool		more = true;
+
+	if (from > 0)
+	{
+		fuzz_entry_key(f, &f->model[from], &key);
+		fpb_probe_from_key(&f->ix, &key, &start);
+		fpb_page_search(&f->ix, f->page, &start, &pos);
+	}
+	if (to < f->nmodel)
+	{
+		fuzz_entry_key(f, &f->model[to], &key);
+		fpb_probe_from_key(&f->ix, &key, &end);
+	}
+	n = fpb_page_read(&f->ix, f->page, pos, to < f->nmodel ? &end : NULL, f->items, &more);
+	if (n != to - from)
+		fuzz_fail(f, "reading from %d to %d gives %d entries", from, to, n);
+	if (more != (to == f->nmodel))
+		fuzz_fail(f, "reading is wrong about its end");
+	for (int i = 0; i < n; i++)
+	{
+		const FpbItem *item = &f->items[i];
+
+		if (!fpb_page_next(&f->ix, f->page, &pos, &entry) ||
+			!fpb_pos_equal(item->pos, pos))
+			fuzz_fail(f, "reading finds the entry at %d elsewhere", from + i);
+		entry.key = item->key;
+		check_entry(f, &entry, from + i, "reading a range");
+		fpb_page_advance(&f->ix, f->page, &pos);
+	}
+}
+
+/*
+ * Check searches for keys of the page and for others.
+ */
+static void
+check_searches(Fuzz *f)
+{
+	int			n = f->thorough ? Min(f->nmodel, 16) : 1;
+
+	for (int i = 0; i < n; i++)
+	{
+		uint64		random = pg_prng_uint64(&f->check_random);
+		const FuzzKey *key = &f->leaf.keys[random % f->leaf.nkeys];
+		uint64		tid = (random >> 32) & 0x3FFF;
+
+		if (f->level == 0 && f->nmodel > 0 && (f->thorough || (random & 3) != 0))
+		{
+			const FuzzEntry *entry = &f->model[f->thorough ? i * f->nmodel / n :
+											   (random >> 8) % f->nmodel];
+
+			key = &f->leaf.keys[entry->key];
+			if (random & 4)
+				tid = FuzzPlaceTail(entry->place) & FPB_TAIL_TID_MASK;
+		}
+		else if (f->level > 0 && f->nmodel > 1 && (random & 1) != 0)
+		{
+			/* about the place of one of its pivots */
+			const FuzzEntry *entry = &f->model[1 + (random >> 8) % (f->nmodel - 1)];
+			uint64		place = f->inner.keys[entry->key].leaf_place;
+			int			rank = FuzzPlaceRank(place);
+
+			if (rank <= f->leaf.nranks)
+			{
+				key = &f->leaf.keys[f->leaf.first[rank]];
+				tid = FuzzPlaceTail(place) & FPB_TAIL_TID_MASK;
+			}
+		}
+		check_searches_for(f, key, Max(tid, 1));
+		if (f->level == 0 && !fpb_is_word(&f->ix) && (f->thorough || (random & 24) == 0))
+			check_range(f, key);
+	}
+}
+
+/* --- whole pages --- */
+
+/*
+ * Check one fence.
+ */
+static void
+check_fence(Fuzz *f, const FuzzFence *fence, bool low)
+{
+	FpbKey		key;
+
+	if (fence->finite == (low ? FpbPageIsLeftmost(f->page) : FpbPageIsRightmost(f->page)))
+		fuzz_fail(f, "the page's flags are wrong about its fences");
+	if (!fence->finite)
+		return;
+	if (low)
+		fpb_page_low(&f->ix, f->page, &key);
+	else
+		fpb_page_high(&f->ix, f->page, &key);
+	if (!low && FpbPageHighElided(f->page) ? key.head != fence->key.head :
+		key.tail != fence->key.tail || !fpb_keys_identical(&f->ix, &key, &fence->key))
+		fuzz_fail(f, "the %s fence has changed", low ? "low" : "high");
+}
+
+/*
+ * Check that there are hints at no entries but those that have been given one.
+ * (fpb_page_fault says where else there must be none.)
+ */
+static void
+check_hints(Fuzz *f)
+{
+	FpbPos		pos = {0};
+	FpbEntry	entry;
+
+	if (f->shape->hint_bytes == 0 || !fpb_page_has_killed(&f->ix, f->page))
+		return;
+	for (int i = 0; i < f->nmodel && fpb_page_next(&f->ix, f->page, &pos, &entry); i++)
+	{
+		if (fpb_page_is_killed(&f->ix, f->page, pos) && !f->model[i].killed)
+			fuzz_fail(f, "the entry at %d has a hint that was not left there", i);
+		fpb_page_advance(&f->ix, f->page, &pos);
+	}
+}
+
+/*
+ * Ask the layout itself what is wrong with the page.
+ */
+static void
+check_structure(Fuzz *f)
+{
+	const char *fault = fpb_header_fault(&f->ix, f->page);
+
+	if (fault == NULL)
+		fault = fpb_page_fault(&f->ix, f->page);
+	if (fault != NULL)
+		fuzz_fail(f, "%s", fault);
+}
+
+/*
+ * Check what the page has in it.
+ */
+static void
+check_content(Fuzz *f)
+{
+	int			n;
+
+	check_fence(f, &f->low, true);
+	check_fence(f, &f->high, false);
+	n = fpb_page_entries(&f->ix, f->page, f->found);
+	for (int i = 0; i < Min(n, f->nmodel); i++)
+		check_entry(f, &f->found[i], i, "reading the page");
+	if (n != f->nmodel)
+		fuzz_fail(f, "the page has %d entries and not %d", n, f->nmodel);
+	if (fpb_page_is_empty(&f->ix, f->page) != (n == 0))
+		fuzz_fail(f, "the page is wrong about being empty");
+	if (f->thorough)
+	{
+		const char *fault = fpb_page_order_fault(&f->ix, f->page, f->found, n);
+
+		if (fault != NULL)
+			fuzz_fail(f, "%s", fault);
+	}
+	check_hints(f);
+	check_searches(f);
+	if (f->level == 0 && f->nmodel > 0)
+	{
+		int			from = pg_prng_uint64_range(&f->check_random, 0, f->nmodel - 1);
+
+		check_reading(f, from, pg_prng_uint64_range(&f->check_random, from, f->nmodel));
+		if (f->thorough)
+			check_reading(f, 0, f->nmodel);
+	}
+}
+
+/*
+ * Check the whole page.
+ */
+void
+fuzz_check_page(Fuzz *f)
+{
+	check_structure(f);
+	check_content(f);
+}
+
+/*
+ * Check as much of the page as there is credit for.  Tuples make the structure
+ * take some time.
+ */
+void
+fuzz_check_some(Fuzz *f)
+{
+	f->credit += CREDIT;
+	f->structure_credit += CREDIT;
+	if (f->thorough || f->structure_credit >= 16 + (fpb_is_word(&f->ix) ? 1 : 8) * f->nmodel)
+	{
+		f->structure_credit = 0;
+		check_structure(f);
+	}
+	if (f->thorough || f->credit >= f->nmodel)
+	{
+		f->credit = 0;
+		check_content(f);
+	}
+}

@@ -1,0 +1,806 @@
+/*-------------------------------------------------------------------------
+ *
+ * fuzz_ops.c
+ *	  The page fuzzer's operations, each done to the page and to the model.
+ *
+ * They do what fpb_split.c, fpb_prune.c, fpb_vacuum.c and fpb_delete.c do with
+ * a locked page, critical sections and all.  An operation that makes no sense
+ * for the page as it is, as may be when a history is made smaller, does
+ * nothing.
+ *
+ *-------------------------------------------------------------------------
+ */
+#include "postgres.h"
+
+#include "miscadmin.h"
+#include "utils/memutils.h"
+
+#include "fuzz.h"
+
+/* block numbers that pages are given */
+#define RIGHT_BLOCK			77	/* right sibling */
+#define SPLIT_BLOCK			99	/* of a split */
+
+static const char *const plan_names[] = {
+	[FPB_PLAN_SLOT] = "into a slot",
+	[FPB_PLAN_APPEND_NODE] = "into a node of its own",
+	[FPB_PLAN_APPEND_ONE_KEY] = "into a one-key node of its own",
+	[FPB_PLAN_SPLIT_NODE] = "node split",
+	[FPB_PLAN_SPILL] = "node spills",
+	[FPB_PLAN_CONVERT_NODE] = "node converted",
+	[FPB_PLAN_POSTING] = "into a posting",
+	[FPB_PLAN_GROW] = "posting grows",
+	[FPB_PLAN_REBUILD] = "page made afresh",
+	[FPB_PLAN_FULL] = "page full",
+};
+
+StaticAssertDecl(FUZZ_N_FULL == (FuzzCount) FPB_PLAN_FULL, "plans are counted by kind");
+
+/* --- changes and their log --- */
+
+/*
+ * Begin a record of changes to the page, which are made in copy.
+ */
+static void
+begin_record(const Fuzz *f, FpbWalPage *wp, Page copy)
+{
+	wp->buffer = InvalidBuffer;
+	wp->page = copy;
+	wp->image = false;
+	wp->lower = FpbHdr(f->page)->pd.pd_lower;
+	wp->nranges = 0;
+
+	/* what replay begins with may have been written out with its hints */
+	if (f->step % 4 == 0)
+		memcpy((char *) f->standby + wp->lower, (char *) f->page + wp->lower,
+			   FpbHdr(f->page)->pd.pd_upper - wp->lower);
+}
+
+/*
+ * Forget all hints: the page's nodes are new.
+ */
+static void
+no_hints(Fuzz *f)
+{
+	for (int i = 0; i < f->nmodel; i++)
+		f->model[i].killed = false;
+}
+
+/*
+ * The flags that a page with these fences has.
+ */
+static int
+page_flags(const Fuzz *f)
+{
+	return (f->level == 0 ? FPB_LEAF : 0) |
+		(f->low.finite ? 0 : FPB_LEFTMOST) | (f->high.finite ? 0 : FPB_RIGHTMOST);
+}
+
+/* --- fences --- */
+
+/*
+ * Keep a copy of a fence.
+ */
+static void
+set_fence(Fuzz *f, FuzzFence *fence, const FpbKey *key)
+{
+	fence->finite = true;
+	fence->key = *key;
+	if (key->tuple != NULL)
+	{
+		Size		size = IndexTupleSize(key->tuple);
+
+		fence->key.tuple = MemoryContextAlloc(f->life_context, size);
+		memcpy(fence->key.tuple, key->tuple, size);
+	}
+	if (f->level == 0)
+		fence->place = fuzz_leaf_place(f, key);
+	else
+		fence->place = fuzz_inner_place(f, key, &fence->inner_key);
+}
+
+/*
+ * Make a fence a key of the inner pool, or infinite if that is -1.
+ */
+static void
+set_pool_fence(Fuzz *f, FuzzFence *fence, int key, uint64 infinite_place)
+{
+	fence->finite = false;
+	fence->place = infinite_place;
+	if (key >= 0)
+		set_fence(f, fence, &f->inner.keys[key].key);
+}
+
+/*
+ * A page's high fence as the layout takes it: NULL if it is infinite, without
+ * its tuple if it is to be elided.
+ */
+static const FpbKey *
+high_key(const Fuzz *f, const FuzzFence *fence, bool elide, FpbKey *key)
+{
+	if (!fence->finite)
+		return NULL;
+	*key = fence->key;
+	if (elide)
+		key->tuple = NULL;
+	return key;
+}
+
+/* --- whole pages --- */
+
+/*
+ * Take the entries of an operation that are within the fences for the model.
+ * An inner page's first one has the low fence for its key.
+ */
+static void
+model_from(Fuzz *f, const FuzzEntry *entries, int n)
+{
+	f->nmodel = 0;
+	if (f->level > 0)
+	{
+		FuzzEntry  *first = &f->model[f->nmodel++];
+
+		first->place = f->low.place;
+		first->key = f->low.finite ? f->low.inner_key : FUZZ_MINUS_INFINITY;
+		first->child = f->next_child++;
+		first->killed = false;
+	}
+	for (int i = 0; i < n; i++)
+	{
+		if (entries[i].place < f->low.place || entries[i].place >= f->high.place ||
+			(f->level > 0 && entries[i].place == f->low.place))
+			continue;
+		f->model[f->nmodel] = entries[i];
+		f->model[f->nmodel].child = f->next_child++;
+		f->model[f->nmodel++].killed = false;
+	}
+	f->nmodel = fuzz_sort(f->model, f->nmodel);
+}
+
+/*
+ * The i'th entry of the model as the layout takes it.
+ */
+static void
+model_entry(const Fuzz *f, int i, FpbEntry *entry)
+{
+	fuzz_entry_key(f, &f->model[i], &entry->key);
+	entry->child = f->level > 0 ? f->model[i].child : InvalidBlockNumber;
+}
+
+/*
+ * Make the page from the model's first n entries.  False if they don't fit.
+ */
+static bool
+build_from(Fuzz *f, int n, int slack, bool elide)
+{
+	FpbKey		high;
+
+	for (int i = 0; i < n; i++)
+		model_entry(f, i, &f->found[i]);
+	memset(f->page, 0x7E, BLCKSZ);
+	return fpb_page_build(&f->ix, f->page, f->level, page_flags(f),
+						  f->high.finite ? RIGHT_BLOCK : InvalidBlockNumber,
+						  f->low.finite ? &f->low.key : NULL,
+						  high_key(f, &f->high, elide, &high),
+						  f->found, n, slack);
+}
+
+/*
+ * Make the page from as many of the entries as fit: with less slack if need be; or
+ * just as many as fit with it, if any do.
+ */
+static bool
+build(Fuzz *f, const FuzzHistory *history, const FuzzOp *op)
+{
+	int			slack = op->percent;
+	bool		elide = op->elide;
+
+	f->doing = "build";
+	set_pool_fence(f, &f->low, op->low, 0);
+	set_pool_fence(f, &f->high, op->high, FUZZ_NO_PLACE);
+	if (f->low.finite && f->high.finite &&
+		fpb_compare_keys(&f->ix, &f->low.key, &f->high.key) >= 0)
+		set_pool_fence(f, &f->high, -1, FUZZ_NO_PLACE);
+	model_from(f, history->entries + op->first, op->nentries);
+
+	if (op->full)
+	{
+		int			fit = 1;
+		int			most = f->nmodel;
+
+		while (fit < most)
+		{
+			int			mid = (fit + most + 1) / 2;
+
+			if (build_from(f, mid, slack, elide))
+				fit = mid;
+			else
+				most = mid - 1;
+		}
+		f->nmodel = Min(fit, f->nmodel);
+	}
+	while (!build_from(f, f->nmodel, slack, elide))
+	{
+		if (f->nmodel <= 1 && slack == 0 && elide)
+			fuzz_fail(f, "a page does not hold a single entry");
+		if (slack > 0)
+			slack = 0;
+		else if (f->nmodel <= 1)
+			elide = true;
+		else
+			f->nmodel -= f->nmodel / 8 + 1;
+	}
+	f->counts[FUZZ_N_BUILD]++;
+	return true;
+}
+
+/*
+ * The same by the bulk loader, which says itself where the page ends.
+ */
+static bool
+fill(Fuzz *f, const FuzzHistory *history, const FuzzOp *op)
+{
+	FpbFiller  *filler = fpb_filler_create(&f->ix, f->level, op->percent);
+	FpbEntry	entry;
+	FpbEntry	popped;
+	FpbKey		high;
+	int			n = 0;
+
+	f->doing = "fill";
+	set_pool_fence(f, &f->low, op->low, 0);
+	set_pool_fence(f, &f->high, -1, FUZZ_NO_PLACE);
+	model_from(f, history->entries + op->first, op->nentries);
+
+	memset(f->page, 0x7E, BLCKSZ);
+	fpb_filler_begin(filler, f->page, page_flags(f) & ~FPB_RIGHTMOST,
+					 f->low.finite ? &f->low.key : NULL);
+	for (; n < f->nmodel; n++)
+	{
+		model_entry(f, n, &entry);
+		if (!fpb_filler_add(filler, &entry))
+			break;
+	}
+	if (n == f->nmodel)
+	{
+		/* as fpb_build.c ends a level */
+		fpb_filler_end(filler, NULL, InvalidBlockNumber);
+		FpbHdr(f->page)->flags |= FPB_RIGHTMOST;
+	}
+	else
+	{
+		if (n == 0)
+			fuzz_fail(f, "the bulk loader refuses a page's first entry");
+		if (f->level == 0)
+			fpb_key_separator(&f->ix, fpb_filler_last(filler), &entry.key, &high);
+		else if (fpb_filler_fence_fits(filler, &entry.key))
+			high = entry.key;
+		else
+		{
+			fpb_filler_pop(filler, &popped);
+			high = popped.key;
+			n--;
+		}
+		fpb_filler_end(filler, &high, RIGHT_BLOCK);
+		set_fence(f, &f->high, &high);
+		f->nmodel = n;
+	}
+	f->counts[FUZZ_N_FILL]++;
+	return true;
+}
+
+/* --- splits --- */
+
+/*
+ * Check what the two halves say of each other, and that replay of the left
+ * one's changes gives the left one.
+ */
+static void
+check_halves(Fuzz *f, const FpbWalPage *left, const FpbWalPage *right)
+{
+	FpbPageHeader *l = FpbHdr(left->page);
+	FpbPageHeader *r = FpbHdr(right->page);
+	int			flags = FpbHdr(f->page)->flags;
+	FpbKey		low;
+	FpbKey		high;
+
+	if ((l->flags & ~FPB_HIGH_ELIDED) !=
+		((flags & ~(FPB_RIGHTMOST | FPB_HIGH_ELIDED)) | FPB_INCOMPLETE_SPLIT) ||
+		(r->flags | FPB_HIGH_ELIDED) != ((flags & ~FPB_LEFTMOST) | FPB_HIGH_ELIDED) ||
+		(FpbPageHighElided(f->page) && !FpbPageHighElided(right->page)) ||
+		l->level != f->level || r->level != f->level)
+		fuzz_fail(f, "the flags of a page's halves are wrong");
+	if (l->right != SPLIT_BLOCK || r->right != FpbHdr(f->page)->right)
+		fuzz_fail(f, "the right links of a page's halves are wrong");
+	if (!right->image)
+		fuzz_fail(f, "the right page of a split is not logged whole");
+	fpb_page_high(&f->ix, left->page, &high);
+	fpb_page_low(&f->ix, right->page, &low);
+	if (FpbPageHighElided(left->page) ? low.head != high.head :
+		fpb_compare_keys(&f->ix, &low, &high) != 0)
+		fuzz_fail(f, "the fences of a page's halves differ");
+	fuzz_check_replay(f, left, left->page);
+}
+
+/*
+ * Has the page an emptied one-key node?
+ */
+static bool
+has_emptied(const Fuzz *f, Page page)
+{
+	for (int dir = 0; dir < FpbHdr(page)->nnodes; dir++)
+	{
+		int			codec;
+		char	   *node = fpb_page_node(&f->ix, page, dir, &codec);
+
+		if (codec == FPB_NODE_ONE_KEY &&
+			fpb_next_live(&f->ix, f->shape, codec, node, 0) == fpb_one_key_slots(f->shape))
+			return true;
+	}
+	return false;
+}
+
+/*
+ * Does the left page end with a posting, and the right one begin with the same key?
+ */
+static bool
+has_cut_posting(const Fuzz *f, Page left, Page right)
+{
+	FpbPos		end = {.dir = FpbHdr(left)->nnodes};
+	FpbPos		begin = {0};
+	FpbEntry	last;
+	FpbEntry	first;
+
+	return fpb_page_prev(&f->ix, left, &end, &last) &&
+		fpb_has_posting(f->shape, &last) &&
+		fpb_page_next(&f->ix, right, &begin, &first) &&
+		fpb_keys_identical(&f->ix, &last.key, &first.key);
+}
+
+/*
+ * Exchange the page for one of its halves.
+ */
+static void
+go_on_with(Fuzz *f, Page *half)
+{
+	Page		page = f->page;
+
+	f->page = *half;
+	*half = page;
+}
+
+/*
+ * Split the page as a new entry comes in, which is the at'th of the model
+ * then.  Both halves are checked; one of them is the page from then on.
+ */
+static void
+split(Fuzz *f, const FuzzOp *op, const FuzzEntry *new, const FpbEntry *entry, int at)
+{
+	FpbWalPage	left;
+	FpbWalPage	right;
+	FpbKey		separator;
+	FuzzFence	fence = {0};
+	FuzzFence	low = f->low;
+	FuzzFence	high = f->high;
+	int			n = f->nmodel + 1;
+	int			nleft;
+
+	f->splitting = true;
+	memset(f->left, 0x7E, BLCKSZ);
+	memset(f->right, 0x7E, BLCKSZ);
+	begin_record(f, &left, f->left);
+	begin_record(f, &right, f->right);
+	fpb_page_split(&f->ix, f->page, entry, SPLIT_BLOCK, op->percent,
+				   op->in_place, &left, &right);
+	f->doing = left.image ? "split by image" : "split in place";
+	f->counts[left.image ? FUZZ_N_SPLIT_BY_IMAGE : FUZZ_N_SPLIT_IN_PLACE]++;
+	check_halves(f, &left, &right);
+	if (!left.image && f->level == 0 && has_emptied(f, left.page))
+		f->counts[FUZZ_N_CUT_EMPTIED]++;
+	if (!left.image && has_cut_posting(f, left.page, right.page))
+		f->counts[FUZZ_N_CUT_POSTING]++;
+
+	/* the model's halves */
+	fpb_page_low(&f->ix, right.page, &separator);
+	set_fence(f, &fence, &separator);
+	fuzz_model_insert(f, at, new);
+	if (left.image)
+		no_hints(f);
+	nleft = fuzz_find(f->model, n, fence.place);
+	if (nleft == 0 || nleft == n)
+		fuzz_fail(f, "a split leaves one side without entries");
+	if (f->level > 0 && n > 3 && (nleft < 2 || n - nleft < 2))
+		fuzz_fail(f, "a split leaves one side with a single child");
+	memcpy(f->split_model, f->model, n * sizeof(FuzzEntry));
+
+	f->nmodel = nleft;
+	f->high = fence;
+	go_on_with(f, &f->left);
+	fuzz_check_page(f);
+
+	memcpy(f->model, f->split_model + nleft, (n - nleft) * sizeof(FuzzEntry));
+	f->nmodel = n - nleft;
+	f->low = fence;
+	f->high = high;
+	no_hints(f);
+	go_on_with(f, &f->right);
+	fuzz_check_page(f);
+
+	if (op->keep_right)
+		memcpy(f->standby, f->page, BLCKSZ);
+	else
+	{
+		memcpy(f->model, f->split_model, nleft * sizeof(FuzzEntry));
+		f->nmodel = nleft;
+		f->low = low;
+		f->high = fence;
+		go_on_with(f, &f->right);
+	}
+
+	/* the downlink gets its place */
+	FpbHdr(f->page)->flags &= ~FPB_INCOMPLETE_SPLIT;
+	FpbHdr(f->standby)->flags &= ~FPB_INCOMPLETE_SPLIT;
+}
+
+/* --- single entries --- */
+
+/*
+ * Is the new node going before one whose bound is lower than the new entry?
+ */
+static bool
+before_lower_bound(const Fuzz *f, const FpbEntry *entry, const FpbInsertPlan *plan)
+{
+	return plan->kind == FPB_PLAN_APPEND_NODE &&
+		plan->pos.dir < FpbHdr(f->page)->nnodes &&
+		fpb_dir_heads(f->page)[plan->pos.dir] < entry->key.head;
+}
+
+/*
+ * Insert an entry, splitting the page if it is full.
+ */
+static bool
+insert(Fuzz *f, const FuzzHistory *history, const FuzzOp *op)
+{
+	FuzzEntry	new = history->entries[op->first];
+	FpbEntry	entry;
+	FpbInsertPlan plan;
+	FpbWalPage	wp;
+	int			at = fuzz_find(f->model, f->nmodel, new.place);
+
+	if (new.place < f->low.place || new.place >= f->high.place ||
+		f->nmodel >= FPB_MAX_PAGE_ENTRIES ||
+		(at < f->nmodel && f->model[at].place == new.place))
+		return false;
+	f->doing = "plan an insertion";
+	new.child = f->next_child++;
+	new.killed = false;
+	fuzz_entry_key(f, &new, &entry.key);
+	entry.child = f->level > 0 ? new.child : InvalidBlockNumber;
+
+	if (op->image && f->level == 0 &&
+		fpb_page_plan_reorganise(&f->ix, f->page, &entry, &plan))
+		f->counts[FUZZ_N_REORGANISE]++;
+	else
+	{
+		fpb_page_plan_insert(&f->ix, f->page, &entry, &plan);
+		f->counts[plan.kind]++;
+	}
+	f->doing = plan_names[plan.kind];
+	if (plan.kind == FPB_PLAN_FULL || (op->split && f->nmodel > 0))
+	{
+		if (plan.image != NULL)
+			pfree(plan.image);
+		split(f, op, &new, &entry, at);
+		return true;
+	}
+	if (plan.swap)
+		f->counts[FUZZ_N_SWAP]++;
+	if (before_lower_bound(f, &entry, &plan))
+		f->counts[FUZZ_N_BEFORE_BOUND]++;
+
+	begin_record(f, &wp, f->page);
+	START_CRIT_SECTION();
+	fpb_page_insert(&f->ix, f->page, &entry, &plan, &wp);
+	END_CRIT_SECTION();
+	if (plan.image != NULL)
+		pfree(plan.image);
+	if (plan.kind == FPB_PLAN_REBUILD)
+		no_hints(f);
+	fuzz_model_insert(f, at, &new);
+	fuzz_check_replay(f, &wp, f->page);
+	fuzz_check_inserted(f, at);
+	return true;
+}
+
+/*
+ * The place in the page of the entry that the model has at a place.
+ */
+static FpbPos
+entry_position(Fuzz *f, int at)
+{
+	FpbKey		key;
+	FpbProbe	probe;
+	FpbPos		pos;
+	FpbEntry	entry;
+
+	fuzz_entry_key(f, &f->model[at], &key);
+	fpb_probe_from_key(&f->ix, &key, &probe);
+	fpb_page_search(&f->ix, f->page, &probe, &pos);
+	if (!fpb_page_next(&f->ix, f->page, &pos, &entry) || entry.key.tail != key.tail)
+		fuzz_fail(f, "an entry is not found");
+	return pos;
+}
+
+/*
+ * Delete those of the entries that there are, as VACUUM and fpb_prune do: in one record.
+ * The first entry of an inner page can't be deleted.
+ */
+static bool
+delete(Fuzz *f, const FuzzHistory *history, const FuzzOp *op)
+{
+	const FuzzEntry *gone = history->entries + op->first;
+	FpbWalPage	wp;
+	int			ngone = 0;
+	int			kept = 0;
+
+	f->doing = "delete";
+	if (op->nentries == 1)
+	{
+		int			at = fuzz_find(f->model, f->nmodel, gone[0].place);
+
+		if (at == f->nmodel || f->model[at].place != gone[0].place ||
+			(f->level > 0 && at == 0))
+			return false;
+		f->positions[ngone++] = entry_position(f, at);
+		memmove(f->model + at, f->model + at + 1,
+				(f->nmodel - at - 1) * sizeof(FuzzEntry));
+		kept = f->nmodel - 1;
+	}
+	else
+	{
+		FpbPos		pos = {0};
+		FpbEntry	entry;
+
+		for (int i = 0, j = 0; i < f->nmodel; i++)
+		{
+			if (!fpb_page_next(&f->ix, f->page, &pos, &entry))
+				fuzz_fail(f, "entries are missing");
+			while (j < op->nentries && gone[j].place < f->model[i].place)
+				j++;
+			if (j < op->nentries && gone[j].place == f->model[i].place &&
+				(f->level == 0 || i > 0))
+				f->positions[ngone++] = pos;
+			else
+				f->model[kept++] = f->model[i];
+			fpb_page_advance(&f->ix, f->page, &pos);
+		}
+	}
+	if (ngone == 0)
+		return false;
+
+	f->nmodel = kept;
+	begin_record(f, &wp, f->page);
+	START_CRIT_SECTION();
+	fpb_page_delete(&f->ix, f->page, f->positions, ngone, &wp);
+	END_CRIT_SECTION();
+	f->counts[FUZZ_N_DELETE]++;
+	if (kept == 0)
+		f->counts[FUZZ_N_EMPTY]++;
+	fuzz_check_replay(f, &wp, f->page);
+	fuzz_check_some(f);
+	return true;
+}
+
+/*
+ * Leave hints at those of the entries that there are, as scans do.
+ */
+static bool
+leave_hints(Fuzz *f, const FuzzHistory *history, const FuzzOp *op)
+{
+	bool		done = false;
+	int			n = 0;
+
+	f->doing = "leave hints";
+	for (int i = 0; i < op->nentries; i++)
+	{
+		uint64		place = history->entries[op->first + i].place;
+		int			at = fuzz_find(f->model, f->nmodel, place);
+		FpbPos		pos;
+
+		if (f->level > 0 || at == f->nmodel || f->model[at].place != place)
+			continue;
+		pos = entry_position(f, at);
+		if (n > 0 && !fpb_pos_before(f->positions[n - 1], pos))
+			continue;
+		f->positions[n++] = pos;
+
+		/* a scan may come to it twice */
+		if (at % 4 == 0)
+			f->positions[n++] = pos;
+		f->model[at].killed = true;
+		done = true;
+	}
+	if (fpb_page_kill(&f->ix, f->page, f->positions, n))
+	{
+		bool		seen = false;
+
+		for (int i = 0; i < n; i++)
+			if (fpb_page_is_killed(&f->ix, f->page, f->positions[i]))
+			{
+				seen = true;
+				if (f->positions[i].item > 0 && f->level == 0)
+					f->counts[FUZZ_N_KILL_POSTING]++;
+			}
+		if (!seen || !fpb_page_has_killed(&f->ix, f->page))
+			fuzz_fail(f, "a hint is not to be seen");
+	}
+	if (done)
+	{
+		f->counts[FUZZ_N_KILL]++;
+		fuzz_check_some(f);
+	}
+	return done;
+}
+
+/*
+ * Take over the range of the right sibling, which is empty, or, on an inner
+ * page, has a single child: as fpb_delete.c merges pages.
+ */
+static bool
+extend(Fuzz *f, const FuzzOp *op)
+{
+	FuzzFence	high = {0};
+	bool		elide = op->elide;
+	FpbKey		high_of;
+	const FpbKey *key;
+	FpbWalPage	wp;
+	PGAlignedBlock *image = NULL;
+
+	if (!f->high.finite)
+		return false;
+	set_pool_fence(f, &high, op->high, FUZZ_NO_PLACE);
+	if (high.finite && fpb_compare_keys(&f->ix, &high.key, &f->high.key) <= 0)
+		return false;
+
+	f->doing = "extend";
+	key = high_key(f, &high, elide, &high_of);
+	if (f->level > 0 || !fpb_page_extend_plan(&f->ix, f->page, key))
+	{
+		int			n = fpb_page_entries(&f->ix, f->page, f->found);
+		int			flags = FpbHdr(f->page)->flags | (high.finite ? 0 : FPB_RIGHTMOST);
+		FpbKey		low;
+
+		f->doing = "merge";
+		if (n >= FPB_MAX_PAGE_ENTRIES)
+			return false;
+		if (f->low.finite)
+			fpb_page_low(&f->ix, f->page, &low);
+		if (f->level > 0)
+		{
+			f->found[n].key = f->high.key;
+			f->found[n++].child = f->next_child;
+		}
+		image = palloc_aligned(sizeof(PGAlignedBlock), PG_IO_ALIGN_SIZE, 0);
+		while (image != NULL)
+		{
+			memset(image, 0x7E, BLCKSZ);
+			if (fpb_page_build(&f->ix, image->data, f->level, flags,
+							   high.finite ? RIGHT_BLOCK : InvalidBlockNumber,
+							   f->low.finite ? &low : NULL, key, f->found, n, 0))
+				break;
+			if (elide || !high.finite || f->level == 0)
+			{
+				pfree(image);
+				image = NULL;
+			}
+			elide = true;
+			key = high_key(f, &high, elide, &high_of);
+		}
+		if (image == NULL && f->level > 0)
+			return false;
+		if (image == NULL && !fpb_page_extend_plan(&f->ix, f->page, key))
+			fuzz_fail(f, "an empty leaf can't be merged into its left sibling");
+	}
+
+	begin_record(f, &wp, f->page);
+	START_CRIT_SECTION();
+	if (image != NULL)
+		fpb_page_replace(f->page, image->data, &wp);
+	else
+		fpb_page_extend(&f->ix, f->page, key,
+						high.finite ? RIGHT_BLOCK : InvalidBlockNumber, &wp);
+	END_CRIT_SECTION();
+	if (image != NULL)
+	{
+		no_hints(f);
+		pfree(image);
+		f->counts[FUZZ_N_MERGE]++;
+	}
+	else
+		f->counts[FUZZ_N_EXTEND]++;
+	if (f->level > 0)
+	{
+		FuzzEntry	moved = {.place = f->high.place,.key = f->high.inner_key,
+		.child = f->next_child++};
+
+		fuzz_model_insert(f, f->nmodel, &moved);
+	}
+	f->high = high;
+	fuzz_check_replay(f, &wp, f->page);
+	fuzz_check_page(f);
+	return true;
+}
+
+/* --- all of them --- */
+
+/*
+ * Get ready for a history: shapes, and a page that is not there yet.
+ */
+void
+fuzz_begin(Fuzz *f, const FuzzHistory *history)
+{
+	FpbShape   *shape = history->level == 0 ? &f->ix.leaf : &f->ix.inner;
+
+	MemoryContextReset(f->life_context);
+	MemoryContextReset(f->step_context);
+	fpb_layout_shapes(&f->ix, history->lines, history->lines);
+
+	/* a page that may only have so many nodes is as one of a smaller block */
+	if (history->max_nodes > 0 && history->max_nodes < shape->max_nodes)
+	{
+		shape->max_nodes = history->max_nodes;
+		if (shape->hints_off != 0)
+			shape->hints_off = BLCKSZ - shape->max_nodes * shape->hint_bytes;
+	}
+	f->level = history->level;
+	f->shape = shape;
+	f->pool = history->level == 0 ? &f->leaf : &f->inner;
+	f->max_tuple = fpb_max_tuple_size(&f->ix);
+	f->nmodel = 0;
+	f->credit = f->structure_credit = 0;
+	f->step = 0;
+	f->next_child = 1;
+	f->doing = "begin";
+	pg_prng_seed(&f->check_random, 1);
+}
+
+/*
+ * Do one operation and check what can be checked.  False if it made no sense.
+ */
+bool
+fuzz_perform(Fuzz *f, const FuzzHistory *history, const FuzzOp *op)
+{
+	bool		elided = op->kind > FUZZ_FILL && FpbPageHighElided(f->page);
+	bool		done = false;
+
+	f->splitting = false;
+	if (++f->step % 64 == 0)
+		MemoryContextReset(f->step_context);
+	switch ((FuzzOpKind) op->kind)
+	{
+		case FUZZ_BUILD:
+		case FUZZ_FILL:
+			done = op->kind == FUZZ_BUILD ? build(f, history, op) : fill(f, history, op);
+			memcpy(f->standby, f->page, BLCKSZ);
+			fuzz_check_page(f);
+			break;
+		case FUZZ_INSERT:
+			done = insert(f, history, op);
+			break;
+		case FUZZ_DELETE:
+			done = delete(f, history, op);
+			break;
+		case FUZZ_KILL:
+			done = leave_hints(f, history, op);
+			break;
+		case FUZZ_EXTEND:
+			done = extend(f, op);
+			break;
+	}
+	if (done && FpbPageHighElided(f->page))
+		f->counts[FUZZ_N_ELIDED]++;
+	if (done && FpbPageHighElided(f->page) && !elided && !op->elide)
+		f->counts[FUZZ_N_NEWLY_ELIDED]++;
+	if (done)
+		f->steps++;
+	return done;
+}

@@ -1,0 +1,99 @@
+-- Duplicates of keys that are tuples: pages, against btree's.
+-- The tables are filled row by row in the same order, so nothing here is chance.
+SET client_min_messages = warning;
+CREATE EXTENSION IF NOT EXISTS fpbtree;
+CREATE SCHEMA postings;
+SET search_path = postings, public;
+-- what is checked of each change elsewhere would take most of the time here
+SELECT count(set_config(name, 'off', false)) >= 0 AS quick FROM pg_settings WHERE name = 'fpbtree.verify_changes';
+
+CREATE FUNCTION key(kind text, i int) RETURNS text LANGUAGE sql IMMUTABLE AS $$
+	SELECT CASE kind WHEN 'short text' THEN lpad(i::text, 8, 'k') WHEN 'text' THEN lpad(i::text, 20, 'customer')
+		WHEN 'long text' THEN lpad(i::text, 80, 'customer') WHEN 'bpchar' THEN lpad(i::text, 12, 'c') WHEN 'numeric' THEN (i * 7919)::text END $$;
+
+-- Rows with so many of each key, those of one key together; and a table with both
+-- indexes.
+CREATE PROCEDURE prepare(kind text, type text, dups int) LANGUAGE plpgsql AS $$
+BEGIN
+	DROP TABLE IF EXISTS rows, t;
+	EXECUTE format('CREATE TABLE rows AS SELECT (SELECT key(%L, key) OFFSET 0)::%s AS k, key * %s + i AS nr
+		FROM generate_series(1, greatest(2 * current_setting(''block_size'')::int / %s, 1)) key, generate_series(1, %s) i',
+		kind, type, dups, dups, dups);
+	EXECUTE format('CREATE UNLOGGED TABLE t (k %s)', type);
+	CREATE INDEX t_b ON t (k);
+	CREATE INDEX t_f ON t USING fpbtree (k);
+END $$;
+
+CREATE FUNCTION pages(index text) RETURNS bigint LANGUAGE sql AS
+	$$ SELECT pg_relation_size(index) / current_setting('block_size')::int $$;
+
+-- Built, or grown in the order of the keys.
+CREATE FUNCTION in_order(kind text, type text, dups int, built bool, OUT f bigint, OUT b bigint) LANGUAGE plpgsql AS $$
+BEGIN
+	CALL prepare(kind, type, dups);
+	IF built THEN
+		DROP INDEX t_b, t_f;
+	END IF;
+	INSERT INTO t SELECT k FROM rows ORDER BY k, nr;
+	IF built THEN
+		CREATE INDEX t_b ON t (k);
+		CREATE INDEX t_f ON t USING fpbtree (k);
+	END IF;
+	PERFORM fpbtree_check('t_f', true);
+	f := pages('t_f');
+	b := pages('t_b');
+END $$;
+
+-- Grown in random order: as pages are split in waves, which don't come at the same
+-- time, those of some moments, together.
+CREATE FUNCTION random_order(kind text, type text, dups int, OUT f bigint, OUT b bigint) LANGUAGE plpgsql AS $$
+BEGIN
+	CALL prepare(kind, type, dups);
+	f := 0;
+	b := 0;
+	FOR part IN 0..11 LOOP
+		INSERT INTO t SELECT k FROM (SELECT k, ntile(12) OVER (ORDER BY hashint4(nr)) - 1 AS nth, nr FROM rows) r
+			WHERE nth = part ORDER BY hashint4(nr);
+		CONTINUE WHEN part < 3;
+		f := f + pages('t_f');
+		b := b + pages('t_b');
+	END LOOP;
+	PERFORM fpbtree_check('t_f', true);
+END $$;
+
+-- (equal numerics need not be the same, and have no postings)
+CREATE TABLE kinds (kind text, type text, most int);
+INSERT INTO kinds VALUES ('short text', 'text COLLATE "C"', 100), ('text', 'text COLLATE "C"', 100), ('long text', 'text COLLATE "C"', 100),
+	('bpchar', 'char(12) COLLATE "C"', 100), ('numeric', 'numeric', 110);
+-- the most that pages may be of btree's, in hundredths, and in pages (an index of few has an inner page and others that are not full)
+-- Small pages have more header for what they hold.
+CREATE FUNCTION verdict(f bigint, b bigint, most int) RETURNS text LANGUAGE sql AS
+	$$ SELECT CASE WHEN f <= b * (most + CASE WHEN current_setting('block_size')::int < 8192 THEN 12 ELSE 0 END) / 100.0 + 1 THEN 'ok' ELSE f || ' pages against ' || b END $$;
+
+SELECT kind, dups, (SELECT verdict(f, b, most) FROM in_order(kind, type, dups, true)) AS built
+FROM kinds, unnest('{2,3,5,10,20,30,50,100,300,1000}'::int[]) dups
+WHERE kind <> 'text';
+SELECT dups, (SELECT verdict(f, b, 100) FROM in_order(kind, type, dups, true)) AS built,
+	(SELECT verdict(f, b, 100) FROM in_order(kind, type, dups, false)) AS ascending,
+	(SELECT verdict(f, b, 105) FROM random_order(kind, type, dups)) AS random
+FROM kinds, unnest('{2,3,5,10,20,30,50,100,300,1000}'::int[]) dups
+WHERE kind = 'text';
+
+-- A leaf of many short keys and few duplicates: the room kept for more of these must leave some for the hints of all.
+CREATE UNLOGGED TABLE few (k text COLLATE "C");
+CREATE INDEX few_f ON few USING fpbtree (k);
+DO $$
+DECLARE
+	block_size int := current_setting('block_size');
+BEGIN
+	FOR n IN 1..60 LOOP
+		TRUNCATE few;
+		INSERT INTO few SELECT lpad(to_hex(i), 3, '0') FROM generate_series(1, block_size / 25 + n) i ORDER BY hashint4(i + n * 10000);
+		FOR i IN 1..block_size / 10 LOOP
+			INSERT INTO few VALUES ('0' || abs(hashint4(i + n * 10000) % 3) || '0');
+			EXIT WHEN pg_relation_size('few_f') > 2 * block_size;
+		END LOOP;
+	END LOOP;
+END $$;
+
+DROP SCHEMA postings CASCADE;

@@ -1,0 +1,349 @@
+/*-------------------------------------------------------------------------
+ *
+ * fpb_layout_part.c
+ *	  Parting sorted entries into the slots and nodes of a page.
+ *
+ * A run is the entries of one key.  In the tuple form, those of a run go into
+ * postings, as many as one can hold into each.  In the word forms, they may go
+ * into one-key nodes, which have the key once; or into plain nodes, which runs
+ * share; or some here, some there.
+ *
+ *-------------------------------------------------------------------------
+ */
+#include "postgres.h"
+
+#include "fpb_layout.h"
+
+/*
+ * Word forms: a run of duplicates gets a one-key node when it would fill this
+ * share of a plain one: shorter runs would waste more of the node than the
+ * repeated keys.
+ */
+#define ONE_KEY_RUN(shape)	((shape)->nslots * 2 / 3)
+
+/* --- fills --- */
+
+/*
+ * How many of a node's slots to fill, to leave slack slots of a hundred free.
+ */
+static int
+slots_to_fill(int nslots, int slack)
+{
+	int			fill = (nslots * (100 - slack) + 99) / 100;
+
+	return Max(fill, 1);
+}
+
+/*
+ * How many slots of a plain node to fill.
+ */
+int
+fpb_plain_fill(const FpbShape *shape, int slack)
+{
+	return slots_to_fill(shape->nslots, slack);
+}
+
+/*
+ * The same of a one-key node.  It has about twice the slots of a plain one, so
+ * half the share leaves as many gaps.
+ */
+int
+fpb_one_key_fill(const FpbShape *shape, int slack)
+{
+	return slots_to_fill(fpb_one_key_slots(shape), slack / 2);
+}
+
+/*
+ * Nodes that count slots fill.
+ */
+static inline int
+nodes_for(int count, int fill)
+{
+	return (count + fill - 1) / fill;
+}
+
+/* --- tuples: postings --- */
+
+/*
+ * The most TIDs that the posting of a key may have room for: 1 if it may have
+ * none.  One that needs MAXALIGN has no padding when it is full, so that full ones
+ * take no more room than as many TIDs in others.
+ */
+int
+fpb_posting_most(const FpbIndex *ix, IndexTuple tuple)
+{
+	int			key = fpb_posting_size(tuple, 2) - 2 * FPB_TAIL_BYTES;
+	int			most = (ix->max_posting - key) / FPB_TAIL_BYTES;
+
+	while (most > 1 && (key + most * FPB_TAIL_BYTES) % fpb_tuple_align(tuple) != 0)
+		most--;
+	return Max(most, 1);
+}
+
+/*
+ * How many of sorted entries, from the first on, the first slot gets.
+ */
+int
+fpb_slot_entries(const FpbIndex *ix, const FpbShape *shape,
+				 const FpbEntry *entries, int nentries)
+{
+	int			n = 1;
+	int			most;
+
+	if (ix->max_posting == 0 || shape->child_off != 0 || nentries < 2 ||
+		!fpb_keys_identical(ix, &entries[0].key, &entries[1].key))
+		return 1;
+	most = Min(nentries, fpb_posting_most(ix, entries[0].key.tuple));
+	while (n < most && fpb_keys_identical(ix, &entries[0].key, &entries[n].key))
+		n++;
+	return n;
+}
+
+/*
+ * Part sorted entries of tuples into slots and these into nodes, with slack slots of a
+ * hundred free.  slots[] gets the number of entries in each slot.  Returns how many
+ * nodes, or -1 if a page can't have so many.
+ */
+int
+fpb_part_tuples(const FpbIndex *ix, const FpbShape *shape,
+				const FpbEntry *entries, int nentries, int slack,
+				FpbNodePart *parts, uint16 *slots)
+{
+	int			fill = fpb_plain_fill(shape, slack);
+	int			nslots = 0;
+	int			nodes;
+	int			at = 0;
+
+	for (int i = 0; i < nentries; i += slots[nslots++])
+	{
+		if (nslots == FPB_MAX_PAGE_ENTRIES)
+			return -1;
+		slots[nslots] = fpb_slot_entries(ix, shape, entries + i, nentries - i);
+	}
+	nodes = nodes_for(nslots, fill);
+	if (nodes > FPB_MAX_NODES)
+		return -1;
+
+	/* evenly, or all but the last one filled */
+	for (int i = 0; i < nodes; i++)
+	{
+		int			from = slack > 0 ? nslots * i / nodes : i * fill;
+		int			to = slack > 0 ? nslots * (i + 1) / nodes :
+			Min(nslots, from + fill);
+
+		parts[i].start = at;
+		parts[i].slot = from;
+		parts[i].nslots = to - from;
+		parts[i].codec = FPB_NODE_PLAIN;
+		for (int slot = from; slot < to; slot++)
+			at += slots[slot];
+		parts[i].count = at - parts[i].start;
+	}
+	return nodes;
+}
+
+/* --- words: writing down the nodes --- */
+
+/*
+ * Put the nodes that entries [start, end) fill before parts[at], evenly, or
+ * with all but the last one filled.  Returns the index of the first of them, or
+ * -1 if there are too many.
+ */
+static int
+put_parts(FpbNodePart *parts, int at, int start, int end, int fill, bool evenly,
+		  int codec)
+{
+	int			count = end - start;
+	int			nodes = nodes_for(count, fill);
+
+	if (nodes > at)
+		return -1;
+	at -= nodes;
+	for (int i = 0; i < nodes; i++)
+	{
+		int			from = evenly ? (int) ((int64) count * i / nodes) : i * fill;
+		int			to = evenly ? (int) ((int64) count * (i + 1) / nodes) :
+			Min(count, from + fill);
+
+		parts[at + i].start = parts[at + i].slot = start + from;
+		parts[at + i].count = parts[at + i].nslots = to - from;
+		parts[at + i].codec = codec;
+	}
+	return at;
+}
+
+/* --- words: by the length of runs --- */
+
+/*
+ * How many of a run of duplicates go into one-key nodes: those that would fill
+ * too little of the last one are left to a plain node, shared with the entries
+ * behind.
+ */
+int
+fpb_one_key_part(const FpbShape *shape, int run, int fill)
+{
+	if (run < ONE_KEY_RUN(shape))
+		return 0;
+	if (run > fill && run % fill < ONE_KEY_RUN(shape))
+		return run - run % fill;
+	return run;
+}
+
+/*
+ * Part sorted entries of words into nodes so that every long run has one-key
+ * nodes, which have room for many more duplicates.  Returns how many nodes, or
+ * -1 if a page can't have so many.
+ */
+int
+fpb_part_by_runs(const FpbIndex *ix, const FpbShape *shape,
+				 const FpbEntry *entries, int nentries, int slack,
+				 FpbNodePart *parts)
+{
+	int			plain_fill = fpb_plain_fill(shape, slack);
+	int			one_key_fill = fpb_one_key_fill(shape, slack);
+	bool		one_key = ix->one_key && shape == &ix->leaf;
+	int			at = FPB_MAX_NODES;
+	int			end = nentries; /* of entries not yet parted */
+	int			last = nentries;	/* of the run looked at */
+
+	/* from the end, as put_parts wants it */
+	while (one_key && last > 0 && at >= 0)
+	{
+		int			start = last - 1;
+		int			npart;
+
+		while (start > 0 &&
+			   fpb_keys_identical(ix, &entries[start - 1].key, &entries[last - 1].key))
+			start--;
+		npart = fpb_one_key_part(shape, last - start, one_key_fill);
+		if (npart > 0)
+		{
+			at = put_parts(parts, at, start + npart, end, plain_fill, slack > 0,
+						   FPB_NODE_PLAIN);
+			if (at >= 0)
+				at = put_parts(parts, at, start, start + npart, one_key_fill,
+							   slack > 0, FPB_NODE_ONE_KEY);
+			end = start;
+		}
+		last = start;
+	}
+	if (at >= 0)
+		at = put_parts(parts, at, 0, end, plain_fill, slack > 0, FPB_NODE_PLAIN);
+	if (at < 0)
+		return -1;
+	memmove(parts, parts + at, (FPB_MAX_NODES - at) * sizeof(FpbNodePart));
+	return FPB_MAX_NODES - at;
+}
+
+/* --- words: the fewest nodes --- */
+
+/* a run, parted in the best way */
+typedef struct WordRun
+{
+	int			start;			/* its first entry */
+	int			count;
+	int			one_key;		/* one-key nodes it has */
+	int			front;			/* entries in the plain node before these */
+	int			nodes;			/* of all entries up to its end, */
+	int			free;			/* and slots left of a last, plain one */
+} WordRun;
+
+/*
+ * Give a run so many one-key nodes, behind runs that have been parted as *before
+ * says.
+ *
+ * The order of the keys fixes that of the nodes.  So those of its entries that go
+ * to plain nodes may as well be its first ones, as far as the node before has
+ * slots left, and its last ones in new nodes, which the next runs go on to fill.
+ */
+static WordRun
+part_run(const WordRun *before, int start, int count, int one_key,
+		 int plain_fill, int one_key_fill)
+{
+	WordRun		run = {.start = start,.count = count,.one_key = one_key};
+	int			rest = Max(0, count - one_key * one_key_fill);
+	int			plain;
+
+	run.front = Min(rest, before->free);
+	plain = nodes_for(rest - run.front, plain_fill);
+	run.nodes = before->nodes + one_key + plain;
+	run.free = plain * plain_fill - (rest - run.front);
+	if (one_key == 0 && plain == 0)
+		run.free = before->free - run.front;
+	return run;
+}
+
+/*
+ * Part sorted entries of words into as few nodes as can be.  Returns how many, or
+ * -1 if a page can't have so many.
+ *
+ * What the entries before a run have in common with it is the last node, if it is
+ * plain and not full.  Of two ways to part them, one with fewer nodes is better
+ * whatever comes, as with another node it has as many slots left as can be.  So
+ * the best way for each run, from the first on, is the best for all.
+ */
+int
+fpb_part_fewest_nodes(const FpbIndex *ix, const FpbShape *shape,
+					  const FpbEntry *entries, int nentries, int slack,
+					  FpbNodePart *parts)
+{
+	WordRun    *runs = palloc((nentries + 1) * sizeof(WordRun));
+	WordRun    *last = runs;
+	int			plain_fill = fpb_plain_fill(shape, slack);
+	int			one_key_fill = fpb_one_key_fill(shape, slack);
+	int			at;
+	int			end = nentries; /* of entries not yet written down */
+
+	memset(last, 0, sizeof(WordRun));
+	for (int start = 0; start < nentries; start += last->count)
+	{
+		int			count = 1;
+		int			most = 0;
+		WordRun    *best = last + 1;
+
+		while (start + count < nentries &&
+			   fpb_keys_identical(ix, &entries[start + count].key, &entries[start].key))
+			count++;
+		if (count > 1 && ix->one_key)
+			most = nodes_for(count, one_key_fill);
+		*best = part_run(last, start, count, 0, plain_fill, one_key_fill);
+
+		/* with three nodes less, another plain one would have to be there */
+		for (int n = Max(1, most - 2); n <= most; n++)
+		{
+			WordRun		run = part_run(last, start, count, n, plain_fill, one_key_fill);
+
+			if (run.nodes < best->nodes ||
+				(run.nodes == best->nodes && run.free > best->free))
+				*best = run;
+		}
+		last = best;
+	}
+
+	at = last->nodes;
+	if (at > FPB_MAX_NODES)
+		at = -1;
+	else
+	{
+		int			nodes = at;
+
+		for (const WordRun *run = last; run > runs; run--)
+		{
+			int			npart = Min(run->count, run->one_key * one_key_fill);
+			int			start = run->start + run->front;
+
+			if (npart == 0)
+				continue;
+			at = put_parts(parts, at, start + npart, end, plain_fill, slack > 0,
+						   FPB_NODE_PLAIN);
+			at = put_parts(parts, at, start, start + npart, one_key_fill,
+						   slack > 0, FPB_NODE_ONE_KEY);
+			end = start;
+		}
+		at = put_parts(parts, at, 0, end, plain_fill, slack > 0, FPB_NODE_PLAIN);
+		Assert(at == 0);
+		at = nodes;
+	}
+	pfree(runs);
+	return at;
+}
