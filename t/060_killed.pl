@@ -28,20 +28,8 @@ enable_seqscan = off
 max_parallel_workers_per_gather = 0
 });
 $primary->start;
-$primary->safe_psql(
-	'postgres', q{
-CREATE EXTENSION fpbtree;
--- Pages that a query looks at: of the table's, only those with entries that are
--- not known to be dead.
-CREATE FUNCTION pages_of(query text) RETURNS int LANGUAGE plpgsql AS $$
-DECLARE
-	plan json;
-BEGIN
-	EXECUTE 'EXPLAIN (ANALYZE, BUFFERS, COSTS OFF, TIMING OFF, SUMMARY OFF, FORMAT json) ' || query INTO plan;
-	plan := plan->0->'Plan';
-	RETURN (plan->>'Shared Hit Blocks')::int + (plan->>'Shared Read Blocks')::int;
-END $$;
-});
+$primary->safe_psql('postgres', 'CREATE EXTENSION fpbtree');
+create_pages_of($primary);
 
 my $block = $primary->safe_psql('postgres', 'SHOW block_size');
 

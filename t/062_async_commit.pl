@@ -66,17 +66,8 @@ is(query("SET enable_seqscan = on; SET enable_indexscan = off; SET enable_indexo
 is(query($find), '1', 'an index finds the row');
 
 # Once the commit is on disk, it is noted.  The first scan has looked at the row in the table, a later one has not.
-query(q{
-CREATE FUNCTION pages_of(query text) RETURNS int LANGUAGE plpgsql AS $$
-DECLARE
-	plan json;
-BEGIN
-	EXECUTE 'EXPLAIN (ANALYZE, BUFFERS, COSTS OFF, TIMING OFF, SUMMARY OFF, FORMAT json) ' || query INTO plan;
-	plan := plan->0->'Plan';
-	RETURN (plan->>'Shared Hit Blocks')::int + (plan->>'Shared Read Blocks')::int;
-END $$;
-CHECKPOINT;
-});
+create_pages_of($node);
+query('CHECKPOINT');
 query(q{
 DELETE FROM t WHERE k = 50;
 BEGIN;

@@ -15,7 +15,7 @@ use IPC::Run;
 use Test::More;
 
 our @EXPORT = qw(am create_workload start_load start_standby kill_everything
-  check_indexes index_answers @INDEXES);
+  check_indexes index_answers create_pages_of @INDEXES);
 
 sub am { return $ENV{FPB_AM} || 'fpbtree'; }
 
@@ -249,6 +249,26 @@ sub check_indexes
 	push @bad, "keys in w_unique more than once: $twice" if $twice ne '';
 	is(join("\n", @bad), '', "$when: all indexes are sound");
 	is_deeply(index_answers($node, 'index'), index_answers($node, 'table'), "$when: indexes agree with the table");
+	return;
+}
+
+# The function pages_of(query): how many pages a query looks at.  Of the table's,
+# those are the ones with entries that are not known to be dead.
+sub create_pages_of
+{
+	my ($node) = @_;
+
+	$node->safe_psql(
+		'postgres', q{
+		CREATE FUNCTION pages_of(query text) RETURNS int LANGUAGE plpgsql AS $$
+		DECLARE
+			plan json;
+		BEGIN
+			EXECUTE 'EXPLAIN (ANALYZE, BUFFERS, COSTS OFF, TIMING OFF, SUMMARY OFF, FORMAT json) ' || query INTO plan;
+			plan := plan->0->'Plan';
+			RETURN (plan->>'Shared Hit Blocks')::int + (plan->>'Shared Read Blocks')::int;
+		END $$;
+		});
 	return;
 }
 
