@@ -284,54 +284,57 @@ rebuild(const FpbIndex *ix, Page page, const FpbEntry *entries, int nentries,
 }
 
 /*
- * Plan to make the page afresh with the new entry in it, with slack of a
- * hundred slots free.  Allocates the image.  The plan is FPB_PLAN_FULL if the
- * entries don't fit so.
+ * All entries of the page with a new one at its place, in an array of their own.
+ */
+static FpbEntry *
+collect_with(const FpbIndex *ix, Page page, const FpbEntry *entry,
+			 const FpbPos *pos, int *nentries)
+{
+	FpbEntry   *entries = palloc(sizeof(FpbEntry) * (FPB_MAX_PAGE_ENTRIES + 1));
+
+	*nentries = fpb_page_entries_with(ix, page, entry, pos, entries, NULL);
+	return entries;
+}
+
+/*
+ * Plan to make the page afresh, entries[] being all, the new one among them, with
+ * slack of a hundred slots free.  Allocates the image.  The plan is FPB_PLAN_FULL
+ * if the entries don't fit so.
  *
  * A page of so few entries that at best one would be left on a side must not be
  * split for nothing but slack, or the room of its high fence, unless few is 0.
  */
 static void
-plan_rebuild(const FpbIndex *ix, Page page, const FpbEntry *entry,
-			 const FpbPos *pos, int slack, int few, FpbInsertPlan *plan)
+plan_rebuild(const FpbIndex *ix, Page page, const FpbEntry *entries,
+			 int nentries, int slack, int few, FpbInsertPlan *plan)
 {
-	FpbEntry   *entries = palloc(sizeof(FpbEntry) * (FPB_MAX_PAGE_ENTRIES + 1));
-	int			n = fpb_page_entries_with(ix, page, entry, pos, entries, NULL);
-
 	plan->kind = FPB_PLAN_REBUILD;
 	plan->image = palloc_aligned(sizeof(PGAlignedBlock), PG_IO_ALIGN_SIZE, 0);
-	if (!rebuild(ix, page, entries, n, slack, false, plan) &&
-		!(n <= few && (rebuild(ix, page, entries, n, 0, false, plan) ||
-					   (!FpbPageIsRightmost(page) &&
-						rebuild(ix, page, entries, n, 0, true, plan)))))
+	if (!rebuild(ix, page, entries, nentries, slack, false, plan) &&
+		!(nentries <= few && (rebuild(ix, page, entries, nentries, 0, false, plan) ||
+							  (!FpbPageIsRightmost(page) &&
+							   rebuild(ix, page, entries, nentries, 0, true, plan)))))
 	{
 		plan->kind = FPB_PLAN_FULL;
 		pfree(plan->image);
 		plan->image = NULL;
 	}
-	pfree(entries);
 }
 
 /*
  * Are many of a leaf's entries duplicates, which postings make room of?
  */
 static bool
-has_duplicates(const FpbIndex *ix, Page page)
+has_duplicates(const FpbIndex *ix, Page page, const FpbEntry *entries,
+			   int nentries)
 {
-	FpbPos		pos = {0};
-	FpbEntry	entry;
-	FpbEntry	last;
-	int			n = 0;
 	int			duplicates = 0;
 
 	if (ix->max_posting == 0 || !FpbPageIsLeaf(page))
 		return false;
-	for (; fpb_page_next(ix, page, &pos, &entry); last = entry)
-	{
-		duplicates += n++ > 0 && fpb_keys_identical(ix, &last.key, &entry.key);
-		fpb_page_advance(ix, page, &pos);
-	}
-	return duplicates > n / MANY_DUPLICATES;
+	for (int i = 1; i < nentries; i++)
+		duplicates += fpb_keys_identical(ix, &entries[i - 1].key, &entries[i].key);
+	return duplicates > nentries / MANY_DUPLICATES;
 }
 
 /*
@@ -341,18 +344,17 @@ static void
 plan_to_make_room(const FpbIndex *ix, Page page, const FpbEntry *entry,
 				  const FpbPos *pos, FpbInsertPlan *plan)
 {
-	plan_rebuild(ix, page, entry, pos,
+	int			n;
+	FpbEntry   *entries = collect_with(ix, page, entry, pos, &n);
+
+	plan_rebuild(ix, page, entries, n,
 				 fpb_is_word(ix) ? REBUILD_SLACK_WORDS : REBUILD_SLACK_TUPLES,
 				 fpb_is_word(ix) ? 0 :
 				 FpbPageIsLeaf(page) ? FEW_ENTRIES : FEW_CHILDREN, plan);
-	if (plan->kind == FPB_PLAN_REBUILD || !has_duplicates(ix, page))
-		return;
-	for (int i = 0; i < lengthof(duplicate_slacks); i++)
-	{
-		plan_rebuild(ix, page, entry, pos, duplicate_slacks[i], 0, plan);
-		if (plan->kind == FPB_PLAN_REBUILD)
-			return;
-	}
+	if (plan->kind == FPB_PLAN_FULL && has_duplicates(ix, page, entries, n))
+		for (int i = 0; i < lengthof(duplicate_slacks) && plan->kind == FPB_PLAN_FULL; i++)
+			plan_rebuild(ix, page, entries, n, duplicate_slacks[i], 0, plan);
+	pfree(entries);
 }
 
 /*
@@ -507,7 +509,13 @@ plan_beside_one_key(const FpbIndex *ix, Page page, const FpbEntry *entry,
 		plan->pos.slot = 0;
 	}
 	if (!page_has_room(ix, page, 1, 0))
-		plan_rebuild(ix, page, entry, place, REBUILD_SLACK_ONE_KEY, 0, plan);
+	{
+		int			n;
+		FpbEntry   *entries = collect_with(ix, page, entry, place, &n);
+
+		plan_rebuild(ix, page, entries, n, REBUILD_SLACK_ONE_KEY, 0, plan);
+		pfree(entries);
+	}
 }
 
 /*
@@ -631,19 +639,20 @@ bool
 fpb_page_plan_reorganise(const FpbIndex *ix, Page page, const FpbEntry *entry,
 						 FpbInsertPlan *plan)
 {
+	FpbEntry   *entries;
+	int			n;
 	FpbProbe	probe;
 	FpbPos		place;
 
 	plan->swap = false;
+	plan->kind = FPB_PLAN_FULL;
 	fpb_probe_from_key(ix, &entry->key, &probe);
 	fpb_page_search(ix, page, &probe, &place);
-	for (int i = 0; i < lengthof(reorganise_slacks); i++)
-	{
-		plan_rebuild(ix, page, entry, &place, reorganise_slacks[i], 0, plan);
-		if (plan->kind == FPB_PLAN_REBUILD)
-			return true;
-	}
-	return false;
+	entries = collect_with(ix, page, entry, &place, &n);
+	for (int i = 0; i < lengthof(reorganise_slacks) && plan->kind == FPB_PLAN_FULL; i++)
+		plan_rebuild(ix, page, entries, n, reorganise_slacks[i], 0, plan);
+	pfree(entries);
+	return plan->kind == FPB_PLAN_REBUILD;
 }
 
 /*

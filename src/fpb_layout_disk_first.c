@@ -359,6 +359,11 @@ search_node(const FpbIndex *ix, Page page, const FpbShape *shape, int codec,
 		lo = fpb_heads_less(ix, node, hi, probe->head);
 		if (lo == hi || fpb_node_head(ix, node, lo) != probe->head)
 			return lo;
+
+		/* few share a head, so the first is likely to be the place */
+		if (!fpb_node_is_gap(ix, shape, codec, node, lo) &&
+			compare_slot(ix, page, shape, codec, node, lo, true, probe) > (equal ? 0 : -1))
+			return lo;
 		hi = fpb_heads_not_greater(ix, node, hi, probe->head);
 	}
 	return search_slots(ix, page, shape, codec, node, lo, hi, probe, equal);
@@ -478,11 +483,11 @@ search_posting(const FpbIndex *ix, Page page, const FpbShape *shape, char *node,
 
 	/* most have other keys, as their heads tell */
 	if (slot == shape->nslots ||
-		(probe->has_head && fpb_node_head(ix, node, slot) != probe->head))
+		(probe->has_head && fpb_node_head(ix, node, slot) != probe->head) ||
+		!fpb_is_posting(fpb_page_tuple(ix, page, fpb_node_tuples(shape, node)[slot])))
 		return;
 	fpb_read_slot(ix, page, shape, FPB_NODE_PLAIN, node, slot, &entry);
-	if (!fpb_has_posting(shape, &entry) ||
-		fpb_compare(ix, &entry.key, probe) >= 0)
+	if (fpb_compare(ix, &entry.key, probe) >= 0)
 		return;
 
 	/* it does not end before the probe, so its key is that of the probe */
@@ -710,6 +715,35 @@ read_words(const FpbIndex *ix, const FpbShape *shape, const char *node,
 }
 
 /*
+ * The place where the entries from pos on that are < end stop.  *more becomes
+ * false if there is an entry behind it.
+ */
+static void
+find_end(const FpbIndex *ix, Page page, FpbPos pos, const FpbProbe *end,
+		 FpbPos *stop, bool *more)
+{
+	FpbEntry	entry;
+
+	/* most scans want one entry at most, so it is near */
+	for (int i = 0; i < 2; i++)
+	{
+		*stop = pos;
+		if (!fpb_page_next(ix, page, &pos, &entry))
+			return;
+		if (fpb_compare(ix, &entry.key, end) >= 0)
+		{
+			*more = false;
+			return;
+		}
+		fpb_page_advance(ix, page, &pos);
+	}
+	fpb_page_search(ix, page, end, stop);
+	pos = *stop;
+	if (fpb_page_next(ix, page, &pos, &entry))
+		*more = false;
+}
+
+/*
  * Entries from pos on that are < end, or all, in order into items[], which has
  * room for one more than there can be.
  */
@@ -725,15 +759,7 @@ fpb_page_read(const FpbIndex *ix, Page page, FpbPos pos, const FpbProbe *end,
 	if (nnodes == 0)
 		return 0;
 	if (end != NULL)
-	{
-		FpbEntry	entry;
-		FpbPos		at;
-
-		fpb_page_search(ix, page, end, &stop);
-		at = stop;
-		if (fpb_page_next(ix, page, &at, &entry))
-			*more = false;
-	}
+		find_end(ix, page, pos, end, &stop, more);
 
 	for (int dir = pos.dir; dir < nnodes && dir <= stop.dir; dir++)
 	{
@@ -766,15 +792,16 @@ fpb_page_read(const FpbIndex *ix, Page page, FpbPos pos, const FpbProbe *end,
 }
 
 /*
- * The entry of the child to descend to for the probe.  The first child's low
- * key is the page's low fence, so a probe within the fences always finds one;
- * one outside gets the first.
+ * Find the slot of the child to descend to for the probe, and return its node.
+ * The first child's low key is the page's low fence, so a probe within the fences
+ * always finds one; one outside gets the first.
  */
-void
-fpb_page_child(const FpbIndex *ix, Page page, const FpbProbe *probe,
-			   bool before, FpbPos *pos, FpbEntry *entry)
+static char *
+search_child(const FpbIndex *ix, Page page, const FpbProbe *probe, bool before,
+			 FpbPos *pos)
 {
-	const FpbShape *shape = fpb_shape(ix, page);
+	const FpbShape *shape = &ix->inner;
+	FpbEntry	first;
 	int			codec;
 	char	   *node;
 
@@ -785,9 +812,47 @@ fpb_page_child(const FpbIndex *ix, Page page, const FpbProbe *probe,
 	prefetch_node(shape, page, pos->dir, node);
 	pos->slot = search_node(ix, page, shape, codec, node, probe, !before);
 	pos->item = 0;
-	if (!fpb_page_prev(ix, page, pos, entry) &&
-		!fpb_page_next(ix, page, pos, entry))
+
+	/* the one before that place */
+	for (;;)
+	{
+		while (pos->slot > 0)
+			if (!fpb_node_is_gap(ix, shape, codec, node, --pos->slot))
+				return node;
+		if (pos->dir == 0)
+			break;
+		node = fpb_page_node(ix, page, --pos->dir, &codec);
+		pos->slot = shape->nslots;
+	}
+	if (!fpb_page_next(ix, page, pos, &first))
 		fpb_page_damaged(ix, page, "An inner page is empty.");
+	return fpb_page_node(ix, page, pos->dir, &codec);
+}
+
+/*
+ * The child to descend to for the probe.  Its separator's tuple, which is likely
+ * to be in no cache, is not looked at.
+ */
+BlockNumber
+fpb_page_downlink(const FpbIndex *ix, Page page, const FpbProbe *probe,
+				  bool before)
+{
+	FpbPos		pos;
+	char	   *node = search_child(ix, page, probe, before, &pos);
+
+	return fpb_node_children(&ix->inner, node)[pos.slot];
+}
+
+/*
+ * The same, with its entry and the place of that.
+ */
+void
+fpb_page_child(const FpbIndex *ix, Page page, const FpbProbe *probe,
+			   bool before, FpbPos *pos, FpbEntry *entry)
+{
+	char	   *node = search_child(ix, page, probe, before, pos);
+
+	fpb_read_slot(ix, page, &ix->inner, FPB_NODE_PLAIN, node, pos->slot, entry);
 }
 
 /*

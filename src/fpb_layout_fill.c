@@ -440,7 +440,7 @@ fpb_page_build(const FpbIndex *ix, Page page, int level, int flags,
 		fpb_write_page(ix, page, level, flags, right, low, high, entries,
 					   parts, nparts, NULL, slack > 0, 0))
 		return true;
-	if (level > 0)
+	if (level > 0 || !fpb_part_has_runs(ix, entries, nentries))
 		return false;
 	nparts = fpb_part_fewest_nodes(ix, shape, entries, nentries, slack, parts);
 	return nparts >= 0 &&

@@ -237,6 +237,19 @@ fpb_part_by_runs(const FpbIndex *ix, const FpbShape *shape,
 
 /* --- words: the fewest nodes --- */
 
+/*
+ * Are there duplicates among sorted entries?  If not, there is but one way to part
+ * them.
+ */
+bool
+fpb_part_has_runs(const FpbIndex *ix, const FpbEntry *entries, int nentries)
+{
+	for (int i = 1; i < nentries; i++)
+		if (fpb_keys_identical(ix, &entries[i - 1].key, &entries[i].key))
+			return true;
+	return false;
+}
+
 /* a run, parted in the best way */
 typedef struct WordRun
 {

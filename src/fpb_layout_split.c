@@ -68,7 +68,7 @@ tids_adjacent(uint64 a, uint64 b)
 static bool
 same_run(const Split *s, int i)
 {
-	return i > 0 && i < s->nentries &&
+	return s->ix->max_posting > 0 && i > 0 && i < s->nentries &&
 		fpb_slot_entries(s->ix, fpb_shape(s->ix, s->page), &s->entries[i - 1], 2) == 2;
 }
 

@@ -314,10 +314,11 @@ read_ranges(IndexScanDesc scan, FpbScan *so, FpbScanPage *sp, Page page,
 			 * can't be, or a cross-type operator is not transitive.  No entry
 			 * must be read twice: items[] has room for each once.
 			 */
-			pos = last_pos;
-			fpb_page_advance(ix, page, &pos);
+			n = 0;
+			more = false;
 		}
-		n = fpb_page_read(ix, page, pos, end, items, &more);
+		else
+			n = fpb_page_read(ix, page, pos, end, items, &more);
 		if (n > 0)
 		{
 			read_any = true;

@@ -247,8 +247,7 @@ fpb_descend(FpbIndex *ix, Relation heap, const FpbProbe *probe, int level,
 		for (;;)
 		{
 			Page		page = NULL;
-			FpbPos		pos;
-			FpbEntry	child;
+			BlockNumber child;
 
 			if (use_copies && at > level)
 				page = usable_copy(ix, blkno, probe, at, before);
@@ -288,7 +287,7 @@ fpb_descend(FpbIndex *ix, Relation heap, const FpbProbe *probe, int level,
 				if (at == level)
 					return buf;
 				page = BufferGetPage(buf);
-				fpb_page_child(ix, page, probe, before, &pos, &child);
+				child = fpb_page_downlink(ix, page, probe, before);
 
 				/*
 				 * A writer is to come by an incomplete split, and finish it.
@@ -301,12 +300,12 @@ fpb_descend(FpbIndex *ix, Relation heap, const FpbProbe *probe, int level,
 			}
 			else
 			{
-				fpb_page_child(ix, page, probe, before, &pos, &child);
+				child = fpb_page_downlink(ix, page, probe, before);
 				if (stack != NULL)
 					stack->blocks[at] = blkno;
 			}
 			parent = blkno;
-			blkno = child.child;
+			blkno = child;
 			at--;
 		}
 

@@ -694,6 +694,8 @@ extern int	fpb_page_read(const FpbIndex *ix, Page page, FpbPos pos,
  * low key is <= probe; before = true: the last whose low key is < probe.
  * *entry is its entry, *pos the place of that.
  */
+extern BlockNumber fpb_page_downlink(const FpbIndex *ix, Page page,
+									 const FpbProbe *probe, bool before);
 extern void fpb_page_child(const FpbIndex *ix, Page page,
 						   const FpbProbe *probe, bool before, FpbPos *pos,
 						   FpbEntry *entry);
