@@ -109,6 +109,7 @@ finish_split_met(FpbIndex *ix, Relation heap, Buffer buf, int access)
 		return fpb_finish_split(ix, heap, buf);
 
 	LockBuffer(buf, BUFFER_LOCK_UNLOCK);
+	FPB_INJECTION_POINT("fpbtree-split-met");
 	LockBuffer(buf, BUFFER_LOCK_EXCLUSIVE);
 	fpb_checkpage(ix, buf);
 	if (FpbPageSplitIncomplete(BufferGetPage(buf)))

@@ -594,6 +594,30 @@ foreach my $case (
 	}
 }
 
+# An inserter comes by an inner page whose split has been broken off.  Before it has
+# locked the page to finish that, somebody else has.
+{
+	my $incomplete = q{SELECT string_agg(block::text, ' ') FROM pages('met_k') WHERE flags @> '{incomplete_split}'};
+
+	make_table('met');
+	my (undef, undef, $error) = $node->psql('postgres', q{
+		SELECT injection_points_set_local();
+		SELECT injection_points_attach('fpbtree-before-inner-downlink', 'error');
+		INSERT INTO met SELECT key(3005 + i * 10) FROM generate_series(0, 600) i;});
+	like($error, qr/error triggered for injection point/, 'a split is broken off');
+	my $left = query($incomplete);
+	like($left, qr/^\d+$/, 'a page is without its downlink');
+	my $high = query("SELECT high FROM pages('met_k') WHERE block = $left");
+	my ($session, $pid) = start_session(['fpbtree-split-met'], "INSERT INTO met VALUES (key($high - 5))");
+	$node->wait_for_event('client backend', 'fpbtree-split-met');
+	query("INSERT INTO met VALUES (key($high - 6))");
+	is(query($incomplete), '', 'somebody else has given it one');
+	wake('fpbtree-split-met');
+	ok(finishes($pid), 'the inserter goes on');
+	$session->quit;
+	check('met', 'with a split finished once');
+}
+
 # Scans come to a leaf that leaves its high fence to its right sibling.  Before they
 # have locked that, it is split, again and again, and its rows go.
 {
