@@ -125,6 +125,9 @@ UPDATE pg_index SET indisready = true WHERE indexrelid = 'chk_lost_a'::regclass;
 SELECT fpbtree_check('chk_lost_a');
 SELECT fpbtree_check('chk_lost_a', true);
 SELECT * FROM fpbtree_damage('chk_lost_a', true);
+-- ... and when there is another row in that place
+INSERT INTO chk_lost VALUES (11);
+SELECT * FROM fpbtree_damage('chk_lost_a', true) WHERE fault ~ 'key';
 
 CREATE TABLE chk_twice (a int);
 CREATE UNIQUE INDEX chk_twice_a ON chk_twice USING fpbtree (a);
@@ -139,6 +142,12 @@ UPDATE pg_index SET indisunique = true WHERE indexrelid = 'chk_twice_a'::regclas
 SELECT fpbtree_check('chk_twice_a');
 SELECT fpbtree_check('chk_twice_a', true);
 SELECT * FROM fpbtree_damage('chk_twice_a', true);
+-- ... each of so many that they are on several leaves
+UPDATE pg_index SET indisunique = false WHERE indexrelid = 'chk_twice_a'::regclass;
+INSERT INTO chk_twice SELECT 4 FROM generate_series(1, 10001);
+UPDATE pg_index SET indisunique = true WHERE indexrelid = 'chk_twice_a'::regclass;
+SELECT leaf_pages > 1 AS leaves FROM fpbtree_stats('chk_twice_a');
+SELECT count(*) FROM fpbtree_damage('chk_twice_a', true);
 
 -- A wrong order, as after an upgrade of a collation: the comparison changes
 CREATE FUNCTION chk_cmp(int, int) RETURNS int LANGUAGE sql IMMUTABLE STRICT AS

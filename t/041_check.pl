@@ -172,13 +172,18 @@ sub hints { my ($page) = @_; return $blcksz - hint_bytes($page) * field($page, '
 
 try_fault('words', $leaf, sub { my $p = shift; put($p, field($p, 'lower') + 2, 1, 1); },
 	'The unused space of the page is not zero', 'a byte in the hole');
-try_fault('words', $leaf,
-	sub {
-		my $p = shift;
-		my ($slot) = words_slot($p, 1);
-		put($p, hints($p) + get($p, 88 + 8 * field($p, 'dircap'), 1) * hint_bytes($p) + int($slot / 8), 1, 1 << $slot % 8);
-	},
-	'A hint says that an entry is dead where there is none', 'a hint about a gap');
+# Says that the first slot of the first node that is, or isn't, a gap is dead.
+sub put_hint
+{
+	my ($page, $gap) = @_;
+	my ($slot) = words_slot($page, $gap);
+
+	put($page, hints($page) + get($page, 88 + 8 * field($page, 'dircap'), 1) * hint_bytes($page) + int($slot / 8), 1, 1 << $slot % 8);
+	return;
+}
+
+try_fault('words', $leaf, sub { put_hint(shift, 1); }, 'A hint says that an entry is dead where there is none', 'a hint about a gap');
+try_fault('words', $leaf, sub { put_hint(shift, 0); }, 'The entry for row \(\d+,\d+\) is marked as dead, but the row is not', 'a hint about a living row');
 try_fault('words', $#{ $good{words} },
 	sub { my $p = shift; put($p, hints($p) + field($p, 'nalloc') * hint_bytes($p), 1, 1); },
 	'A hint is about a node that the directory does not name', 'a hint about no node');
@@ -343,6 +348,10 @@ try_fault('words', $words_root, \&forget_child, 'The level above has no entry fo
 	}
 	is(query(q{SELECT unfinished_splits FROM fpbtree_stats('words_k')}), 1, 'and counted');
 }
+
+# A leaf that is there twice; a root from which a level has been cut off.
+try_fault('words', scalar @{ $good{words} }, sub { my $p = shift; $$p = $good{words}[$leaf]; }, 'The page has no place in the tree', 'a leaf that is there twice');
+try_fault('words', 0, sub { my $p = shift; put($p, 40, 4, 1); put($p, 44, 4, 0); }, 'The root has a right sibling', 'a root with a sibling', 1);
 
 # An inner page that is its own child.
 try_fault('words', $words_root,
