@@ -583,7 +583,9 @@ check_right(FpbCheck *check)
 }
 
 /*
- * Does the level above have an entry for the page that begins with low?
+ * Does the level above have an entry for the page that begins with low?  That
+ * the entry's key is low, too, is for check_child to see, which looks at it from
+ * above.
  */
 static bool
 has_downlink(FpbCheck *check, const FpbProbe *low, int level, BlockNumber blkno)
@@ -597,7 +599,7 @@ has_downlink(FpbCheck *check, const FpbProbe *low, int level, BlockNumber blkno)
 	buf = fpb_descend(ix, check->heap, low, level + 1, false, BUFFER_LOCK_SHARE,
 					  NULL);
 	fpb_page_child(ix, BufferGetPage(buf), low, false, &pos, &entry);
-	found = entry.child == blkno && fpb_compare(ix, &entry.key, low) == 0;
+	found = entry.child == blkno;
 	fpb_relbuf(buf);
 	return found;
 }
