@@ -202,6 +202,7 @@ DECLARE
     conditions text[] := '{true,a IS NULL,a IS NOT NULL,a IS NULL AND b IS NULL,a IS NULL AND b IS NOT NULL}';
     value_a text;
     value_b text;
+    other text;
     op text;
     condition text;
     way_a int;
@@ -223,6 +224,10 @@ BEGIN
                 conditions := conditions ||
                     format('a = %L::%s AND b %s %L::%s', value_a, base_a, op, value_b, base_b);
             END LOOP;
+            IF op <> '=' THEN
+                conditions := conditions ||
+                    format('(a, b) %s (%L::%s, %L::%s)', op, value_a, base_a, corners_b[array_length(corners_b, 1) / 2 + 1], base_b);
+            END IF;
         END LOOP;
     END LOOP;
     FOREACH value_b IN ARRAY ARRAY[corners_b[1], corners_b[array_length(corners_b, 1)]] LOOP
@@ -230,6 +235,13 @@ BEGIN
             format('a IS NULL AND b > %L::%s', value_b, base_b) ||
             format('a IS NULL AND b = %L::%s', value_b, base_b) ||
             format('b = %L::%s', value_b, base_b);
+    END LOOP;
+    FOREACH other IN ARRAY words_others(type_a) LOOP
+        FOREACH op IN ARRAY '{=,>=}'::text[] LOOP
+            conditions := conditions ||
+                format('a = ANY (%L::%s[]) AND b %s %L::%s', words_corners(other), other,
+                       op, corners_b[array_length(corners_b, 1) / 2 + 1], base_b);
+        END LOOP;
     END LOOP;
 
     FOR way_a IN 0..3 LOOP
@@ -260,6 +272,7 @@ SELECT words_two_columns('int4', 'int4');
 SELECT words_two_columns('float4', 'float4');
 SELECT words_two_columns('"char"', 'oid');
 SELECT words_two_columns('int2', 'bool');
+SELECT words_two_columns('date', 'int2');
 -- words of 128 bits
 SELECT words_two_columns('int8', 'int8');
 SELECT words_two_columns('float8', 'int4');
@@ -325,7 +338,7 @@ RESET enable_bitmapscan;
 DROP TABLE words_pair;
 
 --
--- What is equal to 0.0, -0.0 included, is not in the order of the next column.
+-- What is equal to 0.0, -0.0 included, is in the order of the next column.
 --
 CREATE TABLE words_zero (a float8, b int8);
 INSERT INTO words_zero SELECT CASE i % 3 WHEN 0 THEN '-0'::float8 WHEN 1 THEN 0 ELSE i END, i / 6 FROM generate_series(1, 3000) i;

@@ -19,7 +19,6 @@
 #include "postgres.h"
 
 #include "access/stratnum.h"
-#include "catalog/pg_type.h"
 #include "utils/array.h"
 #include "utils/lsyscache.h"
 #include "utils/memutils.h"
@@ -556,18 +555,6 @@ better_equality(FpbQual *a, FpbQual *b)
 }
 
 /*
- * Word indexes: can a value be equal to more than one word?  -0.0 and 0.0 are.
- * Then columns behind this one are not in order among what is equal to it.
- */
-static bool
-is_inexact(const FpbScanKeys *keys, const FpbQual *q)
-{
-	Oid			own = keys->ix->rel->rd_opcintype[q->col];
-
-	return fpb_is_word(keys->ix) && (own == FLOAT4OID || own == FLOAT8OID);
-}
-
-/*
  * Word indexes: drop values that no value of the column's type is equal to.
  */
 static void
@@ -638,8 +625,6 @@ add_equality(FpbScanKeys *keys, int colno, FpbQual *eq, bool *open)
 	keys->nranges *= sc->nvalues;
 	keys->nprefix++;
 	eq->implied = true;
-	if (is_inexact(keys, eq))
-		*open = false;
 	return true;
 }
 
@@ -852,9 +837,8 @@ word_row_bound(FpbScanKeys *keys, const FpbQual *q, bool upper,
 		int			col = q->col + i;
 		StrategyNumber strategy = BTEqualStrategyNumber;
 
-		/* only the column's own type, whose bounds are exact, is tried */
-		if (members[i].sk_subtype != ix->rel->rd_opcintype[col] ||
-			is_inexact(keys, q))
+		/* only the column's own type is tried */
+		if (members[i].sk_subtype != ix->rel->rd_opcintype[col])
 			return false;
 		if (i == n - 1)
 			strategy = row_is_strict(q, n) ? q->strategy :
@@ -1076,8 +1060,6 @@ tuple_set_value(FpbScanKeys *keys, int c, int digit)
 static bool
 prepare_simple(FpbScanKeys *keys, ScanKey scankeys)
 {
-	bool		inexact = false;
-
 	for (int i = 0; i < keys->nquals; i++)
 	{
 		FpbQual    *q = &keys->quals[i];
@@ -1087,18 +1069,12 @@ prepare_simple(FpbScanKeys *keys, ScanKey scankeys)
 			return false;
 		q->key = &scankeys[i];
 		q->value = scankeys[i].sk_argument;
-		if (inexact)
-		{
-			keys->filters[keys->nfilters++] = q;
-			continue;
-		}
 		sc->eq = q;
 		sc->values = &q->value;
 		sc->nvalues = 1;
 		sc->digit = -1;
 		sc->weight = 1;
 		keys->nprefix++;
-		inexact = is_inexact(keys, q);
 	}
 	return true;
 }

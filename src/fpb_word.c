@@ -953,6 +953,15 @@ fpb_word_column_bound(const FpbColumn *col, Datum value, Oid value_type,
 	}
 
 	end = upper != col->desc ? last : first;
+
+	/*
+	 * A value of another type has been compared with codes that no value has,
+	 * too: what they decode to is a neighbour's value.  The bound is that
+	 * value's own code.  Else "=" could have two bounds of different codes,
+	 * and the next column is not in order between these.
+	 */
+	if (OidIsValid(value_type) && value_type != type->type)
+		end = encode(type, decode(type, end, false));
 	set_value_bound(col, apply_direction(col, end), upper, bound);
 	return true;
 }
