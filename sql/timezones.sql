@@ -244,6 +244,15 @@ SET LOCAL timezone = 'XXX-100';
 MOVE ALL FROM c;
 MOVE BACKWARD 3 FROM c;
 ROLLBACK;
+-- an inexact bound does not imply an exact one of the same value, as strict as it
+BEGIN;
+SET LOCAL timezone = 'Pacific/Apia';
+DECLARE c CURSOR FOR SELECT d FROM v WHERE d > '2011-12-30'::date AND d > '2011-12-30 10:00+00'::timestamptz ORDER BY d DESC, n DESC;
+FETCH 1 FROM c;
+SET LOCAL timezone = 'XXX100';
+MOVE 2999 FROM c;
+FETCH 1 FROM c;
+ROLLBACK;
 BEGIN;
 DECLARE c SCROLL CURSOR FOR SELECT k AT TIME ZONE 'UTC', n % 8 AS n FROM v WHERE k = ANY ('{2011-12-28 11:00,2011-12-29 11:00,2012-01-01 11:00}'::timestamp[]) ORDER BY k;
 FETCH 1 FROM c;
@@ -268,6 +277,18 @@ FETCH 2 FROM c;
 SET LOCAL timezone = 'XXX-4';
 FETCH ALL FROM c;
 ROLLBACK;
+
+-- No comparator is given a timestamp that is before the first.
+CREATE FUNCTION picky_cmp(date, timestamp) RETURNS int LANGUAGE sql STABLE AS
+$$ SELECT date_cmp_timestamp($1, $2 + interval '0') $$;
+CREATE OPERATOR CLASS picky_ops FOR TYPE date USING fpbtree AS
+    OPERATOR 1 <, OPERATOR 2 <=, OPERATOR 3 =, OPERATOR 4 >=, OPERATOR 5 >, FUNCTION 1 date_cmp(date, date),
+    OPERATOR 5 > (date, timestamptz), FUNCTION 1 (date, timestamptz) date_cmp_timestamptz(date, timestamptz),
+    FUNCTION 1 (date, timestamp) picky_cmp(date, timestamp);
+CREATE TABLE first_date AS SELECT '4714-11-24 BC'::date d;
+CREATE INDEX first_date_idx ON first_date USING fpbtree (d picky_ops);
+SET timezone = 'XXX12';
+SELECT d FROM first_date WHERE d > '4714-11-24 00:00+00 BC'::timestamptz;
 
 SET client_min_messages = warning;
 DROP SCHEMA time_zones CASCADE;
