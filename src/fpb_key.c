@@ -968,10 +968,8 @@ next_tail(uint64 tail)
  * There are two candidates, and the one that takes less room is made.
  *
  * - Right, its columns behind the first in which it is greater than left cut
- *	 off.  If there is none, the TID is what tells them apart, and stays.
- * - Left's own key: with the TID after left's, or, if the opclasses hold the
- *	 two keys equal, with right's.  Either is greater than left and not greater
- *	 than right.
+ *	 off.  If there is none, the TID after left's is what tells them apart.
+ * - Left's own key, with the TID after left's.
  *
  * The second is left without its INCLUDE columns, so a separator never takes
  * more room than left does: what a page keeps for its high fence is reckoned
@@ -1000,7 +998,7 @@ fpb_key_separator(const FpbIndex *ix, const FpbKey *left, const FpbKey *right,
 	pivot->head = pivot_head(ix, right->head, Min(nequal + 1, ix->nkeyatts));
 	pivot->tuple = truncate_tuple(desc, right->tuple, Min(nequal + 1, ix->nkeyatts));
 	if (nequal == ix->nkeyatts)
-		pivot->tail = right->tail;
+		pivot->tail = next_tail(left->tail);
 
 	left_tuple = truncate_tuple(desc, left->tuple, ix->nkeyatts);
 	if (fpb_tuple_space(left_tuple) < fpb_tuple_space(pivot->tuple))
@@ -1008,8 +1006,7 @@ fpb_key_separator(const FpbIndex *ix, const FpbKey *left, const FpbKey *right,
 		pfree(pivot->tuple);
 		pivot->tuple = left_tuple;
 		pivot->head = left->head;
-		if (nequal < ix->nkeyatts)
-			pivot->tail = next_tail(left->tail);
+		pivot->tail = next_tail(left->tail);
 	}
 	else
 		pfree(left_tuple);
