@@ -165,6 +165,14 @@ SELECT churn('uq_f', 3000);
 SELECT * FROM uq_f WHERE a = 'hot';
 INSERT INTO uq_f VALUES ('hot', -1);
 SELECT fpbtree_check('uq_f_key', true);
+-- and again at the TIDs that have been freed, with one of which a page begins
+SELECT two_tables('a text, b int, c text STORAGE plain DEFAULT repeat(''c'', current_setting(''block_size'')::int / 6), '
+    'd text STORAGE plain DEFAULT repeat(''d'', current_setting(''block_size'')::int / 20)', '(a) INCLUDE (c)');
+INSERT INTO uq_f VALUES ('hot', 0);
+SELECT churn('uq_f', 11);
+VACUUM uq_f;
+SELECT churn('uq_f', 11);
+SELECT fpbtree_check('uq_f_key', true);
 
 -- Building an index over duplicates, and over ones that are dead
 CREATE TABLE uq_build (a int4, b text COLLATE "en-x-icu");

@@ -288,9 +288,13 @@ insert_unique(FpbIndex *ix, Relation heap, FpbEntry *entry, Datum *values,
 			return true;
 		}
 
-		/* the scans that would have seen the row hold locks on these leaves */
-		CheckForSerializableConflictIn(ix->rel, NULL, BufferGetBlockNumber(buf));
 		buf = move_to_place(ix, heap, buf, &entry->key);
+
+		/*
+		 * A scan that would have found the row has locked this leaf.  (Not
+		 * always the one where the key begins: a backward scan may not have
+		 * come to that yet.)
+		 */
 		CheckForSerializableConflictIn(ix->rel, NULL, BufferGetBlockNumber(buf));
 		fpb_insert_entry(ix, heap, buf, &stack, entry, unchanged);
 		return check.unique;
