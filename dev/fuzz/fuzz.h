@@ -109,6 +109,7 @@ typedef struct FuzzHistory
 	int			level;
 	int			lines;			/* cache lines of a node */
 	int			max_nodes;		/* nodes that the page may have, or 0 */
+	int			hints;			/* bytes of hints, times what is needed */
 	FuzzOp	   *ops;
 	int			nops;
 	int			max_ops;

@@ -592,6 +592,7 @@ choose_habits(Life *life)
 		h->max_nodes = ONE_OF(life, 0, 3, 4, 6, 10);
 	else
 		h->max_nodes = 0;
+	h->hints = fpb_is_word(&f->ix) || h->lines < 2 || h->lines > 4 ? 1 : ONE_OF(life, 1, 1, 32);
 	fuzz_begin(f, h);
 
 	all = f->pool->nranks;

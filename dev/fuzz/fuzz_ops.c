@@ -751,6 +751,13 @@ fuzz_begin(Fuzz *f, const FuzzHistory *history)
 		if (shape->hints_off != 0)
 			shape->hints_off = BLCKSZ - shape->max_nodes * shape->hint_bytes;
 	}
+
+	/* those of few nodes reach as far as those of many do on a larger page */
+	if (history->hints > 1)
+	{
+		shape->hint_bytes *= history->hints;
+		shape->max_nodes = shape->max_nodes * shape->size / (shape->size + shape->hint_bytes);
+	}
 	f->level = history->level;
 	f->shape = shape;
 	f->pool = history->level == 0 ? &f->leaf : &f->inner;
