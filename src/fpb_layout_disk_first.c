@@ -716,16 +716,16 @@ read_words(const FpbIndex *ix, const FpbShape *shape, const char *node,
 
 /*
  * The place where the entries from pos on that are < end stop.  *more becomes
- * false if there is an entry behind it.
+ * false if there is an entry behind it.  near: try the next entries first, as most
+ * scans want one at most.
  */
 static void
 find_end(const FpbIndex *ix, Page page, FpbPos pos, const FpbProbe *end,
-		 FpbPos *stop, bool *more)
+		 bool near, FpbPos *stop, bool *more)
 {
 	FpbEntry	entry;
 
-	/* most scans want one entry at most, so it is near */
-	for (int i = 0; i < 2; i++)
+	for (int i = 0; near && i < 2; i++)
 	{
 		*stop = pos;
 		if (!fpb_page_next(ix, page, &pos, &entry))
@@ -749,7 +749,7 @@ find_end(const FpbIndex *ix, Page page, FpbPos pos, const FpbProbe *end,
  */
 int
 fpb_page_read(const FpbIndex *ix, Page page, FpbPos pos, const FpbProbe *end,
-			  FpbItem *items, bool *more)
+			  bool near, FpbItem *items, bool *more)
 {
 	const FpbShape *shape = fpb_shape(ix, page);
 	int			nnodes = FpbHdr(page)->nnodes;
@@ -759,7 +759,7 @@ fpb_page_read(const FpbIndex *ix, Page page, FpbPos pos, const FpbProbe *end,
 	if (nnodes == 0)
 		return 0;
 	if (end != NULL)
-		find_end(ix, page, pos, end, &stop, more);
+		find_end(ix, page, pos, end, near, &stop, more);
 
 	for (int dir = pos.dir; dir < nnodes && dir <= stop.dir; dir++)
 	{

@@ -298,6 +298,7 @@ read_ranges(IndexScanDesc scan, FpbScan *so, FpbScanPage *sp, Page page,
 		FpbItem    *items = sp->items + sp->nitems;
 		FpbPos		pos = {0};
 		bool		more = true;
+		bool		in_order;
 		int			n;
 
 		fpb_keys_set_range(keys, range);
@@ -307,18 +308,18 @@ read_ranges(IndexScanDesc scan, FpbScan *so, FpbScanPage *sp, Page page,
 
 		if (start != NULL)
 			fpb_page_search(ix, page, start, &pos);
-		if (read_any && !fpb_pos_before(last_pos, pos))
+		in_order = !read_any || fpb_pos_before(last_pos, pos);
+		if (!in_order)
 		{
 			/*
 			 * The ranges are disjoint and in order, so the page's entries
 			 * can't be, or a cross-type operator is not transitive.  No entry
 			 * must be read twice: items[] has room for each once.
 			 */
-			n = 0;
-			more = false;
+			pos = last_pos;
+			fpb_page_advance(ix, page, &pos);
 		}
-		else
-			n = fpb_page_read(ix, page, pos, end, items, &more);
+		n = fpb_page_read(ix, page, pos, end, in_order, items, &more);
 		if (n > 0)
 		{
 			read_any = true;

@@ -83,7 +83,7 @@ vacuum_leaf(VacuumState *vs, Buffer buf)
 	int			nitems;
 	int			ndoomed = 0;
 
-	nitems = fpb_page_read(ix, page, start, NULL, vs->items, &more);
+	nitems = fpb_page_read(ix, page, start, NULL, false, vs->items, &more);
 	for (int i = 0; i < nitems; i++)
 	{
 		ItemPointerData tid;

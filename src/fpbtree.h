@@ -684,10 +684,12 @@ extern void fpb_page_advance(const FpbIndex *ix, Page page, FpbPos *pos);
 
 /*
  * Entries from *pos on, in order, that are < end (NULL: all), into items[];
- * returns how many.  *more is set to false if one >= end was met.
+ * returns how many.  *more is set to false if one >= end was met.  near: the end
+ * may be looked for at *pos first, where no entry behind is < end if one is not.
  */
 extern int	fpb_page_read(const FpbIndex *ix, Page page, FpbPos pos,
-						  const FpbProbe *end, FpbItem *items, bool *more);
+						  const FpbProbe *end, bool near, FpbItem *items,
+						  bool *more);
 
 /*
  * Inner pages: the child to descend to.  before = false: the last child whose

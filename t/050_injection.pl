@@ -618,6 +618,45 @@ foreach my $case (
 	check('met', 'with a split finished once');
 }
 
+# An inserter comes to a leaf of equal keys.  Before it locks that, the leaf is split just
+# where its entry belongs: it is the first of the right page, equal to the fence.
+{
+	my $row = q{'x', repeat('x', current_setting('block_size')::int / 20)};
+
+	query(qq{
+		CREATE TABLE trial (id int, k text COLLATE "C", v text STORAGE PLAIN);
+		CREATE TABLE begins (LIKE trial INCLUDING ALL);
+		CREATE INDEX trial_k ON trial USING fpbtree (k) INCLUDE (v) WITH (fillfactor = 100);
+		CREATE INDEX begins_k ON begins USING fpbtree (k) INCLUDE (v) WITH (fillfactor = 100);
+		CREATE TABLE splits (id int);
+		DO \$\$
+		DECLARE
+			leaves bigint := 1;
+		BEGIN
+			FOR i IN 1 .. 200 LOOP
+				INSERT INTO trial VALUES (i, $row);
+				IF (fpbtree_stats('trial_k')).leaf_pages > leaves THEN
+					leaves := leaves + 1;
+					INSERT INTO splits VALUES (i);
+				END IF;
+			END LOOP;
+		END \$\$;});
+	# a row before which there is one on its page, and which splits a leaf
+	my ($id, $tid) = split /\|/, query(q{
+		SELECT a.id, a.ctid FROM splits s JOIN trial a ON a.id = s.id JOIN trial b ON b.id = a.id - 1
+		WHERE a.id > 50 AND (a.ctid::text::point)[0] = (b.ctid::text::point)[0] LIMIT 1});
+	query("INSERT INTO begins SELECT i, $row FROM generate_series(1, $id - 1) i");
+	my ($session, $pid) = start_session(['fpbtree-before-leaf'], "INSERT INTO begins VALUES ($id, $row)");
+	$node->wait_for_event('client backend', 'fpbtree-before-leaf');
+	query("INSERT INTO begins VALUES ($id + 1, $row)");
+	like(query(q{SELECT low_fence FROM pages('begins_k') p, fpbtree_page('begins_k', p.block) WHERE p.flags @> '{leaf,rightmost}'}),
+		qr/\Q$tid\E$/, 'the last leaf begins with the row to be inserted');
+	wake('fpbtree-before-leaf');
+	ok(finishes($pid), 'it is');
+	$session->quit;
+	check('begins', 'with a row equal to a fence');
+}
+
 # Scans come to a leaf that leaves its high fence to its right sibling.  Before they
 # have locked that, it is split, again and again, and its rows go.
 {
