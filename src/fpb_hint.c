@@ -60,21 +60,16 @@ dead_up_to(const FpbIndex *ix, Relation heap, Page page, const FpbPos *pos, int 
 /*
  * May these entries get hints, for all that a crash can do?
  *
- * So it is if crash recovery would begin with an image of the leaf, as images have
- * no hints: one made since the last checkpoint began, or one that the hint makes
- * itself where there are checksums (or wal_log_hints).  Otherwise the WAL has to be
- * on disk.  If it is not, a later scan can leave the hints: each transaction that
- * has written some has asked for it at its end.
+ * If the WAL is not on disk, a later scan can leave the hints: each transaction
+ * that has written some has asked for it at its end.  (One might not wait where
+ * crash recovery begins with an image of the leaf, which has no hints.  But nothing
+ * tells that it does: see README.md.)
  */
 static bool
-survive_crash(const FpbIndex *ix, Relation heap, Buffer buf, const FpbPos *pos, int npos)
+survive_crash(const FpbIndex *ix, Relation heap, Page page, const FpbPos *pos, int npos)
 {
-	if (!RelationNeedsWAL(ix->rel))
-		return true;
-	if (fullPageWrites &&
-		(XLogHintBitIsNeeded() || BufferGetLSNAtomic(buf) > GetRedoRecPtr()))
-		return true;
-	return !XLogNeedsFlush(dead_up_to(ix, heap, BufferGetPage(buf), pos, npos));
+	return !RelationNeedsWAL(ix->rel) ||
+		!XLogNeedsFlush(dead_up_to(ix, heap, page, pos, npos));
 }
 
 /*
@@ -87,7 +82,9 @@ survive_crash(const FpbIndex *ix, Relation heap, Buffer buf, const FpbPos *pos, 
 void
 fpb_hint_dead(const FpbIndex *ix, Relation heap, Buffer buf, const FpbPos *pos, int npos)
 {
-	if (npos > 0 && survive_crash(ix, heap, buf, pos, npos) &&
-		fpb_page_kill(ix, BufferGetPage(buf), pos, npos))
+	Page		page = BufferGetPage(buf);
+
+	if (npos > 0 && survive_crash(ix, heap, page, pos, npos) &&
+		fpb_page_kill(ix, page, pos, npos))
 		MarkBufferDirtyHint(buf, true);
 }

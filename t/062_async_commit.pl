@@ -16,13 +16,13 @@ use Workload;
 my $am = am();
 my $node = PostgreSQL::Test::Cluster->new('async_commit');
 
-# With checksums a note makes an image of a page that has none since the last checkpoint, which has no notes.
+# With checksums the first hint after a checkpoint makes an image of the page, which has no hints.
 $node->init(no_data_checksums => 1);
 $node->append_conf(
 	'postgresql.conf', q{
 autovacuum = off
-wal_log_hints = off
 wal_level = minimal
+wal_skip_threshold = 0
 max_wal_senders = 0
 synchronous_commit = off
 wal_writer_delay = 10s
@@ -30,26 +30,52 @@ bgwriter_lru_maxpages = 0
 allow_in_place_tablespaces = on
 enable_bitmapscan = off
 enable_seqscan = off
+full_page_writes = off
 });
 $node->start;
 
-sub query { return $node->safe_psql('postgres', shift); }
+my $db = 'postgres';
+sub query { return $node->safe_psql($db, shift); }
 
 my $find = 'SELECT count(*) FROM t WHERE k = 50';
 
-query(qq{
-CREATE EXTENSION fpbtree;
-CREATE TABLESPACE elsewhere LOCATION '';
+query(q{CREATE EXTENSION fpbtree});
+query(qq{CREATE TABLESPACE $_ LOCATION ''}) foreach 'elsewhere', 'further';
+
+# What lets recovery begin without an image of the leaf, whatever its LSN is: it has not been changed since the
+# checkpoint; it was, but there were no images then; it has come in a file that was copied as it is.
+my %before = (
+	'unchanged' => sub { },
+	'changed without images' => sub {
+		query('INSERT INTO t VALUES (51, 0)');
+		$node->append_conf('postgresql.conf', 'full_page_writes = on');
+		$node->reload;
+		$node->poll_query_until('postgres', 'SHOW full_page_writes', 'on') or die 'there are no images';
+	},
+	'moved' => sub {
+		query('INSERT INTO t VALUES (51, 0)');
+		query('ALTER INDEX t_k SET TABLESPACE further');
+	},
+	'copied' => sub {
+		query('INSERT INTO t VALUES (51, 0)');
+		$node->safe_psql('template1', 'CREATE DATABASE another TEMPLATE postgres STRATEGY wal_log');
+		$db = 'another';
+	});
+
+# The row is found dead because its page in the table has been changed since, so that the server's own hint there
+# can't get ahead of the commit.  (A commit would not do: the server keeps one LSN for some transactions.)
+# Moving an index, which is not done in the end, writes its pages.
+foreach my $leaf ('unchanged', 'changed without images', 'moved', 'copied')
+{
+	query(qq{
+DROP TABLE IF EXISTS t;
 CREATE TABLE t (k int8, v int) WITH (fillfactor = 50);
 CREATE INDEX t_k ON t USING $am (k);
 INSERT INTO t SELECT i, 0 FROM generate_series(1, 50) i;
 CHECKPOINT;
 });
-
-# The row is found dead because its page in the table has been changed since, so that the server's own hint there
-# can't get ahead of the commit.  (A commit would not do: the server keeps one LSN for some transactions.)
-# Moving an index, which is not done in the end, writes its pages.
-query(qq{
+	$before{$leaf}->();
+	query(qq{
 DELETE FROM t WHERE k = 50;
 BEGIN;
 UPDATE t SET v = 1 WHERE k = 40;
@@ -60,10 +86,16 @@ BEGIN;
 ALTER INDEX t_k SET TABLESPACE elsewhere;
 ROLLBACK;
 });
-$node->stop('immediate');
-$node->start;
-is(query("SET enable_seqscan = on; SET enable_indexscan = off; SET enable_indexonlyscan = off; $find"), '1', 'the crash has taken the deletion back');
-is(query($find), '1', 'an index finds the row');
+	$node->stop('immediate');
+	$node->start;
+	is(query("SET enable_seqscan = on; SET enable_indexscan = off; SET enable_indexonlyscan = off; $find"),
+		'1', "a leaf $leaf: the crash has taken the deletion back");
+	is(query($find), '1', "a leaf $leaf: an index finds the row");
+	my (undef, $out, $err) = $node->psql($db, "SELECT fpbtree_check('t_k', true)");
+	is($out . $err, '', "a leaf $leaf: the index is sound");
+}
+
+$db = 'postgres';
 
 # Once the commit is on disk, it is noted.  The first scan has looked at the row in the table, a later one has not.
 create_pages_of($node);
