@@ -49,9 +49,6 @@
 /* A key with no more entries than this has hardly more than one row. */
 #define FEW_VERSIONS		8
 
-/* With so many promising suspects, others are left alone. */
-#define MANY_PROMISING		32
-
 /* an entry suspected to be dead */
 typedef struct Suspect
 {
@@ -150,8 +147,7 @@ end_run(Prune *p, int n)
 }
 
 /*
- * Suspect the entries that are not alone with their key: if there are enough
- * of them, the promising ones only.
+ * Suspect the entries that are not alone with their key.
  */
 static void
 suspect_versions(Prune *p)
@@ -160,8 +156,6 @@ suspect_versions(Prune *p)
 	FpbEntry	entry;
 	FpbEntry	last;
 	int			run = 0;
-	int			promising = 0;
-	int			kept = 0;
 
 	for (; fpb_page_next(p->ix, p->page, &pos, &entry); last = entry)
 	{
@@ -177,17 +171,6 @@ suspect_versions(Prune *p)
 	}
 	if (run > 0)
 		end_run(p, run);
-
-	for (int i = 0; i < p->nsuspects; i++)
-		promising += p->suspects[i].promising ? 1 : 0;
-	if (promising < MANY_PROMISING)
-		return;
-	for (int i = 0; i < p->nsuspects; i++)
-	{
-		if (p->suspects[i].promising)
-			p->suspects[kept++] = p->suspects[i];
-	}
-	p->nsuspects = kept;
 }
 
 /*
@@ -226,8 +209,10 @@ suspect_pages(Prune *p)
 }
 
 /*
- * The pages that promise more come first, others in the order of the file, so
- * that passes over other leaves are likely to come to the same ones.
+ * The pages that promise more come first.  The others are not left out, or keys
+ * with many versions, spread over the table, would gather in the leaf.  Otherwise
+ * it is the order of the file, so that passes over other leaves are likely to come
+ * to the same ones.
  */
 static inline int
 compare_promise(const SuspectPage *a, const SuspectPage *b)

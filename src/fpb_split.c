@@ -265,12 +265,13 @@ insert_on_page(FpbIndex *ix, Relation heap, Buffer buf, FpbStack *stack,
 
 		/*
 		 * A leaf in which rows are updated need not be split for want of room
-		 * at the right place either: by the time it is really full there will
-		 * be more dead entries in it.  Words find their places in gaps, which
-		 * dead entries leave where new ones come to.
+		 * at the right place either: what has been removed is elsewhere, or
+		 * by the time the leaf is really full there will be more dead entries
+		 * in it.  Where nothing has gone, words are better off with a split,
+		 * for they find their places in gaps.
 		 */
-		if (plan.kind == FPB_PLAN_FULL && (pruned || unchanged) &&
-			!fpb_is_word(ix))
+		if (plan.kind == FPB_PLAN_FULL &&
+			(pruned || (unchanged && !fpb_is_word(ix))))
 			(void) fpb_page_plan_reorganise(ix, page, entry, &plan);
 	}
 	if (plan.kind == FPB_PLAN_FULL)

@@ -177,6 +177,29 @@ foreach my $vacuum (0, 1)
 }
 
 $_->stop foreach values %standbys;
+
+# Few rows that are updated again and again: their many versions are all over the table, a few on each page, and do not
+# gather in the index. No hints come before the commits are on disk.
+foreach my $am ('fpbtree', 'btree')
+{
+	query(qq{
+		CREATE TABLE few_$am (id int, u int);
+		INSERT INTO few_$am SELECT i, i FROM generate_series(1, 80) i;
+		CREATE INDEX few_${am}_id ON few_$am USING $am (id);
+		CREATE INDEX few_${am}_u ON few_$am USING btree (u);
+		SET synchronous_commit = off;
+		SET wal_consistency_checking = '';
+		SET enable_seqscan = off;
+		DO \$\$ BEGIN
+			FOR i IN 1 .. 20000 LOOP
+				UPDATE few_$am SET u = u + 1 WHERE id = 1 + abs(hashint4(i)) % 80;
+				COMMIT;
+			END LOOP;
+		END \$\$;
+	});
+}
+cmp_ok(query(q{SELECT pg_relation_size('few_fpbtree_id')}), '<=', query(q{SELECT pg_relation_size('few_btree_id')}), 'an index of few rows does not grow');
+is(query(q{SELECT fpbtree_check('few_fpbtree_id', true)}), '', 'it is sound');
 $primary->stop;
 unlike(slurp_file($_->logfile), qr/TRAP:|PANIC:|inconsistent page/, 'no assertion failed') foreach ($primary, values %standbys);
 done_testing();
