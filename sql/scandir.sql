@@ -152,7 +152,8 @@ RESET enable_hashjoin;
 RESET enable_mergejoin;
 SET max_parallel_workers_per_gather = 0;
 
--- entries found dead are remembered: the second scan does not visit the table
+-- entries found dead are remembered, once what the first scan has pruned is on
+-- disk: the third does not visit the table
 CREATE FUNCTION heap_blocks(query text) RETURNS int LANGUAGE plpgsql AS $$
 DECLARE
     plan json;
@@ -164,7 +165,8 @@ DELETE FROM f WHERE k BETWEEN 500 AND 800;
 CREATE TEMP TABLE visits (n int, blocks int);
 INSERT INTO visits VALUES (1, heap_blocks('SELECT * FROM f WHERE k BETWEEN 500 AND 800 ORDER BY k'));
 INSERT INTO visits VALUES (2, heap_blocks('SELECT * FROM f WHERE k BETWEEN 500 AND 800 ORDER BY k'));
-SELECT x.blocks > 10 * y.blocks AS killed FROM visits x, visits y WHERE x.n = 1 AND y.n = 2;
+INSERT INTO visits VALUES (3, heap_blocks('SELECT * FROM f WHERE k BETWEEN 500 AND 800 ORDER BY k'));
+SELECT x.blocks > 10 * y.blocks AS killed FROM visits x, visits y WHERE x.n = 1 AND y.n = 3;
 SELECT count(*) FROM f WHERE k BETWEEN 499 AND 801;
 -- a place that was a dead row's is taken anew
 VACUUM f;
