@@ -118,7 +118,7 @@ nearest_posting_gap(IndexTuple posting, int item)
 
 		if (right < n && fpb_tail_is_gap(tails, right))
 			return right;
-		if (left >= 0 && left < n && fpb_tail_is_gap(tails, left))
+		if (left >= 0 && fpb_tail_is_gap(tails, left))
 			return left;
 	}
 	return -1;

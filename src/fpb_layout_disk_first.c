@@ -24,6 +24,7 @@ set_shape(const FpbIndex *ix, FpbShape *shape, int lines, bool inner)
 {
 	int			payload;
 	int			n;
+	uint32		end;
 
 	memset(shape, 0, sizeof(*shape));
 	shape->size = lines * FPB_CACHE_LINE;
@@ -33,34 +34,27 @@ set_shape(const FpbIndex *ix, FpbShape *shape, int lines, bool inner)
 					   payload + (inner ? sizeof(uint32) : 0));
 
 	/* a node full of duplicates becomes a one-key node, with slots to spare */
-	if (!inner && fpb_is_word(ix))
-		n = Min(n, fpb_one_key_slots(shape) - 2);
-	for (;; n--)
-	{
-		uint32		end = n * ix->head_width;
+	Assert(inner || !fpb_is_word(ix) || n <= fpb_one_key_slots(shape) - 2);
 
-		if (ix->form == FPB_WORD16)
-		{
-			end = TYPEALIGN(sizeof(uint64), end);
-			shape->low_off = end;
-			end += n * sizeof(uint64);
-		}
-		if (inner)
-		{
-			end = TYPEALIGN(sizeof(uint32), end);
-			shape->child_off = end;
-			end += n * sizeof(uint32);
-		}
-		shape->tail_off = end;
-		end += n * payload;
-		if (end <= shape->size)
-			break;
+	/* heads have 4 or 8 bytes, those of two words 8: no array needs padding */
+	end = n * ix->head_width;
+	if (ix->form == FPB_WORD16)
+	{
+		shape->low_off = end;
+		end += n * sizeof(uint64);
 	}
+	if (inner)
+	{
+		shape->child_off = end;
+		end += n * sizeof(uint32);
+	}
+	shape->tail_off = end;
+	Assert(end + n * payload <= shape->size);
 	shape->nslots = n;
 	shape->hint_bytes = inner ? 0 : (n + 7) / 8;
 
 	n = Min(BLCKSZ / shape->size, FPB_MAX_NODES);
-	while (n > 1 && fpb_page_base(n) + n * (shape->size + shape->hint_bytes) > BLCKSZ)
+	while (fpb_page_base(n) + n * (shape->size + shape->hint_bytes) > BLCKSZ)
 		n--;
 	shape->max_nodes = n;
 	if (fpb_is_word(ix))
@@ -351,7 +345,8 @@ search_node(const FpbIndex *ix, Page page, const FpbShape *shape, int codec,
 	{
 		uint64		head = ((const uint64 *) node)[0];
 
-		if (use_heads && head != probe->head)
+		/* only words have such nodes */
+		if (head != probe->head)
 			return head < probe->head ? hi : 0;
 	}
 	else if (use_heads)
@@ -887,14 +882,14 @@ fpb_page_is_empty(const FpbIndex *ix, Page page)
 /* --- killed-entry hints --- */
 
 /*
- * The byte with a slot's hint, or NULL if it has none.
+ * The byte with the hint of a leaf's slot, or NULL if it has none.
  */
 static uint8 *
 hint_byte(const FpbIndex *ix, Page page, FpbPos pos)
 {
 	const FpbShape *shape = fpb_shape(ix, page);
 
-	if (pos.slot >= shape->nslots || shape->hint_bytes == 0)
+	if (pos.slot >= shape->nslots)
 		return NULL;
 	return fpb_hints(shape, page) +
 		fpb_dir_nodes(page)[pos.dir] * shape->hint_bytes + pos.slot / 8;

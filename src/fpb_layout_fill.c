@@ -151,11 +151,11 @@ measure_tuples(const FpbIndex *ix, const FpbEntry *entries,
 }
 
 /*
- * Directory capacity for a page that starts with nparts nodes and used bytes
- * in these and in tuples.  Words: all the nodes the page can ever hold.
- * Tuples: they, not the nodes, will fill the page, so there is room for as
- * many nodes again as would hold them at half their present number of tuples a
- * node, or for what a page mostly empty will have when it is full.
+ * Directory capacity for a page of tuples that starts with nparts nodes and used
+ * bytes in these and in tuples.  They, not the nodes, will fill the page, so there
+ * is room for as many nodes again as would hold them at half their present number
+ * of tuples a node, or for what a page mostly empty will have when it is full.
+ * (A page of words has all the nodes that it can ever hold.)
  */
 int
 fpb_directory_capacity(const FpbIndex *ix, const FpbShape *shape, int nparts,
@@ -164,8 +164,6 @@ fpb_directory_capacity(const FpbIndex *ix, const FpbShape *shape, int nparts,
 	int			most = shape->max_nodes;
 	int			capacity = nparts + nparts / 2 + 2;
 
-	if (fpb_is_word(ix))
-		return most;
 	if (nparts > 0 && used < BLCKSZ / 2)
 		capacity = Max(capacity, (int) (nparts * BLCKSZ / used));
 	return Min(most, capacity);

@@ -231,14 +231,13 @@ fpb_filler_add(FpbFiller *filler, const FpbEntry *entry)
 	bool		same;
 	FpbEntry   *last;
 
-	if (filler->nentries >= FPB_MAX_PAGE_ENTRIES)
-		return false;
 	same = filler->nentries > 0 && filler->one_key &&
 		fpb_keys_identical(filler->ix, fpb_filler_last(filler), &entry->key);
 	if (fpb_is_word(filler->ix) ? !word_fits(filler, same) :
 		!tuple_fits(filler, entry->key.tuple, same))
 		return false;
 
+	Assert(filler->nentries < FPB_MAX_PAGE_ENTRIES);
 	last = &filler->entries[filler->nentries++];
 	*last = *entry;
 	keep_tuple(filler, &last->key);
@@ -297,22 +296,19 @@ fpb_filler_fence_fits(const FpbFiller *filler, const FpbKey *high)
 }
 
 /*
- * Take the last of several entries away; the page can only be ended then.  The
- * entry's tuple is the caller's.
+ * Take the last of several entries away, which has a tuple; the page can only be
+ * ended then.  The entry's tuple is the caller's.
  */
 void
 fpb_filler_pop(FpbFiller *filler, FpbEntry *entry)
 {
+	IndexTuple	copy;
+
 	Assert(filler->nentries > 1);
 	*entry = filler->entries[--filler->nentries];
-	if (entry->key.tuple != NULL)
-	{
-		Size		size = IndexTupleSize(entry->key.tuple);
-		IndexTuple	copy = palloc(size);
-
-		memcpy(copy, entry->key.tuple, size);
-		entry->key.tuple = copy;
-	}
+	copy = palloc(IndexTupleSize(entry->key.tuple));
+	memcpy(copy, entry->key.tuple, IndexTupleSize(entry->key.tuple));
+	entry->key.tuple = copy;
 }
 
 /*

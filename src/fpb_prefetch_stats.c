@@ -172,7 +172,7 @@ fpb_prefetch_report(Relation index, bool heap, FpbPrefetchCounts *counts)
 {
 	SharedCounts *shared;
 
-	if (counts->prefetched == 0 && counts->used == 0 && counts->wasted == 0)
+	if (counts->prefetched == 0)
 		return;
 	shared = shared_counts(RelationGetRelid(index));
 	if (shared != NULL)

@@ -513,7 +513,6 @@ set_edge_early(FpbScan *so, FpbScanPage *sp, Page page, bool forward)
 			return false;
 	}
 	else if (FpbPageIsLeftmost(page) ||
-			 (keys->has_upper && fpb_compare_low(ix, page, &keys->upper) >= 0) ||
 			 (keys->has_lower && fpb_compare_low(ix, page, &keys->lower) <= 0))
 		return false;
 	set_edge_fence(so, sp, page, so->at.range, forward);
@@ -627,7 +626,8 @@ fpb_scan_peek_copy(IndexScanDesc scan, FpbScan *so, FpbScanPage *sp, Page copy,
 		FpbPageHighElided(copy))
 		return false;
 	probe = probe_at(so, at, &from, forward);
-	if (probe == NULL || !fpb_page_covers(&so->ix, copy, probe, 0, !forward))
+	Assert(probe != NULL);		/* the scan has begun */
+	if (!fpb_page_covers(&so->ix, copy, probe, 0, !forward))
 		return false;
 	sp->block = block;
 	if (forward)

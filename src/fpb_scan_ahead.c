@@ -159,15 +159,17 @@ walk_right(FpbScanKeys *keys, RangeWalk *rw)
 			fpb_walk_compare_high(&rw->walk, &keys->upper) < 0)
 			return fpb_walk_step(&rw->walk, true);
 
-		/* the range ends here: which is the first that goes on behind? */
+		/*
+		 * The range ends here: which is the first that goes on behind?  (If
+		 * there is more than one, each has both ends.)
+		 */
 		if (rw->range + 1 >= keys->nranges || !fpb_walk_high(&rw->walk, &high))
 			return false;
 		rw->range = Max(rw->range + 1, fpb_keys_seek(keys, &high, true, true));
 		if (rw->range >= keys->nranges)
 			return false;
 		fpb_keys_set_range(keys, rw->range);
-		if (keys->has_lower &&
-			fpb_walk_compare_high(&rw->walk, &keys->lower) <= 0)
+		if (fpb_walk_compare_high(&rw->walk, &keys->lower) <= 0)
 			return fpb_walk_seek(&rw->walk, &keys->lower, false);
 	}
 }
@@ -190,14 +192,12 @@ walk_left(FpbScanKeys *keys, RangeWalk *rw)
 		for (;;)
 		{
 			fpb_keys_set_range(keys, rw->range);
-			if (!keys->has_lower ||
-				fpb_walk_compare_low(&rw->walk, &keys->lower) > 0)
+			if (fpb_walk_compare_low(&rw->walk, &keys->lower) > 0)
 				break;
 			if (--rw->range < 0)
 				return false;
 		}
-		if (keys->has_upper &&
-			fpb_walk_compare_low(&rw->walk, &keys->upper) >= 0)
+		if (fpb_walk_compare_low(&rw->walk, &keys->upper) >= 0)
 			return fpb_walk_seek(&rw->walk, &keys->upper, true);
 	}
 	return fpb_walk_step(&rw->walk, false);
@@ -321,8 +321,7 @@ fpb_scan_ahead_leaves(IndexScanDesc scan, FpbScan *so, bool forward)
 	if (sa->nmissed >= MAX_MISSED || sa->forward != forward)
 		forget_leaves(sa);
 	sa->forward = forward;
-	if (sa->many && sa->parents.max_distance > 0 &&
-		fpb_ahead_due(&sa->parents))
+	if (sa->many && fpb_ahead_due(&sa->parents))
 		fill_window(so, &sa->parents, &sa->parent_walk, forward, NULL, 0);
 	if (fpb_ahead_due(&sa->leaves))
 	{

@@ -675,18 +675,15 @@ is_tighter(FpbScanKeys *keys, const FpbQual *a, const FpbQual *b, bool upward)
 }
 
 /*
- * Can the key bound a range?
+ * Can the key, of a column that has no "=" that gives values nor IS NULL, bound a
+ * range?  If it is a "=", it has no exact value, and gives two bounds.
  */
 static bool
 is_bound(const FpbQual *q)
 {
-	if (q->kind == FPB_QUAL_NULL || q->kind == FPB_QUAL_NOT_NULL || q->cmp == NULL)
+	if (q->kind == FPB_QUAL_NOT_NULL || q->cmp == NULL)
 		return false;
-	if (q->kind == FPB_QUAL_ARRAY && !q->sorted)
-		return false;
-	if (q->strategy == BTEqualStrategyNumber)
-		return !q->exact && q->kind == FPB_QUAL_OP; /* two bounds */
-	return true;
+	return q->kind != FPB_QUAL_ARRAY || q->sorted;
 }
 
 /*
@@ -1334,9 +1331,10 @@ fpb_keys_seek(FpbScanKeys *keys, const FpbKey *key, bool pivot, bool ahead)
 	Datum		values[INDEX_MAX_KEYS];
 	bool		isnull[INDEX_MAX_KEYS];
 	int			ncols = keys->nprefix;
-	bool		same = ahead && keys->range >= 0;
+	bool		same = ahead;
 	int64		range = 0;
 
+	Assert(!ahead || keys->range >= 0);
 	if (fpb_is_word(ix))
 		fpb_key_datums(ix, key, values, isnull);
 	else

@@ -508,7 +508,7 @@ fpb_sort_memory(FpbSort *sort)
 {
 	uint64	   *sorted;
 
-	if (sort->presorted || sort->nrecs < 2)
+	if (sort->presorted)
 		return;
 
 	if (sort->nrecs < FPB_RADIX_MIN)
@@ -746,8 +746,6 @@ fpb_merge_begin(FpbSort *sort, int first, int nruns)
 			run->bufrecs = each;
 			fpb_run_fill(sort, run);
 		}
-		else if (run->cur == run->end)
-			fpb_run_fill(sort, run);
 	}
 
 	sort->losers = (FpbLoser *) MemoryContextAlloc(sort->cxt,
@@ -1089,7 +1087,7 @@ fpb_tuplesort_get(FpbSort *sort, FpbKey *key)
 
 	found = tuplesort_gettuple_common(sort->tuplesort, true, &stup);
 	MemoryContextSwitchTo(old);
-	if (found && stup.tuple)
+	if (found)
 	{
 		key->tuple = FPB_SORT_TUPLE(arg, &stup);
 		key->head = arg->by_head ? FPB_SORT_HEAD(&stup) : 0;

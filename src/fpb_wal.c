@@ -159,9 +159,9 @@ fpb_wal_note(FpbWalPage *wp, const void *start, Size length)
 	uint32		offset = (uint32) ((const char *) start - (const char *) wp->page);
 	uint32		end = offset + (uint32) length;
 
-	Assert(end <= BLCKSZ);
+	Assert(length > 0 && end <= BLCKSZ);
 
-	if (wp->image || length == 0)
+	if (wp->image)
 		return;
 
 	/* Changes come in runs more often than not, so look at the last first. */

@@ -712,8 +712,8 @@ fpb_word_nulls(const FpbIndex *ix, const FpbKey *key, bool *isnull)
 }
 
 /*
- * Are two word keys equal to the opclasses?  They are if their words and ties
- * are, and else only if all they differ in are the signs of zeros.
+ * Are two word keys of the same head equal to the opclasses?  They are if their
+ * words and ties are, and else only if all they differ in are the signs of zeros.
  */
 bool
 fpb_word_equal(const FpbIndex *ix, const FpbKey *a, const FpbKey *b)
@@ -721,7 +721,7 @@ fpb_word_equal(const FpbIndex *ix, const FpbKey *a, const FpbKey *b)
 	FpbCoded	ca[2],
 				cb[2];
 
-	if (a->head != b->head || a->low != b->low)
+	if (a->low != b->low)
 		return false;
 	if (fpb_tail_tie(a->tail) == fpb_tail_tie(b->tail))
 		return true;
@@ -865,7 +865,7 @@ find_cut(const FpbColumn *col, Datum value, Oid value_type, FmgrInfo *cmp,
 	const FpbWordType *type = col->word;
 	int64		i;
 
-	if (!OidIsValid(value_type) || value_type == type->type)
+	if (value_type == type->type)
 		*last = encode(type, value);
 	else if (cmp == NULL)
 		elog(ERROR, "no comparator of types %u and %u given",
@@ -960,7 +960,7 @@ fpb_word_column_bound(const FpbColumn *col, Datum value, Oid value_type,
 	 * value's own code.  Else "=" could have two bounds of different codes,
 	 * and the next column is not in order between these.
 	 */
-	if (OidIsValid(value_type) && value_type != type->type)
+	if (value_type != type->type)
 		end = encode(type, decode(type, end, false));
 	set_value_bound(col, apply_direction(col, end), upper, bound);
 	return true;
@@ -991,7 +991,7 @@ fpb_word_null_bound(const FpbColumn *col, bool null, bool upper,
 }
 
 /*
- * See fpbtree.h.  Columns without a bound are filled with their ends, NULLs
+ * See fpbtree.h.  A second column without a bound is filled with its ends, NULLs
  * included, and as compose keeps the order of the columns, so is the end of
  * the range that of the word.  An upper end's tail is the last that the tie
  * admits: no TID has it, since its block number is invalid.
@@ -1016,7 +1016,7 @@ fpb_word_probe(const FpbIndex *ix, const FpbColumnBound *bounds, int ncols,
 			const FpbColumn *col = &ix->cols[i];
 
 			coded[i].code.hi = upper ? field_mask(col) : 0;
-			coded[i].code.lo = upper && col->width == 128 ? PG_UINT64_MAX : 0;
+			coded[i].code.lo = 0;
 			coded[i].tie = upper && !col->nulls_first ? 1 : 0;
 		}
 	}
