@@ -211,11 +211,13 @@ fpb_count_less64(const uint64 *a, int n, uint64 key)
 	return (int) (base - a) + (n == 1 && *base < key);
 }
 
+/* The same; the array is not empty. */
 static inline int
 fpb_count_less32(const uint32 *a, int n, uint32 key)
 {
 	const uint32 *base = a;
 
+	Assert(n > 0);
 	while (n > 1)
 	{
 		int			half = n / 2;
@@ -224,7 +226,7 @@ fpb_count_less32(const uint32 *a, int n, uint32 key)
 		base += half & -(int) (base[half - 1] < key);
 		n -= half;
 	}
-	return (int) (base - a) + (n == 1 && *base < key);
+	return (int) (base - a) + (*base < key);
 }
 
 /* Number of a node's heads < head. */

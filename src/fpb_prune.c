@@ -175,8 +175,7 @@ suspect_versions(Prune *p)
 		p->nentries++;
 		fpb_page_advance(p->ix, p->page, &pos);
 	}
-	if (run > 0)
-		end_run(p, run);
+	end_run(p, run);
 
 	for (int i = 0; i < p->nsuspects; i++)
 		promising += p->suspects[i].promising ? 1 : 0;
