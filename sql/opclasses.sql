@@ -184,9 +184,10 @@ CREATE TABLE degrees (k kelvin, c celsius);
 INSERT INTO degrees SELECT i::text::kelvin, (i - 273)::text::celsius FROM generate_series(0, 999) i;
 CREATE INDEX degrees_k ON degrees USING fpbtree (k);
 CREATE INDEX degrees_c ON degrees USING fpbtree (c);		-- not yet
--- it goes to where its family has been put, though a later one has an operator of that, too
+-- it goes to where its family has been put, though a later one has operators of that, too
 CREATE OPERATOR FAMILY later_ops USING fpbtree;
-ALTER OPERATOR FAMILY later_ops USING fpbtree ADD OPERATOR 1 <(kelvin, kelvin);
+ALTER OPERATOR FAMILY later_ops USING fpbtree ADD
+    OPERATOR 1 <(kelvin, kelvin), OPERATOR 1 <(celsius, celsius);
 SELECT fpbtree_clone_opclass('celsius_ops');
 DROP OPERATOR FAMILY later_ops USING fpbtree;
 CREATE INDEX degrees_c ON degrees USING fpbtree (c);
