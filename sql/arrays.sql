@@ -80,6 +80,7 @@ SELECT sum(compare('a', c, 'a')) > 0 AS used FROM unnest(ARRAY[
     'a = ANY (every(3, 5000)) AND a BETWEEN 100 AND 200::int8', 'a = ANY (every(3, 5000)) AND a > 100 AND a < 100',
     'a = ANY (every(3, 5000)) AND a IS NOT NULL', 'a = ANY (every(3, 5000)) AND a IS NULL',
     'a = ANY (every(3, 5000)) AND a = ANY (''{6,7,9}''::int8[])', 'a < ANY (''{50}'') AND a > ANY (''{45,3}'')',
+    'a = 5::int8 AND a < ANY (''{4,6}'')', 'a = 5::int8 AND a < ANY (''{4,5}'')', 'a = 5::int8 AND a >= ANY (''{6,NULL}'')',
     'a = ALL (''{5}'')', 'a > ALL (''{3980,3990}'')']) c;
 DROP INDEX r_idx;
 

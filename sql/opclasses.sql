@@ -184,7 +184,12 @@ CREATE TABLE degrees (k kelvin, c celsius);
 INSERT INTO degrees SELECT i::text::kelvin, (i - 273)::text::celsius FROM generate_series(0, 999) i;
 CREATE INDEX degrees_k ON degrees USING fpbtree (k);
 CREATE INDEX degrees_c ON degrees USING fpbtree (c);		-- not yet
+-- it goes to where its family has been put, though a later one has operators of that, too
+CREATE OPERATOR FAMILY later_ops USING fpbtree;
+ALTER OPERATOR FAMILY later_ops USING fpbtree ADD
+    OPERATOR 1 <(kelvin, kelvin), OPERATOR 1 <(celsius, celsius);
 SELECT fpbtree_clone_opclass('celsius_ops');
+DROP OPERATOR FAMILY later_ops USING fpbtree;
 CREATE INDEX degrees_c ON degrees USING fpbtree (c);
 ANALYZE degrees;
 EXPLAIN (COSTS OFF) SELECT * FROM degrees WHERE k = '5'::celsius;
@@ -296,6 +301,19 @@ FROM classes c JOIN pg_depend d ON (d.classid, d.objid) IN (('pg_opclass'::regcl
 WHERE c.amname = 'fpbtree' AND c.opcname = 'macaddr8_ops' AND d.deptype = 'e'
 ORDER BY 1;
 
+-- Unless the access method itself does not.
+BEGIN;
+ALTER EXTENSION fpbtree DROP ACCESS METHOD fpbtree;
+ALTER EXTENSION fpbtree DROP OPERATOR CLASS macaddr8_ops USING fpbtree;
+ALTER EXTENSION fpbtree DROP OPERATOR FAMILY macaddr8_ops USING fpbtree;
+DROP OPERATOR FAMILY macaddr8_ops USING fpbtree;
+SELECT fpbtree_clone_opclass('macaddr8_ops');
+SELECT c.opcname, count(d.objid) AS extensions
+FROM classes c LEFT JOIN pg_depend d ON d.classid = 'pg_opclass'::regclass AND d.objid = c.oid AND d.deptype = 'e'
+WHERE c.amname = 'fpbtree' AND c.opcname = 'macaddr8_ops'
+GROUP BY c.opcname;
+ROLLBACK;
+
 -- So the extension has objects in two schemas, and can't move.
 CREATE SCHEMA elsewhere;
 ALTER EXTENSION fpbtree SET SCHEMA elsewhere;
@@ -309,7 +327,8 @@ CREATE OPERATOR CLASS broken_ops FOR TYPE int4 USING fpbtree FAMILY broken_ops A
     OPERATOR 1 <, OPERATOR 3 =,
     FUNCTION 1 (int4, int4) btint8cmp(int8, int8);
 ALTER OPERATOR FAMILY broken_ops USING fpbtree ADD
-    OPERATOR 1 <(int4, int8);
+    OPERATOR 1 <(int4, int8),
+    FUNCTION 1 (int4, int2) btint42cmp(int4, int2);
 SELECT amvalidate(oid) FROM pg_opclass WHERE opcname = 'broken_ops';
 CREATE OPERATOR CLASS optional_ops FOR TYPE int4 USING fpbtree AS
     OPERATOR 1 <, OPERATOR 2 <=, OPERATOR 3 =, OPERATOR 4 >=, OPERATOR 5 >,
@@ -319,9 +338,49 @@ CREATE OPERATOR CLASS empty_ops FOR TYPE int4 USING fpbtree AS STORAGE int4;
 SELECT amvalidate(oid) FROM pg_opclass WHERE opcname = 'empty_ops';
 CREATE OPERATOR CLASS stored_ops FOR TYPE int4 USING fpbtree FAMILY broken_ops AS STORAGE int8;
 SELECT amvalidate(oid) FROM pg_opclass WHERE opcname = 'stored_ops';
+CREATE OPERATOR CLASS named_ops FOR TYPE name USING fpbtree FAMILY broken_ops AS STORAGE text;
+SELECT amvalidate(oid) FROM pg_opclass WHERE opcname = 'named_ops';
 CREATE OPERATOR CLASS bad_ops FOR TYPE int4 USING fpbtree AS OPERATOR 6 <>;
 CREATE OPERATOR CLASS bad_ops FOR TYPE int4 USING fpbtree AS FUNCTION 6 btint4cmp(int4, int4);
 CREATE OPERATOR CLASS bad_ops FOR TYPE point USING fpbtree AS OPERATOR 1 <->(point, point) FOR ORDER BY float_ops;
+
+-- What is there of an incomplete one can be used: without "<" there is no order, and
+-- without a comparator of an array's elements they are but tried.
+CREATE OPERATOR CLASS equal_ops FOR TYPE int4 USING fpbtree AS
+    OPERATOR 3 =, FUNCTION 1 btint4cmp(int4, int4);
+CREATE OPERATOR FAMILY other_type_ops USING fpbtree;
+CREATE OPERATOR CLASS other_type_ops FOR TYPE int4 USING fpbtree FAMILY other_type_ops AS
+    OPERATOR 1 <, OPERATOR 2 <=, OPERATOR 3 =, OPERATOR 4 >=, OPERATOR 5 >,
+    FUNCTION 1 btint4cmp(int4, int4);
+ALTER OPERATOR FAMILY other_type_ops USING fpbtree ADD
+    OPERATOR 1 <(int4, int8), OPERATOR 3 =(int4, int8),
+    FUNCTION 1 (int4, int8) btint48cmp(int4, int8);
+CREATE TABLE incomplete (a int, b int);
+INSERT INTO incomplete SELECT i, i % 100 FROM generate_series(1, 5000) i;
+ANALYZE incomplete;
+SET enable_seqscan = off;
+SET enable_bitmapscan = off;
+CREATE INDEX incomplete_idx ON incomplete USING fpbtree (a equal_ops);
+EXPLAIN (COSTS OFF) SELECT * FROM incomplete WHERE a = 4077;
+SELECT * FROM incomplete WHERE a = 4077;
+SELECT * FROM incomplete WHERE a = ANY ('{4077,3,NULL,6000,3}') ORDER BY a;
+SELECT a FROM incomplete ORDER BY a DESC LIMIT 2;
+DROP INDEX incomplete_idx;
+CREATE INDEX incomplete_idx ON incomplete USING fpbtree (b, a equal_ops);
+EXPLAIN (COSTS OFF) SELECT * FROM incomplete WHERE b = 77 AND a = 4077;
+SELECT * FROM incomplete WHERE b = 77 AND a = 4077;
+SELECT count(*), sum(a) FROM incomplete WHERE b < 2;
+DROP INDEX incomplete_idx;
+CREATE INDEX incomplete_idx ON incomplete USING fpbtree (a other_type_ops);
+EXPLAIN (COSTS OFF) SELECT * FROM incomplete WHERE a = ANY ('{4077,3,NULL,6000000000,3}'::int8[]);
+SELECT * FROM incomplete WHERE a = ANY ('{4077,3,NULL,6000000000,3}'::int8[]) ORDER BY a;
+SELECT * FROM incomplete WHERE a < ANY ('{2,-6000000000,NULL,4}'::int8[]) ORDER BY a;
+SELECT * FROM incomplete WHERE a = ANY ('{4077,3,6000000000}'::int8[]) AND a = ANY ('{3,4}'::int4[]);
+RESET enable_seqscan;
+RESET enable_bitmapscan;
+DROP TABLE incomplete;
+DROP OPERATOR FAMILY equal_ops USING fpbtree CASCADE;
+DROP OPERATOR FAMILY other_type_ops USING fpbtree CASCADE;
 
 DROP OPERATOR FAMILY broken_ops USING fpbtree CASCADE;
 DROP OPERATOR FAMILY optional_ops USING fpbtree CASCADE;

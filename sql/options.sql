@@ -109,6 +109,20 @@ BEGIN
     END LOOP;
 END $$;
 SELECT count(*), fpbtree_check('copies_k', true) FROM copies;
+
+-- Nor is a page missed where there has never been memory for a copy, or where the buffers
+-- of the first 1,024 pages only can be remembered
+DROP INDEX copies_k;
+CREATE INDEX copies_k ON copies USING fpbtree (k) WITH (fillfactor = 10);
+SELECT pg_relation_size('copies_k') / least(current_setting('block_size')::int, 8192) > 2048 AS large;
+\c -
+SET enable_seqscan = off;
+SET fpbtree.inner_page_cache = '4kB';
+SELECT count(*) FROM copies a WHERE NOT EXISTS (SELECT FROM copies b WHERE b.k = a.k OFFSET 0);
+SET fpbtree.inner_page_cache = '20kB';
+SELECT count(*) FROM copies a WHERE NOT EXISTS (SELECT FROM copies b WHERE b.k = a.k OFFSET 0);
+RESET fpbtree.inner_page_cache;
+RESET enable_seqscan;
 DROP TABLE copies;
 
 -- Properties

@@ -173,7 +173,7 @@ END $$;
 SELECT zone, type, check_ends(zone, type, vals) AS used
 FROM unnest('{UTC,XXX-14,XXX12,XXX-167,XXX167,"AAA24BBB-24,M3.2.0,M11.1.0"}'::text[]) zone,
     (VALUES ('date', ARRAY['timestamptz ''4714-11-24 00:00+00 BC''', 'timestamptz ''4714-11-24 14:00+00 BC''', 'timestamptz ''4714-11-25 00:00+00 BC''',
-        'timestamptz ''294276-12-31 00:00+00''', 'timestamptz ''294276-12-31 23:59:59+00''', 'timestamptz ''infinity''', 'timestamptz ''-infinity''']),
+        'timestamptz ''294276-12-31 00:00+00''', 'timestamptz ''294276-12-31 10:00+00''', 'timestamptz ''294276-12-31 23:59:59+00''', 'timestamptz ''infinity''', 'timestamptz ''-infinity''']),
       ('timestamp', ARRAY['timestamptz ''4714-11-24 00:00+00 BC''', 'timestamptz ''4714-11-24 14:00+00 BC''', 'timestamptz ''4714-11-25 00:00+00 BC''',
         'timestamptz ''294276-12-31 00:00+00''', 'timestamptz ''294276-12-31 23:59:59+00''', 'timestamptz ''infinity''', 'timestamptz ''-infinity''']),
       ('timestamptz', ARRAY['date ''4714-11-24 BC''', 'date ''4714-11-25 BC''', 'date ''294276-12-31''', 'date ''294277-01-01''', 'date ''5874897-12-31''', 'date ''infinity''', 'date ''-infinity''',

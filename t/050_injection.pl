@@ -696,6 +696,23 @@ foreach my $case (
 	is(query("SELECT low FROM pages('e_k') WHERE block = $right"), $begin, 'the right sibling begins where it did');
 }
 
+# VACUUM comes by such a leaf whose split has been broken off.
+{
+	my $incomplete = q{SELECT count(*) FROM pages('e_k') WHERE flags @> '{incomplete_split,high_elided}'};
+	my $n = 0;
+
+	while ($n++ < 40 && query($incomplete) == 0)
+	{
+		$node->psql('postgres', "SELECT injection_points_set_local(); SELECT injection_points_attach('fpbtree-before-downlink', 'error'); "
+			  . "INSERT INTO e VALUES (long($n * 1000 + 500))");
+	}
+	is(query($incomplete), '1', 'a leaf without a high fence has a right sibling without a downlink');
+	check('e', 'with a split broken off');
+	query('VACUUM (INDEX_CLEANUP ON) e');
+	is(query(q{SELECT count(*) FROM pages('e_k') WHERE flags @> '{incomplete_split}'}), '0', 'it gets one from VACUUM');
+	check('e', 'with a split finished');
+}
+
 # fpbtree_check waits for the right sibling of a leaf that has left its high fence to
 # it, with the leaf unlocked, and VACUUM takes that out of the tree meanwhile.
 {

@@ -124,6 +124,9 @@ my @queries = (
 	[ 'many texts', 'SELECT t, id FROM TABLE WHERE t = ANY((SELECT t FROM keys)::text[]) ORDER BY t DESC' ],
 	[ 'ranges', 'SELECT d, a, id FROM TABLE WHERE d = ANY(ARRAY[3, 99, 14, 15, 92, 65, 35, 1000]) AND a > 100000 ORDER BY d, a' ],
 	[ 'ranges, backward', 'SELECT d, a, id FROM TABLE WHERE d = ANY(ARRAY[3, 99, 14, 15, 92, 65, 35, -1]) AND a > 100000 ORDER BY d DESC, a DESC' ],
+	[ 'ranges up to a value', 'SELECT d, a, id FROM TABLE WHERE d = ANY(ARRAY[3, 99, 14, 15, 92, 65, 35, 1000]) AND a < -100000 ORDER BY d, a' ],
+	[ 'ranges that touch, backward', 'SELECT d, a, id FROM TABLE WHERE d = ANY(ARRAY[3, 4, 5, 15, 92, 93, 94]) ORDER BY d DESC, a DESC' ],
+	[ 'one range, several and one', 'SELECT v.n, x.* FROM (VALUES (1, ARRAY[3]), (2, ARRAY[14, 15, 92]), (3, ARRAY[65]), (4, ARRAY[7, 9])) v(n, ds), LATERAL (SELECT d, a, id FROM TABLE x WHERE d = ANY(v.ds) ORDER BY d, a OFFSET 0) x' ],
 	[ 'a filter', 'SELECT d, a, id FROM TABLE WHERE d > 50 AND a % 10 = 0 AND a > 0 ORDER BY d, a' ]);
 
 my $by_index = 'SET enable_seqscan = off; SET enable_bitmapscan = off;';
@@ -326,6 +329,22 @@ $node->command_ok(
 	[ 'pgbench', '-n', '-c', 20, '-t', 8, '-f', $node->basedir . '/scan.sql', 'postgres' ],
 	'20 scans with 512 buffers');
 
+# More leaves, with a row of interest each, than can be peeked at.
+$node->append_conf('postgresql.conf', "shared_buffers = 128MB\nmax_connections = 12");
+$node->restart;
+$node->safe_psql('postgres', 'CREATE TABLE thin AS SELECT a, id, pad FROM s; CREATE INDEX thin_a ON thin USING fpbtree (a) WITH (fillfactor = 10); VACUUM ANALYZE thin');
+foreach my $method (@methods)
+{
+	my $named = $method eq '' ? '' : "$method: ";
+	my $thin = q{SELECT answer('SELECT a, id FROM %s WHERE a = ANY(ARRAY(SELECT a FROM s WHERE id %% 100 = 1)) ORDER BY a')};
+	$node->append_conf('postgresql.conf', "io_method = $method") if $method ne '';
+	$node->restart;
+	my $answer = $node->safe_psql('postgres', "$by_index " . distances(1024, 1024, 1024) . sprintf($thin, 'thin'));
+	is($answer, $node->safe_psql('postgres', "$by_table " . sprintf($thin, 's')), "${named}many leaves of few rows");
+	cmp_ok($node->safe_psql('postgres', "SELECT heap_used FROM fpbtree_prefetch_stats('thin_a')"),
+		'>', $answer =~ s/ .*//r * 0.7, "${named}these are read ahead");
+}
+
 # Overwrites some bytes of a file that no server has open, and returns them.
 sub overwrite
 {
@@ -362,7 +381,7 @@ BEGIN
 		n := n + 1;
 	END LOOP;
 	RETURN n || ' and no error';
-EXCEPTION WHEN data_corrupted THEN
+EXCEPTION WHEN data_corrupted OR index_corrupted THEN
 	RETURN n || ' ' || SQLERRM;
 END $$});
 my $leaf = $node->safe_psql('postgres', q{
@@ -426,6 +445,57 @@ foreach my $method (@methods)
 overwrite($file, $tid * 8192 + 100, $sound);
 $node->append_conf('postgresql.conf', 'shared_buffers = 6MB');
 $node->append_conf('postgresql.conf', 'io_method = sync') if $version >= 180000;
+
+# What can't be read past the buffers, or is no page of the index, is left to the scan that comes to it.
+$node->start;
+$node->safe_psql('postgres', q{
+CREATE TABLE cut (a int, id int, pad text);
+CREATE INDEX cut_a ON cut USING fpbtree (a);
+INSERT INTO cut SELECT i, i, repeat('p', 150) FROM generate_series(1, 20000) i;
+VACUUM ANALYZE cut});
+my $last = $node->safe_psql('postgres', "SELECT pg_relation_size('cut_a') / 8192 - 1");
+is($node->safe_psql('postgres', "SELECT kind, right_block IS NULL FROM fpbtree_page('cut_a', $last)"), 'leaf|t', 'the last block is the last leaf');
+my $cut = data_file('cut_a');
+$node->stop;
+my $whole = slurp_file($cut);
+
+sub scan_to_last
+{
+	my ($damage) = @_;
+	my @until;
+	foreach my $distance (0, 5, -1)
+	{
+		$node->start;
+		push @until, $node->safe_psql('postgres', "$by_index " . distances($distance, $distance, $distance) . " SELECT until_error('SELECT a, id FROM cut ORDER BY a')");
+		$node->stop;
+	}
+	like($until[0], qr/^1\d{4} .*\b$last\b/, "a leaf that is $damage: the error names it");
+	is("@until[1, 2]", "$until[0] $until[0]", 'it comes no sooner if the leaf was peeked at');
+	overwrite($cut, 0, $whole);
+	return;
+}
+overwrite($cut, $last * 8192, "\0" x 8192);
+scan_to_last('full of zeros');
+truncate($cut, $last * 8192) or die $!;
+scan_to_last('missing');
+
+# Nor is one peeked at there that leaves its high fence to its right sibling: those between whose entries the first
+# column tells nothing.
+$node->start;
+$node->safe_psql('postgres', q{
+CREATE TABLE elided (g int, k text STORAGE PLAIN COLLATE "C", id int);
+INSERT INTO elided SELECT g, repeat('x', 2660) || n, g * 10 + n
+	FROM (SELECT i * 7919 % 400 AS g FROM generate_series(1, 400) i) x, generate_series(1, CASE g % 10 WHEN 0 THEN 6 ELSE 1 END) n;
+CREATE INDEX elided_k ON elided USING fpbtree (g, k);
+VACUUM ANALYZE elided});
+cmp_ok($node->safe_psql('postgres', "SELECT count(*) FROM generate_series(1, pg_relation_size('elided_k') / 8192 - 1) b, fpbtree_page('elided_k', b) WHERE level = 0 AND 'high_elided' = ANY (flags)"),
+	'>', 100, 'leaves have left out their high fences');
+$node->restart;
+is( $node->safe_psql('postgres', "$by_index " . distances(-1, -1, -1) . " SELECT answer('SELECT id, g, k FROM elided ORDER BY g, k')"),
+	$node->safe_psql('postgres', "$by_table SELECT answer('SELECT id, g, k FROM elided ORDER BY g, k')"),
+	'leaves without high fences');
+$node->stop;
+
 my $many_texts = "$by_index " . distances(-1, -1, -1)
   . " SELECT answer('SELECT t, id FROM r WHERE t = ANY((SELECT t FROM keys)::text[]) ORDER BY t DESC')";
 my %peeked;
@@ -441,6 +511,11 @@ foreach my $checksums (1, 0)
 }
 cmp_ok($peeked{1}, '>', 100, 'with checksums, leaves are peeked at');
 cmp_ok($peeked{0}, '<', $peeked{1} / 2, 'without, those of tuples are not');
+
+# (no checksums) A leaf whose header is sound, but not its directory: no node has these numbers.
+my $dircap = unpack('S', substr($whole, $last * 8192 + 30, 2));
+overwrite($cut, $last * 8192 + 88 + 8 * $dircap, "\xff" x $dircap);
+scan_to_last('damaged inside');
 
 unlike(slurp_file($node->logfile), qr/leak|TRAP|PANIC|AIO (handle|batch)/, 'nothing has leaked');
 done_testing();
