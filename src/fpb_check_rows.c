@@ -195,8 +195,7 @@ row_exists(FpbCheck *check, ItemPointer tid)
 							 check->strategy);
 	LockBuffer(buf, BUFFER_LOCK_SHARE);
 	page = BufferGetPage(buf);
-	exists = !PageIsNew(page) && offset >= FirstOffsetNumber &&
-		offset <= PageGetMaxOffsetNumber(page) &&
+	exists = !PageIsNew(page) && offset <= PageGetMaxOffsetNumber(page) &&
 		ItemIdIsUsed(PageGetItemId(page, offset));
 	UnlockReleaseBuffer(buf);
 	return exists;
@@ -249,15 +248,15 @@ static void
 check_row_key(FpbCheck *check, ItemPointer tid)
 {
 	FpbRowCheck *rc = check->row_check;
+	ExprContext *econtext = GetPerTupleExprContext(rc->estate);
 	Datum		values[INDEX_MAX_KEYS];
 	bool		isnull[INDEX_MAX_KEYS];
 	MemoryContext old;
 	bool		same;
 
-	GetPerTupleExprContext(rc->estate)->ecxt_scantuple = rc->slot;
-	old = MemoryContextSwitchTo(GetPerTupleMemoryContext(rc->estate));
-	same = rc->predicate == NULL ||
-		ExecQual(rc->predicate, GetPerTupleExprContext(rc->estate));
+	econtext->ecxt_scantuple = rc->slot;
+	old = MemoryContextSwitchTo(econtext->ecxt_per_tuple_memory);
+	same = rc->predicate == NULL || ExecQual(rc->predicate, econtext);
 	if (same)
 	{
 		FormIndexDatum(rc->info, rc->slot, rc->estate, values, isnull);
@@ -266,7 +265,7 @@ check_row_key(FpbCheck *check, ItemPointer tid)
 			memcmp(rc->row_element.data, rc->element.data, rc->element.len) == 0;
 	}
 	MemoryContextSwitchTo(old);
-	ResetPerTupleExprContext(rc->estate);
+	ResetExprContext(econtext);
 	if (!same)
 		fpb_check_report(check, check->blkno, "The entry for row (%u,%u) does not have the row's key.",
 						 ItemPointerGetBlockNumber(tid), ItemPointerGetOffsetNumber(tid));

@@ -338,7 +338,8 @@ merge(FpbIndex *ix, const Merge *m, const MergeBufs *b)
 			if (m->level > 0)
 				image = build_left(ix, m, b, highp);
 		}
-		if (image == NULL && !(m->level == 0 && fpb_page_extend_plan(ix, left, highp)))
+		/* without a tuple, the fence has room on a leaf as it is */
+		if (image == NULL && m->level > 0)
 			return false;
 	}
 

@@ -167,7 +167,7 @@ check_unique(UniqueCheck *check, Buffer first, const FpbProbe *start)
 				if (done || TransactionIdIsValid(xwait))
 					break;
 			}
-			else if (fpb_compare(ix, &entry.key, &end) >= 0)
+			else
 				break;
 			fpb_page_advance(ix, page, &pos);
 		}

@@ -309,7 +309,7 @@ fpb_head_of(const FpbIndex *ix, const Datum *values, const bool *isnull,
 		return false;
 
 	if (ncols == 0)
-		*head = upper ? PG_UINT64_MAX : 0;
+		Assert(!upper);			/* the least of all */
 	else if (first->head == FPB_HEAD_UUID)
 		*head = fpb_word_code(first, values[0], isnull[0]);
 	else if (first->head == FPB_HEAD_WORD || first->head == FPB_HEAD_PAIR)
@@ -445,26 +445,20 @@ truncate_tuple(TupleDesc desc, IndexTuple source, int natts)
 
 /*
  * See fpbtree.h.  Used before a page that came from disk is trusted, so it
- * looks at nothing outside the avail bytes.
+ * looks at nothing outside the tuple.
  */
 const char *
-fpb_tuple_fault(const FpbIndex *ix, IndexTuple tuple, Size avail, bool pivot)
+fpb_tuple_fault(const FpbIndex *ix, IndexTuple tuple, bool pivot)
 {
 	TupleDesc	desc = RelationGetDescr(ix->rel);
 	int			natts = ix->natts;
-	Size		size;
-	Size		start;
+	Size		size = IndexTupleSize(tuple);
+	Size		start = IndexInfoFindDataOffset(tuple->t_info);
 	Size		off;
 	bool		aligned = false;
 	char	   *data;
 	bits8	   *bitmap = (bits8 *) ((char *) tuple + sizeof(IndexTupleData));
 
-	if (avail < sizeof(IndexTupleData))
-		return "tuple extends past its area";
-	size = IndexTupleSize(tuple);
-	start = IndexInfoFindDataOffset(tuple->t_info);
-	if (size > avail)
-		return "tuple extends past its area";
 	if (size < start)
 		return "tuple is shorter than its header";
 

@@ -50,7 +50,7 @@ posting_fault(const PageCheck *pc, IndexTuple posting)
 	int			n = fpb_posting_slots(posting);
 	uint64		before = 0;
 
-	if (pc->ix->max_posting == 0 || !FpbPageIsLeaf(pc->page))
+	if (pc->ix->max_posting == 0)
 		return "The page has a posting, which it may not have.";
 	if (n < 2 || n > fpb_posting_most(pc->ix, posting) ||
 		ItemPointerGetBlockNumberNoCheck(&posting->t_tid) != 0)
@@ -90,7 +90,7 @@ tuple_fault(PageCheck *pc, uint64 offset, bool pivot, bool claim)
 	tuple = (IndexTuple) ((char *) pc->page + offset);
 	if (offset != TYPEALIGN(fpb_tuple_align(tuple), offset))
 		return "A tuple is not aligned as its columns need it.";
-	fault = fpb_tuple_fault(pc->ix, tuple, BLCKSZ - offset, pivot);
+	fault = fpb_tuple_fault(pc->ix, tuple, pivot);
 	if (fault != NULL)
 	{
 		snprintf(tuple_fault_text, sizeof(tuple_fault_text),
@@ -320,11 +320,10 @@ hole_fault(const PageCheck *pc, const bool *used)
 	char	   *page = (char *) pc->page;
 	char	   *hints = (char *) fpb_hints(shape, pc->page);
 	int			nhints = shape->hints_off != 0 ? shape->max_nodes : hdr->nalloc;
-	char	   *hints_end = hints + nhints * shape->hint_bytes;
 
-	if (shape->hints_off != 0 ?
-		!all_zero(page + hdr->pd.pd_lower, hints) || !all_zero(hints_end, page + BLCKSZ) :
-		!all_zero(hints_end, page + hdr->pd.pd_upper))
+	/* hints of words reach to the page's end, those of tuples begin the hole */
+	if (shape->hints_off != 0 ? !all_zero(page + hdr->pd.pd_lower, hints) :
+		!all_zero(hints + nhints * shape->hint_bytes, page + hdr->pd.pd_upper))
 		return "The unused space of the page is not zero.";
 	for (int number = 0; number < nhints; number++)
 	{
@@ -354,7 +353,7 @@ fpb_page_fault(const FpbIndex *ix, Page page)
 		return "The rightmost page is marked as incompletely split.";
 	if (fpb_is_word(ix) && hdr->pd.pd_upper != BLCKSZ)
 		return "The page has tuples, which it may not have.";
-	if (FpbPageHighElided(page) && (fpb_is_word(ix) || FpbPageIsRightmost(page)))
+	if (FpbPageHighElided(page) && fpb_is_word(ix))
 		return "The page has no high fence to elide.";
 	fault = fpb_is_word(ix) ? NULL : fence_fault(&pc);
 	if (fault != NULL)

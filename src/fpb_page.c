@@ -61,6 +61,8 @@ fpb_header_fault(const FpbIndex *ix, Page page)
 		return "The page's level is wrong.";
 	if (FpbPageIsRightmost(page) != (hdr->right == InvalidBlockNumber))
 		return "The page's right link does not agree with its flags.";
+	if (FpbPageIsRightmost(page) && FpbPageHighElided(page))
+		return "The rightmost page has no high fence to elide.";
 	if (hdr->nnodes > hdr->dircap || hdr->dircap > FPB_MAX_NODES ||
 		hdr->nnodes > hdr->nalloc ||
 		hdr->pd.pd_lower != fpb_page_base(hdr->dircap) + hdr->nalloc * shape->size ||
@@ -339,24 +341,20 @@ read_meta(FpbIndex *ix)
 void
 fpb_index_open(FpbIndex *ix, Relation rel)
 {
+	FpbIndex   *cache;
+
 	if (rel->rd_amcache == NULL)
 	{
 		fpb_index_describe(ix, rel);
 		ix->cache = fpb_cache_attach(rel);
 		read_meta(ix);
-		if (rel->rd_amcache == NULL)
-		{
-			FpbIndex   *cache = MemoryContextAlloc(rel->rd_indexcxt,
-												   sizeof(FpbIndex));
-
-			*cache = *ix;
-			rel->rd_amcache = cache;
-		}
+		cache = MemoryContextAlloc(rel->rd_indexcxt, sizeof(FpbIndex));
+		*cache = *ix;
+		rel->rd_amcache = cache;
 	}
 	else
 	{
-		FpbIndex   *cache = rel->rd_amcache;
-
+		cache = rel->rd_amcache;
 		memcpy(ix, cache, offsetof(FpbIndex, cols) +
 			   cache->nkeyatts * sizeof(FpbColumn));
 	}

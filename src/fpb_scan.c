@@ -115,8 +115,7 @@ check_fence(FpbScan *so, FpbScanPage *sp, const FpbKey *fence)
 
 	if (fence->tuple == NULL)
 		return;
-	fault = fpb_tuple_fault(&so->ix, fence->tuple,
-							IndexTupleSize(fence->tuple), true);
+	fault = fpb_tuple_fault(&so->ix, fence->tuple, true);
 	if (unlikely(fault != NULL))
 		fpb_report_damage(so->ix.rel, sp->block, psprintf("Of a fence: %s.", fault));
 }
@@ -439,9 +438,7 @@ copy_tuples(FpbScan *so, Page page)
 			const char *fault;
 
 			/* the executor will trust all lengths in it */
-			fault = fpb_tuple_fault(&so->ix, tuple,
-									BLCKSZ - ((char *) tuple - (char *) page),
-									false);
+			fault = fpb_tuple_fault(&so->ix, tuple, false);
 			if (unlikely(fault != NULL))
 				fpb_report_damage(so->ix.rel, sp->block,
 								  psprintf("Of an entry: %s.", fault));

@@ -122,8 +122,6 @@ fpb_walk_seek(FpbWalk *walk, const FpbProbe *probe, bool before)
 		!take_copy(walk, fpb_descend(ix, NULL, probe, walk->level, before,
 									 BUFFER_LOCK_SHARE, NULL)))
 		return false;
-	if (fpb_page_is_empty(ix, current_page(walk)))
-		return false;
 	fpb_page_child(ix, current_page(walk), probe, before, &walk->pos, &walk->child);
 	return true;
 }

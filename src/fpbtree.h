@@ -526,11 +526,11 @@ extern bool fpb_head_of(const FpbIndex *ix, const Datum *values,
 						uint64 *head);
 
 /*
- * What is wrong with the structure of a tuple that has avail bytes to lie in,
- * or NULL: everything that reading its columns relies on.
+ * What is wrong with the structure of a tuple that lies within its page as a
+ * whole, or NULL: everything that reading its columns relies on.
  */
 extern const char *fpb_tuple_fault(const FpbIndex *ix, IndexTuple tuple,
-								   Size avail, bool pivot);
+								   bool pivot);
 
 /* --- words of single columns (fpb_word.c) --- */
 extern const FpbWordType *fpb_word_type(Oid cmp_proc, Oid type);
