@@ -300,6 +300,8 @@ sub child_of
 	return get($page, node_at($page, 0) + texts_shape($page)->{child} + 2 * ($place - node_at($page, 0) - texts_shape($page)->{tail}), 4);
 }
 
+try_fault('cover', $leaf, sub { put_one_key(shift, 0); }, 'The page has a one-key node, which it may not have', 'one where no keys are shared');
+
 # Tuples that are not what they say.  Their columns begin after 8 bytes, of which the last two are size and flags.
 sub try_tuple
 {
@@ -654,7 +656,15 @@ query(q{UPDATE pg_index SET indisunique = false WHERE indexrelid = 'words_k'::re
 	put_file('deep', @pages);
 	like(report('deep'), qr/^$last\|An entry points to row \(5000,\d+\)/m, '... if its right sibling has to be asked where the parent ends');
 
-	# nor can that sibling: then the level above is asked, and again for each leaf of the sibling
+	# nor can that sibling, which begins elsewhere: then the level above is asked
+	my $high_head = field(\$pages[$inner[0]], 'high_head');
+	set_field(\$pages[$inner[0]], 'high_head', $high_head + (1 << 32));
+	put_file('deep', @pages);
+	like(report('deep'), qr/^$inner[1]\|The page does not begin where its left sibling, block $inner[0], ends/m, '... and that begins elsewhere');
+	like(report('deep'), qr/^$last\|An entry points to row \(5000,\d+\)/m, 'what is behind both is looked at');
+
+	# or is damaged itself: the level above is asked again for each leaf of it
+	set_field(\$pages[$inner[0]], 'high_head', $high_head);
 	set_field(\$pages[$inner[1]], 'magic', 1);
 	put_file('deep', @pages);
 	like(report('deep'), qr/^$inner[1]\|The page is not of an fpbtree index/m, '... and that is damaged, too');
@@ -889,6 +899,21 @@ foreach my $damaged (0, 1)
 		my $read = query(q{SELECT index_prefetched FROM fpbtree_prefetch_stats('texts_k')}) - $before;
 		ok($damaged ? $read == 0 : $read > 0, "$how, leaves are read ahead if the page above is sound");
 	}
+}
+
+# Nor do cursors that turn round at the ends, or are on an index of one page.
+foreach my $table ('texts', 'small')
+{
+	my @pages = get_good($table);
+	my $rows = query("SELECT count(*) FROM $table");
+
+	put(\$pages[$texts_root], field(\$pages[$texts_root], 'upper') - 2, 1, 1) if $table eq 'texts';
+	put_file($table, @pages);
+	my @fetched = split /\n/, query("BEGIN; SET LOCAL enable_bitmapscan = off; SET LOCAL enable_sort = off; SET LOCAL effective_io_concurrency = 16;
+		DECLARE c SCROLL CURSOR FOR SELECT k FROM $table ORDER BY k; FETCH ALL FROM c; FETCH BACKWARD ALL FROM c; FETCH ALL FROM c");
+	is(scalar @fetched, 3 * $rows, "$table: a cursor to and fro");
+	is("@fetched[ 0 .. $rows - 1 ]", "@fetched[ reverse $rows .. 2 * $rows - 1 ]", 'the same rows both ways');
+	is("@fetched[ 0 .. $rows - 1 ]", "@fetched[ 2 * $rows .. 3 * $rows - 1 ]", 'and again');
 }
 
 # Indexes of others' temporary tables can't be looked at.
