@@ -149,6 +149,39 @@ UPDATE pg_index SET indisunique = true WHERE indexrelid = 'chk_twice_a'::regclas
 SELECT leaf_pages > 1 AS leaves FROM fpbtree_stats('chk_twice_a');
 SELECT count(*) FROM fpbtree_damage('chk_twice_a', true);
 
+-- ... which nobody minds as long as it may be violated, in a transaction
+UPDATE pg_index SET indimmediate = false WHERE indexrelid = 'chk_twice_a'::regclass;
+SELECT fpbtree_check('chk_twice_a', true);
+
+-- Functions that are not immutable: rows have other keys now, are not in a partial index any more, or can't be
+-- looked at
+CREATE FUNCTION chk_key(int) RETURNS text LANGUAGE plpgsql IMMUTABLE AS $$ BEGIN RETURN $1::text; END $$;
+CREATE FUNCTION chk_in(int) RETURNS bool LANGUAGE plpgsql IMMUTABLE AS $$ BEGIN RETURN true; END $$;
+CREATE TABLE chk_changed (a int);
+INSERT INTO chk_changed SELECT generate_series(1, 2);
+CREATE INDEX chk_changed_key ON chk_changed USING fpbtree (chk_key(a));
+CREATE INDEX chk_changed_in ON chk_changed USING fpbtree (a) WHERE chk_in(a);
+SELECT fpbtree_check('chk_changed_key', true), fpbtree_check('chk_changed_in', true);
+CREATE OR REPLACE FUNCTION chk_key(int) RETURNS text LANGUAGE plpgsql IMMUTABLE AS $$ BEGIN RETURN $1 || ' and more'; END $$;
+CREATE OR REPLACE FUNCTION chk_in(int) RETURNS bool LANGUAGE plpgsql IMMUTABLE AS $$ BEGIN RETURN $1 = 1; END $$;
+SELECT * FROM fpbtree_damage('chk_changed_key', true);
+SELECT * FROM fpbtree_damage('chk_changed_in', true);
+CREATE OR REPLACE FUNCTION chk_key(int) RETURNS text LANGUAGE plpgsql IMMUTABLE AS
+$$ BEGIN IF $1 > 2 THEN RAISE 'no key for %', $1; END IF; RETURN $1::text; END $$;
+UPDATE pg_index SET indisready = false WHERE indrelid = 'chk_changed'::regclass;
+INSERT INTO chk_changed VALUES (3);
+UPDATE pg_index SET indisready = true WHERE indrelid = 'chk_changed'::regclass;
+SELECT * FROM fpbtree_damage('chk_changed_key', true);
+
+-- Nodes whose entries have all been removed
+CREATE TABLE chk_gone (a int) WITH (autovacuum_enabled = off);
+INSERT INTO chk_gone SELECT generate_series(1, 2000);
+CREATE INDEX chk_gone_a ON chk_gone USING fpbtree (a);
+DELETE FROM chk_gone WHERE a BETWEEN 10 AND 310;
+VACUUM chk_gone;
+SELECT entries > 0 AS entries, first_entry IS NOT NULL AS first_entry, count(*) > 0 AS nodes
+FROM fpbtree_nodes('chk_gone_a', 1) GROUP BY 1, 2 ORDER BY 1, 2;
+
 -- A wrong order, as after an upgrade of a collation: the comparison changes
 CREATE FUNCTION chk_cmp(int, int) RETURNS int LANGUAGE sql IMMUTABLE STRICT AS
 $$ SELECT pg_catalog.btint4cmp($1, $2) $$;
@@ -286,7 +319,7 @@ INSERT INTO chk_owned VALUES (1);
 RESET client_min_messages;
 SELECT fpbtree_check('chk_owned_a', true);
 
-DROP TABLE chk, chk_none, chk_lost, chk_twice, chk_parts, chk_owned, chk_secret, chk_parent;
+DROP TABLE chk, chk_none, chk_lost, chk_twice, chk_changed, chk_gone, chk_parts, chk_owned, chk_secret, chk_parent;
 DROP OPERATOR FAMILY chk_ops USING fpbtree;
-DROP FUNCTION chk_who, chk_cmp;
+DROP FUNCTION chk_who, chk_cmp, chk_key, chk_in;
 DROP ROLE regress_fpbtree_reader;

@@ -354,7 +354,7 @@ fpb_page_fault(const FpbIndex *ix, Page page)
 		return "The rightmost page is marked as incompletely split.";
 	if (fpb_is_word(ix) && hdr->pd.pd_upper != BLCKSZ)
 		return "The page has tuples, which it may not have.";
-	if (FpbPageHighElided(page) && (fpb_is_word(ix) || FpbPageIsRightmost(page)))
+	if (FpbPageHighElided(page) && fpb_is_word(ix))
 		return "The page has no high fence to elide.";
 	fault = fpb_is_word(ix) ? NULL : fence_fault(&pc);
 	if (fault != NULL)

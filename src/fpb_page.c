@@ -61,6 +61,8 @@ fpb_header_fault(const FpbIndex *ix, Page page)
 		return "The page's level is wrong.";
 	if (FpbPageIsRightmost(page) != (hdr->right == InvalidBlockNumber))
 		return "The page's right link does not agree with its flags.";
+	if (FpbPageIsRightmost(page) && FpbPageHighElided(page))
+		return "The rightmost page has no high fence to elide.";
 	if (hdr->nnodes > hdr->dircap || hdr->dircap > FPB_MAX_NODES ||
 		hdr->nnodes > hdr->nalloc ||
 		hdr->pd.pd_lower != fpb_page_base(hdr->dircap) + hdr->nalloc * shape->size ||

@@ -85,6 +85,9 @@ $primary->safe_psql('postgres', 'CREATE UNLOGGED TABLE u (a numeric); CREATE IND
 $primary->wait_for_replay_catchup($standby);
 is($standby->safe_psql('postgres', q{SELECT pg_index_column_has_property('u_a', 1, 'returnable')}), 't', 'whether an unlogged index can return its keys');
 
+my (undef, undef, $unlogged) = $standby->psql('postgres', q{SELECT fpbtree_check('u_a')});
+like($unlogged, qr/cannot check unlogged index "u_a" during recovery/, 'there is nothing of it to check');
+
 # A cursor on the standby rests in the middle of pages that the primary then
 # empties, deletes and uses again.  (The pages of the table that they rest on are
 # not changed: replay would wait for their pins.)

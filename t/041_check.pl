@@ -48,6 +48,21 @@ VACUUM (INDEX_CLEANUP ON) runs;
 CREATE TABLE deep (k text COLLATE "C");
 INSERT INTO deep SELECT repeat('x', current_setting('block_size')::int / 20) || lpad(i::text, 5, '0') FROM generate_series(1, 500) i;
 CREATE INDEX deep_k ON deep USING fpbtree (k);
+-- words of 128 bits, an inner page above them; and integers shorter than words
+CREATE TABLE pairs (k int8, v int2);
+INSERT INTO pairs SELECT i, i % 7 FROM generate_series(1, 1000) i;
+CREATE INDEX pairs_k ON pairs USING fpbtree (k, v);
+CREATE TABLE small (k int2);
+INSERT INTO small SELECT generate_series(1, 100);
+CREATE INDEX small_k ON small USING fpbtree (k);
+-- a column behind the key, and no postings therefore
+CREATE TABLE cover (k text COLLATE "C", n int);
+INSERT INTO cover SELECT 'key ' || i, i FROM generate_series(1, 1000) i;
+CREATE INDEX cover_k ON cover USING fpbtree (k) INCLUDE (n);
+-- more than a hundred pages
+CREATE TABLE wide (k text STORAGE plain COLLATE "C");
+INSERT INTO wide SELECT i || repeat('x', current_setting('block_size')::int / 4) FROM generate_series(1, 150) i;
+CREATE INDEX wide_k ON wide USING fpbtree (k);
 CHECKPOINT;
 });
 
@@ -123,7 +138,7 @@ sub check
 sub try_fault
 {
 	my ($table, $block, $change, $expected, $name, $where) = @_;
-	my @pages = @{ { words => [ get_good('words') ], texts => [ get_good('texts') ], runs => [ get_good('runs') ], deep => [ get_good('deep') ] }->{$table} };
+	my @pages = get_good($table);
 
 	$where //= $block;
 	$change->(\$pages[$block]);
@@ -136,7 +151,7 @@ sub try_fault
 my %good;
 sub get_good { my ($table) = @_; $good{$table} //= [ get_file($table) ]; return @{ $good{$table} }; }
 
-foreach my $table ('words', 'texts', 'runs', 'deep')
+foreach my $table ('words', 'texts', 'runs', 'deep', 'pairs', 'small', 'cover', 'wide')
 {
 	is(report($table), '', "$table: nothing is reported of a sound index");
 	is(check($table), 'sound', "$table: nor raised");
@@ -147,6 +162,20 @@ foreach my $table ('words', 'texts', 'runs', 'deep')
 my ($words_root) = grep { field(\$good{words}[$_], 'level') == 1 } 1 .. $#{ $good{words} };
 my ($texts_root) = grep { field(\$good{texts}[$_], 'level') == 1 } 1 .. $#{ $good{texts} };
 my $leaf = 4;
+
+# The first page of a level that has this flag, if one is named, and has none of these.
+sub page_of
+{
+	my ($table, $level, $with, $without) = @_;
+	my @pages = get_good($table);
+	my ($block) = grep {
+		my $flags = field(\$pages[$_], 'flags');
+		field(\$pages[$_], 'level') == $level && ($flags & $with) == $with && !($flags & $without)
+	} 1 .. $#pages;
+
+	return $block // die "$table has no such page";
+}
+my ($DELETED, $SPLIT, $LEFTMOST, $RIGHTMOST, $ELIDED) = (4, 8, 16, 32, 64);
 die 'these indexes have other pages than expected' if !$words_root || !$texts_root || field(\$good{words}[$leaf], 'level') != 0 || $words_root == $leaf;
 
 # --- structure, words ---
@@ -196,6 +225,31 @@ try_fault('words', $leaf, sub { my $p = shift; my ($slot, $tail) = words_slot($p
 	'An entry has an invalid TID', 'an impossible block number');
 try_fault('words', $leaf, sub { my $p = shift; set_field($p, 'upper', $blcksz - 8); },
 	'The page has tuples, which it may not have', 'tuples in a page of words');
+try_fault('words', page_of('words', 0, $RIGHTMOST, 0), sub { my $p = shift; set_field($p, 'flags', field($p, 'flags') | $SPLIT); },
+	'The rightmost page is marked as incompletely split', 'a split of the rightmost page');
+try_fault('words', $words_root, sub { my $p = shift; put($p, node_at($p, 0) + words_shape($p)->{child}, 4, 0); },
+	'An entry has no downlink', 'a downlink to the metapage');
+
+# Makes the dir'th node of the directory a one-key node.
+sub put_one_key { my ($page, $dir) = @_; put($page, 88 + 9 * field($page, 'dircap') + $dir, 1, 1); return; }
+
+try_fault('words', $words_root, sub { put_one_key(shift, 0); }, 'The page has a one-key node, which it may not have', 'a one-key node in an inner page');
+
+# So large a directory that the nodes reach into the hints.
+try_fault('words', $leaf,
+	sub {
+		my $p = shift;
+		my $size = (field($p, 'lower') - base($p)) / field($p, 'nalloc');
+		my $lower = $blcksz - 64;
+		my $nalloc = int(($lower - 88 - 10 * field($p, 'dircap')) / $size);
+
+		set_field($p, 'dircap', int(($lower - $nalloc * $size - 88) / 10));
+		set_field($p, 'nalloc', $nalloc);
+		set_field($p, 'nnodes', 1);
+		set_field($p, 'lower', base($p) + $nalloc * $size);
+		die 'no such page' if field($p, 'lower') != $lower || $lower <= hints($p) + hint_bytes($p) * (field($p, 'dircap') - $nalloc);
+	},
+	"The page's node counts do not agree with its bounds", 'nodes over hints');
 
 # --- structure, tuples ---
 
@@ -210,6 +264,15 @@ sub texts_places
 	return (grep { get($page, $_, 2) != 0 } map { $tails + 2 * $_ } 0 .. texts_shape($page)->{slots} - 1)[ 0, 1 ];
 }
 
+# Places of the offsets of all tuples of the dir'th node, by default the last.
+sub node_places
+{
+	my ($page, $dir) = @_;
+	my $tails = node_at($page, $dir // field($page, 'nnodes') - 1) + texts_shape($page)->{tail};
+
+	return grep { get($page, $_, 2) != 0 } map { $tails + 2 * $_ } 0 .. texts_shape($page)->{slots} - 1;
+}
+
 try_fault('texts', $leaf, sub { my $p = shift; my ($a, $b) = texts_places($p); put($p, $b, 2, get($p, $a, 2)); },
 	'Two tuples lie on the same bytes', 'two entries with one tuple');
 try_fault('texts', $leaf, sub { my $p = shift; my ($a, $b) = texts_places($p); put($p, $b, 2, field($p, 'low_tail')); },
@@ -222,6 +285,68 @@ try_fault('texts', $leaf, sub { my $p = shift; my ($a) = texts_places($p); put($
 	'The tuple at byte \d+: column extends past its tuple', 'a tuple too short');
 try_fault('texts', $leaf, sub { my $p = shift; put($p, field($p, 'upper') - 2, 1, 1); },
 	'The unused space of the page is not zero', 'a byte before the tuples');
+try_fault('texts', $leaf, sub { my $p = shift; set_field($p, 'upper', field($p, 'lower')); },
+	"The page's node counts do not agree with its bounds", 'tuples over hints');
+try_fault('texts', $leaf, sub { put_one_key(shift, 0); }, 'The page has a one-key node, which it may not have', 'a one-key node of tuples');
+try_fault('texts', $texts_root, sub { my $p = shift; put($p, node_at($p, 0) + texts_shape($p)->{child}, 4, 0xffffffff); },
+	'An entry has no downlink', 'a tuple without a downlink');
+
+# The child of the n'th tuple of an inner page of one node.
+sub child_of
+{
+	my ($page, $n) = @_;
+	my $place = (node_places($page, 0))[$n];
+
+	return get($page, node_at($page, 0) + texts_shape($page)->{child} + 2 * ($place - node_at($page, 0) - texts_shape($page)->{tail}), 4);
+}
+
+try_fault('cover', $leaf, sub { put_one_key(shift, 0); }, 'The page has a one-key node, which it may not have', 'one where no keys are shared');
+
+# Tuples that are not what they say.  Their columns begin after 8 bytes, of which the last two are size and flags.
+sub try_tuple
+{
+	my ($table, $block, $change, $expected, $name) = @_;
+	return try_fault($table, $block,
+		sub {
+			my $p = shift;
+			my ($place) = texts_places($p);
+			my $tuple = get($p, $place, 2);
+			$change->($p, $tuple, get($p, $tuple + 6, 2));
+		},
+		$expected, $name);
+}
+try_tuple('texts', $texts_root, sub { my ($p, $tuple, $info) = @_; put($p, $tuple + 6, 2, $info | 0x8000); },
+	'The tuple at byte \d+: tuple is shorter than its header', 'a bitmap of NULLs that is not there');
+try_tuple('texts', $leaf, sub { my ($p, $tuple) = @_; put($p, $tuple + 6, 2, 8); },
+	'The tuple at byte \d+: column extends past its tuple', 'a tuple without its column');
+try_tuple('texts', $leaf, sub { my ($p, $tuple) = @_; put($p, $tuple + 6, 2, 10); put($p, $tuple + 8, 1, 4); },
+	'The tuple at byte \d+: column extends past its tuple', "a part of a value's length");
+try_tuple('texts', $leaf, sub { my ($p, $tuple) = @_; put($p, $tuple + 8, 4, 2 << 2); },
+	'The tuple at byte \d+: column has an impossible length', "a value's length that does not count itself");
+try_tuple('texts', $leaf, sub { my ($p, $tuple) = @_; put($p, $tuple + 8, 1, 1); },
+	'The tuple at byte \d+: column is stored outside of its tuple', 'a value that is a pointer');
+try_tuple('texts', $leaf, sub { my ($p, $tuple) = @_; put($p, $tuple + 8, 4, 28 << 2 | 2); put($p, $tuple + 12, 4, 0xc0000010); },
+	'The tuple at byte \d+: column is compressed by an unknown method', 'a way of compression that there is not');
+try_tuple('deep', $leaf, sub { my ($p, $tuple, $info) = @_; put($p, $tuple + 6, 2, $info & ~0x2000); },
+	'The tuple at byte \d+: tuple has the wrong alignment flag', 'a tuple that does not say what alignment it needs');
+try_fault('texts', $leaf,
+	sub {
+		my $p = shift;
+		my ($place) = texts_places($p);
+		my $tuple = get($p, $place, 2);
+		substr($$p, $tuple - 2, 40) = substr($$p, $tuple, 40);
+		put($p, $place, 2, $tuple - 2);
+		put($p, $tuple - 2 + 6, 2, get($p, $tuple - 2 + 6, 2) | 0x2000);
+	},
+	'A tuple is not aligned as its columns need it', 'a tuple that is not where it says');
+try_fault('cover', $leaf,
+	sub {
+		my $p = shift;
+		# an odd number of bytes before an integer
+		my ($tuple) = grep { (get($p, $_ + 8, 1) >> 1) % 4 != 0 } map { get($p, $_, 2) } node_places($p, 0);
+		put($p, $tuple + 6, 2, (get($p, $tuple + 6, 2) & ~0x1fff) + 8 + (get($p, $tuple + 8, 1) >> 1));
+	},
+	'The tuple at byte \d+: column extends past its tuple', 'a tuple without its second column');
 
 # --- keys ---
 
@@ -246,6 +371,52 @@ try_fault('words', $leaf, sub { my $p = shift; set_field($p, 'low_head', field($
 try_fault('words', $leaf, sub { my $p = shift; my ($slot) = words_slot($p, 0); put($p, node_at($p, 0) + 4 * $slot, 4, get($p, node_at($p, 0) + 4 * $slot, 4) - 1); },
 	'(The first entry is below the low fence|outside the bounds)', 'an entry outside the fences');
 
+try_fault('deep', page_of('deep', 1, 0, $LEFTMOST | $RIGHTMOST),
+	sub {
+		my $p = shift;
+		my ($a, $b) = node_places($p, 0);
+		my $child = node_at($p, 0) + texts_shape($p)->{child} + 4 * ($b - node_at($p, 0) - texts_shape($p)->{tail}) / 2;
+		put($p, $a, 2, get($p, $b, 2));
+		put($p, $b, 2, 0);
+		put($p, $child, 4, 0xffffffff);
+	},
+	"The first child's key is not the low fence", 'the first separator of an inner page');
+try_fault('words', $words_root, sub { my $p = shift; put($p, node_at($p, 0), 4, 1); },
+	"The first child's key is not minus infinity", 'the word of the first separator of all');
+try_fault('words', $words_root, sub { my $p = shift; put($p, node_at($p, 0) + words_shape($p)->{tail} + 4, 2, 1); },
+	"The first child's key is not minus infinity", 'its TID');
+sub pairs_shape { return shape(shift, 16, 6); }
+try_fault('pairs', page_of('pairs', 1, 0, 0), sub { my $p = shift; put($p, node_at($p, 0) + 8 * pairs_shape($p)->{slots}, 8, 1); },
+	"The first child's key is not minus infinity", 'the lower half of its word');
+
+# The last slot of the last node that is no gap.
+sub last_slot
+{
+	my ($page, $shape) = @_;
+	my $tails = node_at($page, field($page, 'nnodes') - 1) + $shape->{tail};
+	my ($slot) = grep { get($page, $tails + 6 * $_ + 4, 2) != 0 } reverse 0 .. $shape->{slots} - 1;
+
+	return $slot;
+}
+try_fault('small', 1,
+	sub { my $p = shift; put($p, node_at($p, field($p, 'nnodes') - 1) + 4 * last_slot($p, words_shape($p)), 4, 0x40000000); },
+	'The words of entry 100 are not those of its values', 'a word that is no value of its type');
+try_fault('pairs', page_of('pairs', 0, $RIGHTMOST, 0),
+	sub {
+		my $p = shift;
+		put($p, node_at($p, field($p, 'nnodes') - 1) + 8 * (pairs_shape($p)->{slots} + last_slot($p, pairs_shape($p))) + 6, 2, 1);
+	},
+	'The words of entry \d+ are not those of its values', 'another of a second column');
+
+try_fault('words', $leaf, sub { my $p = shift; set_field($p, 'high_head', field($p, 'low_head') - (1000 << 32)); },
+	'The high fence is not above the low fence', 'a high fence far to the left');
+
+# The low fence of a leaf may have the tuple of its first entry, with TID and all columns: here it is another key than
+# the separator, but as such it is sound.
+try_fault('cover', $leaf, sub { my $p = shift; my ($place) = texts_places($p); set_field($p, 'low_tail', get($p, $place, 2)); },
+	'The page is not what its parent, block \d+, says', 'a low fence with all columns of an entry');
+unlike(report('cover'), qr/tuple/, 'whose tuple is no fault');
+
 # A high fence left to the right sibling.
 sub elide { my $p = shift; set_field($p, 'flags', field($p, 'flags') | 64); set_field($p, 'high_tail', 0); return; }
 {
@@ -266,6 +437,43 @@ sub elide { my $p = shift; set_field($p, 'flags', field($p, 'flags') | 64); set_
 		"The page does not begin where its left sibling, block $leaf, ends", 'one of another head', $right);
 	try_fault('texts', $leaf, sub { my $p = shift; elide($p); set_field($p, 'right', $leaf - 1); },
 		"The page does not begin where its left sibling, block $leaf, ends", 'one with another right link', $leaf - 1);
+	try_fault('texts', $leaf, sub { my $p = shift; elide($p); set_field($p, 'right', 1); },
+		"The page does not begin where its left sibling, block $leaf, ends", 'one with a link to the first leaf', 1);
+	try_fault('texts', $leaf, sub { my $p = shift; elide($p); set_field($p, 'right', $leaf); },
+		"The page's right link leads to itself", 'one with a link to itself');
+	try_fault('texts', $leaf, sub { my $p = shift; elide($p); set_field($p, 'right', 0); },
+		'The page links to block 0, but', 'one with a link to the metapage');
+	try_fault('texts', $leaf, sub { my $p = shift; elide($p); set_field($p, 'right', 100000); },
+		'The page links to block 100000, but', 'one with a link to nowhere');
+	try_fault('texts', page_of('texts', 0, $RIGHTMOST, 0), sub { my $p = shift; set_field($p, 'flags', field($p, 'flags') | $ELIDED); },
+		'The rightmost page has no high fence to elide', 'one that is infinite');
+	try_fault('texts', 1, sub { my $p = shift; elide($p); set_field($p, 'high_head', field($p, 'high_head') - (1 << 32)); },
+		'The last entry is not below the high fence', 'one whose head is below that of an entry');
+
+	# where all heads are the same
+	my ($inner) = page_of('deep', 1, 0, $LEFTMOST);
+	my $deep_right = field(\$good{deep}[$leaf], 'right');
+	try_fault('deep', $leaf, sub { my $p = shift; elide($p); set_field($p, 'right', $inner); },
+		"The page does not begin where its left sibling, block $leaf, ends", 'one with a link to an inner page', $inner);
+	try_fault('deep', $deep_right, sub { my $p = shift; elide($p); set_field($p, 'right', $leaf); },
+		"The page does not begin where its left sibling, block $deep_right, ends", 'one with a link to the left', $leaf);
+	try_fault('deep', $leaf,
+		sub {
+			my $p = shift;
+			my $tuple = get($p, (node_places($p))[-1], 2);
+			elide($p);
+			put($p, $tuple + (get($p, $tuple + 6, 2) & 0x1fff) - 5, 1, ord '9');
+		},
+		"The page does not begin where its left sibling, block $leaf, ends", 'one below an entry', $deep_right);
+
+	@pages = get_good('texts');
+	foreach my $dir (0 .. field(\$pages[$leaf], 'nnodes') - 1)
+	{
+		put(\$pages[$leaf], $_, 2, 0) foreach node_places(\$pages[$leaf], $dir);
+	}
+	elide(\$pages[$leaf]);
+	put_file('texts', @pages);
+	is(query(q{SELECT * FROM fpbtree_damage('texts_k')}), '', 'nor is anything reported of an empty one');
 }
 
 # --- postings ---
@@ -307,6 +515,20 @@ try_posting(sub { my ($p, $tuple, $tids) = @_; put($p, $tids->[1], 4, 0xffffffff
 try_posting(sub { my ($p, $tuple, $tids, $gaps) = @_; put($p, $gaps->[0], 4, 1); }, 'A gap has a part of a TID', 'a block number in a gap of a posting');
 try_posting(sub { my ($p, $tuple, $tids) = @_; put($p, $_, 4, 0), put($p, $_ + 4, 2, 0) foreach @$tids; }, 'A posting has no entry', 'a posting without entries');
 
+
+# Makes the last tuple of a page, with others behind it, the posting of so many TIDs.
+sub make_posting
+{
+	my ($page, $tids) = @_;
+	my $tuple = get($page, (node_places($page))[-1], 2);
+
+	put($page, $tuple, 4, 0);
+	put($page, $tuple + 4, 2, 0x8000 | $tids);
+	return;
+}
+try_fault('texts', $leaf, sub { make_posting(shift, 300); }, 'A posting has an impossible size', 'a posting longer than postings may be');
+try_fault('cover', $leaf, sub { make_posting(shift, 2); }, 'The page has a posting, which it may not have', 'a posting of an index without');
+
 # --- between pages ---
 
 try_fault('words', $leaf, sub { my $p = shift; set_field($p, 'flags', field($p, 'flags') | 8); },
@@ -317,6 +539,15 @@ try_fault('words', $leaf + 1, sub { my $p = shift; set_field($p, 'right', $leaf)
 	'The page does not begin where its left sibling, block 5, ends', 'a circle of right links', $leaf);
 try_fault('words', 0, sub { my $p = shift; put($p, 40, 4, $leaf); }, 'The page is the root, but not the leftmost', 'a wrong root', $leaf);
 try_fault('words', 0, sub { my $p = shift; put($p, 32, 4, 0); }, 'error XX002', 'no metapage');
+
+# The slot with the downlink to a block.
+sub child_slot
+{
+	my ($page, $block) = @_;
+	my $children = node_at($page, 0) + words_shape($page)->{child};
+
+	return grep { get($page, $children + 4 * $_, 4) == $block } 0 .. words_shape($page)->{slots} - 1;
+}
 
 # A leaf that no inner page names any more, and to which no split is to blame.
 sub forget_child
@@ -349,6 +580,16 @@ try_fault('words', $words_root, \&forget_child, 'The level above has no entry fo
 	is(query(q{SELECT unfinished_splits FROM fpbtree_stats('words_k')}), 1, 'and counted');
 }
 
+# A page that a crash has left behind.
+{
+	my @pages = get_good('words');
+
+	put_file('words', @pages, "\0" x $blcksz);
+	is(report('words'), '', 'nothing is reported of a new page');
+	is(query('SELECT kind FROM fpbtree_page($$words_k$$, ' . @pages . ')'), 'new', 'it is seen');
+	is(query('SELECT count(*) FROM fpbtree_nodes($$words_k$$, ' . @pages . ')'), 0, 'it has no nodes');
+}
+
 # A leaf that is there twice; a root from which a level has been cut off.
 try_fault('words', scalar @{ $good{words} }, sub { my $p = shift; $$p = $good{words}[$leaf]; }, 'The page has no place in the tree', 'a leaf that is there twice');
 try_fault('words', 0, sub { my $p = shift; put($p, 40, 4, 1); put($p, 44, 4, 0); }, 'The root has a right sibling', 'a root with a sibling', 1);
@@ -362,6 +603,73 @@ try_fault('words', $words_root,
 		put($p, $children + 4 * $slot, 4, $words_root);
 	},
 	'The page is a child of its own', 'a child of its own');
+
+# --- rows ---
+
+# A row in a block of the table that a crash has left behind.
+{
+	my $path = $node->data_dir . '/' . query(q{SELECT pg_relation_filepath('words')});
+	my $block = (-s $path) / $blcksz;
+
+	open my $file, '>>:raw', $path or die "$path: $!";
+	print $file "\0" x $blcksz;
+	close $file or die $!;
+	try_fault('words', $leaf, sub { my $p = shift; my (undef, $tail) = words_slot($p, 0); put($p, $tail, 2, $block >> 16); put($p, $tail + 2, 2, $block & 0xffff); },
+		"An entry points to row \\($block,\\d+\\), which does not exist", 'a row in a new page');
+}
+
+# An entry that is there twice is out of order, but it does not make its row a duplicate.
+query(q{UPDATE pg_index SET indisunique = true WHERE indexrelid = 'words_k'::regclass});
+try_fault('words', $leaf,
+	sub {
+		my $p = shift;
+		my $node = node_at($p, 0);
+		my ($slot, $tail) = words_slot($p, 0);
+		put($p, $node + 4 * $slot + 4, 4, get($p, $node + 4 * $slot, 4));
+		substr($$p, $tail + 6, 6) = substr($$p, $tail, 6);
+	},
+	'Entries 1 and 2 are out of order', 'an entry that is there twice');
+unlike(report('words'), qr/same key/, 'its row is not a duplicate of itself');
+query(q{UPDATE pg_index SET indisunique = false WHERE indexrelid = 'words_k'::regclass});
+
+# A leaf that can't be read is passed over, even if it is its parent's last, with whose end the next one begins.  What is
+# behind it is looked at: there is an entry without a row.
+{
+	my @inner = grep { field(\$good{deep}[$_], 'level') == 1 } 1 .. $#{ $good{deep} };
+	my $last = page_of('deep', 0, $RIGHTMOST, 0);
+	my $damaged = child_of(\$good{deep}[ $inner[0] ], -1);
+	my $prepare = sub {
+		my @pages = get_good('deep');
+		put(\$pages[$damaged], field(\$pages[$damaged], 'lower') + 100, 1, 1);
+		put(\$pages[$last], get(\$pages[$last], (node_places(\$pages[$last], 0))[0], 2) + 2, 2, 5000);
+		return @pages;
+	};
+
+	die 'this index has other pages than expected' if @inner != 3;
+	my @pages = $prepare->();
+	put_file('deep', @pages);
+	like(report('deep'), qr/^$damaged\|The unused space of the page is not zero/m, 'a damaged leaf, the last of its parent');
+	like(report('deep'), qr/^$last\|An entry points to row \(5000,\d+\)/m, 'what is behind it is looked at');
+
+	# that parent does not tell itself where it ends
+	elide(\$pages[$inner[0]]);
+	put_file('deep', @pages);
+	like(report('deep'), qr/^$last\|An entry points to row \(5000,\d+\)/m, '... if its right sibling has to be asked where the parent ends');
+
+	# nor can that sibling, which begins elsewhere: then the level above is asked
+	my $high_head = field(\$pages[$inner[0]], 'high_head');
+	set_field(\$pages[$inner[0]], 'high_head', $high_head + (1 << 32));
+	put_file('deep', @pages);
+	like(report('deep'), qr/^$inner[1]\|The page does not begin where its left sibling, block $inner[0], ends/m, '... and that begins elsewhere');
+	like(report('deep'), qr/^$last\|An entry points to row \(5000,\d+\)/m, 'what is behind both is looked at');
+
+	# or is damaged itself: the level above is asked again for each leaf of it
+	set_field(\$pages[$inner[0]], 'high_head', $high_head);
+	set_field(\$pages[$inner[1]], 'magic', 1);
+	put_file('deep', @pages);
+	like(report('deep'), qr/^$inner[1]\|The page is not of an fpbtree index/m, '... and that is damaged, too');
+	like(report('deep'), qr/^$last\|An entry points to row \(5000,\d+\)/m, 'what is behind both is looked at');
+}
 
 # --- all at once ---
 
@@ -406,13 +714,32 @@ try_fault('words', $words_root,
 	is($entries, 500, 'all of its leaves can be looked at');
 }
 
+# After a hundred failures no more pages' places are looked for.
+{
+	my @pages = get_good('wide');
+	my ($root) = unpack 'V', substr($pages[0], 40, 4);
+
+	cmp_ok(@pages, '>', 110, 'an index of many pages');
+	set_field(\$pages[$root], 'magic', 1);
+	put_file('wide', @pages);
+	like(report('wide'), qr/^\|Following the links between pages has failed at least 100 times; the first was at block 1: error XX002/m,
+		'failures are not counted for ever');
+}
+
 # Whoever may not read the table does not see what errors say of it.
 {
 	query(
 		q{
 CREATE FUNCTION picky_cmp(int, int) RETURNS int LANGUAGE plpgsql AS $$
 BEGIN
-	IF current_setting('picky.enabled', true) = 'on' AND $1 = 77 THEN RAISE 'the secret is %', $1 USING ERRCODE = 'P0001'; END IF;
+	IF $1 = 77 THEN
+		CASE current_setting('picky.enabled', true)
+			WHEN 'on' THEN RAISE 'the secret is %', $1 USING ERRCODE = 'P0001';
+			WHEN 'full' THEN RAISE 'the disk is full' USING ERRCODE = '53100';
+			WHEN 'slow' THEN PERFORM pg_sleep(600);
+			ELSE NULL;
+		END CASE;
+	END IF;
 	RETURN btint4cmp($1, $2);
 END $$;
 CREATE OPERATOR CLASS picky_ops FOR TYPE int4 USING fpbtree AS
@@ -431,6 +758,26 @@ GRANT pg_monitor TO watcher;
 	unlike($stderr, qr/77/, 'but says nothing');
 	($status, $stdout, $stderr) = $node->psql('postgres', "SET picky.enabled = on; SELECT fpbtree_check('picky_k')");
 	like($stderr, qr/the secret is 77/, 'to others it does');
+
+	# what is said of damaged pages tells of no keys
+	my @pages = get_good('deep');
+	my ($inner) = grep { field(\$pages[$_], 'level') == 1 } 2 .. $#pages;
+	set_field(\$pages[$inner], 'magic', 1);
+	put_file('deep', @pages);
+	my $lost = 'error XX002: index "deep_k" contains a damaged page at block ' . $inner;
+	like(query("SET ROLE watcher; SELECT * FROM fpbtree_damage('deep_k')"), qr/^\|Following.*: \Q$lost\E/m, 'damage is shown to everybody');
+	@pages = get_good('deep');
+	set_field(\$pages[$inner], 'lower', 0xffff);
+	put_file('deep', @pages);
+	like(query("SET ROLE watcher; SELECT * FROM fpbtree_damage('deep_k')"), qr/^$inner\|error XX001: invalid page in block $inner/m, 'and so is an unreadable page');
+	($status, $stdout, $stderr) = $node->psql('postgres', "\\set VERBOSITY verbose\nSET ROLE watcher; SELECT fpbtree_check('deep_k')");
+	like($stderr, qr/ERROR:  XX001: invalid page in block $inner/, 'nor does the check hide it');
+
+	# what is not about the index goes on
+	($status, $stdout, $stderr) = $node->psql('postgres', "\\set VERBOSITY verbose\nSET picky.enabled = full; SELECT * FROM fpbtree_damage('picky_k')");
+	like($stderr, qr/ERROR:  53100: the disk is full/, 'lack of space is not taken for damage');
+	($status, $stdout, $stderr) = $node->psql('postgres', "SET picky.enabled = slow; SET statement_timeout = '100ms'; SELECT * FROM fpbtree_damage('picky_k')");
+	like($stderr, qr/canceling statement due to statement timeout/, 'nor is cancelling, within a part of the check');
 	query('GRANT SELECT (k) ON picky TO watcher');
 	is($node->safe_psql('postgres', "$prelude SELECT * FROM fpbtree_damage('picky_k')"), '1|error P0001: the secret is 77', 'or to those who may read the column');
 }
@@ -479,11 +826,116 @@ CHECKPOINT;
 	like($stderr, qr/damaged page at block $second\nDETAIL:  The right links form a circle/, 'who checks uniqueness is not caught in a circle');
 }
 
+# Pages that VACUUM does not delete, as their left sibling is not what it should be.
+foreach my $try (
+	[ 'a sound index', undef ],
+	[ 'a left sibling of another level', sub { my ($pages, $root, $left) = @_; put(\$pages->[$root], node_at(\$pages->[$root], 0) + words_shape(\$pages->[$root])->{child} + 4 * $_, 4, $root) foreach child_slot(\$pages->[$root], $left); } ],
+	[ 'one that is deleted', sub { my ($pages, $root, $left) = @_; set_field(\$pages->[$left], 'flags', field(\$pages->[$left], 'flags') | $DELETED); } ],
+	[ 'one that ends elsewhere', sub { my ($pages, $root, $left) = @_; set_field(\$pages->[$left], 'high_head', field(\$pages->[$left], 'high_head') - (1 << 32)); } ])
+{
+	my ($name, $change) = @$try;
+
+	query(
+		q{
+DROP TABLE IF EXISTS merged;
+CREATE TABLE merged (k int);
+INSERT INTO merged SELECT i * 10 FROM generate_series(1, 3000) i;
+CREATE INDEX merged_k ON merged USING fpbtree (k) WITH (fillfactor = 70);
+CHECKPOINT;
+});
+	my @pages = get_file('merged');
+	my ($left) = grep { field(\$pages[$_], 'right') == $leaf } 1 .. $#pages;
+	my ($low, $high) = map { (field(\$pages[$leaf], $_) >> 32) - (1 << 31) } 'low_head', 'high_head';
+
+	query("DELETE FROM merged WHERE k >= $low AND k < $high");
+	$change->(\@pages, $words_root, $left) if $change;
+	put_file('merged', @pages);
+	query('VACUUM (INDEX_CLEANUP ON) merged');
+	is(query("SELECT kind || ' ' || entries FROM fpbtree_page('merged_k', $leaf)"), $change ? 'leaf 0' : 'deleted 0', "VACUUM empties a leaf of $name, and deletes it if all is right");
+}
+
+# Pages in the free space map that are not free pages are not used.
+{
+	query(
+		q{
+CREATE TABLE freed (k int);
+INSERT INTO freed SELECT generate_series(1, 20000);
+CREATE INDEX freed_k ON freed USING fpbtree (k);
+DELETE FROM freed WHERE k BETWEEN 2000 AND 18000;
+VACUUM freed;
+CHECKPOINT;
+});
+	my @pages = get_file('freed');
+	my $path = $node->data_dir . '/' . query("SELECT pg_relation_filepath('freed_k')");
+	my ($no_page, $metapage, @others) = grep { field(\$pages[$_], 'flags') & $DELETED } 1 .. $#pages;
+
+	cmp_ok(@others, '>', 10, 'there are deleted pages');
+	set_field(\$pages[$no_page], 'magic', 0);
+	set_field(\$pages[$metapage], 'flags', field(\$pages[$metapage], 'flags') | 2);
+	$node->stop;
+	open my $file, '>:raw', $path or die "$path: $!";
+	print $file join('', @pages);
+	close $file or die $!;
+	$node->start;
+	query('INSERT INTO freed SELECT generate_series(20001, 50000)');
+	is(query("SELECT pg_relation_size('freed_k') > " . length(join '', @pages)), 't', 'more pages are needed than are free');
+	is(report('freed'), join("\n", (sort "$no_page|The page is not of an fpbtree index.", "$metapage|The page is a metapage."), '|Whether each row has an entry was not looked at: pages are damaged.'),
+		'damaged ones are not taken for free');
+}
+
+# Scans read nothing ahead that a damaged page names.
+foreach my $damaged (0, 1)
+{
+	foreach my $scan ([ 'alone', 'SELECT count(*) FROM (SELECT k FROM texts ORDER BY k OFFSET 0) s' ],
+		[ 'in parallel', 'SET max_parallel_workers_per_gather = 2; SET parallel_setup_cost = 0; SET min_parallel_index_scan_size = 0; SELECT count(*) FROM texts' ])
+	{
+		my ($how, $sql) = @$scan;
+		my @pages = get_good('texts');
+		my $before = query(q{SELECT index_prefetched FROM fpbtree_prefetch_stats('texts_k')});
+
+		put(\$pages[$texts_root], field(\$pages[$texts_root], 'upper') - 2, 1, 1) if $damaged;
+		put_file('texts', @pages);
+		is(query("SET enable_bitmapscan = off; SET effective_io_concurrency = 16; $sql"), 2000, "a scan finds all rows $how");
+		my $read = query(q{SELECT index_prefetched FROM fpbtree_prefetch_stats('texts_k')}) - $before;
+		ok($damaged ? $read == 0 : $read > 0, "$how, leaves are read ahead if the page above is sound");
+	}
+}
+
+# Nor do cursors that turn round at the ends, or are on an index of one page.
+foreach my $table ('texts', 'small')
+{
+	my @pages = get_good($table);
+	my $rows = query("SELECT count(*) FROM $table");
+
+	put(\$pages[$texts_root], field(\$pages[$texts_root], 'upper') - 2, 1, 1) if $table eq 'texts';
+	put_file($table, @pages);
+	my @fetched = split /\n/, query("BEGIN; SET LOCAL enable_bitmapscan = off; SET LOCAL enable_sort = off; SET LOCAL effective_io_concurrency = 16;
+		DECLARE c SCROLL CURSOR FOR SELECT k FROM $table ORDER BY k; FETCH ALL FROM c; FETCH BACKWARD ALL FROM c; FETCH ALL FROM c");
+	is(scalar @fetched, 3 * $rows, "$table: a cursor to and fro");
+	is("@fetched[ 0 .. $rows - 1 ]", "@fetched[ reverse $rows .. 2 * $rows - 1 ]", 'the same rows both ways');
+	is("@fetched[ 0 .. $rows - 1 ]", "@fetched[ 2 * $rows .. 3 * $rows - 1 ]", 'and again');
+}
+
+# Indexes of others' temporary tables can't be looked at.
+{
+	my $session = $node->background_psql('postgres');
+
+	$session->query_safe('CREATE TEMP TABLE passing AS SELECT generate_series(1, 10) AS k; CREATE INDEX passing_k ON passing USING fpbtree (k);');
+	my $oid = $session->query_safe(q{SELECT 'passing_k'::regclass::oid});
+	my ($status, $stdout, $stderr) = $node->psql('postgres', "SELECT fpbtree_stats($oid)");
+	like($stderr, qr/cannot access temporary indexes of other sessions/, 'a temporary index of another session');
+	$session->quit;
+}
+
+# What is known of an index may be discarded wherever a comparator looks up something.  (Few servers can be made to.)
+query('CREATE TABLE few AS SELECT generate_series(1, 3) AS k; CREATE INDEX few_k ON few USING fpbtree (k picky_ops)');
+is(query(q{SET debug_discard_caches = } . query(q{SELECT least(max_val::int, 1) FROM pg_settings WHERE name = 'debug_discard_caches'}) . q{; SELECT fpbtree_check('few_k')}), '', 'a check while caches are discarded');
+
 # A child that is deleted, and whose block is used for another child of the same
 # page, between the page's being copied and the child's being looked at.
 SKIP:
 {
-	skip 'this server has no injection points', 2
+	skip 'this server has no injection points', 3
 	  if !query(q{SELECT count(*) FROM pg_available_extensions WHERE name = 'injection_points'});
 
 	query(
@@ -518,6 +970,27 @@ WHERE p.kind = 'leaf' AND p.low_fence IS NOT NULL AND p.high_fence IS NOT NULL O
 	$session->query('SELECT 1');
 	is($session->{stderr}, '', 'that is not taken for damage');
 	$session->quit;
+
+	# a page, and damaged, that was not there when the check began
+	my @pages = get_good('words');
+	put(\$pages[$words_root], node_at(\$pages[$words_root], 0) + words_shape(\$pages[$words_root])->{child} + 4 * $_, 4, scalar @pages)
+	  foreach child_slot(\$pages[$words_root], $leaf);
+	put_file('words', @pages);
+	my $path = $node->data_dir . '/' . query(q{SELECT pg_relation_filepath('words_k')});
+	$session = $node->background_psql('postgres');
+	$session->query_safe('SELECT injection_points_set_local()');
+	$session->query_safe(q{SELECT injection_points_attach('fpbtree-check-child', 'wait')});
+	$session->query_until(qr/started/, "\\echo started\nCREATE TABLE found AS SELECT * FROM fpbtree_damage('words_k');\n");
+	$node->wait_for_event('client backend', 'fpbtree-check-child');
+	open my $file, '>>:raw', $path or die "$path: $!";
+	set_field(\$pages[$leaf], 'magic', 0);
+	print $file $pages[$leaf];
+	close $file or die $!;
+	query(q{SELECT injection_points_detach('fpbtree-check-child')});
+	query(q{SELECT injection_points_wakeup('fpbtree-check-child')});
+	$session->query('SELECT 1');
+	$session->quit;
+	like(query('SELECT block, fault FROM found'), qr/^${\ scalar @pages}\|The page is not of an fpbtree index/m, 'a page that has been added since');
 }
 
 $node->stop;
