@@ -20,23 +20,27 @@
 #include "fpb_layout.h"
 
 /*
- * Up to where the WAL tells what has made the rows of these entries dead.
+ * Is the WAL on disk up to where it tells what has made the rows of these entries
+ * dead?
  *
  * In the heap that is the LSN of their pages: the server takes a row for surely
  * dead only with its hint that the deletion is committed, or with a line pointer
  * that has been pruned.  It gives the hint when the commit is on disk, or below the
- * page's LSN, and logs the other.  Of other tables we know nothing.
+ * page's LSN, and logs the other.  Of other tables we know nothing, so all of the
+ * WAL has to be.  If it is, which is so where nobody writes, the pages need not be
+ * looked at.
  *
  * The leaf is locked at least share.  Can raise what reading a page can.
  */
-static XLogRecPtr
-dead_up_to(const FpbIndex *ix, Relation heap, Page page, const FpbPos *pos, int npos)
+static bool
+deaths_on_disk(const FpbIndex *ix, Relation heap, Page page, const FpbPos *pos, int npos)
 {
-	XLogRecPtr	lsn = InvalidXLogRecPtr;
 	BlockNumber last = InvalidBlockNumber;
 
+	if (!XLogNeedsFlush(GetXLogInsertRecPtr()))
+		return true;
 	if (heap->rd_tableam != GetHeapamTableAmRoutine())
-		return GetXLogInsertRecPtr();
+		return false;
 
 	for (int i = 0; i < npos; i++)
 	{
@@ -44,6 +48,7 @@ dead_up_to(const FpbIndex *ix, Relation heap, Page page, const FpbPos *pos, int 
 		FpbEntry	entry;
 		ItemPointerData tid;
 		Buffer		buf;
+		XLogRecPtr	lsn;
 
 		fpb_page_next(ix, page, &at, &entry);
 		fpb_tail_tid(entry.key.tail, &tid);
@@ -51,10 +56,12 @@ dead_up_to(const FpbIndex *ix, Relation heap, Page page, const FpbPos *pos, int 
 			continue;
 		last = ItemPointerGetBlockNumber(&tid);
 		buf = ReadBuffer(heap, last);
-		lsn = Max(lsn, BufferGetLSNAtomic(buf));
+		lsn = BufferGetLSNAtomic(buf);
 		ReleaseBuffer(buf);
+		if (XLogNeedsFlush(lsn))
+			return false;
 	}
-	return lsn;
+	return true;
 }
 
 /*
@@ -69,7 +76,7 @@ static bool
 survive_crash(const FpbIndex *ix, Relation heap, Page page, const FpbPos *pos, int npos)
 {
 	return !RelationNeedsWAL(ix->rel) ||
-		!XLogNeedsFlush(dead_up_to(ix, heap, page, pos, npos));
+		deaths_on_disk(ix, heap, page, pos, npos);
 }
 
 /*

@@ -1,0 +1,70 @@
+#
+# What is read ahead is what the scan comes to: going over the leaves of many
+# parents, either way, and after a cursor has turned, nearly all leaves have been
+# announced, and hardly any that is not needed.
+#
+use strict;
+use warnings FATAL => 'all';
+
+use PostgreSQL::Test::Cluster;
+use PostgreSQL::Test::Utils;
+use Test::More;
+
+my $node = PostgreSQL::Test::Cluster->new('prefetch_walk');
+$node->init;
+$node->append_conf(
+	'postgresql.conf', q{
+shared_buffers = 4MB
+max_connections = 12
+max_worker_processes = 4
+autovacuum = off
+autovacuum_max_workers = 1
+fsync = off
+effective_io_concurrency = 16
+log_min_messages = warning
+});
+$node->start;
+
+# Twenty keys to a page, on all levels.
+$node->safe_psql(
+	'postgres', q{
+CREATE EXTENSION fpbtree;
+CREATE TABLE w (k text COLLATE "C") WITH (autovacuum_enabled = off);
+INSERT INTO w SELECT repeat('x', 380) || lpad(i::text, 8, '0') FROM generate_series(1, 30000) i;
+CREATE INDEX w_k ON w USING fpbtree (k);
+VACUUM (FREEZE, ANALYZE) w;
+});
+my $pages = $node->safe_psql('postgres',
+	q{SELECT count(*) FILTER (WHERE level = 0) || ' ' || count(*) FILTER (WHERE level = 1)
+	  FROM generate_series(1, pg_relation_size('w_k') / 8192 - 1) b, fpbtree_page('w_k', b)});
+my ($leaves, $parents) = split / /, $pages;
+note "$leaves leaves, $parents parents";
+cmp_ok($parents, '>', 30, 'the leaves have many parents');
+
+my $by_index = 'SET enable_seqscan = off; SET enable_bitmapscan = off; SET enable_sort = off; SET max_parallel_workers_per_gather = 0;';
+
+# Runs SQL on a server that has just started; the pages of the index read ahead that were needed, and that were not.
+sub read_ahead
+{
+	my ($sql) = @_;
+	$node->restart;
+	$node->safe_psql('postgres', "$by_index $sql");
+	my $counts = $node->safe_psql('postgres', q{SELECT index_used || ' ' || index_wasted FROM fpbtree_prefetch_stats('w_k')});
+	note "$counts: $sql";
+	return split / /, $counts;
+}
+
+foreach my $order ('k', 'k DESC')
+{
+	my ($used, $wasted) = read_ahead("SELECT count(*) FROM (SELECT k FROM w ORDER BY $order OFFSET 0) x");
+	cmp_ok($used, '>', $leaves * 0.95, "by $order, the leaves are read ahead");
+	cmp_ok($wasted, '<', $leaves * 0.05, "by $order, hardly any other is");
+}
+
+# A cursor that goes to and fro, by more than the buffers hold.
+my ($used, $wasted) = read_ahead('BEGIN; DECLARE c SCROLL CURSOR FOR SELECT k FROM w ORDER BY k;'
+	  . 'MOVE 20000 FROM c; MOVE BACKWARD 15000 FROM c;' x 6 . 'COMMIT');
+cmp_ok($used, '>', 2 * $leaves, 'to and fro, leaves are read ahead');
+cmp_ok($wasted, '<', $used * 0.05, 'to and fro, hardly any other is');
+
+done_testing();
