@@ -26,9 +26,10 @@
  * In the heap that is the LSN of their pages: the server takes a row for surely
  * dead only with its hint that the deletion is committed, or with a line pointer
  * that has been pruned.  It gives the hint when the commit is on disk, or below the
- * page's LSN, and logs the other.  Of other tables we know nothing, so all of the
- * WAL has to be.  If it is, which is so where nobody writes, the pages need not be
- * looked at.
+ * page's LSN, and logs the other.  Of other tables we know nothing, nor of one whose
+ * changes are not logged until the transaction that has moved it commits, so all of
+ * the WAL has to be.  If it is, which is so where nobody writes, the pages need not
+ * be looked at.
  *
  * The leaf is locked at least share.  Can raise what reading a page can.
  */
@@ -39,7 +40,7 @@ deaths_on_disk(const FpbIndex *ix, Relation heap, Page page, const FpbPos *pos, 
 
 	if (!XLogNeedsFlush(GetXLogInsertRecPtr()))
 		return true;
-	if (heap->rd_tableam != GetHeapamTableAmRoutine())
+	if (!RelationNeedsWAL(heap) || heap->rd_tableam != GetHeapamTableAmRoutine())
 		return false;
 
 	for (int i = 0; i < npos; i++)
