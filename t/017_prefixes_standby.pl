@@ -97,7 +97,8 @@ sub excused
 sub hold
 {
 	my ($tab, $col) = split /\./, (qw(long.k long.v short.a short.b short.t))[ rand(5) ];
-	my $from = "SELECT md5($col\::text) || ctid FROM $tab ORDER BY $col";
+	# (no row is an empty line, or one alone would seem to be none)
+	my $from = "SELECT coalesce(md5($col\::text), 'null') || ctid FROM $tab ORDER BY $col";
 	my $rows = int(rand(rand(300)));
 	# how an index has its equal keys (short_b is read backward)
 	my ($tid, $tid_back) = $col eq 'b' ? ('ctid DESC', 'ctid') : ('ctid', 'ctid DESC');
