@@ -9,6 +9,7 @@
 #   make coverage           which lines and branches of src/ the tests run
 #   make prefixes           recovery to the end of each WAL record of a workload, not of some
 #   make page-fuzz          a longer run of the page fuzzer
+#   make layouts            the tests with each layout but the default one
 #   make bench              the benchmarks
 
 clone := $(dir $(lastword $(MAKEFILE_LIST)))
@@ -23,6 +24,12 @@ OBJS := $(patsubst $(clone)%.c,%.o,$(sort $(wildcard $(clone)src/*.c)))
 # The page fuzzer is no part of the extension: dev/page-fuzz builds it in, with FPB_FUZZ=1.
 ifdef FPB_FUZZ
 OBJS += $(patsubst $(clone)%.c,%.o,$(sort $(wildcard $(clone)dev/fuzz/*.c)))
+PG_CPPFLAGS += -I$(clone)src
+endif
+
+# Nor is the driver of the papers' experiments: bench/papers builds it in, with FPB_BENCH=1.
+ifdef FPB_BENCH
+OBJS += $(patsubst $(clone)%.c,%.o,$(sort $(wildcard $(clone)bench/driver/*.c)))
 PG_CPPFLAGS += -I$(clone)src
 endif
 
@@ -74,7 +81,10 @@ prefixes:
 page-fuzz:
 	@$(clone)dev/page-fuzz --minutes 60
 
+layouts:
+	@$(clone)dev/test --layout micro_index
+
 bench:
 	@$(clone)bench/run
 
-.PHONY: all install uninstall installcheck clean demo test differential histories coverage prefixes page-fuzz bench
+.PHONY: all install uninstall installcheck clean demo test differential histories coverage prefixes page-fuzz layouts bench

@@ -26,6 +26,7 @@ sub start_cluster
 {
 	my ($cluster, $pg_config, @settings) = @_;
 
+	push @settings, "fpbtree.default_layout=$ENV{FPBTREE_LAYOUT}" if $ENV{FPBTREE_LAYOUT};
 	chomp(my $bindir = `$pg_config --bindir`);
 	die "$pg_config does not work\n" if $? != 0;
 	chomp(my $started = `$CLUSTER_TOOL start $cluster --pg-config $pg_config @{[map { "-o $_" } @settings]}`);

@@ -25,15 +25,21 @@
 #include "catalog/index.h"
 #include "catalog/pg_opclass.h"
 #include "commands/progress.h"
-#include "fpb_build.h"
 #include "miscadmin.h"
 #include "optimizer/plancat.h"
 #include "pgstat.h"
+#include "storage/bulk_write.h"
 #include "utils/builtins.h"
 #include "utils/fmgroids.h"
 #include "utils/lsyscache.h"
 #include "utils/memutils.h"
 #include "utils/syscache.h"
+
+#include "fpb_access.h"
+#include "fpb_build.h"
+#include "fpb_layout.h"
+#include "fpb_options.h"
+#include "fpb_verify.h"
 
 /* The page under construction of one level. */
 typedef struct FpbLoadLevel
@@ -306,6 +312,8 @@ fpb_build_init(FpbBuild *build, Relation heap, Relation index, bool unique,
 {
 	memset(build, 0, sizeof(FpbBuild));
 	fpb_index_describe(&build->ix, index);
+	build->ix.layout = fpb_layout_routine(fpb_layout(index));
+	build->ix.csb = fpb_nodes_in_order(index);
 	fpb_layout_choose(&build->ix, fpb_leaf_lines(index));
 	build->heap = heap;
 	build->index = index;
@@ -334,7 +342,7 @@ fpb_expected_rows(Relation heap)
  * Take a row of the table scan: IndexBuildCallback.
  */
 void
-fpb_build_callback(Relation index, ItemPointer tid, Datum *values,
+fpb_build_callback(Relation index pg_attribute_unused(), ItemPointer tid, Datum *values,
 				   bool *isnull, bool tupleIsAlive, void *state)
 {
 	FpbBuild   *build = (FpbBuild *) state;

@@ -8,9 +8,10 @@
 #ifndef FPB_BUILD_H
 #define FPB_BUILD_H
 
-#include "fpbtree.h"
 #include "port/atomics.h"
 #include "storage/shm_toc.h"
+
+#include "fpb_write.h"
 
 typedef struct FpbParallelBuild FpbParallelBuild;
 

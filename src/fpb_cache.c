@@ -27,12 +27,15 @@
  */
 #include "postgres.h"
 
+#include <limits.h>
+
 #include "common/hashfn.h"
 #include "utils/guc.h"
 #include "utils/hsearch.h"
 #include "utils/memutils.h"
+#include "utils/rel.h"
 
-#include "fpbtree.h"
+#include "fpb_cache.h"
 
 /* one copy */
 typedef struct CachedPage
@@ -51,7 +54,11 @@ typedef struct CachedPage
 #define SH_SCOPE		static inline
 #define SH_DECLARE
 #define SH_DEFINE
+/* what it makes may leave parameters unused */
+#pragma GCC diagnostic push
+#pragma GCC diagnostic ignored "-Wunused-parameter"
 #include "lib/simplehash.h"
+#pragma GCC diagnostic pop
 
 /* the copies of one index, for as long as its relcache entry lives */
 struct FpbPageCache
@@ -258,13 +265,12 @@ fpb_cache_recent(FpbPageCache *cache, BlockNumber blkno)
 
 /*
  * Copy a page, which is locked.  When the memory is used up, new pages are
- * turned away until they have become as many as those kept: then these are
- * the ones not needed any more.
+ * turned away until they have become as many as those kept: then these are the
+ * ones not needed any more.
  */
 void
-fpb_cache_store(const FpbIndex *ix, BlockNumber blkno, Page page)
+fpb_cache_store(FpbPageCache *cache, BlockNumber blkno, Page page)
 {
-	FpbPageCache *cache = ix->cache;
 	Size		limit = (Size) fpb_inner_page_cache * 1024;
 	CachedPage *entry;
 	bool		found;

@@ -11,9 +11,9 @@
  * damage can make the check go round in a circle, or hide what is behind it.
  * Each page is copied under a share lock and the copy is examined.  What holds
  * of a single page must hold of the copy.  What holds between pages is first
- * looked at without care, one page after the other; if it seems not to be true,
- * then it is looked at again with all pages concerned locked at once, in the
- * usual order (left to right, then upwards), under which it must be:
+ * looked at without care, one page after the other; if it seems not to be
+ * true, then it is looked at again with all pages concerned locked at once, in
+ * the usual order (left to right, then upwards), under which it must be:
  *
  * - a page that is live and has the right link R is followed by R, which is
  *	 live, too, and begins where the page ends;
@@ -35,10 +35,10 @@
  * locked exclusively.  A page's level and low fence stay the same until it is
  * deleted.
  *
- * To go on behind a fault, each part of the check is a subtransaction: whatever
- * error it raises, for a value may be damaged in such a way that only its type
- * knows, becomes a row.  Comparators are never handed a tuple whose structure is
- * damaged: no descent is made where it could come by one.
+ * To go on behind a fault, each part of the check is a subtransaction:
+ * whatever error it raises, for a value may be damaged in such a way that only
+ * its type knows, becomes a row.  Comparators are never handed a tuple whose
+ * structure is damaged: no descent is made where it could come by one.
  *
  *-------------------------------------------------------------------------
  */
@@ -178,8 +178,8 @@ describe_error(const FpbCheck *check, ErrorData *error)
 /*
  * Do a part of the check.  Returns NULL, or what error it has raised.
  *
- * Whatever a part takes hold of it must let go of by its end, as all is let
- * go of when it raises an error.
+ * Whatever a part takes hold of it must let go of by its end, as all is let go
+ * of when it raises an error.
  */
 char *
 fpb_check_try(FpbCheck *check, FpbCheckStep step)
@@ -260,8 +260,8 @@ is_usable(const FpbIndex *ix, Page page)
 }
 
 /*
- * May a usable page, locked, be where another one ends that has elided its high
- * fence, as far as that can be told from heads?
+ * May a usable page, locked, be where another one ends that has elided its
+ * high fence, as far as that can be told from heads?
  */
 static bool
 may_follow(const FpbIndex *ix, Page left, Page page)
@@ -272,9 +272,9 @@ may_follow(const FpbIndex *ix, Page left, Page page)
 }
 
 /*
- * The page at hand, still locked, has elided its high fence: make check->high a
- * copy of what it is, if the right sibling is as it should be.  False if somebody
- * else has locked that.
+ * The page at hand, still locked, has elided its high fence: make check->high
+ * a copy of what it is, if the right sibling is as it should be.  False if
+ * somebody else has locked that.
  */
 static bool
 take_elided(FpbCheck *check)
@@ -313,8 +313,8 @@ fpb_check_knows_high(const FpbCheck *check)
 }
 
 /*
- * Copy a locked page, which is released, to check->page, and see whether it may
- * be worked with: whether no offset or length in it is out of bounds.
+ * Copy a locked page, which is released, to check->page, and see whether it
+ * may be worked with: whether no offset or length in it is out of bounds.
  */
 void
 fpb_check_take(FpbCheck *check, Buffer buf)
@@ -376,7 +376,9 @@ take_page(FpbCheck *check)
 }
 
 /*
- * The same, and check all that can be known from the copy alone.
+ * Copy the page at hand, check->blkno, and check all that can be known from
+ * the copy alone: its structure, and the order of its keys.  No lock is held
+ * on entry or exit.
  */
 static void
 check_page(FpbCheck *check)
@@ -462,7 +464,7 @@ static bool
 begins_behind(FpbCheck *check, Page left, Page page)
 {
 	FpbIndex   *ix = &check->ix;
-	FpbPos		end = {FpbHdr(left)->nnodes, 0};
+	FpbPos		end = FPB_POS_END;
 	FpbEntry	last;
 	FpbKey		low;
 	FpbProbe	probe;
@@ -477,8 +479,9 @@ begins_behind(FpbCheck *check, Page left, Page page)
 }
 
 /*
- * The page at hand has elided its high fence.  See that it is followed by a page
- * that begins behind its entries.  False if the page is not as it was copied.
+ * The page at hand has elided its high fence.  See that it is followed by a
+ * page that begins behind its entries.  False if the page is not as it was
+ * copied.
  */
 static bool
 check_elided(FpbCheck *check)
@@ -584,8 +587,8 @@ check_right(FpbCheck *check)
 
 /*
  * Does the level above have an entry for the page that begins with low?  That
- * the entry's key is low, too, is for check_child to see, which looks at it from
- * above.
+ * the entry's key is low, too, is for check_child to see, which looks at it
+ * from above.
  */
 static bool
 has_downlink(FpbCheck *check, const FpbProbe *low, int level, BlockNumber blkno)
@@ -596,7 +599,7 @@ has_downlink(FpbCheck *check, const FpbProbe *low, int level, BlockNumber blkno)
 	FpbPos		pos;
 	bool		found;
 
-	buf = fpb_descend(ix, check->heap, low, level + 1, false, BUFFER_LOCK_SHARE,
+	buf = fpb_descend(ix, low, level + 1, false, BUFFER_LOCK_SHARE,
 					  NULL);
 	fpb_page_child(ix, BufferGetPage(buf), low, false, &pos, &entry);
 	found = entry.child == blkno;
@@ -605,8 +608,8 @@ has_downlink(FpbCheck *check, const FpbProbe *low, int level, BlockNumber blkno)
 }
 
 /*
- * The page at hand has not been found to have an entry in the level above.  See
- * that this is because the split that made it has not been finished.
+ * The page at hand has not been found to have an entry in the level above.
+ * See that this is because the split that made it has not been finished.
  */
 static void
 check_downlink(FpbCheck *check, const FpbProbe *low, int level)
@@ -620,7 +623,7 @@ check_downlink(FpbCheck *check, const FpbProbe *low, int level)
 	 * While the left sibling is locked, the page can't be deleted, nor its
 	 * entry in the level above be inserted or removed.
 	 */
-	buf = fpb_descend(ix, check->heap, low, level, true, BUFFER_LOCK_SHARE, NULL);
+	buf = fpb_descend(ix, low, level, true, BUFFER_LOCK_SHARE, NULL);
 	left = BufferGetPage(buf);
 	if (FpbHdr(left)->right == check->blkno && !FpbPageSplitIncomplete(left) &&
 		fpb_compare_end(ix, buf, low) == 0)
@@ -647,7 +650,7 @@ is_orphan(FpbCheck *check, const FpbProbe *low, int level)
 		if (low == NULL)
 			other = fpb_descend_edge(ix, level, false, BUFFER_LOCK_SHARE);
 		else
-			other = fpb_descend(ix, check->heap, low, level, false,
+			other = fpb_descend(ix, low, level, false,
 								BUFFER_LOCK_SHARE, NULL);
 		if (BufferGetBlockNumber(other) == check->blkno)
 		{
@@ -760,7 +763,7 @@ check_split(FpbCheck *check)
 static bool
 agrees_with_child(const FpbIndex *ix, Page page, int level, Buffer child)
 {
-	FpbPos		pos = {0};
+	FpbPos		pos = FPB_POS_FIRST;
 	FpbEntry	entry;
 
 	if (!is_usable(ix, page) || FpbHdr(page)->level != level)
@@ -774,7 +777,7 @@ agrees_with_child(const FpbIndex *ix, Page page, int level, Buffer child)
 			fpb_probe_from_key(ix, &entry.key, &low);
 			return is_at(ix, BufferGetPage(child), level - 1, first ? NULL : &low);
 		}
-		fpb_page_advance(ix, page, &pos);
+		pos = fpb_pos_behind(pos);
 	}
 	return true;
 }

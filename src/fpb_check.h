@@ -14,7 +14,8 @@
 #include "utils/snapshot.h"
 #include "utils/tuplestore.h"
 
-#include "fpb_node.h"
+#include "fpb_inspect.h"
+#include "fpb_tree.h"
 
 /* What a check of the rows keeps to itself (fpb_check_rows.c). */
 typedef struct FpbRowCheck FpbRowCheck;

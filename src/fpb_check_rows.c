@@ -6,12 +6,13 @@
  *
  * As entries move to the right only, a walk over the leaves from left to right
  * meets every entry that was there when it began and that VACUUM has not
- * removed.  A snapshot is taken before the walk, the entries met are remembered
- * in a Bloom filter, and every row that the snapshot sees must be among them.
- * The other way round, the row that an entry points to must have the entry's key
- * if the snapshot sees it.  If it does not, there must at least be a line pointer
- * in use: VACUUM frees it only after it has removed the entry, so that while the
- * leaf with the entry is locked it has to be there.
+ * removed.  A snapshot is taken before the walk, the entries met are
+ * remembered in a Bloom filter, and every row that the snapshot sees must be
+ * among them.  The other way round, the row that an entry points to must have
+ * the entry's key if the snapshot sees it.  If it does not, there must at
+ * least be a line pointer in use: VACUUM frees it only after it has removed
+ * the entry, so that while the leaf with the entry is locked it has to be
+ * there.
  *
  * A leaf that is damaged is passed over, to the next one that the level above
  * names.  Nothing can be said of rows without entries then.
@@ -135,8 +136,8 @@ make_element(const FpbIndex *ix, const Datum *values, const bool *isnull,
 }
 
 /*
- * Make the element of an entry.  A word is its own: it need not give back all of
- * a row's value (of a NaN it does not).
+ * Make the element of an entry.  A word is its own: it need not give back all
+ * of a row's value (of a NaN it does not).
  */
 static void
 make_key_element(const FpbIndex *ix, const FpbKey *key, ItemPointer tid,
@@ -219,7 +220,7 @@ confirm_missing_row(FpbCheck *check, const FpbKey *key, ItemPointer tid)
 	bool		missing;
 
 	fpb_probe_from_key(ix, key, &probe);
-	buf = fpb_descend(ix, check->heap, &probe, 0, false, BUFFER_LOCK_SHARE, NULL);
+	buf = fpb_descend(ix, &probe, 0, false, BUFFER_LOCK_SHARE, NULL);
 	blkno = BufferGetBlockNumber(buf);
 	fpb_page_search(ix, BufferGetPage(buf), &probe, &pos);
 	missing = fpb_page_next(ix, BufferGetPage(buf), &pos, &entry) &&
@@ -374,7 +375,7 @@ check_leaf(FpbCheck *check)
 {
 	FpbRowCheck *rc = check->row_check;
 	const FpbEntry **sorted = palloc(sizeof(FpbEntry *) * Max(check->nentries, 1));
-	FpbPos		start = {0};
+	FpbPos		start = FPB_POS_FIRST;
 	bool		more;
 
 	rc->info = BuildIndexInfo(check->ix.rel);
@@ -452,7 +453,7 @@ find_leaf(FpbCheck *check)
 		check->live = false;
 	}
 	if (check->can_descend)
-		fpb_check_take(check, fpb_descend(ix, check->heap, &rc->from, 0, false,
+		fpb_check_take(check, fpb_descend(ix, &rc->from, 0, false,
 										  BUFFER_LOCK_SHARE, NULL));
 
 	/* a leaf of which nobody knows where it ends can't be gone on from */
@@ -462,8 +463,8 @@ find_leaf(FpbCheck *check)
 }
 
 /*
- * Ask an inner level, rc->level, where the leaf after the one at rc->from begins,
- * or one further on.
+ * Ask an inner level, rc->level, where the leaf after the one at rc->from
+ * begins, or one further on.
  */
 static void
 find_next_key(FpbCheck *check)
@@ -473,12 +474,12 @@ find_next_key(FpbCheck *check)
 	FpbPos		pos;
 	FpbEntry	entry;
 
-	fpb_check_take(check, fpb_descend(ix, check->heap, &rc->from, rc->level, false,
+	fpb_check_take(check, fpb_descend(ix, &rc->from, rc->level, false,
 									  BUFFER_LOCK_SHARE, NULL));
 	if (!check->live)
 		return;
 	fpb_page_child(ix, check->page, &rc->from, false, &pos, &entry);
-	fpb_page_advance(ix, check->page, &pos);
+	pos = fpb_pos_behind(pos);
 	if (!fpb_page_next(ix, check->page, &pos, &entry))
 	{
 		rc->at_end = FpbPageIsRightmost(check->page);
@@ -549,8 +550,9 @@ next_leaf(FpbCheck *check)
  * Callback of table_index_build_scan: a row must have been met in the index.
  */
 static void
-check_row(Relation index, ItemPointer tid, Datum *values, bool *isnull,
-		  bool tupleIsAlive, void *state)
+check_row(Relation index pg_attribute_unused(), ItemPointer tid,
+		  Datum *values, bool *isnull, bool tupleIsAlive pg_attribute_unused(),
+		  void *state)
 {
 	FpbCheck   *check = state;
 	FpbRowCheck *rc = check->row_check;

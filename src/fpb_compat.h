@@ -11,22 +11,24 @@
 #ifndef FPB_COMPAT_H
 #define FPB_COMPAT_H
 
+#include "utils/injection_point.h"
+
 #if PG_VERSION_NUM < 170000
 #error "fpbtree needs PostgreSQL 17 or newer"
 #endif
 
 /*
- * Smaller pages would hold too few in-page nodes to be worth a directory; there
- * are no larger ones.
+ * Smaller pages would hold too few in-page nodes to be worth a directory;
+ * there are no larger ones.
  */
 #if BLCKSZ < 4096
 #error "fpbtree needs pages of 4 kB or more"
 #endif
 
 /*
- * 18 lets an index access method say how its strategies compare (which is
- * what foreign keys, ON CONFLICT and merge joins go by), that its operator
- * families are consistent, and how high a tree is.
+ * 18 lets an index access method say how its strategies compare (which is what
+ * foreign keys, ON CONFLICT and merge joins go by), that its operator families
+ * are consistent, and how high a tree is.
  */
 #if PG_VERSION_NUM >= 180000
 #define FPB_HAVE_COMPARE_TYPES
@@ -41,9 +43,12 @@
 
 /* Since 18, amestimateparallelscan is given the index. */
 #if PG_VERSION_NUM >= 180000
-#define FPB_ESTIMATE_PARALLEL_ARGS	Relation index, int nkeys, int norderbys
+#define FPB_ESTIMATE_PARALLEL_ARGS \
+	Relation index pg_attribute_unused(), int nkeys pg_attribute_unused(), \
+	int norderbys pg_attribute_unused()
 #else
-#define FPB_ESTIMATE_PARALLEL_ARGS	int nkeys, int norderbys
+#define FPB_ESTIMATE_PARALLEL_ARGS \
+	int nkeys pg_attribute_unused(), int norderbys pg_attribute_unused()
 #endif
 
 /* Since 18, a module can carry its name and version. */
@@ -123,8 +128,8 @@
 #endif
 
 /*
- * A place at which a test can have a backend wait or fail.  (It uses
- * utils/injection_point.h.)  Since 18, such a point can be given an argument.
+ * A place at which a test can have a backend wait or fail.  Since 18, such a
+ * point can be given an argument.
  */
 #if PG_VERSION_NUM >= 180000
 #define FPB_INJECTION_POINT(name)	INJECTION_POINT(name, NULL)

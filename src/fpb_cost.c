@@ -27,8 +27,8 @@
  *				first column's type and collation give such, and need the
  *				operator class in some of the steps; without heads, in all.
  *
- * Costs are in units of cpu_operator_cost, so that the planner's settings
- * mean what they mean for btree.
+ * Costs are in units of cpu_operator_cost, so that the planner's settings mean
+ * what they mean for btree.
  *
  *-------------------------------------------------------------------------
  */
@@ -46,6 +46,7 @@
 #include "utils/lsyscache.h"
 #include "utils/selfuncs.h"
 
+#include "fpb_tree.h"
 #include "fpbtree.h"
 
 /* operators that searching a page is worth */

@@ -29,7 +29,8 @@
 #include "miscadmin.h"
 #include "storage/predicate.h"
 
-#include "fpbtree.h"
+#include "fpb_tree.h"
+#include "fpb_verify.h"
 
 /* how often pages that somebody else has locked are tried again */
 #define MAX_TRIES		20
@@ -45,7 +46,8 @@ typedef struct Merge
 	FpbProbe	low;			/* the page's low fence */
 } Merge;
 
-/* The same pages, locked exclusively. */
+/* The page to be merged away, its left sibling and their parent, locked
+ * exclusively. */
 typedef struct MergeBufs
 {
 	Buffer		page;
@@ -55,7 +57,7 @@ typedef struct MergeBufs
 	int			nchildren;		/* of the parent */
 } MergeBufs;
 
-static void merge_page(FpbIndex *ix, Relation heap, BlockNumber blkno,
+static void merge_page(FpbIndex *ix, BlockNumber blkno,
 					   int level, List **freed);
 
 /*
@@ -65,14 +67,14 @@ static void merge_page(FpbIndex *ix, Relation heap, BlockNumber blkno,
 static BlockNumber
 only_child(const FpbIndex *ix, Page page)
 {
-	FpbPos		pos = {0};
+	FpbPos		pos = FPB_POS_FIRST;
 	FpbEntry	entry;
 	BlockNumber child;
 
 	if (!fpb_page_next(ix, page, &pos, &entry))
 		return InvalidBlockNumber;
 	child = entry.child;
-	fpb_page_advance(ix, page, &pos);
+	pos = fpb_pos_behind(pos);
 	if (fpb_page_next(ix, page, &pos, &entry))
 		return InvalidBlockNumber;
 	return child;
@@ -100,7 +102,7 @@ static bool
 find_downlink(const FpbIndex *ix, Page page, BlockNumber child, FpbPos *pos,
 			  BlockNumber *before, int *nchildren)
 {
-	FpbPos		at = {0};
+	FpbPos		at = FPB_POS_FIRST;
 	FpbEntry	entry;
 	BlockNumber last = InvalidBlockNumber;
 	bool		found = false;
@@ -116,7 +118,7 @@ find_downlink(const FpbIndex *ix, Page page, BlockNumber child, FpbPos *pos,
 		}
 		last = entry.child;
 		(*nchildren)++;
-		fpb_page_advance(ix, page, &at);
+		at = fpb_pos_behind(at);
 	}
 	return found;
 }
@@ -127,7 +129,7 @@ find_downlink(const FpbIndex *ix, Page page, BlockNumber child, FpbPos *pos,
  * on entry or exit, so the answer is to be verified.
  */
 static bool
-find_neighbours(FpbIndex *ix, Relation heap, Merge *m, bool *lonely)
+find_neighbours(FpbIndex *ix, Merge *m, bool *lonely)
 {
 	Buffer		buf;
 	bool		ok;
@@ -154,7 +156,7 @@ find_neighbours(FpbIndex *ix, Relation heap, Merge *m, bool *lonely)
 	if (m->level >= ix->level)
 		return false;
 
-	buf = fpb_descend(ix, heap, &m->low, m->level + 1, false,
+	buf = fpb_descend(ix, &m->low, m->level + 1, false,
 					  BUFFER_LOCK_SHARE, NULL);
 	m->parent = BufferGetBlockNumber(buf);
 	ok = find_downlink(ix, BufferGetPage(buf), m->page, &pos, &m->left,
@@ -263,8 +265,8 @@ mark_deleted(Page page, FpbWalPage *wp)
 
 /*
  * Make the left sibling afresh, with the high fence of the page and, if that
- * is an inner one, its only entry.  NULL if it doesn't fit.  The pages are, and
- * stay, locked.
+ * is an inner one, its only entry.  NULL if it doesn't fit.  The pages are,
+ * and stay, locked.
  */
 static PGAlignedBlock *
 build_left(FpbIndex *ix, const Merge *m, const MergeBufs *b, const FpbKey *high)
@@ -308,8 +310,9 @@ build_left(FpbIndex *ix, const Merge *m, const MergeBufs *b, const FpbKey *high)
  * The sibling of an inner page is made afresh, because the key of the entry
  * that moves is the sibling's high fence so far, so that it can't be inserted
  * before the fence is replaced.  That of a leaf is if its tuple area is full,
- * as it may be of nothing but the fences it had before.  If there is still no room
- * for the page's high fence, it is elided, as it is if the page has it so.
+ * as it may be of nothing but the fences it had before.  If there is still no
+ * room for the page's high fence, it is elided, as it is if the page has it
+ * so.
  */
 static bool
 merge(FpbIndex *ix, const Merge *m, const MergeBufs *b)
@@ -329,7 +332,7 @@ merge(FpbIndex *ix, const Merge *m, const MergeBufs *b)
 		fpb_page_high(ix, page, &high);
 		highp = &high;
 	}
-	if (m->level > 0 || !fpb_page_extend_plan(ix, left, highp))
+	if (m->level > 0 || !fpb_page_plan_extend(ix, left, highp))
 	{
 		image = build_left(ix, m, b, highp);
 		if (image == NULL && highp != NULL && high.tuple != NULL)
@@ -338,7 +341,7 @@ merge(FpbIndex *ix, const Merge *m, const MergeBufs *b)
 			if (m->level > 0)
 				image = build_left(ix, m, b, highp);
 		}
-		if (image == NULL && !(m->level == 0 && fpb_page_extend_plan(ix, left, highp)))
+		if (image == NULL && !(m->level == 0 && fpb_page_plan_extend(ix, left, highp)))
 			return false;
 	}
 
@@ -372,7 +375,7 @@ merge(FpbIndex *ix, const Merge *m, const MergeBufs *b)
  * freed are added to *freed.  No lock is held on entry or exit.
  */
 static void
-merge_page(FpbIndex *ix, Relation heap, BlockNumber blkno, int level,
+merge_page(FpbIndex *ix, BlockNumber blkno, int level,
 		   List **freed)
 {
 	Merge		m = {.page = blkno,.level = level};
@@ -386,11 +389,11 @@ merge_page(FpbIndex *ix, Relation heap, BlockNumber blkno, int level,
 	if (level > 0)
 		FPB_INJECTION_POINT("fpbtree-merge-inner");
 
-	if (!find_neighbours(ix, heap, &m, &lonely))
+	if (!find_neighbours(ix, &m, &lonely))
 	{
 		/* Merging the parent comes back to this page. */
 		if (lonely)
-			merge_page(ix, heap, m.parent, level + 1, freed);
+			merge_page(ix, m.parent, level + 1, freed);
 		return;
 	}
 	FPB_INJECTION_POINT("fpbtree-merge-found");
@@ -415,9 +418,9 @@ merge_page(FpbIndex *ix, Relation heap, BlockNumber blkno, int level,
 	*freed = lappend_oid(*freed, blkno);
 
 	if (level > 0)
-		merge_page(ix, heap, child, level - 1, freed);
+		merge_page(ix, child, level - 1, freed);
 	if (b.nchildren == 2)
-		merge_page(ix, heap, m.parent, level + 1, freed);
+		merge_page(ix, m.parent, level + 1, freed);
 }
 
 /*
@@ -427,10 +430,10 @@ merge_page(FpbIndex *ix, Relation heap, BlockNumber blkno, int level,
  * are then in the free space map.  No lock is held on entry or exit.
  */
 List *
-fpb_delete_empty(FpbIndex *ix, Relation heap, BlockNumber blkno)
+fpb_delete_empty(FpbIndex *ix, BlockNumber blkno)
 {
 	List	   *freed = NIL;
 
-	merge_page(ix, heap, blkno, 0, &freed);
+	merge_page(ix, blkno, 0, &freed);
 	return freed;
 }

@@ -17,7 +17,8 @@
 #include "utils/rel.h"
 #include "utils/snapmgr.h"
 
-#include "fpb_layout.h"
+#include "fpb_tree.h"
+#include "fpb_write.h"
 
 /* what a uniqueness check is about and what it finds */
 typedef struct UniqueCheck
@@ -169,7 +170,7 @@ check_unique(UniqueCheck *check, Buffer first, const FpbProbe *start)
 			}
 			else if (fpb_compare(ix, &entry.key, &end) >= 0)
 				break;
-			fpb_page_advance(ix, page, &pos);
+			pos = fpb_pos_behind(pos);
 		}
 		else
 		{
@@ -188,10 +189,7 @@ check_unique(UniqueCheck *check, Buffer first, const FpbProbe *start)
 			if (here != first)
 				fpb_relbuf(here);
 			here = next;
-			pos = (FpbPos)
-			{
-				0
-			};
+			pos = FPB_POS_FIRST;
 		}
 	}
 	kill_dead(check, here);
@@ -207,7 +205,7 @@ check_unique(UniqueCheck *check, Buffer first, const FpbProbe *start)
  * the one its TID assigns it to, never without a lock.
  */
 static Buffer
-move_to_place(FpbIndex *ix, Relation heap, Buffer buf, const FpbKey *key)
+move_to_place(FpbIndex *ix, Buffer buf, const FpbKey *key)
 {
 	FpbProbe	probe;
 	uint32		steps = 0;
@@ -223,7 +221,7 @@ move_to_place(FpbIndex *ix, Relation heap, Buffer buf, const FpbKey *key)
 		buf = next;
 		/* it has a downlink, as its left sibling's split was complete */
 		if (FpbPageSplitIncomplete(BufferGetPage(buf)) &&
-			!fpb_finish_split(ix, heap, buf))
+			!fpb_finish_split(ix, buf))
 			fpb_report_damage(ix->rel, BufferGetBlockNumber(buf),
 							  "The page has no downlink.");
 	}
@@ -254,7 +252,7 @@ insert_unique(FpbIndex *ix, Relation heap, FpbEntry *entry, Datum *values,
 
 	for (;;)
 	{
-		Buffer		buf = fpb_descend(ix, heap, &start, 0, false,
+		Buffer		buf = fpb_descend(ix, &start, 0, false,
 									  BUFFER_LOCK_EXCLUSIVE, &stack);
 		TransactionId xwait;
 
@@ -288,7 +286,7 @@ insert_unique(FpbIndex *ix, Relation heap, FpbEntry *entry, Datum *values,
 			return true;
 		}
 
-		buf = move_to_place(ix, heap, buf, &entry->key);
+		buf = move_to_place(ix, buf, &entry->key);
 
 		/*
 		 * A scan that would have found the row has locked this leaf.  (Not
@@ -313,7 +311,7 @@ insert_plain(FpbIndex *ix, Relation heap, FpbEntry *entry, bool unchanged)
 	Buffer		buf;
 
 	fpb_probe_from_key(ix, &entry->key, &probe);
-	buf = fpb_descend(ix, heap, &probe, 0, false, BUFFER_LOCK_EXCLUSIVE, &stack);
+	buf = fpb_descend(ix, &probe, 0, false, BUFFER_LOCK_EXCLUSIVE, &stack);
 	CheckForSerializableConflictIn(ix->rel, NULL, BufferGetBlockNumber(buf));
 	fpb_insert_entry(ix, heap, buf, &stack, entry, unchanged);
 }

@@ -5,8 +5,8 @@
  *	  fpbtree_page(), fpbtree_nodes(); and how it fares: fpbtree_prefetch_stats().
  *
  * The extension's script grants them as pgstattuple's and amcheck's functions
- * are granted: to superusers and pg_stat_scan_tables.  These need not be allowed
- * to read the table: where a key would be shown, others see NULL.
+ * are granted: to superusers and pg_stat_scan_tables.  These need not be
+ * allowed to read the table: where a key would be shown, others see NULL.
  *
  * Pages are copied under a share lock and looked at afterwards; a damaged one
  * is reported.
@@ -32,8 +32,11 @@
 #include "utils/lsyscache.h"
 #include "utils/rls.h"
 
-#include "fpb_node.h"
-#include "fpb_prefetch.h"
+#include "fpb_ahead.h"
+#include "fpb_inspect.h"
+#include "fpb_options.h"
+#include "fpb_tree.h"
+#include "fpb_write.h"
 
 PG_FUNCTION_INFO_V1(fpbtree_stats);
 PG_FUNCTION_INFO_V1(fpbtree_page);
@@ -85,10 +88,10 @@ fpb_open_index(Oid relid, LOCKMODE lockmode)
  * May the current user see the keys of an index?
  *
  * The rule is that of the keys in the server's messages about duplicates: with
- * row-level security, not; with the right to select from the table, yes; else if
- * the index has columns alone, no expressions, and each may be selected.  Here
- * that goes for INCLUDE columns, too, and for those of a partial index's predicate,
- * which whoever sees a key knows to be satisfied.
+ * row-level security, not; with the right to select from the table, yes; else
+ * if the index has columns alone, no expressions, and each may be selected.
+ * Here that goes for INCLUDE columns, too, and for those of a partial index's
+ * predicate, which whoever sees a key knows to be satisfied.
  */
 bool
 fpb_may_read_keys(Relation index)
@@ -170,97 +173,24 @@ alloc_page(void)
 }
 
 /*
- * Bytes that a slot takes in its node.
- */
-static Size
-slot_bytes(const FpbIndex *ix, const FpbShape *shape, int codec)
-{
-	if (codec == FPB_NODE_ONE_KEY)
-		return FPB_TAIL_BYTES;
-	return ix->head_width +
-		(ix->form == FPB_WORD16 ? sizeof(uint64) : 0) +
-		(fpb_is_word(ix) ? FPB_TAIL_BYTES : sizeof(uint16)) +
-		(shape->child_off != 0 ? sizeof(uint32) : 0);
-}
-
-/*
- * Add a posting to *content.
- */
-static void
-count_posting(IndexTuple posting, Content *content)
-{
-	content->postings++;
-	for (int i = 0; i < fpb_posting_slots(posting); i++)
-	{
-		if (fpb_tail_is_gap(fpb_posting_tails(posting), i))
-		{
-			content->gaps++;
-			content->available += FPB_TAIL_BYTES;
-		}
-		else
-			content->used += FPB_TAIL_BYTES;
-	}
-}
-
-/*
- * Count what a node of a faultless page holds, and add it to *content.  first
- * is set to its first entry; false if it has none.
- */
-static bool
-count_node(const FpbIndex *ix, Page page, int dir, Content *content,
-		   FpbEntry *first)
-{
-	const FpbShape *shape = fpb_shape(ix, page);
-	int			codec = fpb_dir_codecs(page)[dir];
-	int			nslots = fpb_node_slots(shape, codec);
-	Size		slot = slot_bytes(ix, shape, codec);
-	FpbPos		pos = {dir};
-	FpbEntry	entry;
-	int			n = 0;
-	int			taken = 0;		/* slots */
-
-	while (fpb_page_next(ix, page, &pos, &entry) && pos.dir == dir)
-	{
-		if (n++ == 0)
-			*first = entry;
-		if (!fpb_is_word(ix) && entry.key.tuple != content->tuple)
-		{
-			content->used += slot + IndexTupleSize(entry.key.tuple);
-			taken++;
-			if (FpbPageIsLeaf(page) && fpb_is_posting(entry.key.tuple))
-				count_posting(entry.key.tuple, content);
-		}
-		content->tuple = entry.key.tuple;
-		fpb_page_advance(ix, page, &pos);
-	}
-	if (codec == FPB_NODE_ONE_KEY)
-	{
-		content->one_key_nodes++;
-		content->used += FPB_ONE_KEY_HEADER;
-	}
-	if (fpb_is_word(ix))
-	{
-		taken = n;
-		content->used += n * slot;
-	}
-	content->entries += n;
-	content->gaps += nslots - taken;
-	content->available += (nslots - taken) * slot;
-	return n > 0;
-}
-
-/*
  * Count what a faultless page holds.
  */
 static void
 count_page(const FpbIndex *ix, Page page, Content *content)
 {
 	FpbPageHeader *hdr = FpbHdr(page);
-	FpbEntry	first;
+	FpbNodeInfo info;
 
 	memset(content, 0, sizeof(*content));
-	for (int dir = 0; dir < hdr->nnodes; dir++)
-		(void) count_node(ix, page, dir, content, &first);
+	for (int n = 0; fpb_node_info(ix, page, n, &info); n++)
+	{
+		content->entries += info.entries;
+		content->gaps += info.gaps;
+		content->one_key_nodes += info.one_key;
+		content->postings += info.postings;
+		content->used += info.used;
+		content->available += info.available;
+	}
 	content->available += hdr->pd.pd_upper - hdr->pd.pd_lower;
 }
 
@@ -349,8 +279,8 @@ get_result_desc(FunctionCallInfo fcinfo, int ncolumns)
 /*
  * fpbtree_stats(index regclass) returns record
  *
- * Reads every page of the index, each under a lock of its own: what is
- * changed meanwhile may be counted or not.
+ * Reads every page of the index, each under a lock of its own: what is changed
+ * meanwhile may be counted or not.
  */
 Datum
 fpbtree_stats(PG_FUNCTION_ARGS)
@@ -359,7 +289,7 @@ fpbtree_stats(PG_FUNCTION_ARGS)
 		[FPB_WORD4] = "word4",[FPB_WORD8] = "word8",
 		[FPB_WORD16] = "word16",[FPB_TUPLE] = "tuple"
 	};
-	TupleDesc	desc = get_result_desc(fcinfo, 20);
+	TupleDesc	desc = get_result_desc(fcinfo, 22);
 	Relation	rel = fpb_open_index(PG_GETARG_OID(0), AccessShareLock);
 	BufferAccessStrategy strategy = GetAccessStrategy(BAS_BULKREAD);
 	Page		page = alloc_page();
@@ -378,8 +308,10 @@ fpbtree_stats(PG_FUNCTION_ARGS)
 	int64		used_bytes = 0;
 	int64		links = 0;
 	int64		jumps = 0;
-	Datum		values[20];
-	bool		nulls[20] = {0};
+	int			leaf_lines;
+	int			inner_lines;
+	Datum		values[22];
+	bool		nulls[22] = {0};
 	int			i = 0;
 
 	fpb_index_open(&ix, rel);
@@ -421,8 +353,11 @@ fpbtree_stats(PG_FUNCTION_ARGS)
 
 	values[i++] = Int32GetDatum(FPB_VERSION);
 	values[i++] = CStringGetTextDatum(forms[ix.form]);
-	values[i++] = Int32GetDatum(ix.leaf.size / FPB_CACHE_LINE);
-	values[i++] = Int32GetDatum(ix.inner.size / FPB_CACHE_LINE);
+	values[i++] = CStringGetTextDatum(fpb_layout_name(ix.layout->id));
+	fpb_layout_lines(&ix, &leaf_lines, &inner_lines);
+	values[i++] = Int32GetDatum(leaf_lines);
+	values[i++] = Int32GetDatum(inner_lines);
+	values[i++] = CStringGetTextDatum(ix.csb ? "csb" : "numbered");
 	values[i++] = Int64GetDatum(ix.root);
 	values[i++] = Int32GetDatum(ix.level + 1);
 	values[i++] = Int64GetDatum(nblocks);
@@ -505,10 +440,12 @@ fpbtree_page(PG_FUNCTION_ARGS)
 	else
 	{
 		Content		content;
+		FpbPageInfo info;
 		FpbKey		fence;
 
 		check_structure(&ix, blkno, page);
 		count_page(&ix, page, &content);
+		fpb_page_info(&ix, page, &info);
 		memset(nulls, false, sizeof(nulls));
 		values[i++] = CStringGetTextDatum(FpbPageIsDeleted(page) ? "deleted" :
 										  FpbPageIsLeaf(page) ? "leaf" : "inner");
@@ -516,9 +453,9 @@ fpbtree_page(PG_FUNCTION_ARGS)
 		values[i++] = flags_array(hdr->flags);
 		nulls[i] = FpbPageIsRightmost(page);
 		values[i++] = Int64GetDatum(hdr->right);
-		values[i++] = Int32GetDatum(hdr->nnodes);
-		values[i++] = Int32GetDatum(hdr->nalloc);
-		values[i++] = Int32GetDatum(hdr->dircap);
+		values[i++] = Int32GetDatum(info.nodes);
+		values[i++] = Int32GetDatum(info.allocated);
+		values[i++] = Int32GetDatum(info.capacity);
 		values[i++] = Int32GetDatum(content.entries);
 		values[i++] = Int32GetDatum(content.gaps);
 		values[i++] = Int32GetDatum(hdr->pd.pd_lower);
@@ -558,6 +495,7 @@ fpbtree_nodes(PG_FUNCTION_ARGS)
 	Page		page = alloc_page();
 	bool		may_read = fpb_may_read_keys(rel);
 	FpbIndex	ix;
+	FpbNodeInfo info;
 
 	InitMaterializedSRF(fcinfo, 0);
 	fpb_index_open(&ix, rel);
@@ -565,26 +503,21 @@ fpbtree_nodes(PG_FUNCTION_ARGS)
 	if (!PageIsNew(page))
 	{
 		check_structure(&ix, blkno, page);
-		for (int dir = 0; dir < FpbHdr(page)->nnodes; dir++)
+		for (int n = 0; fpb_node_info(&ix, page, n, &info); n++)
 		{
-			int			codec = fpb_dir_codecs(page)[dir];
-			Content		content = {0};
-			FpbEntry	first;
 			Datum		values[7];
 			bool		nulls[7] = {0};
-			bool		any = count_node(&ix, page, dir, &content, &first);
 
-			values[0] = Int32GetDatum(dir);
-			values[1] = Int32GetDatum(fpb_dir_nodes(page)[dir]);
-			values[2] = CStringGetTextDatum(codec == FPB_NODE_ONE_KEY ? "one_key" : "plain");
-			values[3] = Int32GetDatum(content.entries);
-			values[4] = Int32GetDatum(content.gaps);
-			values[5] = PointerGetDatum(cstring_to_text(psprintf("%016" PRIx64,
-																 fpb_dir_heads(page)[dir])));
+			values[0] = Int32GetDatum(n);
+			values[1] = Int32GetDatum(info.number);
+			values[2] = CStringGetTextDatum(info.codec);
+			values[3] = Int32GetDatum(info.entries);
+			values[4] = Int32GetDatum(info.gaps);
+			values[5] = PointerGetDatum(cstring_to_text(psprintf("%016" PRIx64, info.head)));
 			nulls[5] = !may_read;	/* the beginning of a key */
-			nulls[6] = !any || !may_read;
+			nulls[6] = info.entries == 0 || !may_read;
 			if (!nulls[6])
-				values[6] = key_text(&ix, &first.key, !FpbPageIsLeaf(page));
+				values[6] = key_text(&ix, &info.first.key, !FpbPageIsLeaf(page));
 			tuplestore_putvalues(rsinfo->setResult, rsinfo->setDesc, values, nulls);
 		}
 	}
@@ -608,9 +541,9 @@ fpbtree_prefetch_stats(PG_FUNCTION_ARGS)
 
 	for (int heap = 0; heap <= 1; heap++)
 	{
-		FpbPrefetchCounts counts;
+		FpbAheadCounts counts;
 
-		fpb_prefetch_total(rel, heap != 0, &counts);
+		fpb_ahead_total(rel, heap != 0, &counts);
 		values[n++] = Int64GetDatum((int64) counts.prefetched);
 		values[n++] = Int64GetDatum((int64) counts.used);
 		values[n++] = Int64GetDatum((int64) counts.wasted);

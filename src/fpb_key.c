@@ -6,16 +6,17 @@
  * Everything about words but the integer comparison itself is in fpb_word.c.
  * Here are the tuples, and the functions that choose between the two.
  *
- * Heads.  A head is weakly monotone in the key: if a < b then
- * head(a) <= head(b), and equal keys have equal heads.  It depends on the
- * first column or the first two:
+ * Heads.  A head is weakly monotone in the key: if a < b then head(a) <=
+ * head(b), and equal keys have equal heads.  It depends on the first column or
+ * the first two:
  *
- * - FPB_HEAD_PAIR, codes A and B in fields of 32 bits: head = A:B, but A:0 if A
+ * - FPB_HEAD_PAIR, codes A and B in fields of 32 bits: head = A:B, but A:0 if
+ * A
  *	 is the code that NULL shares.  If a < b by the first column, A(a) < A(b),
  *	 or both are the shared code and both heads are A:0.  If a and b are equal
  *	 in the first column, A is the same and B weakly monotone.
- * - FPB_HEAD_WORD, FPB_HEAD_UUID: the code, or its upper half.
- * - the others: the bytes that memcmp would look at first, filled up with
+ * - FPB_HEAD_WORD, FPB_HEAD_UUID: the code, or its upper half.  - the others:
+ * the bytes that memcmp would look at first, filled up with
  *	 zeros, all inverted for DESC; zero or all ones for NULLs, on their side.
  *	 Only used where the opclass's order is that of memcmp, then length.
  *
@@ -26,18 +27,18 @@
  * head(e) <= head(p), and e > p implies that e is one of them, or greater, and
  * head(e) >= head(p): pivots may be sorted in by head.
  *
- * The same holds for a probe, a place before (on_equal = 1) or after
- * (on_equal = -1) all keys that begin with its columns, if its head is the
- * smallest or the largest, respectively, of these keys' heads.  Let e be a key
- * and q the probe.  Before: as for pivots.  After: e < q means that e is one
- * of them or less: head(e) <= head(q); e > q that e is greater than all of
- * them: head(e) >= head(q).  A pivot p that keeps fewer columns than the probe
- * has, equal ones, comes before it; its head is the smallest of a set of keys
- * that includes the probe's: head(p) <= head(q).  If it keeps the same
- * columns, it is at the place of a probe of the first kind, with the
- * same head, and before one of the second kind, with a head not larger.  If it
- * keeps more, it lies among the probe's keys, and so does its head.  So
- * wherever heads differ they tell the order, whatever is compared.
+ * The same holds for a probe, a place before (on_equal = 1) or after (on_equal
+ * = -1) all keys that begin with its columns, if its head is the smallest or
+ * the largest, respectively, of these keys' heads.  Let e be a key and q the
+ * probe.  Before: as for pivots.  After: e < q means that e is one of them or
+ * less: head(e) <= head(q); e > q that e is greater than all of them: head(e)
+ * >= head(q).  A pivot p that keeps fewer columns than the probe has, equal
+ * ones, comes before it; its head is the smallest of a set of keys that
+ * includes the probe's: head(p) <= head(q).  If it keeps the same columns, it
+ * is at the place of a probe of the first kind, with the same head, and before
+ * one of the second kind, with a head not larger.  If it keeps more, it lies
+ * among the probe's keys, and so does its head.  So wherever heads differ they
+ * tell the order, whatever is compared.
  *
  * Mind that this needs the head of all the columns of the probe: if the probe
  * has two columns and heads are pairs, a head of the first column alone would
@@ -53,12 +54,12 @@
 #include "catalog/pg_collation.h"
 #include "catalog/pg_type.h"
 #include "common/int.h"
-#include "fpb_compat.h"
-#include "fpbtree.h"
 #include "port/pg_bswap.h"
 #include "utils/builtins.h"
 #include "utils/fmgroids.h"
 #include "utils/pg_locale.h"
+
+#include "fpb_key.h"
 
 /* the part of a head that is kept when heads have 4 bytes */
 #define HEAD4_MASK	UINT64CONST(0xFFFFFFFF00000000)
@@ -69,9 +70,9 @@
  */
 
 /*
- * Which head does a first column without a word type have?  The answer is
- * part of the on-disk format: it must only depend on what can't change while
- * the index exists.
+ * Which head does a first column without a word type have?  The answer is part
+ * of the on-disk format: it must only depend on what can't change while the
+ * index exists.
  */
 static FpbHeadKind
 bytes_head_kind(const FpbColumn *col, Oid cmp_proc, Form_pg_attribute att)
@@ -180,10 +181,10 @@ choose_layout(FpbIndex *ix, Oid first_cmp_proc)
 }
 
 /*
- * Are keys that are equal to the opclasses always the same value, though perhaps
- * not compressed alike?  If not, an equal key of another value may belong
- * between two TIDs of a posting tuple, so there must be none.  (Words, which have
- * one-key nodes, have their tie bits with the TIDs.)
+ * Are keys that are equal to the opclasses always the same value, though
+ * perhaps not compressed alike?  If not, an equal key of another value may
+ * belong between two TIDs of a posting tuple, so there must be none.  (Words,
+ * which have one-key nodes, have their tie bits with the TIDs.)
  *
  * The opclasses of bpchar say that they are, but that is so only if it has a
  * length: else any number of blanks may be behind a value.
@@ -210,9 +211,10 @@ all_equal_image(const FpbIndex *ix, Relation rel)
 
 /*
  * Fill in what the relcache entry tells of an index: rel, form, head_width,
- * equal_image, natts, nkeyatts and the columns, and one_key as a new index would
- * have it.  What depends on the metapage is left alone.  The comparators belong to the relcache entry.  Catalogs may be
- * read, so no buffer lock may be held.
+ * equal_image, natts, nkeyatts and the columns, and one_key as a new index
+ * would have it.  What depends on the metapage is left alone.  The comparators
+ * belong to the relcache entry.  Catalogs may be read, so no buffer lock may
+ * be held.
  */
 void
 fpb_index_describe(FpbIndex *ix, Relation rel)
@@ -296,7 +298,12 @@ bytes_head(FpbHeadKind kind, Datum value)
 }
 
 /*
- * See fpbtree.h.  A value may be compressed or lie in a TOAST table.
+ * Set *head to the head of a probe with these ncols leading columns: that of
+ * the smallest (upper: of the largest) key that begins with them.  upper must
+ * agree with the probe's on_equal, -1 or 1; with all nkeyatts columns it makes
+ * no difference.  The values that the head depends on (two if it is of a pair)
+ * are of the opclass's own types; one may be compressed or lie in a TOAST
+ * table.  False if heads say nothing in this index; *head is 0 then.
  */
 bool
 fpb_head_of(const FpbIndex *ix, const Datum *values, const bool *isnull,
@@ -361,9 +368,9 @@ pivot_head(const FpbIndex *ix, uint64 head, int natts)
  *
  * *aligned is set if one of them needs more alignment than 2 bytes, so that
  * the tuple must lie where index_form_tuple assumed it would: offsets in a
- * tuple are multiples of what a column needs only relative to its start.
- * A short varlena is read bytewise and needs none.  *nulls is set if one of
- * them is NULL.
+ * tuple are multiples of what a column needs only relative to its start.  A
+ * short varlena is read bytewise and needs none.  *nulls is set if one of them
+ * is NULL.
  */
 static Size
 columns_end(TupleDesc desc, IndexTuple tuple, int natts,
@@ -395,8 +402,8 @@ columns_end(TupleDesc desc, IndexTuple tuple, int natts,
 }
 
 /*
- * Write a tuple's size and flags.  INDEX_AM_RESERVED_BIT tells the layout
- * that the tuple must be MAXALIGNed in the page.
+ * Write a tuple's size and flags.  INDEX_AM_RESERVED_BIT tells the layout that
+ * the tuple must be MAXALIGNed in the page.
  */
 static void
 set_tuple_info(IndexTuple tuple, Size size, bool aligned)
@@ -444,8 +451,11 @@ truncate_tuple(TupleDesc desc, IndexTuple source, int natts)
 }
 
 /*
- * See fpbtree.h.  Used before a page that came from disk is trusted, so it
- * looks at nothing outside the avail bytes.
+ * What is wrong with the structure of a tuple, a leaf entry's or a pivot, that
+ * has avail bytes to lie in, as text, or NULL: everything that reading its
+ * columns relies on.  Used before a page that came from disk is trusted, so it
+ * looks at nothing outside the avail bytes; calls no function of the columns'
+ * types and raises nothing.
  */
 const char *
 fpb_tuple_fault(const FpbIndex *ix, IndexTuple tuple, Size avail, bool pivot)
@@ -597,7 +607,11 @@ fpb_key_form(const FpbIndex *ix, Datum *values, bool *isnull,
 		(void) fpb_head_of(ix, values, isnull, ix->nkeyatts, false, &key->head);
 }
 
-/* See fpbtree.h. */
+/*
+ * The values of a leaf entry's columns, INCLUDE columns among them, into
+ * values[] and isnull[].  By-reference ones of a tuple point into it; those of
+ * words are palloc'd.
+ */
 void
 fpb_key_datums(const FpbIndex *ix, const FpbKey *key,
 			   Datum *values, bool *isnull)
@@ -609,7 +623,10 @@ fpb_key_datums(const FpbIndex *ix, const FpbKey *key,
 						   values, isnull);
 }
 
-/* See fpbtree.h.  INCLUDE columns don't count. */
+/*
+ * Is one of the key columns of a leaf entry NULL?  INCLUDE columns don't
+ * count.
+ */
 bool
 fpb_key_has_null(const FpbIndex *ix, const FpbKey *key)
 {
@@ -634,9 +651,10 @@ fpb_key_has_null(const FpbIndex *ix, const FpbKey *key)
 }
 
 /*
- * See fpbtree.h.  The probe's values point into the key's tuple, which must
- * live as long as the probe.  The probe of a truncated pivot is the place
- * before all keys that begin with its columns.
+ * Make *probe the place of exactly this key, TID included.  The probe's values
+ * point into the key's tuple, which must live as long as the probe.  The probe
+ * of a truncated pivot is the place before all keys that begin with its
+ * columns.
  */
 void
 fpb_probe_from_key(const FpbIndex *ix, const FpbKey *key, FpbProbe *probe)
@@ -663,7 +681,11 @@ fpb_probe_from_key(const FpbIndex *ix, const FpbKey *key, FpbProbe *probe)
 	}
 }
 
-/* See fpbtree.h. */
+/*
+ * Make *probe one end of the entries whose key columns equal those of key, as
+ * the opclass has it: the first of them is the first entry >= the lower end
+ * (upper false), and they are those < the upper one.  Points into key's tuple.
+ */
 void
 fpb_probe_equal(const FpbIndex *ix, const FpbKey *key, bool upper,
 				FpbProbe *probe)
@@ -707,8 +729,8 @@ compare_values(const FpbColumn *col, FmgrInfo *cmp,
 
 /*
  * Is it certain that a comparator runs no code but the server's own, which
- * leaves indexes of ours alone?  Those of containers call that of the elements,
- * which may be anybody's.
+ * leaves indexes of ours alone?  Those of containers call that of the
+ * elements, which may be anybody's.
  */
 static bool
 is_simple(const FmgrInfo *cmp)
@@ -725,7 +747,10 @@ is_simple(const FmgrInfo *cmp)
 	}
 }
 
-/* See fpbtree.h. */
+/*
+ * Do comparisons of the index's keys with each other run no code but the
+ * server's own, which uses no index?
+ */
 bool
 fpb_index_is_simple(const FpbIndex *ix)
 {
@@ -739,7 +764,10 @@ fpb_index_is_simple(const FpbIndex *ix)
 	return true;
 }
 
-/* See fpbtree.h. */
+/*
+ * Do comparisons of the index's keys with the probe run no code but the
+ * server's own, which uses no index?
+ */
 bool
 fpb_probe_is_simple(const FpbIndex *ix, const FpbProbe *probe)
 {
@@ -786,7 +814,10 @@ compare_tuple(const FpbIndex *ix, const FpbKey *key, const FpbProbe *probe)
 	return probe->on_equal;
 }
 
-/* See fpbtree.h. */
+/*
+ * Sign of key - probe; key may be a pivot.  Calls comparators where words or
+ * heads don't tell, and raises what they do.
+ */
 int
 fpb_compare(const FpbIndex *ix, const FpbKey *key, const FpbProbe *probe)
 {
@@ -832,7 +863,10 @@ equal_columns(const FpbIndex *ix, const FpbKey *a, const FpbKey *b,
 	return ncolumns;
 }
 
-/* See fpbtree.h.  Either may be a pivot. */
+/*
+ * Sign of a - b, TIDs included; either may be a pivot.  Calls comparators
+ * where words or heads don't tell, and raises what they do.
+ */
 int
 fpb_compare_keys(const FpbIndex *ix, const FpbKey *a, const FpbKey *b)
 {
@@ -859,7 +893,10 @@ fpb_compare_keys(const FpbIndex *ix, const FpbKey *a, const FpbKey *b)
 	return pg_cmp_u64(a->tail, b->tail);
 }
 
-/* See fpbtree.h.  NULLs are equal to each other here. */
+/*
+ * Are all key columns of a and b, entries of leaves, equal as the opclass has
+ * it?  NULLs are equal to each other here.
+ */
 bool
 fpb_keys_equal(const FpbIndex *ix, const FpbKey *a, const FpbKey *b)
 {
@@ -873,7 +910,11 @@ fpb_keys_equal(const FpbIndex *ix, const FpbKey *a, const FpbKey *b)
 	return order == 0;
 }
 
-/* See fpbtree.h. */
+/*
+ * Are the keys of a and b, two entries of leaves or two pivots, the same
+ * bytes, so that one copy serves both?  TIDs are of no account, but where a
+ * pivot has some in its tuple.
+ */
 bool
 fpb_keys_identical(const FpbIndex *ix, const FpbKey *a, const FpbKey *b)
 {
@@ -889,7 +930,10 @@ fpb_keys_identical(const FpbIndex *ix, const FpbKey *a, const FpbKey *b)
 			   IndexTupleSize(a->tuple) - sizeof(IndexTupleData)) == 0;
 }
 
-/* See fpbtree.h. */
+/*
+ * Do a and b, entries of leaves, agree in the first of several key columns, or
+ * in the only one?  A NULL may pass for a value: this is for guesses.
+ */
 bool
 fpb_keys_share_prefix(const FpbIndex *ix, const FpbKey *a, const FpbKey *b)
 {
@@ -909,8 +953,9 @@ fpb_keys_share_prefix(const FpbIndex *ix, const FpbKey *a, const FpbKey *b)
  */
 
 /*
- * See fpbtree.h.  A pivot without TID has an invalid offset number and the
- * number of its columns for a block number.  Any other tuple has all columns.
+ * Number of key columns that a pivot has.  One without TID has an invalid
+ * offset number and the number of its columns for a block number.  Any other
+ * tuple has all columns.
  */
 int
 fpb_pivot_natts(const FpbIndex *ix, IndexTuple pivot)
@@ -923,7 +968,10 @@ fpb_pivot_natts(const FpbIndex *ix, IndexTuple pivot)
 	return Min(natts, (BlockNumber) ix->nkeyatts);
 }
 
-/* See fpbtree.h. */
+/*
+ * Make *key the pivot that lies before every key.  Tuple form: allocates its
+ * tuple, which has no columns.
+ */
 void
 fpb_key_minus_infinity(const FpbIndex *ix, FpbKey *key)
 {
@@ -937,8 +985,8 @@ fpb_key_minus_infinity(const FpbIndex *ix, FpbKey *key)
 }
 
 /*
- * Separator of words: all that can be cut off is the TID.  The tie stays if
- * it is what tells left from right.
+ * Separator of words: all that can be cut off is the TID.  The tie stays if it
+ * is what tells left from right.
  */
 static void
 word_separator(const FpbKey *left, const FpbKey *right, FpbKey *pivot)
@@ -963,7 +1011,10 @@ next_tail(uint64 tail)
 }
 
 /*
- * See fpbtree.h.  left and right are entries of a leaf.
+ * Make *pivot the shortest with left < pivot <= right, which are entries of a
+ * leaf: the low fence of the leaf that begins with right.  Tuple form:
+ * allocates pivot->tuple, which takes no more room than left's.  Calls
+ * comparators.
  *
  * There are two candidates, and the one that takes less room is made.
  *
@@ -1015,8 +1066,8 @@ fpb_key_separator(const FpbIndex *ix, const FpbKey *left, const FpbKey *right,
 }
 
 /*
- * Raise an error if the tuple of a new row is too long.  heap is the table,
- * or NULL if it is not at hand.
+ * Raise an error if the tuple of a new row is too long.  heap is the table, or
+ * NULL if it is not at hand.
  */
 void
 fpb_check_key_size(const FpbIndex *ix, Relation heap, const FpbKey *key)
@@ -1024,14 +1075,14 @@ fpb_check_key_size(const FpbIndex *ix, Relation heap, const FpbKey *key)
 	Size		size = fpb_is_word(ix) ? 0 : IndexTupleSize(key->tuple);
 	ItemPointerData tid;
 
-	if (likely(size <= BLCKSZ / 8) || size <= fpb_max_tuple_size(ix))
+	if (likely(size <= BLCKSZ / 8) || size <= ix->max_tuple)
 		return;
 
 	fpb_tail_tid(key->tail, &tid);
 	ereport(ERROR,
 			(errcode(ERRCODE_PROGRAM_LIMIT_EXCEEDED),
-			 errmsg("index row size %zu exceeds fpbtree version %u maximum %zu for index \"%s\"",
-					size, FPB_VERSION, fpb_max_tuple_size(ix),
+			 errmsg("index row size %zu exceeds fpbtree version %u maximum %u for index \"%s\"",
+					size, FPB_VERSION, ix->max_tuple,
 					RelationGetRelationName(ix->rel)),
 			 heap == NULL ? 0 :
 			 errdetail("Index row references tuple (%u,%u) in relation \"%s\".",

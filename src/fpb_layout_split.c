@@ -4,7 +4,8 @@
  *	  Working out a page split: where, and what the two pages look like.
  *
  * Both pages are made in memory of the caller's, so that all of this may fail;
- * fpb_split.c puts them in place.
+ * fpb_split.c puts them in place.  A layout says what room entries take, and
+ * how those behind a place are cut off.
  *
  *-------------------------------------------------------------------------
  */
@@ -13,11 +14,12 @@
 #include "common/hashfn.h"
 
 #include "fpb_layout.h"
+#include "fpb_posting.h"
 
 /*
  * Slots of a hundred to leave free in the nodes of a page just split: as many
- * as it has room for.  All its nodes being in use from the start, they need not
- * be split one after the other as they fill.
+ * as it has room for.  All its nodes being in use from the start, they need
+ * not be split one after the other as they fill.
  */
 static const int split_slacks[] = {50, 40, 30, 20, 10, 5, 0};
 
@@ -68,8 +70,10 @@ tids_adjacent(uint64 a, uint64 b)
 static bool
 same_run(const Split *s, int i)
 {
-	return s->ix->max_posting > 0 && i > 0 && i < s->nentries &&
-		fpb_slot_entries(s->ix, fpb_shape(s->ix, s->page), &s->entries[i - 1], 2) == 2;
+	return s->ix->max_posting > 0 && FpbPageIsLeaf(s->page) &&
+		i > 0 && i < s->nentries &&
+		fpb_posting_most(s->ix, s->entries[i].key.tuple) > 1 &&
+		fpb_keys_identical(s->ix, &s->entries[i - 1].key, &s->entries[i].key);
 }
 
 /*
@@ -78,9 +82,8 @@ same_run(const Split *s, int i)
 static Size
 entry_weight(const Split *s, int i)
 {
-	const FpbShape *shape = fpb_shape(s->ix, s->page);
 	const FpbEntry *entry = &s->entries[i];
-	Size		weight = shape->size / shape->nslots;
+	Size		weight = s->ix->layout->slot_space(s->ix, FpbPageIsLeaf(s->page));
 
 	/* (never mind the longest runs, which are several postings) */
 	if (same_run(s, i))
@@ -91,8 +94,8 @@ entry_weight(const Split *s, int i)
 }
 
 /*
- * Is the new entry the last of a run that takes most of the page?  Then more of the
- * key are likely to come, there, as a table grows at its end.
+ * Is the new entry the last of a run that takes most of the page?  Then more
+ * of the key are likely to come, there, as a table grows at its end.
  */
 static bool
 ends_long_run(const Split *s)
@@ -110,11 +113,11 @@ ends_long_run(const Split *s)
  * Does the new entry, entries[newpos], look like one of a series of ascending
  * keys?  It does at the end of the level, even if it is not quite the last.
  * Elsewhere in leaves, a series may be one of many, told apart by the first
- * column (or by the whole key: duplicates ascend in their TIDs).  There the new
- * entry has to come next after one that shares this column, behind all others
- * of the page; or else that one has to be of a row inserted just before, as
- * rows with few different values in this column would otherwise be taken for
- * series.  (nbtree's rules are much like these.)
+ * column (or by the whole key: duplicates ascend in their TIDs).  There the
+ * new entry has to come next after one that shares this column, behind all
+ * others of the page; or else that one has to be of a row inserted just
+ * before, as rows with few different values in this column would otherwise be
+ * taken for series.  (nbtree's rules are much like these.)
  */
 static bool
 is_ascending(const Split *s)
@@ -136,9 +139,9 @@ is_ascending(const Split *s)
 }
 
 /*
- * Where to split rather than before the i'th entry if that is in the midst of a run:
- * at the nearer end of it that leaves a sixteenth of the page on either side.  So a
- * key is on one page as long as that has room for it.
+ * Where to split rather than before the i'th entry if that is in the midst of
+ * a run: at the nearer end of it that leaves a sixteenth of the page on either
+ * side.  So a key is on one page as long as that has room for it.
  */
 static int
 beside_run(const Split *s, int i, Size total)
@@ -166,18 +169,18 @@ beside_run(const Split *s, int i, Size total)
 }
 
 /*
- * Where to split a full page that gets one more entry, at entries[newpos]:
- * the index of the right page's first entry, at least one on each side, and two
- * of an inner page, if there are four.
+ * Where to split a full page that gets one more entry, at entries[newpos]: the
+ * index of the right page's first entry, at least one on each side, and two of
+ * an inner page, if there are four.
  *
  * Half of the page each, except that a series of ascending keys leaves the
  * page behind as full as fillfactor says, and what comes after one of many
  * series to the right page.
  *
- * An inner page may be full of two children, if their keys are about the longest.
- * Then one side is left with one, now the left, now the right: always the same
- * would leave a trail of such pages behind ascending, or descending, keys, and
- * the level above would be no smaller than this one.
+ * An inner page may be full of two children, if their keys are about the
+ * longest.  Then one side is left with one, now the left, now the right:
+ * always the same would leave a trail of such pages behind ascending, or
+ * descending, keys, and the level above would be no smaller than this one.
  *
  * *first and *last are set to the places there may be.
  */
@@ -258,7 +261,9 @@ build_spread(const Split *s, bool left, int split, const FpbKey *low,
 }
 
 /*
- * The same, without its high fence if there is no room for it and s->elide.
+ * Make one of the two pages afresh, with its fences: the separator between
+ * them, and those of the page that is split.  If there is no room for its high
+ * fence, it is elided, where s->elide permits that.  False if it doesn't fit.
  */
 static bool
 build_side(const Split *s, bool left, int split, const FpbKey *separator)
@@ -283,14 +288,14 @@ build_side(const Split *s, bool left, int split, const FpbKey *separator)
 static FpbPos
 cut_place(const Split *s, int split)
 {
-	FpbPos		at = {0};
+	FpbPos		at = FPB_POS_FIRST;
 	FpbEntry	ignored;
 
 	/* entries of the page that stay */
 	for (int i = s->newpos < split ? split - 1 : split; i > 0; i--)
 	{
 		fpb_page_next(s->ix, s->page, &at, &ignored);
-		fpb_page_advance(s->ix, s->page, &at);
+		at = fpb_pos_behind(at);
 	}
 	fpb_page_next(s->ix, s->page, &at, &ignored);
 	return at;
@@ -312,8 +317,8 @@ cut_left(const Split *s, int split, const FpbKey *separator)
 	wp->image = false;
 	wp->nranges = 0;
 	memcpy(wp->page, s->page, BLCKSZ);
-	fpb_page_cut(s->ix, wp->page, &at, wp);
-	if (!fpb_page_extend_plan(s->ix, wp->page, separator))
+	s->ix->layout->cut(s->ix, wp->page, at, wp);
+	if (!fpb_page_plan_extend(s->ix, wp->page, separator))
 		return false;
 	FpbHdr(wp->page)->flags = left_flags(s);
 	fpb_page_extend(s->ix, wp->page, separator, s->right, wp);
@@ -321,7 +326,7 @@ cut_left(const Split *s, int split, const FpbKey *separator)
 		return true;
 
 	fpb_page_plan_insert(s->ix, wp->page, s->entry, &plan);
-	if (plan.kind == FPB_PLAN_FULL)
+	if (plan.outcome == FPB_PLAN_FULL)
 		return false;
 	fpb_page_insert(s->ix, wp->page, s->entry, &plan, wp);
 	if (plan.image != NULL)
@@ -349,8 +354,8 @@ entry_pivot(const FpbEntry *entry, FpbKey *pivot)
  * of them doesn't fit.
  *
  * Between leaves is the shortest key that parts them, unless s->first_key says
- * that it is to be the right one's first, TID and all.  An inner page begins with
- * its first child's own low fence.
+ * that it is to be the right one's first, TID and all.  An inner page begins
+ * with its first child's own low fence.
  */
 static bool
 build_split(const Split *s, int split)
@@ -382,8 +387,8 @@ build_split(const Split *s, int split)
 
 /*
  * Make both pages: with the best place for the split, or the nearest to that
- * from first to last where both fit, tuples and fences being of any size.  False
- * if there is none.
+ * from first to last where both fit, tuples and fences being of any size.
+ * False if there is none.
  */
 static bool
 try_places(const Split *s, int first, int best, int last)
@@ -400,10 +405,10 @@ try_places(const Split *s, int first, int best, int last)
 }
 
 /*
- * Work out where to split, and make both pages.  If they can't be made with the
- * shortest separators, because all there is near the middle is very long, they
- * can if the separator takes no room in the right page of its own, and high
- * fences none at all: README.md, "Splits always fit".
+ * Work out where to split, and make both pages.  If they can't be made with
+ * the shortest separators, because all there is near the middle is very long,
+ * they can if the separator takes no room in the right page of its own, and
+ * high fences none at all: README.md, "Splits always fit".
  */
 static void
 plan_split(Split *s, int fillfactor)
@@ -428,8 +433,8 @@ plan_split(Split *s, int fillfactor)
 }
 
 /*
- * See fpbtree.h.  page is locked exclusively; left_page and right_page are
- * copies, see fpb_wal_add_copy.  Raises an error for a damaged page.
+ * See fpb_layout.h.  left_page and right_page are copies, see
+ * fpb_wal_add_copy.
  */
 void
 fpb_page_split(const FpbIndex *ix, Page page, const FpbEntry *entry,

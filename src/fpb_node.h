@@ -1,7 +1,7 @@
 /*-------------------------------------------------------------------------
  *
  * fpb_node.h
- *	  One in-page node: slots, gaps, search; and posting tuples.
+ *	  One in-page node: slots, gaps, search among integers.
  *
  * A plain node is nothing but parallel arrays of slots, see README.md.  All
  * these functions are inline because they are the inner loop of everything.
@@ -11,48 +11,65 @@
 #ifndef FPB_NODE_H
 #define FPB_NODE_H
 
-#include "fpbtree.h"
+#include "fpb_posting.h"
+#include "fpb_wal.h"
 
-/* codecs */
-#define FPB_NODE_PLAIN		0
-#define FPB_NODE_ONE_KEY	1	/* words only */
+/* the shape of the in-page nodes of one kind of page */
+typedef struct FpbShape
+{
+	uint16		size;			/* bytes, a multiple of FPB_CACHE_LINE */
+	uint16		nslots;			/* of a plain node */
+	uint16		low_off;		/* of the array of low words (128-bit words) */
+	uint16		tail_off;		/* of the array of tails (6 bytes each), or of
+								 * tuple offsets (2 bytes each) */
+	uint16		child_off;		/* of the array of downlinks (inner pages) */
+	uint16		hint_bytes;		/* of the node's bitmap of killed slots */
+	uint16		hints_off;		/* where these begin in the page; 0: they
+								 * follow the nodes (tuple form) */
+	uint16		max_nodes;		/* what a page of nothing else has room for */
+} FpbShape;
+
+StaticAssertDecl(2 * sizeof(FpbShape) <= sizeof(((FpbIndex *) NULL)->shapes),
+				 "FpbIndex must have room for two shapes");
+
+static inline FpbShape *
+fpb_shapes(FpbIndex *ix)
+{
+	return (FpbShape *) ix->shapes;
+}
+
+static inline const FpbShape *
+fpb_leaf_shape(const FpbIndex *ix)
+{
+	return (const FpbShape *) ix->shapes;
+}
+
+static inline const FpbShape *
+fpb_inner_shape(const FpbIndex *ix)
+{
+	return (const FpbShape *) ix->shapes + 1;
+}
+
+static inline const FpbShape *
+fpb_shape(const FpbIndex *ix, Page page)
+{
+	return FpbPageIsLeaf(page) ? fpb_leaf_shape(ix) : fpb_inner_shape(ix);
+}
+
+/*
+ * How a node stores its entries.  Whoever asks this lists all there are, so
+ * that the compiler finds who would take a new one for an old one.
+ */
+typedef enum FpbCodec
+{
+	FPB_NODE_PLAIN,
+	FPB_NODE_ONE_KEY			/* words only */
+} FpbCodec;
+
+#define FPB_MAX_CODEC		FPB_NODE_ONE_KEY
 
 /* a one-key node: the key, then the TIDs */
 #define FPB_ONE_KEY_HEADER	(2 * sizeof(uint64))
-
-/* --- the directory --- */
-
-static inline uint64 *
-fpb_dir_heads(Page page)
-{
-	return (uint64 *) ((char *) page + sizeof(FpbPageHeader));
-}
-
-static inline uint8 *
-fpb_dir_nodes(Page page)
-{
-	return (uint8 *) (fpb_dir_heads(page) + FpbHdr(page)->dircap);
-}
-
-static inline uint8 *
-fpb_dir_codecs(Page page)
-{
-	return fpb_dir_nodes(page) + FpbHdr(page)->dircap;
-}
-
-/* --- hints --- */
-
-/*
- * The hint bitmaps of a page's nodes, in the order of their numbers.  They lie
- * in the hole; in the word forms, whose nodes alone use the page, always at its
- * end, so that they can be prefetched before anything is known of the page.
- */
-static inline uint8 *
-fpb_hints(const FpbShape *shape, Page page)
-{
-	return (uint8 *) page + (shape->hints_off != 0 ? shape->hints_off :
-							 FpbHdr(page)->pd.pd_lower);
-}
 
 /* --- arrays of a node --- */
 
@@ -64,46 +81,30 @@ fpb_one_key_slots(const FpbShape *shape)
 }
 
 static inline int
-fpb_node_slots(const FpbShape *shape, int codec)
+fpb_node_slots(const FpbShape *shape, FpbCodec codec)
 {
-	return codec == FPB_NODE_PLAIN ? shape->nslots : fpb_one_key_slots(shape);
+	switch (codec)
+	{
+		case FPB_NODE_PLAIN:
+			return shape->nslots;
+		case FPB_NODE_ONE_KEY:
+			return fpb_one_key_slots(shape);
+	}
+	pg_unreachable();
 }
 
+/* the array of tails, of a node of words */
 static inline char *
-fpb_node_tails(const FpbShape *shape, int codec, char *node)
+fpb_node_tails(const FpbShape *shape, FpbCodec codec, char *node)
 {
-	return node + (codec == FPB_NODE_PLAIN ? shape->tail_off : FPB_ONE_KEY_HEADER);
-}
-
-/* A stored tail: an ItemPointerData whose offset number has the tie on top. */
-static inline uint64
-fpb_read_tail(const char *tails, int slot)
-{
-	const uint16 *t = (const uint16 *) (tails + slot * FPB_TAIL_BYTES);
-
-	return ((uint64) (t[2] >> FPB_TAIL_OFFSET_BITS) << FPB_TAIL_TIE_SHIFT) |
-		((uint64) t[0] << (16 + FPB_TAIL_OFFSET_BITS)) |
-		((uint64) t[1] << FPB_TAIL_OFFSET_BITS) |
-		(t[2] & FPB_TAIL_MAX_OFFSET);
-}
-
-static inline void
-fpb_write_tail(char *tails, int slot, uint64 tail)
-{
-	uint16	   *t = (uint16 *) (tails + slot * FPB_TAIL_BYTES);
-
-	t[0] = (uint16) (tail >> (16 + FPB_TAIL_OFFSET_BITS));
-	t[1] = (uint16) (tail >> FPB_TAIL_OFFSET_BITS);
-	t[2] = (uint16) (((tail >> FPB_TAIL_TIE_SHIFT) << FPB_TAIL_OFFSET_BITS) |
-					 (tail & FPB_TAIL_MAX_OFFSET));
-}
-
-/* Is a stored tail's offset number 0? */
-static inline bool
-fpb_tail_is_gap(const char *tails, int slot)
-{
-	return (((const uint16 *) (tails + slot * FPB_TAIL_BYTES))[2] &
-			FPB_TAIL_MAX_OFFSET) == 0;
+	switch (codec)
+	{
+		case FPB_NODE_PLAIN:
+			return node + shape->tail_off;
+		case FPB_NODE_ONE_KEY:
+			return node + FPB_ONE_KEY_HEADER;
+	}
+	pg_unreachable();
 }
 
 static inline uint64
@@ -138,54 +139,31 @@ fpb_node_tuples(const FpbShape *shape, char *node)
 
 /* Does the slot hold no entry? */
 static inline bool
-fpb_node_is_gap(const FpbIndex *ix, const FpbShape *shape, int codec,
+fpb_node_is_gap(const FpbIndex *ix, const FpbShape *shape, FpbCodec codec,
 				char *node, int slot)
 {
-	if (codec == FPB_NODE_ONE_KEY)
-		return fpb_tail_is_gap(node + FPB_ONE_KEY_HEADER, slot);
-	if (!fpb_is_word(ix))
-		return fpb_node_tuples(shape, node)[slot] == 0;
-	if (shape->child_off != 0)
-		return fpb_node_children(shape, node)[slot] == InvalidBlockNumber;
-	return fpb_tail_is_gap(node + shape->tail_off, slot);
+	switch (codec)
+	{
+		case FPB_NODE_PLAIN:
+			if (!fpb_is_word(ix))
+				return fpb_node_tuples(shape, node)[slot] == 0;
+			if (shape->child_off != 0)
+				return fpb_node_children(shape, node)[slot] == InvalidBlockNumber;
+			return fpb_tail_is_gap(node + shape->tail_off, slot);
+		case FPB_NODE_ONE_KEY:
+			return fpb_tail_is_gap(node + FPB_ONE_KEY_HEADER, slot);
+	}
+	pg_unreachable();
 }
 
-/* --- posting tuples --- */
-
-static inline char *
-fpb_posting_tails(IndexTuple posting)
+/*
+ * Has this entry, or slot, of a page of that shape a posting tuple?
+ */
+static inline bool
+fpb_has_posting(const FpbShape *shape, const FpbEntry *entry)
 {
-	return (char *) posting + TYPEALIGN(sizeof(uint16), IndexTupleSize(posting));
-}
-
-/* First item from item on that is no gap, or their number. */
-static inline int
-fpb_posting_next(IndexTuple posting, int item)
-{
-	int			n = fpb_posting_slots(posting);
-
-	while (item < n && fpb_tail_is_gap(fpb_posting_tails(posting), item))
-		item++;
-	return item;
-}
-
-/* Last one before item, or -1. */
-static inline int
-fpb_posting_prev(IndexTuple posting, int item)
-{
-	item = Min(item, fpb_posting_slots(posting)) - 1;
-	while (item >= 0 && fpb_tail_is_gap(fpb_posting_tails(posting), item))
-		item--;
-	return item;
-}
-
-/* The tail of an item; of one that there is not, 0. */
-static inline uint64
-fpb_posting_tail(IndexTuple posting, int item)
-{
-	if (item < 0 || item >= fpb_posting_slots(posting))
-		return 0;
-	return fpb_read_tail(fpb_posting_tails(posting), item);
+	return entry->key.tuple != NULL && shape->child_off == 0 &&
+		fpb_is_posting(entry->key.tuple);
 }
 
 /* --- search among integers --- */
@@ -254,16 +232,77 @@ fpb_heads_not_greater(const FpbIndex *ix, const char *node, int n, uint64 head)
 	return fpb_heads_less(ix, node, n, head + 1);
 }
 
-/* --- cache --- */
+/* --- fpb_node.c --- */
 
-/* Fetch the cache lines of length bytes from start, all at once. */
-static inline void
-fpb_prefetch(const char *start, Size length)
+/* one of the parallel arrays of a node */
+typedef struct FpbNodeArray
 {
-#if defined(__GNUC__) || defined(__clang__)
-	for (const char *p = start; p < start + length; p += FPB_CACHE_LINE)
-		__builtin_prefetch(p);
-#endif
+	char	   *start;
+	int			width;
+} FpbNodeArray;
+
+/* no node has more of them */
+#define FPB_MAX_ARRAYS		4
+
+extern void fpb_read_slot(const FpbIndex *ix, Page page, const FpbShape *shape,
+						  FpbCodec codec, char *node, int slot,
+						  FpbEntry *entry);
+
+/*
+ * Sign of the first entry in a slot that is not a gap against the probe, or of
+ * the last one.
+ */
+static inline int
+fpb_compare_slot(const FpbIndex *ix, Page page, const FpbShape *shape, FpbCodec codec,
+				 char *node, int slot, bool last, const FpbProbe *probe)
+{
+	FpbEntry	entry;
+
+	fpb_read_slot(ix, page, shape, codec, node, slot, &entry);
+	if (last && fpb_has_posting(shape, &entry))
+	{
+		IndexTuple	posting = entry.key.tuple;
+
+		entry.key.tail = fpb_posting_tail(posting,
+										  fpb_posting_prev(posting, BLCKSZ));
+	}
+	return fpb_compare(ix, &entry.key, probe);
 }
+
+/*
+ * First slot from slot on that is not a gap, or the number of slots.
+ */
+static inline int
+fpb_next_live(const FpbIndex *ix, const FpbShape *shape, FpbCodec codec,
+			  char *node, int slot)
+{
+	int			n = fpb_node_slots(shape, codec);
+
+	while (slot < n && fpb_node_is_gap(ix, shape, codec, node, slot))
+		slot++;
+	return slot;
+}
+
+extern int	fpb_search_slots(const FpbIndex *ix, Page page,
+							 const FpbShape *shape, FpbCodec codec, char *node,
+							 int lo, int hi, const FpbProbe *probe,
+							 bool equal);
+extern int	fpb_search_node(const FpbIndex *ix, Page page,
+							const FpbShape *shape, FpbCodec codec, char *node,
+							const FpbProbe *probe, bool equal);
+extern void fpb_write_slot(const FpbIndex *ix, const FpbShape *shape,
+						   char *node, int slot, const FpbEntry *entry,
+						   uint32 tuple_offset);
+extern void fpb_write_gap(const FpbIndex *ix, const FpbShape *shape,
+						  char *node, int slot, uint64 head);
+extern void fpb_make_gap(const FpbIndex *ix, const FpbShape *shape,
+						 FpbCodec codec, char *node, int slot);
+extern int	fpb_node_arrays(const FpbIndex *ix, const FpbShape *shape,
+							FpbCodec codec, char *node, FpbNodeArray *arrays);
+extern void fpb_note_slots(FpbWalPage *wp, char *array, int from, int to,
+						   int width);
+extern void fpb_shift_slots(char *array, int from, int to, int by, int width);
+extern int	fpb_nearest_gap(const FpbIndex *ix, const FpbShape *shape,
+							FpbCodec codec, char *node, int slot);
 
 #endif							/* FPB_NODE_H */

@@ -10,16 +10,17 @@
  * other extensions' types.
  *
  * A class goes to the schema of btree's, so that it is found wherever that is.
- * For the server's own types that is pg_catalog, where pg_dump takes everything
- * to be the server's own: it dumps nothing there that does not belong to an
- * extension.  So what is made there belongs to ours, even if it is made after
- * CREATE EXTENSION (of a class that came with a later release, say).
+ * For the server's own types that is pg_catalog, where pg_dump takes
+ * everything to be the server's own: it dumps nothing there that does not
+ * belong to an extension.  So what is made there belongs to ours, even if it
+ * is made after CREATE EXTENSION (of a class that came with a later release,
+ * say).
  *
  * A family is cloned as a whole with the first of its classes: the planner
- * takes it that equality operators of one family are in the same families
- * (see also fpb_planner.c).  What a class should own is at first loose in the
- * family, then, and becomes part of the class when that is cloned, so that
- * the order of cloning makes no difference.
+ * takes it that equality operators of one family are in the same families (see
+ * also fpb_planner.c).  What a class should own is at first loose in the
+ * family, then, and becomes part of the class when that is cloned, so that the
+ * order of cloning makes no difference.
  *
  * The objects are made by SQL commands, so that event triggers, extension
  * membership, ownership and dependencies are as for any others.
@@ -49,6 +50,7 @@
 #include "utils/regproc.h"
 #include "utils/syscache.h"
 
+#include "fpb_key.h"
 #include "fpbtree.h"
 
 PG_FUNCTION_INFO_V1(fpbtree_clone_opclass);
@@ -142,8 +144,9 @@ append_operators(const FpbClone *clone, FpbMembers which, StringInfo items)
 }
 
 /*
- * The same for support functions: of those a class should own, there is only
- * the comparison function.
+ * Append the support functions of a clone's family, or of the class alone, as
+ * which says, to the items of CREATE OPERATOR CLASS.  Of those that a class
+ * should own there is only the comparison function.
  */
 static void
 append_functions(const FpbClone *clone, FpbMembers which, StringInfo items)
@@ -435,7 +438,8 @@ add_missing_members(const FpbClone *clone)
  * fpbtree_clone_opclass(name text) returns text
  *
  * Make the btree operator class of the given name, which may be qualified, one
- * of fpbtree's, in the same schema.  Returns the name of the new operator class.
+ * of fpbtree's, in the same schema.  Returns the name of the new operator
+ * class.
  */
 Datum
 fpbtree_clone_opclass(PG_FUNCTION_ARGS)

@@ -6,9 +6,9 @@
  * The shared state is the edge where the next page is to be read, in the
  * middle of a range or at the beginning of one.  A process seizes it, goes to
  * the page there, puts down the edge behind that page and goes on to read the
- * page and hand out what it has read, while another goes to the next page.  The
- * edge is all that a serial scan needs to go on as well.  That all workers number
- * the ranges alike follows from their having the same keys.
+ * page and hand out what it has read, while another goes to the next page.
+ * The edge is all that a serial scan needs to go on as well.  That all workers
+ * number the ranges alike follows from their having the same keys.
  *
  * They also share a count of the leaves that have been announced, for each to
  * read others ahead.

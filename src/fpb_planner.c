@@ -5,12 +5,12 @@
  *
  * Some places of the planner know an operator family or an access method by
  * its OID: LIKE with a *_pattern_ops family, subnets with network_ops (17),
- * proofs of uniqueness (17), row comparisons.  An operator family of ours
- * that has the same members as one of btree's (as each of those does that
+ * proofs of uniqueness (17), row comparisons.  An operator family of ours that
+ * has the same members as one of btree's (as each of those does that
  * fpbtree_clone_opclass makes) means the same to the planner.  So, once the
  * planner has collected what it needs to know of a table's indexes, we write
- * the btree family in the place of ours.  The executor goes by the index's
- * own catalog entries and finds the same operators there.
+ * the btree family in the place of ours.  The executor goes by the index's own
+ * catalog entries and finds the same operators there.
  *
  * Families that differ in any member are left as they are, which costs
  * optimizations but never correctness.
@@ -31,6 +31,7 @@
 #include "utils/lsyscache.h"
 #include "utils/syscache.h"
 
+#include "fpb_key.h"
 #include "fpbtree.h"
 
 /* what is known of an operator family of ours */
@@ -52,7 +53,9 @@ static get_relation_info_hook_type prev_get_relation_info_hook = NULL;
  * Syscache callback: what has been found out from pg_amop may be wrong now.
  */
 static void
-forget_families(Datum arg, int cacheid, uint32 hashvalue)
+forget_families(Datum arg pg_attribute_unused(),
+				int cacheid pg_attribute_unused(),
+				uint32 hashvalue pg_attribute_unused())
 {
 	fpb_amop_generation++;
 }
@@ -87,8 +90,8 @@ same_members(Oid family, Oid btree_family)
 }
 
 /*
- * The btree family in which lt_op is the "<" operator, and all other
- * operators are those of the given family; InvalidOid if there is none.
+ * The btree family in which lt_op is the "<" operator, and all other operators
+ * are those of the given family; InvalidOid if there is none.
  */
 static Oid
 find_btree_family(Oid family, Oid lt_op)
@@ -112,8 +115,8 @@ find_btree_family(Oid family, Oid lt_op)
 }
 
 /*
- * find_btree_family with a memory.  type is an input type of an operator
- * class of the family, which has a "<" operator of that type.
+ * find_btree_family with a memory.  type is an input type of an operator class
+ * of the family, which has a "<" operator of that type.
  */
 static Oid
 btree_family(Oid family, Oid type)
@@ -227,8 +230,8 @@ fpb_get_relation_info(PlannerInfo *root, Oid relation_id, bool inhparent,
 
 /*
  * Called once in a backend, when the module is loaded.  That is early enough:
- * the planner loads it by opening the first index of ours, before it calls
- * the hook for that index's table.
+ * the planner loads it by opening the first index of ours, before it calls the
+ * hook for that index's table.
  */
 void
 fpb_planner_init(void)

@@ -8,8 +8,8 @@
  * versions of an updated row are not.  VACUUM is not needed to remove such an
  * entry, but a standby must not lose one that a query there can still see, and
  * our WAL raises no recovery conflict.  So an entry goes only if its heap line
- * pointer is LP_DEAD: the record that made it so has raised the conflict.  Pages
- * of the table are pruned to that end.  See "Dead entries" in README.md.
+ * pointer is LP_DEAD: the record that made it so has raised the conflict.
+ * Pages of the table are pruned to that end.  See "Dead entries" in README.md.
  *
  *-------------------------------------------------------------------------
  */
@@ -22,13 +22,14 @@
 #include "storage/bufmgr.h"
 #include "utils/snapmgr.h"
 
-#include "fpb_layout.h"
+#include "fpb_tree.h"
+#include "fpb_verify.h"
 
 /*
  * What is spent on a leaf to find dead versions: the pages of the table that
- * are looked at, those that may have to be read for it, and those in succession
- * without a dead one after which no more are looked at.  Less where nothing says
- * that rows are being updated, and equal keys may be just that.
+ * are looked at, those that may have to be read for it, and those in
+ * succession without a dead one after which no more are looked at.  Less where
+ * nothing says that rows are being updated, and equal keys may be just that.
  */
 #define MAX_PAGES			128
 #define MAX_READS			8
@@ -111,7 +112,7 @@ add_suspect(Prune *p, const FpbEntry *entry, FpbPos pos)
 static void
 suspect_killed(Prune *p)
 {
-	FpbPos		pos = {0};
+	FpbPos		pos = FPB_POS_FIRST;
 	FpbEntry	entry;
 
 	while (fpb_page_next(p->ix, p->page, &pos, &entry))
@@ -119,16 +120,16 @@ suspect_killed(Prune *p)
 		if (fpb_page_is_killed(p->ix, p->page, pos))
 			add_suspect(p, &entry, pos);
 		p->nentries++;
-		fpb_page_advance(p->ix, p->page, &pos);
+		pos = fpb_pos_behind(pos);
 	}
 }
 
 /*
  * End a run of n suspects with the same key, the last ones; the first is none
- * if it is the only one.  Where a key has few entries, all but one are likely to
- * be dead.  Where it has many, it is those that share their page of the table
- * with another, as an update leaves the new version on the page of the old one if
- * there is room.
+ * if it is the only one.  Where a key has few entries, all but one are likely
+ * to be dead.  Where it has many, it is those that share their page of the
+ * table with another, as an update leaves the new version on the page of the
+ * old one if there is room.
  */
 static void
 end_run(Prune *p, int n)
@@ -152,7 +153,7 @@ end_run(Prune *p, int n)
 static void
 suspect_versions(Prune *p)
 {
-	FpbPos		pos = {0};
+	FpbPos		pos = FPB_POS_FIRST;
 	FpbEntry	entry;
 	FpbEntry	last;
 	int			run = 0;
@@ -167,16 +168,16 @@ suspect_versions(Prune *p)
 		add_suspect(p, &entry, pos);
 		run++;
 		p->nentries++;
-		fpb_page_advance(p->ix, p->page, &pos);
+		pos = fpb_pos_behind(pos);
 	}
 	if (run > 0)
 		end_run(p, run);
 }
 
 /*
- * Fill p->pages with the pages of the table that the suspects are on, in order;
- * returns how many.  There is nothing behind the table's end but damage, which
- * is not ours to report.
+ * Fill p->pages with the pages of the table that the suspects are on, in
+ * order; returns how many.  There is nothing behind the table's end but
+ * damage, which is not ours to report.
  */
 static int
 suspect_pages(Prune *p)
@@ -209,10 +210,10 @@ suspect_pages(Prune *p)
 }
 
 /*
- * The pages that promise more come first.  The others are not left out, or keys
- * with many versions, spread over the table, would gather in the leaf.  Otherwise
- * it is the order of the file, so that passes over other leaves are likely to come
- * to the same ones.
+ * The pages that promise more come first.  The others are not left out, or
+ * keys with many versions, spread over the table, would gather in the leaf.
+ * Otherwise it is the order of the file, so that passes over other leaves are
+ * likely to come to the same ones.
  */
 static inline int
 compare_promise(const SuspectPage *a, const SuspectPage *b)
@@ -397,8 +398,8 @@ finish_prune(Prune *p, Buffer buf)
 }
 
 /*
- * Remove the killed entries that can be removed from a leaf locked exclusively,
- * which stays so.  Returns whether any has been.
+ * Remove the killed entries that can be removed from a leaf locked
+ * exclusively, which stays so.  Returns whether any has been.
  */
 bool
 fpb_prune_killed(const FpbIndex *ix, Relation heap, Buffer buf)
@@ -415,9 +416,11 @@ fpb_prune_killed(const FpbIndex *ix, Relation heap, Buffer buf)
 }
 
 /*
- * The same for versions of rows, as far as they can be found at a reasonable
- * cost.  unchanged: the leaf is to get an entry of an updated row whose key is
- * the old one.  Returns whether it has been worthwhile.
+ * Remove versions of rows that can be removed from a leaf locked exclusively,
+ * which stays so, as far as they can be found at a reasonable cost.  heap is
+ * the index's table, of which pages are read and pruned.  unchanged: the leaf
+ * is to get an entry of an updated row whose key is the old one.  Returns
+ * whether it has been worthwhile.
  */
 bool
 fpb_prune_versions(const FpbIndex *ix, Relation heap, Buffer buf,

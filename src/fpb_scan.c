@@ -3,12 +3,12 @@
  * fpb_scan.c
  *	  Index scans and bitmap scans.
  *
- * A scan reads a leaf at a time: under the share lock it copies all entries
- * of the page that satisfy the keys, and then hands them out with no lock
- * held.  How to go on in either direction is remembered beside the copies: a
- * fence in the middle of a range, or the number of the next range.  Since
- * (key, TID) is a total order, a fence tells exactly what has been seen,
- * whatever has become of the page in the meantime.
+ * A scan reads a leaf at a time: under the share lock it copies all entries of
+ * the page that satisfy the keys, and then hands them out with no lock held.
+ * How to go on in either direction is remembered beside the copies: a fence in
+ * the middle of a range, or the number of the next range.  Since (key, TID) is
+ * a total order, a fence tells exactly what has been seen, whatever has become
+ * of the page in the meantime.
  *
  *-------------------------------------------------------------------------
  */
@@ -82,7 +82,8 @@ fetch_high(FpbScan *so, Buffer buf)
 }
 
 /*
- * The high fence of a page, not the rightmost, of which fetch_high has been told.
+ * The high fence of a page, not the rightmost, of which fetch_high has been
+ * told.
  */
 static inline void
 page_high(FpbScan *so, Page page, FpbKey *high)
@@ -105,8 +106,8 @@ compare_high(FpbScan *so, Page page, const FpbProbe *probe)
 }
 
 /*
- * Raise an error unless a page's fence, which is whole, is a sound pivot: all of
- * its columns will be taken out of it.
+ * Raise an error unless a page's fence, which is whole, is a sound pivot: all
+ * of its columns will be taken out of it.
  */
 static void
 check_fence(FpbScan *so, FpbScanPage *sp, const FpbKey *fence)
@@ -274,9 +275,9 @@ next_range(FpbScan *so, Page page, bool ended_on_page, int64 last)
 }
 
 /*
- * Read the entries of the ranges from number first to last into *sp.
- * The first range begins at *from if that is not NULL, the last ends at *to.
- * On return, the current range is the last one of which the page may have
+ * Read the entries of the ranges from number first to last into *sp.  The
+ * first range begins at *from if that is not NULL, the last ends at *to.  On
+ * return, the current range is the last one of which the page may have
  * entries, and sp->after tells how to go on behind the page.
  */
 static void
@@ -286,7 +287,7 @@ read_ranges(IndexScanDesc scan, FpbScan *so, FpbScanPage *sp, Page page,
 {
 	FpbIndex   *ix = &so->ix;
 	FpbScanKeys *keys = &so->keys;
-	FpbPos		last_pos = {0};
+	FpbPos		last_pos = FPB_POS_FIRST;
 	bool		read_any = false;
 	int64		range = first;
 
@@ -296,7 +297,7 @@ read_ranges(IndexScanDesc scan, FpbScan *so, FpbScanPage *sp, Page page,
 		const FpbProbe *start;
 		const FpbProbe *end;
 		FpbItem    *items = sp->items + sp->nitems;
-		FpbPos		pos = {0};
+		FpbPos		pos = FPB_POS_FIRST;
 		bool		more = true;
 		bool		in_order;
 		int			n;
@@ -317,7 +318,7 @@ read_ranges(IndexScanDesc scan, FpbScan *so, FpbScanPage *sp, Page page,
 			 * must be read twice: items[] has room for each once.
 			 */
 			pos = last_pos;
-			fpb_page_advance(ix, page, &pos);
+			pos = fpb_pos_behind(pos);
 		}
 		n = fpb_page_read(ix, page, pos, end, in_order, items, &more);
 		if (n > 0)
@@ -351,8 +352,8 @@ read_ranges(IndexScanDesc scan, FpbScan *so, FpbScanPage *sp, Page page,
 }
 
 /*
- * Forward: read into *sp the page, locked, that the scan comes to at *at (as
- * a probe, *from), from there on.
+ * Forward: read into *sp the page, locked, that the scan comes to at *at (as a
+ * probe, *from), from there on.
  */
 static void
 read_forward(IndexScanDesc scan, FpbScan *so, FpbScanPage *sp, Page page,
@@ -490,7 +491,7 @@ lock_page(FpbScan *so, const FpbScanEdge *at, FpbProbe *from, bool forward)
 		return fpb_descend_edge(ix, 0, !forward, BUFFER_LOCK_SHARE);
 	if (at->inside && forward)
 		return fpb_goto_right(ix, at->right, BUFFER_LOCK_SHARE, from);
-	return fpb_descend(ix, NULL, probe, 0, !forward, BUFFER_LOCK_SHARE, NULL);
+	return fpb_descend(ix, probe, 0, !forward, BUFFER_LOCK_SHARE, NULL);
 }
 
 /*
@@ -581,9 +582,10 @@ read_page(IndexScanDesc scan, FpbScan *so, bool forward)
 
 /*
  * Read the leaf that the scan will come to at *at into *sp, only to know the
- * TIDs: what is read is not for handing out, as no pin is kept and no predicate
- * lock taken.  False if there is none, or if it has elided its high fence: the
- * right sibling might have to be waited for.  No lock is held on entry or exit.
+ * TIDs: what is read is not for handing out, as no pin is kept and no
+ * predicate lock taken.  False if there is none, or if it has elided its high
+ * fence: the right sibling might have to be waited for.  No lock is held on
+ * entry or exit.
  */
 bool
 fpb_scan_peek(IndexScanDesc scan, FpbScan *so, FpbScanPage *sp,
@@ -613,8 +615,9 @@ fpb_scan_peek(IndexScanDesc scan, FpbScan *so, FpbScanPage *sp,
 }
 
 /*
- * The same, given a sound copy of a page of the index, unless this is not the
- * leaf that the scan will come to.
+ * Read into *sp, as the scan will when it comes there at *at, a sound copy of
+ * block; keeps no pin and takes no predicate lock.  False if the copy is not
+ * the leaf that the scan will come to.
  */
 bool
 fpb_scan_peek_copy(IndexScanDesc scan, FpbScan *so, FpbScanPage *sp, Page copy,
@@ -656,14 +659,14 @@ compare_positions(const void *a, const void *b)
 }
 
 /*
- * Find the entries to kill that are not where they were read.  tids: their TIDs;
- * there is one entry of a TID at most.  Their positions go to found[]; returns how
- * many.
+ * Find the entries to kill that are not where they were read.  tids: their
+ * TIDs; there is one entry of a TID at most.  Their positions go to found[];
+ * returns how many.
  */
 static int
 find_moved(FpbScan *so, Page page, ItemPointerData *tids, int ntids, FpbPos *found)
 {
-	FpbPos		pos = {0};
+	FpbPos		pos = FPB_POS_FIRST;
 	FpbEntry	entry;
 	int			n = 0;
 
@@ -675,7 +678,7 @@ find_moved(FpbScan *so, Page page, ItemPointerData *tids, int ntids, FpbPos *fou
 		fpb_tail_tid(entry.key.tail, &tid);
 		if (bsearch(&tid, tids, ntids, sizeof(ItemPointerData), compare_tids))
 			found[n++] = pos;
-		fpb_page_advance(&so->ix, page, &pos);
+		pos = fpb_pos_behind(pos);
 	}
 	return n;
 }
@@ -722,8 +725,7 @@ kill_items(IndexScanDesc scan, FpbScan *so)
 		FpbPos		pos = item->pos;
 		FpbEntry	entry;
 
-		if (pos.dir < FpbHdr(page)->nnodes &&
-			fpb_page_next(ix, page, &pos, &entry) &&
+		if (fpb_page_next(ix, page, &pos, &entry) &&
 			fpb_pos_equal(pos, item->pos) &&
 			(entry.key.tail & FPB_TAIL_TID_MASK) ==
 			(item->key.tail & FPB_TAIL_TID_MASK))
@@ -815,8 +817,8 @@ edge_is_behind(FpbScan *so, const FpbScanEdge *at, const FpbScanEdge *milestone,
  * Raise an error unless so->at, where the next leaf is to be read, is behind
  * the milestone, where an earlier one has been read.  Each fence is behind the
  * last, but those of a damaged index may be in no order, and then that is not
- * enough.  The milestone is moved each time that twice as many leaves have been
- * read, so that it will be in the circle that the scan is in.
+ * enough.  The milestone is moved each time that twice as many leaves have
+ * been read, so that it will be in the circle that the scan is in.
  */
 static void
 pass_milestone(FpbScan *so, bool forward)
@@ -882,7 +884,7 @@ find_page(IndexScanDesc scan, FpbScan *so, bool forward)
 
 	/* nobody shall wait for what this process would not get to any more */
 	if (parallel && so->ahead != NULL)
-		fpb_scan_ahead_end(scan, so);
+		fpb_scan_ahead_end(so);
 	return false;
 }
 
@@ -1089,8 +1091,9 @@ forget_position(IndexScanDesc scan, FpbScan *so)
  * Start again, with new keys unless they are NULL.
  */
 void
-fpb_rescan(IndexScanDesc scan, ScanKey keys, int nkeys,
-		   ScanKey orderbys, int norderbys)
+fpb_rescan(IndexScanDesc scan, ScanKey keys, int nkeys pg_attribute_unused(),
+		   ScanKey orderbys pg_attribute_unused(),
+		   int norderbys pg_attribute_unused())
 {
 	FpbScan    *so = (FpbScan *) scan->opaque;
 
@@ -1113,10 +1116,10 @@ fpb_rescan(IndexScanDesc scan, ScanKey keys, int nkeys,
 	so->leaves_active = false;
 	so->heap_wanted = scan->heapRelation != NULL &&
 		scan->heapRelation->rd_rel->relam == HEAP_TABLE_AM_OID &&
-		fpb_heap_prefetch_distance != 0;
+		fpb_ahead_heap_distance != 0;
 	so->heap_check = scan->xs_want_itup ? 7 : 0;
 	if (so->ahead != NULL)
-		fpb_scan_ahead_rescan(scan, so);
+		fpb_scan_ahead_rescan(so);
 
 	if (keys != NULL && scan->numberOfKeys > 0)
 		memcpy(scan->keyData, keys, scan->numberOfKeys * sizeof(ScanKeyData));
@@ -1245,7 +1248,7 @@ fpb_endscan(IndexScanDesc scan)
 
 	forget_position(scan, so);
 	if (so->ahead != NULL)
-		fpb_scan_ahead_end(scan, so);
+		fpb_scan_ahead_end(so);
 	fpb_scan_end_rows(so);
 	fpb_keys_end(&so->keys);
 	fpb_scan_page_free(so->page);

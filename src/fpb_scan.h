@@ -11,7 +11,8 @@
 #include "access/heapam.h"
 #include "executor/instrument.h"
 
-#include "fpb_prefetch.h"
+#include "fpb_ahead.h"
+#include "fpb_tree.h"
 
 /* ------------------------------------------------------------------------
  * values that depend on the time zone (fpb_timezone.c)
@@ -40,9 +41,9 @@ typedef struct FpbScanColumn
 } FpbScanColumn;
 
 /*
- * The scan keys as a sequence of disjoint ranges in index order, one for
- * each combination of values of the equality prefix, and the conditions
- * that being in a range does not imply.
+ * The scan keys as a sequence of disjoint ranges in index order, one for each
+ * combination of values of the equality prefix, and the conditions that being
+ * in a range does not imply.
  *
  * A range holds the entries e with lower <= e < upper.
  */
@@ -98,8 +99,8 @@ extern bool fpb_keys_match(FpbScanKeys *keys, const FpbKey *key);
  */
 
 /*
- * Where a scan goes on when it has handed out a page: at a fence in the
- * middle of a range, or with another range.
+ * Where a scan goes on when it has handed out a page: at a fence in the middle
+ * of a range, or with another range.
  */
 typedef struct FpbScanEdge
 {
@@ -239,7 +240,7 @@ extern bool fpb_scan_sees_row(IndexScanDesc scan, FpbScan *so);
 extern void fpb_scan_end_rows(FpbScan *so);
 
 /* ------------------------------------------------------------------------
- * reading ahead (fpb_scan_ahead.c)
+ * reading ahead (fpb_ahead_scan.c)
  * ------------------------------------------------------------------------
  */
 
@@ -250,8 +251,8 @@ extern void fpb_scan_ahead_leaves(IndexScanDesc scan, FpbScan *so, bool forward)
 extern void fpb_scan_ahead_come(IndexScanDesc scan, FpbScan *so, bool forward);
 extern void fpb_scan_ahead_heap(IndexScanDesc scan, FpbScan *so, bool forward);
 extern void fpb_scan_ahead_serve(FpbScan *so);
-extern void fpb_scan_ahead_rescan(IndexScanDesc scan, FpbScan *so);
-extern void fpb_scan_ahead_end(IndexScanDesc scan, FpbScan *so);
+extern void fpb_scan_ahead_rescan(FpbScan *so);
+extern void fpb_scan_ahead_end(FpbScan *so);
 
 /*
  * Pages that this backend has read from storage, whatever for.
@@ -263,8 +264,8 @@ fpb_blocks_read(void)
 }
 
 /*
- * Has a page of the heap had to be read for an entry handed out?  So it seems if
- * the executor has fetched one for the last, and pages have been read.
+ * Has a page of the heap had to be read for an entry handed out?  So it seems
+ * if the executor has fetched one for the last, and pages have been read.
  */
 static inline bool
 fpb_scan_missed(IndexScanDesc scan, const FpbScan *so)
@@ -284,5 +285,21 @@ extern void fpb_parallel_release(IndexScanDesc scan, FpbScan *so,
 extern uint64 fpb_parallel_announced(IndexScanDesc scan);
 extern void fpb_parallel_announce(IndexScanDesc scan, uint64 nleaves);
 extern void fpb_parallel_retract(IndexScanDesc scan);
+
+/* ------------------------------------------------------------------------
+ * the access method's functions (fpb_scan.c, fpb_parallel.c)
+ * ------------------------------------------------------------------------
+ */
+extern IndexScanDesc fpb_beginscan(Relation rel, int nkeys, int norderbys);
+extern void fpb_rescan(IndexScanDesc scan, ScanKey keys, int nkeys,
+					   ScanKey orderbys, int norderbys);
+extern bool fpb_gettuple(IndexScanDesc scan, ScanDirection dir);
+extern int64 fpb_getbitmap(IndexScanDesc scan, TIDBitmap *tbm);
+extern void fpb_endscan(IndexScanDesc scan);
+extern void fpb_markpos(IndexScanDesc scan);
+extern void fpb_restrpos(IndexScanDesc scan);
+extern Size fpb_estimateparallelscan(FPB_ESTIMATE_PARALLEL_ARGS);
+extern void fpb_initparallelscan(void *target);
+extern void fpb_parallelrescan(IndexScanDesc scan);
 
 #endif							/* FPB_SCAN_H */

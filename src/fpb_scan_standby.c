@@ -5,12 +5,12 @@
  *
  * The executor asks the visibility map whether the row of a TID need be looked
  * at.  On a primary, the scan's pin on the leaf keeps VACUUM from having
- * removed the entry meanwhile, so that a bit found set is about the entry's own
- * row.  The replay of our records waits for no pin.  So in recovery a scan finds out by
- * itself, before it hands out a TID, that the row is one that its snapshot
- * sees; then no replay takes the row away before the snapshot has gone, and
- * whatever the executor finds in the map is as right.  README.md, "Index-only
- * scans on a standby", argues this.
+ * removed the entry meanwhile, so that a bit found set is about the entry's
+ * own row.  The replay of our records waits for no pin.  So in recovery a scan
+ * finds out by itself, before it hands out a TID, that the row is one that its
+ * snapshot sees; then no replay takes the row away before the snapshot has
+ * gone, and whatever the executor finds in the map is as right.  README.md,
+ * "Index-only scans on a standby", argues this.
  *
  *-------------------------------------------------------------------------
  */
@@ -29,9 +29,9 @@
  * see to the visibility of its rows, note which are known to be seen by
  * everyone: their entries being there, the map's bits are about them.
  *
- * Only the planner has other snapshots than MVCC ones in recovery: it looks for
- * a column's least or greatest value, for an estimate, and gives up if it is
- * given too many rows that prove dead.  So it must be given them.
+ * Only the planner has other snapshots than MVCC ones in recovery: it looks
+ * for a column's least or greatest value, for an estimate, and gives up if it
+ * is given too many rows that prove dead.  So it must be given them.
  */
 void
 fpb_scan_note_visible(IndexScanDesc scan, FpbScanPage *sp)

@@ -10,9 +10,9 @@
  * the columns' values.  So any range can be made from its number, in either
  * direction and by any worker of a parallel scan, and none is stored.
  *
- * Whatever a key says beyond that is a filter, checked for every entry.
- * All decisions here are about which keys need not be filters; a key that is
- * not understood better is one, so that it can't give a wrong answer.
+ * Whatever a key says beyond that is a filter, checked for every entry.  All
+ * decisions here are about which keys need not be filters; a key that is not
+ * understood better is one, so that it can't give a wrong answer.
  *
  *-------------------------------------------------------------------------
  */
@@ -374,8 +374,8 @@ set_value(FpbScanKeys *keys, FpbQual *q, Datum value)
 }
 
 /*
- * The value of a key, or if that is not exact, the one at the end that
- * beyond says: less than the key's, or greater.
+ * The value of a key, or if that is not exact, the one at the end that beyond
+ * says: less than the key's, or greater.
  */
 static inline Datum
 bound_value(const FpbQual *q, bool beyond)
@@ -477,8 +477,8 @@ match_array(const FpbScanKeys *keys, const FpbQual *q, Datum value)
 }
 
 /*
- * Does a key with one operator hold for a value of the column?  It is evaluated
- * as the executor would, by the operator's own function.
+ * Does a key with one operator hold for a value of the column?  It is
+ * evaluated as the executor would, by the operator's own function.
  */
 static bool
 match_value(const FpbScanKeys *keys, const FpbQual *q, Datum value)
@@ -783,8 +783,8 @@ resolve_column(FpbScanKeys *keys, int colno, bool *open)
 
 /*
  * The number of leading members of a row comparison that bound the range from
- * one side: those of successive index columns in one direction, up to a NULL or
- * one that asks for the time zone.
+ * one side: those of successive index columns in one direction, up to a NULL
+ * or one that asks for the time zone.
  */
 static int
 row_members(const FpbScanKeys *keys, const FpbQual *q)

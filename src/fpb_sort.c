@@ -8,8 +8,8 @@
  * significant digit first, but only of as many leading bits of the head as are
  * likely to tell so many records apart, leaving out those that all share.
  * Records that agree in these bits are then put in order by what follows.
- * Where they are duplicates they mostly are in order already: the radix sort is
- * stable and a table's rows arrive in TID order but for HOT chains, a
+ * Where they are duplicates they mostly are in order already: the radix sort
+ * is stable and a table's rows arrive in TID order but for HOT chains, a
  * synchronised scan's jump from the end of the table to its start, and tie
  * bits.
  *
@@ -36,7 +36,7 @@
 #endif
 
 #include "catalog/pg_index.h"
-#include "fpbtree.h"
+#include "fpb_write.h"
 #include "miscadmin.h"
 #include "port/atomics.h"
 #include "port/pg_bitutils.h"
@@ -365,8 +365,8 @@ static uint64 *fpb_sort_words2(uint64 *recs, uint64 *scratch, Size n, int word);
 static uint64 *fpb_sort_words3(uint64 *recs, uint64 *scratch, Size n, int word);
 
 /*
- * Sort n records that agree in all words before "word".  The result is in
- * recs or in scratch: returns which.
+ * Sort n records that agree in all words before "word".  The result is in recs
+ * or in scratch: returns which.
  *
  * The radix sort goes by the leading bits that vary in this word, or in the
  * next that has such.  Records that agree in those are a range of their own:
@@ -719,9 +719,9 @@ fpb_match(const FpbRun *runs, int nwords, FpbLoser *node, FpbLoser *comer)
 /*
  * Begin to merge nruns runs from "first" on.
  *
- * Buffers share the scratch array.  losers[i], i > 0, is the run that lost
- * the match at node i of a tree whose leaves nruns ... 2 * nruns - 1 are the
- * runs; losers[0] is the run with the smallest record.
+ * Buffers share the scratch array.  losers[i], i > 0, is the run that lost the
+ * match at node i of a tree whose leaves nruns ... 2 * nruns - 1 are the runs;
+ * losers[0] is the run with the smallest record.
  */
 static void
 fpb_merge_begin(FpbSort *sort, int first, int nruns)
@@ -1312,8 +1312,8 @@ fpb_take_runs(FpbSort *sort)
 }
 
 /*
- * All entries have been put in: sort them.  A worker's sort is then of no
- * more use here; of others, fpb_sort_get gives the result.
+ * All entries have been put in: sort them.  A worker's sort is then of no more
+ * use here; of others, fpb_sort_get gives the result.
  */
 void
 fpb_sort_perform(FpbSort *sort)

@@ -18,7 +18,9 @@
 #include "storage/bufmgr.h"
 #include "storage/predicate.h"
 
-#include "fpb_layout.h"
+#include "fpb_options.h"
+#include "fpb_tree.h"
+#include "fpb_verify.h"
 
 static void insert_on_page(FpbIndex *ix, Relation heap, Buffer buf,
 						   FpbStack *stack, const FpbEntry *entry,
@@ -42,7 +44,7 @@ clear_incomplete(Buffer left, FpbWalPage *wp)
  * locked exclusively; the metapage's lock is taken and released.
  */
 static void
-grow_root(FpbIndex *ix, Relation heap, Buffer left, Buffer right,
+grow_root(FpbIndex *ix, Buffer left, Buffer right,
 		  const FpbKey *separator, Buffer metabuf)
 {
 	int			level = FpbHdr(BufferGetPage(left))->level + 1;
@@ -70,7 +72,7 @@ grow_root(FpbIndex *ix, Relation heap, Buffer left, Buffer right,
 						InvalidBlockNumber, NULL, NULL, entries, 2, 0))
 		elog(ERROR, "two downlinks do not fit a page of index \"%s\"",
 			 RelationGetRelationName(ix->rel));
-	rootbuf = fpb_allocbuf(ix->rel, heap);
+	rootbuf = fpb_allocbuf(ix->rel);
 
 	fpb_wal_begin(&wal, ix->rel);
 	wp_root = fpb_wal_add(&wal, rootbuf, true);
@@ -92,19 +94,18 @@ grow_root(FpbIndex *ix, Relation heap, Buffer left, Buffer right,
 
 /*
  * Insert the downlink of the right page of a split and clear the left page's
- * flag.  Both are locked exclusively and stay so: while they are, neither can be
- * split again or deleted.  (Cascading splits keep the pages of all their
+ * flag.  Both are locked exclusively and stay so: while they are, neither can
+ * be split again or deleted.  (Cascading splits keep the pages of all their
  * levels locked.)
  *
- * Returns false, with nothing done, if the left page has no downlink itself, as
- * its own left sibling's split is incomplete: downlinks are inserted from left
- * to right, so that an unflagged page tells that its right sibling has one.
- * Who came to the page by way of that sibling, or of the parent, has seen to it;
- * but a stale link may lead to the page past both.
+ * Returns false, with nothing done, if the left page has no downlink itself,
+ * as its own left sibling's split is incomplete: downlinks are inserted from
+ * left to right, so that an unflagged page tells that its right sibling has
+ * one.  Who came to the page by way of that sibling, or of the parent, has
+ * seen to it; but a stale link may lead to the page past both.
  */
 static bool
-insert_downlink(FpbIndex *ix, Relation heap, Buffer left, Buffer right,
-				FpbStack *stack)
+insert_downlink(FpbIndex *ix, Buffer left, Buffer right, FpbStack *stack)
 {
 	Page		page = BufferGetPage(left);
 	int			level = FpbHdr(page)->level;
@@ -133,7 +134,7 @@ insert_downlink(FpbIndex *ix, Relation heap, Buffer left, Buffer right,
 		LockBuffer(metabuf, BUFFER_LOCK_EXCLUSIVE);
 		if (FpbPageGetMeta(BufferGetPage(metabuf))->root == BufferGetBlockNumber(left))
 		{
-			grow_root(ix, heap, left, right, &entry.key, metabuf);
+			grow_root(ix, left, right, &entry.key, metabuf);
 			UnlockReleaseBuffer(metabuf);
 			return true;
 		}
@@ -152,7 +153,7 @@ insert_downlink(FpbIndex *ix, Relation heap, Buffer left, Buffer right,
 	}
 
 	fpb_probe_from_key(ix, &entry.key, &separator);
-	parent = fpb_find_parent(ix, heap, &separator, level, stack);
+	parent = fpb_find_parent(ix, &separator, level, stack);
 	fpb_page_child(ix, BufferGetPage(parent), &separator, false, &pos,
 				   &downlink);
 	if (downlink.child != BufferGetBlockNumber(left))
@@ -172,7 +173,7 @@ insert_downlink(FpbIndex *ix, Relation heap, Buffer left, Buffer right,
 								  BufferGetBlockNumber(left), entry.child,
 								  downlink.child));
 	}
-	insert_on_page(ix, heap, parent, stack, &entry, false, left);
+	insert_on_page(ix, NULL, parent, stack, &entry, false, left);
 	return true;
 }
 
@@ -182,8 +183,8 @@ insert_downlink(FpbIndex *ix, Relation heap, Buffer left, Buffer right,
  * invalid; it stays locked.
  */
 static void
-split_page(FpbIndex *ix, Relation heap, Buffer buf, FpbStack *stack,
-		   const FpbEntry *entry, Buffer left)
+split_page(FpbIndex *ix, Buffer buf, FpbStack *stack, const FpbEntry *entry,
+		   Buffer left)
 {
 	Page		page = BufferGetPage(buf);
 	PGAlignedBlock *images;
@@ -194,7 +195,7 @@ split_page(FpbIndex *ix, Relation heap, Buffer buf, FpbStack *stack,
 
 	Assert(!FpbPageSplitIncomplete(page));
 	images = palloc_aligned(2 * sizeof(PGAlignedBlock), PG_IO_ALIGN_SIZE, 0);
-	rbuf = fpb_allocbuf(ix->rel, heap);
+	rbuf = fpb_allocbuf(ix->rel);
 	fpb_wal_begin(&wal, ix->rel);
 	wp_left = fpb_wal_add_copy(&wal, buf, images[0].data);
 	wp_right = fpb_wal_add_copy(&wal, rbuf, images[1].data);
@@ -225,14 +226,15 @@ split_page(FpbIndex *ix, Relation heap, Buffer buf, FpbStack *stack,
 	pfree(images);
 
 	/* if it can't be done from here, others will do it */
-	(void) insert_downlink(ix, heap, buf, rbuf, stack);
+	(void) insert_downlink(ix, buf, rbuf, stack);
 	fpb_relbuf(rbuf);
 	fpb_relbuf(buf);
 }
 
 /*
  * Insert an entry into a page, locked exclusively and released, where it
- * belongs.  left as in split_page, unchanged as in fpb_insert_entry.
+ * belongs.  left as in split_page, unchanged as in fpb_insert_entry.  heap:
+ * for the dead entries of a leaf; an inner page has none.
  */
 static void
 insert_on_page(FpbIndex *ix, Relation heap, Buffer buf, FpbStack *stack,
@@ -248,7 +250,7 @@ insert_on_page(FpbIndex *ix, Relation heap, Buffer buf, FpbStack *stack,
 		  XLogCheckBufferNeedsBackup(buf) &&
 		  fpb_page_plan_reorganise(ix, page, entry, &plan)))
 		fpb_page_plan_insert(ix, page, entry, &plan);
-	if ((plan.kind == FPB_PLAN_FULL || plan.kind == FPB_PLAN_REBUILD) &&
+	if ((plan.outcome == FPB_PLAN_FULL || plan.outcome == FPB_PLAN_REBUILD) &&
 		FpbPageIsLeaf(page) && fpb_prune_killed(ix, heap, buf))
 	{
 		if (plan.image != NULL)
@@ -256,7 +258,7 @@ insert_on_page(FpbIndex *ix, Relation heap, Buffer buf, FpbStack *stack,
 		fpb_page_plan_insert(ix, page, entry, &plan);
 	}
 
-	if (plan.kind == FPB_PLAN_FULL && FpbPageIsLeaf(page))
+	if (plan.outcome == FPB_PLAN_FULL && FpbPageIsLeaf(page))
 	{
 		bool		pruned = fpb_prune_versions(ix, heap, buf, unchanged);
 
@@ -270,13 +272,13 @@ insert_on_page(FpbIndex *ix, Relation heap, Buffer buf, FpbStack *stack,
 		 * in it.  Where nothing has gone, words are better off with a split,
 		 * for they find their places in gaps.
 		 */
-		if (plan.kind == FPB_PLAN_FULL &&
+		if (plan.outcome == FPB_PLAN_FULL &&
 			(pruned || (unchanged && !fpb_is_word(ix))))
 			(void) fpb_page_plan_reorganise(ix, page, entry, &plan);
 	}
-	if (plan.kind == FPB_PLAN_FULL)
+	if (plan.outcome == FPB_PLAN_FULL)
 	{
-		split_page(ix, heap, buf, stack, entry, left);
+		split_page(ix, buf, stack, entry, left);
 		return;
 	}
 
@@ -298,7 +300,13 @@ insert_on_page(FpbIndex *ix, Relation heap, Buffer buf, FpbStack *stack,
 	fpb_relbuf(buf);
 }
 
-/* See fpbtree.h. */
+/*
+ * Insert an entry into the leaf in buf, where it belongs; buf is locked
+ * exclusively, and released.  stack is what the descent to it has passed, a
+ * hint.  heap is the index's table, whose pages may be pruned.  unchanged: the
+ * row has been updated, its key not.  Splits as needed.  Raises errors before
+ * anything has been changed, or between two records.
+ */
 void
 fpb_insert_entry(FpbIndex *ix, Relation heap, Buffer buf, FpbStack *stack,
 				 const FpbEntry *entry, bool unchanged)
@@ -307,19 +315,19 @@ fpb_insert_entry(FpbIndex *ix, Relation heap, Buffer buf, FpbStack *stack,
 }
 
 /*
- * Finish the split of a page, locked exclusively; it stays locked.  Other locks
- * may be held only on pages of the levels below.  Returns false if the split of
- * its left sibling is to be finished first.
+ * Finish the split of a page, locked exclusively; it stays locked.  Other
+ * locks may be held only on pages of the levels below.  Returns false if the
+ * split of its left sibling is to be finished first.
  */
 bool
-fpb_finish_split(FpbIndex *ix, Relation heap, Buffer left)
+fpb_finish_split(FpbIndex *ix, Buffer left)
 {
 	Buffer		right;
 	bool		done;
 
 	Assert(FpbPageSplitIncomplete(BufferGetPage(left)));
 	right = fpb_getbuf_right(ix, left, BUFFER_LOCK_EXCLUSIVE);
-	done = insert_downlink(ix, heap, left, right, NULL);
+	done = insert_downlink(ix, left, right, NULL);
 	fpb_relbuf(right);
 	return done;
 }

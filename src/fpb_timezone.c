@@ -3,14 +3,14 @@
  * fpb_timezone.c
  *	  What a value means to a column if the session's time zone says so.
  *
- * A date or a timestamp is compared with a timestamptz as the instant that
- * it is in the session's time zone.  That instant does not always ascend with
- * the local time.  Where clocks are put forward, a local time that no clock
- * shows is interpreted as if they had not been: 02:30 is the instant of
- * 03:30, and so later than 03:00.  Where a zone skipped a day, two dates are
- * one instant.  (So it is in zones that have been in use.  One given as a
- * POSIX string can make a later date the earlier instant.)  And the time zone
- * may be changed while a scan is under way.
+ * A date or a timestamp is compared with a timestamptz as the instant that it
+ * is in the session's time zone.  That instant does not always ascend with the
+ * local time.  Where clocks are put forward, a local time that no clock shows
+ * is interpreted as if they had not been: 02:30 is the instant of 03:30, and
+ * so later than 03:00.  Where a zone skipped a day, two dates are one instant.
+ * (So it is in zones that have been in use.  One given as a POSIX string can
+ * make a later date the earlier instant.)  And the time zone may be changed
+ * while a scan is under way.
  *
  * None of this may reach the ranges of a scan, which are in order and disjoint
  * and stay as they are.  So such a value is translated, when a scan's keys are
@@ -52,15 +52,15 @@ fpb_zone_type(Oid cmp_proc)
 }
 
 /*
- * The local times around an instant: all those before *low are earlier instants
- * than the given one, and all those after *high are later ones.
+ * The local times around an instant: all those before *low are earlier
+ * instants than the given one, and all those after *high are later ones.
  *
- * With UTC offsets between min and max, local time t is an instant between
- * t - max and t - min, which is < i if t < i + min, and > i if t > i + max.
- * The offsets that matter are those around the instant: a zone given as a
- * POSIX string can be up to a week off UTC, and interpreting local times may
- * look at a day more on either side.  If the offset does not change in those
- * days, *low and *high are equal, and are just the instant.
+ * With UTC offsets between min and max, local time t is an instant between t -
+ * max and t - min, which is < i if t < i + min, and > i if t > i + max.  The
+ * offsets that matter are those around the instant: a zone given as a POSIX
+ * string can be up to a week off UTC, and interpreting local times may look at
+ * a day more on either side.  If the offset does not change in those days,
+ * *low and *high are equal, and are just the instant.
  */
 static void
 local_times(TimestampTz instant, Timestamp *low, Timestamp *high)
@@ -126,10 +126,10 @@ narrow_to_dates(FmgrInfo *cmp, Datum instant, Timestamp *low, Timestamp *high)
 
 /*
  * Translate a value into the type that fpb_zone_type says; cmp is the function
- * it was asked about.  The values of the column that are < *low are less
- * than the value, and those > *high are greater.  If the two are equal, and
- * the result true, it is they that the value is to the column: what
- * is equal to them is equal to it, and nothing else.
+ * it was asked about.  The values of the column that are < *low are less than
+ * the value, and those > *high are greater.  If the two are equal, and the
+ * result true, it is they that the value is to the column: what is equal to
+ * them is equal to it, and nothing else.
  *
  * Allocates the results in the current context where int64 is by reference.
  */

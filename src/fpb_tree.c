@@ -15,7 +15,7 @@
 #include "miscadmin.h"
 #include "storage/bufmgr.h"
 
-#include "fpb_layout.h"
+#include "fpb_tree.h"
 
 /*
  * A descent that has been sent back to the root this often goes round in
@@ -25,8 +25,8 @@
 
 /*
  * From a page named by a stale link, the place looked for may be any number of
- * steps to the right.  From one named by a link that was good a moment ago, or a
- * copy of such, it is a few splits away; after more steps than this another
+ * steps to the right.  From one named by a link that was good a moment ago, or
+ * a copy of such, it is a few splits away; after more steps than this another
  * descent, without copies, is cheaper.
  */
 #define MAX_STEPS	16
@@ -48,7 +48,15 @@ fpb_count_step(const FpbIndex *ix, Buffer buf, uint32 *steps)
 						  "The right links form a circle.");
 }
 
-/* See fpbtree.h.  The page stays locked; its lock may be of either kind. */
+/*
+ * Set *high to the high fence of the page in buf, which is not the rightmost,
+ * and is locked, as it stays; its lock may be of either kind.
+ *
+ * If the page has elided its fence, it is the low fence of the right sibling,
+ * which is returned locked share and to be released when the key has been
+ * used; else InvalidBuffer.  Raises an error if the sibling does not begin
+ * where the page ends.
+ */
 Buffer
 fpb_lock_high(const FpbIndex *ix, Buffer buf, FpbKey *high)
 {
@@ -101,19 +109,19 @@ fpb_compare_elided(const FpbIndex *ix, Buffer buf, const FpbProbe *probe)
  * Returns false if that is not possible from here: see fpb_finish_split.
  */
 static bool
-finish_split_met(FpbIndex *ix, Relation heap, Buffer buf, int access)
+finish_split_met(FpbIndex *ix, Buffer buf, int access)
 {
 	bool		done = true;
 
 	if (access == BUFFER_LOCK_EXCLUSIVE)
-		return fpb_finish_split(ix, heap, buf);
+		return fpb_finish_split(ix, buf);
 
 	LockBuffer(buf, BUFFER_LOCK_UNLOCK);
 	FPB_INJECTION_POINT("fpbtree-split-met");
 	LockBuffer(buf, BUFFER_LOCK_EXCLUSIVE);
 	fpb_checkpage(ix, buf);
 	if (FpbPageSplitIncomplete(BufferGetPage(buf)))
-		done = fpb_finish_split(ix, heap, buf);
+		done = fpb_finish_split(ix, buf);
 	LockBuffer(buf, BUFFER_LOCK_UNLOCK);
 	LockBuffer(buf, access);
 	fpb_checkpage(ix, buf);
@@ -127,14 +135,15 @@ finish_split_met(FpbIndex *ix, Relation heap, Buffer buf, int access)
  * has no downlink it gets one, on every level, and whoever is given a page
  * locked exclusively knows that its right sibling has one.
  *
- * Other locks may be held only on pages of the levels below.  Returns the page,
- * or InvalidBuffer with no lock on the level held if a link has led astray: to a
- * page that is not to the left of the place, or, if it is a hint, so far to the
- * left; or to one whose own left sibling's split is to be finished first.
+ * Other locks may be held only on pages of the levels below.  Returns the
+ * page, or InvalidBuffer with no lock on the level held if a link has led
+ * astray: to a page that is not to the left of the place, or, if it is a hint,
+ * so far to the left; or to one whose own left sibling's split is to be
+ * finished first.
  */
 static Buffer
-settle(FpbIndex *ix, Relation heap, Buffer buf, const FpbProbe *probe,
-	   int level, bool before, int access, bool writing, bool hint)
+settle(FpbIndex *ix, Buffer buf, const FpbProbe *probe, int level,
+	   bool before, int access, bool writing, bool hint)
 {
 	uint32		steps = 0;
 
@@ -151,7 +160,7 @@ settle(FpbIndex *ix, Relation heap, Buffer buf, const FpbProbe *probe,
 		}
 		if (writing && FpbPageSplitIncomplete(page))
 		{
-			if (!finish_split_met(ix, heap, buf, access))
+			if (!finish_split_met(ix, buf, access))
 			{
 				fpb_relbuf(buf);
 				return InvalidBuffer;
@@ -230,8 +239,8 @@ usable_copy(FpbIndex *ix, BlockNumber blkno, const FpbProbe *probe, int level,
  * page that one has led to is not the right one, it is dropped.
  */
 Buffer
-fpb_descend(FpbIndex *ix, Relation heap, const FpbProbe *probe, int level,
-			bool before, int access, FpbStack *stack)
+fpb_descend(FpbIndex *ix, const FpbProbe *probe, int level, bool before,
+			int access, FpbStack *stack)
 {
 	bool		use_copies = fpb_inner_page_cache > 0 &&
 		fpb_probe_is_simple(ix, probe);
@@ -271,7 +280,7 @@ fpb_descend(FpbIndex *ix, Relation heap, const FpbProbe *probe, int level,
 					buf = fpb_getbuf_recent(ix, blkno, access);
 				}
 				if (BufferIsValid(buf))
-					buf = settle(ix, heap, buf, probe, at, before,
+					buf = settle(ix, buf, probe, at, before,
 								 at == level ? access : BUFFER_LOCK_SHARE,
 								 access == BUFFER_LOCK_EXCLUSIVE,
 								 use_copies && parent != InvalidBlockNumber);
@@ -296,7 +305,7 @@ fpb_descend(FpbIndex *ix, Relation heap, const FpbProbe *probe, int level,
 				 */
 				if (use_copies && !FpbPageSplitIncomplete(page) &&
 					!FpbPageHighElided(page))
-					fpb_cache_store(ix, blkno, page);
+					fpb_cache_store(ix->cache, blkno, page);
 				fpb_relbuf(buf);
 			}
 			else
@@ -335,7 +344,7 @@ fpb_descend_edge(FpbIndex *ix, int level, bool rightmost, int access)
 		for (;;)
 		{
 			Page		page = BufferGetPage(buf);
-			FpbPos		pos = {0};
+			FpbPos		pos = FPB_POS_FIRST;
 			FpbEntry	child;
 			bool		found;
 
@@ -358,7 +367,7 @@ fpb_descend_edge(FpbIndex *ix, int level, bool rightmost, int access)
 
 			if (rightmost)
 			{
-				pos.dir = FpbHdr(page)->nnodes;
+				pos = FPB_POS_END;
 				found = fpb_page_prev(ix, page, &pos, &child);
 			}
 			else
@@ -401,7 +410,7 @@ fpb_goto_right(FpbIndex *ix, BlockNumber right, int access, FpbProbe *from)
 		}
 		fpb_relbuf(buf);
 	}
-	return fpb_descend(ix, NULL, from, 0, false, access, NULL);
+	return fpb_descend(ix, from, 0, false, access, NULL);
 }
 
 /*
@@ -425,8 +434,8 @@ fpb_fence_probe(const FpbIndex *ix, const FpbKey *fence, FpbProbe *probe)
  * the separator falls.  The stack is a hint.
  */
 Buffer
-fpb_find_parent(FpbIndex *ix, Relation heap, const FpbProbe *separator,
-				int level, FpbStack *stack)
+fpb_find_parent(FpbIndex *ix, const FpbProbe *separator, int level,
+				FpbStack *stack)
 {
 	if (stack != NULL && stack->height > level + 1)
 	{
@@ -434,11 +443,11 @@ fpb_find_parent(FpbIndex *ix, Relation heap, const FpbProbe *separator,
 										   level + 1, BUFFER_LOCK_EXCLUSIVE);
 
 		if (BufferIsValid(buf))
-			buf = settle(ix, heap, buf, separator, level + 1, false,
+			buf = settle(ix, buf, separator, level + 1, false,
 						 BUFFER_LOCK_EXCLUSIVE, true, true);
 		if (BufferIsValid(buf))
 			return buf;
 	}
-	return fpb_descend(ix, heap, separator, level + 1, false,
+	return fpb_descend(ix, separator, level + 1, false,
 					   BUFFER_LOCK_EXCLUSIVE, NULL);
 }

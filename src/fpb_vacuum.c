@@ -10,10 +10,10 @@
  * page.
  *
  * A concurrent split moves entries from a leaf that is still to be visited to
- * a page that has just been taken into use, and that may be at a block where we
- * have been.  So we remember the blocks where we have left leaves, and from each
- * leaf go on to its right sibling if we have passed that one's block and left
- * none there; see "VACUUM" in README.md.
+ * a page that has just been taken into use, and that may be at a block where
+ * we have been.  So we remember the blocks where we have left leaves, and from
+ * each leaf go on to its right sibling if we have passed that one's block and
+ * left none there; see "VACUUM" in README.md.
  *
  *-------------------------------------------------------------------------
  */
@@ -27,7 +27,9 @@
 #include "storage/read_stream.h"
 #include "utils/memutils.h"
 
-#include "fpbtree.h"
+#include "fpb_tree.h"
+#include "fpb_verify.h"
+#include "fpb_write.h"
 
 typedef struct VacuumState
 {
@@ -78,7 +80,7 @@ vacuum_leaf(VacuumState *vs, Buffer buf)
 {
 	FpbIndex   *ix = &vs->ix;
 	Page		page = BufferGetPage(buf);
-	FpbPos		start = {0};
+	FpbPos		start = FPB_POS_FIRST;
 	bool		more = true;
 	int			nitems;
 	int			ndoomed = 0;
@@ -113,8 +115,9 @@ vacuum_leaf(VacuumState *vs, Buffer buf)
 
 /*
  * Put a page that is not in use into the free space map, in case a crash has
- * kept it from there: a deleted one, or one that is all zeros, which is nobody's,
- * as whoever extends the index keeps the lock until the page is initialised.
+ * kept it from there: a deleted one, or one that is all zeros, which is
+ * nobody's, as whoever extends the index keeps the lock until the page is
+ * initialised.
  */
 static void
 note_free(VacuumState *vs, BlockNumber blkno)
@@ -126,13 +129,14 @@ note_free(VacuumState *vs, BlockNumber blkno)
 }
 
 /*
- * Try to take an empty leaf out of the tree.  Other pages may come out with it.
+ * Try to take an empty leaf out of the tree.  Other pages may come out with
+ * it.
  */
 static void
 delete_leaf(VacuumState *vs, BlockNumber blkno)
 {
 	MemoryContext old = MemoryContextSwitchTo(vs->delete_cxt);
-	List	   *freed = fpb_delete_empty(&vs->ix, vs->info->heaprel, blkno);
+	List	   *freed = fpb_delete_empty(&vs->ix, blkno);
 
 	foreach_oid(block, freed)
 	{
@@ -153,22 +157,22 @@ delete_leaf(VacuumState *vs, BlockNumber blkno)
 }
 
 /*
- * Finish a split that a crash or an error has broken off: that of the page of a
- * level that ends at a fence, which is the left one of its two.  No lock is held
- * on entry or exit.
+ * Finish a split that a crash or an error has broken off: that of the page of
+ * a level that ends at a fence, which is the left one of its two.  No lock is
+ * held on entry or exit.
  */
 static void
 finish_split(VacuumState *vs, int level, const FpbProbe *high)
 {
-	fpb_relbuf(fpb_descend(&vs->ix, vs->info->heaprel, high, level, true,
+	fpb_relbuf(fpb_descend(&vs->ix, high, level, true,
 						   BUFFER_LOCK_EXCLUSIVE, NULL));
 }
 
 /*
- * Visit a page, pinned, and release it: finish its split if that is incomplete,
- * vacuum it if it is a leaf, take it out of the tree if it has proved empty (so
- * are leaves that an earlier VACUUM emptied but could not take out), or note
- * that it is free.
+ * Visit a page, pinned, and release it: finish its split if that is
+ * incomplete, vacuum it if it is a leaf, take it out of the tree if it has
+ * proved empty (so are leaves that an earlier VACUUM emptied but could not
+ * take out), or note that it is free.
  *
  * Returns the block of a leaf's right sibling; if the page is no leaf, or has
  * none, InvalidBlockNumber.
@@ -236,8 +240,9 @@ visit_page(VacuumState *vs, Buffer buf)
  * The read stream's callback: the next block up to what was the index's end.
  */
 static BlockNumber
-next_block(ReadStream *stream, void *callback_private_data,
-		   void *per_buffer_data)
+next_block(ReadStream *stream pg_attribute_unused(),
+		   void *callback_private_data,
+		   void *per_buffer_data pg_attribute_unused())
 {
 	VacuumState *vs = (VacuumState *) callback_private_data;
 
@@ -367,10 +372,11 @@ fpb_bulkdelete(IndexVacuumInfo *info, IndexBulkDeleteResult *stats,
 }
 
 /*
- * amvacuumcleanup: the end of VACUUM.  All is done by fpb_bulkdelete, if it has
- * been called.  If it has not, no row was dead, and the index is not gone
+ * amvacuumcleanup: the end of VACUUM.  All is done by fpb_bulkdelete, if it
+ * has been called.  If it has not, no row was dead, and the index is not gone
  * through in search of free pages alone: deleted pages enter the free space
- * map at once, so that only those of a crash could be found, and they can wait.
+ * map at once, so that only those of a crash could be found, and they can
+ * wait.
  */
 IndexBulkDeleteResult *
 fpb_vacuumcleanup(IndexVacuumInfo *info, IndexBulkDeleteResult *stats)

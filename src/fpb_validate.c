@@ -29,6 +29,7 @@
 #include "utils/regproc.h"
 #include "utils/syscache.h"
 
+#include "fpb_key.h"
 #include "fpbtree.h"
 
 static bool fault(const char *format,...) pg_attribute_printf(1, 2);
@@ -71,8 +72,8 @@ fault(const char *format,...)
 }
 
 /*
- * Does a support function have a number that exists and the signature that
- * the number demands?
+ * Does a support function have a number that exists and the signature that the
+ * number demands?
  */
 static bool
 check_function(const char *family, Form_pg_amproc proc)

@@ -12,8 +12,8 @@
  * the ranges noted for WAL are all of the difference is fpb_wal.c's to check.)
  *
  * This is done when the critical section is over, because it compares keys,
- * with the pages still locked exclusively.  fpb_wal_before has what the pages were
- * before, until the next record.
+ * with the pages still locked exclusively.  fpb_wal_before has what the pages
+ * were before, until the next record.
  *
  *-------------------------------------------------------------------------
  */
@@ -21,7 +21,8 @@
 
 #include "utils/guc.h"
 
-#include "fpb_layout.h"
+#include "fpb_access.h"
+#include "fpb_verify.h"
 
 #ifdef USE_ASSERT_CHECKING
 
@@ -100,7 +101,7 @@ read_content(const FpbIndex *ix, Page page, Content *c)
 {
 	VerifyEntry *e = palloc(sizeof(VerifyEntry) * FPB_MAX_PAGE_ENTRIES);
 	bool		killed = FpbPageIsLeaf(page) && fpb_page_has_killed(ix, page);
-	FpbPos		pos = {0};
+	FpbPos		pos = FPB_POS_FIRST;
 
 	c->page = page;
 	c->entries = e;
@@ -109,7 +110,7 @@ read_content(const FpbIndex *ix, Page page, Content *c)
 		e->pos = pos;
 		e->killed = killed && fpb_page_is_killed(ix, page, pos);
 		e++;
-		fpb_page_advance(ix, page, &pos);
+		pos = fpb_pos_behind(pos);
 	}
 	c->n = e - c->entries;
 	if (!FpbPageIsLeftmost(page))

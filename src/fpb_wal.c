@@ -11,9 +11,9 @@
  * is the server's own.
  *
  * The order of calls: fpb_wal_begin, fpb_wal_add for each page, everything
- * that may raise an error, fpb_wal_enter, the changes with an fpb_wal_note
- * for each, fpb_wal_finish.  A page added with fpb_wal_add_copy is changed
- * before fpb_wal_enter.
+ * that may raise an error, fpb_wal_enter, the changes with an fpb_wal_note for
+ * each, fpb_wal_finish.  A page added with fpb_wal_add_copy is changed before
+ * fpb_wal_enter.
  *
  *-------------------------------------------------------------------------
  */
@@ -23,7 +23,7 @@
 #include "access/xloginsert.h"
 #include "miscadmin.h"
 
-#include "fpbtree.h"
+#include "fpb_wal.h"
 
 /* offset and length of a fragment, as generic_redo reads them */
 #define FRAGMENT_HEADER		(2 * sizeof(OffsetNumber))
@@ -42,7 +42,8 @@ static char fragments[FPB_WAL_MAX_PAGES][BLCKSZ];
 static PGAlignedBlock before[FPB_WAL_MAX_PAGES];
 
 /*
- * See fpbtree.h.
+ * What the i'th page of the last record was before it, until the next one is
+ * begun.
  */
 const char *
 fpb_wal_before(int i)
@@ -223,8 +224,8 @@ write_fragments(FpbWalPage *wp, char *dst)
 }
 
 /*
- * Where a page comes in the order of locks, as far as levels go: the metapage is
- * the last.
+ * Where a page comes in the order of locks, as far as levels go: the metapage
+ * is the last.
  */
 static inline int
 lock_rank(const FpbWalPage *wp)
@@ -236,8 +237,8 @@ lock_rank(const FpbWalPage *wp)
 
 /*
  * The order in which the pages are to be in the record, which is that in which
- * replay locks them: from the lower levels to the upper ones.  Those of one level
- * have been added from left to right.
+ * replay locks them: from the lower levels to the upper ones.  Those of one
+ * level have been added from left to right.
  */
 static void
 order_pages(const FpbWal *wal, int *order)

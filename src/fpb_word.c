@@ -12,21 +12,21 @@
  *
  * A field has no pattern to spare for NULL, so NULL has the code of its end of
  * the field: all ones for NULLS LAST, zero for NULLS FIRST.  That code is the
- * *shared* one, and a tie bit says what it stands for: the NULL has 1 in
- * NULLS LAST and 0 in NULLS FIRST, the value the other one.  (If the type is
+ * *shared* one, and a tie bit says what it stands for: the NULL has 1 in NULLS
+ * LAST and 0 in NULLS FIRST, the value the other one.  (If the type is
  * narrower than its field, or float, there may be no such value.  Nothing
  * depends on that.)  All other codes have tie 0, but for the zero of a float
- * type: -0.0 has 0 and 0.0 has 1.  These two are one value to the opclass.
- * So the order of a column is that of (code, tie), except that it may not
- * tell the zeros apart.
+ * type: -0.0 has 0 and 0.0 has 1.  These two are one value to the opclass.  So
+ * the order of a column is that of (code, tie), except that it may not tell
+ * the zeros apart.
  *
  * One column: word = code, tie = tie.
  *
- * Two columns A and B, in fields of n bits each: the order wanted is
- * (code A, tie A if A is shared, code B, tie B if B is shared), and only after
- * all of these the signs of the zeros, since entries whose keys are equal must
- * not have another key between them.  Signs of zeros are stored where there
- * is room for them, to give back what was put in:
+ * Two columns A and B, in fields of n bits each: the order wanted is (code A,
+ * tie A if A is shared, code B, tie B if B is shared), and only after all of
+ * these the signs of the zeros, since entries whose keys are equal must not
+ * have another key between them.  Signs of zeros are stored where there is
+ * room for them, to give back what was put in:
  *
  *		A shared:	word = A : tie(A) : (B >> 1)	tie = (B & 1) : tie(B)
  *		A a zero:	word = A : B					tie = tie(B) : tie(A)
@@ -34,12 +34,11 @@
  *
  * where ":" joins bit strings, 2n bits for the word and 2 for the tie.  As A
  * comes first and selects the case, it suffices to look at each case for a
- * given A: the bits are those of (tie A, B, tie B) in the first, of
- * (B, tie B, tie A) in the second and of (B, tie B) in the third, so integers
- * compare as the order above wants it.  tie(B) is last in the first case,
- * and last but for tie(A), the sign of a zero, in the second, so that
- * all the pairs that are equal to the opclass have the same word and
- * adjacent ties.
+ * given A: the bits are those of (tie A, B, tie B) in the first, of (B, tie B,
+ * tie A) in the second and of (B, tie B) in the third, so integers compare as
+ * the order above wants it.  tie(B) is last in the first case, and last but
+ * for tie(A), the sign of a zero, in the second, so that all the pairs that
+ * are equal to the opclass have the same word and adjacent ties.
  *
  *-------------------------------------------------------------------------
  */
@@ -50,7 +49,7 @@
 #include "access/stratnum.h"
 #include "catalog/pg_type.h"
 #include "datatype/timestamp.h"
-#include "fpbtree.h"
+#include "fpb_key.h"
 #include "port/pg_bswap.h"
 #include "utils/float.h"
 #include "utils/fmgroids.h"
@@ -244,8 +243,8 @@ is_null(const FpbColumn *col, const FpbCoded *coded)
 }
 
 /*
- * Raw code of a float's bit pattern, which is sign and magnitude.  sign is
- * the sign bit.  The caller has replaced -0.0 by 0.0 and NaNs by the positive
+ * Raw code of a float's bit pattern, which is sign and magnitude.  sign is the
+ * sign bit.  The caller has replaced -0.0 by 0.0 and NaNs by the positive
  * quiet one, which so comes last.
  */
 static inline uint64
@@ -256,7 +255,8 @@ float_code(uint64 pattern, uint64 sign)
 
 /*
  * The reverse.  Codes above the infinities all give NaNs, and those below
- * -infinity give that, not NaNs with a sign, which would be the greatest values.
+ * -infinity give that, not NaNs with a sign, which would be the greatest
+ * values.
  */
 static inline uint64
 float_pattern(uint64 raw, uint64 sign, uint64 minus_infinity)
@@ -388,9 +388,10 @@ nearest_integer(const FpbWordType *type, int64 i, int64 least, int64 greatest)
  * between the zeros.
  *
  * The code need not be anyone's: a search for a bound tries any, and a fence
- * without its tie may lack the last bit of one.  Codes of no value get that of a
- * neighbour, so that the result is weakly monotone in the code and no comparator
- * meets a value that could not exist: some overflow or raise errors then.
+ * without its tie may lack the last bit of one.  Codes of no value get that of
+ * a neighbour, so that the result is weakly monotone in the code and no
+ * comparator meets a value that could not exist: some overflow or raise errors
+ * then.
  */
 static Datum
 decode(const FpbWordType *type, FpbCode raw, bool negative_zero)
@@ -650,8 +651,9 @@ fpb_word_form(const FpbIndex *ix, const Datum *values, const bool *isnull,
 }
 
 /*
- * See fpbtree.h.  Only for single columns of 32 and 64 bits; the shared code,
- * which may be NULL, is not plain.
+ * Is a word of the index its column's own integer but for the bits in *flip,
+ * which is set?  Only those of single columns of 32 and 64 bits are; the
+ * shared code, which may be NULL, is not plain.
  */
 bool
 fpb_word_is_plain(const FpbIndex *ix, uint64 *flip)
@@ -679,8 +681,8 @@ fpb_word_is_plain(const FpbIndex *ix, uint64 *flip)
 }
 
 /*
- * The values of a word key, exactly as they were put in but for the payload
- * of a NaN, which no operator shows.  By-reference ones are palloc'd.
+ * The values of a word key, exactly as they were put in but for the payload of
+ * a NaN, which no operator shows.  By-reference ones are palloc'd.
  */
 void
 fpb_word_datums(const FpbIndex *ix, const FpbKey *key,
@@ -901,8 +903,13 @@ set_value_bound(const FpbColumn *col, FpbCode code, bool upper,
 }
 
 /*
- * See fpbtree.h.  If the condition leaves the end that was asked for open,
- * the bound is that of all values that are not NULL.
+ * Set *bound to one end of the values of a column that satisfy "column op
+ * value", for strategies <, <=, =, >=, >: in index order the lower, or the
+ * upper (of a DESC column, > and >= have upper ends); it is within them.  cmp
+ * compares (column type, value_type), NULL for the column's own type.  If the
+ * condition leaves the end that was asked for open, the bound is that of all
+ * values that are not NULL.  False if no value of the column satisfies the
+ * condition.
  */
 bool
 fpb_word_column_bound(const FpbColumn *col, Datum value, Oid value_type,
@@ -966,7 +973,10 @@ fpb_word_column_bound(const FpbColumn *col, Datum value, Oid value_type,
 	return true;
 }
 
-/* See fpbtree.h. */
+/*
+ * Set *bound to the lower or upper end of a column's NULLs (null), or of its
+ * values that are not NULL.
+ */
 void
 fpb_word_null_bound(const FpbColumn *col, bool null, bool upper,
 					FpbColumnBound *bound)
@@ -991,10 +1001,12 @@ fpb_word_null_bound(const FpbColumn *col, bool null, bool upper,
 }
 
 /*
- * See fpbtree.h.  Columns without a bound are filled with their ends, NULLs
- * included, and as compose keeps the order of the columns, so is the end of
- * the range that of the word.  An upper end's tail is the last that the tie
- * admits: no TID has it, since its block number is invalid.
+ * Make *probe the end of the key range in which the first ncols columns are at
+ * bounds[]: the lower one, which is <= each of its entries, or the upper one,
+ * which is > each of them.  Columns without a bound are filled with their
+ * ends, NULLs included, and as compose keeps the order of the columns, so is
+ * the end of the range that of the word.  An upper end's tail is the last that
+ * the tie admits: no TID has it, since its block number is invalid.
  */
 void
 fpb_word_probe(const FpbIndex *ix, const FpbColumnBound *bounds, int ncols,

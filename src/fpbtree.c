@@ -18,7 +18,12 @@
 #include "commands/vacuum.h"
 #include "utils/guc.h"
 
-#include "fpb_prefetch.h"
+#include "fpb_inspect.h"
+#include "fpb_options.h"
+#include "fpb_scan.h"
+#include "fpb_verify.h"
+#include "fpb_write.h"
+#include "fpbtree.h"
 
 #ifdef FPB_HAVE_COMPARE_TYPES
 #include "access/cmptype.h"
@@ -41,7 +46,7 @@ _PG_init(void)
 	fpb_planner_init();
 	fpb_cache_init();
 	fpb_verify_init();
-	fpb_prefetch_init();
+	fpb_ahead_init();
 
 	/* a misspelt fpbtree.something is an error, not a setting of its own */
 	MarkGUCPrefixReserved(FPB_AM_NAME);
@@ -49,17 +54,17 @@ _PG_init(void)
 
 /*
  * Can an index-only scan return column attno?  Our pages give back every one,
- * unless an index was made to share the keys of duplicates when equal ones were
- * the same value, and now they are not: see all_equal_image.  An entry may then
- * have taken on the key of another one.  Reads the metapage unless it is cached,
- * and raises an error if that is damaged.
+ * unless an index was made to share the keys of duplicates when equal ones
+ * were the same value, and now they are not: see all_equal_image.  An entry
+ * may then have taken on the key of another one.  Reads the metapage unless it
+ * is cached, and raises an error if that is damaged.
  *
  * An index need not have a metapage: one that could not be built (CREATE INDEX
- * CONCURRENTLY leaves it invalid), or an unlogged one in recovery.  The planner
- * does not ask about these, but pg_index_column_has_property does.
+ * CONCURRENTLY leaves it invalid), or an unlogged one in recovery.  The
+ * planner does not ask about these, but pg_index_column_has_property does.
  */
 static bool
-fpb_canreturn(Relation index, int attno)
+fpb_canreturn(Relation index, int attno pg_attribute_unused())
 {
 	FpbIndex	ix;
 
@@ -115,7 +120,8 @@ fpb_gettreeheight(Relation index)
 #ifdef FPB_HAVE_COMPARE_TYPES
 /* What a strategy means, whatever the operator family. */
 static CompareType
-fpb_translatestrategy(StrategyNumber strategy, Oid opfamily)
+fpb_translatestrategy(StrategyNumber strategy,
+					  Oid opfamily pg_attribute_unused())
 {
 	switch (strategy)
 	{
@@ -136,7 +142,7 @@ fpb_translatestrategy(StrategyNumber strategy, Oid opfamily)
 
 /* The strategy that has a meaning; the inverse of fpb_translatestrategy. */
 static StrategyNumber
-fpb_translatecmptype(CompareType cmptype, Oid opfamily)
+fpb_translatecmptype(CompareType cmptype, Oid opfamily pg_attribute_unused())
 {
 	switch (cmptype)
 	{
@@ -160,7 +166,7 @@ fpb_translatecmptype(CompareType cmptype, Oid opfamily)
  * The handler that CREATE ACCESS METHOD names.
  */
 Datum
-fpbtree_handler(PG_FUNCTION_ARGS)
+fpbtree_handler(PG_FUNCTION_ARGS pg_attribute_unused())
 {
 	IndexAmRoutine *am = makeNode(IndexAmRoutine);
 

@@ -95,8 +95,8 @@ sub put { my ($page, $offset, $width, $value) = @_; substr($$page, $offset, $wid
 
 # Header fields.
 my %field = (
-	lower => [ 12, 2 ], upper => [ 14, 2 ], magic => [ 24, 2 ], level => [ 26, 1 ], flags => [ 27, 1 ], nnodes => [ 28, 2 ], dircap => [ 30, 2 ],
-	right => [ 32, 4 ], nalloc => [ 36, 2 ], low_head => [ 40, 8 ], high_head => [ 48, 8 ], low_tail => [ 56, 8 ], high_tail => [ 64, 8 ]);
+	lower => [ 12, 2 ], upper => [ 14, 2 ], magic => [ 24, 2 ], level => [ 26, 1 ], flags => [ 27, 1 ], right => [ 28, 4 ],
+	nnodes => [ 32, 2 ], dircap => [ 34, 2 ], nalloc => [ 36, 2 ], low_head => [ 40, 8 ], high_head => [ 48, 8 ], low_tail => [ 56, 8 ], high_tail => [ 64, 8 ]);
 sub field { my ($page, $name) = @_; return get($page, @{ $field{$name} }); }
 sub set_field { my ($page, $name, $value) = @_; put($page, @{ $field{$name} }, $value); return; }
 
@@ -528,6 +528,29 @@ sub make_posting
 }
 try_fault('texts', $leaf, sub { make_posting(shift, 300); }, 'A posting has an impossible size', 'a posting longer than postings may be');
 try_fault('cover', $leaf, sub { make_posting(shift, 2); }, 'The page has a posting, which it may not have', 'a posting of an index without');
+
+# So many slots name one posting that nobody has room for its entries: scans, VACUUM and insertions must say so.
+{
+	query(q{CREATE TABLE crowd (k text COLLATE "C") WITH (autovacuum_enabled = off);
+		INSERT INTO crowd SELECT 'run ' || i FROM generate_series(1, 3) i, generate_series(1, 150);
+		CREATE INDEX crowd_k ON crowd USING fpbtree (k);
+		DELETE FROM crowd WHERE k = 'run 2';
+		CHECKPOINT});
+	my @pages = get_file('crowd');
+	my $page = \$pages[1];
+	my ($tuple) = posting($page);
+	my $tails = node_at($page, 0) + texts_shape($page)->{tail};
+
+	put($page, $tails + 2 * $_, 2, $tuple) foreach 0 .. texts_shape($page)->{slots} - 1;
+	put_file('crowd', @pages);
+	foreach my $command (q{SELECT count(*) FROM crowd WHERE k > ''}, 'VACUUM (INDEX_CLEANUP ON) crowd', q{INSERT INTO crowd SELECT 'run 1' FROM generate_series(1, 5000)})
+	{
+		my ($status, $stdout, $stderr) = $node->psql('postgres', "SET enable_seqscan = off; SET enable_bitmapscan = off; SET fpbtree.verify_changes = off;\n$command");
+		like($stderr, qr/damaged page at block 1/, "more entries than there is room for: $command");
+	}
+	query('REINDEX INDEX crowd_k');
+	is(report('crowd'), '', 'REINDEX mends it');
+}
 
 # --- between pages ---
 

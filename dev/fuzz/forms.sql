@@ -140,3 +140,15 @@ CREATE INDEX f_columns_text_include ON f_columns USING fpbtree (b) INCLUDE (c);
 CREATE TABLE f_name AS SELECT ('n' || i % 70)::name AS k, decode(md5((i % 90)::text), 'hex') AS y FROM generate_series(1, 300) i;
 CREATE INDEX f_name_k ON f_name USING fpbtree (k);
 CREATE INDEX f_name_bytea ON f_name USING fpbtree (y DESC);
+
+-- all of them in the other layouts, and with the other format of nodes
+DO $$
+DECLARE
+  i record;
+BEGIN
+  FOR i IN SELECT oid, relname FROM pg_class WHERE relkind = 'i' AND relname ~ '^f_' ORDER BY oid LOOP
+    EXECUTE replace(pg_get_indexdef(i.oid), i.relname, i.relname || '_micro_index') || ' WITH (layout = micro_index)';
+    EXECUTE replace(pg_get_indexdef(i.oid), i.relname, i.relname || '_csb') || ' WITH (node_format = csb)';
+  END LOOP;
+END
+$$;

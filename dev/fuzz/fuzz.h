@@ -3,10 +3,10 @@
  * fuzz.h
  *	  The page fuzzer: random histories of a page in memory, test builds only.
  *
- * A page is changed through the functions of the layout (fpbtree.h), the same
- * is done to a sorted array, the model, and the two are compared.  The history
- * of a page is a list of operations that say all there is to say, so that it
- * can be played again, and made smaller when it shows a fault.
+ * A page is changed through the functions of the layout (fpb_layout.h), the
+ * same is done to a sorted array, the model, and the two are compared.  The
+ * history of a page is a list of operations that say all there is to say, so
+ * that it can be played again, and made smaller when it shows a fault.
  *
  *	  fuzz_keys.c	  where keys come from; their order, as integers
  *	  fuzz_model.c	  the sorted array
@@ -26,7 +26,9 @@
 #include "common/pg_prng.h"
 #include "lib/stringinfo.h"
 
-#include "fpb_layout.h"
+#include "fpb_access.h"
+#include "fpb_disk_first.h"
+#include "fpb_inspect.h"
 
 /*
  * Places.  The order of an index's entries is known once the order of its
@@ -121,7 +123,7 @@ typedef struct FuzzHistory
 /* what is counted, so that nothing goes missing */
 typedef enum FuzzCount
 {
-	FUZZ_N_SLOT,				/* FpbPlanKind's, in its order */
+	FUZZ_N_SLOT,				/* FpbPlanKind's, in its order, to FUZZ_N_GROW */
 	FUZZ_N_APPEND_NODE,
 	FUZZ_N_APPEND_ONE_KEY,
 	FUZZ_N_SPLIT_NODE,
@@ -202,6 +204,16 @@ typedef struct Fuzz
 	sigjmp_buf	failed;			/* where fuzz_fail goes to */
 	char		fault[1024];
 } Fuzz;
+
+/*
+ * Is the page a disk-first one, so that we may look inside?  Of other layouts
+ * we know what every caller does.
+ */
+static inline bool
+fuzz_disk_first(const Fuzz *f)
+{
+	return f->ix.layout->id == FPB_DISK_FIRST;
+}
 
 /* fuzz_keys.c */
 extern void fuzz_load_keys(Fuzz *f, Relation index);

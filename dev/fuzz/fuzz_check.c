@@ -4,9 +4,9 @@
  *	  Comparing a page with the page fuzzer's model, and with its replay.
  *
  * After each operation there are checks that cost about as much as it did: the
- * replay of what it logged, and the new entry's place among the others.  Those that read
- * the whole page come as often as a bounded share of the time allows, which
- * is each time for a small page.
+ * replay of what it logged, and the new entry's place among the others.  Those
+ * that read the whole page come as often as a bounded share of the time
+ * allows, which is each time for a small page.
  *
  *-------------------------------------------------------------------------
  */
@@ -47,8 +47,8 @@ first_difference(Page a, Page b, int from, int to)
 }
 
 /*
- * Do to the standby's page what generic_redo does, and compare it with the page that has been changed,
- * but for the hole.
+ * Do to the standby's page what generic_redo does, and compare it with the
+ * page that has been changed, but for the hole.
  */
 void
 fuzz_check_replay(Fuzz *f, const FpbWalPage *wp, Page page)
@@ -158,7 +158,8 @@ fuzz_check_inserted(Fuzz *f, int at)
 /* --- searches --- */
 
 /*
- * Index of the first entry at or behind a place, which is that of a leaf's entry.
+ * Index of the first entry at or behind a place, which is that of a leaf's
+ * entry.
  */
 static int
 find_leaf_place(const Fuzz *f, uint64 place)
@@ -176,8 +177,8 @@ find_leaf_place(const Fuzz *f, uint64 place)
 }
 
 /*
- * Check both ways to choose a child for a probe that is a leaf entry at this place,
- * present or not.
+ * Check both ways to choose a child for a probe that is a leaf entry at this
+ * place, present or not.
  */
 static void
 check_child(Fuzz *f, const FpbProbe *probe, uint64 place)
@@ -254,8 +255,8 @@ check_range(Fuzz *f, const FuzzKey *wanted)
 }
 
 /*
- * Check the reading of a leaf's entries from the model's from'th up to the to'th, or
- * to the page's end, as scans and VACUUM read them.
+ * Check the reading of a leaf's entries from the model's from'th up to the
+ * to'th, or to the page's end, as scans and VACUUM read them.
  */
 static void
 check_reading(Fuzz *f, int from, int to)
@@ -263,7 +264,7 @@ check_reading(Fuzz *f, int from, int to)
 	FpbKey		key;
 	FpbProbe	start;
 	FpbProbe	end;
-	FpbPos		pos = {0};
+	FpbPos		pos = FPB_POS_FIRST;
 	FpbEntry	entry;
 	int			n;
 	bool		more = true;
@@ -293,7 +294,7 @@ check_reading(Fuzz *f, int from, int to)
 			fuzz_fail(f, "reading finds the entry at %d elsewhere", from + i);
 		entry.key = item->key;
 		check_entry(f, &entry, from + i, "reading a range");
-		fpb_page_advance(&f->ix, f->page, &pos);
+		pos = fpb_pos_behind(pos);
 	}
 }
 
@@ -369,16 +370,16 @@ check_fence(Fuzz *f, const FuzzFence *fence, bool low)
 static void
 check_hints(Fuzz *f)
 {
-	FpbPos		pos = {0};
+	FpbPos		pos = FPB_POS_FIRST;
 	FpbEntry	entry;
 
-	if (f->shape->hint_bytes == 0 || !fpb_page_has_killed(&f->ix, f->page))
+	if (f->level > 0 || !fpb_page_has_killed(&f->ix, f->page))
 		return;
 	for (int i = 0; i < f->nmodel && fpb_page_next(&f->ix, f->page, &pos, &entry); i++)
 	{
 		if (fpb_page_is_killed(&f->ix, f->page, pos) && !f->model[i].killed)
 			fuzz_fail(f, "the entry at %d has a hint that was not left there", i);
-		fpb_page_advance(&f->ix, f->page, &pos);
+		pos = fpb_pos_behind(pos);
 	}
 }
 

@@ -90,8 +90,8 @@ load_rows(Fuzz *f, Relation index)
 }
 
 /*
- * A key of the leaf pool as an entry with this TID would have it.  The tuple is
- * the pool's.
+ * A key of the leaf pool as an entry with this TID would have it.  The tuple
+ * is the pool's.
  */
 static FpbKey
 with_tid(const FuzzKey *key, uint64 tid)

@@ -301,8 +301,8 @@ static void
 add_runs(Life *life)
 {
 	const FpbShape *shape = life->f->shape;
-	int			plain = shape->nslots;
-	int			one_key = fpb_one_key_slots(shape);
+	int			plain = fuzz_disk_first(life->f) ? shape->nslots : 30;
+	int			one_key = fuzz_disk_first(life->f) ? fpb_one_key_slots(shape) : 60;
 	int			length = ONE_OF(life, plain * 2 / 3, plain, one_key, 2 * one_key, 3, 30, 2, 200);
 	int			spread = ONE_OF(life, 0, 1, 2, length);
 	int			singles = ONE_OF(life, 0, 0, 90, 99);	/* in a hundred */
@@ -378,25 +378,48 @@ insert(Life *life)
 }
 
 /*
- * Choose the entries in the node of the at'th one, or in all nodes from there on.
+ * The number of the node that an entry is in, or what is like one.
+ */
+static int
+node_of(const Fuzz *f, FpbPos pos)
+{
+	return fuzz_disk_first(f) ? fpb_place_of(&f->ix, pos).dir : (int) (pos.place / 32);
+}
+
+/*
+ * About how many entries a node has.
+ */
+static int
+node_entries(const Fuzz *f)
+{
+	return fuzz_disk_first(f) ? f->shape->nslots : 32;
+}
+
+/*
+ * Choose the entries in the node of the at'th one, or in all nodes from there
+ * on.
  */
 static void
 add_node(Life *life, int at, bool rest)
 {
 	Fuzz	   *f = life->f;
-	FpbPos		pos = {0};
+	FpbPos		pos = FPB_POS_FIRST;
 	FpbEntry	ignored;
 	int			n = 0;
 
 	while (n < f->nmodel && fpb_page_next(&f->ix, f->page, &pos, &ignored))
 	{
 		f->positions[n++] = pos;
-		fpb_page_advance(&f->ix, f->page, &pos);
+		pos = fpb_pos_behind(pos);
 	}
 	for (int i = 0; i < n; i++)
-		if (f->positions[i].dir == f->positions[at].dir ||
-			(rest && f->positions[i].dir > f->positions[at].dir))
+	{
+		int			dir = node_of(f, f->positions[i]);
+		int			here = node_of(f, f->positions[at]);
+
+		if (dir == here || (rest && dir > here))
 			add_entry(life, &f->model[i]);
+	}
 }
 
 /*
@@ -457,7 +480,7 @@ add_some(Life *life)
 			break;
 		case 7:					/* each key's but for a few */
 			if (below(life, 4) == 0)
-				add_thinned(life, ONE_OF(life, 1, 3, f->shape->nslots * 2 / 3 - 1));
+				add_thinned(life, ONE_OF(life, 1, 3, node_entries(f) * 2 / 3 - 1));
 			break;
 		default:
 			add_entry(life, &f->model[at]);
@@ -488,8 +511,9 @@ extend(Life *life)
 /* --- all of it --- */
 
 /*
- * Have the first key of a node go and another fill the node: then a new key comes between
- * the two.  The node's bound in the directory is lower than what it holds then.
+ * Have the first key of a node go and another fill the node: then a new key
+ * comes between the two.  The node's bound in the directory is lower than what
+ * it holds then.
  */
 static void
 replace_key(Life *life)
@@ -497,7 +521,7 @@ replace_key(Life *life)
 	Fuzz	   *f = life->f;
 	int			rank = FuzzPlaceRank(f->model[below(life, f->nmodel)].place);
 	int			gone = 1 + below(life, 3);
-	int			n = below(life, 3 * f->shape->nslots);
+	int			n = below(life, 3 * node_entries(f));
 	FuzzEntry	entry;
 
 	new_op(life, FUZZ_DELETE);
@@ -527,29 +551,31 @@ static void
 split_beside_emptied(Life *life)
 {
 	Fuzz	   *f = life->f;
-	FpbPageHeader *hdr = FpbHdr(f->page);
-	int			dir = below(life, hdr->nnodes);
-	int			codec;
+	int			nnodes = fuzz_disk_first(f) ? FpbDir(f->page)->nnodes : 0;
+	int			dir = nnodes > 0 ? below(life, nnodes) : 0;
+	FpbCodec	codec;
 	char	   *node;
 	int			slot;
-	FpbPos		pos = {0};
+	FpbPos		pos = FPB_POS_FIRST;
 	FpbEntry	entry;
 	FuzzEntry	new;
 	int			at = 0;
 	int			from;
 	int			to;
 
-	while (dir < hdr->nnodes - 1 && fpb_dir_codecs(f->page)[dir] != FPB_NODE_ONE_KEY)
+	if (nnodes == 0)
+		return;
+	while (dir < nnodes - 1 && fpb_dir_codecs(f->page)[dir] != FPB_NODE_ONE_KEY)
 		dir++;
 	node = fpb_page_node(&f->ix, f->page, dir, &codec);
 	slot = fpb_next_live(&f->ix, f->shape, codec, node, 0);
 	if (codec != FPB_NODE_ONE_KEY || slot == fpb_node_slots(f->shape, codec))
 		return;
 	while (fpb_page_next(&f->ix, f->page, &pos, &entry) &&
-		   (pos.dir < dir || pos.slot < slot))
+		   fpb_pos_before(pos, fpb_pos_at(dir, slot, 0)))
 	{
 		at++;
-		fpb_page_advance(&f->ix, f->page, &pos);
+		pos = fpb_pos_behind(pos);
 	}
 	from = fuzz_find(f->model, f->nmodel, FuzzRankPlace(FuzzPlaceRank(f->model[at].place)));
 	to = fuzz_find(f->model, f->nmodel, FuzzRankPlace(FuzzPlaceRank(f->model[at].place) + 1));
@@ -588,11 +614,11 @@ choose_habits(Life *life)
 
 	h->level = below(life, 4) == 0 ? 1 : 0;
 	h->lines = ONE_OF(life, 2, 2, 2, 3, 4, 0, 0, 2 + below(life, FPB_MAX_LINES - 1));
-	if (fpb_is_word(&f->ix))
+	if (fpb_is_word(&f->ix) && fuzz_disk_first(f))
 		h->max_nodes = ONE_OF(life, 0, 3, 4, 6, 10);
 	else
 		h->max_nodes = 0;
-	h->hints = fpb_is_word(&f->ix) || h->lines < 2 || h->lines > 4 ? 1 : ONE_OF(life, 1, 1, 32);
+	h->hints = !fuzz_disk_first(f) || fpb_is_word(&f->ix) || h->lines < 2 || h->lines > 4 ? 1 : ONE_OF(life, 1, 1, 32);
 	fuzz_begin(f, h);
 
 	all = f->pool->nranks;
@@ -635,8 +661,8 @@ fuzz_live(Fuzz *f, uint64 seed, FuzzHistory *history)
 	if (f->level == 0 && f->nmodel > 0 && below(&life, 4) == 0)
 	{
 		new_op(&life, FUZZ_DELETE);
-		add_thinned(&life, ONE_OF(&life, f->shape->nslots * 2 / 3 - 1,
-								  f->shape->nslots * 2 / 3, 1, 2 + below(&life, 20)));
+		add_thinned(&life, ONE_OF(&life, node_entries(f) * 2 / 3 - 1,
+								  node_entries(f) * 2 / 3, 1, 2 + below(&life, 20)));
 		if (perform(&life) && below(&life, 2))
 		{
 			life.phase = PHASE_NEW;

@@ -30,11 +30,9 @@ static const char *const plan_names[] = {
 	[FPB_PLAN_CONVERT_NODE] = "node converted",
 	[FPB_PLAN_POSTING] = "into a posting",
 	[FPB_PLAN_GROW] = "posting grows",
-	[FPB_PLAN_REBUILD] = "page made afresh",
-	[FPB_PLAN_FULL] = "page full",
 };
 
-StaticAssertDecl(FUZZ_N_FULL == (FuzzCount) FPB_PLAN_FULL, "plans are counted by kind");
+StaticAssertDecl(FUZZ_N_GROW == (FuzzCount) FPB_PLAN_GROW, "plans are counted by kind");
 
 /* --- changes and their log --- */
 
@@ -116,7 +114,7 @@ set_pool_fence(Fuzz *f, FuzzFence *fence, int key, uint64 infinite_place)
  * its tuple if it is to be elided.
  */
 static const FpbKey *
-high_key(const Fuzz *f, const FuzzFence *fence, bool elide, FpbKey *key)
+high_key(const FuzzFence *fence, bool elide, FpbKey *key)
 {
 	if (!fence->finite)
 		return NULL;
@@ -181,13 +179,13 @@ build_from(Fuzz *f, int n, int slack, bool elide)
 	return fpb_page_build(&f->ix, f->page, f->level, page_flags(f),
 						  f->high.finite ? RIGHT_BLOCK : InvalidBlockNumber,
 						  f->low.finite ? &f->low.key : NULL,
-						  high_key(f, &f->high, elide, &high),
+						  high_key(&f->high, elide, &high),
 						  f->found, n, slack);
 }
 
 /*
- * Make the page from as many of the entries as fit: with less slack if need be; or
- * just as many as fit with it, if any do.
+ * Make the page from as many of the entries as fit: with less slack if need
+ * be; or just as many as fit with it, if any do.
  */
 static bool
 build(Fuzz *f, const FuzzHistory *history, const FuzzOp *op)
@@ -327,9 +325,9 @@ check_halves(Fuzz *f, const FpbWalPage *left, const FpbWalPage *right)
 static bool
 has_emptied(const Fuzz *f, Page page)
 {
-	for (int dir = 0; dir < FpbHdr(page)->nnodes; dir++)
+	for (int dir = 0; fuzz_disk_first(f) && dir < FpbDir(page)->nnodes; dir++)
 	{
-		int			codec;
+		FpbCodec	codec;
 		char	   *node = fpb_page_node(&f->ix, page, dir, &codec);
 
 		if (codec == FPB_NODE_ONE_KEY &&
@@ -340,13 +338,14 @@ has_emptied(const Fuzz *f, Page page)
 }
 
 /*
- * Does the left page end with a posting, and the right one begin with the same key?
+ * Does the left page end with a posting, and the right one begin with the same
+ * key?
  */
 static bool
 has_cut_posting(const Fuzz *f, Page left, Page right)
 {
-	FpbPos		end = {.dir = FpbHdr(left)->nnodes};
-	FpbPos		begin = {0};
+	FpbPos		end = FPB_POS_END;
+	FpbPos		begin = FPB_POS_FIRST;
 	FpbEntry	last;
 	FpbEntry	first;
 
@@ -449,9 +448,50 @@ split(Fuzz *f, const FuzzOp *op, const FuzzEntry *new, const FpbEntry *entry, in
 static bool
 before_lower_bound(const Fuzz *f, const FpbEntry *entry, const FpbInsertPlan *plan)
 {
-	return plan->kind == FPB_PLAN_APPEND_NODE &&
-		plan->pos.dir < FpbHdr(f->page)->nnodes &&
-		fpb_dir_heads(f->page)[plan->pos.dir] < entry->key.head;
+	const FpbSlotPlan *slots = FpbSlots(plan);
+
+	return fuzz_disk_first(f) && plan->outcome == FPB_PLAN_FITS &&
+		slots->kind == FPB_PLAN_APPEND_NODE &&
+		slots->place.dir < FpbDir(f->page)->nnodes &&
+		fpb_dir_heads(f->page)[slots->place.dir] < entry->key.head;
+}
+
+/*
+ * What an insertion will do, for messages.
+ */
+static const char *
+plan_name(const Fuzz *f, const FpbInsertPlan *plan)
+{
+	switch (plan->outcome)
+	{
+		case FPB_PLAN_FITS:
+			return plan_names[fuzz_disk_first(f) ? FpbSlots(plan)->kind : FPB_PLAN_SLOT];
+		case FPB_PLAN_REBUILD:
+			return "page made afresh";
+		case FPB_PLAN_FULL:
+			return "page full";
+	}
+	pg_unreachable();
+}
+
+/*
+ * Count it.
+ */
+static void
+count_plan(Fuzz *f, const FpbInsertPlan *plan)
+{
+	switch (plan->outcome)
+	{
+		case FPB_PLAN_FITS:
+			f->counts[fuzz_disk_first(f) ? FpbSlots(plan)->kind : FPB_PLAN_SLOT]++;
+			break;
+		case FPB_PLAN_REBUILD:
+			f->counts[FUZZ_N_REBUILD]++;
+			break;
+		case FPB_PLAN_FULL:
+			f->counts[FUZZ_N_FULL]++;
+			break;
+	}
 }
 
 /*
@@ -482,17 +522,17 @@ insert(Fuzz *f, const FuzzHistory *history, const FuzzOp *op)
 	else
 	{
 		fpb_page_plan_insert(&f->ix, f->page, &entry, &plan);
-		f->counts[plan.kind]++;
+		count_plan(f, &plan);
 	}
-	f->doing = plan_names[plan.kind];
-	if (plan.kind == FPB_PLAN_FULL || (op->split && f->nmodel > 0))
+	f->doing = plan_name(f, &plan);
+	if (plan.outcome == FPB_PLAN_FULL || (op->split && f->nmodel > 0))
 	{
 		if (plan.image != NULL)
 			pfree(plan.image);
 		split(f, op, &new, &entry, at);
 		return true;
 	}
-	if (plan.swap)
+	if (fuzz_disk_first(f) && plan.outcome == FPB_PLAN_FITS && FpbSlots(&plan)->swap)
 		f->counts[FUZZ_N_SWAP]++;
 	if (before_lower_bound(f, &entry, &plan))
 		f->counts[FUZZ_N_BEFORE_BOUND]++;
@@ -503,7 +543,7 @@ insert(Fuzz *f, const FuzzHistory *history, const FuzzOp *op)
 	END_CRIT_SECTION();
 	if (plan.image != NULL)
 		pfree(plan.image);
-	if (plan.kind == FPB_PLAN_REBUILD)
+	if (plan.outcome == FPB_PLAN_REBUILD)
 		no_hints(f);
 	fuzz_model_insert(f, at, &new);
 	fuzz_check_replay(f, &wp, f->page);
@@ -531,8 +571,8 @@ entry_position(Fuzz *f, int at)
 }
 
 /*
- * Delete those of the entries that there are, as VACUUM and fpb_prune do: in one record.
- * The first entry of an inner page can't be deleted.
+ * Delete those of the entries that there are, as VACUUM and fpb_prune do: in
+ * one record.  The first entry of an inner page can't be deleted.
  */
 static bool
 delete(Fuzz *f, const FuzzHistory *history, const FuzzOp *op)
@@ -557,7 +597,7 @@ delete(Fuzz *f, const FuzzHistory *history, const FuzzOp *op)
 	}
 	else
 	{
-		FpbPos		pos = {0};
+		FpbPos		pos = FPB_POS_FIRST;
 		FpbEntry	entry;
 
 		for (int i = 0, j = 0; i < f->nmodel; i++)
@@ -571,7 +611,7 @@ delete(Fuzz *f, const FuzzHistory *history, const FuzzOp *op)
 				f->positions[ngone++] = pos;
 			else
 				f->model[kept++] = f->model[i];
-			fpb_page_advance(&f->ix, f->page, &pos);
+			pos = fpb_pos_behind(pos);
 		}
 	}
 	if (ngone == 0)
@@ -627,7 +667,7 @@ leave_hints(Fuzz *f, const FuzzHistory *history, const FuzzOp *op)
 			if (fpb_page_is_killed(&f->ix, f->page, f->positions[i]))
 			{
 				seen = true;
-				if (f->positions[i].item > 0 && f->level == 0)
+				if (fuzz_disk_first(f) && fpb_place_of(&f->ix, f->positions[i]).item > 0)
 					f->counts[FUZZ_N_KILL_POSTING]++;
 			}
 		if (!seen || !fpb_page_has_killed(&f->ix, f->page))
@@ -662,8 +702,8 @@ extend(Fuzz *f, const FuzzOp *op)
 		return false;
 
 	f->doing = "extend";
-	key = high_key(f, &high, elide, &high_of);
-	if (f->level > 0 || !fpb_page_extend_plan(&f->ix, f->page, key))
+	key = high_key(&high, elide, &high_of);
+	if (f->level > 0 || !fpb_page_plan_extend(&f->ix, f->page, key))
 	{
 		int			n = fpb_page_entries(&f->ix, f->page, f->found);
 		int			flags = FpbHdr(f->page)->flags | (high.finite ? 0 : FPB_RIGHTMOST);
@@ -693,11 +733,11 @@ extend(Fuzz *f, const FuzzOp *op)
 				image = NULL;
 			}
 			elide = true;
-			key = high_key(f, &high, elide, &high_of);
+			key = high_key(&high, elide, &high_of);
 		}
 		if (image == NULL && f->level > 0)
 			return false;
-		if (image == NULL && !fpb_page_extend_plan(&f->ix, f->page, key))
+		if (image == NULL && !fpb_page_plan_extend(&f->ix, f->page, key))
 			fuzz_fail(f, "an empty leaf can't be merged into its left sibling");
 	}
 
@@ -738,7 +778,7 @@ extend(Fuzz *f, const FuzzOp *op)
 void
 fuzz_begin(Fuzz *f, const FuzzHistory *history)
 {
-	FpbShape   *shape = history->level == 0 ? &f->ix.leaf : &f->ix.inner;
+	FpbShape   *shape = &fpb_shapes(&f->ix)[history->level == 0 ? 0 : 1];
 
 	MemoryContextReset(f->life_context);
 	MemoryContextReset(f->step_context);

@@ -388,25 +388,52 @@ print_posting(StringInfo out, IndexTuple posting)
 }
 
 /*
+ * Append the entries of a page of which no more is known.
+ */
+static void
+print_entries(const Fuzz *f, StringInfo out, Page page, const char *title)
+{
+	FpbPos		pos = FPB_POS_FIRST;
+	FpbEntry	entry;
+
+	appendStringInfo(out, "%s: lower %d, upper %d\n", title,
+					 FpbHdr(page)->pd.pd_lower, FpbHdr(page)->pd.pd_upper);
+	for (; fpb_page_next(&f->ix, page, &pos, &entry); pos = fpb_pos_behind(pos))
+		appendStringInfo(out, " %llu: %llx:%llx:%llx%s", (unsigned long long) pos.place,
+						 (unsigned long long) entry.key.head,
+						 (unsigned long long) entry.key.low,
+						 (unsigned long long) entry.key.tail,
+						 f->level == 0 && fpb_page_is_killed(&f->ix, page, pos) ? "!" : "");
+	appendStringInfoChar(out, '\n');
+}
+
+/*
  * Append a page's nodes.
  */
 static void
 print_page(const Fuzz *f, StringInfo out, Page page, const char *title)
 {
-	FpbPageHeader *hdr = FpbHdr(page);
+	const FpbPageHeader *hdr = FpbHdr(page);
+	const FpbDirectory *directory = FpbDir(page);
 	const FpbShape *shape = f->shape;
 
-	appendStringInfo(out, "%s: %d nodes of %d, %d allocated; lower %d, upper %d\n", title,
-					 hdr->nnodes, hdr->dircap, hdr->nalloc, hdr->pd.pd_lower, hdr->pd.pd_upper);
-	if (hdr->nnodes > hdr->dircap || fpb_page_base(hdr->dircap) > BLCKSZ)
-		return;
-	for (int dir = 0; dir < hdr->nnodes; dir++)
+	if (!fuzz_disk_first(f))
 	{
-		uint32		offset = fpb_page_base(hdr->dircap) + fpb_dir_nodes(page)[dir] * shape->size;
-		int			codec = fpb_dir_codecs(page)[dir];
+		if (fpb_header_fault(&f->ix, page) == NULL)
+			print_entries(f, out, page, title);
+		return;
+	}
+	appendStringInfo(out, "%s: %d nodes of %d, %d allocated; lower %d, upper %d\n", title,
+					 directory->nnodes, directory->dircap, directory->nalloc, hdr->pd.pd_lower, hdr->pd.pd_upper);
+	if (directory->nnodes > directory->dircap || fpb_page_base(directory->dircap, directory->numcap) > BLCKSZ)
+		return;
+	for (int dir = 0; dir < directory->nnodes; dir++)
+	{
+		uint32		offset = fpb_page_base(directory->dircap, directory->numcap) + fpb_node_number(page, dir) * shape->size;
+		FpbCodec	codec = fpb_dir_codecs(page)[dir];
 		char	   *node = (char *) page + offset;
 
-		appendStringInfo(out, "  node %d from %016llx", fpb_dir_nodes(page)[dir],
+		appendStringInfo(out, "  node %d from %016llx", fpb_node_number(page, dir),
 						 (unsigned long long) fpb_dir_heads(page)[dir]);
 		if (offset + shape->size > BLCKSZ || codec > FPB_NODE_ONE_KEY)
 		{
@@ -419,7 +446,7 @@ print_page(const Fuzz *f, StringInfo out, Page page, const char *title)
 							 (unsigned long long) ((uint64 *) node)[1]);
 		for (int slot = 0; slot < fpb_node_slots(shape, codec); slot++)
 		{
-			FpbPos		pos = {dir, slot};
+			FpbPos		pos = fpb_pos_at(dir, slot, 0);
 			bool		gap = fpb_node_is_gap(&f->ix, shape, codec, node, slot);
 
 			if (slot % 8 == 0)

@@ -1,7 +1,7 @@
 # shellcheck shell=bash
 # A server with the page fuzzer in it, for dev/page-fuzz and dev/mutations. Sourced after dev/lib.sh, never run.
 
-FUZZ_COPT='-O2 -Wall -Wextra -Wno-unused-parameter -Wno-sign-compare -Wno-missing-field-initializers -Werror'
+FUZZ_COPT='-O2 -Wall -Wextra -Wno-sign-compare -Wno-missing-field-initializers -Werror'
 if [ -n "${FPBTREE_TEST_COVERAGE:-}" ]; then FUZZ_COPT=$COVERAGE; fi
 
 fuzz_psql() { "$FPB_CLONE/dev/cluster" psql page-fuzz -X -q -A -t -v ON_ERROR_STOP=1 "$@"; }

@@ -1,14 +1,14 @@
 /*-------------------------------------------------------------------------
  *
- * fpb_scan_ahead.c
+ * fpb_ahead_scan.c
  *	  What a scan reads ahead: leaves, and pages of the table.
  *
- * Leaves.  From its third leaf on, a scan that has had to have a page read from
- * storage has the leaves that it will come to read ahead, in the order in which
- * the pages above name them (fpb_walk.c).  A leaf is left out if none of the
- * scan's ranges reaches into it, so nothing is read beyond the end of the last,
- * and a search for many keys reads the leaves of several at a time.  For such a
- * search, the parents of leaves are read ahead likewise.
+ * Leaves.  From its third leaf on, a scan that has had to have a page read
+ * from storage has the leaves that it will come to read ahead, in the order in
+ * which the pages above name them (fpb_ahead_walk.c).  A leaf is left out if
+ * none of the scan's ranges reaches into it, so nothing is read beyond the end
+ * of the last, and a search for many keys reads the leaves of several at a
+ * time.  For such a search, the parents of leaves are read ahead likewise.
  *
  * Pages of the table.  They are read ahead only when some have had to be read:
  * then the TIDs of the leaf at hand say which pages come next, and when they
@@ -69,7 +69,7 @@ typedef struct RangeWalk
 typedef struct FpbScanAhead
 {
 	/* leaves */
-	FpbAhead	leaves;
+	FpbWindow	leaves;
 	bool		leaves_ready;	/* is that initialized? */
 	bool		many;			/* for more than one range */
 	bool		forward;
@@ -77,11 +77,11 @@ typedef struct FpbScanAhead
 	RangeWalk	leaf_walk;
 
 	/* parents of leaves, if there is more than one range */
-	FpbAhead	parents;
+	FpbWindow	parents;
 	RangeWalk	parent_walk;
 
 	/* the table */
-	FpbAhead	heap;
+	FpbWindow	heap;
 	bool		heap_ready;
 	bool		heap_forward;
 	BlockNumber heap_at;		/* page of the entry handed out last */
@@ -173,7 +173,10 @@ walk_right(FpbScanKeys *keys, RangeWalk *rw)
 }
 
 /*
- * The same to the left, as read_backward has it.
+ * Go one leaf to the left from the one that the walk is at, which rw->range
+ * has entries in: to the leaf before it if the range begins further left, else
+ * to the one in which the nearest range before it ends, as read_backward finds
+ * it.  Sets rw->range accordingly.  False if there is no such leaf.
  */
 static bool
 walk_left(FpbScanKeys *keys, RangeWalk *rw)
@@ -209,24 +212,24 @@ walk_left(FpbScanKeys *keys, RangeWalk *rw)
  * that the walk itself reads, or NULL.
  */
 static void
-fill_window(FpbScan *so, FpbAhead *ahead, RangeWalk *rw, bool forward,
-			FpbAhead *parents, uint64 from)
+fill_window(FpbScan *so, FpbWindow *ahead, RangeWalk *rw, bool forward,
+			FpbWindow *parents, uint64 from)
 {
 	if (rw->phase == WALK_NEW)
 		begin_walk(so, rw, forward);
-	for (; rw->phase == WALK_GOING && fpb_ahead_wants(ahead); rw->number++)
+	for (; rw->phase == WALK_GOING && fpb_window_wants(ahead); rw->number++)
 	{
 		BlockNumber parent = rw->walk.block;
 
 		CHECK_FOR_INTERRUPTS();
 		if (rw->number >= from)
-			fpb_ahead_add(ahead, rw->walk.child.child, rw->number);
+			fpb_window_add(ahead, rw->walk.child.child, rw->number);
 		if (!(forward ? walk_right(&so->keys, rw) : walk_left(&so->keys, rw)))
 			rw->phase = WALK_ENDED;
 		if (parents != NULL && parent != rw->walk.block)
-			fpb_ahead_reach(parents, rw->walk.block, false);
+			fpb_window_reach(parents, rw->walk.block, false);
 	}
-	fpb_ahead_start(ahead);
+	fpb_window_start(ahead);
 }
 
 /*
@@ -242,8 +245,8 @@ many_distance(IndexScanDesc scan, FpbScan *so)
 		distance = get_tablespace_io_concurrency(so->ix.rel->rd_rel->reltablespace);
 	if (distance > 0 && so->heap_wanted)
 	{
-		if (fpb_heap_prefetch_distance > 0)
-			distance += fpb_heap_prefetch_distance;
+		if (fpb_ahead_heap_distance > 0)
+			distance += fpb_ahead_heap_distance;
 		else
 			distance += get_tablespace_io_concurrency(scan->heapRelation->rd_rel->reltablespace);
 	}
@@ -261,10 +264,10 @@ init_leaves(IndexScanDesc scan, FpbScan *so, FpbScanAhead *sa)
 
 	if (sa->leaves_ready)
 	{
-		fpb_ahead_end(&sa->leaves);
-		fpb_ahead_end(&sa->parents);
-		fpb_prefetch_report(rel, false, &sa->leaves.counts);
-		fpb_prefetch_report(rel, false, &sa->parents.counts);
+		fpb_window_end(&sa->leaves);
+		fpb_window_end(&sa->parents);
+		fpb_ahead_report(rel, false, &sa->leaves.counts);
+		fpb_ahead_report(rel, false, &sa->parents.counts);
 	}
 	else
 	{
@@ -272,13 +275,13 @@ init_leaves(IndexScanDesc scan, FpbScan *so, FpbScanAhead *sa)
 		fpb_walk_init(&sa->parent_walk.walk, so->cxt, &so->ix, 2);
 	}
 	sa->many = so->keys.nranges > 1;
-	fpb_ahead_init(&sa->leaves, so->cxt, rel,
-				   sa->many ? many_distance(scan, so) : fpb_prefetch_distance);
+	fpb_window_init(&sa->leaves, so->cxt, rel,
+					sa->many ? many_distance(scan, so) : fpb_ahead_distance);
 
 	/* a leaf may have but one TID, so more of them are peeked at */
 	if (sa->many && so->heap_wanted)
 		sa->leaves.min_distance = sa->leaves.max_distance;
-	fpb_ahead_init(&sa->parents, so->cxt, rel, sa->many ? fpb_pio_max : 0);
+	fpb_window_init(&sa->parents, so->cxt, rel, sa->many ? fpb_pio_max : 0);
 	sa->leaves_ready = true;
 }
 
@@ -288,16 +291,17 @@ init_leaves(IndexScanDesc scan, FpbScan *so, FpbScanAhead *sa)
 static void
 forget_leaves(FpbScanAhead *sa)
 {
-	fpb_ahead_reset(&sa->leaves);
-	fpb_ahead_reset(&sa->parents);
+	fpb_window_reset(&sa->leaves);
+	fpb_window_reset(&sa->parents);
 	sa->leaf_walk.phase = sa->parent_walk.phase = WALK_NEW;
 	sa->nmissed = 0;
 }
 
 /*
- * The scan is about to read the leaf at so->at, or, if it is a parallel one, has
- * just read it: see to it that this and those behind it are being read.  No lock
- * is held on entry or exit.  The keys' current range is undefined afterwards.
+ * The scan is about to read the leaf at so->at, or, if it is a parallel one,
+ * has just read it: see to it that this and those behind it are being read.
+ * No lock is held on entry or exit.  The keys' current range is undefined
+ * afterwards.
  */
 void
 fpb_scan_ahead_leaves(IndexScanDesc scan, FpbScan *so, bool forward)
@@ -322,9 +326,9 @@ fpb_scan_ahead_leaves(IndexScanDesc scan, FpbScan *so, bool forward)
 		forget_leaves(sa);
 	sa->forward = forward;
 	if (sa->many && sa->parents.max_distance > 0 &&
-		fpb_ahead_due(&sa->parents))
+		fpb_window_due(&sa->parents))
 		fill_window(so, &sa->parents, &sa->parent_walk, forward, NULL, 0);
-	if (fpb_ahead_due(&sa->leaves))
+	if (fpb_window_due(&sa->leaves))
 	{
 		fill_window(so, &sa->leaves, &sa->leaf_walk, forward,
 					sa->many ? &sa->parents : NULL,
@@ -353,11 +357,11 @@ begin_heap(IndexScanDesc scan, FpbScan *so, FpbScanAhead *sa, bool forward)
 {
 	if (!sa->heap_ready)
 	{
-		fpb_ahead_init(&sa->heap, so->cxt, scan->heapRelation,
-					   fpb_heap_prefetch_distance);
+		fpb_window_init(&sa->heap, so->cxt, scan->heapRelation,
+						fpb_ahead_heap_distance);
 		sa->heap_ready = true;
 	}
-	fpb_ahead_reset(&sa->heap);
+	fpb_window_reset(&sa->heap);
 	forget_peeked(sa);
 	for (int i = 0; i < NRECENT; i++)
 		sa->recent[i] = InvalidBlockNumber;
@@ -370,16 +374,17 @@ begin_heap(IndexScanDesc scan, FpbScan *so, FpbScanAhead *sa, bool forward)
 }
 
 /*
- * Read the leaf at *at, the n'th to come, into sa->peek.  False if there is none,
- * or if it has not arrived yet: it would have to be waited for, and raise its
- * error, if it can't be read, before the entries in front of it are handed out.
+ * Read the leaf at *at, the n'th to come, into sa->peek.  False if there is
+ * none, or if it has not arrived yet: it would have to be waited for, and
+ * raise its error, if it can't be read, before the entries in front of it are
+ * handed out.
  *
- * Where no leaves are being read ahead, all of the index seems to be in memory.
- * Where the kernel is advised to read them, nothing tells whether it has; as the
- * first of those announced, it has most likely, and we read it aside.  Somebody
- * may be writing it then, and half of what we get may be old and half new.  Only
- * a checksum tells that; without one, a word read wrongly does no harm here,
- * but a comparator must not be given a tuple that is none.
+ * Where no leaves are being read ahead, all of the index seems to be in
+ * memory.  Where the kernel is advised to read them, nothing tells whether it
+ * has; as the first of those announced, it has most likely, and we read it
+ * aside.  Somebody may be writing it then, and half of what we get may be old
+ * and half new.  Only a checksum tells that; without one, a word read wrongly
+ * does no harm here, but a comparator must not be given a tuple that is none.
  */
 static bool
 peek_at(IndexScanDesc scan, FpbScan *so, FpbScanAhead *sa,
@@ -389,21 +394,21 @@ peek_at(IndexScanDesc scan, FpbScan *so, FpbScanAhead *sa,
 	BlockNumber block = InvalidBlockNumber;
 
 	if (so->leaves_active)
-		block = fpb_ahead_block(&sa->leaves, n);
+		block = fpb_window_block(&sa->leaves, n);
 	if (block == InvalidBlockNumber && at->inside && forward)
 		block = at->right;
 	if (block == InvalidBlockNumber ? !so->leaves_active :
-		fpb_ahead_at_hand(so->ix.rel, block))
+		fpb_window_at_hand(so->ix.rel, block))
 		return fpb_scan_peek(scan, so, sa->peek, at, forward);
 
 	if (block == InvalidBlockNumber || block == sa->aside_failed ||
-		!so->leaves_active || !fpb_ahead_is_advice(&sa->leaves) ||
+		!so->leaves_active || !fpb_window_is_advice(&sa->leaves) ||
 		!(fpb_is_word(&so->ix) || DataChecksumsEnabled()))
 		return false;
 	if (sa->aside == NULL)
 		sa->aside = MemoryContextAllocAligned(so->cxt, BLCKSZ,
 											  PG_IO_ALIGN_SIZE, 0);
-	if (fpb_ahead_read_aside(so->ix.rel, block, sa->aside) &&
+	if (fpb_window_read_aside(so->ix.rel, block, sa->aside) &&
 		fpb_header_fault(&so->ix, sa->aside) == NULL &&
 		fpb_page_fault(&so->ix, sa->aside) == NULL &&
 		fpb_scan_peek_copy(scan, so, sa->peek, sa->aside, block, at, forward))
@@ -497,7 +502,7 @@ fill_heap(IndexScanDesc scan, FpbScan *so, FpbScanAhead *sa)
 	Buffer		vmbuffer = InvalidBuffer;
 	BlockNumber block;
 
-	while (fpb_ahead_wants(&sa->heap) && next_heap_page(scan, so, sa, &block))
+	while (fpb_window_wants(&sa->heap) && next_heap_page(scan, so, sa, &block))
 	{
 		CHECK_FOR_INTERRUPTS();
 		if (block == last || sa->recent[block % NRECENT] == block)
@@ -511,17 +516,17 @@ fill_heap(IndexScanDesc scan, FpbScan *so, FpbScanAhead *sa)
 			continue;
 		}
 		sa->recent[block % NRECENT] = block;
-		fpb_ahead_add(&sa->heap, block, 0);
+		fpb_window_add(&sa->heap, block, 0);
 	}
 	if (BufferIsValid(vmbuffer))
 		ReleaseBuffer(vmbuffer);
-	fpb_ahead_start(&sa->heap);
+	fpb_window_start(&sa->heap);
 }
 
 /*
  * The scan is about to hand out so->page's current entry, and pages have had
- * to be read for those before, or are being read ahead: see to it that those of
- * the entries behind it are being read.  No lock is held on entry or exit.
+ * to be read for those before, or are being read ahead: see to it that those
+ * of the entries behind it are being read.  No lock is held on entry or exit.
  */
 void
 fpb_scan_ahead_heap(IndexScanDesc scan, FpbScan *so, bool forward)
@@ -540,10 +545,10 @@ fpb_scan_ahead_heap(IndexScanDesc scan, FpbScan *so, bool forward)
 	fpb_tail_tid(so->page->items[so->page->current].key.tail, &tid);
 	block = ItemPointerGetBlockNumber(&tid);
 	if (block != sa->heap_at)
-		fpb_ahead_reach(&sa->heap, block, false);
+		fpb_window_reach(&sa->heap, block, false);
 	sa->heap_at = block;
 
-	if (fpb_ahead_due(&sa->heap))
+	if (fpb_window_due(&sa->heap))
 	{
 		fill_heap(scan, so, sa);
 		if (sa->heap.idle >= IDLE_PAGES)
@@ -566,10 +571,10 @@ fpb_scan_ahead_come(IndexScanDesc scan, FpbScan *so, bool forward)
 	{
 		bool		parallel = scan->parallel_scan != NULL;
 
-		if (fpb_ahead_reach(&sa->leaves, sp->block, parallel))
+		if (fpb_window_reach(&sa->leaves, sp->block, parallel))
 			sa->nmissed = 0;
 		else if (parallel)
-			fpb_ahead_pass(&sa->leaves, so->leaf_number);
+			fpb_window_pass(&sa->leaves, so->leaf_number);
 		else
 			sa->nmissed++;
 	}
@@ -603,11 +608,11 @@ fpb_scan_ahead_serve(FpbScan *so)
 
 	if (sa->leaves_ready)
 	{
-		fpb_ahead_serve(&sa->leaves);
-		fpb_ahead_serve(&sa->parents);
+		fpb_window_serve(&sa->leaves);
+		fpb_window_serve(&sa->parents);
 	}
 	if (sa->heap_ready)
-		fpb_ahead_serve(&sa->heap);
+		fpb_window_serve(&sa->heap);
 }
 
 /*
@@ -615,14 +620,14 @@ fpb_scan_ahead_serve(FpbScan *so)
  * that will be so this time, presumably.
  */
 void
-fpb_scan_ahead_rescan(IndexScanDesc scan, FpbScan *so)
+fpb_scan_ahead_rescan(FpbScan *so)
 {
 	FpbScanAhead *sa = so->ahead;
 
 	if (sa->leaves_ready && sa->leaves.max_distance > 0)
 		forget_leaves(sa);
 	if (sa->heap_ready && sa->heap.max_distance > 0)
-		fpb_ahead_reset(&sa->heap);
+		fpb_window_reset(&sa->heap);
 	so->heap_active = false;
 }
 
@@ -630,23 +635,23 @@ fpb_scan_ahead_rescan(IndexScanDesc scan, FpbScan *so)
  * Be done with reading ahead, and tell what has come of it.
  */
 void
-fpb_scan_ahead_end(IndexScanDesc scan, FpbScan *so)
+fpb_scan_ahead_end(FpbScan *so)
 {
 	FpbScanAhead *sa = so->ahead;
 
 	if (sa->leaves_ready)
 	{
-		fpb_ahead_end(&sa->leaves);
-		fpb_ahead_end(&sa->parents);
+		fpb_window_end(&sa->leaves);
+		fpb_window_end(&sa->parents);
 		fpb_walk_end(&sa->leaf_walk.walk);
 		fpb_walk_end(&sa->parent_walk.walk);
-		fpb_prefetch_report(so->ix.rel, false, &sa->leaves.counts);
-		fpb_prefetch_report(so->ix.rel, false, &sa->parents.counts);
+		fpb_ahead_report(so->ix.rel, false, &sa->leaves.counts);
+		fpb_ahead_report(so->ix.rel, false, &sa->parents.counts);
 	}
 	if (sa->heap_ready)
 	{
-		fpb_ahead_end(&sa->heap);
-		fpb_prefetch_report(so->ix.rel, true, &sa->heap.counts);
+		fpb_window_end(&sa->heap);
+		fpb_ahead_report(so->ix.rel, true, &sa->heap.counts);
 	}
 	if (sa->peek != NULL)
 		fpb_scan_page_free(sa->peek);

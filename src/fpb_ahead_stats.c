@@ -1,6 +1,6 @@
 /*-------------------------------------------------------------------------
  *
- * fpb_prefetch_stats.c
+ * fpb_ahead_stats.c
  *	  The settings of reading ahead, and counts of what has come of it.
  *
  * The counts are kept for each index in shared memory that the server makes
@@ -19,11 +19,11 @@
 #include "storage/lwlock.h"
 #include "utils/guc.h"
 
-#include "fpb_prefetch.h"
+#include "fpb_ahead.h"
 
 /* -1: by effective_io_concurrency */
-int			fpb_prefetch_distance = -1;
-int			fpb_heap_prefetch_distance = -1;
+int			fpb_ahead_distance = -1;
+int			fpb_ahead_heap_distance = -1;
 int			fpb_pio_max = -1;
 
 #define MAX_COUNTED		1024	/* indexes; a power of two */
@@ -54,19 +54,19 @@ static SharedTable *shared_table = NULL;
  * Define the settings.
  */
 void
-fpb_prefetch_init(void)
+fpb_ahead_init(void)
 {
 	DefineCustomIntVariable("fpbtree.prefetch_distance",
 							"Pages of an fpbtree index that a scan reads ahead at most.",
 							"0 reads none ahead; -1 reads as many at a time as effective_io_concurrency of the index's tablespace says.",
-							&fpb_prefetch_distance,
+							&fpb_ahead_distance,
 							-1, -1, FPB_MAX_DISTANCE,
 							PGC_USERSET, 0,
 							NULL, NULL, NULL);
 	DefineCustomIntVariable("fpbtree.heap_prefetch_distance",
 							"Pages of the table that a scan of an fpbtree index reads ahead at most.",
 							"0 reads none ahead; -1 reads as many at a time as effective_io_concurrency of the table's tablespace says.",
-							&fpb_heap_prefetch_distance,
+							&fpb_ahead_heap_distance,
 							-1, -1, FPB_MAX_DISTANCE,
 							PGC_USERSET, 0,
 							NULL, NULL, NULL);
@@ -168,7 +168,7 @@ shared_counts(Oid index)
  * set them to zero.
  */
 void
-fpb_prefetch_report(Relation index, bool heap, FpbPrefetchCounts *counts)
+fpb_ahead_report(Relation index, bool heap, FpbAheadCounts *counts)
 {
 	SharedCounts *shared;
 
@@ -189,7 +189,7 @@ fpb_prefetch_report(Relation index, bool heap, FpbPrefetchCounts *counts)
  * those of its table.
  */
 void
-fpb_prefetch_total(Relation index, bool heap, FpbPrefetchCounts *counts)
+fpb_ahead_total(Relation index, bool heap, FpbAheadCounts *counts)
 {
 	SharedCounts *shared = shared_counts(RelationGetRelid(index));
 

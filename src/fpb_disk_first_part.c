@@ -1,6 +1,6 @@
 /*-------------------------------------------------------------------------
  *
- * fpb_layout_part.c
+ * fpb_disk_first_part.c
  *	  Parting sorted entries into the slots and nodes of a page.
  *
  * A run is the entries of one key.  In the tuple form, those of a run go into
@@ -12,7 +12,7 @@
  */
 #include "postgres.h"
 
-#include "fpb_layout.h"
+#include "fpb_disk_first.h"
 
 /*
  * Word forms: a run of duplicates gets a one-key node when it would fill this
@@ -44,8 +44,9 @@ fpb_plain_fill(const FpbShape *shape, int slack)
 }
 
 /*
- * The same of a one-key node.  It has about twice the slots of a plain one, so
- * half the share leaves as many gaps.
+ * How many slots of a one-key node to fill, if slack of a hundred slots of a
+ * plain one are to be free.  It has about twice as many, so half the share
+ * leaves as many gaps.
  */
 int
 fpb_one_key_fill(const FpbShape *shape, int slack)
@@ -63,22 +64,6 @@ nodes_for(int count, int fill)
 }
 
 /* --- tuples: postings --- */
-
-/*
- * The most TIDs that the posting of a key may have room for: 1 if it may have
- * none.  One that needs MAXALIGN has no padding when it is full, so that full ones
- * take no more room than as many TIDs in others.
- */
-int
-fpb_posting_most(const FpbIndex *ix, IndexTuple tuple)
-{
-	int			key = fpb_posting_size(tuple, 2) - 2 * FPB_TAIL_BYTES;
-	int			most = (ix->max_posting - key) / FPB_TAIL_BYTES;
-
-	while (most > 1 && (key + most * FPB_TAIL_BYTES) % fpb_tuple_align(tuple) != 0)
-		most--;
-	return Max(most, 1);
-}
 
 /*
  * How many of sorted entries, from the first on, the first slot gets.
@@ -100,9 +85,9 @@ fpb_slot_entries(const FpbIndex *ix, const FpbShape *shape,
 }
 
 /*
- * Part sorted entries of tuples into slots and these into nodes, with slack slots of a
- * hundred free.  slots[] gets the number of entries in each slot.  Returns how many
- * nodes, or -1 if a page can't have so many.
+ * Part sorted entries of tuples into slots and these into nodes, with slack
+ * slots of a hundred free.  slots[] gets the number of entries in each slot.
+ * Returns how many nodes, or -1 if a page can't have so many.
  */
 int
 fpb_part_tuples(const FpbIndex *ix, const FpbShape *shape,
@@ -146,12 +131,12 @@ fpb_part_tuples(const FpbIndex *ix, const FpbShape *shape,
 
 /*
  * Put the nodes that entries [start, end) fill before parts[at], evenly, or
- * with all but the last one filled.  Returns the index of the first of them, or
- * -1 if there are too many.
+ * with all but the last one filled.  Returns the index of the first of them,
+ * or -1 if there are too many.
  */
 static int
 put_parts(FpbNodePart *parts, int at, int start, int end, int fill, bool evenly,
-		  int codec)
+		  FpbCodec codec)
 {
 	int			count = end - start;
 	int			nodes = nodes_for(count, fill);
@@ -201,7 +186,7 @@ fpb_part_by_runs(const FpbIndex *ix, const FpbShape *shape,
 {
 	int			plain_fill = fpb_plain_fill(shape, slack);
 	int			one_key_fill = fpb_one_key_fill(shape, slack);
-	bool		one_key = ix->one_key && shape == &ix->leaf;
+	bool		one_key = ix->one_key && shape == fpb_leaf_shape(ix);
 	int			at = FPB_MAX_NODES;
 	int			end = nentries; /* of entries not yet parted */
 	int			last = nentries;	/* of the run looked at */
@@ -238,8 +223,8 @@ fpb_part_by_runs(const FpbIndex *ix, const FpbShape *shape,
 /* --- words: the fewest nodes --- */
 
 /*
- * Are there duplicates among sorted entries?  If not, there is but one way to part
- * them.
+ * Are there duplicates among sorted entries?  If not, there is but one way to
+ * part them.
  */
 bool
 fpb_part_has_runs(const FpbIndex *ix, const FpbEntry *entries, int nentries)
@@ -262,12 +247,13 @@ typedef struct WordRun
 } WordRun;
 
 /*
- * Give a run so many one-key nodes, behind runs that have been parted as *before
- * says.
+ * Give a run so many one-key nodes, behind runs that have been parted as
+ * *before says.
  *
- * The order of the keys fixes that of the nodes.  So those of its entries that go
- * to plain nodes may as well be its first ones, as far as the node before has
- * slots left, and its last ones in new nodes, which the next runs go on to fill.
+ * The order of the keys fixes that of the nodes.  So those of its entries that
+ * go to plain nodes may as well be its first ones, as far as the node before
+ * has slots left, and its last ones in new nodes, which the next runs go on to
+ * fill.
  */
 static WordRun
 part_run(const WordRun *before, int start, int count, int one_key,
@@ -287,13 +273,13 @@ part_run(const WordRun *before, int start, int count, int one_key,
 }
 
 /*
- * Part sorted entries of words into as few nodes as can be.  Returns how many, or
- * -1 if a page can't have so many.
+ * Part sorted entries of words into as few nodes as can be.  Returns how many,
+ * or -1 if a page can't have so many.
  *
- * What the entries before a run have in common with it is the last node, if it is
- * plain and not full.  Of two ways to part them, one with fewer nodes is better
- * whatever comes, as with another node it has as many slots left as can be.  So
- * the best way for each run, from the first on, is the best for all.
+ * What the entries before a run have in common with it is the last node, if it
+ * is plain and not full.  Of two ways to part them, one with fewer nodes is
+ * better whatever comes, as with another node it has as many slots left as can
+ * be.  So the best way for each run, from the first on, is the best for all.
  */
 int
 fpb_part_fewest_nodes(const FpbIndex *ix, const FpbShape *shape,

@@ -1,6 +1,6 @@
 /*-------------------------------------------------------------------------
  *
- * fpb_walk.c
+ * fpb_ahead_walk.c
  *	  The internal jump-pointer array: the pages of a level, as the pages above
  *	  name them.
  *
@@ -10,7 +10,8 @@
  *
  * A copy grows old, so pages may be named that are no longer in the tree, and
  * pages that have come into it may be missing.  That does no harm: whoever
- * walks does so to read pages ahead, and finds the pages it works on by itself.
+ * walks does so to read pages ahead, and finds the pages it works on by
+ * itself.
  *
  *-------------------------------------------------------------------------
  */
@@ -18,7 +19,7 @@
 
 #include "utils/memutils.h"
 
-#include "fpb_prefetch.h"
+#include "fpb_ahead.h"
 
 /*
  * The current copy.
@@ -58,8 +59,8 @@ fpb_walk_end(FpbWalk *walk)
 /*
  * Copy a locked page, which is released, in place of the copy before last: a
  * probe may yet point into the last one.  False if the page is not sound; what
- * is wrong with it is for those to report who need it.  Nor do we go over pages
- * that leave their high fence to their right sibling.
+ * is wrong with it is for those to report who need it.  Nor do we go over
+ * pages that leave their high fence to their right sibling.
  */
 static bool
 take_copy(FpbWalk *walk, Buffer buf)
@@ -108,8 +109,8 @@ copy_covers(const FpbWalk *walk, const FpbProbe *probe, bool before)
 
 /*
  * Go to the child that the probe falls into (before: to the one that holds
- * what comes before it).  False if there is none to be found.  No lock is
- * held on entry or exit.
+ * what comes before it).  False if there is none to be found.  No lock is held
+ * on entry or exit.
  */
 bool
 fpb_walk_seek(FpbWalk *walk, const FpbProbe *probe, bool before)
@@ -119,7 +120,7 @@ fpb_walk_seek(FpbWalk *walk, const FpbProbe *probe, bool before)
 	if (!make_room(walk))
 		return false;
 	if (!copy_covers(walk, probe, before) &&
-		!take_copy(walk, fpb_descend(ix, NULL, probe, walk->level, before,
+		!take_copy(walk, fpb_descend(ix, probe, walk->level, before,
 									 BUFFER_LOCK_SHARE, NULL)))
 		return false;
 	if (fpb_page_is_empty(ix, current_page(walk)))
@@ -140,19 +141,15 @@ fpb_walk_seek_edge(FpbWalk *walk, bool rightmost)
 		!take_copy(walk, fpb_descend_edge(ix, walk->level, rightmost,
 										  BUFFER_LOCK_SHARE)))
 		return false;
-	walk->pos.slot = walk->pos.item = 0;
-	if (!rightmost)
-	{
-		walk->pos.dir = 0;
-		return fpb_page_next(ix, current_page(walk), &walk->pos, &walk->child);
-	}
-	walk->pos.dir = FpbHdr(current_page(walk))->nnodes;
-	return fpb_page_prev(ix, current_page(walk), &walk->pos, &walk->child);
+	walk->pos = rightmost ? FPB_POS_END : FPB_POS_FIRST;
+	return rightmost ?
+		fpb_page_prev(ix, current_page(walk), &walk->pos, &walk->child) :
+		fpb_page_next(ix, current_page(walk), &walk->pos, &walk->child);
 }
 
 /*
- * Go on to the next child in a direction.  False if there is none.  No lock
- * is held on entry or exit.
+ * Go on to the next child in a direction.  False if there is none.  No lock is
+ * held on entry or exit.
  */
 bool
 fpb_walk_step(FpbWalk *walk, bool forward)
@@ -165,7 +162,7 @@ fpb_walk_step(FpbWalk *walk, bool forward)
 	FpbProbe	probe;
 
 	if (forward)
-		fpb_page_advance(ix, page, &pos);
+		pos = fpb_pos_behind(pos);
 	if (forward ? fpb_page_next(ix, page, &pos, &child) :
 		fpb_page_prev(ix, page, &pos, &child))
 	{
@@ -195,7 +192,7 @@ fpb_walk_high(const FpbWalk *walk, FpbKey *key)
 	FpbPos		pos = walk->pos;
 	FpbEntry	next;
 
-	fpb_page_advance(walk->ix, page, &pos);
+	pos = fpb_pos_behind(pos);
 	if (fpb_page_next(walk->ix, page, &pos, &next))
 	{
 		*key = next.key;
@@ -219,7 +216,8 @@ fpb_walk_compare_high(const FpbWalk *walk, const FpbProbe *probe)
 }
 
 /*
- * The same of its low fence.
+ * Sign of the low fence of the child at hand against a probe; -1 if the child
+ * is the leftmost of its level, whose fence is minus infinity.
  */
 int
 fpb_walk_compare_low(const FpbWalk *walk, const FpbProbe *probe)

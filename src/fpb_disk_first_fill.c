@@ -1,103 +1,36 @@
 /*-------------------------------------------------------------------------
  *
- * fpb_layout_fill.c
+ * fpb_disk_first_fill.c
  *	  Making whole disk-first pages from sorted entries.
  *
- * First the entries are parted into slots and nodes (fpb_layout_part.c); then the
- * nodes are written, what they hold spread over their slots so that an insertion
- * finds a gap nearby (fpbtree-sigmod2002, section 3.1.2, "Bulkload").
+ * First the entries are parted into slots and nodes (fpb_disk_first_part.c);
+ * then the nodes are written, what they hold spread over their slots so that
+ * an insertion finds a gap nearby (fpbtree-sigmod2002, section 3.1.2,
+ * "Bulkload").
  *
  *-------------------------------------------------------------------------
  */
 #include "postgres.h"
 
-#include "fpb_layout.h"
-
-/* --- writing slots --- */
-
-/*
- * Store an entry in a slot of a plain node.  Tuple form: the tuple is at
- * tuple_offset already.
- */
-void
-fpb_write_slot(const FpbIndex *ix, const FpbShape *shape, char *node, int slot,
-			   const FpbEntry *entry, uint32 tuple_offset)
-{
-	fpb_node_set_head(ix, node, slot, entry->key.head);
-	if (fpb_is_word(ix))
-	{
-		if (ix->form == FPB_WORD16)
-			((uint64 *) (node + shape->low_off))[slot] = entry->key.low;
-		fpb_write_tail(node + shape->tail_off, slot, entry->key.tail);
-	}
-	else
-		fpb_node_tuples(shape, node)[slot] = (uint16) tuple_offset;
-	if (shape->child_off != 0)
-		fpb_node_children(shape, node)[slot] = entry->child;
-}
-
-/*
- * Make a slot a gap.  Its head stays, so that the heads stay sorted.
- */
-void
-fpb_make_gap(const FpbIndex *ix, const FpbShape *shape, int codec, char *node,
-			 int slot)
-{
-	if (codec == FPB_NODE_ONE_KEY)
-		fpb_write_tail(node + FPB_ONE_KEY_HEADER, slot, 0);
-	else
-	{
-		if (fpb_is_word(ix))
-			fpb_write_tail(node + shape->tail_off, slot, 0);
-		else
-			fpb_node_tuples(shape, node)[slot] = 0;
-		if (shape->child_off != 0)
-			fpb_node_children(shape, node)[slot] = InvalidBlockNumber;
-	}
-}
-
-/*
- * Write a gap into a slot of a plain node.  Its head is that of the next
- * entry, or the greatest behind the last one: then a search for the place of
- * a new entry between two others ends at the first gap between them.
- */
-void
-fpb_write_gap(const FpbIndex *ix, const FpbShape *shape, char *node, int slot,
-			  uint64 head)
-{
-	fpb_node_set_head(ix, node, slot, head);
-	if (ix->form == FPB_WORD16)
-		((uint64 *) (node + shape->low_off))[slot] = 0;
-	fpb_make_gap(ix, shape, FPB_NODE_PLAIN, node, slot);
-}
+#include "fpb_disk_first.h"
 
 /* --- room --- */
 
 /*
- * Tuples in a page that is being written: first the bytes they will take, then
- * the ends of the places of the next ones.  Those that are to be MAXALIGNed lie
- * at the page's end, the others before them.  So each takes what
- * fpb_posting_space says, whatever the order they come in.
+ * Room for tuples in a page that is being written, and for more TIDs in its
+ * postings.
  */
-typedef struct TupleArea
+typedef struct TupleRoom
 {
-	uint32		aligned;
-	uint32		packed;
+	FpbTupleArea area;
 	int			postings;		/* of them */
 	int			spare;			/* gaps that each is to have */
-} TupleArea;
-
-static inline uint32 *
-area_of(TupleArea *area, IndexTuple tuple)
-{
-	return fpb_tuple_align(tuple) == MAXIMUM_ALIGNOF ? &area->aligned :
-		&area->packed;
-}
+} TupleRoom;
 
 /*
- * Is the first slot's tuple the low fence's?  In inner pages their keys are the
- * same.  In a leaf they are if a split had no room for another separator; but a
- * posting can't be a fence.
+ * Is the first slot's tuple the low fence's?  In inner pages their keys are
+ * the same (unless the page is damaged).  In a leaf they are if a split had no
+ * room for another separator; but a posting can't be a fence.
  */
 static bool
 shares_fence(const FpbIndex *ix, int level, const FpbKey *low,
@@ -105,15 +38,14 @@ shares_fence(const FpbIndex *ix, int level, const FpbKey *low,
 {
 	if (low == NULL || fpb_is_word(ix) || nslots == 0)
 		return false;
-	return level > 0 ||
-		(low->tail == entries[0].key.tail &&
-		 fpb_keys_identical(ix, low, &entries[0].key) &&
-		 slots[0] == 1);
+	return low->tail == entries[0].key.tail &&
+		fpb_keys_identical(ix, low, &entries[0].key) &&
+		(level > 0 || slots[0] == 1);
 }
 
 /*
- * For how many TIDs the tuple of a slot with so many entries gets room: the gaps
- * that a posting has are no more than half of its entries.
+ * For how many TIDs the tuple of a slot with so many entries gets room: the
+ * gaps that a posting has are no more than half of its entries.
  */
 static int
 slot_tids(const FpbIndex *ix, IndexTuple tuple, int entries, int spare)
@@ -125,29 +57,29 @@ slot_tids(const FpbIndex *ix, IndexTuple tuple, int entries, int spare)
 
 /*
  * Find out what room the tuples of entries and fences take, with as many spare
- * places in each posting as *area says.
+ * places in each posting as *room says.
  */
 static void
 measure_tuples(const FpbIndex *ix, const FpbEntry *entries,
 			   const uint16 *slots, int nslots, const FpbKey *low,
-			   const FpbKey *high, TupleArea *area)
+			   const FpbKey *high, TupleRoom *room)
 {
-	area->aligned = area->packed = 0;
-	area->postings = 0;
+	room->area.aligned = room->area.packed = 0;
+	room->postings = 0;
 	for (int slot = 0; slot < nslots; slot++)
 	{
 		IndexTuple	tuple = entries->key.tuple;
 		int			n = slots[slot];
 
-		*area_of(area, tuple) +=
-			fpb_posting_space(tuple, slot_tids(ix, tuple, n, area->spare));
-		area->postings += n > 1;
+		*fpb_area_of(&room->area, tuple) +=
+			fpb_posting_space(tuple, slot_tids(ix, tuple, n, room->spare));
+		room->postings += n > 1;
 		entries += n;
 	}
 	if (low != NULL)
-		*area_of(area, low->tuple) += fpb_tuple_space(low->tuple);
+		*fpb_area_of(&room->area, low->tuple) += fpb_tuple_space(low->tuple);
 	if (high != NULL && high->tuple != NULL)
-		*area_of(area, high->tuple) += fpb_tuple_space(high->tuple);
+		*fpb_area_of(&room->area, high->tuple) += fpb_tuple_space(high->tuple);
 }
 
 /*
@@ -174,7 +106,8 @@ fpb_directory_capacity(const FpbIndex *ix, const FpbShape *shape, int nparts,
 /*
  * The longest tuple that pages can take, so that a split can part any entries:
  * btree's, unless nodes are so wide that two tuples don't fit a page together
- * with what README.md ("Splits always fit") finds that a split may need besides.
+ * with what README.md ("Splits always fit") finds that a split may need
+ * besides.
  */
 Size
 fpb_max_tuple_size(const FpbIndex *ix)
@@ -183,7 +116,7 @@ fpb_max_tuple_size(const FpbIndex *ix)
 
 	for (int i = 0; i < 2; i++)
 	{
-		const FpbShape *shape = (i == 0) ? &ix->leaf : &ix->inner;
+		const FpbShape *shape = (i == 0) ? fpb_leaf_shape(ix) : fpb_inner_shape(ix);
 		Size		node = shape->size + shape->hint_bytes;
 		Size		split = BLCKSZ - 2 * node - 192 - BLCKSZ / 7;
 
@@ -192,47 +125,23 @@ fpb_max_tuple_size(const FpbIndex *ix)
 	return most;
 }
 
-/*
- * Set up the shapes of a new index's nodes, for those of leaves as wide as asked
- * for, unless that would keep out the longest tuples.
- */
-void
-fpb_layout_choose(FpbIndex *ix, int leaf_lines)
-{
-	fpb_layout_shapes(ix, leaf_lines, 0);
-	while (!fpb_is_word(ix) && fpb_max_tuple_size(ix) < FPB_MAX_TUPLE_SIZE)
-		fpb_layout_shapes(ix, ix->leaf.size / FPB_CACHE_LINE - 1, 0);
-}
-
 /* --- writing a page --- */
 
 /*
- * Copy a tuple into the page, with room for so many TIDs behind it if they are
- * several; returns its offset.
- */
-static uint32
-place_tuple(Page page, IndexTuple tuple, int tids, TupleArea *ends)
-{
-	uint32	   *end = area_of(ends, tuple);
-
-	*end -= fpb_posting_space(tuple, tids);
-	memcpy((char *) page + *end, tuple, IndexTupleSize(tuple));
-	return *end;
-}
-
-/*
- * The same for a leaf's entries that share a slot.  The tuple is at offset
- * already, unless that is 0.  Gaps are behind the TIDs, where most new ones belong.
+ * Place the tuple of a leaf's n entries that share a slot, with their TIDs and
+ * as many gaps as slot_tids says behind these, where most new ones belong; or
+ * the tuple of a single entry with its TID.  The key is at offset in the page
+ * already, unless that is 0.  Returns the tuple's offset.
  */
 static uint32
 place_entries(const FpbIndex *ix, Page page, const FpbEntry *entries, int n,
-			  uint32 offset, TupleArea *ends)
+			  uint32 offset, TupleRoom *room)
 {
-	int			tids = slot_tids(ix, entries[0].key.tuple, n, ends->spare);
+	int			tids = slot_tids(ix, entries[0].key.tuple, n, room->spare);
 	IndexTuple	tuple;
 
 	if (offset == 0)
-		offset = place_tuple(page, entries[0].key.tuple, tids, ends);
+		offset = fpb_place_tuple(page, entries[0].key.tuple, tids, &room->area);
 	tuple = (IndexTuple) ((char *) page + offset);
 	/* an entry out of a posting has no TID in its tuple */
 	if (n == 1)
@@ -246,39 +155,14 @@ place_entries(const FpbIndex *ix, Page page, const FpbEntry *entries, int n,
 }
 
 /*
- * Store the fences.
- */
-static void
-write_fences(const FpbIndex *ix, Page page, const FpbKey *low,
-			 const FpbKey *high, TupleArea *ends)
-{
-	FpbPageHeader *hdr = FpbHdr(page);
-
-	if (low != NULL)
-	{
-		hdr->low_head = low->head;
-		hdr->low_low = low->low;
-		hdr->low_tail = fpb_is_word(ix) ? low->tail :
-			place_tuple(page, low->tuple, 1, ends);
-	}
-	if (high != NULL)
-	{
-		hdr->high_head = high->head;
-		hdr->high_low = high->low;
-		hdr->high_tail = fpb_is_word(ix) ? high->tail :
-			FpbPageHighElided(page) ? 0 : place_tuple(page, high->tuple, 1, ends);
-	}
-}
-
-/*
- * Write a plain node with the entries of a part, spread over its slots, or in its
- * first slots; tuples: slots[] tells how many go into each.  The first one's tuple is
- * at first_tuple already, unless that is 0.
+ * Write a plain node with the entries of a part, spread over its slots, or in
+ * its first slots; tuples: slots[] tells how many go into each.  The first
+ * one's tuple is at first_tuple already, unless that is 0.
  */
 static void
 write_plain_node(const FpbIndex *ix, Page page, const FpbShape *shape,
 				 char *node, const FpbEntry *entries, const FpbNodePart *part,
-				 const uint16 *slots, bool spread, TupleArea *ends,
+				 const uint16 *slots, bool spread, TupleRoom *room,
 				 uint32 first_tuple)
 {
 	int			slot = 0;
@@ -292,9 +176,9 @@ write_plain_node(const FpbIndex *ix, Page page, const FpbShape *shape,
 
 		n = fpb_is_word(ix) ? 1 : slots[part->slot + done - 1];
 		if (!fpb_is_word(ix) && shape->child_off == 0)
-			offset = place_entries(ix, page, entries + i, n, offset, ends);
+			offset = place_entries(ix, page, entries + i, n, offset, room);
 		else if (!fpb_is_word(ix) && offset == 0)
-			offset = place_tuple(page, entries[i].key.tuple, 1, ends);
+			offset = fpb_place_tuple(page, entries[i].key.tuple, 1, &room->area);
 		fpb_write_slot(ix, shape, node, slot++, &entries[i], offset);
 		for (; slot < next; slot++)
 			fpb_write_gap(ix, shape, node, slot, i + n < part->count ?
@@ -337,13 +221,13 @@ fpb_write_page(const FpbIndex *ix, Page page, int level, int flags,
 			   const uint16 *slots, bool spread, Size want_free)
 {
 	FpbPageHeader *hdr = FpbHdr(page);
-	const FpbShape *shape = (level == 0) ? &ix->leaf : &ix->inner;
+	const FpbShape *shape = (level == 0) ? fpb_leaf_shape(ix) : fpb_inner_shape(ix);
 	Size		hints = nparts * shape->hint_bytes;
 	Size		nodes = nparts * shape->size + hints;
 	int			nslots = nparts == 0 ? 0 :
 		parts[nparts - 1].slot + parts[nparts - 1].nslots;
 	bool		shared = shares_fence(ix, level, low, entries, slots, nslots);
-	TupleArea	area = {0};
+	TupleRoom	room = {0};
 	int			dircap;
 
 	if (fpb_is_word(ix))
@@ -352,29 +236,30 @@ fpb_write_page(const FpbIndex *ix, Page page, int level, int flags,
 	{
 		Size		used;
 
-		measure_tuples(ix, entries, slots, nslots, NULL, NULL, &area);
+		measure_tuples(ix, entries, slots, nslots, NULL, NULL, &room);
 		dircap = fpb_directory_capacity(ix, shape, nparts,
-										nodes + area.aligned + area.packed);
-		measure_tuples(ix, entries, slots, nslots, shared ? NULL : low, high, &area);
+										nodes + room.area.aligned + room.area.packed);
+		measure_tuples(ix, entries, slots, nslots, shared ? NULL : low, high, &room);
 
 		/* hints may lie in bytes that are free */
-		used = nparts * shape->size + area.aligned + area.packed +
+		used = nparts * shape->size + room.area.aligned + room.area.packed +
 			Max(hints, want_free);
 		if (want_free == 0)
-			while (dircap > nparts && fpb_page_base(dircap) + used > BLCKSZ)
+			while (dircap > nparts &&
+				   fpb_page_base(dircap, fpb_numbers_capacity(ix, dircap)) + used > BLCKSZ)
 				dircap--;
-		if (fpb_page_base(dircap) + used > BLCKSZ)
+		if (fpb_page_base(dircap, fpb_numbers_capacity(ix, dircap)) + used > BLCKSZ)
 			return false;
 
 		/*
 		 * Duplicates are likely to be more: half of what hints leave of it is
 		 * for those.  (Half, lest with its padding it be more than all.)
 		 */
-		if (area.postings > 0 && want_free > hints)
+		if (room.postings > 0 && want_free > hints)
 		{
-			area.spare = (want_free - hints) / 2 / (area.postings * FPB_TAIL_BYTES);
+			room.spare = (want_free - hints) / 2 / (room.postings * FPB_TAIL_BYTES);
 			measure_tuples(ix, entries, slots, nslots, shared ? NULL : low,
-						   high, &area);
+						   high, &room);
 		}
 	}
 	if (nparts > dircap)
@@ -384,43 +269,45 @@ fpb_write_page(const FpbIndex *ix, Page page, int level, int flags,
 	if (fpb_high_elided(ix, high))
 		flags |= FPB_HIGH_ELIDED;
 	fpb_page_init(page, level, flags, right);
-	hdr->dircap = dircap;
-	hdr->nnodes = hdr->nalloc = nparts;
-	hdr->pd.pd_lower = fpb_page_base(dircap) + nparts * shape->size;
-	hdr->pd.pd_upper = BLCKSZ - area.aligned - area.packed;
-	area.packed = BLCKSZ - area.aligned;
-	area.aligned = BLCKSZ;
-	write_fences(ix, page, low, high, &area);
+	FpbDir(page)->dircap = dircap;
+	FpbDir(page)->numcap = fpb_numbers_capacity(ix, dircap);
+	FpbDir(page)->nnodes = FpbDir(page)->nalloc = nparts;
+	hdr->pd.pd_lower = fpb_page_base(dircap, FpbDir(page)->numcap) + nparts * shape->size;
+	hdr->pd.pd_upper = BLCKSZ - room.area.aligned - room.area.packed;
+	fpb_area_begin(&room.area);
+	fpb_write_fences(ix, page, low, high, &room.area);
 
 	for (int i = 0; i < nparts; i++)
 	{
-		char	   *node = (char *) page + fpb_page_base(dircap) + i * shape->size;
+		char	   *node;
 
 		fpb_dir_heads(page)[i] = entries[parts[i].start].key.head;
-		fpb_dir_nodes(page)[i] = i;
+		if (!ix->csb)
+			fpb_dir_nodes(page)[i] = i;
 		fpb_dir_codecs(page)[i] = parts[i].codec;
+		node = fpb_node_at(shape, page, i);
 		if (parts[i].codec == FPB_NODE_PLAIN)
 			write_plain_node(ix, page, shape, node, entries, &parts[i], slots,
-							 spread, &area, i == 0 && shared ? (uint32) hdr->low_tail : 0);
+							 spread, &room, i == 0 && shared ? (uint32) hdr->low_tail : 0);
 		else
 			write_one_key_node(ix, shape, node, entries, &parts[i], spread);
 	}
-	Assert(fpb_is_word(ix) || area.packed == hdr->pd.pd_upper);
+	Assert(fpb_is_word(ix) || room.area.packed == hdr->pd.pd_upper);
 	return true;
 }
 
 /*
  * Make a page from sorted entries, at least slack slots of a hundred free in
  * its nodes, and as much of the page; with no slack, the free slots are behind
- * all entries.  False if they don't fit so; the page is then undefined.  Nothing
- * in entries and fences may point into the page.
+ * all entries.  False if they don't fit so; the page is then undefined.
+ * Nothing in entries and fences may point into the page.
  */
 bool
-fpb_page_build(const FpbIndex *ix, Page page, int level, int flags,
-			   BlockNumber right, const FpbKey *low, const FpbKey *high,
-			   const FpbEntry *entries, int nentries, int slack)
+fpb_disk_first_build(const FpbIndex *ix, Page page, int level, int flags,
+					 BlockNumber right, const FpbKey *low, const FpbKey *high,
+					 const FpbEntry *entries, int nentries, int slack)
 {
-	const FpbShape *shape = (level == 0) ? &ix->leaf : &ix->inner;
+	const FpbShape *shape = (level == 0) ? fpb_leaf_shape(ix) : fpb_inner_shape(ix);
 	FpbNodePart parts[FPB_MAX_NODES];
 	uint16		slots[FPB_MAX_PAGE_ENTRIES + 1];
 	int			nparts;

@@ -1,65 +1,65 @@
 /*-------------------------------------------------------------------------
  *
- * fpb_prefetch.h
+ * fpb_ahead.h
  *	  The prefetch layer: pages that will be needed soon, read ahead.
  *
  * All of it is advice.  A page that is read ahead and not needed, or needed
- * and not read ahead, costs time and nothing else: no search or scan takes
- * its way from what is found here.
+ * and not read ahead, costs time and nothing else: no search or scan takes its
+ * way from what is found here.
  *
  *-------------------------------------------------------------------------
  */
-#ifndef FPB_PREFETCH_H
-#define FPB_PREFETCH_H
+#ifndef FPB_AHEAD_H
+#define FPB_AHEAD_H
 
-#include "fpbtree.h"
+#include "fpb_tree.h"
 
 /* ------------------------------------------------------------------------
- * settings, and what has come of it (fpb_prefetch_stats.c)
+ * settings, and what has come of it (fpb_ahead_stats.c)
  * ------------------------------------------------------------------------
  */
 #define FPB_MAX_DISTANCE	1024	/* pages */
 
-extern int	fpb_prefetch_distance;
-extern int	fpb_heap_prefetch_distance;
+extern int	fpb_ahead_distance;
+extern int	fpb_ahead_heap_distance;
 extern int	fpb_pio_max;
 
-extern void fpb_prefetch_init(void);
+extern void fpb_ahead_init(void);
 
-typedef struct FpbPrefetchCounts
+typedef struct FpbAheadCounts
 {
 	uint64		prefetched;		/* pages whose reads have been started */
 	uint64		used;			/* of these, those come to since */
 	uint64		wasted;			/* of these, those that will not be */
-} FpbPrefetchCounts;
+} FpbAheadCounts;
 
-extern void fpb_prefetch_report(Relation index, bool heap,
-								FpbPrefetchCounts *counts);
-extern void fpb_prefetch_total(Relation index, bool heap,
-							   FpbPrefetchCounts *counts);
+extern void fpb_ahead_report(Relation index, bool heap,
+							 FpbAheadCounts *counts);
+extern void fpb_ahead_total(Relation index, bool heap,
+							FpbAheadCounts *counts);
 
 /* ------------------------------------------------------------------------
- * a window of pages that are being read, none of them pinned (fpb_ahead.c)
+ * a window of pages that are being read, none of them pinned (fpb_ahead_window.c)
  * ------------------------------------------------------------------------
  */
 
 /* a page announced */
-typedef struct FpbAheadPage
+typedef struct FpbWindowPage
 {
 	uint64		number;			/* the caller's */
 	BlockNumber block;
 	bool		started;		/* has its read been started by us? */
 	bool		first;			/* is it the first page of a read? */
-} FpbAheadPage;
+} FpbWindowPage;
 
 /* reads in flight, where the server has asynchronous ones */
-typedef struct FpbReads FpbReads;
+typedef struct FpbWindowReads FpbWindowReads;
 
-typedef struct FpbAhead
+typedef struct FpbWindow
 {
 	Relation	rel;
 	MemoryContext cxt;
-	FpbReads   *reads;			/* NULL: the kernel is advised */
+	FpbWindowReads *reads;		/* NULL: the kernel is advised */
 	BlockNumber nblocks;		/* of the relation, at least */
 	int			max_reads;		/* that may be in flight */
 	int			max_distance;	/* in pages; 0: don't read ahead */
@@ -68,7 +68,7 @@ typedef struct FpbAhead
 	int			idle;			/* pages found cached since the last read */
 
 	/* pages announced and not come to yet, oldest first: a ring */
-	FpbAheadPage *queue;
+	FpbWindowPage *queue;
 	uint32		mask;			/* its size - 1 */
 	uint32		head;
 	uint32		tail;
@@ -76,20 +76,20 @@ typedef struct FpbAhead
 	int			nreads;			/* reads that begin in the queue */
 	BlockNumber last;			/* announced last */
 
-	FpbPrefetchCounts counts;
-} FpbAhead;
+	FpbAheadCounts counts;
+} FpbWindow;
 
-extern void fpb_ahead_init(FpbAhead *ahead, MemoryContext cxt, Relation rel,
-						   int distance);
-extern void fpb_ahead_start(FpbAhead *ahead);
-extern void fpb_ahead_serve(FpbAhead *ahead);
-extern bool fpb_ahead_reach(FpbAhead *ahead, BlockNumber block, bool shared);
-extern void fpb_ahead_pass(FpbAhead *ahead, uint64 number);
-extern void fpb_ahead_reset(FpbAhead *ahead);
-extern void fpb_ahead_end(FpbAhead *ahead);
+extern void fpb_window_init(FpbWindow *ahead, MemoryContext cxt, Relation rel,
+							int distance);
+extern void fpb_window_start(FpbWindow *ahead);
+extern void fpb_window_serve(FpbWindow *ahead);
+extern bool fpb_window_reach(FpbWindow *ahead, BlockNumber block, bool shared);
+extern void fpb_window_pass(FpbWindow *ahead, uint64 number);
+extern void fpb_window_reset(FpbWindow *ahead);
+extern void fpb_window_end(FpbWindow *ahead);
 
 static inline uint32
-fpb_ahead_length(const FpbAhead *ahead)
+fpb_window_length(const FpbWindow *ahead)
 {
 	return ahead->tail - ahead->head;
 }
@@ -99,9 +99,9 @@ fpb_ahead_length(const FpbAhead *ahead)
  * page, as several reads can be submitted at the price of one.
  */
 static inline bool
-fpb_ahead_due(const FpbAhead *ahead)
+fpb_window_due(const FpbWindow *ahead)
 {
-	return fpb_ahead_length(ahead) <= ahead->distance * 3 / 4 &&
+	return fpb_window_length(ahead) <= ahead->distance * 3 / 4 &&
 		ahead->nreads <= ahead->max_reads * 3 / 4;
 }
 
@@ -109,9 +109,9 @@ fpb_ahead_due(const FpbAhead *ahead)
  * May another page be announced?
  */
 static inline bool
-fpb_ahead_wants(const FpbAhead *ahead)
+fpb_window_wants(const FpbWindow *ahead)
 {
-	return (int) fpb_ahead_length(ahead) < ahead->distance &&
+	return (int) fpb_window_length(ahead) < ahead->distance &&
 		ahead->nreads < ahead->max_reads;
 }
 
@@ -119,9 +119,9 @@ fpb_ahead_wants(const FpbAhead *ahead)
  * The n'th page of the window, from 0 on, or InvalidBlockNumber.
  */
 static inline BlockNumber
-fpb_ahead_block(const FpbAhead *ahead, uint32 n)
+fpb_window_block(const FpbWindow *ahead, uint32 n)
 {
-	if (n >= fpb_ahead_length(ahead))
+	if (n >= fpb_window_length(ahead))
 		return InvalidBlockNumber;
 	return ahead->queue[(ahead->head + n) & ahead->mask].block;
 }
@@ -130,17 +130,17 @@ fpb_ahead_block(const FpbAhead *ahead, uint32 n)
  * Is it the kernel that is advised, rather than a read started?
  */
 static inline bool
-fpb_ahead_is_advice(const FpbAhead *ahead)
+fpb_window_is_advice(const FpbWindow *ahead)
 {
 	return ahead->max_distance > 0 && ahead->reads == NULL;
 }
 
-extern bool fpb_ahead_at_hand(Relation rel, BlockNumber block);
-extern bool fpb_ahead_read_aside(Relation rel, BlockNumber block, Page page);
-extern void fpb_ahead_add(FpbAhead *ahead, BlockNumber block, uint64 number);
+extern bool fpb_window_at_hand(Relation rel, BlockNumber block);
+extern bool fpb_window_read_aside(Relation rel, BlockNumber block, Page page);
+extern void fpb_window_add(FpbWindow *ahead, BlockNumber block, uint64 number);
 
 /* ------------------------------------------------------------------------
- * the internal jump-pointer array (fpb_walk.c)
+ * the internal jump-pointer array (fpb_ahead_walk.c)
  * ------------------------------------------------------------------------
  */
 
@@ -170,4 +170,4 @@ extern bool fpb_walk_high(const FpbWalk *walk, FpbKey *key);
 extern int	fpb_walk_compare_low(const FpbWalk *walk, const FpbProbe *probe);
 extern int	fpb_walk_compare_high(const FpbWalk *walk, const FpbProbe *probe);
 
-#endif							/* FPB_PREFETCH_H */
+#endif							/* FPB_AHEAD_H */

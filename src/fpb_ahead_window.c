@@ -1,6 +1,6 @@
 /*-------------------------------------------------------------------------
  *
- * fpb_ahead.c
+ * fpb_ahead_window.c
  *	  A window of pages that are being read, none of them pinned.
  *
  * Whoever will need pages of a relation announces them in that order, starts
@@ -13,15 +13,15 @@
  * It is no read stream because that keeps every page of its window pinned, and
  * a scan may be left alone for hours between two rows: pins on leaves would
  * hold up VACUUM's cleanup locks, pins on heap pages pruning and freezing.  A
- * read needs our pin only to be started: from then on the server's asynchronous
- * I/O holds a pin of its own until the read is completed, by us or by whoever
- * wants the page first.  So the pin is dropped at once.  Where there is no such
- * I/O (17, io_method = sync, and temporary tables, for which workers can't
- * read), the kernel is advised, for which no buffer is needed.  Under direct
- * I/O there is nobody to advise, and nothing is read ahead.
+ * read needs our pin only to be started: from then on the server's
+ * asynchronous I/O holds a pin of its own until the read is completed, by us
+ * or by whoever wants the page first.  So the pin is dropped at once.  Where
+ * there is no such I/O (17, io_method = sync, and temporary tables, for which
+ * workers can't read), the kernel is advised, for which no buffer is needed.
+ * Under direct I/O there is nobody to advise, and nothing is read ahead.
  *
- * A read that fails is nobody's error here.  Its page is not valid then, and is
- * read again, and the error raised, when someone comes to it.
+ * A read that fails is nobody's error here.  Its page is not valid then, and
+ * is read again, and the error raised, when someone comes to it.
  *
  *-------------------------------------------------------------------------
  */
@@ -36,7 +36,7 @@
 #include "utils/memutils.h"
 #include "utils/spccache.h"
 
-#include "fpb_prefetch.h"
+#include "fpb_ahead.h"
 
 #ifdef FPB_HAVE_AIO
 #include "storage/aio.h"
@@ -47,7 +47,7 @@
  * The latest reads.  An operation's memory must be there until the server is
  * done with it.
  */
-struct FpbReads
+struct FpbWindowReads
 {
 	int			size;
 	int			next;
@@ -61,7 +61,7 @@ struct FpbReads
  * Can pages of the relation be read ahead at all, and how?
  */
 static bool
-can_read_ahead(Relation rel, bool *async)
+can_read_ahead(Relation rel pg_attribute_unused(), bool *async)
 {
 	*async = false;
 #ifdef FPB_HAVE_AIO
@@ -80,8 +80,8 @@ can_read_ahead(Relation rel, bool *async)
 
 /*
  * How many pages a window may hold: half of this backend's share of the
- * buffers, as if they were pinned, for a scan has a window on the index and one
- * on the table.  While they are being read they are pinned.
+ * buffers, as if they were pinned, for a scan has a window on the index and
+ * one on the table.  While they are being read they are pinned.
  */
 static int
 share_of_buffers(void)
@@ -97,12 +97,12 @@ share_of_buffers(void)
 }
 
 /*
- * Set up a window on a relation.  distance: pages to be ahead at most, 0: none,
- * -1: what effective_io_concurrency of the tablespace asks for.  What is
+ * Set up a window on a relation.  distance: pages to be ahead at most, 0:
+ * none, -1: what effective_io_concurrency of the tablespace asks for.  What is
  * allocated is in cxt.
  */
 void
-fpb_ahead_init(FpbAhead *ahead, MemoryContext cxt, Relation rel, int distance)
+fpb_window_init(FpbWindow *ahead, MemoryContext cxt, Relation rel, int distance)
 {
 	int			concurrency = get_tablespace_io_concurrency(rel->rd_rel->reltablespace);
 	bool		async;
@@ -134,13 +134,13 @@ fpb_ahead_init(FpbAhead *ahead, MemoryContext cxt, Relation rel, int distance)
 
 	ahead->nblocks = RelationGetNumberOfBlocks(rel);
 	ahead->mask = pg_nextpower2_32(ahead->max_distance) - 1;
-	ahead->queue = MemoryContextAlloc(cxt, (ahead->mask + 1) * sizeof(FpbAheadPage));
+	ahead->queue = MemoryContextAlloc(cxt, (ahead->mask + 1) * sizeof(FpbWindowPage));
 	ahead->distance = ahead->min_distance = 2;
 
 #ifdef FPB_HAVE_AIO
 	if (async)
 	{
-		ahead->reads = MemoryContextAllocZero(cxt, offsetof(FpbReads, ops) +
+		ahead->reads = MemoryContextAllocZero(cxt, offsetof(FpbWindowReads, ops) +
 											  ahead->max_reads * sizeof(ReadBuffersOperation));
 		ahead->reads->size = ahead->max_reads;
 		for (int i = 0; i < ahead->max_reads; i++)
@@ -154,8 +154,8 @@ fpb_ahead_init(FpbAhead *ahead, MemoryContext cxt, Relation rel, int distance)
 /*
  * An entry of the queue by its number.
  */
-static inline FpbAheadPage *
-queued(const FpbAhead *ahead, uint32 i)
+static inline FpbWindowPage *
+queued(const FpbWindow *ahead, uint32 i)
 {
 	return &ahead->queue[i & ahead->mask];
 }
@@ -165,11 +165,11 @@ queued(const FpbAhead *ahead, uint32 i)
  * caller numbers them, it can say which have been come to by others.
  */
 void
-fpb_ahead_add(FpbAhead *ahead, BlockNumber block, uint64 number)
+fpb_window_add(FpbWindow *ahead, BlockNumber block, uint64 number)
 {
-	FpbAheadPage *page = queued(ahead, ahead->tail);
+	FpbWindowPage *page = queued(ahead, ahead->tail);
 
-	Assert(fpb_ahead_length(ahead) <= ahead->mask);
+	Assert(fpb_window_length(ahead) <= ahead->mask);
 	page->block = block;
 	page->number = number;
 	page->started = false;
@@ -211,20 +211,20 @@ is_cached(Relation rel, BlockNumber block, bool by_now)
  * Can a page be read without waiting for storage, presumably?
  */
 bool
-fpb_ahead_at_hand(Relation rel, BlockNumber block)
+fpb_window_at_hand(Relation rel, BlockNumber block)
 {
 	return RelationUsesLocalBuffers(rel) || is_cached(rel, block, true);
 }
 
 /*
- * Read a page into memory of the caller's, aligned for I/O: it is in no buffer,
- * but the kernel has been advised to read it.  False if it can't be read, or is
- * damaged; whoever needs it will get the error.
+ * Read a page into memory of the caller's, aligned for I/O: it is in no
+ * buffer, but the kernel has been advised to read it.  False if it can't be
+ * read, or is damaged; whoever needs it will get the error.
  *
  * What somebody changes in the meantime, having read it, may not be seen.
  */
 bool
-fpb_ahead_read_aside(Relation rel, BlockNumber block, Page page)
+fpb_window_read_aside(Relation rel, BlockNumber block, Page page)
 {
 	MemoryContext cxt = CurrentMemoryContext;
 	volatile bool read = false;
@@ -246,8 +246,8 @@ fpb_ahead_read_aside(Relation rel, BlockNumber block, Page page)
 
 #ifdef FPB_HAVE_AIO
 /*
- * Is it whoever needs a page that completes its read (io_uring), rather than
- * a process that does nothing else (worker)?
+ * Is it whoever needs a page that completes its read (io_uring), rather than a
+ * process that does nothing else (worker)?
  */
 static inline bool
 others_complete_reads(void)
@@ -260,7 +260,7 @@ others_complete_reads(void)
  * come to by now, or else is waited for.
  */
 static ReadBuffersOperation *
-next_read(FpbReads *reads)
+next_read(FpbWindowReads *reads)
 {
 	ReadBuffersOperation *op = &reads->ops[reads->next];
 
@@ -281,7 +281,7 @@ next_read(FpbReads *reads)
  * Start reading n neighbouring pages.
  */
 static void
-start_reads(FpbAhead *ahead, BlockNumber block, int n)
+start_reads(FpbWindow *ahead, BlockNumber block, int n)
 {
 	Relation	rel = ahead->rel;
 
@@ -315,7 +315,7 @@ start_reads(FpbAhead *ahead, BlockNumber block, int n)
  * the queue: they go up by one block each, or down.
  */
 static uint32
-end_of_run(const FpbAhead *ahead, uint32 from)
+end_of_run(const FpbWindow *ahead, uint32 from)
 {
 	uint32		to = from + 1;
 	int64		step = 0;
@@ -339,7 +339,7 @@ end_of_run(const FpbAhead *ahead, uint32 from)
  * to - 1, which go up or down by one.
  */
 static void
-start_run(FpbAhead *ahead, uint32 from, uint32 to)
+start_run(FpbWindow *ahead, uint32 from, uint32 to)
 {
 	BlockNumber first = queued(ahead, from)->block;
 	BlockNumber last = queued(ahead, to - 1)->block;
@@ -360,7 +360,7 @@ start_run(FpbAhead *ahead, uint32 from, uint32 to)
  * memory.
  */
 void
-fpb_ahead_start(FpbAhead *ahead)
+fpb_window_start(FpbWindow *ahead)
 {
 	bool		temporary = RelationUsesLocalBuffers(ahead->rel);
 #ifdef FPB_HAVE_AIO
@@ -375,7 +375,7 @@ fpb_ahead_start(FpbAhead *ahead)
 	/* which of them are missing, and which of those are neighbours? */
 	for (uint32 i = ahead->tail - ahead->unstarted; i != ahead->tail; i++)
 	{
-		FpbAheadPage *page = queued(ahead, i);
+		FpbWindowPage *page = queued(ahead, i);
 
 		ahead->nreads -= page->first;
 		page->first = false;
@@ -394,7 +394,7 @@ fpb_ahead_start(FpbAhead *ahead)
 	}
 
 #ifdef FPB_HAVE_AIO
-	/* reads begun and not submitted yet are a danger: see fpb_ahead_serve */
+	/* reads begun and not submitted yet are a danger: see fpb_window_serve */
 	batch = ahead->reads != NULL && nstarted > 1 && !others_complete_reads();
 	if (batch)
 		pgaio_enter_batchmode();
@@ -416,7 +416,7 @@ fpb_ahead_start(FpbAhead *ahead)
 		pgaio_exit_batchmode();
 #endif
 	if (nstarted > 0)
-		fpb_ahead_serve(ahead);
+		fpb_window_serve(ahead);
 	ahead->unstarted = 0;
 
 	if (nstarted > 0)
@@ -440,7 +440,7 @@ fpb_ahead_start(FpbAhead *ahead)
  * Wait for all reads in flight.
  */
 static void
-complete_reads(FpbReads *reads)
+complete_reads(FpbWindowReads *reads)
 {
 	for (int i = 0; i < reads->size; i++)
 		(void) next_read(reads);
@@ -474,15 +474,15 @@ is_awaited(PgAioWaitRef *wref)
  *
  * With io_uring, whoever needs a page completes its read himself, whosever it
  * is; but if he finds that the read has been begun and not been submitted yet,
- * all he does is to sleep until somebody else has completed it.  We may go on to
- * sleep in our turn, for a lock that he holds, say, and would never know.  So we
- * look right after submitting reads whether somebody has come too early.
+ * all he does is to sleep until somebody else has completed it.  We may go on
+ * to sleep in our turn, for a lock that he holds, say, and would never know.
+ * So we look right after submitting reads whether somebody has come too early.
  */
 void
-fpb_ahead_serve(FpbAhead *ahead)
+fpb_window_serve(FpbWindow *ahead pg_attribute_unused())
 {
 #ifdef FPB_HAVE_AIO
-	FpbReads   *reads = ahead->reads;
+	FpbWindowReads *reads = ahead->reads;
 
 	if (reads == NULL || !others_complete_reads())
 		return;
@@ -502,9 +502,9 @@ fpb_ahead_serve(FpbAhead *ahead)
  * Take the oldest page off the queue.
  */
 static void
-drop_oldest(FpbAhead *ahead, bool used)
+drop_oldest(FpbWindow *ahead, bool used)
 {
-	FpbAheadPage *page = queued(ahead, ahead->head);
+	FpbWindowPage *page = queued(ahead, ahead->head);
 
 	ahead->nreads -= page->first;
 	if (page->started)
@@ -523,7 +523,7 @@ drop_oldest(FpbAhead *ahead, bool used)
  * these.
  */
 bool
-fpb_ahead_reach(FpbAhead *ahead, BlockNumber block, bool shared)
+fpb_window_reach(FpbWindow *ahead, BlockNumber block, bool shared)
 {
 	Assert(ahead->unstarted == 0);
 	for (uint32 i = ahead->head; i != ahead->tail; i++)
@@ -543,7 +543,7 @@ fpb_ahead_reach(FpbAhead *ahead, BlockNumber block, bool shared)
  * Somebody has come to the pages of all numbers up to this one.
  */
 void
-fpb_ahead_pass(FpbAhead *ahead, uint64 number)
+fpb_window_pass(FpbWindow *ahead, uint64 number)
 {
 	while (ahead->head != ahead->tail &&
 		   queued(ahead, ahead->head)->number <= number)
@@ -555,7 +555,7 @@ fpb_ahead_pass(FpbAhead *ahead, uint64 number)
  * pages there at first.
  */
 void
-fpb_ahead_reset(FpbAhead *ahead)
+fpb_window_reset(FpbWindow *ahead)
 {
 	while (ahead->head != ahead->tail)
 		drop_oldest(ahead, false);
@@ -570,9 +570,9 @@ fpb_ahead_reset(FpbAhead *ahead)
  * what has come of them to our memory.
  */
 void
-fpb_ahead_end(FpbAhead *ahead)
+fpb_window_end(FpbWindow *ahead)
 {
-	fpb_ahead_reset(ahead);
+	fpb_window_reset(ahead);
 #ifdef FPB_HAVE_AIO
 	if (ahead->reads != NULL)
 	{

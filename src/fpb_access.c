@@ -1,0 +1,403 @@
+/*-------------------------------------------------------------------------
+ *
+ * fpb_access.c
+ *	  Opening an index: its metapage; getting, checking and allocating its pages.
+ *
+ *-------------------------------------------------------------------------
+ */
+#include "postgres.h"
+
+#include "access/xlog.h"
+#include "miscadmin.h"
+#include "pgstat.h"
+#include "storage/freespace.h"
+#include "storage/indexfsm.h"
+#include "storage/lmgr.h"
+#include "storage/smgr.h"
+#include "utils/memutils.h"
+
+#include "fpb_access.h"
+#include "fpb_layout.h"
+
+/* one in so many accesses by fpb_getbuf_recent is an ordinary one */
+#define ORDINARY_ACCESSES	8
+
+/*
+ * What is wrong with the header of a page that is not the metapage, or NULL.
+ * These are the checks cheap enough for every access: see
+ * fpb_layout_header_fault.
+ */
+const char *
+fpb_header_fault(const FpbIndex *ix, Page page)
+{
+	FpbPageHeader *hdr = FpbHdr(page);
+
+	if (PageIsNew(page))
+		return "The page is all zeros.";
+	if (hdr->magic != FPB_MAGIC || PageGetPageSize(page) != BLCKSZ)
+		return "The page is not of an fpbtree index.";
+	if (hdr->flags & FPB_META)
+		return "The page is a metapage.";
+	if (FpbPageIsLeaf(page) != (hdr->level == 0) ||
+		hdr->level >= FPB_MAX_LEVELS)
+		return "The page's level is wrong.";
+	if (FpbPageIsRightmost(page) != (hdr->right == InvalidBlockNumber))
+		return "The page's right link does not agree with its flags.";
+	if (FpbPageIsRightmost(page) && FpbPageHighElided(page))
+		return "The rightmost page has no high fence to elide.";
+	return fpb_layout_header_fault(ix, page);
+}
+
+/*
+ * Raise an error unless the page in buf, pinned and locked, can be worked on.
+ */
+void
+fpb_checkpage(const FpbIndex *ix, Buffer buf)
+{
+	const char *fault = fpb_header_fault(ix, BufferGetPage(buf));
+
+	if (unlikely(fault != NULL))
+		fpb_report_damage(ix->rel, BufferGetBlockNumber(buf), fault);
+}
+
+/*
+ * Raise an error unless a link to this block can be right.  The index's size
+ * is asked for only if it isn't known to be large enough: it never shrinks.
+ */
+static inline void
+check_link(const FpbIndex *ix, BlockNumber blkno)
+{
+	BlockNumber known = RelationGetSmgr(ix->rel)->smgr_cached_nblocks[MAIN_FORKNUM];
+
+	if (unlikely(blkno == FPB_METAPAGE))
+		fpb_report_damage(ix->rel, blkno, "A link points to the metapage.");
+	if (unlikely((known == InvalidBlockNumber || blkno >= known) &&
+				 blkno >= RelationGetNumberOfBlocks(ix->rel)))
+		fpb_report_damage(ix->rel, blkno,
+						  "A link points behind the end of the index.");
+}
+
+/*
+ * Is a pinned page, which need not be locked, an inner one of this level?
+ * Level and flags are read at once: while somebody makes another page of a
+ * deleted one, the level of the one must not be seen with the flags of the
+ * other.
+ */
+static inline bool
+is_inner(Page page, int level)
+{
+	uint16		both;
+	uint8		seen[2];
+
+	StaticAssertStmt(offsetof(FpbPageHeader, level) % sizeof(both) == 0 &&
+					 offsetof(FpbPageHeader, flags) == offsetof(FpbPageHeader, level) + 1,
+					 "level and flags must lie in one aligned word");
+	both = *(volatile uint16 *) &FpbHdr(page)->level;
+	memcpy(seen, &both, sizeof(seen));
+	return seen[0] == level && (seen[1] & FPB_DELETED) == 0;
+}
+
+/*
+ * Lock a pinned page and check its header.
+ */
+static Buffer
+lock_page(const FpbIndex *ix, Buffer buf, int access)
+{
+	char	   *page = BufferGetPage(buf);
+
+	/* all at one latency, while the lock is being taken */
+	fpb_prefetch(page, ix->prefetch_front);
+	fpb_prefetch(page + BLCKSZ - ix->prefetch_back, ix->prefetch_back);
+	LockBuffer(buf, access);
+	fpb_checkpage(ix, buf);
+	return buf;
+}
+
+/*
+ * Pin and lock a page other than the metapage and check its header.
+ */
+Buffer
+fpb_getbuf(const FpbIndex *ix, BlockNumber blkno, int access)
+{
+	check_link(ix, blkno);
+	return lock_page(ix, ReadBuffer(ix->rel, blkno), access);
+}
+
+/*
+ * Pin and lock, as access says, the right sibling of the page in buf, which is
+ * locked and stays so, and is not the rightmost; check its header.  As long as
+ * buf is locked its sibling can't be deleted, so the link is good.  Raises an
+ * error for damage: a link to the page itself would be waited for for ever.
+ */
+Buffer
+fpb_getbuf_right(const FpbIndex *ix, Buffer buf, int access)
+{
+	BlockNumber right = FpbHdr(BufferGetPage(buf))->right;
+
+	/* who waits for a lock that he has got waits for ever */
+	if (unlikely(right == BufferGetBlockNumber(buf)))
+		fpb_report_damage(ix->rel, right, "The page's right link leads to itself.");
+	return fpb_getbuf(ix, right, access);
+}
+
+/*
+ * As fpb_getbuf: if the page still is in the buffer where it has been seen
+ * last, the lookup in the buffer table is spared.  Some accesses go the
+ * ordinary way all the same, for only those keep the buffer from being
+ * evicted.
+ */
+Buffer
+fpb_getbuf_recent(const FpbIndex *ix, BlockNumber blkno, int access)
+{
+	static uint32 accesses = 0;
+	Relation	rel = ix->rel;
+	Buffer	   *recent;
+
+	check_link(ix, blkno);
+	recent = fpb_cache_recent(ix->cache, blkno);
+	if (recent == NULL)
+		return lock_page(ix, ReadBuffer(rel, blkno), access);
+	if (BufferIsValid(*recent) && ++accesses % ORDINARY_ACCESSES != 0 &&
+		ReadRecentBuffer(rel->rd_locator, MAIN_FORKNUM, blkno, *recent))
+	{
+		pgstat_count_buffer_read(rel);
+		pgstat_count_buffer_hit(rel);
+		return lock_page(ix, *recent, access);
+	}
+	*recent = ReadBuffer(rel, blkno);
+	return lock_page(ix, *recent, access);
+}
+
+/*
+ * Pin and lock, as access says, block blkno if it is an inner page of this
+ * level, and check its header; else InvalidBuffer, with no pin and no lock.
+ *
+ * The caller may hold locks on pages of the levels below.  So he must not wait
+ * for a lock on a page that has been deleted and is a leaf again, whose holder
+ * may be waiting for his: the page is looked at before it is locked, pinned,
+ * for fpb_allocbuf takes no page that is.
+ */
+Buffer
+fpb_getbuf_inner(const FpbIndex *ix, BlockNumber blkno, int level, int access)
+{
+	Buffer		buf;
+
+	check_link(ix, blkno);
+	buf = ReadBuffer(ix->rel, blkno);
+	pg_read_barrier();
+	if (!is_inner(BufferGetPage(buf), level))
+	{
+		ReleaseBuffer(buf);
+		return InvalidBuffer;
+	}
+	FPB_INJECTION_POINT("fpbtree-inner-pinned");
+	return lock_page(ix, buf, access);
+}
+
+/*
+ * Unlock and unpin.
+ */
+void
+fpb_relbuf(Buffer buf)
+{
+	UnlockReleaseBuffer(buf);
+}
+
+/*
+ * Set up the metapage.
+ */
+void
+fpb_meta_init(const FpbIndex *ix, Page page, BlockNumber root, uint32 level)
+{
+	FpbPageHeader *hdr = FpbHdr(page);
+	FpbMeta    *meta;
+	int			leaf_lines;
+	int			inner_lines;
+
+	PageInit(page, BLCKSZ, 0);
+	hdr->magic = FPB_MAGIC;
+	hdr->flags = FPB_META;
+	meta = FpbPageGetMeta(page);
+	meta->magic = FPB_META_MAGIC;
+	meta->version = FPB_VERSION;
+	meta->root = root;
+	meta->level = level;
+	meta->form = ix->form;
+	meta->head_width = ix->head_width;
+	meta->layout = ix->layout->id;
+	fpb_layout_lines(ix, &leaf_lines, &inner_lines);
+	meta->leaf_lines = leaf_lines;
+	meta->inner_lines = inner_lines;
+	meta->options = (ix->one_key ? FPB_META_ONE_KEY : 0) | (ix->csb ? FPB_META_CSB : 0);
+	hdr->pd.pd_lower = ((char *) meta + sizeof(FpbMeta)) - (char *) page;
+}
+
+/*
+ * Raise an error unless the page is a metapage of ours that agrees with what
+ * the catalogs say of the index.  (They need not agree in whether keys may be
+ * shared: a column of type char(n) can lose its length without the index being
+ * made anew.  See fpb_canreturn.)
+ */
+static void
+check_meta(const FpbIndex *ix, Page page)
+{
+	FpbPageHeader *hdr = FpbHdr(page);
+	FpbMeta    *meta = FpbPageGetMeta(page);
+	const char *name = RelationGetRelationName(ix->rel);
+
+	if (PageIsNew(page) || hdr->magic != FPB_MAGIC ||
+		(hdr->flags & FPB_META) == 0 || meta->magic != FPB_META_MAGIC)
+		ereport(ERROR,
+				(errcode(ERRCODE_INDEX_CORRUPTED),
+				 errmsg("index \"%s\" is not an fpbtree", name),
+				 errdetail("Its block %u is not an fpbtree metapage.",
+						   FPB_METAPAGE),
+				 errhint("Please REINDEX it.")));
+	if (meta->version != FPB_VERSION)
+		ereport(ERROR,
+				(errcode(ERRCODE_INDEX_CORRUPTED),
+				 errmsg("version mismatch in index \"%s\": file version %u, current version %u",
+						name, meta->version, FPB_VERSION),
+				 errhint("Please REINDEX it.")));
+	if (meta->form != ix->form || meta->head_width != ix->head_width)
+		ereport(ERROR,
+				(errcode(ERRCODE_INDEX_CORRUPTED),
+				 errmsg("metapage of index \"%s\" does not agree with its definition",
+						name),
+				 errdetail("Key form %d, head width %d are stored; the definition asks for %d, %d.",
+						   meta->form, meta->head_width,
+						   (int) ix->form, ix->head_width),
+				 errhint("Please REINDEX it.")));
+	if (meta->leaf_lines < FPB_MIN_LINES || meta->leaf_lines > FPB_MAX_LINES ||
+		meta->inner_lines < FPB_MIN_LINES || meta->inner_lines > FPB_MAX_LINES ||
+		fpb_layout_routine(meta->layout) == NULL ||
+		meta->root == FPB_METAPAGE || meta->root == InvalidBlockNumber ||
+		meta->level >= FPB_MAX_LEVELS)
+		fpb_report_damage(ix->rel, FPB_METAPAGE,
+						  "The metapage holds values out of range.");
+}
+
+/*
+ * Read root, level and node sizes from the metapage, the last in the order of
+ * locks.
+ */
+static void
+read_meta(FpbIndex *ix)
+{
+	Buffer		buf = ReadBuffer(ix->rel, FPB_METAPAGE);
+	FpbMeta		meta;
+
+	LockBuffer(buf, BUFFER_LOCK_SHARE);
+	check_meta(ix, BufferGetPage(buf));
+	meta = *FpbPageGetMeta(BufferGetPage(buf));
+	UnlockReleaseBuffer(buf);
+
+	ix->root = meta.root;
+	ix->level = meta.level;
+	ix->one_key = (meta.options & FPB_META_ONE_KEY) != 0;
+	ix->csb = (meta.options & FPB_META_CSB) != 0;
+	ix->layout = fpb_layout_routine(meta.layout);
+	fpb_layout_shapes(ix, meta.leaf_lines, meta.inner_lines);
+}
+
+/*
+ * Fill *ix for an open index.  What it says of the root may be out of date,
+ * which a descent notices: the old root is then merely the leftmost page of
+ * its level.
+ */
+void
+fpb_index_open(FpbIndex *ix, Relation rel)
+{
+	if (rel->rd_amcache == NULL)
+	{
+		fpb_index_describe(ix, rel);
+		ix->cache = fpb_cache_attach(rel);
+		read_meta(ix);
+		if (rel->rd_amcache == NULL)
+		{
+			FpbIndex   *cache = MemoryContextAlloc(rel->rd_indexcxt,
+												   sizeof(FpbIndex));
+
+			*cache = *ix;
+			rel->rd_amcache = cache;
+		}
+	}
+	else
+	{
+		FpbIndex   *cache = rel->rd_amcache;
+
+		memcpy(ix, cache, offsetof(FpbIndex, cols) +
+			   cache->nkeyatts * sizeof(FpbColumn));
+	}
+	ix->rel = rel;
+}
+
+/*
+ * Read the metapage again because the root has been found to have a right
+ * sibling, and update the cache.  Pages of the tree may be locked.
+ */
+void
+fpb_index_refresh(FpbIndex *ix)
+{
+	read_meta(ix);
+	if (ix->rel->rd_amcache != NULL)
+	{
+		FpbIndex   *cache = ix->rel->rd_amcache;
+
+		cache->root = ix->root;
+		cache->level = ix->level;
+	}
+}
+
+/*
+ * Is a page that nobody has in the tree: deleted, or never initialised?
+ */
+static bool
+page_is_free(Page page)
+{
+	if (PageIsNew(page))
+		return true;
+	return FpbHdr(page)->magic == FPB_MAGIC &&
+		(FpbHdr(page)->flags & FPB_META) == 0 && FpbPageIsDeleted(page);
+}
+
+/*
+ * Have a page that is not in the tree any more used again.  The map's upper
+ * levels, by which pages are found, learn of it at once, not only when VACUUM
+ * comes to its end: it may not.
+ */
+void
+fpb_record_free(Relation rel, BlockNumber blkno)
+{
+	RecordFreeIndexPage(rel, blkno);
+	FreeSpaceMapVacuumRange(rel, blkno, blkno + 1);
+}
+
+/*
+ * Get a page to be initialised: pinned, and locked exclusively.  The caller
+ * holds locks on pages of the tree, so a free page that someone has locked or
+ * pinned is passed over: whoever came to it by a stale link would otherwise be
+ * waited for, or wait for us (see fpb_getbuf_inner).  A stale link to it is
+ * noticed by its fences: it may be used at once.
+ */
+Buffer
+fpb_allocbuf(Relation rel)
+{
+	for (;;)
+	{
+		BlockNumber blkno = GetFreeIndexPage(rel);
+		Buffer		buf;
+
+		if (blkno == InvalidBlockNumber)
+			break;
+		buf = ReadBuffer(rel, blkno);
+		if (ConditionalLockBufferForCleanup(buf))
+		{
+			if (blkno != FPB_METAPAGE && page_is_free(BufferGetPage(buf)))
+				return buf;
+			LockBuffer(buf, BUFFER_LOCK_UNLOCK);
+		}
+		ReleaseBuffer(buf);
+	}
+	return ExtendBufferedRel(BMR_REL(rel), MAIN_FORKNUM, NULL, EB_LOCK_FIRST);
+}

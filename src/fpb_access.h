@@ -1,0 +1,38 @@
+/*-------------------------------------------------------------------------
+ *
+ * fpb_access.h
+ *	  Opening an index; getting, checking and allocating its pages
+ *	  (fpb_access.c).
+ *
+ *-------------------------------------------------------------------------
+ */
+#ifndef FPB_ACCESS_H
+#define FPB_ACCESS_H
+
+#include "storage/bufmgr.h"
+
+#include "fpb_key.h"
+
+/* Fill *ix for an open index; reads the metapage unless it is cached. */
+extern void fpb_index_open(FpbIndex *ix, Relation rel);
+
+/* Read the metapage again: the cached root has proved stale. */
+extern void fpb_index_refresh(FpbIndex *ix);
+
+extern Buffer fpb_getbuf(const FpbIndex *ix, BlockNumber blkno, int access);
+
+/* InvalidBuffer if the page is not of that level */
+extern Buffer fpb_getbuf_inner(const FpbIndex *ix, BlockNumber blkno,
+							   int level, int access);
+extern Buffer fpb_getbuf_right(const FpbIndex *ix, Buffer buf, int access);
+extern Buffer fpb_getbuf_recent(const FpbIndex *ix, BlockNumber blkno,
+								int access);
+extern const char *fpb_header_fault(const FpbIndex *ix, Page page);
+extern void fpb_checkpage(const FpbIndex *ix, Buffer buf);
+extern void fpb_relbuf(Buffer buf); /* unlock and unpin */
+extern Buffer fpb_allocbuf(Relation rel);	/* X-locked, to be initialised */
+extern void fpb_record_free(Relation rel, BlockNumber blkno);
+extern void fpb_meta_init(const FpbIndex *ix, Page page, BlockNumber root,
+						  uint32 level);
+
+#endif							/* FPB_ACCESS_H */

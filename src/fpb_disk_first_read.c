@@ -1,0 +1,824 @@
+/*-------------------------------------------------------------------------
+ *
+ * fpb_disk_first_read.c
+ *	  The disk-first page: shapes, fences, search and reading.
+ *
+ * A page is an in-page tree of two levels (fpbtree-sigmod2002, section 3.1):
+ * the directory behind the header, and the in-page leaf nodes it names.
+ * fpb_disk_first_change.c changes single entries, fpb_disk_first_fill.c makes
+ * whole pages, and fpb_disk_first_check.c looks for what is wrong with one.
+ *
+ *-------------------------------------------------------------------------
+ */
+#include "postgres.h"
+
+#include "fpb_disk_first.h"
+
+/* what a search looks at of every page: header and directory */
+#define SEARCH_PREFETCH		(4 * FPB_CACHE_LINE)
+
+/* --- shapes --- */
+
+/*
+ * Set up the shape of nodes of the given size.
+ */
+static void
+set_shape(const FpbIndex *ix, FpbShape *shape, int lines, bool inner)
+{
+	int			payload;
+	int			n;
+
+	memset(shape, 0, sizeof(*shape));
+	shape->size = lines * FPB_CACHE_LINE;
+	payload = fpb_is_word(ix) ? FPB_TAIL_BYTES : sizeof(uint16);
+	n = shape->size / (ix->head_width +
+					   (ix->form == FPB_WORD16 ? sizeof(uint64) : 0) +
+					   payload + (inner ? sizeof(uint32) : 0));
+
+	/* a node full of duplicates becomes a one-key node, with slots to spare */
+	if (!inner && fpb_is_word(ix))
+		n = Min(n, fpb_one_key_slots(shape) - 2);
+	for (;; n--)
+	{
+		uint32		end = n * ix->head_width;
+
+		if (ix->form == FPB_WORD16)
+		{
+			end = TYPEALIGN(sizeof(uint64), end);
+			shape->low_off = end;
+			end += n * sizeof(uint64);
+		}
+		if (inner)
+		{
+			end = TYPEALIGN(sizeof(uint32), end);
+			shape->child_off = end;
+			end += n * sizeof(uint32);
+		}
+		shape->tail_off = end;
+		end += n * payload;
+		if (end <= shape->size)
+			break;
+	}
+	shape->nslots = n;
+	shape->hint_bytes = inner ? 0 : (n + 7) / 8;
+
+	n = Min(BLCKSZ / shape->size, FPB_MAX_NODES);
+	while (n > 1 && fpb_page_base(n, fpb_numbers_capacity(ix, n)) + n * (shape->size + shape->hint_bytes) > BLCKSZ)
+		n--;
+	shape->max_nodes = n;
+	if (fpb_is_word(ix))
+		shape->hints_off = BLCKSZ - n * shape->hint_bytes;
+}
+
+/*
+ * Set up the shapes of leaves and inner pages for nodes of that many cache
+ * lines.  0 stands for the default width, which bench/ has been asked for:
+ * about eight lines for words, whose node is all a search reads; fewer where a
+ * slot is small and the tuples are elsewhere.
+ */
+void
+fpb_disk_first_set_shapes(FpbIndex *ix, int leaf_lines, int inner_lines)
+{
+	static const int word_lines[] = {
+		[FPB_WORD4] = 8,[FPB_WORD8] = 9,[FPB_WORD16] = 11
+	};
+	int			lines = fpb_is_word(ix) ? word_lines[ix->form] : 4;
+
+	if (leaf_lines == 0)
+		leaf_lines = lines;
+	if (inner_lines == 0)
+		inner_lines = fpb_is_word(ix) ? 8 : 4;
+	leaf_lines = Max(leaf_lines, FPB_MIN_LINES);
+
+	/* A small page needs more than a node or two to be a tree. */
+	while (leaf_lines > FPB_MIN_LINES && leaf_lines * FPB_CACHE_LINE * 6 > BLCKSZ)
+		leaf_lines--;
+	while (inner_lines > FPB_MIN_LINES && inner_lines * FPB_CACHE_LINE * 6 > BLCKSZ)
+		inner_lines--;
+	/* Node numbers are bytes. */
+	while (BLCKSZ / (leaf_lines * FPB_CACHE_LINE) > FPB_MAX_NODES)
+		leaf_lines++;
+	while (BLCKSZ / (inner_lines * FPB_CACHE_LINE) > FPB_MAX_NODES)
+		inner_lines++;
+	set_shape(ix, &fpb_shapes(ix)[0], leaf_lines, false);
+	set_shape(ix, &fpb_shapes(ix)[1], inner_lines, true);
+
+	ix->max_tuple = fpb_max_tuple_size(ix);
+
+	/* header and directory; and where words have their hints */
+	ix->prefetch_front = SEARCH_PREFETCH;
+	ix->prefetch_back = fpb_is_word(ix) ? BLCKSZ - fpb_leaf_shape(ix)->hints_off : 0;
+
+	/* a split may have to repeat a posting's key: README.md tells how often */
+	ix->max_posting = 0;
+	if (ix->one_key && !fpb_is_word(ix))
+		ix->max_posting = MAXALIGN_DOWN(ix->max_tuple / 2);
+}
+
+/*
+ * The lines of a node, as the metapage has them.
+ */
+void
+fpb_disk_first_get_shapes(const FpbIndex *ix, int *leaf_lines, int *inner_lines)
+{
+	*leaf_lines = fpb_leaf_shape(ix)->size / FPB_CACHE_LINE;
+	*inner_lines = fpb_inner_shape(ix)->size / FPB_CACHE_LINE;
+}
+
+/*
+ * Bytes of a node for each of its slots.
+ */
+Size
+fpb_disk_first_slot_space(const FpbIndex *ix, bool leaf)
+{
+	const FpbShape *shape = leaf ? fpb_leaf_shape(ix) : fpb_inner_shape(ix);
+
+	return shape->size / shape->nslots;
+}
+
+/* --- nodes --- */
+
+/*
+ * What is wrong with the directory's counts, or NULL.
+ */
+const char *
+fpb_disk_first_header_fault(const FpbIndex *ix, Page page)
+{
+	const FpbPageHeader *hdr = FpbHdr(page);
+	const FpbDirectory *dir = FpbDir(page);
+	const FpbShape *shape = fpb_shape(ix, page);
+
+	if (dir->nnodes > dir->dircap || dir->dircap > FPB_MAX_NODES ||
+		dir->nnodes > dir->nalloc || dir->nalloc > shape->max_nodes ||
+		dir->numcap != fpb_numbers_capacity(ix, dir->dircap) ||
+		hdr->pd.pd_lower != fpb_page_base(dir->dircap, dir->numcap) + dir->nalloc * shape->size ||
+		hdr->pd.pd_upper > BLCKSZ ||
+		hdr->pd.pd_lower + (fpb_is_word(ix) ? 0 : dir->nalloc * shape->hint_bytes) >
+		(fpb_is_word(ix) ? shape->hints_off : hdr->pd.pd_upper))
+		return "The page's node counts do not agree with its bounds.";
+	return NULL;
+}
+
+/*
+ * The dir'th node, its number and codec checked.
+ */
+char *
+fpb_page_node(const FpbIndex *ix, Page page, int dir, FpbCodec *codec)
+{
+	const FpbShape *shape = fpb_shape(ix, page);
+
+	*codec = fpb_dir_codecs(page)[dir];
+	if (unlikely(fpb_node_number(page, dir) >= FpbDir(page)->nalloc ||
+				 *codec > (FpbPageIsLeaf(page) && fpb_is_word(ix) ?
+						   FPB_NODE_ONE_KEY : FPB_NODE_PLAIN)))
+		fpb_page_damaged(ix, page, "The directory names a node that does not exist.");
+	return fpb_node_at(shape, page, dir);
+}
+
+/* --- search --- */
+
+/*
+ * The last directory entry in [lo, hi] whose node begins with an entry < probe
+ * (equal: <= probe), or lo - 1 if there is none.  Nodes without an entry are
+ * passed over.
+ */
+static int
+search_directory_ties(const FpbIndex *ix, Page page, const FpbShape *shape,
+					  int lo, int hi, const FpbProbe *probe, bool equal)
+{
+	int			found = lo - 1;
+
+	while (lo <= hi)
+	{
+		int			mid = lo + (hi - lo) / 2;
+		int			at = mid;
+		int			slot = 0;
+		FpbCodec	codec = FPB_NODE_PLAIN;
+		char	   *node = NULL;
+		int			sign;
+
+		for (; at <= hi; at++)
+		{
+			node = fpb_page_node(ix, page, at, &codec);
+			slot = fpb_next_live(ix, shape, codec, node, 0);
+			if (slot < fpb_node_slots(shape, codec))
+				break;
+		}
+		if (at > hi)
+		{
+			hi = mid - 1;
+			continue;
+		}
+		sign = fpb_compare_slot(ix, page, shape, codec, node, slot, false, probe);
+		if (sign < 0 || (equal && sign == 0))
+		{
+			found = at;
+			lo = at + 1;
+		}
+		else
+			hi = mid - 1;
+	}
+	return found;
+}
+
+/*
+ * The directory entry of the node in which the place of the probe is: every
+ * entry of the nodes before is < probe, and the nodes after begin with entries
+ * >= probe (equal: > probe).  The page has a node.
+ */
+static inline int
+search_directory(const FpbIndex *ix, Page page, const FpbShape *shape,
+				 const FpbProbe *probe, bool equal)
+{
+	const uint64 *heads = fpb_dir_heads(page);
+	int			n = FpbDir(page)->nnodes;
+	int			first = 0;
+	int			last = n - 1;
+
+	/* the first node has no lower bound */
+	if (fpb_is_word(ix) || probe->has_head)
+	{
+		first = fpb_count_less64(heads + 1, n - 1, probe->head);
+		if (first == n - 1 || heads[first + 1] != probe->head)
+			return first;
+		last = probe->head == PG_UINT64_MAX ? n - 1 :
+			fpb_count_less64(heads + 1, n - 1, probe->head + 1);
+	}
+	first = search_directory_ties(ix, page, shape, first + 1, last, probe, equal);
+	return Max(first, 0);
+}
+
+/*
+ * Have the lines of a node that a search will touch fetched together, and with
+ * them the line of its hints, which whoever finds an entry asks for.
+ */
+static inline void
+prefetch_node(const FpbShape *shape, Page page, int dir, char *node)
+{
+	fpb_prefetch(node, shape->size);
+	if (shape->hint_bytes > 0)
+		fpb_prefetch((char *) fpb_hints(shape, page) +
+					 fpb_node_number(page, dir) * shape->hint_bytes, 1);
+}
+
+/*
+ * If the next slot's posting begins before the probe, make *pos the place of
+ * the probe among its TIDs.
+ */
+static void
+search_posting(const FpbIndex *ix, Page page, const FpbShape *shape, char *node,
+			   const FpbProbe *probe, FpbPlace *pos)
+{
+	int			slot = fpb_next_live(ix, shape, FPB_NODE_PLAIN, node, pos->slot);
+	int			lo = 0;
+	int			hi;
+	IndexTuple	posting;
+	FpbEntry	entry;
+
+	/* most have other keys, as their heads tell */
+	if (slot == shape->nslots ||
+		(probe->has_head && fpb_node_head(ix, node, slot) != probe->head) ||
+		!fpb_is_posting(fpb_page_tuple(ix, page, fpb_node_tuples(shape, node)[slot])))
+		return;
+	fpb_read_slot(ix, page, shape, FPB_NODE_PLAIN, node, slot, &entry);
+	if (fpb_compare(ix, &entry.key, probe) >= 0)
+		return;
+
+	/* it does not end before the probe, so its key is that of the probe */
+	posting = entry.key.tuple;
+	hi = fpb_posting_slots(posting);
+	while (lo < hi)
+	{
+		int			mid = lo + (hi - lo) / 2;
+		int			live = fpb_posting_next(posting, mid);
+
+		if (live >= hi || fpb_posting_tail(posting, live) >= probe->tail)
+			hi = mid;
+		else
+			lo = live + 1;
+	}
+	pos->slot = slot;
+	pos->item = lo;
+}
+
+/*
+ * Place of the first entry >= probe, or the place behind the last entry before
+ * the probe, from where fpb_place_next finds it.
+ */
+void
+fpb_place_search(const FpbIndex *ix, Page page, const FpbProbe *probe,
+				 FpbPlace *place)
+{
+	const FpbShape *shape = fpb_shape(ix, page);
+	FpbCodec	codec;
+	char	   *node;
+
+	place->dir = place->slot = place->item = 0;
+	if (FpbDir(page)->nnodes == 0)
+		return;
+	place->dir = search_directory(ix, page, shape, probe, false);
+	node = fpb_page_node(ix, page, place->dir, &codec);
+	prefetch_node(shape, page, place->dir, node);
+	place->slot = fpb_search_node(ix, page, shape, codec, node, probe, false);
+	if (ix->max_posting > 0 && shape->child_off == 0)
+		search_posting(ix, page, shape, node, probe, place);
+}
+
+void
+fpb_disk_first_search(const FpbIndex *ix, Page page, const FpbProbe *probe,
+					  FpbPos *pos)
+{
+	FpbPlace	place;
+
+	fpb_place_search(ix, page, probe, &place);
+	*pos = fpb_pos_of(place);
+}
+
+/*
+ * Make *place the first live entry at or after it and unpack it; false if
+ * there is none.
+ */
+bool
+fpb_place_next(const FpbIndex *ix, Page page, FpbPlace *place, FpbEntry *entry)
+{
+	const FpbShape *shape = fpb_shape(ix, page);
+
+	while (place->dir < FpbDir(page)->nnodes)
+	{
+		FpbCodec	codec;
+		char	   *node = fpb_page_node(ix, page, place->dir, &codec);
+		int			slot = fpb_next_live(ix, shape, codec, node, place->slot);
+
+		if (slot != place->slot)
+			place->item = 0;
+		place->slot = slot;
+		if (slot >= fpb_node_slots(shape, codec))
+		{
+			place->dir++;
+			place->slot = place->item = 0;
+			continue;
+		}
+		fpb_read_slot(ix, page, shape, codec, node, slot, entry);
+		if (fpb_has_posting(shape, entry))
+		{
+			place->item = fpb_posting_next(entry->key.tuple, place->item);
+			if (place->item < fpb_posting_slots(entry->key.tuple))
+			{
+				entry->key.tail = fpb_posting_tail(entry->key.tuple, place->item);
+				return true;
+			}
+		}
+		else if (place->item == 0)
+			return true;
+		place->slot++;
+		place->item = 0;
+	}
+	return false;
+}
+
+bool
+fpb_disk_first_next(const FpbIndex *ix, Page page, FpbPos *pos, FpbEntry *entry)
+{
+	FpbPlace	place = fpb_place_of(ix, *pos);
+	bool		found = fpb_place_next(ix, page, &place, entry);
+
+	*pos = fpb_pos_of(place);
+	return found;
+}
+
+/*
+ * Make *place the last live entry before it and unpack it; false if there is
+ * none.
+ */
+bool
+fpb_place_prev(const FpbIndex *ix, Page page, FpbPlace *place, FpbEntry *entry)
+{
+	const FpbShape *shape = fpb_shape(ix, page);
+	int			dir = Min(place->dir, FpbDir(page)->nnodes);
+	int			slot = place->slot;
+	int			item = place->item;
+
+	for (;;)
+	{
+		FpbCodec	codec;
+		char	   *node;
+
+		if (dir < FpbDir(page)->nnodes)
+		{
+			node = fpb_page_node(ix, page, dir, &codec);
+			if (slot >= fpb_node_slots(shape, codec))
+			{
+				slot = fpb_node_slots(shape, codec);
+				item = 0;
+			}
+
+			/* the items of a slot are before it from the next one on */
+			for (; item > 0 || slot-- > 0; item = 0)
+			{
+				int			before = item > 0 ? item : BLCKSZ;
+
+				if (fpb_node_is_gap(ix, shape, codec, node, slot))
+					continue;
+				fpb_read_slot(ix, page, shape, codec, node, slot, entry);
+				item = 0;
+				if (fpb_has_posting(shape, entry))
+				{
+					item = fpb_posting_prev(entry->key.tuple, before);
+					if (item < 0)
+						continue;
+					entry->key.tail = fpb_posting_tail(entry->key.tuple, item);
+				}
+				place->dir = dir;
+				place->slot = slot;
+				place->item = item;
+				return true;
+			}
+		}
+		if (dir == 0)
+			return false;
+		dir--;
+		slot = BLCKSZ;			/* the node's last slot */
+		item = 0;
+	}
+}
+
+bool
+fpb_disk_first_prev(const FpbIndex *ix, Page page, FpbPos *pos, FpbEntry *entry)
+{
+	FpbPlace	place = fpb_place_of(ix, *pos);
+
+	if (!fpb_place_prev(ix, page, &place, entry))
+		return false;
+	*pos = fpb_pos_of(place);
+	return true;
+}
+
+/*
+ * The entries in slots [from, to) of a node, the dir'th, of a leaf into
+ * items[], which has room for so many; returns how many.  In the first slot
+ * only those from from_item on, and in the one behind the last those before
+ * to_item.  Raises an error if there may be more than there is room for: only
+ * on a damaged page several slots name one posting.
+ */
+static int
+read_entries(const FpbIndex *ix, Page page, const FpbShape *shape, FpbCodec codec,
+			 char *node, int dir, int from, int from_item, int to, int to_item,
+			 FpbItem *items, int room)
+{
+	FpbItem    *item = items;
+	int			end = Min(to + (to_item > 0 ? 1 : 0), fpb_node_slots(shape, codec));
+
+	for (int slot = from; slot < end; slot++)
+	{
+		FpbEntry	entry;
+		int			first = slot == from ? from_item : 0;
+
+		if (fpb_node_is_gap(ix, shape, codec, node, slot))
+			continue;
+		fpb_read_slot(ix, page, shape, codec, node, slot, &entry);
+		if (unlikely(room - (item - items) <
+					 (fpb_has_posting(shape, &entry) ? fpb_posting_slots(entry.key.tuple) : 1)))
+			fpb_page_damaged(ix, page, "The page has more entries than there is room for.");
+		item->key = entry.key;
+		item->pos = fpb_pos_at(dir, slot, 0);
+		if (!fpb_has_posting(shape, &entry))
+		{
+			item += first == 0;
+			continue;
+		}
+		for (int i = first; i < fpb_posting_slots(entry.key.tuple); i++)
+		{
+			if (slot == to && i >= to_item)
+				break;
+			if (fpb_tail_is_gap(fpb_posting_tails(entry.key.tuple), i))
+				continue;
+			item->key = entry.key;
+			item->key.tail = fpb_posting_tail(entry.key.tuple, i);
+			item->pos = fpb_pos_at(dir, slot, i);
+			item++;
+		}
+	}
+	return item - items;
+}
+
+/*
+ * The entries in slots [from, to) of a plain node of words, the dir'th, into
+ * items[], which has room for one more; returns how many.  This is what a scan
+ * spends its time on.  An item is written whether or not the slot is a gap: so
+ * nothing is left to be mispredicted.
+ */
+static int
+read_words(const FpbIndex *ix, const FpbShape *shape, const char *node,
+		   int dir, int from, int to, FpbItem *items)
+{
+	const char *tails = node + shape->tail_off;
+	const uint64 *lows = (const uint64 *) (node + shape->low_off);
+	FpbItem    *item = items;
+
+	for (int slot = from; slot < to; slot++)
+	{
+		item->key.head = fpb_node_head(ix, node, slot);
+		item->key.low = shape->low_off != 0 ? lows[slot] : 0;
+		item->key.tail = fpb_read_tail(tails, slot);
+		item->key.tuple = NULL;
+		item->pos = fpb_pos_at(dir, slot, 0);
+		item += !fpb_tail_is_gap(tails, slot);
+	}
+	return item - items;
+}
+
+/*
+ * The place where the entries from pos on that are < end stop.  *more becomes
+ * false if there is an entry behind it.  near: try the next entries first, as
+ * most scans want one at most.
+ */
+static void
+find_end(const FpbIndex *ix, Page page, FpbPlace pos, const FpbProbe *end,
+		 bool near, FpbPlace *stop, bool *more)
+{
+	FpbEntry	entry;
+
+	for (int i = 0; near && i < 2; i++)
+	{
+		*stop = pos;
+		if (!fpb_place_next(ix, page, &pos, &entry))
+			return;
+		if (fpb_compare(ix, &entry.key, end) >= 0)
+		{
+			*more = false;
+			return;
+		}
+		pos = fpb_place_behind(ix, pos);
+	}
+	fpb_place_search(ix, page, end, stop);
+	pos = *stop;
+	if (fpb_place_next(ix, page, &pos, &entry))
+		*more = false;
+}
+
+/*
+ * Entries from pos on that are < end, or all, in order into items[], which has
+ * room for one more than there can be.
+ */
+int
+fpb_disk_first_read(const FpbIndex *ix, Page page, FpbPos start,
+					const FpbProbe *end, bool near, FpbItem *items, bool *more)
+{
+	const FpbShape *shape = fpb_shape(ix, page);
+	FpbPlace	pos = fpb_place_of(ix, start);
+	int			nnodes = FpbDir(page)->nnodes;
+	int			count = 0;
+	FpbPlace	stop = {nnodes};
+
+	if (nnodes == 0)
+		return 0;
+	if (end != NULL)
+		find_end(ix, page, pos, end, near, &stop, more);
+
+	for (int dir = pos.dir; dir < nnodes && dir <= stop.dir; dir++)
+	{
+		FpbCodec	codec;
+		char	   *node = fpb_page_node(ix, page, dir, &codec);
+		int			slot = (dir == pos.dir) ? pos.slot : 0;
+		int			item = (dir == pos.dir) ? pos.item : 0;
+		int			n = fpb_node_slots(shape, codec);
+		int			nitems = 0;
+
+		if (dir == stop.dir)
+		{
+			n = Min(n, stop.slot);
+			nitems = stop.item;
+		}
+		if (dir + 1 < nnodes && dir < stop.dir)
+		{
+			FpbCodec	next_codec;
+
+			prefetch_node(shape, page, dir + 1,
+						  fpb_page_node(ix, page, dir + 1, &next_codec));
+		}
+		if (codec == FPB_NODE_PLAIN && fpb_is_word(ix))
+			count += read_words(ix, shape, node, dir, slot, n, items + count);
+		else
+			count += read_entries(ix, page, shape, codec, node, dir, slot, item,
+								  n, nitems, items + count,
+								  (int) FPB_MAX_PAGE_ENTRIES - count);
+	}
+	return count;
+}
+
+/*
+ * Find the slot of the child to descend to for the probe, and return its node.
+ * The first child's low key is the page's low fence, so a probe within the
+ * fences always finds one; one outside gets the first.
+ */
+static char *
+search_child(const FpbIndex *ix, Page page, const FpbProbe *probe, bool before,
+			 FpbPlace *pos)
+{
+	const FpbShape *shape = fpb_inner_shape(ix);
+	FpbEntry	first;
+	FpbCodec	codec;
+	char	   *node;
+
+	if (FpbDir(page)->nnodes == 0)
+		fpb_page_damaged(ix, page, "An inner page is empty.");
+	pos->dir = search_directory(ix, page, shape, probe, !before);
+	node = fpb_page_node(ix, page, pos->dir, &codec);
+	prefetch_node(shape, page, pos->dir, node);
+	pos->slot = fpb_search_node(ix, page, shape, codec, node, probe, !before);
+	pos->item = 0;
+
+	/* the one before that place */
+	for (;;)
+	{
+		while (pos->slot > 0)
+			if (!fpb_node_is_gap(ix, shape, codec, node, --pos->slot))
+				return node;
+		if (pos->dir == 0)
+			break;
+		node = fpb_page_node(ix, page, --pos->dir, &codec);
+		pos->slot = shape->nslots;
+	}
+	if (!fpb_place_next(ix, page, pos, &first))
+		fpb_page_damaged(ix, page, "An inner page is empty.");
+	return fpb_page_node(ix, page, pos->dir, &codec);
+}
+
+/*
+ * The child to descend to for the probe.  Its separator's tuple, which is
+ * likely to be in no cache, is not looked at.
+ */
+BlockNumber
+fpb_disk_first_downlink(const FpbIndex *ix, Page page, const FpbProbe *probe,
+						bool before)
+{
+	FpbPlace	pos;
+	char	   *node = search_child(ix, page, probe, before, &pos);
+
+	return fpb_node_children(fpb_inner_shape(ix), node)[pos.slot];
+}
+
+/*
+ * The entry of the child to descend to for the probe, its tuple in the page,
+ * and the place of that in *pos.
+ */
+void
+fpb_disk_first_child(const FpbIndex *ix, Page page, const FpbProbe *probe,
+					 bool before, FpbPos *pos, FpbEntry *entry)
+{
+	FpbPlace	place;
+	char	   *node = search_child(ix, page, probe, before, &place);
+
+	fpb_read_slot(ix, page, fpb_inner_shape(ix), FPB_NODE_PLAIN, node, place.slot, entry);
+	*pos = fpb_pos_of(place);
+}
+
+/* --- killed-entry hints --- */
+
+/*
+ * The byte with a slot's hint, or NULL if it has none.
+ */
+static uint8 *
+hint_byte(const FpbIndex *ix, Page page, FpbPlace pos)
+{
+	const FpbShape *shape = fpb_shape(ix, page);
+
+	if (pos.slot >= shape->nslots || shape->hint_bytes == 0)
+		return NULL;
+	return fpb_hints(shape, page) +
+		fpb_node_number(page, pos.dir) * shape->hint_bytes + pos.slot / 8;
+}
+
+/*
+ * Is any entry of the page, a leaf, known dead?
+ */
+bool
+fpb_disk_first_has_killed(const FpbIndex *ix, Page page)
+{
+	const uint8 *hints = fpb_hints(fpb_leaf_shape(ix), page);
+	int			n = FpbDir(page)->nalloc * fpb_leaf_shape(ix)->hint_bytes;
+
+	for (int i = 0; i < n; i++)
+		if (hints[i] != 0)
+			return true;
+	return false;
+}
+
+/*
+ * Is the entry known to be dead to everyone?  Only a hint, and not to be asked
+ * by a snapshot taken in recovery.
+ */
+bool
+fpb_disk_first_is_killed(const FpbIndex *ix, Page page, FpbPos pos)
+{
+	FpbPlace	place = fpb_place_of(ix, pos);
+	uint8	   *byte = hint_byte(ix, page, place);
+
+	return byte != NULL && (*byte & (1 << (place.slot % 8))) != 0;
+}
+
+/*
+ * Entries of a leaf's slot that is not a gap.
+ */
+static int
+slot_count(const FpbIndex *ix, Page page, FpbPlace pos)
+{
+	FpbCodec	codec;
+	char	   *node = fpb_page_node(ix, page, pos.dir, &codec);
+	FpbEntry	entry;
+	int			count = 0;
+
+	fpb_read_slot(ix, page, fpb_leaf_shape(ix), codec, node, pos.slot, &entry);
+	if (!fpb_has_posting(fpb_leaf_shape(ix), &entry))
+		return 1;
+	for (int i = 0; i < fpb_posting_slots(entry.key.tuple); i++)
+		count += !fpb_tail_is_gap(fpb_posting_tails(entry.key.tuple), i);
+	return count;
+}
+
+/*
+ * Note that entries are dead to everyone, given their positions in order,
+ * perhaps more than once.  A slot has one hint, so those of a posting get it
+ * only if they all are.
+ *
+ * For fpb_hint_dead, which calls MarkBufferDirtyHint if true is returned; the
+ * page is locked at least share.  Two backends may set bits of one byte at
+ * once, so that one is lost: it is only a hint.
+ */
+bool
+fpb_disk_first_kill(const FpbIndex *ix, Page page, const FpbPos *pos, int npos)
+{
+	bool		any = false;
+
+	for (int i = 0, n; i < npos; i += n)
+	{
+		FpbPlace	place = fpb_place_of(ix, pos[i]);
+		uint8	   *byte = hint_byte(ix, page, place);
+		int			dead = 1;
+
+		for (n = 1; i + n < npos; n++)
+		{
+			FpbPlace	next = fpb_place_of(ix, pos[i + n]);
+
+			if (next.dir != place.dir || next.slot != place.slot)
+				break;
+			dead += !fpb_pos_equal(pos[i + n - 1], pos[i + n]);
+		}
+		if (byte == NULL || dead < slot_count(ix, page, place))
+			continue;
+		*byte |= 1 << (place.slot % 8);
+		any = true;
+	}
+	return any;
+}
+
+/*
+ * Clear the hints of slots [from, to] of a node.
+ */
+void
+fpb_page_clear_hints(const FpbIndex *ix, Page page, int dir, int from, int to)
+{
+	const FpbShape *shape = fpb_shape(ix, page);
+	uint8	   *hints = fpb_hints(shape, page) +
+		fpb_node_number(page, dir) * shape->hint_bytes;
+
+	for (int i = from / 8; i < shape->hint_bytes && i <= to / 8; i++)
+	{
+		if (hints[i] == 0)
+			continue;
+		for (int slot = Max(from, i * 8); slot <= Min(to, i * 8 + 7); slot++)
+			hints[i] &= ~(1 << (slot % 8));
+	}
+}
+
+/* --- the layout --- */
+
+const FpbLayoutRoutine fpb_disk_first_routine = {
+	.id = FPB_DISK_FIRST,
+	.set_shapes = fpb_disk_first_set_shapes,
+	.get_shapes = fpb_disk_first_get_shapes,
+	.header_fault = fpb_disk_first_header_fault,
+	.search = fpb_disk_first_search,
+	.next = fpb_disk_first_next,
+	.prev = fpb_disk_first_prev,
+	.read = fpb_disk_first_read,
+	.downlink = fpb_disk_first_downlink,
+	.child = fpb_disk_first_child,
+	.has_killed = fpb_disk_first_has_killed,
+	.is_killed = fpb_disk_first_is_killed,
+	.kill = fpb_disk_first_kill,
+	.plan_insert = fpb_disk_first_plan_insert,
+	.insert = fpb_disk_first_insert,
+	.delete = fpb_disk_first_delete,
+	.has_room = fpb_disk_first_has_room,
+	.slot_space = fpb_disk_first_slot_space,
+	.cut = fpb_disk_first_cut,
+	.build = fpb_disk_first_build,
+	.filler_begin = fpb_disk_first_filler_begin,
+	.filler_take = fpb_disk_first_filler_take,
+	.filler_fence_fits = fpb_disk_first_filler_fence_fits,
+	.filler_write = fpb_disk_first_filler_write,
+	.fault = fpb_disk_first_fault,
+	.page_info = fpb_disk_first_page_info,
+	.node_info = fpb_disk_first_node_info,
+};

@@ -1,0 +1,20 @@
+/*-------------------------------------------------------------------------
+ *
+ * fpb_inspect.h
+ *	  Looking inside an index.
+ *
+ *-------------------------------------------------------------------------
+ */
+#ifndef FPB_INSPECT_H
+#define FPB_INSPECT_H
+
+#include "storage/lockdefs.h"
+#include "utils/relcache.h"
+
+/* Open and lock an fpbtree index, or raise an error if it is something else. */
+extern Relation fpb_open_index(Oid relid, LOCKMODE lockmode);
+
+/* May the current user see the keys of an index? */
+extern bool fpb_may_read_keys(Relation index);
+
+#endif							/* FPB_INSPECT_H */

@@ -1,0 +1,456 @@
+/*-------------------------------------------------------------------------
+ *
+ * fpb_layout.c
+ *	  Which layouts there are, and what needs no knowledge of them.
+ *
+ *-------------------------------------------------------------------------
+ */
+#include "postgres.h"
+
+#include "fpb_layout_common.h"
+
+/*
+ * Slots in a hundred left free in a page that an image is logged of, if they
+ * can be; else as many as can be.  More gaps make the image larger, fewer make
+ * the records of the insertions that follow so.
+ */
+static const int reorganise_slacks[] = {15, 10, 5, 2};
+
+/*
+ * See fpb_layout.h.
+ */
+const FpbLayoutRoutine *
+fpb_layout_routine(int id)
+{
+	static const FpbLayoutRoutine *const routines[] = {
+		[FPB_DISK_FIRST] = &fpb_disk_first_routine,
+		[FPB_MICRO_INDEX] = &fpb_micro_index_routine,
+	};
+
+	if (id < 0 || id >= (int) lengthof(routines))
+		return NULL;
+	return routines[id];
+}
+
+/*
+ * See fpb_layout.h.
+ */
+void
+fpb_layout_choose(FpbIndex *ix, int leaf_lines)
+{
+	int			inner_lines;
+
+	fpb_layout_shapes(ix, leaf_lines, 0);
+	while (!fpb_is_word(ix) && ix->max_tuple < FPB_MAX_TUPLE_SIZE)
+	{
+		fpb_layout_lines(ix, &leaf_lines, &inner_lines);
+		fpb_layout_shapes(ix, leaf_lines - 1, 0);
+	}
+}
+
+/* --- entries --- */
+
+/*
+ * Raise an error if so many entries, and another one, can't be on a page.  It
+ * may have more only if it is damaged: if several slots name one posting.
+ */
+static inline void
+check_count(const FpbIndex *ix, Page page, int count)
+{
+	if (unlikely(count >= (int) FPB_MAX_PAGE_ENTRIES))
+		fpb_page_damaged(ix, page, "The page has more entries than there is room for.");
+}
+
+/*
+ * All entries in order; tuples stay in the page.
+ */
+int
+fpb_page_entries(const FpbIndex *ix, Page page, FpbEntry *entries)
+{
+	FpbPos		pos = FPB_POS_FIRST;
+	int			count = 0;
+
+	FpbEntry	entry;
+
+	while (fpb_page_next(ix, page, &pos, &entry))
+	{
+		check_count(ix, page, count);
+		entries[count++] = entry;
+		pos = fpb_pos_behind(pos);
+	}
+	return count;
+}
+
+/*
+ * All entries of the page with a new one at its place, in order; returns how
+ * many.  *newpos, unless NULL, is the new one's index.  Tuples stay in place.
+ */
+int
+fpb_page_entries_with(const FpbIndex *ix, Page page, const FpbEntry *entry,
+					  const FpbPos *pos, FpbEntry *entries, int *newpos)
+{
+	FpbPos		at = FPB_POS_FIRST;
+	FpbEntry	old;
+	int			n = 0;
+	int			where = -1;
+
+	while (fpb_page_next(ix, page, &at, &old))
+	{
+		check_count(ix, page, n - (where >= 0 ? 1 : 0));
+		if (where < 0 && !fpb_pos_before(at, *pos))
+		{
+			where = n;
+			entries[n++] = *entry;
+		}
+		entries[n++] = old;
+		at = fpb_pos_behind(at);
+	}
+	if (where < 0)
+	{
+		where = n;
+		entries[n++] = *entry;
+	}
+
+	/*
+	 * Between two of the same key it is of that key, though perhaps
+	 * compressed in another way.  It must not part their posting, and takes
+	 * on its bytes.  (Pivots don't: theirs hold their TIDs.)
+	 */
+	if (ix->one_key && !fpb_is_word(ix) && FpbPageIsLeaf(page) &&
+		where > 0 && where + 1 < n &&
+		fpb_keys_identical(ix, &entries[where - 1].key, &entries[where + 1].key))
+		entries[where].key.tuple = entries[where - 1].key.tuple;
+
+	if (newpos != NULL)
+		*newpos = where;
+	return n;
+}
+
+/*
+ * Does the page hold no entry?
+ */
+bool
+fpb_page_is_empty(const FpbIndex *ix, Page page)
+{
+	FpbPos		pos = FPB_POS_FIRST;
+	FpbEntry	entry;
+
+	return !fpb_page_next(ix, page, &pos, &entry);
+}
+
+/*
+ * Replace a page by an image made of it.  To be called in a critical section.
+ */
+void
+fpb_page_replace(Page page, const char *image, FpbWalPage *wp)
+{
+	XLogRecPtr	lsn = PageGetLSN(page);
+
+	memcpy(page, image, BLCKSZ);
+	PageSetLSN(page, lsn);
+	wp->image = true;
+}
+
+/* --- making a page afresh --- */
+
+/*
+ * Make an image of the page with the new entry in it, entries[] being all,
+ * with slack of a hundred slots free.  Its high fence may be elided, or not.
+ */
+static bool
+rebuild(const FpbIndex *ix, Page page, const FpbEntry *entries, int nentries,
+		int slack, bool elide, FpbInsertPlan *plan)
+{
+	FpbPageHeader *hdr = FpbHdr(page);
+	FpbKey		low;
+	FpbKey		high;
+
+	if (!FpbPageIsLeftmost(page))
+		fpb_page_low(ix, page, &low);
+	if (!FpbPageIsRightmost(page))
+		fpb_page_high(ix, page, &high);
+	if (elide)
+		high.tuple = NULL;
+	return fpb_page_build(ix, plan->image->data, hdr->level, hdr->flags,
+						  hdr->right, FpbPageIsLeftmost(page) ? NULL : &low,
+						  FpbPageIsRightmost(page) ? NULL : &high,
+						  entries, nentries, slack);
+}
+
+/*
+ * All entries of the page with a new one at its place, in an array of their
+ * own.
+ */
+FpbEntry *
+fpb_collect_with(const FpbIndex *ix, Page page, const FpbEntry *entry,
+				 FpbPos pos, int *nentries)
+{
+	FpbEntry   *entries = palloc(sizeof(FpbEntry) * (FPB_MAX_PAGE_ENTRIES + 1));
+
+
+	*nentries = fpb_page_entries_with(ix, page, entry, &pos, entries, NULL);
+	return entries;
+}
+
+/*
+ * Plan to make the page afresh, entries[] being all, the new one among them,
+ * with slack of a hundred slots free.  Allocates the image.  The plan is
+ * FPB_PLAN_FULL if the entries don't fit so.
+ *
+ * A page of so few entries that at best one would be left on a side must not
+ * be split for nothing but slack, or the room of its high fence, unless few is
+ * 0.
+ */
+void
+fpb_plan_rebuild(const FpbIndex *ix, Page page, const FpbEntry *entries,
+				 int nentries, int slack, int few, FpbInsertPlan *plan)
+{
+	plan->outcome = FPB_PLAN_REBUILD;
+	plan->image = palloc_aligned(sizeof(PGAlignedBlock), PG_IO_ALIGN_SIZE, 0);
+	if (!rebuild(ix, page, entries, nentries, slack, false, plan) &&
+		!(nentries <= few && (rebuild(ix, page, entries, nentries, 0, false, plan) ||
+							  (!FpbPageIsRightmost(page) &&
+							   rebuild(ix, page, entries, nentries, 0, true, plan)))))
+	{
+		plan->outcome = FPB_PLAN_FULL;
+		pfree(plan->image);
+		plan->image = NULL;
+	}
+}
+
+/*
+ * Plan to make the page afresh, with as much slack as it has room for: because
+ * an image of it will be logged anyway, so that the reorganisation that it
+ * would need some insertions later is free and the image no larger than it
+ * must be; or because dead entries have left room in it, and it need not be
+ * split.  False if it is too full.
+ */
+bool
+fpb_page_plan_reorganise(const FpbIndex *ix, Page page, const FpbEntry *entry,
+						 FpbInsertPlan *plan)
+{
+	FpbEntry   *entries;
+	int			n;
+	FpbProbe	probe;
+	FpbPos		pos;
+
+	plan->outcome = FPB_PLAN_FULL;
+	fpb_probe_from_key(ix, &entry->key, &probe);
+	fpb_page_search(ix, page, &probe, &pos);
+	entries = fpb_collect_with(ix, page, entry, pos, &n);
+	for (int i = 0; i < lengthof(reorganise_slacks) && plan->outcome == FPB_PLAN_FULL; i++)
+		fpb_plan_rebuild(ix, page, entries, n, reorganise_slacks[i], 0, plan);
+	pfree(entries);
+	return plan->outcome == FPB_PLAN_REBUILD;
+}
+
+/*
+ * Return tuples to the page's hole that nothing refers to any more, and that
+ * have been added later than all others.
+ */
+void
+fpb_free_last_tuples(const FpbIndex *ix, Page page, FpbWalPage *wp)
+{
+	FpbPageHeader *hdr = FpbHdr(page);
+	uint32		old = hdr->pd.pd_upper;
+	uint32		upper = BLCKSZ;
+	FpbPos		pos = FPB_POS_FIRST;
+	FpbEntry	entry;
+
+	while (fpb_page_next(ix, page, &pos, &entry))
+	{
+		upper = Min(upper, (uint32) ((char *) entry.key.tuple - (char *) page));
+		pos = fpb_pos_behind(pos);
+	}
+	if (!FpbPageIsLeftmost(page))
+		upper = Min(upper, (uint32) hdr->low_tail);
+	if (!FpbPageIsRightmost(page) && !FpbPageHighElided(page))
+		upper = Min(upper, (uint32) hdr->high_tail);
+	if (upper <= old)
+		return;
+	hdr->pd.pd_upper = upper;
+	fpb_wal_note(wp, &hdr->pd.pd_upper, sizeof(hdr->pd.pd_upper));
+	memset((char *) page + old, 0, upper - old);
+}
+
+/* --- fences --- */
+
+/*
+ * See fpb_layout.h.
+ */
+bool
+fpb_page_plan_extend(const FpbIndex *ix, Page page, const FpbKey *high)
+{
+	return high == NULL || high->tuple == NULL ||
+		ix->layout->has_room(ix, page, fpb_tuple_room(ix, high, 1));
+}
+
+/*
+ * Give the page another high fence and right link, when its right sibling is
+ * deleted.  high is NULL if that was the rightmost.
+ */
+void
+fpb_page_extend(const FpbIndex *ix, Page page, const FpbKey *high,
+				BlockNumber right, FpbWalPage *wp)
+{
+	FpbPageHeader *hdr = FpbHdr(page);
+
+	hdr->right = right;
+	hdr->flags &= ~FPB_HIGH_ELIDED;
+	if (high == NULL)
+		hdr->flags |= FPB_RIGHTMOST;
+	else
+	{
+		hdr->high_head = high->head;
+		hdr->high_low = high->low;
+		if (fpb_high_elided(ix, high))
+		{
+			hdr->high_tail = 0;
+			hdr->flags |= FPB_HIGH_ELIDED;
+		}
+		else
+			hdr->high_tail = fpb_is_word(ix) ? high->tail :
+				fpb_add_tuple(page, high, wp);
+	}
+	fpb_wal_note(wp, (char *) page + offsetof(FpbPageHeader, magic),
+				 sizeof(FpbPageHeader) - offsetof(FpbPageHeader, magic));
+}
+
+/* --- what is wrong with a page --- */
+
+/*
+ * What is wrong with the structure of a page, or NULL: what every layout has
+ * in common, then what this one says.
+ */
+const char *
+fpb_page_fault(const FpbIndex *ix, Page page)
+{
+	if (FpbPageIsRightmost(page) && FpbPageSplitIncomplete(page))
+		return "The rightmost page is marked as incompletely split.";
+	if (fpb_is_word(ix) && FpbHdr(page)->pd.pd_upper != BLCKSZ)
+		return "The page has tuples, which it may not have.";
+	if (FpbPageHighElided(page) && fpb_is_word(ix))
+		return "The page has no high fence to elide.";
+	return ix->layout->fault(ix, page);
+}
+
+/*
+ * Does a tuple have the head that its values give it?
+ */
+static bool
+head_is_right(const FpbIndex *ix, const FpbKey *key, bool pivot)
+{
+	Datum		values[INDEX_MAX_KEYS];
+	bool		isnull[INDEX_MAX_KEYS];
+	int			natts = pivot ? fpb_pivot_natts(ix, key->tuple) : ix->nkeyatts;
+	uint64		head;
+
+	for (int i = 0; i < natts; i++)
+		values[i] = index_getattr(key->tuple, i + 1, RelationGetDescr(ix->rel),
+								  &isnull[i]);
+	(void) fpb_head_of(ix, values, isnull, natts, false, &head);
+	return head == key->head;
+}
+
+/*
+ * Does an entry of a leaf have the words that its values give it?
+ */
+static bool
+words_are_right(const FpbIndex *ix, const FpbKey *key)
+{
+	Datum		values[INDEX_MAX_KEYS];
+	bool		isnull[INDEX_MAX_KEYS];
+	ItemPointerData tid;
+	FpbKey		again;
+
+	fpb_tail_tid(key->tail, &tid);
+	fpb_word_datums(ix, key, values, isnull);
+	fpb_word_form(ix, values, isnull, &tid, &again);
+	return again.head == key->head && again.low == key->low &&
+		again.tail == key->tail;
+}
+
+/*
+ * Is a pivot minus infinity?
+ */
+static bool
+is_minus_infinity(const FpbIndex *ix, const FpbKey *key)
+{
+	if (!fpb_is_word(ix))
+		return fpb_pivot_natts(ix, key->tuple) == 0;
+	return key->head == 0 && key->low == 0 && key->tail == FPB_TAIL_MIN;
+}
+
+/*
+ * What is wrong with the fences, and with the first and the last entry, which
+ * must be between them; or NULL.  An elided fence is not known but for its
+ * head.
+ */
+static const char *
+range_fault(const FpbIndex *ix, Page page, const FpbEntry *entries, int nentries)
+{
+	bool		leaf = FpbPageIsLeaf(page);
+	FpbProbe	probe;
+	FpbKey		fence;
+
+	if (!FpbPageIsLeftmost(page))
+	{
+		fpb_page_low(ix, page, &fence);
+		if (!fpb_is_word(ix) && !head_is_right(ix, &fence, true))
+			return "The head of the low fence is not that of its values.";
+		fpb_probe_from_key(ix, &fence, &probe);
+		if (FpbPageHighElided(page) ? FpbHdr(page)->high_head < fence.head :
+			fpb_compare_high(ix, page, &probe) <= 0)
+			return "The high fence is not above the low fence.";
+		if (leaf && nentries > 0 && fpb_compare(ix, &entries[0].key, &probe) < 0)
+			return "The first entry is below the low fence.";
+		if (!leaf && fpb_compare(ix, &entries[0].key, &probe) != 0)
+			return "The first child's key is not the low fence.";
+	}
+	else if (!leaf && !is_minus_infinity(ix, &entries[0].key))
+		return "The first child's key is not minus infinity.";
+	if (FpbPageHighElided(page))
+	{
+		if (nentries > 0 && entries[nentries - 1].key.head > FpbHdr(page)->high_head)
+			return "The last entry is not below the high fence.";
+	}
+	else if (!FpbPageIsRightmost(page))
+	{
+		fpb_page_high(ix, page, &fence);
+		if (!fpb_is_word(ix) && !head_is_right(ix, &fence, true))
+			return "The head of the high fence is not that of its values.";
+		fpb_probe_from_key(ix, &fence, &probe);
+		if (nentries > 0 && fpb_compare(ix, &entries[nentries - 1].key, &probe) >= 0)
+			return "The last entry is not below the high fence.";
+	}
+	return NULL;
+}
+
+/*
+ * What is wrong with the keys of a page whose structure is sound, or NULL.
+ * entries[] are all that it has, as fpb_page_entries gives them.  Calls
+ * comparators, allocates memory, and may raise errors: damaged values can.
+ */
+const char *
+fpb_page_order_fault(const FpbIndex *ix, Page page, const FpbEntry *entries,
+					 int nentries)
+{
+	bool		leaf = FpbPageIsLeaf(page);
+	const char *fault = range_fault(ix, page, entries, nentries);
+
+	if (fault != NULL)
+		return fault;
+	for (int i = 0; i < nentries; i++)
+	{
+		const FpbKey *key = &entries[i].key;
+
+		if (i > 0 && fpb_compare_keys(ix, &entries[i - 1].key, key) >= 0)
+			return psprintf("Entries %d and %d are out of order.", i, i + 1);
+		if (!fpb_is_word(ix) && !(i > 0 && key->tuple == entries[i - 1].key.tuple) &&
+			!head_is_right(ix, key, !leaf))
+			return psprintf("The head of entry %d is not that of its values.", i + 1);
+		if (fpb_is_word(ix) && leaf && !words_are_right(ix, key))
+			return psprintf("The words of entry %d are not those of its values.", i + 1);
+	}
+	return NULL;
+}

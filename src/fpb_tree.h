@@ -1,0 +1,139 @@
+/*-------------------------------------------------------------------------
+ *
+ * fpb_tree.h
+ *	  Descent, steps to the right, splits, pruning, deletion of pages.
+ *
+ *-------------------------------------------------------------------------
+ */
+#ifndef FPB_TREE_H
+#define FPB_TREE_H
+
+#include "fpb_access.h"
+#include "fpb_layout.h"
+
+typedef struct FpbStack
+{
+	int			height;			/* levels filled */
+	BlockNumber blocks[FPB_MAX_LEVELS]; /* blocks[l]: page passed at level l */
+} FpbStack;
+
+/*
+ * Descend to the page of the given level that the probe falls into and lock
+ * it.  before = false: low <= probe < high; before = true: low < probe <= high
+ * (the page that holds what comes before the probe).  With access
+ * BUFFER_LOCK_EXCLUSIVE incomplete splits met on the way, on any level, are
+ * finished.  stack may be NULL.  Always returns a page.
+ */
+extern Buffer fpb_descend(FpbIndex *ix, const FpbProbe *probe, int level, bool before,
+						  int access, FpbStack *stack);
+
+/* The leftmost (rightmost) page of a level. */
+extern Buffer fpb_descend_edge(FpbIndex *ix, int level, bool rightmost,
+							   int access);
+
+/*
+ * The leaf behind one that is no longer locked, given its right link and
+ * *from, a copy of its high fence; locked.  Checks fences and, if the link
+ * proves stale, descends afresh.  InvalidBuffer behind the last.  Entries
+ * below *from on the leaf returned have been seen already: after a deletion
+ * the successor may be one that reaches further left.
+ */
+extern Buffer fpb_goto_right(FpbIndex *ix, BlockNumber right, int access,
+							 FpbProbe *from);
+
+/* Count a step to the right; raises an error if they go round in a circle. */
+extern void fpb_count_step(const FpbIndex *ix, Buffer buf, uint32 *steps);
+
+/*
+ * Is the page, of the level expected, in the tree and not to the right of the
+ * probe's place?
+ */
+static inline bool
+fpb_page_reaches_left(const FpbIndex *ix, Page page, const FpbProbe *probe,
+					  int level, bool before)
+{
+	int			sign;
+
+	if (FpbPageIsDeleted(page) || FpbHdr(page)->level != level)
+		return false;
+	sign = fpb_compare_low(ix, page, probe);
+	return before ? sign < 0 : sign <= 0;
+}
+
+/*
+ * Is the copy of a page, whose high fence is not elided, that of the one of a
+ * level that the probe falls into?
+ */
+static inline bool
+fpb_page_covers(const FpbIndex *ix, Page page, const FpbProbe *probe,
+				int level, bool before)
+{
+	int			sign;
+
+	if (!fpb_page_reaches_left(ix, page, probe, level, before))
+		return false;
+	sign = fpb_compare_high(ix, page, probe);
+	return before ? sign >= 0 : sign > 0;
+}
+
+/*
+ * The high fence of a locked page that is not the rightmost.  If the page has
+ * elided it, it is the low fence of the right sibling, which is returned
+ * locked and to be released when the key has been used; else InvalidBuffer.
+ */
+extern Buffer fpb_lock_high(const FpbIndex *ix, Buffer buf, FpbKey *high);
+
+/* Sign of the high fence of a locked page against a probe, elided or not. */
+extern int	fpb_compare_elided(const FpbIndex *ix, Buffer buf,
+							   const FpbProbe *probe);
+
+static inline int
+fpb_compare_end(const FpbIndex *ix, Buffer buf, const FpbProbe *probe)
+{
+	Page		page = BufferGetPage(buf);
+
+	if (unlikely(FpbPageHighElided(page)))
+		return fpb_compare_elided(ix, buf, probe);
+	return fpb_compare_high(ix, page, probe);
+}
+
+/* Copy a fence of a locked page into a probe that outlives the lock. */
+extern void fpb_fence_probe(const FpbIndex *ix, const FpbKey *fence,
+							FpbProbe *probe);
+
+/* The parent of a page being split, locked exclusively; the stack is a hint. */
+extern Buffer fpb_find_parent(FpbIndex *ix, const FpbProbe *separator, int level,
+							  FpbStack *stack);
+
+/*
+ * Insert an entry at its place.  buf is the locked leaf (exclusive) it belongs
+ * to; released.  Splits as needed.  unchanged: the row has been updated, its
+ * key not.
+ */
+extern void fpb_insert_entry(FpbIndex *ix, Relation heap, Buffer buf,
+							 FpbStack *stack, const FpbEntry *entry,
+							 bool unchanged);
+
+/* Leave hints for dead entries on a leaf locked at least share (fpb_hint.c). */
+extern void fpb_hint_dead(const FpbIndex *ix, Relation heap, Buffer buf,
+						  const FpbPos *pos, int npos);
+
+/* Remove dead entries from a leaf locked exclusively (fpb_prune.c). */
+extern bool fpb_prune_killed(const FpbIndex *ix, Relation heap, Buffer buf);
+extern bool fpb_prune_versions(const FpbIndex *ix, Relation heap, Buffer buf,
+							   bool unchanged);
+
+/*
+ * Finish the split of a page locked exclusively; stays locked.  False if the
+ * split of its left sibling is to be finished first.
+ */
+extern bool fpb_finish_split(FpbIndex *ix, Buffer left);
+
+/*
+ * Try to take the empty leaf blkno out of the tree (fpb_delete.c).  No lock is
+ * held on entry or exit.  Returns a list of the blocks freed, as OIDs: inner
+ * pages and other leaves may be among them.
+ */
+extern List *fpb_delete_empty(FpbIndex *ix, BlockNumber blkno);
+
+#endif							/* FPB_TREE_H */

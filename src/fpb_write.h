@@ -1,0 +1,53 @@
+/*-------------------------------------------------------------------------
+ *
+ * fpb_write.h
+ *	  Build, insertion of rows, VACUUM.
+ *
+ *-------------------------------------------------------------------------
+ */
+#ifndef FPB_WRITE_H
+#define FPB_WRITE_H
+
+#include "access/genam.h"
+#include "nodes/execnodes.h"
+#include "storage/dsm.h"
+
+#include "fpb_key.h"
+
+extern IndexBuildResult *fpb_build(Relation heap, Relation index,
+								   IndexInfo *indexInfo);
+extern void fpb_buildempty(Relation index);
+
+/*
+ * Sort of the entries of a build (fpb_sort.c).  A parallel build has a worker
+ * sort (nparticipants = 0) in each participant and one in the leader, which
+ * gets what nparticipants of them have sorted; else shared is NULL.
+ */
+typedef struct FpbSort FpbSort;
+typedef struct FpbSortShared FpbSortShared;
+extern Size fpb_sort_estimate_shared(const FpbIndex *ix, int nparticipants);
+extern void fpb_sort_initialize_shared(const FpbIndex *ix,
+									   FpbSortShared *shared,
+									   int nparticipants, dsm_segment *seg);
+extern void fpb_sort_attach_shared(const FpbIndex *ix, FpbSortShared *shared,
+								   dsm_segment *seg);
+extern FpbSort *fpb_sort_begin(const FpbIndex *ix, int workMem,
+							   double expected, FpbSortShared *shared,
+							   int nparticipants);
+extern void fpb_sort_put(FpbSort *sort, const FpbKey *key);
+extern void fpb_sort_perform(FpbSort *sort);
+extern bool fpb_sort_get(FpbSort *sort, FpbKey *key);
+extern void fpb_sort_end(FpbSort *sort);
+
+extern bool fpb_insert(Relation index, Datum *values, bool *isnull,
+					   ItemPointer tid, Relation heap,
+					   IndexUniqueCheck checkUnique, bool indexUnchanged,
+					   IndexInfo *indexInfo);
+extern IndexBulkDeleteResult *fpb_bulkdelete(IndexVacuumInfo *info,
+											 IndexBulkDeleteResult *stats,
+											 IndexBulkDeleteCallback callback,
+											 void *callback_state);
+extern IndexBulkDeleteResult *fpb_vacuumcleanup(IndexVacuumInfo *info,
+												IndexBulkDeleteResult *stats);
+
+#endif							/* FPB_WRITE_H */
