@@ -39,7 +39,6 @@ DROP INDEX lay_named, lay_set, lay_other, lay_plain;
 CREATE TABLE grown ();
 CREATE FUNCTION try_layout(layout text, elements text, extra text DEFAULT '') RETURNS text LANGUAGE plpgsql AS $$
 DECLARE
-    made text;
     answer text;
 BEGIN
     DROP TABLE grown;

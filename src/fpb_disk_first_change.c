@@ -519,7 +519,7 @@ append_node(const FpbIndex *ix, Page page, const FpbEntry *entry,
 }
 
 /*
- * Insert an entry as planned.
+ * Insert an entry as planned; it fits.
  */
 void
 fpb_disk_first_insert(const FpbIndex *ix, Page page, const FpbEntry *entry,
@@ -528,18 +528,6 @@ fpb_disk_first_insert(const FpbIndex *ix, Page page, const FpbEntry *entry,
 	const FpbSlotPlan *slots = FpbSlots(plan);
 	PGAlignedBlock tuple;
 	FpbEntry	last;
-
-	switch (plan->outcome)
-	{
-		case FPB_PLAN_FITS:
-			break;
-		case FPB_PLAN_REBUILD:
-			fpb_page_replace(page, plan->image->data, wp);
-			return;
-		case FPB_PLAN_FULL:
-			elog(PANIC, "insertion into a full fpbtree page");
-			return;
-	}
 
 	if (slots->swap)
 	{

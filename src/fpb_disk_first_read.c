@@ -38,28 +38,8 @@ set_shape(const FpbIndex *ix, FpbShape *shape, int lines, bool inner)
 	/* a node full of duplicates becomes a one-key node, with slots to spare */
 	if (!inner && fpb_is_word(ix))
 		n = Min(n, fpb_one_key_slots(shape) - 2);
-	for (;; n--)
-	{
-		uint32		end = n * ix->head_width;
-
-		if (ix->form == FPB_WORD16)
-		{
-			end = TYPEALIGN(sizeof(uint64), end);
-			shape->low_off = end;
-			end += n * sizeof(uint64);
-		}
-		if (inner)
-		{
-			end = TYPEALIGN(sizeof(uint32), end);
-			shape->child_off = end;
-			end += n * sizeof(uint32);
-		}
-		shape->tail_off = end;
-		end += n * payload;
-		if (end <= shape->size)
-			break;
-	}
-	shape->nslots = n;
+	while (fpb_lay_out_slots(ix, shape, n, inner) > shape->size)
+		n--;
 	shape->hint_bytes = inner ? 0 : (n + 7) / 8;
 
 	n = Min(BLCKSZ / shape->size, FPB_MAX_NODES);

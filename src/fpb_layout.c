@@ -69,7 +69,6 @@ fpb_page_entries(const FpbIndex *ix, Page page, FpbEntry *entries)
 {
 	FpbPos		pos = FPB_POS_FIRST;
 	int			count = 0;
-
 	FpbEntry	entry;
 
 	while (fpb_page_next(ix, page, &pos, &entry))
@@ -187,7 +186,6 @@ fpb_collect_with(const FpbIndex *ix, Page page, const FpbEntry *entry,
 {
 	FpbEntry   *entries = palloc(sizeof(FpbEntry) * (FPB_MAX_PAGE_ENTRIES + 1));
 
-
 	*nentries = fpb_page_entries_with(ix, page, entry, &pos, entries, NULL);
 	return entries;
 }
@@ -242,6 +240,27 @@ fpb_page_plan_reorganise(const FpbIndex *ix, Page page, const FpbEntry *entry,
 		fpb_plan_rebuild(ix, page, entries, n, reorganise_slacks[i], 0, plan);
 	pfree(entries);
 	return plan->outcome == FPB_PLAN_REBUILD;
+}
+
+/*
+ * See fpb_layout.h.
+ */
+void
+fpb_page_insert(const FpbIndex *ix, Page page, const FpbEntry *entry,
+				const FpbInsertPlan *plan, FpbWalPage *wp)
+{
+	switch (plan->outcome)
+	{
+		case FPB_PLAN_FITS:
+			ix->layout->insert(ix, page, entry, plan, wp);
+			break;
+		case FPB_PLAN_REBUILD:
+			fpb_page_replace(page, plan->image->data, wp);
+			break;
+		case FPB_PLAN_FULL:
+			elog(PANIC, "insertion into a full fpbtree page");
+			break;
+	}
 }
 
 /*

@@ -146,6 +146,7 @@ typedef struct FpbNodeInfo
  *
  * slot_space: bytes that an entry of a leaf (or of an inner page) takes of its
  * page, on the average, besides its tuple.
+ * insert: carries out a plan whose outcome is FPB_PLAN_FITS.
  * has_room: has the page room for another tuple of this size, none of its
  * entries'?
  * cut: deletes all entries from pos on and gives back the room that they take,
@@ -413,12 +414,9 @@ extern bool fpb_page_plan_reorganise(const FpbIndex *ix, Page page,
  * Insert the entry as planned; the plan's outcome is not FPB_PLAN_FULL, and
  * the page has not changed since.  In the critical section.
  */
-static inline void
-fpb_page_insert(const FpbIndex *ix, Page page, const FpbEntry *entry,
-				const FpbInsertPlan *plan, FpbWalPage *wp)
-{
-	ix->layout->insert(ix, page, entry, plan, wp);
-}
+extern void fpb_page_insert(const FpbIndex *ix, Page page,
+							const FpbEntry *entry, const FpbInsertPlan *plan,
+							FpbWalPage *wp);
 
 /*
  * Delete the entries at pos[], in any order, whose positions have been found

@@ -95,26 +95,11 @@ arrays_at(const FpbIndex *ix, const FpbShape *shape, int capacity)
 static uint32
 set_shape(const FpbIndex *ix, FpbShape *shape, int size, int capacity, bool inner)
 {
-	uint32		end = capacity * ix->head_width;
+	uint32		end;
 
 	memset(shape, 0, sizeof(*shape));
 	shape->size = size;
-	shape->nslots = capacity;
-	if (ix->form == FPB_WORD16)
-	{
-		end = TYPEALIGN(sizeof(uint64), end);
-		shape->low_off = end;
-		end += capacity * sizeof(uint64);
-	}
-	if (inner)
-	{
-		end = TYPEALIGN(sizeof(uint32), end);
-		shape->child_off = end;
-		end += capacity * sizeof(uint32);
-	}
-	end = TYPEALIGN(sizeof(uint16), end);
-	shape->tail_off = end;
-	end += capacity * (fpb_is_word(ix) ? FPB_TAIL_BYTES : sizeof(uint16));
+	end = fpb_lay_out_slots(ix, shape, capacity, inner);
 	shape->hint_bytes = inner ? 0 : (capacity + 7) / 8;
 	if (fpb_is_word(ix))
 		shape->hints_off = BLCKSZ - shape->hint_bytes;
@@ -521,7 +506,7 @@ set_entries(const FpbIndex *ix, Page page, const FpbShape *shape, int first,
 }
 
 /*
- * Insert an entry as planned.  In the critical section.
+ * Insert an entry as planned; it fits.  In the critical section.
  */
 static void
 micro_insert(const FpbIndex *ix, Page page, const FpbEntry *entry,
@@ -534,18 +519,6 @@ micro_insert(const FpbIndex *ix, Page page, const FpbEntry *entry,
 	int			slot = (int) plan->details[0];
 	FpbNodeArray arrays[FPB_MAX_ARRAYS];
 	int			narrays = fpb_node_arrays(ix, shape, FPB_NODE_PLAIN, node, arrays);
-
-	switch (plan->outcome)
-	{
-		case FPB_PLAN_FITS:
-			break;
-		case FPB_PLAN_REBUILD:
-			fpb_page_replace(page, plan->image->data, wp);
-			return;
-		case FPB_PLAN_FULL:
-			elog(PANIC, "insertion into a full fpbtree page");
-			return;
-	}
 
 	for (int i = 0; slot < n && i < narrays; i++)
 		fpb_shift_slots(arrays[i].start, slot, n - 1, 1, arrays[i].width);

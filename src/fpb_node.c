@@ -10,6 +10,34 @@
 #include "fpb_fence.h"
 #include "fpb_node.h"
 
+/* --- shapes --- */
+
+/*
+ * Give a shape of zeros the arrays of a plain node with so many slots, of
+ * leaves or of inner pages.  Returns how many bytes they take.
+ */
+uint32
+fpb_lay_out_slots(const FpbIndex *ix, FpbShape *shape, int nslots, bool inner)
+{
+	uint32		end = nslots * ix->head_width;
+
+	shape->nslots = nslots;
+	if (ix->form == FPB_WORD16)
+	{
+		end = TYPEALIGN(sizeof(uint64), end);
+		shape->low_off = end;
+		end += nslots * sizeof(uint64);
+	}
+	if (inner)
+	{
+		end = TYPEALIGN(sizeof(uint32), end);
+		shape->child_off = end;
+		end += nslots * sizeof(uint32);
+	}
+	shape->tail_off = end;
+	return end + nslots * (fpb_is_word(ix) ? FPB_TAIL_BYTES : sizeof(uint16));
+}
+
 /* --- reading slots --- */
 
 /*

@@ -244,6 +244,8 @@ typedef struct FpbNodeArray
 /* no node has more of them */
 #define FPB_MAX_ARRAYS		4
 
+extern uint32 fpb_lay_out_slots(const FpbIndex *ix, FpbShape *shape,
+								int nslots, bool inner);
 extern void fpb_read_slot(const FpbIndex *ix, Page page, const FpbShape *shape,
 						  FpbCodec codec, char *node, int slot,
 						  FpbEntry *entry);

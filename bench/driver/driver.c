@@ -152,6 +152,20 @@ random_probe(Drive *d, FpbProbe *probe)
 	fpb_probe_equal(&d->ix, &key, false, probe);
 }
 
+/*
+ * Look a random key up: its leaf, locked, and its place there.
+ */
+static Buffer
+random_place(Drive *d, int lock, FpbProbe *probe, FpbPos *pos)
+{
+	Buffer		buf;
+
+	random_probe(d, probe);
+	buf = fpb_descend(&d->ix, probe, 0, false, lock, NULL);
+	fpb_page_search(&d->ix, BufferGetPage(buf), probe, pos);
+	return buf;
+}
+
 /* --- the operations --- */
 
 static void
@@ -162,11 +176,8 @@ drive_search(Drive *d)
 		FpbProbe	probe;
 		FpbEntry	entry;
 		FpbPos		pos;
-		Buffer		buf;
+		Buffer		buf = random_place(d, BUFFER_LOCK_SHARE, &probe, &pos);
 
-		random_probe(d, &probe);
-		buf = fpb_descend(&d->ix, &probe, 0, false, BUFFER_LOCK_SHARE, NULL);
-		fpb_page_search(&d->ix, BufferGetPage(buf), &probe, &pos);
 		if (fpb_page_next(&d->ix, BufferGetPage(buf), &pos, &entry))
 			d->sum += entry.key.tail;
 		fpb_relbuf(buf);
@@ -187,9 +198,7 @@ drive_scan(Drive *d)
 		bool		more;
 
 		CHECK_FOR_INTERRUPTS();
-		random_probe(d, &probe);
-		buf = fpb_descend(&d->ix, &probe, 0, false, BUFFER_LOCK_SHARE, NULL);
-		fpb_page_search(&d->ix, BufferGetPage(buf), &probe, &pos);
+		buf = random_place(d, BUFFER_LOCK_SHARE, &probe, &pos);
 		for (;;)
 		{
 			int			n = fpb_page_read(&d->ix, BufferGetPage(buf), pos, NULL, false, items, &more);
@@ -242,9 +251,7 @@ drive_delete(Drive *d)
 		Buffer		buf;
 
 		CHECK_FOR_INTERRUPTS();
-		random_probe(d, &probe);
-		buf = fpb_descend(&d->ix, &probe, 0, false, BUFFER_LOCK_EXCLUSIVE, NULL);
-		fpb_page_search(&d->ix, BufferGetPage(buf), &probe, &pos);
+		buf = random_place(d, BUFFER_LOCK_EXCLUSIVE, &probe, &pos);
 		if (fpb_page_next(&d->ix, BufferGetPage(buf), &pos, &entry) &&
 			entry.key.head == probe.head)
 		{
