@@ -23,6 +23,7 @@ $node->append_conf(
 shared_buffers = 4MB
 temp_buffers = 800kB
 max_connections = 12
+fpbtree.verify_changes = off
 max_worker_processes = 4
 max_wal_senders = 0
 wal_level = minimal

@@ -23,6 +23,7 @@ $node->append_conf(
 	'postgresql.conf', q{
 shared_buffers = 4MB
 max_connections = 12
+fpbtree.verify_changes = off
 max_wal_senders = 0
 wal_level = minimal
 effective_io_concurrency = 32
