@@ -137,6 +137,40 @@ LANGUAGE C STRICT PARALLEL SAFE;
 COMMENT ON FUNCTION fpbtree_prefetch_stats(regclass) IS
   'pages read ahead by scans of an fpbtree index since the server was started';
 
+-- tuning
+
+-- What fpbtree_tune has measured, in nanoseconds; CREATE INDEX takes the
+-- fastest design that agrees with the index's parameters.
+CREATE TABLE fpbtree_tuning (
+	form text,
+	layout text,
+	node_format text,
+	leaf_lines integer,
+	lookup_ns float8 NOT NULL CHECK (lookup_ns > 0),
+	insert_ns float8 NOT NULL CHECK (insert_ns > 0),
+	scan_ns float8 NOT NULL CHECK (scan_ns > 0),
+	usual boolean NOT NULL DEFAULT false, -- what an index is without figures
+	PRIMARY KEY (form, layout, node_format, leaf_lines));
+
+COMMENT ON TABLE fpbtree_tuning IS
+  'how fast fpbtree indexes of each form of keys and design are on this machine';
+
+GRANT SELECT ON fpbtree_tuning TO PUBLIC;
+SELECT pg_catalog.pg_extension_config_dump('fpbtree_tuning', '');
+
+CREATE FUNCTION fpbtree_tune(keys bigint DEFAULT 1000000,
+	OUT form text,
+	OUT optimize_for text,
+	OUT layout text,
+	OUT node_format text,
+	OUT leaf_lines integer)
+RETURNS SETOF record
+AS 'MODULE_PATHNAME'
+LANGUAGE C STRICT PARALLEL UNSAFE;
+
+COMMENT ON FUNCTION fpbtree_tune(bigint) IS
+  'measure which designs of fpbtree indexes are fastest on this machine';
+
 -- They read whole tables, and tell how full and how frequent things are, but
 -- show keys only to those who may select them.
 REVOKE ALL ON FUNCTION fpbtree_clone_opclass(text) FROM PUBLIC;
@@ -146,6 +180,7 @@ REVOKE ALL ON FUNCTION fpbtree_stats(regclass) FROM PUBLIC;
 REVOKE ALL ON FUNCTION fpbtree_page(regclass, bigint) FROM PUBLIC;
 REVOKE ALL ON FUNCTION fpbtree_nodes(regclass, bigint) FROM PUBLIC;
 REVOKE ALL ON FUNCTION fpbtree_prefetch_stats(regclass) FROM PUBLIC;
+REVOKE ALL ON FUNCTION fpbtree_tune(bigint) FROM PUBLIC;
 GRANT EXECUTE ON FUNCTION fpbtree_check(regclass, boolean) TO pg_stat_scan_tables;
 GRANT EXECUTE ON FUNCTION fpbtree_damage(regclass, boolean) TO pg_stat_scan_tables;
 GRANT EXECUTE ON FUNCTION fpbtree_stats(regclass) TO pg_stat_scan_tables;

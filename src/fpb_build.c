@@ -39,6 +39,7 @@
 #include "fpb_build.h"
 #include "fpb_layout.h"
 #include "fpb_options.h"
+#include "fpb_tuning.h"
 #include "fpb_verify.h"
 
 /* The page under construction of one level. */
@@ -304,17 +305,26 @@ fpb_check_unique(FpbLoad *load, const FpbKey *key)
  */
 
 /*
- * Set up what a participant needs to know of the build.
+ * Set up what a participant needs to know of the build.  All of them have to
+ * be of one design: the leader (design = NULL) decides on it.
  */
 void
 fpb_build_init(FpbBuild *build, Relation heap, Relation index, bool unique,
-			   bool nulls_not_distinct)
+			   bool nulls_not_distinct, const FpbDesign *design)
 {
 	memset(build, 0, sizeof(FpbBuild));
 	fpb_index_describe(&build->ix, index);
-	build->ix.layout = fpb_layout_routine(fpb_layout(index));
-	build->ix.csb = fpb_nodes_in_order(index);
-	fpb_layout_choose(&build->ix, fpb_leaf_lines(index));
+	if (design != NULL)
+		build->design = *design;
+	else
+	{
+		FpbPurpose	purpose = fpb_wanted_design(index, &build->design);
+
+		fpb_complete_design(build->ix.form, purpose, &build->design);
+	}
+	build->ix.layout = fpb_layout_routine(build->design.layout);
+	build->ix.csb = build->design.node_format == FPB_NODES_CSB;
+	fpb_layout_choose(&build->ix, build->design.leaf_lines);
 	build->heap = heap;
 	build->index = index;
 	build->unique = unique;
@@ -527,7 +537,7 @@ fpb_build(Relation heap, Relation index, IndexInfo *indexInfo)
 	old = MemoryContextSwitchTo(cxt);
 
 	fpb_build_init(&build, heap, index, indexInfo->ii_Unique,
-				   indexInfo->ii_NullsNotDistinct);
+				   indexInfo->ii_NullsNotDistinct, NULL);
 	result->heap_tuples = fpb_build_scan(&build, indexInfo);
 	fpb_build_load(&build);
 	result->index_tuples = build.indtuples;
@@ -556,7 +566,7 @@ fpb_buildempty(Relation index)
 	FpbBuild	build;
 	FpbLoad		load;
 
-	fpb_build_init(&build, NULL, index, false, false);
+	fpb_build_init(&build, NULL, index, false, false, NULL);
 	fpb_load_begin(&load, &build, INIT_FORKNUM);
 	fpb_load_end(&load);
 

@@ -11,6 +11,7 @@
 #include "port/atomics.h"
 #include "storage/shm_toc.h"
 
+#include "fpb_options.h"
 #include "fpb_write.h"
 
 typedef struct FpbParallelBuild FpbParallelBuild;
@@ -19,6 +20,7 @@ typedef struct FpbParallelBuild FpbParallelBuild;
 typedef struct FpbBuild
 {
 	FpbIndex	ix;
+	FpbDesign	design;			/* of which ix has become what can be */
 	Relation	heap;
 	Relation	index;
 	bool		unique;
@@ -38,7 +40,8 @@ typedef struct FpbBuild
 } FpbBuild;
 
 extern void fpb_build_init(FpbBuild *build, Relation heap, Relation index,
-						   bool unique, bool nulls_not_distinct);
+						   bool unique, bool nulls_not_distinct,
+						   const FpbDesign *design);
 extern double fpb_expected_rows(Relation heap);
 extern void fpb_build_callback(Relation index, ItemPointer tid, Datum *values,
 							   bool *isnull, bool tupleIsAlive, void *state);

@@ -34,8 +34,8 @@
 
 #include "fpb_ahead.h"
 #include "fpb_inspect.h"
-#include "fpb_options.h"
 #include "fpb_tree.h"
+#include "fpb_tuning.h"
 #include "fpb_write.h"
 
 PG_FUNCTION_INFO_V1(fpbtree_stats);
@@ -285,10 +285,6 @@ get_result_desc(FunctionCallInfo fcinfo, int ncolumns)
 Datum
 fpbtree_stats(PG_FUNCTION_ARGS)
 {
-	static const char *const forms[] = {
-		[FPB_WORD4] = "word4",[FPB_WORD8] = "word8",
-		[FPB_WORD16] = "word16",[FPB_TUPLE] = "tuple"
-	};
 	TupleDesc	desc = get_result_desc(fcinfo, 22);
 	Relation	rel = fpb_open_index(PG_GETARG_OID(0), AccessShareLock);
 	BufferAccessStrategy strategy = GetAccessStrategy(BAS_BULKREAD);
@@ -352,12 +348,12 @@ fpbtree_stats(PG_FUNCTION_ARGS)
 	}
 
 	values[i++] = Int32GetDatum(FPB_VERSION);
-	values[i++] = CStringGetTextDatum(forms[ix.form]);
+	values[i++] = CStringGetTextDatum(fpb_form_name(ix.form));
 	values[i++] = CStringGetTextDatum(fpb_layout_name(ix.layout->id));
 	fpb_layout_lines(&ix, &leaf_lines, &inner_lines);
 	values[i++] = Int32GetDatum(leaf_lines);
 	values[i++] = Int32GetDatum(inner_lines);
-	values[i++] = CStringGetTextDatum(ix.csb ? "csb" : "numbered");
+	values[i++] = CStringGetTextDatum(fpb_node_format_name(ix.csb ? FPB_NODES_CSB : FPB_NODES_NUMBERED));
 	values[i++] = Int64GetDatum(ix.root);
 	values[i++] = Int32GetDatum(ix.level + 1);
 	values[i++] = Int64GetDatum(nblocks);

@@ -18,17 +18,12 @@
 
 #include "fpb_options.h"
 
-/* the widest in-page node that can be asked for, in cache lines */
-#define FPB_MAX_LEAF_LINES	32
-
-/* no layout is named: then it is fpbtree.default_layout's */
-#define LAYOUT_UNNAMED		(-1)
-
-/* fpbtree.default_layout */
-static int	default_layout = FPB_DISK_FIRST;
+/* fpbtree.default_layout; FPB_UNNAMED: the tuner's choice */
+static int	default_layout = FPB_UNNAMED;
 
 static const struct config_enum_entry layout_settings[] =
 {
+	{"auto", FPB_UNNAMED, false},
 	{"disk_first", FPB_DISK_FIRST, false},
 	{"micro_index", FPB_MICRO_INDEX, false},
 	{NULL, 0, false}
@@ -37,7 +32,7 @@ static const struct config_enum_entry layout_settings[] =
 /* the kind under which the server keeps our parameters' definitions */
 static relopt_kind fpb_relopt_kind;
 
-static relopt_enum_elt_def fpb_layouts[] =
+static relopt_enum_elt_def layouts[] =
 {
 	{"disk_first", FPB_DISK_FIRST},
 	{"micro_index", FPB_MICRO_INDEX},
@@ -48,6 +43,15 @@ static relopt_enum_elt_def node_formats[] =
 {
 	{"numbered", FPB_NODES_NUMBERED},
 	{"csb", FPB_NODES_CSB},
+	{(const char *) NULL}		/* list terminator */
+};
+
+static relopt_enum_elt_def purposes[] =
+{
+	{"lookup", FPB_FOR_LOOKUP},
+	{"insert", FPB_FOR_INSERT},
+	{"scan", FPB_FOR_SCAN},
+	{"balanced", FPB_FOR_BALANCED},
 	{(const char *) NULL}		/* list terminator */
 };
 
@@ -66,24 +70,29 @@ fpb_options_init(void)
 					  ShareUpdateExclusiveLock);
 	add_enum_reloption(fpb_relopt_kind, "layout",
 					   "How entries are laid out in pages",
-					   fpb_layouts, LAYOUT_UNNAMED,
+					   layouts, FPB_UNNAMED,
 					   "Valid values are \"disk_first\" and \"micro_index\".",
 					   ShareUpdateExclusiveLock);
 	add_int_reloption(fpb_relopt_kind, "leaf_lines",
 					  "Width of the nodes in leaf pages, in cache lines; 0 lets the index choose",
-					  0, 0, FPB_MAX_LEAF_LINES,
+					  0, 0, FPB_MAX_LINES,
 					  ShareUpdateExclusiveLock);
 	add_enum_reloption(fpb_relopt_kind, "node_format",
 					   "How the nodes of a page are found",
-					   node_formats, FPB_NODES_NUMBERED,
+					   node_formats, FPB_UNNAMED,
 					   "Valid values are \"numbered\" and \"csb\".",
+					   ShareUpdateExclusiveLock);
+	add_enum_reloption(fpb_relopt_kind, "optimize_for",
+					   "What pages are shaped for, where fpbtree_tune() has measured what is fastest",
+					   purposes, FPB_FOR_BALANCED,
+					   "Valid values are \"lookup\", \"insert\", \"scan\" and \"balanced\".",
 					   ShareUpdateExclusiveLock);
 
 	DefineCustomEnumVariable("fpbtree.default_layout",
 							 "Layout of fpbtree indexes that are built without naming one.",
 							 NULL,
 							 &default_layout,
-							 FPB_DISK_FIRST, layout_settings,
+							 FPB_UNNAMED, layout_settings,
 							 PGC_USERSET, 0, NULL, NULL, NULL);
 }
 
@@ -96,9 +105,10 @@ fpb_options(Datum reloptions, bool validate)
 {
 	static const relopt_parse_elt table[] = {
 		{"fillfactor", RELOPT_TYPE_INT, offsetof(FpbOptions, fillfactor)},
-		{"layout", RELOPT_TYPE_ENUM, offsetof(FpbOptions, layout)},
-		{"leaf_lines", RELOPT_TYPE_INT, offsetof(FpbOptions, leaf_lines)},
-		{"node_format", RELOPT_TYPE_ENUM, offsetof(FpbOptions, node_format)}
+		{"layout", RELOPT_TYPE_ENUM, offsetof(FpbOptions, design.layout)},
+		{"leaf_lines", RELOPT_TYPE_INT, offsetof(FpbOptions, design.leaf_lines)},
+		{"node_format", RELOPT_TYPE_ENUM, offsetof(FpbOptions, design.node_format)},
+		{"optimize_for", RELOPT_TYPE_ENUM, offsetof(FpbOptions, purpose)}
 	};
 
 	return (bytea *) build_reloptions(reloptions, validate, fpb_relopt_kind,
@@ -118,50 +128,76 @@ fpb_fillfactor(Relation rel)
 }
 
 /*
- * Cache lines of an in-page node of a leaf to be built, or 0 to choose by the
- * form of the keys.
+ * What the user wants of the pages of an index to be built: fills *design as
+ * far as it has been named, and returns what it is to be best at.
  */
-int
-fpb_leaf_lines(Relation rel)
+FpbPurpose
+fpb_wanted_design(Relation rel, FpbDesign *design)
 {
 	FpbOptions *options = (FpbOptions *) rel->rd_options;
 
-	return options ? options->leaf_lines : 0;
+	if (options != NULL)
+		*design = options->design;
+	else
+	{
+		design->layout = design->node_format = FPB_UNNAMED;
+		design->leaf_lines = 0;
+	}
+	if (design->layout == FPB_UNNAMED)
+		design->layout = default_layout;
+	return options != NULL ? options->purpose : FPB_FOR_BALANCED;
 }
 
 /*
- * The layout of an index to be built.
+ * Name and value of a parameter's members.
  */
-FpbLayout
-fpb_layout(Relation rel)
+static const char *
+name_of(const relopt_enum_elt_def *members, int value)
 {
-	FpbOptions *options = (FpbOptions *) rel->rd_options;
-
-	if (options == NULL || options->layout == LAYOUT_UNNAMED)
-		return (FpbLayout) default_layout;
-	return (FpbLayout) options->layout;
-}
-
-/*
- * A layout's name, as the parameter has it.
- */
-const char *
-fpb_layout_name(FpbLayout layout)
-{
-	for (const struct config_enum_entry *entry = layout_settings; entry->name != NULL; entry++)
-		if (entry->val == (int) layout)
-			return entry->name;
+	for (; members->string_val != NULL; members++)
+		if (members->symbol_val == value)
+			return members->string_val;
 	return "unknown";
 }
 
-/*
- * Are the nodes of the pages of an index to be built to lie in the order of
- * their keys?
- */
-bool
-fpb_nodes_in_order(Relation rel)
+static int
+named(const relopt_enum_elt_def *members, const char *name)
 {
-	FpbOptions *options = (FpbOptions *) rel->rd_options;
+	for (; members->string_val != NULL; members++)
+		if (strcmp(members->string_val, name) == 0)
+			return members->symbol_val;
+	return FPB_UNNAMED;
+}
 
-	return options != NULL && options->node_format == FPB_NODES_CSB;
+const char *
+fpb_layout_name(int layout)
+{
+	return name_of(layouts, layout);
+}
+
+const char *
+fpb_node_format_name(int format)
+{
+	return name_of(node_formats, format);
+}
+
+const char *
+fpb_purpose_name(FpbPurpose purpose)
+{
+	return name_of(purposes, purpose);
+}
+
+/*
+ * The values with a name, or FPB_UNNAMED if there is none.
+ */
+int
+fpb_layout_named(const char *name)
+{
+	return named(layouts, name);
+}
+
+int
+fpb_node_format_named(const char *name)
+{
+	return named(node_formats, name);
 }

@@ -23,21 +23,43 @@ typedef enum FpbNodeFormat
 	FPB_NODES_CSB				/* they lie in the order of their keys */
 } FpbNodeFormat;
 
+/* what an index is to be best at */
+typedef enum FpbPurpose
+{
+	FPB_FOR_LOOKUP,
+	FPB_FOR_INSERT,
+	FPB_FOR_SCAN,
+	FPB_FOR_BALANCED			/* all of them alike */
+} FpbPurpose;
+
+#define FPB_PURPOSES	(FPB_FOR_BALANCED + 1)
+
+/* what shapes the pages of a new index */
+typedef struct FpbDesign
+{
+	int			layout;			/* FpbLayout, or FPB_UNNAMED */
+	int			node_format;	/* FpbNodeFormat, or FPB_UNNAMED */
+	int			leaf_lines;		/* 0: the layout's choice */
+} FpbDesign;
+
+#define FPB_UNNAMED		(-1)
+
 typedef struct FpbOptions
 {
 	int32		vl_len_;		/* varlena header (do not touch directly!) */
-	int			layout;			/* FpbLayout, or -1 */
 	int			fillfactor;		/* slots in a hundred that a build fills */
-	int			leaf_lines;		/* 0: chosen by key form */
-	int			node_format;	/* FpbNodeFormat */
+	int			purpose;		/* FpbPurpose */
+	FpbDesign	design;
 } FpbOptions;
 
 extern void fpb_options_init(void);
 extern bytea *fpb_options(Datum reloptions, bool validate);
 extern int	fpb_fillfactor(Relation rel);
-extern int	fpb_leaf_lines(Relation rel);
-extern FpbLayout fpb_layout(Relation rel);
-extern bool fpb_nodes_in_order(Relation rel);
-extern const char *fpb_layout_name(FpbLayout layout);
+extern FpbPurpose fpb_wanted_design(Relation rel, FpbDesign *design);
+extern const char *fpb_layout_name(int layout);
+extern const char *fpb_node_format_name(int format);
+extern const char *fpb_purpose_name(FpbPurpose purpose);
+extern int	fpb_layout_named(const char *name);
+extern int	fpb_node_format_named(const char *name);
 
 #endif							/* FPB_OPTIONS_H */

@@ -1,0 +1,116 @@
+--
+-- fpbtree_tune, its table, and what CREATE INDEX makes of it
+--
+SET client_min_messages = warning;
+CREATE EXTENSION IF NOT EXISTS fpbtree;
+
+CREATE TABLE tuned (w4 int, w8 int8, w16 uuid, t text COLLATE "C");
+INSERT INTO tuned SELECT i, i, md5(i::text)::uuid, md5(i::text) FROM generate_series(1, 3000) i;
+
+-- The shape of an index that is made with these columns and parameters
+CREATE FUNCTION shape(columns text, parameters text DEFAULT '', OUT layout text, OUT node_format text, OUT leaf_lines int)
+    LANGUAGE plpgsql AS $$
+BEGIN
+    EXECUTE format('CREATE INDEX tuned_k ON tuned USING fpbtree (%s) %s', columns, 'WITH (' || nullif(parameters, '') || ')');
+    PERFORM fpbtree_check('tuned_k', true);
+    SELECT s.layout, s.node_format, s.leaf_lines INTO layout, node_format, leaf_lines FROM fpbtree_stats('tuned_k') s;
+    DROP INDEX tuned_k;
+END $$;
+
+-- Without figures, a purpose changes nothing
+SELECT count(*) FROM fpbtree_tuning;
+SELECT columns, purpose, shape(columns, 'optimize_for = ' || purpose)
+    FROM unnest('{w4,t}'::text[]) columns, unnest('{lookup,insert,scan,balanced}'::text[]) purpose ORDER BY 1, 2;
+CREATE INDEX bad ON tuned USING fpbtree (w4) WITH (optimize_for = everything);
+
+-- With figures, the fastest is taken that has what is named
+INSERT INTO fpbtree_tuning VALUES
+    ('word4', 'disk_first', 'numbered', 8, 100, 100, 100, true),
+    ('word4', 'disk_first', 'numbered', 4, 96, 300, 300, false),    -- not faster by 5 percent
+    ('word4', 'disk_first', 'csb', 6, 150, 90, 200, false),
+    ('word4', 'disk_first', 'csb', 9, 400, 300, 80, false),
+    ('word4', 'micro_index', 'numbered', 10, 90, 900, 120, false),
+    ('word8', 'disk_first', 'csb', 5, 50, 50, 50, false),
+    ('word16', 'disk_first', 'numbered', 10, 100, 100, 100, true),
+    ('word16', 'disk_first', 'numbered', 7, 50, 90, 110, false),     -- the least product, but not the least of each
+    ('word16', 'micro_index', 'numbered', 4, 60, 80, 200, false);
+SELECT columns, purpose, shape(columns, 'optimize_for = ' || purpose)
+    FROM unnest('{w4,w8,w16,t}'::text[]) columns, unnest('{lookup,insert,scan,balanced}'::text[]) purpose ORDER BY 1, 2;
+SELECT shape('w4'), shape('w4 DESC'), shape('w4, t'), shape('w8, w4'), shape('w4, w4');
+SELECT parameters, shape('w4', parameters || 'optimize_for = lookup')
+    FROM unnest('{"layout = disk_first, ","node_format = csb, ","leaf_lines = 9, ","leaf_lines = 3, ",
+                  "layout = micro_index, node_format = csb, ","layout = disk_first, node_format = numbered, leaf_lines = 5, "}'::text[]) parameters;
+SET fpbtree.default_layout = disk_first;
+SELECT shape('w4', 'optimize_for = lookup'), shape('w4', 'layout = micro_index');
+RESET fpbtree.default_layout;
+
+-- By all that builds an index
+CREATE INDEX tuned_w4 ON tuned USING fpbtree (w4) WITH (optimize_for = scan);
+CREATE UNLOGGED TABLE tuned_unlogged (w4 int);
+CREATE INDEX tuned_u ON tuned_unlogged USING fpbtree (w4) WITH (optimize_for = scan);
+CREATE TABLE tuned_large AS SELECT i AS w4 FROM generate_series(1, 20000) i;
+SET min_parallel_table_scan_size = 0;
+SET max_parallel_maintenance_workers = 2;
+ALTER TABLE tuned_large SET (parallel_workers = 2);
+CREATE INDEX tuned_p ON tuned_large USING fpbtree (w4) WITH (optimize_for = lookup);
+CREATE INDEX CONCURRENTLY tuned_c ON tuned_large USING fpbtree (w4) WITH (optimize_for = insert);
+SELECT fpbtree_check('tuned_p', true), fpbtree_check('tuned_c', true);
+SELECT relname, layout, node_format, leaf_lines FROM pg_class, fpbtree_stats(oid) WHERE relname ~ '^tuned_(w4|u|p|c)$' ORDER BY 1;
+DELETE FROM fpbtree_tuning WHERE leaf_lines = 9;
+SELECT leaf_lines FROM fpbtree_stats('tuned_w4');
+REINDEX INDEX CONCURRENTLY tuned_w4;
+VACUUM FULL tuned_large;
+SELECT relname, layout, node_format, leaf_lines FROM pg_class, fpbtree_stats(oid) WHERE relname ~ '^tuned_(w4|u|p|c)$' ORDER BY 1;
+
+-- What the table should not have is as if it were not there
+DELETE FROM fpbtree_tuning;
+INSERT INTO fpbtree_tuning VALUES
+    ('word4', 'disk_first', 'numbered', 33, 1, 1, 1), ('word4', 'disk_first', 'numbered', -4, 1, 1, 1),
+    ('word4', 'disk_last', 'numbered', 4, 1, 1, 1), ('word4', 'disk_first', 'coloured', 4, 1, 1, 1), ('word5', 'disk_first', 'csb', 4, 1, 1, 1);
+INSERT INTO fpbtree_tuning VALUES ('word4', 'disk_first', 'numbered', 4, 1, 0, 1);
+SELECT shape('w4');
+BEGIN;
+ALTER TABLE fpbtree_tuning ALTER leaf_lines TYPE text;
+SELECT shape('w4');
+ROLLBACK;
+BEGIN;
+ALTER EXTENSION fpbtree DROP TABLE fpbtree_tuning;
+SELECT shape('w4');
+SELECT * FROM fpbtree_tune(1000);
+ROLLBACK;
+
+-- Measured: for each form, each layout, the usual design once; and what CREATE INDEX takes is the fastest of it
+CREATE TABLE choices AS SELECT * FROM fpbtree_tune(1000);
+SELECT form, layout, node_format, count(*) > 1 AS several, count(*) FILTER (WHERE usual) AS usual, min(leaf_lines) BETWEEN 2 AND 3 AS narrow,
+       bool_and(lookup_ns > 1 AND insert_ns > 1 AND scan_ns > 0.01) AS taken_time
+    FROM fpbtree_tuning GROUP BY 1, 2, 3 ORDER BY 1, 2, 3;
+SELECT form, count(*), count(*) FILTER (WHERE optimize_for IN ('lookup', 'insert', 'scan', 'balanced')) AS known FROM choices GROUP BY 1 ORDER BY 1;
+SELECT c.form, optimize_for FROM choices c JOIN fpbtree_tuning t USING (form, layout, node_format, leaf_lines),
+       LATERAL (SELECT min(lookup_ns) AS lookup, min(insert_ns) AS insert, min(scan_ns) AS scan FROM fpbtree_tuning f WHERE f.form = c.form) m
+    WHERE CASE optimize_for WHEN 'lookup' THEN lookup_ns / lookup WHEN 'insert' THEN insert_ns / insert WHEN 'scan' THEN scan_ns / scan END
+          > CASE WHEN usual THEN 1.051 ELSE 1 END;
+SELECT c.form, optimize_for FROM choices c,
+       LATERAL (SELECT ROW(layout, node_format, leaf_lines)::text AS design) d,
+       LATERAL shape(CASE form WHEN 'word4' THEN 'w4' WHEN 'word8' THEN 'w8' WHEN 'word16' THEN 'w16' ELSE 't' END, 'optimize_for = ' || optimize_for) s
+    WHERE d.design <> s::text;
+SELECT relname FROM pg_class WHERE relname LIKE 'fpbtree\_tuned%';
+
+-- Again, in vain, and by whom it may not be
+SELECT count(*) FROM fpbtree_tune(999);
+SELECT count(*) FROM fpbtree_tune(100000001);
+SELECT count(*) FROM fpbtree_tune(NULL);
+CREATE TABLE fpbtree_tuned (i int);
+SELECT count(*) FROM fpbtree_tune(1000);
+DROP TABLE fpbtree_tuned;
+SELECT count(*) > 50 AS kept FROM fpbtree_tuning;
+CREATE ROLE regress_fpbtree_tuner;
+SET ROLE regress_fpbtree_tuner;
+SELECT count(*) FROM fpbtree_tune(1000);
+SELECT count(*) > 50 AS read FROM fpbtree_tuning;
+DELETE FROM fpbtree_tuning;
+RESET ROLE;
+DROP ROLE regress_fpbtree_tuner;
+
+DELETE FROM fpbtree_tuning;
+DROP TABLE tuned, tuned_unlogged, tuned_large, choices;
+DROP FUNCTION shape;

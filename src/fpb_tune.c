@@ -1,0 +1,387 @@
+/*-------------------------------------------------------------------------
+ *
+ * fpb_tune.c
+ *	  fpbtree_tune: measures designs on this machine.
+ *
+ * The papers' point is that the best shape of a page depends on the processor.
+ * So indexes of every form of keys are built in many designs and measured: how
+ * long a lookup, an insertion and an entry of a scan take.  The figures go
+ * into the extension's table fpbtree_tuning, which CREATE INDEX asks
+ * (fpb_tuning.c).
+ *
+ *-------------------------------------------------------------------------
+ */
+#include "postgres.h"
+
+#include "access/table.h"
+#include "catalog/index.h"
+#include "catalog/pg_type.h"
+#include "catalog/storage.h"
+#include "commands/extension.h"
+#include "common/pg_prng.h"
+#include "executor/spi.h"
+#include "funcapi.h"
+#include "miscadmin.h"
+#include "portability/instr_time.h"
+#include "utils/builtins.h"
+#include "utils/guc.h"
+#include "utils/lsyscache.h"
+#include "utils/rel.h"
+
+#include "fpb_access.h"
+#include "fpb_layout.h"
+#include "fpb_measure.h"
+#include "fpb_tuning.h"
+
+PG_FUNCTION_INFO_V1(fpbtree_tune);
+
+/* keys that an index can be measured with */
+#define MIN_KEYS		1000
+#define MAX_KEYS		INT64CONST(100000000)
+
+/* operations that are timed together; of insertions a tenth of the keys */
+#define OPERATIONS		100000
+
+/*
+ * Each design is measured so often, all others between two times, and the
+ * least counts: a machine is not always as fast as it can be.
+ */
+#define TURNS			3
+
+/* memory in which cache misses are measured: larger than caches are */
+#define CHAIN_BYTES		(256 * 1024 * 1024)
+#define CHAIN_STEPS		1000000
+#define LINES_AT_ONCE	16
+
+/* what is measured in the name of a form */
+typedef struct Subject
+{
+	FpbForm		form;
+	const char *values;			/* of number 2 * i */
+	const char *columns;		/* of the index */
+} Subject;
+
+static const Subject subjects[] = {
+	{FPB_WORD4, "(2 * i)::int4 AS a", "a"},
+	{FPB_WORD8, "(2 * i)::int8 AS a", "a"},
+	{FPB_WORD16, "(2 * i)::int8 AS a, (2 * i)::int8 AS b", "a, b"},
+	{FPB_TUPLE, "md5((2 * i)::text) AS a", "a COLLATE \"C\""}
+};
+
+/*
+ * The designs: each of these kinds, with each of these widths.  The first is
+ * the one that an index has if there are no figures.
+ */
+static const FpbDesign kinds[] = {
+	{FPB_DISK_FIRST, FPB_NODES_NUMBERED, 0},
+	{FPB_DISK_FIRST, FPB_NODES_CSB, 0},
+	{FPB_MICRO_INDEX, FPB_NODES_NUMBERED, 0}
+};
+
+static const int widths[] = {0, 2, 3, 4, 6, 8, 9, 10, 11, 12, 14, 16, 20, 24, 32};
+
+/* a design, and what it takes, in nanoseconds an operation */
+typedef struct Candidate
+{
+	FpbDesign	design;
+	bool		skip;			/* an earlier one has come to the same */
+	double		lookup;
+	double		insert;
+	double		scan;
+} Candidate;
+
+#define CANDIDATES		(lengthof(kinds) * lengthof(widths))
+
+/* --- the memory --- */
+
+/*
+ * What a cache miss takes (T1), and what each further line does that is asked
+ * for at the same time (Tnext), both in nanoseconds: fpbtree-sigmod2002,
+ * section 3.1.1.
+ */
+static void
+measure_memory(double *t1, double *tnext)
+{
+	const int	lines_of_node = LINES_AT_ONCE * FPB_CACHE_LINE / sizeof(uint64);
+	int			nnodes = CHAIN_BYTES / (LINES_AT_ONCE * FPB_CACHE_LINE);
+	uint64	   *memory = palloc_aligned(CHAIN_BYTES, FPB_CACHE_LINE, MCXT_ALLOC_HUGE);
+	int		   *order = palloc(sizeof(int) * nnodes);
+	volatile uint64 sink;
+	uint64		sum = 0;
+	double		ns[2];
+	pg_prng_state random;
+
+	/* one circle through all nodes, in random order */
+	pg_prng_seed(&random, 1);
+	memset(memory, 0, CHAIN_BYTES);
+	for (int i = 0; i < nnodes; i++)
+		order[i] = i;
+	for (int i = nnodes - 1; i > 0; i--)
+	{
+		int			other = (int) pg_prng_uint64_range(&random, 0, i);
+		int			swap = order[i];
+
+		order[i] = order[other];
+		order[other] = swap;
+	}
+	for (int i = 0; i < nnodes; i++)
+		memory[(Size) order[i] * lines_of_node] = order[(i + 1) % nnodes];
+
+	for (int whole = 0; whole <= 1; whole++)
+	{
+		uint64		node = 0;
+		instr_time	start;
+		instr_time	end;
+
+		INSTR_TIME_SET_CURRENT(start);
+		for (int step = 0; step < CHAIN_STEPS; step++)
+		{
+			uint64	   *lines = memory + node * lines_of_node;
+
+			if (whole)
+			{
+				for (int i = 0; i < LINES_AT_ONCE; i++)
+					__builtin_prefetch((char *) lines + i * FPB_CACHE_LINE);
+				for (int i = 1; i < LINES_AT_ONCE; i++)
+					sum += *(uint64 *) ((char *) lines + i * FPB_CACHE_LINE);
+			}
+			/* the next one is known when all lines have come */
+			node = lines[0] + (sum & 1);
+		}
+		INSTR_TIME_SET_CURRENT(end);
+		INSTR_TIME_SUBTRACT(end, start);
+		ns[whole] = INSTR_TIME_GET_DOUBLE(end) * 1e9 / CHAIN_STEPS;
+		sum += node & ~UINT64CONST(1);
+		CHECK_FOR_INTERRUPTS();
+	}
+	sink = sum;
+	(void) sink;
+	*t1 = ns[0];
+	*tnext = Max(ns[1] - ns[0], 0) / (LINES_AT_ONCE - 1);
+	pfree(order);
+	pfree(memory);
+}
+
+/* --- an index --- */
+
+/*
+ * Execute a statement of ours.
+ */
+static void
+execute(const char *statement)
+{
+	int			code = SPI_execute(statement, false, 0);
+
+	if (code < 0)
+		elog(ERROR, "SPI_execute failed: %s: %s", SPI_result_code_string(code), statement);
+}
+
+/*
+ * Build the index again, in its own file, as TRUNCATE does: the table is of
+ * this transaction.
+ */
+static void
+rebuild(Relation heap, Relation index)
+{
+	RelationTruncate(index, 0);
+	index_build(heap, index, BuildIndexInfo(index), true, false);
+}
+
+/*
+ * Measure a candidate with the index fpbtree_tuned_k, in one of the turns.
+ */
+static void
+measure_candidate(const char *schema, Oid heapid, Oid indexid, int64 keys, int turn,
+				  Candidate *candidate)
+{
+	FpbMeasured measured = {.keys = keys,.seed = turn};
+	int64		operations = Min(OPERATIONS, keys);
+	Relation	index;
+	int			inner_lines;
+	double		ns;
+
+	execute(psprintf("ALTER INDEX %s.fpbtree_tuned_k SET (layout = %s, node_format = %s, leaf_lines = %d)",
+					 schema, fpb_layout_name(candidate->design.layout),
+					 fpb_node_format_name(candidate->design.node_format),
+					 candidate->design.leaf_lines));
+	measured.heap = table_open(heapid, AccessExclusiveLock);
+	index = index_open(indexid, AccessExclusiveLock);
+	rebuild(measured.heap, index);
+	CommandCounterIncrement();
+
+	fpb_index_open(&measured.ix, index);
+	fpb_layout_lines(&measured.ix, &candidate->design.leaf_lines, &inner_lines);
+	ns = fpb_measure(&measured, FPB_WORK_LOOKUP, operations);
+	candidate->lookup = turn == 0 ? ns : Min(ns, candidate->lookup);
+	ns = fpb_measure(&measured, FPB_WORK_SCAN, keys);
+	candidate->scan = turn == 0 ? ns : Min(ns, candidate->scan);
+	ns = fpb_measure(&measured, FPB_WORK_INSERT, Min(operations, keys / 10));
+	candidate->insert = turn == 0 ? ns : Min(ns, candidate->insert);
+	index_close(index, NoLock);
+	table_close(measured.heap, NoLock);
+}
+
+/*
+ * The candidates of a form, as they are asked for.
+ */
+static void
+begin_candidates(Candidate *candidates)
+{
+	for (int kind = 0; kind < (int) lengthof(kinds); kind++)
+	{
+		for (int i = 0; i < (int) lengthof(widths); i++)
+		{
+			candidates->design = kinds[kind];
+			candidates->design.leaf_lines = widths[i];
+			candidates->skip = false;
+			candidates++;
+		}
+	}
+}
+
+/*
+ * Has an earlier candidate come to the same design?
+ */
+static bool
+is_repeated(const Candidate *candidates, int n)
+{
+	for (int i = 0; i < n; i++)
+		if (candidates[i].design.layout == candidates[n].design.layout &&
+			candidates[i].design.node_format == candidates[n].design.node_format &&
+			candidates[i].design.leaf_lines == candidates[n].design.leaf_lines)
+			return true;
+	return false;
+}
+
+/*
+ * Note a candidate's figures in the table, and tell of them.
+ */
+static void
+note_figures(const char *schema, FpbForm form, const Candidate *candidate, bool usual)
+{
+	const char *layout = fpb_layout_name(candidate->design.layout);
+	const char *node_format = fpb_node_format_name(candidate->design.node_format);
+
+	ereport(NOTICE,
+			(errmsg("%s, %s, %s, %d lines: lookup %.0f ns, insertion %.0f ns, entry of a scan %.2f ns",
+					fpb_form_name(form), layout, node_format, candidate->design.leaf_lines,
+					candidate->lookup, candidate->insert, candidate->scan)));
+	execute(psprintf("INSERT INTO %s.fpbtree_tuning VALUES ('%s', '%s', '%s', %d, %.17g, %.17g, %.17g, %s)",
+					 schema, fpb_form_name(form), layout, node_format,
+					 candidate->design.leaf_lines, candidate->lookup,
+					 candidate->insert, candidate->scan, usual ? "true" : "false"));
+}
+
+/*
+ * Measure all designs of one form of keys.
+ */
+static void
+measure_form(const char *schema, Oid namespace, const Subject *subject, int64 keys)
+{
+	Candidate	candidates[CANDIDATES];
+	Oid			heapid;
+	Oid			indexid;
+
+	begin_candidates(candidates);
+	execute(psprintf("CREATE TABLE %s.fpbtree_tuned AS SELECT %s FROM generate_series(1, " INT64_FORMAT "::int8) i",
+					 schema, subject->values, keys));
+	execute(psprintf("CREATE INDEX fpbtree_tuned_k ON %s.fpbtree_tuned USING fpbtree (%s)"
+					 " WITH (layout = disk_first, node_format = numbered, leaf_lines = 2)",
+					 schema, subject->columns));
+	heapid = get_relname_relid("fpbtree_tuned", namespace);
+	indexid = get_relname_relid("fpbtree_tuned_k", namespace);
+
+	for (int turn = 0; turn < TURNS; turn++)
+	{
+		ereport(NOTICE,
+				(errmsg("%s: turn %d of %d", fpb_form_name(subject->form), turn + 1, TURNS)));
+		for (int i = 0; i < (int) CANDIDATES; i++)
+		{
+			if (candidates[i].skip)
+				continue;
+			measure_candidate(schema, heapid, indexid, keys, turn, &candidates[i]);
+			candidates[i].skip = is_repeated(candidates, i);
+		}
+	}
+	for (int i = 0; i < (int) CANDIDATES; i++)
+		if (!candidates[i].skip)
+			note_figures(schema, subject->form, &candidates[i], i == 0);
+	execute(psprintf("DROP TABLE %s.fpbtree_tuned", schema));
+}
+
+/* --- the function --- */
+
+/*
+ * Return what CREATE INDEX now takes, a row for each form and purpose.
+ */
+static void
+return_choices(ReturnSetInfo *result)
+{
+	for (int i = 0; i < (int) lengthof(subjects); i++)
+	{
+		for (int purpose = 0; purpose < FPB_PURPOSES; purpose++)
+		{
+			FpbDesign	design = {FPB_UNNAMED, FPB_UNNAMED, 0};
+			Datum		values[5];
+			bool		nulls[5] = {0};
+
+			fpb_complete_design(subjects[i].form, purpose, &design);
+			values[0] = CStringGetTextDatum(fpb_form_name(subjects[i].form));
+			values[1] = CStringGetTextDatum(fpb_purpose_name(purpose));
+			values[2] = CStringGetTextDatum(fpb_layout_name(design.layout));
+			values[3] = CStringGetTextDatum(fpb_node_format_name(design.node_format));
+			values[4] = Int32GetDatum(design.leaf_lines);
+			tuplestore_putvalues(result->setResult, result->setDesc, values, nulls);
+		}
+	}
+}
+
+/*
+ * fpbtree_tune(keys bigint) returns setof record
+ *
+ * Takes minutes, which it tells of by notices, and all of a processor; what it
+ * builds is gone when it ends.  If it fails, the figures stay what they were.
+ */
+Datum
+fpbtree_tune(PG_FUNCTION_ARGS)
+{
+	int64		keys = PG_GETARG_INT64(0);
+	Oid			table = fpb_tuning_table();
+	Oid			namespace;
+	const char *schema;
+	int			nest;
+	double		t1;
+	double		tnext;
+
+	if (keys < MIN_KEYS || keys > MAX_KEYS)
+		ereport(ERROR,
+				(errcode(ERRCODE_INVALID_PARAMETER_VALUE),
+				 errmsg("number of keys must be between %d and " INT64_FORMAT, MIN_KEYS, MAX_KEYS)));
+	if (!OidIsValid(table))
+		ereport(ERROR,
+				(errcode(ERRCODE_UNDEFINED_TABLE),
+				 errmsg("the extension \"fpbtree\" has no table \"fpbtree_tuning\""),
+				 errhint("Make the extension anew.")));
+	namespace = get_rel_namespace(table);
+	schema = quote_identifier(get_namespace_name(namespace));
+	InitMaterializedSRF(fcinfo, 0);
+
+	/* names and operators are the server's, whatever the search_path */
+	nest = NewGUCNestLevel();
+	RestrictSearchPath();
+	SPI_connect();
+
+	measure_memory(&t1, &tnext);
+	ereport(NOTICE,
+			(errmsg("memory: a cache miss takes %.0f ns, each further line asked for at once %.1f ns",
+					t1, tnext)));
+	execute(psprintf("DELETE FROM %s.fpbtree_tuning", schema));
+	for (int i = 0; i < (int) lengthof(subjects); i++)
+		measure_form(schema, namespace, &subjects[i], keys);
+	CommandCounterIncrement();
+
+	SPI_finish();
+	AtEOXact_GUC(true, nest);
+	return_choices((ReturnSetInfo *) fcinfo->resultinfo);
+	return (Datum) 0;
+}

@@ -1,0 +1,218 @@
+/*-------------------------------------------------------------------------
+ *
+ * fpb_tuning.c
+ *	  What has been measured on this machine, and the designs it speaks for.
+ *
+ * fpbtree_tune (fpb_tune.c) measures indexes of every form of keys and many
+ * designs, and leaves the figures in the extension's table fpbtree_tuning.
+ * Whoever builds an index asks it here for the fastest of the designs that
+ * agree with the storage parameters.  Without figures there are the defaults:
+ * disk_first, numbered nodes, and the layout's own choice of a width.
+ *
+ *-------------------------------------------------------------------------
+ */
+#include "postgres.h"
+
+#include <math.h>
+
+#include "access/genam.h"
+#include "access/htup_details.h"
+#include "access/table.h"
+#include "catalog/dependency.h"
+#include "catalog/pg_class.h"
+#include "catalog/pg_type.h"
+#include "commands/extension.h"
+#include "utils/builtins.h"
+#include "utils/lsyscache.h"
+#include "utils/rel.h"
+
+#include "fpb_tuning.h"
+
+/* the columns of fpbtree_tuning */
+enum
+{
+	FORM, LAYOUT, NODE_FORMAT, LEAF_LINES, LOOKUP, INSERT, SCAN, USUAL, NCOLUMNS
+};
+
+/*
+ * Another design has to be so many times as fast as the usual one, the one
+ * that an index has if there are no figures: what is less may be chance.
+ */
+#define NOISE			1.05
+
+/*
+ * A form's name, as fpbtree_stats and fpbtree_tuning have it.
+ */
+const char *
+fpb_form_name(FpbForm form)
+{
+	static const char *const names[] = {
+		[FPB_WORD4] = "word4",[FPB_WORD8] = "word8",
+		[FPB_WORD16] = "word16",[FPB_TUPLE] = "tuple"
+	};
+
+	return names[form];
+}
+
+/*
+ * The table of figures, or InvalidOid if the extension is not there or has
+ * lost it.
+ */
+Oid
+fpb_tuning_table(void)
+{
+	Oid			extension = get_extension_oid("fpbtree", true);
+	Oid			table;
+
+	if (!OidIsValid(extension))
+		return InvalidOid;
+	table = get_relname_relid("fpbtree_tuning", get_extension_schema(extension));
+	if (!OidIsValid(table) || get_rel_relkind(table) != RELKIND_RELATION ||
+		getExtensionOfObject(RelationRelationId, table) != extension)
+		return InvalidOid;
+	return table;
+}
+
+/*
+ * Is the table's row type still the one it was made with?
+ */
+static bool
+has_our_columns(TupleDesc desc)
+{
+	static const Oid types[NCOLUMNS] = {
+		TEXTOID, TEXTOID, TEXTOID, INT4OID, FLOAT8OID, FLOAT8OID, FLOAT8OID, BOOLOID
+	};
+
+	if (desc->natts < NCOLUMNS)
+		return false;
+	for (int i = 0; i < NCOLUMNS; i++)
+		if (TupleDescAttr(desc, i)->attisdropped ||
+			TupleDescAttr(desc, i)->atttypid != types[i])
+			return false;
+	return true;
+}
+
+/*
+ * What a row says a design costs if it is to be best at this: nanoseconds, or
+ * for all purposes together their geometric mean, which compares ratios.
+ */
+static double
+cost_of(FpbPurpose purpose, const Datum *values)
+{
+	double		lookup = DatumGetFloat8(values[LOOKUP]);
+	double		insert = DatumGetFloat8(values[INSERT]);
+	double		scan = DatumGetFloat8(values[SCAN]);
+
+	switch (purpose)
+	{
+		case FPB_FOR_LOOKUP:
+			return lookup;
+		case FPB_FOR_INSERT:
+			return insert;
+		case FPB_FOR_SCAN:
+			return scan;
+		case FPB_FOR_BALANCED:
+			return cbrt(lookup * insert * scan);
+	}
+	pg_unreachable();
+}
+
+/*
+ * The design that a row is about, of an index of that form.  False if there is
+ * none such: the row is of another form, of a later version, or by hand.
+ */
+static bool
+read_design(FpbForm form, const Datum *values, const bool *isnull, FpbDesign *row)
+{
+	for (int i = 0; i < NCOLUMNS; i++)
+		if (isnull[i])
+			return false;
+	if (strcmp(TextDatumGetCString(values[FORM]), fpb_form_name(form)) != 0)
+		return false;
+	row->layout = fpb_layout_named(TextDatumGetCString(values[LAYOUT]));
+	row->node_format = fpb_node_format_named(TextDatumGetCString(values[NODE_FORMAT]));
+	row->leaf_lines = DatumGetInt32(values[LEAF_LINES]);
+	return row->layout != FPB_UNNAMED && row->node_format != FPB_UNNAMED &&
+		row->leaf_lines >= FPB_MIN_LINES && row->leaf_lines <= FPB_MAX_LINES;
+}
+
+/*
+ * Does a design have all that another one has named?
+ */
+static bool
+agrees(const FpbDesign *row, const FpbDesign *wanted)
+{
+	return (wanted->layout == FPB_UNNAMED || wanted->layout == row->layout) &&
+		(wanted->node_format == FPB_UNNAMED || wanted->node_format == row->node_format) &&
+		(wanted->leaf_lines == 0 || wanted->leaf_lines == row->leaf_lines);
+}
+
+/*
+ * Find the fastest design that has been measured and agrees with what *design
+ * has named, and set *design to it, if there is one.
+ */
+static void
+find_fastest(FpbForm form, FpbPurpose purpose, FpbDesign *design)
+{
+	const FpbDesign wanted = *design;
+	Oid			table = fpb_tuning_table();
+	double		best = 0;
+	bool		found = false;
+	Relation	rel;
+	SysScanDesc scan;
+	HeapTuple	tuple;
+
+	if (!OidIsValid(table))
+		return;
+	rel = table_open(table, AccessShareLock);
+	if (!has_our_columns(RelationGetDescr(rel)))
+		ereport(ERROR,
+				(errcode(ERRCODE_OBJECT_NOT_IN_PREREQUISITE_STATE),
+				 errmsg("table \"%s\" is not as the extension made it",
+						RelationGetRelationName(rel)),
+				 errhint("Name layout, node_format and leaf_lines, or make the extension anew.")));
+	scan = systable_beginscan(rel, InvalidOid, false, NULL, 0, NULL);
+	while (HeapTupleIsValid(tuple = systable_getnext(scan)))
+	{
+		Datum	   *values = palloc(sizeof(Datum) * RelationGetDescr(rel)->natts);
+		bool	   *isnull = palloc(sizeof(bool) * RelationGetDescr(rel)->natts);
+		FpbDesign	row;
+
+		heap_deform_tuple(tuple, RelationGetDescr(rel), values, isnull);
+		if (read_design(form, values, isnull, &row) && agrees(&row, &wanted))
+		{
+			double		cost = cost_of(purpose, values);
+
+			if (DatumGetBool(values[USUAL]))
+				cost /= NOISE;
+
+			if (!found || cost < best)
+			{
+				*design = row;
+				best = cost;
+				found = true;
+			}
+		}
+		pfree(values);
+		pfree(isnull);
+	}
+	systable_endscan(scan);
+	table_close(rel, AccessShareLock);
+}
+
+/*
+ * Complete a design for keys of that form: what has been named stays, and the
+ * rest becomes what is fastest at the purpose, or else the default.  No buffer
+ * is locked.  Raises an error if the table of figures has been altered.
+ */
+void
+fpb_complete_design(FpbForm form, FpbPurpose purpose, FpbDesign *design)
+{
+	if (design->layout == FPB_UNNAMED || design->node_format == FPB_UNNAMED ||
+		design->leaf_lines == 0)
+		find_fastest(form, purpose, design);
+	if (design->layout == FPB_UNNAMED)
+		design->layout = FPB_DISK_FIRST;
+	if (design->node_format == FPB_UNNAMED)
+		design->node_format = FPB_NODES_NUMBERED;
+}
