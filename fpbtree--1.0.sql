@@ -34,9 +34,9 @@ COMMENT ON FUNCTION fpbtree_clone_opclass(text) IS
 SELECT pg_catalog.count(fpbtree_clone_opclass(pg_catalog.format('pg_catalog.%I', opcname)))
 FROM (SELECT c.opcname
       FROM pg_catalog.pg_opclass c
-           JOIN pg_catalog.pg_am a ON a.oid = c.opcmethod
-      WHERE a.amname = 'btree'
-            AND c.opcnamespace = 'pg_catalog'::pg_catalog.regnamespace
+           JOIN pg_catalog.pg_am a ON a.oid OPERATOR(pg_catalog.=) c.opcmethod
+      WHERE a.amname OPERATOR(pg_catalog.=) 'btree'::pg_catalog.name
+            AND c.opcnamespace OPERATOR(pg_catalog.=) 'pg_catalog'::pg_catalog.regnamespace::pg_catalog.oid
       ORDER BY c.oid) AS btree;
 
 
@@ -146,11 +146,14 @@ CREATE TABLE fpbtree_tuning (
 	layout text,
 	node_format text,
 	leaf_lines integer,
-	lookup_ns float8 NOT NULL CHECK (lookup_ns > 0),
-	insert_ns float8 NOT NULL CHECK (insert_ns > 0),
-	scan_ns float8 NOT NULL CHECK (scan_ns > 0),
+	lookup_ns float8 NOT NULL CHECK (lookup_ns OPERATOR(pg_catalog.>) 0::pg_catalog.float8
+		AND lookup_ns OPERATOR(pg_catalog.<) 'Infinity'::pg_catalog.float8),
+	insert_ns float8 NOT NULL CHECK (insert_ns OPERATOR(pg_catalog.>) 0::pg_catalog.float8
+		AND insert_ns OPERATOR(pg_catalog.<) 'Infinity'::pg_catalog.float8),
+	scan_ns float8 NOT NULL CHECK (scan_ns OPERATOR(pg_catalog.>) 0::pg_catalog.float8
+		AND scan_ns OPERATOR(pg_catalog.<) 'Infinity'::pg_catalog.float8),
 	usual boolean NOT NULL DEFAULT false, -- what an index is without figures
-	PRIMARY KEY (form, layout, node_format, leaf_lines));
+	PRIMARY KEY (form, layout, node_format, leaf_lines)) USING heap;
 
 COMMENT ON TABLE fpbtree_tuning IS
   'how fast fpbtree indexes of each form of keys and design are on this machine';

@@ -320,7 +320,8 @@ fpb_build_init(FpbBuild *build, Relation heap, Relation index, bool unique,
 	{
 		FpbPurpose	purpose = fpb_wanted_design(index, &build->design);
 
-		fpb_complete_design(build->ix.form, purpose, &build->design);
+		fpb_complete_design(build->ix.form, purpose,
+							!RelationUsesLocalBuffers(index), &build->design);
 	}
 	build->ix.layout = fpb_layout_routine(build->design.layout);
 	build->ix.csb = build->design.node_format == FPB_NODES_CSB;

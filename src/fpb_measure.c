@@ -266,5 +266,5 @@ fpb_measure(FpbMeasured *measured, FpbWork work, int64 operations)
 	MemoryContextDelete(batch);
 	if (taken != NULL)
 		pfree(taken);
-	return INSTR_TIME_GET_DOUBLE(total) * 1e9 / done;
+	return INSTR_TIME_GET_DOUBLE(total) * 1e9 / Max(done, 1);
 }

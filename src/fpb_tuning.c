@@ -24,6 +24,7 @@
 #include "commands/extension.h"
 #include "utils/builtins.h"
 #include "utils/lsyscache.h"
+#include "utils/memutils.h"
 #include "utils/rel.h"
 
 #include "fpb_tuning.h"
@@ -93,28 +94,34 @@ has_our_columns(TupleDesc desc)
 }
 
 /*
- * What a row says a design costs if it is to be best at this: nanoseconds, or
- * for all purposes together their geometric mean, which compares ratios.
+ * What a row says a design costs if it is to be best at this: the logarithm of
+ * its nanoseconds, or for all purposes together the mean of these, which
+ * compares ratios.
  */
 static double
 cost_of(FpbPurpose purpose, const Datum *values)
 {
-	double		lookup = DatumGetFloat8(values[LOOKUP]);
-	double		insert = DatumGetFloat8(values[INSERT]);
-	double		scan = DatumGetFloat8(values[SCAN]);
+	double		lookup = log(DatumGetFloat8(values[LOOKUP]));
+	double		insert = log(DatumGetFloat8(values[INSERT]));
+	double		scan = log(DatumGetFloat8(values[SCAN]));
+	double		cost = 0;
 
 	switch (purpose)
 	{
 		case FPB_FOR_LOOKUP:
-			return lookup;
+			cost = lookup;
+			break;
 		case FPB_FOR_INSERT:
-			return insert;
+			cost = insert;
+			break;
 		case FPB_FOR_SCAN:
-			return scan;
+			cost = scan;
+			break;
 		case FPB_FOR_BALANCED:
-			return cbrt(lookup * insert * scan);
+			cost = (lookup + insert + scan) / 3;
+			break;
 	}
-	pg_unreachable();
+	return DatumGetBool(values[USUAL]) ? cost - log(NOISE) : cost;
 }
 
 /*
@@ -126,6 +133,9 @@ read_design(FpbForm form, const Datum *values, const bool *isnull, FpbDesign *ro
 {
 	for (int i = 0; i < NCOLUMNS; i++)
 		if (isnull[i])
+			return false;
+	for (int i = LOOKUP; i <= SCAN; i++)
+		if (!isfinite(DatumGetFloat8(values[i])) || DatumGetFloat8(values[i]) <= 0)
 			return false;
 	if (strcmp(TextDatumGetCString(values[FORM]), fpb_form_name(form)) != 0)
 		return false;
@@ -144,7 +154,7 @@ agrees(const FpbDesign *row, const FpbDesign *wanted)
 {
 	return (wanted->layout == FPB_UNNAMED || wanted->layout == row->layout) &&
 		(wanted->node_format == FPB_UNNAMED || wanted->node_format == row->node_format) &&
-		(wanted->leaf_lines == 0 || wanted->leaf_lines == row->leaf_lines);
+		(wanted->leaf_lines == 0 || Max(wanted->leaf_lines, FPB_MIN_LINES) == row->leaf_lines);
 }
 
 /*
@@ -161,19 +171,29 @@ find_fastest(FpbForm form, FpbPurpose purpose, FpbDesign *design)
 	Relation	rel;
 	SysScanDesc scan;
 	HeapTuple	tuple;
+	MemoryContext row_context;
 
 	if (!OidIsValid(table))
 		return;
-	rel = table_open(table, AccessShareLock);
+	rel = try_table_open(table, AccessShareLock);
+	if (rel == NULL)
+		return;
 	if (!has_our_columns(RelationGetDescr(rel)))
-		ereport(ERROR,
+	{
+		ereport(WARNING,
 				(errcode(ERRCODE_OBJECT_NOT_IN_PREREQUISITE_STATE),
-				 errmsg("table \"%s\" is not as the extension made it",
+				 errmsg("table \"%s\" is not as the extension made it, and not used",
 						RelationGetRelationName(rel)),
-				 errhint("Name layout, node_format and leaf_lines, or make the extension anew.")));
+				 errhint("Make the extension anew, or name layout, node_format and leaf_lines.")));
+		table_close(rel, AccessShareLock);
+		return;
+	}
+	row_context = AllocSetContextCreate(CurrentMemoryContext, "fpbtree figures",
+										ALLOCSET_SMALL_SIZES);
 	scan = systable_beginscan(rel, InvalidOid, false, NULL, 0, NULL);
 	while (HeapTupleIsValid(tuple = systable_getnext(scan)))
 	{
+		MemoryContext old = MemoryContextSwitchTo(row_context);
 		Datum	   *values = palloc(sizeof(Datum) * RelationGetDescr(rel)->natts);
 		bool	   *isnull = palloc(sizeof(bool) * RelationGetDescr(rel)->natts);
 		FpbDesign	row;
@@ -183,9 +203,6 @@ find_fastest(FpbForm form, FpbPurpose purpose, FpbDesign *design)
 		{
 			double		cost = cost_of(purpose, values);
 
-			if (DatumGetBool(values[USUAL]))
-				cost /= NOISE;
-
 			if (!found || cost < best)
 			{
 				*design = row;
@@ -193,23 +210,25 @@ find_fastest(FpbForm form, FpbPurpose purpose, FpbDesign *design)
 				found = true;
 			}
 		}
-		pfree(values);
-		pfree(isnull);
+		MemoryContextSwitchTo(old);
+		MemoryContextReset(row_context);
 	}
 	systable_endscan(scan);
+	MemoryContextDelete(row_context);
 	table_close(rel, AccessShareLock);
 }
 
 /*
  * Complete a design for keys of that form: what has been named stays, and the
- * rest becomes what is fastest at the purpose, or else the default.  No buffer
- * is locked.  Raises an error if the table of figures has been altered.
+ * rest becomes what is fastest at the purpose if the figures are to be asked,
+ * or else the default.  (An index of a temporary table may be built with every
+ * commit, and does without.)  No buffer is locked.
  */
 void
-fpb_complete_design(FpbForm form, FpbPurpose purpose, FpbDesign *design)
+fpb_complete_design(FpbForm form, FpbPurpose purpose, bool ask, FpbDesign *design)
 {
-	if (design->layout == FPB_UNNAMED || design->node_format == FPB_UNNAMED ||
-		design->leaf_lines == 0)
+	if (ask && (design->layout == FPB_UNNAMED || design->node_format == FPB_UNNAMED ||
+				design->leaf_lines == 0))
 		find_fastest(form, purpose, design);
 	if (design->layout == FPB_UNNAMED)
 		design->layout = FPB_DISK_FIRST;

@@ -15,6 +15,6 @@
 extern const char *fpb_form_name(FpbForm form);
 extern Oid	fpb_tuning_table(void);
 extern void fpb_complete_design(FpbForm form, FpbPurpose purpose,
-								FpbDesign *design);
+								bool ask, FpbDesign *design);
 
 #endif							/* FPB_TUNING_H */

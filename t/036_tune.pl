@@ -1,0 +1,57 @@
+#
+# fpbtree_tune beside others: subscribers, itself, cancellation, a crash.
+#
+use strict;
+use warnings FATAL => 'all';
+
+use PostgreSQL::Test::Cluster;
+use PostgreSQL::Test::Utils;
+use Test::More;
+
+my $node = PostgreSQL::Test::Cluster->new('tune');
+$node->init(allows_streaming => 'logical');
+$node->append_conf('postgresql.conf', "autovacuum = off\nclient_min_messages = warning\nstatement_timeout = 0\n");
+$node->start;
+
+# Nothing of the tables that are measured is sent to subscribers, who have none such.
+$node->safe_psql(
+	'postgres', q{
+CREATE EXTENSION fpbtree;
+CREATE PUBLICATION everything FOR ALL TABLES;
+SELECT pg_create_logical_replication_slot('listener', 'pgoutput');
+SELECT count(*) FROM fpbtree_tune(1000);
+CREATE TABLE seen (i int);
+INSERT INTO seen VALUES (1);
+});
+my $sent = q{SELECT count(*) FROM pg_logical_slot_peek_binary_changes('listener', NULL, NULL, 'proto_version', '1', 'publication_names', 'everything')
+	WHERE position('%s'::bytea IN data) > 0};
+is($node->safe_psql('postgres', sprintf($sent, 'fpbtree_tuned')), 0, 'the tables that are measured are not published');
+is($node->safe_psql('postgres', sprintf($sent, 'seen')), 1, 'other tables are');
+
+# Two at once.
+my $figures = $node->safe_psql('postgres', 'SELECT count(*) FROM fpbtree_tuning');
+my @sessions = map { $node->background_psql('postgres', on_error_stop => 0) } 1 .. 2;
+$_->query_until(qr/begun/, "\\echo begun\nSELECT count(*) FROM fpbtree_tune(1000);\n") foreach @sessions;
+foreach my $session (@sessions)
+{
+	is($session->query('SELECT 1') =~ s/\s+/ /gr, '16 1', 'one of two at once');
+	$session->quit;
+}
+is($node->safe_psql('postgres', 'SELECT count(*) FROM fpbtree_tuning'), $figures, 'the figures of one of them');
+
+# Cancelled half-way, and a crash: the figures stay, and nothing is left behind.
+my $before = $node->safe_psql('postgres', 'SELECT md5(string_agg(t::text, chr(10) ORDER BY t)) FROM fpbtree_tuning t');
+my ($status, $stdout, $stderr) = $node->psql('postgres', 'SET statement_timeout = 1500; SELECT count(*) FROM fpbtree_tune(200000)');
+like($stderr, qr/canceling statement due to statement timeout/, 'cancelled');
+my $victim = $node->background_psql('postgres', on_error_stop => 0);
+$victim->query_until(qr/begun/, "\\echo begun\nSELECT count(*) FROM fpbtree_tune(200000);\n");
+$node->poll_query_until('postgres', q{SELECT count(*) > 0 FROM pg_stat_activity WHERE query LIKE 'SELECT count(*) FROM fpbtree_tune%' AND state = 'active' AND xact_start < now() - interval '1 second'})
+  or die 'it does not begin';
+$node->stop('immediate');
+$victim->{run}->finish;
+$node->start;
+is($node->safe_psql('postgres', 'SELECT md5(string_agg(t::text, chr(10) ORDER BY t)) FROM fpbtree_tuning t'), $before, 'the figures are what they were');
+is($node->safe_psql('postgres', q{SELECT count(*) FROM pg_class WHERE relname LIKE 'fpbtree\_tuned%'}), 0, 'no table is left behind');
+
+$node->stop;
+done_testing();
