@@ -42,7 +42,7 @@ PG_FUNCTION_INFO_V1(fpbtree_tune);
 #define MIN_KEYS		1000
 #define MAX_KEYS		INT64CONST(100000000)
 
-/* operations that are timed together; of insertions a tenth of the keys */
+/* operations that are timed together; of insertions a twentieth of the keys */
 #define OPERATIONS		100000
 
 /*
@@ -51,7 +51,7 @@ PG_FUNCTION_INFO_V1(fpbtree_tune);
  * can be.
  */
 #define TURNS			2
-#define READINGS		2
+#define READINGS		4
 
 /* memory in which cache misses are measured: larger than caches are */
 #define CHAIN_BYTES		(256 * 1024 * 1024)
@@ -74,16 +74,21 @@ static const Subject subjects[] = {
 };
 
 /*
- * The designs: each of these kinds, with each of these widths.  The first is
- * the one that an index has if there are no figures.
+ * The designs: each of these kinds, with so many of these widths.  The first
+ * is the one that an index has if there are no figures.  (An insertion into a
+ * sorted array logs half of a page, whatever the width.)
  */
-static const FpbDesign kinds[] = {
-	{FPB_DISK_FIRST, FPB_NODES_NUMBERED, 0},
-	{FPB_DISK_FIRST, FPB_NODES_CSB, 0},
-	{FPB_MICRO_INDEX, FPB_NODES_NUMBERED, 0}
+static const struct
+{
+	FpbDesign	design;
+	int			nwidths;
+}			kinds[] = {
+	{{FPB_DISK_FIRST, FPB_NODES_NUMBERED, 0}, 11},
+	{{FPB_DISK_FIRST, FPB_NODES_CSB, 0}, 11},
+	{{FPB_MICRO_INDEX, FPB_NODES_NUMBERED, 0}, 4}
 };
 
-static const int widths[] = {0, 2, 3, 4, 6, 8, 10, 12, 16, 24, 32};
+static const int widths[] = {0, 2, 8, 32, 3, 4, 6, 10, 12, 16, 24};
 
 /* a design, and what it takes, in nanoseconds an operation */
 typedef struct Candidate
@@ -95,6 +100,7 @@ typedef struct Candidate
 	double		scan;
 } Candidate;
 
+/* no more than these */
 #define CANDIDATES		(lengthof(kinds) * lengthof(widths))
 
 /* --- the memory --- */
@@ -250,7 +256,7 @@ measure_candidate(const char *schema, Oid heapid, Oid indexid, int64 keys, int t
 	read_index(index);
 	measure_reading(&measured, FPB_WORK_LOOKUP, operations, turn == 0, &candidate->lookup);
 	measure_reading(&measured, FPB_WORK_SCAN, Max(keys, OPERATIONS), turn == 0, &candidate->scan);
-	ns = fpb_measure(&measured, FPB_WORK_INSERT, Min(operations, keys / 10));
+	ns = fpb_measure(&measured, FPB_WORK_INSERT, Min(operations, keys / 20));
 	candidate->insert = turn == 0 ? ns : Min(ns, candidate->insert);
 	if (first_of_form && RelationGetNumberOfBlocks(index) > (BlockNumber) NBuffers / 2)
 		ereport(WARNING,
@@ -262,21 +268,23 @@ measure_candidate(const char *schema, Oid heapid, Oid indexid, int64 keys, int t
 }
 
 /*
- * The candidates of a form, as they are asked for.
+ * The candidates of a form, as they are asked for; returns how many.
  */
-static void
+static int
 begin_candidates(Candidate *candidates)
 {
+	int			n = 0;
+
 	for (int kind = 0; kind < (int) lengthof(kinds); kind++)
 	{
-		for (int i = 0; i < (int) lengthof(widths); i++)
+		for (int i = 0; i < kinds[kind].nwidths; i++)
 		{
-			candidates->design = kinds[kind];
-			candidates->design.leaf_lines = widths[i];
-			candidates->skip = false;
-			candidates++;
+			candidates[n].design = kinds[kind].design;
+			candidates[n].design.leaf_lines = widths[i];
+			candidates[n++].skip = false;
 		}
 	}
+	return n;
 }
 
 /*
@@ -319,10 +327,10 @@ static void
 measure_form(const char *schema, Oid namespace, const Subject *subject, int64 keys)
 {
 	Candidate	candidates[CANDIDATES];
+	int			ncandidates = begin_candidates(candidates);
 	Oid			heapid;
 	Oid			indexid;
 
-	begin_candidates(candidates);
 
 	/*
 	 * what is logged only when a table is rewritten is not sent to
@@ -342,7 +350,7 @@ measure_form(const char *schema, Oid namespace, const Subject *subject, int64 ke
 	{
 		ereport(NOTICE,
 				(errmsg("%s: turn %d of %d", fpb_form_name(subject->form), turn + 1, TURNS)));
-		for (int i = 0; i < (int) CANDIDATES; i++)
+		for (int i = 0; i < ncandidates; i++)
 		{
 			if (candidates[i].skip)
 				continue;
@@ -350,7 +358,7 @@ measure_form(const char *schema, Oid namespace, const Subject *subject, int64 ke
 			candidates[i].skip = is_repeated(candidates, i);
 		}
 	}
-	for (int i = 0; i < (int) CANDIDATES; i++)
+	for (int i = 0; i < ncandidates; i++)
 		if (!candidates[i].skip)
 			note_figures(schema, subject->form, &candidates[i], i == 0);
 	execute(psprintf("DROP TABLE %s.fpbtree_tuned", schema));
