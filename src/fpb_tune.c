@@ -27,6 +27,7 @@
 #include "storage/bufmgr.h"
 #include "storage/lmgr.h"
 #include "utils/builtins.h"
+#include "utils/float.h"
 #include "utils/guc.h"
 #include "utils/lsyscache.h"
 #include "utils/rel.h"
@@ -214,18 +215,17 @@ read_index(Relation index)
 }
 
 /*
- * Set a figure to the least of some readings, and of what it is, unless they
- * are the first.
+ * Measure so often; *figure becomes the least of that and what it was.
  */
 static void
-measure_reading(FpbMeasured *measured, FpbWork work, int64 operations, bool first,
-				double *figure)
+measure_work(FpbMeasured *measured, FpbWork work, int64 operations, int times,
+			 double *figure)
 {
-	for (int reading = 0; reading < READINGS; reading++)
+	for (int i = 0; i < times; i++)
 	{
 		double		ns = fpb_measure(measured, work, operations);
 
-		*figure = first && reading == 0 ? ns : Min(ns, *figure);
+		*figure = Min(*figure, ns);
 	}
 }
 
@@ -240,7 +240,6 @@ measure_candidate(const char *schema, Oid heapid, Oid indexid, int64 keys, int t
 	int64		operations = Min(OPERATIONS, keys);
 	Relation	index;
 	int			inner_lines;
-	double		ns;
 
 	execute(psprintf("ALTER INDEX %s.fpbtree_tuned_k SET (layout = %s, node_format = %s, leaf_lines = %d)",
 					 schema, fpb_layout_name(candidate->design.layout),
@@ -254,10 +253,9 @@ measure_candidate(const char *schema, Oid heapid, Oid indexid, int64 keys, int t
 	fpb_index_open(&measured.ix, index);
 	fpb_layout_lines(&measured.ix, &candidate->design.leaf_lines, &inner_lines);
 	read_index(index);
-	measure_reading(&measured, FPB_WORK_LOOKUP, operations, turn == 0, &candidate->lookup);
-	measure_reading(&measured, FPB_WORK_SCAN, Max(keys, OPERATIONS), turn == 0, &candidate->scan);
-	ns = fpb_measure(&measured, FPB_WORK_INSERT, Min(operations, keys / 20));
-	candidate->insert = turn == 0 ? ns : Min(ns, candidate->insert);
+	measure_work(&measured, FPB_WORK_LOOKUP, operations, READINGS, &candidate->lookup);
+	measure_work(&measured, FPB_WORK_SCAN, Max(keys, OPERATIONS), READINGS, &candidate->scan);
+	measure_work(&measured, FPB_WORK_INSERT, Min(operations, keys / 20), 1, &candidate->insert);
 	if (first_of_form && RelationGetNumberOfBlocks(index) > (BlockNumber) NBuffers / 2)
 		ereport(WARNING,
 				(errmsg("%s: an index of so many keys takes more than half of \"shared_buffers\", so that reading it from disk is measured, too",
@@ -281,7 +279,10 @@ begin_candidates(Candidate *candidates)
 		{
 			candidates[n].design = kinds[kind].design;
 			candidates[n].design.leaf_lines = widths[i];
-			candidates[n++].skip = false;
+			candidates[n].skip = false;
+			candidates[n].lookup = candidates[n].insert = candidates[n].scan =
+				get_float8_infinity();
+			n++;
 		}
 	}
 	return n;
