@@ -9,7 +9,7 @@
 #   make coverage           which lines and branches of src/ the tests run
 #   make prefixes           recovery to the end of each WAL record of a workload, not of some
 #   make page-fuzz          a longer run of the page fuzzer
-#   make layouts            the tests with each layout but the default one
+#   make layouts            the tests with each layout, and each format of nodes, but the default ones
 #   make bench              the benchmarks
 
 clone := $(dir $(lastword $(MAKEFILE_LIST)))
@@ -55,7 +55,7 @@ include $(PGXS)
 # PGXS knows nothing of headers; and in a build folder other than the clone the objects' folder is not there
 # yet (its name is absolute, for VPATH would find the clone's).
 object_folders := $(addprefix $(CURDIR)/,$(patsubst %/,%,$(sort $(dir $(OBJS)))))
-$(OBJS): $(wildcard $(clone)src/*.h $(clone)dev/fuzz/*.h) | $(object_folders)
+$(OBJS): $(wildcard $(clone)src/*.h $(clone)dev/fuzz/*.h $(clone)bench/driver/*.h) | $(object_folders)
 $(object_folders):
 	mkdir -p $@
 endif
@@ -83,6 +83,8 @@ page-fuzz:
 
 layouts:
 	@$(clone)dev/test --layout micro_index
+	@$(clone)dev/test --layout cache_first
+	@$(clone)dev/test --layout csb
 
 bench:
 	@$(clone)bench/run

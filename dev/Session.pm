@@ -26,7 +26,8 @@ sub start_cluster
 {
 	my ($cluster, $pg_config, @settings) = @_;
 
-	push @settings, "fpbtree.default_layout=$ENV{FPBTREE_LAYOUT}" if $ENV{FPBTREE_LAYOUT};
+	# dev/test gives all servers of a run these
+	push @settings, split ' ', $ENV{FPBTREE_TEST_SETTINGS} // '';
 	chomp(my $bindir = `$pg_config --bindir`);
 	die "$pg_config does not work\n" if $? != 0;
 	chomp(my $started = `$CLUSTER_TOOL start $cluster --pg-config $pg_config @{[map { "-o $_" } @settings]}`);

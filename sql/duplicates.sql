@@ -31,7 +31,7 @@ CREATE INDEX packed_k ON packed USING fpbtree (k);
 CREATE INDEX packed_two ON packed USING fpbtree ((id / 3000), k);
 -- rows that are put between those of the other kind
 INSERT INTO packed SELECT i, k FROM source, generate_series(1, 4000) i WHERE packed = (i > 2000);
-SELECT postings > 0 AS shared FROM fpbtree_stats('packed_k');
+SELECT (postings > 0) = (layout <> 'micro_index') AS shared FROM fpbtree_stats('packed_k');
 DELETE FROM packed WHERE id % 3 = 0;
 VACUUM packed;
 INSERT INTO packed SELECT i, k FROM source, generate_series(4001, 5200) i WHERE packed = (i % 2 = 0);
@@ -65,7 +65,7 @@ CREATE TABLE packed_any (id int, k text COLLATE "C");
 CREATE INDEX packed_any_k ON packed_any USING fpbtree (k packed_ops);
 INSERT INTO packed_any SELECT i, k FROM source, generate_series(1, 200) i WHERE packed = (i > 100);
 SELECT fpbtree_check('packed_any_k', true);
-SELECT postings > 0 AS shared FROM fpbtree_stats('packed_any_k');
+SELECT (postings > 0) = (layout <> 'micro_index') AS shared FROM fpbtree_stats('packed_any_k');
 DROP TABLE packed_any;
 DROP OPERATOR FAMILY packed_ops USING fpbtree;
 
@@ -83,7 +83,7 @@ INSERT INTO blanks SELECT i, CASE WHEN i % 2 = 0 THEN 'a' ELSE 'a ' END, CASE WH
 FROM generate_series(4001, 5000) i;
 SELECT indexrelid::regclass AS index, fpbtree_check(indexrelid, true)
 FROM pg_index WHERE indrelid = 'blanks'::regclass ORDER BY 1;
-SELECT postings > 0 AS shared FROM fpbtree_stats('blanks_f');
+SELECT (postings > 0) = (layout <> 'micro_index') AS shared FROM fpbtree_stats('blanks_f');
 VACUUM blanks;
 SELECT * FROM lengths('blanks', true);
 SELECT * FROM lengths('blanks', false);

@@ -83,7 +83,7 @@ SELECT agrees('split');
 SELECT pages_of('SELECT id FROM split WHERE k = 10') = 1 AS killed;
 SELECT nodes FROM fpbtree_page('split_k', 1) \gset before_
 INSERT INTO split VALUES (121, 305);
-SELECT nodes > :before_nodes AS split FROM fpbtree_page('split_k', 1);
+SELECT nodes > :before_nodes OR layout = 'micro_index' AS split FROM fpbtree_page('split_k', 1), fpbtree_stats('split_k');
 SELECT agrees('split');
 
 -- Everything that can happen to the nodes of a page, by and by: rows come in
@@ -209,7 +209,7 @@ SELECT agrees('moved'), fpbtree_check('moved_k', true);
 CREATE TEMP TABLE twice (id int, k text COLLATE "C") WITH (autovacuum_enabled = off);
 INSERT INTO twice VALUES (1, 'x'), (2, 'x');
 CREATE INDEX twice_k ON twice USING fpbtree (k);
-SELECT postings FROM fpbtree_stats('twice_k');
+SELECT postings = (layout <> 'micro_index')::int AS shared FROM fpbtree_stats('twice_k');
 DELETE FROM twice WHERE id = 1;
 BEGIN;
 DECLARE c SCROLL CURSOR FOR SELECT id FROM twice WHERE k = 'x' ORDER BY k;

@@ -125,6 +125,22 @@ RESET fpbtree.inner_page_cache;
 RESET enable_seqscan;
 DROP TABLE copies;
 
+-- Widths of nodes that nothing has been said of: those with which a search costs least, or little more
+CREATE TABLE widths (a int4, b int8, c uuid, d text);
+CREATE INDEX widths_a ON widths USING fpbtree (a) WITH (layout = disk_first, node_format = numbered);
+CREATE INDEX widths_b ON widths USING fpbtree (b) WITH (layout = disk_first, node_format = numbered);
+CREATE INDEX widths_c ON widths USING fpbtree (c) WITH (layout = disk_first, node_format = numbered);
+CREATE INDEX widths_d ON widths USING fpbtree (d) WITH (layout = disk_first, node_format = numbered);
+SELECT relname, (leaf_lines, inner_lines) = (leaf, "inner") AS expected
+FROM pg_class, fpbtree_stats(oid),
+    LATERAL (VALUES (4, 'widths_a', 6, 4), (4, 'widths_b', 6, 4), (4, 'widths_c', 6, 5), (4, 'widths_d', 2, 2),
+                    (8, 'widths_a', 5, 7), (8, 'widths_b', 6, 4), (8, 'widths_c', 8, 7), (8, 'widths_d', 4, 3),
+                    (16, 'widths_a', 7, 10), (16, 'widths_b', 7, 10), (16, 'widths_c', 11, 10), (16, 'widths_d', 5, 6),
+                    (32, 'widths_a', 13, 14), (32, 'widths_b', 9, 12), (32, 'widths_c', 11, 14), (32, 'widths_d', 8, 9))
+        AS w (block, index, leaf, "inner")
+WHERE relname = index AND block = current_setting('block_size')::int / 1024 ORDER BY 1;
+DROP TABLE widths;
+
 -- Properties
 SELECT prop, pg_indexam_has_property(oid, prop) AS am
 FROM pg_am, unnest(ARRAY['can_order', 'can_unique', 'can_multi_col', 'can_exclude', 'can_include']) prop

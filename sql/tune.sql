@@ -8,19 +8,22 @@ CREATE TABLE tuned (w4 int, w8 int8, w16 uuid, t text COLLATE "C");
 INSERT INTO tuned SELECT i, i, md5(i::text)::uuid, md5(i::text) FROM generate_series(1, 3000) i;
 
 -- The shape of an index that is made with these columns and parameters
-CREATE FUNCTION shape(columns text, parameters text DEFAULT '', OUT layout text, OUT node_format text, OUT leaf_lines int)
-    LANGUAGE plpgsql AS $$
+CREATE FUNCTION shape(columns text, parameters text DEFAULT '') RETURNS text LANGUAGE plpgsql AS $$
+DECLARE
+    shape text;
 BEGIN
     EXECUTE format('CREATE INDEX tuned_k ON tuned USING fpbtree (%s) %s', columns, 'WITH (' || nullif(parameters, '') || ')');
     PERFORM fpbtree_check('tuned_k', true);
-    SELECT s.layout, s.node_format, s.leaf_lines INTO layout, node_format, leaf_lines FROM fpbtree_stats('tuned_k') s;
+    SELECT (layout, node_format, leaf_lines)::text INTO shape FROM fpbtree_stats('tuned_k');
     DROP INDEX tuned_k;
+    RETURN shape;
 END $$;
 
--- Without figures, a purpose changes nothing
+-- Without figures, a purpose changes nothing. (The usual shape is another with pages of another size.)
 SELECT count(*) FROM fpbtree_tuning;
-SELECT columns, purpose, shape(columns, 'optimize_for = ' || purpose)
-    FROM unnest('{w4,t}'::text[]) columns, unnest('{lookup,insert,scan,balanced}'::text[]) purpose ORDER BY 1, 2;
+CREATE TABLE usual AS SELECT columns, shape(columns) FROM unnest('{"w4","t","w4, t"}'::text[]) columns;
+SELECT columns, purpose, shape(columns, 'optimize_for = ' || purpose) = shape AS usual
+    FROM usual, unnest('{lookup,insert,scan,balanced}'::text[]) purpose ORDER BY 1, 2;
 CREATE INDEX bad ON tuned USING fpbtree (w4) WITH (optimize_for = everything);
 
 -- With figures, the fastest is taken that has what is named
@@ -35,14 +38,19 @@ INSERT INTO fpbtree_tuning VALUES
     ('word16', 'disk_first', 'numbered', 7, 50, 90, 110, false),     -- the least product, but not the least of each
     ('word16', 'micro_index', 'numbered', 4, 60, 80, 200, false);
 SELECT columns, purpose, shape(columns, 'optimize_for = ' || purpose)
-    FROM unnest('{w4,w8,w16,t}'::text[]) columns, unnest('{lookup,insert,scan,balanced}'::text[]) purpose ORDER BY 1, 2;
-SELECT shape('w4'), shape('w4 DESC'), shape('w4, t'), shape('w8, w4'), shape('w4, w4');
+    FROM unnest('{w4,w8,w16}'::text[]) columns, unnest('{lookup,insert,scan,balanced}'::text[]) purpose ORDER BY 1, 2;
+SELECT shape('w4'), shape('w4 DESC'), shape('w8, w4'), shape('w4, w4');
+SELECT columns, shape(columns) = shape AS usual FROM usual ORDER BY 1;
 SELECT parameters, shape('w4', parameters || 'optimize_for = lookup')
     FROM unnest('{"layout = disk_first, ","node_format = csb, ","leaf_lines = 9, ","leaf_lines = 3, ",
                   "layout = micro_index, node_format = csb, ","layout = disk_first, node_format = numbered, leaf_lines = 5, "}'::text[]) parameters;
 SET fpbtree.default_layout = disk_first;
 SELECT shape('w4', 'optimize_for = lookup'), shape('w4', 'layout = micro_index');
 RESET fpbtree.default_layout;
+-- (a format of nodes that the layout hasn't is no reason to pass it over)
+SET fpbtree.default_node_format = csb;
+SELECT shape('w4', 'optimize_for = lookup'), shape('w4', 'node_format = numbered, optimize_for = scan'), shape('w4', 'layout = micro_index');
+RESET fpbtree.default_node_format;
 
 -- By all that builds an index
 CREATE INDEX tuned_w4 ON tuned USING fpbtree (w4) WITH (optimize_for = scan);
@@ -66,7 +74,7 @@ SELECT relname, layout, node_format, leaf_lines FROM pg_class, fpbtree_stats(oid
 CREATE TEMP TABLE tuned_temp (w4 int) ON COMMIT DELETE ROWS;
 CREATE INDEX tuned_t ON tuned_temp USING fpbtree (w4) WITH (optimize_for = insert);
 INSERT INTO tuned_temp VALUES (1);
-SELECT layout, node_format, leaf_lines FROM fpbtree_stats('tuned_t');
+SELECT (layout, node_format, leaf_lines)::text = shape AS usual FROM fpbtree_stats('tuned_t'), usual WHERE columns = 'w4';
 DROP TABLE tuned_temp;
 
 -- What the table should not have is as if it were not there
@@ -77,7 +85,7 @@ INSERT INTO fpbtree_tuning VALUES
 INSERT INTO fpbtree_tuning VALUES ('word4', 'disk_first', 'numbered', 4, 1, 0, 1);
 INSERT INTO fpbtree_tuning VALUES ('word4', 'disk_first', 'numbered', 4, 'NaN', 1, 1);
 INSERT INTO fpbtree_tuning VALUES ('word4', 'disk_first', 'numbered', 4, 1, 1, 'Infinity');
-SELECT shape('w4');
+SELECT shape('w4') = shape AS usual FROM usual WHERE columns = 'w4';
 BEGIN;
 ALTER TABLE fpbtree_tuning DROP CONSTRAINT fpbtree_tuning_lookup_ns_check, DROP CONSTRAINT fpbtree_tuning_scan_ns_check;
 INSERT INTO fpbtree_tuning VALUES ('word4', 'disk_first', 'csb', 4, 'NaN', 1, 1), ('word4', 'disk_first', 'csb', 5, 1, 1, 'Infinity'),
@@ -86,11 +94,29 @@ SELECT shape('w4');
 ROLLBACK;
 BEGIN;
 ALTER TABLE fpbtree_tuning ALTER leaf_lines TYPE text;
-SELECT shape('w4');
+SELECT shape('w4') = shape AS usual FROM usual WHERE columns = 'w4';
+ROLLBACK;
+BEGIN;
+ALTER TABLE fpbtree_tuning DROP CONSTRAINT fpbtree_tuning_pkey, ALTER layout DROP NOT NULL;
+INSERT INTO fpbtree_tuning VALUES ('word4', NULL, 'csb', 4, 1, 1, 1);
+SELECT shape('w4') = shape AS usual FROM usual WHERE columns = 'w4';
+ALTER TABLE fpbtree_tuning DROP COLUMN usual;
+SELECT shape('w4') = shape AS usual FROM usual WHERE columns = 'w4';
 ROLLBACK;
 BEGIN;
 ALTER EXTENSION fpbtree DROP TABLE fpbtree_tuning;
-SELECT shape('w4');
+SELECT shape('w4') = shape AS usual FROM usual WHERE columns = 'w4';
+DROP TABLE fpbtree_tuning;
+SELECT shape('w4') = shape AS usual FROM usual WHERE columns = 'w4';
+CREATE VIEW fpbtree_tuning AS SELECT 'word4' AS form;
+ALTER EXTENSION fpbtree ADD VIEW fpbtree_tuning;
+SELECT shape('w4') = shape AS usual FROM usual WHERE columns = 'w4';
+ALTER EXTENSION fpbtree DROP VIEW fpbtree_tuning;
+DROP VIEW fpbtree_tuning;
+CREATE TABLE fpbtree_tuning AS SELECT 'word4' AS form;
+ALTER EXTENSION fpbtree ADD TABLE fpbtree_tuning;
+SELECT shape('w4') = shape AS usual FROM usual WHERE columns = 'w4';
+ALTER EXTENSION fpbtree DROP TABLE fpbtree_tuning;
 SELECT * FROM fpbtree_tune(1000);
 ROLLBACK;
 
@@ -127,5 +153,5 @@ RESET ROLE;
 DROP ROLE regress_fpbtree_tuner;
 
 DELETE FROM fpbtree_tuning;
-DROP TABLE tuned, tuned_unlogged, tuned_large, choices;
+DROP TABLE tuned, tuned_unlogged, tuned_large, choices, usual;
 DROP FUNCTION shape;

@@ -123,6 +123,10 @@ fpb_load_end_page(FpbLoad *load, int level, const FpbKey *high,
 	if (high == NULL)
 		FpbHdr((Page) l->buf)->flags |= FPB_RIGHTMOST;
 	fpb_verify_page(load->ix, (Page) l->buf);
+
+	/* its downlink is the last entry there */
+	if (level + 1 < load->nlevels)
+		fpb_filler_child(load->levels[level + 1].filler, (Page) l->buf);
 	smgr_bulk_write(load->bulk, l->blkno, l->buf, true);
 	l->buf = NULL;
 }
@@ -161,9 +165,6 @@ fpb_load_next_page(FpbLoad *load, int level, const FpbEntry *entry)
 	}
 	parent.child = load->nblocks++;
 
-	fpb_load_end_page(load, level, &parent.key, parent.child);
-	fpb_load_begin_page(load, level, parent.child, &parent.key);
-
 	if (level + 1 == load->nlevels)
 	{
 		FpbEntry	first;
@@ -175,6 +176,8 @@ fpb_load_next_page(FpbLoad *load, int level, const FpbEntry *entry)
 		if (first.key.tuple)
 			pfree(first.key.tuple);
 	}
+	fpb_load_end_page(load, level, &parent.key, parent.child);
+	fpb_load_begin_page(load, level, parent.child, &parent.key);
 	fpb_load_add(load, level + 1, &parent);
 
 	if (popped.key.tuple != NULL && !fpb_filler_add(l->filler, &popped))

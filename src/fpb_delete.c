@@ -297,10 +297,14 @@ build_left(FpbIndex *ix, const Merge *m, const MergeBufs *b, const FpbKey *high)
 						  FpbPageIsLeftmost(left) ? NULL : &low, high,
 						  entries, nentries, 0);
 	pfree(entries);
-	if (fits)
-		return image;
-	pfree(image);
-	return NULL;
+	if (!fits)
+	{
+		pfree(image);
+		return NULL;
+	}
+	fpb_page_take_over_names(ix, image->data, left);
+	fpb_page_take_over_names(ix, image->data, page);
+	return image;
 }
 
 /*

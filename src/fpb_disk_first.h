@@ -83,6 +83,21 @@ fpb_node_number(Page page, int dir)
 }
 
 /*
+ * Which of the directory's nodes has this number?  -1 if none has.
+ */
+static inline int
+fpb_node_of_number(Page page, int number)
+{
+	const uint8 *numbers = fpb_dir_nodes(page);
+	const uint8 *found;
+
+	if (FpbDir(page)->numcap == 0)
+		return number < FpbDir(page)->nnodes ? number : -1;
+	found = memchr(numbers, number, FpbDir(page)->nnodes);
+	return found != NULL ? (int) (found - numbers) : -1;
+}
+
+/*
  * The dir'th node of the directory.  Nothing is checked: see fpb_page_node.
  */
 static inline char *
@@ -91,6 +106,45 @@ fpb_node_at(const FpbShape *shape, Page page, int dir)
 	return (char *) page +
 		fpb_page_base(FpbDir(page)->dircap, FpbDir(page)->numcap) +
 		fpb_node_number(page, dir) * shape->size;
+}
+
+/* --- exits (fpb_cache_first.c) --- */
+
+/*
+ * May gaps of this page name nodes of the leaf whose downlink is before them?
+ */
+static inline bool
+fpb_page_has_exits(const FpbIndex *ix, Page page)
+{
+	return ix->layout->id == FPB_CACHE_FIRST && FpbHdr(page)->level == 1 &&
+		fpb_is_word(ix);
+}
+
+/*
+ * 1 + the number that an exit names, in a slot of a page that may have some;
+ * or 0 if it is another gap.
+ */
+static inline uint16
+fpb_slot_exit(const FpbShape *shape, const char *node, int slot)
+{
+	uint64		tail = fpb_read_tail(node + shape->tail_off, slot);
+
+	return (uint16) Min(tail, PG_UINT16_MAX);
+}
+
+/*
+ * The same for what a search ends at: a leaf's first node is its own slot's,
+ * and has the first number, at least if it has been made with the page.  What
+ * no leaf can have is 0.
+ */
+static inline uint16
+fpb_slot_names(const FpbIndex *ix, const FpbShape *shape, char *node, int slot)
+{
+	uint16		named = 1;
+
+	if (fpb_node_is_gap(ix, shape, FPB_NODE_PLAIN, node, slot))
+		named = fpb_slot_exit(shape, node, slot);
+	return named <= fpb_leaf_shape(ix)->max_nodes ? named : 0;
 }
 
 /* --- hints --- */
@@ -179,6 +233,9 @@ fpb_place_of(const FpbIndex *ix, FpbPos pos)
 
 /* --- reading (fpb_disk_first_read.c) --- */
 
+extern void fpb_set_shape(const FpbIndex *ix, FpbShape *shape, int lines,
+						  bool inner);
+extern int	fpb_possible_lines(int lines);
 extern char *fpb_page_node(const FpbIndex *ix, Page page, int dir,
 						   FpbCodec *codec);
 extern void fpb_place_search(const FpbIndex *ix, Page page,
@@ -242,6 +299,9 @@ typedef enum FpbPlanKind
 	FPB_PLAN_SPLIT_NODE,		/* split the node, then as FPB_PLAN_SLOT */
 	FPB_PLAN_SPILL,				/* move the node's first or last entry to the
 								 * neighbour there, then likewise */
+	FPB_PLAN_SPREAD,			/* spread the entries of adjacent nodes, the
+								 * new one among them, evenly over these, and
+								 * over nodes added behind them */
 	FPB_PLAN_CONVERT_NODE,		/* make it a one-key node, then likewise */
 	FPB_PLAN_POSTING,			/* into a gap of a posting tuple */
 	FPB_PLAN_GROW				/* make the slot's tuple a larger posting */
@@ -259,6 +319,10 @@ typedef struct FpbSlotPlan
 	int			tids;			/* FPB_PLAN_GROW: room for so many */
 	FpbPlace	spill;			/* FPB_PLAN_SPILL: the entry that moves, */
 	FpbPlace	spill_to;		/* and where to */
+	uint16		first;			/* FPB_PLAN_SPREAD: the first and the last of */
+	uint16		last;			/* the nodes, as the directory has them; */
+	uint16		added;			/* how many are added, */
+	uint16		entries;		/* and how many entries all then have */
 } FpbSlotPlan;
 
 StaticAssertDecl(sizeof(FpbSlotPlan) <= sizeof(((FpbInsertPlan *) NULL)->details),
@@ -279,7 +343,7 @@ extern void fpb_disk_first_search(const FpbIndex *ix, Page page, const FpbProbe 
 extern bool fpb_disk_first_next(const FpbIndex *ix, Page page, FpbPos *pos, FpbEntry *entry);
 extern bool fpb_disk_first_prev(const FpbIndex *ix, Page page, FpbPos *pos, FpbEntry *entry);
 extern int	fpb_disk_first_read(const FpbIndex *ix, Page page, FpbPos pos, const FpbProbe *end, bool near, FpbItem *items, bool *more);
-extern BlockNumber fpb_disk_first_downlink(const FpbIndex *ix, Page page, const FpbProbe *probe, bool before);
+extern BlockNumber fpb_disk_first_downlink(const FpbIndex *ix, Page page, const FpbProbe *probe, bool before, uint16 *named);
 extern void fpb_disk_first_child(const FpbIndex *ix, Page page, const FpbProbe *probe, bool before, FpbPos *pos, FpbEntry *entry);
 extern bool fpb_disk_first_has_killed(const FpbIndex *ix, Page page);
 extern bool fpb_disk_first_is_killed(const FpbIndex *ix, Page page, FpbPos pos);

@@ -170,12 +170,12 @@ add_node(const FpbIndex *ix, Page page, int dir, uint64 head, FpbCodec codec,
 }
 
 /*
- * Fill the slots of a plain node from slots [from, to) of another's copy, gaps
- * left out, spread evenly.
+ * Fill the slots of a plain node from slots [from, to), none of them a gap, of
+ * the copy of another one, which may be of another shape, spread evenly.
  */
 static void
 spread_plain(const FpbIndex *ix, const FpbShape *shape, char *node,
-			 char *copy, int from, int to)
+			 const FpbShape *copy_shape, char *copy, int from, int to)
 {
 	FpbNodeArray dst[4];
 	FpbNodeArray src[4];
@@ -183,7 +183,7 @@ spread_plain(const FpbIndex *ix, const FpbShape *shape, char *node,
 	int			count = to - from;
 	int			slot = 0;
 
-	fpb_node_arrays(ix, shape, FPB_NODE_PLAIN, copy, src);
+	fpb_node_arrays(ix, copy_shape, FPB_NODE_PLAIN, copy, src);
 	for (int i = 0; i < count; i++)
 	{
 		int			next = (i + 1) * shape->nslots / count;
@@ -241,8 +241,8 @@ split_node(const FpbIndex *ix, Page page, const FpbEntry *entry,
 	{
 		right = add_node(ix, page, pos->dir + 1,
 						 fpb_node_head(ix, node, at), codec, wp);
-		spread_plain(ix, shape, right, copy.data, at, nslots);
-		spread_plain(ix, shape, node, copy.data, 0, at);
+		spread_plain(ix, shape, right, shape, copy.data, at, nslots);
+		spread_plain(ix, shape, node, shape, copy.data, 0, at);
 	}
 	else
 	{
@@ -343,6 +343,79 @@ spill_node(const FpbIndex *ix, Page page, const FpbEntry *entry,
 					 &plan->spill_to, wp);
 	empty_slot(ix, page, plan->spill.dir, plan->spill.slot, wp);
 	insert_into_slot(ix, page, entry, 0, &plan->place, wp);
+}
+
+/*
+ * Copy the entries of plain nodes, as planned, and the new one among them,
+ * into one wide node without gaps.
+ */
+static void
+pack_nodes(const FpbIndex *ix, Page page, const FpbEntry *entry,
+		   const FpbSlotPlan *plan, const FpbShape *wide, char *packed,
+		   FpbWalPage *wp)
+{
+	const FpbShape *shape = fpb_shape(ix, page);
+	FpbNodeArray dst[4];
+	FpbNodeArray src[4];
+	int			narrays = fpb_node_arrays(ix, wide, FPB_NODE_PLAIN, packed, dst);
+	int			n = 0;
+
+	for (int dir = plan->first; dir <= plan->last; dir++)
+	{
+		char	   *node = fpb_node_at(shape, page, dir);
+
+		fpb_node_arrays(ix, shape, FPB_NODE_PLAIN, node, src);
+		for (int slot = 0; slot <= shape->nslots; slot++)
+		{
+			if (dir == plan->place.dir && slot == plan->place.slot)
+				fpb_write_slot(ix, wide, packed, n++, entry,
+							   fpb_is_word(ix) ? 0 : fpb_add_tuple(page, &entry->key, wp));
+			if (slot == shape->nslots ||
+				fpb_node_is_gap(ix, shape, FPB_NODE_PLAIN, node, slot))
+				continue;
+			for (int a = 0; a < narrays; a++)
+				memcpy(dst[a].start + n * dst[a].width,
+					   src[a].start + slot * src[a].width, src[a].width);
+			n++;
+		}
+	}
+	if (unlikely(n != plan->entries))
+		elog(PANIC, "nodes of an fpbtree page have other entries than planned");
+}
+
+/*
+ * Spread the entries of plain nodes, and the new one, evenly over these nodes
+ * and those added behind them, as planned.
+ */
+static void
+spread_nodes(const FpbIndex *ix, Page page, const FpbEntry *entry,
+			 const FpbSlotPlan *plan, FpbWalPage *wp)
+{
+	const FpbShape *shape = fpb_shape(ix, page);
+	uint64	   *heads = fpb_dir_heads(page) + plan->first;
+	int			nnodes = plan->last - plan->first + 1 + plan->added;
+	FpbShape	wide = {0};
+	PGAlignedBlock packed;
+	int			from = 0;
+
+	if (unlikely(fpb_lay_out_slots(ix, &wide, plan->entries, shape->child_off != 0) > BLCKSZ))
+		elog(PANIC, "nodes of an fpbtree page have more entries than there is room for");
+	pack_nodes(ix, page, entry, plan, &wide, packed.data, wp);
+	for (int i = 0; i < plan->added; i++)
+		(void) add_node(ix, page, plan->last + 1 + i, PG_UINT64_MAX,
+						FPB_NODE_PLAIN, wp);
+	for (int i = 0; i < nnodes; i++)
+	{
+		char	   *node = fpb_node_at(shape, page, plan->first + i);
+		int			to = (i + 1) * plan->entries / nnodes;
+
+		heads[i] = fpb_node_head(ix, packed.data, from);
+		spread_plain(ix, shape, node, &wide, packed.data, from, to);
+		fpb_wal_note(wp, node, shape->size);
+		fpb_page_clear_hints(ix, page, plan->first + i, 0, shape->nslots - 1);
+		from = to;
+	}
+	fpb_wal_note(wp, heads, nnodes * sizeof(uint64));
 }
 
 /*
@@ -550,6 +623,9 @@ fpb_disk_first_insert(const FpbIndex *ix, Page page, const FpbEntry *entry,
 			break;
 		case FPB_PLAN_SPILL:
 			spill_node(ix, page, entry, slots, wp);
+			break;
+		case FPB_PLAN_SPREAD:
+			spread_nodes(ix, page, entry, slots, wp);
 			break;
 		case FPB_PLAN_CONVERT_NODE:
 			convert_node(ix, page, entry, &slots->place, wp);

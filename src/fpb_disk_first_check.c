@@ -40,8 +40,13 @@ all_zero(const char *start, const char *end)
 static const char *
 gap_fault(const PageCheck *pc, FpbCodec codec, char *node, int slot)
 {
-	if (fpb_is_word(pc->ix) &&
-		fpb_read_tail(fpb_node_tails(pc->shape, codec, node), slot) != 0)
+	if (fpb_page_has_exits(pc->ix, pc->page))
+	{
+		if (fpb_slot_exit(pc->shape, node, slot) > FPB_MAX_NODES)
+			return "An exit names a node that no page can have.";
+	}
+	else if (fpb_is_word(pc->ix) &&
+			 fpb_read_tail(fpb_node_tails(pc->shape, codec, node), slot) != 0)
 		return "A gap has a part of a TID.";
 	if (pc->shape->child_off != 0 &&
 		fpb_node_children(pc->shape, node)[slot] != InvalidBlockNumber)
@@ -326,7 +331,11 @@ fpb_disk_first_node_info(const FpbIndex *ix, Page page, int n, FpbNodeInfo *info
 		FpbEntry	entry;
 
 		if (fpb_node_is_gap(ix, shape, codec, node, slot))
+		{
+			if (fpb_page_has_exits(ix, page) && fpb_slot_exit(shape, node, slot) > 0)
+				info->exits++;
 			continue;
+		}
 		taken++;
 		info->used += bytes;
 		for (; fpb_place_next(ix, page, &place, &entry) &&

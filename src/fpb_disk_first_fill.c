@@ -114,9 +114,9 @@ fpb_max_tuple_size(const FpbIndex *ix)
 {
 	Size		most = FPB_MAX_TUPLE_SIZE;
 
-	for (int i = 0; i < 2; i++)
+	for (int i = 0; i < FPB_SHAPES; i++)
 	{
-		const FpbShape *shape = (i == 0) ? fpb_leaf_shape(ix) : fpb_inner_shape(ix);
+		const FpbShape *shape = fpb_level_shape(ix, i);
 		Size		node = shape->size + shape->hint_bytes;
 		Size		split = BLCKSZ - 2 * node - 192 - BLCKSZ / 7;
 
@@ -221,7 +221,7 @@ fpb_write_page(const FpbIndex *ix, Page page, int level, int flags,
 			   const uint16 *slots, bool spread, Size want_free)
 {
 	FpbPageHeader *hdr = FpbHdr(page);
-	const FpbShape *shape = (level == 0) ? fpb_leaf_shape(ix) : fpb_inner_shape(ix);
+	const FpbShape *shape = fpb_level_shape(ix, level);
 	Size		hints = nparts * shape->hint_bytes;
 	Size		nodes = nparts * shape->size + hints;
 	int			nslots = nparts == 0 ? 0 :
@@ -307,7 +307,7 @@ fpb_disk_first_build(const FpbIndex *ix, Page page, int level, int flags,
 					 BlockNumber right, const FpbKey *low, const FpbKey *high,
 					 const FpbEntry *entries, int nentries, int slack)
 {
-	const FpbShape *shape = (level == 0) ? fpb_leaf_shape(ix) : fpb_inner_shape(ix);
+	const FpbShape *shape = fpb_level_shape(ix, level);
 	FpbNodePart parts[FPB_MAX_NODES];
 	uint16		slots[FPB_MAX_PAGE_ENTRIES + 1];
 	int			nparts;

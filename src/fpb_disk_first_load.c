@@ -43,7 +43,7 @@ StaticAssertDecl(sizeof(FillState) <= sizeof(((FpbFiller *) NULL)->details),
 static inline const FpbShape *
 filler_shape(const FpbFiller *filler)
 {
-	return filler->level == 0 ? fpb_leaf_shape(filler->ix) : fpb_inner_shape(filler->ix);
+	return fpb_level_shape(filler->ix, filler->level);
 }
 
 /*

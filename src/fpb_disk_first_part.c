@@ -35,12 +35,15 @@ slots_to_fill(int nslots, int slack)
 }
 
 /*
- * How many slots of a plain node to fill.
+ * How many slots of a plain node to fill: with slack, no more than it should
+ * have entries.
  */
 int
 fpb_plain_fill(const FpbShape *shape, int slack)
 {
-	return slots_to_fill(shape->nslots, slack);
+	int			fill = slots_to_fill(shape->nslots, slack);
+
+	return slack > 0 ? Min(fill, shape->most) : fill;
 }
 
 /*

@@ -16,13 +16,16 @@
 /*
  * A page is reorganised rather than split while its nodes would then have this
  * share of their slots free, in a hundred (fpbtree-sigmod2002, section 3.1.2:
- * "far fewer than the page maximum fan-out").  It is logged whole then.  A
- * split of a page of words costs no more than that, for it leaves the left
- * page's entries in place, and need not be made again soon.
+ * "far fewer than the page maximum fan-out").  It is logged whole then.
  */
-#define REBUILD_SLACK_WORDS		25
-#define REBUILD_SLACK_TUPLES	15
+#define REBUILD_SLACK			15
 #define REBUILD_SLACK_ONE_KEY	10	/* room for more duplicates, twice as many */
+
+/*
+ * Entries of adjacent nodes are spread anew while these would then have this
+ * share of their slots free, in a hundred.  That is what pages fill up to.
+ */
+#define SPREAD_SLACK			6
 
 /*
  * A page with no more entries than this is not split while they fit it at all.
@@ -59,20 +62,25 @@ page_has_room(const FpbIndex *ix, Page page, int more_nodes, Size tuple)
 }
 
 /*
- * Is the dir'th node a plain one with a gap?
+ * How many slots of the dir'th node are gaps; -1 if there is no such node, or
+ * it is not a plain one.
  */
-static bool
-plain_with_gap(const FpbIndex *ix, Page page, int dir)
+static int
+plain_gaps(const FpbIndex *ix, Page page, int dir)
 {
 	const FpbShape *shape = fpb_shape(ix, page);
 	FpbCodec	codec;
 	char	   *node;
+	int			gaps = 0;
 
 	if (dir < 0 || dir >= FpbDir(page)->nnodes)
-		return false;
+		return -1;
 	node = fpb_page_node(ix, page, dir, &codec);
-	return codec == FPB_NODE_PLAIN &&
-		fpb_nearest_gap(ix, shape, codec, node, 0) >= 0;
+	if (codec != FPB_NODE_PLAIN)
+		return -1;
+	for (int slot = 0; slot < shape->nslots; slot++)
+		gaps += fpb_node_is_gap(ix, shape, codec, node, slot);
+	return gaps;
 }
 
 /*
@@ -163,8 +171,8 @@ plan_spill(const FpbIndex *ix, Page page, const FpbEntry *entry,
 {
 	const FpbShape *shape = fpb_shape(ix, page);
 	FpbEntry	moved;
-	bool		left = plain_with_gap(ix, page, place->dir - 1);
-	bool		right = plain_with_gap(ix, page, place->dir + 1);
+	bool		left = plain_gaps(ix, page, place->dir - 1) > 0;
+	bool		right = plain_gaps(ix, page, place->dir + 1) > 0;
 
 	/* fewer entries have to move to the nearer end */
 	if (left && right)
@@ -194,6 +202,135 @@ plan_spill(const FpbIndex *ix, Page page, const FpbEntry *entry,
 }
 
 /*
+ * Plan to spread the entries of a full plain node and of its neighbours, as
+ * few of them as have enough gaps together, evenly over these nodes, and the
+ * new entry at *place among them.  False if there are not enough, or if there
+ * are killed entries, which are better removed than moved.
+ */
+static bool
+plan_spread(const FpbIndex *ix, Page page, const FpbPlace *place,
+			FpbSlotPlan *plan)
+{
+	const FpbShape *shape = fpb_shape(ix, page);
+	int			first = place->dir;
+	int			last = place->dir;
+	int			left = plain_gaps(ix, page, first - 1);
+	int			right = plain_gaps(ix, page, last + 1);
+	int			gaps = 0;
+
+	if (FpbPageIsLeaf(page) && fpb_page_has_killed(ix, page))
+		return false;
+	while (left >= 0 || right >= 0)
+	{
+		int			slots;
+
+		if (left > right)
+		{
+			gaps += left;
+			left = plain_gaps(ix, page, --first - 1);
+		}
+		else
+		{
+			gaps += right;
+			right = plain_gaps(ix, page, ++last + 1);
+		}
+
+		/* each node gets an entry at least, and the place's has a slot more */
+		slots = (last - first + 1) * shape->nslots;
+		if ((gaps - 1) * 100 >= SPREAD_SLACK * slots && gaps > last - first &&
+			slots - gaps > last - first)
+		{
+			plan->kind = FPB_PLAN_SPREAD;
+			plan->first = first;
+			plan->last = last;
+			plan->added = 0;
+			plan->entries = slots - gaps + 1;
+			return true;
+		}
+	}
+	return false;
+}
+
+/*
+ * How many entries has the dir'th node, which is a plain one; -1 if there is
+ * no such node.
+ */
+static int
+plain_entries(const FpbIndex *ix, Page page, int dir)
+{
+	int			gaps = plain_gaps(ix, page, dir);
+
+	return gaps < 0 ? -1 : fpb_shape(ix, page)->nslots - gaps;
+}
+
+/*
+ * Has the node of an entry's place as many entries as it should have, though
+ * there may be gaps?
+ */
+static bool
+is_crowded(const FpbIndex *ix, Page page, const FpbPlace *place)
+{
+	const FpbShape *shape = fpb_shape(ix, page);
+
+	return shape->most < shape->nslots &&
+		plain_entries(ix, page, place->dir) >= shape->most;
+}
+
+/*
+ * Plan to insert an entry at *place, in a crowded node, so that no node gets
+ * more entries than it should have: by parting them between the node and a new
+ * one, or by spreading those of adjacent nodes.  False if the page has no node
+ * left and all it has are crowded.
+ */
+static bool
+plan_parting(const FpbIndex *ix, Page page, const FpbPlace *place,
+			 FpbSlotPlan *plan)
+{
+	int			most = fpb_shape(ix, page)->most;
+	int			first = place->dir;
+	int			last = place->dir;
+	int			entries = plain_entries(ix, page, first) + 1;
+
+	plan->added = page_has_room(ix, page, 1, 0) ? 1 : 0;
+	while (entries > (last - first + 1 + plan->added) * most)
+	{
+		int			left = plain_entries(ix, page, first - 1);
+		int			right = plain_entries(ix, page, last + 1);
+
+		if (left < 0 && right < 0)
+			return false;
+		if (right < 0 || (left >= 0 && left < right))
+		{
+			entries += left;
+			first--;
+		}
+		else
+		{
+			entries += right;
+			last++;
+		}
+	}
+	plan->kind = FPB_PLAN_SPREAD;
+	plan->first = first;
+	plan->last = last;
+	plan->entries = entries;
+	return true;
+}
+
+/*
+ * Is a place in the page's last node, and behind all its entries?
+ */
+static bool
+is_at_end(const FpbIndex *ix, Page page, const FpbPlace *place)
+{
+	FpbPlace	pos = *place;
+	FpbEntry	entry;
+
+	return place->dir == FpbDir(page)->nnodes - 1 &&
+		!fpb_place_next(ix, page, &pos, &entry);
+}
+
+/*
  * Are many of a leaf's entries duplicates, which postings make room of?
  */
 static bool
@@ -218,9 +355,10 @@ plan_to_make_room(const FpbIndex *ix, Page page, const FpbEntry *entry,
 {
 	int			n;
 	FpbEntry   *entries = fpb_collect_with(ix, page, entry, fpb_pos_of(*place), &n);
+	int			one_slot = 100 / fpb_shape(ix, page)->nslots + 1;
 
-	fpb_plan_rebuild(ix, page, entries, n,
-					 fpb_is_word(ix) ? REBUILD_SLACK_WORDS : REBUILD_SLACK_TUPLES,
+	/* a slot of each node at least, however narrow */
+	fpb_plan_rebuild(ix, page, entries, n, Max(REBUILD_SLACK, one_slot),
 					 fpb_is_word(ix) ? 0 :
 					 FpbPageIsLeaf(page) ? FEW_ENTRIES : FEW_CHILDREN, plan);
 	if (plan->outcome == FPB_PLAN_FULL && has_duplicates(ix, page, entries, n))
@@ -369,7 +507,7 @@ plan_beside_one_key(const FpbIndex *ix, Page page, const FpbEntry *entry,
 		bool		before = fpb_compare(ix, &any.key, probe) > 0;
 		int			neighbour = place->dir + (before ? -1 : 1);
 
-		if (plain_with_gap(ix, page, neighbour))
+		if (plain_gaps(ix, page, neighbour) > 0)
 		{
 			slots->kind = FPB_PLAN_SLOT;
 			slots->place.dir = neighbour;
@@ -425,6 +563,16 @@ plan_slot(const FpbIndex *ix, Page page, const FpbEntry *entry,
 		return true;
 	}
 
+	if (is_crowded(ix, page, place))
+	{
+		if (!is_at_end(ix, page, place) || !page_has_room(ix, page, 1, tuple))
+			return plan_parting(ix, page, place, slots);
+		slots->kind = FPB_PLAN_APPEND_NODE;
+		slots->place.dir++;
+		slots->place.slot = 0;
+		return true;
+	}
+
 	slots->kind = FPB_PLAN_SLOT;
 	if (!page_has_room(ix, page, 0, tuple))
 		return false;
@@ -432,7 +580,7 @@ plan_slot(const FpbIndex *ix, Page page, const FpbEntry *entry,
 		return true;
 
 	/* The node is full. */
-	if (place->slot == nslots && plain_with_gap(ix, page, place->dir + 1))
+	if (place->slot == nslots && plain_gaps(ix, page, place->dir + 1) > 0)
 	{
 		slots->place.dir++;
 		slots->place.slot = 0;
@@ -444,7 +592,8 @@ plan_slot(const FpbIndex *ix, Page page, const FpbEntry *entry,
 		return true;
 	}
 	if (!page_has_room(ix, page, 1, tuple))
-		return plan_spill(ix, page, entry, place, node, slots);
+		return plan_spill(ix, page, entry, place, node, slots) ||
+			plan_spread(ix, page, place, slots);
 	if (place->slot == nslots)
 	{
 		slots->kind = FPB_PLAN_APPEND_NODE;

@@ -14,16 +14,30 @@
 
 #include "fpb_disk_first.h"
 
-/* what a search looks at of every page: header and directory */
-#define SEARCH_PREFETCH		(4 * FPB_CACHE_LINE)
+/*
+ * What a search waits for, to choose widths of nodes by: a cache miss, and
+ * each further line that is fetched with it, in the paper's unit and by its
+ * figures (fpbtree-sigmod2002, section 3.1.1).  fpbtree_tune measures a better
+ * ratio, but not for many lines: processors fetch ten or so at a time.
+ */
+#define COST_MISS			150
+#define COST_NEXT_LINE		10
+
+/*
+ * Of the widths with which a search of words costs no more than the least by
+ * so much in a hundred, the one is taken that gives a page most slots (the
+ * paper's table 2 goes up to 10%).  Of tuples, which take more of a page than
+ * their slots do, it is the narrowest of those that cost least.
+ */
+#define COST_TOLERANCE		5
 
 /* --- shapes --- */
 
 /*
- * Set up the shape of nodes of the given size.
+ * Set up the shape of nodes of so many lines, of leaves or of inner pages.
  */
-static void
-set_shape(const FpbIndex *ix, FpbShape *shape, int lines, bool inner)
+void
+fpb_set_shape(const FpbIndex *ix, FpbShape *shape, int lines, bool inner)
 {
 	int			payload;
 	int			n;
@@ -51,42 +65,99 @@ set_shape(const FpbIndex *ix, FpbShape *shape, int lines, bool inner)
 }
 
 /*
+ * The nearest width to one asked for that a page can have: a small page needs
+ * more than a node or two to be a tree, and node numbers are bytes.
+ */
+int
+fpb_possible_lines(int lines)
+{
+	lines = Max(lines, FPB_MIN_LINES);
+	while (lines > FPB_MIN_LINES && lines * FPB_CACHE_LINE * 6 > BLCKSZ)
+		lines--;
+	while (BLCKSZ / (lines * FPB_CACHE_LINE) > FPB_MAX_NODES)
+		lines++;
+	return lines;
+}
+
+/*
+ * Bytes of header and directory of a page full of nodes.
+ */
+static uint32
+front_size(const FpbIndex *ix, const FpbShape *shape)
+{
+	return fpb_page_base(shape->max_nodes, fpb_numbers_capacity(ix, shape->max_nodes));
+}
+
+/*
+ * What the search of a page costs: header and directory are fetched together,
+ * then the node.
+ */
+static int
+search_cost(const FpbIndex *ix, const FpbShape *shape)
+{
+	int			lines = (front_size(ix, shape) + shape->size) / FPB_CACHE_LINE;
+
+	return 2 * COST_MISS + (lines - 2) * COST_NEXT_LINE;
+}
+
+/*
+ * The width of nodes of leaves, or of inner pages, that no option names.
+ */
+static int
+best_lines(const FpbIndex *ix, bool inner)
+{
+	int			cost[FPB_MAX_LINES + 1];
+	int			least = INT_MAX;
+	int			best = 0;
+	int			most_slots = 0;
+	int			tolerance = fpb_is_word(ix) ? COST_TOLERANCE : 0;
+
+	for (int lines = FPB_MIN_LINES; lines <= FPB_MAX_LINES; lines++)
+	{
+		FpbShape	shape;
+
+		if (fpb_possible_lines(lines) != lines)
+			continue;
+		fpb_set_shape(ix, &shape, lines, inner);
+		cost[lines] = search_cost(ix, &shape);
+		least = Min(least, cost[lines]);
+	}
+	for (int lines = FPB_MIN_LINES; lines <= FPB_MAX_LINES; lines++)
+	{
+		FpbShape	shape;
+
+		if (fpb_possible_lines(lines) != lines ||
+			cost[lines] * 100 > least * (100 + tolerance))
+			continue;
+		if (!fpb_is_word(ix))
+			return lines;
+		fpb_set_shape(ix, &shape, lines, inner);
+		if (shape.nslots * shape.max_nodes > most_slots)
+		{
+			most_slots = shape.nslots * shape.max_nodes;
+			best = lines;
+		}
+	}
+	return best;
+}
+
+/*
  * Set up the shapes of leaves and inner pages for nodes of that many cache
- * lines.  0 stands for the default width, which bench/ has been asked for:
- * about eight lines for words, whose node is all a search reads; fewer where a
- * slot is small and the tuples are elsewhere.
+ * lines; 0 stands for what the costs of a search say.
  */
 void
 fpb_disk_first_set_shapes(FpbIndex *ix, int leaf_lines, int inner_lines)
 {
-	static const int word_lines[] = {
-		[FPB_WORD4] = 8,[FPB_WORD8] = 9,[FPB_WORD16] = 11
-	};
-	int			lines = fpb_is_word(ix) ? word_lines[ix->form] : 4;
-
-	if (leaf_lines == 0)
-		leaf_lines = lines;
-	if (inner_lines == 0)
-		inner_lines = fpb_is_word(ix) ? 8 : 4;
-	leaf_lines = Max(leaf_lines, FPB_MIN_LINES);
-
-	/* A small page needs more than a node or two to be a tree. */
-	while (leaf_lines > FPB_MIN_LINES && leaf_lines * FPB_CACHE_LINE * 6 > BLCKSZ)
-		leaf_lines--;
-	while (inner_lines > FPB_MIN_LINES && inner_lines * FPB_CACHE_LINE * 6 > BLCKSZ)
-		inner_lines--;
-	/* Node numbers are bytes. */
-	while (BLCKSZ / (leaf_lines * FPB_CACHE_LINE) > FPB_MAX_NODES)
-		leaf_lines++;
-	while (BLCKSZ / (inner_lines * FPB_CACHE_LINE) > FPB_MAX_NODES)
-		inner_lines++;
-	set_shape(ix, &fpb_shapes(ix)[0], leaf_lines, false);
-	set_shape(ix, &fpb_shapes(ix)[1], inner_lines, true);
+	leaf_lines = leaf_lines == 0 ? best_lines(ix, false) : fpb_possible_lines(leaf_lines);
+	inner_lines = inner_lines == 0 ? best_lines(ix, true) : fpb_possible_lines(inner_lines);
+	for (int level = 0; level < FPB_SHAPES; level++)
+		fpb_set_shape(ix, &fpb_shapes(ix)[level],
+					  level == 0 ? leaf_lines : inner_lines, level > 0);
 
 	ix->max_tuple = fpb_max_tuple_size(ix);
 
 	/* header and directory; and where words have their hints */
-	ix->prefetch_front = SEARCH_PREFETCH;
+	ix->prefetch_front = front_size(ix, fpb_leaf_shape(ix));
 	ix->prefetch_back = fpb_is_word(ix) ? BLCKSZ - fpb_leaf_shape(ix)->hints_off : 0;
 
 	/* a split may have to repeat a posting's key: README.md tells how often */
@@ -102,7 +173,7 @@ void
 fpb_disk_first_get_shapes(const FpbIndex *ix, int *leaf_lines, int *inner_lines)
 {
 	*leaf_lines = fpb_leaf_shape(ix)->size / FPB_CACHE_LINE;
-	*inner_lines = fpb_inner_shape(ix)->size / FPB_CACHE_LINE;
+	*inner_lines = fpb_level_shape(ix, FPB_SHAPES - 1)->size / FPB_CACHE_LINE;
 }
 
 /*
@@ -111,7 +182,7 @@ fpb_disk_first_get_shapes(const FpbIndex *ix, int *leaf_lines, int *inner_lines)
 Size
 fpb_disk_first_slot_space(const FpbIndex *ix, bool leaf)
 {
-	const FpbShape *shape = leaf ? fpb_leaf_shape(ix) : fpb_inner_shape(ix);
+	const FpbShape *shape = fpb_level_shape(ix, leaf ? 0 : 1);
 
 	return shape->size / shape->nslots;
 }
@@ -282,6 +353,37 @@ search_posting(const FpbIndex *ix, Page page, const FpbShape *shape, char *node,
 }
 
 /*
+ * The place of the probe in the leaf's node that level 1 has named, if there
+ * are entries on both sides of it in that node: then it is nowhere else.  The
+ * name is a hint, about a leaf as it has been or about another one.
+ */
+static bool
+search_named_node(const FpbIndex *ix, Page page, const FpbShape *shape,
+				  const FpbProbe *probe, FpbPlace *place)
+{
+	int			dir = fpb_node_of_number(page, ix->named_node - 1);
+	FpbCodec	codec;
+	char	   *node;
+	int			slot;
+	int			before;
+
+	if (dir < 0)
+		return false;
+	node = fpb_page_node(ix, page, dir, &codec);
+	slot = fpb_search_node(ix, page, shape, codec, node, probe, false);
+	if (fpb_next_live(ix, shape, codec, node, slot) == fpb_node_slots(shape, codec))
+		return false;
+	before = slot - 1;
+	while (before >= 0 && fpb_node_is_gap(ix, shape, codec, node, before))
+		before--;
+	if (before < 0)
+		return false;
+	place->dir = dir;
+	place->slot = slot;
+	return true;
+}
+
+/*
  * Place of the first entry >= probe, or the place behind the last entry before
  * the probe, from where fpb_place_next finds it.
  */
@@ -295,6 +397,9 @@ fpb_place_search(const FpbIndex *ix, Page page, const FpbProbe *probe,
 
 	place->dir = place->slot = place->item = 0;
 	if (FpbDir(page)->nnodes == 0)
+		return;
+	if (ix->named_node != 0 && shape->child_off == 0 &&
+		search_named_node(ix, page, shape, probe, place))
 		return;
 	place->dir = search_directory(ix, page, shape, probe, false);
 	node = fpb_page_node(ix, page, place->dir, &codec);
@@ -590,16 +695,22 @@ fpb_disk_first_read(const FpbIndex *ix, Page page, FpbPos start,
  * Find the slot of the child to descend to for the probe, and return its node.
  * The first child's low key is the page's low fence, so a probe within the
  * fences always finds one; one outside gets the first.
+ *
+ * *named is set to 1 + the number of the child's node in which the probe's
+ * place may be, by the last exit before it, or if there is none by the child's
+ * own slot; or to 0 if the page has no exits.
  */
 static char *
 search_child(const FpbIndex *ix, Page page, const FpbProbe *probe, bool before,
-			 FpbPlace *pos)
+			 FpbPlace *pos, uint16 *named)
 {
-	const FpbShape *shape = fpb_inner_shape(ix);
+	const FpbShape *shape = fpb_shape(ix, page);
+	bool		exits = fpb_page_has_exits(ix, page);
 	FpbEntry	first;
 	FpbCodec	codec;
 	char	   *node;
 
+	*named = 0;
 	if (FpbDir(page)->nnodes == 0)
 		fpb_page_damaged(ix, page, "An inner page is empty.");
 	pos->dir = search_directory(ix, page, shape, probe, !before);
@@ -612,13 +723,19 @@ search_child(const FpbIndex *ix, Page page, const FpbProbe *probe, bool before,
 	for (;;)
 	{
 		while (pos->slot > 0)
-			if (!fpb_node_is_gap(ix, shape, codec, node, --pos->slot))
+		{
+			pos->slot--;
+			if (exits && *named == 0)
+				*named = fpb_slot_names(ix, shape, node, pos->slot);
+			if (!fpb_node_is_gap(ix, shape, codec, node, pos->slot))
 				return node;
+		}
 		if (pos->dir == 0)
 			break;
 		node = fpb_page_node(ix, page, --pos->dir, &codec);
 		pos->slot = shape->nslots;
 	}
+	*named = 0;
 	if (!fpb_place_next(ix, page, pos, &first))
 		fpb_page_damaged(ix, page, "An inner page is empty.");
 	return fpb_page_node(ix, page, pos->dir, &codec);
@@ -630,12 +747,12 @@ search_child(const FpbIndex *ix, Page page, const FpbProbe *probe, bool before,
  */
 BlockNumber
 fpb_disk_first_downlink(const FpbIndex *ix, Page page, const FpbProbe *probe,
-						bool before)
+						bool before, uint16 *named)
 {
 	FpbPlace	pos;
-	char	   *node = search_child(ix, page, probe, before, &pos);
+	char	   *node = search_child(ix, page, probe, before, &pos, named);
 
-	return fpb_node_children(fpb_inner_shape(ix), node)[pos.slot];
+	return fpb_node_children(fpb_shape(ix, page), node)[pos.slot];
 }
 
 /*
@@ -647,9 +764,10 @@ fpb_disk_first_child(const FpbIndex *ix, Page page, const FpbProbe *probe,
 					 bool before, FpbPos *pos, FpbEntry *entry)
 {
 	FpbPlace	place;
-	char	   *node = search_child(ix, page, probe, before, &place);
+	uint16		named;
+	char	   *node = search_child(ix, page, probe, before, &place, &named);
 
-	fpb_read_slot(ix, page, fpb_inner_shape(ix), FPB_NODE_PLAIN, node, place.slot, entry);
+	fpb_read_slot(ix, page, fpb_shape(ix, page), FPB_NODE_PLAIN, node, place.slot, entry);
 	*pos = fpb_pos_of(place);
 }
 

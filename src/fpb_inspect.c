@@ -501,19 +501,20 @@ fpbtree_nodes(PG_FUNCTION_ARGS)
 		check_structure(&ix, blkno, page);
 		for (int n = 0; fpb_node_info(&ix, page, n, &info); n++)
 		{
-			Datum		values[7];
-			bool		nulls[7] = {0};
+			Datum		values[8];
+			bool		nulls[8] = {0};
 
 			values[0] = Int32GetDatum(n);
 			values[1] = Int32GetDatum(info.number);
 			values[2] = CStringGetTextDatum(info.codec);
 			values[3] = Int32GetDatum(info.entries);
 			values[4] = Int32GetDatum(info.gaps);
-			values[5] = PointerGetDatum(cstring_to_text(psprintf("%016" PRIx64, info.head)));
-			nulls[5] = !may_read;	/* the beginning of a key */
-			nulls[6] = info.entries == 0 || !may_read;
-			if (!nulls[6])
-				values[6] = key_text(&ix, &info.first.key, !FpbPageIsLeaf(page));
+			values[5] = Int32GetDatum(info.exits);
+			values[6] = PointerGetDatum(cstring_to_text(psprintf("%016" PRIx64, info.head)));
+			nulls[6] = !may_read;	/* the beginning of a key */
+			nulls[7] = info.entries == 0 || !may_read;
+			if (!nulls[7])
+				values[7] = key_text(&ix, &info.first.key, !FpbPageIsLeaf(page));
 			tuplestore_putvalues(rsinfo->setResult, rsinfo->setDesc, values, nulls);
 		}
 	}

@@ -136,7 +136,13 @@ typedef struct FpbIndex
 	uint16		prefetch_front; /* bytes that a search looks at of any page,
 								 * from its beginning on */
 	uint16		prefetch_back;	/* and before its end */
-	uint64		shapes[4];		/* the layout's own */
+	uint16		nodes_off;		/* cache_first: where nodes begin in leaves, */
+	uint16		node_size;		/* and their size */
+	uint64		shapes[7];		/* the layout's own */
+
+	/* cache_first: what the last descent has found on level 1 */
+	uint16		named_node;		/* 1 + the number of the leaf's node in which
+								 * the probe's place may be; 0: unknown */
 
 	FpbColumn	cols[INDEX_MAX_KEYS];
 } FpbIndex;

@@ -25,6 +25,7 @@ fpb_layout_routine(int id)
 	static const FpbLayoutRoutine *const routines[] = {
 		[FPB_DISK_FIRST] = &fpb_disk_first_routine,
 		[FPB_MICRO_INDEX] = &fpb_micro_index_routine,
+		[FPB_CACHE_FIRST] = &fpb_cache_first_routine,
 	};
 
 	if (id < 0 || id >= (int) lengthof(routines))
@@ -213,7 +214,9 @@ fpb_plan_rebuild(const FpbIndex *ix, Page page, const FpbEntry *entries,
 		plan->outcome = FPB_PLAN_FULL;
 		pfree(plan->image);
 		plan->image = NULL;
+		return;
 	}
+	fpb_page_take_over_names(ix, plan->image->data, page);
 }
 
 /*

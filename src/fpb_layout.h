@@ -114,6 +114,7 @@ typedef struct FpbFiller
 	int			nentries;
 
 	uint64		details[8];		/* the layout's */
+	void	   *children;		/* what it has been told of, in context */
 } FpbFiller;
 
 /* what fpbtree_page and fpbtree_nodes say of a page, and of one of its nodes */
@@ -131,6 +132,7 @@ typedef struct FpbNodeInfo
 	uint64		head;			/* no entry of it has a smaller one */
 	int			entries;
 	int			gaps;
+	int			exits;			/* among the gaps: see fpb_page_name_nodes */
 	int			postings;
 	bool		one_key;		/* is its key stored once? */
 	Size		used;			/* bytes of what its entries take */
@@ -155,6 +157,8 @@ typedef struct FpbNodeInfo
  * filler_take: has the page room for another entry at this fill factor?  If so
  * it is counted in.
  * filler_write: writes the page; false if there is no room for its high fence.
+ * filler_child, name_nodes, take_over_names: NULL where pages know nothing of
+ * their children but their links.
  */
 typedef struct FpbLayoutRoutine
 {
@@ -175,7 +179,8 @@ typedef struct FpbLayoutRoutine
 						 const FpbProbe *end, bool near, FpbItem *items,
 						 bool *more);
 	BlockNumber (*downlink) (const FpbIndex *ix, Page page,
-							 const FpbProbe *probe, bool before);
+							 const FpbProbe *probe, bool before,
+							 uint16 *named);
 	void		(*child) (const FpbIndex *ix, Page page,
 						  const FpbProbe *probe, bool before, FpbPos *pos,
 						  FpbEntry *entry);
@@ -208,6 +213,11 @@ typedef struct FpbLayoutRoutine
 	bool		(*filler_write) (const FpbFiller *filler, const FpbKey *high,
 								 BlockNumber right);
 
+	void		(*filler_child) (FpbFiller *filler, Page child);
+	void		(*name_nodes) (const FpbIndex *ix, Page page,
+							   BlockNumber child, Page leaf, FpbWalPage *wp);
+	void		(*take_over_names) (const FpbIndex *ix, Page page, Page old);
+
 	const char *(*fault) (const FpbIndex *ix, Page page);
 	void		(*page_info) (const FpbIndex *ix, Page page,
 							  FpbPageInfo *info);
@@ -217,6 +227,7 @@ typedef struct FpbLayoutRoutine
 
 extern const FpbLayoutRoutine fpb_disk_first_routine;
 extern const FpbLayoutRoutine fpb_micro_index_routine;
+extern const FpbLayoutRoutine fpb_cache_first_routine;
 
 /* The routines of a layout, or NULL if there is none of this number. */
 extern const FpbLayoutRoutine *fpb_layout_routine(int id);
@@ -237,6 +248,8 @@ extern const FpbLayoutRoutine *fpb_layout_routine(int id);
 static inline void
 fpb_layout_shapes(FpbIndex *ix, int leaf_lines, int inner_lines)
 {
+	ix->nodes_off = ix->node_size = 0;
+	ix->named_node = 0;
 	ix->layout->set_shapes(ix, leaf_lines, inner_lines);
 }
 
@@ -308,12 +321,16 @@ fpb_page_read(const FpbIndex *ix, Page page, FpbPos pos, const FpbProbe *end,
  * The child of an inner page to descend to for the probe: the last whose low
  * key is <= probe (before: < probe), or the first if there is no such.  The
  * separator's tuple, which is likely to be in no cache, is not looked at.
+ *
+ * *named becomes what ix->named_node is to be for the search of that child: a
+ * hint.  It may be any number, at worst the search takes longer; whoever goes
+ * on to another page makes it 0.
  */
 static inline BlockNumber
 fpb_page_downlink(const FpbIndex *ix, Page page, const FpbProbe *probe,
-				  bool before)
+				  bool before, uint16 *named)
 {
-	return ix->layout->downlink(ix, page, probe, before);
+	return ix->layout->downlink(ix, page, probe, before, named);
 }
 
 /*
@@ -445,6 +462,32 @@ extern void fpb_page_extend(const FpbIndex *ix, Page page, const FpbKey *high,
 							BlockNumber right, FpbWalPage *wp);
 
 /*
+ * Have an inner page, in which a downlink to the child has been put, or whose
+ * child has been split, name the nodes of the child, in gaps behind the
+ * downlink: hints, by which a search finds its place at once
+ * (fpb_page_downlink).  Nothing happens if the page has no such downlink.
+ * Both pages are locked exclusively.  In the critical section.
+ */
+static inline void
+fpb_page_name_nodes(const FpbIndex *ix, Page page, BlockNumber child,
+					Page child_page, FpbWalPage *wp)
+{
+	if (ix->layout->name_nodes != NULL)
+		ix->layout->name_nodes(ix, page, child, child_page, wp);
+}
+
+/*
+ * Have a page that has just been made of entries of an old one, in memory of
+ * the caller's, name what that has named.  Raises nothing.
+ */
+static inline void
+fpb_page_take_over_names(const FpbIndex *ix, Page page, Page old)
+{
+	if (ix->layout->take_over_names != NULL)
+		ix->layout->take_over_names(ix, page, old);
+}
+
+/*
  * Replace the page by an image that has been made of it.  In the critical
  * section.
  */
@@ -522,6 +565,17 @@ extern void fpb_filler_end(FpbFiller *filler, const FpbKey *high,
  */
 extern bool fpb_filler_fence_fits(const FpbFiller *filler, const FpbKey *high);
 extern void fpb_filler_pop(FpbFiller *filler, FpbEntry *entry);
+
+/*
+ * Inner pages: the child of the last entry added has been written, and looks
+ * like this.
+ */
+static inline void
+fpb_filler_child(FpbFiller *filler, Page child)
+{
+	if (filler->ix->layout->filler_child != NULL)
+		filler->ix->layout->filler_child(filler, child);
+}
 
 /* The key of the last entry added, in the filler's memory. */
 extern const FpbKey *fpb_filler_last(const FpbFiller *filler);

@@ -57,6 +57,7 @@ fpb_filler_begin(FpbFiller *filler, Page page, int flags, const FpbKey *low)
 	filler->page = page;
 	filler->flags = flags;
 	filler->nentries = 0;
+	filler->children = NULL;
 	MemoryContextReset(filler->context);
 	filler->low = NULL;
 	if (low != NULL)

@@ -255,7 +255,10 @@ build_spread(const Split *s, bool left, int split, const FpbKey *low,
 						   hdr->flags & ~FPB_LEFTMOST, hdr->right, low, high,
 						   s->entries + split, s->nentries - split,
 						   split_slacks[i]))
+		{
+			fpb_page_take_over_names(s->ix, wp->page, s->page);
 			return true;
+		}
 	}
 	return false;
 }

@@ -19,7 +19,6 @@
 #include "common/pg_prng.h"
 #include "fmgr.h"
 #include "miscadmin.h"
-#include "portability/instr_time.h"
 #include "utils/builtins.h"
 #include "utils/fmgrprotos.h"
 #include "utils/memutils.h"
@@ -210,9 +209,34 @@ delete(FpbMeasured *measured, Sample *sample)
 /* --- measuring --- */
 
 /*
- * Do so many operations, of insertions at most as many as there are keys, and
- * those once; returns nanoseconds for each.  No lock is held but that of the
- * index, which for changes is RowExclusiveLock.
+ * Read all of an index into the buffers: a build leaves nothing there.
+ */
+void
+fpb_measure_prepare(Relation index)
+{
+	BlockNumber nblocks = RelationGetNumberOfBlocks(index);
+
+	for (BlockNumber blkno = 0; blkno < nblocks; blkno++)
+	{
+		CHECK_FOR_INTERRUPTS();
+		ReleaseBuffer(ReadBuffer(index, blkno));
+	}
+}
+
+static inline void
+read_clock(const FpbMeasured *measured, instr_time *now)
+{
+	if (measured->clock != NULL)
+		measured->clock(now);
+	else
+		INSTR_TIME_SET_CURRENT(*now);
+}
+
+/*
+ * Do so many operations, of insertions at most as many as there are keys
+ * (left, if the caller tells which are taken), and those once; returns
+ * nanoseconds for each.  No lock is held but that of the index, which for
+ * changes is RowExclusiveLock.
  */
 double
 fpb_measure(FpbMeasured *measured, FpbWork work, int64 operations)
@@ -228,10 +252,10 @@ fpb_measure(FpbMeasured *measured, FpbWork work, int64 operations)
 	MemoryContext old = MemoryContextSwitchTo(batch);
 	pg_prng_state random;
 	instr_time	total;
-	bool	   *taken = NULL;
+	bool	   *taken = work == FPB_WORK_INSERT ? measured->taken : NULL;
 	int64		done = 0;
 
-	if (work == FPB_WORK_INSERT)
+	if (work == FPB_WORK_INSERT && taken == NULL)
 	{
 		operations = Min(operations, measured->keys);
 		taken = MemoryContextAllocExtended(old, measured->keys,
@@ -255,16 +279,16 @@ fpb_measure(FpbMeasured *measured, FpbWork work, int64 operations)
 				make_known(measured, &random, &samples[i]);
 		}
 
-		INSTR_TIME_SET_CURRENT(start);
+		read_clock(measured, &start);
 		for (int i = 0; i < n && done < operations; i++)
 			done += operate[work] (measured, &samples[i]);
-		INSTR_TIME_SET_CURRENT(end);
+		read_clock(measured, &end);
 		INSTR_TIME_ACCUM_DIFF(total, end, start);
 		MemoryContextReset(batch);
 	}
 	MemoryContextSwitchTo(old);
 	MemoryContextDelete(batch);
-	if (taken != NULL)
+	if (taken != NULL && taken != measured->taken)
 		pfree(taken);
 	return INSTR_TIME_GET_DOUBLE(total) * 1e9 / Max(done, 1);
 }

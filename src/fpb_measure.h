@@ -8,6 +8,8 @@
 #ifndef FPB_MEASURE_H
 #define FPB_MEASURE_H
 
+#include "portability/instr_time.h"
+
 #include "fpb_key.h"
 
 /* what can be measured */
@@ -32,10 +34,16 @@ typedef struct FpbMeasured
 	Relation	heap;
 	int64		keys;
 	uint64		seed;
+	void		(*clock) (instr_time *now); /* what time is taken from; NULL:
+											 * the server's clock */
+	bool	   *taken;			/* by number, the keys that have been
+								 * inserted, if there are some already; NULL:
+								 * none have */
 	uint64		found;			/* depends on all that has been read, so that
 								 * no compiler leaves it out */
 } FpbMeasured;
 
+extern void fpb_measure_prepare(Relation index);
 extern double fpb_measure(FpbMeasured *measured, FpbWork work, int64 operations);
 
 #endif							/* FPB_MEASURE_H */

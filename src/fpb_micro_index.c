@@ -126,16 +126,16 @@ page_shape(const FpbIndex *ix, Page page, FpbShape *space)
 static void
 micro_set_shapes(FpbIndex *ix, int leaf_lines, int inner_lines)
 {
-	for (int inner = 0; inner <= 1; inner++)
+	for (int level = 0; level < FPB_SHAPES; level++)
 	{
-		int			lines = inner ? inner_lines : leaf_lines;
-		FpbShape   *shape = &fpb_shapes(ix)[inner];
+		int			lines = level > 0 ? inner_lines : leaf_lines;
+		FpbShape   *shape = &fpb_shapes(ix)[level];
 		int			capacity = fpb_is_word(ix) ? BLCKSZ / FPB_TAIL_BYTES : 0;
 
 		if (lines == 0)
 			lines = DEFAULT_LINES;
 		lines = Min(Max(lines, FPB_MIN_LINES), FPB_MAX_LINES);
-		while (set_shape(ix, shape, lines * FPB_CACHE_LINE, capacity, inner) +
+		while (set_shape(ix, shape, lines * FPB_CACHE_LINE, capacity, level > 0) +
 			   shape->hint_bytes > BLCKSZ)
 			capacity--;
 	}
@@ -149,7 +149,7 @@ static void
 micro_get_shapes(const FpbIndex *ix, int *leaf_lines, int *inner_lines)
 {
 	*leaf_lines = fpb_leaf_shape(ix)->size / FPB_CACHE_LINE;
-	*inner_lines = fpb_inner_shape(ix)->size / FPB_CACHE_LINE;
+	*inner_lines = fpb_level_shape(ix, 1)->size / FPB_CACHE_LINE;
 }
 
 /*
@@ -356,12 +356,13 @@ search_child(const FpbIndex *ix, Page page, const FpbShape *shape,
 
 static BlockNumber
 micro_downlink(const FpbIndex *ix, Page page, const FpbProbe *probe,
-			   bool before)
+			   bool before, uint16 *named)
 {
 	FpbShape	space;
 	const FpbShape *shape = page_shape(ix, page, &space);
 	int			slot = search_child(ix, page, shape, probe, before);
 
+	*named = 0;
 	return fpb_node_children(shape, page_node(ix, page, shape))[slot];
 }
 
@@ -397,8 +398,7 @@ micro_is_killed(const FpbIndex *ix, Page page, FpbPos pos)
 {
 	FpbShape	space;
 
-	if (!FpbPageIsLeaf(page) || pos.place >= Micro(page)->nentries)
-		return false;
+	Assert(FpbPageIsLeaf(page) && pos.place < Micro(page)->nentries);
 	return (page_hints(page_shape(ix, page, &space), page)[pos.place / 8] &
 			(1 << (pos.place % 8))) != 0;
 }
@@ -408,16 +408,13 @@ micro_kill(const FpbIndex *ix, Page page, const FpbPos *pos, int npos)
 {
 	FpbShape	space;
 	uint8	   *hints = page_hints(page_shape(ix, page, &space), page);
-	bool		any = false;
 
 	for (int i = 0; i < npos; i++)
 	{
-		if (pos[i].place >= Micro(page)->nentries)
-			continue;
+		Assert(pos[i].place < Micro(page)->nentries);
 		hints[pos[i].place / 8] |= 1 << (pos[i].place % 8);
-		any = true;
 	}
-	return any;
+	return npos > 0;
 }
 
 /*
@@ -600,7 +597,7 @@ shares_fence(const FpbIndex *ix, const FpbKey *low, const FpbEntry *entries,
 static uint32
 page_space(const FpbIndex *ix, bool leaf, int capacity)
 {
-	const FpbShape *base = leaf ? fpb_leaf_shape(ix) : fpb_inner_shape(ix);
+	const FpbShape *base = fpb_level_shape(ix, leaf ? 0 : 1);
 	FpbShape	shape;
 	uint32		end = set_shape(ix, &shape, base->size, capacity, !leaf);
 
@@ -637,7 +634,7 @@ micro_build(const FpbIndex *ix, Page page, int level, int flags,
 			const FpbEntry *entries, int nentries, int slack)
 {
 	FpbPageHeader *hdr = FpbHdr(page);
-	const FpbShape *base = level == 0 ? fpb_leaf_shape(ix) : fpb_inner_shape(ix);
+	const FpbShape *base = fpb_level_shape(ix, level);
 	FpbTupleArea area = {0};
 	FpbShape	shape;
 	char	   *node;
@@ -722,7 +719,7 @@ micro_filler_take(FpbFiller *filler, const FpbEntry *entry)
 
 	if (fpb_is_word(ix))
 	{
-		int			capacity = (leaf ? fpb_leaf_shape(ix) : fpb_inner_shape(ix))->nslots;
+		int			capacity = fpb_level_shape(ix, leaf ? 0 : 1)->nslots;
 
 		return filler->nentries < Max(capacity - capacity * filler->slack / 100, 2);
 	}

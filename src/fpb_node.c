@@ -21,7 +21,7 @@ fpb_lay_out_slots(const FpbIndex *ix, FpbShape *shape, int nslots, bool inner)
 {
 	uint32		end = nslots * ix->head_width;
 
-	shape->nslots = nslots;
+	shape->nslots = shape->most = nslots;
 	if (ix->form == FPB_WORD16)
 	{
 		end = TYPEALIGN(sizeof(uint64), end);

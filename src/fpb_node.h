@@ -27,10 +27,16 @@ typedef struct FpbShape
 	uint16		hints_off;		/* where these begin in the page; 0: they
 								 * follow the nodes (tuple form) */
 	uint16		max_nodes;		/* what a page of nothing else has room for */
+	uint16		most;			/* entries that a plain node gets while there
+								 * is room for them in others; nslots, but
+								 * where gaps are of use (cache_first) */
 } FpbShape;
 
-StaticAssertDecl(2 * sizeof(FpbShape) <= sizeof(((FpbIndex *) NULL)->shapes),
-				 "FpbIndex must have room for two shapes");
+/* the shapes of leaves, of level 1, and of the levels above */
+#define FPB_SHAPES	3
+
+StaticAssertDecl(FPB_SHAPES * sizeof(FpbShape) <= sizeof(((FpbIndex *) NULL)->shapes),
+				 "FpbIndex must have room for all shapes");
 
 static inline FpbShape *
 fpb_shapes(FpbIndex *ix)
@@ -45,15 +51,15 @@ fpb_leaf_shape(const FpbIndex *ix)
 }
 
 static inline const FpbShape *
-fpb_inner_shape(const FpbIndex *ix)
+fpb_level_shape(const FpbIndex *ix, int level)
 {
-	return (const FpbShape *) ix->shapes + 1;
+	return (const FpbShape *) ix->shapes + Min(level, FPB_SHAPES - 1);
 }
 
 static inline const FpbShape *
 fpb_shape(const FpbIndex *ix, Page page)
 {
-	return FpbPageIsLeaf(page) ? fpb_leaf_shape(ix) : fpb_inner_shape(ix);
+	return fpb_level_shape(ix, FpbHdr(page)->level);
 }
 
 /*
@@ -169,16 +175,24 @@ fpb_has_posting(const FpbShape *shape, const FpbEntry *entry)
 /* --- search among integers --- */
 
 /*
- * Number of elements < key of a sorted array.  No branch depends on the data:
- * the array's cache lines have been prefetched, so a misprediction would be
- * the dearest thing here.
+ * Arrays of no more elements than this are searched by counting.  Bisection
+ * has each step wait for the line that the one before has chosen, which may
+ * not have arrived yet; counting asks for all, and takes several elements a
+ * cycle.
+ */
+#define FPB_COUNT_ALL		64
+
+/*
+ * Number of elements < key of a sorted array.  No branch depends on the data,
+ * for a misprediction would be the dearest thing here.
  */
 static inline int
 fpb_count_less64(const uint64 *a, int n, uint64 key)
 {
 	const uint64 *base = a;
+	int			count;
 
-	while (n > 1)
+	while (n > FPB_COUNT_ALL)
 	{
 		int			half = n / 2;
 
@@ -186,23 +200,45 @@ fpb_count_less64(const uint64 *a, int n, uint64 key)
 		base += half & -(int) (base[half - 1] < key);
 		n -= half;
 	}
-	return (int) (base - a) + (n == 1 && *base < key);
+	count = (int) (base - a);
+	for (; n >= 4; n -= 4, base += 4)
+		count += (base[0] < key) + (base[1] < key) + (base[2] < key) + (base[3] < key);
+	for (; n > 0; n--, base++)
+		count += *base < key;
+	return count;
 }
+
+/* four elements that are compared at once, in gcc's and clang's extension of C */
+typedef uint32 FpbVector32 __attribute__((vector_size(4 * sizeof(uint32))));
 
 static inline int
 fpb_count_less32(const uint32 *a, int n, uint32 key)
 {
+	FpbVector32 keys = {key, key, key, key};
+	FpbVector32 counts = {0};
 	const uint32 *base = a;
+	int			count;
 
-	while (n > 1)
+	while (n > FPB_COUNT_ALL)
 	{
 		int			half = n / 2;
 
-		/* a mask, as compilers make a branch of a conditional expression */
 		base += half & -(int) (base[half - 1] < key);
 		n -= half;
 	}
-	return (int) (base - a) + (n == 1 && *base < key);
+	count = (int) (base - a);
+	for (; n >= 4; n -= 4, base += 4)
+	{
+		FpbVector32 elements;
+
+		memcpy(&elements, base, sizeof(elements));
+		/* what is true has all bits set */
+		counts -= (FpbVector32) (elements < keys);
+	}
+	count += counts[0] + counts[1] + counts[2] + counts[3];
+	for (; n > 0; n--, base++)
+		count += *base < key;
+	return count;
 }
 
 /* Number of a node's heads < head. */

@@ -21,11 +21,23 @@
 /* fpbtree.default_layout; FPB_UNNAMED: the tuner's choice */
 static int	default_layout = FPB_UNNAMED;
 
+/* fpbtree.default_node_format, likewise */
+static int	default_node_format = FPB_UNNAMED;
+
 static const struct config_enum_entry layout_settings[] =
 {
 	{"auto", FPB_UNNAMED, false},
 	{"disk_first", FPB_DISK_FIRST, false},
 	{"micro_index", FPB_MICRO_INDEX, false},
+	{"cache_first", FPB_CACHE_FIRST, false},
+	{NULL, 0, false}
+};
+
+static const struct config_enum_entry node_format_settings[] =
+{
+	{"auto", FPB_UNNAMED, false},
+	{"numbered", FPB_NODES_NUMBERED, false},
+	{"csb", FPB_NODES_CSB, false},
 	{NULL, 0, false}
 };
 
@@ -36,6 +48,7 @@ static relopt_enum_elt_def layouts[] =
 {
 	{"disk_first", FPB_DISK_FIRST},
 	{"micro_index", FPB_MICRO_INDEX},
+	{"cache_first", FPB_CACHE_FIRST},
 	{(const char *) NULL}		/* list terminator */
 };
 
@@ -56,8 +69,8 @@ static relopt_enum_elt_def purposes[] =
 };
 
 /*
- * Define the parameters, and the setting that is the default of one.  Called
- * once in a backend, when the module is loaded.
+ * Define the parameters, and the settings that are the defaults of two.
+ * Called once in a backend, when the module is loaded.
  */
 void
 fpb_options_init(void)
@@ -71,7 +84,7 @@ fpb_options_init(void)
 	add_enum_reloption(fpb_relopt_kind, "layout",
 					   "How entries are laid out in pages",
 					   layouts, FPB_UNNAMED,
-					   "Valid values are \"disk_first\" and \"micro_index\".",
+					   "Valid values are \"disk_first\", \"micro_index\" and \"cache_first\".",
 					   ShareUpdateExclusiveLock);
 	add_int_reloption(fpb_relopt_kind, "leaf_lines",
 					  "Width of the nodes in leaf pages, in cache lines; 0 lets the index choose",
@@ -93,6 +106,12 @@ fpb_options_init(void)
 							 NULL,
 							 &default_layout,
 							 FPB_UNNAMED, layout_settings,
+							 PGC_USERSET, 0, NULL, NULL, NULL);
+	DefineCustomEnumVariable("fpbtree.default_node_format",
+							 "Format of nodes of fpbtree indexes that are built without naming one.",
+							 NULL,
+							 &default_node_format,
+							 FPB_UNNAMED, node_format_settings,
 							 PGC_USERSET, 0, NULL, NULL, NULL);
 }
 
@@ -145,6 +164,13 @@ fpb_wanted_design(Relation rel, FpbDesign *design)
 	}
 	if (design->layout == FPB_UNNAMED)
 		design->layout = default_layout;
+
+	/*
+	 * A layout without nodes has no format of them: what has been measured of
+	 * it must not be passed over because of the setting.
+	 */
+	if (design->node_format == FPB_UNNAMED && design->layout != FPB_MICRO_INDEX)
+		design->node_format = default_node_format;
 	return options != NULL ? options->purpose : FPB_FOR_BALANCED;
 }
 

@@ -100,7 +100,8 @@ typedef enum FpbForm
 typedef enum FpbLayout
 {
 	FPB_DISK_FIRST,
-	FPB_MICRO_INDEX
+	FPB_MICRO_INDEX,
+	FPB_CACHE_FIRST
 } FpbLayout;
 
 /* The metapage's content, in place of what follows the right link. */

@@ -24,7 +24,7 @@
 
 static void insert_on_page(FpbIndex *ix, Relation heap, Buffer buf,
 						   FpbStack *stack, const FpbEntry *entry,
-						   bool unchanged, Buffer left);
+						   bool unchanged, Buffer left, Buffer right);
 
 /*
  * Clear the flag of a left page whose right sibling gets its downlink by the
@@ -37,6 +37,21 @@ clear_incomplete(Buffer left, FpbWalPage *wp)
 
 	hdr->flags &= ~FPB_INCOMPLETE_SPLIT;
 	fpb_wal_note(wp, &hdr->flags, sizeof(hdr->flags));
+}
+
+/*
+ * Have a page to which the downlink of a split's right half has been added
+ * name the nodes of both halves, which are locked exclusively.  In the
+ * critical section, or while the page is a copy that nobody else sees.
+ */
+static void
+name_halves(const FpbIndex *ix, Page page, Buffer left, Buffer right,
+			FpbWalPage *wp)
+{
+	fpb_page_name_nodes(ix, page, BufferGetBlockNumber(left),
+						BufferGetPage(left), wp);
+	fpb_page_name_nodes(ix, page, BufferGetBlockNumber(right),
+						BufferGetPage(right), wp);
 }
 
 /*
@@ -80,6 +95,7 @@ grow_root(FpbIndex *ix, Buffer left, Buffer right,
 	wp_left = fpb_wal_add(&wal, left, false);
 	fpb_wal_enter(&wal);
 	fpb_page_replace(BufferGetPage(rootbuf), image->data, wp_root);
+	name_halves(ix, BufferGetPage(rootbuf), left, right, wp_root);
 	meta->root = BufferGetBlockNumber(rootbuf);
 	meta->level = level;
 	fpb_wal_note(wp_meta, meta, sizeof(FpbMeta));
@@ -173,18 +189,18 @@ insert_downlink(FpbIndex *ix, Buffer left, Buffer right, FpbStack *stack)
 								  BufferGetBlockNumber(left), entry.child,
 								  downlink.child));
 	}
-	insert_on_page(ix, NULL, parent, stack, &entry, false, left);
+	insert_on_page(ix, NULL, parent, stack, &entry, false, left, right);
 	return true;
 }
 
 /*
- * Split a page, locked exclusively and released, adding an entry.  left is the
- * page of the level below whose right sibling's downlink the entry is, or
- * invalid; it stays locked.
+ * Split a page, locked exclusively and released, adding an entry.  left and
+ * right are the pages of the level below of which the entry is the right one's
+ * downlink, or invalid; they stay locked.
  */
 static void
 split_page(FpbIndex *ix, Buffer buf, FpbStack *stack, const FpbEntry *entry,
-		   Buffer left)
+		   Buffer left, Buffer right)
 {
 	Page		page = BufferGetPage(buf);
 	PGAlignedBlock *images;
@@ -209,6 +225,8 @@ split_page(FpbIndex *ix, Buffer buf, FpbStack *stack, const FpbEntry *entry,
 	{
 		FpbWalPage *wp_child = fpb_wal_add(&wal, left, false);
 
+		name_halves(ix, wp_left->page, left, right, wp_left);
+		name_halves(ix, wp_right->page, left, right, wp_right);
 		fpb_wal_enter(&wal);
 		clear_incomplete(left, wp_child);
 	}
@@ -233,12 +251,12 @@ split_page(FpbIndex *ix, Buffer buf, FpbStack *stack, const FpbEntry *entry,
 
 /*
  * Insert an entry into a page, locked exclusively and released, where it
- * belongs.  left as in split_page, unchanged as in fpb_insert_entry.  heap:
- * for the dead entries of a leaf; an inner page has none.
+ * belongs.  left and right as in split_page, unchanged as in fpb_insert_entry.
+ * heap: for the dead entries of a leaf; an inner page has none.
  */
 static void
 insert_on_page(FpbIndex *ix, Relation heap, Buffer buf, FpbStack *stack,
-			   const FpbEntry *entry, bool unchanged, Buffer left)
+			   const FpbEntry *entry, bool unchanged, Buffer left, Buffer right)
 {
 	Page		page = BufferGetPage(buf);
 	FpbInsertPlan plan;
@@ -278,7 +296,7 @@ insert_on_page(FpbIndex *ix, Relation heap, Buffer buf, FpbStack *stack,
 	}
 	if (plan.outcome == FPB_PLAN_FULL)
 	{
-		split_page(ix, buf, stack, entry, left);
+		split_page(ix, buf, stack, entry, left, right);
 		return;
 	}
 
@@ -289,7 +307,10 @@ insert_on_page(FpbIndex *ix, Relation heap, Buffer buf, FpbStack *stack,
 	fpb_wal_enter(&wal);
 	fpb_page_insert(ix, page, entry, &plan, wp);
 	if (wp_child != NULL)
+	{
+		name_halves(ix, page, left, right, wp);
 		clear_incomplete(left, wp_child);
+	}
 	fpb_wal_finish(&wal);
 	fpb_verify_insert(ix, &wal, 0, entry);
 	if (wp_child != NULL)
@@ -311,7 +332,8 @@ void
 fpb_insert_entry(FpbIndex *ix, Relation heap, Buffer buf, FpbStack *stack,
 				 const FpbEntry *entry, bool unchanged)
 {
-	insert_on_page(ix, heap, buf, stack, entry, unchanged, InvalidBuffer);
+	insert_on_page(ix, heap, buf, stack, entry, unchanged, InvalidBuffer,
+				   InvalidBuffer);
 }
 
 /*

@@ -172,6 +172,7 @@ settle(FpbIndex *ix, Buffer buf, const FpbProbe *probe, int level,
 			return buf;
 
 		right = FpbHdr(page)->right;
+		ix->named_node = 0;
 		fpb_count_step(ix, buf, &steps);
 		fpb_relbuf(buf);
 		if (hint && steps > MAX_STEPS)
@@ -252,11 +253,13 @@ fpb_descend(FpbIndex *ix, const FpbProbe *probe, int level, bool before,
 		int			at = ix->level;
 		Buffer		buf;
 
+		ix->named_node = 0;
 		if (stack != NULL)
 			stack->height = at + 1;
 		for (;;)
 		{
 			Page		page = NULL;
+			uint16		named;
 			BlockNumber child;
 
 			if (use_copies && at > level)
@@ -297,7 +300,7 @@ fpb_descend(FpbIndex *ix, const FpbProbe *probe, int level, bool before,
 				if (at == level)
 					return buf;
 				page = BufferGetPage(buf);
-				child = fpb_page_downlink(ix, page, probe, before);
+				child = fpb_page_downlink(ix, page, probe, before, &named);
 
 				/*
 				 * A writer is to come by an incomplete split, and finish it.
@@ -310,10 +313,11 @@ fpb_descend(FpbIndex *ix, const FpbProbe *probe, int level, bool before,
 			}
 			else
 			{
-				child = fpb_page_downlink(ix, page, probe, before);
+				child = fpb_page_downlink(ix, page, probe, before, &named);
 				if (stack != NULL)
 					stack->blocks[at] = blkno;
 			}
+			ix->named_node = named;
 			parent = blkno;
 			blkno = child;
 			at--;
@@ -395,6 +399,7 @@ fpb_descend_edge(FpbIndex *ix, int level, bool rightmost, int access)
 Buffer
 fpb_goto_right(FpbIndex *ix, BlockNumber right, int access, FpbProbe *from)
 {
+	ix->named_node = 0;
 	if (right != InvalidBlockNumber)
 	{
 		Buffer		buf = fpb_getbuf_recent(ix, right, access);

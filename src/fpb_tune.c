@@ -86,7 +86,8 @@ static const struct
 }			kinds[] = {
 	{{FPB_DISK_FIRST, FPB_NODES_NUMBERED, 0}, 11},
 	{{FPB_DISK_FIRST, FPB_NODES_CSB, 0}, 11},
-	{{FPB_MICRO_INDEX, FPB_NODES_NUMBERED, 0}, 4}
+	{{FPB_MICRO_INDEX, FPB_NODES_NUMBERED, 0}, 4},
+	{{FPB_CACHE_FIRST, FPB_NODES_NUMBERED, 0}, 4}
 };
 
 static const int widths[] = {0, 2, 8, 32, 3, 4, 6, 10, 12, 16, 24};
@@ -200,21 +201,6 @@ rebuild(Relation heap, Relation index)
 }
 
 /*
- * Read all of an index into the buffers: a build leaves nothing there.
- */
-static void
-read_index(Relation index)
-{
-	BlockNumber nblocks = RelationGetNumberOfBlocks(index);
-
-	for (BlockNumber blkno = 0; blkno < nblocks; blkno++)
-	{
-		CHECK_FOR_INTERRUPTS();
-		ReleaseBuffer(ReadBuffer(index, blkno));
-	}
-}
-
-/*
  * Measure so often; *figure becomes the least of that and what it was.
  */
 static void
@@ -252,7 +238,7 @@ measure_candidate(const char *schema, Oid heapid, Oid indexid, int64 keys, int t
 
 	fpb_index_open(&measured.ix, index);
 	fpb_layout_lines(&measured.ix, &candidate->design.leaf_lines, &inner_lines);
-	read_index(index);
+	fpb_measure_prepare(index);
 	measure_work(&measured, FPB_WORK_LOOKUP, operations, READINGS, &candidate->lookup);
 	measure_work(&measured, FPB_WORK_SCAN, Max(keys, OPERATIONS), READINGS, &candidate->scan);
 	measure_work(&measured, FPB_WORK_INSERT, Min(operations, keys / 20), 1, &candidate->insert);
@@ -269,7 +255,7 @@ measure_candidate(const char *schema, Oid heapid, Oid indexid, int64 keys, int t
  * The candidates of a form, as they are asked for; returns how many.
  */
 static int
-begin_candidates(Candidate *candidates)
+begin_candidates(FpbForm form, Candidate *candidates)
 {
 	int			n = 0;
 
@@ -279,7 +265,9 @@ begin_candidates(Candidate *candidates)
 		{
 			candidates[n].design = kinds[kind].design;
 			candidates[n].design.leaf_lines = widths[i];
-			candidates[n].skip = false;
+			/* of tuples cache_first makes disk_first's pages */
+			candidates[n].skip = form == FPB_TUPLE &&
+				kinds[kind].design.layout == FPB_CACHE_FIRST;
 			candidates[n].lookup = candidates[n].insert = candidates[n].scan =
 				get_float8_infinity();
 			n++;
@@ -328,7 +316,7 @@ static void
 measure_form(const char *schema, Oid namespace, const Subject *subject, int64 keys)
 {
 	Candidate	candidates[CANDIDATES];
-	int			ncandidates = begin_candidates(candidates);
+	int			ncandidates = begin_candidates(subject->form, candidates);
 	Oid			heapid;
 	Oid			indexid;
 

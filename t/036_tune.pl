@@ -1,5 +1,6 @@
 #
-# fpbtree_tune beside others: subscribers, itself, cancellation, a crash.
+# fpbtree_tune beside others: subscribers, itself, cancellation, a crash, DROP
+# EXTENSION; what it warns of; and an access method without the extension.
 #
 use strict;
 use warnings FATAL => 'all';
@@ -52,6 +53,41 @@ $victim->{run}->finish;
 $node->start;
 is($node->safe_psql('postgres', 'SELECT md5(string_agg(t::text, chr(10) ORDER BY t)) FROM fpbtree_tuning t'), $before, 'the figures are what they were');
 is($node->safe_psql('postgres', q{SELECT count(*) FROM pg_class WHERE relname LIKE 'fpbtree\_tuned%'}), 0, 'no table is left behind');
+
+# While it waits for another one, the extension goes.
+my $dropper = $node->background_psql('postgres');
+$dropper->query_safe('BEGIN; DROP EXTENSION fpbtree');
+my $waiter = $node->background_psql('postgres', on_error_stop => 0);
+$waiter->query_until(qr/begun/, "\\echo begun\nSELECT count(*) FROM fpbtree_tune(1000);\n");
+$node->wait_for_event('client backend', 'relation');
+$dropper->query_safe('COMMIT');
+$waiter->query('SELECT 1');
+ok($node->log_contains('the extension "fpbtree" has been dropped concurrently'), 'dropped concurrently');
+$_->quit foreach $dropper, $waiter;
+
+# Somebody has made an access method of the library by hand: there are no figures then.
+$node->safe_psql('postgres', 'CREATE DATABASE bare');
+is( $node->safe_psql(
+		'bare', q{
+CREATE FUNCTION handler(internal) RETURNS index_am_handler LANGUAGE c AS 'fpbtree', 'fpbtree_handler';
+CREATE ACCESS METHOD fpbtree TYPE INDEX HANDLER handler;
+CREATE OPERATOR CLASS int_ops DEFAULT FOR TYPE int4 USING fpbtree AS
+	OPERATOR 1 <, OPERATOR 2 <=, OPERATOR 3 =, OPERATOR 4 >=, OPERATOR 5 >, FUNCTION 1 btint4cmp(int4, int4);
+CREATE TABLE t AS SELECT i FROM generate_series(1, 1000) i;
+CREATE INDEX t_i ON t USING fpbtree (i) WITH (optimize_for = insert);
+SET enable_seqscan = off;
+SELECT count(*) FROM t WHERE i BETWEEN 101 AND 200;}),
+	100,
+	'an index without the extension');
+
+# What the figures are not worth much with.
+$node->safe_psql('postgres', q{SELECT pg_drop_replication_slot('listener'); CREATE EXTENSION fpbtree});
+$node->append_conf('postgresql.conf', "wal_level = minimal\nmax_wal_senders = 0\nshared_buffers = 640kB\n");
+$node->restart;
+($status, $stdout, $stderr) = $node->psql('postgres', 'SELECT count(*) FROM fpbtree_tune(20000)');
+is($stdout, 16, 'measured');
+like($stderr, qr/WARNING:  insertions are measured without WAL/, 'without WAL');
+like($stderr, qr/WARNING:  tuple: an index of so many keys takes more than half of "shared_buffers"/, 'with few buffers');
 
 $node->stop;
 done_testing();

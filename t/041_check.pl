@@ -20,6 +20,9 @@ $node->append_conf(
 autovacuum = off
 # with wal_level = minimal, building an index leaves it in the buffers
 wal_level = replica
+# what indexes have that name none: which bytes of their pages to change is known of these
+fpbtree.default_layout = disk_first
+fpbtree.default_node_format = numbered
 enable_seqscan = off
 });
 $node->start;
@@ -63,6 +66,16 @@ CREATE INDEX cover_k ON cover USING fpbtree (k) INCLUDE (n);
 CREATE TABLE wide (k text STORAGE plain COLLATE "C");
 INSERT INTO wide SELECT i || repeat('x', current_setting('block_size')::int / 4) FROM generate_series(1, 150) i;
 CREATE INDEX wide_k ON wide USING fpbtree (k);
+-- and in the other layouts
+CREATE TABLE named (k int);
+INSERT INTO named SELECT i * 10 FROM generate_series(1, 20000) i;
+CREATE INDEX named_k ON named USING fpbtree (k) WITH (fillfactor = 70, layout = cache_first, node_format = numbered);
+CREATE TABLE micro_words (k int);
+INSERT INTO micro_words SELECT i * 10 FROM generate_series(1, 20000) i;
+CREATE INDEX micro_words_k ON micro_words USING fpbtree (k) WITH (fillfactor = 70, layout = micro_index);
+CREATE TABLE micro_texts (k text COLLATE "C");
+INSERT INTO micro_texts SELECT 'key ' || lpad(i::text, 6, '0') || repeat('x', 20) FROM generate_series(1, 2000) i;
+CREATE INDEX micro_texts_k ON micro_texts USING fpbtree (k) WITH (fillfactor = 70, layout = micro_index);
 CHECKPOINT;
 });
 
@@ -151,7 +164,7 @@ sub try_fault
 my %good;
 sub get_good { my ($table) = @_; $good{$table} //= [ get_file($table) ]; return @{ $good{$table} }; }
 
-foreach my $table ('words', 'texts', 'runs', 'deep', 'pairs', 'small', 'cover', 'wide')
+foreach my $table ('words', 'texts', 'runs', 'deep', 'pairs', 'small', 'cover', 'wide', 'named', 'micro_words', 'micro_texts')
 {
 	is(report($table), '', "$table: nothing is reported of a sound index");
 	is(check($table), 'sound', "$table: nor raised");
@@ -551,6 +564,111 @@ try_fault('cover', $leaf, sub { make_posting(shift, 2); }, 'The page has a posti
 	query('REINDEX INDEX crowd_k');
 	is(report('crowd'), '', 'REINDEX mends it');
 }
+
+# --- structure, cache_first ---
+
+# The places of the exits of a page of level 1, where 1 + the number of a node is.
+sub exits
+{
+	my ($page) = @_;
+	my $shape = words_shape($page);
+	my @exits;
+
+	foreach my $dir (0 .. field($page, 'nnodes') - 1)
+	{
+		my $node = node_at($page, $dir);
+
+		foreach my $slot (0 .. $shape->{slots} - 1)
+		{
+			my $tail = $node + $shape->{tail} + 6 * $slot;
+
+			push @exits, $tail + 4 if get($page, $node + $shape->{child} + 4 * $slot, 4) == 0xffffffff && get($page, $tail + 4, 2) != 0;
+		}
+	}
+	return @exits;
+}
+
+my $level_1 = page_of('named', 1, 0, 0);
+cmp_ok(scalar exits(\(get_good('named'))[$level_1]), '>', 50, 'a page of level 1 has exits');
+try_fault('named', $level_1, sub { my $p = shift; put($p, (exits($p))[7], 2, 256); },
+	'An exit names a node that no page can have', 'an exit to a node that there cannot be');
+try_fault('named', page_of('named', 0, 0, $LEFTMOST | $RIGHTMOST), sub { my $p = shift; my ($slot, $tail) = words_slot($p, 1); put($p, $tail, 4, 1); },
+	'A gap has a part of a TID', 'an exit in a leaf');
+
+# Whatever exits say, searches find what there is: only the way is longer.
+foreach my $says ('the next node', 'any node', 'one node', 'none')
+{
+	my @pages = get_good('named');
+
+	foreach my $page (map { \$pages[$_] } grep { field(\$pages[$_], 'level') == 1 } 1 .. $#pages)
+	{
+		foreach my $exit (exits($page))
+		{
+			my $number = get($page, $exit, 2);
+
+			put($page, $exit, 2, $says eq 'none' ? 0 : $says eq 'one node' ? 3 : $says eq 'any node' ? 1 + int rand 255 : $number % 12 + 1);
+		}
+	}
+	put_file('named', @pages);
+	is(query("SET enable_seqscan = off; SELECT count(*) FROM generate_series(0, 200010) i, LATERAL (SELECT count(*) AS n FROM named WHERE k = i OFFSET 0) s WHERE n <> (i % 10 = 0 AND i BETWEEN 10 AND 200000)::int"),
+		'0', "exits name $says: every key is found, and no other");
+	is(query('SET enable_seqscan = off; SELECT count(*) FROM generate_series(1, 1000) i, LATERAL (SELECT min(k) AS first, max(k) AS last FROM named WHERE k BETWEEN i * 199 - 3 AND i * 199 + 900) s WHERE first <> greatest(10, (i * 199 - 3 + 9) / 10 * 10) OR last <> least(200000, (i * 199 + 900) / 10 * 10)'),
+		'0', "exits name $says: ranges are right");
+	is(check('named'), 'sound', "exits name $says: no damage");
+}
+
+# --- structure, micro_index ---
+
+# Where a page has its micro-index, heads, downlinks, tails (or tuple offsets), and hints: of keys with heads of four
+# bytes, in sub-arrays of four cache lines.
+sub micro
+{
+	my ($page) = @_;
+	my ($n, $capacity) = (get($page, 32, 2), get($page, 34, 2));
+	my $words = field($page, 'upper') == $blcksz;
+	my $heads = int((88 + 8 * int(($capacity + 63) / 64) + 63) / 64) * 64;
+	my $children = $heads + 4 * $capacity;
+
+	return { n => $n, capacity => $capacity, subs => 88, heads => $heads, children => $children,
+		tails => $children + (field($page, 'level') > 0 ? 4 * $capacity : 0),
+		hints => $words ? $blcksz - int(($capacity + 7) / 8) : field($page, 'lower') };
+}
+
+sub try_micro
+{
+	my ($table, $level, $change, $expected, $name) = @_;
+	my $flags = $level > 0 ? 0 : $LEFTMOST | $RIGHTMOST;
+
+	return try_fault("micro_$table", page_of("micro_$table", $level, 0, $flags), sub { my $p = shift; $change->($p, micro($p)); }, $expected, "micro_index: $name");
+}
+
+foreach my $table ('words', 'texts')
+{
+	my $bounds = "The page's counts of entries do not agree with its bounds";
+
+	try_micro($table, 0, sub { my ($p, $m) = @_; put($p, 32, 2, $m->{capacity} + 1); }, $bounds, "$table: more entries than there is room for");
+	try_micro($table, 0, sub { my ($p, $m) = @_; put($p, 34, 2, 0xffff); }, $bounds, "$table: room for more than there can be");
+	try_micro($table, 0, sub { my ($p, $m) = @_; put($p, 34, 2, $m->{n}); }, $bounds, "$table: room for less than there is");
+	try_micro($table, 0, sub { my ($p, $m) = @_; set_field($p, 'lower', field($p, 'lower') + 2); }, $bounds, "$table: other bounds");
+	try_micro($table, 0, sub { my ($p, $m) = @_; set_field($p, 'upper', field($p, 'lower')); }, $bounds, "$table: no room for hints");
+	try_micro($table, 0, sub { my ($p, $m) = @_; put($p, $m->{heads} + 4 * 20, 4, 0); }, 'The heads of a page are out of order', "$table: a head");
+	try_micro($table, 0, sub { my ($p, $m) = @_; put($p, $m->{subs}, 8, get($p, $m->{subs}, 8) - 1); },
+		'The micro-index does not agree with its sub-array', "$table: a sub-array's head in front");
+	try_micro($table, 1, sub { my ($p, $m) = @_; put($p, 32, 2, 0); }, 'An inner page is empty', "$table: an inner page without entries");
+	try_micro($table, 1, sub { my ($p, $m) = @_; put($p, $m->{children} + 4, 4, 0xffffffff); }, 'An entry has no downlink', "$table: a downlink lost");
+	try_micro($table, 1, sub { my ($p, $m) = @_; put($p, $m->{children} + 4, 4, 0); }, 'An entry has no downlink', "$table: a downlink to the metapage");
+	try_micro($table, 0, sub { my ($p, $m) = @_; put($p, $m->{hints} + int($m->{n} / 8), 1, 1 << $m->{n} % 8); },
+		'A hint says that an entry is dead where there is none', "$table: a hint about no entry");
+	try_micro($table, 0, sub { my ($p, $m) = @_; put($p, $m->{hints} + 1, 1, 4); },
+		'The entry for row \(\d+,\d+\) is marked as dead, but the row is not', "$table: a hint about a living row");
+	try_micro($table, 0, sub { my ($p, $m) = @_; put($p, $m->{hints} - 1, 1, 1) if $table eq 'words'; put($p, field($p, 'upper') - 1, 1, 1) if $table eq 'texts'; },
+		'The unused space of the page is not zero', "$table: a byte in the hole");
+}
+try_micro('words', 0, sub { my ($p, $m) = @_; put($p, $m->{tails}, 4, 0xffffffff); }, 'An entry has an invalid TID', 'an impossible block number');
+try_micro('words', 0, sub { my ($p, $m) = @_; put($p, $m->{tails} + 4, 2, 0); }, 'An entry has an invalid TID', 'an offset number lost');
+try_micro('texts', 0, sub { my ($p, $m) = @_; put($p, $m->{tails} + 2, 2, get($p, $m->{tails}, 2)); }, 'Two tuples lie on the same bytes', 'two entries with one tuple');
+try_micro('texts', 0, sub { my ($p, $m) = @_; put($p, get($p, $m->{tails}, 2), 4, 0xffffffff); }, 'invalid TID', 'an impossible block number in a tuple');
+try_micro('texts', 0, sub { my ($p, $m) = @_; set_field($p, 'high_tail', field($p, 'low_tail')); }, 'Two tuples lie on the same bytes', 'two fences with one tuple');
 
 # --- between pages ---
 

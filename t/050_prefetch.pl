@@ -452,11 +452,12 @@ overwrite($file, $tid * 8192 + 100, $sound);
 $node->append_conf('postgresql.conf', 'shared_buffers = 6MB');
 $node->append_conf('postgresql.conf', 'io_method = sync') if $version >= 180000;
 
-# What can't be read past the buffers, or is no page of the index, is left to the scan that comes to it.
+# What can't be read past the buffers, or is no page of the index, is left to the scan that comes to it.  (The directory
+# of a leaf, to be damaged below, is this layout's.)
 $node->start;
 $node->safe_psql('postgres', q{
 CREATE TABLE cut (a int, id int, pad text);
-CREATE INDEX cut_a ON cut USING fpbtree (a);
+CREATE INDEX cut_a ON cut USING fpbtree (a) WITH (layout = disk_first);
 INSERT INTO cut SELECT i, i, repeat('p', 150) FROM generate_series(1, 20000) i;
 VACUUM ANALYZE cut});
 my $last = $node->safe_psql('postgres', "SELECT pg_relation_size('cut_a') / 8192 - 1");

@@ -7,99 +7,179 @@
  * and declares the function there.
  *
  *	  fpb_drive(index regclass, work text, operations bigint, keys bigint,
- *				seed bigint) returns float8
+ *				seed bigint, OUT ns float8, OUT elapsed float8, OUT wal float8,
+ *				OUT found bigint)
  *
- * returns nanoseconds an operation (fpb_measure.h).  work is search, scan,
- * insert or delete.  With "sorted " in front, on an index of the layout
- * micro_index, pages are taken for plain sorted arrays: that is the baseline
- * of the papers, a page searched by bisection and not prefetched.
+ * For an operation (fpb_measure.h), ns: nanoseconds of the processor's time;
+ * elapsed: those that have gone by; wal: bytes that have been logged.  found
+ * depends on all that has been found, so that it can be seen whether two ways
+ * to search find the same.  All pages of the index are read into the buffers
+ * first.  Insertions into an index in one session never repeat a key.
+ *
+ * work is search, scan, insert or delete.  In front of it there may be how
+ * pages are worked on, if not as the extension does:
+ *
+ *	  sorted		as plain sorted arrays, the papers' baseline (sorted.c); on
+ *					an index of the layout micro_index
+ *	  linear, counting, bisecting, branchless
+ *					disk_first: how nodes are searched (methods.c), and
+ *	  unfetched		in front of that, without prefetching
  *
  *-------------------------------------------------------------------------
  */
 #include "postgres.h"
 
+#include <time.h>
+
+#include "access/htup_details.h"
 #include "access/relation.h"
+#include "access/xlog.h"
+#include "funcapi.h"
+#include "miscadmin.h"
+#include "storage/bufmgr.h"
 #include "utils/builtins.h"
+#include "utils/memutils.h"
 #include "utils/rel.h"
 
+#include "driver.h"
 #include "fpb_inspect.h"
 #include "fpb_measure.h"
 #include "fpb_tree.h"
 
 PG_FUNCTION_INFO_V1(fpb_drive);
 
-/* --- the baseline: a page is a sorted array --- */
-
-static FpbLayoutRoutine sorted_routine;
-
-/*
- * The sorted heads of a micro-indexed page of words, and how many there are.
- */
-static const char *
-sorted_heads(const FpbIndex *ix, Page page, int *n)
+/* which keys have been inserted into an index, by number, and how many */
+typedef struct Taken
 {
-	int			leaf_lines;
-	int			inner_lines;
-	int			keys;
+	Oid			index;
+	bool	   *keys;
+	int64		count;
+} Taken;
 
-	fpb_layout_lines(ix, &leaf_lines, &inner_lines);
-	keys = (FpbPageIsLeaf(page) ? leaf_lines : inner_lines) * FPB_CACHE_LINE / ix->head_width;
-	*n = FpbHdr(page)->layout[0];
-	return (char *) page +
-		TYPEALIGN(FPB_CACHE_LINE, sizeof(FpbPageHeader) +
-				  (FpbHdr(page)->layout[1] + keys - 1) / keys * sizeof(uint64));
+/* the index that is being driven, and what it is worked on by */
+static FpbIndex *driven;
+static const FpbLayoutRoutine *driven_layout;
+static uint16 driven_front;
+static uint16 driven_back;
+
+/* is something being measured, and of what has been, both kinds of time */
+static bool measuring;
+static int64 processor_total;
+static int64 elapsed_total;
+
+static int64
+nanoseconds(clockid_t clock)
+{
+	struct timespec time;
+
+	clock_gettime(clock, &time);
+	return (int64) time.tv_sec * NS_PER_S + time.tv_nsec;
 }
 
 /*
- * The first slot with an entry >= probe, by bisection with branches.
+ * The time that this process has been running: what else the machine does in
+ * the meantime is not the index's.  fpb_measure asks for it at the beginning
+ * and at the end of each batch that it measures, in turn.
+ *
+ * That is also the time to see whether the index is still worked on as it
+ * should be: its routines are looked up again when the root has moved.
  */
 static void
-sorted_search(const FpbIndex *ix, Page page, const FpbProbe *probe, FpbPos *pos)
+processor_time(instr_time *now)
 {
-	int			n;
-	const char *heads = sorted_heads(ix, page, &n);
-	int			lo = 0;
-	FpbEntry	entry;
+	static int64 processor;
+	static int64 elapsed;
+	int64		processor_now = nanoseconds(CLOCK_PROCESS_CPUTIME_ID);
+	int64		elapsed_now = nanoseconds(CLOCK_MONOTONIC);
 
-	while (lo < n)
+	if (measuring)
 	{
-		int			mid = lo + (n - lo) / 2;
-		uint64		head = ix->head_width == 4 ?
-			(uint64) ((const uint32 *) heads)[mid] << 32 : ((const uint64 *) heads)[mid];
-
-		if (head < probe->head)
-			lo = mid + 1;
-		else
-			n = mid;
+		processor_total += processor_now - processor;
+		elapsed_total += elapsed_now - elapsed;
 	}
-	pos->place = lo;
-
-	/* all keys differ, but an entry may have the probe's and a smaller TID */
-	if (fpb_page_next(ix, page, pos, &entry) && fpb_compare(ix, &entry.key, probe) < 0)
-		pos->place++;
+	driven->layout = driven_layout;
+	driven->prefetch_front = driven_front;
+	driven->prefetch_back = driven_back;
+	measuring = !measuring;
+	processor = processor_now;
+	elapsed = elapsed_now;
+	now->ticks = processor_now;
 }
 
 /*
- * The child to descend to: the last whose key is <= probe.
+ * Which keys have been inserted into an index in this session; now there will
+ * be so many more.
  */
-static BlockNumber
-sorted_downlink(const FpbIndex *ix, Page page, const FpbProbe *probe,
-				bool before pg_attribute_unused())
+static bool *
+taken_keys(Oid index, int64 keys, int64 more)
 {
-	FpbPos		pos;
-	FpbEntry	entry;
+	static List *all = NIL;
+	MemoryContext old = MemoryContextSwitchTo(TopMemoryContext);
+	ListCell   *cell;
+	Taken	   *taken = NULL;
 
-	sorted_search(ix, page, probe, &pos);
-	if (!fpb_page_next(ix, page, &pos, &entry) ||
-		(pos.place > 0 && fpb_compare(ix, &entry.key, probe) > 0))
+	foreach(cell, all)
 	{
-		pos.place--;
-		(void) fpb_page_next(ix, page, &pos, &entry);
+		if (((Taken *) lfirst(cell))->index == index)
+			taken = lfirst(cell);
 	}
-	return entry.child;
+	if (taken == NULL)
+	{
+		taken = palloc(sizeof(Taken));
+		taken->index = index;
+		taken->count = 0;
+		taken->keys = palloc_extended(keys, MCXT_ALLOC_HUGE | MCXT_ALLOC_ZERO);
+		all = lappend(all, taken);
+	}
+	MemoryContextSwitchTo(old);
+
+	/* it would take ever longer to find one that is not taken */
+	taken->count += more;
+	if (taken->count > keys / 2)
+		elog(ERROR, "too many insertions for an index of " INT64_FORMAT " keys", keys);
+	return taken->keys;
 }
 
-/* --- the function --- */
+/*
+ * If words begin with this one, the rest of them, else NULL.
+ */
+static char *
+behind_word(char *words, const char *word)
+{
+	size_t		length = strlen(word);
+
+	return strncmp(words, word, length) == 0 && words[length] == ' ' ? words + length + 1 : NULL;
+}
+
+/*
+ * Have the index worked on as the words in front of the work say; returns what
+ * is behind them.
+ */
+static char *
+choose_way(FpbIndex *ix, char *work)
+{
+	char	   *rest = behind_word(work, "sorted");
+	bool		prefetch = true;
+
+	if (rest != NULL)
+	{
+		driver_use_sorted(ix);
+		return rest;
+	}
+	if ((rest = behind_word(work, "unfetched")) != NULL)
+	{
+		prefetch = false;
+		work = rest;
+	}
+	if ((rest = strchr(work, ' ')) == NULL)
+		return work;
+	*rest = '\0';
+	if (!driver_use_method(ix, work, prefetch))
+		elog(ERROR, "there is no way to search \"%s\"", work);
+	if (strcmp(rest + 1, "search") != 0)
+		elog(ERROR, "methods are for searching");
+	return rest + 1;
+}
 
 Datum
 fpb_drive(PG_FUNCTION_ARGS)
@@ -114,30 +194,47 @@ fpb_drive(PG_FUNCTION_ARGS)
 	};
 	Relation	rel = fpb_open_index(PG_GETARG_OID(0), RowExclusiveLock);
 	char	   *work = text_to_cstring(PG_GETARG_TEXT_PP(1));
-	FpbMeasured measured = {.keys = PG_GETARG_INT64(3),.seed = (uint64) PG_GETARG_INT64(4)};
+	FpbMeasured measured = {
+		.keys = PG_GETARG_INT64(3),
+		.seed = (uint64) PG_GETARG_INT64(4),
+		.clock = processor_time
+	};
+	int64		operations = PG_GETARG_INT64(2);
 	double		ns = -1;
+	XLogRecPtr	start;
+	TupleDesc	desc;
+	Datum		values[4];
+	bool		nulls[4] = {0};
 
+	if (get_call_result_type(fcinfo, NULL, &desc) != TYPEFUNC_COMPOSITE)
+		elog(ERROR, "fpb_drive has been declared wrongly");
 	fpb_index_open(&measured.ix, rel);
 	measured.heap = relation_open(rel->rd_index->indrelid, AccessShareLock);
-	if (strncmp(work, "sorted ", 7) == 0)
-	{
-		if (measured.ix.layout->id != FPB_MICRO_INDEX || !fpb_is_word(&measured.ix))
-			elog(ERROR, "the baseline wants words and the layout micro_index");
-		work += 7;
-		sorted_routine = *measured.ix.layout;
-		sorted_routine.search = sorted_search;
-		sorted_routine.downlink = sorted_downlink;
-		measured.ix.layout = &sorted_routine;
-		measured.ix.prefetch_front = measured.ix.prefetch_back = 0;
-	}
+	work = choose_way(&measured.ix, work);
+	fpb_measure_prepare(rel);
+	if (strcmp(work, "insert") == 0)
+		measured.taken = taken_keys(RelationGetRelid(rel), measured.keys, operations);
 
+	driven = &measured.ix;
+	driven_layout = driven->layout;
+	driven_front = driven->prefetch_front;
+	driven_back = driven->prefetch_back;
+
+	/* an error may have cut an earlier measurement short */
+	measuring = false;
+	processor_total = elapsed_total = 0;
+	start = GetXLogInsertRecPtr();
 	for (int i = 0; i < (int) lengthof(works); i++)
 		if (strcmp(work, works[i].name) == 0)
-			ns = fpb_measure(&measured, works[i].work, PG_GETARG_INT64(2));
+			ns = fpb_measure(&measured, works[i].work, operations);
 	if (ns < 0)
 		elog(ERROR, "there is no work \"%s\"", work);
 
 	relation_close(measured.heap, AccessShareLock);
 	relation_close(rel, RowExclusiveLock);
-	PG_RETURN_FLOAT8(ns);
+	values[0] = Float8GetDatum(ns);
+	values[1] = Float8GetDatum(ns * elapsed_total / Max(processor_total, 1));
+	values[2] = Float8GetDatum((double) (GetXLogInsertRecPtr() - start) / operations);
+	values[3] = Int64GetDatum((int64) measured.found);
+	PG_RETURN_DATUM(HeapTupleGetDatum(heap_form_tuple(BlessTupleDesc(desc), values, nulls)));
 }

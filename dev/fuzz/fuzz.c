@@ -36,6 +36,7 @@ static const char *const kinds[] = {
 	[FUZZ_N_APPEND_ONE_KEY] = "append one-key node",
 	[FUZZ_N_SPLIT_NODE] = "split node",
 	[FUZZ_N_SPILL] = "spill",
+	[FUZZ_N_SPREAD] = "spread nodes",
 	[FUZZ_N_CONVERT_NODE] = "convert node",
 	[FUZZ_N_POSTING] = "into a posting",
 	[FUZZ_N_GROW] = "grow a posting",
@@ -58,6 +59,9 @@ static const char *const kinds[] = {
 	[FUZZ_N_MERGE] = "merge",
 	[FUZZ_N_ELIDED] = "with the high fence elided",
 	[FUZZ_N_NEWLY_ELIDED] = "high fence elided for want of room",
+	[FUZZ_N_NAME] = "name nodes",
+	[FUZZ_N_NAMES_KEPT] = "names kept",
+	[FUZZ_N_FOUND_BY_NAME] = "found by name",
 };
 
 StaticAssertDecl(lengthof(kinds) == FUZZ_NCOUNTS, "each kind has a name");

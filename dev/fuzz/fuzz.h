@@ -81,7 +81,10 @@ typedef enum FuzzOpKind
 	FUZZ_INSERT,
 	FUZZ_DELETE,
 	FUZZ_KILL,					/* leave hints */
-	FUZZ_EXTEND					/* take over the right sibling's fence */
+	FUZZ_EXTEND,				/* take over the right sibling's fence */
+	FUZZ_NAME					/* name the nodes of a child: the first entry
+								 * is its, the others' heads are where its
+								 * nodes begin */
 } FuzzOpKind;
 
 /*
@@ -128,6 +131,7 @@ typedef enum FuzzCount
 	FUZZ_N_APPEND_ONE_KEY,
 	FUZZ_N_SPLIT_NODE,
 	FUZZ_N_SPILL,
+	FUZZ_N_SPREAD,
 	FUZZ_N_CONVERT_NODE,
 	FUZZ_N_POSTING,
 	FUZZ_N_GROW,
@@ -151,6 +155,9 @@ typedef enum FuzzCount
 	FUZZ_N_MERGE,				/* the same by making the page afresh */
 	FUZZ_N_ELIDED,				/* something done to a page without high fence */
 	FUZZ_N_NEWLY_ELIDED,		/* it has gone for want of room */
+	FUZZ_N_NAME,				/* nodes of a child have been named */
+	FUZZ_N_NAMES_KEPT,			/* a page made anew has the old one's names */
+	FUZZ_N_FOUND_BY_NAME,		/* a place is in the node named at random */
 	FUZZ_NCOUNTS
 } FuzzCount;
 
@@ -206,14 +213,15 @@ typedef struct Fuzz
 } Fuzz;
 
 /*
- * Is the page a disk-first one, so that we may look inside?  Of other layouts
- * we know what every caller does.
+ * Is the page like a disk-first one, so that we may look inside?  Of other
+ * layouts we know what every caller does.
  */
 static inline bool
 fuzz_disk_first(const Fuzz *f)
 {
-	return f->ix.layout->id == FPB_DISK_FIRST;
+	return f->ix.layout->id != FPB_MICRO_INDEX;
 }
+
 
 /* fuzz_keys.c */
 extern void fuzz_load_keys(Fuzz *f, Relation index);
@@ -239,6 +247,8 @@ extern void fuzz_check_replay(Fuzz *f, const FpbWalPage *wp, Page page);
 extern void fuzz_check_inserted(Fuzz *f, int at);
 extern void fuzz_check_page(Fuzz *f);
 extern void fuzz_check_some(Fuzz *f);
+extern int	fuzz_node_number(const Fuzz *f, uint64 head);
+extern void fuzz_check_kept(Fuzz *f, Page old, Page new);
 
 /* fuzz_life.c */
 extern bool fuzz_live(Fuzz *f, uint64 seed, FuzzHistory *history);

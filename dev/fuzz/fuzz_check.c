@@ -12,7 +12,20 @@
  */
 #include "postgres.h"
 
+#include "common/hashfn.h"
+
 #include "fuzz.h"
+
+/* the most exits of a page: it has no more gaps */
+#define MAX_EXITS		((int) FPB_MAX_PAGE_ENTRIES)
+
+/* one exit of a page of level 1 */
+typedef struct Exit
+{
+	FpbPos		pos;
+	uint64		head;
+	int			number;
+} Exit;
 
 /* entries of whole pages that are looked at in an operation, on the average */
 #define CREDIT			48
@@ -127,7 +140,14 @@ check_search(Fuzz *f, const FpbProbe *probe, int at)
 	FpbPos		pos;
 	FpbEntry	entry;
 
+	/* whatever node is named, there or not */
+	if (f->ix.layout->id == FPB_CACHE_FIRST && fpb_is_word(&f->ix))
+		f->ix.named_node = pg_prng_uint64_range(&f->check_random, 0, FpbDir(f->page)->nalloc + 1);
 	fpb_page_search(&f->ix, f->page, probe, &found);
+	if (f->ix.named_node > 0 && f->level == 0 &&
+		fpb_place_of(&f->ix, found).dir == fpb_node_of_number(f->page, f->ix.named_node - 1))
+		f->counts[FUZZ_N_FOUND_BY_NAME]++;
+	f->ix.named_node = 0;
 	pos = found;
 	if (fpb_page_next(&f->ix, f->page, &pos, &entry))
 		check_entry(f, &entry, at, "a search, forward,");
@@ -153,6 +173,155 @@ fuzz_check_inserted(Fuzz *f, int at)
 	fpb_probe_from_key(&f->ix, &key, &probe);
 	check_search(f, &probe, at);
 	fuzz_check_some(f);
+}
+
+/* --- exits --- */
+
+/*
+ * The number of a child's node that begins with a head, so that any exit can
+ * be checked.
+ */
+int
+fuzz_node_number(const Fuzz *f, uint64 head)
+{
+	return (int) (murmurhash64(head) % fpb_leaf_shape(&f->ix)->max_nodes);
+}
+
+/*
+ * The exits of a page, in order, into exits[], which has room for MAX_EXITS;
+ * returns how many.
+ */
+static int
+read_exits(const Fuzz *f, Page page, Exit *exits)
+{
+	int			n = 0;
+
+	for (int dir = 0; fpb_page_has_exits(&f->ix, page) && dir < FpbDir(page)->nnodes; dir++)
+	{
+		FpbCodec	codec;
+		char	   *node = fpb_page_node(&f->ix, page, dir, &codec);
+
+		for (int slot = 0; slot < f->shape->nslots; slot++)
+		{
+			if (!fpb_node_is_gap(&f->ix, f->shape, codec, node, slot) ||
+				fpb_slot_exit(f->shape, node, slot) == 0)
+				continue;
+			exits[n].pos = fpb_pos_at(dir, slot, 0);
+			exits[n].head = fpb_node_head(&f->ix, node, slot);
+			exits[n++].number = fpb_slot_exit(f->shape, node, slot) - 1;
+		}
+	}
+	return n;
+}
+
+/*
+ * Check that the page's exits name what they have been told.  (Nodes that lie
+ * in the order of their keys have the numbers of that order.)
+ */
+static void
+check_exits(Fuzz *f)
+{
+	Exit		exits[MAX_EXITS];
+	int			n = read_exits(f, f->page, exits);
+
+	for (int i = 0; i < n && !f->ix.csb; i++)
+		if (exits[i].number != fuzz_node_number(f, exits[i].head))
+			fuzz_fail(f, "the exit at %llx names node %d",
+					  (unsigned long long) exits[i].head, exits[i].number);
+}
+
+/*
+ * Is there an exit with a head from least to most behind a child's slot in its
+ * node?
+ */
+static bool
+has_exit(const Fuzz *f, const Exit *exits, int n, int dir, int slot, int end,
+		 uint64 least, uint64 most)
+{
+	for (int i = 0; i < n; i++)
+	{
+		FpbPlace	place = fpb_place_of(&f->ix, exits[i].pos);
+
+		if (place.dir == dir && place.slot > slot && place.slot < end &&
+			exits[i].head >= least && exits[i].head <= most)
+			return true;
+	}
+	return false;
+}
+
+/*
+ * Check a page that has been made anew of an old one's entries: where that has
+ * named nodes of a child, and there are gaps to name some by, some are named.
+ */
+void
+fuzz_check_kept(Fuzz *f, Page old, Page new)
+{
+	Exit		old_exits[MAX_EXITS];
+	Exit		exits[MAX_EXITS];
+	int			n = read_exits(f, new, exits);
+	int			old_n = read_exits(f, old, old_exits);
+	FpbPos		pos = FPB_POS_FIRST;
+	FpbEntry	entry;
+
+	for (; old_n > 0 && fpb_page_next(&f->ix, new, &pos, &entry); pos = fpb_pos_behind(pos))
+	{
+		FpbPlace	place = fpb_place_of(&f->ix, pos);
+		FpbPos		next = fpb_pos_behind(pos);
+		FpbPos		old_pos = FPB_POS_FIRST;
+		FpbEntry	other;
+		FpbPlace	old_place;
+		int			end = f->shape->nslots;
+		uint64		most = PG_UINT64_MAX;
+
+		if (fpb_page_next(&f->ix, new, &next, &other))
+		{
+			most = other.key.head;
+			if (fpb_place_of(&f->ix, next).dir == place.dir)
+				end = fpb_place_of(&f->ix, next).slot;
+		}
+		while (fpb_page_next(&f->ix, old, &old_pos, &other) && other.child != entry.child)
+			old_pos = fpb_pos_behind(old_pos);
+		if (other.child != entry.child)
+			continue;
+		old_place = fpb_place_of(&f->ix, old_pos);
+		next = fpb_pos_behind(old_pos);
+		if (end == place.slot + 1 ||
+			!has_exit(f, old_exits, old_n, old_place.dir, old_place.slot,
+					  fpb_page_next(&f->ix, old, &next, &other) &&
+					  fpb_place_of(&f->ix, next).dir == old_place.dir ?
+					  fpb_place_of(&f->ix, next).slot : f->shape->nslots,
+					  entry.key.head, most))
+			continue;
+		if (!has_exit(f, exits, n, place.dir, place.slot, end, entry.key.head, most))
+			fuzz_fail(f, "a page made anew names no node of child %u", entry.child);
+		f->counts[FUZZ_N_NAMES_KEPT]++;
+	}
+}
+
+/*
+ * Check what a search for a child, which is at this place in the page, names:
+ * the last exit before the probe, unless that is the child's own slot.  Exits
+ * that have outlived their child may be out of order; then nothing is said.
+ */
+static void
+check_named(Fuzz *f, const FpbProbe *probe, FpbPos child, uint16 named)
+{
+	Exit		exits[MAX_EXITS];
+	int			n = read_exits(f, f->page, exits);
+	int			last = -1;
+
+	for (int i = 0; i < n; i++)
+	{
+		if ((i > 0 && exits[i].head < exits[i - 1].head) || exits[i].head == probe->head)
+			return;
+		if (exits[i].head < probe->head)
+			last = i;
+	}
+	if (last < 0 || fpb_pos_before(exits[last].pos, child) || f->ix.csb)
+		return;
+	if (named != fuzz_node_number(f, exits[last].head) + 1)
+		fuzz_fail(f, "a search for a child names %d and not what the exit at %llx does",
+				  named, (unsigned long long) exits[last].head);
 }
 
 /* --- searches --- */
@@ -189,10 +358,17 @@ check_child(Fuzz *f, const FpbProbe *probe, uint64 place)
 		int			at = find_leaf_place(f, before ? place : place + 1) - 1;
 		FpbPos		pos;
 		FpbEntry	entry;
+		uint16		named;
 
 		fpb_page_child(&f->ix, f->page, probe, before, &pos, &entry);
 		check_entry(f, &entry, Max(at, 0), before ? "a search for the child before" :
 					"a search for the child");
+		if (fpb_page_downlink(&f->ix, f->page, probe, before, &named) != entry.child)
+			fuzz_fail(f, "a search for a downlink finds another than that for the child");
+		if (fpb_page_has_exits(&f->ix, f->page))
+			check_named(f, probe, pos, named);
+		else if (named != 0)
+			fuzz_fail(f, "a node is named by a page without exits");
 	}
 }
 
@@ -422,6 +598,7 @@ check_content(Fuzz *f)
 			fuzz_fail(f, "%s", fault);
 	}
 	check_hints(f);
+	check_exits(f);
 	check_searches(f);
 	if (f->level == 0 && f->nmodel > 0)
 	{

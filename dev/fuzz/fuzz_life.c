@@ -57,6 +57,7 @@ typedef struct Life
 	int			deletions;
 	int			kills;
 	int			extensions;
+	int			names;
 	int			replacements;
 	int			images;			/* of a thousand insertions */
 	int			splits;
@@ -508,6 +509,33 @@ extend(Life *life)
 	return perform(life);
 }
 
+/*
+ * Name the nodes of one of the children, which begin about where it does, or
+ * with any heads.
+ */
+static bool
+name_nodes(Life *life)
+{
+	Fuzz	   *f = life->f;
+	int			at = below(life, f->nmodel);
+	int			n = below(life, ONE_OF(life, 4, 20, 60));
+	int			reach = ONE_OF(life, 3, 10, 100);
+	FuzzEntry	heads[60];
+
+	new_op(life, FUZZ_NAME);
+	add_entry(life, &f->model[at]);
+	for (int i = 0; i < n; i++)
+	{
+		int			rank = FuzzPlaceRank(f->model[at].place) + below(life, reach) - 1;
+
+		make_entry(life, Min(Max(rank, 1), f->pool->nranks), &heads[i]);
+	}
+	n = fuzz_sort(heads, n);
+	for (int i = 0; i < n; i++)
+		add_entry(life, &heads[i]);
+	return perform(life);
+}
+
 /* --- all of it --- */
 
 /*
@@ -636,6 +664,8 @@ choose_habits(Life *life)
 	life->kills = ONE_OF(life, 0, 3, 20);
 	life->replacements = f->level == 0 ? ONE_OF(life, 0, 3, 20) : 0;
 	life->extensions = ONE_OF(life, 1, 10);
+	life->names = fpb_is_word(&f->ix) && f->ix.layout->id == FPB_CACHE_FIRST && f->level == 1 ?
+		ONE_OF(life, 20, 200, 600) : 0;
 	life->images = ONE_OF(life, 0, 1, 15);
 	life->splits = ONE_OF(life, 0, 0, 4);
 }
@@ -681,6 +711,8 @@ fuzz_live(Fuzz *f, uint64 seed, FuzzHistory *history)
 			done = delete_or_kill(&life, FUZZ_KILL);
 		else if ((x -= life.extensions) < 0)
 			done = extend(&life);
+		else if ((x -= life.names) < 0 && f->nmodel > 0)
+			done = name_nodes(&life);
 		else if ((x -= life.replacements) < 0 && f->nmodel > 0)
 		{
 			if (below(&life, 2))

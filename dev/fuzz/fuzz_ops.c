@@ -12,6 +12,7 @@
  */
 #include "postgres.h"
 
+#include "common/hashfn.h"
 #include "miscadmin.h"
 #include "utils/memutils.h"
 
@@ -27,6 +28,7 @@ static const char *const plan_names[] = {
 	[FPB_PLAN_APPEND_ONE_KEY] = "into a one-key node of its own",
 	[FPB_PLAN_SPLIT_NODE] = "node split",
 	[FPB_PLAN_SPILL] = "node spills",
+	[FPB_PLAN_SPREAD] = "nodes spread",
 	[FPB_PLAN_CONVERT_NODE] = "node converted",
 	[FPB_PLAN_POSTING] = "into a posting",
 	[FPB_PLAN_GROW] = "posting grows",
@@ -393,6 +395,9 @@ split(Fuzz *f, const FuzzOp *op, const FuzzEntry *new, const FpbEntry *entry, in
 	f->doing = left.image ? "split by image" : "split in place";
 	f->counts[left.image ? FUZZ_N_SPLIT_BY_IMAGE : FUZZ_N_SPLIT_IN_PLACE]++;
 	check_halves(f, &left, &right);
+	fuzz_check_kept(f, f->page, right.page);
+	if (left.image)
+		fuzz_check_kept(f, f->page, left.page);
 	if (!left.image && f->level == 0 && has_emptied(f, left.page))
 		f->counts[FUZZ_N_CUT_EMPTIED]++;
 	if (!left.image && has_cut_posting(f, left.page, right.page))
@@ -770,6 +775,74 @@ extend(Fuzz *f, const FuzzOp *op)
 	return true;
 }
 
+/* --- names --- */
+
+/*
+ * Make, of a leaf, as much as is looked at when its nodes are named: fences,
+ * and a directory of nodes that begin with the heads of these entries.
+ */
+static void
+make_leaf(const Fuzz *f, Page leaf, int at, const FuzzEntry *entries, int n)
+{
+	const FpbShape *shape = fpb_leaf_shape(&f->ix);
+	FpbDirectory *dir = FpbDir(leaf);
+	FpbKey		key;
+
+	fpb_page_init(leaf, 0, FPB_LEAF, RIGHT_BLOCK);
+	fuzz_entry_key(f, &f->model[at], &key);
+	FpbHdr(leaf)->low_head = key.head;
+	if (at + 1 < f->nmodel)
+	{
+		fuzz_entry_key(f, &f->model[at + 1], &key);
+		FpbHdr(leaf)->high_head = key.head;
+	}
+	else if (f->high.finite)
+		FpbHdr(leaf)->high_head = f->high.key.head;
+	else
+		FpbHdr(leaf)->flags |= FPB_RIGHTMOST;
+	dir->dircap = shape->max_nodes;
+	dir->numcap = fpb_numbers_capacity(&f->ix, dir->dircap);
+	dir->nnodes = Min(n, shape->max_nodes);
+	dir->nalloc = shape->max_nodes;
+	for (int i = 0; i < dir->nnodes; i++)
+	{
+		fuzz_entry_key(f, &entries[i], &key);
+		fpb_dir_heads(leaf)[i] = key.head;
+		if (!f->ix.csb)
+			fpb_dir_nodes(leaf)[i] = fuzz_node_number(f, key.head);
+
+		/* damage that must not come to be the page's */
+		if (!f->ix.csb && murmurhash64(~key.head) % 32 == 0)
+			fpb_dir_nodes(leaf)[i] = PG_UINT8_MAX;
+	}
+}
+
+/*
+ * Have the page name the nodes of a child, as a split of it does.
+ */
+static bool
+name_nodes(Fuzz *f, const FuzzHistory *history, const FuzzOp *op)
+{
+	const FuzzEntry *entries = history->entries + op->first;
+	int			at = fuzz_find(f->model, f->nmodel, entries[0].place);
+	PGAlignedBlock leaf;
+	FpbWalPage	wp;
+
+	if (!fpb_page_has_exits(&f->ix, f->page) || at == f->nmodel ||
+		f->model[at].place != entries[0].place)
+		return false;
+	f->doing = "name nodes";
+	make_leaf(f, leaf.data, at, entries, op->nentries);
+	begin_record(f, &wp, f->page);
+	START_CRIT_SECTION();
+	fpb_page_name_nodes(&f->ix, f->page, f->model[at].child, leaf.data, &wp);
+	END_CRIT_SECTION();
+	f->counts[FUZZ_N_NAME]++;
+	fuzz_check_replay(f, &wp, f->page);
+	fuzz_check_some(f);
+	return true;
+}
+
 /* --- all of them --- */
 
 /*
@@ -778,7 +851,7 @@ extend(Fuzz *f, const FuzzOp *op)
 void
 fuzz_begin(Fuzz *f, const FuzzHistory *history)
 {
-	FpbShape   *shape = &fpb_shapes(&f->ix)[history->level == 0 ? 0 : 1];
+	FpbShape   *shape = &fpb_shapes(&f->ix)[history->level];
 
 	MemoryContextReset(f->life_context);
 	MemoryContextReset(f->step_context);
@@ -841,6 +914,9 @@ fuzz_perform(Fuzz *f, const FuzzHistory *history, const FuzzOp *op)
 			break;
 		case FUZZ_EXTEND:
 			done = extend(f, op);
+			break;
+		case FUZZ_NAME:
+			done = name_nodes(f, history, op);
 			break;
 	}
 	if (done && FpbPageHighElided(f->page))

@@ -140,7 +140,7 @@ print_entry(const Fuzz *f, StringInfo out, const FuzzEntry *entry)
 static void
 print_op(const Fuzz *f, StringInfo out, const FuzzHistory *h, const FuzzOp *op)
 {
-	static const char *const names[] = {"build", "fill", "insert", "delete", "hints at", "extend to"};
+	static const char *const names[] = {"build", "fill", "insert", "delete", "hints at", "extend to", "name nodes of"};
 
 	appendStringInfo(out, "%4d  %s", (int) (op - h->ops) + 1, names[op->kind]);
 	if (op->kind == FUZZ_BUILD || op->kind == FUZZ_FILL)
