@@ -589,12 +589,13 @@ read_entries(const FpbIndex *ix, Page page, const FpbShape *shape, FpbCodec code
 /*
  * The entries in slots [from, to) of a plain node of words, the dir'th, into
  * items[], which has room for one more; returns how many.  This is what a scan
- * spends its time on.  An item is written whether or not the slot is a gap: so
- * nothing is left to be mispredicted.
+ * spends its time on, so it is compiled for each form of words.  An item is
+ * written whether or not the slot is a gap: so nothing is left to be
+ * mispredicted.
  */
-static int
-read_words(const FpbIndex *ix, const FpbShape *shape, const char *node,
-		   int dir, int from, int to, FpbItem *items)
+static pg_attribute_always_inline int
+read_words_of(FpbForm form, const FpbShape *shape, const char *node,
+			  int dir, int from, int to, FpbItem *items)
 {
 	const char *tails = node + shape->tail_off;
 	const uint64 *lows = (const uint64 *) (node + shape->low_off);
@@ -602,14 +603,35 @@ read_words(const FpbIndex *ix, const FpbShape *shape, const char *node,
 
 	for (int slot = from; slot < to; slot++)
 	{
-		item->key.head = fpb_node_head(ix, node, slot);
-		item->key.low = shape->low_off != 0 ? lows[slot] : 0;
-		item->key.tail = fpb_read_tail(tails, slot);
+		uint64		tail = fpb_read_tail(tails, slot);
+
+		item->key.head = form == FPB_WORD4 ?
+			(uint64) ((const uint32 *) node)[slot] << 32 : ((const uint64 *) node)[slot];
+		item->key.low = form == FPB_WORD16 ? lows[slot] : 0;
+		item->key.tail = tail;
 		item->key.tuple = NULL;
 		item->pos = fpb_pos_at(dir, slot, 0);
-		item += !fpb_tail_is_gap(tails, slot);
+		item += (tail & FPB_TAIL_MAX_OFFSET) != 0;
 	}
 	return item - items;
+}
+
+static int
+read_words(const FpbIndex *ix, const FpbShape *shape, const char *node,
+		   int dir, int from, int to, FpbItem *items)
+{
+	switch (ix->form)
+	{
+		case FPB_WORD4:
+			return read_words_of(FPB_WORD4, shape, node, dir, from, to, items);
+		case FPB_WORD8:
+			return read_words_of(FPB_WORD8, shape, node, dir, from, to, items);
+		case FPB_WORD16:
+			return read_words_of(FPB_WORD16, shape, node, dir, from, to, items);
+		case FPB_TUPLE:
+			break;
+	}
+	pg_unreachable();
 }
 
 /*

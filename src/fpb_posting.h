@@ -8,18 +8,29 @@
 #ifndef FPB_POSTING_H
 #define FPB_POSTING_H
 
+#include "port/pg_bitutils.h"
+
 #include "fpb_key.h"
 
-/* A stored tail: an ItemPointerData whose offset number has the tie on top. */
+/*
+ * A stored tail: an ItemPointerData whose offset number has the tie on top.
+ * The halves of its block number, the upper one first, are read as one.
+ */
 static inline uint64
 fpb_read_tail(const char *tails, int slot)
 {
-	const uint16 *t = (const uint16 *) (tails + slot * FPB_TAIL_BYTES);
+	uint32		block;
+	uint16		offset;
 
-	return ((uint64) (t[2] >> FPB_TAIL_OFFSET_BITS) << FPB_TAIL_TIE_SHIFT) |
-		((uint64) t[0] << (16 + FPB_TAIL_OFFSET_BITS)) |
-		((uint64) t[1] << FPB_TAIL_OFFSET_BITS) |
-		(t[2] & FPB_TAIL_MAX_OFFSET);
+	memcpy(&block, tails + slot * FPB_TAIL_BYTES, sizeof(block));
+	memcpy(&offset, tails + slot * FPB_TAIL_BYTES + sizeof(block), sizeof(offset));
+#ifndef WORDS_BIGENDIAN
+	block = pg_rotate_left32(block, 16);
+#endif
+	return ((uint64) (offset & ~FPB_TAIL_MAX_OFFSET) <<
+			(FPB_TAIL_TIE_SHIFT - FPB_TAIL_OFFSET_BITS)) |
+		((uint64) block << FPB_TAIL_OFFSET_BITS) |
+		(offset & FPB_TAIL_MAX_OFFSET);
 }
 
 static inline void
