@@ -67,6 +67,8 @@ CREATE FUNCTION fpbtree_stats(index regclass,
 	OUT leaf_lines integer,
 	OUT inner_lines integer,
 	OUT node_format text,
+	OUT node_search text,
+	OUT node_prefetch boolean,
 	OUT root_block bigint,
 	OUT levels integer,
 	OUT blocks bigint,
@@ -147,6 +149,8 @@ CREATE TABLE fpbtree_tuning (
 	layout text,
 	node_format text,
 	leaf_lines integer,
+	node_search text,
+	node_prefetch boolean,
 	lookup_ns float8 NOT NULL CHECK (lookup_ns OPERATOR(pg_catalog.>) 0::pg_catalog.float8
 		AND lookup_ns OPERATOR(pg_catalog.<) 'Infinity'::pg_catalog.float8),
 	insert_ns float8 NOT NULL CHECK (insert_ns OPERATOR(pg_catalog.>) 0::pg_catalog.float8
@@ -154,7 +158,7 @@ CREATE TABLE fpbtree_tuning (
 	scan_ns float8 NOT NULL CHECK (scan_ns OPERATOR(pg_catalog.>) 0::pg_catalog.float8
 		AND scan_ns OPERATOR(pg_catalog.<) 'Infinity'::pg_catalog.float8),
 	usual boolean NOT NULL DEFAULT false, -- what an index is without figures
-	PRIMARY KEY (form, layout, node_format, leaf_lines)) USING heap;
+	PRIMARY KEY (form, layout, node_format, leaf_lines, node_search, node_prefetch)) USING heap;
 
 COMMENT ON TABLE fpbtree_tuning IS
   'how fast fpbtree indexes of each form of keys and design are on this machine';
@@ -167,7 +171,9 @@ CREATE FUNCTION fpbtree_tune(keys bigint DEFAULT 1000000,
 	OUT optimize_for text,
 	OUT layout text,
 	OUT node_format text,
-	OUT leaf_lines integer)
+	OUT leaf_lines integer,
+	OUT node_search text,
+	OUT node_prefetch boolean)
 RETURNS SETOF record
 AS 'MODULE_PATHNAME'
 LANGUAGE C STRICT PARALLEL UNSAFE;

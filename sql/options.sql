@@ -33,7 +33,10 @@ DECLARE
 BEGIN
     FOREACH parameters IN ARRAY ARRAY['fillfactor = 10', 'fillfactor = 100', 'leaf_lines = 1', 'leaf_lines = 2',
                                       'leaf_lines = 3', 'leaf_lines = 9', 'leaf_lines = 31', 'leaf_lines = 32',
-                                      'leaf_lines = 1, fillfactor = 100', 'leaf_lines = 32, fillfactor = 10'] LOOP
+                                      'leaf_lines = 1, fillfactor = 100', 'leaf_lines = 32, fillfactor = 10',
+                                      'node_search = bisecting', 'node_prefetch = off', 'node_search = bisecting, node_prefetch = off',
+                                      'layout = micro_index, node_search = bisecting, node_prefetch = off',
+                                      'layout = cache_first, node_search = bisecting, node_prefetch = off'] LOOP
         EXECUTE format('CREATE INDEX opts_one ON opts USING fpbtree (a) WITH (%s)', parameters);
         SELECT count(*) INTO n FROM opts WHERE a BETWEEN 1000 AND 1999;
         IF n <> 1000 THEN
@@ -58,6 +61,8 @@ CREATE INDEX bad ON opts USING fpbtree (a) WITH (leaf_lines = 33);
 CREATE INDEX bad ON opts USING fpbtree (a) WITH (leaf_lines);
 CREATE INDEX bad ON opts USING fpbtree (a) WITH (layout = 'cache_second');
 CREATE INDEX bad ON opts USING fpbtree (a) WITH (layout = '');
+CREATE INDEX bad ON opts USING fpbtree (a) WITH (node_search = 'guessing');
+CREATE INDEX bad ON opts USING fpbtree (a) WITH (node_prefetch = 'sometimes');
 CREATE INDEX bad ON opts USING fpbtree (a) WITH (layout = disk_first, layout = disk_first);
 CREATE INDEX bad ON opts USING fpbtree (a) WITH (deduplicate_items = off);
 CREATE INDEX bad ON opts USING fpbtree (a) WITH (colour = blue);
@@ -73,7 +78,15 @@ SELECT pg_relation_size('opts_none') < 2 * pg_relation_size('opts_high') AS unch
 REINDEX INDEX opts_none;
 SELECT pg_relation_size('opts_none') > 3 * pg_relation_size('opts_high') AS rebuilt;
 ALTER INDEX opts_none RESET (fillfactor, leaf_lines);
+ALTER INDEX opts_none SET (node_search = bisecting, node_prefetch = off);
+SELECT node_search, node_prefetch FROM fpbtree_stats('opts_none');
 REINDEX INDEX opts_none;
+SELECT node_search, node_prefetch FROM fpbtree_stats('opts_none');
+\c -
+SELECT node_search, node_prefetch FROM fpbtree_stats('opts_none');
+ALTER INDEX opts_none RESET (node_search, node_prefetch);
+REINDEX INDEX opts_none;
+SELECT node_search, node_prefetch FROM fpbtree_stats('opts_none');
 SELECT pg_relation_size('opts_none') < 2 * pg_relation_size('opts_high') AS rebuilt;
 SELECT reloptions FROM pg_class WHERE relname = 'opts_none';
 

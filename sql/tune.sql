@@ -14,7 +14,7 @@ DECLARE
 BEGIN
     EXECUTE format('CREATE INDEX tuned_k ON tuned USING fpbtree (%s) %s', columns, 'WITH (' || nullif(parameters, '') || ')');
     PERFORM fpbtree_check('tuned_k', true);
-    SELECT (layout, node_format, leaf_lines)::text INTO shape FROM fpbtree_stats('tuned_k');
+    SELECT (layout, node_format, leaf_lines, node_search, node_prefetch)::text INTO shape FROM fpbtree_stats('tuned_k');
     DROP INDEX tuned_k;
     RETURN shape;
 END $$;
@@ -28,15 +28,18 @@ CREATE INDEX bad ON tuned USING fpbtree (w4) WITH (optimize_for = everything);
 
 -- With figures, the fastest is taken that has what is named
 INSERT INTO fpbtree_tuning VALUES
-    ('word4', 'disk_first', 'numbered', 8, 100, 100, 100, true),
-    ('word4', 'disk_first', 'numbered', 4, 96, 300, 300, false),    -- not faster by 5 percent
-    ('word4', 'disk_first', 'csb', 6, 150, 90, 200, false),
-    ('word4', 'disk_first', 'csb', 9, 400, 300, 80, false),
-    ('word4', 'micro_index', 'numbered', 10, 90, 900, 120, false),
-    ('word8', 'disk_first', 'csb', 5, 50, 50, 50, false),
-    ('word16', 'disk_first', 'numbered', 10, 100, 100, 100, true),
-    ('word16', 'disk_first', 'numbered', 7, 50, 90, 110, false),     -- the least product, but not the least of each
-    ('word16', 'micro_index', 'numbered', 4, 60, 80, 200, false);
+    ('word4', 'disk_first', 'numbered', 8, 'counting', true, 100, 100, 100, true),
+    ('word4', 'disk_first', 'numbered', 4, 'counting', true, 96, 300, 300, false),    -- not faster by 5 percent
+    ('word4', 'disk_first', 'csb', 6, 'counting', true, 150, 90, 200, false),
+    ('word4', 'disk_first', 'csb', 9, 'counting', true, 400, 300, 80, false),
+    ('word4', 'micro_index', 'numbered', 10, 'counting', true, 90, 900, 120, false),
+    ('word8', 'disk_first', 'csb', 5, 'counting', true, 50, 50, 50, false),
+    ('word8', 'disk_first', 'csb', 5, 'bisecting', true, 49, 50, 200, false),
+    ('word8', 'disk_first', 'csb', 5, 'counting', false, 60, 45, 60, false),
+    ('word8', 'disk_first', 'csb', 5, 'bisecting', false, 60, 60, 49, false),
+    ('word16', 'disk_first', 'numbered', 10, 'counting', true, 100, 100, 100, true),
+    ('word16', 'disk_first', 'numbered', 7, 'counting', true, 50, 90, 110, false),     -- the least product, but not the least of each
+    ('word16', 'micro_index', 'numbered', 4, 'counting', true, 60, 80, 200, false);
 SELECT columns, purpose, shape(columns, 'optimize_for = ' || purpose)
     FROM unnest('{w4,w8,w16}'::text[]) columns, unnest('{lookup,insert,scan,balanced}'::text[]) purpose ORDER BY 1, 2;
 SELECT shape('w4'), shape('w4 DESC'), shape('w8, w4'), shape('w4, w4');
@@ -44,6 +47,10 @@ SELECT columns, shape(columns) = shape AS usual FROM usual ORDER BY 1;
 SELECT parameters, shape('w4', parameters || 'optimize_for = lookup')
     FROM unnest('{"layout = disk_first, ","node_format = csb, ","leaf_lines = 9, ","leaf_lines = 3, ",
                   "layout = micro_index, node_format = csb, ","layout = disk_first, node_format = numbered, leaf_lines = 5, "}'::text[]) parameters;
+SELECT parameters, shape('w8', parameters || 'optimize_for = lookup')
+    FROM unnest('{"node_search = counting, ","node_prefetch = off, ","node_search = bisecting, node_prefetch = off, ",
+                  "layout = micro_index, node_search = bisecting, ",
+                  "layout = cache_first, node_format = csb, leaf_lines = 6, node_search = bisecting, node_prefetch = off, "}'::text[]) parameters;
 SET fpbtree.default_layout = disk_first;
 SELECT shape('w4', 'optimize_for = lookup'), shape('w4', 'layout = micro_index');
 RESET fpbtree.default_layout;
@@ -63,33 +70,34 @@ ALTER TABLE tuned_large SET (parallel_workers = 2);
 CREATE INDEX tuned_p ON tuned_large USING fpbtree (w4) WITH (optimize_for = lookup);
 CREATE INDEX CONCURRENTLY tuned_c ON tuned_large USING fpbtree (w4) WITH (optimize_for = insert);
 SELECT fpbtree_check('tuned_p', true), fpbtree_check('tuned_c', true);
-SELECT relname, layout, node_format, leaf_lines FROM pg_class, fpbtree_stats(oid) WHERE relname ~ '^tuned_(w4|u|p|c)$' ORDER BY 1;
+SELECT relname, layout, node_format, leaf_lines, node_search, node_prefetch FROM pg_class, fpbtree_stats(oid) WHERE relname ~ '^tuned_(w4|u|p|c)$' ORDER BY 1;
 DELETE FROM fpbtree_tuning WHERE leaf_lines = 9;
 SELECT leaf_lines FROM fpbtree_stats('tuned_w4');
 REINDEX INDEX CONCURRENTLY tuned_w4;
 VACUUM FULL tuned_large;
-SELECT relname, layout, node_format, leaf_lines FROM pg_class, fpbtree_stats(oid) WHERE relname ~ '^tuned_(w4|u|p|c)$' ORDER BY 1;
+SELECT relname, layout, node_format, leaf_lines, node_search, node_prefetch FROM pg_class, fpbtree_stats(oid) WHERE relname ~ '^tuned_(w4|u|p|c)$' ORDER BY 1;
 
 -- Not by that of a temporary table
 CREATE TEMP TABLE tuned_temp (w4 int) ON COMMIT DELETE ROWS;
 CREATE INDEX tuned_t ON tuned_temp USING fpbtree (w4) WITH (optimize_for = insert);
 INSERT INTO tuned_temp VALUES (1);
-SELECT (layout, node_format, leaf_lines)::text = shape AS usual FROM fpbtree_stats('tuned_t'), usual WHERE columns = 'w4';
+SELECT (layout, node_format, leaf_lines, node_search, node_prefetch)::text = shape AS usual FROM fpbtree_stats('tuned_t'), usual WHERE columns = 'w4';
 DROP TABLE tuned_temp;
 
 -- What the table should not have is as if it were not there
 DELETE FROM fpbtree_tuning;
 INSERT INTO fpbtree_tuning VALUES
-    ('word4', 'disk_first', 'numbered', 33, 1, 1, 1), ('word4', 'disk_first', 'numbered', -4, 1, 1, 1),
-    ('word4', 'disk_last', 'numbered', 4, 1, 1, 1), ('word4', 'disk_first', 'coloured', 4, 1, 1, 1), ('word5', 'disk_first', 'csb', 4, 1, 1, 1);
-INSERT INTO fpbtree_tuning VALUES ('word4', 'disk_first', 'numbered', 4, 1, 0, 1);
-INSERT INTO fpbtree_tuning VALUES ('word4', 'disk_first', 'numbered', 4, 'NaN', 1, 1);
-INSERT INTO fpbtree_tuning VALUES ('word4', 'disk_first', 'numbered', 4, 1, 1, 'Infinity');
+    ('word4', 'disk_first', 'numbered', 33, 'counting', true, 1, 1, 1), ('word4', 'disk_first', 'numbered', -4, 'counting', true, 1, 1, 1),
+    ('word4', 'disk_last', 'numbered', 4, 'counting', true, 1, 1, 1), ('word4', 'disk_first', 'coloured', 4, 'counting', true, 1, 1, 1), ('word5', 'disk_first', 'csb', 4, 'counting', true, 1, 1, 1),
+    ('word4', 'disk_first', 'csb', 4, 'guessing', true, 1, 1, 1);
+INSERT INTO fpbtree_tuning VALUES ('word4', 'disk_first', 'numbered', 4, 'counting', true, 1, 0, 1);
+INSERT INTO fpbtree_tuning VALUES ('word4', 'disk_first', 'numbered', 4, 'counting', true, 'NaN', 1, 1);
+INSERT INTO fpbtree_tuning VALUES ('word4', 'disk_first', 'numbered', 4, 'counting', true, 1, 1, 'Infinity');
 SELECT shape('w4') = shape AS usual FROM usual WHERE columns = 'w4';
 BEGIN;
 ALTER TABLE fpbtree_tuning DROP CONSTRAINT fpbtree_tuning_lookup_ns_check, DROP CONSTRAINT fpbtree_tuning_scan_ns_check;
-INSERT INTO fpbtree_tuning VALUES ('word4', 'disk_first', 'csb', 4, 'NaN', 1, 1), ('word4', 'disk_first', 'csb', 5, 1, 1, 'Infinity'),
-    ('word4', 'disk_first', 'csb', 6, -1, 1, 1), ('word4', 'disk_first', 'csb', 7, 1e300, 1e300, 1e300), ('word4', 'disk_first', 'csb', 8, 1e299, 1e300, 1e300);
+INSERT INTO fpbtree_tuning VALUES ('word4', 'disk_first', 'csb', 4, 'counting', true, 'NaN', 1, 1), ('word4', 'disk_first', 'csb', 5, 'counting', true, 1, 1, 'Infinity'),
+    ('word4', 'disk_first', 'csb', 6, 'counting', true, -1, 1, 1), ('word4', 'disk_first', 'csb', 7, 'counting', true, 1e300, 1e300, 1e300), ('word4', 'disk_first', 'csb', 8, 'counting', true, 1e299, 1e300, 1e300);
 SELECT shape('w4');
 ROLLBACK;
 BEGIN;
@@ -98,7 +106,7 @@ SELECT shape('w4') = shape AS usual FROM usual WHERE columns = 'w4';
 ROLLBACK;
 BEGIN;
 ALTER TABLE fpbtree_tuning DROP CONSTRAINT fpbtree_tuning_pkey, ALTER layout DROP NOT NULL;
-INSERT INTO fpbtree_tuning VALUES ('word4', NULL, 'csb', 4, 1, 1, 1);
+INSERT INTO fpbtree_tuning VALUES ('word4', NULL, 'csb', 4, 'counting', true, 1, 1, 1);
 SELECT shape('w4') = shape AS usual FROM usual WHERE columns = 'w4';
 ALTER TABLE fpbtree_tuning DROP COLUMN usual;
 SELECT shape('w4') = shape AS usual FROM usual WHERE columns = 'w4';
@@ -122,16 +130,16 @@ ROLLBACK;
 
 -- Measured: for each form, each layout, the usual design once; and what CREATE INDEX takes is the fastest of it
 CREATE TABLE choices AS SELECT * FROM fpbtree_tune(1000);
-SELECT form, layout, node_format, count(*) > 1 AS several, count(*) FILTER (WHERE usual) AS usual, min(leaf_lines) BETWEEN 2 AND 3 AS narrow,
+SELECT form, layout, node_format, count(DISTINCT leaf_lines) > 1 AS several, count(*) = 4 * count(DISTINCT leaf_lines) AS in_all_ways, count(*) FILTER (WHERE usual) AS usual, min(leaf_lines) BETWEEN 2 AND 3 AS narrow,
        bool_and(lookup_ns > 1 AND insert_ns > 1 AND scan_ns > 0.001) AS taken_time
     FROM fpbtree_tuning GROUP BY 1, 2, 3 ORDER BY 1, 2, 3;
 SELECT form, count(*), count(*) FILTER (WHERE optimize_for IN ('lookup', 'insert', 'scan', 'balanced')) AS known FROM choices GROUP BY 1 ORDER BY 1;
-SELECT c.form, optimize_for FROM choices c JOIN fpbtree_tuning t USING (form, layout, node_format, leaf_lines),
+SELECT c.form, optimize_for FROM choices c JOIN fpbtree_tuning t USING (form, layout, node_format, leaf_lines, node_search, node_prefetch),
        LATERAL (SELECT min(lookup_ns) AS lookup, min(insert_ns) AS insert, min(scan_ns) AS scan FROM fpbtree_tuning f WHERE f.form = c.form) m
     WHERE CASE optimize_for WHEN 'lookup' THEN lookup_ns / lookup WHEN 'insert' THEN insert_ns / insert WHEN 'scan' THEN scan_ns / scan END
           > CASE WHEN usual THEN 1.051 ELSE 1 END;
 SELECT c.form, optimize_for FROM choices c,
-       LATERAL (SELECT ROW(layout, node_format, leaf_lines)::text AS design) d,
+       LATERAL (SELECT ROW(layout, node_format, leaf_lines, node_search, node_prefetch)::text AS design) d,
        LATERAL shape(CASE form WHEN 'word4' THEN 'w4' WHEN 'word8' THEN 'w8' WHEN 'word16' THEN 'w16' ELSE 't' END, 'optimize_for = ' || optimize_for) s
     WHERE d.design <> s::text;
 SELECT relname FROM pg_class WHERE relname LIKE 'fpbtree\_tuned%';

@@ -108,7 +108,7 @@ lock_page(const FpbIndex *ix, Buffer buf, int access)
 	/* all at one latency, while the lock is being taken */
 	fpb_prefetch(page, ix->prefetch_front);
 	fpb_prefetch(page + BLCKSZ - ix->prefetch_back, ix->prefetch_back);
-	if (ix->named_node != 0)
+	if (ix->named_node != 0 && ix->prefetch)
 		fpb_prefetch(page + ix->nodes_off + (ix->named_node - 1) * ix->node_size,
 					 ix->node_size);
 	LockBuffer(buf, access);
@@ -231,7 +231,10 @@ fpb_meta_init(const FpbIndex *ix, Page page, BlockNumber root, uint32 level)
 	fpb_layout_lines(ix, &leaf_lines, &inner_lines);
 	meta->leaf_lines = leaf_lines;
 	meta->inner_lines = inner_lines;
-	meta->options = (ix->one_key ? FPB_META_ONE_KEY : 0) | (ix->csb ? FPB_META_CSB : 0);
+	meta->options = (ix->one_key ? FPB_META_ONE_KEY : 0) |
+		(ix->csb ? FPB_META_CSB : 0) |
+		(ix->count_most < FPB_COUNT_MOST ? FPB_META_BISECTING : 0) |
+		(ix->prefetch ? 0 : FPB_META_UNFETCHED);
 	hdr->pd.pd_lower = ((char *) meta + sizeof(FpbMeta)) - (char *) page;
 }
 
@@ -300,6 +303,8 @@ read_meta(FpbIndex *ix)
 	ix->one_key = (meta.options & FPB_META_ONE_KEY) != 0;
 	ix->csb = (meta.options & FPB_META_CSB) != 0;
 	ix->layout = fpb_layout_routine(meta.layout);
+	fpb_layout_search(ix, (meta.options & FPB_META_BISECTING) != 0,
+					  (meta.options & FPB_META_UNFETCHED) == 0);
 	fpb_layout_shapes(ix, meta.leaf_lines, meta.inner_lines);
 }
 

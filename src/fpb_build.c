@@ -328,6 +328,8 @@ fpb_build_init(FpbBuild *build, Relation heap, Relation index, bool unique,
 	}
 	build->ix.layout = fpb_layout_routine(build->design.layout);
 	build->ix.csb = build->design.node_format == FPB_NODES_CSB;
+	fpb_layout_search(&build->ix, build->design.node_search == FPB_SEARCH_BISECTING,
+					  build->design.node_prefetch);
 	fpb_layout_choose(&build->ix, build->design.leaf_lines);
 	build->heap = heap;
 	build->index = index;

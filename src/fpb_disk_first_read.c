@@ -289,11 +289,11 @@ search_directory(const FpbIndex *ix, Page page, const FpbShape *shape,
 	/* the first node has no lower bound */
 	if (fpb_is_word(ix) || probe->has_head)
 	{
-		first = fpb_count_less64(heads + 1, n - 1, probe->head);
+		first = fpb_count_less64(heads + 1, n - 1, probe->head, ix->count_most);
 		if (first == n - 1 || heads[first + 1] != probe->head)
 			return first;
 		last = probe->head == PG_UINT64_MAX ? n - 1 :
-			fpb_count_less64(heads + 1, n - 1, probe->head + 1);
+			fpb_count_less64(heads + 1, n - 1, probe->head + 1, ix->count_most);
 	}
 	first = search_directory_ties(ix, page, shape, first + 1, last, probe, equal);
 	return Max(first, 0);
@@ -304,8 +304,10 @@ search_directory(const FpbIndex *ix, Page page, const FpbShape *shape,
  * them the line of its hints, which whoever finds an entry asks for.
  */
 static inline void
-prefetch_node(const FpbShape *shape, Page page, int dir, char *node)
+prefetch_node(const FpbIndex *ix, const FpbShape *shape, Page page, int dir, char *node)
 {
+	if (!ix->prefetch)
+		return;
 	fpb_prefetch(node, shape->size);
 	if (shape->hint_bytes > 0)
 		fpb_prefetch((char *) fpb_hints(shape, page) +
@@ -403,7 +405,7 @@ fpb_place_search(const FpbIndex *ix, Page page, const FpbProbe *probe,
 		return;
 	place->dir = search_directory(ix, page, shape, probe, false);
 	node = fpb_page_node(ix, page, place->dir, &codec);
-	prefetch_node(shape, page, place->dir, node);
+	prefetch_node(ix, shape, page, place->dir, node);
 	place->slot = fpb_search_node(ix, page, shape, codec, node, probe, false);
 	if (ix->max_posting > 0 && shape->child_off == 0)
 		search_posting(ix, page, shape, node, probe, place);
@@ -700,7 +702,7 @@ fpb_disk_first_read(const FpbIndex *ix, Page page, FpbPos start,
 		{
 			FpbCodec	next_codec;
 
-			prefetch_node(shape, page, dir + 1,
+			prefetch_node(ix, shape, page, dir + 1,
 						  fpb_page_node(ix, page, dir + 1, &next_codec));
 		}
 		if (codec == FPB_NODE_PLAIN && fpb_is_word(ix))
@@ -737,7 +739,7 @@ search_child(const FpbIndex *ix, Page page, const FpbProbe *probe, bool before,
 		fpb_page_damaged(ix, page, "An inner page is empty.");
 	pos->dir = search_directory(ix, page, shape, probe, !before);
 	node = fpb_page_node(ix, page, pos->dir, &codec);
-	prefetch_node(shape, page, pos->dir, node);
+	prefetch_node(ix, shape, page, pos->dir, node);
 	pos->slot = fpb_search_node(ix, page, shape, codec, node, probe, !before);
 	pos->item = 0;
 

@@ -285,7 +285,7 @@ get_result_desc(FunctionCallInfo fcinfo, int ncolumns)
 Datum
 fpbtree_stats(PG_FUNCTION_ARGS)
 {
-	TupleDesc	desc = get_result_desc(fcinfo, 22);
+	TupleDesc	desc = get_result_desc(fcinfo, 24);
 	Relation	rel = fpb_open_index(PG_GETARG_OID(0), AccessShareLock);
 	BufferAccessStrategy strategy = GetAccessStrategy(BAS_BULKREAD);
 	Page		page = alloc_page();
@@ -306,8 +306,8 @@ fpbtree_stats(PG_FUNCTION_ARGS)
 	int64		jumps = 0;
 	int			leaf_lines;
 	int			inner_lines;
-	Datum		values[22];
-	bool		nulls[22] = {0};
+	Datum		values[24];
+	bool		nulls[24] = {0};
 	int			i = 0;
 
 	fpb_index_open(&ix, rel);
@@ -354,6 +354,9 @@ fpbtree_stats(PG_FUNCTION_ARGS)
 	values[i++] = Int32GetDatum(leaf_lines);
 	values[i++] = Int32GetDatum(inner_lines);
 	values[i++] = CStringGetTextDatum(fpb_node_format_name(ix.csb ? FPB_NODES_CSB : FPB_NODES_NUMBERED));
+	values[i++] = CStringGetTextDatum(fpb_node_search_name(ix.count_most < FPB_COUNT_MOST ?
+														   FPB_SEARCH_BISECTING : FPB_SEARCH_COUNTING));
+	values[i++] = BoolGetDatum(ix.prefetch);
 	values[i++] = Int64GetDatum(ix.root);
 	values[i++] = Int32GetDatum(ix.level + 1);
 	values[i++] = Int64GetDatum(nblocks);

@@ -122,6 +122,8 @@ typedef struct FpbIndex
 	bool		csb;			/* disk_first: do a page's nodes lie in the
 								 * order of their keys? */
 	bool		equal_image;	/* are equal keys the same value? */
+	bool		prefetch;		/* are nodes prefetched? */
+	uint8		count_most;		/* how many heads are counted, not bisected */
 	uint16		max_posting;	/* bytes that a posting tuple may take; 0:
 								 * there are none (set by the layout) */
 	int			nkeyatts;

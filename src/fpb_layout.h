@@ -238,12 +238,24 @@ extern const FpbLayoutRoutine *fpb_layout_routine(int id);
  */
 
 /*
+ * Set up how nodes are searched: by bisection alone, or by counting where they
+ * have few heads; and whether all their cache lines are fetched at once.  What
+ * is found is the same.
+ */
+static inline void
+fpb_layout_search(FpbIndex *ix, bool bisecting, bool prefetch)
+{
+	ix->count_most = bisecting ? 1 : FPB_COUNT_MOST;
+	ix->prefetch = prefetch;
+}
+
+/*
  * Set up what ix says of the shapes of pages: ix->shapes, max_tuple,
  * max_posting, prefetch_front and prefetch_back.  The lines are the widths of
  * nodes of leaves and of inner pages, in cache lines, as the metapage has
  * them; 0 stands for the layout's own choice.  What is asked for may be
  * changed to what can be; fpb_layout_lines tells what has come of it.  Raises
- * nothing.
+ * nothing.  fpb_layout_search has been called before.
  */
 static inline void
 fpb_layout_shapes(FpbIndex *ix, int leaf_lines, int inner_lines)
@@ -251,6 +263,8 @@ fpb_layout_shapes(FpbIndex *ix, int leaf_lines, int inner_lines)
 	ix->nodes_off = ix->node_size = 0;
 	ix->named_node = 0;
 	ix->layout->set_shapes(ix, leaf_lines, inner_lines);
+	if (!ix->prefetch)
+		ix->prefetch_front = ix->prefetch_back = 0;
 }
 
 static inline void

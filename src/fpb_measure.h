@@ -35,7 +35,8 @@ typedef struct FpbMeasured
 	int64		keys;
 	uint64		seed;
 	void		(*clock) (instr_time *now); /* what time is taken from; NULL:
-											 * the server's clock */
+											 * the processor's time of this
+											 * process */
 	bool	   *taken;			/* by number, the keys that have been
 								 * inserted, if there are some already; NULL:
 								 * none have */

@@ -216,10 +216,11 @@ slots_less(const FpbIndex *ix, Page page, const FpbShape *shape, uint64 head)
 	int			n = Micro(page)->nentries;
 	int			keys = sub_keys(ix, shape);
 	int			sub = fpb_count_less64(micro_heads(page) + 1,
-									   subs_of(ix, shape, n) - 1, head);
+									   subs_of(ix, shape, n) - 1, head, ix->count_most);
 	char	   *heads = page_node(ix, page, shape) + sub * shape->size;
 
-	fpb_prefetch(heads, shape->size);
+	if (ix->prefetch)
+		fpb_prefetch(heads, shape->size);
 	return sub * keys + fpb_heads_less(ix, heads, Min(keys, n - sub * keys), head);
 }
 

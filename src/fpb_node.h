@@ -175,24 +175,21 @@ fpb_has_posting(const FpbShape *shape, const FpbEntry *entry)
 /* --- search among integers --- */
 
 /*
- * Arrays of no more elements than this are searched by counting.  Bisection
- * has each step wait for the line that the one before has chosen, which may
- * not have arrived yet; counting asks for all, and takes several elements a
- * cycle.
- */
-#define FPB_COUNT_ALL		64
-
-/*
  * Number of elements < key of a sorted array.  No branch depends on the data,
  * for a misprediction would be the dearest thing here.
+ *
+ * As long as they are more than most (at least 1), they are halved.  Each such
+ * step waits for the line that the one before has chosen, which may not have
+ * arrived yet.  Of what is left all elements are looked at: counting asks for
+ * all lines, and takes several elements a cycle.
  */
 static inline int
-fpb_count_less64(const uint64 *a, int n, uint64 key)
+fpb_count_less64(const uint64 *a, int n, uint64 key, int most)
 {
 	const uint64 *base = a;
 	int			count;
 
-	while (n > FPB_COUNT_ALL)
+	while (n > most)
 	{
 		int			half = n / 2;
 
@@ -212,14 +209,14 @@ fpb_count_less64(const uint64 *a, int n, uint64 key)
 typedef uint32 FpbVector32 __attribute__((vector_size(4 * sizeof(uint32))));
 
 static inline int
-fpb_count_less32(const uint32 *a, int n, uint32 key)
+fpb_count_less32(const uint32 *a, int n, uint32 key, int most)
 {
 	FpbVector32 keys = {key, key, key, key};
 	FpbVector32 counts = {0};
 	const uint32 *base = a;
 	int			count;
 
-	while (n > FPB_COUNT_ALL)
+	while (n > most)
 	{
 		int			half = n / 2;
 
@@ -251,12 +248,12 @@ fpb_heads_less(const FpbIndex *ix, const char *node, int n, uint64 head)
 
 		/* stored heads have zeros below, so < head may be <= its upper half */
 		if ((uint32) head == 0)
-			return fpb_count_less32((const uint32 *) node, n, half);
+			return fpb_count_less32((const uint32 *) node, n, half, ix->count_most);
 		if (half == PG_UINT32_MAX)
 			return n;
-		return fpb_count_less32((const uint32 *) node, n, half + 1);
+		return fpb_count_less32((const uint32 *) node, n, half + 1, ix->count_most);
 	}
-	return fpb_count_less64((const uint64 *) node, n, head);
+	return fpb_count_less64((const uint64 *) node, n, head, ix->count_most);
 }
 
 /* Number of a node's heads <= head. */

@@ -18,6 +18,16 @@
 
 #include "fpb_options.h"
 
+/*
+ * Nothing has been named.
+ */
+const FpbDesign fpb_unnamed_design = {
+	.layout = FPB_UNNAMED,
+	.node_format = FPB_UNNAMED,
+	.node_search = FPB_UNNAMED,
+	.node_prefetch = FPB_UNNAMED
+};
+
 /* fpbtree.default_layout; FPB_UNNAMED: the tuner's choice */
 static int	default_layout = FPB_UNNAMED;
 
@@ -59,6 +69,20 @@ static relopt_enum_elt_def node_formats[] =
 	{(const char *) NULL}		/* list terminator */
 };
 
+static relopt_enum_elt_def node_searches[] =
+{
+	{"counting", FPB_SEARCH_COUNTING},
+	{"bisecting", FPB_SEARCH_BISECTING},
+	{(const char *) NULL}		/* list terminator */
+};
+
+static relopt_enum_elt_def switches[] =
+{
+	{"on", true},
+	{"off", false},
+	{(const char *) NULL}		/* list terminator */
+};
+
 static relopt_enum_elt_def purposes[] =
 {
 	{"lookup", FPB_FOR_LOOKUP},
@@ -95,6 +119,16 @@ fpb_options_init(void)
 					   node_formats, FPB_UNNAMED,
 					   "Valid values are \"numbered\" and \"csb\".",
 					   ShareUpdateExclusiveLock);
+	add_enum_reloption(fpb_relopt_kind, "node_search",
+					   "How a node is searched",
+					   node_searches, FPB_UNNAMED,
+					   "Valid values are \"counting\" and \"bisecting\".",
+					   ShareUpdateExclusiveLock);
+	add_enum_reloption(fpb_relopt_kind, "node_prefetch",
+					   "Whether the cache lines of a node are fetched at once",
+					   switches, FPB_UNNAMED,
+					   "Valid values are \"on\" and \"off\".",
+					   ShareUpdateExclusiveLock);
 	add_enum_reloption(fpb_relopt_kind, "optimize_for",
 					   "What pages are shaped for, where fpbtree_tune() has measured what is fastest",
 					   purposes, FPB_FOR_BALANCED,
@@ -127,6 +161,8 @@ fpb_options(Datum reloptions, bool validate)
 		{"layout", RELOPT_TYPE_ENUM, offsetof(FpbOptions, design.layout)},
 		{"leaf_lines", RELOPT_TYPE_INT, offsetof(FpbOptions, design.leaf_lines)},
 		{"node_format", RELOPT_TYPE_ENUM, offsetof(FpbOptions, design.node_format)},
+		{"node_search", RELOPT_TYPE_ENUM, offsetof(FpbOptions, design.node_search)},
+		{"node_prefetch", RELOPT_TYPE_ENUM, offsetof(FpbOptions, design.node_prefetch)},
 		{"optimize_for", RELOPT_TYPE_ENUM, offsetof(FpbOptions, purpose)}
 	};
 
@@ -158,10 +194,7 @@ fpb_wanted_design(Relation rel, FpbDesign *design)
 	if (options != NULL)
 		*design = options->design;
 	else
-	{
-		design->layout = design->node_format = FPB_UNNAMED;
-		design->leaf_lines = 0;
-	}
+		*design = fpb_unnamed_design;
 	if (design->layout == FPB_UNNAMED)
 		design->layout = default_layout;
 
@@ -208,6 +241,12 @@ fpb_node_format_name(int format)
 }
 
 const char *
+fpb_node_search_name(int search)
+{
+	return name_of(node_searches, search);
+}
+
+const char *
 fpb_purpose_name(FpbPurpose purpose)
 {
 	return name_of(purposes, purpose);
@@ -226,4 +265,10 @@ int
 fpb_node_format_named(const char *name)
 {
 	return named(node_formats, name);
+}
+
+int
+fpb_node_search_named(const char *name)
+{
+	return named(node_searches, name);
 }

@@ -23,6 +23,13 @@ typedef enum FpbNodeFormat
 	FPB_NODES_CSB				/* they lie in the order of their keys */
 } FpbNodeFormat;
 
+/* how a node is searched */
+typedef enum FpbNodeSearch
+{
+	FPB_SEARCH_COUNTING,		/* few heads are all looked at */
+	FPB_SEARCH_BISECTING
+} FpbNodeSearch;
+
 /* what an index is to be best at */
 typedef enum FpbPurpose
 {
@@ -34,15 +41,19 @@ typedef enum FpbPurpose
 
 #define FPB_PURPOSES	(FPB_FOR_BALANCED + 1)
 
-/* what shapes the pages of a new index */
+/* what shapes the pages of a new index, and how they are searched */
 typedef struct FpbDesign
 {
 	int			layout;			/* FpbLayout, or FPB_UNNAMED */
 	int			node_format;	/* FpbNodeFormat, or FPB_UNNAMED */
 	int			leaf_lines;		/* 0: the layout's choice */
+	int			node_search;	/* FpbNodeSearch, or FPB_UNNAMED */
+	int			node_prefetch;	/* are nodes prefetched?  Or FPB_UNNAMED */
 } FpbDesign;
 
 #define FPB_UNNAMED		(-1)
+
+extern const FpbDesign fpb_unnamed_design;
 
 typedef struct FpbOptions
 {
@@ -58,8 +69,10 @@ extern int	fpb_fillfactor(Relation rel);
 extern FpbPurpose fpb_wanted_design(Relation rel, FpbDesign *design);
 extern const char *fpb_layout_name(int layout);
 extern const char *fpb_node_format_name(int format);
+extern const char *fpb_node_search_name(int search);
 extern const char *fpb_purpose_name(FpbPurpose purpose);
 extern int	fpb_layout_named(const char *name);
 extern int	fpb_node_format_named(const char *name);
+extern int	fpb_node_search_named(const char *name);
 
 #endif							/* FPB_OPTIONS_H */

@@ -104,6 +104,9 @@ typedef enum FpbLayout
 	FPB_CACHE_FIRST
 } FpbLayout;
 
+/* a node of no more heads is searched by counting: see fpb_count_less64 */
+#define FPB_COUNT_MOST		64
+
 /* The metapage's content, in place of what follows the right link. */
 typedef struct FpbMeta
 {
@@ -121,6 +124,9 @@ typedef struct FpbMeta
 
 #define FPB_META_ONE_KEY	(1 << 0)	/* duplicates may share one key */
 #define FPB_META_CSB		(1 << 1)	/* disk_first: nodes lie in key order */
+#define FPB_META_BISECTING	(1 << 2)	/* nodes are searched by bisection
+										 * alone */
+#define FPB_META_UNFETCHED	(1 << 3)	/* and not prefetched */
 
 #define FpbPageGetMeta(page) \
 	((FpbMeta *) ((char *) (page) + offsetof(FpbPageHeader, layout)))

@@ -47,12 +47,18 @@ PG_FUNCTION_INFO_V1(fpbtree_tune);
 #define OPERATIONS		100000
 
 /*
- * Each design is built so often, all others between two times, and is read so
- * often each time; the least counts, as a machine is not always as fast as it
- * can be.
+ * Each kind and width is built so often, all others between two times, and is
+ * read so often each time; the least counts, as a machine is not always as
+ * fast as it can be.
  */
 #define TURNS			2
-#define READINGS		4
+#define READINGS		3
+
+/*
+ * How full the leaves are, in percent: as they are in the long run, lest the
+ * insertions be measured by the few gaps that a new index happens to have.
+ */
+#define FULL			80
 
 /* memory in which cache misses are measured: larger than caches are */
 #define CHAIN_BYTES		(256 * 1024 * 1024)
@@ -75,31 +81,60 @@ static const Subject subjects[] = {
 };
 
 /*
- * The designs: each of these kinds, with so many of these widths.  The first
- * is the one that an index has if there are no figures.  (An insertion into a
- * sorted array logs half of a page, whatever the width.)
+ * The designs: each of these kinds, with so many of these widths, searched in
+ * each of these ways.  The first is the one that an index has if there are no
+ * figures.  (An insertion into a sorted array logs half of a page, whatever
+ * the width.)
  */
 static const struct
 {
-	FpbDesign	design;
+	int			layout;
+	int			node_format;
 	int			nwidths;
 }			kinds[] = {
-	{{FPB_DISK_FIRST, FPB_NODES_NUMBERED, 0}, 11},
-	{{FPB_DISK_FIRST, FPB_NODES_CSB, 0}, 11},
-	{{FPB_MICRO_INDEX, FPB_NODES_NUMBERED, 0}, 4},
-	{{FPB_CACHE_FIRST, FPB_NODES_NUMBERED, 0}, 4}
+	{FPB_DISK_FIRST, FPB_NODES_NUMBERED, 11},
+	{FPB_DISK_FIRST, FPB_NODES_CSB, 11},
+	{FPB_MICRO_INDEX, FPB_NODES_NUMBERED, 4},
+	{FPB_CACHE_FIRST, FPB_NODES_NUMBERED, 4}
 };
 
 static const int widths[] = {0, 2, 8, 32, 3, 4, 6, 10, 12, 16, 24};
 
-/* a design, and what it takes, in nanoseconds an operation */
+static const struct
+{
+	int			node_search;
+	bool		node_prefetch;
+}			ways[] = {
+	{FPB_SEARCH_COUNTING, true},
+	{FPB_SEARCH_BISECTING, true},
+	{FPB_SEARCH_COUNTING, false},
+	{FPB_SEARCH_BISECTING, false}
+};
+
+#define WAYS			((int) lengthof(ways))
+
+/*
+ * Insertions, which change what is measured, are parted into so many rounds,
+ * each begun by another way.  The median of all rounds counts: after a
+ * checkpoint, which may come at any time, they log images of pages.
+ */
+#define ROUNDS			lengthof(ways)
+
+/* what something takes, in nanoseconds an operation */
+typedef struct Figures
+{
+	double		lookup;
+	double		insert;
+	double		scan;
+} Figures;
+
+/* pages of one kind and width, which can be searched in all ways */
 typedef struct Candidate
 {
 	FpbDesign	design;
 	bool		skip;			/* an earlier one has come to the same */
-	double		lookup;
-	double		insert;
-	double		scan;
+	Figures		figures[lengthof(ways)];
+	double		rounds[lengthof(ways)][TURNS * ROUNDS]; /* of insertions */
 } Candidate;
 
 /* no more than these */
@@ -201,17 +236,87 @@ rebuild(Relation heap, Relation index)
 }
 
 /*
- * Measure so often; *figure becomes the least of that and what it was.
+ * Have the nodes of an open index searched in one of the ways from now on, or
+ * until it is opened again.
  */
 static void
-measure_work(FpbMeasured *measured, FpbWork work, int64 operations, int times,
-			 double *figure)
+use_way(FpbIndex *ix, int way)
 {
-	for (int i = 0; i < times; i++)
-	{
-		double		ns = fpb_measure(measured, work, operations);
+	int			leaf_lines;
+	int			inner_lines;
 
-		*figure = Min(*figure, ns);
+	fpb_layout_lines(ix, &leaf_lines, &inner_lines);
+	fpb_layout_search(ix, ways[way].node_search == FPB_SEARCH_BISECTING,
+					  ways[way].node_prefetch);
+	fpb_layout_shapes(ix, leaf_lines, inner_lines);
+}
+
+/*
+ * Measure lookups and scans in all ways, in turn.  A figure becomes the least
+ * of that and what it was.
+ */
+static void
+measure_reading(FpbMeasured *measured, Figures *figures)
+{
+	int64		lookups = Min(OPERATIONS, measured->keys);
+	int64		entries = Max(OPERATIONS, measured->keys);
+
+	for (int i = 0; i < READINGS * WAYS; i++)
+	{
+		Figures    *way = &figures[i % WAYS];
+		double		lookup;
+		double		scan;
+
+		use_way(&measured->ix, i % WAYS);
+		lookup = fpb_measure(measured, FPB_WORK_LOOKUP, lookups);
+		scan = fpb_measure(measured, FPB_WORK_SCAN, entries);
+		way->lookup = Min(way->lookup, lookup);
+		way->scan = Min(way->scan, scan);
+	}
+}
+
+/*
+ * Measure insertions: the rounds of one of the turns.
+ */
+static void
+measure_insertions(FpbMeasured *measured, int turn, Candidate *candidate)
+{
+	int64		insertions = Min(OPERATIONS, measured->keys / 20);
+
+	measured->taken = palloc_extended(measured->keys, MCXT_ALLOC_HUGE | MCXT_ALLOC_ZERO);
+	for (int round = 0; round < (int) ROUNDS; round++)
+	{
+		for (int i = 0; i < WAYS; i++)
+		{
+			int			way = (round + i) % WAYS;
+
+			use_way(&measured->ix, way);
+			candidate->rounds[way][turn * ROUNDS + round] =
+				fpb_measure(measured, FPB_WORK_INSERT,
+							Max(insertions / (ROUNDS * WAYS), 1));
+		}
+	}
+	pfree(measured->taken);
+}
+
+static int
+compare_doubles(const void *a, const void *b)
+{
+	return float8_cmp_internal(*(const double *) a, *(const double *) b);
+}
+
+/*
+ * What the rounds of insertions have come to.
+ */
+static void
+take_medians(Candidate *candidate)
+{
+	for (int way = 0; way < WAYS; way++)
+	{
+		double	   *rounds = candidate->rounds[way];
+
+		qsort(rounds, TURNS * ROUNDS, sizeof(double), compare_doubles);
+		candidate->figures[way].insert = rounds[TURNS * ROUNDS / 2];
 	}
 }
 
@@ -223,7 +328,6 @@ measure_candidate(const char *schema, Oid heapid, Oid indexid, int64 keys, int t
 				  bool first_of_form, Candidate *candidate)
 {
 	FpbMeasured measured = {.keys = keys,.seed = turn};
-	int64		operations = Min(OPERATIONS, keys);
 	Relation	index;
 	int			inner_lines;
 
@@ -239,9 +343,8 @@ measure_candidate(const char *schema, Oid heapid, Oid indexid, int64 keys, int t
 	fpb_index_open(&measured.ix, index);
 	fpb_layout_lines(&measured.ix, &candidate->design.leaf_lines, &inner_lines);
 	fpb_measure_prepare(index);
-	measure_work(&measured, FPB_WORK_LOOKUP, operations, READINGS, &candidate->lookup);
-	measure_work(&measured, FPB_WORK_SCAN, Max(keys, OPERATIONS), READINGS, &candidate->scan);
-	measure_work(&measured, FPB_WORK_INSERT, Min(operations, keys / 20), 1, &candidate->insert);
+	measure_reading(&measured, candidate->figures);
+	measure_insertions(&measured, turn, candidate);
 	if (first_of_form && RelationGetNumberOfBlocks(index) > (BlockNumber) NBuffers / 2)
 		ereport(WARNING,
 				(errmsg("%s: an index of so many keys takes more than half of \"shared_buffers\", so that reading it from disk is measured, too",
@@ -257,19 +360,22 @@ measure_candidate(const char *schema, Oid heapid, Oid indexid, int64 keys, int t
 static int
 begin_candidates(FpbForm form, Candidate *candidates)
 {
+	const Figures none = {.lookup = get_float8_infinity(),.scan = get_float8_infinity()};
 	int			n = 0;
 
 	for (int kind = 0; kind < (int) lengthof(kinds); kind++)
 	{
 		for (int i = 0; i < kinds[kind].nwidths; i++)
 		{
-			candidates[n].design = kinds[kind].design;
+			candidates[n].design = fpb_unnamed_design;
+			candidates[n].design.layout = kinds[kind].layout;
+			candidates[n].design.node_format = kinds[kind].node_format;
 			candidates[n].design.leaf_lines = widths[i];
 			/* of tuples cache_first makes disk_first's pages */
 			candidates[n].skip = form == FPB_TUPLE &&
-				kinds[kind].design.layout == FPB_CACHE_FIRST;
-			candidates[n].lookup = candidates[n].insert = candidates[n].scan =
-				get_float8_infinity();
+				kinds[kind].layout == FPB_CACHE_FIRST;
+			for (int way = 0; way < WAYS; way++)
+				candidates[n].figures[way] = none;
 			n++;
 		}
 	}
@@ -299,14 +405,23 @@ note_figures(const char *schema, FpbForm form, const Candidate *candidate, bool 
 	const char *layout = fpb_layout_name(candidate->design.layout);
 	const char *node_format = fpb_node_format_name(candidate->design.node_format);
 
-	ereport(NOTICE,
-			(errmsg("%s, %s, %s, %d lines: lookup %.0f ns, insertion %.0f ns, entry of a scan %.2f ns",
-					fpb_form_name(form), layout, node_format, candidate->design.leaf_lines,
-					candidate->lookup, candidate->insert, candidate->scan)));
-	execute(psprintf("INSERT INTO %s.fpbtree_tuning VALUES ('%s', '%s', '%s', %d, %.17g, %.17g, %.17g, %s)",
-					 schema, fpb_form_name(form), layout, node_format,
-					 candidate->design.leaf_lines, candidate->lookup,
-					 candidate->insert, candidate->scan, usual ? "true" : "false"));
+	for (int way = 0; way < WAYS; way++)
+	{
+		const Figures *figures = &candidate->figures[way];
+		const char *search = fpb_node_search_name(ways[way].node_search);
+
+		ereport(NOTICE,
+				(errmsg("%s, %s, %s, %d lines, %s, %s: lookup %.0f ns, insertion %.0f ns, entry of a scan %.2f ns",
+						fpb_form_name(form), layout, node_format, candidate->design.leaf_lines,
+						search, ways[way].node_prefetch ? "prefetched" : "not prefetched",
+						figures->lookup, figures->insert, figures->scan)));
+		execute(psprintf("INSERT INTO %s.fpbtree_tuning VALUES ('%s', '%s', '%s', %d, '%s', %s, %.17g, %.17g, %.17g, %s)",
+						 schema, fpb_form_name(form), layout, node_format,
+						 candidate->design.leaf_lines, search,
+						 ways[way].node_prefetch ? "true" : "false",
+						 figures->lookup, figures->insert, figures->scan,
+						 usual && way == 0 ? "true" : "false"));
+	}
 }
 
 /*
@@ -320,7 +435,6 @@ measure_form(const char *schema, Oid namespace, const Subject *subject, int64 ke
 	Oid			heapid;
 	Oid			indexid;
 
-
 	/*
 	 * what is logged only when a table is rewritten is not sent to
 	 * subscribers
@@ -330,8 +444,8 @@ measure_form(const char *schema, Oid namespace, const Subject *subject, int64 ke
 					 schema, subject->values, keys));
 	execute(psprintf("ALTER TABLE %s.fpbtree_tuned SET LOGGED", schema));
 	execute(psprintf("CREATE INDEX fpbtree_tuned_k ON %s.fpbtree_tuned USING fpbtree (%s)"
-					 " WITH (layout = disk_first, node_format = numbered, leaf_lines = 2)",
-					 schema, subject->columns));
+					 " WITH (layout = disk_first, node_format = numbered, leaf_lines = 2, fillfactor = %d)",
+					 schema, subject->columns, FULL));
 	heapid = get_relname_relid("fpbtree_tuned", namespace);
 	indexid = get_relname_relid("fpbtree_tuned_k", namespace);
 
@@ -348,8 +462,12 @@ measure_form(const char *schema, Oid namespace, const Subject *subject, int64 ke
 		}
 	}
 	for (int i = 0; i < ncandidates; i++)
-		if (!candidates[i].skip)
-			note_figures(schema, subject->form, &candidates[i], i == 0);
+	{
+		if (candidates[i].skip)
+			continue;
+		take_medians(&candidates[i]);
+		note_figures(schema, subject->form, &candidates[i], i == 0);
+	}
 	execute(psprintf("DROP TABLE %s.fpbtree_tuned", schema));
 }
 
@@ -365,9 +483,9 @@ return_choices(ReturnSetInfo *result)
 	{
 		for (int purpose = 0; purpose < FPB_PURPOSES; purpose++)
 		{
-			FpbDesign	design = {FPB_UNNAMED, FPB_UNNAMED, 0};
-			Datum		values[5];
-			bool		nulls[5] = {0};
+			FpbDesign	design = fpb_unnamed_design;
+			Datum		values[7];
+			bool		nulls[7] = {0};
 
 			fpb_complete_design(subjects[i].form, purpose, true, &design);
 			values[0] = CStringGetTextDatum(fpb_form_name(subjects[i].form));
@@ -375,6 +493,8 @@ return_choices(ReturnSetInfo *result)
 			values[2] = CStringGetTextDatum(fpb_layout_name(design.layout));
 			values[3] = CStringGetTextDatum(fpb_node_format_name(design.node_format));
 			values[4] = Int32GetDatum(design.leaf_lines);
+			values[5] = CStringGetTextDatum(fpb_node_search_name(design.node_search));
+			values[6] = BoolGetDatum(design.node_prefetch);
 			tuplestore_putvalues(result->setResult, result->setDesc, values, nulls);
 		}
 	}

@@ -7,7 +7,8 @@
  * designs, and leaves the figures in the extension's table fpbtree_tuning.
  * Whoever builds an index asks it here for the fastest of the designs that
  * agree with the storage parameters.  Without figures there are the defaults:
- * disk_first, numbered nodes, and the layout's own choice of a width.
+ * disk_first, numbered nodes, which are prefetched and searched by counting,
+ * and the layout's own choice of a width.
  *
  *-------------------------------------------------------------------------
  */
@@ -32,7 +33,8 @@
 /* the columns of fpbtree_tuning */
 enum
 {
-	FORM, LAYOUT, NODE_FORMAT, LEAF_LINES, LOOKUP, INSERT, SCAN, USUAL, NCOLUMNS
+	FORM, LAYOUT, NODE_FORMAT, LEAF_LINES, NODE_SEARCH, NODE_PREFETCH,
+	LOOKUP, INSERT, SCAN, USUAL, NCOLUMNS
 };
 
 /*
@@ -81,7 +83,8 @@ static bool
 has_our_columns(TupleDesc desc)
 {
 	static const Oid types[NCOLUMNS] = {
-		TEXTOID, TEXTOID, TEXTOID, INT4OID, FLOAT8OID, FLOAT8OID, FLOAT8OID, BOOLOID
+		TEXTOID, TEXTOID, TEXTOID, INT4OID, TEXTOID, BOOLOID,
+		FLOAT8OID, FLOAT8OID, FLOAT8OID, BOOLOID
 	};
 
 	if (desc->natts < NCOLUMNS)
@@ -142,7 +145,10 @@ read_design(FpbForm form, const Datum *values, const bool *isnull, FpbDesign *ro
 	row->layout = fpb_layout_named(TextDatumGetCString(values[LAYOUT]));
 	row->node_format = fpb_node_format_named(TextDatumGetCString(values[NODE_FORMAT]));
 	row->leaf_lines = DatumGetInt32(values[LEAF_LINES]);
+	row->node_search = fpb_node_search_named(TextDatumGetCString(values[NODE_SEARCH]));
+	row->node_prefetch = DatumGetBool(values[NODE_PREFETCH]);
 	return row->layout != FPB_UNNAMED && row->node_format != FPB_UNNAMED &&
+		row->node_search != FPB_UNNAMED &&
 		row->leaf_lines >= FPB_MIN_LINES && row->leaf_lines <= FPB_MAX_LINES;
 }
 
@@ -154,6 +160,8 @@ agrees(const FpbDesign *row, const FpbDesign *wanted)
 {
 	return (wanted->layout == FPB_UNNAMED || wanted->layout == row->layout) &&
 		(wanted->node_format == FPB_UNNAMED || wanted->node_format == row->node_format) &&
+		(wanted->node_search == FPB_UNNAMED || wanted->node_search == row->node_search) &&
+		(wanted->node_prefetch == FPB_UNNAMED || wanted->node_prefetch == row->node_prefetch) &&
 		(wanted->leaf_lines == 0 || Max(wanted->leaf_lines, FPB_MIN_LINES) == row->leaf_lines);
 }
 
@@ -184,7 +192,7 @@ find_fastest(FpbForm form, FpbPurpose purpose, FpbDesign *design)
 				(errcode(ERRCODE_OBJECT_NOT_IN_PREREQUISITE_STATE),
 				 errmsg("table \"%s\" is not as the extension made it, and not used",
 						RelationGetRelationName(rel)),
-				 errhint("Make the extension anew, or name layout, node_format and leaf_lines.")));
+				 errhint("Make the extension anew, or name layout, node_format, leaf_lines, node_search and node_prefetch.")));
 		table_close(rel, AccessShareLock);
 		return;
 	}
@@ -228,10 +236,15 @@ void
 fpb_complete_design(FpbForm form, FpbPurpose purpose, bool ask, FpbDesign *design)
 {
 	if (ask && (design->layout == FPB_UNNAMED || design->node_format == FPB_UNNAMED ||
-				design->leaf_lines == 0))
+				design->leaf_lines == 0 || design->node_search == FPB_UNNAMED ||
+				design->node_prefetch == FPB_UNNAMED))
 		find_fastest(form, purpose, design);
 	if (design->layout == FPB_UNNAMED)
 		design->layout = FPB_DISK_FIRST;
 	if (design->node_format == FPB_UNNAMED)
 		design->node_format = FPB_NODES_NUMBERED;
+	if (design->node_search == FPB_UNNAMED)
+		design->node_search = FPB_SEARCH_COUNTING;
+	if (design->node_prefetch == FPB_UNNAMED)
+		design->node_prefetch = true;
 }

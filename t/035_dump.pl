@@ -36,7 +36,7 @@ ORDER BY 1, 2;
 SELECT p.oid::regprocedure, p.proacl FROM pg_proc p WHERE proname LIKE 'fpbtree%' ORDER BY 1;
 SELECT count(*) FROM t WHERE b LIKE 'Word 1%';
 TABLE ext.fpbtree_tuning;
-SELECT node_format, leaf_lines FROM ext.fpbtree_stats('t_a');
+SELECT node_format, leaf_lines, node_search, node_prefetch FROM ext.fpbtree_stats('t_a');
 };
 
 $node->safe_psql('postgres', 'CREATE DATABASE old');
@@ -44,7 +44,7 @@ $node->safe_psql(
 	'old', q{
 CREATE SCHEMA ext;
 CREATE EXTENSION fpbtree SCHEMA ext;
-INSERT INTO ext.fpbtree_tuning VALUES ('word4', 'disk_first', 'csb', 5, 1, 1, 1);
+INSERT INTO ext.fpbtree_tuning VALUES ('word4', 'disk_first', 'csb', 5, 'bisecting', false, 1, 1, 1);
 CREATE EXTENSION citext;
 SELECT ext.fpbtree_clone_opclass('citext_ops');
 CREATE SCHEMA own;
@@ -61,7 +61,7 @@ CREATE INDEX t_o ON t USING fpbtree (a own.backwards);
 });
 my $before = $node->safe_psql('old', $content);
 like($before, qr/USING fpbtree \(b text_pattern_ops, a DESC\)/, 'no schema in the definition of an index');
-like($before, qr/\ncsb\|5$/, 'what has been measured shapes an index');
+like($before, qr/\ncsb\|5\|bisecting\|f$/, 'what has been measured shapes an index');
 like($before, qr/pg_catalog\|text_pattern_ops\|text\|f\|fpbtree/, 'which is in pg_catalog');
 like($before, qr/public\|citext_ops\|citext\|t\|\n/, "a clone of another extension's class is not");
 like($node->safe_psql('old', q{SET enable_seqscan = off; EXPLAIN SELECT * FROM t WHERE b LIKE 'Word 1%'}), qr/t_b/, 'it is used');

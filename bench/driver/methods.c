@@ -48,7 +48,7 @@ linear##bits(const uint##bits *a, int n, uint##bits key) \
 static int \
 counting##bits(const uint##bits *a, int n, uint##bits key) \
 { \
-	return fpb_count_less##bits(a, n, key); \
+	return fpb_count_less##bits(a, n, key, FPB_COUNT_MOST); \
 } \
 \
 static int \
