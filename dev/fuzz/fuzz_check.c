@@ -301,7 +301,8 @@ fuzz_check_kept(Fuzz *f, Page old, Page new)
 /*
  * Check what a search for a child, which is at this place in the page, names:
  * the last exit before the probe, unless that is the child's own slot.  Exits
- * that have outlived their child may be out of order; then nothing is said.
+ * that have outlived their child may be out of order, among themselves or with
+ * the bound of a node added behind them; then nothing is said.
  */
 static void
 check_named(Fuzz *f, const FpbProbe *probe, FpbPos child, uint16 named)
@@ -312,7 +313,11 @@ check_named(Fuzz *f, const FpbProbe *probe, FpbPos child, uint16 named)
 
 	for (int i = 0; i < n; i++)
 	{
+		int			next = fpb_place_of(&f->ix, exits[i].pos).dir + 1;
+
 		if ((i > 0 && exits[i].head < exits[i - 1].head) || exits[i].head == probe->head)
+			return;
+		if (next < FpbDir(f->page)->nnodes && exits[i].head > fpb_dir_heads(f->page)[next])
 			return;
 		if (exits[i].head < probe->head)
 			last = i;
