@@ -149,8 +149,8 @@ CREATE TABLE fpbtree_tuning (
 	layout text,
 	node_format text,
 	leaf_lines integer,
-	node_search text,
-	node_prefetch boolean,
+	node_search text DEFAULT 'counting',
+	node_prefetch boolean DEFAULT true,
 	lookup_ns float8 NOT NULL CHECK (lookup_ns OPERATOR(pg_catalog.>) 0::pg_catalog.float8
 		AND lookup_ns OPERATOR(pg_catalog.<) 'Infinity'::pg_catalog.float8),
 	insert_ns float8 NOT NULL CHECK (insert_ns OPERATOR(pg_catalog.>) 0::pg_catalog.float8

@@ -103,6 +103,7 @@ ROLLBACK;
 BEGIN;
 ALTER TABLE fpbtree_tuning ALTER leaf_lines TYPE text;
 SELECT shape('w4') = shape AS usual FROM usual WHERE columns = 'w4';
+SELECT * FROM fpbtree_tune(1000);
 ROLLBACK;
 BEGIN;
 ALTER TABLE fpbtree_tuning DROP CONSTRAINT fpbtree_tuning_pkey, ALTER layout DROP NOT NULL;

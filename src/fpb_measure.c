@@ -239,7 +239,8 @@ read_clock(const FpbMeasured *measured, instr_time *now)
 		measured->clock(now);
 		return;
 	}
-	clock_gettime(CLOCK_PROCESS_CPUTIME_ID, &time);
+	if (clock_gettime(CLOCK_PROCESS_CPUTIME_ID, &time) != 0)
+		elog(ERROR, "could not read the processor's time: %m");
 	now->ticks = (int64) time.tv_sec * NS_PER_S + time.tv_nsec;
 }
 
@@ -301,5 +302,7 @@ fpb_measure(FpbMeasured *measured, FpbWork work, int64 operations)
 	MemoryContextDelete(batch);
 	if (taken != NULL && taken != measured->taken)
 		pfree(taken);
-	return INSTR_TIME_GET_DOUBLE(total) * 1e9 / Max(done, 1);
+
+	/* a coarse clock may not have moved, but nothing takes no time */
+	return Max(INSTR_TIME_GET_DOUBLE(total) * 1e9, 1.0) / Max(done, 1);
 }

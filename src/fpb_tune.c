@@ -236,8 +236,9 @@ rebuild(Relation heap, Relation index)
 }
 
 /*
- * Have the nodes of an open index searched in one of the ways from now on, or
- * until it is opened again.
+ * Have the nodes of an open index searched in one of the ways, until its
+ * metapage is read again.  (It is when insertions have split the root; then
+ * some of a round's are searched as the index itself is.)
  */
 static void
 use_way(FpbIndex *ix, int way)
@@ -542,6 +543,11 @@ fpbtree_tune(PG_FUNCTION_ARGS)
 	RestrictSearchPath();
 	SPI_connect();
 
+	if (!fpb_tuning_is_ours(table))
+		ereport(ERROR,
+				(errcode(ERRCODE_OBJECT_NOT_IN_PREREQUISITE_STATE),
+				 errmsg("table \"fpbtree_tuning\" is not as the extension made it"),
+				 errhint("Make the extension anew.")));
 	if (!XLogIsNeeded())
 		ereport(WARNING,
 				(errmsg("insertions are measured without WAL, as \"wal_level\" is \"minimal\"")));

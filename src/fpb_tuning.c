@@ -97,6 +97,19 @@ has_our_columns(TupleDesc desc)
 }
 
 /*
+ * The same of a table that is locked.
+ */
+bool
+fpb_tuning_is_ours(Oid table)
+{
+	Relation	rel = table_open(table, NoLock);
+	bool		ours = has_our_columns(RelationGetDescr(rel));
+
+	table_close(rel, NoLock);
+	return ours;
+}
+
+/*
  * What a row says a design costs if it is to be best at this: the logarithm of
  * its nanoseconds, or for all purposes together the mean of these, which
  * compares ratios.

@@ -14,6 +14,7 @@
 
 extern const char *fpb_form_name(FpbForm form);
 extern Oid	fpb_tuning_table(void);
+extern bool fpb_tuning_is_ours(Oid table);
 extern void fpb_complete_design(FpbForm form, FpbPurpose purpose,
 								bool ask, FpbDesign *design);
 
