@@ -367,11 +367,14 @@ extern int	fpb_page_entries(const FpbIndex *ix, Page page, FpbEntry *entries);
 /*
  * The same with a new entry among them that is not in the page: before the
  * place *pos, which fpb_page_search has found for it.  entries[] has room for
- * one more.  *newpos, unless NULL, is set to the new one's index.
+ * one more.  Returns the new one's index.  places[], unless NULL, is filled
+ * with the places of all entries (of the new one *pos), and behind them with
+ * the one behind all; *nentries with how many they are.
  */
 extern int	fpb_page_entries_with(const FpbIndex *ix, Page page,
 								  const FpbEntry *entry, const FpbPos *pos,
-								  FpbEntry *entries, int *newpos);
+								  FpbEntry *entries, FpbPos *places,
+								  int *nentries);
 
 /* Does the page hold no entry? */
 extern bool fpb_page_is_empty(const FpbIndex *ix, Page page);

@@ -31,9 +31,11 @@ typedef struct Split
 	BlockNumber right;			/* the block to be its right sibling */
 	const FpbEntry *entry;		/* the new entry */
 	FpbEntry   *entries;		/* all entries, the new one among them */
+	FpbPos	   *places;			/* theirs in the page, and the one behind all */
 	int			nentries;
 	int			newpos;			/* which is the new one */
 	bool		ascending;		/* does it belong to a series? */
+	Size		slot_space;		/* bytes of a node for each of its slots */
 	FpbKey	   *low;			/* the page's fences, or NULL */
 	FpbKey	   *high;
 	bool		in_place;		/* try to leave the left page's entries where
@@ -83,7 +85,7 @@ static Size
 entry_weight(const Split *s, int i)
 {
 	const FpbEntry *entry = &s->entries[i];
-	Size		weight = s->ix->layout->slot_space(s->ix, FpbPageIsLeaf(s->page));
+	Size		weight = s->slot_space;
 
 	/* (never mind the longest runs, which are several postings) */
 	if (same_run(s, i))
@@ -285,26 +287,6 @@ build_side(const Split *s, bool left, int split, const FpbKey *separator)
 }
 
 /*
- * The place in the page of the first of the right page's entries that is not
- * new.
- */
-static FpbPos
-cut_place(const Split *s, int split)
-{
-	FpbPos		at = FPB_POS_FIRST;
-	FpbEntry	ignored;
-
-	/* entries of the page that stay */
-	for (int i = s->newpos < split ? split - 1 : split; i > 0; i--)
-	{
-		fpb_page_next(s->ix, s->page, &at, &ignored);
-		at = fpb_pos_behind(at);
-	}
-	fpb_page_next(s->ix, s->page, &at, &ignored);
-	return at;
-}
-
-/*
  * Make the left page by taking the right one's entries away, which is little
  * to log.  False if the fence or the new entry would then not fit in it.  In
  * the tuple form the entries' tuples stay behind, so there is no room for the
@@ -314,7 +296,9 @@ static bool
 cut_left(const Split *s, int split, const FpbKey *separator)
 {
 	FpbWalPage *wp = s->left_page;
-	FpbPos		at = cut_place(s, split);
+
+	/* the first of the right page's that is not new, or behind all */
+	FpbPos		at = s->places[s->newpos == split ? split + 1 : split];
 	FpbInsertPlan plan;
 
 	wp->image = false;
@@ -451,11 +435,13 @@ fpb_page_split(const FpbIndex *ix, Page page, const FpbEntry *entry,
 	FpbKey		low;
 	FpbKey		high;
 
+	s.slot_space = ix->layout->slot_space(ix, FpbPageIsLeaf(page));
 	s.entries = palloc(sizeof(FpbEntry) * (FPB_MAX_PAGE_ENTRIES + 1));
+	s.places = palloc(sizeof(FpbPos) * (FPB_MAX_PAGE_ENTRIES + 2));
 	fpb_probe_from_key(ix, &entry->key, &probe);
 	fpb_page_search(ix, page, &probe, &pos);
-	s.nentries = fpb_page_entries_with(ix, page, entry, &pos, s.entries,
-									   &s.newpos);
+	s.newpos = fpb_page_entries_with(ix, page, entry, &pos, s.entries, s.places,
+									 &s.nentries);
 	s.ascending = is_ascending(&s);
 	if (!FpbPageIsLeftmost(page))
 	{
@@ -469,4 +455,5 @@ fpb_page_split(const FpbIndex *ix, Page page, const FpbEntry *entry,
 	}
 	plan_split(&s, fillfactor);
 	pfree(s.entries);
+	pfree(s.places);
 }

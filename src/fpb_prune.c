@@ -74,7 +74,8 @@ typedef struct Prune
 	Relation	heap;
 	Page		page;
 	struct GlobalVisState *vistest;
-	int			nentries;		/* of the leaf */
+	FpbItem    *items;			/* entries of the leaf */
+	int			nentries;
 	Suspect    *suspects;
 	int			nsuspects;
 	SuspectPage *pages;
@@ -95,15 +96,14 @@ suspect_block(const Suspect *suspect)
 	return (BlockNumber) (suspect->tid >> FPB_TAIL_OFFSET_BITS);
 }
 
-static Suspect *
-add_suspect(Prune *p, const FpbEntry *entry, FpbPos pos)
+static void
+add_suspect(Prune *p, const FpbItem *item)
 {
 	Suspect    *suspect = &p->suspects[p->nsuspects++];
 
-	suspect->tid = entry->key.tail & FPB_TAIL_TID_MASK;
-	suspect->pos = pos;
+	suspect->tid = item->key.tail & FPB_TAIL_TID_MASK;
+	suspect->pos = item->pos;
 	suspect->promising = false;
-	return suspect;
 }
 
 /*
@@ -112,16 +112,9 @@ add_suspect(Prune *p, const FpbEntry *entry, FpbPos pos)
 static void
 suspect_killed(Prune *p)
 {
-	FpbPos		pos = FPB_POS_FIRST;
-	FpbEntry	entry;
-
-	while (fpb_page_next(p->ix, p->page, &pos, &entry))
-	{
-		if (fpb_page_is_killed(p->ix, p->page, pos))
-			add_suspect(p, &entry, pos);
-		p->nentries++;
-		pos = fpb_pos_behind(pos);
-	}
+	for (int i = 0; i < p->nentries; i++)
+		if (fpb_page_is_killed(p->ix, p->page, p->items[i].pos))
+			add_suspect(p, &p->items[i]);
 }
 
 /*
@@ -153,22 +146,17 @@ end_run(Prune *p, int n)
 static void
 suspect_versions(Prune *p)
 {
-	FpbPos		pos = FPB_POS_FIRST;
-	FpbEntry	entry;
-	FpbEntry	last;
 	int			run = 0;
 
-	for (; fpb_page_next(p->ix, p->page, &pos, &entry); last = entry)
+	for (int i = 0; i < p->nentries; i++)
 	{
-		if (run > 0 && !fpb_keys_identical(p->ix, &last.key, &entry.key))
+		if (run > 0 && !fpb_keys_identical(p->ix, &p->items[i - 1].key, &p->items[i].key))
 		{
 			end_run(p, run);
 			run = 0;
 		}
-		add_suspect(p, &entry, pos);
+		add_suspect(p, &p->items[i]);
 		run++;
-		p->nentries++;
-		pos = fpb_pos_behind(pos);
 	}
 	if (run > 0)
 		end_run(p, run);
@@ -355,6 +343,8 @@ find_versions(Prune *p, bool unchanged)
 static bool
 begin_prune(Prune *p, const FpbIndex *ix, Relation heap, Buffer buf)
 {
+	bool		more;
+
 	/* Other table access methods have no line pointers that we could ask. */
 	if (heap->rd_tableam != GetHeapamTableAmRoutine())
 		return false;
@@ -364,6 +354,8 @@ begin_prune(Prune *p, const FpbIndex *ix, Relation heap, Buffer buf)
 	p->heap = heap;
 	p->page = BufferGetPage(buf);
 	p->vistest = GlobalVisTestFor(heap);
+	p->items = palloc(sizeof(FpbItem) * FPB_MAX_PAGE_ENTRIES);
+	p->nentries = fpb_page_read(ix, p->page, FPB_POS_FIRST, NULL, false, p->items, &more);
 	p->suspects = palloc(sizeof(Suspect) * FPB_MAX_PAGE_ENTRIES);
 	p->pages = palloc(sizeof(SuspectPage) * FPB_MAX_PAGE_ENTRIES);
 	p->dead = palloc(sizeof(FpbPos) * FPB_MAX_PAGE_ENTRIES);
@@ -395,6 +387,7 @@ finish_prune(Prune *p, Buffer buf)
 	pfree(p->dead);
 	pfree(p->pages);
 	pfree(p->suspects);
+	pfree(p->items);
 }
 
 /*
