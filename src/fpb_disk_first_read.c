@@ -589,54 +589,6 @@ read_entries(const FpbIndex *ix, Page page, const FpbShape *shape, FpbCodec code
 }
 
 /*
- * The entries in slots [from, to) of a plain node of words, the dir'th, into
- * items[], which has room for one more; returns how many.  This is what a scan
- * spends its time on, so it is compiled for each form of words.  An item is
- * written whether or not the slot is a gap: so nothing is left to be
- * mispredicted.
- */
-static pg_attribute_always_inline int
-read_words_of(FpbForm form, const FpbShape *shape, const char *node,
-			  int dir, int from, int to, FpbItem *items)
-{
-	const char *tails = node + shape->tail_off;
-	const uint64 *lows = (const uint64 *) (node + shape->low_off);
-	FpbItem    *item = items;
-
-	for (int slot = from; slot < to; slot++)
-	{
-		uint64		tail = fpb_read_tail(tails, slot);
-
-		item->key.head = form == FPB_WORD4 ?
-			(uint64) ((const uint32 *) node)[slot] << 32 : ((const uint64 *) node)[slot];
-		item->key.low = form == FPB_WORD16 ? lows[slot] : 0;
-		item->key.tail = tail;
-		item->key.tuple = NULL;
-		item->pos = fpb_pos_at(dir, slot, 0);
-		item += (tail & FPB_TAIL_MAX_OFFSET) != 0;
-	}
-	return item - items;
-}
-
-static int
-read_words(const FpbIndex *ix, const FpbShape *shape, const char *node,
-		   int dir, int from, int to, FpbItem *items)
-{
-	switch (ix->form)
-	{
-		case FPB_WORD4:
-			return read_words_of(FPB_WORD4, shape, node, dir, from, to, items);
-		case FPB_WORD8:
-			return read_words_of(FPB_WORD8, shape, node, dir, from, to, items);
-		case FPB_WORD16:
-			return read_words_of(FPB_WORD16, shape, node, dir, from, to, items);
-		case FPB_TUPLE:
-			break;
-	}
-	pg_unreachable();
-}
-
-/*
  * The place where the entries from pos on that are < end stop.  *more becomes
  * false if there is an entry behind it.  near: try the next entries first, as
  * most scans want one at most.
@@ -706,7 +658,9 @@ fpb_disk_first_read(const FpbIndex *ix, Page page, FpbPos start,
 						  fpb_page_node(ix, page, dir + 1, &next_codec));
 		}
 		if (codec == FPB_NODE_PLAIN && fpb_is_word(ix))
-			count += read_words(ix, shape, node, dir, slot, n, items + count);
+			count += fpb_read_words(ix, shape, node, slot, n,
+									fpb_pos_at(dir, slot, 0),
+									fpb_pos_at(0, 1, 0).place, items + count);
 		else
 			count += read_entries(ix, page, shape, codec, node, dir, slot, item,
 								  n, nitems, items + count,

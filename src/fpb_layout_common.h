@@ -9,6 +9,16 @@
 #define FPB_LAYOUT_COMMON_H
 
 #include "fpb_layout.h"
+#include "fpb_node.h"
+
+/*
+ * The entries in slots [from, to) of a leaf's plain node of words into items[],
+ * which has room for one more; returns how many.  The first slot's position is
+ * pos, and each further one's greater by step.
+ */
+extern int	fpb_read_words(const FpbIndex *ix, const FpbShape *shape,
+						   const char *node, int from, int to, FpbPos pos,
+						   uint64 step, FpbItem *items);
 
 /*
  * All entries of the page with a new one among them, before pos, in a palloc'd

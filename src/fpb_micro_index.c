@@ -332,6 +332,9 @@ micro_read(const FpbIndex *ix, Page page, FpbPos pos, const FpbProbe *end,
 
 	if (end != NULL)
 		to = find_end(ix, page, shape, from, end, near, more);
+	pos.place = from;
+	if (fpb_is_word(ix))
+		return fpb_read_words(ix, shape, node, from, to, pos, 1, items);
 	for (int slot = from; slot < to; slot++, item++)
 	{
 		FpbEntry	entry;
