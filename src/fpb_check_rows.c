@@ -384,7 +384,8 @@ check_leaf(FpbCheck *check)
 	rc->fetch = table_index_fetch_begin(check->heap);
 	rc->slot = table_slot_create(check->heap, NULL);
 
-	(void) fpb_page_read(&check->ix, check->page, start, NULL, false, rc->items, &more);
+	(void) fpb_page_read(&check->ix, check->page, start, NULL, false, rc->items,
+						 FPB_MAX_PAGE_ENTRIES, &more);
 	for (int i = 0; i < check->nentries; i++)
 		sorted[i] = &check->entries[i];
 	qsort(sorted, check->nentries, sizeof(FpbEntry *), compare_tids);

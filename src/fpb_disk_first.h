@@ -342,7 +342,7 @@ extern const char *fpb_disk_first_header_fault(const FpbIndex *ix, Page page);
 extern void fpb_disk_first_search(const FpbIndex *ix, Page page, const FpbProbe *probe, FpbPos *pos);
 extern bool fpb_disk_first_next(const FpbIndex *ix, Page page, FpbPos *pos, FpbEntry *entry);
 extern bool fpb_disk_first_prev(const FpbIndex *ix, Page page, FpbPos *pos, FpbEntry *entry);
-extern int	fpb_disk_first_read(const FpbIndex *ix, Page page, FpbPos pos, const FpbProbe *end, bool near, FpbItem *items, bool *more);
+extern int	fpb_disk_first_read(const FpbIndex *ix, Page page, FpbPos pos, const FpbProbe *end, bool near, FpbItem *items, int room, bool *more);
 extern BlockNumber fpb_disk_first_downlink(const FpbIndex *ix, Page page, const FpbProbe *probe, bool before, uint16 *named);
 extern void fpb_disk_first_child(const FpbIndex *ix, Page page, const FpbProbe *probe, bool before, FpbPos *pos, FpbEntry *entry);
 extern bool fpb_disk_first_has_killed(const FpbIndex *ix, Page page);

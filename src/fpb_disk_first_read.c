@@ -564,8 +564,8 @@ read_entries(const FpbIndex *ix, Page page, const FpbShape *shape, FpbCodec code
 			continue;
 		fpb_read_slot(ix, page, shape, codec, node, slot, &entry);
 		if (unlikely(room - (item - items) <
-					 (fpb_has_posting(shape, &entry) ? fpb_posting_slots(entry.key.tuple) : 1)))
-			fpb_page_damaged(ix, page, "The page has more entries than there is room for.");
+					 (fpb_has_posting(shape, &entry) ? Max(fpb_posting_slots(entry.key.tuple), 1) : 1)))
+			fpb_report_crowd(ix, page);
 		item->key = entry.key;
 		item->pos = fpb_pos_at(dir, slot, 0);
 		if (!fpb_has_posting(shape, &entry))
@@ -618,12 +618,12 @@ find_end(const FpbIndex *ix, Page page, FpbPlace pos, const FpbProbe *end,
 }
 
 /*
- * Entries from pos on that are < end, or all, in order into items[], which has
- * room for one more than there can be.
+ * See fpb_page_read.
  */
 int
 fpb_disk_first_read(const FpbIndex *ix, Page page, FpbPos start,
-					const FpbProbe *end, bool near, FpbItem *items, bool *more)
+					const FpbProbe *end, bool near, FpbItem *items, int room,
+					bool *more)
 {
 	const FpbShape *shape = fpb_shape(ix, page);
 	FpbPlace	pos = fpb_place_of(ix, start);
@@ -658,13 +658,13 @@ fpb_disk_first_read(const FpbIndex *ix, Page page, FpbPos start,
 						  fpb_page_node(ix, page, dir + 1, &next_codec));
 		}
 		if (codec == FPB_NODE_PLAIN && fpb_is_word(ix))
-			count += fpb_read_words(ix, shape, node, slot, n,
+			count += fpb_read_words(ix, page, shape, node, slot, n,
 									fpb_pos_at(dir, slot, 0),
-									fpb_pos_at(0, 1, 0).place, items + count);
+									fpb_pos_at(0, 1, 0).place,
+									items + count, room - count);
 		else
 			count += read_entries(ix, page, shape, codec, node, dir, slot, item,
-								  n, nitems, items + count,
-								  (int) FPB_MAX_PAGE_ENTRIES - count);
+								  n, nitems, items + count, room - count);
 	}
 	return count;
 }

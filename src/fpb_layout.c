@@ -52,14 +52,12 @@ fpb_layout_choose(FpbIndex *ix, int leaf_lines)
 /* --- entries --- */
 
 /*
- * Raise an error if so many entries, and another one, can't be on a page.  It
- * may have more only if it is damaged: if several slots name one posting.
+ * See fpb_layout_common.h.
  */
-static inline void
-check_count(const FpbIndex *ix, Page page, int count)
+void
+fpb_report_crowd(const FpbIndex *ix, Page page)
 {
-	if (unlikely(count >= (int) FPB_MAX_PAGE_ENTRIES))
-		fpb_page_damaged(ix, page, "The page has more entries than there is room for.");
+	fpb_page_damaged(ix, page, "The page has more entries than there is room for.");
 }
 
 /*
@@ -95,9 +93,12 @@ read_words(FpbForm form, const FpbShape *shape, const char *node, int from,
  * See fpb_layout_common.h.
  */
 int
-fpb_read_words(const FpbIndex *ix, const FpbShape *shape, const char *node,
-			   int from, int to, FpbPos pos, uint64 step, FpbItem *items)
+fpb_read_words(const FpbIndex *ix, Page page, const FpbShape *shape,
+			   const char *node, int from, int to, FpbPos pos, uint64 step,
+			   FpbItem *items, int room)
 {
+	if (unlikely(room < to - from))
+		fpb_report_crowd(ix, page);
 	switch (ix->form)
 	{
 		case FPB_WORD4:
@@ -113,28 +114,11 @@ fpb_read_words(const FpbIndex *ix, const FpbShape *shape, const char *node,
 }
 
 /*
- * All entries in order; tuples stay in the page.
- */
-int
-fpb_page_entries(const FpbIndex *ix, Page page, FpbEntry *entries)
-{
-	FpbPos		pos = FPB_POS_FIRST;
-	int			count = 0;
-	FpbEntry	entry;
-
-	while (fpb_page_next(ix, page, &pos, &entry))
-	{
-		check_count(ix, page, count);
-		entries[count++] = entry;
-		pos = fpb_pos_behind(pos);
-	}
-	return count;
-}
-
-/*
- * All entries of the page and their places, in order; returns how many.
- * Tuples stay in the page.  Those of a leaf are read as scans read them, which
- * is several times as fast.
+ * All entries of the page and, unless NULL, their places, in order; returns
+ * how many.  Tuples stay in the page.  Those of a leaf are read as scans read
+ * them, which is several times as fast, and raises an error if there are too
+ * many.  (In inner pages, which have no postings, there can't be, be they
+ * damaged.)
  */
 static int
 entries_and_places(const FpbIndex *ix, Page page, FpbEntry *entries, FpbPos *places)
@@ -147,22 +131,33 @@ entries_and_places(const FpbIndex *ix, Page page, FpbEntry *entries, FpbPos *pla
 		FpbItem    *items = palloc(sizeof(FpbItem) * FPB_MAX_PAGE_ENTRIES);
 		bool		more;
 
-		n = fpb_page_read(ix, page, at, NULL, false, items, &more);
+		n = fpb_page_read(ix, page, at, NULL, false, items, FPB_MAX_PAGE_ENTRIES, &more);
 		for (int i = 0; i < n; i++)
 		{
 			entries[i].key = items[i].key;
 			entries[i].child = InvalidBlockNumber;
-			places[i] = items[i].pos;
+			if (places != NULL)
+				places[i] = items[i].pos;
 		}
 		pfree(items);
 		return n;
 	}
 	for (; fpb_page_next(ix, page, &at, &entries[n]); at = fpb_pos_behind(at))
 	{
-		check_count(ix, page, n);
-		places[n++] = at;
+		if (places != NULL)
+			places[n] = at;
+		n++;
 	}
 	return n;
+}
+
+/*
+ * See fpb_layout.h.
+ */
+int
+fpb_page_entries(const FpbIndex *ix, Page page, FpbEntry *entries)
+{
+	return entries_and_places(ix, page, entries, NULL);
 }
 
 /*

@@ -177,7 +177,7 @@ typedef struct FpbLayoutRoutine
 						 FpbEntry *entry);
 	int			(*read) (const FpbIndex *ix, Page page, FpbPos pos,
 						 const FpbProbe *end, bool near, FpbItem *items,
-						 bool *more);
+						 int room, bool *more);
 	BlockNumber (*downlink) (const FpbIndex *ix, Page page,
 							 const FpbProbe *probe, bool before,
 							 uint16 *named);
@@ -319,16 +319,20 @@ fpb_page_prev(const FpbIndex *ix, Page page, FpbPos *pos, FpbEntry *entry)
 
 /*
  * Read the entries of a leaf from pos on that are < end (NULL: all) into
- * items[], which has room for FPB_MAX_PAGE_ENTRIES, in order; returns how
- * many.  Tuples stay in the page.  *more is set to false if there is an entry
- * >= end, else left as it is.  near: the end is likely to be among the next
- * few entries, and no entry behind one that is >= end is < end.
+ * items[], in order; returns how many.  Tuples stay in the page.  *more is set
+ * to false if there is an entry >= end, else left as it is.  near: the end is
+ * likely to be among the next few entries, and no entry behind one that is >=
+ * end is < end.
+ *
+ * items[] has room for so many, FPB_MAX_PAGE_ENTRIES less what has been read
+ * of the page before.  Raises an error if there are more, or entries that
+ * can't be: the page is damaged.
  */
 static inline int
 fpb_page_read(const FpbIndex *ix, Page page, FpbPos pos, const FpbProbe *end,
-			  bool near, FpbItem *items, bool *more)
+			  bool near, FpbItem *items, int room, bool *more)
 {
-	return ix->layout->read(ix, page, pos, end, near, items, more);
+	return ix->layout->read(ix, page, pos, end, near, items, room, more);
 }
 
 /*

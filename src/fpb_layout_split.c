@@ -442,6 +442,8 @@ fpb_page_split(const FpbIndex *ix, Page page, const FpbEntry *entry,
 	fpb_page_search(ix, page, &probe, &pos);
 	s.newpos = fpb_page_entries_with(ix, page, entry, &pos, s.entries, s.places,
 									 &s.nentries);
+	if (unlikely(s.nentries < 2))
+		fpb_page_damaged(ix, page, "The page is full, but has no entry.");
 	s.ascending = is_ascending(&s);
 	if (!FpbPageIsLeftmost(page))
 	{

@@ -156,7 +156,7 @@ scan(FpbMeasured *measured, Sample *sample)
 	{
 		bool		more;
 		int			n = fpb_page_read(&measured->ix, BufferGetPage(buf), pos, NULL,
-									  false, items, &more);
+									  false, items, FPB_MAX_PAGE_ENTRIES, &more);
 		Buffer		next;
 
 		for (int i = 0; i < n; i++)

@@ -321,7 +321,7 @@ find_end(const FpbIndex *ix, Page page, const FpbShape *shape, int slot,
 
 static int
 micro_read(const FpbIndex *ix, Page page, FpbPos pos, const FpbProbe *end,
-		   bool near, FpbItem *items, bool *more)
+		   bool near, FpbItem *items, int room, bool *more)
 {
 	FpbShape	space;
 	const FpbShape *shape = page_shape(ix, page, &space);
@@ -332,9 +332,18 @@ micro_read(const FpbIndex *ix, Page page, FpbPos pos, const FpbProbe *end,
 
 	if (end != NULL)
 		to = find_end(ix, page, shape, from, end, near, more);
+	if (unlikely(room < to - from))
+		fpb_report_crowd(ix, page);
 	pos.place = from;
 	if (fpb_is_word(ix))
-		return fpb_read_words(ix, shape, node, from, to, pos, 1, items);
+	{
+		int			n = fpb_read_words(ix, page, shape, node, from, to, pos, 1, items, room);
+
+		/* what is no entry there is a gap, and here there are none */
+		if (unlikely(n < to - from))
+			fpb_page_damaged(ix, page, "An entry has an invalid TID.");
+		return n;
+	}
 	for (int slot = from; slot < to; slot++, item++)
 	{
 		FpbEntry	entry;

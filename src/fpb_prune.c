@@ -355,7 +355,8 @@ begin_prune(Prune *p, const FpbIndex *ix, Relation heap, Buffer buf)
 	p->page = BufferGetPage(buf);
 	p->vistest = GlobalVisTestFor(heap);
 	p->items = palloc(sizeof(FpbItem) * FPB_MAX_PAGE_ENTRIES);
-	p->nentries = fpb_page_read(ix, p->page, FPB_POS_FIRST, NULL, false, p->items, &more);
+	p->nentries = fpb_page_read(ix, p->page, FPB_POS_FIRST, NULL, false, p->items,
+								FPB_MAX_PAGE_ENTRIES, &more);
 	p->suspects = palloc(sizeof(Suspect) * FPB_MAX_PAGE_ENTRIES);
 	p->pages = palloc(sizeof(SuspectPage) * FPB_MAX_PAGE_ENTRIES);
 	p->dead = palloc(sizeof(FpbPos) * FPB_MAX_PAGE_ENTRIES);

@@ -320,7 +320,8 @@ read_ranges(IndexScanDesc scan, FpbScan *so, FpbScanPage *sp, Page page,
 			pos = last_pos;
 			pos = fpb_pos_behind(pos);
 		}
-		n = fpb_page_read(ix, page, pos, end, in_order, items, &more);
+		n = fpb_page_read(ix, page, pos, end, in_order, items,
+						  (int) FPB_MAX_PAGE_ENTRIES - sp->nitems, &more);
 		if (n > 0)
 		{
 			read_any = true;

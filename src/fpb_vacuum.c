@@ -85,7 +85,8 @@ vacuum_leaf(VacuumState *vs, Buffer buf)
 	int			nitems;
 	int			ndoomed = 0;
 
-	nitems = fpb_page_read(ix, page, start, NULL, false, vs->items, &more);
+	nitems = fpb_page_read(ix, page, start, NULL, false, vs->items,
+						   FPB_MAX_PAGE_ENTRIES, &more);
 	for (int i = 0; i < nitems; i++)
 	{
 		ItemPointerData tid;

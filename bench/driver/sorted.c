@@ -110,6 +110,7 @@ sorted_downlink(const FpbIndex *ix, Page page, const FpbProbe *probe, bool befor
 static int
 sorted_read(const FpbIndex *ix, Page page, FpbPos pos, const FpbProbe *end,
 			bool near pg_attribute_unused(), FpbItem *items,
+			int room pg_attribute_unused(),
 			bool *more pg_attribute_unused())
 {
 	const FpbShape *shape = fpb_shape(ix, page);

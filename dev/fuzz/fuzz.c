@@ -103,7 +103,7 @@ create_fuzz(Relation index)
 	f->model = palloc_array(FuzzEntry, FUZZ_MAX_KEYS);
 	f->split_model = palloc_array(FuzzEntry, FUZZ_MAX_KEYS);
 	f->found = palloc_array(FpbEntry, FUZZ_MAX_KEYS);
-	f->items = palloc_array(FpbItem, FPB_MAX_PAGE_ENTRIES + 1);
+	f->items = palloc_array(FpbItem, FPB_MAX_PAGE_ENTRIES);
 	f->positions = palloc_array(FpbPos, 2 * FPB_MAX_PAGE_ENTRIES);
 	f->life_context = AllocSetContextCreate(CurrentMemoryContext, "page fuzzer: life",
 											ALLOCSET_DEFAULT_SIZES);

@@ -425,7 +425,8 @@ check_range(Fuzz *f, const FuzzKey *wanted)
 	fpb_probe_equal(&f->ix, &key, false, &low);
 	fpb_probe_equal(&f->ix, &key, true, &high);
 	fpb_page_search(&f->ix, f->page, &low, &pos);
-	n = fpb_page_read(&f->ix, f->page, pos, &high, f->nmodel % 2 == 0, f->items, &more);
+	n = fpb_page_read(&f->ix, f->page, pos, &high, f->nmodel % 2 == 0, f->items,
+					  FPB_MAX_PAGE_ENTRIES, &more);
 	if (n != end - at)
 		fuzz_fail(f, "a range has %d entries and not %d", n, end - at);
 	if (more != (end == f->nmodel))
@@ -461,7 +462,8 @@ check_reading(Fuzz *f, int from, int to)
 		fuzz_entry_key(f, &f->model[to], &key);
 		fpb_probe_from_key(&f->ix, &key, &end);
 	}
-	n = fpb_page_read(&f->ix, f->page, pos, to < f->nmodel ? &end : NULL, true, f->items, &more);
+	n = fpb_page_read(&f->ix, f->page, pos, to < f->nmodel ? &end : NULL, true, f->items,
+					  FPB_MAX_PAGE_ENTRIES, &more);
 	if (n != to - from)
 		fuzz_fail(f, "reading from %d to %d gives %d entries", from, to, n);
 	if (more != (to == f->nmodel))
