@@ -12,9 +12,9 @@
 #include "fpb_node.h"
 
 /*
- * The entries in slots [from, to) of a leaf's plain node of words into items[],
- * which has room for so many; returns how many.  The first slot's position is
- * pos, and each further one's greater by step.
+ * The entries in slots [from, to) of a leaf's plain node of words into
+ * items[], which has room for so many; returns how many.  The first slot's
+ * position is pos, and each further one's greater by step.
  */
 extern int	fpb_read_words(const FpbIndex *ix, Page page, const FpbShape *shape,
 						   const char *node, int from, int to, FpbPos pos,
