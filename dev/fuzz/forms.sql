@@ -5,8 +5,8 @@ CREATE EXTENSION IF NOT EXISTS fpbtree;
 CREATE FUNCTION page_fuzz(index regclass, seed bigint, steps bigint) RETURNS TABLE (kind text, times bigint)
   LANGUAGE c STRICT AS 'fpbtree', 'fpb_page_fuzz';
 
--- What has been done, and how often it has to be among a million operations on indexes of a layout: a third of the
--- usual, a tenth of what comes in bursts. A rare path must not go missing, unless there were so few operations that it
+-- What has been done, and how often it has to be among a million operations on indexes of a layout: a sixth to a
+-- third of the usual, a tenth of what comes in bursts. A rare path must not go missing, unless there were so few operations that it
 -- may. Null: the layout knows nothing like it.
 CREATE TABLE done (form text, kind text, times bigint);
 CREATE TABLE least (kind text, disk_first int, micro_index int, cache_first int);
