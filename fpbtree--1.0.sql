@@ -84,7 +84,12 @@ CREATE FUNCTION fpbtree_stats(index regclass,
 	OUT used_bytes bigint,
 	OUT free_bytes bigint,
 	OUT leaf_density float8,
-	OUT leaf_fragmentation float8)
+	OUT leaf_fragmentation float8,
+	OUT operation_queue text,
+	OUT queue_limit bigint,
+	OUT queue_pages bigint,
+	OUT queue_leaf_pages bigint,
+	OUT queue_entries bigint)
 AS 'MODULE_PATHNAME'
 LANGUAGE C STRICT PARALLEL SAFE;
 
@@ -139,6 +144,16 @@ LANGUAGE C STRICT PARALLEL SAFE;
 
 COMMENT ON FUNCTION fpbtree_prefetch_stats(regclass) IS
   'pages read ahead by scans of an fpbtree index since the server was started';
+
+-- the operation queue
+
+CREATE FUNCTION fpbtree_flush(index regclass)
+RETURNS bigint
+AS 'MODULE_PATHNAME'
+LANGUAGE C STRICT PARALLEL UNSAFE;
+
+COMMENT ON FUNCTION fpbtree_flush(regclass) IS
+  'move all entries of the operation queue of an fpbtree index to its leaves';
 
 -- tuning
 

@@ -10,6 +10,7 @@
 #include "access/xlog.h"
 #include "miscadmin.h"
 #include "pgstat.h"
+#include "storage/buf_internals.h"
 #include "storage/freespace.h"
 #include "storage/indexfsm.h"
 #include "storage/lmgr.h"
@@ -78,13 +79,13 @@ check_link(const FpbIndex *ix, BlockNumber blkno)
 }
 
 /*
- * Is a pinned page, which need not be locked, an inner one of this level?
+ * Is a pinned page, which need not be locked, one of this level of the tree?
  * Level and flags are read at once: while somebody makes another page of a
  * deleted one, the level of the one must not be seen with the flags of the
  * other.
  */
 static inline bool
-is_inner(Page page, int level)
+is_of_level(const FpbIndex *ix, Page page, int level)
 {
 	uint16		both;
 	uint8		seen[2];
@@ -94,7 +95,8 @@ is_inner(Page page, int level)
 					 "level and flags must lie in one aligned word");
 	both = *(volatile uint16 *) &FpbHdr(page)->level;
 	memcpy(seen, &both, sizeof(seen));
-	return seen[0] == level && (seen[1] & FPB_DELETED) == 0;
+	return seen[0] == level &&
+		(seen[1] & (FPB_DELETED | FPB_QUEUE | FPB_META)) == ix->tree;
 }
 
 /*
@@ -144,56 +146,88 @@ fpb_getbuf_right(const FpbIndex *ix, Buffer buf, int access)
 }
 
 /*
- * As fpb_getbuf: if the page still is in the buffer where it has been seen
- * last, the lookup in the buffer table is spared.  Some accesses go the
- * ordinary way all the same, for only those keep the buffer from being
- * evicted.
+ * Pin a page.  If it still is in the buffer where it has been seen last, the
+ * lookup in the buffer table is spared.  Some accesses go the ordinary way all
+ * the same, for only those keep the buffer from being evicted.
  */
-Buffer
-fpb_getbuf_recent(const FpbIndex *ix, BlockNumber blkno, int access)
+static inline Buffer
+pin_recent(const FpbIndex *ix, BlockNumber blkno)
 {
 	static uint32 accesses = 0;
 	Relation	rel = ix->rel;
-	Buffer	   *recent;
+	Buffer	   *recent = fpb_cache_recent(ix->cache, blkno);
 
-	check_link(ix, blkno);
-	recent = fpb_cache_recent(ix->cache, blkno);
 	if (recent == NULL)
-		return lock_page(ix, ReadBuffer(rel, blkno), access);
+		return ReadBuffer(rel, blkno);
 	if (BufferIsValid(*recent) && ++accesses % ORDINARY_ACCESSES != 0 &&
 		ReadRecentBuffer(rel->rd_locator, MAIN_FORKNUM, blkno, *recent))
 	{
 		pgstat_count_buffer_read(rel);
 		pgstat_count_buffer_hit(rel);
-		return lock_page(ix, *recent, access);
+		return *recent;
 	}
 	*recent = ReadBuffer(rel, blkno);
-	return lock_page(ix, *recent, access);
+	return *recent;
 }
 
 /*
- * Pin and lock, as access says, block blkno if it is an inner page of this
- * level, and check its header; else InvalidBuffer, with no pin and no lock.
- *
- * The caller may hold locks on pages of the levels below.  So he must not wait
- * for a lock on a page that has been deleted and is a leaf again, whose holder
- * may be waiting for his: the page is looked at before it is locked, pinned,
- * for fpb_allocbuf takes no page that is.
+ * As fpb_getbuf, for pages that are come to again and again.
  */
 Buffer
-fpb_getbuf_inner(const FpbIndex *ix, BlockNumber blkno, int level, int access)
+fpb_getbuf_recent(const FpbIndex *ix, BlockNumber blkno, int access)
+{
+	check_link(ix, blkno);
+	return lock_page(ix, pin_recent(ix, blkno), access);
+}
+
+/*
+ * Is a page in shared buffers?  Nothing is read, or kept from being evicted.
+ */
+bool
+fpb_is_in_memory(const FpbIndex *ix, BlockNumber blkno)
+{
+	BufferTag	tag;
+	uint32		hash;
+	LWLock	   *partition;
+	bool		found;
+
+	InitBufferTag(&tag, &ix->rel->rd_locator, MAIN_FORKNUM, blkno);
+	hash = BufTableHashCode(&tag);
+	partition = BufMappingPartitionLock(hash);
+	LWLockAcquire(partition, LW_SHARED);
+	found = BufTableLookup(&tag, hash) >= 0;
+	LWLockRelease(partition);
+	return found;
+}
+
+/*
+ * Pin and lock, as access says, block blkno if it is a page of this level of
+ * the tree, and check its header; else InvalidBuffer, with no pin and no lock.
+ *
+ * The caller may hold locks on pages that come before this one in the order of
+ * locks: those of the levels below, and, if this one is of the queue, leaves
+ * of the main tree.  So he must not wait for a lock on a page that has been
+ * deleted and is a leaf again, whose holder may be waiting for his: the page
+ * is looked at before it is locked, pinned, for fpb_allocbuf takes no page
+ * that is.
+ */
+Buffer
+fpb_getbuf_level(const FpbIndex *ix, BlockNumber blkno, int level, int access)
 {
 	Buffer		buf;
 
 	check_link(ix, blkno);
-	buf = ReadBuffer(ix->rel, blkno);
+	buf = level > 0 ? ReadBuffer(ix->rel, blkno) : pin_recent(ix, blkno);
 	pg_read_barrier();
-	if (!is_inner(BufferGetPage(buf), level))
+	if (!is_of_level(ix, BufferGetPage(buf), level))
 	{
 		ReleaseBuffer(buf);
 		return InvalidBuffer;
 	}
-	FPB_INJECTION_POINT("fpbtree-inner-pinned");
+	if (level > 0)
+		FPB_INJECTION_POINT("fpbtree-inner-pinned");
+	else
+		FPB_INJECTION_POINT("fpbtree-queue-pinned");
 	return lock_page(ix, buf, access);
 }
 
@@ -225,6 +259,7 @@ fpb_meta_init(const FpbIndex *ix, Page page, BlockNumber root, uint32 level)
 	meta->version = FPB_VERSION;
 	meta->root = root;
 	meta->level = level;
+	meta->queue_root = FPB_METAPAGE;
 	meta->form = ix->form;
 	meta->head_width = ix->head_width;
 	meta->layout = ix->layout->id;
@@ -278,7 +313,11 @@ check_meta(const FpbIndex *ix, Page page)
 		meta->inner_lines < FPB_MIN_LINES || meta->inner_lines > FPB_MAX_LINES ||
 		fpb_layout_routine(meta->layout) == NULL ||
 		meta->root == FPB_METAPAGE || meta->root == InvalidBlockNumber ||
-		meta->level >= FPB_MAX_LEVELS)
+		meta->level >= FPB_MAX_LEVELS ||
+		meta->queue_root == InvalidBlockNumber ||
+		meta->queue_level >= FPB_MAX_LEVELS ||
+		(meta->queue_root == FPB_METAPAGE) != (meta->queue_pages == 0) ||
+		(meta->queue_root != FPB_METAPAGE && !ix->may_queue))
 		fpb_report_damage(ix->rel, FPB_METAPAGE,
 						  "The metapage holds values out of range.");
 }
@@ -298,8 +337,10 @@ read_meta(FpbIndex *ix)
 	meta = *FpbPageGetMeta(BufferGetPage(buf));
 	UnlockReleaseBuffer(buf);
 
-	ix->root = meta.root;
-	ix->level = meta.level;
+	ix->queue_root = meta.queue_root;
+	ix->queue_level = meta.queue_level;
+	ix->root = ix->tree == 0 ? meta.root : meta.queue_root;
+	ix->level = ix->tree == 0 ? meta.level : meta.queue_level;
 	ix->one_key = (meta.options & FPB_META_ONE_KEY) != 0;
 	ix->csb = (meta.options & FPB_META_CSB) != 0;
 	ix->layout = fpb_layout_routine(meta.layout);
@@ -341,8 +382,8 @@ fpb_index_open(FpbIndex *ix, Relation rel)
 }
 
 /*
- * Read the metapage again because the root has been found to have a right
- * sibling, and update the cache.  Pages of the tree may be locked.
+ * Read the metapage again because a root has been found to be none any more,
+ * and update the cache.  Pages of the trees may be locked.
  */
 void
 fpb_index_refresh(FpbIndex *ix)
@@ -352,9 +393,57 @@ fpb_index_refresh(FpbIndex *ix)
 	{
 		FpbIndex   *cache = ix->rel->rd_amcache;
 
-		cache->root = ix->root;
-		cache->level = ix->level;
+		if (ix->tree == 0)
+		{
+			cache->root = ix->root;
+			cache->level = ix->level;
+		}
+		cache->queue_root = ix->queue_root;
+		cache->queue_level = ix->queue_level;
 	}
+}
+
+/*
+ * Make *queue what *ix is, but for the tree: that of the operation queue, if
+ * there is one as far as is known.
+ */
+void
+fpb_index_of_queue(const FpbIndex *ix, FpbIndex *queue)
+{
+	memcpy(queue, ix, offsetof(FpbIndex, cols) +
+		   ix->nkeyatts * sizeof(FpbColumn));
+	queue->tree = FPB_QUEUE;
+	queue->root = ix->queue_root;
+	queue->level = ix->queue_level;
+	queue->named_node = 0;
+}
+
+/*
+ * Lock the metapage exclusively and add it to a record, whose other pages are
+ * locked: it is the last in the order of locks.  It is the caller's to release
+ * when the record has been logged.
+ */
+Buffer
+fpb_add_meta(const FpbIndex *ix, FpbWal *wal, FpbWalPage **wp)
+{
+	Buffer		buf = ReadBuffer(ix->rel, FPB_METAPAGE);
+
+	LockBuffer(buf, BUFFER_LOCK_EXCLUSIVE);
+	*wp = fpb_wal_add(wal, buf, false);
+	return buf;
+}
+
+/*
+ * Have the metapage, a page of a record, tell of so many pages more in the
+ * queue's tree.  In the critical section.
+ */
+void
+fpb_count_queue_pages(FpbWalPage *wp, int change)
+{
+	FpbMeta    *meta = FpbPageGetMeta(wp->page);
+
+	meta->queue_pages += change;
+	fpb_wal_note(wp, &meta->queue_pages, sizeof(meta->queue_pages));
 }
 
 /*
@@ -383,9 +472,9 @@ fpb_record_free(Relation rel, BlockNumber blkno)
 
 /*
  * Get a page to be initialised: pinned, and locked exclusively.  The caller
- * holds locks on pages of the tree, so a free page that someone has locked or
+ * holds locks on pages of the trees, so a free page that someone has locked or
  * pinned is passed over: whoever came to it by a stale link would otherwise be
- * waited for, or wait for us (see fpb_getbuf_inner).  A stale link to it is
+ * waited for, or wait for us (see fpb_getbuf_level).  A stale link to it is
  * noticed by its fences: it may be used at once.
  */
 Buffer

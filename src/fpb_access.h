@@ -12,6 +12,7 @@
 #include "storage/bufmgr.h"
 
 #include "fpb_key.h"
+#include "fpb_wal.h"
 
 /* Fill *ix for an open index; reads the metapage unless it is cached. */
 extern void fpb_index_open(FpbIndex *ix, Relation rel);
@@ -21,17 +22,23 @@ extern void fpb_index_refresh(FpbIndex *ix);
 
 extern Buffer fpb_getbuf(const FpbIndex *ix, BlockNumber blkno, int access);
 
-/* InvalidBuffer if the page is not of that level */
-extern Buffer fpb_getbuf_inner(const FpbIndex *ix, BlockNumber blkno,
+/* The same index, to work on the tree of its operation queue. */
+extern void fpb_index_of_queue(const FpbIndex *ix, FpbIndex *queue);
+
+/* InvalidBuffer if the page is not of that level of the tree */
+extern Buffer fpb_getbuf_level(const FpbIndex *ix, BlockNumber blkno,
 							   int level, int access);
 extern Buffer fpb_getbuf_right(const FpbIndex *ix, Buffer buf, int access);
 extern Buffer fpb_getbuf_recent(const FpbIndex *ix, BlockNumber blkno,
 								int access);
+extern bool fpb_is_in_memory(const FpbIndex *ix, BlockNumber blkno);
 extern const char *fpb_header_fault(const FpbIndex *ix, Page page);
 extern void fpb_checkpage(const FpbIndex *ix, Buffer buf);
 extern void fpb_relbuf(Buffer buf); /* unlock and unpin */
 extern Buffer fpb_allocbuf(Relation rel);	/* X-locked, to be initialised */
 extern void fpb_record_free(Relation rel, BlockNumber blkno);
+extern Buffer fpb_add_meta(const FpbIndex *ix, FpbWal *wal, FpbWalPage **wp);
+extern void fpb_count_queue_pages(FpbWalPage *wp, int change);
 extern void fpb_meta_init(const FpbIndex *ix, Page page, BlockNumber root,
 						  uint32 level);
 

@@ -250,12 +250,21 @@ wait_for_lock(void)
 }
 
 /*
- * Is a locked page in use, and can its fences be compared?
+ * The tree that a page is of: an index to work with.
+ */
+FpbIndex *
+fpb_check_tree(FpbCheck *check, Page page)
+{
+	return FpbPageIsQueue(page) ? &check->queue : &check->ix;
+}
+
+/*
+ * Is a locked page in use in a tree, and can its fences be compared?
  */
 static bool
 is_usable(const FpbIndex *ix, Page page)
 {
-	return fpb_header_fault(ix, page) == NULL && !FpbPageIsDeleted(page) &&
+	return fpb_header_fault(ix, page) == NULL && fpb_page_is_in_tree(ix, page) &&
 		fpb_page_fence_fault(ix, page) == NULL;
 }
 
@@ -290,7 +299,7 @@ take_elided(FpbCheck *check)
 		return true;
 	if (!try_lock(check, right, &buf))
 		return false;
-	if (may_follow(&check->ix, page, BufferGetPage(buf)))
+	if (may_follow(check->tree, page, BufferGetPage(buf)))
 	{
 		IndexTuple	tuple;
 
@@ -326,15 +335,17 @@ fpb_check_take(FpbCheck *check, Buffer buf)
 	check->live = false;
 	memset(&check->high, 0, sizeof(FpbKey));
 	memcpy(page, BufferGetPage(buf), BLCKSZ);
+	check->tree = fpb_check_tree(check, page);
 	for (int try = 0; try < MAX_TRIES; try++)
 	{
-		if (!is_usable(&check->ix, page) || !FpbPageHighElided(page) ||
+		if (!is_usable(check->tree, page) || !FpbPageHighElided(page) ||
 			fpb_is_word(&check->ix) || take_elided(check))
 			break;
 		LockBuffer(buf, BUFFER_LOCK_UNLOCK);
 		wait_for_lock();
 		LockBuffer(buf, BUFFER_LOCK_SHARE);
 		memcpy(page, BufferGetPage(buf), BLCKSZ);
+		check->tree = fpb_check_tree(check, page);
 	}
 	fpb_relbuf(buf);
 	if (PageIsNew(page))
@@ -386,6 +397,9 @@ check_page(FpbCheck *check)
 	const char *fault;
 
 	take_page(check);
+	if (fpb_header_fault(&check->ix, check->page) == NULL &&
+		fpb_page_is_in_tree(&check->queue, check->page))
+		check->nqueue_pages++;
 	if (!check->live)
 		return;
 	fault = fpb_page_order_fault(&check->ix, check->page, check->entries,
@@ -463,7 +477,7 @@ report_not_at(FpbCheck *check, Buffer buf, const char *what)
 static bool
 begins_behind(FpbCheck *check, Page left, Page page)
 {
-	FpbIndex   *ix = &check->ix;
+	FpbIndex   *ix = check->tree;
 	FpbPos		end = FPB_POS_END;
 	FpbEntry	last;
 	FpbKey		low;
@@ -495,7 +509,7 @@ check_elided(FpbCheck *check)
 		Buffer		buf;
 
 		LockBuffer(leftbuf, BUFFER_LOCK_SHARE);
-		if (!is_usable(&check->ix, left) || !FpbPageHighElided(left) ||
+		if (!is_usable(check->tree, left) || !FpbPageHighElided(left) ||
 			FpbHdr(left)->right != right)
 		{
 			fpb_check_take(check, leftbuf); /* it has been split or has grown */
@@ -523,7 +537,7 @@ check_elided(FpbCheck *check)
 static void
 check_right(FpbCheck *check)
 {
-	FpbIndex   *ix = &check->ix;
+	FpbIndex   *ix = check->tree;
 	int			level = FpbHdr(check->page)->level;
 	BlockNumber blkno = check->blkno;
 
@@ -593,7 +607,7 @@ check_right(FpbCheck *check)
 static bool
 has_downlink(FpbCheck *check, const FpbProbe *low, int level, BlockNumber blkno)
 {
-	FpbIndex   *ix = &check->ix;
+	FpbIndex   *ix = check->tree;
 	Buffer		buf;
 	FpbEntry	entry;
 	FpbPos		pos;
@@ -601,6 +615,8 @@ has_downlink(FpbCheck *check, const FpbProbe *low, int level, BlockNumber blkno)
 
 	buf = fpb_descend(ix, low, level + 1, false, BUFFER_LOCK_SHARE,
 					  NULL);
+	if (!BufferIsValid(buf))
+		return false;
 	fpb_page_child(ix, BufferGetPage(buf), low, false, &pos, &entry);
 	found = entry.child == blkno;
 	fpb_relbuf(buf);
@@ -614,7 +630,7 @@ has_downlink(FpbCheck *check, const FpbProbe *low, int level, BlockNumber blkno)
 static void
 check_downlink(FpbCheck *check, const FpbProbe *low, int level)
 {
-	FpbIndex   *ix = &check->ix;
+	FpbIndex   *ix = check->tree;
 	Buffer		buf;
 	Page		left;
 	bool		found = true;
@@ -624,6 +640,8 @@ check_downlink(FpbCheck *check, const FpbProbe *low, int level)
 	 * entry in the level above be inserted or removed.
 	 */
 	buf = fpb_descend(ix, low, level, true, BUFFER_LOCK_SHARE, NULL);
+	if (!BufferIsValid(buf))
+		return;
 	left = BufferGetPage(buf);
 	if (FpbHdr(left)->right == check->blkno && !FpbPageSplitIncomplete(left) &&
 		fpb_compare_end(ix, buf, low) == 0)
@@ -635,12 +653,12 @@ check_downlink(FpbCheck *check, const FpbProbe *low, int level)
 
 /*
  * Is the page to which a descent to the place of the page at hand leads
- * another one?  Reports it if so.
+ * another one, or is there none?  Reports it if so.
  */
 static bool
 is_orphan(FpbCheck *check, const FpbProbe *low, int level)
 {
-	FpbIndex   *ix = &check->ix;
+	FpbIndex   *ix = check->tree;
 
 	for (int try = 0; try < MAX_TRIES; try++)
 	{
@@ -652,7 +670,7 @@ is_orphan(FpbCheck *check, const FpbProbe *low, int level)
 		else
 			other = fpb_descend(ix, low, level, false,
 								BUFFER_LOCK_SHARE, NULL);
-		if (BufferGetBlockNumber(other) == check->blkno)
+		if (BufferIsValid(other) && BufferGetBlockNumber(other) == check->blkno)
 		{
 			fpb_relbuf(other);
 			return false;
@@ -663,16 +681,54 @@ is_orphan(FpbCheck *check, const FpbProbe *low, int level)
 		{
 			bool		orphan = is_at(ix, BufferGetPage(buf), level, low);
 
+			/* a queue may have been made since none was found */
+			if (orphan && !BufferIsValid(other))
+			{
+				fpb_index_refresh(ix);
+				orphan = ix->root == FPB_METAPAGE || level > (int) ix->level;
+			}
 			fpb_relbuf(buf);
-			fpb_relbuf(other);
+			if (BufferIsValid(other))
+				fpb_relbuf(other);
 			if (orphan)
 				fpb_check_report(check, check->blkno, "The page has no place in the tree.");
 			return true;
 		}
-		fpb_relbuf(other);
+		if (BufferIsValid(other))
+			fpb_relbuf(other);
 		wait_for_lock();
 	}
 	return true;
+}
+
+/*
+ * See that a page, the copy of which seems to be the leftmost of a level that
+ * there is not, or of the root's with others to its right, is not so.  The
+ * queue's root may have been lowered since the copy was made, but not while
+ * the page is locked and in use.
+ */
+static void
+check_level(FpbCheck *check, int level)
+{
+	FpbIndex   *ix = check->tree;
+	Buffer		buf = ReadBuffer(ix->rel, check->blkno);
+	Page		page = BufferGetPage(buf);
+	bool		in_use;
+	bool		beside_root;
+
+	LockBuffer(buf, BUFFER_LOCK_SHARE);
+	in_use = is_usable(ix, page) && FpbHdr(page)->level == level;
+	if (in_use)
+		fpb_index_refresh(ix);
+	beside_root = in_use && FpbPageIsLeftmost(page) &&
+		!FpbPageIsRightmost(page) && !FpbPageSplitIncomplete(page);
+	fpb_relbuf(buf);
+	if (in_use && level > (int) ix->level)
+		fpb_check_report(check, check->blkno,
+						 "The page is of level %d, but the root is of level %u.",
+						 level, ix->level);
+	else if (beside_root && level == (int) ix->level)
+		fpb_check_report(check, check->blkno, "The root has a right sibling.");
 }
 
 /*
@@ -681,38 +737,36 @@ is_orphan(FpbCheck *check, const FpbProbe *low, int level)
 static void
 check_place(FpbCheck *check)
 {
-	FpbIndex   *ix = &check->ix;
+	FpbIndex   *ix = check->tree;
 	Page		page = check->page;
 	int			level = FpbHdr(page)->level;
 	FpbKey		fence;
 	FpbProbe	low;
 	FpbProbe   *lowp = NULL;
 
-	/* A level is there before its pages are, and for ever. */
-	if (level >= ix->level)
+	/* A level is there before its pages are. */
+	if (level >= (int) ix->level)
 		fpb_index_refresh(ix);
-	if (level > ix->level)
+	if (level > (int) ix->level)
 	{
-		fpb_check_report(check, check->blkno,
-						 "The page is of level %d, but the root is of level %u.",
-						 level, ix->level);
+		check_level(check, level);
 		return;
 	}
 
 	/* A split root is not incomplete any more once the metapage says so. */
-	if (level == ix->level && FpbPageIsLeftmost(page) &&
+	if (level == (int) ix->level && FpbPageIsLeftmost(page) &&
 		!FpbPageIsRightmost(page) && !FpbPageSplitIncomplete(page))
-		fpb_check_report(check, check->blkno, "The root has a right sibling.");
+		check_level(check, level);
 
 	if (!FpbPageIsLeftmost(page))
 	{
 		fpb_page_low(ix, page, &fence);
 		fpb_probe_from_key(ix, &fence, &low);
 		lowp = &low;
-		if (level < ix->level && has_downlink(check, lowp, level, check->blkno))
+		if (level < (int) ix->level && has_downlink(check, lowp, level, check->blkno))
 			return;
 	}
-	if (!is_orphan(check, lowp, level) && lowp != NULL && level < ix->level)
+	if (!is_orphan(check, lowp, level) && lowp != NULL && level < (int) ix->level)
 		check_downlink(check, lowp, level);
 }
 
@@ -724,7 +778,7 @@ check_place(FpbCheck *check)
 static void
 check_split(FpbCheck *check)
 {
-	FpbIndex   *ix = &check->ix;
+	FpbIndex   *ix = check->tree;
 	Buffer		buf = ReadBuffer(ix->rel, check->blkno);
 	Page		page = BufferGetPage(buf);
 	bool		unfinished;
@@ -792,7 +846,7 @@ agrees_with_child(const FpbIndex *ix, Page page, int level, Buffer child)
 static void
 check_child(FpbCheck *check)
 {
-	const FpbIndex *ix = &check->ix;
+	const FpbIndex *ix = check->tree;
 	const FpbEntry *entry = &check->entries[check->nth];
 	int			level = FpbHdr(check->page)->level;
 	FpbProbe	low;
@@ -842,6 +896,70 @@ check_child(FpbCheck *check)
 }
 
 /*
+ * Has a locked leaf of a tree this entry?
+ */
+static bool
+has_entry(const FpbIndex *tree, Page page, const FpbProbe *probe)
+{
+	FpbPos		pos;
+	FpbEntry	entry;
+
+	fpb_page_search(tree, page, probe, &pos);
+	return fpb_page_next(tree, page, &pos, &entry) &&
+		fpb_compare(tree, &entry.key, probe) == 0;
+}
+
+/*
+ * See that no entry of the page at hand, a leaf of the queue, is in the main
+ * tree, too.  One that seems to be may have moved there since the copy was
+ * made; so the queue's leaf is asked again, with the main one locked.
+ */
+static void
+check_both_trees(FpbCheck *check)
+{
+	FpbIndex   *ix = &check->ix;
+	Buffer		buf = InvalidBuffer;
+
+	for (check->nth = 0; check->nth < check->nentries; check->nth++)
+	{
+		FpbProbe	probe;
+
+		fpb_probe_from_key(ix, &check->entries[check->nth].key, &probe);
+		if (BufferIsValid(buf) && fpb_compare_end(ix, buf, &probe) <= 0)
+		{
+			fpb_relbuf(buf);
+			buf = InvalidBuffer;
+			CHECK_FOR_INTERRUPTS();
+		}
+		if (!BufferIsValid(buf))
+			buf = fpb_descend(ix, &probe, 0, false, BUFFER_LOCK_SHARE, NULL);
+		if (has_entry(ix, BufferGetPage(buf), &probe))
+		{
+			Buffer		queued = fpb_descend(&check->queue, &probe, 0, false,
+											 BUFFER_LOCK_SHARE, NULL);
+			bool		both = false;
+
+			if (BufferIsValid(queued))
+			{
+				both = has_entry(&check->queue, BufferGetPage(queued), &probe);
+				fpb_relbuf(queued);
+			}
+			if (both)
+			{
+				BlockNumber blkno = BufferGetBlockNumber(buf);
+
+				fpb_relbuf(buf);
+				buf = InvalidBuffer;
+				fpb_check_report(check, check->blkno,
+								 "An entry of the operation queue is on block %u, too.", blkno);
+			}
+		}
+	}
+	if (BufferIsValid(buf))
+		fpb_relbuf(buf);
+}
+
+/*
  * Do a part of the check that is about the page at hand and others.  If an
  * error is raised, that is because of these, and need not be told for each
  * page.
@@ -879,6 +997,9 @@ check_neighbours(FpbCheck *check)
 		try_neighbours(check, check_child);
 	}
 
+	if (check->can_descend && level == 0 && check->tree == &check->queue)
+		try_neighbours(check, check_both_trees);
+
 	/* may copy the page anew */
 	try_neighbours(check, check_right);
 }
@@ -889,8 +1010,48 @@ check_neighbours(FpbCheck *check)
  */
 
 /*
+ * See that the metapage is right about how many pages the queue's tree has.
+ * There don't come any, nor go, while the metapage is locked; but as it is the
+ * last in the order of locks, flags are read without one.
+ */
+static void
+check_queue_pages(FpbCheck *check)
+{
+	Relation	rel = check->ix.rel;
+	Buffer		metabuf = ReadBuffer(rel, FPB_METAPAGE);
+	uint32		told;
+	uint32		found = check->nqueue_pages;
+
+	LockBuffer(metabuf, BUFFER_LOCK_SHARE);
+	told = FpbPageGetMeta(BufferGetPage(metabuf))->queue_pages;
+	if (told != found)
+	{
+		BlockNumber nblocks = RelationGetNumberOfBlocks(rel);
+
+		found = 0;
+		for (BlockNumber blkno = FPB_METAPAGE + 1; blkno < nblocks; blkno++)
+		{
+			Buffer		buf = ReadBufferExtended(rel, MAIN_FORKNUM, blkno, RBM_NORMAL,
+												 check->strategy);
+			Page		page = BufferGetPage(buf);
+
+			if (FpbHdr(page)->magic == FPB_MAGIC &&
+				fpb_page_is_in_tree(&check->queue, page))
+				found++;
+			ReleaseBuffer(buf);
+		}
+	}
+	fpb_relbuf(metabuf);
+	if (told != found)
+		fpb_check_report(check, FPB_METAPAGE,
+						 "The operation queue has %u pages, but the metapage says %u.",
+						 found, told);
+}
+
+/*
  * Read what the metapage says, not what the cache knows, and see that there is
- * a root.
+ * a root.  (Of the queue's, any page in use that has no place in the tree
+ * tells.)
  */
 static void
 check_root(FpbCheck *check)
@@ -900,6 +1061,8 @@ check_root(FpbCheck *check)
 
 	fpb_index_open(ix, ix->rel);
 	fpb_index_refresh(ix);
+	fpb_index_of_queue(ix, &check->queue);
+	check->tree = ix;
 	check->blkno = FPB_METAPAGE;
 	buf = lock_linked(check, ix->root);
 	if (!BufferIsValid(buf))
@@ -944,6 +1107,10 @@ check_pages(FpbCheck *check)
 			fpb_check_try(check, take_page) == NULL && check->live)
 			check_neighbours(check);
 	}
+
+	fault = fpb_check_try(check, check_queue_pages);
+	if (fault != NULL)
+		fpb_check_report(check, FPB_METAPAGE, "%s", fault);
 
 	if (check->lost > 0)
 		fpb_check_report(check, InvalidBlockNumber,

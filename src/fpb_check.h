@@ -23,6 +23,7 @@ typedef struct FpbRowCheck FpbRowCheck;
 typedef struct FpbCheck
 {
 	FpbIndex	ix;
+	FpbIndex	queue;			/* the same, for the operation queue's tree */
 	Relation	heap;
 	BufferAccessStrategy strategy;
 	BlockNumber nblocks;		/* of the index when the check began */
@@ -36,6 +37,7 @@ typedef struct FpbCheck
 	uint8	   *faulty;			/* a bit for each of nblocks: something is
 								 * wrong within the page, and has been told */
 	int64		nfaulty;		/* such pages */
+	uint32		nqueue_pages;	/* pages of the queue that have been met */
 
 	bool		can_descend;	/* is no page damaged in such a way that a
 								 * descent might run comparators on it? */
@@ -48,6 +50,7 @@ typedef struct FpbCheck
 	/* the page at hand */
 	BlockNumber blkno;
 	Page		page;			/* a copy */
+	FpbIndex   *tree;			/* the one it is of: ix or queue */
 	bool		live;			/* is it in use, and sound in itself? */
 	FpbEntry   *entries;		/* then its entries, tuples in the copy */
 	int			nentries;
@@ -68,6 +71,7 @@ extern void fpb_check_report(FpbCheck *check, BlockNumber blkno,
 							 const char *fmt,...) pg_attribute_printf(3, 4);
 extern char *fpb_check_try(FpbCheck *check, FpbCheckStep step);
 extern void fpb_check_take(FpbCheck *check, Buffer buf);
+extern FpbIndex *fpb_check_tree(FpbCheck *check, Page page);
 extern bool fpb_check_knows_high(const FpbCheck *check);
 extern void fpb_check_rows(FpbCheck *check);
 

@@ -4,15 +4,15 @@
  *	  The part of fpbtree_check() that is about rows: does every row have its
  *	  entry, and every entry its row?
  *
- * As entries move to the right only, a walk over the leaves from left to right
- * meets every entry that was there when it began and that VACUUM has not
- * removed.  A snapshot is taken before the walk, the entries met are
- * remembered in a Bloom filter, and every row that the snapshot sees must be
- * among them.  The other way round, the row that an entry points to must have
- * the entry's key if the snapshot sees it.  If it does not, there must at
- * least be a line pointer in use: VACUUM frees it only after it has removed
- * the entry, so that while the leaf with the entry is locked it has to be
- * there.
+ * As entries move to the right only, or from the operation queue to the main
+ * tree, a walk over the leaves from left to right, the queue's first, meets
+ * every entry that was there when it began and that VACUUM has not removed.  A
+ * snapshot is taken before the walk, the entries met are remembered in a Bloom
+ * filter, and every row that the snapshot sees must be among them.  The other
+ * way round, the row that an entry points to must have the entry's key if the
+ * snapshot sees it.  If it does not, there must at least be a line pointer in
+ * use: VACUUM frees it only after it has removed the entry, so that while the
+ * leaf with the entry is locked it has to be there.
  *
  * A leaf that is damaged is passed over, to the next one that the level above
  * names.  Nothing can be said of rows without entries then.
@@ -55,6 +55,7 @@ struct FpbRowCheck
 	BlockNumber heap_blocks;	/* of the table, at least */
 
 	/* the walk over the leaves */
+	FpbIndex   *tree;			/* of this tree */
 	FpbProbe	from;			/* where the next one begins */
 	MemoryContext from_cxt[2];	/* that lives in one of these in turn */
 	int			turn;
@@ -211,7 +212,7 @@ row_exists(FpbCheck *check, ItemPointer tid)
 static void
 confirm_missing_row(FpbCheck *check, const FpbKey *key, ItemPointer tid)
 {
-	FpbIndex   *ix = &check->ix;
+	FpbIndex   *ix = check->tree;
 	FpbProbe	probe;
 	FpbPos		pos;
 	FpbEntry	entry;
@@ -221,6 +222,8 @@ confirm_missing_row(FpbCheck *check, const FpbKey *key, ItemPointer tid)
 
 	fpb_probe_from_key(ix, key, &probe);
 	buf = fpb_descend(ix, &probe, 0, false, BUFFER_LOCK_SHARE, NULL);
+	if (!BufferIsValid(buf))
+		return;					/* it has moved out of the queue */
 	blkno = BufferGetBlockNumber(buf);
 	fpb_page_search(ix, BufferGetPage(buf), &probe, &pos);
 	missing = fpb_page_next(ix, BufferGetPage(buf), &pos, &entry) &&
@@ -428,7 +431,7 @@ set_from(FpbRowCheck *rc, const FpbIndex *ix, const FpbKey *key)
 static bool
 covers(const FpbCheck *check, const FpbProbe *probe)
 {
-	return fpb_page_reaches_left(&check->ix, check->page, probe, 0, false) &&
+	return fpb_page_reaches_left(check->row_check->tree, check->page, probe, 0, false) &&
 		(FpbPageIsRightmost(check->page) ||
 		 (fpb_check_knows_high(check) &&
 		  fpb_compare(&check->ix, &check->high, probe) > 0));
@@ -440,8 +443,8 @@ covers(const FpbCheck *check, const FpbProbe *probe)
 static void
 find_leaf(FpbCheck *check)
 {
-	FpbIndex   *ix = &check->ix;
 	FpbRowCheck *rc = check->row_check;
+	FpbIndex   *ix = rc->tree;
 
 	check->live = false;
 	if (BlockNumberIsValid(rc->right))
@@ -454,8 +457,14 @@ find_leaf(FpbCheck *check)
 		check->live = false;
 	}
 	if (check->can_descend)
-		fpb_check_take(check, fpb_descend(ix, &rc->from, 0, false,
-										  BUFFER_LOCK_SHARE, NULL));
+	{
+		Buffer		buf = fpb_descend(ix, &rc->from, 0, false, BUFFER_LOCK_SHARE, NULL);
+
+		if (BufferIsValid(buf))
+			fpb_check_take(check, buf);
+		else
+			rc->at_end = true;	/* a queue that is gone */
+	}
 
 	/* a leaf of which nobody knows where it ends can't be gone on from */
 	if (check->live && !FpbPageIsRightmost(check->page) &&
@@ -470,13 +479,17 @@ find_leaf(FpbCheck *check)
 static void
 find_next_key(FpbCheck *check)
 {
-	FpbIndex   *ix = &check->ix;
 	FpbRowCheck *rc = check->row_check;
+	FpbIndex   *ix = rc->tree;
 	FpbPos		pos;
 	FpbEntry	entry;
+	Buffer		buf;
 
-	fpb_check_take(check, fpb_descend(ix, &rc->from, rc->level, false,
-									  BUFFER_LOCK_SHARE, NULL));
+	buf = fpb_descend(ix, &rc->from, rc->level, false, BUFFER_LOCK_SHARE, NULL);
+	check->live = false;
+	if (!BufferIsValid(buf))
+		return;
+	fpb_check_take(check, buf);
 	if (!check->live)
 		return;
 	fpb_page_child(ix, check->page, &rc->from, false, &pos, &entry);
@@ -501,7 +514,7 @@ skip_leaf(FpbCheck *check)
 
 	rc->incomplete = true;
 	rc->right = InvalidBlockNumber;
-	for (rc->level = 1; check->can_descend && rc->level <= check->ix.level; rc->level++)
+	for (rc->level = 1; check->can_descend && rc->level <= (int) rc->tree->level; rc->level++)
 		if (fpb_check_try(check, find_next_key) == NULL && check->live)
 			return;
 	rc->at_end = true;
@@ -513,8 +526,8 @@ skip_leaf(FpbCheck *check)
 static bool
 next_leaf(FpbCheck *check)
 {
-	FpbIndex   *ix = &check->ix;
 	FpbRowCheck *rc = check->row_check;
+	FpbIndex   *ix = rc->tree;
 
 	for (;;)
 	{
@@ -532,7 +545,8 @@ next_leaf(FpbCheck *check)
 		}
 		if (fpb_check_try(check, find_leaf) == NULL && check->live)
 			break;
-		skip_leaf(check);
+		if (!rc->at_end)
+			skip_leaf(check);
 	}
 
 	rc->right = FpbHdr(check->page)->right;
@@ -609,7 +623,6 @@ begin_rows(FpbCheck *check)
 {
 	Relation	index = check->ix.rel;
 	FpbRowCheck *rc = palloc0(sizeof(FpbRowCheck));
-	FpbKey		lowest;
 	int64		nentries;
 
 	check->row_check = rc;
@@ -631,7 +644,6 @@ begin_rows(FpbCheck *check)
 	rc->items = palloc(FPB_MAX_PAGE_ENTRIES * sizeof(FpbItem));
 	rc->is_heap = check->heap->rd_tableam == GetHeapamTableAmRoutine();
 	rc->heap_blocks = RelationGetNumberOfBlocks(check->heap);
-	rc->right = InvalidBlockNumber;
 
 	/* A deferred constraint may be violated by this very transaction. */
 	rc->unique = index->rd_index->indisunique && index->rd_index->indimmediate;
@@ -644,8 +656,34 @@ begin_rows(FpbCheck *check)
 												"fpbtree check last key",
 												ALLOCSET_SMALL_SIZES);
 	}
-	fpb_key_minus_infinity(&check->ix, &lowest);
-	set_from(rc, &check->ix, &lowest);
+}
+
+/*
+ * Walk over the leaves of a tree.
+ */
+static void
+check_leaves(FpbCheck *check, FpbIndex *tree)
+{
+	FpbRowCheck *rc = check->row_check;
+	FpbKey		lowest;
+	char	   *fault;
+
+	rc->tree = tree;
+	rc->right = InvalidBlockNumber;
+	rc->at_end = false;
+	rc->nleaves = 0;
+	fpb_key_minus_infinity(tree, &lowest);
+	set_from(rc, tree, &lowest);
+	while (next_leaf(check))
+	{
+		fault = fpb_check_try(check, check_leaf);
+		if (fault != NULL)
+		{
+			fpb_check_report(check, check->blkno,
+							 "Looking at the rows of its entries has failed: %s", fault);
+			rc->incomplete = true;
+		}
+	}
 }
 
 /*
@@ -660,16 +698,9 @@ fpb_check_rows(FpbCheck *check)
 	begin_rows(check);
 	rc = check->row_check;
 	MemoryContextSwitchTo(check->page_cxt);
-	while (next_leaf(check))
-	{
-		fault = fpb_check_try(check, check_leaf);
-		if (fault != NULL)
-		{
-			fpb_check_report(check, check->blkno,
-							 "Looking at the rows of its entries has failed: %s", fault);
-			rc->incomplete = true;
-		}
-	}
+	if (check->ix.may_queue)
+		check_leaves(check, &check->queue);
+	check_leaves(check, &check->ix);
 	MemoryContextSwitchTo(check->context);
 
 	/* A leaf may have been passed over, or the walk have been led astray. */

@@ -16,11 +16,12 @@
  * and so the path from the root to it, stays for ever.
  *
  * Locks are taken left to right and then upwards, as everywhere.  Only VACUUM
- * deletes pages and a table has one VACUUM at a time, so a block that was the
- * left sibling or the parent a moment ago may have been split but is still a
- * page of that level.  All else is verified once the locks are held, and
- * whenever anything is not as expected the page is simply left for the next
- * VACUUM.
+ * deletes pages of the main tree, and a table has one VACUUM at a time; those
+ * of the operation queue's are deleted by one at a time, too (fpb_queue.c).
+ * So a block that was the left sibling or the parent a moment ago may have
+ * been split but is still a page of that level.  All else is verified once the
+ * locks are held, and whenever anything is not as expected the page is simply
+ * left for the next VACUUM.
  *
  *-------------------------------------------------------------------------
  */
@@ -86,7 +87,7 @@ only_child(const FpbIndex *ix, Page page)
 static bool
 is_mergeable(const FpbIndex *ix, Page page, int level)
 {
-	if (FpbHdr(page)->level != level || FpbPageIsDeleted(page) ||
+	if (FpbHdr(page)->level != level || !fpb_page_is_in_tree(ix, page) ||
 		FpbPageIsLeftmost(page) || FpbPageSplitIncomplete(page))
 		return false;
 	if (level == 0)
@@ -158,6 +159,8 @@ find_neighbours(FpbIndex *ix, Merge *m, bool *lonely)
 
 	buf = fpb_descend(ix, &m->low, m->level + 1, false,
 					  BUFFER_LOCK_SHARE, NULL);
+	if (!BufferIsValid(buf))
+		return false;
 	m->parent = BufferGetBlockNumber(buf);
 	ok = find_downlink(ix, BufferGetPage(buf), m->page, &pos, &m->left,
 					   &nchildren);
@@ -169,13 +172,14 @@ find_neighbours(FpbIndex *ix, Merge *m, bool *lonely)
 }
 
 /*
- * Lock a page exclusively if that can be done at once.
+ * Lock a page exclusively if that can be done at once.  cleanup: and if nobody
+ * else has it pinned.
  */
 static bool
-try_lock(FpbIndex *ix, BlockNumber blkno, Buffer *buf)
+try_lock(FpbIndex *ix, BlockNumber blkno, bool cleanup, Buffer *buf)
 {
 	*buf = ReadBuffer(ix->rel, blkno);
-	if (!ConditionalLockBuffer(*buf))
+	if (!(cleanup ? ConditionalLockBufferForCleanup(*buf) : ConditionalLockBuffer(*buf)))
 	{
 		ReleaseBuffer(*buf);
 		return false;
@@ -206,7 +210,7 @@ lock_pages(FpbIndex *ix, const Merge *m, MergeBufs *b, bool *busy)
 	page = BufferGetPage(b->left);
 
 	/* a high fence that is elided is what the page itself begins with */
-	if (FpbHdr(page)->level != m->level || FpbPageIsDeleted(page) ||
+	if (FpbHdr(page)->level != m->level || !fpb_page_is_in_tree(ix, page) ||
 		FpbPageSplitIncomplete(page) || FpbHdr(page)->right != m->page ||
 		(!FpbPageHighElided(page) && fpb_compare_high(ix, page, &m->low) != 0))
 	{
@@ -214,7 +218,11 @@ lock_pages(FpbIndex *ix, const Merge *m, MergeBufs *b, bool *busy)
 		return false;
 	}
 
-	if (!try_lock(ix, m->page, &b->page))
+	/*
+	 * A leaf of the queue may have become empty without anybody's having
+	 * waited for the scans that hand out what they have read there.
+	 */
+	if (!try_lock(ix, m->page, ix->tree != 0, &b->page))
 	{
 		*busy = true;
 		fpb_relbuf(b->left);
@@ -229,7 +237,7 @@ lock_pages(FpbIndex *ix, const Merge *m, MergeBufs *b, bool *busy)
 		return false;
 	}
 
-	if (!try_lock(ix, m->parent, &b->parent))
+	if (!try_lock(ix, m->parent, false, &b->parent))
 	{
 		*busy = true;
 		fpb_relbuf(b->page);
@@ -237,7 +245,7 @@ lock_pages(FpbIndex *ix, const Merge *m, MergeBufs *b, bool *busy)
 		return false;
 	}
 	page = BufferGetPage(b->parent);
-	if (FpbHdr(page)->level != m->level + 1 || FpbPageIsDeleted(page) ||
+	if (FpbHdr(page)->level != m->level + 1 || !fpb_page_is_in_tree(ix, page) ||
 		!find_downlink(ix, page, m->page, &b->downlink, &before,
 					   &b->nchildren) ||
 		before != m->left)
@@ -330,6 +338,8 @@ merge(FpbIndex *ix, const Merge *m, const MergeBufs *b)
 	FpbWalPage *wp_left;
 	FpbWalPage *wp_page;
 	FpbWalPage *wp_parent;
+	FpbWalPage *wp_meta = NULL;
+	Buffer		metabuf = InvalidBuffer;
 
 	if (!FpbPageIsRightmost(page))
 	{
@@ -357,6 +367,8 @@ merge(FpbIndex *ix, const Merge *m, const MergeBufs *b)
 	wp_left = fpb_wal_add(&wal, b->left, false);
 	wp_page = fpb_wal_add(&wal, b->page, false);
 	wp_parent = fpb_wal_add(&wal, b->parent, false);
+	if (ix->tree != 0)
+		metabuf = fpb_add_meta(ix, &wal, &wp_meta);
 	fpb_wal_enter(&wal);
 	if (image != NULL)
 		fpb_page_replace(left, image->data, wp_left);
@@ -364,7 +376,11 @@ merge(FpbIndex *ix, const Merge *m, const MergeBufs *b)
 		fpb_page_extend(ix, left, highp, FpbHdr(page)->right, wp_left);
 	mark_deleted(page, wp_page);
 	fpb_page_delete(ix, BufferGetPage(b->parent), &b->downlink, 1, wp_parent);
+	if (wp_meta != NULL)
+		fpb_count_queue_pages(wp_meta, -1);
 	fpb_wal_finish(&wal);
+	if (wp_meta != NULL)
+		fpb_relbuf(metabuf);
 	fpb_verify_merge(ix, &wal, &b->downlink);
 
 	if (image != NULL)

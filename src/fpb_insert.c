@@ -14,9 +14,11 @@
 #include "storage/bufmgr.h"
 #include "storage/lmgr.h"
 #include "storage/predicate.h"
+#include "storage/smgr.h"
 #include "utils/rel.h"
 #include "utils/snapmgr.h"
 
+#include "fpb_options.h"
 #include "fpb_tree.h"
 #include "fpb_write.h"
 
@@ -299,9 +301,94 @@ insert_unique(FpbIndex *ix, Relation heap, FpbEntry *entry, Datum *values,
 	}
 }
 
+/* so many insertions go by what is known of an index's size */
+#define SIZE_CHECK_INTERVAL		1024
+
+/*
+ * The least size of an index, a fraction of shared_buffers, for its leaves to
+ * be asked whether they are in memory.
+ */
+#define QUEUE_BUFFERS_SHARE		4
+
+/*
+ * How large is the index at least?  Its size is asked for now and then only:
+ * it never shrinks.
+ */
+static BlockNumber
+known_blocks(const FpbIndex *ix)
+{
+	static uint32 calls = 0;
+	BlockNumber known = RelationGetSmgr(ix->rel)->smgr_cached_nblocks[MAIN_FORKNUM];
+
+	if (known == InvalidBlockNumber || calls++ % SIZE_CHECK_INTERVAL == 0)
+		known = RelationGetNumberOfBlocks(ix->rel);
+	return known;
+}
+
+/*
+ * Is an entry to be put into the operation queue, if that has room?
+ *
+ * By default it is if the leaf where it belongs would have to be read: as far
+ * as that can be told without reading anything.
+ */
+static bool
+wants_queue(FpbIndex *ix, const FpbProbe *probe)
+{
+	FpbQueueMode mode;
+	BlockNumber leaf;
+
+	if (!ix->may_queue)
+		return false;
+	mode = fpb_queue_mode(ix->rel);
+	if (mode != FPB_QUEUE_AUTO)
+		return mode == FPB_QUEUE_ON;
+	if (known_blocks(ix) < (BlockNumber) NBuffers / QUEUE_BUFFERS_SHARE)
+		return false;
+	leaf = fpb_leaf_by_copies(ix, probe);
+	return leaf != InvalidBlockNumber && !fpb_is_in_memory(ix, leaf);
+}
+
+/*
+ * Put an entry into the operation queue.  False, with nothing done, if that is
+ * full: its leaf has no room, and it has as many pages as it may.  No lock is
+ * held on entry or exit.
+ */
+static bool
+insert_queued(FpbIndex *ix, const FpbEntry *entry, const FpbProbe *probe)
+{
+	FpbIndex	queue;
+	FpbStack	stack;
+	Buffer		buf;
+
+	fpb_index_of_queue(ix, &queue);
+	while (!BufferIsValid(buf = fpb_descend(&queue, probe, 0, false,
+											BUFFER_LOCK_EXCLUSIVE, &stack)))
+	{
+		CHECK_FOR_INTERRUPTS();
+		fpb_queue_begin(&queue);
+	}
+
+	/*
+	 * A scan that would have found the row has locked this leaf; or the
+	 * metapage, if it has found that there was no queue.
+	 */
+	CheckForSerializableConflictIn(ix->rel, NULL, BufferGetBlockNumber(buf));
+	CheckForSerializableConflictIn(ix->rel, NULL, FPB_METAPAGE);
+	if (fpb_insert_if_fits(&queue, buf, entry))
+		return true;
+	if (fpb_queue_pages(ix) >= fpb_queue_limit(ix->rel, RelationGetNumberOfBlocks(ix->rel)))
+	{
+		fpb_relbuf(buf);
+		return false;
+	}
+	fpb_insert_entry(&queue, NULL, buf, &stack, entry, false);
+	return true;
+}
+
 /*
  * Insert a row's entry into an index that allows duplicates, or whose check is
- * not wanted now.
+ * not wanted now.  If the operation queue, where it would go, is full, it is
+ * put into its leaf, and takes along what the queue has for that.
  */
 static void
 insert_plain(FpbIndex *ix, Relation heap, FpbEntry *entry, bool unchanged)
@@ -309,11 +396,21 @@ insert_plain(FpbIndex *ix, Relation heap, FpbEntry *entry, bool unchanged)
 	FpbProbe	probe;
 	FpbStack	stack;
 	Buffer		buf;
+	bool		queue_full = false;
 
 	fpb_probe_from_key(ix, &entry->key, &probe);
+	if (wants_queue(ix, &probe))
+	{
+		if (insert_queued(ix, entry, &probe))
+			return;
+		queue_full = true;
+	}
 	buf = fpb_descend(ix, &probe, 0, false, BUFFER_LOCK_EXCLUSIVE, &stack);
 	CheckForSerializableConflictIn(ix->rel, NULL, BufferGetBlockNumber(buf));
-	fpb_insert_entry(ix, heap, buf, &stack, entry, unchanged);
+	if (queue_full)
+		(void) fpb_move_entries(ix, heap, buf, &stack, &probe, entry, unchanged);
+	else
+		fpb_insert_entry(ix, heap, buf, &stack, entry, unchanged);
 }
 
 /*

@@ -285,7 +285,7 @@ get_result_desc(FunctionCallInfo fcinfo, int ncolumns)
 Datum
 fpbtree_stats(PG_FUNCTION_ARGS)
 {
-	TupleDesc	desc = get_result_desc(fcinfo, 24);
+	TupleDesc	desc = get_result_desc(fcinfo, 29);
 	Relation	rel = fpb_open_index(PG_GETARG_OID(0), AccessShareLock);
 	BufferAccessStrategy strategy = GetAccessStrategy(BAS_BULKREAD);
 	Page		page = alloc_page();
@@ -306,8 +306,10 @@ fpbtree_stats(PG_FUNCTION_ARGS)
 	int64		jumps = 0;
 	int			leaf_lines;
 	int			inner_lines;
-	Datum		values[24];
-	bool		nulls[24] = {0};
+	int64		queue_leaf_pages = 0;
+	int64		queue_entries = 0;
+	Datum		values[29];
+	bool		nulls[29] = {0};
 	int			i = 0;
 
 	fpb_index_open(&ix, rel);
@@ -338,7 +340,12 @@ fpbtree_stats(PG_FUNCTION_ARGS)
 			postings += content.postings;
 			free_bytes += content.available;
 			used_bytes += content.used;
-			if (!FpbPageIsRightmost(page))
+			if (FpbPageIsQueue(page))
+			{
+				queue_leaf_pages++;
+				queue_entries += content.entries;
+			}
+			else if (!FpbPageIsRightmost(page))
 			{
 				links++;
 				if (FpbHdr(page)->right != blkno + 1)
@@ -376,6 +383,13 @@ fpbtree_stats(PG_FUNCTION_ARGS)
 								 100.0 * used_bytes / ((double) leaf_pages * (BLCKSZ - sizeof(FpbPageHeader))));
 	nulls[i] = (links == 0);
 	values[i++] = Float8GetDatum(links == 0 ? 0.0 : 100.0 * jumps / links);
+	values[i++] = CStringGetTextDatum(fpb_queue_mode_name(ix.may_queue ? fpb_queue_mode(rel) :
+														  FPB_QUEUE_OFF));
+	nulls[i] = !ix.may_queue;
+	values[i++] = Int64GetDatum(ix.may_queue ? (int64) fpb_queue_limit(rel, nblocks) : 0);
+	values[i++] = Int64GetDatum(fpb_queue_pages(&ix));
+	values[i++] = Int64GetDatum(queue_leaf_pages);
+	values[i++] = Int64GetDatum(queue_entries);
 	Assert(i == lengthof(values));
 
 	FreeAccessStrategy(strategy);
@@ -399,7 +413,8 @@ flags_array(int flags)
 		{FPB_INCOMPLETE_SPLIT, "incomplete_split"},
 		{FPB_LEFTMOST, "leftmost"},
 		{FPB_RIGHTMOST, "rightmost"},
-		{FPB_HIGH_ELIDED, "high_elided"}
+		{FPB_HIGH_ELIDED, "high_elided"},
+		{FPB_QUEUE, "queue"}
 	};
 	Datum		elements[lengthof(names)];
 	int			n = 0;

@@ -223,6 +223,16 @@ fpb_index_describe(FpbIndex *ix, Relation rel)
 	Oid			first_cmp_proc = InvalidOid;
 
 	ix->rel = rel;
+
+	/*
+	 * A uniqueness check reads the leaf in any case, and temporary tables are
+	 * out of a worker's reach.
+	 */
+	ix->may_queue = !rel->rd_index->indisunique &&
+		rel->rd_rel->relpersistence != RELPERSISTENCE_TEMP;
+	ix->tree = 0;
+	ix->queue_root = FPB_METAPAGE;
+	ix->queue_level = 0;
 	ix->natts = IndexRelationGetNumberOfAttributes(rel);
 	ix->nkeyatts = IndexRelationGetNumberOfKeyAttributes(rel);
 

@@ -128,8 +128,15 @@ typedef struct FpbIndex
 								 * there are none (set by the layout) */
 	int			nkeyatts;
 	int			natts;
-	BlockNumber root;			/* cached from the metapage; may be stale */
+	bool		may_queue;		/* may it have an operation queue? */
+	uint8		tree;			/* the tree worked on: 0, the main one, or
+								 * FPB_QUEUE */
+	BlockNumber root;			/* that tree's, cached from the metapage; may
+								 * be stale */
 	uint32		level;
+	BlockNumber queue_root;		/* the queue's, likewise; FPB_METAPAGE: there
+								 * is none */
+	uint32		queue_level;
 	FpbPageCache *cache;
 
 	/* set by the layout: see fpb_layout.h */

@@ -5,14 +5,16 @@
  *
  * Whatever shapes pages is read when the index is built and kept in its
  * metapage; changing it later takes effect at the next REINDEX, as a change of
- * fillfactor does.  So none of the parameters needs a lock that keeps readers
- * or writers out.
+ * fillfactor does.  The operation queue's take effect at once: each insertion
+ * goes by what it finds, and whether there is a queue the metapage tells.  So
+ * none of the parameters needs a lock that keeps readers or writers out.
  *
  *-------------------------------------------------------------------------
  */
 #include "postgres.h"
 
 #include "access/reloptions.h"
+#include "miscadmin.h"
 #include "storage/lockdefs.h"
 #include "utils/guc.h"
 
@@ -33,6 +35,17 @@ static int	default_layout = FPB_UNNAMED;
 
 /* fpbtree.default_node_format, likewise */
 static int	default_node_format = FPB_UNNAMED;
+
+/* fpbtree.default_operation_queue */
+static int	default_queue_mode = FPB_QUEUE_AUTO;
+
+static const struct config_enum_entry queue_mode_settings[] =
+{
+	{"auto", FPB_QUEUE_AUTO, false},
+	{"on", FPB_QUEUE_ON, false},
+	{"off", FPB_QUEUE_OFF, false},
+	{NULL, 0, false}
+};
 
 static const struct config_enum_entry layout_settings[] =
 {
@@ -80,6 +93,14 @@ static relopt_enum_elt_def switches[] =
 {
 	{"on", true},
 	{"off", false},
+	{(const char *) NULL}		/* list terminator */
+};
+
+static relopt_enum_elt_def queue_modes[] =
+{
+	{"auto", FPB_QUEUE_AUTO},
+	{"on", FPB_QUEUE_ON},
+	{"off", FPB_QUEUE_OFF},
 	{(const char *) NULL}		/* list terminator */
 };
 
@@ -135,6 +156,22 @@ fpb_options_init(void)
 					   "Valid values are \"lookup\", \"insert\", \"scan\" and \"balanced\".",
 					   ShareUpdateExclusiveLock);
 
+	add_enum_reloption(fpb_relopt_kind, "operation_queue",
+					   "Whether insertions wait in a queue, to be done many to a page",
+					   queue_modes, FPB_UNNAMED,
+					   "Valid values are \"auto\", \"on\" and \"off\".",
+					   ShareUpdateExclusiveLock);
+	add_int_reloption(fpb_relopt_kind, "opq_size",
+					  "Size up to which the operation queue grows, in kB; 0 lets the index choose",
+					  0, 0, MAX_KILOBYTES,
+					  ShareUpdateExclusiveLock);
+
+	DefineCustomEnumVariable("fpbtree.default_operation_queue",
+							 "Use of the operation queue by fpbtree indexes that don't say.",
+							 NULL,
+							 &default_queue_mode,
+							 FPB_QUEUE_AUTO, queue_mode_settings,
+							 PGC_USERSET, 0, NULL, NULL, NULL);
 	DefineCustomEnumVariable("fpbtree.default_layout",
 							 "Layout of fpbtree indexes that are built without naming one.",
 							 NULL,
@@ -163,7 +200,9 @@ fpb_options(Datum reloptions, bool validate)
 		{"node_format", RELOPT_TYPE_ENUM, offsetof(FpbOptions, design.node_format)},
 		{"node_search", RELOPT_TYPE_ENUM, offsetof(FpbOptions, design.node_search)},
 		{"node_prefetch", RELOPT_TYPE_ENUM, offsetof(FpbOptions, design.node_prefetch)},
-		{"optimize_for", RELOPT_TYPE_ENUM, offsetof(FpbOptions, purpose)}
+		{"optimize_for", RELOPT_TYPE_ENUM, offsetof(FpbOptions, purpose)},
+		{"operation_queue", RELOPT_TYPE_ENUM, offsetof(FpbOptions, operation_queue)},
+		{"opq_size", RELOPT_TYPE_INT, offsetof(FpbOptions, opq_size)}
 	};
 
 	return (bytea *) build_reloptions(reloptions, validate, fpb_relopt_kind,
@@ -208,6 +247,40 @@ fpb_wanted_design(Relation rel, FpbDesign *design)
 }
 
 /*
+ * When insertions into the index go to its operation queue.
+ */
+FpbQueueMode
+fpb_queue_mode(Relation rel)
+{
+	FpbOptions *options = (FpbOptions *) rel->rd_options;
+
+	if (options != NULL && options->operation_queue != FPB_UNNAMED)
+		return options->operation_queue;
+	return default_queue_mode;
+}
+
+/*
+ * How many pages the queue of an index of nblocks may have, before what is in
+ * it has to move.
+ *
+ * An insertion reads no leaf but for its share of a visit, so a queue of 4% of
+ * the leaves, that is some 20 entries a visit, is as good as a larger one for
+ * most; and it should not crowd out what else is in memory.
+ */
+BlockNumber
+fpb_queue_limit(Relation rel, BlockNumber nblocks)
+{
+	FpbOptions *options = (FpbOptions *) rel->rd_options;
+	BlockNumber limit;
+
+	if (options != NULL && options->opq_size > 0)
+		limit = (BlockNumber) ((int64) options->opq_size * 1024 / BLCKSZ);
+	else
+		limit = Min((BlockNumber) NBuffers / 8, nblocks / 25);
+	return Max(limit, FPB_MIN_QUEUE_PAGES);
+}
+
+/*
  * Name and value of a parameter's members.
  */
 static const char *
@@ -226,6 +299,12 @@ named(const relopt_enum_elt_def *members, const char *name)
 		if (strcmp(members->string_val, name) == 0)
 			return members->symbol_val;
 	return FPB_UNNAMED;
+}
+
+const char *
+fpb_queue_mode_name(int mode)
+{
+	return name_of(queue_modes, mode);
 }
 
 const char *

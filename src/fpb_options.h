@@ -53,6 +53,17 @@ typedef struct FpbDesign
 
 #define FPB_UNNAMED		(-1)
 
+/* when insertions go to the operation queue */
+typedef enum FpbQueueMode
+{
+	FPB_QUEUE_AUTO,				/* when their leaves are not in memory */
+	FPB_QUEUE_ON,
+	FPB_QUEUE_OFF
+} FpbQueueMode;
+
+/* the smallest queue, in pages */
+#define FPB_MIN_QUEUE_PAGES		8
+
 extern const FpbDesign fpb_unnamed_design;
 
 typedef struct FpbOptions
@@ -61,12 +72,18 @@ typedef struct FpbOptions
 	int			fillfactor;		/* slots in a hundred that a build fills */
 	int			purpose;		/* FpbPurpose */
 	FpbDesign	design;
+	int			operation_queue;	/* FpbQueueMode */
+	int			opq_size;		/* kB; 0: by the sizes of the index and of
+								 * shared_buffers */
 } FpbOptions;
 
 extern void fpb_options_init(void);
 extern bytea *fpb_options(Datum reloptions, bool validate);
 extern int	fpb_fillfactor(Relation rel);
 extern FpbPurpose fpb_wanted_design(Relation rel, FpbDesign *design);
+extern FpbQueueMode fpb_queue_mode(Relation rel);
+extern BlockNumber fpb_queue_limit(Relation rel, BlockNumber nblocks);
+extern const char *fpb_queue_mode_name(int mode);
 extern const char *fpb_layout_name(int layout);
 extern const char *fpb_node_format_name(int format);
 extern const char *fpb_node_search_name(int search);

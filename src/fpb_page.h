@@ -17,7 +17,7 @@
 #define FPB_METAPAGE	0		/* block of the metapage */
 #define FPB_MAGIC		0xFB7E	/* in every page of an fpbtree */
 #define FPB_META_MAGIC	0x46504254	/* "FPBT" */
-#define FPB_VERSION		3		/* on-disk format */
+#define FPB_VERSION		4		/* on-disk format */
 #define FPB_CACHE_LINE	64		/* unit of node sizes, on disk */
 
 /* page flags */
@@ -31,6 +31,8 @@
 #define FPB_HIGH_ELIDED			(1 << 6)	/* the page leaves its high fence
 											 * to its right sibling, save the
 											 * head */
+#define FPB_QUEUE				(1 << 7)	/* of the operation queue's tree,
+											 * not of the main one */
 
 #define FPB_MIN_LINES	2		/* of an in-page node */
 #define FPB_MAX_LINES	32
@@ -83,6 +85,7 @@ StaticAssertDecl(offsetof(FpbPageHeader, magic) == SizeOfPageHeaderData &&
 #define FpbPageIsLeaf(page)			((FpbHdr(page)->flags & FPB_LEAF) != 0)
 #define FpbPageIsDeleted(page)		((FpbHdr(page)->flags & FPB_DELETED) != 0)
 #define FpbPageIsLeftmost(page)		((FpbHdr(page)->flags & FPB_LEFTMOST) != 0)
+#define FpbPageIsQueue(page)		((FpbHdr(page)->flags & FPB_QUEUE) != 0)
 #define FpbPageIsRightmost(page)	((FpbHdr(page)->flags & FPB_RIGHTMOST) != 0)
 #define FpbPageSplitIncomplete(page) ((FpbHdr(page)->flags & FPB_INCOMPLETE_SPLIT) != 0)
 #define FpbPageHighElided(page)		((FpbHdr(page)->flags & FPB_HIGH_ELIDED) != 0)
@@ -120,6 +123,10 @@ typedef struct FpbMeta
 	uint8		inner_lines;	/* the same of an inner page */
 	uint8		layout;			/* FpbLayout */
 	uint8		options;		/* FPB_META_* */
+	BlockNumber queue_root;		/* of the operation queue; FPB_METAPAGE: there
+								 * is none.  Read without a lock, too. */
+	uint32		queue_level;	/* of that */
+	uint32		queue_pages;	/* pages of the queue's tree */
 } FpbMeta;
 
 #define FPB_META_ONE_KEY	(1 << 0)	/* duplicates may share one key */

@@ -3,12 +3,8 @@
  * fpb_scan.c
  *	  Index scans and bitmap scans.
  *
- * A scan reads a leaf at a time: under the share lock it copies all entries of
- * the page that satisfy the keys, and then hands them out with no lock held.
- * How to go on in either direction is remembered beside the copies: a fence in
- * the middle of a range, or the number of the next range.  Since (key, TID) is
- * a total order, a fence tells exactly what has been seen, whatever has become
- * of the page in the meantime.
+ * A scan reads a leaf at a time (fpb_scan_read.c), and then hands out what it
+ * has read with no lock held.
  *
  *-------------------------------------------------------------------------
  */
@@ -19,627 +15,9 @@
 #include "catalog/pg_am.h"
 #include "miscadmin.h"
 #include "nodes/tidbitmap.h"
-#include "pgstat.h"
-#include "storage/predicate.h"
 #include "utils/memutils.h"
 
 #include "fpb_scan.h"
-
-/* --- edges --- */
-
-/*
- * Set an edge to a fence, which may point into a page.
- */
-void
-fpb_edge_set_key(FpbScan *so, FpbScanEdge *edge, const FpbKey *key)
-{
-	IndexTuple	tuple = edge->key.tuple;
-
-	edge->inside = true;
-	edge->key = *key;
-	edge->key.tuple = tuple;
-	if (key->tuple != NULL)
-	{
-		Size		size = IndexTupleSize(key->tuple);
-
-		if (edge->tuple_size < size)
-		{
-			if (tuple != NULL)
-				pfree(tuple);
-			edge->tuple_size = 0;
-			edge->key.tuple = MemoryContextAlloc(so->cxt, size);
-			edge->tuple_size = size;
-		}
-		memcpy(edge->key.tuple, key->tuple, size);
-	}
-}
-
-/*
- * Set an edge to the end of a range: to go on with range number range.
- */
-static inline void
-set_edge_range(FpbScanEdge *edge, int64 range)
-{
-	edge->inside = false;
-	edge->range = range;
-}
-
-/*
- * If the page in buf, locked and to be read, has elided its high fence, find
- * that out.
- */
-static inline void
-fetch_high(FpbScan *so, Buffer buf)
-{
-	FpbKey		high;
-	Buffer		right;
-
-	if (likely(!FpbPageHighElided(BufferGetPage(buf))))
-		return;
-	right = fpb_lock_high(&so->ix, buf, &high);
-	fpb_edge_set_key(so, &so->elided, &high);
-	fpb_relbuf(right);
-}
-
-/*
- * The high fence of a page, not the rightmost, of which fetch_high has been
- * told.
- */
-static inline void
-page_high(FpbScan *so, Page page, FpbKey *high)
-{
-	if (unlikely(FpbPageHighElided(page)))
-		*high = so->elided.key;
-	else
-		fpb_page_high(&so->ix, page, high);
-}
-
-/*
- * Sign of the same against a probe, infinities included.
- */
-static inline int
-compare_high(FpbScan *so, Page page, const FpbProbe *probe)
-{
-	if (unlikely(FpbPageHighElided(page)))
-		return fpb_compare(&so->ix, &so->elided.key, probe);
-	return fpb_compare_high(&so->ix, page, probe);
-}
-
-/*
- * Raise an error unless a page's fence, which is whole, is a sound pivot: all
- * of its columns will be taken out of it.
- */
-static void
-check_fence(FpbScan *so, FpbScanPage *sp, const FpbKey *fence)
-{
-	const char *fault;
-
-	if (fence->tuple == NULL)
-		return;
-	fault = fpb_tuple_fault(&so->ix, fence->tuple,
-							IndexTupleSize(fence->tuple), true);
-	if (unlikely(fault != NULL))
-		fpb_report_damage(so->ix.rel, sp->block, psprintf("Of a fence: %s.", fault));
-}
-
-/*
- * Set the edge behind, or before, a page, locked, in the middle of a range: to
- * go on at the page's fence.
- */
-static void
-set_edge_fence(FpbScan *so, FpbScanPage *sp, Page page, int64 range,
-			   bool forward)
-{
-	FpbScanEdge *edge = forward ? &sp->after : &sp->before;
-	FpbKey		fence;
-
-	if (forward)
-		page_high(so, page, &fence);
-	else
-		fpb_page_low(&so->ix, page, &fence);
-	check_fence(so, sp, &fence);
-	fpb_edge_set_key(so, edge, &fence);
-	edge->range = range;
-	edge->right = forward ? FpbHdr(page)->right : InvalidBlockNumber;
-}
-
-/*
- * Copy an edge.
- */
-void
-fpb_edge_copy(FpbScan *so, FpbScanEdge *to, const FpbScanEdge *from)
-{
-	to->range = from->range;
-	to->right = from->right;
-	if (from->inside)
-		fpb_edge_set_key(so, to, &from->key);
-	else
-		to->inside = false;
-}
-
-/*
- * Set up an FpbScanPage.
- */
-void
-fpb_scan_page_init(FpbScanPage *page)
-{
-	page->valid = false;
-	page->buf = InvalidBuffer;
-	memset(&page->before, 0, sizeof(FpbScanEdge));
-	memset(&page->after, 0, sizeof(FpbScanEdge));
-	page->nitems = 0;
-	page->check_rows = false;
-	page->tuples = NULL;
-}
-
-/*
- * Free an FpbScanPage, which is not pinned.
- */
-void
-fpb_scan_page_free(FpbScanPage *page)
-{
-	if (page->before.key.tuple != NULL)
-		pfree(page->before.key.tuple);
-	if (page->after.key.tuple != NULL)
-		pfree(page->after.key.tuple);
-	if (page->tuples != NULL)
-		pfree(page->tuples);
-	pfree(page);
-}
-
-/* --- reading a page --- */
-
-/* so few entries are asked one by one whether they are known dead */
-#define FEW_ITEMS	4
-
-/*
- * Of the n entries read to items[], keep those that are not known dead and
- * pass the filters; returns how many.  The page is locked.
- */
-static int
-keep_matching(IndexScanDesc scan, FpbScan *so, Page page, FpbItem *items, int n)
-{
-	bool		filter = so->keys.nfilters > 0;
-	bool		killed = scan->ignore_killed_tuples &&
-		(n <= FEW_ITEMS || fpb_page_has_killed(&so->ix, page));
-	int			kept = 0;
-
-	if (!filter && !killed)
-		return n;
-	for (int i = 0; i < n; i++)
-	{
-		if (killed && fpb_page_is_killed(&so->ix, page, items[i].pos))
-			continue;
-		if (filter && !fpb_keys_match(&so->keys, &items[i].key))
-			continue;
-		if (kept != i)
-			items[kept] = items[i];
-		kept++;
-	}
-	return kept;
-}
-
-/*
- * Raise an error if an item's TID is none, which the server must not be given.
- * (A page peeked at is not checked: its error would come too soon.)
- */
-static void
-check_items(FpbScan *so, const FpbScanPage *sp)
-{
-	for (int i = 0; i < sp->nitems; i++)
-	{
-		uint64		tid = sp->items[i].key.tail & FPB_TAIL_TID_MASK;
-
-		if (unlikely((tid & FPB_TAIL_MAX_OFFSET) == InvalidOffsetNumber ||
-					 (tid >> FPB_TAIL_OFFSET_BITS) == InvalidBlockNumber))
-			fpb_report_damage(so->ix.rel, sp->block,
-							  "An entry has an invalid TID.");
-	}
-}
-
-/*
- * The number of the next range that can have entries, given what follows the
- * current one: the page's first entry behind it if the range has ended on the
- * page, else the high fence.  last: the number of the last range wanted.
- */
-static int64
-next_range(FpbScan *so, Page page, bool ended_on_page, int64 last)
-{
-	FpbIndex   *ix = &so->ix;
-	FpbScanKeys *keys = &so->keys;
-	int64		range = keys->range + 1;
-	int64		found;
-
-	if (range > last)
-		return range;
-	if (ended_on_page)
-	{
-		FpbPos		pos;
-		FpbEntry	entry;
-
-		fpb_page_search(ix, page, &keys->upper, &pos);
-		if (!fpb_page_next(ix, page, &pos, &entry))
-			return range;
-		found = fpb_keys_seek(keys, &entry.key, false, true);
-	}
-	else if (FpbPageIsRightmost(page))
-		return keys->nranges;
-	else
-	{
-		FpbKey		high;
-
-		page_high(so, page, &high);
-		found = fpb_keys_seek(keys, &high, true, true);
-	}
-	return Max(range, found);
-}
-
-/*
- * Read the entries of the ranges from number first to last into *sp.  The
- * first range begins at *from if that is not NULL, the last ends at *to.  On
- * return, the current range is the last one of which the page may have
- * entries, and sp->after tells how to go on behind the page.
- */
-static void
-read_ranges(IndexScanDesc scan, FpbScan *so, FpbScanPage *sp, Page page,
-			int64 first, const FpbProbe *from,
-			int64 last, const FpbProbe *to)
-{
-	FpbIndex   *ix = &so->ix;
-	FpbScanKeys *keys = &so->keys;
-	FpbPos		last_pos = FPB_POS_FIRST;
-	bool		read_any = false;
-	int64		range = first;
-
-	sp->nitems = 0;
-	for (;;)
-	{
-		const FpbProbe *start;
-		const FpbProbe *end;
-		FpbItem    *items = sp->items + sp->nitems;
-		FpbPos		pos = FPB_POS_FIRST;
-		bool		more = true;
-		bool		in_order;
-		int			n;
-
-		fpb_keys_set_range(keys, range);
-		start = from != NULL ? from : keys->has_lower ? &keys->lower : NULL;
-		end = (to != NULL && range == last) ? to :
-			keys->has_upper ? &keys->upper : NULL;
-
-		if (start != NULL)
-			fpb_page_search(ix, page, start, &pos);
-		in_order = !read_any || fpb_pos_before(last_pos, pos);
-		if (!in_order)
-		{
-			/*
-			 * The ranges are disjoint and in order, so the page's entries
-			 * can't be, or a cross-type operator is not transitive.  No entry
-			 * must be read twice: items[] has room for each once.
-			 */
-			pos = last_pos;
-			pos = fpb_pos_behind(pos);
-		}
-		n = fpb_page_read(ix, page, pos, end, in_order, items,
-						  (int) FPB_MAX_PAGE_ENTRIES - sp->nitems, &more);
-		if (n > 0)
-		{
-			read_any = true;
-			last_pos = items[n - 1].pos;
-			sp->nitems += keep_matching(scan, so, page, items, n);
-		}
-
-		if (more && !FpbPageIsRightmost(page) &&
-			(end == NULL || compare_high(so, page, end) < 0))
-		{
-			set_edge_fence(so, sp, page, range, true);
-			return;
-		}
-
-		range = next_range(so, page, !more, last);
-		if (range > last)
-		{
-			set_edge_range(&sp->after, last + 1);
-			return;
-		}
-		fpb_keys_set_range(keys, range);
-		if (compare_high(so, page, &keys->lower) <= 0)
-		{
-			set_edge_range(&sp->after, range);
-			return;
-		}
-		from = NULL;
-	}
-}
-
-/*
- * Forward: read into *sp the page, locked, that the scan comes to at *at (as a
- * probe, *from), from there on.
- */
-static void
-read_forward(IndexScanDesc scan, FpbScan *so, FpbScanPage *sp, Page page,
-			 const FpbScanEdge *at, const FpbProbe *from)
-{
-	fpb_edge_copy(so, &sp->before, at);
-	if (!at->inside)
-		sp->before.range = at->range - 1;
-	read_ranges(scan, so, sp, page, at->range, at->inside ? from : NULL,
-				so->keys.nranges - 1, NULL);
-}
-
-/*
- * Backward: read into *sp the page, locked, that the scan comes to at *at, up
- * to there.
- */
-static void
-read_backward(IndexScanDesc scan, FpbScan *so, FpbScanPage *sp, Page page,
-			  const FpbScanEdge *at, const FpbProbe *from)
-{
-	FpbIndex   *ix = &so->ix;
-	FpbScanKeys *keys = &so->keys;
-	int64		first = at->range;
-	FpbKey		low;
-
-	/* the first range that may have entries on this page */
-	if (FpbPageIsLeftmost(page))
-		first = 0;
-	else
-	{
-		fpb_page_low(ix, page, &low);
-		if (keys->nranges > 1)
-			first = Min(first, fpb_keys_seek(keys, &low, true, false));
-	}
-
-	read_ranges(scan, so, sp, page, first, NULL,
-				at->range, at->inside ? from : NULL);
-
-	fpb_edge_copy(so, &sp->after, at);
-	if (at->inside)
-		sp->after.right = FpbHdr(page)->right;
-	else
-		sp->after.range = at->range + 1;
-
-	fpb_keys_set_range(keys, first);
-	if (FpbPageIsLeftmost(page))
-		set_edge_range(&sp->before, -1);
-	else if (keys->has_upper && fpb_compare_low(ix, page, &keys->upper) >= 0)
-		set_edge_range(&sp->before, first); /* it ends before this page */
-	else if (!keys->has_lower || fpb_compare_low(ix, page, &keys->lower) > 0)
-		set_edge_fence(so, sp, page, first, false);
-	else
-		set_edge_range(&sp->before, first - 1);
-}
-
-/*
- * Index-only scans of tuple indexes: copy the tuples of the items read, which
- * are in the page, to memory of our own.  Items that share a tuple go on
- * sharing it.
- */
-static void
-copy_tuples(FpbScan *so, Page page)
-{
-	FpbScanPage *sp = so->page;
-	char	   *to;
-	IndexTuple	last = NULL;
-	IndexTuple	copy = NULL;
-
-	/*
-	 * The tuples of a page, aligned, take less than twice the page.  The
-	 * executor reads a "name" to its full length though it is stored as a
-	 * cstring, hence what is behind.
-	 */
-	if (sp->tuples == NULL)
-		sp->tuples = MemoryContextAllocZero(so->cxt, 2 * BLCKSZ + NAMEDATALEN);
-	to = sp->tuples;
-	for (int i = 0; i < sp->nitems; i++)
-	{
-		IndexTuple	tuple = sp->items[i].key.tuple;
-
-		if (tuple != last)
-		{
-			Size		size = IndexTupleSize(tuple);
-			const char *fault;
-
-			/* the executor will trust all lengths in it */
-			fault = fpb_tuple_fault(&so->ix, tuple,
-									BLCKSZ - ((char *) tuple - (char *) page),
-									false);
-			if (unlikely(fault != NULL))
-				fpb_report_damage(so->ix.rel, sp->block,
-								  psprintf("Of an entry: %s.", fault));
-			if (unlikely(to + MAXALIGN(size) > sp->tuples + 2 * BLCKSZ))
-				fpb_report_damage(so->ix.rel, sp->block,
-								  "The page's tuples overlap.");
-			copy = (IndexTuple) to;
-			memcpy(copy, tuple, size);
-			to += MAXALIGN(size);
-			last = tuple;
-		}
-		sp->items[i].key.tuple = copy;
-	}
-}
-
-/*
- * The place where a scan goes on in a direction at *at, of which *from becomes
- * the probe if it is a fence; NULL if that is an end of the index.
- */
-static const FpbProbe *
-probe_at(FpbScan *so, const FpbScanEdge *at, FpbProbe *from, bool forward)
-{
-	FpbScanKeys *keys = &so->keys;
-
-	if (at->inside)
-	{
-		fpb_probe_from_key(&so->ix, &at->key, from);
-		return from;
-	}
-	fpb_keys_set_range(keys, at->range);
-	if (forward)
-		return keys->has_lower ? &keys->lower : NULL;
-	return keys->has_upper ? &keys->upper : NULL;
-}
-
-/*
- * Lock the leaf of that place.  No lock is held on entry.
- */
-static Buffer
-lock_page(FpbScan *so, const FpbScanEdge *at, FpbProbe *from, bool forward)
-{
-	FpbIndex   *ix = &so->ix;
-	const FpbProbe *probe = probe_at(so, at, from, forward);
-
-	if (probe == NULL)
-		return fpb_descend_edge(ix, 0, !forward, BUFFER_LOCK_SHARE);
-	if (at->inside && forward)
-		return fpb_goto_right(ix, at->right, BUFFER_LOCK_SHARE, from);
-	return fpb_descend(ix, probe, 0, !forward, BUFFER_LOCK_SHARE, NULL);
-}
-
-/*
- * Parallel scans: if the page's fences tell how to go on behind it, set the
- * edge at once, for another process to read the next page while this one is
- * being read.  That is so if a range goes on there; reading the page sets the
- * edge again, to the same.
- */
-static bool
-set_edge_early(FpbScan *so, FpbScanPage *sp, Page page, bool forward)
-{
-	FpbIndex   *ix = &so->ix;
-	FpbScanKeys *keys = &so->keys;
-
-	fpb_keys_set_range(keys, so->at.range);
-	if (forward)
-	{
-		if (FpbPageIsRightmost(page) ||
-			(keys->has_upper && compare_high(so, page, &keys->upper) >= 0))
-			return false;
-	}
-	else if (FpbPageIsLeftmost(page) ||
-			 (keys->has_upper && fpb_compare_low(ix, page, &keys->upper) >= 0) ||
-			 (keys->has_lower && fpb_compare_low(ix, page, &keys->lower) <= 0))
-		return false;
-	set_edge_fence(so, sp, page, so->at.range, forward);
-	return true;
-}
-
-/*
- * Read the next leaf in a direction, from so->at, into so->page.  On return,
- * the page is unlocked, and pinned only if it has to be; a parallel scan's
- * state is released.
- */
-static void
-read_page(IndexScanDesc scan, FpbScan *so, bool forward)
-{
-	FpbScanPage *sp = so->page;
-	bool		parallel = scan->parallel_scan != NULL;
-	int64		blocks_read = fpb_blocks_read();
-	Buffer		buf;
-	Page		page;
-
-	if (!so->at.inside)
-	{
-		pgstat_count_index_scan(scan->indexRelation);
-		fpb_count_search(scan);
-	}
-	buf = lock_page(so, &so->at, &so->from, forward);
-	if (blocks_read != fpb_blocks_read())
-		so->leaves_active = true;	/* the index is not all in memory */
-	page = BufferGetPage(buf);
-	sp->block = BufferGetBlockNumber(buf);
-	fetch_high(so, buf);
-	if (parallel && set_edge_early(so, sp, page, forward))
-	{
-		fpb_parallel_release(scan, so, forward ? &sp->after : &sp->before);
-		parallel = false;
-	}
-	PredicateLockPage(scan->indexRelation, sp->block, scan->xs_snapshot);
-
-	if (forward)
-		read_forward(scan, so, sp, page, &so->at, &so->from);
-	else
-		read_backward(scan, so, sp, page, &so->at, &so->from);
-	if (parallel)
-		fpb_parallel_release(scan, so, forward ? &sp->after : &sp->before);
-	check_items(so, sp);
-	if (scan->xs_want_itup && !fpb_is_word(&so->ix))
-		copy_tuples(so, page);
-
-	fpb_scan_note_visible(scan, sp);
-
-	if (so->keep_pin && sp->nitems > 0 && !sp->check_rows)
-	{
-		LockBuffer(buf, BUFFER_LOCK_UNLOCK);
-		sp->buf = buf;
-	}
-	else
-	{
-		sp->lsn = BufferGetLSNAtomic(buf);
-		sp->buf = InvalidBuffer;
-		fpb_relbuf(buf);
-	}
-	sp->valid = true;
-	FPB_INJECTION_POINT("fpbtree-leaf-read");
-}
-
-/*
- * Read the leaf that the scan will come to at *at into *sp, only to know the
- * TIDs: what is read is not for handing out, as no pin is kept and no
- * predicate lock taken.  False if there is none, or if it has elided its high
- * fence: the right sibling might have to be waited for.  No lock is held on
- * entry or exit.
- */
-bool
-fpb_scan_peek(IndexScanDesc scan, FpbScan *so, FpbScanPage *sp,
-			  const FpbScanEdge *at, bool forward)
-{
-	int64		blocks_read = fpb_blocks_read();
-	FpbProbe	from;
-	Buffer		buf;
-
-	if (at->range < 0 || at->range >= so->keys.nranges)
-		return false;
-	buf = lock_page(so, at, &from, forward);
-	if (FpbPageHighElided(BufferGetPage(buf)))
-	{
-		fpb_relbuf(buf);
-		return false;
-	}
-	if (blocks_read != fpb_blocks_read())
-		so->leaves_active = true;
-	sp->block = BufferGetBlockNumber(buf);
-	if (forward)
-		read_forward(scan, so, sp, BufferGetPage(buf), at, &from);
-	else
-		read_backward(scan, so, sp, BufferGetPage(buf), at, &from);
-	fpb_relbuf(buf);
-	return true;
-}
-
-/*
- * Read into *sp, as the scan will when it comes there at *at, a sound copy of
- * block; keeps no pin and takes no predicate lock.  False if the copy is not
- * the leaf that the scan will come to.
- */
-bool
-fpb_scan_peek_copy(IndexScanDesc scan, FpbScan *so, FpbScanPage *sp, Page copy,
-				   BlockNumber block, const FpbScanEdge *at, bool forward)
-{
-	FpbProbe	from;
-	const FpbProbe *probe;
-
-	if (at->range < 0 || at->range >= so->keys.nranges ||
-		FpbPageHighElided(copy))
-		return false;
-	probe = probe_at(so, at, &from, forward);
-	if (probe == NULL || !fpb_page_covers(&so->ix, copy, probe, 0, !forward))
-		return false;
-	sp->block = block;
-	if (forward)
-		read_forward(scan, so, sp, copy, at, &from);
-	else
-		read_backward(scan, so, sp, copy, at, &from);
-	return true;
-}
 
 /* --- leaving a page --- */
 
@@ -755,7 +133,9 @@ unpin_page(FpbScanPage *sp)
 {
 	if (BufferIsValid(sp->buf))
 		ReleaseBuffer(sp->buf);
-	sp->buf = InvalidBuffer;
+	if (BufferIsValid(sp->queue_buf))
+		ReleaseBuffer(sp->queue_buf);
+	sp->buf = sp->queue_buf = InvalidBuffer;
 	sp->valid = false;
 }
 
@@ -777,7 +157,7 @@ leave_page(IndexScanDesc scan, FpbScan *so)
 		if (so->mark_page == NULL)
 		{
 			so->mark_page = MemoryContextAlloc(so->cxt, sizeof(FpbScanPage));
-			fpb_scan_page_init(so->mark_page);
+			fpb_scan_page_init(so, so->mark_page);
 		}
 		Assert(!so->mark_page->valid);
 		so->page = so->mark_page;
@@ -864,7 +244,7 @@ find_page(IndexScanDesc scan, FpbScan *so, bool forward)
 		ahead = so->npages++ >= FPB_PAGES_ALONE && so->leaves_active;
 		if (ahead && !parallel)
 			fpb_scan_ahead_leaves(scan, so, forward);
-		read_page(scan, so, forward);
+		fpb_scan_read_page(scan, so, forward);
 		if (ahead && parallel)
 			fpb_scan_ahead_leaves(scan, so, forward);
 
@@ -904,7 +284,7 @@ first_page(IndexScanDesc scan, FpbScan *so, bool forward)
 		so->state = forward ? FPB_SCAN_AFTER : FPB_SCAN_BEFORE;
 		return false;
 	}
-	set_edge_range(&so->at, forward ? 0 : keys->nranges - 1);
+	fpb_edge_set_range(&so->at, forward ? 0 : keys->nranges - 1);
 	so->npassed = 0;			/* a cursor may come back from the end often */
 	return find_page(scan, so, forward);
 }
@@ -1048,10 +428,15 @@ fpb_beginscan(Relation rel, int nkeys, int norderbys)
 	fpb_keys_init(&so->keys, &so->ix);
 	so->state = FPB_SCAN_NEW;
 	so->keep_pin = false;
+	if (so->ix.may_queue)
+		fpb_index_of_queue(&so->ix, &so->queue);
+	so->metabuf = InvalidBuffer;
 	so->page = palloc(sizeof(FpbScanPage));
-	fpb_scan_page_init(so->page);
+	fpb_scan_page_init(so, so->page);
 	memset(&so->at, 0, sizeof(so->at));
 	memset(&so->elided, 0, sizeof(so->elided));
+	memset(&so->queue_elided, 0, sizeof(so->queue_elided));
+	so->queued = NULL;
 	so->leaf_number = 0;
 	so->npassed = 0;
 	so->passing_forward = false;
@@ -1133,11 +518,14 @@ fpb_rescan(IndexScanDesc scan, ScanKey keys, int nkeys pg_attribute_unused(),
 static void
 remember_killed(FpbScan *so)
 {
+	/* it is not in the queue for long */
+	if (fpb_pos_equal(so->page->items[so->page->current].pos, FPB_POS_END))
+		return;
 	if (so->killed == NULL)
-		so->killed = MemoryContextAlloc(so->cxt, FPB_MAX_PAGE_ENTRIES * sizeof(int));
+		so->killed = MemoryContextAlloc(so->cxt, FPB_MAX_SCAN_ITEMS * sizeof(int));
 
 	/* a cursor going to and fro may kill an item more than once */
-	if (so->nkilled < (int) FPB_MAX_PAGE_ENTRIES)
+	if (so->nkilled < (int) FPB_MAX_SCAN_ITEMS)
 		so->killed[so->nkilled++] = so->page->current;
 }
 
@@ -1261,6 +649,12 @@ fpb_endscan(IndexScanDesc scan)
 		pfree(so->milestone.key.tuple);
 	if (so->elided.key.tuple != NULL)
 		pfree(so->elided.key.tuple);
+	if (so->queue_elided.key.tuple != NULL)
+		pfree(so->queue_elided.key.tuple);
+	if (so->queued != NULL)
+		pfree(so->queued);
+	if (BufferIsValid(so->metabuf))
+		ReleaseBuffer(so->metabuf);
 	if (so->killed != NULL)
 		pfree(so->killed);
 	for (int i = 0; i < (int) lengthof(so->templates); i++)

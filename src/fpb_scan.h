@@ -94,7 +94,7 @@ extern int64 fpb_keys_seek(FpbScanKeys *keys, const FpbKey *key, bool pivot,
 extern bool fpb_keys_match(FpbScanKeys *keys, const FpbKey *key);
 
 /* ------------------------------------------------------------------------
- * reading pages (fpb_scan.c)
+ * reading pages (fpb_scan_read.c)
  * ------------------------------------------------------------------------
  */
 
@@ -112,13 +112,18 @@ typedef struct FpbScanEdge
 	Size		tuple_size;		/* allocated for key.tuple */
 } FpbScanEdge;
 
+/* of a leaf, and of the queue's for the same place */
+#define FPB_MAX_SCAN_ITEMS	(2 * FPB_MAX_PAGE_ENTRIES)
+
 /*
- * What has been read of one leaf.
+ * What has been read of one leaf.  An item of the queue's has FPB_POS_END for
+ * its position.
  */
 typedef struct FpbScanPage
 {
 	bool		valid;
 	Buffer		buf;			/* pinned, or InvalidBuffer */
+	Buffer		queue_buf;		/* likewise, the queue's leaf */
 	BlockNumber block;
 	XLogRecPtr	lsn;			/* of the page as it was read */
 	FpbScanEdge before;			/* how to go on backwards */
@@ -126,11 +131,13 @@ typedef struct FpbScanPage
 	int			nitems;
 	int			current;		/* the item handed out last */
 	char	   *tuples;			/* index-only scans: copies of the tuples */
+	Size		tuples_size;	/* so many bytes */
 	bool		check_rows;		/* is the scan to see that the snapshot sees a
 								 * row? */
-	uint8		visible[FPB_MAX_PAGE_ENTRIES / 8 + 1];	/* those it is known to
+	uint8		visible[FPB_MAX_SCAN_ITEMS / 8 + 1];	/* those it is known to
 														 * see, a bit each */
-	FpbItem		items[FPB_MAX_PAGE_ENTRIES];	/* in index order */
+	FpbItem    *items;			/* in index order */
+	int			room;			/* for so many */
 } FpbScanPage;
 
 /* where a scan is */
@@ -165,6 +172,8 @@ typedef struct FpbTupleTemplate
 typedef struct FpbScan
 {
 	FpbIndex	ix;
+	FpbIndex	queue;			/* the same, for the operation queue's tree */
+	Buffer		metabuf;		/* pinned, or InvalidBuffer */
 	MemoryContext cxt;			/* lives as long as the scan */
 	FpbScanKeys keys;
 	FpbScanState state;
@@ -174,6 +183,9 @@ typedef struct FpbScan
 	FpbScanEdge at;				/* where the next page is read */
 	FpbScanEdge elided;			/* the high fence of the page being read, if
 								 * it has elided that */
+	FpbScanEdge queue_elided;	/* the same of the queue's */
+	FpbItem    *queued;			/* items of the queue's leaf, while they are
+								 * merged; or NULL */
 	FpbProbe	from;			/* the same as a probe */
 	uint64		leaf_number;	/* parallel scans: which of the scan's leaves */
 
@@ -219,12 +231,23 @@ typedef struct FpbScan
 	uint32		last_tie;
 } FpbScan;
 
+/*
+ * Set an edge to the end of a range: to go on with range number range.
+ */
+static inline void
+fpb_edge_set_range(FpbScanEdge *edge, int64 range)
+{
+	edge->inside = false;
+	edge->range = range;
+}
+
 extern void fpb_edge_set_key(FpbScan *so, FpbScanEdge *edge,
 							 const FpbKey *key);
 extern void fpb_edge_copy(FpbScan *so, FpbScanEdge *to,
 						  const FpbScanEdge *from);
-extern void fpb_scan_page_init(FpbScanPage *page);
+extern void fpb_scan_page_init(FpbScan *so, FpbScanPage *page);
 extern void fpb_scan_page_free(FpbScanPage *page);
+extern void fpb_scan_read_page(IndexScanDesc scan, FpbScan *so, bool forward);
 extern bool fpb_scan_peek(IndexScanDesc scan, FpbScan *so, FpbScanPage *sp,
 						  const FpbScanEdge *at, bool forward);
 extern bool fpb_scan_peek_copy(IndexScanDesc scan, FpbScan *so,

@@ -22,9 +22,10 @@
 #include "fpb_tree.h"
 #include "fpb_verify.h"
 
-static void insert_on_page(FpbIndex *ix, Relation heap, Buffer buf,
+static bool insert_on_page(FpbIndex *ix, Relation heap, Buffer buf,
 						   FpbStack *stack, const FpbEntry *entry,
-						   bool unchanged, Buffer left, Buffer right);
+						   bool unchanged, bool may_split,
+						   Buffer left, Buffer right);
 
 /*
  * Clear the flag of a left page whose right sibling gets its downlink by the
@@ -52,6 +53,15 @@ name_halves(const FpbIndex *ix, Page page, Buffer left, Buffer right,
 						BufferGetPage(left), wp);
 	fpb_page_name_nodes(ix, page, BufferGetBlockNumber(right),
 						BufferGetPage(right), wp);
+}
+
+/*
+ * The root that the metapage names of the tree that is worked on.
+ */
+static inline BlockNumber *
+meta_root(const FpbIndex *ix, FpbMeta *meta)
+{
+	return ix->tree == 0 ? &meta->root : &meta->queue_root;
 }
 
 /*
@@ -83,7 +93,8 @@ grow_root(FpbIndex *ix, Buffer left, Buffer right,
 	entries[1].key = *separator;
 	entries[1].child = BufferGetBlockNumber(right);
 	image = palloc_aligned(sizeof(PGAlignedBlock), PG_IO_ALIGN_SIZE, 0);
-	if (!fpb_page_build(ix, image->data, level, FPB_LEFTMOST | FPB_RIGHTMOST,
+	if (!fpb_page_build(ix, image->data, level,
+						FPB_LEFTMOST | FPB_RIGHTMOST | ix->tree,
 						InvalidBlockNumber, NULL, NULL, entries, 2, 0))
 		elog(ERROR, "two downlinks do not fit a page of index \"%s\"",
 			 RelationGetRelationName(ix->rel));
@@ -96,8 +107,14 @@ grow_root(FpbIndex *ix, Buffer left, Buffer right,
 	fpb_wal_enter(&wal);
 	fpb_page_replace(BufferGetPage(rootbuf), image->data, wp_root);
 	name_halves(ix, BufferGetPage(rootbuf), left, right, wp_root);
-	meta->root = BufferGetBlockNumber(rootbuf);
-	meta->level = level;
+	*meta_root(ix, meta) = BufferGetBlockNumber(rootbuf);
+	if (ix->tree == 0)
+		meta->level = level;
+	else
+	{
+		meta->queue_level = level;
+		meta->queue_pages++;
+	}
 	fpb_wal_note(wp_meta, meta, sizeof(FpbMeta));
 	clear_incomplete(left, wp_left);
 	fpb_wal_finish(&wal);
@@ -120,8 +137,8 @@ grow_root(FpbIndex *ix, Buffer left, Buffer right,
  * one.  Who came to the page by way of that sibling, or of the parent, has
  * seen to it; but a stale link may lead to the page past both.
  */
-static bool
-insert_downlink(FpbIndex *ix, Buffer left, Buffer right, FpbStack *stack)
+bool
+fpb_insert_downlink(FpbIndex *ix, Buffer left, Buffer right, FpbStack *stack)
 {
 	Page		page = BufferGetPage(left);
 	int			level = FpbHdr(page)->level;
@@ -148,7 +165,7 @@ insert_downlink(FpbIndex *ix, Buffer left, Buffer right, FpbStack *stack)
 		Buffer		metabuf = ReadBuffer(ix->rel, FPB_METAPAGE);
 
 		LockBuffer(metabuf, BUFFER_LOCK_EXCLUSIVE);
-		if (FpbPageGetMeta(BufferGetPage(metabuf))->root == BufferGetBlockNumber(left))
+		if (*meta_root(ix, FpbPageGetMeta(BufferGetPage(metabuf))) == BufferGetBlockNumber(left))
 		{
 			grow_root(ix, left, right, &entry.key, metabuf);
 			UnlockReleaseBuffer(metabuf);
@@ -189,7 +206,7 @@ insert_downlink(FpbIndex *ix, Buffer left, Buffer right, FpbStack *stack)
 								  BufferGetBlockNumber(left), entry.child,
 								  downlink.child));
 	}
-	insert_on_page(ix, NULL, parent, stack, &entry, false, left, right);
+	(void) insert_on_page(ix, NULL, parent, stack, &entry, false, true, left, right);
 	return true;
 }
 
@@ -205,9 +222,12 @@ split_page(FpbIndex *ix, Buffer buf, FpbStack *stack, const FpbEntry *entry,
 	Page		page = BufferGetPage(buf);
 	PGAlignedBlock *images;
 	Buffer		rbuf;
+	Buffer		metabuf = InvalidBuffer;
 	FpbWal		wal;
 	FpbWalPage *wp_left;
 	FpbWalPage *wp_right;
+	FpbWalPage *wp_child = NULL;
+	FpbWalPage *wp_meta = NULL;
 
 	Assert(!FpbPageSplitIncomplete(page));
 	images = palloc_aligned(2 * sizeof(PGAlignedBlock), PG_IO_ALIGN_SIZE, 0);
@@ -223,16 +243,20 @@ split_page(FpbIndex *ix, Buffer buf, FpbStack *stack, const FpbEntry *entry,
 				   wp_left, wp_right);
 	if (BufferIsValid(left))
 	{
-		FpbWalPage *wp_child = fpb_wal_add(&wal, left, false);
-
+		wp_child = fpb_wal_add(&wal, left, false);
 		name_halves(ix, wp_left->page, left, right, wp_left);
 		name_halves(ix, wp_right->page, left, right, wp_right);
-		fpb_wal_enter(&wal);
-		clear_incomplete(left, wp_child);
 	}
-	else
-		fpb_wal_enter(&wal);
+	if (ix->tree != 0)
+		metabuf = fpb_add_meta(ix, &wal, &wp_meta);
+	fpb_wal_enter(&wal);
+	if (wp_child != NULL)
+		clear_incomplete(left, wp_child);
+	if (wp_meta != NULL)
+		fpb_count_queue_pages(wp_meta, 1);
 	fpb_wal_finish(&wal);
+	if (wp_meta != NULL)
+		fpb_relbuf(metabuf);
 	fpb_verify_split(ix, &wal, entry);
 	if (BufferIsValid(left))
 		fpb_verify_insert(ix, &wal, 2, NULL);
@@ -244,7 +268,7 @@ split_page(FpbIndex *ix, Buffer buf, FpbStack *stack, const FpbEntry *entry,
 	pfree(images);
 
 	/* if it can't be done from here, others will do it */
-	(void) insert_downlink(ix, buf, rbuf, stack);
+	(void) fpb_insert_downlink(ix, buf, rbuf, stack);
 	fpb_relbuf(rbuf);
 	fpb_relbuf(buf);
 }
@@ -253,10 +277,14 @@ split_page(FpbIndex *ix, Buffer buf, FpbStack *stack, const FpbEntry *entry,
  * Insert an entry into a page, locked exclusively and released, where it
  * belongs.  left and right as in split_page, unchanged as in fpb_insert_entry.
  * heap: for the dead entries of a leaf; an inner page has none.
+ *
+ * False, with nothing done and the page still locked, if it would have to be
+ * split and may not.
  */
-static void
+static bool
 insert_on_page(FpbIndex *ix, Relation heap, Buffer buf, FpbStack *stack,
-			   const FpbEntry *entry, bool unchanged, Buffer left, Buffer right)
+			   const FpbEntry *entry, bool unchanged, bool may_split,
+			   Buffer left, Buffer right)
 {
 	Page		page = BufferGetPage(buf);
 	FpbInsertPlan plan;
@@ -264,19 +292,22 @@ insert_on_page(FpbIndex *ix, Relation heap, Buffer buf, FpbStack *stack,
 	FpbWalPage *wp;
 	FpbWalPage *wp_child = NULL;
 
+	/* an entry of the queue is not there for long enough to prove dead */
+	bool		may_prune = FpbPageIsLeaf(page) && ix->tree == 0;
+
 	if (!(FpbPageIsLeaf(page) && RelationNeedsWAL(ix->rel) &&
 		  XLogCheckBufferNeedsBackup(buf) &&
 		  fpb_page_plan_reorganise(ix, page, entry, &plan)))
 		fpb_page_plan_insert(ix, page, entry, &plan);
 	if ((plan.outcome == FPB_PLAN_FULL || plan.outcome == FPB_PLAN_REBUILD) &&
-		FpbPageIsLeaf(page) && fpb_prune_killed(ix, heap, buf))
+		may_prune && fpb_prune_killed(ix, heap, buf))
 	{
 		if (plan.image != NULL)
 			pfree(plan.image);
 		fpb_page_plan_insert(ix, page, entry, &plan);
 	}
 
-	if (plan.outcome == FPB_PLAN_FULL && FpbPageIsLeaf(page))
+	if (plan.outcome == FPB_PLAN_FULL && may_prune)
 	{
 		bool		pruned = fpb_prune_versions(ix, heap, buf, unchanged);
 
@@ -296,8 +327,9 @@ insert_on_page(FpbIndex *ix, Relation heap, Buffer buf, FpbStack *stack,
 	}
 	if (plan.outcome == FPB_PLAN_FULL)
 	{
-		split_page(ix, buf, stack, entry, left, right);
-		return;
+		if (may_split)
+			split_page(ix, buf, stack, entry, left, right);
+		return may_split;
 	}
 
 	fpb_wal_begin(&wal, ix->rel);
@@ -319,6 +351,7 @@ insert_on_page(FpbIndex *ix, Relation heap, Buffer buf, FpbStack *stack,
 	if (plan.image != NULL)
 		pfree(plan.image);
 	fpb_relbuf(buf);
+	return true;
 }
 
 /*
@@ -332,8 +365,20 @@ void
 fpb_insert_entry(FpbIndex *ix, Relation heap, Buffer buf, FpbStack *stack,
 				 const FpbEntry *entry, bool unchanged)
 {
-	insert_on_page(ix, heap, buf, stack, entry, unchanged, InvalidBuffer,
-				   InvalidBuffer);
+	(void) insert_on_page(ix, heap, buf, stack, entry, unchanged, true,
+						  InvalidBuffer, InvalidBuffer);
+}
+
+/*
+ * The same if the leaf, one of the queue's tree, has room for the entry.
+ * False, with nothing done and the leaf still locked, if it would have to be
+ * split.
+ */
+bool
+fpb_insert_if_fits(FpbIndex *ix, Buffer buf, const FpbEntry *entry)
+{
+	return insert_on_page(ix, NULL, buf, NULL, entry, false, false,
+						  InvalidBuffer, InvalidBuffer);
 }
 
 /*
@@ -349,7 +394,7 @@ fpb_finish_split(FpbIndex *ix, Buffer left)
 
 	Assert(FpbPageSplitIncomplete(BufferGetPage(left)));
 	right = fpb_getbuf_right(ix, left, BUFFER_LOCK_EXCLUSIVE);
-	done = insert_downlink(ix, left, right, NULL);
+	done = fpb_insert_downlink(ix, left, right, NULL);
 	fpb_relbuf(right);
 	return done;
 }

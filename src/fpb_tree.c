@@ -6,7 +6,8 @@
  * A descent holds one page lock at a time.  What it has read of a page may be
  * out of date by the time it follows a link, but the fences of the page it
  * comes to tell: a page is the right one if the probe lies between them.  See
- * "Fences" in README.md.
+ * "Fences" in README.md.  What they don't tell is which tree it is of, the
+ * main one or the operation queue's: a flag does.
  *
  *-------------------------------------------------------------------------
  */
@@ -14,6 +15,7 @@
 
 #include "miscadmin.h"
 #include "storage/bufmgr.h"
+#include "utils/memutils.h"
 
 #include "fpb_tree.h"
 
@@ -71,7 +73,7 @@ fpb_lock_high(const FpbIndex *ix, Buffer buf, FpbKey *high)
 		FPB_INJECTION_POINT("fpbtree-leaf-elided");
 	right = fpb_getbuf_right(ix, buf, BUFFER_LOCK_SHARE);
 	right_page = BufferGetPage(right);
-	if (FpbPageIsDeleted(right_page) || FpbPageIsLeftmost(right_page) ||
+	if (!fpb_page_is_in_tree(ix, right_page) || FpbPageIsLeftmost(right_page) ||
 		FpbHdr(right_page)->level != FpbHdr(page)->level ||
 		FpbHdr(right_page)->low_head != high->head)
 		fpb_report_damage(ix->rel, BufferGetBlockNumber(right),
@@ -178,8 +180,8 @@ settle(FpbIndex *ix, Buffer buf, const FpbProbe *probe, int level,
 		if (hint && steps > MAX_STEPS)
 			return InvalidBuffer;
 		CHECK_FOR_INTERRUPTS();
-		if (level > 0)
-			buf = fpb_getbuf_inner(ix, right, level, access);
+		if (level > 0 || ix->tree != 0)
+			buf = fpb_getbuf_level(ix, right, level, access);
 		else
 			buf = fpb_getbuf(ix, right, access);
 		if (!BufferIsValid(buf))
@@ -188,11 +190,11 @@ settle(FpbIndex *ix, Buffer buf, const FpbProbe *probe, int level,
 }
 
 /*
- * Lock the root as far as it is known.  If it has got a right sibling, it may
- * not be the root any more: look it up again, once.
+ * The root of the main tree as far as it is known.  If it has got a right
+ * sibling, it may not be the root any more: look it up again, once.
  */
 static Buffer
-get_root(FpbIndex *ix, int level, int access)
+get_main_root(FpbIndex *ix, int level, int access)
 {
 	Buffer		buf;
 
@@ -211,6 +213,53 @@ get_root(FpbIndex *ix, int level, int access)
 						 level == (int) ix->level ? access : BUFFER_LOCK_SHARE);
 	}
 	return buf;
+}
+
+/*
+ * The root of the queue's tree, which may have been lowered, or taken away and
+ * another one have been made: the block can be any page by now.  InvalidBuffer
+ * if there is no queue, or none of so many levels.
+ *
+ * Any page that is the leftmost and the last of its level will do as well.
+ */
+static Buffer
+get_queue_root(FpbIndex *ix, int level, int access)
+{
+	for (int tries = 0; tries < MAX_RESTARTS; tries++)
+	{
+		Buffer		buf;
+
+		if (tries > 0 || ix->root == FPB_METAPAGE || level > (int) ix->level)
+			fpb_index_refresh(ix);
+		if (ix->root == FPB_METAPAGE || level > (int) ix->level)
+			return InvalidBuffer;
+		buf = fpb_getbuf_level(ix, ix->root, ix->level,
+							   level == (int) ix->level ? access : BUFFER_LOCK_SHARE);
+		if (BufferIsValid(buf))
+		{
+			Page		page = BufferGetPage(buf);
+
+			/* one just looked up may be split, but not be another level's */
+			if (fpb_page_is_in_tree(ix, page) &&
+				FpbHdr(page)->level == ix->level && FpbPageIsLeftmost(page) &&
+				(FpbPageIsRightmost(page) || tries > 0))
+				return buf;
+			fpb_relbuf(buf);
+		}
+		CHECK_FOR_INTERRUPTS();
+	}
+	fpb_report_damage(ix->rel, ix->root,
+					  "The page is not the root of the operation queue that the metapage says it is.");
+}
+
+/*
+ * Lock the root as far as it is known.
+ */
+static Buffer
+get_root(FpbIndex *ix, int level, int access)
+{
+	return ix->tree == 0 ? get_main_root(ix, level, access) :
+		get_queue_root(ix, level, access);
 }
 
 /*
@@ -269,13 +318,15 @@ fpb_descend(FpbIndex *ix, const FpbProbe *probe, int level, bool before,
 				if (parent == InvalidBlockNumber)
 				{
 					buf = get_root(ix, level, access);
+					if (!BufferIsValid(buf))
+						return InvalidBuffer;
 					at = ix->level;
 					blkno = ix->root;
 					if (stack != NULL)
 						stack->height = at + 1;
 				}
-				else if (at > 0)
-					buf = fpb_getbuf_inner(ix, blkno, at,
+				else if (at > 0 || ix->tree != 0)
+					buf = fpb_getbuf_level(ix, blkno, at,
 										   at == level ? access : BUFFER_LOCK_SHARE);
 				else
 				{
@@ -332,8 +383,43 @@ fpb_descend(FpbIndex *ix, const FpbProbe *probe, int level, bool before,
 }
 
 /*
+ * The leaf for the probe's place that copies of inner pages name, or
+ * InvalidBlockNumber if one is missing.
+ */
+BlockNumber
+fpb_leaf_by_copies(FpbIndex *ix, const FpbProbe *probe)
+{
+	BlockNumber blkno = ix->root;
+	uint16		named;
+
+	if (fpb_inner_page_cache == 0 || !fpb_probe_is_simple(ix, probe))
+		return InvalidBlockNumber;
+	for (int at = ix->level; at > 0; at--)
+	{
+		Page		page = usable_copy(ix, blkno, probe, at, false);
+
+		if (page == NULL)
+			return InvalidBlockNumber;
+		blkno = fpb_page_downlink(ix, page, probe, false, &named);
+	}
+	return blkno;
+}
+
+/*
+ * A page that a link says is of this level.  Of the queue: InvalidBuffer if it
+ * is not; main leaves may be locked.  Else it may be any page, and no lock is
+ * held.
+ */
+static Buffer
+get_page(const FpbIndex *ix, BlockNumber blkno, int level, int access)
+{
+	return ix->tree == 0 ? fpb_getbuf(ix, blkno, access) :
+		fpb_getbuf_level(ix, blkno, level, access);
+}
+
+/*
  * The leftmost or rightmost page of a level, locked.  No lock is held on
- * entry.
+ * entry, but for those of main leaves if it is one of the queue.
  */
 Buffer
 fpb_descend_edge(FpbIndex *ix, int level, bool rightmost, int access)
@@ -345,6 +431,8 @@ fpb_descend_edge(FpbIndex *ix, int level, bool rightmost, int access)
 		Buffer		buf = get_root(ix, level, access);
 		int			at = ix->level;
 
+		if (!BufferIsValid(buf))
+			return InvalidBuffer;
 		for (;;)
 		{
 			Page		page = BufferGetPage(buf);
@@ -352,9 +440,12 @@ fpb_descend_edge(FpbIndex *ix, int level, bool rightmost, int access)
 			FpbEntry	child;
 			bool		found;
 
-			if (FpbPageIsDeleted(page) || FpbHdr(page)->level != at ||
+			if (!fpb_page_is_in_tree(ix, page) || FpbHdr(page)->level != at ||
 				(!rightmost && !FpbPageIsLeftmost(page)))
+			{
+				fpb_relbuf(buf);
 				break;
+			}
 			if (rightmost && !FpbPageIsRightmost(page))
 			{
 				BlockNumber right = FpbHdr(page)->right;
@@ -362,8 +453,10 @@ fpb_descend_edge(FpbIndex *ix, int level, bool rightmost, int access)
 				fpb_count_step(ix, buf, &steps);
 				fpb_relbuf(buf);
 				CHECK_FOR_INTERRUPTS();
-				buf = fpb_getbuf(ix, right,
-								 at == level ? access : BUFFER_LOCK_SHARE);
+				buf = get_page(ix, right, at,
+							   at == level ? access : BUFFER_LOCK_SHARE);
+				if (!BufferIsValid(buf))
+					break;
 				continue;
 			}
 			if (at == level)
@@ -380,10 +473,11 @@ fpb_descend_edge(FpbIndex *ix, int level, bool rightmost, int access)
 				fpb_page_damaged(ix, page, "An inner page is empty.");
 			fpb_relbuf(buf);
 			at--;
-			buf = fpb_getbuf(ix, child.child,
-							 at == level ? access : BUFFER_LOCK_SHARE);
+			buf = get_page(ix, child.child, at,
+						   at == level ? access : BUFFER_LOCK_SHARE);
+			if (!BufferIsValid(buf))
+				break;
 		}
-		fpb_relbuf(buf);
 		CHECK_FOR_INTERRUPTS();
 	}
 	fpb_report_damage(ix->rel, ix->root,
@@ -405,7 +499,7 @@ fpb_goto_right(FpbIndex *ix, BlockNumber right, int access, FpbProbe *from)
 		Buffer		buf = fpb_getbuf_recent(ix, right, access);
 		Page		page = BufferGetPage(buf);
 
-		if (!FpbPageIsDeleted(page) && FpbPageIsLeaf(page))
+		if (fpb_page_is_in_tree(ix, page) && FpbPageIsLeaf(page))
 		{
 			int			low = fpb_compare_low(ix, page, from);
 
@@ -435,6 +529,78 @@ fpb_fence_probe(const FpbIndex *ix, const FpbKey *fence, FpbProbe *probe)
 }
 
 /*
+ * Get ready to walk over a tree's leaves.
+ */
+void
+fpb_leaves_begin(FpbLeaves *walk, FpbIndex *ix)
+{
+	walk->ix = ix;
+	walk->begun = walk->at_end = false;
+	for (int i = 0; i < 2; i++)
+		walk->from_cxt[i] = AllocSetContextCreate(CurrentMemoryContext,
+												  "fpbtree leaves",
+												  ALLOCSET_SMALL_SIZES);
+	walk->turn = 0;
+}
+
+/*
+ * The next leaf, locked share; InvalidBuffer if there is none.  No lock is
+ * held on entry.
+ */
+Buffer
+fpb_leaves_next(FpbLeaves *walk)
+{
+	if (walk->at_end)
+		return InvalidBuffer;
+	if (!walk->begun)
+		return fpb_descend_edge(walk->ix, 0, false, BUFFER_LOCK_SHARE);
+	return fpb_goto_right(walk->ix, walk->next, BUFFER_LOCK_SHARE, &walk->from);
+}
+
+/*
+ * Note where a leaf, locked, ends, for the next one to be found, or the key at
+ * which it will be gone on in; and release it.
+ */
+void
+fpb_leaves_leave(FpbLeaves *walk, Buffer buf, const FpbKey *at)
+{
+	Page		page = BufferGetPage(buf);
+	Buffer		right = InvalidBuffer;
+	FpbKey		high;
+	MemoryContext old;
+
+	walk->begun = true;
+	walk->at_end = at == NULL && FpbPageIsRightmost(page);
+	if (!walk->at_end)
+	{
+		walk->next = at != NULL ? BufferGetBlockNumber(buf) : FpbHdr(page)->right;
+		if (at == NULL)
+		{
+			right = fpb_lock_high(walk->ix, buf, &high);
+			at = &high;
+		}
+		walk->turn ^= 1;
+		MemoryContextReset(walk->from_cxt[walk->turn]);
+		old = MemoryContextSwitchTo(walk->from_cxt[walk->turn]);
+		fpb_fence_probe(walk->ix, at, &walk->from);
+		MemoryContextSwitchTo(old);
+		if (BufferIsValid(right))
+			fpb_relbuf(right);
+	}
+	fpb_relbuf(buf);
+}
+
+/*
+ * End a walk.
+ */
+void
+fpb_leaves_end(FpbLeaves *walk)
+{
+	for (int i = 0; i < 2; i++)
+		MemoryContextDelete(walk->from_cxt[i]);
+}
+
+/*
  * Lock the parent of a page being split: the page above it into whose range
  * the separator falls.  The stack is a hint.
  */
@@ -444,7 +610,7 @@ fpb_find_parent(FpbIndex *ix, const FpbProbe *separator, int level,
 {
 	if (stack != NULL && stack->height > level + 1)
 	{
-		Buffer		buf = fpb_getbuf_inner(ix, stack->blocks[level + 1],
+		Buffer		buf = fpb_getbuf_level(ix, stack->blocks[level + 1],
 										   level + 1, BUFFER_LOCK_EXCLUSIVE);
 
 		if (BufferIsValid(buf))

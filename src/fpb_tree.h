@@ -22,12 +22,20 @@ typedef struct FpbStack
  * it.  before = false: low <= probe < high; before = true: low < probe <= high
  * (the page that holds what comes before the probe).  With access
  * BUFFER_LOCK_EXCLUSIVE incomplete splits met on the way, on any level, are
- * finished.  stack may be NULL.  Always returns a page.
+ * finished.  stack may be NULL.  Always returns a page, but for the queue's
+ * tree: InvalidBuffer if there is no queue (any more), or none of so many
+ * levels.
  */
 extern Buffer fpb_descend(FpbIndex *ix, const FpbProbe *probe, int level, bool before,
 						  int access, FpbStack *stack);
 
-/* The leftmost (rightmost) page of a level. */
+/*
+ * The leaf of the main tree for the probe, as far as copies of inner pages
+ * tell, or InvalidBlockNumber.  Nothing is locked, or read.
+ */
+extern BlockNumber fpb_leaf_by_copies(FpbIndex *ix, const FpbProbe *probe);
+
+/* The leftmost (rightmost) page of a level; no queue: InvalidBuffer. */
 extern Buffer fpb_descend_edge(FpbIndex *ix, int level, bool rightmost,
 							   int access);
 
@@ -36,13 +44,47 @@ extern Buffer fpb_descend_edge(FpbIndex *ix, int level, bool rightmost,
  * *from, a copy of its high fence; locked.  Checks fences and, if the link
  * proves stale, descends afresh.  InvalidBuffer behind the last.  Entries
  * below *from on the leaf returned have been seen already: after a deletion
- * the successor may be one that reaches further left.
+ * the successor may be one that reaches further left.  InvalidBuffer if it is
+ * of a queue that is gone.
  */
 extern Buffer fpb_goto_right(FpbIndex *ix, BlockNumber right, int access,
 							 FpbProbe *from);
 
+/*
+ * A walk over the leaves of a tree, from the first to the last, to which
+ * others may do what they like meanwhile: what is left of the place where it
+ * is has been come to, and what is right of it will be.
+ *
+ * next: the next leaf, locked share, or InvalidBuffer.  leave: be done with
+ * it, locked in whatever way, and release it; or go on in it from a key.
+ */
+typedef struct FpbLeaves
+{
+	FpbIndex   *ix;
+	bool		begun;
+	bool		at_end;
+	FpbProbe	from;			/* where the next one begins, or is gone on in */
+	BlockNumber next;			/* and its block, as far as is known */
+	MemoryContext from_cxt[2];	/* that lives in one of these in turn */
+	int			turn;
+} FpbLeaves;
+
+extern void fpb_leaves_begin(FpbLeaves *walk, FpbIndex *ix);
+extern Buffer fpb_leaves_next(FpbLeaves *walk);
+extern void fpb_leaves_leave(FpbLeaves *walk, Buffer buf, const FpbKey *at);
+extern void fpb_leaves_end(FpbLeaves *walk);
+
 /* Count a step to the right; raises an error if they go round in a circle. */
 extern void fpb_count_step(const FpbIndex *ix, Buffer buf, uint32 *steps);
+
+/*
+ * Is the page one of the tree that is worked on?
+ */
+static inline bool
+fpb_page_is_in_tree(const FpbIndex *ix, Page page)
+{
+	return (FpbHdr(page)->flags & (FPB_DELETED | FPB_QUEUE)) == ix->tree;
+}
 
 /*
  * Is the page, of the level expected, in the tree and not to the right of the
@@ -54,7 +96,7 @@ fpb_page_reaches_left(const FpbIndex *ix, Page page, const FpbProbe *probe,
 {
 	int			sign;
 
-	if (FpbPageIsDeleted(page) || FpbHdr(page)->level != level)
+	if (!fpb_page_is_in_tree(ix, page) || FpbHdr(page)->level != level)
 		return false;
 	sign = fpb_compare_low(ix, page, probe);
 	return before ? sign < 0 : sign <= 0;
@@ -113,6 +155,37 @@ extern Buffer fpb_find_parent(FpbIndex *ix, const FpbProbe *separator, int level
 extern void fpb_insert_entry(FpbIndex *ix, Relation heap, Buffer buf,
 							 FpbStack *stack, const FpbEntry *entry,
 							 bool unchanged);
+
+/* Insert into a leaf of the queue unless it would have to be split. */
+extern bool fpb_insert_if_fits(FpbIndex *ix, Buffer buf, const FpbEntry *entry);
+
+/*
+ * Insert the downlink of the right half of a split, both halves being locked
+ * exclusively, as they stay, and no page that is not below them or a main
+ * leaf.  False if others will have to do it (fpb_split.c).
+ */
+extern bool fpb_insert_downlink(FpbIndex *ix, Buffer left, Buffer right,
+								FpbStack *stack);
+
+/*
+ * The operation queue: a tree of its own, for entries on their way to the main
+ * one (fpb_queue.c).  "queue" is the index as fpb_index_of_queue makes it.
+ *
+ * begin: make one, unless there is one.  end: take it away, if there is
+ * nothing in it and nobody looks at it; true if there is none then.  trim:
+ * take its empty pages out of it.
+ */
+extern void fpb_queue_begin(FpbIndex *queue);
+extern bool fpb_queue_end(FpbIndex *queue);
+extern void fpb_queue_trim(FpbIndex *queue);
+extern uint32 fpb_queue_pages(const FpbIndex *ix);
+
+/*
+ * Move what the queue has for a main leaf into it (fpb_move.c).
+ */
+extern int	fpb_move_entries(FpbIndex *ix, Relation heap, Buffer buf,
+							 FpbStack *stack, const FpbProbe *place,
+							 const FpbEntry *entry, bool unchanged);
 
 /* Leave hints for dead entries on a leaf locked at least share (fpb_hint.c). */
 extern void fpb_hint_dead(const FpbIndex *ix, Relation heap, Buffer buf,

@@ -3,7 +3,8 @@
  * fpb_vacuum.c
  *	  Removing the entries of dead rows, and finding pages to use again.
  *
- * The pages are visited in the order of the file, as nbtree does, so that they
+ * The leaves of the operation queue come first, in the order of keys.  Then
+ * the pages are visited in the order of the file, as nbtree does, so that they
  * are read in large pieces.  Every leaf is locked for cleanup, whether or not
  * it has anything to remove: a scan that has a TID in hand for which it relies
  * on its pin may have read it before a split moved the entry on to another
@@ -34,6 +35,7 @@
 typedef struct VacuumState
 {
 	FpbIndex	ix;
+	FpbIndex	queue;			/* the same, for the operation queue's tree */
 	IndexVacuumInfo *info;
 	IndexBulkDeleteResult *stats;
 	IndexBulkDeleteCallback callback;
@@ -73,12 +75,12 @@ is_leaf(const VacuumState *vs, BlockNumber blkno)
 }
 
 /*
- * Remove the dead entries of a leaf, locked for cleanup, and count the rest.
+ * Remove the dead entries of a leaf, of the tree that ix is about, locked for
+ * cleanup, and count the rest.
  */
 static void
-vacuum_leaf(VacuumState *vs, Buffer buf)
+vacuum_leaf(VacuumState *vs, FpbIndex *ix, Buffer buf)
 {
-	FpbIndex   *ix = &vs->ix;
 	Page		page = BufferGetPage(buf);
 	FpbPos		start = FPB_POS_FIRST;
 	bool		more = true;
@@ -159,29 +161,33 @@ delete_leaf(VacuumState *vs, BlockNumber blkno)
 
 /*
  * Finish a split that a crash or an error has broken off: that of the page of
- * a level that ends at a fence, which is the left one of its two.  No lock is
- * held on entry or exit.
+ * a level of a tree that ends at a fence, which is the left one of its two.
+ * No lock is held on entry or exit.
  */
 static void
-finish_split(VacuumState *vs, int level, const FpbProbe *high)
+finish_split(FpbIndex *ix, int level, const FpbProbe *high)
 {
-	fpb_relbuf(fpb_descend(&vs->ix, high, level, true,
-						   BUFFER_LOCK_EXCLUSIVE, NULL));
+	Buffer		buf = fpb_descend(ix, high, level, true, BUFFER_LOCK_EXCLUSIVE, NULL);
+
+	/* the queue may have been emptied, and taken away, since */
+	if (BufferIsValid(buf))
+		fpb_relbuf(buf);
 }
 
 /*
  * Visit a page, pinned, and release it: finish its split if that is
- * incomplete, vacuum it if it is a leaf, take it out of the tree if it has
- * proved empty (so are leaves that an earlier VACUUM emptied but could not
- * take out), or note that it is free.
+ * incomplete, vacuum it if it is a leaf of the main tree, take it out of the
+ * tree if it has proved empty (so are leaves that an earlier VACUUM emptied
+ * but could not take out), or note that it is free.
  *
- * Returns the block of a leaf's right sibling; if the page is no leaf, or has
- * none, InvalidBlockNumber.
+ * Returns the block of such a leaf's right sibling; if the page is none, or
+ * has none, InvalidBlockNumber.
  */
 static BlockNumber
 visit_page(VacuumState *vs, Buffer buf)
 {
 	FpbIndex   *ix = &vs->ix;
+	FpbIndex   *tree;
 	Page		page = BufferGetPage(buf);
 	BlockNumber blkno = BufferGetBlockNumber(buf);
 	BlockNumber right;
@@ -201,20 +207,21 @@ visit_page(VacuumState *vs, Buffer buf)
 		fpb_checkpage(ix, buf);
 		free = FpbPageIsDeleted(page);
 	}
-	leaf = !free && FpbPageIsLeaf(page);
+	leaf = !free && FpbPageIsLeaf(page) && !FpbPageIsQueue(page);
+	tree = !free && FpbPageIsQueue(page) ? &vs->queue : ix;
 	incomplete = !free && FpbPageSplitIncomplete(page) &&
 		!FpbPageIsRightmost(page);
 	if (incomplete)
 	{
 		level = FpbHdr(page)->level;
-		right_buf = fpb_lock_high(ix, buf, &high);
+		right_buf = fpb_lock_high(tree, buf, &high);
 		fpb_fence_probe(ix, &high, &end);
 		if (BufferIsValid(right_buf))
 			fpb_relbuf(right_buf);
 	}
 	LockBuffer(buf, BUFFER_LOCK_UNLOCK);
 	if (incomplete)
-		finish_split(vs, level, &end);
+		finish_split(tree, level, &end);
 	if (!leaf)
 	{
 		ReleaseBuffer(buf);
@@ -226,7 +233,7 @@ visit_page(VacuumState *vs, Buffer buf)
 	/* Only VACUUM takes leaves out of the tree, so it still is one. */
 	LockBufferForCleanup(buf);
 	fpb_checkpage(ix, buf);
-	vacuum_leaf(vs, buf);
+	vacuum_leaf(vs, ix, buf);
 	right = FpbHdr(page)->right;
 	empty = !FpbPageIsLeftmost(page) && fpb_page_is_empty(ix, page);
 	fpb_relbuf(buf);
@@ -235,6 +242,32 @@ visit_page(VacuumState *vs, Buffer buf)
 	if (empty)
 		delete_leaf(vs, blkno);
 	return right;
+}
+
+/*
+ * Visit the leaves of the operation queue, in the order of keys, which no
+ * split of a leaf makes miss anything.  Entries move from the queue to the
+ * main tree, never back: those that have before their leaf is come to are
+ * found when the main tree's leaves are visited, after this.
+ */
+static void
+visit_queue(VacuumState *vs)
+{
+	FpbLeaves	walk;
+	Buffer		buf;
+
+	fpb_leaves_begin(&walk, &vs->queue);
+	while (BufferIsValid(buf = fpb_leaves_next(&walk)))
+	{
+		/* a leaf of the queue is not taken out of it while it is pinned */
+		LockBuffer(buf, BUFFER_LOCK_UNLOCK);
+		fpb_vacuum_delay_point();
+		LockBufferForCleanup(buf);
+		fpb_checkpage(&vs->queue, buf);
+		vacuum_leaf(vs, &vs->queue, buf);
+		fpb_leaves_leave(&walk, buf, NULL);
+	}
+	fpb_leaves_end(&walk);
 }
 
 /*
@@ -339,6 +372,13 @@ vacuum_scan(IndexVacuumInfo *info, IndexBulkDeleteResult *stats,
 	 * a tree at all, that should not go unnoticed.
 	 */
 	fpb_relbuf(fpb_descend_edge(&vs->ix, 0, false, BUFFER_LOCK_SHARE));
+
+	if (vs->ix.may_queue)
+	{
+		fpb_index_refresh(&vs->ix);
+		fpb_index_of_queue(&vs->ix, &vs->queue);
+		visit_queue(vs);
+	}
 
 	/* Meanwhile, leaves may be split to behind what was the index's end. */
 	vs->next = FPB_METAPAGE + 1;

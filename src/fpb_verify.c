@@ -232,19 +232,19 @@ check_search(Verify *v, const Content *c, int i)
 }
 
 /*
- * Compare after's entries from[] on with before's, into which entry, unless
- * NULL, has been put.  Returns where it is, or -1.  before's entries are taken
- * from *next on.
+ * Compare after's entries with before's, from *next on, among which the new
+ * ones have been put.  at[] is -1 for each that has not been found yet, and
+ * becomes where it has been.
  */
-static int
+static void
 check_entries(Verify *v, const Content *before, int *next,
-			  const Content *after, const FpbEntry *entry)
+			  const Content *after, const FpbEntry *entries, int nentries,
+			  int *at)
 {
-	int			found = -1;
-
 	for (int i = 0; i < after->n; i++)
 	{
 		const VerifyEntry *e = &after->entries[i];
+		int			k = 0;
 
 		if (*next < before->n &&
 			same_entry(v->ix, &before->entries[*next].entry, &e->entry))
@@ -252,17 +252,20 @@ check_entries(Verify *v, const Content *before, int *next,
 			if (e->killed && !before->entries[*next].killed)
 				note(v, "an entry has got a hint");
 			(*next)++;
+			continue;
 		}
-		else if (entry != NULL && found < 0 && same_entry(v->ix, entry, &e->entry))
+		while (k < nentries &&
+			   (at[k] >= 0 || !same_entry(v->ix, &entries[k], &e->entry)))
+			k++;
+		if (k == nentries)
+			note(v, "an entry is not one of those that were meant to be");
+		else
 		{
 			if (e->killed)
 				note(v, "a new entry has a hint");
-			found = i;
+			at[k] = i;
 		}
-		else
-			note(v, "an entry is not one of those that were meant to be");
 	}
-	return found;
 }
 
 /*
@@ -321,6 +324,8 @@ read_both(Verify *v, const FpbWal *wal, int i, Content *before, Content *after)
 	read_content(v->ix, page, after);
 	if (FpbHdr(before->page)->level != FpbHdr(page)->level)
 		note(v, "a page has changed its level");
+	if (FpbPageIsQueue(before->page) != FpbPageIsQueue(page))
+		note(v, "a page has changed its tree");
 	return true;
 }
 
@@ -349,31 +354,39 @@ take_out(Verify *v, Content *c, const FpbPos *pos, int npos)
 }
 
 /*
- * The i'th page has lost the entries at pos[] and got entry, either of which
- * may be nothing; its fences have stayed.
+ * The i'th page has lost the entries at pos[] and got others, either of which
+ * may be none; its fences have stayed.
  */
 static void
-check_change(Verify *v, const FpbWal *wal, int i, const FpbEntry *entry,
-			 const FpbPos *pos, int npos)
+check_change(Verify *v, const FpbWal *wal, int i, const FpbEntry *entries,
+			 int nentries, const FpbPos *pos, int npos)
 {
 	Content		before;
 	Content		after;
 	int			next = 0;
-	int			at;
+	int		   *at = palloc((nentries + 1) * sizeof(int));
 
 	if (!read_both(v, wal, i, &before, &after))
 		return;
 	check_same_low(v, &before, &after);
 	check_same_high(v, &before, &after);
 	take_out(v, &before, pos, npos);
-	at = check_entries(v, &before, &next, &after, entry);
-	if (next != before.n || (at < 0) != (entry == NULL))
+	for (int k = 0; k < nentries; k++)
+		at[k] = -1;
+	check_entries(v, &before, &next, &after, entries, nentries, at);
+	if (next != before.n)
 		note(v, "an entry is missing");
-	if (at >= 0)
+	for (int k = 0; k < nentries; k++)
 	{
-		check_place(v, &after, at);
-		check_search(v, &after, at);
+		if (at[k] < 0)
+			note(v, "an entry is missing");
+		else
+		{
+			check_place(v, &after, at[k]);
+			check_search(v, &after, at[k]);
+		}
 	}
+	pfree(at);
 	pfree(before.entries);
 	pfree(after.entries);
 }
@@ -403,7 +416,7 @@ fpb_verify_insert(const FpbIndex *ix, const FpbWal *wal, int i,
 
 	if (!verify_changes)
 		return;
-	check_change(&v, wal, i, entry, NULL, 0);
+	check_change(&v, wal, i, entry, entry != NULL ? 1 : 0, NULL, 0);
 	conclude(&v);
 }
 
@@ -418,23 +431,22 @@ fpb_verify_delete(const FpbIndex *ix, const FpbWal *wal, int i,
 
 	if (!verify_changes)
 		return;
-	check_change(&v, wal, i, NULL, pos, npos);
+	check_change(&v, wal, i, NULL, 0, pos, npos);
 	conclude(&v);
 }
 
 /*
- * Do the halves of a split page have what it had, and entry?
+ * Do the halves of a split page have what it had, and the new entries?
  */
 static void
-check_split(Verify *v, const FpbWal *wal, const FpbEntry *entry)
+check_split(Verify *v, const FpbWal *wal, const FpbEntry *entries, int nentries)
 {
 	Page		right_page = BufferGetPage(wal->pages[1].buffer);
 	Content		before;
 	Content		left;
 	Content		right;
 	int			next = 0;
-	int			in_left;
-	int			in_right;
+	int		   *at = palloc(nentries * sizeof(int));
 
 	if (!check_page(v, right_page) || !read_both(v, wal, 0, &before, &left))
 		return;
@@ -456,11 +468,16 @@ check_split(Verify *v, const FpbWal *wal, const FpbEntry *entry)
 		note(v, "a split is not flagged");
 	if (left.n == 0 || right.n == 0)
 		note(v, "a split has left a page empty");
-	in_left = check_entries(v, &before, &next, &left, entry);
-	in_right = check_entries(v, &before, &next, &right,
-							 in_left < 0 ? entry : NULL);
-	if (next != before.n || (in_left < 0 && in_right < 0))
+	for (int k = 0; k < nentries; k++)
+		at[k] = -1;
+	check_entries(v, &before, &next, &left, entries, nentries, at);
+	check_entries(v, &before, &next, &right, entries, nentries, at);
+	if (next != before.n)
 		note(v, "a split has lost an entry");
+	for (int k = 0; k < nentries; k++)
+		if (at[k] < 0)
+			note(v, "a split has lost an entry");
+	pfree(at);
 	pfree(before.entries);
 	pfree(left.entries);
 	pfree(right.entries);
@@ -476,7 +493,26 @@ fpb_verify_split(const FpbIndex *ix, const FpbWal *wal, const FpbEntry *entry)
 
 	if (!verify_changes)
 		return;
-	check_split(&v, wal, entry);
+	check_split(&v, wal, entry, 1);
+	conclude(&v);
+}
+
+/*
+ * The first page of a record, a main leaf, has got entries of the queue's,
+ * and, if so, been split to the second.
+ */
+void
+fpb_verify_move(const FpbIndex *ix, const FpbWal *wal, bool split,
+				const FpbEntry *entries, int nentries)
+{
+	Verify		v = {.ix = ix};
+
+	if (!verify_changes)
+		return;
+	if (split)
+		check_split(&v, wal, entries, nentries);
+	else
+		check_change(&v, wal, 0, entries, nentries, NULL, 0);
 	conclude(&v);
 }
 
@@ -492,7 +528,7 @@ check_merge(Verify *v, const FpbWal *wal)
 	Content		page;
 	const FpbEntry *moved;
 	int			next = 0;
-	int			at;
+	int			at = -1;
 
 	if (!read_both(v, wal, 0, &before, &after))
 		return;
@@ -508,7 +544,7 @@ check_merge(Verify *v, const FpbWal *wal)
 	check_same_low(v, &before, &after);
 	check_same_high(v, &page, &after);
 	moved = page.n > 0 ? &page.entries[0].entry : NULL;
-	at = check_entries(v, &before, &next, &after, moved);
+	check_entries(v, &before, &next, &after, moved, moved != NULL ? 1 : 0, &at);
 	if (next != before.n || page.n > 1 || at != (moved != NULL ? before.n : -1))
 		note(v, "a merge has lost an entry");
 	pfree(before.entries);
@@ -528,7 +564,7 @@ fpb_verify_merge(const FpbIndex *ix, const FpbWal *wal, const FpbPos *downlink)
 	if (!verify_changes)
 		return;
 	check_merge(&v, wal);
-	check_change(&v, wal, 2, NULL, downlink, 1);
+	check_change(&v, wal, 2, NULL, 0, downlink, 1);
 	conclude(&v);
 }
 

@@ -20,6 +20,8 @@ extern void fpb_verify_delete(const FpbIndex *ix, const FpbWal *wal, int i,
 							  const FpbPos *pos, int npos);
 extern void fpb_verify_split(const FpbIndex *ix, const FpbWal *wal,
 							 const FpbEntry *entry);
+extern void fpb_verify_move(const FpbIndex *ix, const FpbWal *wal, bool split,
+							const FpbEntry *entries, int nentries);
 extern void fpb_verify_merge(const FpbIndex *ix, const FpbWal *wal,
 							 const FpbPos *downlink);
 #else
@@ -28,6 +30,7 @@ extern void fpb_verify_merge(const FpbIndex *ix, const FpbWal *wal,
 #define fpb_verify_insert(ix, wal, i, entry)			((void) 0)
 #define fpb_verify_delete(ix, wal, i, pos, npos)		((void) 0)
 #define fpb_verify_split(ix, wal, entry)				((void) 0)
+#define fpb_verify_move(ix, wal, split, entries, nentries)	((void) 0)
 #define fpb_verify_merge(ix, wal, downlink)				((void) 0)
 #endif
 

@@ -224,15 +224,18 @@ write_fragments(FpbWalPage *wp, char *dst)
 }
 
 /*
- * Where a page comes in the order of locks, as far as levels go: the metapage
- * is the last.
+ * Where a page comes in the order of locks, as far as trees and levels go:
+ * leaves of the main tree come before those of the queue, and the metapage is
+ * the last.
  */
 static inline int
 lock_rank(const FpbWalPage *wp)
 {
+	Page		page = BufferGetPage(wp->buffer);
+
 	if (BufferGetBlockNumber(wp->buffer) == FPB_METAPAGE)
-		return FPB_MAX_LEVELS;
-	return FpbHdr(BufferGetPage(wp->buffer))->level;
+		return 2 * FPB_MAX_LEVELS;
+	return 2 * FpbHdr(page)->level + (FpbPageIsQueue(page) ? 1 : 0);
 }
 
 /*

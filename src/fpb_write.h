@@ -43,6 +43,7 @@ extern bool fpb_insert(Relation index, Datum *values, bool *isnull,
 					   ItemPointer tid, Relation heap,
 					   IndexUniqueCheck checkUnique, bool indexUnchanged,
 					   IndexInfo *indexInfo);
+extern int64 fpb_batch_update(FpbIndex *ix, Relation heap);
 extern IndexBulkDeleteResult *fpb_bulkdelete(IndexVacuumInfo *info,
 											 IndexBulkDeleteResult *stats,
 											 IndexBulkDeleteCallback callback,

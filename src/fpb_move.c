@@ -1,0 +1,319 @@
+/*-------------------------------------------------------------------------
+ *
+ * fpb_move.c
+ *	  Moving entries from the operation queue to the main tree.
+ *
+ * What the queue has for a main leaf moves there in one record, of that leaf
+ * and of the queue's, both locked exclusively (pio-btree, 3.3: batch update).
+ * So an entry is in one of them or in the other, at any time and in every
+ * prefix of the WAL.
+ *
+ *-------------------------------------------------------------------------
+ */
+#include "postgres.h"
+
+#include "access/xloginsert.h"
+#include "miscadmin.h"
+#include "storage/bufmgr.h"
+#include "storage/predicate.h"
+#include "utils/memutils.h"
+
+#include "fpb_options.h"
+#include "fpb_tree.h"
+#include "fpb_verify.h"
+
+/* slots of a hundred left free in a leaf of which an image is logged anyway */
+#define PACKED_SLACK	3
+
+/* what is to be put into a main leaf */
+typedef struct Batch
+{
+	FpbIndex   *ix;
+	FpbIndex   *queue;
+	Buffer		leaf;			/* of the main tree; locked exclusively */
+	Buffer		from;			/* of the queue; likewise, or InvalidBuffer */
+	const FpbEntry *new_entry;	/* one that is nowhere yet, or NULL */
+	FpbEntry   *entries;		/* the new one, and those of the queue, in
+								 * order */
+	int			nentries;
+	FpbPos	   *places;			/* in the queue's leaf, of all but a new one */
+	int			nnew;			/* 0 or 1 */
+} Batch;
+
+/*
+ * The tuple of an entry in memory of our own, as that of a row's new entry is:
+ * in the page, others may have it in common.
+ */
+static IndexTuple
+copy_tuple(const FpbKey *key)
+{
+	Size		size = IndexTupleSize(key->tuple);
+	IndexTuple	copy = palloc(size);
+
+	memcpy(copy, key->tuple, size);
+	fpb_tail_tid(key->tail, &copy->t_tid);
+	return copy;
+}
+
+/*
+ * Find what the queue's leaf has for the main one, which begins and ends at
+ * low and high (NULL: at infinity).
+ */
+static void
+collect(Batch *b, const FpbProbe *low, const FpbProbe *high)
+{
+	Page		page = BufferGetPage(b->from);
+	FpbItem    *items = palloc(sizeof(FpbItem) * FPB_MAX_PAGE_ENTRIES);
+	FpbPos		pos = FPB_POS_FIRST;
+	bool		more;
+	int			n;
+
+	if (low != NULL)
+		fpb_page_search(b->queue, page, low, &pos);
+	n = fpb_page_read(b->queue, page, pos, high, false, items,
+					  FPB_MAX_PAGE_ENTRIES, &more);
+	for (int i = 0; i < n; i++)
+	{
+		FpbEntry   *entry = &b->entries[b->nentries++];
+
+		entry->key = items[i].key;
+		entry->child = InvalidBlockNumber;
+		if (entry->key.tuple != NULL)
+			entry->key.tuple = copy_tuple(&entry->key);
+		b->places[i] = items[i].pos;
+	}
+	pfree(items);
+}
+
+/*
+ * Put as many of the entries into a copy of the main leaf as it has room for,
+ * without its being split; returns how many.
+ */
+static int
+fill_copy(const Batch *b, FpbWalPage *wp)
+{
+	for (int i = 0; i < b->nentries; i++)
+	{
+		FpbInsertPlan plan;
+
+		fpb_page_plan_insert(b->ix, wp->page, &b->entries[i], &plan);
+		if (plan.outcome == FPB_PLAN_FULL)
+			return i;
+		fpb_page_insert(b->ix, wp->page, &b->entries[i], &plan, wp);
+		if (plan.image != NULL)
+			pfree(plan.image);
+	}
+	return b->nentries;
+}
+
+/*
+ * Make a copy of the main leaf, of which an image will be logged, afresh, so
+ * that the image is small.  It stays as it is if it takes up no less room so.
+ */
+static void
+pack_copy(const Batch *b, FpbWalPage *wp)
+{
+	FpbPageHeader *hdr = FpbHdr(wp->page);
+	FpbEntry   *entries = palloc(sizeof(FpbEntry) * FPB_MAX_PAGE_ENTRIES);
+	Page		image = palloc_aligned(BLCKSZ, PG_IO_ALIGN_SIZE, 0);
+	FpbKey		low;
+	FpbKey		high;
+	int			n = fpb_page_entries(b->ix, wp->page, entries);
+
+	if (!FpbPageIsLeftmost(wp->page))
+		fpb_page_low(b->ix, wp->page, &low);
+	if (!FpbPageIsRightmost(wp->page))
+		fpb_page_high(b->ix, wp->page, &high);
+	if (fpb_page_build(b->ix, image, 0, hdr->flags, hdr->right,
+					   FpbPageIsLeftmost(wp->page) ? NULL : &low,
+					   FpbPageIsRightmost(wp->page) ? NULL : &high,
+					   entries, n, PACKED_SLACK))
+		fpb_page_replace(wp->page, image, wp);
+	pfree(image);
+	pfree(entries);
+}
+
+/*
+ * Log that the first n of the entries are in the main leaf, and, unless right
+ * is invalid, in the right half of its split; and that they are not in the
+ * queue any more.
+ */
+static void
+log_move(Batch *b, int n, FpbWal *wal, Buffer right)
+{
+	int			nmoved = n - b->nnew;
+	FpbWalPage *wp_from = NULL;
+
+	if (nmoved > 0)
+		wp_from = fpb_wal_add(wal, b->from, false);
+	fpb_wal_enter(wal);
+	if (wp_from != NULL)
+		fpb_page_delete(b->queue, BufferGetPage(b->from), b->places, nmoved, wp_from);
+	fpb_wal_finish(wal);
+	fpb_verify_move(b->ix, wal, BufferIsValid(right), b->entries, n);
+	if (wp_from != NULL)
+		fpb_verify_delete(b->queue, wal, BufferIsValid(right) ? 2 : 1,
+						  b->places, nmoved);
+}
+
+/*
+ * Give up the queue's leaf.
+ */
+static void
+release_from(Batch *b)
+{
+	if (BufferIsValid(b->from))
+		fpb_relbuf(b->from);
+	b->from = InvalidBuffer;
+}
+
+/*
+ * Split the main leaf, to which n entries have been added in a copy, adding
+ * another one.  All buffers are released.
+ */
+static void
+split_and_move(Batch *b, FpbStack *stack, Page copy, int n)
+{
+	FpbIndex   *ix = b->ix;
+	PGAlignedBlock *images = palloc_aligned(2 * sizeof(PGAlignedBlock), PG_IO_ALIGN_SIZE, 0);
+	Buffer		right = fpb_allocbuf(ix->rel);
+	FpbWal		wal;
+	FpbWalPage *wp_left;
+	FpbWalPage *wp_right;
+
+	fpb_wal_begin(&wal, ix->rel);
+	wp_left = fpb_wal_add_copy(&wal, b->leaf, images[0].data);
+	wp_right = fpb_wal_add_copy(&wal, right, images[1].data);
+	fpb_page_split(ix, copy, &b->entries[n], BufferGetBlockNumber(right),
+				   fpb_fillfactor(ix->rel), false, wp_left, wp_right);
+	log_move(b, n + 1, &wal, right);
+	PredicateLockPageSplit(ix->rel, BufferGetBlockNumber(b->leaf),
+						   BufferGetBlockNumber(right));
+	pfree(images);
+
+	/* no inner page is waited for with a page of the queue locked */
+	FPB_INJECTION_POINT("fpbtree-moved-with-split");
+	release_from(b);
+	(void) fpb_insert_downlink(ix, b->leaf, right, stack);
+	fpb_relbuf(right);
+	fpb_relbuf(b->leaf);
+}
+
+/*
+ * Lock the queue's leaf at a place, and find what is to move from there.  The
+ * main leaf is locked, and begins and ends at low and high.
+ */
+static void
+begin_batch(Batch *b, const FpbProbe *place, const FpbProbe *low, const FpbProbe *high)
+{
+	b->nentries = b->nnew = 0;
+	if (b->new_entry != NULL)
+	{
+		b->entries[b->nentries++] = *b->new_entry;
+		b->nnew = 1;
+	}
+	FPB_INJECTION_POINT("fpbtree-move-leaf-locked");
+	b->from = fpb_descend(b->queue, place, 0, false, BUFFER_LOCK_EXCLUSIVE, NULL);
+	if (BufferIsValid(b->from))
+	{
+		FPB_INJECTION_POINT("fpbtree-move-both-locked");
+		collect(b, low, high);
+	}
+}
+
+/*
+ * Move to the main leaf in buf, which is locked exclusively and released, what
+ * the queue's leaf at a place has for it, and with it put a new entry there,
+ * unless that is NULL.  place falls into the main leaf; a new entry is there.
+ * stack is what the descent to the main leaf has passed, a hint.  heap and
+ * unchanged as in fpb_insert_entry.
+ *
+ * If the leaf must be split, what is behind the entry by which it is split may
+ * be left in the queue.  Returns how many have moved.
+ */
+int
+fpb_move_entries(FpbIndex *ix, Relation heap, Buffer buf, FpbStack *stack,
+				 const FpbProbe *place, const FpbEntry *entry, bool unchanged)
+{
+	FpbIndex	queue;
+	Batch		b = {.ix = ix,.queue = &queue,.leaf = buf,.from = InvalidBuffer,.new_entry = entry};
+	Page		page = BufferGetPage(buf);
+	FpbProbe	low;
+	FpbProbe	high;
+	FpbProbe   *lowp = NULL;
+	FpbProbe   *highp = NULL;
+	FpbWal		wal;
+	FpbWalPage *wp;
+	Page		copy = palloc_aligned(BLCKSZ, PG_IO_ALIGN_SIZE, 0);
+	MemoryContext context = AllocSetContextCreate(CurrentMemoryContext, "fpbtree move",
+												  ALLOCSET_SMALL_SIZES);
+	MemoryContext old = MemoryContextSwitchTo(context);
+	bool		pruned = false;
+	int			n;
+
+	fpb_index_of_queue(ix, &queue);
+	b.entries = palloc(sizeof(FpbEntry) * (FPB_MAX_PAGE_ENTRIES + 1));
+	b.places = palloc(sizeof(FpbPos) * FPB_MAX_PAGE_ENTRIES);
+	if (!FpbPageIsLeftmost(page))
+	{
+		FpbKey		fence;
+
+		fpb_page_low(ix, page, &fence);
+		fpb_fence_probe(ix, &fence, &low);
+		lowp = &low;
+	}
+	if (!FpbPageIsRightmost(page))
+	{
+		FpbKey		fence;
+		Buffer		right = fpb_lock_high(ix, buf, &fence);
+
+		fpb_fence_probe(ix, &fence, &high);
+		if (BufferIsValid(right))
+			fpb_relbuf(right);
+		highp = &high;
+	}
+
+	for (;;)
+	{
+		begin_batch(&b, place, lowp, highp);
+		if (b.nentries == 0)
+			n = 0;
+		else
+		{
+			memcpy(copy, page, BLCKSZ);
+			fpb_wal_begin(&wal, ix->rel);
+			wp = fpb_wal_add_copy(&wal, buf, copy);
+			n = fill_copy(&b, wp);
+		}
+		if (n == b.nentries || pruned)
+			break;
+
+		/* others may use the queue while the table is asked for dead rows */
+		release_from(&b);
+		pruned = true;
+		if (!fpb_prune_killed(ix, heap, buf))
+			(void) fpb_prune_versions(ix, heap, buf, unchanged);
+	}
+
+	if (n < b.nentries)
+	{
+		split_and_move(&b, stack, copy, n);
+		n++;
+	}
+	else
+	{
+		if (n > 0)
+		{
+			if (RelationNeedsWAL(ix->rel) && XLogCheckBufferNeedsBackup(buf))
+				pack_copy(&b, wp);
+			log_move(&b, n, &wal, InvalidBuffer);
+		}
+		release_from(&b);
+		fpb_relbuf(buf);
+	}
+	n -= b.nnew;
+	MemoryContextSwitchTo(old);
+	MemoryContextDelete(context);
+	pfree(copy);
+	return n;
+}
