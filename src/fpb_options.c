@@ -274,9 +274,11 @@ fpb_queue_limit(Relation rel, BlockNumber nblocks)
 	BlockNumber limit;
 
 	if (options != NULL && options->opq_size > 0)
+	{
 		limit = (BlockNumber) ((int64) options->opq_size * 1024 / BLCKSZ);
-	else
-		limit = Min((BlockNumber) NBuffers / 8, nblocks / 25);
+		return Max(limit, 1);
+	}
+	limit = Min((BlockNumber) NBuffers / 8, nblocks / 25);
 	return Max(limit, FPB_MIN_QUEUE_PAGES);
 }
 

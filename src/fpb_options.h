@@ -61,7 +61,7 @@ typedef enum FpbQueueMode
 	FPB_QUEUE_OFF
 } FpbQueueMode;
 
-/* the smallest queue, in pages */
+/* the smallest queue, in pages, that is made where no size has been named */
 #define FPB_MIN_QUEUE_PAGES		8
 
 extern const FpbDesign fpb_unnamed_design;

@@ -35,7 +35,7 @@ my @WAYS = ('crash', 'crash, vacuum', 'promote', 'crash, again', 'promote, vacuu
 my %turn;
 $_->{way} = $ENV{FPB_WAY} // $WAYS[ ($turn{ $_->{kind} } //= int(rand(@WAYS)))++ % @WAYS ] foreach @chosen;
 
-my $CHANGE = 'CALL delete_many(); VACUUM (INDEX_CLEANUP ON) long, short';
+my $CHANGE = 'CALL delete_many(); VACUUM (INDEX_CLEANUP ON) long, short, waiting';
 my $ON_STANDBY = q{
 SET lock_timeout = '1s';
 SELECT 'not a standby' WHERE NOT pg_is_in_recovery();

@@ -75,6 +75,18 @@ sub give_wal
 	return;
 }
 
+# The same of one of an index with a queue.  What pages say is not enough to tell
+# some of them from others: see "WAL" in src/README.md.
+sub queue_kind
+{
+	my ($blocks, $images) = @_;
+
+	my $kind = $blocks =~ /\b0\b/
+		? { '!.' => 'it comes', '..' => 'it goes, or its root', '.!.' => 'split or root growth', '..!.' => 'inner split', '....' => 'merge' }->{$images}
+		: { '.' => 'change', '!' => 'image', '..' => 'move or downlink', '!.' => 'move, image', '.!.' => 'move with split', '!!.' => 'move with split' }->{$images};
+	return 'queue: ' . ($kind // "unknown $images");
+}
+
 # The records of fpbtree indexes in a part of the WAL: where they end, of which
 # file they are, and what they do as far as their pages tell.  (A block with an
 # exclamation mark is in the record as an image.)
@@ -82,6 +94,7 @@ sub index_records
 {
 	my ($node, $from, $to) = @_;
 	my (@records, %last);
+	my %queued = map { $_ => 1 } split /\n/, $node->safe_psql('postgres', q{SELECT file FROM indexes WHERE index LIKE 'waiting%'});
 
 	foreach my $line (split /\n/, $node->safe_psql('postgres', qq{
 		SELECT end_lsn, relfilenode, record_type,
@@ -93,6 +106,7 @@ sub index_records
 		my ($end, $file, $type, $blocks) = split /\|/, $line;
 		my $images = join '', map { /!/ ? '!' : '.' } split / /, $blocks;
 		my $kind = $type eq 'FPI' ? 'build'
+		  : $queued{$file} ? queue_kind($blocks, $images)
 		  : $blocks =~ /\b0\b/ ? 'root growth'
 		  : $images eq '.' ? 'change'
 		  : $images eq '!' ? 'image'
@@ -192,7 +206,13 @@ my @WORK = (
 		"INSERT INTO long SELECT g, long_key(g, 's'), g % 5 FROM generate_series(1, 399, 8) g ORDER BY hashint4(g)",
 		'DELETE FROM short WHERE b > 50000', 'VACUUM (INDEX_CLEANUP ON) short',
 		'INSERT INTO short SELECT g % 9, 100000 + g, short_key(g) FROM generate_series(1, 50) g',
-		'REINDEX INDEX CONCURRENTLY short_b' ]);
+		'REINDEX INDEX CONCURRENTLY short_b' ],
+	# queues come, fill, are emptied and go; what is in them dies
+	[   'INSERT INTO waiting SELECT g, long_key(g), g % 101 FROM generate_series(0, numbers()) g ORDER BY hashint4(g)', 'CHECKPOINT',
+		q{INSERT INTO waiting SELECT g, long_key(g, 'w'), g % 7 FROM generate_series(0, numbers(), 2) g ORDER BY hashint4(-g)},
+		'DELETE FROM waiting WHERE n % 3 = 0', 'VACUUM (INDEX_CLEANUP ON) waiting', (map { "SELECT fpbtree_flush('waiting_$_')" } 'k', 'a'),
+		'CHECKPOINT', q{INSERT INTO waiting SELECT g, long_key(g, 'v'), 200 + g FROM generate_series(0, 60) g}, 'CHECKPOINT',
+		q{SELECT fpbtree_flush('waiting_k')}, q{INSERT INTO waiting SELECT g, long_key(g, 'u'), g % 5 FROM generate_series(100, 130) g} ]);
 
 # And what several sessions do at the same time.  (So the numbers of the last
 # records are not the same in every run.)
@@ -201,8 +221,11 @@ my @CONCURRENT = (
 	[   map { my $i = $_; map { "INSERT INTO long VALUES ($_, long_key($_, 'b'), 4)" } map { 400 - $i - 20 * $_ } 0 .. 19 } 0, 7, 14, 3, 10, 17, 6 ],
 	[   map {
 			(   "DELETE FROM long WHERE n BETWEEN $_ * 50 AND $_ * 50 + 80", 'VACUUM (INDEX_CLEANUP ON) long',
-				"INSERT INTO short SELECT g, 50000 + g * $_, short_key($_) FROM generate_series(1, 20) g")
-		} 0 .. 6 ]);
+				"INSERT INTO short SELECT g, 50000 + g * $_, short_key($_) FROM generate_series(1, 20) g",
+				"INSERT INTO waiting SELECT g, long_key(g, 't'), g FROM generate_series($_, 200, 7) g",
+				$_ % 2 ? q{DO $$ BEGIN PERFORM fpbtree_flush('waiting_k'); END $$} : 'VACUUM (INDEX_CLEANUP ON) waiting')
+		} 0 .. 6 ],
+	[   map { "INSERT INTO waiting VALUES ($_, long_key($_, 's'), $_)" } map { $_ * 7 % 200 } 1 .. 150 ]);
 
 # Makes the server with the workload, and stops it.  Returns it, and in it:
 #	base		its data folder as it was before
@@ -285,7 +308,9 @@ max_standby_streaming_delay = -1
 	note(sprintf '%d records of indexes in %.1f MB: %s', scalar(@{ $node->{records} }), (lsn_number($to) - lsn_number($from)) / 1e6,
 		join(', ', map { "$kinds{$_} $_" } sort keys %kinds));
 	is(join(', ', grep { !$kinds{$_} } 'build', 'change', 'image', 'leaf split', 'inner split', 'leaf split of the root',
-			'inner split of the root', 'downlink', 'root growth', 'leaf merge', 'inner merge'), '', 'everything has happened');
+			'inner split of the root', 'downlink', 'root growth', 'leaf merge', 'inner merge',
+			map { "queue: $_" } 'it comes', 'it goes, or its root', 'split or root growth', 'inner split', 'merge', 'change', 'image',
+			'move or downlink', 'move, image', 'move with split'), '', 'everything has happened');
 	# replay locks them in that order; an inner split begins with the child, or else none would have been counted
 	is(join(', ', map { $_->{blocks} } grep { $_->{kind} eq 'root growth' && $_->{blocks} !~ / 0!?$/ } @{ $node->{records} }), '',
 		'the metapage is the last of the pages of a record');

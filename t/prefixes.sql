@@ -3,7 +3,9 @@
  *
  * The keys of long are so long that a page has room for two or three only, and
  * few pages for their high fences: a few hundred rows make a tree of many levels.
- * Those of short are words and duplicates in nodes of two cache lines.
+ * Those of short are words and duplicates in nodes of two cache lines.  The
+ * indexes of waiting have operation queues: one of long keys, of some levels, and
+ * one that has no room for more than a page.
  */
 CREATE EXTENSION fpbtree;
 CREATE EXTENSION pageinspect;
@@ -12,6 +14,9 @@ CREATE EXTENSION pg_walinspect;
 CREATE TABLE long (n int, k text STORAGE PLAIN COLLATE "C", v int)
 	WITH (autovacuum_enabled = off);
 CREATE TABLE short (a int, b bigint, t text COLLATE "C")
+	WITH (autovacuum_enabled = off);
+
+CREATE TABLE waiting (n int, k text STORAGE PLAIN COLLATE "C", a int)
 	WITH (autovacuum_enabled = off);
 
 -- how many numbers there are to make keys of
@@ -35,6 +40,10 @@ CREATE INDEX long_v ON long USING fpbtree (v) WITH (leaf_lines = 3);
 CREATE INDEX short_a ON short USING fpbtree (a) WITH (leaf_lines = 3, fillfactor = 100);
 CREATE INDEX short_b ON short USING fpbtree (b DESC) WITH (fillfactor = 100);
 CREATE INDEX short_t ON short USING fpbtree (t) WITH (leaf_lines = 3, fillfactor = 100);
+
+SELECT format('CREATE INDEX waiting_k ON waiting USING fpbtree (k) WITH (operation_queue = on, opq_size = %s)',
+	current_setting('block_size')::int / 1024 * 60) \gexec
+CREATE INDEX waiting_a ON waiting USING fpbtree (a) WITH (leaf_lines = 3, operation_queue = on, opq_size = 1);
 
 -- the indexes, each with what it is of and its file
 CREATE VIEW indexes AS
@@ -203,6 +212,8 @@ BEGIN
 			(random() * (SELECT max(b) FROM short) * 1.01)::bigint - 10,
 			short_key((random() * 53)::int) || CASE WHEN random() < 0.2 THEN behind ELSE '' END
 		FROM generate_series(1, 600);
+	INSERT INTO waiting SELECT g, long_key(g, behind), (random() * 102)::int - 1
+		FROM generate_series(0, numbers(), 3) g ORDER BY g * direction, random();
 	FOREACH key IN ARRAY ARRAY(SELECT coalesce(substr(low_fence, 2, length(low_fence) - 2), '!' || behind) FROM unfinished_reachable) LOOP
 		BEGIN
 			INSERT INTO long VALUES (random(0, numbers()), key, 5);
@@ -231,4 +242,5 @@ CREATE PROCEDURE delete_many() LANGUAGE sql
 BEGIN ATOMIC
 	DELETE FROM long WHERE n % 3 = 0 OR n BETWEEN numbers() / 4 AND numbers() / 2;
 	DELETE FROM short WHERE a % 3 = 0 OR b BETWEEN 500000 AND 1500000 OR t = short_key(3);
+	DELETE FROM waiting WHERE n % 4 = 0 OR n BETWEEN numbers() / 4 AND numbers() / 2;
 END;
