@@ -1,0 +1,268 @@
+#
+# The operation queue, with backends that are made to wait at awkward places: in
+# the midst of a move, between two segments of a scan, and with stale ideas of
+# where the queue is.
+#
+use strict;
+use warnings FATAL => 'all';
+
+use PostgreSQL::Test::Cluster;
+use PostgreSQL::Test::Utils;
+use Test::More;
+
+my $node = PostgreSQL::Test::Cluster->new('queue');
+
+$node->init;
+$node->append_conf(
+	'postgresql.conf', q{
+autovacuum = off
+enable_seqscan = off
+enable_bitmapscan = off
+});
+$node->start;
+if (!$node->safe_psql('postgres', q{SELECT count(*) FROM pg_available_extensions WHERE name = 'injection_points'}))
+{
+	$node->stop;
+	plan skip_all => 'this server has no injection points';
+}
+# Keys so long that a page holds some 15 entries.
+$node->safe_psql(
+	'postgres', q{
+CREATE EXTENSION fpbtree;
+CREATE EXTENSION injection_points;
+CREATE FUNCTION key(i int) RETURNS text LANGUAGE sql IMMUTABLE
+	RETURN repeat('x', current_setting('block_size')::int / 19) || lpad(i::text, 6, '0');
+CREATE FUNCTION pages(index regclass, OUT block int8, OUT kind text, OUT level int, OUT flags text[], OUT low int, OUT high int)
+	RETURNS SETOF record LANGUAGE sql
+BEGIN ATOMIC
+	SELECT b, p.kind, p.level, p.flags, coalesce(substring(p.low_fence FROM '\d{6}')::int, 0),
+		coalesce(substring(p.high_fence FROM '\d{6}')::int, 1000000)
+	FROM generate_series(1, pg_relation_size(index) / current_setting('block_size')::int - 1) b, fpbtree_page(index, b) p;
+END;
+});
+
+my $TABLE_SCAN = 'SET enable_seqscan = on; SET enable_indexscan = off; SET enable_indexonlyscan = off';
+
+sub query { return $node->safe_psql('postgres', shift); }
+
+# A session that runs a statement and may have to wait in it, in which it is
+# alone with its injection points.
+sub start_session
+{
+	my ($points, $sql, @before) = @_;
+	my $session = $node->background_psql('postgres', on_error_stop => 0);
+
+	$session->query_safe($_) foreach @before;
+	$session->query_safe('SELECT injection_points_set_local()');
+	$session->query_safe("SELECT injection_points_attach('$_', 'wait')") foreach @$points;
+	my $pid = $session->query_safe('SELECT pg_backend_pid()');
+	$session->query_until(qr/started/, "\\echo started\n$sql;\n");
+	return ($session, $pid);
+}
+
+sub wake
+{
+	my ($point) = @_;
+	query("SELECT injection_points_detach('$point')");
+	query("SELECT injection_points_wakeup('$point')");
+	return;
+}
+
+sub wake_only { my ($point) = @_; query("SELECT injection_points_wakeup('$point')"); return; }
+
+sub finishes { my ($pid) = @_; return $node->poll_query_until('postgres', "SELECT state LIKE 'idle%' FROM pg_stat_activity WHERE pid = $pid"); }
+
+# What a session that has been told to go on has to say in the end.
+sub rest { my ($session) = @_; return $session->query(q{\echo}) =~ s/\n+$//r; }
+
+# Does the session wait for a page?
+sub waits_for_page
+{
+	my ($pid) = @_;
+	return $node->poll_query_until('postgres', "SELECT coalesce(wait_event_type IN ('LWLock', 'Buffer'), false) FROM pg_stat_activity WHERE pid = $pid");
+}
+
+# A table with a tree of three levels, with some rows in the queue: every tenth
+# number is in the main tree, and those that end in five wait.
+sub make_table
+{
+	my ($name, $size) = @_;
+
+	query(qq{
+		CREATE TABLE $name (i int, k text COLLATE "C");
+		INSERT INTO $name SELECT i, key(i) FROM generate_series(10, 5000, 10) i;
+		CREATE INDEX ${name}_k ON $name USING fpbtree (k) WITH (operation_queue = on, opq_size = ${\($size // 100000)});
+		INSERT INTO $name SELECT i, key(i) FROM generate_series(5, 5000, 50) i;
+		VACUUM (ANALYZE) $name;});
+	return;
+}
+
+sub check
+{
+	my ($name, $what) = @_;
+	is(query("SELECT fpbtree_check('${name}_k', true)"), '', "$what: the index is sound");
+	foreach my $order ('', ' DESC')
+	{
+		is( query("SELECT count(*) || md5(string_agg(i::text, ',')) FROM (SELECT i FROM $name ORDER BY k$order) s"),
+			query("$TABLE_SCAN; SELECT count(*) || md5(string_agg(i::text, ',')) FROM (SELECT i FROM $name ORDER BY k$order) s"),
+			"$what: all rows are found in order$order");
+	}
+	return;
+}
+
+# A move is held up with the main leaf locked, with both locked, and before the
+# downlink of the leaf that it has split.  Scans of that place wait for it, or not,
+# and see each row once; so does one that waits for a while in a leaf.
+foreach my $point ('move-leaf-locked', 'move-both-locked', 'moved-with-split')
+{
+	my $table = $point =~ s/-/_/gr;
+
+	make_table($table);
+	# so much for one leaf that it must be split
+	query("INSERT INTO $table SELECT i, key(i) FROM generate_series(2501, 2519) i WHERE i % 5 <> 0") if $point =~ /split/;
+	my $where = query("SELECT i FROM $table WHERE k > key(2500) AND i % 10 <> 0 ORDER BY k LIMIT 1");
+	my ($flush, $flush_pid) = start_session(["fpbtree-$point"], "SELECT fpbtree_flush('${table}_k') > 0");
+	$node->wait_for_event('client backend', "fpbtree-$point");
+	query("SELECT injection_points_detach('fpbtree-$point')") if $point !~ /split/;
+	my @scans = map { [ start_session([], "SELECT count(*), count(DISTINCT i), min(i), max(i) FROM (SELECT i FROM $table WHERE k >= key(0) ORDER BY k$_) s") ] } '', ' DESC';
+	my @lookups = map { [ start_session([], "SELECT count(*) FROM $table WHERE k = key($_)") ] } 5, $where, 4955;
+	my $rows = query("$TABLE_SCAN; SELECT count(*) FROM $table");
+	ok(waits_for_page($scans[0][1]), "$point: a scan waits for the leaf");
+	wake_only("fpbtree-$point") if $point !~ /split/;
+	wake("fpbtree-$point") if $point =~ /split/;
+	ok(finishes($flush_pid), "$point: the move goes on");
+	ok(finishes($_->[1]), "$point: a scan comes to its end") foreach @scans, @lookups;
+	is(rest($_->[0]), "$rows|$rows|5|5000", "$point: and has seen each row once") foreach @scans;
+	is(rest($_->[0]), '1', "$point: a lookup has found its row") foreach @lookups;
+	$_->[0]->quit foreach @scans, @lookups;
+	$flush->quit;
+	check($table, $point);
+	is(query("SELECT queue_entries FROM fpbtree_stats('${table}_k')"), '0', "$point: all has moved");
+}
+# A scan that waits between two segments, forward and backward, while everything
+# moves, and the queue goes, and rows come to a new one.
+foreach my $order ('', ' DESC')
+{
+	my $table = $order ? 'between_desc' : 'between_asc';
+
+	make_table($table, 64);
+	my $rows = query("$TABLE_SCAN; SELECT count(*) FROM $table");
+	# (planned before: the planner looks for the greatest key, and has its own pins)
+	my ($scan, $scan_pid) = start_session(['fpbtree-leaf-read'], 'EXECUTE q', 'SET plan_cache_mode = force_generic_plan',
+		"PREPARE q AS SELECT count(*), count(DISTINCT i), md5(string_agg(i::text, ',')) FROM (SELECT i FROM $table WHERE k >= key(0) ORDER BY k$order) s",
+		'EXECUTE q', 'BEGIN ISOLATION LEVEL REPEATABLE READ', 'SELECT 1');
+	$node->wait_for_event('client backend', 'fpbtree-leaf-read');
+	query(q{SELECT injection_points_detach('fpbtree-leaf-read')});
+	query("SELECT fpbtree_flush('${table}_k')");
+	is(query("SELECT queue_pages FROM fpbtree_stats('${table}_k')"), '0', "between segments$order: the queue has gone");
+	query("INSERT INTO $table SELECT i, key(i) FROM generate_series(7, 5000, 20) i");
+	isnt(query("SELECT queue_pages FROM fpbtree_stats('${table}_k')"), '0', "between segments$order: there is another");
+	wake_only('fpbtree-leaf-read');
+	ok(finishes($scan_pid), "between segments$order: the scan comes to its end");
+	is( rest($scan),
+		query("$TABLE_SCAN; SELECT count(*), count(DISTINCT i), md5(string_agg(i::text, ',')) FROM (SELECT i FROM $table WHERE i % 10 <> 7 ORDER BY k$order) s"),
+		"between segments$order: it has seen each row of its snapshot once, in order");
+	$scan->query_safe('COMMIT');
+	$scan->quit;
+	check($table, "between segments$order");
+}
+
+# A queue is turned on after another backend has cached that there is none; and a
+# third one has a leaf locked, having yet to look whether there is one.
+{
+	query(q{
+		CREATE TABLE cached (i int, k text COLLATE "C");
+		INSERT INTO cached SELECT i, key(i) FROM generate_series(10, 1000, 10) i;
+		CREATE INDEX cached_k ON cached USING fpbtree (k) WITH (operation_queue = on);
+		VACUUM (ANALYZE) cached;});
+	my $reader = $node->background_psql('postgres');
+	is($reader->query_safe('SELECT count(*) FROM cached WHERE k = key(15)'), '0', 'a row that is not there');
+	my ($looker, $looker_pid) = start_session(['fpbtree-scan-leaf-locked'], 'SELECT count(*) FROM cached WHERE k = key(15)');
+	$node->wait_for_event('client backend', 'fpbtree-scan-leaf-locked');
+	query(q{SELECT injection_points_detach('fpbtree-scan-leaf-locked')});
+	query('INSERT INTO cached VALUES (15, key(15))');
+	is(query(q{SELECT queue_entries FROM fpbtree_stats('cached_k')}), '1', 'its entry is in a new queue');
+	is($reader->query_safe('SELECT count(*) FROM cached WHERE k = key(15)'), '1', 'who has cached that there is none finds it');
+	is($reader->query_safe("SELECT count(*) FROM cached WHERE k BETWEEN key(10) AND key(20)"), '3', 'in a range, too');
+	wake_only('fpbtree-scan-leaf-locked');
+	ok(finishes($looker_pid), 'who was about to look has looked');
+	is(rest($looker), '0', 'and not seen a row that is newer than its snapshot');
+	query(q{SELECT fpbtree_flush('cached_k')});
+	is($reader->query_safe('SELECT count(*) FROM cached WHERE k = key(15)'), '1', 'nor does he miss it when the queue has gone');
+	$reader->query_safe('INSERT INTO cached VALUES (25, key(25))');
+	is(query('SELECT count(*) FROM cached WHERE k = key(25)'), '1', 'what he inserts then is found');
+	$_->quit foreach ($reader, $looker);
+	check('cached', 'a queue unknown');
+}
+
+# A backend has copies of the queue's inner pages, and of the main tree's. All pages
+# of the queue are freed, and become leaves of the main tree, and those of a new queue
+# lie elsewhere.
+{
+	make_table('reused');
+	query('INSERT INTO reused SELECT i, key(i) FROM generate_series(3, 5000, 7) i WHERE i % 5 <> 0');
+	my $stale = $node->background_psql('postgres');
+	$stale->query_safe('SET plan_cache_mode = force_generic_plan');
+	$stale->query_safe('SELECT count(*) FROM generate_series(1, 5000) g, reused WHERE k = key(g)');
+	cmp_ok(query(q{SELECT count(*) FROM pages('reused_k') WHERE 'queue' = ANY (flags) AND level > 0}), '>', 1, 'the queue has inner pages');
+	query(q{CREATE TABLE blocks AS SELECT block FROM pages('reused_k') WHERE 'queue' = ANY (flags)});
+	query(q{SELECT fpbtree_flush('reused_k')});
+	query(q{ALTER INDEX reused_k SET (operation_queue = off)});
+	query('INSERT INTO reused SELECT i, key(i) FROM generate_series(5001, 12000) i');
+	is(query(q{SELECT count(*) FROM pages('reused_k') JOIN blocks USING (block) WHERE kind = 'deleted' OR 'queue' = ANY (flags)}), '0',
+		'all its pages are pages of the main tree');
+	cmp_ok(query(q{SELECT count(*) FROM pages('reused_k') JOIN blocks USING (block) WHERE kind = 'leaf'}), '>', 10, 'most of them leaves');
+	query(q{ALTER INDEX reused_k SET (operation_queue = on)});
+	query('INSERT INTO reused SELECT i, key(i) FROM generate_series(1, 5000, 50) i');
+	is( $stale->query_safe('SELECT count(*) FROM generate_series(1, 12000) g, reused WHERE k = key(g)'),
+		query("$TABLE_SCAN; SELECT count(*) FROM reused"), 'who has copies of the pages as they were finds every row');
+	$stale->query_safe('INSERT INTO reused SELECT i, key(i) FROM generate_series(2, 5000, 50) i');
+	is($stale->query_safe("SELECT fpbtree_flush('reused_k') > 0"), 't', 'and can do anything with the new queue');
+	$stale->quit;
+	check('reused', 'pages used again');
+}
+
+# A scan has a main leaf locked, and the queue's leaf pinned, but not locked. The
+# queue's leaf is emptied, which needs no more than its lock, but it may not become
+# another page.
+{
+	make_table('pinned');
+	my ($scan, $scan_pid) = start_session(['fpbtree-queue-pinned'], 'SELECT count(*), count(DISTINCT i) FROM (SELECT i FROM pinned WHERE k >= key(4800) ORDER BY k) s');
+	$node->wait_for_event('client backend', 'fpbtree-queue-pinned');
+	query(q{SELECT injection_points_detach('fpbtree-queue-pinned')});
+	# (of the leaf that is locked nothing can be moved now)
+	my ($flush, $flush_pid) = start_session([], q{SELECT fpbtree_flush('pinned_k') > 0});
+	ok(waits_for_page($flush_pid), 'the flush waits for the leaf that the scan has locked');
+	wake_only('fpbtree-queue-pinned');
+	ok(finishes($scan_pid), 'the scan goes on');
+	ok(finishes($flush_pid), 'and so does the flush');
+	is(rest($scan), query("$TABLE_SCAN; SELECT count(*), count(*) FROM pinned WHERE k >= key(4800)"), 'the scan has seen each row once');
+	$_->quit foreach ($scan, $flush);
+	check('pinned', 'with a leaf pinned');
+}
+
+# Index-only scans rely on their pins: what they have read in the queue is not taken
+# away by VACUUM, nor is the leaf that it was in.
+{
+	make_table('alone');
+	query('VACUUM (FREEZE) alone');
+	query('DELETE FROM alone WHERE i BETWEEN 100 AND 200');
+	my $cursor = $node->background_psql('postgres');
+	$cursor->query_safe('BEGIN');
+	$cursor->query_safe('DECLARE c CURSOR FOR SELECT k FROM alone WHERE k >= key(2400) ORDER BY k');
+	is($cursor->query_safe('FETCH c') =~ s/^x+//r, '002400', 'a cursor that has read a leaf of either tree');
+	query('DELETE FROM alone WHERE i > 2400');
+	my ($vacuum, $vacuum_pid) = start_session([], 'VACUUM (INDEX_CLEANUP ON) alone');
+	ok( $node->poll_query_until('postgres', "SELECT coalesce(wait_event_type LIKE 'Buffer%', false) FROM pg_stat_activity WHERE pid = $vacuum_pid"),
+		'VACUUM waits for it');
+	is($cursor->query_safe('FETCH c') =~ s/^x+//r, '002405', 'it sees what its snapshot has, of the queue');
+	$cursor->query_safe('MOVE FORWARD ALL FROM c');
+	$cursor->query_safe('COMMIT');
+	ok(finishes($vacuum_pid), 'VACUUM comes to its end');
+	$_->quit foreach ($cursor, $vacuum);
+	check('alone', 'with a cursor');
+}
+
+$node->stop;
+ok(!$node->log_contains(qr/TRAP:|PANIC:/), 'no complaint in the log');
+done_testing();
