@@ -56,7 +56,8 @@ sub start_session
 	$session->query_safe('SELECT injection_points_set_local()');
 	$session->query_safe("SELECT injection_points_attach('$_', 'wait')") foreach @$points;
 	my $pid = $session->query_safe('SELECT pg_backend_pid()');
-	$session->query_until(qr/started/, "\\echo started\n$sql;\n");
+	# (it may have an answer by then)
+	$session->{said} = $session->query_until(qr/started\n/, "\\echo started\n$sql;\n") =~ s/.*started\n//sr;
 	return ($session, $pid);
 }
 
@@ -73,7 +74,7 @@ sub wake_only { my ($point) = @_; query("SELECT injection_points_wakeup('$point'
 sub finishes { my ($pid) = @_; return $node->poll_query_until('postgres', "SELECT state LIKE 'idle%' FROM pg_stat_activity WHERE pid = $pid"); }
 
 # What a session that has been told to go on has to say in the end.
-sub rest { my ($session) = @_; return $session->query(q{\echo}) =~ s/\n+$//r; }
+sub rest { my ($session) = @_; return ($session->{said} . $session->query(q{\echo})) =~ s/\n+$//r; }
 
 # Does the session wait for a page?
 sub waits_for_page
