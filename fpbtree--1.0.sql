@@ -89,7 +89,11 @@ CREATE FUNCTION fpbtree_stats(index regclass,
 	OUT queue_limit bigint,
 	OUT queue_pages bigint,
 	OUT queue_leaf_pages bigint,
-	OUT queue_entries bigint)
+	OUT queue_entries bigint,
+	OUT queue_visits bigint,
+	OUT queue_moved bigint,
+	OUT queue_stalls bigint,
+	OUT queue_longest_stall float8)
 AS 'MODULE_PATHNAME'
 LANGUAGE C STRICT PARALLEL SAFE;
 

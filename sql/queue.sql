@@ -6,6 +6,8 @@ SET client_min_messages = warning;
 CREATE EXTENSION IF NOT EXISTS fpbtree;
 RESET client_min_messages;
 SET fpbtree.default_operation_queue = auto;
+-- nobody else is to move anything
+SET fpbtree.queue_worker = off;
 
 CREATE TABLE source (v int, w4 int, w8 int8, w16 uuid, t text COLLATE "C", d text COLLATE "C", n numeric, l text COLLATE "C");
 INSERT INTO source
@@ -164,6 +166,7 @@ SET enable_indexonlyscan = off;
 SELECT count(*), sum(a.k) FROM marked a JOIN marked b USING (k);
 RESET ALL;
 SET fpbtree.default_operation_queue = auto;
+SET fpbtree.queue_worker = off;
 
 -- A parallel scan
 SET min_parallel_table_scan_size = 0;
@@ -180,6 +183,7 @@ SET enable_indexscan = off;
 SET enable_seqscan = on;
 SELECT count(*), sum(w4), sum(v) FROM queued WHERE w4 > 100;
 RESET ALL;
+SET fpbtree.queue_worker = off;
 
 -- Indexes without a queue; those that are made anew have none at first
 CREATE UNIQUE INDEX queued_u ON source USING fpbtree (v) WITH (operation_queue = on);

@@ -44,6 +44,8 @@ fpb_header_fault(const FpbIndex *ix, Page page)
 		return "The page's level is wrong.";
 	if (FpbPageIsRightmost(page) != (hdr->right == InvalidBlockNumber))
 		return "The page's right link does not agree with its flags.";
+	if (FpbPageIsQueue(page) && !ix->may_queue)
+		return "The page is of an operation queue, which the index can't have.";
 	if (FpbPageIsRightmost(page) && FpbPageHighElided(page))
 		return "The rightmost page has no high fence to elide.";
 	return fpb_layout_header_fault(ix, page);
@@ -142,6 +144,17 @@ fpb_getbuf_right(const FpbIndex *ix, Buffer buf, int access)
 	/* who waits for a lock that he has got waits for ever */
 	if (unlikely(right == BufferGetBlockNumber(buf)))
 		fpb_report_damage(ix->rel, right, "The page's right link leads to itself.");
+	if (ix->tree != 0)
+	{
+		Buffer		right_buf = fpb_getbuf_level(ix, right, FpbHdr(BufferGetPage(buf))->level,
+												 access);
+
+		/* it may be one of the main leaves that the caller has locked */
+		if (!BufferIsValid(right_buf))
+			fpb_report_damage(ix->rel, BufferGetBlockNumber(buf),
+							  "The page's right link leads out of the operation queue.");
+		return right_buf;
+	}
 	return fpb_getbuf(ix, right, access);
 }
 
@@ -180,24 +193,31 @@ fpb_getbuf_recent(const FpbIndex *ix, BlockNumber blkno, int access)
 	return lock_page(ix, pin_recent(ix, blkno), access);
 }
 
-/*
- * Is a page in shared buffers?  Nothing is read, or kept from being evicted.
- */
-bool
-fpb_is_in_memory(const FpbIndex *ix, BlockNumber blkno)
-{
-	BufferTag	tag;
-	uint32		hash;
-	LWLock	   *partition;
-	bool		found;
+/* how often a page is tried that replay has locked, in microseconds */
+#define REPLAY_DELAY	20
 
-	InitBufferTag(&tag, &ix->rel->rd_locator, MAIN_FORKNUM, blkno);
-	hash = BufTableHashCode(&tag);
-	partition = BufMappingPartitionLock(hash);
-	LWLockAcquire(partition, LW_SHARED);
-	found = BufTableLookup(&tag, hash) >= 0;
-	LWLockRelease(partition);
-	return found;
+/*
+ * In recovery: lock a page of the queue, pinned, share, as long as it is one
+ * of this level; else InvalidBuffer, and no pin.  A main leaf may be locked.
+ *
+ * Replay makes a main leaf even of a page that is pinned, and may then wait
+ * for the leaf that we have locked while it has that page.  So it is not
+ * waited for.
+ */
+static Buffer
+lock_beside_replay(const FpbIndex *ix, Buffer buf, int level)
+{
+	while (!fpb_lock_share_if_free(buf))
+	{
+		pg_usleep(REPLAY_DELAY);
+		if (!is_of_level(ix, BufferGetPage(buf), level))
+		{
+			ReleaseBuffer(buf);
+			return InvalidBuffer;
+		}
+	}
+	fpb_checkpage(ix, buf);
+	return buf;
 }
 
 /*
@@ -228,6 +248,8 @@ fpb_getbuf_level(const FpbIndex *ix, BlockNumber blkno, int level, int access)
 		FPB_INJECTION_POINT("fpbtree-inner-pinned");
 	else
 		FPB_INJECTION_POINT("fpbtree-queue-pinned");
+	if (ix->tree != 0 && RecoveryInProgress())
+		return lock_beside_replay(ix, buf, level);
 	return lock_page(ix, buf, access);
 }
 
@@ -279,8 +301,8 @@ fpb_meta_init(const FpbIndex *ix, Page page, BlockNumber root, uint32 level)
  * shared: a column of type char(n) can lose its length without the index being
  * made anew.  See fpb_canreturn.)
  */
-static void
-check_meta(const FpbIndex *ix, Page page)
+void
+fpb_check_meta(const FpbIndex *ix, Page page)
 {
 	FpbPageHeader *hdr = FpbHdr(page);
 	FpbMeta    *meta = FpbPageGetMeta(page);
@@ -316,7 +338,6 @@ check_meta(const FpbIndex *ix, Page page)
 		meta->level >= FPB_MAX_LEVELS ||
 		meta->queue_root == InvalidBlockNumber ||
 		meta->queue_level >= FPB_MAX_LEVELS ||
-		(meta->queue_root == FPB_METAPAGE) != (meta->queue_pages == 0) ||
 		(meta->queue_root != FPB_METAPAGE && !ix->may_queue))
 		fpb_report_damage(ix->rel, FPB_METAPAGE,
 						  "The metapage holds values out of range.");
@@ -333,7 +354,7 @@ read_meta(FpbIndex *ix)
 	FpbMeta		meta;
 
 	LockBuffer(buf, BUFFER_LOCK_SHARE);
-	check_meta(ix, BufferGetPage(buf));
+	fpb_check_meta(ix, BufferGetPage(buf));
 	meta = *FpbPageGetMeta(BufferGetPage(buf));
 	UnlockReleaseBuffer(buf);
 

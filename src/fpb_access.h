@@ -31,12 +31,12 @@ extern Buffer fpb_getbuf_level(const FpbIndex *ix, BlockNumber blkno,
 extern Buffer fpb_getbuf_right(const FpbIndex *ix, Buffer buf, int access);
 extern Buffer fpb_getbuf_recent(const FpbIndex *ix, BlockNumber blkno,
 								int access);
-extern bool fpb_is_in_memory(const FpbIndex *ix, BlockNumber blkno);
 extern const char *fpb_header_fault(const FpbIndex *ix, Page page);
 extern void fpb_checkpage(const FpbIndex *ix, Buffer buf);
 extern void fpb_relbuf(Buffer buf); /* unlock and unpin */
 extern Buffer fpb_allocbuf(Relation rel);	/* X-locked, to be initialised */
 extern void fpb_record_free(Relation rel, BlockNumber blkno);
+extern void fpb_check_meta(const FpbIndex *ix, Page page);
 extern Buffer fpb_add_meta(const FpbIndex *ix, FpbWal *wal, FpbWalPage **wp);
 extern void fpb_count_queue_pages(FpbWalPage *wp, int change);
 extern void fpb_meta_init(const FpbIndex *ix, Page page, BlockNumber root,

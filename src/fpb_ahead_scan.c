@@ -567,7 +567,8 @@ fpb_scan_ahead_come(IndexScanDesc scan, FpbScan *so, bool forward)
 	FpbScanAhead *sa = so->ahead;
 	FpbScanPage *sp = so->page;
 
-	if (so->leaves_active && sa->leaves.max_distance > 0)
+	if (so->leaves_active && sa->leaves.max_distance > 0 &&
+		!(so->at.inside && so->at.same_leaf))
 	{
 		bool		parallel = scan->parallel_scan != NULL;
 

@@ -4,7 +4,9 @@
  *	  Batch update: moving what waits in the operation queue to the main tree.
  *
  * The queue's leaves are gone through in the order of keys, so that all that
- * it has for a leaf of the main tree is done at one visit (pio-btree, 3.3).
+ * it has for a leaf of the main tree is done at one visit, and the main leaves
+ * that will be visited next are being read (pio-btree, 3.1 and 3.3).  All of
+ * them are found from above, by the internal jump-pointer array.
  *
  *-------------------------------------------------------------------------
  */
@@ -12,9 +14,216 @@
 
 #include "miscadmin.h"
 #include "storage/bufmgr.h"
+#include "utils/memutils.h"
 
-#include "fpb_tree.h"
+#include "fpb_ahead.h"
+#include "fpb_shared.h"
 #include "fpb_write.h"
+
+/* a batch update under way */
+struct FpbBatch
+{
+	FpbIndex   *ix;
+	FpbIndex	queue;
+	Relation	heap;
+	MemoryContext context;		/* lives as long as the update */
+	MemoryContext leaf_context; /* reset with each leaf of the queue */
+	FpbShared  *shared;
+	FpbWindow	window;			/* main leaves being read */
+	FpbWalk		walk;			/* that names them */
+	Page		copy;			/* of the queue's leaf at hand */
+	FpbEntry   *entries;		/* what it has; tuples in the copy */
+	int			nentries;
+	int64		moved;			/* so many entries so far */
+};
+
+/*
+ * Get ready to move entries of the queue; heap is the index's table.
+ */
+FpbBatch *
+fpb_batch_begin(FpbIndex *ix, Relation heap)
+{
+	MemoryContext context = AllocSetContextCreate(CurrentMemoryContext,
+												  "fpbtree batch update",
+												  ALLOCSET_DEFAULT_SIZES);
+	FpbBatch   *batch = MemoryContextAllocZero(context, sizeof(FpbBatch));
+
+	batch->ix = ix;
+	fpb_index_refresh(ix);
+	fpb_index_of_queue(ix, &batch->queue);
+	batch->heap = heap;
+	batch->context = context;
+	batch->leaf_context = AllocSetContextCreate(context, "fpbtree batch update leaf",
+												ALLOCSET_DEFAULT_SIZES);
+	batch->shared = fpb_shared_of(RelationGetRelid(ix->rel));
+	fpb_window_init(&batch->window, context, ix->rel, fpb_pio_max);
+	batch->window.min_distance = batch->window.max_distance;
+	fpb_walk_init(&batch->walk, context, ix, 1);
+	batch->copy = MemoryContextAllocAligned(context, BLCKSZ, PG_IO_ALIGN_SIZE, 0);
+	batch->entries = MemoryContextAlloc(context, sizeof(FpbEntry) * FPB_MAX_PAGE_ENTRIES);
+	return batch;
+}
+
+/*
+ * End the update; returns how many entries have moved.
+ */
+int64
+fpb_batch_end(FpbBatch *batch)
+{
+	int64		moved = batch->moved;
+
+	fpb_window_end(&batch->window);
+	fpb_ahead_report(batch->ix->rel, false, &batch->window.counts);
+	MemoryContextDelete(batch->context);
+	return moved;
+}
+
+/*
+ * The queue that a batch update is about.
+ */
+FpbIndex *
+fpb_batch_queue(FpbBatch *batch)
+{
+	return &batch->queue;
+}
+
+/*
+ * Take the entries of a leaf of the queue, locked, as it stays, to be moved
+ * next.
+ */
+void
+fpb_batch_take(FpbBatch *batch, Page page)
+{
+	FpbItem    *items = palloc(sizeof(FpbItem) * FPB_MAX_PAGE_ENTRIES);
+	FpbPos		from = FPB_POS_FIRST;
+	bool		more;
+
+	memcpy(batch->copy, page, BLCKSZ);
+	batch->nentries = fpb_page_read(&batch->queue, batch->copy, from, NULL, false, items,
+									FPB_MAX_PAGE_ENTRIES, &more);
+	for (int i = 0; i < batch->nentries; i++)
+		batch->entries[i].key = items[i].key;
+	pfree(items);
+}
+
+/*
+ * How many entries have been taken.
+ */
+int
+fpb_batch_size(const FpbBatch *batch)
+{
+	return batch->nentries;
+}
+
+/*
+ * Announce the main leaf of the i'th entry taken, as far as the level above
+ * names it.  Returns the first entry behind that is not for it.
+ */
+static int
+announce(FpbBatch *batch, int i)
+{
+	FpbProbe	probe;
+
+	fpb_probe_from_key(batch->ix, &batch->entries[i].key, &probe);
+	if (!fpb_walk_seek(&batch->walk, &probe, false))
+		return i + 1;
+	if (batch->window.max_distance > 0)
+		fpb_window_add(&batch->window, batch->walk.child.child, 0);
+	while (++i < batch->nentries)
+	{
+		fpb_probe_from_key(batch->ix, &batch->entries[i].key, &probe);
+		if (fpb_walk_compare_high(&batch->walk, &probe) <= 0)
+			break;
+	}
+	return i;
+}
+
+/*
+ * Move what the queue has for the main leaf of an entry, and, if that is
+ * split, for the leaves that come of it.  No lock is held on entry or exit.
+ */
+static void
+visit(FpbBatch *batch, const FpbEntry *entry)
+{
+	FpbKey		at = entry->key;
+	bool		more = true;
+
+	while (more)
+	{
+		FpbProbe	place;
+		FpbStack	stack;
+		Buffer		buf;
+		int			moved;
+
+		CHECK_FOR_INTERRUPTS();
+		fpb_probe_from_key(batch->ix, &at, &place);
+		buf = fpb_descend(batch->ix, &place, 0, false, BUFFER_LOCK_EXCLUSIVE, &stack);
+		if (batch->window.max_distance > 0)
+			(void) fpb_window_reach(&batch->window, BufferGetBlockNumber(buf), false);
+		moved = fpb_move_entries(batch->ix, batch->heap, buf, &stack, &place, NULL, false,
+								 &at, &more);
+		batch->moved += moved;
+		if (moved > 0 && batch->shared != NULL)
+		{
+			pg_atomic_fetch_add_u64(&batch->shared->visits, 1);
+			pg_atomic_fetch_add_u64(&batch->shared->moved, moved);
+		}
+	}
+}
+
+/*
+ * Move the entries taken, a visit to each of their main leaves.  What has come
+ * to the queue meanwhile is left for another time.  No lock is held on entry
+ * or exit.
+ */
+void
+fpb_batch_move(FpbBatch *batch)
+{
+	MemoryContext old = MemoryContextSwitchTo(batch->leaf_context);
+	int		   *first = palloc(sizeof(int) * Max(batch->nentries, 1));
+	int			nleaves = 0;	/* known so far; first[] of them among the
+								 * entries */
+	int			next = 0;		/* the first entry behind */
+
+	for (int i = 0; i < nleaves || next < batch->nentries; i++)
+	{
+		CHECK_FOR_INTERRUPTS();
+		while (next < batch->nentries &&
+			   (i == nleaves || fpb_window_wants(&batch->window)))
+		{
+			first[nleaves++] = next;
+			next = announce(batch, next);
+		}
+		fpb_window_start(&batch->window);
+		visit(batch, &batch->entries[first[i]]);
+	}
+	fpb_window_reset(&batch->window);
+	MemoryContextSwitchTo(old);
+	MemoryContextReset(batch->leaf_context);
+}
+
+/* so often the queue is gone round for what has come meanwhile */
+#define MAX_ROUNDS		3
+
+/*
+ * Move what the queue's leaves have, once.
+ */
+static void
+go_round(FpbBatch *batch)
+{
+	FpbLeaves	walk;
+	Buffer		buf;
+
+	fpb_leaves_begin(&walk, &batch->queue);
+	while (BufferIsValid(buf = fpb_leaves_next(&walk)))
+	{
+		fpb_batch_take(batch, BufferGetPage(buf));
+		fpb_leaves_leave(&walk, buf);
+		CHECK_FOR_INTERRUPTS();
+		fpb_batch_move(batch);
+	}
+	fpb_leaves_end(&walk);
+}
 
 /*
  * Move all that is in the queue to the main tree, and take the queue away if
@@ -24,35 +233,16 @@
 int64
 fpb_batch_update(FpbIndex *ix, Relation heap)
 {
-	FpbIndex	queue;
-	FpbLeaves	walk;
-	Buffer		buf;
-	int64		moved = 0;
+	FpbBatch   *batch = fpb_batch_begin(ix, heap);
 
-	fpb_index_refresh(ix);
-	fpb_index_of_queue(ix, &queue);
-	fpb_leaves_begin(&walk, &queue);
-	while (BufferIsValid(buf = fpb_leaves_next(&walk)))
+	for (int round = 0; round < MAX_ROUNDS; round++)
 	{
-		Page		page = BufferGetPage(buf);
-		FpbPos		pos = FPB_POS_FIRST;
-		FpbEntry	entry;
-		FpbStack	stack;
-		Buffer		leaf;
+		int64		before = batch->moved;
 
-		if (walk.begun)
-			fpb_page_search(&queue, page, &walk.from, &pos);
-		if (!fpb_page_next(&queue, page, &pos, &entry))
-		{
-			fpb_leaves_leave(&walk, buf, NULL);
-			continue;
-		}
-		fpb_leaves_leave(&walk, buf, &entry.key);
-		CHECK_FOR_INTERRUPTS();
-		leaf = fpb_descend(ix, &walk.from, 0, false, BUFFER_LOCK_EXCLUSIVE, &stack);
-		moved += fpb_move_entries(ix, heap, leaf, &stack, &walk.from, NULL, false);
+		go_round(batch);
+		if (batch->moved == before)
+			break;
 	}
-	fpb_leaves_end(&walk);
-	fpb_queue_trim(&queue);
-	return moved;
+	fpb_queue_trim(&batch->queue);
+	return fpb_batch_end(batch);
 }

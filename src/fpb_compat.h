@@ -127,6 +127,11 @@
 #define FPB_PARALLEL_STATE(pscan)	OffsetToPointer((void *) (pscan), (pscan)->ps_offset)
 #endif
 
+/* Lock a page share, if nobody has it locked exclusively; needs buf_internals.h. */
+#define fpb_lock_share_if_free(buf) \
+	LWLockConditionalAcquire(BufferDescriptorGetContentLock(GetBufferDescriptor((buf) - 1)), \
+							 LW_SHARED)
+
 /*
  * A place at which a test can have a backend wait or fail.  Since 18, such a
  * point can be given an argument.

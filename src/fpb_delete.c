@@ -359,16 +359,16 @@ merge(FpbIndex *ix, const Merge *m, const MergeBufs *b)
 			return false;
 	}
 
-	/* Who has read the leaf has read a part of what is the sibling's now. */
-	if (m->level == 0)
-		PredicateLockPageCombine(ix->rel, m->page, m->left);
-
 	fpb_wal_begin(&wal, ix->rel);
 	wp_left = fpb_wal_add(&wal, b->left, false);
 	wp_page = fpb_wal_add(&wal, b->page, false);
 	wp_parent = fpb_wal_add(&wal, b->parent, false);
 	if (ix->tree != 0)
 		metabuf = fpb_add_meta(ix, &wal, &wp_meta);
+
+	/* Who has read the leaf has read a part of what is the sibling's now. */
+	if (m->level == 0)
+		PredicateLockPageCombine(ix->rel, m->page, m->left);
 	fpb_wal_enter(&wal);
 	if (image != NULL)
 		fpb_page_replace(left, image->data, wp_left);

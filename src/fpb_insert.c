@@ -11,6 +11,7 @@
 #include "access/tableam.h"
 #include "access/transam.h"
 #include "miscadmin.h"
+#include "portability/instr_time.h"
 #include "storage/bufmgr.h"
 #include "storage/lmgr.h"
 #include "storage/predicate.h"
@@ -18,7 +19,9 @@
 #include "utils/rel.h"
 #include "utils/snapmgr.h"
 
+#include "fpb_ahead.h"
 #include "fpb_options.h"
+#include "fpb_shared.h"
 #include "fpb_tree.h"
 #include "fpb_write.h"
 
@@ -304,6 +307,9 @@ insert_unique(FpbIndex *ix, Relation heap, FpbEntry *entry, Datum *values,
 /* so many insertions go by what is known of an index's size */
 #define SIZE_CHECK_INTERVAL		1024
 
+/* one in so many of a backend's insertions into queues asks for a worker */
+#define WANT_INTERVAL			1024
+
 /*
  * The least size of an index, a fraction of shared_buffers, for its leaves to
  * be asked whether they are in memory.
@@ -344,8 +350,8 @@ wants_queue(FpbIndex *ix, const FpbProbe *probe)
 		return mode == FPB_QUEUE_ON;
 	if (known_blocks(ix) < (BlockNumber) NBuffers / QUEUE_BUFFERS_SHARE)
 		return false;
-	leaf = fpb_leaf_by_copies(ix, probe);
-	return leaf != InvalidBlockNumber && !fpb_is_in_memory(ix, leaf);
+	leaf = fpb_leaf_by_copies(ix, probe, false);
+	return leaf != InvalidBlockNumber && !fpb_window_at_hand(ix->rel, leaf);
 }
 
 /*
@@ -356,6 +362,7 @@ wants_queue(FpbIndex *ix, const FpbProbe *probe)
 static bool
 insert_queued(FpbIndex *ix, const FpbEntry *entry, const FpbProbe *probe)
 {
+	static uint32 calls = 0;
 	FpbIndex	queue;
 	FpbStack	stack;
 	Buffer		buf;
@@ -366,6 +373,7 @@ insert_queued(FpbIndex *ix, const FpbEntry *entry, const FpbProbe *probe)
 	{
 		CHECK_FOR_INTERRUPTS();
 		fpb_queue_begin(&queue);
+		fpb_worker_want(ix->rel);
 	}
 
 	/*
@@ -375,14 +383,59 @@ insert_queued(FpbIndex *ix, const FpbEntry *entry, const FpbProbe *probe)
 	CheckForSerializableConflictIn(ix->rel, NULL, BufferGetBlockNumber(buf));
 	CheckForSerializableConflictIn(ix->rel, NULL, FPB_METAPAGE);
 	if (fpb_insert_if_fits(&queue, buf, entry))
+	{
+		/* there may be entries from before a crash, and no leaf be split */
+		if (calls++ % WANT_INTERVAL == 0)
+			fpb_worker_want(ix->rel);
 		return true;
+	}
 	if (fpb_queue_pages(ix) >= fpb_queue_limit(ix->rel, RelationGetNumberOfBlocks(ix->rel)))
 	{
 		fpb_relbuf(buf);
 		return false;
 	}
 	fpb_insert_entry(&queue, NULL, buf, &stack, entry, false);
+	fpb_worker_want(ix->rel);
 	return true;
+}
+
+/*
+ * Insert an entry into its leaf, and take along what the operation queue has
+ * for that, as the queue is full.
+ */
+static void
+insert_and_move(FpbIndex *ix, Relation heap, const FpbEntry *entry,
+				const FpbProbe *probe, bool unchanged)
+{
+	FpbShared  *shared;
+	FpbStack	stack;
+	Buffer		buf;
+	instr_time	begin;
+	instr_time	end;
+	uint64		longest;
+	uint64		time;
+	int			moved;
+
+	fpb_worker_want(ix->rel);
+	INSTR_TIME_SET_CURRENT(begin);
+	buf = fpb_descend(ix, probe, 0, false, BUFFER_LOCK_EXCLUSIVE, &stack);
+	CheckForSerializableConflictIn(ix->rel, NULL, BufferGetBlockNumber(buf));
+	moved = fpb_move_entries(ix, heap, buf, &stack, probe, entry, unchanged,
+							 NULL, NULL);
+	INSTR_TIME_SET_CURRENT(end);
+
+	shared = fpb_shared_of(RelationGetRelid(ix->rel));
+	if (shared == NULL)
+		return;
+	INSTR_TIME_SUBTRACT(end, begin);
+	time = INSTR_TIME_GET_MICROSEC(end);
+	pg_atomic_fetch_add_u64(&shared->stalls, 1);
+	pg_atomic_fetch_add_u64(&shared->visits, 1);
+	pg_atomic_fetch_add_u64(&shared->moved, moved);
+	longest = pg_atomic_read_u64(&shared->longest_stall);
+	while (time > longest &&
+		   !pg_atomic_compare_exchange_u64(&shared->longest_stall, &longest, time))
+		;
 }
 
 /*
@@ -396,21 +449,17 @@ insert_plain(FpbIndex *ix, Relation heap, FpbEntry *entry, bool unchanged)
 	FpbProbe	probe;
 	FpbStack	stack;
 	Buffer		buf;
-	bool		queue_full = false;
 
 	fpb_probe_from_key(ix, &entry->key, &probe);
 	if (wants_queue(ix, &probe))
 	{
-		if (insert_queued(ix, entry, &probe))
-			return;
-		queue_full = true;
+		if (!insert_queued(ix, entry, &probe))
+			insert_and_move(ix, heap, entry, &probe, unchanged);
+		return;
 	}
 	buf = fpb_descend(ix, &probe, 0, false, BUFFER_LOCK_EXCLUSIVE, &stack);
 	CheckForSerializableConflictIn(ix->rel, NULL, BufferGetBlockNumber(buf));
-	if (queue_full)
-		(void) fpb_move_entries(ix, heap, buf, &stack, &probe, entry, unchanged);
-	else
-		fpb_insert_entry(ix, heap, buf, &stack, entry, unchanged);
+	fpb_insert_entry(ix, heap, buf, &stack, entry, unchanged);
 }
 
 /*

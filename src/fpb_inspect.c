@@ -34,6 +34,7 @@
 
 #include "fpb_ahead.h"
 #include "fpb_inspect.h"
+#include "fpb_shared.h"
 #include "fpb_tree.h"
 #include "fpb_tuning.h"
 #include "fpb_write.h"
@@ -285,7 +286,7 @@ get_result_desc(FunctionCallInfo fcinfo, int ncolumns)
 Datum
 fpbtree_stats(PG_FUNCTION_ARGS)
 {
-	TupleDesc	desc = get_result_desc(fcinfo, 29);
+	TupleDesc	desc = get_result_desc(fcinfo, 33);
 	Relation	rel = fpb_open_index(PG_GETARG_OID(0), AccessShareLock);
 	BufferAccessStrategy strategy = GetAccessStrategy(BAS_BULKREAD);
 	Page		page = alloc_page();
@@ -306,10 +307,11 @@ fpbtree_stats(PG_FUNCTION_ARGS)
 	int64		jumps = 0;
 	int			leaf_lines;
 	int			inner_lines;
+	FpbShared  *shared;
 	int64		queue_leaf_pages = 0;
 	int64		queue_entries = 0;
-	Datum		values[29];
-	bool		nulls[29] = {0};
+	Datum		values[33];
+	bool		nulls[33] = {0};
 	int			i = 0;
 
 	fpb_index_open(&ix, rel);
@@ -390,6 +392,12 @@ fpbtree_stats(PG_FUNCTION_ARGS)
 	values[i++] = Int64GetDatum(fpb_queue_pages(&ix));
 	values[i++] = Int64GetDatum(queue_leaf_pages);
 	values[i++] = Int64GetDatum(queue_entries);
+	shared = fpb_shared_of(RelationGetRelid(rel));
+	nulls[i] = nulls[i + 1] = nulls[i + 2] = nulls[i + 3] = shared == NULL;
+	values[i++] = Int64GetDatum(shared == NULL ? 0 : pg_atomic_read_u64(&shared->visits));
+	values[i++] = Int64GetDatum(shared == NULL ? 0 : pg_atomic_read_u64(&shared->moved));
+	values[i++] = Int64GetDatum(shared == NULL ? 0 : pg_atomic_read_u64(&shared->stalls));
+	values[i++] = Float8GetDatum(shared == NULL ? 0.0 : pg_atomic_read_u64(&shared->longest_stall) / 1000.0);
 	Assert(i == lengthof(values));
 
 	FreeAccessStrategy(strategy);

@@ -229,11 +229,13 @@ begin_batch(Batch *b, const FpbProbe *place, const FpbProbe *low, const FpbProbe
  * unchanged as in fpb_insert_entry.
  *
  * If the leaf must be split, what is behind the entry by which it is split may
- * be left in the queue.  Returns how many have moved.
+ * be left in the queue: then *rest, unless NULL, becomes the key of the first
+ * of these, its tuple palloc'd, and *more true.  Returns how many have moved.
  */
 int
 fpb_move_entries(FpbIndex *ix, Relation heap, Buffer buf, FpbStack *stack,
-				 const FpbProbe *place, const FpbEntry *entry, bool unchanged)
+				 const FpbProbe *place, const FpbEntry *entry, bool unchanged,
+				 FpbKey *rest, bool *more)
 {
 	FpbIndex	queue;
 	Batch		b = {.ix = ix,.queue = &queue,.leaf = buf,.from = InvalidBuffer,.new_entry = entry};
@@ -295,8 +297,19 @@ fpb_move_entries(FpbIndex *ix, Relation heap, Buffer buf, FpbStack *stack,
 			(void) fpb_prune_versions(ix, heap, buf, unchanged);
 	}
 
+	if (rest != NULL)
+		*more = false;
 	if (n < b.nentries)
 	{
+		if (rest != NULL && n + 1 < b.nentries)
+		{
+			*more = true;
+			*rest = b.entries[n + 1].key;
+			MemoryContextSwitchTo(old);
+			if (rest->tuple != NULL)
+				rest->tuple = CopyIndexTuple(rest->tuple);
+			MemoryContextSwitchTo(context);
+		}
 		split_and_move(&b, stack, copy, n);
 		n++;
 	}

@@ -45,6 +45,7 @@ typedef struct FpbParallelScan
 
 	/* The edge; belongs to the process that is reading, so needs no lock. */
 	bool		inside;
+	bool		same_leaf;
 	int64		range;
 	BlockNumber right;
 	FpbKey		key;			/* tuple: at the end, if tuple_size > 0 */
@@ -160,8 +161,11 @@ fpb_parallel_seize(IndexScanDesc scan, FpbScan *so, FpbScanEdge *at,
 		}
 		at->range = ps->range;
 		at->right = ps->right;
+		at->same_leaf = ps->same_leaf;
 	}
-	so->leaf_number = ps->nleaves++;
+	if (!at->inside || !at->same_leaf)
+		ps->nleaves++;
+	so->leaf_number = ps->nleaves - 1;
 
 	/* if others read ahead, so do we */
 	if (pg_atomic_read_u64(&ps->nannounced) > so->leaf_number)
@@ -218,6 +222,7 @@ fpb_parallel_release(IndexScanDesc scan, FpbScan *so, const FpbScanEdge *at)
 	bool		done = at->range < 0 || at->range >= so->keys.nranges;
 
 	ps->inside = at->inside;
+	ps->same_leaf = at->same_leaf;
 	ps->range = at->range;
 	ps->right = at->right;
 	if (at->inside)

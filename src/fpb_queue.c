@@ -113,9 +113,13 @@ replace_root(FpbIndex *queue, Buffer root, BlockNumber new_root, FpbWal *wal,
 	hdr->flags |= FPB_DELETED;
 	fpb_wal_note(wp_root, &hdr->flags, sizeof(hdr->flags));
 	meta->queue_root = new_root;
-	if (meta->queue_level > 0)
+	if (new_root == FPB_METAPAGE)
+		meta->queue_pages = 0;
+	else
+	{
 		meta->queue_level--;
-	meta->queue_pages--;
+		meta->queue_pages--;
+	}
 	fpb_wal_note(wp_meta, meta, sizeof(FpbMeta));
 	fpb_wal_finish(wal);
 	fpb_relbuf(metabuf);
@@ -248,9 +252,17 @@ fpb_queue_trim(FpbIndex *queue)
 		Page		page = BufferGetPage(buf);
 		BlockNumber blkno = BufferGetBlockNumber(buf);
 		bool		empty = !FpbPageIsLeftmost(page) && fpb_page_is_empty(queue, page);
+		bool		incomplete = FpbPageSplitIncomplete(page);
 
-		fpb_leaves_leave(&walk, buf, NULL);
+		fpb_leaves_leave(&walk, buf);
 		CHECK_FOR_INTERRUPTS();
+		if (incomplete)
+		{
+			/* a descent for writing finishes what has been broken off */
+			buf = fpb_descend(queue, &walk.from, 0, true, BUFFER_LOCK_EXCLUSIVE, NULL);
+			if (BufferIsValid(buf))
+				fpb_relbuf(buf);
+		}
 		if (empty)
 			list_free(fpb_delete_empty(queue, blkno));
 	}

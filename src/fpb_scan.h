@@ -107,6 +107,8 @@ typedef struct FpbScanEdge
 	bool		inside;			/* in the middle of a range? */
 	int64		range;			/* which range; outside of [0, nranges): the
 								 * scan is over in this direction */
+	bool		same_leaf;		/* inside: is it amid a leaf, at a fence of
+								 * the queue's? */
 	BlockNumber right;			/* inside, forward: the right link */
 	FpbKey		key;			/* inside: the fence; its tuple is ours */
 	Size		tuple_size;		/* allocated for key.tuple */

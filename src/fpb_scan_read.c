@@ -131,6 +131,7 @@ fpb_edge_copy(FpbScan *so, FpbScanEdge *to, const FpbScanEdge *from)
 {
 	to->range = from->range;
 	to->right = from->right;
+	to->same_leaf = from->same_leaf;
 	if (from->inside)
 		fpb_edge_set_key(so, to, &from->key);
 	else
@@ -280,17 +281,24 @@ set_edge_fence(FpbScan *so, FpbScanPage *sp, Segment *seg, int64 range,
 	check_fence(so, sp, &fence);
 	fpb_edge_set_key(so, edge, &fence);
 	edge->range = range;
+	edge->same_leaf = (forward ? seg->high_page : seg->low_page) != seg->leaf;
 }
 
 /*
  * The root of the queue that the metapage, which the scan keeps pinned, names
- * at this moment: one aligned word, so that no lock is needed.
+ * at this moment: one aligned word, so that no lock is needed.  It is when the
+ * page is pinned: replay may just be restoring it in a buffer full of zeros.
  */
 static BlockNumber
 queue_root(FpbScan *so)
 {
 	if (!BufferIsValid(so->metabuf))
+	{
 		so->metabuf = ReadBuffer(so->ix.rel, FPB_METAPAGE);
+		LockBuffer(so->metabuf, BUFFER_LOCK_SHARE);
+		fpb_check_meta(&so->ix, BufferGetPage(so->metabuf));
+		LockBuffer(so->metabuf, BUFFER_LOCK_UNLOCK);
+	}
 	return *(volatile BlockNumber *) &FpbPageGetMeta(BufferGetPage(so->metabuf))->queue_root;
 }
 

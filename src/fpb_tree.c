@@ -33,6 +33,15 @@
  */
 #define MAX_STEPS	16
 
+/*
+ * After so many restarts in succession somebody may be in the midst of a
+ * change, and not get on because of us: replay has marked a page deleted, and
+ * still to lock the page that names it.  Then wait a little each time, in
+ * microseconds.
+ */
+#define RESTARTS_AT_ONCE	10
+#define RESTART_DELAY		1000
+
 /* After so many steps to the right, see whether they can ever end. */
 #define STEPS_TO_CHECK	10000
 
@@ -190,6 +199,17 @@ settle(FpbIndex *ix, Buffer buf, const FpbProbe *probe, int level,
 }
 
 /*
+ * A descent begins anew, having been led astray so many times before.
+ */
+static void
+count_restart(int restarts)
+{
+	CHECK_FOR_INTERRUPTS();
+	if (restarts >= RESTARTS_AT_ONCE)
+		pg_usleep(RESTART_DELAY);
+}
+
+/*
  * The root of the main tree as far as it is known.  If it has got a right
  * sibling, it may not be the root any more: look it up again, once.
  */
@@ -246,7 +266,7 @@ get_queue_root(FpbIndex *ix, int level, int access)
 				return buf;
 			fpb_relbuf(buf);
 		}
-		CHECK_FOR_INTERRUPTS();
+		count_restart(tries);
 	}
 	fpb_report_damage(ix->rel, ix->root,
 					  "The page is not the root of the operation queue that the metapage says it is.");
@@ -376,7 +396,7 @@ fpb_descend(FpbIndex *ix, const FpbProbe *probe, int level, bool before,
 
 		/* Links read under locks may be stale too, but copies much more so. */
 		use_copies = false;
-		CHECK_FOR_INTERRUPTS();
+		count_restart(restarts);
 	}
 	fpb_report_damage(ix->rel, ix->root,
 					  "A descent from this root does not arrive at the page looked for.");
@@ -387,7 +407,7 @@ fpb_descend(FpbIndex *ix, const FpbProbe *probe, int level, bool before,
  * InvalidBlockNumber if one is missing.
  */
 BlockNumber
-fpb_leaf_by_copies(FpbIndex *ix, const FpbProbe *probe)
+fpb_leaf_by_copies(FpbIndex *ix, const FpbProbe *probe, bool before)
 {
 	BlockNumber blkno = ix->root;
 	uint16		named;
@@ -396,11 +416,11 @@ fpb_leaf_by_copies(FpbIndex *ix, const FpbProbe *probe)
 		return InvalidBlockNumber;
 	for (int at = ix->level; at > 0; at--)
 	{
-		Page		page = usable_copy(ix, blkno, probe, at, false);
+		Page		page = usable_copy(ix, blkno, probe, at, before);
 
 		if (page == NULL)
 			return InvalidBlockNumber;
-		blkno = fpb_page_downlink(ix, page, probe, false, &named);
+		blkno = fpb_page_downlink(ix, page, probe, before, &named);
 	}
 	return blkno;
 }
@@ -478,7 +498,7 @@ fpb_descend_edge(FpbIndex *ix, int level, bool rightmost, int access)
 			if (!BufferIsValid(buf))
 				break;
 		}
-		CHECK_FOR_INTERRUPTS();
+		count_restart(restarts);
 	}
 	fpb_report_damage(ix->rel, ix->root,
 					  "A descent from this root does not arrive at the edge of the tree.");
@@ -558,32 +578,52 @@ fpb_leaves_next(FpbLeaves *walk)
 }
 
 /*
- * Note where a leaf, locked, ends, for the next one to be found, or the key at
- * which it will be gone on in; and release it.
+ * Have a walk go on at a key, in the leaf of this block, as far as is known.
  */
-void
-fpb_leaves_leave(FpbLeaves *walk, Buffer buf, const FpbKey *at)
+static void
+set_from(FpbLeaves *walk, const FpbKey *at, BlockNumber next)
 {
-	Page		page = BufferGetPage(buf);
-	Buffer		right = InvalidBuffer;
-	FpbKey		high;
 	MemoryContext old;
 
+	walk->turn ^= 1;
+	MemoryContextReset(walk->from_cxt[walk->turn]);
+	old = MemoryContextSwitchTo(walk->from_cxt[walk->turn]);
+	fpb_fence_probe(walk->ix, at, &walk->from);
+	MemoryContextSwitchTo(old);
+	walk->next = next;
 	walk->begun = true;
-	walk->at_end = at == NULL && FpbPageIsRightmost(page);
-	if (!walk->at_end)
+}
+
+/*
+ * Have a walk begin at a key.
+ */
+void
+fpb_leaves_seek(FpbLeaves *walk, const FpbKey *at)
+{
+	set_from(walk, at, InvalidBlockNumber);
+}
+
+/*
+ * Note where a leaf, locked, ends, for the next one to be found, and release
+ * it.
+ */
+void
+fpb_leaves_leave(FpbLeaves *walk, Buffer buf)
+{
+	Page		page = BufferGetPage(buf);
+
+	if (FpbPageIsRightmost(page))
+		walk->at_end = true;
+	else
 	{
-		walk->next = at != NULL ? BufferGetBlockNumber(buf) : FpbHdr(page)->right;
-		if (at == NULL)
-		{
-			right = fpb_lock_high(walk->ix, buf, &high);
-			at = &high;
-		}
-		walk->turn ^= 1;
-		MemoryContextReset(walk->from_cxt[walk->turn]);
-		old = MemoryContextSwitchTo(walk->from_cxt[walk->turn]);
-		fpb_fence_probe(walk->ix, at, &walk->from);
-		MemoryContextSwitchTo(old);
+		FpbKey		high;
+		Buffer		right = fpb_lock_high(walk->ix, buf, &high);
+
+		/* damaged fences may lead round in a circle */
+		if (walk->begun && fpb_compare(walk->ix, &high, &walk->from) <= 0)
+			fpb_report_damage(walk->ix->rel, BufferGetBlockNumber(buf),
+							  "The page ends before the place at which a walk from left to right has come to it.");
+		set_from(walk, &high, FpbHdr(page)->right);
 		if (BufferIsValid(right))
 			fpb_relbuf(right);
 	}

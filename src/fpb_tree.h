@@ -33,7 +33,8 @@ extern Buffer fpb_descend(FpbIndex *ix, const FpbProbe *probe, int level, bool b
  * The leaf of the main tree for the probe, as far as copies of inner pages
  * tell, or InvalidBlockNumber.  Nothing is locked, or read.
  */
-extern BlockNumber fpb_leaf_by_copies(FpbIndex *ix, const FpbProbe *probe);
+extern BlockNumber fpb_leaf_by_copies(FpbIndex *ix, const FpbProbe *probe,
+									  bool before);
 
 /* The leftmost (rightmost) page of a level; no queue: InvalidBuffer. */
 extern Buffer fpb_descend_edge(FpbIndex *ix, int level, bool rightmost,
@@ -55,23 +56,25 @@ extern Buffer fpb_goto_right(FpbIndex *ix, BlockNumber right, int access,
  * others may do what they like meanwhile: what is left of the place where it
  * is has been come to, and what is right of it will be.
  *
- * next: the next leaf, locked share, or InvalidBuffer.  leave: be done with
- * it, locked in whatever way, and release it; or go on in it from a key.
+ * seek: have the walk begin at a key.  next: the next leaf, locked share, or
+ * InvalidBuffer.  leave: be done with it, locked in whatever way, and release
+ * it.
  */
 typedef struct FpbLeaves
 {
 	FpbIndex   *ix;
-	bool		begun;
+	bool		begun;			/* is it at a place, not at the first leaf? */
 	bool		at_end;
-	FpbProbe	from;			/* where the next one begins, or is gone on in */
+	FpbProbe	from;			/* where the next one begins */
 	BlockNumber next;			/* and its block, as far as is known */
 	MemoryContext from_cxt[2];	/* that lives in one of these in turn */
 	int			turn;
 } FpbLeaves;
 
 extern void fpb_leaves_begin(FpbLeaves *walk, FpbIndex *ix);
+extern void fpb_leaves_seek(FpbLeaves *walk, const FpbKey *at);
 extern Buffer fpb_leaves_next(FpbLeaves *walk);
-extern void fpb_leaves_leave(FpbLeaves *walk, Buffer buf, const FpbKey *at);
+extern void fpb_leaves_leave(FpbLeaves *walk, Buffer buf);
 extern void fpb_leaves_end(FpbLeaves *walk);
 
 /* Count a step to the right; raises an error if they go round in a circle. */
@@ -185,7 +188,8 @@ extern uint32 fpb_queue_pages(const FpbIndex *ix);
  */
 extern int	fpb_move_entries(FpbIndex *ix, Relation heap, Buffer buf,
 							 FpbStack *stack, const FpbProbe *place,
-							 const FpbEntry *entry, bool unchanged);
+							 const FpbEntry *entry, bool unchanged,
+							 FpbKey *rest, bool *more);
 
 /* Leave hints for dead entries on a leaf locked at least share (fpb_hint.c). */
 extern void fpb_hint_dead(const FpbIndex *ix, Relation heap, Buffer buf,

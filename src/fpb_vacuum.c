@@ -265,7 +265,7 @@ visit_queue(VacuumState *vs)
 		LockBufferForCleanup(buf);
 		fpb_checkpage(&vs->queue, buf);
 		vacuum_leaf(vs, &vs->queue, buf);
-		fpb_leaves_leave(&walk, buf, NULL);
+		fpb_leaves_leave(&walk, buf);
 	}
 	fpb_leaves_end(&walk);
 }
@@ -373,12 +373,11 @@ vacuum_scan(IndexVacuumInfo *info, IndexBulkDeleteResult *stats,
 	 */
 	fpb_relbuf(fpb_descend_edge(&vs->ix, 0, false, BUFFER_LOCK_SHARE));
 
-	if (vs->ix.may_queue)
-	{
-		fpb_index_refresh(&vs->ix);
-		fpb_index_of_queue(&vs->ix, &vs->queue);
-		visit_queue(vs);
-	}
+	fpb_index_refresh(&vs->ix);
+	fpb_index_of_queue(&vs->ix, &vs->queue);
+	if (vs->queue.root != FPB_METAPAGE)
+		fpb_worker_want(rel);
+	visit_queue(vs);
 
 	/* Meanwhile, leaves may be split to behind what was the index's end. */
 	vs->next = FPB_METAPAGE + 1;

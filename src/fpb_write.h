@@ -12,7 +12,7 @@
 #include "nodes/execnodes.h"
 #include "storage/dsm.h"
 
-#include "fpb_key.h"
+#include "fpb_layout.h"
 
 extern IndexBuildResult *fpb_build(Relation heap, Relation index,
 								   IndexInfo *indexInfo);
@@ -43,7 +43,25 @@ extern bool fpb_insert(Relation index, Datum *values, bool *isnull,
 					   ItemPointer tid, Relation heap,
 					   IndexUniqueCheck checkUnique, bool indexUnchanged,
 					   IndexInfo *indexInfo);
+
+/*
+ * Batch update (fpb_batch.c): moving what waits in the operation queue.  All
+ * of it; or what some leaves of the queue have.
+ */
+typedef struct FpbBatch FpbBatch;
 extern int64 fpb_batch_update(FpbIndex *ix, Relation heap);
+extern FpbBatch *fpb_batch_begin(FpbIndex *ix, Relation heap);
+extern FpbIndex *fpb_batch_queue(FpbBatch *batch);
+extern void fpb_batch_take(FpbBatch *batch, Page page);
+extern int	fpb_batch_size(const FpbBatch *batch);
+extern void fpb_batch_move(FpbBatch *batch);
+extern int64 fpb_batch_end(FpbBatch *batch);
+
+/* Have a worker see to the index's queue (fpb_queue_worker.c). */
+extern void fpb_worker_init(void);
+extern void fpb_worker_want(Relation index);
+extern PGDLLEXPORT void fpb_worker_main(Datum database);
+
 extern IndexBulkDeleteResult *fpb_bulkdelete(IndexVacuumInfo *info,
 											 IndexBulkDeleteResult *stats,
 											 IndexBulkDeleteCallback callback,

@@ -47,6 +47,7 @@ _PG_init(void)
 	fpb_cache_init();
 	fpb_verify_init();
 	fpb_ahead_init();
+	fpb_worker_init();
 
 	/* a misspelt fpbtree.something is an error, not a setting of its own */
 	MarkGUCPrefixReserved(FPB_AM_NAME);

@@ -18,6 +18,7 @@ $node->append_conf(
 autovacuum = off
 enable_seqscan = off
 enable_bitmapscan = off
+fpbtree.queue_worker = off
 });
 $node->start;
 if (!$node->safe_psql('postgres', q{SELECT count(*) FROM pg_available_extensions WHERE name = 'injection_points'}))

@@ -263,6 +263,7 @@ log_min_messages = warning
 max_parallel_workers_per_gather = 0
 max_parallel_maintenance_workers = 0
 wal_retrieve_retry_interval = 2ms
+fpbtree.queue_worker = off
 max_standby_archive_delay = -1
 max_standby_streaming_delay = -1
 });

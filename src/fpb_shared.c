@@ -1,0 +1,270 @@
+/*-------------------------------------------------------------------------
+ *
+ * fpb_shared.c
+ *	  What the backends of a server share about each index, and about workers.
+ *
+ * It is in shared memory that the server makes when someone first needs it,
+ * and lost when it stops.  The table has room for as many indexes as anyone
+ * will look at; those beyond are not counted, and no worker sees to them.
+ *
+ *-------------------------------------------------------------------------
+ */
+#include "postgres.h"
+
+#include "common/hashfn.h"
+#include "miscadmin.h"
+#include "storage/dsm_registry.h"
+#include "storage/lwlock.h"
+#include "utils/timestamp.h"
+
+#include "fpb_shared.h"
+
+#define MAX_INDEXES		1024	/* a power of two */
+#define MAX_WORKERS		64		/* databases that have one at a time */
+
+/* a worker that has not come by then will not come, in ms */
+#define START_TIMEOUT	10000
+
+/* how long until the next one is tried, by FpbWorkerEnd, in ms */
+static const int retry_after[] = {0, 1000, 60000};
+
+typedef enum WorkerPhase
+{
+	WORKER_NONE,
+	WORKER_CLAIMED,				/* somebody is about to start it */
+	WORKER_RUNNING
+} WorkerPhase;
+
+typedef struct SharedWorker
+{
+	Oid			database;		/* InvalidOid: free */
+	WorkerPhase phase;
+	TimestampTz next_try;		/* none is started before */
+} SharedWorker;
+
+/* indexes are a hash table with linear probing from which nothing is removed */
+typedef struct SharedTable
+{
+	LWLock		lock;			/* held to add an index; of the workers */
+	int			tranche;
+	FpbShared	indexes[MAX_INDEXES];
+	SharedWorker workers[MAX_WORKERS];
+} SharedTable;
+
+static SharedTable *shared_table = NULL;
+
+/*
+ * Initialize the shared table.
+ */
+static void
+init_table(void *ptr)
+{
+	SharedTable *table = ptr;
+
+	table->tranche = LWLockNewTrancheId();
+	LWLockInitialize(&table->lock, table->tranche);
+	for (int i = 0; i < MAX_INDEXES; i++)
+	{
+		FpbShared  *shared = &table->indexes[i];
+
+		shared->database = InvalidOid;
+		pg_atomic_init_u32(&shared->index, InvalidOid);
+		for (int kind = 0; kind < FPB_SHARED_KINDS; kind++)
+		{
+			pg_atomic_init_u64(&shared->prefetched[kind], 0);
+			pg_atomic_init_u64(&shared->used[kind], 0);
+			pg_atomic_init_u64(&shared->wasted[kind], 0);
+		}
+		pg_atomic_init_u64(&shared->visits, 0);
+		pg_atomic_init_u64(&shared->moved, 0);
+		pg_atomic_init_u64(&shared->stalls, 0);
+		pg_atomic_init_u64(&shared->longest_stall, 0);
+		pg_atomic_init_u32(&shared->wanted, 0);
+	}
+	for (int i = 0; i < MAX_WORKERS; i++)
+		table->workers[i].database = InvalidOid;
+}
+
+/*
+ * Have the table at hand.  False if there is none, in a single-user server.
+ */
+static bool
+attach(void)
+{
+	bool		found;
+
+	if (shared_table != NULL)
+		return true;
+	/* the registry is the postmaster's */
+	if (!IsUnderPostmaster)
+		return false;
+	shared_table = GetNamedDSMSegment("fpbtree", sizeof(SharedTable), init_table, &found);
+	LWLockRegisterTranche(shared_table->tranche, "Fpbtree");
+	return true;
+}
+
+/*
+ * The entry of an index of this database, or the free one where it would be;
+ * NULL if the table is full.
+ */
+static FpbShared *
+look_up(Oid index)
+{
+	uint32		hash = hash_combine(murmurhash32(MyDatabaseId), murmurhash32(index));
+
+	for (int i = 0; i < MAX_INDEXES; i++)
+	{
+		FpbShared  *shared = &shared_table->indexes[(hash + i) % MAX_INDEXES];
+		Oid			found = pg_atomic_read_u32(&shared->index);
+
+		if (!OidIsValid(found))
+			return shared;
+		pg_read_barrier();
+		if (found == index && shared->database == MyDatabaseId)
+			return shared;
+	}
+	return NULL;
+}
+
+/*
+ * What is shared of an index, made if need be; NULL if there is nothing.
+ */
+FpbShared *
+fpb_shared_of(Oid index)
+{
+	FpbShared  *shared;
+
+	if (!attach())
+		return NULL;
+	shared = look_up(index);
+	if (shared != NULL && !OidIsValid(pg_atomic_read_u32(&shared->index)))
+	{
+		LWLockAcquire(&shared_table->lock, LW_EXCLUSIVE);
+		shared = look_up(index);	/* somebody may have been faster */
+		if (shared != NULL && !OidIsValid(pg_atomic_read_u32(&shared->index)))
+		{
+			shared->database = MyDatabaseId;
+			pg_write_barrier();
+			pg_atomic_write_u32(&shared->index, index);
+		}
+		LWLockRelease(&shared_table->lock);
+	}
+	return shared;
+}
+
+/*
+ * The next index of this database from *position on that a worker is to see
+ * to, or InvalidOid.  *position, 0 at first, is moved behind it.
+ */
+Oid
+fpb_shared_next_wanted(int *position)
+{
+	if (!attach())
+		return InvalidOid;
+	while (*position < MAX_INDEXES)
+	{
+		FpbShared  *shared = &shared_table->indexes[(*position)++];
+		Oid			index = pg_atomic_read_u32(&shared->index);
+
+		pg_read_barrier();
+		if (OidIsValid(index) && shared->database == MyDatabaseId &&
+			pg_atomic_read_u32(&shared->wanted) != 0)
+			return index;
+	}
+	return InvalidOid;
+}
+
+/*
+ * This database's entry among the workers'; NULL if there are too many.  The
+ * table is locked exclusively.
+ */
+static SharedWorker *
+my_worker(void)
+{
+	SharedWorker *unused = NULL;
+
+	for (int i = 0; i < MAX_WORKERS; i++)
+	{
+		SharedWorker *worker = &shared_table->workers[i];
+
+		if (worker->database == MyDatabaseId)
+			return worker;
+		if (unused == NULL &&
+			(!OidIsValid(worker->database) ||
+			 (worker->phase == WORKER_NONE && worker->next_try <= GetCurrentTimestamp())))
+			unused = worker;
+	}
+	if (unused != NULL)
+	{
+		unused->database = MyDatabaseId;
+		unused->phase = WORKER_NONE;
+		unused->next_try = 0;
+	}
+	return unused;
+}
+
+/*
+ * May the caller start a worker for this database?  Not if there is one, or
+ * one has just been tried.
+ */
+bool
+fpb_shared_worker_claim(void)
+{
+	TimestampTz now = GetCurrentTimestamp();
+	SharedWorker *worker;
+	bool		claimed = false;
+
+	if (!attach())
+		return false;
+	LWLockAcquire(&shared_table->lock, LW_EXCLUSIVE);
+	worker = my_worker();
+	if (worker != NULL && worker->phase != WORKER_RUNNING && worker->next_try <= now)
+	{
+		worker->phase = WORKER_CLAIMED;
+		worker->next_try = TimestampTzPlusMilliseconds(now, START_TIMEOUT);
+		claimed = true;
+	}
+	LWLockRelease(&shared_table->lock);
+	return claimed;
+}
+
+/*
+ * The caller is this database's worker from now on, unless there is one.
+ */
+bool
+fpb_shared_worker_enter(void)
+{
+	SharedWorker *worker;
+	bool		entered = false;
+
+	if (!attach())
+		return false;
+	LWLockAcquire(&shared_table->lock, LW_EXCLUSIVE);
+	worker = my_worker();
+	if (worker != NULL && worker->phase != WORKER_RUNNING)
+	{
+		worker->phase = WORKER_RUNNING;
+		entered = true;
+	}
+	LWLockRelease(&shared_table->lock);
+	return entered;
+}
+
+/*
+ * There is no worker of this database any more, or none could be started.
+ */
+void
+fpb_shared_worker_leave(FpbWorkerEnd how)
+{
+	SharedWorker *worker;
+
+	LWLockAcquire(&shared_table->lock, LW_EXCLUSIVE);
+	worker = my_worker();
+	if (worker != NULL)
+	{
+		worker->phase = WORKER_NONE;
+		worker->next_try = TimestampTzPlusMilliseconds(GetCurrentTimestamp(),
+													   retry_after[how]);
+	}
+	LWLockRelease(&shared_table->lock);
+}

@@ -1,0 +1,52 @@
+/*-------------------------------------------------------------------------
+ *
+ * fpb_shared.h
+ *	  What the backends of a server share about each index, and about the
+ *	  workers that move entries of operation queues (fpb_shared.c).
+ *
+ *-------------------------------------------------------------------------
+ */
+#ifndef FPB_SHARED_H
+#define FPB_SHARED_H
+
+#include "port/atomics.h"
+
+/* counts of index pages, and of heap pages */
+#define FPB_SHARED_KINDS	2
+
+typedef struct FpbShared
+{
+	Oid			database;		/* not changed once index is set */
+	pg_atomic_uint32 index;		/* InvalidOid: free */
+
+	/* pages read ahead by scans */
+	pg_atomic_uint64 prefetched[FPB_SHARED_KINDS];
+	pg_atomic_uint64 used[FPB_SHARED_KINDS];
+	pg_atomic_uint64 wasted[FPB_SHARED_KINDS];
+
+	/* the operation queue */
+	pg_atomic_uint64 visits;	/* to main leaves, to which entries have moved */
+	pg_atomic_uint64 moved;		/* so many entries */
+	pg_atomic_uint64 stalls;	/* visits by inserters who came to a full
+								 * queue */
+	pg_atomic_uint64 longest_stall; /* of these, in microseconds */
+	pg_atomic_uint32 wanted;	/* is a worker to see to it? */
+} FpbShared;
+
+/* how a worker has ended */
+typedef enum FpbWorkerEnd
+{
+	FPB_WORKER_DONE,
+	FPB_WORKER_REFUSED,			/* it could not be started */
+	FPB_WORKER_FAILED
+} FpbWorkerEnd;
+
+extern FpbShared *fpb_shared_of(Oid index);
+extern Oid	fpb_shared_next_wanted(int *position);
+
+/* the worker of a database */
+extern bool fpb_shared_worker_claim(void);
+extern bool fpb_shared_worker_enter(void);
+extern void fpb_shared_worker_leave(FpbWorkerEnd how);
+
+#endif							/* FPB_SHARED_H */

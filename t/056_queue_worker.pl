@@ -1,0 +1,145 @@
+#
+# The worker that moves entries of operation queues: it comes when it is wanted,
+# and nobody needs it.
+#
+use strict;
+use warnings FATAL => 'all';
+
+use PostgreSQL::Test::Cluster;
+use PostgreSQL::Test::Utils;
+use Test::More;
+
+my $node = PostgreSQL::Test::Cluster->new('worker');
+
+$node->init;
+$node->append_conf(
+	'postgresql.conf', q{
+autovacuum = off
+max_parallel_workers_per_gather = 0
+max_parallel_maintenance_workers = 0
+});
+$node->start;
+
+my $WORKERS = q{FROM pg_stat_activity WHERE backend_type = 'fpbtree queue worker'};
+
+sub query { my ($sql, $db) = @_; return $node->safe_psql($db // 'postgres', $sql); }
+
+sub comes_true
+{
+	my ($what, $sql, $db) = @_;
+	ok($node->poll_query_until($db // 'postgres', $sql), $what);
+	return;
+}
+
+# A table with an index the queue of which is much smaller than it; or so large
+# that it is never full.
+sub make_table
+{
+	my ($name, $size, $db) = @_;
+	query("CREATE TABLE $name (k int8); CREATE INDEX ${name}_k ON $name USING fpbtree (k) WITH (operation_queue = on, opq_size = $size)", $db);
+	return;
+}
+
+sub insert
+{
+	my ($name, $n, $db) = @_;
+	query("INSERT INTO $name SELECT hashint8extended(i, (random() * 1e9)::int) FROM generate_series(1, $n) i", $db);
+	return;
+}
+
+sub check
+{
+	my ($name, $what, $db) = @_;
+	is(query("SELECT fpbtree_check('${name}_k', true)", $db), '', "$what: the index is sound");
+	is(query("SELECT entries = (SELECT count(*) FROM $name) FROM fpbtree_stats('${name}_k')", $db), 't', "$what: with all entries");
+	return;
+}
+
+query('CREATE EXTENSION fpbtree');
+
+# It comes, tells what it is doing, empties a queue to which nothing comes any more,
+# and goes; and the same again.
+make_table('quiet', 1000000);
+foreach my $round (1 .. 2)
+{
+	insert('quiet', 20000);
+	comes_true("round $round: a worker has come", "SELECT count(*) = 1 $WORKERS");
+	comes_true("round $round: it says what it does", "SELECT query = 'fpbtree: moving entries of the operation queue of index \"quiet_k\"' $WORKERS") if $round == 1;
+	comes_true("round $round: the queue is emptied, and gone", q{SELECT queue_pages = 0 FROM fpbtree_stats('quiet_k')});
+	comes_true("round $round: the worker has gone", "SELECT count(*) = 0 $WORKERS");
+	check('quiet', "round $round");
+}
+cmp_ok(query(q{SELECT queue_moved FROM fpbtree_stats('quiet_k')}), '==', 40000, 'what has moved is counted');
+
+# While entries come, it keeps the queue from being full, most of the time.
+make_table('busy', 400);
+query(q{CREATE PROCEDURE keep_inserting(n int) LANGUAGE plpgsql AS $$
+	BEGIN FOR i IN 1..n LOOP INSERT INTO busy SELECT hashint8extended(j, i) FROM generate_series(1, 100) j; COMMIT; END LOOP; END $$});
+query('CALL keep_inserting(1000)');
+cmp_ok(query(q{SELECT queue_visits FROM fpbtree_stats('busy_k')}), '>', 10, 'leaves have been visited');
+check('busy', 'with entries coming');
+
+# It is told to end, and another one comes when entries do.
+insert('busy', 1000);
+comes_true('there is a worker', "SELECT count(*) = 1 $WORKERS");
+query("SELECT pg_terminate_backend(pid) $WORKERS");
+comes_true('it has ended', "SELECT count(*) = 0 $WORKERS");
+insert('busy', 20000);
+check('busy', 'without a worker');
+# (after one that has failed, the next one takes its time)
+
+# A server with no room for workers: the inserters do it.
+$node->append_conf('postgresql.conf', "max_worker_processes = 0\n");
+$node->restart;
+make_table('alone', 64);
+insert('alone', 60000);
+is(query("SELECT count(*) $WORKERS"), '0', 'no worker can be had');
+cmp_ok(query(q{SELECT queue_stalls FROM fpbtree_stats('alone_k')}), '>', 100, 'inserters have moved entries');
+cmp_ok(query(q{SELECT queue_pages FROM fpbtree_stats('alone_k')}), '<=', query(q{SELECT queue_limit FROM fpbtree_stats('alone_k')}), 'the queue has not grown beyond its limit');
+check('alone', 'with no worker to be had');
+$node->append_conf('postgresql.conf', "max_worker_processes = 8\n");
+$node->restart;
+
+# Nor is one started where they are switched off.
+$node->append_conf('postgresql.conf', "fpbtree.queue_worker = off\n");
+$node->reload;
+insert('alone', 10000);
+is(query("SELECT count(*) $WORKERS"), '0', 'no worker is wanted');
+$node->append_conf('postgresql.conf', "fpbtree.queue_worker = on\n");
+$node->reload;
+
+# Its table is locked, changed, dropped; its database is dropped.
+make_table('gone', 1000000);
+insert('gone', 20000);
+comes_true('there is a worker again', "SELECT count(*) = 1 $WORKERS");
+query('BEGIN; LOCK gone; TRUNCATE gone; COMMIT');
+insert('gone', 20000);
+query('BEGIN; ALTER TABLE gone ALTER k TYPE numeric; ROLLBACK; ALTER TABLE gone ALTER k TYPE numeric');
+insert('gone', 20000);
+check('gone', 'with a table changed');
+query('DROP TABLE gone');
+comes_true('the worker ends after its table', "SELECT count(*) = 0 $WORKERS");
+query('CREATE DATABASE other');
+query('CREATE EXTENSION fpbtree', 'other');
+make_table('gone', 1000000, 'other');
+insert('gone', 200000, 'other');
+comes_true('a worker in another database', "SELECT count(*) = 1 $WORKERS AND datname = 'other'");
+query('DROP DATABASE other');
+is(query("SELECT count(*) $WORKERS AND datname = 'other'"), '0', 'is not in the way of its end');
+
+# It is killed, with all the server.
+insert('quiet', 100000);
+comes_true('there is a worker in the end', "SELECT count(*) = 1 $WORKERS");
+my $pid = query("SELECT pid $WORKERS");
+$node->append_conf('postgresql.conf', "restart_after_crash = on\n");
+$node->reload;
+kill 'KILL', $pid;
+$node->poll_query_until('postgres', 'SELECT true');
+check($_, 'after a crash') foreach 'quiet', 'busy', 'alone';
+insert('quiet', 1000);
+comes_true('another one comes', "SELECT count(*) = 1 $WORKERS");
+comes_true('all queues are emptied in the end', q{SELECT queue_pages = 0 FROM fpbtree_stats('quiet_k')});
+
+$node->stop;
+ok(!$node->log_contains(qr/TRAP:|PANIC:/), 'no complaint in the log');
+done_testing();
