@@ -131,34 +131,6 @@ fpb_getbuf(const FpbIndex *ix, BlockNumber blkno, int access)
 }
 
 /*
- * Pin and lock, as access says, the right sibling of the page in buf, which is
- * locked and stays so, and is not the rightmost; check its header.  As long as
- * buf is locked its sibling can't be deleted, so the link is good.  Raises an
- * error for damage: a link to the page itself would be waited for for ever.
- */
-Buffer
-fpb_getbuf_right(const FpbIndex *ix, Buffer buf, int access)
-{
-	BlockNumber right = FpbHdr(BufferGetPage(buf))->right;
-
-	/* who waits for a lock that he has got waits for ever */
-	if (unlikely(right == BufferGetBlockNumber(buf)))
-		fpb_report_damage(ix->rel, right, "The page's right link leads to itself.");
-	if (ix->tree != 0)
-	{
-		Buffer		right_buf = fpb_getbuf_level(ix, right, FpbHdr(BufferGetPage(buf))->level,
-												 access);
-
-		/* it may be one of the main leaves that the caller has locked */
-		if (!BufferIsValid(right_buf))
-			fpb_report_damage(ix->rel, BufferGetBlockNumber(buf),
-							  "The page's right link leads out of the operation queue.");
-		return right_buf;
-	}
-	return fpb_getbuf(ix, right, access);
-}
-
-/*
  * Pin a page.  If it still is in the buffer where it has been seen last, the
  * lookup in the buffer table is spared.  Some accesses go the ordinary way all
  * the same, for only those keep the buffer from being evicted.
@@ -193,6 +165,53 @@ fpb_getbuf_recent(const FpbIndex *ix, BlockNumber blkno, int access)
 	return lock_page(ix, pin_recent(ix, blkno), access);
 }
 
+/*
+ * Is a page in shared buffers, or, unless it has to be there by now, on its
+ * way?  It need not be so when the caller acts on it.  Nothing is counted, as
+ * nobody has accessed it yet.
+ */
+bool
+fpb_is_in_memory(Relation rel, BlockNumber block, bool by_now)
+{
+	BufferTag	tag;
+	uint32		hash;
+	LWLock	   *lock;
+	int			id;
+	bool		found;
+
+	InitBufferTag(&tag, &rel->rd_locator, MAIN_FORKNUM, block);
+	hash = BufTableHashCode(&tag);
+	lock = BufMappingPartitionLock(hash);
+	LWLockAcquire(lock, LW_SHARED);
+	id = BufTableLookup(&tag, hash);
+	found = id >= 0 &&
+		(!by_now || (pg_atomic_read_u32(&GetBufferDescriptor(id)->state) & BM_VALID) != 0);
+	LWLockRelease(lock);
+	return found;
+}
+
+/*
+ * Need a page not be read from storage, as far as can be seen?  If it still is
+ * in the buffer where it has been seen last, the lookup is spared.
+ */
+static bool
+is_at_hand(const FpbIndex *ix, BlockNumber blkno)
+{
+	Buffer	   *recent = fpb_cache_recent(ix->cache, blkno);
+
+	if (recent != NULL && BufferIsValid(*recent))
+	{
+		BufferDesc *desc = GetBufferDescriptor(*recent - 1);
+		BufferTag	tag;
+
+		InitBufferTag(&tag, &ix->rel->rd_locator, MAIN_FORKNUM, blkno);
+		if (BufferTagsEqual(&desc->tag, &tag) &&
+			(pg_atomic_read_u32(&desc->state) & BM_VALID) != 0)
+			return true;
+	}
+	return fpb_is_in_memory(ix->rel, blkno, true);
+}
+
 /* how often a page is tried that replay has locked, in microseconds */
 #define REPLAY_DELAY	20
 
@@ -222,7 +241,8 @@ lock_beside_replay(const FpbIndex *ix, Buffer buf, int level)
 
 /*
  * Pin and lock, as access says, block blkno if it is a page of this level of
- * the tree, and check its header; else InvalidBuffer, with no pin and no lock.
+ * the tree, and check its header; else InvalidBuffer, with no pin and no lock;
+ * so, too, with *ix->missing set, if it would have to be read and may not be.
  *
  * The caller may hold locks on pages that come before this one in the order of
  * locks: those of the levels below, and, if this one is of the queue, leaves
@@ -231,12 +251,18 @@ lock_beside_replay(const FpbIndex *ix, Buffer buf, int level)
  * is looked at before it is locked, pinned, for fpb_allocbuf takes no page
  * that is.
  */
-Buffer
-fpb_getbuf_level(const FpbIndex *ix, BlockNumber blkno, int level, int access)
+static Buffer
+getbuf_level(const FpbIndex *ix, BlockNumber blkno, int level, int access,
+			 bool may_read)
 {
 	Buffer		buf;
 
 	check_link(ix, blkno);
+	if (!may_read && !is_at_hand(ix, blkno))
+	{
+		*ix->missing = blkno;
+		return InvalidBuffer;
+	}
 	buf = level > 0 ? ReadBuffer(ix->rel, blkno) : pin_recent(ix, blkno);
 	pg_read_barrier();
 	if (!is_of_level(ix, BufferGetPage(buf), level))
@@ -251,6 +277,43 @@ fpb_getbuf_level(const FpbIndex *ix, BlockNumber blkno, int level, int access)
 	if (ix->tree != 0 && RecoveryInProgress())
 		return lock_beside_replay(ix, buf, level);
 	return lock_page(ix, buf, access);
+}
+
+/*
+ * As above; it may be read if the index says nothing else.
+ */
+Buffer
+fpb_getbuf_level(const FpbIndex *ix, BlockNumber blkno, int level, int access)
+{
+	return getbuf_level(ix, blkno, level, access, ix->missing == NULL);
+}
+
+/*
+ * Pin and lock, as access says, the right sibling of the page in buf, which is
+ * locked and stays so, and is not the rightmost; check its header.  As long as
+ * buf is locked its sibling can't be deleted, so the link is good.  Raises an
+ * error for damage: a link to the page itself would be waited for for ever.
+ */
+Buffer
+fpb_getbuf_right(const FpbIndex *ix, Buffer buf, int access)
+{
+	BlockNumber right = FpbHdr(BufferGetPage(buf))->right;
+
+	/* who waits for a lock that he has got waits for ever */
+	if (unlikely(right == BufferGetBlockNumber(buf)))
+		fpb_report_damage(ix->rel, right, "The page's right link leads to itself.");
+	if (ix->tree != 0)
+	{
+		Buffer		right_buf = getbuf_level(ix, right, FpbHdr(BufferGetPage(buf))->level,
+											 access, true);
+
+		/* it may be one of the main leaves that the caller has locked */
+		if (!BufferIsValid(right_buf))
+			fpb_report_damage(ix->rel, BufferGetBlockNumber(buf),
+							  "The page's right link leads out of the operation queue.");
+		return right_buf;
+	}
+	return fpb_getbuf(ix, right, access);
 }
 
 /*

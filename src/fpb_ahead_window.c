@@ -183,37 +183,12 @@ fpb_window_add(FpbWindow *ahead, BlockNumber block, uint64 number)
 }
 
 /*
- * Is a page in the server's shared buffers, or, unless it has to be there by
- * now, on its way?  It need not be so when the caller acts on it.  Nothing is
- * counted, as nobody has accessed it yet.
- */
-static bool
-is_cached(Relation rel, BlockNumber block, bool by_now)
-{
-	BufferTag	tag;
-	uint32		hash;
-	LWLock	   *lock;
-	int			id;
-	bool		found;
-
-	InitBufferTag(&tag, &rel->rd_locator, MAIN_FORKNUM, block);
-	hash = BufTableHashCode(&tag);
-	lock = BufMappingPartitionLock(hash);
-	LWLockAcquire(lock, LW_SHARED);
-	id = BufTableLookup(&tag, hash);
-	found = id >= 0 &&
-		(!by_now || (pg_atomic_read_u32(&GetBufferDescriptor(id)->state) & BM_VALID) != 0);
-	LWLockRelease(lock);
-	return found;
-}
-
-/*
  * Can a page be read without waiting for storage, presumably?
  */
 bool
 fpb_window_at_hand(Relation rel, BlockNumber block)
 {
-	return RelationUsesLocalBuffers(rel) || is_cached(rel, block, true);
+	return RelationUsesLocalBuffers(rel) || fpb_is_in_memory(rel, block, true);
 }
 
 /*
@@ -386,7 +361,7 @@ fpb_window_start(FpbWindow *ahead)
 			if (page->block >= ahead->nblocks)
 				continue;
 		}
-		page->started = temporary || !is_cached(ahead->rel, page->block, false);
+		page->started = temporary || !fpb_is_in_memory(ahead->rel, page->block, false);
 		if (page->started)
 			nstarted++;
 		else

@@ -86,13 +86,14 @@ collect(Batch *b, const FpbProbe *low, const FpbProbe *high)
 }
 
 /*
- * Put as many of the entries into a copy of the main leaf as it has room for,
- * without its being split; returns how many.
+ * Put as many of the entries, from number from on, into a copy of the main
+ * leaf as it has room for, without its being split; returns how many are there
+ * then.
  */
 static int
-fill_copy(const Batch *b, FpbWalPage *wp)
+fill_copy(const Batch *b, FpbWalPage *wp, int from)
 {
-	for (int i = 0; i < b->nentries; i++)
+	for (int i = from; i < b->nentries; i++)
 	{
 		FpbInsertPlan plan;
 
@@ -250,6 +251,7 @@ fpb_move_entries(FpbIndex *ix, Relation heap, Buffer buf, FpbStack *stack,
 	MemoryContext context = AllocSetContextCreate(CurrentMemoryContext, "fpbtree move",
 												  ALLOCSET_SMALL_SIZES);
 	MemoryContext old = MemoryContextSwitchTo(context);
+	bool		image_due = RelationNeedsWAL(ix->rel) && XLogCheckBufferNeedsBackup(buf);
 	bool		pruned = false;
 	int			n;
 
@@ -285,7 +287,14 @@ fpb_move_entries(FpbIndex *ix, Relation heap, Buffer buf, FpbStack *stack,
 			memcpy(copy, page, BLCKSZ);
 			fpb_wal_begin(&wal, ix->rel);
 			wp = fpb_wal_add_copy(&wal, buf, copy);
-			n = fill_copy(&b, wp);
+			n = fill_copy(&b, wp, 0);
+
+			/* gaps may be elsewhere than where they are wanted */
+			if (n < b.nentries && image_due)
+			{
+				pack_copy(&b, wp);
+				n = fill_copy(&b, wp, n);
+			}
 		}
 		if (n == b.nentries || pruned)
 			break;
@@ -317,7 +326,7 @@ fpb_move_entries(FpbIndex *ix, Relation heap, Buffer buf, FpbStack *stack,
 	{
 		if (n > 0)
 		{
-			if (RelationNeedsWAL(ix->rel) && XLogCheckBufferNeedsBackup(buf))
+			if (image_due)
 				pack_copy(&b, wp);
 			log_move(&b, n, &wal, InvalidBuffer);
 		}

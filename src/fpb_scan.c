@@ -429,7 +429,10 @@ fpb_beginscan(Relation rel, int nkeys, int norderbys)
 	so->state = FPB_SCAN_NEW;
 	so->keep_pin = false;
 	if (so->ix.may_queue)
+	{
 		fpb_index_of_queue(&so->ix, &so->queue);
+		so->queue.missing = &so->missing;
+	}
 	so->metabuf = InvalidBuffer;
 	so->page = palloc(sizeof(FpbScanPage));
 	fpb_scan_page_init(so, so->page);

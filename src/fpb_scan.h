@@ -175,6 +175,7 @@ typedef struct FpbScan
 {
 	FpbIndex	ix;
 	FpbIndex	queue;			/* the same, for the operation queue's tree */
+	BlockNumber missing;		/* a page of that to be read with no lock held */
 	Buffer		metabuf;		/* pinned, or InvalidBuffer */
 	MemoryContext cxt;			/* lives as long as the scan */
 	FpbScanKeys keys;

@@ -285,27 +285,34 @@ set_edge_fence(FpbScan *so, FpbScanPage *sp, Segment *seg, int64 range,
 }
 
 /*
- * The root of the queue that the metapage, which the scan keeps pinned, names
- * at this moment: one aligned word, so that no lock is needed.  It is when the
- * page is pinned: replay may just be restoring it in a buffer full of zeros.
+ * Have the metapage pinned, for as long as the scan lasts.  It is locked once:
+ * replay may just be restoring it in a buffer full of zeros.
  */
-static BlockNumber
+static void
+pin_meta(FpbScan *so)
+{
+	if (BufferIsValid(so->metabuf))
+		return;
+	so->metabuf = ReadBuffer(so->ix.rel, FPB_METAPAGE);
+	LockBuffer(so->metabuf, BUFFER_LOCK_SHARE);
+	fpb_check_meta(&so->ix, BufferGetPage(so->metabuf));
+	LockBuffer(so->metabuf, BUFFER_LOCK_UNLOCK);
+}
+
+/*
+ * The root of the queue that the metapage names at this moment: one aligned
+ * word, so that no lock is needed.
+ */
+static inline BlockNumber
 queue_root(FpbScan *so)
 {
-	if (!BufferIsValid(so->metabuf))
-	{
-		so->metabuf = ReadBuffer(so->ix.rel, FPB_METAPAGE);
-		LockBuffer(so->metabuf, BUFFER_LOCK_SHARE);
-		fpb_check_meta(&so->ix, BufferGetPage(so->metabuf));
-		LockBuffer(so->metabuf, BUFFER_LOCK_UNLOCK);
-	}
 	return *(volatile BlockNumber *) &FpbPageGetMeta(BufferGetPage(so->metabuf))->queue_root;
 }
 
 /*
  * Lock the queue's leaf for the place where the main one has been locked, as
  * it still is (NULL: an end of the index).  InvalidBuffer if there is no
- * queue.
+ * queue, or if so->missing has been set to a page that is to be read first.
  *
  * What relcache invalidations tell would come too late: an insertion that has
  * returned must be seen, and it may have been the first to go to a queue.
@@ -327,6 +334,8 @@ lock_queue(IndexScanDesc scan, FpbScan *so, const FpbProbe *probe, bool forward)
 								  BUFFER_LOCK_SHARE, NULL);
 			if (BufferIsValid(buf))
 				break;
+			if (so->missing != InvalidBlockNumber)
+				return InvalidBuffer;
 		}
 
 		/*
@@ -852,6 +861,43 @@ make_room(FpbScan *so, FpbScanPage *sp)
 }
 
 /*
+ * Lock the leaf at so->at, and the queue's for the same place, if there is
+ * one.  Their high fences are known then, and they have been locked for
+ * serializable transactions.
+ *
+ * The queue is as good as always in memory.  If a page of it is not, it is
+ * read with no lock held: others would have to wait for the leaf, and one of
+ * them may be who reads that very page, and can't be told that somebody waits
+ * for it.
+ */
+static Buffer
+lock_both(IndexScanDesc scan, FpbScan *so, bool forward, Buffer *queue_buf)
+{
+	Buffer		buf;
+
+	*queue_buf = InvalidBuffer;
+	if (so->ix.may_queue)
+		pin_meta(so);
+	for (;;)
+	{
+		buf = lock_page(so, &so->at, &so->from, forward);
+		so->page->block = BufferGetBlockNumber(buf);
+		fetch_high(so, &so->ix, buf);
+		PredicateLockPage(scan->indexRelation, so->page->block, scan->xs_snapshot);
+		if (!so->ix.may_queue)
+			return buf;
+		FPB_INJECTION_POINT("fpbtree-scan-leaf-locked");
+		so->missing = InvalidBlockNumber;
+		*queue_buf = lock_queue(scan, so, probe_at(so, &so->at, &so->from, forward), forward);
+		if (so->missing == InvalidBlockNumber)
+			return buf;
+		fpb_relbuf(buf);
+		CHECK_FOR_INTERRUPTS();
+		ReleaseBuffer(ReadBuffer(so->ix.rel, so->missing));
+	}
+}
+
+/*
  * Be done with a leaf that has been read: unlock it, and keep it pinned if so
  * wanted.  Returns the buffer if it is pinned, else InvalidBuffer.
  */
@@ -879,7 +925,7 @@ fpb_scan_read_page(IndexScanDesc scan, FpbScan *so, bool forward)
 	bool		parallel = scan->parallel_scan != NULL;
 	int64		blocks_read = fpb_blocks_read();
 	Buffer		buf;
-	Buffer		queue_buf = InvalidBuffer;
+	Buffer		queue_buf;
 	Segment		seg = {0};
 	int			nqueued;
 	bool		pin;
@@ -889,18 +935,10 @@ fpb_scan_read_page(IndexScanDesc scan, FpbScan *so, bool forward)
 		pgstat_count_index_scan(scan->indexRelation);
 		fpb_count_search(scan);
 	}
-	buf = lock_page(so, &so->at, &so->from, forward);
+	buf = lock_both(scan, so, forward, &queue_buf);
 	if (blocks_read != fpb_blocks_read())
 		so->leaves_active = true;	/* the index is not all in memory */
 	seg.leaf = BufferGetPage(buf);
-	sp->block = BufferGetBlockNumber(buf);
-	fetch_high(so, &so->ix, buf);
-	PredicateLockPage(scan->indexRelation, sp->block, scan->xs_snapshot);
-	if (so->ix.may_queue)
-	{
-		FPB_INJECTION_POINT("fpbtree-scan-leaf-locked");
-		queue_buf = lock_queue(scan, so, probe_at(so, &so->at, &so->from, forward), forward);
-	}
 	if (BufferIsValid(queue_buf))
 	{
 		seg.queue = BufferGetPage(queue_buf);

@@ -210,6 +210,15 @@ count_restart(int restarts)
 }
 
 /*
+ * Has a page not been read that would have to be?
+ */
+static inline bool
+is_missing(const FpbIndex *ix)
+{
+	return ix->missing != NULL && *ix->missing != InvalidBlockNumber;
+}
+
+/*
  * The root of the main tree as far as it is known.  If it has got a right
  * sibling, it may not be the root any more: look it up again, once.
  */
@@ -266,6 +275,8 @@ get_queue_root(FpbIndex *ix, int level, int access)
 				return buf;
 			fpb_relbuf(buf);
 		}
+		if (is_missing(ix))
+			return InvalidBuffer;
 		count_restart(tries);
 	}
 	fpb_report_damage(ix->rel, ix->root,
@@ -396,6 +407,8 @@ fpb_descend(FpbIndex *ix, const FpbProbe *probe, int level, bool before,
 
 		/* Links read under locks may be stale too, but copies much more so. */
 		use_copies = false;
+		if (is_missing(ix))
+			return InvalidBuffer;
 		count_restart(restarts);
 	}
 	fpb_report_damage(ix->rel, ix->root,
@@ -498,6 +511,8 @@ fpb_descend_edge(FpbIndex *ix, int level, bool rightmost, int access)
 			if (!BufferIsValid(buf))
 				break;
 		}
+		if (is_missing(ix))
+			return InvalidBuffer;
 		count_restart(restarts);
 	}
 	fpb_report_damage(ix->rel, ix->root,

@@ -24,7 +24,7 @@ typedef struct FpbStack
  * BUFFER_LOCK_EXCLUSIVE incomplete splits met on the way, on any level, are
  * finished.  stack may be NULL.  Always returns a page, but for the queue's
  * tree: InvalidBuffer if there is no queue (any more), or none of so many
- * levels.
+ * levels, or if *ix->missing has been set.
  */
 extern Buffer fpb_descend(FpbIndex *ix, const FpbProbe *probe, int level, bool before,
 						  int access, FpbStack *stack);
