@@ -7,6 +7,7 @@
 #   make differential       a longer run of the comparison with btree and sequential scans
 #   make histories          random histories of small tables, for two hours
 #   make coverage           which lines and branches of src/ the tests run
+#   make crashes            200 crashes of a busy server, all insertions by way of the operation queue: an hour
 #   make prefixes           recovery to the end of each WAL record of a workload, not of some
 #   make page-fuzz          a longer run of the page fuzzer
 #   make layouts            the tests with each layout, and each format of nodes, but the default ones
@@ -78,6 +79,9 @@ coverage:
 prefixes:
 	@$(clone)dev/test --prefixes
 
+crashes:
+	@FPB_CRASHES=200 FPBTREE_TEST_FLAVOURS=18-assert FPBTREE_TEST_TIMEOUT=10800 $(clone)dev/test --layout queue 010_crash
+
 page-fuzz:
 	@$(clone)dev/page-fuzz --minutes 60
 
@@ -89,4 +93,4 @@ layouts:
 bench:
 	@$(clone)bench/run
 
-.PHONY: all install uninstall installcheck clean demo test differential histories coverage prefixes page-fuzz layouts bench
+.PHONY: all install uninstall installcheck clean demo test differential histories coverage crashes prefixes page-fuzz layouts bench

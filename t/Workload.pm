@@ -20,17 +20,18 @@ our @EXPORT = qw(am create_workload start_load start_standby kill_everything
 sub am { return $ENV{FPB_AM} || 'fpbtree'; }
 
 # name, key columns, the rest of the definition
+my $QUEUE = am() eq 'btree' ? '' : 'WITH (operation_queue = on, opq_size = 96)';
 our @INDEXES = (
-	[ 'w_i4', 'i4', '' ],
+	[ 'w_i4', 'i4', $QUEUE ],
 	[ 'w_i8', 'i8', '' ],
 	[ 'w_i8_desc', 'i8 DESC', '' ],
 	[ 'w_pair', 'a, b', '' ],
-	[ 'w_uuid', 'u', '' ],
+	[ 'w_uuid', 'u', $QUEUE ],
 	[ 'w_text_c', 'tc', '' ],
 	[ 'w_text_icu', 'ti', '' ],
-	[ 'w_text_long', 'tl', '' ],
+	[ 'w_text_long', 'tl', $QUEUE ],
 	[ 'w_include', 'i8, tc', 'INCLUDE (id)' ],
-	[ 'w_few', 'few', '' ],
+	[ 'w_few', 'few', $QUEUE ],
 	[ 'w_few_text', 'fewt', '' ],
 	[ 'w_nulls', 'n NULLS FIRST', '' ],
 	[ 'w_unique', 'un', '' ],
@@ -118,6 +119,7 @@ my %SCRIPTS = (
 	wide => [ 1, 'SELECT w_delete(true);' ],
 	update => [ 8, 'SELECT w_update();' ],
 	unlogged => [ 2, 'INSERT INTO w_unlogged SELECT random() * 1e6 FROM generate_series(1, 100);' ],
+	flush => [ 1, am() eq 'btree' ? 'SELECT 1;' : "SELECT fpbtree_flush('w_i4'), fpbtree_flush('w_text_long');" ],
 	vacuum => [ 2, 'VACUUM (SKIP_LOCKED, INDEX_CLEANUP ON) w;' ],
 	# what a scan hands out is in order, whatever happens around it
 	read => [
