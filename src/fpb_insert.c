@@ -350,7 +350,7 @@ wants_queue(FpbIndex *ix, const FpbProbe *probe)
 		return mode == FPB_QUEUE_ON;
 	if (known_blocks(ix) < (BlockNumber) NBuffers / QUEUE_BUFFERS_SHARE)
 		return false;
-	leaf = fpb_leaf_by_copies(ix, probe, false);
+	leaf = fpb_name_leaf(ix, probe);
 	return leaf != InvalidBlockNumber && !fpb_window_at_hand(ix->rel, leaf);
 }
 

@@ -312,6 +312,18 @@ usable_copy(FpbIndex *ix, BlockNumber blkno, const FpbProbe *probe, int level,
 }
 
 /*
+ * Keep a copy of an inner page, locked.  But a writer is to come by an
+ * incomplete split, and finish it; and a copy has no sibling to ask for its
+ * high fence.
+ */
+static inline void
+keep_copy(FpbIndex *ix, BlockNumber blkno, Page page)
+{
+	if (!FpbPageSplitIncomplete(page) && !FpbPageHighElided(page))
+		fpb_cache_store(ix->cache, blkno, page);
+}
+
+/*
  * Descend to the page of a level that the probe falls into, and lock it.
  * Other locks may be held only on pages of the levels below.  A descent for an
  * exclusive lock finishes the incomplete splits that it comes by.
@@ -384,13 +396,8 @@ fpb_descend(FpbIndex *ix, const FpbProbe *probe, int level, bool before,
 				page = BufferGetPage(buf);
 				child = fpb_page_downlink(ix, page, probe, before, &named);
 
-				/*
-				 * A writer is to come by an incomplete split, and finish it.
-				 * A copy has no sibling to ask for its high fence.
-				 */
-				if (use_copies && !FpbPageSplitIncomplete(page) &&
-					!FpbPageHighElided(page))
-					fpb_cache_store(ix->cache, blkno, page);
+				if (use_copies)
+					keep_copy(ix, blkno, page);
 				fpb_relbuf(buf);
 			}
 			else
@@ -419,8 +426,8 @@ fpb_descend(FpbIndex *ix, const FpbProbe *probe, int level, bool before,
  * The leaf for the probe's place that copies of inner pages name, or
  * InvalidBlockNumber if one is missing.
  */
-BlockNumber
-fpb_leaf_by_copies(FpbIndex *ix, const FpbProbe *probe, bool before)
+static BlockNumber
+leaf_by_copies(FpbIndex *ix, const FpbProbe *probe)
 {
 	BlockNumber blkno = ix->root;
 	uint16		named;
@@ -429,13 +436,38 @@ fpb_leaf_by_copies(FpbIndex *ix, const FpbProbe *probe, bool before)
 		return InvalidBlockNumber;
 	for (int at = ix->level; at > 0; at--)
 	{
-		Page		page = usable_copy(ix, blkno, probe, at, before);
+		Page		page = usable_copy(ix, blkno, probe, at, false);
 
 		if (page == NULL)
 			return InvalidBlockNumber;
-		blkno = fpb_page_downlink(ix, page, probe, before, &named);
+		blkno = fpb_page_downlink(ix, page, probe, false, &named);
 	}
 	return blkno;
+}
+
+/*
+ * The leaf for the probe's place that the level above names, which it may have
+ * been a moment ago; InvalidBlockNumber if there is no level above.  The leaf
+ * is not touched.  No lock is held on entry or exit.
+ */
+BlockNumber
+fpb_name_leaf(FpbIndex *ix, const FpbProbe *probe)
+{
+	BlockNumber leaf;
+	uint16		named;
+	Buffer		buf;
+
+	if (ix->level == 0)
+		return InvalidBlockNumber;
+	leaf = leaf_by_copies(ix, probe);
+	if (leaf != InvalidBlockNumber)
+		return leaf;
+	buf = fpb_descend(ix, probe, 1, false, BUFFER_LOCK_SHARE, NULL);
+	leaf = fpb_page_downlink(ix, BufferGetPage(buf), probe, false, &named);
+	if (fpb_inner_page_cache > 0 && fpb_probe_is_simple(ix, probe))
+		keep_copy(ix, BufferGetBlockNumber(buf), BufferGetPage(buf));
+	fpb_relbuf(buf);
+	return leaf;
 }
 
 /*

@@ -30,11 +30,10 @@ extern Buffer fpb_descend(FpbIndex *ix, const FpbProbe *probe, int level, bool b
 						  int access, FpbStack *stack);
 
 /*
- * The leaf of the main tree for the probe, as far as copies of inner pages
- * tell, or InvalidBlockNumber.  Nothing is locked, or read.
+ * The leaf of the main tree for the probe, as the level above names it; or
+ * InvalidBlockNumber.  It is not touched.
  */
-extern BlockNumber fpb_leaf_by_copies(FpbIndex *ix, const FpbProbe *probe,
-									  bool before);
+extern BlockNumber fpb_name_leaf(FpbIndex *ix, const FpbProbe *probe);
 
 /* The leftmost (rightmost) page of a level; no queue: InvalidBuffer. */
 extern Buffer fpb_descend_edge(FpbIndex *ix, int level, bool rightmost,

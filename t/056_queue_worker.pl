@@ -140,6 +140,36 @@ insert('quiet', 1000);
 comes_true('another one comes', "SELECT count(*) = 1 $WORKERS");
 comes_true('all queues are emptied in the end', q{SELECT queue_pages = 0 FROM fpbtree_stats('quiet_k')});
 
+# Left to itself, an index uses its queue for what would have to be read: random keys,
+# if it is larger than memory, and not ascending ones.
+{
+	my $small = PostgreSQL::Test::Cluster->new('small');
+
+	$small->init;
+	$small->append_conf('postgresql.conf', "shared_buffers = 1MB\nautovacuum = off\nfpbtree.queue_worker = off\n");
+	$small->start;
+	$small->safe_psql('postgres', q{
+		CREATE EXTENSION fpbtree;
+		CREATE TABLE t (k int8);
+		INSERT INTO t SELECT hashint8extended(i, 0) FROM generate_series(1, 300000) i;
+		CREATE INDEX t_k ON t USING fpbtree (k);
+		CREATE TABLE few (k int8);
+		CREATE INDEX few_k ON few USING fpbtree (k)});
+	my $waiting = sub { return $small->safe_psql('postgres', q{SELECT queue_entries FROM fpbtree_stats('t_k')}); };
+	$small->safe_psql('postgres', 'INSERT INTO t SELECT hashint8extended(i, 1) FROM generate_series(1, 3000) i');
+	cmp_ok($waiting->(), '>', 1500, 'entries whose leaves are not in memory wait');
+	my $before = $waiting->();
+	$small->safe_psql('postgres', q{INSERT INTO t SELECT 9223372036854775807 - 10000 + i FROM generate_series(1, 10000) i});
+	cmp_ok($waiting->(), '<', $before + 100, 'ascending ones do not');
+	$small->safe_psql('postgres', 'INSERT INTO few SELECT hashint8extended(i, 1) FROM generate_series(1, 1000) i');
+	is($small->safe_psql('postgres', q{SELECT queue_pages FROM fpbtree_stats('few_k')}), '0', 'nor do those of a small index');
+	$before = $waiting->();
+	$small->safe_psql('postgres', 'SET fpbtree.default_operation_queue = off; INSERT INTO t SELECT hashint8extended(i, 2) FROM generate_series(1, 3000) i');
+	is($waiting->(), $before, 'nor any where the queue is off');
+	is($small->safe_psql('postgres', q{SELECT fpbtree_check('t_k', true)}), '', 'the index is sound');
+	$small->stop;
+}
+
 $node->stop;
 ok(!$node->log_contains(qr/TRAP:|PANIC:/), 'no complaint in the log');
 done_testing();

@@ -84,7 +84,7 @@ sub queue_kind
 	my $kind = $blocks =~ /\b0\b/
 		? { '!.' => 'it comes', '..' => 'it goes, or its root', '.!.' => 'split or root growth', '..!.' => 'inner split', '....' => 'merge' }->{$images}
 		: { '.' => 'change', '!' => 'image', '..' => 'move or downlink', '!.' => 'move, image', '.!.' => 'move with split', '!!.' => 'move with split' }->{$images};
-	return 'queue: ' . ($kind // "unknown $images");
+	return 'queue: ' . ($kind // 'other, of ' . length($images) . ' pages' . ($blocks =~ /\b0\b/ ? ', metapage' : ''));
 }
 
 # The records of fpbtree indexes in a part of the WAL: where they end, of which

@@ -35,6 +35,9 @@ RETURN (ARRAY['', 'a', 'ab', 'same', 'the same beginning', 'the same beginning, 
 INSERT INTO short SELECT i % 25 * 4, i * 1000, short_key(i % 40)
 	FROM generate_series(1, 2500 * current_setting('block_size')::int / 8192) i;
 
+-- VACUUM does not look at the indexes of a table in which nothing is dead
+INSERT INTO waiting SELECT i, long_key(i), i FROM generate_series(0, 20) i;
+
 CREATE UNIQUE INDEX long_k ON long USING fpbtree (k);
 CREATE INDEX long_v ON long USING fpbtree (v) WITH (leaf_lines = 3);
 CREATE INDEX short_a ON short USING fpbtree (a) WITH (leaf_lines = 3, fillfactor = 100);
