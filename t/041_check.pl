@@ -24,6 +24,7 @@ wal_level = replica
 fpbtree.default_layout = disk_first
 fpbtree.default_node_format = numbered
 enable_seqscan = off
+fpbtree.queue_worker = off
 });
 $node->start;
 
@@ -47,6 +48,14 @@ INSERT INTO runs SELECT 'run ' || i FROM generate_series(1, 3) i, generate_serie
 CREATE INDEX runs_k ON runs USING fpbtree (k);
 DELETE FROM runs WHERE k = 'run 2' OR (k = 'run 1' AND (ctid::text::point)[1]::int % 5 = 0);
 VACUUM (INDEX_CLEANUP ON) runs;
+-- an operation queue of some leaves; an index that can't have one
+CREATE TABLE queued (k int);
+INSERT INTO queued SELECT i * 10 FROM generate_series(1, 3000) i;
+CREATE INDEX queued_k ON queued USING fpbtree (k) WITH (fillfactor = 70, operation_queue = on, opq_size = 1000000);
+INSERT INTO queued SELECT i * 10 + 5 FROM generate_series(1, 30000, 5) i;
+CREATE TABLE sole (k int);
+INSERT INTO sole SELECT generate_series(1, 3000);
+CREATE UNIQUE INDEX sole_k ON sole USING fpbtree (k) WITH (fillfactor = 70);
 -- three levels
 CREATE TABLE deep (k text COLLATE "C");
 INSERT INTO deep SELECT repeat('x', current_setting('block_size')::int / 20) || lpad(i::text, 5, '0') FROM generate_series(1, 500) i;
@@ -164,7 +173,7 @@ sub try_fault
 my %good;
 sub get_good { my ($table) = @_; $good{$table} //= [ get_file($table) ]; return @{ $good{$table} }; }
 
-foreach my $table ('words', 'texts', 'runs', 'deep', 'pairs', 'small', 'cover', 'wide', 'named', 'micro_words', 'micro_texts')
+foreach my $table ('words', 'texts', 'runs', 'queued', 'sole', 'deep', 'pairs', 'small', 'cover', 'wide', 'named', 'micro_words', 'micro_texts')
 {
 	is(report($table), '', "$table: nothing is reported of a sound index");
 	is(check($table), 'sound', "$table: nor raised");
@@ -1171,6 +1180,57 @@ WHERE p.kind = 'leaf' AND p.low_fence IS NOT NULL AND p.high_fence IS NOT NULL O
 	$session->query('SELECT 1');
 	$session->quit;
 	like(query('SELECT block, fault FROM found'), qr/^${\ scalar @pages}\|The page is not of an fpbtree index/m, 'a page that has been added since');
+}
+
+# --- the operation queue ---
+
+{
+	my $QUEUE = 128;
+	my $queue_leaf = page_of('queued', 0, $QUEUE, $LEFTMOST);
+	my $main_leaf = page_of('queued', 0, 0, $QUEUE | $LEFTMOST | $RIGHTMOST);
+
+	try_fault('queued', 0, sub { my $p = shift; put($p, 64, 4, get($p, 64, 4) + 1); },
+		'The operation queue has \d+ pages, which the metapage does not say', 'a page of the queue too many');
+	try_fault('queued', 0, sub { my $p = shift; put($p, 56, 4, 0); }, 'The page has no place in the tree', 'a queue that nothing leads to', $queue_leaf);
+	try_fault('queued', 0, sub { my $p = shift; put($p, 56, 4, $queue_leaf); put($p, 60, 4, 0); },
+		'The page has no place in the tree|The root has a right sibling|is not the root', 'a leaf for the root of the queue', '\d*');
+	try_fault('queued', $queue_leaf, sub { my $p = shift; set_field($p, 'flags', field($p, 'flags') & ~$QUEUE); },
+		'The page has no place in the tree|The page is not what its parent', 'a leaf of the queue that says it is of the main tree');
+	try_fault('queued', $main_leaf, sub { my $p = shift; set_field($p, 'flags', field($p, 'flags') | $QUEUE); },
+		'The page has no place in the tree|The page is not what its parent', 'a leaf of the main tree that says it is of the queue');
+	try_fault('sole', page_of('sole', 0, 0, $LEFTMOST | $RIGHTMOST), sub { my $p = shift; set_field($p, 'flags', field($p, 'flags') | $QUEUE | $SPLIT); },
+		q{The page is of an operation queue, which the index can't have}, 'a page of a queue where there is none');
+	my ($status, undef, $error) = $node->psql('postgres', 'DELETE FROM sole WHERE k = 5; VACUUM (INDEX_CLEANUP ON) sole');
+	like($error, qr/The page is of an operation queue/, 'VACUUM says so, too');
+
+	# An entry of the queue becomes that of the row before it, whose own is in the main tree.
+	my @pages = get_good('queued');
+	my @entries = map {
+		my $page = \$pages[$_];
+		my $shape = words_shape($page);
+
+		map {
+			my $node = node_at($page, $_);
+			map { { head => $node + 4 * $_, tail => $node + $shape->{tail} + 6 * $_, page => $page } } 0 .. $shape->{slots} - 1;
+		} 0 .. field($page, 'nnodes') - 1;
+	} grep { field(\$pages[$_], 'level') == 0 && !(field(\$pages[$_], 'flags') & $DELETED) } 1 .. $#pages;
+	my %main = map { get($_->{page}, $_->{head}, 4) => $_ } grep { !(field($_->{page}, 'flags') & $QUEUE) && get($_->{page}, $_->{tail} + 4, 2) != 0 } @entries;
+	# (one that has another before it in its node, and no gap, which would have its head)
+	my ($twice) = map { $entries[$_] } grep {
+		my ($last, $this) = @entries[ $_ - 1, $_ ];
+		$this->{page} == \$pages[$queue_leaf] && $last->{page} == $this->{page} && $last->{head} + 4 == $this->{head} &&
+		  get($last->{page}, $last->{tail} + 4, 2) != 0 && get($this->{page}, $this->{tail} + 4, 2) != 0 && $main{ get($this->{page}, $this->{head}, 4) - 5 }
+	} 1 .. $#entries;
+	if (ok($twice, 'an entry of the queue, and one before it'))
+	{
+		my $before = $main{ get($twice->{page}, $twice->{head}, 4) - 5 };
+
+		put($twice->{page}, $twice->{head}, 4, get($before->{page}, $before->{head}, 4));
+		substr(${ $twice->{page} }, $twice->{tail}, 6) = substr(${ $before->{page} }, $before->{tail}, 6);
+		put_file('queued', @pages);
+		like(report('queued'), qr/^$queue_leaf\|An entry of the operation queue is on block \d+, too/m, 'an entry in both trees: reported');
+		like(check('queued'), qr/^XX002 /, 'an entry in both trees: raised');
+	}
 }
 
 $node->stop;
