@@ -13,6 +13,7 @@
  */
 #include "postgres.h"
 
+#include "access/xlog.h"
 #include "miscadmin.h"
 #include "storage/bufmgr.h"
 #include "utils/memutils.h"
@@ -34,10 +35,10 @@
 #define MAX_STEPS	16
 
 /*
- * After so many restarts in succession somebody may be in the midst of a
- * change, and not get on because of us: replay has marked a page deleted, and
- * still to lock the page that names it.  Then wait a little each time, in
- * microseconds.
+ * In recovery, after so many restarts in succession, replay may be in the
+ * midst of a change, and not get on because of us: it has marked a page
+ * deleted, and still to lock the page that names it.  Then wait a little each
+ * time, in microseconds.
  */
 #define RESTARTS_AT_ONCE	10
 #define RESTART_DELAY		1000
@@ -205,7 +206,7 @@ static void
 count_restart(int restarts)
 {
 	CHECK_FOR_INTERRUPTS();
-	if (restarts >= RESTARTS_AT_ONCE)
+	if (restarts >= RESTARTS_AT_ONCE && RecoveryInProgress())
 		pg_usleep(RESTART_DELAY);
 }
 
