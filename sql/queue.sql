@@ -197,7 +197,8 @@ SELECT operation_queue, queue_limit, queue_pages, entries FROM fpbtree_stats('pa
 CREATE UNLOGGED TABLE unlogged_queued (k int);
 CREATE INDEX unlogged_queued_k ON unlogged_queued USING fpbtree (k) WITH (operation_queue = on, opq_size = 64);
 INSERT INTO unlogged_queued SELECT i * 7919 % 9001 FROM generate_series(1, 9000) i;
-SELECT operation_queue, queue_limit, queue_pages > 0 AS queue, queue_entries > 0 AS queued, entries FROM fpbtree_stats('unlogged_queued_k');
+SELECT operation_queue, queue_limit * current_setting('block_size')::int / 1024 AS limit_kb, queue_pages > 0 AS queue, queue_entries > 0 AS queued, entries
+FROM fpbtree_stats('unlogged_queued_k');
 SELECT fpbtree_check('unlogged_queued_k', true);
 REINDEX INDEX unlogged_queued_k;
 SELECT queue_pages, entries FROM fpbtree_stats('unlogged_queued_k');
