@@ -107,15 +107,6 @@ fpb_batch_take(FpbBatch *batch, Page page)
 }
 
 /*
- * How many entries have been taken.
- */
-int
-fpb_batch_size(const FpbBatch *batch)
-{
-	return batch->nentries;
-}
-
-/*
  * Announce the main leaf of the i'th entry taken, as far as the level above
  * names it.  Returns the first entry behind that is not for it.
  */

@@ -1014,23 +1014,6 @@ check_neighbours(FpbCheck *check)
  */
 
 /*
- * What the metapage says of the number of pages in the queue's tree, and when
- * it was changed last.
- */
-static uint32
-told_queue_pages(FpbCheck *check, XLogRecPtr *lsn)
-{
-	Buffer		buf = ReadBuffer(check->ix.rel, FPB_METAPAGE);
-	uint32		told;
-
-	LockBuffer(buf, BUFFER_LOCK_SHARE);
-	told = FpbPageGetMeta(BufferGetPage(buf))->queue_pages;
-	*lsn = BufferGetLSNAtomic(buf);
-	fpb_relbuf(buf);
-	return told;
-}
-
-/*
  * Count the pages of the queue's tree, each under its lock.
  */
 static uint32
@@ -1070,13 +1053,13 @@ check_queue_pages(FpbCheck *check)
 	{
 		XLogRecPtr	before;
 		XLogRecPtr	after;
-		uint32		told = told_queue_pages(check, &before);
+		uint32		told = fpb_queue_pages(&check->ix, &before);
 		uint32		found;
 
 		if (told == check->nqueue_pages)
 			return;
 		found = count_queue_pages(check);
-		if (found == told || told_queue_pages(check, &after) != told || before != after)
+		if (found == told || fpb_queue_pages(&check->ix, &after) != told || before != after)
 			return;
 		check->nqueue_pages = found;
 	}

@@ -304,12 +304,6 @@ insert_unique(FpbIndex *ix, Relation heap, FpbEntry *entry, Datum *values,
 	}
 }
 
-/* so many insertions go by what is known of an index's size */
-#define SIZE_CHECK_INTERVAL		1024
-
-/* one in so many of a backend's insertions into queues asks for a worker */
-#define WANT_INTERVAL			1024
-
 /*
  * The least size of an index, a fraction of shared_buffers, for its leaves to
  * be asked whether they are in memory.
@@ -317,18 +311,15 @@ insert_unique(FpbIndex *ix, Relation heap, FpbEntry *entry, Datum *values,
 #define QUEUE_BUFFERS_SHARE		4
 
 /*
- * How large is the index at least?  Its size is asked for now and then only:
- * it never shrinks.
+ * How large is the index at least?  What is known grows as links lead further
+ * (check_link), as those of a growing index do.
  */
 static BlockNumber
 known_blocks(const FpbIndex *ix)
 {
-	static uint32 calls = 0;
 	BlockNumber known = RelationGetSmgr(ix->rel)->smgr_cached_nblocks[MAIN_FORKNUM];
 
-	if (known == InvalidBlockNumber || calls++ % SIZE_CHECK_INTERVAL == 0)
-		known = RelationGetNumberOfBlocks(ix->rel);
-	return known;
+	return known != InvalidBlockNumber ? known : RelationGetNumberOfBlocks(ix->rel);
 }
 
 /*
@@ -362,7 +353,6 @@ wants_queue(FpbIndex *ix, const FpbProbe *probe)
 static bool
 insert_queued(FpbIndex *ix, const FpbEntry *entry, const FpbProbe *probe)
 {
-	static uint32 calls = 0;
 	FpbIndex	queue;
 	FpbStack	stack;
 	Buffer		buf;
@@ -384,12 +374,14 @@ insert_queued(FpbIndex *ix, const FpbEntry *entry, const FpbProbe *probe)
 	CheckForSerializableConflictIn(ix->rel, NULL, FPB_METAPAGE);
 	if (fpb_insert_if_fits(&queue, buf, entry))
 	{
+		FpbShared  *shared = fpb_shared_of(RelationGetRelid(ix->rel));
+
 		/* there may be entries from before a crash, and no leaf be split */
-		if (calls++ % WANT_INTERVAL == 0)
+		if (shared != NULL && pg_atomic_read_u32(&shared->wanted) == 0)
 			fpb_worker_want(ix->rel);
 		return true;
 	}
-	if (fpb_queue_pages(ix) >= fpb_queue_limit(ix->rel, RelationGetNumberOfBlocks(ix->rel)))
+	if (fpb_queue_pages(ix, NULL) >= fpb_queue_limit(ix->rel, RelationGetNumberOfBlocks(ix->rel)))
 	{
 		fpb_relbuf(buf);
 		return false;

@@ -389,7 +389,7 @@ fpbtree_stats(PG_FUNCTION_ARGS)
 														  FPB_QUEUE_OFF));
 	nulls[i] = !ix.may_queue;
 	values[i++] = Int64GetDatum(ix.may_queue ? (int64) fpb_queue_limit(rel, nblocks) : 0);
-	values[i++] = Int64GetDatum(fpb_queue_pages(&ix));
+	values[i++] = Int64GetDatum(fpb_queue_pages(&ix, NULL));
 	values[i++] = Int64GetDatum(queue_leaf_pages);
 	values[i++] = Int64GetDatum(queue_entries);
 	shared = fpb_shared_of(RelationGetRelid(rel));

@@ -109,7 +109,7 @@ fill_copy(const Batch *b, FpbWalPage *wp, int from)
 
 /*
  * Make a copy of the main leaf, of which an image will be logged, afresh, so
- * that the image is small.  It stays as it is if it takes up no less room so.
+ * that the image is small.  It stays as it is if it does not fit so.
  */
 static void
 pack_copy(const Batch *b, FpbWalPage *wp)

@@ -71,16 +71,19 @@ fpb_queue_begin(FpbIndex *queue)
 }
 
 /*
- * How many pages the queue's tree has.
+ * How many pages the queue's tree has, as the metapage says, and, unless NULL,
+ * when that was changed last.
  */
 uint32
-fpb_queue_pages(const FpbIndex *ix)
+fpb_queue_pages(const FpbIndex *ix, XLogRecPtr *lsn)
 {
 	Buffer		buf = ReadBuffer(ix->rel, FPB_METAPAGE);
 	uint32		pages;
 
 	LockBuffer(buf, BUFFER_LOCK_SHARE);
 	pages = FpbPageGetMeta(BufferGetPage(buf))->queue_pages;
+	if (lsn != NULL)
+		*lsn = BufferGetLSNAtomic(buf);
 	fpb_relbuf(buf);
 	return pages;
 }
@@ -252,7 +255,7 @@ fpb_queue_trim(FpbIndex *queue)
 		Page		page = BufferGetPage(buf);
 		BlockNumber blkno = BufferGetBlockNumber(buf);
 		bool		empty = !FpbPageIsLeftmost(page) && fpb_page_is_empty(queue, page);
-		bool		incomplete = FpbPageSplitIncomplete(page);
+		bool		incomplete = FpbPageSplitIncomplete(page) && !FpbPageIsRightmost(page);
 
 		fpb_leaves_leave(&walk, buf);
 		CHECK_FOR_INTERRUPTS();

@@ -143,20 +143,27 @@ fpb_worker_want(Relation index)
  */
 
 /*
- * How full a leaf is, in percent of what it could hold of entries like its
- * own.
+ * How full a locked leaf is, in percent of what it could hold of entries like
+ * its own; *entries is how many it has.
  */
 static int
-fullness(const FpbIndex *ix, Page page)
+fullness(const FpbIndex *ix, Buffer buf, int *entries)
 {
+	Page		page = BufferGetPage(buf);
 	FpbNodeInfo info;
 	Size		used = 0;
 	Size		available = FpbHdr(page)->pd.pd_upper - FpbHdr(page)->pd.pd_lower;
+	const char *fault = fpb_page_fault(ix, page);
 
+	/* nodes are described of sound pages only */
+	if (fault != NULL)
+		fpb_report_damage(ix->rel, BufferGetBlockNumber(buf), fault);
+	*entries = 0;
 	for (int n = 0; fpb_node_info(ix, page, n, &info); n++)
 	{
 		used += info.used;
 		available += info.available;
+		*entries += info.entries;
 	}
 	return used == 0 ? 0 : (int) (100 * used / (used + available));
 }
@@ -205,19 +212,16 @@ go_round(FpbBatch *batch, WorkerIndex *wi, int least, int64 *entries)
 		Page		page = BufferGetPage(buf);
 		FpbPos		pos = FPB_POS_FIRST;
 		FpbEntry	entry;
-		bool		empty = !fpb_page_next(queue, page, &pos, &entry);
-		bool		move;
+		int			n;
+		bool		move = fullness(queue, buf, &n) >= least && n > 0;
 
-		move = !empty && fullness(queue, page) >= least;
-		if (!empty)
-		{
+		*entries += n;
+		if (move)
 			fpb_batch_take(batch, page);
-			*entries += fpb_batch_size(batch);
-		}
 		if (GetCurrentTimestamp() >= until)
 		{
 			in_time = false;
-			if (!empty)
+			if (fpb_page_next(queue, page, &pos, &entry))
 				set_place(wi, &entry.key);
 		}
 		fpb_leaves_leave(&walk, buf);
@@ -254,7 +258,7 @@ work_on_queue(Relation heap, Relation index, WorkerIndex *wi, bool *busy)
 		return false;
 	}
 	limit = fpb_queue_limit(index, RelationGetNumberOfBlocks(index));
-	full = fpb_queue_pages(&ix) >= (uint64) limit * FULL_QUEUE / 100;
+	full = fpb_queue_pages(&ix, NULL) >= (uint64) limit * FULL_QUEUE / 100;
 	quiet = fpb_queue_mode(index) == FPB_QUEUE_OFF ||
 		(wi->changed != 0 && now >= TimestampTzPlusMilliseconds(wi->changed, QUIET_TIME));
 	complete = go_round(batch, wi, quiet ? 0 : full ? FULL_LEAF : 101, &entries);

@@ -191,7 +191,7 @@ my_worker(void)
 			return worker;
 		if (unused == NULL &&
 			(!OidIsValid(worker->database) ||
-			 (worker->phase == WORKER_NONE && worker->next_try <= GetCurrentTimestamp())))
+			 (worker->phase != WORKER_RUNNING && worker->next_try <= GetCurrentTimestamp())))
 			unused = worker;
 	}
 	if (unused != NULL)

@@ -53,7 +53,6 @@ extern int64 fpb_batch_update(FpbIndex *ix, Relation heap);
 extern FpbBatch *fpb_batch_begin(FpbIndex *ix, Relation heap);
 extern FpbIndex *fpb_batch_queue(FpbBatch *batch);
 extern void fpb_batch_take(FpbBatch *batch, Page page);
-extern int	fpb_batch_size(const FpbBatch *batch);
 extern void fpb_batch_move(FpbBatch *batch);
 extern int64 fpb_batch_end(FpbBatch *batch);
 
