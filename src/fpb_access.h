@@ -19,6 +19,7 @@ extern void fpb_index_open(FpbIndex *ix, Relation rel);
 
 /* Read the metapage again: the cached root has proved stale. */
 extern void fpb_index_refresh(FpbIndex *ix);
+extern bool fpb_index_note_queued(FpbIndex *ix, BlockNumber leaf);
 
 extern Buffer fpb_getbuf(const FpbIndex *ix, BlockNumber blkno, int access);
 

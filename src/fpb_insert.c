@@ -326,7 +326,9 @@ known_blocks(const FpbIndex *ix)
  * Is an entry to be put into the operation queue, if that has room?
  *
  * By default it is if the leaf where it belongs would have to be read: as far
- * as that can be told without reading anything.
+ * as that can be told without reading anything.  A leaf that is asked for
+ * twice running is worth it: or ascending keys would go to the queue until
+ * that is full, once their leaf has been found missing.
  */
 static bool
 wants_queue(FpbIndex *ix, const FpbProbe *probe)
@@ -342,7 +344,8 @@ wants_queue(FpbIndex *ix, const FpbProbe *probe)
 	if (known_blocks(ix) < (BlockNumber) NBuffers / QUEUE_BUFFERS_SHARE)
 		return false;
 	leaf = fpb_name_leaf(ix, probe);
-	return leaf != InvalidBlockNumber && !fpb_window_at_hand(ix->rel, leaf);
+	return leaf != InvalidBlockNumber && !fpb_window_at_hand(ix->rel, leaf) &&
+		fpb_index_note_queued(ix, leaf);
 }
 
 /*

@@ -159,8 +159,10 @@ comes_true('all queues are emptied in the end', q{SELECT queue_pages = 0 FROM fp
 	$small->safe_psql('postgres', 'INSERT INTO t SELECT hashint8extended(i, 1) FROM generate_series(1, 3000) i');
 	cmp_ok($waiting->(), '>', 1500, 'entries whose leaves are not in memory wait');
 	my $before = $waiting->();
+	# but for the first, which finds that its leaf is not in memory
+	$small->safe_psql('postgres', 'CREATE TABLE much AS SELECT FROM generate_series(1, 300000)');
 	$small->safe_psql('postgres', q{INSERT INTO t SELECT 9223372036854775807 - 10000 + i FROM generate_series(1, 10000) i});
-	cmp_ok($waiting->(), '<', $before + 100, 'ascending ones do not');
+	cmp_ok($waiting->(), '<', $before + 10, 'ascending ones do not');
 	$small->safe_psql('postgres', 'INSERT INTO few SELECT hashint8extended(i, 1) FROM generate_series(1, 1000) i');
 	is($small->safe_psql('postgres', q{SELECT queue_pages FROM fpbtree_stats('few_k')}), '0', 'nor do those of a small index');
 	$before = $waiting->();

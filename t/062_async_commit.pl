@@ -89,6 +89,8 @@ INSERT INTO t SELECT i, 0 FROM generate_series(1, 50) i;
 CHECKPOINT;
 });
 	$before{$leaf}->();
+	# Or writing the leaf flushes the WAL up to its LSN, and up to the last whole page along with that.
+	query("SELECT pg_logical_emit_message(false, 'leaf', '', true)");
 	query(qq{
 DELETE FROM t WHERE k = 50;
 BEGIN;
