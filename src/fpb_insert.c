@@ -20,6 +20,7 @@
 #include "utils/snapmgr.h"
 
 #include "fpb_ahead.h"
+#include "fpb_filter.h"
 #include "fpb_options.h"
 #include "fpb_shared.h"
 #include "fpb_tree.h"
@@ -356,10 +357,14 @@ wants_queue(FpbIndex *ix, const FpbProbe *probe)
 static bool
 insert_queued(FpbIndex *ix, const FpbEntry *entry, const FpbProbe *probe)
 {
+	FpbShared  *shared = fpb_shared_of(RelationGetRelid(ix->rel));
 	FpbIndex	queue;
 	FpbStack	stack;
 	Buffer		buf;
 
+	/* whoever finds the entry must not be told that there is none */
+	if (shared != NULL)
+		fpb_filter_add(shared, entry->key.head);
 	fpb_index_of_queue(ix, &queue);
 	while (!BufferIsValid(buf = fpb_descend(&queue, probe, 0, false,
 											BUFFER_LOCK_EXCLUSIVE, &stack)))
@@ -377,8 +382,6 @@ insert_queued(FpbIndex *ix, const FpbEntry *entry, const FpbProbe *probe)
 	CheckForSerializableConflictIn(ix->rel, NULL, FPB_METAPAGE);
 	if (fpb_insert_if_fits(&queue, buf, entry))
 	{
-		FpbShared  *shared = fpb_shared_of(RelationGetRelid(ix->rel));
-
 		/* there may be entries from before a crash, and no leaf be split */
 		if (shared != NULL && pg_atomic_read_u32(&shared->wanted) == 0)
 			fpb_worker_want(ix->rel);
@@ -387,6 +390,8 @@ insert_queued(FpbIndex *ix, const FpbEntry *entry, const FpbProbe *probe)
 	if (fpb_queue_pages(ix, NULL) >= fpb_queue_limit(ix->rel, RelationGetNumberOfBlocks(ix->rel)))
 	{
 		fpb_relbuf(buf);
+		if (shared != NULL)
+			fpb_filter_remove(shared, entry->key.head);
 		return false;
 	}
 	fpb_insert_entry(&queue, NULL, buf, &stack, entry, false);

@@ -18,6 +18,7 @@
 #include "storage/predicate.h"
 #include "utils/memutils.h"
 
+#include "fpb_filter.h"
 #include "fpb_options.h"
 #include "fpb_tree.h"
 #include "fpb_verify.h"
@@ -33,11 +34,13 @@ typedef struct Batch
 	Buffer		leaf;			/* of the main tree; locked exclusively */
 	Buffer		from;			/* of the queue; likewise, or InvalidBuffer */
 	const FpbEntry *new_entry;	/* one that is nowhere yet, or NULL */
-	FpbEntry   *entries;		/* the new one, and those of the queue, in
-								 * order */
+	FpbEntry   *entries;		/* the new one first, and those of the queue,
+								 * in order */
 	int			nentries;
 	FpbPos	   *places;			/* in the queue's leaf, of all but a new one */
 	int			nnew;			/* 0 or 1 */
+	FpbShared  *counted;		/* unless NULL, entries that move are counted
+								 * off */
 } Batch;
 
 /*
@@ -153,8 +156,12 @@ log_move(Batch *b, int n, FpbWal *wal, Buffer right)
 	fpb_wal_finish(wal);
 	fpb_verify_move(b->ix, wal, BufferIsValid(right), b->entries, n);
 	if (wp_from != NULL)
+	{
 		fpb_verify_delete(b->queue, wal, BufferIsValid(right) ? 2 : 1,
 						  b->places, nmoved);
+		for (int i = b->nnew; b->counted != NULL && i < n; i++)
+			fpb_filter_remove(b->counted, b->entries[i].key.head);
+	}
 }
 
 /*
@@ -256,6 +263,7 @@ fpb_move_entries(FpbIndex *ix, Relation heap, Buffer buf, FpbStack *stack,
 	int			n;
 
 	fpb_index_of_queue(ix, &queue);
+	b.counted = fpb_filter_counted(ix->rel);
 	b.entries = palloc(sizeof(FpbEntry) * (FPB_MAX_PAGE_ENTRIES + 1));
 	b.places = palloc(sizeof(FpbPos) * FPB_MAX_PAGE_ENTRIES);
 	if (!FpbPageIsLeftmost(page))

@@ -127,6 +127,8 @@ typedef struct FpbMeta
 								 * is none.  Read without a lock, too. */
 	uint32		queue_level;	/* of that */
 	uint32		queue_pages;	/* pages of the queue's tree */
+	uint64		queue_number;	/* of the last queue there was, a random one;
+								 * 0: there has been none (fpb_filter.c) */
 } FpbMeta;
 
 #define FPB_META_ONE_KEY	(1 << 0)	/* duplicates may share one key */

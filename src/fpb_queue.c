@@ -23,6 +23,7 @@
 #include "storage/lmgr.h"
 #include "storage/predicate.h"
 
+#include "fpb_filter.h"
 #include "fpb_tree.h"
 #include "fpb_verify.h"
 
@@ -40,6 +41,7 @@ fpb_queue_begin(FpbIndex *queue)
 	Buffer		buf;
 	Buffer		metabuf;
 	FpbMeta    *meta;
+	FpbShared  *shared = fpb_shared_of(RelationGetRelid(queue->rel));
 
 	Assert(queue->tree == FPB_QUEUE && queue->may_queue);
 	if (!fpb_page_build(queue, image, 0,
@@ -60,6 +62,7 @@ fpb_queue_begin(FpbIndex *queue)
 		meta->queue_root = BufferGetBlockNumber(buf);
 		meta->queue_level = 0;
 		meta->queue_pages = 1;
+		meta->queue_number = fpb_filter_begin(shared);
 		fpb_wal_note(wp_meta, meta, sizeof(FpbMeta));
 		fpb_wal_finish(&wal);
 		fpb_verify_page(queue, BufferGetPage(buf));
@@ -272,4 +275,39 @@ fpb_queue_trim(FpbIndex *queue)
 	fpb_leaves_end(&walk);
 	end_queue(queue);
 	UnlockPage(queue->rel, FPB_METAPAGE, ExclusiveLock);
+}
+
+/*
+ * Count the entries of a queue that has come to us with some (fpb_filter.c),
+ * so that lookups need not look there for what it has not.  No lock is held on
+ * entry or exit.
+ */
+void
+fpb_queue_count(FpbIndex *queue)
+{
+	uint64		number;
+	FpbShared  *shared = fpb_filter_uncounted(queue->rel, &number);
+	FpbItem    *items;
+	FpbLeaves	walk;
+	Buffer		buf;
+
+	if (shared == NULL)
+		return;
+	items = palloc(sizeof(FpbItem) * FPB_MAX_PAGE_ENTRIES);
+	fpb_leaves_begin(&walk, queue);
+	while (BufferIsValid(buf = fpb_leaves_next(&walk)))
+	{
+		FpbPos		pos = FPB_POS_FIRST;
+		bool		more;
+		int			n = fpb_page_read(queue, BufferGetPage(buf), pos, NULL, false, items,
+									  FPB_MAX_PAGE_ENTRIES, &more);
+
+		for (int i = 0; i < n; i++)
+			fpb_filter_add(shared, items[i].key.head);
+		fpb_leaves_leave(&walk, buf);
+		CHECK_FOR_INTERRUPTS();
+	}
+	fpb_leaves_end(&walk);
+	pfree(items);
+	fpb_filter_set_counted(shared, number);
 }

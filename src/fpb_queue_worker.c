@@ -257,6 +257,7 @@ work_on_queue(Relation heap, Relation index, WorkerIndex *wi, bool *busy)
 		(void) fpb_batch_end(batch);
 		return false;
 	}
+	fpb_queue_count(fpb_batch_queue(batch));
 	limit = fpb_queue_limit(index, RelationGetNumberOfBlocks(index));
 	full = fpb_queue_pages(&ix, NULL) >= (uint64) limit * FULL_QUEUE / 100;
 	quiet = fpb_queue_mode(index) == FPB_QUEUE_OFF ||

@@ -177,6 +177,8 @@ typedef struct FpbScan
 	FpbIndex	queue;			/* the same, for the operation queue's tree */
 	BlockNumber missing;		/* a page of that to be read with no lock held */
 	Buffer		metabuf;		/* pinned, or InvalidBuffer */
+	struct FpbShared *shared;	/* of the index, once it is known */
+	bool		shared_known;
 	MemoryContext cxt;			/* lives as long as the scan */
 	FpbScanKeys keys;
 	FpbScanState state;

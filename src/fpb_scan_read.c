@@ -20,11 +20,13 @@
 #include "postgres.h"
 
 #include "access/xact.h"
+#include "common/pg_prng.h"
 #include "miscadmin.h"
 #include "pgstat.h"
 #include "storage/predicate.h"
 #include "utils/memutils.h"
 
+#include "fpb_filter.h"
 #include "fpb_scan.h"
 
 /* --- edges --- */
@@ -310,6 +312,43 @@ queue_root(FpbScan *so)
 }
 
 /*
+ * Is the queue known to have nothing that the scan looks for?  The main leaf
+ * of the place looked at is locked.
+ *
+ * A serializable transaction has to lock the queue's leaf all the same.
+ */
+static inline bool
+is_excluded(FpbScan *so)
+{
+	FpbScanKeys *keys = &so->keys;
+
+	if (keys->nranges != 1 || IsolationIsSerializable())
+		return false;
+	fpb_keys_set_range(keys, 0);
+	if (!keys->has_lower || !keys->has_upper ||
+		keys->lower.head != keys->upper.head ||
+		!(fpb_is_word(&so->ix) || (keys->lower.has_head && keys->upper.has_head)))
+		return false;
+	if (!so->shared_known)
+	{
+		so->shared = fpb_shared_of(RelationGetRelid(so->ix.rel));
+		so->shared_known = true;
+	}
+	return so->shared != NULL &&
+		fpb_filter_excludes(so->shared, BufferGetPage(so->metabuf), keys->lower.head);
+}
+
+/*
+ * Assertion builds look into the queue half the times all the same, to see if
+ * it has nothing.
+ */
+#ifdef USE_ASSERT_CHECKING
+#define LOOK_ANYWAY	pg_prng_bool(&pg_global_prng_state)
+#else
+#define LOOK_ANYWAY	false
+#endif
+
+/*
  * Lock the queue's leaf for the place where the main one has been locked, as
  * it still is (NULL: an end of the index).  InvalidBuffer if there is no
  * queue, or if so->missing has been set to a page that is to be read first.
@@ -327,6 +366,8 @@ lock_queue(IndexScanDesc scan, FpbScan *so, const FpbProbe *probe, bool forward)
 	{
 		if (queue_root(so) != FPB_METAPAGE)
 		{
+			if (is_excluded(so) && !LOOK_ANYWAY)
+				return InvalidBuffer;
 			if (probe == NULL)
 				buf = fpb_descend_edge(&so->queue, 0, !forward, BUFFER_LOCK_SHARE);
 			else
@@ -954,6 +995,7 @@ fpb_scan_read_page(IndexScanDesc scan, FpbScan *so, bool forward)
 		nqueued = read_forward(scan, so, sp, &seg, &so->at, &so->from);
 	else
 		nqueued = read_backward(scan, so, sp, &seg, &so->at, &so->from);
+	Assert(nqueued == 0 || !is_excluded(so));
 	if (parallel)
 		fpb_parallel_release(scan, so, forward ? &sp->after : &sp->before);
 	check_items(so, sp);

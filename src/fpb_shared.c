@@ -13,6 +13,8 @@
 
 #include "common/hashfn.h"
 #include "miscadmin.h"
+#include "port/pg_bitutils.h"
+#include "storage/bufmgr.h"
 #include "storage/dsm_registry.h"
 #include "storage/lwlock.h"
 #include "utils/timestamp.h"
@@ -49,9 +51,27 @@ typedef struct SharedTable
 	int			tranche;
 	FpbShared	indexes[MAX_INDEXES];
 	SharedWorker workers[MAX_WORKERS];
+	uint32		counter_mask;	/* there is one counter more */
+	pg_atomic_uint32 counters[FLEXIBLE_ARRAY_MEMBER];	/* four in each */
 } SharedTable;
 
 static SharedTable *shared_table = NULL;
+
+/*
+ * How many counters there are, a power of two: bytes, a 64th of
+ * shared_buffers.  By default a queue takes an eighth of that, with some 400
+ * entries a page.
+ */
+#define MIN_COUNTERS	(64 * 1024)
+#define MAX_COUNTERS	(16 * 1024 * 1024)
+#define BUFFER_COUNTERS	(BLCKSZ / 64)
+
+static uint32
+number_of_counters(void)
+{
+	return pg_nextpower2_32(Min(Max((uint64) NBuffers * BUFFER_COUNTERS, MIN_COUNTERS),
+								MAX_COUNTERS));
+}
 
 /*
  * Initialize the shared table.
@@ -80,7 +100,12 @@ init_table(void *ptr)
 		pg_atomic_init_u64(&shared->stalls, 0);
 		pg_atomic_init_u64(&shared->longest_stall, 0);
 		pg_atomic_init_u32(&shared->wanted, 0);
+		pg_atomic_init_u64(&shared->counted_queue, 0);
+		shared->seed = murmurhash64(i + 1);
 	}
+	table->counter_mask = number_of_counters() - 1;
+	for (uint32 i = 0; i < number_of_counters() / sizeof(uint32); i++)
+		pg_atomic_init_u32(&table->counters[i], 0);
 	for (int i = 0; i < MAX_WORKERS; i++)
 		table->workers[i].database = InvalidOid;
 }
@@ -98,7 +123,9 @@ attach(void)
 	/* the registry is the postmaster's */
 	if (!IsUnderPostmaster)
 		return false;
-	shared_table = GetNamedDSMSegment("fpbtree", sizeof(SharedTable), init_table, &found);
+	shared_table = GetNamedDSMSegment("fpbtree",
+									  offsetof(SharedTable, counters) + number_of_counters(),
+									  init_table, &found);
 	LWLockRegisterTranche(shared_table->tranche, "Fpbtree");
 	return true;
 }
@@ -150,6 +177,17 @@ fpb_shared_of(Oid index)
 		LWLockRelease(&shared_table->lock);
 	}
 	return shared;
+}
+
+/*
+ * The counters of keys, four in each word; their number is *mask + 1.  Some
+ * index's shared part is known, so there are any.
+ */
+pg_atomic_uint32 *
+fpb_shared_counters(uint32 *mask)
+{
+	*mask = shared_table->counter_mask;
+	return shared_table->counters;
 }
 
 /*

@@ -31,6 +31,9 @@ typedef struct FpbShared
 								 * queue */
 	pg_atomic_uint64 longest_stall; /* of these, in microseconds */
 	pg_atomic_uint32 wanted;	/* is a worker to see to it? */
+	pg_atomic_uint64 counted_queue; /* the number of its queue, if all entries
+									 * there have been counted (fpb_filter.c) */
+	uint64		seed;			/* of the hash by which they are */
 } FpbShared;
 
 /* how a worker has ended */
@@ -42,6 +45,7 @@ typedef enum FpbWorkerEnd
 } FpbWorkerEnd;
 
 extern FpbShared *fpb_shared_of(Oid index);
+extern pg_atomic_uint32 *fpb_shared_counters(uint32 *mask);
 extern Oid	fpb_shared_next_wanted(int *position);
 
 /* the worker of a database */

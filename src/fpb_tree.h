@@ -180,6 +180,7 @@ extern bool fpb_insert_downlink(FpbIndex *ix, Buffer left, Buffer right,
 extern void fpb_queue_begin(FpbIndex *queue);
 extern bool fpb_queue_end(FpbIndex *queue);
 extern void fpb_queue_trim(FpbIndex *queue);
+extern void fpb_queue_count(FpbIndex *queue);
 extern uint32 fpb_queue_pages(const FpbIndex *ix, XLogRecPtr *lsn);
 
 /*

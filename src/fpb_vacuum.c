@@ -28,6 +28,7 @@
 #include "storage/read_stream.h"
 #include "utils/memutils.h"
 
+#include "fpb_filter.h"
 #include "fpb_tree.h"
 #include "fpb_verify.h"
 #include "fpb_write.h"
@@ -50,6 +51,9 @@ typedef struct VacuumState
 
 	FpbItem    *items;			/* entries of the page at hand */
 	FpbPos	   *doomed;			/* those of them to be deleted */
+	uint64	   *doomed_heads;
+	FpbShared  *counted;		/* unless NULL, those of the queue's are
+								 * counted off */
 	MemoryContext delete_cxt;	/* for the deletion of a page */
 } VacuumState;
 
@@ -98,7 +102,10 @@ vacuum_leaf(VacuumState *vs, FpbIndex *ix, Buffer buf)
 			fpb_report_damage(ix->rel, BufferGetBlockNumber(buf),
 							  "An entry has an invalid TID.");
 		if (vs->callback(&tid, vs->callback_state))
-			vs->doomed[ndoomed++] = vs->items[i].pos;
+		{
+			vs->doomed[ndoomed] = vs->items[i].pos;
+			vs->doomed_heads[ndoomed++] = vs->items[i].key.head;
+		}
 	}
 	if (ndoomed > 0)
 	{
@@ -111,6 +118,8 @@ vacuum_leaf(VacuumState *vs, FpbIndex *ix, Buffer buf)
 		fpb_page_delete(ix, page, vs->doomed, ndoomed, wp);
 		fpb_wal_finish(&wal);
 		fpb_verify_delete(ix, &wal, 0, vs->doomed, ndoomed);
+		for (int i = 0; ix->tree != 0 && vs->counted != NULL && i < ndoomed; i++)
+			fpb_filter_remove(vs->counted, vs->doomed_heads[i]);
 	}
 	vs->stats->tuples_removed += ndoomed;
 	vs->stats->num_index_tuples += nitems - ndoomed;
@@ -256,6 +265,7 @@ visit_queue(VacuumState *vs)
 	FpbLeaves	walk;
 	Buffer		buf;
 
+	vs->counted = fpb_filter_counted(vs->queue.rel);
 	fpb_leaves_begin(&walk, &vs->queue);
 	while (BufferIsValid(buf = fpb_leaves_next(&walk)))
 	{
@@ -358,6 +368,7 @@ vacuum_scan(IndexVacuumInfo *info, IndexBulkDeleteResult *stats,
 	vs->callback_state = callback_state;
 	vs->items = palloc(FPB_MAX_PAGE_ENTRIES * sizeof(FpbItem));
 	vs->doomed = palloc(FPB_MAX_PAGE_ENTRIES * sizeof(FpbPos));
+	vs->doomed_heads = palloc(FPB_MAX_PAGE_ENTRIES * sizeof(uint64));
 	vs->delete_cxt = AllocSetContextCreate(CurrentMemoryContext,
 										   "fpbtree page deletion",
 										   ALLOCSET_DEFAULT_SIZES);
@@ -393,6 +404,7 @@ vacuum_scan(IndexVacuumInfo *info, IndexBulkDeleteResult *stats,
 
 	MemoryContextDelete(vs->delete_cxt);
 	pfree(vs->doomed);
+	pfree(vs->doomed_heads);
 	pfree(vs->items);
 	pfree(vs->leaves);
 	pfree(vs);

@@ -1,0 +1,156 @@
+#
+# Lookups that need not look into the operation queue for what it has not: what
+# is counted of its keys, in a server that has made the queue, and in one that
+# has come to it.  All that is there is found, always.
+#
+use strict;
+use warnings FATAL => 'all';
+
+use FindBin;
+use lib $FindBin::RealBin;
+use PostgreSQL::Test::Cluster;
+use PostgreSQL::Test::Utils;
+use Test::More;
+use Workload;
+
+my $primary = PostgreSQL::Test::Cluster->new('filter');
+$primary->init(allows_streaming => 1);
+$primary->append_conf(
+	'postgresql.conf', q{
+shared_buffers = 64MB
+autovacuum = off
+fpbtree.queue_worker = off
+fpbtree.default_operation_queue = on
+allow_in_place_tablespaces = on
+enable_seqscan = off
+enable_bitmapscan = off
+enable_hashjoin = off
+enable_mergejoin = off
+enable_material = off
+enable_memoize = off
+max_parallel_workers_per_gather = 0
+});
+$primary->start;
+my $node = $primary;
+
+sub query { return $node->safe_psql('postgres', shift); }
+
+# keys.k are all there are, by what they are there for; each is looked for in t
+sub finds_all
+{
+	my ($what) = @_;
+	is( query(q{SELECT string_agg(format('%s %s of %s', kind, found, n), ', ' ORDER BY kind) FROM (
+			SELECT kind, count(*) n, count(*) FILTER (WHERE EXISTS (SELECT FROM t WHERE t.k = keys.k)) found
+			FROM keys GROUP BY kind) s WHERE found <> n}),
+		'', "$what: all keys are found");
+	return;
+}
+
+# Are most of 200 lookups told that the queue has nothing for them?  Each takes a
+# page of the main tree, and else one of the queue, too.  (Assertion builds look
+# there half the times all the same.)
+sub excluded
+{
+	my ($kind) = @_;
+	my $keys = "SELECT k FROM keys WHERE kind = ''$kind'' LIMIT 200";
+	return query("SELECT pages_of('SELECT count(*) FROM ($keys) p CROSS JOIN LATERAL (SELECT 1 FROM t WHERE t.k = p.k OFFSET 0) x')
+		- pages_of('$keys') < 370") eq 't';
+}
+
+sub insert
+{
+	my ($kind, $n) = @_;
+	query("WITH new AS (INSERT INTO keys SELECT '$kind', hashint8extended(i, (SELECT count(*) FROM keys)) FROM generate_series(1, $n) i RETURNING k)
+		INSERT INTO t SELECT k FROM new");
+	return;
+}
+
+query(q{
+	CREATE EXTENSION fpbtree;
+	CREATE TABLE keys (kind text, k int8);
+	CREATE TABLE t (k int8);
+	INSERT INTO keys SELECT 'main', hashint8extended(i, -1) FROM generate_series(1, 20000) i;
+	INSERT INTO t SELECT k FROM keys;
+	CREATE INDEX t_k ON t USING fpbtree (k) WITH (opq_size = 100000)});
+query(qq{CREATE TABLESPACE elsewhere LOCATION ''});
+create_pages_of($primary);
+
+insert('queued', 2000);
+query('VACUUM (INDEX_CLEANUP off, FREEZE) t');
+is(query(q{SELECT queue_entries FROM fpbtree_stats('t_k')}), '2000', 'there are entries in the queue');
+finds_all('a new queue');
+ok(excluded('main'), 'lookups of what is not there don\'t look');
+
+# removed by VACUUM, and there again
+query(q{DELETE FROM t WHERE k IN (SELECT k FROM keys WHERE kind = 'queued')});
+query('VACUUM t');
+is(query(q{SELECT queue_entries FROM fpbtree_stats('t_k')}), '0', 'VACUUM has removed them');
+ok(excluded('queued'), 'nobody looks for them there');
+query(q{INSERT INTO t SELECT k FROM keys WHERE kind = 'queued'});
+query('VACUUM (INDEX_CLEANUP off, FREEZE) t');
+finds_all('entries that have come again');
+ok(excluded('main') && !excluded('queued'), 'some lookups look, some don\'t');
+
+# another file, which is given up, with a queue of its own
+query(q{BEGIN; TRUNCATE t; INSERT INTO t SELECT k FROM keys LIMIT 100; ROLLBACK});
+finds_all('after another queue');
+query(q{ALTER INDEX t_k SET TABLESPACE elsewhere});
+finds_all('in another file');
+
+# a standby, and one that is none any more
+$primary->backup('backup');
+my $standby = PostgreSQL::Test::Cluster->new('filter_standby');
+$standby->init_from_backup($primary, 'backup', has_streaming => 1);
+$standby->start;
+insert('streamed', 500);
+$primary->wait_for_replay_catchup($standby);
+$node = $standby;
+finds_all('a standby');
+$standby->promote;
+finds_all('one that has been promoted');
+insert('after promotion', 500);
+finds_all('and goes on');
+is(query(q{SELECT fpbtree_check('t_k', true)}), '', 'its index is sound');
+$standby->stop;
+$node = $primary;
+
+# a server that has come to a queue
+foreach my $mode ('fast', 'immediate')
+{
+	$primary->stop($mode);
+	$primary->start;
+	finds_all("after a restart ($mode)");
+	ok(!excluded('main'), 'lookups look');
+	insert("after $mode", 500);
+	finds_all('with new entries');
+	query(q{BEGIN; TRUNCATE t; INSERT INTO t SELECT k FROM keys LIMIT 100; ROLLBACK});
+	finds_all('after another queue');
+	query(q{ALTER INDEX t_k SET (opq_size = 64)});
+	insert("moving after $mode", 500);
+	query(q{ALTER INDEX t_k SET (opq_size = 100000)});
+	finds_all('with some that have moved');
+	cmp_ok(query(q{SELECT queue_entries FROM fpbtree_stats('t_k')}), '>', 1000, 'and many that have not');
+}
+
+# the worker goes through it, while entries come
+$primary->append_conf('postgresql.conf', 'fpbtree.queue_worker = on');
+$primary->reload;
+my $inserter = $primary->background_psql('postgres');
+$inserter->query_until(qr/begun/, q{
+\echo begun
+DO $$ BEGIN FOR i IN 1 .. 100000 LOOP INSERT INTO t VALUES (-i); COMMIT; PERFORM pg_sleep(0.02); END LOOP; END $$;
+});
+my $tries = 0;
+sleep 0.1 while !excluded('main') && ++$tries < $PostgreSQL::Test::Utils::timeout_default * 10;
+ok(excluded('main'), 'some lookups don\'t look, after a worker has counted');
+finds_all('entries counted by a worker');
+cmp_ok(query(q{SELECT queue_entries FROM fpbtree_stats('t_k')}), '>', 1000, 'that are there still');
+query(q{SELECT pg_terminate_backend(pid) FROM pg_stat_activity WHERE query LIKE 'DO%'});
+eval { $inserter->quit; };
+is(query(q{SELECT fpbtree_flush('t_k') > 0}), 't', 'all are moved');
+finds_all('in the end');
+is(query(q{SELECT fpbtree_check('t_k', true)}), '', 'the index is sound');
+
+$primary->stop;
+unlike(slurp_file($_->logfile), qr/TRAP:|PANIC:/, 'no assertion failed') foreach $primary, $standby;
+done_testing();
