@@ -92,6 +92,8 @@ CREATE FUNCTION fpbtree_stats(index regclass,
 	OUT queue_entries bigint,
 	OUT queue_visits bigint,
 	OUT queue_moved bigint,
+	OUT queue_visit_entries float8,
+	OUT queue_checkpoint_entries float8,
 	OUT queue_stalls bigint,
 	OUT queue_longest_stall float8)
 AS 'MODULE_PATHNAME'
@@ -158,6 +160,19 @@ LANGUAGE C STRICT PARALLEL UNSAFE;
 
 COMMENT ON FUNCTION fpbtree_flush(regclass) IS
   'move all entries of the operation queue of an fpbtree index to its leaves';
+
+CREATE FUNCTION fpbtree_flush_progress(
+	OUT pid integer,
+	OUT index regclass,
+	OUT queue_pages bigint,
+	OUT pages_done bigint,
+	OUT entries_moved bigint)
+RETURNS SETOF record
+AS 'MODULE_PATHNAME'
+LANGUAGE C STRICT PARALLEL SAFE;
+
+COMMENT ON FUNCTION fpbtree_flush_progress() IS
+  'calls of fpbtree_flush that are under way in this database';
 
 -- tuning
 

@@ -155,10 +155,7 @@ visit(FpbBatch *batch, const FpbEntry *entry)
 								 &at, &more);
 		batch->moved += moved;
 		if (moved > 0 && batch->shared != NULL)
-		{
-			pg_atomic_fetch_add_u64(&batch->shared->visits, 1);
-			pg_atomic_fetch_add_u64(&batch->shared->moved, moved);
-		}
+			fpb_shared_count_visit(batch->shared, moved);
 	}
 }
 
@@ -200,7 +197,7 @@ fpb_batch_move(FpbBatch *batch)
  * Move what the queue's leaves have, once.
  */
 static void
-go_round(FpbBatch *batch)
+go_round(FpbBatch *batch, FpbShared *progress)
 {
 	FpbLeaves	walk;
 	Buffer		buf;
@@ -212,6 +209,11 @@ go_round(FpbBatch *batch)
 		fpb_leaves_leave(&walk, buf);
 		CHECK_FOR_INTERRUPTS();
 		fpb_batch_move(batch);
+		if (progress != NULL)
+		{
+			pg_atomic_fetch_add_u64(&progress->flush_done, 1);
+			pg_atomic_write_u64(&progress->flush_moved, batch->moved);
+		}
 	}
 	fpb_leaves_end(&walk);
 }
@@ -219,10 +221,11 @@ go_round(FpbBatch *batch)
 /*
  * Move all that is in the queue to the main tree, and take the queue away if
  * nothing is put into it meanwhile.  Returns how many entries have moved.  No
- * lock is held on entry or exit.  heap is the index's table.
+ * lock is held on entry or exit.  heap is the index's table.  How far it is is
+ * told in *progress, unless that is NULL.
  */
 int64
-fpb_batch_update(FpbIndex *ix, Relation heap)
+fpb_batch_update(FpbIndex *ix, Relation heap, FpbShared *progress)
 {
 	FpbBatch   *batch = fpb_batch_begin(ix, heap);
 
@@ -230,7 +233,7 @@ fpb_batch_update(FpbIndex *ix, Relation heap)
 	{
 		int64		before = batch->moved;
 
-		go_round(batch);
+		go_round(batch, progress);
 		if (batch->moved == before)
 			break;
 	}

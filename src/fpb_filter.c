@@ -24,9 +24,14 @@
  */
 #include "postgres.h"
 
+#include "access/htup_details.h"
+#include "catalog/pg_database.h"
 #include "common/hashfn.h"
 #include "common/pg_prng.h"
+#include "miscadmin.h"
 #include "storage/bufmgr.h"
+#include "utils/rel.h"
+#include "utils/syscache.h"
 
 #include "fpb_access.h"
 #include "fpb_filter.h"
@@ -38,14 +43,48 @@
 #define WORD_COUNTERS	(sizeof(uint32) / sizeof(uint8))
 
 /*
- * The word of the counter for a head, of an index; *shift: where in the word.
+ * What tells this database from one of the same OID that has been dropped.
+ */
+static uint64
+incarnation(void)
+{
+	static TransactionId xmin = InvalidTransactionId;
+
+	if (!TransactionIdIsValid(xmin))
+	{
+		HeapTuple	tuple = SearchSysCache1(DATABASEOID, ObjectIdGetDatum(MyDatabaseId));
+
+		if (!HeapTupleIsValid(tuple))
+			elog(ERROR, "cache lookup failed for database %u", MyDatabaseId);
+		xmin = HeapTupleHeaderGetRawXmin(tuple->t_data);
+		ReleaseSysCache(tuple);
+	}
+	return xmin;
+}
+
+/*
+ * Get at the counters of an index; filter->shared is NULL if there are none.
+ * No page is locked.
+ */
+void
+fpb_filter_open(FpbFilter *filter, Relation index)
+{
+	filter->shared = fpb_shared_of(RelationGetRelid(index));
+	if (filter->shared == NULL)
+		return;
+	filter->seed = murmurhash64((uint64) MyDatabaseId << 32 | index->rd_locator.relNumber);
+	filter->incarnation = incarnation();
+}
+
+/*
+ * The word of the counter for a head; *shift: where in the word.
  */
 static inline pg_atomic_uint32 *
-counter_of(FpbShared *shared, uint64 head, int *shift)
+counter_of(const FpbFilter *filter, uint64 head, int *shift)
 {
 	uint32		mask;
 	pg_atomic_uint32 *words = fpb_shared_counters(&mask);
-	uint32		n = (uint32) murmurhash64(head ^ shared->seed) & mask;
+	uint32		n = (uint32) murmurhash64(head ^ filter->seed) & mask;
 
 	*shift = n % WORD_COUNTERS * 8;
 	return &words[n / WORD_COUNTERS];
@@ -55,10 +94,10 @@ counter_of(FpbShared *shared, uint64 head, int *shift)
  * Add to a counter, or take off it.
  */
 static void
-change_counter(FpbShared *shared, uint64 head, int by)
+change_counter(const FpbFilter *filter, uint64 head, int by)
 {
 	int			shift;
-	pg_atomic_uint32 *word = counter_of(shared, head, &shift);
+	pg_atomic_uint32 *word = counter_of(filter, head, &shift);
 	uint32		old = pg_atomic_read_u32(word);
 	uint32		count;
 
@@ -67,7 +106,11 @@ change_counter(FpbShared *shared, uint64 head, int by)
 		count = (old >> shift) & COUNT_MAX;
 		if (count == COUNT_MAX)
 			return;
+
+		/* never from the next counter */
 		Assert(by > 0 || count > 0);
+		if (by < 0 && count == 0)
+			return;
 	} while (!pg_atomic_compare_exchange_u32(word, &old, old + ((uint32) by << shift)));
 }
 
@@ -81,10 +124,20 @@ queue_number(Page meta)
 	return *(volatile uint64 *) &FpbPageGetMeta(meta)->queue_number;
 }
 
-static inline bool
-is_counted(FpbShared *shared, uint64 number)
+/*
+ * The mark of a queue of that number, not 0.
+ */
+static inline uint64
+mark_of(const FpbFilter *filter, uint64 number)
 {
-	return number != 0 && number == pg_atomic_read_u64(&shared->counted_queue);
+	return hash_combine64(number, filter->seed + filter->incarnation) | 1;
+}
+
+static inline bool
+is_counted(const FpbFilter *filter, uint64 number)
+{
+	return number != 0 &&
+		mark_of(filter, number) == pg_atomic_read_u64(&filter->shared->counted_queue);
 }
 
 /*
@@ -92,12 +145,12 @@ is_counted(FpbShared *shared, uint64 number)
  * put into it is counted.  The metapage is locked exclusively.
  */
 uint64
-fpb_filter_begin(FpbShared *shared)
+fpb_filter_begin(const FpbFilter *filter)
 {
 	uint64		number = pg_prng_uint64(&pg_global_prng_state) | 1;
 
-	if (shared != NULL)
-		pg_atomic_write_u64(&shared->counted_queue, number);
+	if (filter->shared != NULL)
+		fpb_filter_set_counted(filter, number);
 	return number;
 }
 
@@ -105,77 +158,67 @@ fpb_filter_begin(FpbShared *shared)
  * Count an entry that is about to be put into the queue.
  */
 void
-fpb_filter_add(FpbShared *shared, uint64 head)
+fpb_filter_add(const FpbFilter *filter, uint64 head)
 {
-	change_counter(shared, head, 1);
+	if (filter->shared != NULL)
+		change_counter(filter, head, 1);
 }
 
 /*
- * What is shared of an index, or NULL if nothing is; *number becomes that of
- * its queue, *counted whether all entries there have been counted.  No page is
- * locked.
+ * The number of the queue, as it has just been.
  */
-static FpbShared *
-look_at_queue(Relation index, uint64 *number, bool *counted)
+static uint64
+read_number(Relation index)
 {
-	FpbShared  *shared = fpb_shared_of(RelationGetRelid(index));
-	Buffer		metabuf;
+	Buffer		metabuf = ReadBuffer(index, FPB_METAPAGE);
+	uint64		number = queue_number(BufferGetPage(metabuf));
 
-	if (shared == NULL)
-		return NULL;
-	metabuf = ReadBuffer(index, FPB_METAPAGE);
-	*number = queue_number(BufferGetPage(metabuf));
 	ReleaseBuffer(metabuf);
-	*counted = is_counted(shared, *number);
-	return shared;
+	return number;
 }
 
 /*
- * What is shared of an index, if entries that leave its queue from now on are
- * to be counted off; else NULL.  That stays so: the queues that follow one
- * that is counted are.  No page is locked.
+ * Are entries that leave the queue from now on to be counted off?  It stays so
+ * as long as the index is open: the queues of a file that follow one that is
+ * counted are.  No page is locked.
  */
-FpbShared *
-fpb_filter_counted(Relation index)
+bool
+fpb_filter_counted(const FpbFilter *filter, Relation index)
 {
-	uint64		number;
-	bool		counted;
-	FpbShared  *shared = look_at_queue(index, &number, &counted);
-
-	return shared != NULL && counted ? shared : NULL;
+	return filter->shared != NULL && is_counted(filter, read_number(index));
 }
 
 /*
- * What is shared of an index, if the entries of its queue, of that *number,
- * are still to be counted; else NULL.  No page is locked.
+ * Are the entries of the queue, of that *number, still to be counted?  No page
+ * is locked.
  */
-FpbShared *
-fpb_filter_uncounted(Relation index, uint64 *number)
+bool
+fpb_filter_uncounted(const FpbFilter *filter, Relation index, uint64 *number)
 {
-	bool		counted;
-	FpbShared  *shared = look_at_queue(index, number, &counted);
-
-	return shared != NULL && *number != 0 && !counted ? shared : NULL;
+	if (filter->shared == NULL)
+		return false;
+	*number = read_number(index);
+	return *number != 0 && !is_counted(filter, *number);
 }
 
 /*
- * All entries have been counted that were in the queue of that number, since
- * fpb_filter_uncounted said that they had not been.  Those that have come
- * since, or since the server was started, have been counted anyway.
+ * All entries have been counted that were in the queue of that number when
+ * fpb_filter_uncounted was asked.  Those that have come since, or since the
+ * server was started, have been counted anyway.
  */
 void
-fpb_filter_set_counted(FpbShared *shared, uint64 number)
+fpb_filter_set_counted(const FpbFilter *filter, uint64 number)
 {
-	pg_atomic_write_membarrier_u64(&shared->counted_queue, number);
+	pg_atomic_write_membarrier_u64(&filter->shared->counted_queue, mark_of(filter, number));
 }
 
 /*
  * Count an entry off that has been taken from the queue.
  */
 void
-fpb_filter_remove(FpbShared *shared, uint64 head)
+fpb_filter_remove(const FpbFilter *filter, uint64 head)
 {
-	change_counter(shared, head, -1);
+	change_counter(filter, head, -1);
 }
 
 /*
@@ -187,11 +230,16 @@ fpb_filter_remove(FpbShared *shared, uint64 head)
  * comes after one that has been emptied.
  */
 bool
-fpb_filter_excludes(FpbShared *shared, Page meta, uint64 head)
+fpb_filter_excludes(const FpbFilter *filter, Page meta, uint64 head)
 {
 	int			shift;
+	pg_atomic_uint32 *word;
 
-	if (!is_counted(shared, queue_number(meta)))
+	if (filter->shared == NULL || !is_counted(filter, queue_number(meta)))
 		return false;
-	return ((pg_atomic_read_u32(counter_of(shared, head, &shift)) >> shift) & COUNT_MAX) == 0;
+
+	/* who has marked it has counted before */
+	pg_read_barrier();
+	word = counter_of(filter, head, &shift);
+	return ((pg_atomic_read_u32(word) >> shift) & COUNT_MAX) == 0;
 }

@@ -13,12 +13,21 @@
 
 #include "fpb_shared.h"
 
-extern uint64 fpb_filter_begin(FpbShared *shared);
-extern void fpb_filter_add(FpbShared *shared, uint64 head);
-extern FpbShared *fpb_filter_counted(Relation index);
-extern FpbShared *fpb_filter_uncounted(Relation index, uint64 *number);
-extern void fpb_filter_set_counted(FpbShared *shared, uint64 number);
-extern void fpb_filter_remove(FpbShared *shared, uint64 head);
-extern bool fpb_filter_excludes(FpbShared *shared, Page meta, uint64 head);
+/* how the keys of an index are counted */
+typedef struct FpbFilter
+{
+	FpbShared  *shared;			/* NULL: they are not */
+	uint64		seed;			/* of the file */
+	uint64		incarnation;	/* of the database */
+} FpbFilter;
+
+extern void fpb_filter_open(FpbFilter *filter, Relation index);
+extern uint64 fpb_filter_begin(const FpbFilter *filter);
+extern void fpb_filter_add(const FpbFilter *filter, uint64 head);
+extern bool fpb_filter_counted(const FpbFilter *filter, Relation index);
+extern bool fpb_filter_uncounted(const FpbFilter *filter, Relation index, uint64 *number);
+extern void fpb_filter_set_counted(const FpbFilter *filter, uint64 number);
+extern void fpb_filter_remove(const FpbFilter *filter, uint64 head);
+extern bool fpb_filter_excludes(const FpbFilter *filter, Page meta, uint64 head);
 
 #endif							/* FPB_FILTER_H */

@@ -357,14 +357,14 @@ wants_queue(FpbIndex *ix, const FpbProbe *probe)
 static bool
 insert_queued(FpbIndex *ix, const FpbEntry *entry, const FpbProbe *probe)
 {
-	FpbShared  *shared = fpb_shared_of(RelationGetRelid(ix->rel));
+	FpbFilter	filter;
 	FpbIndex	queue;
 	FpbStack	stack;
 	Buffer		buf;
 
 	/* whoever finds the entry must not be told that there is none */
-	if (shared != NULL)
-		fpb_filter_add(shared, entry->key.head);
+	fpb_filter_open(&filter, ix->rel);
+	fpb_filter_add(&filter, entry->key.head);
 	fpb_index_of_queue(ix, &queue);
 	while (!BufferIsValid(buf = fpb_descend(&queue, probe, 0, false,
 											BUFFER_LOCK_EXCLUSIVE, &stack)))
@@ -383,15 +383,15 @@ insert_queued(FpbIndex *ix, const FpbEntry *entry, const FpbProbe *probe)
 	if (fpb_insert_if_fits(&queue, buf, entry))
 	{
 		/* there may be entries from before a crash, and no leaf be split */
-		if (shared != NULL && pg_atomic_read_u32(&shared->wanted) == 0)
+		if (filter.shared != NULL && pg_atomic_read_u32(&filter.shared->wanted) == 0)
 			fpb_worker_want(ix->rel);
 		return true;
 	}
 	if (fpb_queue_pages(ix, NULL) >= fpb_queue_limit(ix->rel, RelationGetNumberOfBlocks(ix->rel)))
 	{
 		fpb_relbuf(buf);
-		if (shared != NULL)
-			fpb_filter_remove(shared, entry->key.head);
+		if (filter.shared != NULL)
+			fpb_filter_remove(&filter, entry->key.head);
 		return false;
 	}
 	fpb_insert_entry(&queue, NULL, buf, &stack, entry, false);
@@ -430,8 +430,7 @@ insert_and_move(FpbIndex *ix, Relation heap, const FpbEntry *entry,
 	INSTR_TIME_SUBTRACT(end, begin);
 	time = INSTR_TIME_GET_MICROSEC(end);
 	pg_atomic_fetch_add_u64(&shared->stalls, 1);
-	pg_atomic_fetch_add_u64(&shared->visits, 1);
-	pg_atomic_fetch_add_u64(&shared->moved, moved);
+	fpb_shared_count_visit(shared, moved);
 	longest = pg_atomic_read_u64(&shared->longest_stall);
 	while (time > longest &&
 		   !pg_atomic_compare_exchange_u64(&shared->longest_stall, &longest, time))

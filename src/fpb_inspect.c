@@ -286,7 +286,7 @@ get_result_desc(FunctionCallInfo fcinfo, int ncolumns)
 Datum
 fpbtree_stats(PG_FUNCTION_ARGS)
 {
-	TupleDesc	desc = get_result_desc(fcinfo, 33);
+	TupleDesc	desc = get_result_desc(fcinfo, 35);
 	Relation	rel = fpb_open_index(PG_GETARG_OID(0), AccessShareLock);
 	BufferAccessStrategy strategy = GetAccessStrategy(BAS_BULKREAD);
 	Page		page = alloc_page();
@@ -310,8 +310,10 @@ fpbtree_stats(PG_FUNCTION_ARGS)
 	FpbShared  *shared;
 	int64		queue_leaf_pages = 0;
 	int64		queue_entries = 0;
-	Datum		values[33];
-	bool		nulls[33] = {0};
+	uint64		visits;
+	double		checkpoint_moved;
+	Datum		values[35];
+	bool		nulls[35] = {0};
 	int			i = 0;
 
 	fpb_index_open(&ix, rel);
@@ -393,9 +395,18 @@ fpbtree_stats(PG_FUNCTION_ARGS)
 	values[i++] = Int64GetDatum(queue_leaf_pages);
 	values[i++] = Int64GetDatum(queue_entries);
 	shared = fpb_shared_of(RelationGetRelid(rel));
-	nulls[i] = nulls[i + 1] = nulls[i + 2] = nulls[i + 3] = shared == NULL;
+	nulls[i] = nulls[i + 1] = shared == NULL;
 	values[i++] = Int64GetDatum(shared == NULL ? 0 : pg_atomic_read_u64(&shared->visits));
 	values[i++] = Int64GetDatum(shared == NULL ? 0 : pg_atomic_read_u64(&shared->moved));
+	visits = shared == NULL ? 0 : pg_atomic_read_u64(&shared->visits);
+	nulls[i] = visits == 0;
+	values[i++] = Float8GetDatum(visits == 0 ? 0.0 :
+								 (double) pg_atomic_read_u64(&shared->moved) / visits);
+	checkpoint_moved = shared == NULL ? -1 : fpb_shared_checkpoint_moved(shared);
+	nulls[i] = checkpoint_moved < 0 || leaf_pages <= queue_leaf_pages;
+	values[i] = Float8GetDatum(nulls[i] ? 0.0 : checkpoint_moved / (leaf_pages - queue_leaf_pages));
+	i++;
+	nulls[i] = nulls[i + 1] = shared == NULL;
 	values[i++] = Int64GetDatum(shared == NULL ? 0 : pg_atomic_read_u64(&shared->stalls));
 	values[i++] = Float8GetDatum(shared == NULL ? 0.0 : pg_atomic_read_u64(&shared->longest_stall) / 1000.0);
 	Assert(i == lengthof(values));

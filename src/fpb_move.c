@@ -39,8 +39,8 @@ typedef struct Batch
 	int			nentries;
 	FpbPos	   *places;			/* in the queue's leaf, of all but a new one */
 	int			nnew;			/* 0 or 1 */
-	FpbShared  *counted;		/* unless NULL, entries that move are counted
-								 * off */
+	FpbFilter	filter;
+	bool		counted;		/* are entries that move counted off there? */
 } Batch;
 
 /*
@@ -159,8 +159,8 @@ log_move(Batch *b, int n, FpbWal *wal, Buffer right)
 	{
 		fpb_verify_delete(b->queue, wal, BufferIsValid(right) ? 2 : 1,
 						  b->places, nmoved);
-		for (int i = b->nnew; b->counted != NULL && i < n; i++)
-			fpb_filter_remove(b->counted, b->entries[i].key.head);
+		for (int i = b->nnew; b->counted && i < n; i++)
+			fpb_filter_remove(&b->filter, b->entries[i].key.head);
 	}
 }
 
@@ -263,7 +263,8 @@ fpb_move_entries(FpbIndex *ix, Relation heap, Buffer buf, FpbStack *stack,
 	int			n;
 
 	fpb_index_of_queue(ix, &queue);
-	b.counted = fpb_filter_counted(ix->rel);
+	fpb_filter_open(&b.filter, ix->rel);
+	b.counted = fpb_filter_counted(&b.filter, ix->rel);
 	b.entries = palloc(sizeof(FpbEntry) * (FPB_MAX_PAGE_ENTRIES + 1));
 	b.places = palloc(sizeof(FpbPos) * FPB_MAX_PAGE_ENTRIES);
 	if (!FpbPageIsLeftmost(page))

@@ -41,7 +41,7 @@ fpb_queue_begin(FpbIndex *queue)
 	Buffer		buf;
 	Buffer		metabuf;
 	FpbMeta    *meta;
-	FpbShared  *shared = fpb_shared_of(RelationGetRelid(queue->rel));
+	FpbFilter	filter;
 
 	Assert(queue->tree == FPB_QUEUE && queue->may_queue);
 	if (!fpb_page_build(queue, image, 0,
@@ -50,6 +50,7 @@ fpb_queue_begin(FpbIndex *queue)
 		elog(ERROR, "an empty leaf does not fit a page of index \"%s\"",
 			 RelationGetRelationName(queue->rel));
 
+	fpb_filter_open(&filter, queue->rel);
 	fpb_wal_begin(&wal, queue->rel);
 	metabuf = fpb_add_meta(queue, &wal, &wp_meta);
 	meta = FpbPageGetMeta(wp_meta->page);
@@ -62,7 +63,7 @@ fpb_queue_begin(FpbIndex *queue)
 		meta->queue_root = BufferGetBlockNumber(buf);
 		meta->queue_level = 0;
 		meta->queue_pages = 1;
-		meta->queue_number = fpb_filter_begin(shared);
+		meta->queue_number = fpb_filter_begin(&filter);
 		fpb_wal_note(wp_meta, meta, sizeof(FpbMeta));
 		fpb_wal_finish(&wal);
 		fpb_verify_page(queue, BufferGetPage(buf));
@@ -285,13 +286,14 @@ fpb_queue_trim(FpbIndex *queue)
 void
 fpb_queue_count(FpbIndex *queue)
 {
+	FpbFilter	filter;
 	uint64		number;
-	FpbShared  *shared = fpb_filter_uncounted(queue->rel, &number);
 	FpbItem    *items;
 	FpbLeaves	walk;
 	Buffer		buf;
 
-	if (shared == NULL)
+	fpb_filter_open(&filter, queue->rel);
+	if (!fpb_filter_uncounted(&filter, queue->rel, &number))
 		return;
 	items = palloc(sizeof(FpbItem) * FPB_MAX_PAGE_ENTRIES);
 	fpb_leaves_begin(&walk, queue);
@@ -303,11 +305,11 @@ fpb_queue_count(FpbIndex *queue)
 									  FPB_MAX_PAGE_ENTRIES, &more);
 
 		for (int i = 0; i < n; i++)
-			fpb_filter_add(shared, items[i].key.head);
+			fpb_filter_add(&filter, items[i].key.head);
 		fpb_leaves_leave(&walk, buf);
 		CHECK_FOR_INTERRUPTS();
 	}
 	fpb_leaves_end(&walk);
 	pfree(items);
-	fpb_filter_set_counted(shared, number);
+	fpb_filter_set_counted(&filter, number);
 }

@@ -434,8 +434,7 @@ fpb_beginscan(Relation rel, int nkeys, int norderbys)
 		so->queue.missing = &so->missing;
 	}
 	so->metabuf = InvalidBuffer;
-	so->shared = NULL;
-	so->shared_known = false;
+	so->filter_open = false;
 	so->page = palloc(sizeof(FpbScanPage));
 	fpb_scan_page_init(so, so->page);
 	memset(&so->at, 0, sizeof(so->at));

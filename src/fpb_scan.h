@@ -12,6 +12,7 @@
 #include "executor/instrument.h"
 
 #include "fpb_ahead.h"
+#include "fpb_filter.h"
 #include "fpb_tree.h"
 
 /* ------------------------------------------------------------------------
@@ -177,8 +178,8 @@ typedef struct FpbScan
 	FpbIndex	queue;			/* the same, for the operation queue's tree */
 	BlockNumber missing;		/* a page of that to be read with no lock held */
 	Buffer		metabuf;		/* pinned, or InvalidBuffer */
-	struct FpbShared *shared;	/* of the index, once it is known */
-	bool		shared_known;
+	FpbFilter	filter;			/* of the queue's keys, once it is open */
+	bool		filter_open;
 	MemoryContext cxt;			/* lives as long as the scan */
 	FpbScanKeys keys;
 	FpbScanState state;

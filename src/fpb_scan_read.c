@@ -26,7 +26,6 @@
 #include "storage/predicate.h"
 #include "utils/memutils.h"
 
-#include "fpb_filter.h"
 #include "fpb_scan.h"
 
 /* --- edges --- */
@@ -322,20 +321,14 @@ is_excluded(FpbScan *so)
 {
 	FpbScanKeys *keys = &so->keys;
 
-	if (keys->nranges != 1 || IsolationIsSerializable())
+	if (!so->filter_open || keys->nranges != 1 || IsolationIsSerializable())
 		return false;
 	fpb_keys_set_range(keys, 0);
 	if (!keys->has_lower || !keys->has_upper ||
 		keys->lower.head != keys->upper.head ||
 		!(fpb_is_word(&so->ix) || (keys->lower.has_head && keys->upper.has_head)))
 		return false;
-	if (!so->shared_known)
-	{
-		so->shared = fpb_shared_of(RelationGetRelid(so->ix.rel));
-		so->shared_known = true;
-	}
-	return so->shared != NULL &&
-		fpb_filter_excludes(so->shared, BufferGetPage(so->metabuf), keys->lower.head);
+	return fpb_filter_excludes(&so->filter, BufferGetPage(so->metabuf), keys->lower.head);
 }
 
 /*
@@ -918,7 +911,14 @@ lock_both(IndexScanDesc scan, FpbScan *so, bool forward, Buffer *queue_buf)
 
 	*queue_buf = InvalidBuffer;
 	if (so->ix.may_queue)
+	{
 		pin_meta(so);
+		if (!so->filter_open && queue_root(so) != FPB_METAPAGE)
+		{
+			fpb_filter_open(&so->filter, so->ix.rel);
+			so->filter_open = true;
+		}
+	}
 	for (;;)
 	{
 		buf = lock_page(so, &so->at, &so->from, forward);

@@ -11,6 +11,7 @@
  */
 #include "postgres.h"
 
+#include "access/xlog.h"
 #include "common/hashfn.h"
 #include "miscadmin.h"
 #include "port/pg_bitutils.h"
@@ -99,9 +100,16 @@ init_table(void *ptr)
 		pg_atomic_init_u64(&shared->moved, 0);
 		pg_atomic_init_u64(&shared->stalls, 0);
 		pg_atomic_init_u64(&shared->longest_stall, 0);
+		pg_atomic_init_u64(&shared->redo, 0);
+		pg_atomic_init_u32(&shared->checkpoints, 0);
+		pg_atomic_init_u64(&shared->moved_first, 0);
+		pg_atomic_init_u64(&shared->moved_last, 0);
+		pg_atomic_init_u32(&shared->flusher, 0);
+		pg_atomic_init_u64(&shared->flush_pages, 0);
+		pg_atomic_init_u64(&shared->flush_done, 0);
+		pg_atomic_init_u64(&shared->flush_moved, 0);
 		pg_atomic_init_u32(&shared->wanted, 0);
 		pg_atomic_init_u64(&shared->counted_queue, 0);
-		shared->seed = murmurhash64(i + 1);
 	}
 	table->counter_mask = number_of_counters() - 1;
 	for (uint32 i = 0; i < number_of_counters() / sizeof(uint32); i++)
@@ -131,21 +139,28 @@ attach(void)
 }
 
 /*
- * The entry of an index of this database, or the free one where it would be;
- * NULL if the table is full.
+ * The entry of an index of this database; NULL if it has none.  *unused,
+ * unless NULL, becomes the free one where it would be, or NULL if the table is
+ * full.
  */
 static FpbShared *
-look_up(Oid index)
+look_up(Oid index, FpbShared **unused)
 {
 	uint32		hash = hash_combine(murmurhash32(MyDatabaseId), murmurhash32(index));
 
+	if (unused != NULL)
+		*unused = NULL;
 	for (int i = 0; i < MAX_INDEXES; i++)
 	{
 		FpbShared  *shared = &shared_table->indexes[(hash + i) % MAX_INDEXES];
 		Oid			found = pg_atomic_read_u32(&shared->index);
 
 		if (!OidIsValid(found))
-			return shared;
+		{
+			if (unused != NULL)
+				*unused = shared;
+			return NULL;
+		}
 		pg_read_barrier();
 		if (found == index && shared->database == MyDatabaseId)
 			return shared;
@@ -163,16 +178,19 @@ fpb_shared_of(Oid index)
 
 	if (!attach())
 		return NULL;
-	shared = look_up(index);
-	if (shared != NULL && !OidIsValid(pg_atomic_read_u32(&shared->index)))
+	shared = look_up(index, NULL);
+	if (shared == NULL)
 	{
+		FpbShared  *unused;
+
 		LWLockAcquire(&shared_table->lock, LW_EXCLUSIVE);
-		shared = look_up(index);	/* somebody may have been faster */
-		if (shared != NULL && !OidIsValid(pg_atomic_read_u32(&shared->index)))
+		shared = look_up(index, &unused);	/* somebody may have been faster */
+		if (shared == NULL && unused != NULL)
 		{
-			shared->database = MyDatabaseId;
+			unused->database = MyDatabaseId;
 			pg_write_barrier();
-			pg_atomic_write_u32(&shared->index, index);
+			pg_atomic_write_u32(&unused->index, index);
+			shared = unused;
 		}
 		LWLockRelease(&shared_table->lock);
 	}
@@ -191,25 +209,77 @@ fpb_shared_counters(uint32 *mask)
 }
 
 /*
- * The next index of this database from *position on that a worker is to see
- * to, or InvalidOid.  *position, 0 at first, is moved behind it.
+ * The next index of this database from *position on, or NULL.  *position, 0 at
+ * first, is moved behind it.
+ */
+FpbShared *
+fpb_shared_next(int *position)
+{
+	if (!attach())
+		return NULL;
+	while (*position < MAX_INDEXES)
+	{
+		FpbShared  *shared = &shared_table->indexes[(*position)++];
+
+		if (OidIsValid(pg_atomic_read_u32(&shared->index)))
+		{
+			pg_read_barrier();
+			if (shared->database == MyDatabaseId)
+				return shared;
+		}
+	}
+	return NULL;
+}
+
+/*
+ * The next such index that a worker is to see to, or InvalidOid.
  */
 Oid
 fpb_shared_next_wanted(int *position)
 {
-	if (!attach())
-		return InvalidOid;
-	while (*position < MAX_INDEXES)
-	{
-		FpbShared  *shared = &shared_table->indexes[(*position)++];
-		Oid			index = pg_atomic_read_u32(&shared->index);
+	FpbShared  *shared;
 
-		pg_read_barrier();
-		if (OidIsValid(index) && shared->database == MyDatabaseId &&
-			pg_atomic_read_u32(&shared->wanted) != 0)
-			return index;
-	}
+	while ((shared = fpb_shared_next(position)) != NULL)
+		if (pg_atomic_read_u32(&shared->wanted) != 0)
+			return pg_atomic_read_u32(&shared->index);
 	return InvalidOid;
+}
+
+/*
+ * Count a visit to a main leaf, to which so many entries have moved.
+ */
+void
+fpb_shared_count_visit(FpbShared *shared, int moved)
+{
+	uint64		redo = GetRedoRecPtr();
+	uint64		before = pg_atomic_read_u64(&shared->redo);
+	uint64		sum = pg_atomic_read_u64(&shared->moved);
+
+	if (redo != before &&
+		pg_atomic_compare_exchange_u64(&shared->redo, &before, redo) &&
+		before != 0)
+	{
+		if (pg_atomic_fetch_add_u32(&shared->checkpoints, 1) == 0)
+			pg_atomic_write_u64(&shared->moved_first, sum);
+		pg_atomic_write_u64(&shared->moved_last, sum);
+	}
+	pg_atomic_fetch_add_u64(&shared->visits, 1);
+	pg_atomic_fetch_add_u64(&shared->moved, moved);
+}
+
+/*
+ * How many entries have moved between one checkpoint and the next, on the
+ * average; -1 if that is not known yet.
+ */
+double
+fpb_shared_checkpoint_moved(FpbShared *shared)
+{
+	uint32		n = pg_atomic_read_u32(&shared->checkpoints);
+
+	if (n < 2)
+		return -1;
+	return (double) (pg_atomic_read_u64(&shared->moved_last) -
+					 pg_atomic_read_u64(&shared->moved_first)) / (n - 1);
 }
 
 /*

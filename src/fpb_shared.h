@@ -30,10 +30,18 @@ typedef struct FpbShared
 	pg_atomic_uint64 stalls;	/* visits by inserters who came to a full
 								 * queue */
 	pg_atomic_uint64 longest_stall; /* of these, in microseconds */
+	pg_atomic_uint64 redo;		/* where recovery would have begun at the last
+								 * visit; 0: there has been none */
+	pg_atomic_uint32 checkpoints;	/* how often that has changed */
+	pg_atomic_uint64 moved_first;	/* moved, when it changed first */
+	pg_atomic_uint64 moved_last;	/* and last */
+	pg_atomic_uint32 flusher;	/* the process that is flushing it; 0: none */
+	pg_atomic_uint64 flush_pages;	/* of the queue, when that began */
+	pg_atomic_uint64 flush_done;	/* leaves of it that have been emptied */
+	pg_atomic_uint64 flush_moved;	/* entries that have moved from there */
 	pg_atomic_uint32 wanted;	/* is a worker to see to it? */
-	pg_atomic_uint64 counted_queue; /* the number of its queue, if all entries
+	pg_atomic_uint64 counted_queue; /* the mark of its queue, if all entries
 									 * there have been counted (fpb_filter.c) */
-	uint64		seed;			/* of the hash by which they are */
 } FpbShared;
 
 /* how a worker has ended */
@@ -45,6 +53,9 @@ typedef enum FpbWorkerEnd
 } FpbWorkerEnd;
 
 extern FpbShared *fpb_shared_of(Oid index);
+extern FpbShared *fpb_shared_next(int *position);
+extern void fpb_shared_count_visit(FpbShared *shared, int moved);
+extern double fpb_shared_checkpoint_moved(FpbShared *shared);
 extern pg_atomic_uint32 *fpb_shared_counters(uint32 *mask);
 extern Oid	fpb_shared_next_wanted(int *position);
 

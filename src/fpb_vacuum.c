@@ -52,8 +52,8 @@ typedef struct VacuumState
 	FpbItem    *items;			/* entries of the page at hand */
 	FpbPos	   *doomed;			/* those of them to be deleted */
 	uint64	   *doomed_heads;
-	FpbShared  *counted;		/* unless NULL, those of the queue's are
-								 * counted off */
+	FpbFilter	filter;
+	bool		counted;		/* are those of the queue counted off there? */
 	MemoryContext delete_cxt;	/* for the deletion of a page */
 } VacuumState;
 
@@ -118,8 +118,8 @@ vacuum_leaf(VacuumState *vs, FpbIndex *ix, Buffer buf)
 		fpb_page_delete(ix, page, vs->doomed, ndoomed, wp);
 		fpb_wal_finish(&wal);
 		fpb_verify_delete(ix, &wal, 0, vs->doomed, ndoomed);
-		for (int i = 0; ix->tree != 0 && vs->counted != NULL && i < ndoomed; i++)
-			fpb_filter_remove(vs->counted, vs->doomed_heads[i]);
+		for (int i = 0; ix->tree != 0 && vs->counted && i < ndoomed; i++)
+			fpb_filter_remove(&vs->filter, vs->doomed_heads[i]);
 	}
 	vs->stats->tuples_removed += ndoomed;
 	vs->stats->num_index_tuples += nitems - ndoomed;
@@ -265,7 +265,8 @@ visit_queue(VacuumState *vs)
 	FpbLeaves	walk;
 	Buffer		buf;
 
-	vs->counted = fpb_filter_counted(vs->queue.rel);
+	fpb_filter_open(&vs->filter, vs->queue.rel);
+	vs->counted = fpb_filter_counted(&vs->filter, vs->queue.rel);
 	fpb_leaves_begin(&walk, &vs->queue);
 	while (BufferIsValid(buf = fpb_leaves_next(&walk)))
 	{

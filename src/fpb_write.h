@@ -13,6 +13,7 @@
 #include "storage/dsm.h"
 
 #include "fpb_layout.h"
+#include "fpb_shared.h"
 
 extern IndexBuildResult *fpb_build(Relation heap, Relation index,
 								   IndexInfo *indexInfo);
@@ -49,7 +50,7 @@ extern bool fpb_insert(Relation index, Datum *values, bool *isnull,
  * of it; or what some leaves of the queue have.
  */
 typedef struct FpbBatch FpbBatch;
-extern int64 fpb_batch_update(FpbIndex *ix, Relation heap);
+extern int64 fpb_batch_update(FpbIndex *ix, Relation heap, FpbShared *progress);
 extern FpbBatch *fpb_batch_begin(FpbIndex *ix, Relation heap);
 extern FpbIndex *fpb_batch_queue(FpbBatch *batch);
 extern void fpb_batch_take(FpbBatch *batch, Page page);

@@ -112,6 +112,34 @@ sub check
 	return;
 }
 
+# How far a flush is can be seen, as long as it goes on.
+{
+	make_table('progress');
+	my $PROGRESS = q{FROM fpbtree_flush_progress() WHERE index = 'progress_k'::regclass};
+	foreach my $end ('goes on', 'is terminated')
+	{
+		query(q{INSERT INTO progress SELECT i, key(i) FROM generate_series(5, 5000, 50) i}) if $end ne 'goes on';
+		my $pages = query(q{SELECT queue_pages FROM fpbtree_stats('progress_k')});
+		my ($flush, $pid) = start_session(['fpbtree-move-leaf-locked'], q{SELECT fpbtree_flush('progress_k') > 0});
+		my $rounds = 0;
+		$node->wait_for_event('client backend', 'fpbtree-move-leaf-locked');
+		is(query("SELECT pid, queue_pages, pages_done, entries_moved $PROGRESS"), "$pid|$pages|0|0", "a flush that $end: it has begun");
+		# it may be between two moves when it is looked at
+		while (query("SELECT pages_done = 0 $PROGRESS") eq 't' && ++$rounds < 1000)
+		{
+			wake_only('fpbtree-move-leaf-locked') if query("SELECT count(*) FROM pg_stat_activity WHERE wait_event = 'fpbtree-move-leaf-locked'");
+		}
+		is(query("SELECT pages_done > 0 AND entries_moved > 0 AND entries_moved <= 100 $PROGRESS"), 't', "a flush that $end: it gets on");
+		query("SELECT pg_terminate_backend($pid)") if $end ne 'goes on';
+		wake('fpbtree-move-leaf-locked');
+		$node->poll_query_until('postgres', "SELECT NOT EXISTS (SELECT $PROGRESS)");
+		is(query("SELECT count(*) $PROGRESS"), '0', "a flush that $end: it is at its end");
+		finishes($pid) if $end eq 'goes on';
+		eval { $flush->quit; };
+	}
+	query('DROP TABLE progress');
+}
+
 # A move is held up with the main leaf locked, with both locked, and before the
 # downlink of the leaf that it has split.  Scans of that place wait for it, or not,
 # and see each row once; so does one that waits for a while in a leaf.

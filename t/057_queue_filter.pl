@@ -97,6 +97,50 @@ finds_all('after another queue');
 query(q{ALTER INDEX t_k SET TABLESPACE elsewhere});
 finds_all('in another file');
 
+# the other way round: moved and counted off in a copy of the file that is given up
+insert('copied', 500);
+query(q{BEGIN; ALTER INDEX t_k SET TABLESPACE pg_default; SELECT fpbtree_flush('t_k'); ROLLBACK});
+finds_all('after moves in another file');
+insert('copied later', 500);
+finds_all('with new entries');
+
+# another index with this one's file, and back
+query(q{
+	CREATE TABLE s (k timestamp(3));
+	INSERT INTO s SELECT timestamp '2020-01-01' + i * interval '1 minute' FROM generate_series(1, 10000) i;
+	CREATE INDEX s_k ON s USING fpbtree (k) WITH (opq_size = 100000);
+	INSERT INTO s SELECT timestamp '2020-01-01' + i * interval '1 hour' FROM generate_series(1, 500) i});
+{
+	my $session = $node->background_psql('postgres');
+	$session->query_safe($_) foreach 'BEGIN', 'ALTER TABLE s ALTER k TYPE timestamp(6)',
+		q{INSERT INTO s SELECT timestamp '2020-01-01' + i * interval '1 hour' FROM generate_series(1, 500) i}, 'ROLLBACK', 'VACUUM s';
+	$session->quit;
+}
+is(query(q{SELECT count(*) FROM generate_series(1, 500) i WHERE (SELECT count(*) FROM s WHERE k = timestamp '2020-01-01' + i * interval '1 hour') = 1 + (i <= 166)::int}), '500', 'another index has had its file: all keys are found');
+
+# databases of one OID
+query('CREATE DATABASE original');
+$node->safe_psql('original', q{
+	CREATE EXTENSION fpbtree;
+	CREATE TABLE t AS SELECT hashint8extended(i, -1) k FROM generate_series(1, 20000) i;
+	CREATE INDEX t_k ON t USING fpbtree (k) WITH (opq_size = 100000);
+	INSERT INTO t SELECT i FROM generate_series(1, 500) i});
+foreach my $round (1 .. 3)
+{
+	query("CREATE DATABASE copy TEMPLATE original STRATEGY file_copy OID 50000");
+	is($node->safe_psql('copy', 'SELECT count(*) FROM generate_series(1, 600) i WHERE EXISTS (SELECT FROM t WHERE k = i)'),
+		$round == 1 ? '500' : '600', "database number $round of its OID: all keys are found");
+	$node->safe_psql('copy', q{INSERT INTO t SELECT i FROM generate_series(501, 600) i});
+	if ($round == 1)
+	{
+		# the same queue, counted, comes again
+		query('DROP DATABASE original');
+		query('CREATE DATABASE original TEMPLATE copy');
+	}
+	$node->safe_psql('copy', q{SELECT fpbtree_flush('t_k'); INSERT INTO t VALUES (0); SELECT fpbtree_flush('t_k')});
+	query('DROP DATABASE copy');
+}
+
 # a standby, and one that is none any more
 $primary->backup('backup');
 my $standby = PostgreSQL::Test::Cluster->new('filter_standby');
