@@ -233,5 +233,16 @@ SELECT fpbtree_flush('source');
 SELECT fpbtree_flush(NULL) IS NULL AS nothing;
 DROP ROLE regress_fpbtree_other;
 
+-- What a queue would be worth: not for everybody, nor for all indexes (t/056_queue_worker has more)
+\set VERBOSITY sqlstate
+SELECT * FROM fpbtree_queue_advice('queued_u');
+SELECT * FROM fpbtree_queue_advice('queued_k', 1.5);
+SELECT * FROM fpbtree_queue_advice('queued_k', 'NaN');
+SELECT * FROM fpbtree_queue_advice('pg_class');
+SELECT has_function_privilege('public', 'fpbtree_queue_advice(regclass, float8)', 'EXECUTE') AS advice,
+	has_function_privilege('public', 'fpbtree_flush_progress()', 'EXECUTE') AS progress;
+\set VERBOSITY default
+SELECT count(*) FROM fpbtree_flush_progress();
+
 DROP TABLE source, queued, marked, unlogged_queued, excluded;
 DROP FUNCTION ask, wrong_answers, try_queue;

@@ -11,9 +11,9 @@
  * While entries are coming, the worker keeps the queue from getting full: it
  * goes round its leaves, and empties those that are nearly so, where a visit
  * to a leaf of the main tree is worth most.  When none have come for a while,
- * it empties the queue and takes it away.  It holds locks and a snapshot for a
- * second at most at a time, waits for no lock of a relation, and ends soon
- * after the last queue.
+ * it empties the queue and takes it away, unless it has been told not to.  It
+ * holds locks and a snapshot for a second at most at a time, waits for no lock
+ * of a relation, and ends soon after the last queue.
  *
  *-------------------------------------------------------------------------
  */
@@ -47,13 +47,19 @@
 /* fpbtree.queue_worker */
 static bool use_worker = true;
 
+/*
+ * fpbtree.queue_flush_after: so long no entry has come to a queue that is then
+ * emptied, in ms; -1: that is not done
+ */
+static int	flush_after = 10000;
+
 /* how long a transaction may be, in ms */
 #define MOVE_TIME		500
 
 /* between two rounds in which there was little to do, in ms */
 #define NAP_TIME		50
 
-/* so long no entry has come to a queue that is then emptied, in ms */
+/* so long no entry has come to a queue that needs nobody then, in ms */
 #define QUIET_TIME		1000
 
 /* so long there has been no queue to see to when the worker ends, in ms */
@@ -90,6 +96,11 @@ fpb_worker_init(void)
 							 "Where it is off, or there is no free worker process, insertions do this work when a queue is full.",
 							 &use_worker,
 							 true, PGC_SUSET, 0, NULL, NULL, NULL);
+	DefineCustomIntVariable("fpbtree.queue_flush_after",
+							"Time without insertions after which an operation queue is emptied by the worker.",
+							"-1 leaves entries in the queue until others come.",
+							&flush_after,
+							10000, -1, INT_MAX, PGC_SIGHUP, GUC_UNIT_MS, NULL, NULL, NULL);
 }
 
 /* ------------------------------------------------------------------------
@@ -143,32 +154,6 @@ fpb_worker_want(Relation index)
  */
 
 /*
- * How full a locked leaf is, in percent of what it could hold of entries like
- * its own; *entries is how many it has.
- */
-static int
-fullness(const FpbIndex *ix, Buffer buf, int *entries)
-{
-	Page		page = BufferGetPage(buf);
-	FpbNodeInfo info;
-	Size		used = 0;
-	Size		available = FpbHdr(page)->pd.pd_upper - FpbHdr(page)->pd.pd_lower;
-	const char *fault = fpb_page_fault(ix, page);
-
-	/* nodes are described of sound pages only */
-	if (fault != NULL)
-		fpb_report_damage(ix->rel, BufferGetBlockNumber(buf), fault);
-	*entries = 0;
-	for (int n = 0; fpb_node_info(ix, page, n, &info); n++)
-	{
-		used += info.used;
-		available += info.available;
-		*entries += info.entries;
-	}
-	return used == 0 ? 0 : (int) (100 * used / (used + available));
-}
-
-/*
  * Remember where to go on next time, or that all has been gone round.
  */
 static void
@@ -213,7 +198,7 @@ go_round(FpbBatch *batch, WorkerIndex *wi, int least, int64 *entries)
 		FpbPos		pos = FPB_POS_FIRST;
 		FpbEntry	entry;
 		int			n;
-		bool		move = fullness(queue, buf, &n) >= least && n > 0;
+		bool		move = fpb_leaf_fullness(queue, buf, &n) >= least && n > 0;
 
 		*entries += n;
 		if (move)
@@ -235,7 +220,8 @@ go_round(FpbBatch *batch, WorkerIndex *wi, int least, int64 *entries)
 
 /*
  * See to the queue of an index whose relations are open.  Returns false if
- * there is none any more; *busy tells whether there is more to do at once.
+ * there is none any more, or it needs nobody until entries come; *busy tells
+ * whether there is more to do at once.
  */
 static bool
 work_on_queue(Relation heap, Relation index, WorkerIndex *wi, bool *busy)
@@ -261,7 +247,8 @@ work_on_queue(Relation heap, Relation index, WorkerIndex *wi, bool *busy)
 	limit = fpb_queue_limit(index, RelationGetNumberOfBlocks(index));
 	full = fpb_queue_pages(&ix, NULL) >= (uint64) limit * FULL_QUEUE / 100;
 	quiet = fpb_queue_mode(index) == FPB_QUEUE_OFF ||
-		(wi->changed != 0 && now >= TimestampTzPlusMilliseconds(wi->changed, QUIET_TIME));
+		(flush_after >= 0 && wi->changed != 0 &&
+		 now >= TimestampTzPlusMilliseconds(wi->changed, flush_after));
 	complete = go_round(batch, wi, quiet ? 0 : full ? FULL_LEAF : 101, &entries);
 	if (quiet && complete)
 		fpb_queue_trim(fpb_batch_queue(batch));
@@ -272,7 +259,7 @@ work_on_queue(Relation heap, Relation index, WorkerIndex *wi, bool *busy)
 		wi->changed = now;
 	wi->entries = entries - moved;
 	*busy = *busy || !complete || moved > 0;
-	return true;
+	return flush_after >= 0 || quiet || now < TimestampTzPlusMilliseconds(wi->changed, QUIET_TIME);
 }
 
 /*

@@ -17,6 +17,7 @@ $node->append_conf(
 autovacuum = off
 max_parallel_workers_per_gather = 0
 max_parallel_maintenance_workers = 0
+fpbtree.queue_flush_after = 1s
 });
 $node->start;
 
@@ -70,6 +71,20 @@ foreach my $round (1 .. 2)
 	check('quiet', "round $round");
 }
 cmp_ok(query(q{SELECT queue_moved FROM fpbtree_stats('quiet_k')}), '==', 40000, 'what has moved is counted');
+
+# It has been told to leave entries where they are.
+$node->append_conf('postgresql.conf', "fpbtree.queue_flush_after = -1\n");
+$node->reload;
+insert('quiet', 5000);
+comes_true('a worker has come that has nothing to do', "SELECT count(*) = 1 $WORKERS");
+comes_true('it has gone', "SELECT count(*) = 0 $WORKERS");
+is(query(q{SELECT queue_entries FROM fpbtree_stats('quiet_k')}), '5000', 'all entries are in the queue still');
+query("SELECT pg_sleep(1.5)");
+insert('quiet', 5000);
+comes_true('a worker has come again', "SELECT count(*) = 1 $WORKERS");
+$node->append_conf('postgresql.conf', "fpbtree.queue_flush_after = 1s\n");
+$node->reload;
+comes_true('the queue is emptied when it is told so', q{SELECT queue_pages = 0 FROM fpbtree_stats('quiet_k')});
 
 # While entries come, it keeps the queue from being full, most of the time.
 make_table('busy', 400);
@@ -169,6 +184,31 @@ comes_true('all queues are emptied in the end', q{SELECT queue_pages = 0 FROM fp
 	$small->safe_psql('postgres', 'SET fpbtree.default_operation_queue = off; INSERT INTO t SELECT hashint8extended(i, 2) FROM generate_series(1, 3000) i');
 	is($waiting->(), $before, 'nor any where the queue is off');
 	is($small->safe_psql('postgres', q{SELECT fpbtree_check('t_k', true)}), '', 'the index is sound');
+
+	# What it would be worth, as measured; and that it saves no WAL where leaves get more
+	# entries between two checkpoints than move at a visit.
+	is($small->safe_psql('postgres', q{SELECT queue_visit_entries IS NULL AND queue_checkpoint_entries IS NULL FROM fpbtree_stats('t_k')}), 't',
+		'nothing is known of visits');
+	is( $small->safe_psql('postgres', q{SELECT string_agg(name, ',') FROM fpbtree_queue_advice('t_k', 0.9)}),
+		'operation_queue,opq_size,fpbtree.pio_max,entries a visit (k),entries a leaf between checkpoints (i)',
+		'there is advice for an index larger than memory');
+	is( $small->safe_psql('postgres', q{SELECT string_agg(format('%s %s', name, advised), ', ') FROM fpbtree_queue_advice('t_k', 0) WHERE name !~ 'pio'}),
+		'operation_queue off, opq_size ', 'which has no queue where nothing is inserted');
+	is( $small->safe_psql('postgres', q{SELECT advised::int BETWEEN 8 * b AND 64 * b FROM fpbtree_queue_advice('t_k', 1), (SELECT current_setting('block_size')::int / 1024 b) x WHERE name = 'opq_size'}),
+		't', 'and a large one where all is');
+	is($small->safe_psql('postgres', q{SELECT advised || ': ' || reason FROM fpbtree_queue_advice('few_k')}),
+		'auto: the index is in memory: there is nothing to be read, and by default nothing goes to the queue', 'and none in memory');
+	foreach my $seed (10 .. 12)
+	{
+		$small->safe_psql('postgres', "SET fpbtree.default_operation_queue = on; INSERT INTO t SELECT hashint8extended(i, $seed) FROM generate_series(1, 60000) i");
+		$small->safe_psql('postgres', $_) foreach q{SELECT fpbtree_flush('t_k')}, 'CHECKPOINT';
+	}
+	$small->safe_psql('postgres', "SET fpbtree.default_operation_queue = on; INSERT INTO t VALUES (1)");
+	$small->safe_psql('postgres', q{SELECT fpbtree_flush('t_k')});
+	is( $small->safe_psql('postgres', q{SELECT queue_checkpoint_entries * (leaf_pages - queue_leaf_pages) BETWEEN 40000 AND 60001, queue_visit_entries > 2 FROM fpbtree_stats('t_k')}),
+		't|t', 'entries between checkpoints are counted');
+	my (undef, undef, $warning) = $small->psql('postgres', q{SELECT FROM fpbtree_queue_advice('t_k', 1)});
+	like($warning, qr/WARNING:  the operation queue of index "t_k" saves reads and writes, but no WAL/, 'a warning, where that is so');
 	$small->stop;
 }
 

@@ -94,10 +94,14 @@ ok(excluded('main') && !excluded('queued'), 'some lookups look, some don\'t');
 # another file, which is given up, with a queue of its own
 query(q{BEGIN; TRUNCATE t; INSERT INTO t SELECT k FROM keys LIMIT 100; ROLLBACK});
 finds_all('after another queue');
+query(q{SELECT fpbtree_flush('t_k')});
+insert('moved', 500);
+ok(excluded('main'), 'the next queue is counted again');
 query(q{ALTER INDEX t_k SET TABLESPACE elsewhere});
 finds_all('in another file');
 
 # the other way round: moved and counted off in a copy of the file that is given up
+query(q{SELECT fpbtree_flush('t_k')});
 insert('copied', 500);
 query(q{BEGIN; ALTER INDEX t_k SET TABLESPACE pg_default; SELECT fpbtree_flush('t_k'); ROLLBACK});
 finds_all('after moves in another file');
@@ -125,19 +129,19 @@ $node->safe_psql('original', q{
 	CREATE TABLE t AS SELECT hashint8extended(i, -1) k FROM generate_series(1, 20000) i;
 	CREATE INDEX t_k ON t USING fpbtree (k) WITH (opq_size = 100000);
 	INSERT INTO t SELECT i FROM generate_series(1, 500) i});
-foreach my $round (1 .. 3)
+foreach my $round (1 .. 2)
 {
 	query("CREATE DATABASE copy TEMPLATE original STRATEGY file_copy OID 50000");
 	is($node->safe_psql('copy', 'SELECT count(*) FROM generate_series(1, 600) i WHERE EXISTS (SELECT FROM t WHERE k = i)'),
 		$round == 1 ? '500' : '600', "database number $round of its OID: all keys are found");
-	$node->safe_psql('copy', q{INSERT INTO t SELECT i FROM generate_series(501, 600) i});
 	if ($round == 1)
 	{
-		# the same queue, counted, comes again
+		# a queue that is counted in this database, and comes again in the next one
+		$node->safe_psql('copy', q{SELECT fpbtree_flush('t_k'); INSERT INTO t SELECT i FROM generate_series(501, 600) i});
 		query('DROP DATABASE original');
 		query('CREATE DATABASE original TEMPLATE copy');
+		$node->safe_psql('copy', q{SELECT fpbtree_flush('t_k')});
 	}
-	$node->safe_psql('copy', q{SELECT fpbtree_flush('t_k'); INSERT INTO t VALUES (0); SELECT fpbtree_flush('t_k')});
 	query('DROP DATABASE copy');
 }
 
