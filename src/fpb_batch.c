@@ -29,6 +29,7 @@ struct FpbBatch
 	MemoryContext context;		/* lives as long as the update */
 	MemoryContext leaf_context; /* reset with each leaf of the queue */
 	FpbShared  *shared;
+	FpbFilter	filter;
 	FpbWindow	window;			/* main leaves being read */
 	FpbWalk		walk;			/* that names them */
 	Page		copy;			/* of the queue's leaf at hand */
@@ -55,7 +56,8 @@ fpb_batch_begin(FpbIndex *ix, Relation heap)
 	batch->context = context;
 	batch->leaf_context = AllocSetContextCreate(context, "fpbtree batch update leaf",
 												ALLOCSET_DEFAULT_SIZES);
-	batch->shared = fpb_shared_of(RelationGetRelid(ix->rel));
+	fpb_filter_open(&batch->filter, ix->rel);
+	batch->shared = batch->filter.shared;
 	fpb_window_init(&batch->window, context, ix->rel, fpb_pio_max);
 	batch->window.min_distance = batch->window.max_distance;
 	fpb_walk_init(&batch->walk, context, ix, 1);
@@ -144,6 +146,7 @@ visit(FpbBatch *batch, const FpbEntry *entry)
 		FpbProbe	place;
 		FpbStack	stack;
 		Buffer		buf;
+		bool		counted = fpb_filter_counted(&batch->filter, batch->ix->rel);
 		int			moved;
 
 		CHECK_FOR_INTERRUPTS();
@@ -151,8 +154,8 @@ visit(FpbBatch *batch, const FpbEntry *entry)
 		buf = fpb_descend(batch->ix, &place, 0, false, BUFFER_LOCK_EXCLUSIVE, &stack);
 		if (batch->window.max_distance > 0)
 			(void) fpb_window_reach(&batch->window, BufferGetBlockNumber(buf), false);
-		moved = fpb_move_entries(batch->ix, batch->heap, buf, &stack, &place, NULL, false,
-								 &at, &more);
+		moved = fpb_move_entries(batch->ix, batch->heap, buf, &stack, &place,
+								 counted ? &batch->filter : NULL, NULL, false, &at, &more);
 		batch->moved += moved;
 		if (moved > 0 && batch->shared != NULL)
 			fpb_shared_count_visit(batch->shared, moved);

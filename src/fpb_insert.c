@@ -20,7 +20,6 @@
 #include "utils/snapmgr.h"
 
 #include "fpb_ahead.h"
-#include "fpb_filter.h"
 #include "fpb_options.h"
 #include "fpb_shared.h"
 #include "fpb_tree.h"
@@ -349,6 +348,9 @@ wants_queue(FpbIndex *ix, const FpbProbe *probe)
 		fpb_index_note_queued(ix, leaf);
 }
 
+/* a worker is asked for with so many insertions, if it seems to be coming */
+#define ASK_AGAIN	256
+
 /*
  * Put an entry into the operation queue.  False, with nothing done, if that is
  * full: its leaf has no room, and it has as many pages as it may.  No lock is
@@ -357,6 +359,7 @@ wants_queue(FpbIndex *ix, const FpbProbe *probe)
 static bool
 insert_queued(FpbIndex *ix, const FpbEntry *entry, const FpbProbe *probe)
 {
+	static uint32 insertions = 0;
 	FpbFilter	filter;
 	FpbIndex	queue;
 	FpbStack	stack;
@@ -382,8 +385,12 @@ insert_queued(FpbIndex *ix, const FpbEntry *entry, const FpbProbe *probe)
 	CheckForSerializableConflictIn(ix->rel, NULL, FPB_METAPAGE);
 	if (fpb_insert_if_fits(&queue, buf, entry))
 	{
-		/* there may be entries from before a crash, and no leaf be split */
-		if (filter.shared != NULL && pg_atomic_read_u32(&filter.shared->wanted) == 0)
+		/*
+		 * There may be entries from before a crash, and no leaf be split.  A
+		 * worker that is wanted may have been refused, or have been stopped.
+		 */
+		if (filter.shared != NULL &&
+			(pg_atomic_read_u32(&filter.shared->wanted) == 0 || ++insertions % ASK_AGAIN == 0))
 			fpb_worker_want(ix->rel);
 		return true;
 	}
@@ -407,7 +414,9 @@ static void
 insert_and_move(FpbIndex *ix, Relation heap, const FpbEntry *entry,
 				const FpbProbe *probe, bool unchanged)
 {
+	FpbFilter	filter;
 	FpbShared  *shared;
+	bool		counted;
 	FpbStack	stack;
 	Buffer		buf;
 	instr_time	begin;
@@ -417,14 +426,16 @@ insert_and_move(FpbIndex *ix, Relation heap, const FpbEntry *entry,
 	int			moved;
 
 	fpb_worker_want(ix->rel);
+	fpb_filter_open(&filter, ix->rel);
+	counted = fpb_filter_counted(&filter, ix->rel);
 	INSTR_TIME_SET_CURRENT(begin);
 	buf = fpb_descend(ix, probe, 0, false, BUFFER_LOCK_EXCLUSIVE, &stack);
 	CheckForSerializableConflictIn(ix->rel, NULL, BufferGetBlockNumber(buf));
-	moved = fpb_move_entries(ix, heap, buf, &stack, probe, entry, unchanged,
-							 NULL, NULL);
+	moved = fpb_move_entries(ix, heap, buf, &stack, probe,
+							 counted ? &filter : NULL, entry, unchanged, NULL, NULL);
 	INSTR_TIME_SET_CURRENT(end);
 
-	shared = fpb_shared_of(RelationGetRelid(ix->rel));
+	shared = filter.shared;
 	if (shared == NULL)
 		return;
 	INSTR_TIME_SUBTRACT(end, begin);

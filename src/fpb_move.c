@@ -18,7 +18,6 @@
 #include "storage/predicate.h"
 #include "utils/memutils.h"
 
-#include "fpb_filter.h"
 #include "fpb_options.h"
 #include "fpb_tree.h"
 #include "fpb_verify.h"
@@ -39,8 +38,8 @@ typedef struct Batch
 	int			nentries;
 	FpbPos	   *places;			/* in the queue's leaf, of all but a new one */
 	int			nnew;			/* 0 or 1 */
-	FpbFilter	filter;
-	bool		counted;		/* are entries that move counted off there? */
+	const FpbFilter *counted;	/* unless NULL, entries that move are counted
+								 * off there */
 } Batch;
 
 /*
@@ -159,8 +158,8 @@ log_move(Batch *b, int n, FpbWal *wal, Buffer right)
 	{
 		fpb_verify_delete(b->queue, wal, BufferIsValid(right) ? 2 : 1,
 						  b->places, nmoved);
-		for (int i = b->nnew; b->counted && i < n; i++)
-			fpb_filter_remove(&b->filter, b->entries[i].key.head);
+		for (int i = b->nnew; b->counted != NULL && i < n; i++)
+			fpb_filter_remove(b->counted, b->entries[i].key.head);
 	}
 }
 
@@ -236,17 +235,21 @@ begin_batch(Batch *b, const FpbProbe *place, const FpbProbe *low, const FpbProbe
  * stack is what the descent to the main leaf has passed, a hint.  heap and
  * unchanged as in fpb_insert_entry.
  *
+ * What moves is counted off in *counted, unless that is NULL: the caller has
+ * asked whether it is to be, before he locked the leaf.
+ *
  * If the leaf must be split, what is behind the entry by which it is split may
  * be left in the queue: then *rest, unless NULL, becomes the key of the first
  * of these, its tuple palloc'd, and *more true.  Returns how many have moved.
  */
 int
 fpb_move_entries(FpbIndex *ix, Relation heap, Buffer buf, FpbStack *stack,
-				 const FpbProbe *place, const FpbEntry *entry, bool unchanged,
+				 const FpbProbe *place, const FpbFilter *counted,
+				 const FpbEntry *entry, bool unchanged,
 				 FpbKey *rest, bool *more)
 {
 	FpbIndex	queue;
-	Batch		b = {.ix = ix,.queue = &queue,.leaf = buf,.from = InvalidBuffer,.new_entry = entry};
+	Batch		b = {.ix = ix,.queue = &queue,.leaf = buf,.from = InvalidBuffer,.new_entry = entry,.counted = counted};
 	Page		page = BufferGetPage(buf);
 	FpbProbe	low;
 	FpbProbe	high;
@@ -263,8 +266,6 @@ fpb_move_entries(FpbIndex *ix, Relation heap, Buffer buf, FpbStack *stack,
 	int			n;
 
 	fpb_index_of_queue(ix, &queue);
-	fpb_filter_open(&b.filter, ix->rel);
-	b.counted = fpb_filter_counted(&b.filter, ix->rel);
 	b.entries = palloc(sizeof(FpbEntry) * (FPB_MAX_PAGE_ENTRIES + 1));
 	b.places = palloc(sizeof(FpbPos) * FPB_MAX_PAGE_ENTRIES);
 	if (!FpbPageIsLeftmost(page))

@@ -23,7 +23,6 @@
 #include "storage/lmgr.h"
 #include "storage/predicate.h"
 
-#include "fpb_filter.h"
 #include "fpb_tree.h"
 #include "fpb_verify.h"
 

@@ -76,8 +76,11 @@ static int	flush_after = 10000;
 typedef struct WorkerIndex
 {
 	Oid			index;			/* hash key */
-	int64		entries;		/* in its queue when it was last gone round */
-	TimestampTz changed;		/* when that was not what had been left there */
+	int64		entries;		/* left in its queue when all of that had been
+								 * gone round; -1: it has not */
+	int64		seen;			/* entries come by in this round, so far */
+	int64		moved;			/* and moved */
+	TimestampTz changed;		/* when others were there than had been left */
 	MemoryContext context;		/* of the place's tuple */
 	bool		has_place;		/* has a round been broken off? */
 	FpbKey		place;			/* then where */
@@ -254,12 +257,21 @@ work_on_queue(Relation heap, Relation index, WorkerIndex *wi, bool *busy)
 		fpb_queue_trim(fpb_batch_queue(batch));
 	moved = fpb_batch_end(batch);
 
-	/* entries that come while all are being moved make a difference, too */
-	if (wi->changed == 0 || (!quiet && complete && entries != wi->entries))
+	wi->seen += entries;
+	wi->moved += moved;
+	if (wi->changed == 0)
 		wi->changed = now;
-	wi->entries = entries - moved;
+	if (complete)
+	{
+		/* entries that come while all are being moved make a difference, too */
+		if (!quiet && wi->seen != wi->entries)
+			wi->changed = now;
+		wi->entries = wi->seen - wi->moved;
+		wi->seen = wi->moved = 0;
+	}
 	*busy = *busy || !complete || moved > 0;
-	return flush_after >= 0 || quiet || now < TimestampTzPlusMilliseconds(wi->changed, QUIET_TIME);
+	return !complete || flush_after >= 0 || quiet ||
+		now < TimestampTzPlusMilliseconds(wi->changed, QUIET_TIME);
 }
 
 /*
@@ -336,6 +348,7 @@ worker_index(Oid index)
 	if (!found)
 	{
 		wi->entries = -1;
+		wi->seen = wi->moved = 0;
 		wi->changed = 0;
 		wi->context = AllocSetContextCreate(TopMemoryContext, "fpbtree queue worker place",
 											ALLOCSET_SMALL_SIZES);

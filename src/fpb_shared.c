@@ -278,8 +278,9 @@ fpb_shared_checkpoint_moved(FpbShared *shared)
 
 	if (n < 2)
 		return -1;
-	return (double) (pg_atomic_read_u64(&shared->moved_last) -
-					 pg_atomic_read_u64(&shared->moved_first)) / (n - 1);
+	/* who counts may have been held up */
+	return Max((double) pg_atomic_read_u64(&shared->moved_last) -
+			   (double) pg_atomic_read_u64(&shared->moved_first), 0) / (n - 1);
 }
 
 /*

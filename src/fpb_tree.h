@@ -9,6 +9,7 @@
 #define FPB_TREE_H
 
 #include "fpb_access.h"
+#include "fpb_filter.h"
 #include "fpb_layout.h"
 
 typedef struct FpbStack
@@ -189,8 +190,8 @@ extern uint32 fpb_queue_pages(const FpbIndex *ix, XLogRecPtr *lsn);
  */
 extern int	fpb_move_entries(FpbIndex *ix, Relation heap, Buffer buf,
 							 FpbStack *stack, const FpbProbe *place,
-							 const FpbEntry *entry, bool unchanged,
-							 FpbKey *rest, bool *more);
+							 const FpbFilter *counted, const FpbEntry *entry,
+							 bool unchanged, FpbKey *rest, bool *more);
 
 /* Leave hints for dead entries on a leaf locked at least share (fpb_hint.c). */
 extern void fpb_hint_dead(const FpbIndex *ix, Relation heap, Buffer buf,

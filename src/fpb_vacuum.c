@@ -28,7 +28,6 @@
 #include "storage/read_stream.h"
 #include "utils/memutils.h"
 
-#include "fpb_filter.h"
 #include "fpb_tree.h"
 #include "fpb_verify.h"
 #include "fpb_write.h"

@@ -27,6 +27,7 @@ fpbtree.verify_changes = off
 max_worker_processes = 4
 max_wal_senders = 0
 wal_level = minimal
+fpbtree.default_operation_queue = off
 autovacuum = off
 autovacuum_max_workers = 1
 fsync = off
