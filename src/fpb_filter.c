@@ -11,11 +11,12 @@
  * Whoever puts an entry into a queue has counted it before, always.  Whoever
  * takes one away counts it off afterwards; but only if it must have been
  * counted: a queue may have come to us with entries in it, from before the
- * server was started, or while it was a standby.  Each queue has a number, on
- * the metapage, and shared memory has the number of an index's queue in which
- * all have been counted: from its beginning on, or by a worker who goes
- * through one that has come to us.  The number goes where the file goes, and
- * no other queue has it.
+ * server was started, or while it was a standby, or in a copy of a file.  So
+ * what is counted is marked: in shared memory, by what tells a queue from all
+ * others.  That is a number on the metapage, random, which goes where the file
+ * goes; the file; and the database's incarnation.  A queue is marked that has
+ * been counted from its beginning on, or by a worker who goes through one that
+ * has come to us.  Counters are a file's, for indexes may take turns with it.
  *
  * What goes wrong makes counts too great, which is harmless: an entry may be
  * counted twice, or its table be truncated.

@@ -278,6 +278,43 @@ get_result_desc(FunctionCallInfo fcinfo, int ncolumns)
 }
 
 /*
+ * What fpbtree_stats tells of the operation queue, put into columns from
+ * number i on; returns the number of the next one.  The index has so many main
+ * leaves; leaves and entries are the queue's.
+ */
+static int
+tell_queue(const FpbIndex *ix, BlockNumber nblocks, int64 main_leaves, int64 leaves,
+		   int64 entries, Datum *values, bool *nulls, int i)
+{
+	FpbShared  *shared = fpb_shared_of(RelationGetRelid(ix->rel));
+	uint64		visits;
+	double		checkpoint_moved;
+
+	values[i++] = CStringGetTextDatum(fpb_queue_mode_name(ix->may_queue ? fpb_queue_mode(ix->rel) :
+														  FPB_QUEUE_OFF));
+	nulls[i] = !ix->may_queue;
+	values[i++] = Int64GetDatum(ix->may_queue ? (int64) fpb_queue_limit(ix->rel, nblocks) : 0);
+	values[i++] = Int64GetDatum(fpb_queue_pages(ix, NULL));
+	values[i++] = Int64GetDatum(leaves);
+	values[i++] = Int64GetDatum(entries);
+	nulls[i] = nulls[i + 1] = shared == NULL;
+	values[i++] = Int64GetDatum(shared == NULL ? 0 : pg_atomic_read_u64(&shared->visits));
+	values[i++] = Int64GetDatum(shared == NULL ? 0 : pg_atomic_read_u64(&shared->moved));
+	visits = shared == NULL ? 0 : pg_atomic_read_u64(&shared->visits);
+	nulls[i] = visits == 0;
+	values[i++] = Float8GetDatum(visits == 0 ? 0.0 :
+								 (double) pg_atomic_read_u64(&shared->moved) / visits);
+	checkpoint_moved = shared == NULL ? -1 : fpb_shared_checkpoint_moved(shared);
+	nulls[i] = checkpoint_moved < 0 || main_leaves <= 0;
+	values[i] = Float8GetDatum(nulls[i] ? 0.0 : checkpoint_moved / main_leaves);
+	i++;
+	nulls[i] = nulls[i + 1] = shared == NULL;
+	values[i++] = Int64GetDatum(shared == NULL ? 0 : pg_atomic_read_u64(&shared->stalls));
+	values[i++] = Float8GetDatum(shared == NULL ? 0.0 : pg_atomic_read_u64(&shared->longest_stall) / 1000.0);
+	return i;
+}
+
+/*
  * fpbtree_stats(index regclass) returns record
  *
  * Reads every page of the index, each under a lock of its own: what is changed
@@ -307,11 +344,8 @@ fpbtree_stats(PG_FUNCTION_ARGS)
 	int64		jumps = 0;
 	int			leaf_lines;
 	int			inner_lines;
-	FpbShared  *shared;
 	int64		queue_leaf_pages = 0;
 	int64		queue_entries = 0;
-	uint64		visits;
-	double		checkpoint_moved;
 	Datum		values[35];
 	bool		nulls[35] = {0};
 	int			i = 0;
@@ -387,28 +421,8 @@ fpbtree_stats(PG_FUNCTION_ARGS)
 								 100.0 * used_bytes / ((double) leaf_pages * (BLCKSZ - sizeof(FpbPageHeader))));
 	nulls[i] = (links == 0);
 	values[i++] = Float8GetDatum(links == 0 ? 0.0 : 100.0 * jumps / links);
-	values[i++] = CStringGetTextDatum(fpb_queue_mode_name(ix.may_queue ? fpb_queue_mode(rel) :
-														  FPB_QUEUE_OFF));
-	nulls[i] = !ix.may_queue;
-	values[i++] = Int64GetDatum(ix.may_queue ? (int64) fpb_queue_limit(rel, nblocks) : 0);
-	values[i++] = Int64GetDatum(fpb_queue_pages(&ix, NULL));
-	values[i++] = Int64GetDatum(queue_leaf_pages);
-	values[i++] = Int64GetDatum(queue_entries);
-	shared = fpb_shared_of(RelationGetRelid(rel));
-	nulls[i] = nulls[i + 1] = shared == NULL;
-	values[i++] = Int64GetDatum(shared == NULL ? 0 : pg_atomic_read_u64(&shared->visits));
-	values[i++] = Int64GetDatum(shared == NULL ? 0 : pg_atomic_read_u64(&shared->moved));
-	visits = shared == NULL ? 0 : pg_atomic_read_u64(&shared->visits);
-	nulls[i] = visits == 0;
-	values[i++] = Float8GetDatum(visits == 0 ? 0.0 :
-								 (double) pg_atomic_read_u64(&shared->moved) / visits);
-	checkpoint_moved = shared == NULL ? -1 : fpb_shared_checkpoint_moved(shared);
-	nulls[i] = checkpoint_moved < 0 || leaf_pages <= queue_leaf_pages;
-	values[i] = Float8GetDatum(nulls[i] ? 0.0 : checkpoint_moved / (leaf_pages - queue_leaf_pages));
-	i++;
-	nulls[i] = nulls[i + 1] = shared == NULL;
-	values[i++] = Int64GetDatum(shared == NULL ? 0 : pg_atomic_read_u64(&shared->stalls));
-	values[i++] = Float8GetDatum(shared == NULL ? 0.0 : pg_atomic_read_u64(&shared->longest_stall) / 1000.0);
+	i = tell_queue(&ix, nblocks, leaf_pages - queue_leaf_pages, queue_leaf_pages,
+				   queue_entries, values, nulls, i);
 	Assert(i == lengthof(values));
 
 	FreeAccessStrategy(strategy);
