@@ -20,6 +20,22 @@
 #include "fpb_shared.h"
 #include "fpb_write.h"
 
+/*
+ * One in so many of a leaf's entries are moved where not all have to be.
+ * Those main leaves that are not visited then will have got more by the time
+ * they are: the fewer are, the more entries a visit.
+ */
+#define MOVED_SHARE		3
+
+/* what the queue's leaf at hand has for a leaf of the main tree */
+typedef struct Target
+{
+	int			first;			/* the first of its entries */
+	int			nentries;
+	BlockNumber leaf;			/* the main leaf, as far as the level above
+								 * names it, or InvalidBlockNumber */
+} Target;
+
 /* a batch update under way */
 struct FpbBatch
 {
@@ -35,6 +51,8 @@ struct FpbBatch
 	Page		copy;			/* of the queue's leaf at hand */
 	FpbEntry   *entries;		/* what it has; tuples in the copy */
 	int			nentries;
+	Target	   *targets;		/* where they go, in order */
+	int			ntargets;
 	int64		moved;			/* so many entries so far */
 };
 
@@ -63,6 +81,7 @@ fpb_batch_begin(FpbIndex *ix, Relation heap)
 	fpb_walk_init(&batch->walk, context, ix, 1);
 	batch->copy = MemoryContextAllocAligned(context, BLCKSZ, PG_IO_ALIGN_SIZE, 0);
 	batch->entries = MemoryContextAlloc(context, sizeof(FpbEntry) * FPB_MAX_PAGE_ENTRIES);
+	batch->targets = MemoryContextAlloc(context, sizeof(Target) * FPB_MAX_PAGE_ENTRIES);
 	return batch;
 }
 
@@ -109,26 +128,70 @@ fpb_batch_take(FpbBatch *batch, Page page)
 }
 
 /*
- * Announce the main leaf of the i'th entry taken, as far as the level above
- * names it.  Returns the first entry behind that is not for it.
+ * Find out which main leaves the entries taken are for.
+ */
+static void
+find_targets(FpbBatch *batch)
+{
+	int			next = 0;		/* the first entry behind those dealt with */
+
+	batch->ntargets = 0;
+	while (next < batch->nentries)
+	{
+		Target	   *target = &batch->targets[batch->ntargets++];
+		FpbProbe	probe;
+
+		CHECK_FOR_INTERRUPTS();
+		target->first = next;
+		target->leaf = InvalidBlockNumber;
+		fpb_probe_from_key(batch->ix, &batch->entries[next++].key, &probe);
+		if (fpb_walk_seek(&batch->walk, &probe, false))
+		{
+			target->leaf = batch->walk.child.child;
+			for (; next < batch->nentries; next++)
+			{
+				fpb_probe_from_key(batch->ix, &batch->entries[next].key, &probe);
+				if (fpb_walk_compare_high(&batch->walk, &probe) <= 0)
+					break;
+			}
+		}
+		target->nentries = next - target->first;
+	}
+}
+
+/*
+ * Most entries first.
  */
 static int
-announce(FpbBatch *batch, int i)
+compare_targets(const void *a, const void *b)
 {
-	FpbProbe	probe;
+	return ((const Target *) b)->nentries - ((const Target *) a)->nentries;
+}
 
-	fpb_probe_from_key(batch->ix, &batch->entries[i].key, &probe);
-	if (!fpb_walk_seek(&batch->walk, &probe, false))
-		return i + 1;
-	if (batch->window.max_distance > 0)
-		fpb_window_add(&batch->window, batch->walk.child.child, 0);
-	while (++i < batch->nentries)
-	{
-		fpb_probe_from_key(batch->ix, &batch->entries[i].key, &probe);
-		if (fpb_walk_compare_high(&batch->walk, &probe) <= 0)
-			break;
-	}
-	return i;
+/*
+ * In the order of keys.
+ */
+static int
+compare_places(const void *a, const void *b)
+{
+	return ((const Target *) a)->first - ((const Target *) b)->first;
+}
+
+/*
+ * Leave out all targets but those for which there is most, that have at least
+ * a share of the entries between them.
+ */
+static void
+choose_targets(FpbBatch *batch)
+{
+	int			chosen = 0;
+	int			nentries = 0;
+
+	qsort(batch->targets, batch->ntargets, sizeof(Target), compare_targets);
+	while (chosen < batch->ntargets && nentries < batch->nentries / MOVED_SHARE)
+		nentries += batch->targets[chosen++].nentries;
+	batch->ntargets = chosen;
+	qsort(batch->targets, batch->ntargets, sizeof(Target), compare_places);
 }
 
 /*
@@ -163,30 +226,32 @@ visit(FpbBatch *batch, const FpbEntry *entry)
 }
 
 /*
- * Move the entries taken, a visit to each of their main leaves.  What has come
- * to the queue meanwhile is left for another time.  No lock is held on entry
- * or exit.
+ * Move the entries taken, a visit to each of their main leaves; or, unless all
+ * are to be moved, those for which a visit is worth most.  What has come to
+ * the queue meanwhile is left for another time.  No lock is held on entry or
+ * exit.
  */
 void
-fpb_batch_move(FpbBatch *batch)
+fpb_batch_move(FpbBatch *batch, bool all)
 {
 	MemoryContext old = MemoryContextSwitchTo(batch->leaf_context);
-	int		   *first = palloc(sizeof(int) * Max(batch->nentries, 1));
-	int			nleaves = 0;	/* known so far; first[] of them among the
-								 * entries */
-	int			next = 0;		/* the first entry behind */
+	int			announced = 0;
 
-	for (int i = 0; i < nleaves || next < batch->nentries; i++)
+	find_targets(batch);
+	if (!all)
+		choose_targets(batch);
+	for (int i = 0; i < batch->ntargets; i++)
 	{
-		CHECK_FOR_INTERRUPTS();
-		while (next < batch->nentries &&
-			   (i == nleaves || fpb_window_wants(&batch->window)))
+		while (announced < batch->ntargets &&
+			   (announced <= i || fpb_window_wants(&batch->window)))
 		{
-			first[nleaves++] = next;
-			next = announce(batch, next);
+			Target	   *target = &batch->targets[announced++];
+
+			if (batch->window.max_distance > 0 && target->leaf != InvalidBlockNumber)
+				fpb_window_add(&batch->window, target->leaf, 0);
 		}
 		fpb_window_start(&batch->window);
-		visit(batch, &batch->entries[first[i]]);
+		visit(batch, &batch->entries[batch->targets[i].first]);
 	}
 	fpb_window_reset(&batch->window);
 	MemoryContextSwitchTo(old);
@@ -211,7 +276,7 @@ go_round(FpbBatch *batch, FpbShared *progress)
 		fpb_batch_take(batch, BufferGetPage(buf));
 		fpb_leaves_leave(&walk, buf);
 		CHECK_FOR_INTERRUPTS();
-		fpb_batch_move(batch);
+		fpb_batch_move(batch, true);
 		if (progress != NULL)
 		{
 			pg_atomic_fetch_add_u64(&progress->flush_done, 1);

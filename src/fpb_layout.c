@@ -14,7 +14,11 @@
  * can be; else as many as can be.  More gaps make the image larger, fewer make
  * the records of the insertions that follow so.
  */
-static const int reorganise_slacks[] = {15, 10, 5, 2};
+static const int reorganise_slacks[] = {50, 30, 15, 10, 5, 2};
+
+/* at most; to the operation queue, more will come before the next image */
+#define SLACK		15
+#define QUEUE_SLACK	50
 
 /*
  * See fpb_layout.h.
@@ -311,6 +315,7 @@ fpb_page_plan_reorganise(const FpbIndex *ix, Page page, const FpbEntry *entry,
 {
 	FpbEntry   *entries;
 	int			n;
+	int			most = (FpbHdr(page)->flags & FPB_QUEUE) != 0 ? QUEUE_SLACK : SLACK;
 	FpbProbe	probe;
 	FpbPos		pos;
 
@@ -319,7 +324,8 @@ fpb_page_plan_reorganise(const FpbIndex *ix, Page page, const FpbEntry *entry,
 	fpb_page_search(ix, page, &probe, &pos);
 	entries = fpb_collect_with(ix, page, entry, pos, &n);
 	for (int i = 0; i < lengthof(reorganise_slacks) && plan->outcome == FPB_PLAN_FULL; i++)
-		fpb_plan_rebuild(ix, page, entries, n, reorganise_slacks[i], 0, plan);
+		if (reorganise_slacks[i] <= most)
+			fpb_plan_rebuild(ix, page, entries, n, reorganise_slacks[i], 0, plan);
 	pfree(entries);
 	return plan->outcome == FPB_PLAN_REBUILD;
 }

@@ -514,19 +514,27 @@ fpb_page_take_over_names(const FpbIndex *ix, Page page, Page old)
  */
 extern void fpb_page_replace(Page page, const char *image, FpbWalPage *wp);
 
+/* how the halves of a split are made */
+typedef enum FpbHalves
+{
+	FPB_HALVES_SPREAD,			/* with gaps for insertions one by one */
+	FPB_HALVES_PACKED,			/* the images that are logged being small */
+	FPB_HALVES_IN_PLACE			/* the left one's entries stay where they are,
+								 * if that can be, which is little to log */
+} FpbHalves;
+
 /*
  * Work out the split of a page that gets one more entry: where, and what the
  * two pages look like.  They are made in the copies that left_page and
  * right_page are of, and of which these then tell what there is to log; the
  * page itself stays as it is.  right is the block of the right one.
  * fillfactor is how full a page is left behind ascending insertions, in
- * percent.  in_place: the left one's entries should stay where they are, which
- * is little to log.  Any page and any new entry fit two pages, so what is
- * raised is damage, or comes from comparators.
+ * percent.  Any page and any new entry fit two pages, so what is raised is
+ * damage, or comes from comparators.
  */
 extern void fpb_page_split(const FpbIndex *ix, Page page,
 						   const FpbEntry *entry, BlockNumber right,
-						   int fillfactor, bool in_place,
+						   int fillfactor, FpbHalves halves,
 						   FpbWalPage *left_page, FpbWalPage *right_page);
 
 /* ------------------------------------------------------------------------

@@ -23,6 +23,9 @@
  */
 static const int split_slacks[] = {50, 40, 30, 20, 10, 5, 0};
 
+/* and at most, if its image is to be small */
+#define PACKED_SLACK	5
+
 /* a page split being worked out */
 typedef struct Split
 {
@@ -38,8 +41,7 @@ typedef struct Split
 	Size		slot_space;		/* bytes of a node for each of its slots */
 	FpbKey	   *low;			/* the page's fences, or NULL */
 	FpbKey	   *high;
-	bool		in_place;		/* try to leave the left page's entries where
-								 * they are */
+	FpbHalves	halves;
 	bool		first_key;		/* leaves: is the right page's first entry to
 								 * be the separator? */
 	bool		elide;			/* may high fences be elided? */
@@ -235,7 +237,8 @@ left_flags(const Split *s)
 }
 
 /*
- * Make one of the two pages afresh, with as much slack as it has room for.
+ * Make one of the two pages afresh, with as much slack as it has room for and
+ * should have.
  */
 static bool
 build_spread(const Split *s, bool left, int split, const FpbKey *low,
@@ -245,11 +248,14 @@ build_spread(const Split *s, bool left, int split, const FpbKey *low,
 	FpbWalPage *wp = left ? s->left_page : s->right_page;
 
 	/* more entries behind the last will want no gaps before it */
-	bool		pack = !left && s->ascending && s->newpos == s->nentries - 1;
+	bool		full = !left && s->ascending && s->newpos == s->nentries - 1;
+	int			most = full ? 0 : s->halves == FPB_HALVES_PACKED ? PACKED_SLACK : 100;
 
 	wp->image = true;
-	for (int i = pack ? lengthof(split_slacks) - 1 : 0; i < lengthof(split_slacks); i++)
+	for (int i = 0; i < lengthof(split_slacks); i++)
 	{
+		if (split_slacks[i] > most)
+			continue;
 		if (left ?
 			fpb_page_build(s->ix, wp->page, hdr->level, left_flags(s), s->right,
 						   low, high, s->entries, split, split_slacks[i]) :
@@ -365,7 +371,7 @@ build_split(const Split *s, int split)
 						  &s->entries[split].key, &separator);
 
 	fits = build_side(s, false, split, &separator) &&
-		((s->in_place && cut_left(s, split, &separator)) ||
+		((s->halves == FPB_HALVES_IN_PLACE && cut_left(s, split, &separator)) ||
 		 build_side(s, true, split, &separator));
 	if (leaf && separator.tuple != NULL)
 		pfree(separator.tuple);
@@ -425,11 +431,11 @@ plan_split(Split *s, int fillfactor)
  */
 void
 fpb_page_split(const FpbIndex *ix, Page page, const FpbEntry *entry,
-			   BlockNumber right, int fillfactor, bool in_place,
+			   BlockNumber right, int fillfactor, FpbHalves halves,
 			   FpbWalPage *left_page, FpbWalPage *right_page)
 {
 	Split		s = {.ix = ix,.page = page,.right = right,.entry = entry,
-	.in_place = in_place,.left_page = left_page,.right_page = right_page};
+	.halves = halves,.left_page = left_page,.right_page = right_page};
 	FpbProbe	probe;
 	FpbPos		pos;
 	FpbKey		low;

@@ -177,9 +177,13 @@ release_from(Batch *b)
 /*
  * Split the main leaf, to which n entries have been added in a copy, adding
  * another one.  All buffers are released.
+ *
+ * Where an image of the leaf is due, which is where more comes to it in a
+ * batch than between two checkpoints, one will be due next time, too: then
+ * each half is made afresh anyway, and needs no gaps.
  */
 static void
-split_and_move(Batch *b, FpbStack *stack, Page copy, int n)
+split_and_move(Batch *b, FpbStack *stack, Page copy, int n, bool image_due)
 {
 	FpbIndex   *ix = b->ix;
 	PGAlignedBlock *images = palloc_aligned(2 * sizeof(PGAlignedBlock), PG_IO_ALIGN_SIZE, 0);
@@ -192,7 +196,9 @@ split_and_move(Batch *b, FpbStack *stack, Page copy, int n)
 	wp_left = fpb_wal_add_copy(&wal, b->leaf, images[0].data);
 	wp_right = fpb_wal_add_copy(&wal, right, images[1].data);
 	fpb_page_split(ix, copy, &b->entries[n], BufferGetBlockNumber(right),
-				   fpb_fillfactor(ix->rel), false, wp_left, wp_right);
+				   fpb_fillfactor(ix->rel),
+				   image_due ? FPB_HALVES_PACKED : FPB_HALVES_SPREAD,
+				   wp_left, wp_right);
 	log_move(b, n + 1, &wal, right);
 	PredicateLockPageSplit(ix->rel, BufferGetBlockNumber(b->leaf),
 						   BufferGetBlockNumber(right));
@@ -329,7 +335,7 @@ fpb_move_entries(FpbIndex *ix, Relation heap, Buffer buf, FpbStack *stack,
 				rest->tuple = CopyIndexTuple(rest->tuple);
 			MemoryContextSwitchTo(context);
 		}
-		split_and_move(&b, stack, copy, n);
+		split_and_move(&b, stack, copy, n, image_due);
 		n++;
 	}
 	else

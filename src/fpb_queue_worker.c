@@ -9,8 +9,8 @@
  * can be one: at the queue's limit the inserters do its work.
  *
  * While entries are coming, the worker keeps the queue from getting full: it
- * goes round its leaves, and empties those that are nearly so, where a visit
- * to a leaf of the main tree is worth most.  When none have come for a while,
+ * goes round its leaves, and of those that are nearly so moves what a visit to
+ * a leaf of the main tree is worth most for.  When none have come for a while,
  * it empties the queue and takes it away, unless it has been told not to.  It
  * holds locks and a snapshot for a second at most at a time, waits for no lock
  * of a relation, and ends soon after the last queue.
@@ -66,11 +66,13 @@ static int	flush_after = 10000;
 #define IDLE_TIME		1000
 
 /*
- * While entries come: leaves that are as full as this, in percent, are emptied
- * once the queue has so much of the pages that it may have, in percent.
+ * While entries come: leaves that are as full as this, in percent, have some
+ * moved once the queue has so much of the pages that it may have, in percent.
+ * The fuller leaves are, the more there is for a visit; but insertions into
+ * full ones have more to log, and there should be time to come round.
  */
-#define FULL_LEAF		70
-#define FULL_QUEUE		75
+#define FULL_LEAF		75
+#define FULL_QUEUE		90
 
 /* what the worker knows of an index */
 typedef struct WorkerIndex
@@ -177,9 +179,9 @@ set_place(WorkerIndex *wi, const FpbKey *key)
 }
 
 /*
- * Go round the leaves of a queue, and empty those that are as full as least
- * says.  Returns false if there was no time to come to the end; *entries is
- * how many have been come by.
+ * Go round the leaves of a queue, and move entries of those that are as full
+ * as least says: all, if that is 0.  Returns false if there was no time to
+ * come to the end; *entries is how many have been come by.
  */
 static bool
 go_round(FpbBatch *batch, WorkerIndex *wi, int least, int64 *entries)
@@ -215,7 +217,7 @@ go_round(FpbBatch *batch, WorkerIndex *wi, int least, int64 *entries)
 		fpb_leaves_leave(&walk, buf);
 		CHECK_FOR_INTERRUPTS();
 		if (move)
-			fpb_batch_move(batch);
+			fpb_batch_move(batch, least == 0);
 	}
 	fpb_leaves_end(&walk);
 	return in_time;

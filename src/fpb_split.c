@@ -241,7 +241,8 @@ split_page(FpbIndex *ix, Buffer buf, FpbStack *stack, const FpbEntry *entry,
 	/* If an image of the left page is due, it should be small and fresh. */
 	fpb_page_split(ix, page, entry, BufferGetBlockNumber(rbuf),
 				   FpbPageIsLeaf(page) ? fpb_fillfactor(ix->rel) : FPB_INNER_FILLFACTOR,
-				   !(RelationNeedsWAL(ix->rel) && XLogCheckBufferNeedsBackup(buf)),
+				   RelationNeedsWAL(ix->rel) && XLogCheckBufferNeedsBackup(buf) ?
+				   FPB_HALVES_SPREAD : FPB_HALVES_IN_PLACE,
 				   wp_left, wp_right);
 	if (BufferIsValid(left))
 	{

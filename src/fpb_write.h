@@ -54,7 +54,7 @@ extern int64 fpb_batch_update(FpbIndex *ix, Relation heap, FpbShared *progress);
 extern FpbBatch *fpb_batch_begin(FpbIndex *ix, Relation heap);
 extern FpbIndex *fpb_batch_queue(FpbBatch *batch);
 extern void fpb_batch_take(FpbBatch *batch, Page page);
-extern void fpb_batch_move(FpbBatch *batch);
+extern void fpb_batch_move(FpbBatch *batch, bool all);
 extern int64 fpb_batch_end(FpbBatch *batch);
 
 /* Have a worker see to the index's queue (fpb_queue_worker.c). */

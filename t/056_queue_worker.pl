@@ -94,6 +94,30 @@ query('CALL keep_inserting(1000)');
 cmp_ok(query(q{SELECT queue_visits FROM fpbtree_stats('busy_k')}), '>', 10, 'leaves have been visited');
 check('busy', 'with entries coming');
 
+# Of a leaf that is nearly full it moves what there is most of for a leaf of the
+# main tree, and leaves the rest where it is.
+$node->append_conf('postgresql.conf', "fpbtree.queue_flush_after = -1\n");
+$node->reload;
+my $block = query('SHOW block_size');
+query('SET fpbtree.default_operation_queue = off; CREATE TABLE most (k int8);
+	INSERT INTO most SELECT i * 1000 FROM generate_series(1, 40000) i;
+	CREATE INDEX most_k ON most USING fpbtree (k)');
+query(sprintf('ALTER INDEX most_k SET (operation_queue = on, opq_size = %d)', $block / 1024));
+query('INSERT INTO most SELECT i * 2000000 + 1 FROM generate_series(1, 15) i');
+my $few = $block / 800;
+for (my $i = 0; $i < 1000 && query(q{SELECT queue_visits FROM fpbtree_stats('most_k')}) == 0; $i++)
+{
+	query("INSERT INTO most SELECT 20000000 + ($i * 7919 + j) % 1000 FROM generate_series(1, $few) j; SELECT pg_sleep(0.02)");
+}
+query('SELECT pg_sleep(0.2)');
+cmp_ok(query(q{SELECT queue_visits FROM fpbtree_stats('most_k')}), '<', 12, 'a few leaves have been visited');
+cmp_ok(query(q{SELECT queue_moved FROM fpbtree_stats('most_k')}), '>', 30, 'for many entries');
+cmp_ok(query(q{SELECT queue_entries FROM fpbtree_stats('most_k')}), '>=', 12, 'others are still in the queue');
+check('most', 'with a part moved');
+query('DROP TABLE most');
+$node->append_conf('postgresql.conf', "fpbtree.queue_flush_after = 1s\n");
+$node->reload;
+
 # It is told to end, and another one comes when entries do.
 insert('busy', 1000);
 comes_true('there is a worker', "SELECT count(*) = 1 $WORKERS");
