@@ -155,6 +155,7 @@ sample_leaves(FpbIndex *ix, BlockNumber nblocks, double *page_entries, double *p
 	int			leaves = 0;
 	double		entries = 0;
 	double		fullness = 0;
+	FpbItem    *items = palloc(sizeof(FpbItem) * FPB_MAX_PAGE_ENTRIES);
 
 	for (int i = 0; i < pages; i++)
 	{
@@ -169,15 +170,18 @@ sample_leaves(FpbIndex *ix, BlockNumber nblocks, double *page_entries, double *p
 			fpb_checkpage(ix, buf);
 			if (FpbPageIsLeaf(page) && !FpbPageIsDeleted(page) && !FpbPageIsQueue(page))
 			{
-				int			n;
+				bool		more;
+				int			n = fpb_page_read(ix, page, FPB_POS_FIRST, NULL, false, items,
+											  FPB_MAX_PAGE_ENTRIES, &more);
 
-				fullness += fpb_leaf_fullness(ix, buf, &n);
+				fullness += fpb_items_fullness(ix, items, n);
 				entries += n;
 				leaves++;
 			}
 		}
 		fpb_relbuf(buf);
 	}
+	pfree(items);
 	*part = pages == 0 ? 0 : (double) leaves / pages;
 	*page_entries = fullness == 0 ? 0 : entries * 100 / fullness;
 }

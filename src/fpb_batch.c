@@ -51,6 +51,7 @@ struct FpbBatch
 	Page		copy;			/* of the queue's leaf at hand */
 	FpbEntry   *entries;		/* what it has; tuples in the copy */
 	int			nentries;
+	int			fullness;		/* what they take of the page, in percent */
 	Target	   *targets;		/* where they go, in order */
 	int			ntargets;
 	int64		moved;			/* so many entries so far */
@@ -124,7 +125,26 @@ fpb_batch_take(FpbBatch *batch, Page page)
 									FPB_MAX_PAGE_ENTRIES, &more);
 	for (int i = 0; i < batch->nentries; i++)
 		batch->entries[i].key = items[i].key;
+	batch->fullness = fpb_items_fullness(&batch->queue, items, batch->nentries);
 	pfree(items);
+}
+
+/*
+ * How many entries have been taken.
+ */
+int
+fpb_batch_taken(const FpbBatch *batch)
+{
+	return batch->nentries;
+}
+
+/*
+ * How full the leaf was from which they have been taken, in percent.
+ */
+int
+fpb_batch_fullness(const FpbBatch *batch)
+{
+	return batch->fullness;
 }
 
 /*

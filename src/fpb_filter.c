@@ -156,6 +156,19 @@ fpb_filter_begin(const FpbFilter *filter)
 }
 
 /*
+ * Have the counter for a head on its way to the processor's cache, to be
+ * changed.
+ */
+void
+fpb_filter_prefetch(const FpbFilter *filter, uint64 head)
+{
+	int			shift;
+
+	if (filter->shared != NULL)
+		fpb_prefetch_for_write(counter_of(filter, head, &shift));
+}
+
+/*
  * Count an entry that is about to be put into the queue.
  */
 void

@@ -23,6 +23,7 @@ typedef struct FpbFilter
 
 extern void fpb_filter_open(FpbFilter *filter, Relation index);
 extern uint64 fpb_filter_begin(const FpbFilter *filter);
+extern void fpb_filter_prefetch(const FpbFilter *filter, uint64 head);
 extern void fpb_filter_add(const FpbFilter *filter, uint64 head);
 extern bool fpb_filter_counted(const FpbFilter *filter, Relation index);
 extern bool fpb_filter_uncounted(const FpbFilter *filter, Relation index, uint64 *number);

@@ -365,9 +365,8 @@ insert_queued(FpbIndex *ix, const FpbEntry *entry, const FpbProbe *probe)
 	FpbStack	stack;
 	Buffer		buf;
 
-	/* whoever finds the entry must not be told that there is none */
 	fpb_filter_open(&filter, ix->rel);
-	fpb_filter_add(&filter, entry->key.head);
+	fpb_filter_prefetch(&filter, entry->key.head);
 	fpb_index_of_queue(ix, &queue);
 	while (!BufferIsValid(buf = fpb_descend(&queue, probe, 0, false,
 											BUFFER_LOCK_EXCLUSIVE, &stack)))
@@ -383,6 +382,9 @@ insert_queued(FpbIndex *ix, const FpbEntry *entry, const FpbProbe *probe)
 	 */
 	CheckForSerializableConflictIn(ix->rel, NULL, BufferGetBlockNumber(buf));
 	CheckForSerializableConflictIn(ix->rel, NULL, FPB_METAPAGE);
+
+	/* whoever looks for the entry must not be told that there is none */
+	fpb_filter_add(&filter, entry->key.head);
 	if (fpb_insert_if_fits(&queue, buf, entry))
 	{
 		/*

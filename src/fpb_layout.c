@@ -275,6 +275,28 @@ fpb_collect_with(const FpbIndex *ix, Page page, const FpbEntry *entry,
 }
 
 /*
+ * How much of a leaf's page entries take that have been read there, in
+ * percent.  In a one-key node they take less, which is not made out.
+ */
+int
+fpb_items_fullness(const FpbIndex *ix, const FpbItem *items, int nitems)
+{
+	Size		slot = ix->layout->slot_space(ix, true);
+	Size		used = 0;
+
+	for (int i = 0; i < nitems; i++)
+	{
+		IndexTuple	tuple = items[i].key.tuple;
+
+		if (tuple == NULL)
+			used += slot;
+		else if (i == 0 || tuple != items[i - 1].key.tuple) /* one posting */
+			used += slot + IndexTupleSize(tuple);
+	}
+	return Min((int) (100 * used / BLCKSZ), 100);
+}
+
+/*
  * Plan to make the page afresh, entries[] being all, the new one among them,
  * with slack of a hundred slots free.  Allocates the image.  The plan is
  * FPB_PLAN_FULL if the entries don't fit so.

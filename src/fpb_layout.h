@@ -514,6 +514,8 @@ fpb_page_take_over_names(const FpbIndex *ix, Page page, Page old)
  */
 extern void fpb_page_replace(Page page, const char *image, FpbWalPage *wp);
 
+extern int	fpb_items_fullness(const FpbIndex *ix, const FpbItem *items, int nitems);
+
 /* how the halves of a split are made */
 typedef enum FpbHalves
 {

@@ -154,4 +154,13 @@ fpb_prefetch(const char *start, Size length)
 #endif
 }
 
+/* Fetch a cache line that will be changed. */
+static inline void
+fpb_prefetch_for_write(const void *at)
+{
+#if defined(__GNUC__) || defined(__clang__)
+	__builtin_prefetch(at, 1);
+#endif
+}
+
 #endif							/* FPB_PAGE_H */

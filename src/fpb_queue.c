@@ -312,29 +312,3 @@ fpb_queue_count(FpbIndex *queue)
 	pfree(items);
 	fpb_filter_set_counted(&filter, number);
 }
-
-/*
- * How full a locked leaf is, in percent of what it could hold of entries like
- * its own; *entries is how many it has.
- */
-int
-fpb_leaf_fullness(const FpbIndex *ix, Buffer buf, int *entries)
-{
-	Page		page = BufferGetPage(buf);
-	FpbNodeInfo info;
-	Size		used = 0;
-	Size		available = FpbHdr(page)->pd.pd_upper - FpbHdr(page)->pd.pd_lower;
-	const char *fault = fpb_page_fault(ix, page);
-
-	/* nodes are described of sound pages only */
-	if (fault != NULL)
-		fpb_report_damage(ix->rel, BufferGetBlockNumber(buf), fault);
-	*entries = 0;
-	for (int n = 0; fpb_node_info(ix, page, n, &info); n++)
-	{
-		used += info.used;
-		available += info.available;
-		*entries += info.entries;
-	}
-	return used == 0 ? 0 : (int) (100 * used / (used + available));
-}

@@ -56,8 +56,12 @@ static int	flush_after = 10000;
 /* how long a transaction may be, in ms */
 #define MOVE_TIME		500
 
-/* between two rounds in which there was little to do, in ms */
-#define NAP_TIME		50
+/*
+ * After a round in which there was nothing to do, in ms: twice as long each
+ * time, so that leaves get not much fuller than they are to be.
+ */
+#define MIN_NAP_TIME	1
+#define MAX_NAP_TIME	50
 
 /* so long no entry has come to a queue that needs nobody then, in ms */
 #define QUIET_TIME		1000
@@ -71,7 +75,7 @@ static int	flush_after = 10000;
  * The fuller leaves are, the more there is for a visit; but insertions into
  * full ones have more to log, and there should be time to come round.
  */
-#define FULL_LEAF		75
+#define FULL_LEAF		70
 #define FULL_QUEUE		90
 
 /* what the worker knows of an index */
@@ -202,12 +206,9 @@ go_round(FpbBatch *batch, WorkerIndex *wi, int least, int64 *entries)
 		Page		page = BufferGetPage(buf);
 		FpbPos		pos = FPB_POS_FIRST;
 		FpbEntry	entry;
-		int			n;
-		bool		move = fpb_leaf_fullness(queue, buf, &n) >= least && n > 0;
 
-		*entries += n;
-		if (move)
-			fpb_batch_take(batch, page);
+		fpb_batch_take(batch, page);
+		*entries += fpb_batch_taken(batch);
 		if (GetCurrentTimestamp() >= until)
 		{
 			in_time = false;
@@ -216,7 +217,7 @@ go_round(FpbBatch *batch, WorkerIndex *wi, int least, int64 *entries)
 		}
 		fpb_leaves_leave(&walk, buf);
 		CHECK_FOR_INTERRUPTS();
-		if (move)
+		if (fpb_batch_taken(batch) > 0 && fpb_batch_fullness(batch) >= least)
 			fpb_batch_move(batch, least == 0);
 	}
 	fpb_leaves_end(&walk);
@@ -483,6 +484,7 @@ fpb_worker_main(Datum database)
 		.entrysize = sizeof(WorkerIndex)
 	};
 	TimestampTz last_work;
+	int			nap = MIN_NAP_TIME;
 
 	pqsignal(SIGHUP, SignalHandlerForConfigReload);
 	pqsignal(SIGTERM, die);
@@ -504,9 +506,14 @@ fpb_worker_main(Datum database)
 		else if (GetCurrentTimestamp() >= TimestampTzPlusMilliseconds(last_work, IDLE_TIME) &&
 				 may_end())
 			break;
-		if (!busy)
+		if (busy)
+			nap = MIN_NAP_TIME;
+		else
+		{
 			(void) WaitLatch(MyLatch, WL_LATCH_SET | WL_TIMEOUT | WL_EXIT_ON_PM_DEATH,
-							 NAP_TIME, worker_wait_event());
+							 nap, worker_wait_event());
+			nap = Min(2 * nap, MAX_NAP_TIME);
+		}
 		ResetLatch(MyLatch);
 		CHECK_FOR_INTERRUPTS();
 		if (ConfigReloadPending)

@@ -182,7 +182,6 @@ extern void fpb_queue_begin(FpbIndex *queue);
 extern bool fpb_queue_end(FpbIndex *queue);
 extern void fpb_queue_trim(FpbIndex *queue);
 extern void fpb_queue_count(FpbIndex *queue);
-extern int	fpb_leaf_fullness(const FpbIndex *ix, Buffer buf, int *entries);
 extern uint32 fpb_queue_pages(const FpbIndex *ix, XLogRecPtr *lsn);
 
 /*
