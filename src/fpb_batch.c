@@ -111,9 +111,9 @@ fpb_batch_queue(FpbBatch *batch)
 
 /*
  * Take the entries of a leaf of the queue, locked, as it stays, to be moved
- * next.
+ * next.  Returns the first one's key, in memory of the batch's, or NULL.
  */
-void
+const FpbKey *
 fpb_batch_take(FpbBatch *batch, Page page)
 {
 	FpbItem    *items = palloc(sizeof(FpbItem) * FPB_MAX_PAGE_ENTRIES);
@@ -127,6 +127,7 @@ fpb_batch_take(FpbBatch *batch, Page page)
 		batch->entries[i].key = items[i].key;
 	batch->fullness = fpb_items_fullness(&batch->queue, items, batch->nentries);
 	pfree(items);
+	return batch->nentries == 0 ? NULL : &batch->entries[0].key;
 }
 
 /*
@@ -262,6 +263,9 @@ fpb_batch_move(FpbBatch *batch, bool all)
 		choose_targets(batch);
 	for (int i = 0; i < batch->ntargets; i++)
 	{
+		/* what is announced still is of no use: such leaves have been split */
+		if (announced <= i)
+			fpb_window_reset(&batch->window);
 		while (announced < batch->ntargets &&
 			   (announced <= i || fpb_window_wants(&batch->window)))
 		{
@@ -293,7 +297,7 @@ go_round(FpbBatch *batch, FpbShared *progress)
 	fpb_leaves_begin(&walk, &batch->queue);
 	while (BufferIsValid(buf = fpb_leaves_next(&walk)))
 	{
-		fpb_batch_take(batch, BufferGetPage(buf));
+		(void) fpb_batch_take(batch, BufferGetPage(buf));
 		fpb_leaves_leave(&walk, buf);
 		CHECK_FOR_INTERRUPTS();
 		fpb_batch_move(batch, true);

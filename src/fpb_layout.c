@@ -275,25 +275,29 @@ fpb_collect_with(const FpbIndex *ix, Page page, const FpbEntry *entry,
 }
 
 /*
- * How much of a leaf's page entries take that have been read there, in
- * percent.  In a one-key node they take less, which is not made out.
+ * How full a leaf is by the entries that have been read there, in percent: 100
+ * if nothing may fit any more.  In a one-key node they take less than others,
+ * which is not made out; fences take as much as the longest entry, at most.
  */
 int
 fpb_items_fullness(const FpbIndex *ix, const FpbItem *items, int nitems)
 {
 	Size		slot = ix->layout->slot_space(ix, true);
+	Size		longest = 0;
 	Size		used = 0;
 
 	for (int i = 0; i < nitems; i++)
 	{
 		IndexTuple	tuple = items[i].key.tuple;
+		Size		size = slot + (tuple == NULL ? 0 : IndexTupleSize(tuple));
 
-		if (tuple == NULL)
-			used += slot;
-		else if (i == 0 || tuple != items[i - 1].key.tuple) /* one posting */
-			used += slot + IndexTupleSize(tuple);
+		/* one of the same posting */
+		if (tuple != NULL && i > 0 && tuple == items[i - 1].key.tuple)
+			size = FPB_TAIL_BYTES;
+		used += size;
+		longest = Max(longest, size);
 	}
-	return Min((int) (100 * used / BLCKSZ), 100);
+	return Min((int) (100 * (used + 2 * longest) / BLCKSZ), 100);
 }
 
 /*

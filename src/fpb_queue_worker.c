@@ -203,22 +203,24 @@ go_round(FpbBatch *batch, WorkerIndex *wi, int least, int64 *entries)
 	set_place(wi, NULL);
 	while (in_time && BufferIsValid(buf = fpb_leaves_next(&walk)))
 	{
-		Page		page = BufferGetPage(buf);
-		FpbPos		pos = FPB_POS_FIRST;
-		FpbEntry	entry;
+		const FpbKey *first;
 
-		fpb_batch_take(batch, page);
-		*entries += fpb_batch_taken(batch);
-		if (GetCurrentTimestamp() >= until)
-		{
-			in_time = false;
-			if (fpb_page_next(queue, page, &pos, &entry))
-				set_place(wi, &entry.key);
-		}
+		first = fpb_batch_take(batch, BufferGetPage(buf));
 		fpb_leaves_leave(&walk, buf);
 		CHECK_FOR_INTERRUPTS();
-		if (fpb_batch_taken(batch) > 0 && fpb_batch_fullness(batch) >= least)
-			fpb_batch_move(batch, least == 0);
+		if (first == NULL)
+			continue;
+
+		/* one leaf is dealt with at least */
+		in_time = *entries == 0 || GetCurrentTimestamp() < until;
+		if (!in_time)
+			set_place(wi, first);
+		else
+		{
+			*entries += fpb_batch_taken(batch);
+			if (fpb_batch_fullness(batch) >= least)
+				fpb_batch_move(batch, least == 0);
+		}
 	}
 	fpb_leaves_end(&walk);
 	return in_time;

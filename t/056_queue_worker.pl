@@ -115,6 +115,19 @@ cmp_ok(query(q{SELECT queue_moved FROM fpbtree_stats('most_k')}), '>', 30, 'for 
 cmp_ok(query(q{SELECT queue_entries FROM fpbtree_stats('most_k')}), '>=', 12, 'others are still in the queue');
 check('most', 'with a part moved');
 query('DROP TABLE most');
+
+# A leaf of a few texts with many rows each is not full before it comes to that.
+query(q{CREATE TABLE few (k text COLLATE "C");
+	INSERT INTO few SELECT 'key ' || j % 20 FROM generate_series(1, 200) j;
+	CREATE INDEX few_k ON few USING fpbtree (k)});
+query(sprintf('ALTER INDEX few_k SET (operation_queue = on, opq_size = %d)', 2 * $block / 1024));
+for (my $i = 0; $i < 100 && query(q{SELECT queue_visits = 0 FROM fpbtree_stats('few_k')}) eq 't'; $i++)
+{
+	query(sprintf(q{INSERT INTO few SELECT 'key ' || j %% 20 FROM generate_series(1, %d) j; SELECT pg_sleep(0.06)}, $block / 40));
+}
+is(query(q{SELECT queue_visits > 0 AND queue_stalls = 0 FROM fpbtree_stats('few_k')}), 't', 'the worker has come to leaves full of postings');
+check('few', 'with postings moved');
+query('DROP TABLE few');
 $node->append_conf('postgresql.conf', "fpbtree.queue_flush_after = 1s\n");
 $node->reload;
 
