@@ -112,6 +112,33 @@ sub check
 	return;
 }
 
+# A flush announces leaves by what it has read of the level above, which is not
+# read again: those that it has split itself are not where it comes to.
+{
+	query(q{
+		CREATE TABLE stale (i int, k text COLLATE "C");
+		INSERT INTO stale SELECT i, key(i) FROM generate_series(100, 9000, 100) i;
+		CREATE INDEX stale_k ON stale USING fpbtree (k) WITH (operation_queue = on, opq_size = 100000);
+		INSERT INTO stale SELECT i, key(i) FROM generate_series(55, 2600, 50) i;
+		INSERT INTO stale SELECT i, key(i) FROM unnest(ARRAY[3155, 3205, 3255, 3305]) i;
+		INSERT INTO stale SELECT i, key(i) FROM generate_series(8801, 8840) i});
+	my ($flush, $pid) = start_session(['fpbtree-move-leaf-locked'], q{SELECT fpbtree_flush('stale_k')}, 'SET fpbtree.pio_max = 2');
+	my $passed = '';
+	for (my $rounds = 0; $rounds < 1000 && $passed ne 't'; $rounds++)
+	{
+		wake_only('fpbtree-move-leaf-locked') if query("SELECT count(*) FROM pg_stat_activity WHERE wait_event = 'fpbtree-move-leaf-locked'");
+		$passed = query(q{SELECT entries_moved >= 55 FROM fpbtree_flush_progress() WHERE index = 'stale_k'::regclass});
+	}
+	is($passed, 't', 'a flush has split leaves, and goes on');
+	query(q{INSERT INTO stale SELECT i, key(i) FROM unnest(ARRAY[2502, 4302, 4805, 6005]) i});
+	wake('fpbtree-move-leaf-locked');
+	finishes($pid);
+	is(rest($flush), '99', 'it knows others by what they were, and moves all entries');
+	$flush->quit;
+	check('stale', 'after that');
+	query('DROP TABLE stale');
+}
+
 # How far a flush is can be seen, as long as it goes on.
 {
 	make_table('progress');
