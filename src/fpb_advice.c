@@ -11,7 +11,9 @@
  * which each has room for E entries:
  *
  *	miss(Q) = 1 - (B - Q) / N			a leaf has to be read
- *	k(Q) = FILLED * E * Q / N			entries that move at a visit to a leaf
+ *	k(Q) = 2 * FILLED * E * Q / N		entries that move at a visit to a leaf:
+ *										those are visited that have waited
+ *										longest, for twice the average
  *	lookup(Q) = miss(Q) * read alone
  *	insertion(0) = miss(0) * read alone + write
  *	insertion(Q) = (miss(Q) * read in flight + write) / k(Q)
@@ -45,8 +47,8 @@
 
 PG_FUNCTION_INFO_V1(fpbtree_queue_advice);
 
-/* how full a page of the queue is when it is emptied */
-#define FILLED			0.8
+/* how full a page of the queue is on the average */
+#define FILLED			0.6
 
 /* pages of which the content is looked at */
 #define SAMPLE			64
@@ -85,7 +87,7 @@ miss(const Model *m, double queue)
 static double
 visit_entries(const Model *m, double queue)
 {
-	return Max(FILLED * m->page_entries * queue / m->leaves, 1);
+	return Max(2 * FILLED * m->page_entries * queue / m->leaves, 1);
 }
 
 static double

@@ -264,7 +264,7 @@ fpb_queue_mode(Relation rel)
  * it has to move.
  *
  * An insertion reads no leaf but for its share of a visit, so a queue of 4% of
- * the leaves, that is some 20 entries a visit, is as good as a larger one for
+ * the leaves, that is some 25 entries a visit, is as good as a larger one for
  * most; and it should not crowd out what else is in memory.
  */
 BlockNumber
