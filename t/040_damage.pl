@@ -32,6 +32,7 @@ $node->init(no_data_checksums => 1);
 $node->append_conf(
 	'postgresql.conf', qq{
 autovacuum = off
+fpbtree.queue_worker = off
 fpbtree.verify_changes = off
 # with wal_level = minimal, building an index leaves it in the buffers
 wal_level = replica
@@ -47,7 +48,8 @@ my $blcksz = $node->safe_psql('postgres', 'SHOW block_size');
 
 # One table for each form of key: its name, the type of its key column, an
 # expression that makes the key of row i, the index's columns, and rows.  The
-# tree of "deep" has three levels.
+# tree of "deep" has three levels.  Half of the rows of the queued ones are in the
+# operation queue.
 my @forms = (
 	[ 'word4', 'int', '(i * 7919) % 10007 - 5000', '(k)', 1500 ],
 	[ 'word8', 'timestamptz', q{'2020-01-01 UTC'::timestamptz + (i * 7919) % 10007 * '1 hour'::interval}, '(k DESC)', 1500 ],
@@ -60,7 +62,9 @@ my @forms = (
 	[ 'compressed', 'text COLLATE "C"', q{repeat('long ', 200) || (i * 7919) % 10007}, '(k)', 400 ],
 	[ 'deep', 'text COLLATE "C"', q{repeat('x', current_setting('block_size')::int / 20) || lpad(((i * 7919) % 10007)::text, 5, '0')}, '(k)', 500 ],
 	[ 'columns', 'numeric', '(i % 400) / 7.0', '(k, id DESC)', 1500 ],
-	[ 'include', 'int', '(i * 7919) % 10007', '(k) INCLUDE (id)', 1500 ]);
+	[ 'include', 'int', '(i * 7919) % 10007', '(k) INCLUDE (id)', 1500 ],
+	[ 'queued', 'int', '(i * 7919) % 10007', '(k)', 1500 ],
+	[ 'queuedtext', 'text COLLATE "C"', q{'the same at first ' || (i * 7919) % 1009}, '(k)', 1500 ]);
 
 $node->safe_psql(
 	'postgres', q{
@@ -97,6 +101,9 @@ BEGIN
 	WHEN 'damage' THEN
 		SELECT CASE count(*) WHEN 0 THEN 'sound' ELSE 'damaged' END
 		FROM fpbtree_damage((form || '_index')::regclass, true) INTO answer;
+	WHEN 'flush' THEN
+		PERFORM fpbtree_flush((form || '_index')::regclass);
+		answer := 'empty';
 	WHEN 'insert', 'more' THEN
 		-- The rows are dead at once: a scan in between notes that, and their
 		-- entries are removed where there is no room for more.
@@ -149,16 +156,29 @@ END $$;
 foreach my $form (@forms)
 {
 	my ($name, $type, $key, $columns, $rows, $unique) = @$form;
+	my $insert = "INSERT INTO $name SELECT $key, i FROM generate_series";
+	my $options = '';
+	my @ops = qw(lookup only forward backward bitmap check damage insert again more);
 
 	$unique ||= '';
+	if ($name =~ /^queued/)
+	{
+		$options = 'WITH (operation_queue = on)';
+		$insert .= "(1, $rows, 2) i; SELECT fpbtree_flush('${name}_index'); $insert(2, $rows, 2) i";
+		push @ops, 'flush';
+	}
+	else
+	{
+		$insert .= "(1, $rows) i";
+	}
 
 	# Grown, not built, with some nodes' entries removed and, where pages hold
 	# little, deleted pages.
 	$node->safe_psql(
 		'postgres', qq{
 CREATE TABLE $name (k $type, id int, pad text STORAGE plain) WITH (vacuum_truncate = off);
-CREATE $unique INDEX ${name}_index ON $name USING fpbtree $columns;
-INSERT INTO $name SELECT $key, i FROM generate_series(1, $rows) i;
+CREATE $unique INDEX ${name}_index ON $name USING fpbtree $columns $options;
+$insert;
 INSERT INTO $name SELECT NULL, $rows + i FROM generate_series(1, 20) i;
 CREATE TABLE ${name}_keys AS SELECT k FROM $name WHERE id % 29 = 3;
 -- Room for what will be inserted.  A damaged TID can have the server read the
@@ -181,14 +201,14 @@ VACUUM (ANALYZE) ${name}_keys;
 CHECKPOINT;
 INSERT INTO pristine SELECT '$name', pg_read_binary_file(pg_relation_filepath('${name}_index'));
 INSERT INTO pages
-SELECT '$name', b, p.kind || p.level || CASE WHEN p.low_fence IS NULL THEN 'l' ELSE '' END || CASE WHEN p.high_fence IS NULL THEN 'r' ELSE '' END,
+SELECT '$name', b, p.kind || p.level || CASE WHEN p.low_fence IS NULL THEN 'l' ELSE '' END || CASE WHEN p.high_fence IS NULL THEN 'r' ELSE '' END || CASE WHEN 'queue' = ANY (p.flags) THEN 'q' ELSE '' END,
 	p.nodes_most, p.lower, p.upper
 FROM generate_series(1, pg_relation_size('${name}_index') / current_setting('block_size')::int - 1) b, fpbtree_page('${name}_index', b) p;
 });
 	$node->safe_psql(
 		'postgres', qq{
 INSERT INTO expected SELECT '$name', op, ask('$name', op)
-FROM unnest('{lookup,only,forward,backward,bitmap,check,damage,insert,again,more}'::text[]) op;
+FROM unnest('{@{[ join ',', @ops ]}}'::text[]) op;
 });
 }
 
@@ -198,7 +218,7 @@ my %outcomes;
 sub try_sql
 {
 	my ($form, $pos, $mask, $what) = @_;
-	my $ops = join ' || ', map { "' | $_ ' || try('$form', '$_')" } @ops;
+	my $ops = join ' || ', map { "' | $_ ' || try('$form', '$_')" } @ops, $form =~ /^queued/ ? 'flush' : ();
 
 	# VACUUM goes through the index because there are some dead rows.
 	return qq{
