@@ -209,7 +209,7 @@ choose_targets(FpbBatch *batch)
 	int			nentries = 0;
 
 	qsort(batch->targets, batch->ntargets, sizeof(Target), compare_targets);
-	while (chosen < batch->ntargets && nentries < batch->nentries / MOVED_SHARE)
+	while (chosen < batch->ntargets && nentries * MOVED_SHARE < batch->nentries)
 		nentries += batch->targets[chosen++].nentries;
 	batch->ntargets = chosen;
 	qsort(batch->targets, batch->ntargets, sizeof(Target), compare_places);

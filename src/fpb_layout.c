@@ -341,7 +341,7 @@ fpb_page_plan_reorganise(const FpbIndex *ix, Page page, const FpbEntry *entry,
 {
 	FpbEntry   *entries;
 	int			n;
-	int			most = (FpbHdr(page)->flags & FPB_QUEUE) != 0 ? QUEUE_SLACK : SLACK;
+	int			most = FpbPageIsQueue(page) ? QUEUE_SLACK : SLACK;
 	FpbProbe	probe;
 	FpbPos		pos;
 

@@ -116,18 +116,40 @@ cmp_ok(query(q{SELECT queue_entries FROM fpbtree_stats('most_k')}), '>=', 12, 'o
 check('most', 'with a part moved');
 query('DROP TABLE most');
 
-# A leaf of a few texts with many rows each is not full before it comes to that.
-query(q{CREATE TABLE few (k text COLLATE "C");
-	INSERT INTO few SELECT 'key ' || j % 20 FROM generate_series(1, 200) j;
-	CREATE INDEX few_k ON few USING fpbtree (k)});
-query(sprintf('ALTER INDEX few_k SET (operation_queue = on, opq_size = %d)', 2 * $block / 1024));
-for (my $i = 0; $i < 100 && query(q{SELECT queue_visits = 0 FROM fpbtree_stats('few_k')}) eq 't'; $i++)
+# Leaves are nearly full, too, if they have a few texts with many rows each, or
+# two of the longest, beside which fences might leave no room: the worker comes to one that an insertion would still fit.
+foreach my $kind (['postings', q{'key ' || j % 20}, int($block / 800)], ['longest', sprintf(q{repeat('x', %d) || j}, $block * ($block < 8192 ? 0.295 : 0.31)), 1])
 {
-	query(sprintf(q{INSERT INTO few SELECT 'key ' || j %% 20 FROM generate_series(1, %d) j; SELECT pg_sleep(0.06)}, $block / 40));
+	my ($name, $key, $step) = @$kind;
+	my $n = 0;
+	my $make = sub {
+		my ($table, $size) = @_;
+		query(qq{CREATE TABLE $table (k text COLLATE "C"); ALTER TABLE $table ALTER k SET STORAGE plain;
+			INSERT INTO $table SELECT $key FROM generate_series(1, 200) j;
+			CREATE INDEX ${table}_k ON $table USING fpbtree (k);
+			ALTER INDEX ${table}_k SET (operation_queue = on, opq_size = $size)});
+	};
+	my $add = sub {
+		my ($table, $from, $to, $worker) = @_;
+		query("SET fpbtree.queue_worker = $worker; INSERT INTO $table SELECT $key FROM generate_series($from, $to) j");
+	};
+
+	# how many fill a page
+	$make->("${name}_many", 100000);
+	for (; $n < 100000 && query("SELECT queue_pages < 2 FROM fpbtree_stats('${name}_many_k')") eq 't'; $n += $step)
+	{
+		$add->("${name}_many", $n + 1, $n + $step, 'off');
+	}
+	cmp_ok($n, '<', 100000, "$name: a page of the queue has been filled");
+	$make->($name, $block / 1024);
+	my $most = $name eq 'longest' ? 2 : int(0.95 * $n);
+	$add->($name, 1, $most - 1, 'off');
+	$add->($name, $most, $most, 'on');
+	comes_true("$name: the worker has come to the leaf", "SELECT queue_visits > 0 FROM fpbtree_stats('${name}_k')");
+	is(query("SELECT queue_stalls FROM fpbtree_stats('${name}_k')"), '0', "$name: before an insertion was in want of room");
+	check($name, $name);
+	query("DROP TABLE $name, ${name}_many");
 }
-is(query(q{SELECT queue_visits > 0 AND queue_stalls = 0 FROM fpbtree_stats('few_k')}), 't', 'the worker has come to leaves full of postings');
-check('few', 'with postings moved');
-query('DROP TABLE few');
 $node->append_conf('postgresql.conf', "fpbtree.queue_flush_after = 1s\n");
 $node->reload;
 

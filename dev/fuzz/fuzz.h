@@ -98,7 +98,7 @@ typedef struct FuzzOp
 	bool		image;			/* insert: reorganise the page if it can be */
 	bool		elide;			/* build and extend: elide the high fence */
 	bool		split;			/* insert: by a split though there is room */
-	bool		in_place;		/* split: leave the left page's entries */
+	FpbHalves	halves;			/* split: how they are made */
 	bool		keep_right;		/* split: go on with the right page */
 	uint8		percent;		/* build: slack; fill and split: fillfactor */
 	int			low;			/* build: fence, a key of the inner pool, or

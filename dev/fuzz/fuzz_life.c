@@ -371,7 +371,8 @@ insert(Life *life)
 	op = new_op(life, FUZZ_INSERT);
 	op->image = below(life, 1000) < life->images;
 	op->split = below(life, 1000) < life->splits;
-	op->in_place = below(life, 4) > 0;
+	op->halves = ONE_OF(life, FPB_HALVES_IN_PLACE, FPB_HALVES_IN_PLACE, FPB_HALVES_IN_PLACE,
+						FPB_HALVES_IN_PLACE, FPB_HALVES_SPREAD, FPB_HALVES_PACKED);
 	op->keep_right = below(life, 2);
 	op->percent = ONE_OF(life, 10, 50, 90, 95, 100);
 	add_entry(life, &entry);
@@ -565,7 +566,7 @@ replace_key(Life *life)
 		if (other > f->pool->nranks || !make_entry(life, other, &entry))
 			return;
 		new_op(life, FUZZ_INSERT)->percent = 90;
-		life->history->ops[life->history->nops - 1].in_place = true;
+		life->history->ops[life->history->nops - 1].halves = FPB_HALVES_IN_PLACE;
 		add_entry(life, &entry);
 		perform(life);
 	}
@@ -622,7 +623,8 @@ split_beside_emptied(Life *life)
 	{
 		FuzzOp	   *op = new_op(life, FUZZ_INSERT);
 
-		op->split = op->in_place = true;
+		op->split = true;
+		op->halves = FPB_HALVES_IN_PLACE;
 		op->percent = 50;
 		op->keep_right = below(life, 2);
 		add_entry(life, &new);

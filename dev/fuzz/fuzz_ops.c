@@ -391,8 +391,7 @@ split(Fuzz *f, const FuzzOp *op, const FuzzEntry *new, const FpbEntry *entry, in
 	begin_record(f, &left, f->left);
 	begin_record(f, &right, f->right);
 	fpb_page_split(&f->ix, f->page, entry, SPLIT_BLOCK, op->percent,
-				   op->in_place ? FPB_HALVES_IN_PLACE : FPB_HALVES_SPREAD,
-				   &left, &right);
+				   op->halves, &left, &right);
 	f->doing = left.image ? "split by image" : "split in place";
 	f->counts[left.image ? FUZZ_N_SPLIT_BY_IMAGE : FUZZ_N_SPLIT_IN_PLACE]++;
 	check_halves(f, &left, &right);

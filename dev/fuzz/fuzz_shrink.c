@@ -176,7 +176,8 @@ print_outcome(const Fuzz *f, StringInfo out, const FuzzOp *op)
 	appendStringInfo(out, ": %s", f->doing);
 	if (f->splitting)
 		appendStringInfo(out, " (%s, fillfactor %d, then the %s page)",
-						 op->in_place ? "in place" : "by image", op->percent,
+						 op->halves == FPB_HALVES_IN_PLACE ? "in place" :
+						 op->halves == FPB_HALVES_PACKED ? "packed" : "by image", op->percent,
 						 op->keep_right ? "right" : "left");
 	appendStringInfoChar(out, '\n');
 }
