@@ -118,7 +118,7 @@ query('DROP TABLE most');
 
 # Leaves are nearly full, too, if they have a few texts with many rows each, or
 # two of the longest, beside which fences might leave no room: the worker comes to one that an insertion would still fit.
-foreach my $kind (['postings', q{'key ' || j % 20}, int($block / 800)], ['longest', sprintf(q{repeat('x', %d) || j}, $block * ($block < 8192 ? 0.295 : 0.31)), 1])
+foreach my $kind (['postings', q{'key ' || j % 20}, int($block / 800)], ['longest', sprintf(q{repeat('x', %d) || j}, $block < 8192 ? $block * 0.295 : $block < 32768 ? $block * 0.31 : 8000), 1])
 {
 	my ($name, $key, $step) = @$kind;
 	my $n = 0;
@@ -253,7 +253,8 @@ comes_true('all queues are emptied in the end', q{SELECT queue_pages = 0 FROM fp
 		'there is advice for an index larger than memory');
 	is( $small->safe_psql('postgres', q{SELECT string_agg(format('%s %s', name, advised), ', ') FROM fpbtree_queue_advice('t_k', 0) WHERE name !~ 'pio'}),
 		'operation_queue off, opq_size ', 'which has no queue where nothing is inserted');
-	is( $small->safe_psql('postgres', q{SELECT advised::int BETWEEN 8 * b AND 64 * b FROM fpbtree_queue_advice('t_k', 1), (SELECT current_setting('block_size')::int / 1024 b) x WHERE name = 'opq_size'}),
+	is( $small->safe_psql('postgres', q{SELECT advised::int BETWEEN 8 * b AND buffers / 2 * b FROM fpbtree_queue_advice('t_k', 1),
+		(SELECT current_setting('block_size')::int / 1024 AS b, (SELECT setting::int FROM pg_settings WHERE name = 'shared_buffers') AS buffers) x WHERE name = 'opq_size'}),
 		't', 'and a large one where all is');
 	is($small->safe_psql('postgres', q{SELECT advised || ': ' || reason FROM fpbtree_queue_advice('few_k')}),
 		'auto: the index is in memory: there is nothing to be read, and by default nothing goes to the queue', 'and none in memory');
