@@ -257,6 +257,8 @@ getbuf_level(const FpbIndex *ix, BlockNumber blkno, int level, int access,
 {
 	Buffer		buf;
 
+	if (level == 0)
+		FPB_INJECTION_POINT("fpbtree-before-queue-leaf");
 	check_link(ix, blkno);
 	if (!may_read && !is_at_hand(ix, blkno))
 	{

@@ -55,6 +55,7 @@ fpb_queue_begin(FpbIndex *queue)
 	meta = FpbPageGetMeta(wp_meta->page);
 	if (meta->queue_root == FPB_METAPAGE)
 	{
+		FPB_INJECTION_POINT("fpbtree-queue-begins");
 		buf = fpb_allocbuf(queue->rel);
 		wp_root = fpb_wal_add(&wal, buf, true);
 		fpb_wal_enter(&wal);

@@ -934,6 +934,7 @@ lock_both(IndexScanDesc scan, FpbScan *so, bool forward, Buffer *queue_buf)
 			return buf;
 		fpb_relbuf(buf);
 		CHECK_FOR_INTERRUPTS();
+		FPB_INJECTION_POINT("fpbtree-queue-page-missing");
 		ReleaseBuffer(ReadBuffer(so->ix.rel, so->missing));
 	}
 }

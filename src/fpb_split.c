@@ -177,9 +177,9 @@ fpb_insert_downlink(FpbIndex *ix, Buffer left, Buffer right, FpbStack *stack)
 	{
 		/*
 		 * Beside the root there are none but the halves of its unfinished
-		 * split.  (The queue's root may be lower than it was.)
+		 * split.
 		 */
-		if (level >= (int) ix->level || ix->tree != 0)
+		if (level >= (int) ix->level)
 			fpb_index_refresh(ix);
 		if (level >= (int) ix->level)
 			return false;
@@ -187,6 +187,7 @@ fpb_insert_downlink(FpbIndex *ix, Buffer left, Buffer right, FpbStack *stack)
 
 	fpb_probe_from_key(ix, &entry.key, &separator);
 	parent = fpb_find_parent(ix, &separator, level, stack);
+	/* the queue's root may be lower than it was */
 	if (!BufferIsValid(parent))
 		return false;
 	fpb_page_child(ix, BufferGetPage(parent), &separator, false, &pos,

@@ -31,6 +31,7 @@ $node->safe_psql(
 	'postgres', q{
 CREATE EXTENSION fpbtree;
 CREATE EXTENSION injection_points;
+CREATE EXTENSION pg_buffercache;
 CREATE FUNCTION key(i int) RETURNS text LANGUAGE sql IMMUTABLE
 	RETURN repeat('x', current_setting('block_size')::int / 19) || lpad(i::text, 6, '0');
 CREATE FUNCTION pages(index regclass, OUT block int8, OUT kind text, OUT level int, OUT flags text[], OUT low int, OUT high int)
@@ -296,6 +297,85 @@ foreach my $order ('', ' DESC')
 	is(rest($scan), query("$TABLE_SCAN; SELECT count(*), count(*) FROM pinned WHERE k >= key(4800)"), 'the scan has seen each row once');
 	$_->quit foreach ($scan, $flush);
 	check('pinned', 'with a leaf pinned');
+}
+
+# A scan does not take the metapage as it finds it when it pins it: on a standby,
+# replay might just be restoring it in a buffer of zeros. What a scan does there,
+# it does here while somebody who begins a queue has it locked.
+{
+	make_table('meta');
+	query(q{SELECT fpbtree_flush('meta_k')});
+	my $scan = $node->background_psql('postgres');
+	my $count = 'SELECT count(*) FROM meta WHERE k >= key(4800)';
+	my $rows = $scan->query_safe($count);
+	my $pid = $scan->query_safe('SELECT pg_backend_pid()');
+	my ($begin, $begin_pid) = start_session(['fpbtree-queue-begins'], 'INSERT INTO meta VALUES (4999, key(4999))');
+	$node->wait_for_event('client backend', 'fpbtree-queue-begins');
+	my $said = $scan->query_until(qr/started\n/, "\\echo started\n$count;\n") =~ s/.*started\n//sr;
+	ok(waits_for_page($pid), 'a scan waits for the metapage that it pins');
+	wake('fpbtree-queue-begins');
+	ok(finishes($pid), 'and goes on when that is complete');
+	ok(finishes($begin_pid), 'as does who has changed it');
+	is(($said . $scan->query(q{\echo})) =~ s/\n+$//r, $rows, 'it sees what its snapshot has');
+	$_->quit foreach ($scan, $begin);
+	check('meta', 'with a queue that has just begun');
+}
+
+# A page of the queue that is in no buffer is read while the main leaf is not locked:
+# somebody else may have begun to read it who waits for the leaf.
+{
+	make_table('evicted');
+	query(q{ALTER INDEX evicted_k SET (operation_queue = off)});
+	query(q{SELECT count(pg_buffercache_evict(bufferid)) FROM pg_buffercache WHERE relfilenode = pg_relation_filenode('evicted_k')});
+	my ($scan, $scan_pid) = start_session(['fpbtree-queue-page-missing'],
+		'SELECT count(*), count(DISTINCT i) FROM (SELECT i FROM evicted WHERE k >= key(2395) AND k <= key(2405) ORDER BY k) s');
+	$node->wait_for_event('client backend', 'fpbtree-queue-page-missing');
+	my ($insert, $insert_pid) = start_session([], 'INSERT INTO evicted VALUES (2397, key(2397))');
+	ok(finishes($insert_pid), 'the leaf is not locked while a page of the queue is read');
+	wake('fpbtree-queue-page-missing');
+	ok(finishes($scan_pid), 'the scan goes on');
+	is(rest($scan), '2|2', 'and sees what its snapshot has');
+	$_->quit foreach ($scan, $insert);
+	check('evicted', 'a page that was missing');
+}
+
+# A backend is on its way to a leaf of the queue, whose root is of level 1 for all it
+# knows. That root is taken away, for all but one leaf are; the leaf's page becomes the
+# right half of an incomplete split of the one that is left, beside which there is
+# nothing on level 1. The backend splits it in its turn.
+{
+	query(q{
+		CREATE FUNCTION long_key(i int) RETURNS text LANGUAGE sql IMMUTABLE
+			RETURN repeat('x', current_setting('block_size')::int * 29 / 100) || lpad(i::text, 6, '0');
+		CREATE TABLE lowered (i int, k text COLLATE "C");
+		ALTER TABLE lowered ALTER k SET STORAGE plain;
+		INSERT INTO lowered SELECT i, long_key(i) FROM generate_series(10, 100, 10) i;
+		CREATE INDEX lowered_k ON lowered USING fpbtree (k) WITH (operation_queue = on, opq_size = 100000);
+		INSERT INTO lowered SELECT i, long_key(i) FROM generate_series(31, 34) i;});
+	my ($leaf) = query(q{SELECT block FROM pages('lowered_k') WHERE level = 0 AND 'queue' = ANY (flags) AND low > 0});
+	like($leaf, qr/^\d+$/, 'a queue of two leaves');
+	my $cursor = $node->background_psql('postgres');
+	$cursor->query_safe('BEGIN');
+	$cursor->query_safe('DECLARE c CURSOR FOR SELECT k FROM lowered WHERE k >= long_key(31) ORDER BY k');
+	$cursor->query_safe('FETCH c');
+	my ($late, $late_pid) = start_session(['fpbtree-before-queue-leaf'], 'INSERT INTO lowered VALUES (46, long_key(46))');
+	$node->wait_for_event('client backend', 'fpbtree-before-queue-leaf');
+	query(q{SELECT fpbtree_flush('lowered_k')});
+	query('INSERT INTO lowered SELECT i, long_key(i) FROM generate_series(41, 43) i');
+	my ($failed) = start_session([], 'SELECT 1', q{SELECT injection_points_set_local()}, q{SELECT injection_points_attach('fpbtree-before-downlink', 'error')});
+	$failed->query('INSERT INTO lowered VALUES (44, long_key(44))');
+	$failed->quit;
+	is(query("SELECT flags FROM fpbtree_page('lowered_k', $leaf)"), '{leaf,rightmost,queue}', 'a leaf of a queue');
+	is(query(q{SELECT flags FROM pages('lowered_k') WHERE low = 0 AND 'queue' = ANY (flags) AND kind <> 'deleted'}),
+		'{leaf,incomplete_split,leftmost,queue}', 'whose root has been split into it');
+	wake('fpbtree-before-queue-leaf');
+	ok(finishes($late_pid), 'who was on the way to the leaf goes on');
+	is(rest($late), '', 'without an error');
+	is(query("SELECT flags FROM fpbtree_page('lowered_k', $leaf)"), '{leaf,incomplete_split,queue}', 'has split it, and can do no more');
+	$_->quit foreach ($late, $cursor);
+	check('lowered', 'a root that is lower than was known');
+	is(query(q{SELECT fpbtree_flush('lowered_k')}), '5', 'all goes its way after that');
+	check('lowered', 'a flush');
 }
 
 # Index-only scans rely on their pins: what they have read in the queue is not taken
