@@ -131,15 +131,6 @@ fpb_batch_take(FpbBatch *batch, Page page)
 }
 
 /*
- * How many entries have been taken.
- */
-int
-fpb_batch_taken(const FpbBatch *batch)
-{
-	return batch->nentries;
-}
-
-/*
  * How full the leaf was from which they have been taken, in percent.
  */
 int

@@ -388,11 +388,12 @@ insert_queued(FpbIndex *ix, const FpbEntry *entry, const FpbProbe *probe)
 	if (fpb_insert_if_fits(&queue, buf, entry))
 	{
 		/*
-		 * There may be entries from before a crash, and no leaf be split.  A
-		 * worker that is wanted may have been refused, or have been stopped.
+		 * The worker is to know that entries come; and there may be some from
+		 * before a crash, and no leaf be split.  One that is wanted may have
+		 * been refused, or have been stopped.
 		 */
 		if (filter.shared != NULL &&
-			(pg_atomic_read_u32(&filter.shared->wanted) == 0 || ++insertions % ASK_AGAIN == 0))
+			(pg_atomic_read_u32(&filter.shared->wanted) != FPB_WANTED || ++insertions % ASK_AGAIN == 0))
 			fpb_worker_want(ix->rel);
 		return true;
 	}

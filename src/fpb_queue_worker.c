@@ -82,11 +82,8 @@ static int	flush_after = 10000;
 typedef struct WorkerIndex
 {
 	Oid			index;			/* hash key */
-	int64		entries;		/* left in its queue when all of that had been
-								 * gone round; -1: it has not */
-	int64		seen;			/* entries come by in this round, so far */
-	int64		moved;			/* and moved */
-	TimestampTz changed;		/* when others were there than had been left */
+	TimestampTz changed;		/* when it was seen last that entries had come
+								 * to its queue, or at first */
 	MemoryContext context;		/* of the place's tuple */
 	bool		has_place;		/* has a round been broken off? */
 	FpbKey		place;			/* then where */
@@ -151,8 +148,8 @@ fpb_worker_want(Relation index)
 	shared = fpb_shared_of(RelationGetRelid(index));
 	if (shared == NULL)
 		return;
-	if (pg_atomic_read_u32(&shared->wanted) == 0)
-		pg_atomic_write_u32(&shared->wanted, 1);
+	if (pg_atomic_read_u32(&shared->wanted) != FPB_WANTED)
+		pg_atomic_write_u32(&shared->wanted, FPB_WANTED);
 	if (fpb_shared_worker_claim())
 		start_worker();
 }
@@ -185,18 +182,18 @@ set_place(WorkerIndex *wi, const FpbKey *key)
 /*
  * Go round the leaves of a queue, and move entries of those that are as full
  * as least says: all, if that is 0.  Returns false if there was no time to
- * come to the end; *entries is how many have been come by.
+ * come to the end.
  */
 static bool
-go_round(FpbBatch *batch, WorkerIndex *wi, int least, int64 *entries)
+go_round(FpbBatch *batch, WorkerIndex *wi, int least)
 {
 	FpbIndex   *queue = fpb_batch_queue(batch);
 	TimestampTz until = TimestampTzPlusMilliseconds(GetCurrentTimestamp(), MOVE_TIME);
 	FpbLeaves	walk;
 	Buffer		buf;
 	bool		in_time = true;
+	bool		any = false;
 
-	*entries = 0;
 	fpb_leaves_begin(&walk, queue);
 	if (wi->has_place)
 		fpb_leaves_seek(&walk, &wi->place);
@@ -212,15 +209,12 @@ go_round(FpbBatch *batch, WorkerIndex *wi, int least, int64 *entries)
 			continue;
 
 		/* one leaf is dealt with at least */
-		in_time = *entries == 0 || GetCurrentTimestamp() < until;
+		in_time = !any || GetCurrentTimestamp() < until;
 		if (!in_time)
 			set_place(wi, first);
-		else
-		{
-			*entries += fpb_batch_taken(batch);
-			if (fpb_batch_fullness(batch) >= least)
-				fpb_batch_move(batch, least == 0);
-		}
+		else if (fpb_batch_fullness(batch) >= least)
+			fpb_batch_move(batch, least == 0);
+		any = true;
 	}
 	fpb_leaves_end(&walk);
 	return in_time;
@@ -238,11 +232,10 @@ work_on_queue(Relation heap, Relation index, WorkerIndex *wi, bool *busy)
 	FpbBatch   *batch;
 	TimestampTz now = GetCurrentTimestamp();
 	BlockNumber limit;
-	int64		entries;
-	int64		moved;
 	bool		quiet;
 	bool		full;
-	bool		complete;
+	bool		complete = true;
+	bool		moved;
 
 	fpb_index_open(&ix, index);
 	batch = fpb_batch_begin(&ix, heap);
@@ -255,26 +248,15 @@ work_on_queue(Relation heap, Relation index, WorkerIndex *wi, bool *busy)
 	limit = fpb_queue_limit(index, RelationGetNumberOfBlocks(index));
 	full = fpb_queue_pages(&ix, NULL) >= (uint64) limit * FULL_QUEUE / 100;
 	quiet = fpb_queue_mode(index) == FPB_QUEUE_OFF ||
-		(flush_after >= 0 && wi->changed != 0 &&
+		(flush_after >= 0 &&
 		 now >= TimestampTzPlusMilliseconds(wi->changed, flush_after));
-	complete = go_round(batch, wi, quiet ? 0 : full ? FULL_LEAF : 101, &entries);
+	if (quiet || full)
+		complete = go_round(batch, wi, quiet ? 0 : FULL_LEAF);
 	if (quiet && complete)
 		fpb_queue_trim(fpb_batch_queue(batch));
-	moved = fpb_batch_end(batch);
+	moved = fpb_batch_end(batch) > 0;
 
-	wi->seen += entries;
-	wi->moved += moved;
-	if (wi->changed == 0)
-		wi->changed = now;
-	if (complete)
-	{
-		/* entries that come while all are being moved make a difference, too */
-		if (!quiet && wi->seen != wi->entries)
-			wi->changed = now;
-		wi->entries = wi->seen - wi->moved;
-		wi->seen = wi->moved = 0;
-	}
-	*busy = *busy || !complete || moved > 0;
+	*busy = *busy || !complete || moved;
 	return !complete || flush_after >= 0 || quiet ||
 		now < TimestampTzPlusMilliseconds(wi->changed, QUIET_TIME);
 }
@@ -352,8 +334,6 @@ worker_index(Oid index)
 	wi = hash_search(worker_indexes, &index, HASH_ENTER, &found);
 	if (!found)
 	{
-		wi->entries = -1;
-		wi->seen = wi->moved = 0;
 		wi->changed = 0;
 		wi->context = AllocSetContextCreate(TopMemoryContext, "fpbtree queue worker place",
 											ALLOCSET_SMALL_SIZES);
@@ -390,6 +370,8 @@ work_on_all(bool *busy)
 	while (OidIsValid(index = fpb_shared_next_wanted(&position)))
 	{
 		FpbShared  *shared = fpb_shared_of(index);
+		WorkerIndex *wi = worker_index(index);
+		uint32		unwanted = FPB_UNWANTED;
 
 		CHECK_FOR_INTERRUPTS();
 
@@ -397,11 +379,12 @@ work_on_all(bool *busy)
 		 * Who finds that there is no queue any more makes one, and asks
 		 * again.  So this is taken back first, and not after that.
 		 */
-		pg_atomic_write_u32(&shared->wanted, 0);
-		pg_memory_barrier();
-		if (work_on(index, worker_index(index), busy))
+		if (pg_atomic_exchange_u32(&shared->wanted, FPB_UNWANTED) == FPB_WANTED ||
+			wi->changed == 0)
+			wi->changed = GetCurrentTimestamp();
+		if (work_on(index, wi, busy))
 		{
-			pg_atomic_write_u32(&shared->wanted, 1);
+			(void) pg_atomic_compare_exchange_u32(&shared->wanted, &unwanted, FPB_KEPT);
 			any = true;
 		}
 		else

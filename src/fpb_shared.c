@@ -108,7 +108,7 @@ init_table(void *ptr)
 		pg_atomic_init_u64(&shared->flush_pages, 0);
 		pg_atomic_init_u64(&shared->flush_done, 0);
 		pg_atomic_init_u64(&shared->flush_moved, 0);
-		pg_atomic_init_u32(&shared->wanted, 0);
+		pg_atomic_init_u32(&shared->wanted, FPB_UNWANTED);
 		pg_atomic_init_u64(&shared->counted_queue, 0);
 	}
 	table->counter_mask = number_of_counters() - 1;
@@ -240,7 +240,7 @@ fpb_shared_next_wanted(int *position)
 	FpbShared  *shared;
 
 	while ((shared = fpb_shared_next(position)) != NULL)
-		if (pg_atomic_read_u32(&shared->wanted) != 0)
+		if (pg_atomic_read_u32(&shared->wanted) != FPB_UNWANTED)
 			return pg_atomic_read_u32(&shared->index);
 	return InvalidOid;
 }

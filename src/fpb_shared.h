@@ -14,6 +14,15 @@
 /* counts of index pages, and of heap pages */
 #define FPB_SHARED_KINDS	2
 
+/* does an index need the worker? */
+typedef enum FpbWanted
+{
+	FPB_UNWANTED = 0,
+	FPB_WANTED,					/* entries have come to its queue since the
+								 * worker has looked last */
+	FPB_KEPT					/* none have, but it is not done with it */
+} FpbWanted;
+
 typedef struct FpbShared
 {
 	Oid			database;		/* not changed once index is set */
@@ -39,7 +48,7 @@ typedef struct FpbShared
 	pg_atomic_uint64 flush_pages;	/* of the queue, when that began */
 	pg_atomic_uint64 flush_done;	/* leaves of it that have been emptied */
 	pg_atomic_uint64 flush_moved;	/* entries that have moved from there */
-	pg_atomic_uint32 wanted;	/* is a worker to see to it? */
+	pg_atomic_uint32 wanted;	/* is a worker to see to it?  FpbWanted */
 	pg_atomic_uint64 counted_queue; /* the mark of its queue, if all entries
 									 * there have been counted (fpb_filter.c) */
 } FpbShared;

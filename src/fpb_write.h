@@ -54,7 +54,6 @@ extern int64 fpb_batch_update(FpbIndex *ix, Relation heap, FpbShared *progress);
 extern FpbBatch *fpb_batch_begin(FpbIndex *ix, Relation heap);
 extern FpbIndex *fpb_batch_queue(FpbBatch *batch);
 extern const FpbKey *fpb_batch_take(FpbBatch *batch, Page page);
-extern int	fpb_batch_taken(const FpbBatch *batch);
 extern int	fpb_batch_fullness(const FpbBatch *batch);
 extern void fpb_batch_move(FpbBatch *batch, bool all);
 extern int64 fpb_batch_end(FpbBatch *batch);

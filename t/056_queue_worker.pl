@@ -86,6 +86,30 @@ $node->append_conf('postgresql.conf', "fpbtree.queue_flush_after = 1s\n");
 $node->reload;
 comes_true('the queue is emptied when it is told so', q{SELECT queue_pages = 0 FROM fpbtree_stats('quiet_k')});
 
+# While it waits for a queue to get full, or for nothing to come any more, it does not
+# read the queue's leaves each time it looks.
+$node->append_conf('postgresql.conf', "fpbtree.queue_flush_after = 1h\n");
+$node->reload;
+insert('quiet', 20000);
+comes_true('a worker has come, and stays', "SELECT count(*) = 1 $WORKERS");
+comes_true('who has inserted has gone, and told what he has read', q{SELECT count(*) = 1 FROM pg_stat_activity WHERE backend_type = 'client backend'});
+my $looks = q{FROM pg_stat_database, pg_statio_all_indexes WHERE datname = 'postgres' AND indexrelname = 'quiet_k'};
+my ($looks_before, $pages_before) = split /\|/, query("SELECT xact_commit, idx_blks_hit + idx_blks_read $looks");
+comes_true('it looks again and again', "SELECT xact_commit > $looks_before + 50 $looks");
+my ($pages_read) = query("SELECT (idx_blks_hit + idx_blks_read - $pages_before) / (xact_commit - $looks_before) $looks");
+cmp_ok($pages_read, '<', query(q{SELECT queue_pages / 4 FROM fpbtree_stats('quiet_k')}), 'at few pages each time');
+$node->append_conf('postgresql.conf', "fpbtree.queue_flush_after = 1s\n");
+$node->reload;
+comes_true('after a while it empties the queue', q{SELECT queue_pages = 0 FROM fpbtree_stats('quiet_k')});
+
+# As long as an entry comes every now and then, the queue is left to get full.
+$node->append_conf('postgresql.conf', "fpbtree.queue_flush_after = 5s\n");
+$node->reload;
+query(q{DO $$BEGIN FOR i IN 1..80 LOOP INSERT INTO quiet VALUES (i); COMMIT; PERFORM pg_sleep(0.1); END LOOP; END$$});
+is(query(q{SELECT queue_entries FROM fpbtree_stats('quiet_k')}), '80', 'what comes slowly stays in the queue');
+$node->append_conf('postgresql.conf', "fpbtree.queue_flush_after = 1s\n");
+$node->reload;
+
 # While entries come, it keeps the queue from being full, most of the time.
 make_table('busy', 400);
 query(q{CREATE PROCEDURE keep_inserting(n int) LANGUAGE plpgsql AS $$
