@@ -221,19 +221,28 @@ is_at_hand(const FpbIndex *ix, BlockNumber blkno)
  *
  * Replay makes a main leaf even of a page that is pinned, and may then wait
  * for the leaf that we have locked while it has that page.  So it is not
- * waited for.
+ * waited for.  But while replay is restoring the page, it is full of zeros at
+ * first, and then, for a moment, half there: it says nothing of its level.
  */
 static Buffer
 lock_beside_replay(const FpbIndex *ix, Buffer buf, int level)
 {
+	Page		page = BufferGetPage(buf);
+	int			seen_other = 0;
+
 	while (!fpb_lock_share_if_free(buf))
 	{
-		pg_usleep(REPLAY_DELAY);
-		if (!is_of_level(ix, BufferGetPage(buf), level))
+		if (!PageIsNew(page) && !is_of_level(ix, page, level) && ++seen_other > 1)
 		{
 			ReleaseBuffer(buf);
 			return InvalidBuffer;
 		}
+		pg_usleep(REPLAY_DELAY);
+	}
+	if (!PageIsNew(page) && !is_of_level(ix, page, level))
+	{
+		fpb_relbuf(buf);
+		return InvalidBuffer;
 	}
 	fpb_checkpage(ix, buf);
 	return buf;
@@ -256,6 +265,7 @@ getbuf_level(const FpbIndex *ix, BlockNumber blkno, int level, int access,
 			 bool may_read)
 {
 	Buffer		buf;
+	bool		beside_replay;
 
 	if (level == 0)
 		FPB_INJECTION_POINT("fpbtree-before-queue-leaf");
@@ -267,7 +277,8 @@ getbuf_level(const FpbIndex *ix, BlockNumber blkno, int level, int access,
 	}
 	buf = level > 0 ? ReadBuffer(ix->rel, blkno) : pin_recent(ix, blkno);
 	pg_read_barrier();
-	if (!is_of_level(ix, BufferGetPage(buf), level))
+	beside_replay = ix->tree != 0 && RecoveryInProgress();
+	if (!beside_replay && !is_of_level(ix, BufferGetPage(buf), level))
 	{
 		ReleaseBuffer(buf);
 		return InvalidBuffer;
@@ -276,7 +287,7 @@ getbuf_level(const FpbIndex *ix, BlockNumber blkno, int level, int access,
 		FPB_INJECTION_POINT("fpbtree-inner-pinned");
 	else
 		FPB_INJECTION_POINT("fpbtree-queue-pinned");
-	if (ix->tree != 0 && RecoveryInProgress())
+	if (beside_replay)
 		return lock_beside_replay(ix, buf, level);
 	return lock_page(ix, buf, access);
 }

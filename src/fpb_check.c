@@ -1069,9 +1069,40 @@ check_queue_pages(FpbCheck *check)
 }
 
 /*
- * Read what the metapage says, not what the cache knows, and see that there is
- * a root.  (Of the queue's, any page in use that has no place in the tree
- * tells.)
+ * See that there is a root of the queue where the metapage says so.  With that
+ * page locked the metapage can't come to say something else of it; if it does,
+ * the page has been looked at too late.
+ */
+static void
+check_queue_root(FpbCheck *check)
+{
+	FpbIndex   *queue = &check->queue;
+
+	while (queue->root != FPB_METAPAGE)
+	{
+		BlockNumber root = queue->root;
+		uint32		level = queue->level;
+		Buffer		buf = lock_linked(check, root);
+		bool		found;
+
+		if (!BufferIsValid(buf))
+			return;
+		found = is_at(queue, BufferGetPage(buf), level, NULL);
+		fpb_index_refresh(queue);
+		fpb_relbuf(buf);
+		if (!found && queue->root == root && queue->level == level)
+			fpb_check_report(check, FPB_METAPAGE,
+							 "The root of the operation queue is said to be block %u, which is not the leftmost page of its level %u.",
+							 root, level);
+		if (found || queue->root == root)
+			return;
+		CHECK_FOR_INTERRUPTS();
+	}
+}
+
+/*
+ * Read what the metapage says, not what the cache knows, and see that there
+ * are the roots.
  */
 static void
 check_root(FpbCheck *check)
@@ -1094,6 +1125,7 @@ check_root(FpbCheck *check)
 					  psprintf("The page is the root, but not the leftmost of level %u.",
 							   ix->level));
 	fpb_relbuf(buf);
+	check_queue_root(check);
 }
 
 /*

@@ -64,14 +64,18 @@ incarnation(void)
 }
 
 /*
- * Get at the counters of an index; filter->shared is NULL if there are none.
- * No page is locked.
+ * Get at the counters of an index.  No page is locked.
+ *
+ * They are the file's, and there even if the index has no part of the shared
+ * memory to say whether all entries have been counted: another index that has
+ * the same file may have one.
  */
 void
 fpb_filter_open(FpbFilter *filter, Relation index)
 {
 	filter->shared = fpb_shared_of(RelationGetRelid(index));
-	if (filter->shared == NULL)
+	filter->counters = fpb_shared_counters(&filter->mask);
+	if (filter->counters == NULL)
 		return;
 	filter->seed = murmurhash64((uint64) MyDatabaseId << 32 | index->rd_locator.relNumber);
 	filter->incarnation = incarnation();
@@ -83,12 +87,10 @@ fpb_filter_open(FpbFilter *filter, Relation index)
 static inline pg_atomic_uint32 *
 counter_of(const FpbFilter *filter, uint64 head, int *shift)
 {
-	uint32		mask;
-	pg_atomic_uint32 *words = fpb_shared_counters(&mask);
-	uint32		n = (uint32) murmurhash64(head ^ filter->seed) & mask;
+	uint32		n = (uint32) murmurhash64(head ^ filter->seed) & filter->mask;
 
 	*shift = n % WORD_COUNTERS * 8;
-	return &words[n / WORD_COUNTERS];
+	return &filter->counters[n / WORD_COUNTERS];
 }
 
 /*
@@ -164,7 +166,7 @@ fpb_filter_prefetch(const FpbFilter *filter, uint64 head)
 {
 	int			shift;
 
-	if (filter->shared != NULL)
+	if (filter->counters != NULL)
 		fpb_prefetch_for_write(counter_of(filter, head, &shift));
 }
 
@@ -174,7 +176,7 @@ fpb_filter_prefetch(const FpbFilter *filter, uint64 head)
 void
 fpb_filter_add(const FpbFilter *filter, uint64 head)
 {
-	if (filter->shared != NULL)
+	if (filter->counters != NULL)
 		change_counter(filter, head, 1);
 }
 
@@ -227,12 +229,14 @@ fpb_filter_set_counted(const FpbFilter *filter, uint64 number)
 }
 
 /*
- * Count an entry off that has been taken from the queue.
+ * Count an entry off that has been counted, and is not in the queue, or not
+ * any more.
  */
 void
 fpb_filter_remove(const FpbFilter *filter, uint64 head)
 {
-	change_counter(filter, head, -1);
+	if (filter->counters != NULL)
+		change_counter(filter, head, -1);
 }
 
 /*

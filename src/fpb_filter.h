@@ -16,7 +16,10 @@
 /* how the keys of an index are counted */
 typedef struct FpbFilter
 {
-	FpbShared  *shared;			/* NULL: they are not */
+	FpbShared  *shared;			/* which says whether all are; NULL: it is not
+								 * known */
+	pg_atomic_uint32 *counters; /* NULL: there are none */
+	uint32		mask;			/* their number - 1 */
 	uint64		seed;			/* of the file */
 	uint64		incarnation;	/* of the database */
 } FpbFilter;

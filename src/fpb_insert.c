@@ -400,8 +400,7 @@ insert_queued(FpbIndex *ix, const FpbEntry *entry, const FpbProbe *probe)
 	if (fpb_queue_pages(ix, NULL) >= fpb_queue_limit(ix->rel, RelationGetNumberOfBlocks(ix->rel)))
 	{
 		fpb_relbuf(buf);
-		if (filter.shared != NULL)
-			fpb_filter_remove(&filter, entry->key.head);
+		fpb_filter_remove(&filter, entry->key.head);
 		return false;
 	}
 	fpb_insert_entry(&queue, NULL, buf, &stack, entry, false);

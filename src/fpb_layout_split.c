@@ -24,7 +24,7 @@
 static const int split_slacks[] = {50, 40, 30, 20, 10, 5, 0};
 
 /* and at most, if its image is to be small */
-#define PACKED_SLACK	5
+#define PACKED_HALF_SLACK	5
 
 /* a page split being worked out */
 typedef struct Split
@@ -249,7 +249,7 @@ build_spread(const Split *s, bool left, int split, const FpbKey *low,
 
 	/* more entries behind the last will want no gaps before it */
 	bool		full = !left && s->ascending && s->newpos == s->nentries - 1;
-	int			most = full ? 0 : s->halves == FPB_HALVES_PACKED ? PACKED_SLACK : 100;
+	int			most = full ? 0 : s->halves == FPB_HALVES_PACKED ? PACKED_HALF_SLACK : 100;
 
 	wp->image = true;
 	for (int i = 0; i < lengthof(split_slacks); i++)

@@ -23,7 +23,7 @@
 #include "fpb_verify.h"
 
 /* slots of a hundred left free in a leaf of which an image is logged anyway */
-#define PACKED_SLACK	3
+#define IMAGE_SLACK	3
 
 /* what is to be put into a main leaf */
 typedef struct Batch
@@ -130,7 +130,7 @@ pack_copy(const Batch *b, FpbWalPage *wp)
 	if (fpb_page_build(b->ix, image, 0, hdr->flags, hdr->right,
 					   FpbPageIsLeftmost(wp->page) ? NULL : &low,
 					   FpbPageIsRightmost(wp->page) ? NULL : &high,
-					   entries, n, PACKED_SLACK))
+					   entries, n, IMAGE_SLACK))
 		fpb_page_replace(wp->page, image, wp);
 	pfree(image);
 	pfree(entries);

@@ -290,10 +290,10 @@ work_on(Oid indexoid, WorkerIndex *wi, bool *busy)
 	if (heap != NULL && ConditionalLockRelationOid(indexoid, RowExclusiveLock))
 	{
 		index = try_index_open(indexoid, NoLock);
-		exists = index != NULL;
+		exists = index != NULL && index->rd_indam->ambuild == fpb_build &&
+			index->rd_index->indisready && index->rd_index->indrelid == heapoid;
 	}
-	if (index != NULL && index->rd_indam->ambuild == fpb_build &&
-		index->rd_index->indisready && index->rd_index->indrelid == heapoid)
+	if (index != NULL && exists)
 	{
 		char		activity[2 * NAMEDATALEN + 64];
 
@@ -357,7 +357,23 @@ forget_index(Oid index)
 }
 
 /*
- * See to all queues once.  Returns whether there are any.
+ * Does somebody wait to drop the database, to copy it, or to do with it what
+ * else he can't while somebody is connected?
+ */
+static bool
+in_the_way(void)
+{
+	bool		free;
+
+	StartTransactionCommand();
+	free = ConditionalLockSharedObject(DatabaseRelationId, MyDatabaseId, 0, RowExclusiveLock);
+	CommitTransactionCommand();
+	return !free;
+}
+
+/*
+ * See to all queues once, unless the worker is in somebody's way.  Returns
+ * whether there are any.
  */
 static bool
 work_on_all(bool *busy)
@@ -367,45 +383,30 @@ work_on_all(bool *busy)
 	bool		any = false;
 
 	*busy = false;
-	while (OidIsValid(index = fpb_shared_next_wanted(&position)))
+	while (OidIsValid(index = fpb_shared_next_wanted(&position)) && !in_the_way())
 	{
 		FpbShared  *shared = fpb_shared_of(index);
 		WorkerIndex *wi = worker_index(index);
-		uint32		unwanted = FPB_UNWANTED;
+		uint32		kept = FPB_KEPT;
 
 		CHECK_FOR_INTERRUPTS();
 
 		/*
 		 * Who finds that there is no queue any more makes one, and asks
-		 * again.  So this is taken back first, and not after that.
+		 * again.  So this is changed before the work, and not after it.
 		 */
-		if (pg_atomic_exchange_u32(&shared->wanted, FPB_UNWANTED) == FPB_WANTED ||
+		if (pg_atomic_exchange_u32(&shared->wanted, FPB_KEPT) == FPB_WANTED ||
 			wi->changed == 0)
 			wi->changed = GetCurrentTimestamp();
 		if (work_on(index, wi, busy))
-		{
-			(void) pg_atomic_compare_exchange_u32(&shared->wanted, &unwanted, FPB_KEPT);
 			any = true;
-		}
 		else
+		{
+			(void) pg_atomic_compare_exchange_u32(&shared->wanted, &kept, FPB_UNWANTED);
 			forget_index(index);
+		}
 	}
 	return any;
-}
-
-/*
- * Does somebody wait to drop the database, or to do with it what he can't
- * while somebody is connected?
- */
-static bool
-in_the_way(void)
-{
-	bool		free;
-
-	StartTransactionCommand();
-	free = ConditionalLockSharedObject(DatabaseRelationId, MyDatabaseId, 0, AccessShareLock);
-	CommitTransactionCommand();
-	return !free;
 }
 
 /*
@@ -436,13 +437,25 @@ enter(void)
 
 /*
  * The worker ends: the next one may come at once, unless this one has failed.
+ * Whoever finds that a queue is wanted already asks for none; so those that
+ * this one has not looked at are only kept.
  */
 static void
 leave(int code, Datum arg pg_attribute_unused())
 {
-	if (entered)
-		fpb_shared_worker_leave(code != 0 ? FPB_WORKER_FAILED : FPB_WORKER_DONE);
+	int			position = 0;
+	FpbShared  *shared;
+
+	if (!entered)
+		return;
+	fpb_shared_worker_leave(code != 0 ? FPB_WORKER_FAILED : FPB_WORKER_DONE);
 	entered = false;
+	while ((shared = fpb_shared_next(&position)) != NULL)
+	{
+		uint32		wanted = FPB_WANTED;
+
+		(void) pg_atomic_compare_exchange_u32(&shared->wanted, &wanted, FPB_KEPT);
+	}
 }
 
 /*

@@ -5,7 +5,9 @@
  *
  * It is in shared memory that the server makes when someone first needs it,
  * and lost when it stops.  The table has room for as many indexes as anyone
- * will look at; those beyond are not counted, and no worker sees to them.
+ * will look at; of those beyond nothing is known, and no worker sees to them.
+ * (Temporary and unique indexes come here only if they are read ahead, or
+ * looked into.)
  *
  *-------------------------------------------------------------------------
  */
@@ -198,12 +200,14 @@ fpb_shared_of(Oid index)
 }
 
 /*
- * The counters of keys, four in each word; their number is *mask + 1.  Some
- * index's shared part is known, so there are any.
+ * The counters of keys, four in each word; their number is *mask + 1.  NULL if
+ * there are none.
  */
 pg_atomic_uint32 *
 fpb_shared_counters(uint32 *mask)
 {
+	if (!attach())
+		return NULL;
 	*mask = shared_table->counter_mask;
 	return shared_table->counters;
 }
@@ -211,6 +215,9 @@ fpb_shared_counters(uint32 *mask)
 /*
  * The next index of this database from *position on, or NULL.  *position, 0 at
  * first, is moved behind it.
+ *
+ * Where that begins differs from process to process: if workers fail at an
+ * index, the others have their turn before it with some of them.
  */
 FpbShared *
 fpb_shared_next(int *position)
@@ -219,7 +226,7 @@ fpb_shared_next(int *position)
 		return NULL;
 	while (*position < MAX_INDEXES)
 	{
-		FpbShared  *shared = &shared_table->indexes[(*position)++];
+		FpbShared  *shared = &shared_table->indexes[(uint32) (MyProcPid + (*position)++) % MAX_INDEXES];
 
 		if (OidIsValid(pg_atomic_read_u32(&shared->index)))
 		{

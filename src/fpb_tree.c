@@ -564,9 +564,12 @@ fpb_goto_right(FpbIndex *ix, BlockNumber right, int access, FpbProbe *from)
 	ix->named_node = 0;
 	if (right != InvalidBlockNumber)
 	{
-		Buffer		buf = fpb_getbuf_recent(ix, right, access);
-		Page		page = BufferGetPage(buf);
+		Buffer		buf;
+		Page		page;
 
+		FPB_INJECTION_POINT("fpbtree-before-right");
+		buf = fpb_getbuf_recent(ix, right, access);
+		page = BufferGetPage(buf);
 		if (fpb_page_is_in_tree(ix, page) && FpbPageIsLeaf(page))
 		{
 			int			low = fpb_compare_low(ix, page, from);
@@ -652,8 +655,30 @@ fpb_leaves_seek(FpbLeaves *walk, const FpbKey *at)
 }
 
 /*
- * Note where a leaf, locked, ends, for the next one to be found, and release
- * it.
+ * Does a leaf, locked again after it has been unlocked, still end behind the
+ * place where the walk is?  It may have been split before that: not if the
+ * walk has come to it as the leaf's neighbour, but if that has been merged
+ * away, and the place is in the midst of it.
+ */
+bool
+fpb_leaves_still(FpbLeaves *walk, Buffer buf)
+{
+	FpbKey		high;
+	Buffer		right;
+	bool		still;
+
+	if (!walk->begun || FpbPageIsRightmost(BufferGetPage(buf)))
+		return true;
+	right = fpb_lock_high(walk->ix, buf, &high);
+	still = fpb_compare(walk->ix, &high, &walk->from) > 0;
+	if (BufferIsValid(right))
+		fpb_relbuf(right);
+	return still;
+}
+
+/*
+ * Note where a leaf, locked since it has been come to, ends, for the next one
+ * to be found, and release it.
  */
 void
 fpb_leaves_leave(FpbLeaves *walk, Buffer buf)

@@ -74,6 +74,7 @@ typedef struct FpbLeaves
 extern void fpb_leaves_begin(FpbLeaves *walk, FpbIndex *ix);
 extern void fpb_leaves_seek(FpbLeaves *walk, const FpbKey *at);
 extern Buffer fpb_leaves_next(FpbLeaves *walk);
+extern bool fpb_leaves_still(FpbLeaves *walk, Buffer buf);
 extern void fpb_leaves_leave(FpbLeaves *walk, Buffer buf);
 extern void fpb_leaves_end(FpbLeaves *walk);
 

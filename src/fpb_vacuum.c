@@ -274,8 +274,13 @@ visit_queue(VacuumState *vs)
 		fpb_vacuum_delay_point();
 		LockBufferForCleanup(buf);
 		fpb_checkpage(&vs->queue, buf);
-		vacuum_leaf(vs, &vs->queue, buf);
-		fpb_leaves_leave(&walk, buf);
+		if (fpb_leaves_still(&walk, buf))
+		{
+			vacuum_leaf(vs, &vs->queue, buf);
+			fpb_leaves_leave(&walk, buf);
+		}
+		else
+			fpb_relbuf(buf);
 	}
 	fpb_leaves_end(&walk);
 }
@@ -388,7 +393,8 @@ vacuum_scan(IndexVacuumInfo *info, IndexBulkDeleteResult *stats,
 	fpb_index_of_queue(&vs->ix, &vs->queue);
 	if (vs->queue.root != FPB_METAPAGE)
 		fpb_worker_want(rel);
-	visit_queue(vs);
+	if (vs->ix.may_queue)
+		visit_queue(vs);
 
 	/* Meanwhile, leaves may be split to behind what was the index's end. */
 	vs->next = FPB_METAPAGE + 1;

@@ -53,10 +53,12 @@ fpb_wal_before(int i)
 
 /*
  * Would replay make of the i'th page what it is now?  It copies the fragments
- * and zeroes the hole, which is left out here.  In the critical section.
+ * and zeroes the hole, which is left out here.  The hints that the hole had
+ * may be there in recovery, or not, as they were written to disk or not.  In
+ * the critical section.
  */
 static void
-check_ranges(const FpbWal *wal, int i)
+check_ranges(const FpbWal *wal, int i, bool hints)
 {
 	const FpbWalPage *wp = &wal->pages[i];
 	PageHeader	page = (PageHeader) BufferGetPage(wp->buffer);
@@ -66,6 +68,9 @@ check_ranges(const FpbWal *wal, int i)
 	if (wp->image)
 		return;
 	memcpy(replayed.data, before[i].data, BLCKSZ);
+	if (!hints)
+		MemSet(replayed.data + ((PageHeader) replayed.data)->pd_lower, 0,
+			   ((PageHeader) replayed.data)->pd_upper - ((PageHeader) replayed.data)->pd_lower);
 	for (int r = 0; r < wp->nranges; r++)
 		memcpy(replayed.data + wp->ranges[r].offset,
 			   (char *) page + wp->ranges[r].offset, wp->ranges[r].length);
@@ -266,7 +271,10 @@ fpb_wal_finish(FpbWal *wal)
 {
 #ifdef USE_ASSERT_CHECKING
 	for (int i = 0; i < wal->npages; i++)
-		check_ranges(wal, i);
+	{
+		check_ranges(wal, i, true);
+		check_ranges(wal, i, false);
+	}
 #endif
 	if (RelationNeedsWAL(wal->rel))
 	{

@@ -1191,6 +1191,7 @@ WHERE p.kind = 'leaf' AND p.low_fence IS NOT NULL AND p.high_fence IS NOT NULL O
 
 	try_fault('queued', 0, sub { my $p = shift; put($p, 64, 4, get($p, 64, 4) + 1); },
 		'The operation queue has \d+ pages, which the metapage does not say', 'a page of the queue too many');
+	try_fault('words', 0, sub { my $p = shift; put($p, 56, 4, page_of('words', 0, 0, $LEFTMOST)); }, 'The root of the operation queue is said to be block \d+, which is not', 'a queue of which there is no page');
 	try_fault('queued', 0, sub { my $p = shift; put($p, 56, 4, 0); }, 'The page has no place in the tree', 'a queue that nothing leads to', $queue_leaf);
 	try_fault('queued', 0, sub { my $p = shift; put($p, 56, 4, $queue_leaf); put($p, 60, 4, 0); },
 		'The page has no place in the tree|The root has a right sibling|is not the root', 'a leaf for the root of the queue', '\d*');

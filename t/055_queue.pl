@@ -400,6 +400,33 @@ foreach my $order ('', ' DESC')
 	check('alone', 'with a cursor');
 }
 
+# VACUUM is about to come to a leaf of the queue that is merged away; so it comes to one
+# in the midst of which is the place where it is. While it waits for that, it is split
+# before this place.
+{
+	make_table('passed');
+	query('VACUUM (FREEZE) passed; DELETE FROM passed WHERE i % 500 = 5');
+	my @cursor = map { $node->background_psql('postgres') } 1 .. 2;
+	$cursor[0]->query_safe($_) foreach 'BEGIN', 'DECLARE c CURSOR FOR SELECT k FROM passed WHERE k >= key(50) ORDER BY k', 'MOVE 6 FROM c';
+	my ($vacuum, $vacuum_pid) = start_session(['fpbtree-before-right'], 'VACUUM (INDEX_CLEANUP ON) passed');
+	my $waits = "SELECT coalesce(wait_event_type LIKE 'Buffer%', false) FROM pg_stat_activity WHERE pid = $vacuum_pid";
+	ok($node->poll_query_until('postgres', $waits), 'VACUUM is at the first leaf of the queue');
+	$cursor[0]->query_safe('COMMIT');
+	$node->wait_for_event('client backend', 'fpbtree-before-right');
+	query(q{SELECT fpbtree_flush('passed_k')});
+	is(query(q{SELECT queue_pages FROM fpbtree_stats('passed_k')}), '0', 'the queue has gone');
+	query('INSERT INTO passed SELECT i, key(i) FROM generate_series(101, 103) i');
+	$cursor[1]->query_safe($_) foreach 'BEGIN', 'DECLARE c CURSOR FOR SELECT k FROM passed WHERE k >= key(101) ORDER BY k', 'FETCH c';
+	wake('fpbtree-before-right');
+	ok($node->poll_query_until('postgres', $waits), 'VACUUM is at the only leaf of another one');
+	query('INSERT INTO passed SELECT i, key(i) FROM generate_series(111, 139) i WHERE i % 10 <> 0');
+	cmp_ok(query(q{SELECT queue_leaf_pages FROM fpbtree_stats('passed_k')}), '>', 1, 'which is split');
+	$cursor[1]->query_safe('COMMIT');
+	ok(finishes($vacuum_pid), 'VACUUM comes to its end');
+	$_->quit foreach (@cursor, $vacuum);
+	check('passed', 'a leaf that VACUUM had passed');
+}
+
 $node->stop;
-ok(!$node->log_contains(qr/TRAP:|PANIC:/), 'no complaint in the log');
+ok(!$node->log_contains(qr/TRAP:|PANIC:|damaged/), 'no complaint in the log');
 done_testing();

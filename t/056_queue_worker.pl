@@ -177,6 +177,24 @@ foreach my $kind (['postings', q{'key ' || j % 20}, int($block / 800)], ['longes
 $node->append_conf('postgresql.conf', "fpbtree.queue_flush_after = 1s\n");
 $node->reload;
 
+# It makes room for who copies its database; and it has nothing to do with an index that
+# is not kept up to date any more, as one is left that could not be dropped
+# concurrently.
+make_table('unready', 1000000);
+foreach my $way ('CREATE DATABASE another TEMPLATE postgres',
+	q{SET allow_system_table_mods = on; UPDATE pg_index SET indisready = false, indisvalid = false WHERE indexrelid = 'unready_k'::regclass})
+{
+	$node->append_conf('postgresql.conf', "fpbtree.queue_flush_after = 1h\n");
+	$node->reload;
+	insert('unready', 10);
+	comes_true('there is a worker to stay', "SELECT count(*) = 1 $WORKERS");
+	query($way);
+	comes_true("it goes: $way", "SELECT count(*) = 0 $WORKERS");
+}
+query('DROP DATABASE another; DROP TABLE unready');
+$node->append_conf('postgresql.conf', "fpbtree.queue_flush_after = 1s\n");
+$node->reload;
+
 # It is told to end, and another one comes when entries do.
 insert('busy', 1000);
 comes_true('there is a worker', "SELECT count(*) = 1 $WORKERS");

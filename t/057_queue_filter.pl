@@ -199,6 +199,33 @@ is(query(q{SELECT fpbtree_flush('t_k') > 0}), 't', 'all are moved');
 finds_all('in the end');
 is(query(q{SELECT fpbtree_check('t_k', true)}), '', 'the index is sound');
 
+# an index has another one's file, and back; and there is no room in shared memory for
+# anything about that other one
+$primary->append_conf('postgresql.conf', 'fpbtree.queue_worker = off');
+$primary->restart;
+my $hour = q{timestamp '2020-01-01' + i * interval '1 hour'};
+query(qq{
+	CREATE TABLE v (k timestamp(3));
+	INSERT INTO v SELECT timestamp '2019-01-01' + i * interval '1 minute' FROM generate_series(1, 10000) i;
+	CREATE INDEX v_k ON v USING fpbtree (k) WITH (opq_size = 100000);
+	INSERT INTO v SELECT $hour FROM generate_series(1, 500) i});
+query(q{
+	CREATE TABLE many (k int8);
+	DO $$ BEGIN
+		FOR i IN 1 .. 1100 LOOP
+			EXECUTE 'CREATE INDEX many_' || i || ' ON many USING fpbtree (k)';
+			PERFORM fpbtree_stats(('many_' || i)::regclass);
+		END LOOP;
+	END $$});
+{
+	my $session = $node->background_psql('postgres');
+	$session->query_safe($_) foreach 'BEGIN', 'ALTER TABLE v ALTER k TYPE timestamp(6)',
+		qq{INSERT INTO v SELECT $hour FROM generate_series(1, 500) i}, 'ROLLBACK', 'VACUUM v';
+	$session->quit;
+}
+is(query(q{SELECT queue_entries FROM fpbtree_stats('v_k')}), '500', 'VACUUM has removed what the other index had put into the queue');
+is(query(qq{SELECT count(*) FROM generate_series(1, 500) i WHERE EXISTS (SELECT FROM v WHERE k = $hour)}), '500', 'all others are found');
+
 $primary->stop;
 unlike(slurp_file($_->logfile), qr/TRAP:|PANIC:/, 'no assertion failed') foreach $primary, $standby;
 done_testing();
