@@ -231,6 +231,8 @@ visit(FpbBatch *batch, const FpbEntry *entry)
 			(void) fpb_window_reach(&batch->window, BufferGetBlockNumber(buf), false);
 		moved = fpb_move_entries(batch->ix, batch->heap, buf, &stack, &place,
 								 counted ? &batch->filter : NULL, NULL, false, &at, &more);
+		if (moved < 0)
+			continue;
 		batch->moved += moved;
 		if (moved > 0 && batch->shared != NULL)
 			fpb_shared_count_visit(batch->shared, moved);

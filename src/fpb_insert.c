@@ -431,10 +431,14 @@ insert_and_move(FpbIndex *ix, Relation heap, const FpbEntry *entry,
 	fpb_filter_open(&filter, ix->rel);
 	counted = fpb_filter_counted(&filter, ix->rel);
 	INSTR_TIME_SET_CURRENT(begin);
-	buf = fpb_descend(ix, probe, 0, false, BUFFER_LOCK_EXCLUSIVE, &stack);
-	CheckForSerializableConflictIn(ix->rel, NULL, BufferGetBlockNumber(buf));
-	moved = fpb_move_entries(ix, heap, buf, &stack, probe,
-							 counted ? &filter : NULL, entry, unchanged, NULL, NULL);
+	do
+	{
+		CHECK_FOR_INTERRUPTS();
+		buf = fpb_descend(ix, probe, 0, false, BUFFER_LOCK_EXCLUSIVE, &stack);
+		CheckForSerializableConflictIn(ix->rel, NULL, BufferGetBlockNumber(buf));
+		moved = fpb_move_entries(ix, heap, buf, &stack, probe,
+								 counted ? &filter : NULL, entry, unchanged, NULL, NULL);
+	} while (moved < 0);
 	INSTR_TIME_SET_CURRENT(end);
 
 	shared = filter.shared;

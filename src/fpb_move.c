@@ -247,6 +247,10 @@ begin_batch(Batch *b, const FpbProbe *place, const FpbProbe *low, const FpbProbe
  * If the leaf must be split, what is behind the entry by which it is split may
  * be left in the queue: then *rest, unless NULL, becomes the key of the first
  * of these, its tuple palloc'd, and *more true.  Returns how many have moved.
+ *
+ * Returns -1, with nothing done, if a page of the queue was not in memory.  It
+ * is now, but has been read with no lock held, as by scans (fpb_scan_read.c):
+ * the caller begins anew.
  */
 int
 fpb_move_entries(FpbIndex *ix, Relation heap, Buffer buf, FpbStack *stack,
@@ -255,6 +259,7 @@ fpb_move_entries(FpbIndex *ix, Relation heap, Buffer buf, FpbStack *stack,
 				 FpbKey *rest, bool *more)
 {
 	FpbIndex	queue;
+	BlockNumber missing;
 	Batch		b = {.ix = ix,.queue = &queue,.leaf = buf,.from = InvalidBuffer,.new_entry = entry,.counted = counted};
 	Page		page = BufferGetPage(buf);
 	FpbProbe	low;
@@ -269,9 +274,10 @@ fpb_move_entries(FpbIndex *ix, Relation heap, Buffer buf, FpbStack *stack,
 	MemoryContext old = MemoryContextSwitchTo(context);
 	bool		image_due = RelationNeedsWAL(ix->rel) && XLogCheckBufferNeedsBackup(buf);
 	bool		pruned = false;
-	int			n;
+	int			n = 0;
 
 	fpb_index_of_queue(ix, &queue);
+	queue.missing = &missing;
 	b.entries = palloc(sizeof(FpbEntry) * (FPB_MAX_PAGE_ENTRIES + 1));
 	b.places = palloc(sizeof(FpbPos) * FPB_MAX_PAGE_ENTRIES);
 	if (!FpbPageIsLeftmost(page))
@@ -295,7 +301,10 @@ fpb_move_entries(FpbIndex *ix, Relation heap, Buffer buf, FpbStack *stack,
 
 	for (;;)
 	{
+		missing = InvalidBlockNumber;
 		begin_batch(&b, place, lowp, highp);
+		if (!BufferIsValid(b.from) && missing != InvalidBlockNumber)
+			break;
 		if (b.nentries == 0)
 			n = 0;
 		else
@@ -322,6 +331,16 @@ fpb_move_entries(FpbIndex *ix, Relation heap, Buffer buf, FpbStack *stack,
 			(void) fpb_prune_versions(ix, heap, buf, unchanged);
 	}
 
+	if (!BufferIsValid(b.from) && missing != InvalidBlockNumber)
+	{
+		fpb_relbuf(buf);
+		FPB_INJECTION_POINT("fpbtree-queue-page-missing");
+		ReleaseBuffer(ReadBuffer(ix->rel, missing));
+		MemoryContextSwitchTo(old);
+		MemoryContextDelete(context);
+		pfree(copy);
+		return -1;
+	}
 	if (rest != NULL)
 		*more = false;
 	if (n < b.nentries)

@@ -337,6 +337,21 @@ foreach my $order ('', ' DESC')
 	is(rest($scan), '2|2', 'and sees what its snapshot has');
 	$_->quit foreach ($scan, $insert);
 	check('evicted', 'a page that was missing');
+
+	# so do moves
+	my ($flush, $flush_pid) = start_session([ 'fpbtree-move-leaf-locked', 'fpbtree-queue-page-missing' ], q{SELECT fpbtree_flush('evicted_k') > 0});
+	$node->wait_for_event('client backend', 'fpbtree-move-leaf-locked');
+	query(q{SELECT count(pg_buffercache_evict(bufferid)) FROM pg_buffercache WHERE relfilenode = pg_relation_filenode('evicted_k')});
+	wake('fpbtree-move-leaf-locked');
+	$node->wait_for_event('client backend', 'fpbtree-queue-page-missing');
+	($insert, $insert_pid) = start_session([], 'INSERT INTO evicted VALUES (7, key(7))');
+	ok(finishes($insert_pid), 'the leaf is not locked while a page of the queue is read to move entries');
+	wake('fpbtree-queue-page-missing');
+	ok(finishes($flush_pid), 'the flush goes on');
+	is(rest($flush), 't', 'and moves them');
+	$_->quit foreach ($flush, $insert);
+	is(query(q{SELECT queue_pages FROM fpbtree_stats('evicted_k')}), '0', 'all of them');
+	check('evicted', 'after moves with pages missing');
 }
 
 # A backend is on its way to a leaf of the queue, whose root is of level 1 for all it
