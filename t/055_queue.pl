@@ -6,6 +6,9 @@
 use strict;
 use warnings FATAL => 'all';
 
+use FindBin;
+use lib $FindBin::RealBin;
+use LongKeys;
 use PostgreSQL::Test::Cluster;
 use PostgreSQL::Test::Utils;
 use Test::More;
@@ -26,22 +29,13 @@ if (!$node->safe_psql('postgres', q{SELECT count(*) FROM pg_available_extensions
 	$node->stop;
 	plan skip_all => 'this server has no injection points';
 }
-# Keys so long that a page holds some 15 entries.
 $node->safe_psql(
 	'postgres', q{
 CREATE EXTENSION fpbtree;
 CREATE EXTENSION injection_points;
 CREATE EXTENSION pg_buffercache;
-CREATE FUNCTION key(i int) RETURNS text LANGUAGE sql IMMUTABLE
-	RETURN repeat('x', current_setting('block_size')::int / 19) || lpad(i::text, 6, '0');
-CREATE FUNCTION pages(index regclass, OUT block int8, OUT kind text, OUT level int, OUT flags text[], OUT low int, OUT high int)
-	RETURNS SETOF record LANGUAGE sql
-BEGIN ATOMIC
-	SELECT b, p.kind, p.level, p.flags, coalesce(substring(p.low_fence FROM '\d{6}')::int, 0),
-		coalesce(substring(p.high_fence FROM '\d{6}')::int, 1000000)
-	FROM generate_series(1, pg_relation_size(index) / current_setting('block_size')::int - 1) b, fpbtree_page(index, b) p;
-END;
 });
+create_long_keys($node);
 
 my $TABLE_SCAN = 'SET enable_seqscan = on; SET enable_indexscan = off; SET enable_indexonlyscan = off';
 

@@ -7,6 +7,7 @@ use warnings FATAL => 'all';
 
 use FindBin;
 use lib $FindBin::RealBin;
+use LongKeys;
 use PostgreSQL::Test::Cluster;
 use PostgreSQL::Test::Utils;
 use Test::More;
@@ -29,21 +30,11 @@ if (!$primary->safe_psql('postgres', q{SELECT count(*) FROM pg_available_extensi
 	$primary->stop;
 	plan skip_all => 'this server has no injection points';
 }
-# Keys so long that a page holds some 15 entries; every tenth number is in the
-# main tree, and some of the greatest wait.
+$primary->safe_psql('postgres', 'CREATE EXTENSION fpbtree; CREATE EXTENSION injection_points');
+create_long_keys($primary);
+# Every tenth number is in the main tree, and some of the greatest wait.
 $primary->safe_psql(
 	'postgres', q{
-CREATE EXTENSION fpbtree;
-CREATE EXTENSION injection_points;
-CREATE FUNCTION key(i int) RETURNS text LANGUAGE sql IMMUTABLE
-	RETURN repeat('x', current_setting('block_size')::int / 19) || lpad(i::text, 6, '0');
-CREATE FUNCTION pages(index regclass, OUT block int8, OUT kind text, OUT level int, OUT flags text[], OUT low int, OUT high int)
-	RETURNS SETOF record LANGUAGE sql
-BEGIN ATOMIC
-	SELECT b, p.kind, p.level, p.flags, coalesce(substring(p.low_fence FROM '\d{6}')::int, 0),
-		coalesce(substring(p.high_fence FROM '\d{6}')::int, 1000000)
-	FROM generate_series(1, pg_relation_size(index) / current_setting('block_size')::int - 1) b, fpbtree_page(index, b) p;
-END;
 CREATE TABLE s (i int, k text COLLATE "C");
 INSERT INTO s SELECT i, key(i) FROM generate_series(10, 5000, 10) i;
 CREATE INDEX s_k ON s USING fpbtree (k) WITH (operation_queue = on);

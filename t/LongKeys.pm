@@ -1,0 +1,32 @@
+#
+# Tables whose keys are so long, and alike for so long, that a page holds some
+# 15 entries: key(i); and pages(index), with the numbers that fences are made of.
+#
+package LongKeys;
+
+use strict;
+use warnings FATAL => 'all';
+use Exporter qw(import);
+
+our @EXPORT = qw(create_long_keys);
+
+sub create_long_keys
+{
+	my ($node) = @_;
+
+	$node->safe_psql(
+		'postgres', q{
+CREATE FUNCTION key(i int) RETURNS text LANGUAGE sql IMMUTABLE
+	RETURN repeat('x', current_setting('block_size')::int / 19) || lpad(i::text, 6, '0');
+CREATE FUNCTION pages(index regclass, OUT block int8, OUT kind text, OUT level int, OUT flags text[], OUT low int, OUT high int)
+	RETURNS SETOF record LANGUAGE sql
+BEGIN ATOMIC
+	SELECT b, p.kind, p.level, p.flags, coalesce(substring(p.low_fence FROM '\d{6}')::int, 0),
+		coalesce(substring(p.high_fence FROM '\d{6}')::int, 1000000)
+	FROM generate_series(1, pg_relation_size(index) / current_setting('block_size')::int - 1) b, fpbtree_page(index, b) p;
+END;
+});
+	return;
+}
+
+1;
