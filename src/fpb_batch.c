@@ -190,17 +190,18 @@ compare_places(const void *a, const void *b)
 }
 
 /*
- * Leave out all targets but those for which there is most, that have at least
- * a share of the entries between them.
+ * Leave out all targets but those for which there is most: one of them, or as
+ * many as have a share of the entries between them.
  */
 static void
-choose_targets(FpbBatch *batch)
+choose_targets(FpbBatch *batch, FpbMoved which)
 {
+	int			least = which == FPB_MOVE_LARGEST ? 1 : batch->nentries;
 	int			chosen = 0;
 	int			nentries = 0;
 
 	qsort(batch->targets, batch->ntargets, sizeof(Target), compare_targets);
-	while (chosen < batch->ntargets && nentries * MOVED_SHARE < batch->nentries)
+	while (chosen < batch->ntargets && nentries * MOVED_SHARE < least)
 		nentries += batch->targets[chosen++].nentries;
 	batch->ntargets = chosen;
 	qsort(batch->targets, batch->ntargets, sizeof(Target), compare_places);
@@ -230,7 +231,7 @@ visit(FpbBatch *batch, const FpbEntry *entry)
 		if (batch->window.max_distance > 0)
 			(void) fpb_window_reach(&batch->window, BufferGetBlockNumber(buf), false);
 		moved = fpb_move_entries(batch->ix, batch->heap, buf, &stack, &place,
-								 counted ? &batch->filter : NULL, NULL, false, &at, &more);
+								 counted ? &batch->filter : NULL, &at, &more);
 		if (moved < 0)
 			continue;
 		batch->moved += moved;
@@ -246,14 +247,14 @@ visit(FpbBatch *batch, const FpbEntry *entry)
  * exit.
  */
 void
-fpb_batch_move(FpbBatch *batch, bool all)
+fpb_batch_move(FpbBatch *batch, FpbMoved which)
 {
 	MemoryContext old = MemoryContextSwitchTo(batch->leaf_context);
 	int			announced = 0;
 
 	find_targets(batch);
-	if (!all)
-		choose_targets(batch);
+	if (which != FPB_MOVE_ALL)
+		choose_targets(batch, which);
 	for (int i = 0; i < batch->ntargets; i++)
 	{
 		/* what is announced still is of no use: such leaves have been split */
@@ -264,7 +265,9 @@ fpb_batch_move(FpbBatch *batch, bool all)
 		{
 			Target	   *target = &batch->targets[announced++];
 
-			if (batch->window.max_distance > 0 && target->leaf != InvalidBlockNumber)
+			/* (a single one is read where it is visited) */
+			if (batch->window.max_distance > 0 && batch->ntargets > 1 &&
+				target->leaf != InvalidBlockNumber)
 				fpb_window_add(&batch->window, target->leaf, 0);
 		}
 		fpb_window_start(&batch->window);
@@ -273,6 +276,27 @@ fpb_batch_move(FpbBatch *batch, bool all)
 	fpb_window_reset(&batch->window);
 	MemoryContextSwitchTo(old);
 	MemoryContextReset(batch->leaf_context);
+}
+
+/*
+ * Make room in a leaf of the queue, that of a place: move what it has for the
+ * main leaf for which it has most.  There may be none still, if others are
+ * faster.  No lock is held on entry or exit.  heap is the index's table.
+ */
+void
+fpb_batch_make_room(FpbIndex *ix, Relation heap, const FpbProbe *place)
+{
+	FpbBatch   *batch = fpb_batch_begin(ix, heap);
+	Buffer		buf = fpb_descend(&batch->queue, place, 0, false,
+								  BUFFER_LOCK_SHARE, NULL);
+
+	if (BufferIsValid(buf))
+	{
+		(void) fpb_batch_take(batch, BufferGetPage(buf));
+		fpb_relbuf(buf);
+		fpb_batch_move(batch, FPB_MOVE_LARGEST);
+	}
+	(void) fpb_batch_end(batch);
 }
 
 /* so often the queue is gone round for what has come meanwhile */
@@ -293,7 +317,7 @@ go_round(FpbBatch *batch, FpbShared *progress)
 		(void) fpb_batch_take(batch, BufferGetPage(buf));
 		fpb_leaves_leave(&walk, buf);
 		CHECK_FOR_INTERRUPTS();
-		fpb_batch_move(batch, true);
+		fpb_batch_move(batch, FPB_MOVE_ALL);
 		if (progress != NULL)
 		{
 			pg_atomic_fetch_add_u64(&progress->flush_done, 1);

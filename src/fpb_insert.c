@@ -409,45 +409,28 @@ insert_queued(FpbIndex *ix, const FpbEntry *entry, const FpbProbe *probe)
 }
 
 /*
- * Insert an entry into its leaf, and take along what the operation queue has
- * for that, as the queue is full.
+ * The operation queue is full where an entry belongs: do one leaf's work for
+ * it.  No lock is held on entry or exit.
  */
 static void
-insert_and_move(FpbIndex *ix, Relation heap, const FpbEntry *entry,
-				const FpbProbe *probe, bool unchanged)
+make_room(FpbIndex *ix, Relation heap, const FpbProbe *probe)
 {
-	FpbFilter	filter;
-	FpbShared  *shared;
-	bool		counted;
-	FpbStack	stack;
-	Buffer		buf;
+	FpbShared  *shared = fpb_shared_of(RelationGetRelid(ix->rel));
 	instr_time	begin;
 	instr_time	end;
 	uint64		longest;
 	uint64		time;
-	int			moved;
 
 	fpb_worker_want(ix->rel);
-	fpb_filter_open(&filter, ix->rel);
-	counted = fpb_filter_counted(&filter, ix->rel);
 	INSTR_TIME_SET_CURRENT(begin);
-	do
-	{
-		CHECK_FOR_INTERRUPTS();
-		buf = fpb_descend(ix, probe, 0, false, BUFFER_LOCK_EXCLUSIVE, &stack);
-		CheckForSerializableConflictIn(ix->rel, NULL, BufferGetBlockNumber(buf));
-		moved = fpb_move_entries(ix, heap, buf, &stack, probe,
-								 counted ? &filter : NULL, entry, unchanged, NULL, NULL);
-	} while (moved < 0);
+	fpb_batch_make_room(ix, heap, probe);
 	INSTR_TIME_SET_CURRENT(end);
 
-	shared = filter.shared;
 	if (shared == NULL)
 		return;
 	INSTR_TIME_SUBTRACT(end, begin);
 	time = INSTR_TIME_GET_MICROSEC(end);
 	pg_atomic_fetch_add_u64(&shared->stalls, 1);
-	fpb_shared_count_visit(shared, moved);
 	longest = pg_atomic_read_u64(&shared->longest_stall);
 	while (time > longest &&
 		   !pg_atomic_compare_exchange_u64(&shared->longest_stall, &longest, time))
@@ -456,8 +439,8 @@ insert_and_move(FpbIndex *ix, Relation heap, const FpbEntry *entry,
 
 /*
  * Insert a row's entry into an index that allows duplicates, or whose check is
- * not wanted now.  If the operation queue, where it would go, is full, it is
- * put into its leaf, and takes along what the queue has for that.
+ * not wanted now.  It goes into its leaf if it is not to be queued, or others
+ * have taken the room in the queue that has been made for it.
  */
 static void
 insert_plain(FpbIndex *ix, Relation heap, FpbEntry *entry, bool unchanged)
@@ -469,9 +452,12 @@ insert_plain(FpbIndex *ix, Relation heap, FpbEntry *entry, bool unchanged)
 	fpb_probe_from_key(ix, &entry->key, &probe);
 	if (wants_queue(ix, &probe))
 	{
-		if (!insert_queued(ix, entry, &probe))
-			insert_and_move(ix, heap, entry, &probe, unchanged);
-		return;
+		if (insert_queued(ix, entry, &probe))
+			return;
+		make_room(ix, heap, &probe);
+		FPB_INJECTION_POINT("fpbtree-room-made");
+		if (insert_queued(ix, entry, &probe))
+			return;
 	}
 	buf = fpb_descend(ix, &probe, 0, false, BUFFER_LOCK_EXCLUSIVE, &stack);
 	CheckForSerializableConflictIn(ix->rel, NULL, BufferGetBlockNumber(buf));

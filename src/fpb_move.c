@@ -32,12 +32,9 @@ typedef struct Batch
 	FpbIndex   *queue;
 	Buffer		leaf;			/* of the main tree; locked exclusively */
 	Buffer		from;			/* of the queue; likewise, or InvalidBuffer */
-	const FpbEntry *new_entry;	/* one that is nowhere yet, or NULL */
-	FpbEntry   *entries;		/* the new one first, and those of the queue,
-								 * in order */
+	FpbEntry   *entries;		/* in order */
 	int			nentries;
-	FpbPos	   *places;			/* in the queue's leaf, of all but a new one */
-	int			nnew;			/* 0 or 1 */
+	FpbPos	   *places;			/* in the queue's leaf */
 	const FpbFilter *counted;	/* unless NULL, entries that move are counted
 								 * off there */
 } Batch;
@@ -76,7 +73,7 @@ collect(Batch *b, const FpbProbe *low, const FpbProbe *high)
 					  FPB_MAX_PAGE_ENTRIES, &more);
 	for (int i = 0; i < n; i++)
 	{
-		FpbEntry   *entry = &b->entries[b->nentries++];
+		FpbEntry   *entry = &b->entries[i];
 
 		entry->key = items[i].key;
 		entry->child = InvalidBlockNumber;
@@ -84,6 +81,7 @@ collect(Batch *b, const FpbProbe *low, const FpbProbe *high)
 			entry->key.tuple = copy_tuple(&entry->key);
 		b->places[i] = items[i].pos;
 	}
+	b->nentries = n;
 	pfree(items);
 }
 
@@ -144,23 +142,15 @@ pack_copy(const Batch *b, FpbWalPage *wp)
 static void
 log_move(Batch *b, int n, FpbWal *wal, Buffer right)
 {
-	int			nmoved = n - b->nnew;
-	FpbWalPage *wp_from = NULL;
+	FpbWalPage *wp_from = fpb_wal_add(wal, b->from, false);
 
-	if (nmoved > 0)
-		wp_from = fpb_wal_add(wal, b->from, false);
 	fpb_wal_enter(wal);
-	if (wp_from != NULL)
-		fpb_page_delete(b->queue, BufferGetPage(b->from), b->places, nmoved, wp_from);
+	fpb_page_delete(b->queue, BufferGetPage(b->from), b->places, n, wp_from);
 	fpb_wal_finish(wal);
 	fpb_verify_move(b->ix, wal, BufferIsValid(right), b->entries, n);
-	if (wp_from != NULL)
-	{
-		fpb_verify_delete(b->queue, wal, BufferIsValid(right) ? 2 : 1,
-						  b->places, nmoved);
-		for (int i = b->nnew; b->counted != NULL && i < n; i++)
-			fpb_filter_remove(b->counted, b->entries[i].key.head);
-	}
+	fpb_verify_delete(b->queue, wal, BufferIsValid(right) ? 2 : 1, b->places, n);
+	for (int i = 0; b->counted != NULL && i < n; i++)
+		fpb_filter_remove(b->counted, b->entries[i].key.head);
 }
 
 /*
@@ -219,12 +209,7 @@ split_and_move(Batch *b, FpbStack *stack, Page copy, int n, bool image_due)
 static void
 begin_batch(Batch *b, const FpbProbe *place, const FpbProbe *low, const FpbProbe *high)
 {
-	b->nentries = b->nnew = 0;
-	if (b->new_entry != NULL)
-	{
-		b->entries[b->nentries++] = *b->new_entry;
-		b->nnew = 1;
-	}
+	b->nentries = 0;
 	FPB_INJECTION_POINT("fpbtree-move-leaf-locked");
 	b->from = fpb_descend(b->queue, place, 0, false, BUFFER_LOCK_EXCLUSIVE, NULL);
 	if (BufferIsValid(b->from))
@@ -236,17 +221,16 @@ begin_batch(Batch *b, const FpbProbe *place, const FpbProbe *low, const FpbProbe
 
 /*
  * Move to the main leaf in buf, which is locked exclusively and released, what
- * the queue's leaf at a place has for it, and with it put a new entry there,
- * unless that is NULL.  place falls into the main leaf; a new entry is there.
- * stack is what the descent to the main leaf has passed, a hint.  heap and
- * unchanged as in fpb_insert_entry.
+ * the queue's leaf at a place has for it.  place falls into the main leaf.
+ * stack is what the descent to the main leaf has passed, a hint.  heap is the
+ * index's table.
  *
  * What moves is counted off in *counted, unless that is NULL: the caller has
  * asked whether it is to be, before he locked the leaf.
  *
  * If the leaf must be split, what is behind the entry by which it is split may
- * be left in the queue: then *rest, unless NULL, becomes the key of the first
- * of these, its tuple palloc'd, and *more true.  Returns how many have moved.
+ * be left in the queue: then *rest becomes the key of the first of these, its
+ * tuple palloc'd, and *more true.  Returns how many have moved.
  *
  * Returns -1, with nothing done, if a page of the queue was not in memory.  It
  * is now, but has been read with no lock held, as by scans (fpb_scan_read.c):
@@ -255,12 +239,11 @@ begin_batch(Batch *b, const FpbProbe *place, const FpbProbe *low, const FpbProbe
 int
 fpb_move_entries(FpbIndex *ix, Relation heap, Buffer buf, FpbStack *stack,
 				 const FpbProbe *place, const FpbFilter *counted,
-				 const FpbEntry *entry, bool unchanged,
 				 FpbKey *rest, bool *more)
 {
 	FpbIndex	queue;
 	BlockNumber missing;
-	Batch		b = {.ix = ix,.queue = &queue,.leaf = buf,.from = InvalidBuffer,.new_entry = entry,.counted = counted};
+	Batch		b = {.ix = ix,.queue = &queue,.leaf = buf,.from = InvalidBuffer,.counted = counted};
 	Page		page = BufferGetPage(buf);
 	FpbProbe	low;
 	FpbProbe	high;
@@ -278,7 +261,7 @@ fpb_move_entries(FpbIndex *ix, Relation heap, Buffer buf, FpbStack *stack,
 
 	fpb_index_of_queue(ix, &queue);
 	queue.missing = &missing;
-	b.entries = palloc(sizeof(FpbEntry) * (FPB_MAX_PAGE_ENTRIES + 1));
+	b.entries = palloc(sizeof(FpbEntry) * FPB_MAX_PAGE_ENTRIES);
 	b.places = palloc(sizeof(FpbPos) * FPB_MAX_PAGE_ENTRIES);
 	if (!FpbPageIsLeftmost(page))
 	{
@@ -328,7 +311,7 @@ fpb_move_entries(FpbIndex *ix, Relation heap, Buffer buf, FpbStack *stack,
 		release_from(&b);
 		pruned = true;
 		if (!fpb_prune_killed(ix, heap, buf))
-			(void) fpb_prune_versions(ix, heap, buf, unchanged);
+			(void) fpb_prune_versions(ix, heap, buf, false);
 	}
 
 	if (!BufferIsValid(b.from) && missing != InvalidBlockNumber)
@@ -341,13 +324,11 @@ fpb_move_entries(FpbIndex *ix, Relation heap, Buffer buf, FpbStack *stack,
 		pfree(copy);
 		return -1;
 	}
-	if (rest != NULL)
-		*more = false;
+	*more = n + 1 < b.nentries;
 	if (n < b.nentries)
 	{
-		if (rest != NULL && n + 1 < b.nentries)
+		if (*more)
 		{
-			*more = true;
 			*rest = b.entries[n + 1].key;
 			MemoryContextSwitchTo(old);
 			if (rest->tuple != NULL)
@@ -368,7 +349,6 @@ fpb_move_entries(FpbIndex *ix, Relation heap, Buffer buf, FpbStack *stack,
 		release_from(&b);
 		fpb_relbuf(buf);
 	}
-	n -= b.nnew;
 	MemoryContextSwitchTo(old);
 	MemoryContextDelete(context);
 	pfree(copy);

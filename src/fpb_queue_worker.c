@@ -213,7 +213,7 @@ go_round(FpbBatch *batch, WorkerIndex *wi, int least)
 		if (!in_time)
 			set_place(wi, first);
 		else if (fpb_batch_fullness(batch) >= least)
-			fpb_batch_move(batch, least == 0);
+			fpb_batch_move(batch, least == 0 ? FPB_MOVE_ALL : FPB_MOVE_SHARE);
 		any = true;
 	}
 	fpb_leaves_end(&walk);

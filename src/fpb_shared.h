@@ -36,8 +36,7 @@ typedef struct FpbShared
 	/* the operation queue */
 	pg_atomic_uint64 visits;	/* to main leaves, to which entries have moved */
 	pg_atomic_uint64 moved;		/* so many entries */
-	pg_atomic_uint64 stalls;	/* visits by inserters who came to a full
-								 * queue */
+	pg_atomic_uint64 stalls;	/* insertions that came to a full queue */
 	pg_atomic_uint64 longest_stall; /* of these, in microseconds */
 	pg_atomic_uint64 redo;		/* where recovery would have begun at the last
 								 * visit; 0: there has been none */

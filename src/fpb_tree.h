@@ -175,12 +175,10 @@ extern bool fpb_insert_downlink(FpbIndex *ix, Buffer left, Buffer right,
  * The operation queue: a tree of its own, for entries on their way to the main
  * one (fpb_queue.c).  "queue" is the index as fpb_index_of_queue makes it.
  *
- * begin: make one, unless there is one.  end: take it away, if there is
- * nothing in it and nobody looks at it; true if there is none then.  trim:
- * take its empty pages out of it.
+ * begin: make one, unless there is one.  trim: take its empty pages out of it,
+ * and itself away if there is nothing in it and nobody looks at it.
  */
 extern void fpb_queue_begin(FpbIndex *queue);
-extern bool fpb_queue_end(FpbIndex *queue);
 extern void fpb_queue_trim(FpbIndex *queue);
 extern void fpb_queue_count(FpbIndex *queue);
 extern uint32 fpb_queue_pages(const FpbIndex *ix, XLogRecPtr *lsn);
@@ -190,8 +188,7 @@ extern uint32 fpb_queue_pages(const FpbIndex *ix, XLogRecPtr *lsn);
  */
 extern int	fpb_move_entries(FpbIndex *ix, Relation heap, Buffer buf,
 							 FpbStack *stack, const FpbProbe *place,
-							 const FpbFilter *counted, const FpbEntry *entry,
-							 bool unchanged, FpbKey *rest, bool *more);
+							 const FpbFilter *counted, FpbKey *rest, bool *more);
 
 /* Leave hints for dead entries on a leaf locked at least share (fpb_hint.c). */
 extern void fpb_hint_dead(const FpbIndex *ix, Relation heap, Buffer buf,

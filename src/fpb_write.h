@@ -47,15 +47,24 @@ extern bool fpb_insert(Relation index, Datum *values, bool *isnull,
 
 /*
  * Batch update (fpb_batch.c): moving what waits in the operation queue.  All
- * of it; or what some leaves of the queue have.
+ * of it; some of what a full leaf has; or what is taken of some leaves.
  */
 typedef struct FpbBatch FpbBatch;
+typedef enum FpbMoved
+{
+	FPB_MOVE_ALL,				/* all that has been taken */
+	FPB_MOVE_SHARE,				/* a third, by the visits worth most */
+	FPB_MOVE_LARGEST			/* what there is for a single main leaf, that
+								 * for which there is most */
+} FpbMoved;
 extern int64 fpb_batch_update(FpbIndex *ix, Relation heap, FpbShared *progress);
+extern void fpb_batch_make_room(FpbIndex *ix, Relation heap,
+								const FpbProbe *place);
 extern FpbBatch *fpb_batch_begin(FpbIndex *ix, Relation heap);
 extern FpbIndex *fpb_batch_queue(FpbBatch *batch);
 extern const FpbKey *fpb_batch_take(FpbBatch *batch, Page page);
 extern int	fpb_batch_fullness(const FpbBatch *batch);
-extern void fpb_batch_move(FpbBatch *batch, bool all);
+extern void fpb_batch_move(FpbBatch *batch, FpbMoved which);
 extern int64 fpb_batch_end(FpbBatch *batch);
 
 /* Have a worker see to the index's queue (fpb_queue_worker.c). */

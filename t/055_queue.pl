@@ -436,6 +436,42 @@ foreach my $order ('', ' DESC')
 	check('passed', 'a leaf that VACUUM had passed');
 }
 
+# An insertion has made room in the full queue; and then there is no queue any more, or
+# not room enough for a longer entry, or it is given up. (What waits is for as many leaves
+# as it has entries.)
+{
+	query(q{
+		CREATE TABLE room (i int, k text COLLATE "C");
+		ALTER TABLE room ALTER k SET STORAGE plain;
+		INSERT INTO room SELECT i, key(i) FROM generate_series(10, 30000, 10) i;
+		CREATE INDEX room_k ON room USING fpbtree (k) WITH (operation_queue = on, opq_size = 1);});
+	my $next = 5;
+	my $add = sub { $next += 300; query("INSERT INTO room VALUES ($next, key($next))"); };
+	my $state = q{SELECT queue_entries, queue_moved FROM fpbtree_stats('room_k')};
+	my $capacity = 0;
+	++$capacity, $add->() while query(q{SELECT queue_stalls FROM fpbtree_stats('room_k')}) == 0 && $capacity < 50;
+	foreach my $case ([ 'goes', '', 1, 1 ], [ 'is full', q{repeat('y', current_setting('block_size')::int / 19)}, $capacity - 2, 1 ], [ 'is of no use', '', $capacity - 2, 0 ])
+	{
+		my ($what, $more, $queued, $rows) = @$case;
+		query(q{SELECT fpbtree_flush('room_k')});
+		$add->() foreach 2 .. $capacity;
+		my $moved = query(q{SELECT queue_moved FROM fpbtree_stats('room_k')});
+		my $key = join(' || ', "key($next + 300)", $more || ());
+		my ($insertion, $pid) = start_session(['fpbtree-room-made'], "INSERT INTO room VALUES ($next + 300, $key)");
+		$node->wait_for_event('client backend', 'fpbtree-room-made');
+		is(query($state), join('|', $capacity - 2, $moved + 1), "queue that $what: there is room");
+		query(q{SELECT fpbtree_flush('room_k')}) if $what eq 'goes';
+		query("SELECT pg_cancel_backend($pid)") if $what eq 'is of no use';
+		wake('fpbtree-room-made') if $what ne 'is of no use';
+		ok(finishes($pid), "queue that $what: the insertion comes to its end");
+		is(query(q{SELECT queue_entries FROM fpbtree_stats('room_k')}), $queued, "queue that $what: its entry is where it may be");
+		is(query("SELECT count(*) FROM room WHERE k = $key"), $rows, "queue that $what: as is its row");
+		check('room', "queue that $what");
+		$insertion->quit;
+		$next += 300;
+	}
+}
+
 $node->stop;
 ok(!$node->log_contains(qr/TRAP:|PANIC:|damaged/), 'no complaint in the log');
 done_testing();

@@ -213,6 +213,25 @@ is(query("SELECT count(*) $WORKERS"), '0', 'no worker can be had');
 cmp_ok(query(q{SELECT queue_stalls FROM fpbtree_stats('alone_k')}), '>', 100, 'inserters have moved entries');
 cmp_ok(query(q{SELECT queue_pages FROM fpbtree_stats('alone_k')}), '<=', query(q{SELECT queue_limit FROM fpbtree_stats('alone_k')}), 'the queue has not grown beyond its limit');
 check('alone', 'with no worker to be had');
+
+# What an insertion does that comes to a full queue: the visit by which most entries
+# move; and then there is room for its own.
+query(q{
+	CREATE TABLE crowd (k int8);
+	INSERT INTO crowd SELECT i * 1000 FROM generate_series(1, 200000) i;
+	CREATE INDEX crowd_k ON crowd USING fpbtree (k) WITH (operation_queue = on, opq_size = 1, fillfactor = 50);
+	INSERT INTO crowd SELECT 100000001 + i FROM generate_series(1, 20) i;
+	DO $$
+	BEGIN
+		FOR i IN 0 .. 2000 LOOP
+			EXIT WHEN (SELECT queue_stalls > 0 FROM fpbtree_stats('crowd_k'));
+			CONTINUE WHEN abs(i * 7919 % 2000 - 1000) < 10;
+			INSERT INTO crowd VALUES ((i * 7919 % 2000) * 100000 + 500);
+		END LOOP;
+	END $$});
+is(query(q{SELECT queue_stalls, queue_visits, queue_moved, queue_moved + queue_entries = (SELECT count(*) - 200000 FROM crowd) FROM fpbtree_stats('crowd_k')}),
+	'1|1|20|t', 'an insertion makes room where that is done best, and uses it');
+check('crowd', 'with room made');
 $node->append_conf('postgresql.conf', "max_worker_processes = 8\n");
 $node->restart;
 
