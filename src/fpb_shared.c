@@ -24,7 +24,13 @@
 
 #include "fpb_shared.h"
 
-#define MAX_INDEXES		1024	/* a power of two */
+/*
+ * Slots, a power of two, and how many of them are used at most: who looks for
+ * an index that has none comes to a free one soon.
+ */
+#define MAX_SLOTS		8192
+#define MAX_INDEXES		(MAX_SLOTS / 4 * 3)
+
 #define MAX_WORKERS		64		/* databases that have one at a time */
 
 /* a worker that has not come by then will not come, in ms */
@@ -52,7 +58,8 @@ typedef struct SharedTable
 {
 	LWLock		lock;			/* held to add an index; of the workers */
 	int			tranche;
-	FpbShared	indexes[MAX_INDEXES];
+	pg_atomic_uint32 nindexes;
+	FpbShared	indexes[MAX_SLOTS];
 	SharedWorker workers[MAX_WORKERS];
 	uint32		counter_mask;	/* there is one counter more */
 	pg_atomic_uint32 counters[FLEXIBLE_ARRAY_MEMBER];	/* four in each */
@@ -86,7 +93,8 @@ init_table(void *ptr)
 
 	table->tranche = LWLockNewTrancheId();
 	LWLockInitialize(&table->lock, table->tranche);
-	for (int i = 0; i < MAX_INDEXES; i++)
+	pg_atomic_init_u32(&table->nindexes, 0);
+	for (int i = 0; i < MAX_SLOTS; i++)
 	{
 		FpbShared  *shared = &table->indexes[i];
 
@@ -141,33 +149,26 @@ attach(void)
 }
 
 /*
- * The entry of an index of this database; NULL if it has none.  *unused,
- * unless NULL, becomes the free one where it would be, or NULL if the table is
- * full.
+ * Look for the slot of an index of this database.  False if it has none, and
+ * then *slot is the free one where it would be.
  */
-static FpbShared *
-look_up(Oid index, FpbShared **unused)
+static bool
+look_up(Oid index, FpbShared **slot)
 {
 	uint32		hash = hash_combine(murmurhash32(MyDatabaseId), murmurhash32(index));
 
-	if (unused != NULL)
-		*unused = NULL;
-	for (int i = 0; i < MAX_INDEXES; i++)
+	for (;; hash++)
 	{
-		FpbShared  *shared = &shared_table->indexes[(hash + i) % MAX_INDEXES];
-		Oid			found = pg_atomic_read_u32(&shared->index);
+		Oid			found;
 
+		*slot = &shared_table->indexes[hash % MAX_SLOTS];
+		found = pg_atomic_read_u32(&(*slot)->index);
 		if (!OidIsValid(found))
-		{
-			if (unused != NULL)
-				*unused = shared;
-			return NULL;
-		}
+			return false;
 		pg_read_barrier();
-		if (found == index && shared->database == MyDatabaseId)
-			return shared;
+		if (found == index && (*slot)->database == MyDatabaseId)
+			return true;
 	}
-	return NULL;
 }
 
 /*
@@ -180,22 +181,25 @@ fpb_shared_of(Oid index)
 
 	if (!attach())
 		return NULL;
-	shared = look_up(index, NULL);
-	if (shared == NULL)
-	{
-		FpbShared  *unused;
+	if (look_up(index, &shared))
+		return shared;
+	if (pg_atomic_read_u32(&shared_table->nindexes) >= MAX_INDEXES)
+		return NULL;
 
-		LWLockAcquire(&shared_table->lock, LW_EXCLUSIVE);
-		shared = look_up(index, &unused);	/* somebody may have been faster */
-		if (shared == NULL && unused != NULL)
+	LWLockAcquire(&shared_table->lock, LW_EXCLUSIVE);
+	if (!look_up(index, &shared))	/* somebody may have been faster */
+	{
+		if (pg_atomic_read_u32(&shared_table->nindexes) < MAX_INDEXES)
 		{
-			unused->database = MyDatabaseId;
+			pg_atomic_fetch_add_u32(&shared_table->nindexes, 1);
+			shared->database = MyDatabaseId;
 			pg_write_barrier();
-			pg_atomic_write_u32(&unused->index, index);
-			shared = unused;
+			pg_atomic_write_u32(&shared->index, index);
 		}
-		LWLockRelease(&shared_table->lock);
+		else
+			shared = NULL;
 	}
+	LWLockRelease(&shared_table->lock);
 	return shared;
 }
 
@@ -224,9 +228,9 @@ fpb_shared_next(int *position)
 {
 	if (!attach())
 		return NULL;
-	while (*position < MAX_INDEXES)
+	while (*position < MAX_SLOTS)
 	{
-		FpbShared  *shared = &shared_table->indexes[(uint32) (MyProcPid + (*position)++) % MAX_INDEXES];
+		FpbShared  *shared = &shared_table->indexes[(uint32) (MyProcPid + (*position)++) % MAX_SLOTS];
 
 		if (OidIsValid(pg_atomic_read_u32(&shared->index)))
 		{
