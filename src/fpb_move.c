@@ -250,7 +250,7 @@ fpb_move_entries(FpbIndex *ix, Relation heap, Buffer buf, FpbStack *stack,
 	FpbProbe   *lowp = NULL;
 	FpbProbe   *highp = NULL;
 	FpbWal		wal;
-	FpbWalPage *wp;
+	FpbWalPage *wp = NULL;
 	Page		copy = palloc_aligned(BLCKSZ, PG_IO_ALIGN_SIZE, 0);
 	MemoryContext context = AllocSetContextCreate(CurrentMemoryContext, "fpbtree move",
 												  ALLOCSET_SMALL_SIZES);
