@@ -439,8 +439,9 @@ make_room(FpbIndex *ix, Relation heap, const FpbProbe *probe)
 
 /*
  * Insert a row's entry into an index that allows duplicates, or whose check is
- * not wanted now.  It goes into its leaf if it is not to be queued, or others
- * have taken the room in the queue that has been made for it.
+ * not wanted now.  It goes into its leaf if it is not to be queued, or if the
+ * room that has been made for it in the queue has been taken by others, or is
+ * where it is of no use to it.
  */
 static void
 insert_plain(FpbIndex *ix, Relation heap, FpbEntry *entry, bool unchanged)

@@ -58,7 +58,7 @@ typedef struct SharedTable
 {
 	LWLock		lock;			/* held to add an index; of the workers */
 	int			tranche;
-	pg_atomic_uint32 nindexes;
+	pg_atomic_uint32 nindexes;	/* slots that are used */
 	FpbShared	indexes[MAX_SLOTS];
 	SharedWorker workers[MAX_WORKERS];
 	uint32		counter_mask;	/* there is one counter more */
