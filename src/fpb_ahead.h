@@ -24,6 +24,16 @@ extern int	fpb_ahead_distance;
 extern int	fpb_ahead_heap_distance;
 extern int	fpb_pio_max;
 
+/* how pages are read ahead: fpbtree.prefetch_method */
+typedef enum FpbPrefetchMethod
+{
+	FPB_PREFETCH_AUTO,			/* advice where I/O is buffered */
+	FPB_PREFETCH_AIO			/* the server's asynchronous I/O, where it has
+								 * it */
+} FpbPrefetchMethod;
+
+extern int	fpb_prefetch_method;
+
 extern void fpb_ahead_init(void);
 
 typedef struct FpbAheadCounts

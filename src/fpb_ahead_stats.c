@@ -21,6 +21,15 @@ int			fpb_ahead_distance = -1;
 int			fpb_ahead_heap_distance = -1;
 int			fpb_pio_max = -1;
 
+int			fpb_prefetch_method = FPB_PREFETCH_AUTO;
+
+static const struct config_enum_entry prefetch_methods[] =
+{
+	{"auto", FPB_PREFETCH_AUTO, false},
+	{"aio", FPB_PREFETCH_AIO, false},
+	{NULL, 0, false}
+};
+
 /*
  * Define the settings.
  */
@@ -48,6 +57,13 @@ fpb_ahead_init(void)
 							-1, -1, FPB_MAX_DISTANCE,
 							PGC_USERSET, 0,
 							NULL, NULL, NULL);
+	DefineCustomEnumVariable("fpbtree.prefetch_method",
+							 "How pages are read ahead.",
+							 "auto advises the kernel where I/O is buffered, and uses the server's asynchronous I/O under direct I/O; aio uses that wherever there is one.",
+							 &fpb_prefetch_method,
+							 FPB_PREFETCH_AUTO, prefetch_methods,
+							 PGC_USERSET, 0,
+							 NULL, NULL, NULL);
 }
 
 /*

@@ -15,10 +15,12 @@
  * hold up VACUUM's cleanup locks, pins on heap pages pruning and freezing.  A
  * read needs our pin only to be started: from then on the server's
  * asynchronous I/O holds a pin of its own until the read is completed, by us
- * or by whoever wants the page first.  So the pin is dropped at once.  Where
- * there is no such I/O (17, io_method = sync, and temporary tables, for which
- * workers can't read), the kernel is advised, for which no buffer is needed.
- * Under direct I/O there is nobody to advise, and nothing is read ahead.
+ * or by whoever wants the page first.  So the pin is dropped at once.
+ *
+ * Where files go through the kernel's cache, it is advised instead, for which
+ * no buffer is needed: that is quicker, and the only way where there is no
+ * asynchronous I/O (17, io_method = sync, and temporary tables, for which
+ * workers can't read).  There nothing is read ahead under direct I/O.
  *
  * A read that fails is nobody's error here.  Its page is not valid then, and
  * is read again, and the error raised, when someone comes to it.
@@ -59,23 +61,27 @@ struct FpbWindowReads
 
 /*
  * Can pages of the relation be read ahead at all, and how?
+ *
+ * Where the kernel caches files, it is advised even if there is asynchronous
+ * I/O, unless the user wants that: each of the processes of io_method = worker
+ * has one read in flight, the kernel any number; and with io_uring a buffered
+ * read costs more to begin than advice.
  */
 static bool
 can_read_ahead(Relation rel pg_attribute_unused(), bool *async)
 {
-	*async = false;
+	bool		has_async = false;
+	bool		has_advice = false;
+
 #ifdef FPB_HAVE_AIO
-	if (!RelationUsesLocalBuffers(rel) && io_method != IOMETHOD_SYNC)
-	{
-		*async = true;
-		return true;
-	}
+	has_async = !RelationUsesLocalBuffers(rel) && io_method != IOMETHOD_SYNC;
 #endif
 #ifdef USE_PREFETCH
-	return (io_direct_flags & IO_DIRECT_DATA) == 0;
-#else
-	return false;
+	has_advice = (io_direct_flags & IO_DIRECT_DATA) == 0;
 #endif
+	*async = has_async &&
+		(!has_advice || fpb_prefetch_method == FPB_PREFETCH_AIO);
+	return has_async || has_advice;
 }
 
 /*

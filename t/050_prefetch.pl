@@ -5,6 +5,8 @@
 # errors come when a page is needed, not before, and once.
 #
 # FPB_IO_METHODS names the I/O methods to try (18; all that the server has).
+# They are what is used here although I/O is buffered, except where it is said
+# otherwise; io_method = sync stands for advice to the kernel.
 #
 use strict;
 use warnings FATAL => 'all';
@@ -28,6 +30,7 @@ max_worker_processes = 4
 max_wal_senders = 0
 wal_level = minimal
 fpbtree.default_operation_queue = off
+fpbtree.prefetch_method = aio
 autovacuum = off
 autovacuum_max_workers = 1
 fsync = off
@@ -335,6 +338,22 @@ $node->restart;
 $node->command_ok(
 	[ 'pgbench', '-n', '-c', 20, '-t', 8, '-f', $node->basedir . '/scan.sql', 'postgres' ],
 	'20 scans with 512 buffers');
+
+# By itself it advises the kernel, which leaves the buffers as they are, where I/O is buffered, and only there.
+$node->append_conf('postgresql.conf', "shared_buffers = 4MB\nmax_connections = 12");
+foreach my $direct ('', $version >= 180000 ? 'data' : ())
+{
+	my $name = $direct ? 'direct' : 'buffered';
+	my $async = $version >= 180000;
+	$node->append_conf('postgresql.conf', "debug_io_direct = '$direct'" . ($async ? "\nio_method = worker" : ''));
+	my @read = map {
+		$node->restart;
+		(blocks($_, 'SELECT a FROM u WHERE a > 0 ORDER BY a LIMIT 2500'))[1]
+	} (distances(0, 0, 0), 'SET fpbtree.prefetch_method = auto;', 'SET fpbtree.prefetch_method = aio;');
+	cmp_ok($read[1], $direct ? '>' : '==', $read[0], "$name: auto leaves buffers alone unless it must");
+	cmp_ok($read[2], $async ? '>' : '==', $read[0], "$name: aio reads ahead into buffers where it can");
+}
+$node->append_conf('postgresql.conf', "debug_io_direct = ''") if $version >= 180000;
 
 # More leaves, with a row of interest each, than can be peeked at.
 $node->append_conf('postgresql.conf', "shared_buffers = 128MB\nmax_connections = 12");

@@ -4,7 +4,8 @@
 # agree with the table.  Processes that read the same pages ahead don't wait for
 # each other for ever.
 #
-# FPB_IO_METHODS names the I/O methods to try (18; all that the server has).
+# FPB_IO_METHODS names the I/O methods to try (18; all that the server has);
+# they are used although I/O is buffered, io_method = sync for advice.
 #
 use strict;
 use warnings FATAL => 'all';
@@ -24,6 +25,7 @@ $node->append_conf(
 shared_buffers = 4MB
 max_connections = 12
 fpbtree.verify_changes = off
+fpbtree.prefetch_method = aio
 max_wal_senders = 0
 wal_level = minimal
 effective_io_concurrency = 32
