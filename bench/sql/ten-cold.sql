@@ -17,6 +17,10 @@ BEGIN
 END $$;
 SELECT 9223372036854775807 / (scaled(5000000 * :scale) / 2) * 10 AS width \gset
 SELECT count(i) AS ready FROM :table WHERE a = 5 \gset
+\ir pages-read.sql
+\set pages_before :pages_read
 SELECT clock_timestamp() AS t0 \gset
 SELECT 'answer', pg_temp.tens(:'table', :width);
 SELECT 'time_ms', extract(epoch FROM clock_timestamp() - :'t0') * 1000;
+\ir pages-read.sql
+SELECT 'pages_read', :pages_read - :pages_before;

@@ -1,4 +1,4 @@
--- One range of a cold index, of so many entries: prints the time it takes.
+-- One range of a cold index, of so many entries: prints the time it takes, in milliseconds.
 \set table cold_ :am
 \o /dev/null
 SET enable_seqscan = off;
@@ -15,4 +15,4 @@ SELECT count(i) AS ready FROM :table WHERE a = 5 \gset
 SELECT clock_timestamp() AS t0 \gset
 SELECT :columns FROM :table WHERE a BETWEEN :start AND :stop;
 \o
-SELECT round(extract(epoch FROM clock_timestamp() - :'t0') * 1000, 3);
+SELECT 'time_ms', round(extract(epoch FROM clock_timestamp() - :'t0') * 1000, 3);

@@ -1,0 +1,11 @@
+"""What bench/run is made of, from the bottom up.
+
+    server.py     a PostgreSQL with the extension, and its throw-away cluster
+    machine.py    what the figures depend on: machine, storage, settings, versions
+    results.py    figures, kept so that a run can go on after an interruption
+    programs.py   workloads that take more than a file of SQL
+    workloads.py  the list of all workloads
+    measure.py    turns of both access methods, in pairs
+    report.py     the Markdown table
+    plots.py      the pictures, and the report of one HTML file
+"""

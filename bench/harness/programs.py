@@ -1,0 +1,334 @@
+"""Data and turns of the workloads that take more than a file of SQL.
+
+A program is called with a Context and returns figures, of metric and value, and series, of a name and points.
+"""
+import glob
+import os
+import re
+import subprocess
+import tempfile
+from dataclasses import dataclass
+
+from harness.server import BENCH, Failure, call
+
+
+@dataclass(frozen=True)
+class Context:
+    server: object
+    am: str  # btree or fpbtree
+    x: object
+    pair: int
+    scale: float
+    seconds: float  # how long a load goes on, or a fraction of it
+
+    def rows(self, count):
+        return max(1000, int(count * self.scale))
+
+
+# ---- pgbench ----
+
+PGBENCH_SCALE = 100  # ten million accounts
+
+# Primary keys are btree's, as the server makes them; here each becomes a unique index of the other kind.
+SWAP_KEYS = """
+DO $$
+DECLARE
+    key record;
+BEGIN
+    FOR key IN SELECT c.conname, c.conrelid::regclass AS tab, string_agg(quote_ident(a.attname), ', ' ORDER BY k.n) AS columns
+        FROM pg_constraint c, unnest(c.conkey) WITH ORDINALITY k(attnum, n), pg_attribute a
+        WHERE c.contype = 'p' AND c.connamespace = 'public'::regnamespace
+            AND a.attrelid = c.conrelid AND a.attnum = k.attnum
+        GROUP BY c.conname, c.conrelid
+    LOOP
+        EXECUTE format('ALTER TABLE %s DROP CONSTRAINT %I', key.tab, key.conname);
+        EXECUTE format('CREATE UNIQUE INDEX %I ON %s USING fpbtree (%s)', key.conname, key.tab, key.columns);
+    END LOOP;
+END $$
+"""
+
+
+def make_database(server, name):
+    server.ask(f"DROP DATABASE IF EXISTS {name}")
+    server.ask(f"CREATE DATABASE {name}")
+    server.run_file("setup.sql", name)
+
+
+def make_pgbench(server, scale):
+    """Databases pgbench_btree and pgbench_fpbtree."""
+    for am in ("btree", "fpbtree"):
+        name = f"pgbench_{am}"
+        make_database(server, name)
+        call(server.tool("pgbench"), "-i", "-q", "-s", str(max(1, round(PGBENCH_SCALE * scale))), name,
+             env=server.environment(name))
+        if am == "fpbtree":
+            server.ask(SWAP_KEYS, name)
+        server.ask("VACUUM (FREEZE, ANALYZE); CHECKPOINT", name)
+
+
+def pgbench(context, database, arguments, clients, setup=""):
+    """Runs pgbench with options or, if it is a text, a script; returns transactions a second, and the end and the latency
+    in microseconds of each."""
+    server = context.server
+    if setup:
+        server.ask(setup, database)
+    with tempfile.TemporaryDirectory() as folder:
+        if isinstance(arguments, str):
+            with open(os.path.join(folder, "script"), "w", encoding="ascii") as file:
+                file.write(arguments)
+            arguments = ["-f", "script"]
+        output = call(server.tool("pgbench"), "-n", "-M", "prepared", "-c", str(clients),
+                      "-j", str(min(clients, len(os.sched_getaffinity(0)))), "-T", str(max(1, round(context.seconds))),
+                      "--random-seed", str(context.pair), "--log", "--log-prefix", os.path.join(folder, "log"),
+                      *arguments, database, env=server.environment(database), cwd=folder)
+        times = []
+        for name in glob.glob(os.path.join(folder, "log.*")):
+            with open(name, encoding="ascii") as file:
+                for line in file:
+                    words = line.split()
+                    times.append((int(words[4]) + int(words[5]) / 1e6, int(words[2])))
+    rate = float(re.search(r"^tps = ([\d.]+)", output, re.M).group(1))
+    if re.search(r"number of failed transactions: [1-9]", output):
+        raise Failure("pgbench: transactions have failed")
+    return rate, sorted(times)
+
+
+PERCENTS = (50, 75, 90, 95, 99, 99.5, 99.9, 99.95, 99.99, 100)
+
+
+def distribution(times):
+    """Series of percentiles and latencies in milliseconds."""
+    sorted_times = sorted(latency for _, latency in times)
+    return [[percent, sorted_times[max(0, int(len(sorted_times) * percent / 100) - 1)] / 1000] for percent in PERCENTS]
+
+
+def over_time(times, steps=30):
+    """Series of seconds and transactions a second."""
+    if not times or times[-1][0] <= times[0][0]:
+        return []
+    begin, step = times[0][0], (times[-1][0] - times[0][0]) / steps
+    counts = [0] * steps
+    for end, _ in times:
+        counts[min(steps - 1, int((end - begin) / step))] += 1
+    return [[round((i + 1) * step, 3), round(count / step, 1)] for i, count in enumerate(counts)]
+
+
+def load(context, database, arguments, clients, setup=""):
+    """Figures and series of a load by pgbench."""
+    rate, times = pgbench(context, database, arguments, clients, setup)
+    latencies = distribution(times)
+    figures = [("tps", rate), ("median_latency_ms", latencies[0][1]), ("p99_latency_ms", latencies[4][1])]
+    return figures, [("latency", latencies), ("rate", over_time(times))]
+
+
+def pgbench_select(context):
+    return load(context, f"pgbench_{context.am}", ["-S"], context.x)
+
+
+def pgbench_tpcb(context):
+    return load(context, f"pgbench_{context.am}", ["-b", "tpcb-like"], context.x, "VACUUM pgbench_branches, pgbench_tellers; CHECKPOINT")
+
+
+def make_uuids(server, scale):
+    """Tables with a uuid, unique, and some text: v4 and v7."""
+    rows = max(1000, int(2000000 * scale))
+    for am in ("btree", "fpbtree"):
+        for version in ("v4", "v7"):
+            server.ask(f"CREATE TABLE uuid_{version}_{am} (id uuid, t text);"
+                       f"CREATE UNIQUE INDEX uuid_{version}_{am}_id ON uuid_{version}_{am} USING {am} (id);"
+                       f"INSERT INTO uuid_{version}_{am} SELECT new_uuid_{version}(), 'some text' FROM generate_series(1, {rows})")
+    server.ask("VACUUM (FREEZE, ANALYZE); CHECKPOINT")
+
+
+def uuid_v4(context):
+    return load(context, "postgres", f"INSERT INTO uuid_v4_{context.am} VALUES (new_uuid_v4(), 'some text')", context.x, "CHECKPOINT")
+
+
+def uuid_v7(context):
+    return load(context, "postgres", f"INSERT INTO uuid_v7_{context.am} VALUES (new_uuid_v7(), 'some text')", context.x, "CHECKPOINT")
+
+
+def make_updates(server, scale):
+    """Tables with a key that changes, so that no update is HOT, and one that does not."""
+    rows = max(1000, int(500000 * scale))
+    for am in ("btree", "fpbtree"):
+        server.ask(f"CREATE TABLE updates_{am} (id int, kept int8, changed int8);"
+                   f"INSERT INTO updates_{am} SELECT i, hashint8extended(i, 0), i FROM generate_series(1, {rows}) i;"
+                   f"CREATE UNIQUE INDEX updates_{am}_id ON updates_{am} USING {am} (id);"
+                   f"CREATE INDEX updates_{am}_kept ON updates_{am} USING {am} (kept);"
+                   f"CREATE INDEX updates_{am}_changed ON updates_{am} USING {am} (changed)")
+    server.ask("VACUUM (FREEZE, ANALYZE); CHECKPOINT")
+
+
+def updates(context):
+    rows, am = context.rows(500000), context.am
+    sizes = f"SELECT pg_relation_size('updates_{am}_kept'), pg_relation_size('updates_{am}_changed')"
+    figures, series = load(context, "postgres", f"\\set id random(1, {rows})\nUPDATE updates_{am} SET changed = changed + 1 WHERE id = :id;\n",
+                           context.x, "CHECKPOINT")
+    kept, changed = context.server.ask(sizes).split()
+    return [*figures, ("kept_index_bytes", kept), ("changed_index_bytes", changed)], series
+
+
+def growth(context):
+    """Indexes of a table all of whose rows are updated time after time, with VACUUM now and then."""
+    rows, am, server = context.rows(200000), context.am, context.server
+    server.ask(f"DROP TABLE IF EXISTS growth_{am}; CREATE TABLE growth_{am} (id int, kept int8, changed int8);"
+               f"INSERT INTO growth_{am} SELECT i, hashint8extended(i, 0), i FROM generate_series(1, {rows}) i;"
+               f"CREATE INDEX growth_{am}_kept ON growth_{am} USING {am} (kept);"
+               f"CREATE INDEX growth_{am}_changed ON growth_{am} USING {am} (changed); VACUUM ANALYZE growth_{am}")
+    points = {"kept": [], "changed": []}
+    for tenths in range(0, 31):
+        if tenths > 0:
+            server.ask(f"UPDATE growth_{am} SET changed = changed + 1 + hashint4(id + {tenths}) % {rows} WHERE id % 10 = {tenths % 10}")
+        if tenths % 10 == 5:
+            server.ask(f"VACUUM growth_{am}")
+        for column, series in points.items():
+            series.append([tenths / 10, int(server.ask(f"SELECT pg_relation_size('growth_{am}_{column}')"))])
+    return ([(f"{column}_index_bytes", series[-1][1]) for column, series in points.items()],
+            [(f"{column} index", series) for column, series in points.items()])
+
+
+# ---- indexes larger than memory ----
+
+def make_small(server, scale):
+    """Indexes on random keys, built 70 percent full, as random insertions leave them: bigint and uuid."""
+    rows = max(1000, int(10000000 * scale))
+    for am in ("btree", "fpbtree"):
+        server.ask(f"CREATE TABLE small_{am} (a int8); CREATE TABLE small_uuid_{am} (a uuid);"
+                   f"INSERT INTO small_{am} SELECT hashint8extended(i, 0) FROM generate_series(1, {rows}) i;"
+                   f"INSERT INTO small_uuid_{am} SELECT md5(i::text)::uuid FROM generate_series(1, {rows} / 2) i;"
+                   f"CREATE INDEX small_{am}_a ON small_{am} USING {am} (a) WITH (fillfactor = 70);"
+                   f"CREATE INDEX small_uuid_{am}_a ON small_uuid_{am} USING {am} (a) WITH (fillfactor = 70);"
+                   f"VACUUM (FREEZE, ANALYZE) small_{am}, small_uuid_{am}; CHECKPOINT")
+
+
+def insert_some(context, table, expression, btree_rows, fpbtree_rows, steps=20):
+    """Inserts in steps, empties the queue in the end; the time of an insertion in all, and of those of each step."""
+    server, am = context.server, context.am
+    each = context.rows(btree_rows if am == "btree" else fpbtree_rows) // steps
+    lines = ["CHECKPOINT;"]
+    for step in range(steps):
+        seed = context.pair * 1000 + step
+        lines += ["SELECT clock_timestamp() AS t0 \\gset",
+                  f"INSERT INTO {table}_{am} SELECT {expression.format(seed=seed)} FROM generate_series(1, {each}) i;",
+                  "SELECT extract(epoch FROM clock_timestamp() - :'t0');"]
+    if am == "fpbtree":
+        lines += ["SELECT clock_timestamp() AS t0 \\gset",
+                  f"SELECT fpbtree_flush('{table}_{am}_a') AS flushed \\gset",
+                  "SELECT extract(epoch FROM clock_timestamp() - :'t0');"]
+    seconds = [float(line) for line in server.ask("\n".join(lines)).splitlines()]
+    points, ends = [], 0.0
+    for step in seconds[:steps]:
+        ends += step
+        points.append([round(ends, 3), round(each / step, 1)])
+    return [("insertion_us", sum(seconds) * 1e6 / (each * steps))], [("rate", points)]
+
+
+def insert_cold(context):
+    return insert_some(context, "small", "hashint8extended(i, {seed})", 60000, 1000000)
+
+
+def uuid_cold(context):
+    return insert_some(context, "small_uuid", "md5(i || ' {seed}')::uuid", 60000, 1000000)
+
+
+# ---- by size ----
+
+def by_size(context):
+    """CREATE INDEX, lookups and insertions with so many keys, of which each turn makes the index anew."""
+    rows, server = context.x, context.server
+    if server.ask("SELECT obj_description(to_regclass('sized'))") != str(rows):
+        server.ask("DROP TABLE IF EXISTS sized, sized_probes;"
+                   f"CREATE TABLE sized AS SELECT hashint8extended(i, 0) AS a FROM generate_series(1, {rows}) i;"
+                   "CREATE TABLE sized_probes AS SELECT hashint8extended(1 + i * 7919 % {0}, 0) AS a"
+                   " FROM generate_series(1, greatest(100000, least(1000000, {0}))::int8) i;".format(rows) +
+                   f"VACUUM (FREEZE, ANALYZE) sized, sized_probes; COMMENT ON TABLE sized IS '{rows}'")
+    return server.run_file("by-size.sql", am=context.am, pair=context.pair, rows=rows, inserts=max(1000, min(1000000, rows // 10))), []
+
+
+# ---- cold ranges ----
+
+def cold_range(context, entries, distance, columns):
+    return float(context.server.run_file("curve-cold.sql", am=context.am, pair=context.pair, scale=context.scale,
+                                         entries=entries, distance=distance, columns=columns)[0][1])
+
+
+def range_size(context):
+    """An index-only scan; the cold server is good for one range only."""
+    return [("time_ms", cold_range(context, context.x, -1, "count(*)"))], []
+
+
+def distance(context):
+    """8,000 rows; btree knows no distance."""
+    return [("time_ms", cold_range(context, 8000, context.x, "sum(i)"))], []
+
+
+# ---- many of them ----
+
+PARTITIONS = 200
+
+
+def make_partitions(server, scale):
+    """A table of 200 partitions with two indexes each, of either access method."""
+    rows = max(1000, int(2000000 * scale))
+    for am in ("btree", "fpbtree"):
+        server.ask(f"CREATE TABLE parts_{am} (id int8, k int8) PARTITION BY HASH (id);"
+                   f"SELECT format('CREATE TABLE parts_{am}_%s PARTITION OF parts_{am} FOR VALUES WITH (MODULUS {PARTITIONS}, REMAINDER %s)', i, i)"
+                   f" FROM generate_series(0, {PARTITIONS - 1}) i \\gexec\n"
+                   f"INSERT INTO parts_{am} SELECT i, hashint8extended(i, 0) FROM generate_series(1, {rows}) i;"
+                   f"CREATE INDEX ON parts_{am} USING {am} (id); CREATE INDEX ON parts_{am} USING {am} (k);"
+                   f"VACUUM (FREEZE, ANALYZE) parts_{am}")
+    server.ask("CHECKPOINT")
+
+
+def partitions(context):
+    """Lookups by the partition key, by another column (in all partitions), and insertions."""
+    am = context.am
+    return load(context, "postgres",
+                f"\\set id random(1, {context.rows(2000000)})\n\\set new random(1, 1000000000000)\n"
+                f"SELECT k FROM parts_{am} WHERE id = :id;\n"
+                f"SELECT id FROM parts_{am} WHERE k = hashint8extended(:id, 0);\n"
+                f"INSERT INTO parts_{am} VALUES (:new, hashint8extended(:new, 0));\n",
+                2, f"VACUUM parts_{am}; CHECKPOINT")
+
+
+def connections(context):
+    """What a backend's own memory comes to: each of so many has looked up rows in all partitions, and inserted some."""
+    server, am = context.server, context.am
+    statements = (f"SELECT count(*) FROM parts_{am} WHERE k = ANY(ARRAY[1, 2, 3]);"
+                  f"INSERT INTO parts_{am} SELECT -i, i FROM generate_series(1, 1000) i;"
+                  "SELECT pg_backend_pid() AS pid, sum(used_bytes) AS used, sum(total_bytes) AS total FROM pg_backend_memory_contexts;\n")
+    sessions = []
+    try:
+        for _ in range(context.x):
+            session = subprocess.Popen([server.tool("psql"), "-X", "-q", "-A", "-t", "-F", " ", "-v", "ON_ERROR_STOP=1", "-f", "-"],
+                                       stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True, env=server.environment())
+            session.stdin.write(statements)
+            session.stdin.flush()
+            sessions.append(session)
+        private, total = [], []
+        for session in sessions:
+            session.stdout.readline()
+            pid, _, allocated = session.stdout.readline().split()
+            total.append(int(allocated))
+            with open(f"/proc/{pid}/smaps_rollup", encoding="ascii") as file:
+                private.append(1024 * sum(int(kilobytes) for kilobytes in re.findall(r"^Private_\w+:\s+(\d+)", file.read(), re.M)))
+    finally:
+        for session in sessions:
+            session.stdin.close()
+            session.wait()
+    return [("private_bytes", sum(private) / len(private)), ("contexts_bytes", sum(total) / len(total))], []
+
+
+# ---- TPC-C ----
+
+def tpcc(context):
+    """bench/tpcc/run does it all; its databases are left for the next turn."""
+    done = subprocess.run([os.path.join(BENCH, "tpcc", "run"), "--am", context.am, "--warehouses", str(max(1, round(context.x * context.scale))),
+                           "--clients", "2", "--warmup", str(max(1, round(context.seconds / 2))),
+                           "--duration", str(max(2, round(context.seconds * 4))), "--keep-data"],
+                          env=context.server.environment(), stdout=subprocess.PIPE, text=True, check=False)
+    figures = [tuple(line.split()) for line in done.stdout.splitlines() if len(line.split()) == 2]
+    if done.returncode != 0:
+        raise Failure("bench/tpcc/run failed")
+    return figures, []

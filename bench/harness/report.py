@@ -1,0 +1,157 @@
+"""The Markdown report of a run."""
+import statistics
+from dataclasses import dataclass
+
+# of a metric, by the end of its name: (unit, whether more is better, whether it is a size)
+UNITS = {
+    "_ms": ("ms", False, False),
+    "_us": ("us", False, False),
+    "_ns": ("ns", False, False),
+    "tps": ("/s", True, False),
+    "tpmc": ("/min", True, False),
+    "_bytes": ("bytes", False, True),
+    "_wal": ("bytes", False, True),
+    "_pages": ("pages", False, True),
+}
+DEPTH = "32"  # at which the device's rate is taken as what can be reached
+
+
+@dataclass(frozen=True)
+class Row:
+    workload: str
+    io: str
+    x: object
+    metric: str
+    pairs: tuple
+    goal: object
+
+    @property
+    def suffix(self):
+        return next((suffix for suffix in UNITS if self.metric.endswith(suffix)), None)
+
+    @property
+    def is_size(self):
+        return UNITS[self.suffix][2]
+
+    @property
+    def ratios(self):
+        """How many times as fast fpbtree is, or which part of btree's its size is."""
+        _, greater, size = UNITS[self.suffix]
+        return [f / b if greater or size else b / f for b, f in self.pairs]
+
+    @property
+    def ratio(self):
+        return statistics.median(self.ratios)
+
+    @property
+    def met(self):
+        if self.goal is None:
+            return None
+        return self.ratio <= self.goal if self.is_size else self.ratio >= self.goal
+
+    def median(self, which):
+        return statistics.median(pair[which] for pair in self.pairs)
+
+    @property
+    def label(self):
+        name = self.metric[:-len(self.suffix)].rstrip("_") if self.suffix.startswith("_") else self.metric
+        return "" if name == "time" else name.replace("_", " ")
+
+
+def rows(results):
+    """All that can be compared, in the order in which it was measured."""
+    found = []
+    for workload, io, x, metric in results.measured():
+        pairs = tuple(results.pairs(workload, io, x, metric))
+        # goals are for tables of full size
+        goals = results.all["workloads"][workload]["goals"] if results.all["plan"]["scale"] >= 1 else {}
+        row = Row(workload, io, x, metric, pairs, goals.get(metric))
+        if row.suffix is not None and metric != "pages_read" and pairs and all(b > 0 and f > 0 for b, f in pairs):
+            found.append(row)
+    return found
+
+
+def shown(value, suffix):
+    """A value with its unit, in few digits."""
+    unit = UNITS[suffix][0]
+    if unit in ("ns", "us", "ms"):
+        for bigger, name in ((1e9, "s"), (1e6, "ms"), (1e3, "us")):
+            nanoseconds = value * {"ns": 1, "us": 1e3, "ms": 1e6}[unit]
+            if nanoseconds >= bigger:
+                return f"{nanoseconds / bigger:.3g} {name}" if nanoseconds / bigger < 1000 else f"{nanoseconds / bigger:.0f} {name}"
+        return f"{value:.3g} {unit}"
+    if unit == "bytes":
+        return f"{value / 1048576:.1f} MB" if value >= 104858 else f"{value:.0f} bytes"
+    if unit == "pages":
+        return f"{value:.0f} pages"
+    return f"{value:.0f}{unit}" if value >= 100 else f"{value:.3g}{unit}"
+
+
+def device_rate(results, depth=DEPTH):
+    """Random reads a second: the median of what was measured beside the cold workloads."""
+    rates = [rates[depth] for rates in results.all["device"] if depth in rates]
+    return statistics.median(rates) if rates else None
+
+
+def reached(results, row):
+    """Which part of the device's rate btree and fpbtree have reached: (btree's, fpbtree's), or None."""
+    rate = device_rate(results)
+    pages = results.pairs(row.workload, row.io, row.x, "pages_read")
+    if not rate or not pages or row.metric != "time_ms":
+        return None
+    return tuple(statistics.median(page[which] for page in pages) * 1000 / row.median(which) / rate for which in (0, 1))
+
+
+def markdown(results):
+    return "\n".join([*about(results), "", *table(results), "", *device(results), *missing(results)]) + "\n"
+
+
+def about(results):
+    machine, plan = results.all["machine"], results.all["plan"]
+    versions = sorted({server["version"] for server in results.all["server"].values()})
+    lines = [f"fpbtree {plan['commit']} against btree, {', '.join(versions) or plan['version']}, {plan['date']}; scale {plan['scale']:g},"
+             f" loads of {plan['seconds']:g} s, at most {plan['pairs']} pairs.",
+             f"{machine['processor']}, {machine['cores']} processors, {machine['memory_mb']} MB, {machine['system']}, kernel {machine['kernel']}"
+             f" ({machine['virtual']})."]
+    if any(server["assertions"] for server in results.all["server"].values()):
+        lines.append("**This server checks assertions: its figures mean nothing.**")
+    if plan["scale"] < 1:
+        lines.append("**A scaled-down run: it shows that the workloads work, and little of what an index of a usual size would gain.**")
+    return lines
+
+
+def table(results):
+    lines = ["| workload | btree | fpbtree | fpbtree is | least to greatest | wanted | |", "|---|---:|---:|---:|---:|---:|---|"]
+    for row in rows(results):
+        what = results.all["workloads"][row.workload]
+        parts = [row.workload + (f" ({row.io})" if what["server"] == "cold" else ""), f"{row.x} {what['x']}" if row.x is not None else "", row.label]
+        ratios = row.ratios
+        lines.append("| {} | {} | {} | {:.2f} {} | {} | {} | {} |".format(
+            ", ".join(part for part in parts if part), shown(row.median(0), row.suffix), shown(row.median(1), row.suffix), row.ratio,
+            "of it" if row.is_size else "times as fast", f"{min(ratios):.2f} to {max(ratios):.2f}" if len(ratios) > 1 else "",
+            f"{row.goal:g}" if row.goal is not None else "", {True: "met", False: "missed", None: ""}[row.met]))
+    return lines
+
+
+def device(results):
+    """What the storage can do, and how much of it was reached: by that the ratios of cold workloads are bounded."""
+    rate, one = device_rate(results), device_rate(results, "1")
+    if not rate:
+        return []
+    lines = [f"The device: {one:.0f} random reads of 8 kB a second one at a time, {device_rate(results, '16'):.0f} at 16 at a time,"
+             f" {rate:.0f} at {DEPTH} at a time, past all caches. Who reads one page after the other can't be outdone by more than"
+             f" {rate / one:.1f} times there, unless by reading less.", "", "| pages read a second, of the device's at most | btree | fpbtree |",
+             "|---|---:|---:|"]
+    for row in rows(results):
+        parts = reached(results, row)
+        if parts:
+            lines.append(f"| {row.workload} ({row.io}) | {100 * parts[0]:.0f}% | {100 * parts[1]:.0f}% |")
+    return lines
+
+
+def missing(results):
+    lines = [f"- {name}: {reason}" for name, reason in results.all["left_out"].items()]
+    different = results.different_answers()
+    if different:
+        lines.append(f"- **btree and fpbtree gave different answers in: {', '.join(different)}**")
+    return ["", "Not measured, or wrong:", *lines] if lines else []

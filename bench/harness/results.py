@@ -1,0 +1,90 @@
+"""Figures of a run, kept in a folder: results.json is written after every turn."""
+import csv
+import json
+import os
+from dataclasses import dataclass
+
+FORMAT = 1
+FIELDS = ("workload", "io", "x", "method", "pair", "metric", "value")
+
+
+@dataclass(frozen=True)
+class Turn:
+    """One access method's part of a pair.  x: the workload's parameter, if it has one, or None."""
+    workload: str
+    io: str
+    x: object
+    method: str
+    pair: int
+
+    def key(self):
+        return [self.workload, self.io, self.x, self.method, self.pair]
+
+
+class Results:
+    """plan: what is measured, and how; results of another plan don't mix with it."""
+
+    def __init__(self, folder, plan):
+        self.path = os.path.join(folder, "results.json")
+        os.makedirs(folder, exist_ok=True)
+        self.all = {"format": FORMAT, "plan": plan, "machine": {}, "server": {}, "device": [], "workloads": {},
+                    "left_out": {}, "turns": [], "figures": [], "series": []}
+
+    @classmethod
+    def load(cls, folder):
+        results = cls(folder, None)
+        with open(results.path, encoding="utf-8") as file:
+            results.all = json.load(file)
+        if results.all.get("format") != FORMAT:
+            raise ValueError(f"{results.path} has format {results.all.get('format')}, not {FORMAT}")
+        return results
+
+    def has(self, turn):
+        return any(done[:5] == turn.key() for done in self.all["turns"])
+
+    def add(self, turn, seconds, figures, series):
+        """figures: of metric and value; series: of a name and a list of points."""
+        for metric, value in figures:
+            value = value if metric == "answer" else float(value)
+            self.all["figures"].append(dict(zip(FIELDS, (*turn.key(), metric, value))))
+        for name, points in series:
+            self.all["series"].append(dict(zip((*FIELDS[:5], "name", "points"), (*turn.key(), name, points))))
+        self.all["turns"].append([*turn.key(), round(seconds, 2)])
+        self.save()
+
+    def save(self):
+        with open(self.path + ".new", "w", encoding="utf-8") as file:
+            json.dump(self.all, file, indent=1)
+            file.write("\n")
+        os.replace(self.path + ".new", self.path)
+        with open(os.path.splitext(self.path)[0] + ".csv", "w", newline="", encoding="utf-8") as file:
+            writer = csv.DictWriter(file, FIELDS)
+            writer.writeheader()
+            writer.writerows(self.all["figures"])
+
+    # ---- looking at them ----
+
+    def pairs(self, workload, io, x, metric):
+        """[(btree's, fpbtree's)] of the pairs that count: pair 0 has warmed up."""
+        found = {}
+        for figure in self.all["figures"]:
+            if (figure["workload"], figure["io"], figure["x"], figure["metric"]) == (workload, io, x, metric):
+                found.setdefault(figure["pair"], {})[figure["method"]] = figure["value"]
+        return [(pair["btree"], pair["fpbtree"]) for number, pair in sorted(found.items()) if number > 0 and len(pair) == 2]
+
+    def measured(self):
+        """(workload, io, x, metric) of all that has been measured, in the order of their coming."""
+        seen = {}
+        for figure in self.all["figures"]:
+            if figure["metric"] != "answer" and figure["pair"] > 0:
+                seen[figure["workload"], figure["io"], figure["x"], figure["metric"]] = True
+        return list(seen)
+
+    def different_answers(self):
+        """Workloads in which the two gave different answers."""
+        answers = {}
+        for figure in self.all["figures"]:
+            if figure["metric"] == "answer":
+                key = (figure["workload"], figure["io"], figure["x"], figure["pair"])
+                answers.setdefault(key, set()).add(str(figure["value"]))
+        return sorted({key[0] for key, values in answers.items() if len(values) > 1})
