@@ -55,7 +55,7 @@ typedef struct FpbLoad
 {
 	const FpbIndex *ix;
 	FpbBuild   *build;
-	BulkWriteState *bulk;
+	BulkWriteState *bulk;		/* NULL: pages are counted, not written */
 	BlockNumber nblocks;		/* block numbers given out */
 	int			nlevels;
 	FpbLoadLevel levels[FPB_MAX_LEVELS];
@@ -75,6 +75,26 @@ static void fpb_load_add(FpbLoad *load, int level, const FpbEntry *entry);
  */
 
 /*
+ * A buffer for a page, and the end of it.
+ */
+static BulkWriteBuffer
+fpb_load_get_buf(FpbLoad *load)
+{
+	if (load->bulk == NULL)
+		return (BulkWriteBuffer) palloc_aligned(BLCKSZ, PG_IO_ALIGN_SIZE, 0);
+	return smgr_bulk_get_buf(load->bulk);
+}
+
+static void
+fpb_load_write(FpbLoad *load, BlockNumber blkno, BulkWriteBuffer buf)
+{
+	if (load->bulk == NULL)
+		pfree(buf);
+	else
+		smgr_bulk_write(load->bulk, blkno, buf, true);
+}
+
+/*
  * Begin the next page of a level; low is NULL for the first.
  */
 static void
@@ -83,7 +103,7 @@ fpb_load_begin_page(FpbLoad *load, int level, BlockNumber blkno,
 {
 	FpbLoadLevel *l = &load->levels[level];
 
-	l->buf = smgr_bulk_get_buf(load->bulk);
+	l->buf = fpb_load_get_buf(load);
 	l->blkno = blkno;
 	fpb_filler_begin(l->filler, (Page) l->buf,
 					 (level == 0 ? FPB_LEAF : 0) | (low ? 0 : FPB_LEFTMOST),
@@ -127,7 +147,7 @@ fpb_load_end_page(FpbLoad *load, int level, const FpbKey *high,
 	/* its downlink is the last entry there */
 	if (level + 1 < load->nlevels)
 		fpb_filler_child(load->levels[level + 1].filler, (Page) l->buf);
-	smgr_bulk_write(load->bulk, l->blkno, l->buf, true);
+	fpb_load_write(load, l->blkno, l->buf);
 	l->buf = NULL;
 }
 
@@ -207,7 +227,8 @@ fpb_load_add(FpbLoad *load, int level, const FpbEntry *entry)
 }
 
 /*
- * Begin to load a relation fork, whose metapage will be its first block.
+ * Begin to load a relation fork, whose metapage will be its first block; or
+ * none, InvalidForkNumber, if pages are only to be counted.
  */
 static void
 fpb_load_begin(FpbLoad *load, FpbBuild *build, ForkNumber fork)
@@ -215,7 +236,8 @@ fpb_load_begin(FpbLoad *load, FpbBuild *build, ForkNumber fork)
 	memset(load, 0, sizeof(FpbLoad));
 	load->ix = &build->ix;
 	load->build = build;
-	load->bulk = smgr_bulk_start_rel(build->index, fork);
+	if (fork != InvalidForkNumber)
+		load->bulk = smgr_bulk_start_rel(build->index, fork);
 	load->nblocks = FPB_METAPAGE + 1;
 	fpb_load_begin_level(load);
 }
@@ -232,10 +254,11 @@ fpb_load_end(FpbLoad *load)
 	for (int level = 0; level <= top; level++)
 		fpb_load_end_page(load, level, NULL, InvalidBlockNumber);
 
-	meta = smgr_bulk_get_buf(load->bulk);
+	meta = fpb_load_get_buf(load);
 	fpb_meta_init(load->ix, (Page) meta, load->levels[top].blkno, top);
-	smgr_bulk_write(load->bulk, FPB_METAPAGE, meta, true);
-	smgr_bulk_finish(load->bulk);
+	fpb_load_write(load, FPB_METAPAGE, meta);
+	if (load->bulk != NULL)
+		smgr_bulk_finish(load->bulk);
 }
 
 /* ------------------------------------------------------------------------
@@ -443,10 +466,11 @@ fpb_build_scan(FpbBuild *build, IndexInfo *indexInfo)
 }
 
 /*
- * Load the sorted entries into the index.
+ * Load the sorted entries into a fork of the index, or none: see
+ * fpb_load_begin.  Returns the number of pages.
  */
-static void
-fpb_build_load(FpbBuild *build)
+BlockNumber
+fpb_build_load(FpbBuild *build, ForkNumber fork)
 {
 	FpbLoad		load;
 	FpbEntry	live;
@@ -466,7 +490,7 @@ fpb_build_load(FpbBuild *build)
 
 	pgstat_progress_update_param(PROGRESS_CREATEIDX_SUBPHASE,
 								 PROGRESS_BTREE_PHASE_LEAF_LOAD);
-	fpb_load_begin(&load, build, MAIN_FORKNUM);
+	fpb_load_begin(&load, build, fork);
 	live.child = dead.child = InvalidBlockNumber;
 	have_live = fpb_sort_get(build->sort, &live.key);
 	have_dead = build->dead && fpb_sort_get(build->dead, &dead.key);
@@ -490,6 +514,7 @@ fpb_build_load(FpbBuild *build)
 	}
 	pgstat_progress_update_param(PROGRESS_CREATEIDX_TUPLES_DONE, load.done);
 	fpb_load_end(&load);
+	return load.nblocks;
 }
 
 /*
@@ -545,7 +570,7 @@ fpb_build(Relation heap, Relation index, IndexInfo *indexInfo)
 	fpb_build_init(&build, heap, index, indexInfo->ii_Unique,
 				   indexInfo->ii_NullsNotDistinct, NULL);
 	result->heap_tuples = fpb_build_scan(&build, indexInfo);
-	fpb_build_load(&build);
+	fpb_build_load(&build, MAIN_FORKNUM);
 	result->index_tuples = build.indtuples;
 
 	fpb_sort_end(build.sort);

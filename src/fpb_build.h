@@ -45,6 +45,7 @@ extern void fpb_build_init(FpbBuild *build, Relation heap, Relation index,
 extern double fpb_expected_rows(Relation heap);
 extern void fpb_build_callback(Relation index, ItemPointer tid, Datum *values,
 							   bool *isnull, bool tupleIsAlive, void *state);
+extern BlockNumber fpb_build_load(FpbBuild *build, ForkNumber fork);
 
 /* The blocks of a table that participants have still to scan. */
 typedef struct FpbRanges
