@@ -288,7 +288,7 @@ BEGIN
 	                               UNION ALL
 	                               SELECT p.relid FROM pg_partition_tree(c.oid) p WHERE p.isleaf) l
 	           JOIN pg_class lc ON lc.oid = l.leaf AND NOT (lc.relpersistence = 'u' AND pg_is_in_recovery())
-	      WHERE i.indisvalid AND i.indisready AND i.indislive AND NOT c.relispartition
+	      WHERE i.indisvalid AND NOT c.relispartition
 	            AND t.relkind IN ('r', 'p', 'm') AND t.oid >= 16384
 	            AND t.relpersistence <> 't'
 	            AND NOT (c.relkind = 'I' AND is_17 AND (i.indisunique OR i.indisexclusion))

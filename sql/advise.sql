@@ -119,12 +119,16 @@ INSERT INTO others SELECT i / 2 FROM generate_series(1, 10000) i;
 CREATE INDEX others_hash ON others USING hash (a);
 CREATE INDEX others_fpbtree ON others USING fpbtree (a);
 CREATE UNIQUE INDEX CONCURRENTLY others_invalid ON others (a);
+CREATE TEMP TABLE own_temporary (a int4);
+INSERT INTO own_temporary SELECT generate_series(1, 10000);
+CREATE INDEX own_temporary_a ON own_temporary (a);
 CREATE TABLE another (a int4);
 CREATE INDEX another_unused ON another (a);
 
 ANALYZE;
 CALL query_all('btree');
 SELECT count(*) FROM keys WHERE d = 5;
+SELECT count(*) FROM fpbtree_tuning WHERE form = '';
 SELECT count(*) FROM "Odd ""schema"."T'able" WHERE "where" = 'x5';
 SELECT count(*) FROM "Odd ""schema"."T'able" WHERE "where" || 'x' = 'x5x';
 SELECT pg_stat_force_next_flush();
@@ -138,6 +142,11 @@ CREATE OPERATOR evil.= (LEFTARG = oid, RIGHTARG = oid, FUNCTION = evil.eq);
 CREATE TABLE evil.pg_class (oid oid);
 CREATE FUNCTION evil.fpbtree_expected_size(regclass) RETURNS int8 LANGUAGE plpgsql AS $$BEGIN RAISE 'evil'; END$$;
 CREATE OR REPLACE FUNCTION plus(int4) RETURNS int4 LANGUAGE plpgsql IMMUTABLE AS $$BEGIN RAISE 'evil'; END$$;
+-- comparators are, as they are by CREATE INDEX: as the table's owner
+CREATE ROLE regress_advise;
+ALTER TABLE t_class OWNER TO regress_advise;
+CREATE OR REPLACE FUNCTION backwards(int4, int4) RETURNS int4 LANGUAGE plpgsql IMMUTABLE STRICT AS
+  $$BEGIN IF current_user <> 'regress_advise' THEN RAISE 'evil'; END IF; RETURN btint4cmp($2, $1); END$$;
 SET search_path = evil, pg_catalog, advise;
 SET quote_all_identifiers = on;
 SET datestyle = 'SQL, DMY';
@@ -145,12 +154,13 @@ CREATE TABLE advise.plan AS SELECT * FROM public.fpbtree_advise(0);
 SET search_path = advise, public;
 RESET quote_all_identifiers;
 RESET datestyle;
+CREATE OR REPLACE FUNCTION backwards(int4, int4) RETURNS int4 LANGUAGE sql IMMUTABLE STRICT AS 'SELECT btint4cmp($2, $1)';
 CREATE OR REPLACE FUNCTION plus(int4) RETURNS int4 LANGUAGE sql IMMUTABLE AS 'SELECT $1 + 1';
 
 -- indexes that it should know, and doesn't; and the other way round
 SELECT name FROM cases WHERE name || '_i' NOT IN (SELECT index::text FROM plan) ORDER BY name;
 SELECT index FROM plan
-  WHERE "table" IN ('others'::regclass, 'another'::regclass, 'public.fpbtree_tuning'::regclass) OR "table"::oid < 16384
+  WHERE "table" IN ('others'::regclass, 'another'::regclass, 'own_temporary'::regclass, 'public.fpbtree_tuning'::regclass) OR "table"::oid < 16384
         OR "table"::text LIKE 'pg\_%';
 SELECT count(*) FROM fpbtree_advise(1000000000);
 SELECT count(*) FROM fpbtree_advise(NULL);
@@ -235,7 +245,6 @@ SELECT count(fpbtree_check(c.oid, true)) > 30 AS sound FROM pg_class c JOIN pg_a
   WHERE c.relkind = 'i' AND c.relnamespace IN ('advise'::regnamespace, '"Odd ""schema"'::regnamespace);
 
 -- Who may ask, and for what.
-CREATE ROLE regress_advise;
 GRANT USAGE ON SCHEMA advise TO regress_advise;
 SET ROLE regress_advise;
 SELECT count(*) FROM fpbtree_advise();

@@ -13,8 +13,8 @@
  * be torn apart.  An index with no more pages than the sample has is computed
  * to the page.
  *
- * What can be wrong is the sample, and rows that are dead, or fail the btree's
- * purpose, but still have entries.
+ * What can be wrong is the sample; and rows that are dead have entries until
+ * VACUUM comes.
  *
  *-------------------------------------------------------------------------
  */
