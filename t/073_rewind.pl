@@ -14,6 +14,9 @@ use PostgreSQL::Test::Utils;
 use Test::More;
 use Workload;
 
+# t/020 has them all
+@INDEXES = grep { $_->[0] =~ /^w_(?:i4|i8|text_long|few|unique)$/ } @INDEXES;
+
 my $first = PostgreSQL::Test::Cluster->new('first');
 $first->init(allows_streaming => 1);
 $first->append_conf(
