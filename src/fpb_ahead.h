@@ -12,6 +12,8 @@
 #ifndef FPB_AHEAD_H
 #define FPB_AHEAD_H
 
+#include "nodes/bitmapset.h"
+
 #include "fpb_tree.h"
 
 /* ------------------------------------------------------------------------
@@ -76,6 +78,10 @@ typedef struct FpbWindow
 	int			distance;		/* what is wanted at present */
 	int			min_distance;	/* what is wanted at least, except at first */
 	int			idle;			/* pages found cached since the last read */
+	bool		to_the_end;		/* does the caller go on until there are no
+								 * more? */
+	BlockNumber nstarted;		/* pages whose reads have been started */
+	Bitmapset  *around;			/* parts of the file advised as a whole */
 
 	/* pages announced and not come to yet, oldest first: a ring */
 	FpbWindowPage *queue;

@@ -216,7 +216,12 @@ fill_window(FpbScan *so, FpbWindow *ahead, RangeWalk *rw, bool forward,
 			FpbWindow *parents, uint64 from)
 {
 	if (rw->phase == WALK_NEW)
+	{
 		begin_walk(so, rw, forward);
+		fpb_keys_set_range(&so->keys, rw->range);
+		ahead->to_the_end = so->keys.nranges == 1 &&
+			!(forward ? so->keys.has_upper : so->keys.has_lower);
+	}
 	for (; rw->phase == WALK_GOING && fpb_window_wants(ahead); rw->number++)
 	{
 		BlockNumber parent = rw->walk.block;

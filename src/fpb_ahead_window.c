@@ -30,6 +30,7 @@
 #include "postgres.h"
 
 #include "miscadmin.h"
+#include "optimizer/optimizer.h"
 #include "port/pg_bitutils.h"
 #include "storage/buf_internals.h"
 #include "storage/bufmgr.h"
@@ -39,6 +40,14 @@
 #include "utils/spccache.h"
 
 #include "fpb_ahead.h"
+
+/*
+ * Who needs all pages of a relation, and has announced one of so many, has the
+ * kernel read as many at a time, with blocks of 8 kB as many as it reads ahead
+ * of a file that is read from one end to the other.
+ */
+#define ALL_BEGINS		16
+#define AROUND			16
 
 #ifdef FPB_HAVE_AIO
 #include "storage/aio.h"
@@ -316,6 +325,43 @@ end_of_run(const FpbWindow *ahead, uint32 from)
 }
 
 /*
+ * Does the caller, most likely, need nearly all pages of the relation before
+ * the kernel has to drop any?  It has come a part of the way by now, so that
+ * it has paid for most of what is read in vain if it stops here.
+ */
+static bool
+needs_all(const FpbWindow *ahead)
+{
+	return ahead->to_the_end &&
+		ahead->nstarted >= ahead->nblocks / ALL_BEGINS &&
+		ahead->nblocks <= (BlockNumber) effective_cache_size / 2;
+}
+
+/*
+ * Advise the kernel to read a page and those around it: of neighbours in the
+ * file that are needed sooner or later, many are read in little more time than
+ * one.  (Of an index grown at random, neighbours in the order of the keys lie
+ * far apart.)  Should they be dropped again before they are needed, the advice
+ * of each page by itself is still to come.
+ */
+static void
+advise_around(FpbWindow *ahead, BlockNumber block)
+{
+	int			part = block / AROUND;
+	BlockNumber first = part * AROUND;
+	MemoryContext old;
+
+	if (bms_is_member(part, ahead->around))
+		return;
+	old = MemoryContextSwitchTo(ahead->cxt);
+	ahead->around = bms_add_member(ahead->around, part);
+	MemoryContextSwitchTo(old);
+	FPB_INJECTION_POINT("fpbtree-advise-around");
+	(void) smgrprefetch(RelationGetSmgr(ahead->rel), MAIN_FORKNUM, first,
+						Min(AROUND, ahead->nblocks - first));
+}
+
+/*
  * Start the reads of a run of neighbouring pages of the queue: entries from to
  * to - 1, which go up or down by one.
  */
@@ -332,6 +378,8 @@ start_run(FpbWindow *ahead, uint32 from, uint32 to)
 		return;
 	}
 #endif
+	if (needs_all(ahead))
+		advise_around(ahead, first);
 	for (BlockNumber block = Min(first, last); block <= Max(first, last); block++)
 		(void) PrefetchBuffer(ahead->rel, MAIN_FORKNUM, block);
 }
@@ -413,6 +461,7 @@ fpb_window_start(FpbWindow *ahead)
 		else
 			ahead->distance = Max(ahead->distance - ncached, ahead->min_distance);
 	}
+	ahead->nstarted += nstarted;
 	ahead->counts.prefetched += nstarted;
 }
 
@@ -544,6 +593,9 @@ fpb_window_reset(FpbWindow *ahead)
 	ahead->last = InvalidBlockNumber;
 	ahead->distance = Min(2, ahead->max_distance);
 	ahead->idle = 0;
+	ahead->nstarted = 0;
+	bms_free(ahead->around);
+	ahead->around = NULL;
 }
 
 /*

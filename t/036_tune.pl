@@ -9,6 +9,12 @@ use PostgreSQL::Test::Cluster;
 use PostgreSQL::Test::Utils;
 use Test::More;
 
+# What is measured differs from server to server, what is done about it does not.
+if (($ENV{FPBTREE_PG_CONFIG_18} || '') ne '' && `pg_config --version` =~ / 17/)
+{
+	plan skip_all => 'tried with 18';
+}
+
 my $node = PostgreSQL::Test::Cluster->new('tune');
 $node->init(allows_streaming => 'logical');
 $node->append_conf('postgresql.conf', "autovacuum = off\nclient_min_messages = warning\nstatement_timeout = 0\n");

@@ -67,4 +67,34 @@ my ($used, $wasted) = read_ahead('BEGIN; DECLARE c SCROLL CURSOR FOR SELECT k FR
 cmp_ok($used, '>', 2 * $leaves, 'to and fro, leaves are read ahead');
 cmp_ok($wasted, '<', $used * 0.05, 'to and fro, hardly any other is');
 
+# Who needs all of an index has the kernel read it in parts of 16 pages, each once, after a sixteenth of it.
+SKIP:
+{
+	skip 'this server has no injection points', 14
+	  if !$node->safe_psql('postgres', q{SELECT count(*) FROM pg_available_extensions WHERE name = 'injection_points'});
+	$node->safe_psql('postgres', 'CREATE EXTENSION injection_points');
+	my $parts = $node->safe_psql('postgres', q{SELECT pg_relation_size('w_k') / 8192 / 16 + 1});
+
+	# How often that is advised.
+	my $advised = sub {
+		my ($sql) = @_;
+		$node->restart;
+		my (undef, undef, $err) = $node->psql('postgres',
+			"SELECT injection_points_set_local(), injection_points_attach('fpbtree-advise-around', 'notice'); $by_index $sql");
+		unlike($err, qr/ERROR/, "no error: $sql");
+		return scalar(() = $err =~ /NOTICE/g);
+	};
+	my $all = 'SELECT count(*) FROM (SELECT k FROM w %s OFFSET 0) x';
+	foreach my $order ('k', 'k DESC')
+	{
+		my $n = $advised->(sprintf $all, "ORDER BY $order");
+		cmp_ok($n, '<=', $parts, "by $order, no part is advised twice");
+		cmp_ok($n, '>', $parts * 0.8, "by $order, nearly all are");
+	}
+	is($advised->(sprintf $all, 'ORDER BY k LIMIT 1500'), 0, 'not if few rows are wanted');
+	is($advised->(sprintf $all, "WHERE k < repeat('x', 380) || '00020000' ORDER BY k"), 0, 'nor if the range ends before');
+	is($advised->('SET effective_cache_size = \'1MB\'; ' . sprintf $all, 'ORDER BY k'), 0, 'nor if it would not stay in memory');
+	is($advised->('SET fpbtree.prefetch_distance = 0; ' . sprintf $all, 'ORDER BY k'), 0, 'nor if nothing is to be read ahead');
+}
+
 done_testing();
