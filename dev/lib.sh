@@ -107,10 +107,10 @@ install_packages() {
 	rm -f -- "$output"
 }
 
-# What building PostgreSQL and the extension takes, and what PostgreSQL's own Perl test modules take.
+# What building PostgreSQL and the extension takes, what PostgreSQL's own Perl test modules take, and the programs tested.
 install_build_packages() {
 	install_packages build-essential bison flex pkg-config perl libicu-dev liburing-dev liblz4-dev libzstd-dev \
-		zlib1g-dev libreadline-dev libipc-run-perl dpkg-dev xz-utils bzip2 ca-certificates util-linux
+		zlib1g-dev libreadline-dev libipc-run-perl python3 dpkg-dev xz-utils bzip2 ca-certificates util-linux
 }
 
 # The major version of the PostgreSQL that a pg_config belongs to: "PostgreSQL 18beta1 (...)" gives 18.
