@@ -48,7 +48,7 @@ class Run:
         seconds = workload.seconds[1]
         if workload.x_is == "keys":
             seconds = seconds * turn.x / workload.xs[-1]
-        elif workload.program and workload.server == "oltp":
+        elif workload.program and workload.server.startswith("oltp"):
             return seconds * self.options.seconds / 15 + 1
         return seconds * self.options.scale + 1.5
 
@@ -114,7 +114,7 @@ class Run:
                 continue
             log(f"{workload.name}: making its data, {data}")
             began = time.time()
-            self.server.start("small" if workload.server == "small" else "oltp" if workload.server == "oltp" else "warm")
+            self.server.start("warm" if workload.server == "cold" else workload.server)
             if data in DATA:
                 DATA[data](self.server, self.options.scale)
             else:

@@ -324,8 +324,9 @@ def connections(context):
 
 def tpcc(context):
     """bench/tpcc/run does it all; its databases are left for the next turn."""
+    shrink = 1 if context.scale >= 0.1 else 20
     done = subprocess.run([os.path.join(BENCH, "tpcc", "run"), "--am", context.am, "--warehouses", str(max(1, round(context.x * context.scale))),
-                           "--clients", "2", "--warmup", str(max(1, round(context.seconds / 2))),
+                           "--shrink", str(shrink), "--clients", "2", "--warmup", str(max(1, round(context.seconds / 2))),
                            "--duration", str(max(2, round(context.seconds * 4))), "--keep-data"],
                           env=context.server.environment(), stdout=subprocess.PIPE, text=True, check=False)
     figures = [tuple(line.split()) for line in done.stdout.splitlines() if len(line.split()) == 2]

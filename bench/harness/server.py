@@ -34,6 +34,9 @@ KINDS = {
     # indexes eight times as large as the buffers, past the kernel's cache
     "small": {"shared_buffers": "28MB", "maintenance_work_mem": "1GB", "debug_io_direct": "data",
               "synchronous_commit": "off"},
+    # the data of TPC-C are eight times as large, or more
+    "oltp-small": {"shared_buffers": "128MB", "maintenance_work_mem": "1GB", "autovacuum": "on", "debug_io_direct": "data",
+                   "effective_io_concurrency": "32", "maintenance_io_concurrency": "32"},
 }
 # How servers of the kind "cold" do I/O.
 IO = {

@@ -75,7 +75,7 @@ WORKLOADS = (
              programs.connections, (100,), "connections", pairs=1),
 
     Workload("tpcc", "TPC-C mix, all cached", "oltp", (200, 75), (), programs.tpcc, (10,), "warehouses", {"tpmc": 1.1}),
-    Workload("tpcc-cold", "TPC-C mix, larger than the buffers, past the kernel's cache", "small", (200, 75), (), programs.tpcc, (10,),
+    Workload("tpcc-cold", "TPC-C mix, larger than the buffers, past the kernel's cache", "oltp-small", (200, 75), (), programs.tpcc, (10,),
              "warehouses", {"tpmc": 1.3}),
 
     Workload("range-size", "cold ranges by their size", "cold", (0, 3), (COLD,), programs.range_size,
