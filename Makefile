@@ -11,6 +11,7 @@
 #   make prefixes           recovery to the end of each WAL record of a workload, not of some
 #   make page-fuzz          a longer run of the page fuzzer
 #   make layouts            the tests with each layout, and each format of nodes, but the default ones
+#   make packages-test      the Debian packages, built and tried in Debian systems of their own
 #   make bench              the benchmarks
 
 clone := $(dir $(lastword $(MAKEFILE_LIST)))
@@ -90,7 +91,10 @@ layouts:
 	@$(clone)dev/test --layout cache_first
 	@$(clone)dev/test --layout csb
 
+packages-test:
+	@$(clone)dev/package-test
+
 bench:
 	@$(clone)bench/run
 
-.PHONY: all install uninstall installcheck clean demo test differential histories coverage crashes prefixes page-fuzz layouts bench
+.PHONY: all install uninstall installcheck clean demo test differential histories coverage crashes prefixes page-fuzz layouts packages-test bench

@@ -107,10 +107,22 @@ install_packages() {
 	rm -f -- "$output"
 }
 
+# The archives that the machine's package sources name, in whatever format they are written: apt itself
+# reads them. Those that look like Debian's main archive come first.
+mirrors() {
+	apt-get update --print-uris 2>/dev/null | sed -nE "s|^'([^']+)/dists/[^']*' .*|\1|p" | awk '!seen[$0]++' |
+		awk '{ print ($0 ~ /\/debian$/ ? 0 : 1), NR, $0 }' | sort -n | cut -d' ' -f3-
+}
+
 # What building PostgreSQL and the extension takes, what PostgreSQL's own Perl test modules take, and the programs tested.
 install_build_packages() {
 	install_packages build-essential bison flex pkg-config perl libicu-dev liburing-dev liblz4-dev libzstd-dev \
 		zlib1g-dev libreadline-dev libipc-run-perl python3 dpkg-dev xz-utils bzip2 ca-certificates util-linux
+}
+
+# Waits for an open lock file, and says so if it is a wait.
+lock() {
+	flock -n "$1" || { log "another run is at it, waiting"; flock "$1"; }
 }
 
 # The major version of the PostgreSQL that a pg_config belongs to: "PostgreSQL 18beta1 (...)" gives 18.
