@@ -12,6 +12,7 @@
 #   make page-fuzz          a longer run of the page fuzzer
 #   make layouts            the tests with each layout, and each format of nodes, but the default ones
 #   make packages-test      the Debian packages, built and tried in Debian systems of their own
+#   make container-test     docker/'s image and compose file, by a Docker daemon of their own
 #   make bench              the benchmarks
 
 clone := $(dir $(lastword $(MAKEFILE_LIST)))
@@ -94,7 +95,10 @@ layouts:
 packages-test:
 	@$(clone)dev/package-test
 
+container-test:
+	@$(clone)dev/container-test
+
 bench:
 	@$(clone)bench/run
 
-.PHONY: all install uninstall installcheck clean demo test differential histories coverage crashes prefixes page-fuzz layouts packages-test bench
+.PHONY: all install uninstall installcheck clean demo test differential histories coverage crashes prefixes page-fuzz layouts packages-test container-test bench

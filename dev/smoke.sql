@@ -1,7 +1,7 @@
 -- A table with fpbtree indexes, and the function smoke_test() that uses them, for servers that fpbtree has been installed
 -- in as users install it: dev/package-test and dev/container-test. The function only reads, so standbys can run it.
 
-CREATE EXTENSION fpbtree;
+CREATE EXTENSION IF NOT EXISTS fpbtree;
 
 CREATE TABLE smoke AS SELECT hashint8extended(i, 0) AS number, md5(i::text) AS word FROM generate_series(1, 20000) i;
 CREATE INDEX smoke_number ON smoke USING fpbtree (number);

@@ -1,0 +1,2 @@
+-- For the database that the image makes when its container is first started.
+CREATE EXTENSION fpbtree;
