@@ -232,6 +232,111 @@ def uuid_cold(context):
     return insert_some(context, "small_uuid", "md5(i || ' {seed}')::uuid", 60000, 1000000)
 
 
+# ---- the operation queue ----
+
+def fill(server, table, seed, rows, settings=""):
+    server.ask(f"{settings} INSERT INTO {table} SELECT hashint8extended(i, {seed}) FROM generate_series(1, {rows}) i")
+
+
+def timed(server, statements, count):
+    """Microseconds of each of so many operations, which statements do."""
+    output = server.ask(f"CHECKPOINT; SELECT clock_timestamp() AS t0 \\gset\n{statements}"
+                        f"SELECT extract(epoch FROM clock_timestamp() - :'t0') * 1e6 / {count};")
+    return float(output.splitlines()[-1])
+
+
+def queue_mixed(context):
+    """An insertion and a lookup, many times; the queue is emptied in the end."""
+    am, count = context.am, context.rows(30000 if context.am == "btree" else 300000)
+    statements = f"""DO $$
+BEGIN
+    FOR i IN 1 .. {count} LOOP
+        INSERT INTO small_{am} VALUES (hashint8extended(i, {500 + context.pair}));
+        PERFORM count(*) FROM small_{am} WHERE a = hashint8extended(1 + (i * 7919::int8 + {context.pair} * 104729) % {context.rows(10000000)}, 0);
+    END LOOP;
+END $$;
+"""
+    if am == "fpbtree":
+        statements += f"SELECT fpbtree_flush('small_{am}_a') AS flushed \\gset\n"
+    return [("both_us", timed(context.server, statements, count))], []
+
+
+def queue_latency(context):
+    """Insertions by two clients, at a rate or as many as can be, the queue full from the beginning."""
+    if context.am == "fpbtree":
+        fill(context.server, "small_fpbtree", 600 + context.pair, context.rows(400000))
+    with tempfile.TemporaryDirectory() as folder:
+        path = os.path.join(folder, "insert")
+        with open(path, "w", encoding="ascii") as file:
+            file.write(f"\\set k random(1, 1000000000000)\nINSERT INTO small_{context.am} VALUES (hashint8extended(:k, 7));\n")
+        _, times = pgbench(context, "postgres", ["-f", path, *([f"--rate={context.x}"] if context.x else [])], 2)
+    latencies = dict(distribution(times))
+    return [("p99.9_latency_ms", latencies[99.9]), ("longest_ms", latencies[100])], [("latency", distribution(times))]
+
+
+def make_queued(server, scale, name):
+    """Tables for lookups: with btree, fpbtree without a queue, and with one that is half full of recent entries."""
+    rows = max(1000, int(10000000 * scale))
+    for table, am in (("btree", "btree"), ("fpbtree", "fpbtree"), ("queued", "fpbtree")):
+        server.ask(f"CREATE TABLE {name}_{table} (a int8)")
+        fill(server, f"{name}_{table}", 0, rows)
+        server.ask(f"CREATE INDEX {name}_{table}_a ON {name}_{table} USING {am} (a) WITH (fillfactor = 70); VACUUM (FREEZE, ANALYZE) {name}_{table}")
+    half = server.ask(f"SELECT queue_limit * entries / leaf_pages / 2 FROM fpbtree_stats('{name}_queued_a')")
+    for table, queue in (("btree", "off"), ("fpbtree", "off"), ("queued", "on")):
+        fill(server, f"{name}_{table}", 99, half, f"SET fpbtree.default_operation_queue = {queue}; SET fpbtree.queue_worker = off;")
+        # index cleanup would not move entries, but others' insertions might have a worker started
+        server.ask(f"VACUUM (FREEZE, ANALYZE, INDEX_CLEANUP off) {name}_{table}")
+    server.ask(f"CREATE TABLE {name}_probes AS SELECT hashint8extended(i, 0) AS a FROM generate_series(1, {rows}, 10) i ORDER BY random();"
+               f"VACUUM ANALYZE {name}_probes; CHECKPOINT")
+
+
+def queued_lookups(name, count):
+    """A program: lookups in an index with a half-full queue, or one without; btree has none in either case."""
+    def program(context):
+        table = f"{name}_queued" if (context.am, context.x) == ("fpbtree", "half full") else f"{name}_{context.am}"
+        number = context.rows(count)
+        return [("lookup_us", timed(context.server, "SET enable_hashjoin = off; SET enable_mergejoin = off; SET enable_seqscan = off;"
+                                    "SET enable_bitmapscan = off; SET enable_memoize = off;"
+                                    f"SELECT count(*) AS n FROM (SELECT * FROM {name}_probes LIMIT {number}) p"
+                                    f" CROSS JOIN LATERAL (SELECT 1 FROM {table} t WHERE t.a = p.a OFFSET 0) x \\gset\n", number))], []
+    return program
+
+
+def queue_insert(context):
+    """Insertions into an empty table, all cached, by way of the queue or not."""
+    queue = f" WITH (operation_queue = {context.x})" if context.am == "fpbtree" else ""
+    count = context.rows(2000000)
+    context.server.ask(f"DROP TABLE IF EXISTS empty; CREATE TABLE empty (a int8); CREATE INDEX ON empty USING {context.am} (a){queue}")
+    return [("insertion_us", timed(context.server, "INSERT INTO empty SELECT hashint8extended(i, 1) FROM generate_series(1, {0}) i;\n".format(count), count))], []
+
+
+def make_logged(server, scale):
+    """Indexes larger than those of "small", whose leaves are as full as random insertions leave them."""
+    rows = max(1000, int(20000000 * scale))
+    for am in ("btree", "fpbtree"):
+        server.ask(f"CREATE TABLE logged_{am} (a int8)")
+        fill(server, f"logged_{am}", 0, rows)
+        server.ask(f"CREATE INDEX logged_{am}_a ON logged_{am} USING {am} (a) WITH (fillfactor = 70)")
+        for seed in range(1, 13):
+            fill(server, f"logged_{am}", seed, max(1000, int(500000 * scale)), "SET fpbtree.default_operation_queue = off;")
+
+
+def queue_wal(percent, inserts, checkpoints):
+    """A program: WAL of insertions with so many checkpoints, and a queue of so many percent of the leaves, full all the time."""
+    def program(context):
+        server, am, count = context.server, context.am, context.rows(inserts)
+        if am == "fpbtree":
+            size = server.ask(f"SELECT leaf_pages * {percent} / 100 * (current_setting('block_size')::int / 1024) FROM fpbtree_stats('logged_fpbtree_a')")
+            server.ask(f"ALTER INDEX logged_fpbtree_a SET (operation_queue = on, opq_size = {size})")
+            fill(server, "logged_fpbtree", 700 + context.pair, context.rows(20000000) * percent // 100)
+        lines = ["SELECT pg_current_wal_insert_lsn() AS l0 \\gset"]
+        for number in range(checkpoints):
+            lines.append(f"CHECKPOINT; INSERT INTO logged_{am} SELECT hashint8extended(i, {1000 * context.pair + number}) FROM generate_series(1, {count}) i;")
+        lines.append(f"SELECT (pg_current_wal_insert_lsn() - :'l0') / {count * checkpoints}::numeric;")
+        return [("insertion_wal", float(server.ask("\n".join(lines))))], []
+    return program
+
+
 # ---- by size ----
 
 def by_size(context):

@@ -31,9 +31,11 @@ KINDS = {
     # the data of pgbench and the like, all cached, with the server's usual background work
     "oltp": {"shared_buffers": "4GB", "maintenance_work_mem": "1GB", "autovacuum": "on", "max_connections": "120",
              "max_locks_per_transaction": "512"},
-    # indexes eight times as large as the buffers, past the kernel's cache
+    # indexes eight times as large as the buffers or so, past the kernel's cache
     "small": {"shared_buffers": "28MB", "maintenance_work_mem": "1GB", "debug_io_direct": "data",
               "synchronous_commit": "off"},
+    # all cached, and queues that are not emptied while nothing comes
+    "logged": {"shared_buffers": "4GB", "maintenance_work_mem": "1GB", "fpbtree.queue_flush_after": "-1"},
     # the data of TPC-C are eight times as large, or more
     "oltp-small": {"shared_buffers": "128MB", "maintenance_work_mem": "1GB", "autovacuum": "on", "debug_io_direct": "data",
                    "effective_io_concurrency": "32", "maintenance_io_concurrency": "32"},

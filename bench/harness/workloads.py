@@ -1,4 +1,5 @@
 """The list of all workloads: DESIGN.md, section 9, and what users ask of an index."""
+import functools
 from dataclasses import dataclass, field
 from typing import Callable, Optional
 
@@ -59,6 +60,22 @@ WORKLOADS = (
              ("small",), programs.insert_cold, goals={"insertion_us": 6}),
     Workload("uuid-cold", "the same of random uuids", "small", (0, 10), ("small",), programs.uuid_cold, goals={"insertion_us": 3}),
 
+    Workload("queue-mixed", "a random insertion and a lookup, in turn, the same index", "small", (0, 20), ("small",), programs.queue_mixed,
+             goals={"both_us": 2.2}),
+    Workload("queue-latency", "insertions by two clients, the queue full; so many a second, or as many as can be (0)", "small", (0, 18),
+             ("small",), programs.queue_latency, (2000, 0), "insertions/s"),
+    Workload("queue-lookup-cold", "20k lookups, the queue half full, or none; few buffers", "small", (100, 3), ("queued-cold",),
+             programs.queued_lookups("queued_cold", 20000), ("none", "half full"), "queue"),
+    Workload("queue-lookup-warm", "1M lookups, the queue half full, or none; all cached", "warm", (100, 3), ("queued-warm",),
+             programs.queued_lookups("queued_warm", 1000000), ("none", "half full"), "queue", {"lookup_us": 1.8}),
+    Workload("queue-insert-warm", "2M insertions into an empty table, all cached", "warm", (0, 8), (), programs.queue_insert,
+             ("off", "auto", "on"), "queue"),
+    Workload("queue-wal-10", "WAL an insertion, the queue 10% of the leaves, a checkpoint each 500k", "logged", (200, 10), ("logged",),
+             programs.queue_wal(10, 500000, 1), goals={"insertion_wal": 0.33}),
+    Workload("queue-wal-6", "the same, 6%", "logged", (0, 10), ("logged",), programs.queue_wal(6, 500000, 1), goals={"insertion_wal": 0.4}),
+    Workload("queue-wal-sparse", "the same, 4%, and a checkpoint each 50k", "logged", (0, 15), ("logged",), programs.queue_wal(4, 50000, 10),
+             goals={"insertion_wal": 0.2}),
+
     Workload("pgbench-select", "pgbench -S, 10M accounts", "oltp", (60, 15), ("pgbench",), programs.pgbench_select, (1, 2, 8), "clients",
              {"tps": 1.1}),
     Workload("pgbench-tpcb", "pgbench, TPC-B-like", "oltp", (0, 15), ("pgbench",), programs.pgbench_tpcb, (1, 2, 8), "clients", {"tps": 1}),
@@ -87,6 +104,9 @@ WORKLOADS = (
 BY_NAME = {workload.name: workload for workload in WORKLOADS}
 DATA = {
     "small": programs.make_small,
+    "queued-cold": functools.partial(programs.make_queued, name="queued_cold"),
+    "queued-warm": functools.partial(programs.make_queued, name="queued_warm"),
+    "logged": programs.make_logged,
     "pgbench": programs.make_pgbench,
     "uuids": programs.make_uuids,
     "updates": programs.make_updates,
