@@ -14,86 +14,137 @@
 #include "postgres.h"
 
 #include "access/heapam.h"
+#include "access/htup_details.h"
 #include "access/tableam.h"
+#include "access/transam.h"
 #include "access/xlog.h"
 #include "storage/bufmgr.h"
 
 #include "fpb_tree.h"
 
 /*
- * Is the WAL on disk up to where it tells what has made the rows of these
- * entries dead?
+ * Would a crash leave the row that begins at this line pointer dead?
  *
- * In the heap that is the LSN of their pages: the server takes a row for
- * surely dead only with its hint that the deletion is committed, or with a
- * line pointer that has been pruned.  It gives the hint when the commit is on
- * disk, or below the page's LSN, and logs the other.  Of other tables we know
- * nothing, nor of one whose changes are not logged until the transaction that
- * has moved it commits, so all of the WAL has to be.  If it is, which is so
- * where nobody writes, the pages need not be looked at.
+ * It has been found dead to everyone, so each of its versions was made by a
+ * transaction that has been aborted, or deleted by one whose commit is on disk
+ * if the server, which keeps that for asynchronous ones, names no LSN beyond.
+ * Of what has been pruned only the page's LSN tells.
  *
- * The leaf is locked at least share.  Can raise what reading a page can.
+ * The page of the table is locked share.  Can raise what reading the commit
+ * log can.
  */
 static bool
-deaths_on_disk(const FpbIndex *ix, Relation heap, Page page, const FpbPos *pos, int npos)
+stays_dead(Page page, OffsetNumber offset)
 {
-	BlockNumber last = InvalidBlockNumber;
+	TransactionId deleter = InvalidTransactionId;
 
-	if (!XLogNeedsFlush(GetXLogInsertRecPtr()))
-		return true;
+	/* a chain of versions is no longer than the page has line pointers */
+	for (int n = PageGetMaxOffsetNumber(page); n > 0; n--)
+	{
+		ItemId		item;
+		HeapTupleHeader tuple;
+
+		if (offset < FirstOffsetNumber || offset > PageGetMaxOffsetNumber(page))
+			break;
+		item = PageGetItemId(page, offset);
+		if (ItemIdIsRedirected(item))
+		{
+			offset = ItemIdGetRedirect(item);
+			continue;
+		}
+		if (!ItemIdIsNormal(item))
+			break;
+		tuple = (HeapTupleHeader) PageGetItem(page, item);
+		if (TransactionIdIsValid(deleter) &&
+			(!HeapTupleHeaderIsHeapOnly(tuple) ||
+			 !TransactionIdEquals(HeapTupleHeaderGetXmin(tuple), deleter)))
+			break;
+		if (HeapTupleHeaderXminInvalid(tuple))
+			return true;
+		if ((tuple->t_infomask & (HEAP_XMAX_COMMITTED | HEAP_XMAX_IS_MULTI)) != HEAP_XMAX_COMMITTED ||
+			HEAP_XMAX_IS_LOCKED_ONLY(tuple->t_infomask))
+			break;
+		deleter = HeapTupleHeaderGetRawXmax(tuple);
+		if (XLogNeedsFlush(TransactionIdGetCommitLSN(deleter)))
+			return false;
+		if (!HeapTupleHeaderIsHotUpdated(tuple))
+			return true;
+		offset = ItemPointerGetOffsetNumber(&tuple->t_ctid);
+	}
+	return !XLogNeedsFlush(PageGetLSN(page));
+}
+
+/*
+ * Which of these entries may get hints, for all that a crash can do?  They are
+ * left in pos; returns how many.
+ *
+ * Those of rows that have been made dead by what is on disk.  In the heap that
+ * is so if the WAL is on disk up to the LSN of the row's page: the server
+ * takes a row for surely dead only with its hint that the deletion is
+ * committed, or with a line pointer that has been pruned.  It gives the hint
+ * when the commit is on disk, or below the page's LSN, and logs the other.
+ * Where the page has been changed since, the row itself tells.  Of other
+ * tables we know nothing, nor of one whose changes are not logged until the
+ * transaction that has moved it commits, so all of the WAL has to be.  If it
+ * is, which is so where nobody writes, the pages need not be looked at.
+ *
+ * The others can be given hints by a later scan: each transaction that has
+ * written WAL has asked for it at its end.  (One might not wait where crash
+ * recovery begins with an image of the leaf, which has no hints.  But nothing
+ * tells that it does: see README.md.)
+ *
+ * The leaf is locked at least share.  Can raise what reading a page or the
+ * commit log can.
+ */
+static int
+keep_crash_proof(const FpbIndex *ix, Relation heap, Page page, FpbPos *pos, int npos)
+{
+	Buffer		buf = InvalidBuffer;
+	int			nkept = 0;
+
+	if (!RelationNeedsWAL(ix->rel) || !XLogNeedsFlush(GetXLogInsertRecPtr()))
+		return npos;
 	if (!RelationNeedsWAL(heap) || heap->rd_tableam != GetHeapamTableAmRoutine())
-		return false;
+		return 0;
 
 	for (int i = 0; i < npos; i++)
 	{
 		FpbPos		at = pos[i];
 		FpbEntry	entry;
 		ItemPointerData tid;
-		Buffer		buf;
-		XLogRecPtr	lsn;
+		bool		keep = true;
 
 		fpb_page_next(ix, page, &at, &entry);
 		fpb_tail_tid(entry.key.tail, &tid);
-		if (ItemPointerGetBlockNumber(&tid) == last)
-			continue;
-		last = ItemPointerGetBlockNumber(&tid);
-		buf = ReadBuffer(heap, last);
-		lsn = BufferGetLSNAtomic(buf);
-		ReleaseBuffer(buf);
-		if (XLogNeedsFlush(lsn))
-			return false;
+		buf = ReleaseAndReadBuffer(buf, heap, ItemPointerGetBlockNumber(&tid));
+		if (XLogNeedsFlush(BufferGetLSNAtomic(buf)))
+		{
+			LockBuffer(buf, BUFFER_LOCK_SHARE);
+			keep = stays_dead(BufferGetPage(buf), ItemPointerGetOffsetNumber(&tid));
+			LockBuffer(buf, BUFFER_LOCK_UNLOCK);
+		}
+		if (keep)
+			pos[nkept++] = pos[i];
 	}
-	return true;
-}
-
-/*
- * May these entries get hints, for all that a crash can do?
- *
- * If the WAL is not on disk, a later scan can leave the hints: each
- * transaction that has written some has asked for it at its end.  (One might
- * not wait where crash recovery begins with an image of the leaf, which has no
- * hints.  But nothing tells that it does: see README.md.)
- */
-static bool
-survive_crash(const FpbIndex *ix, Relation heap, Page page, const FpbPos *pos, int npos)
-{
-	return !RelationNeedsWAL(ix->rel) ||
-		deaths_on_disk(ix, heap, page, pos, npos);
+	if (BufferIsValid(buf))
+		ReleaseBuffer(buf);
+	return nkept;
 }
 
 /*
  * Note that entries of a leaf are dead to everyone, given their positions in
- * order, perhaps more than once.
+ * order, perhaps more than once, which are not the same afterwards.
  *
  * The leaf is locked at least share.  Can raise what reading a page of the
- * table can.
+ * table, or the commit log, can.
  */
 void
-fpb_hint_dead(const FpbIndex *ix, Relation heap, Buffer buf, const FpbPos *pos, int npos)
+fpb_hint_dead(const FpbIndex *ix, Relation heap, Buffer buf, FpbPos *pos, int npos)
 {
 	Page		page = BufferGetPage(buf);
 
-	if (npos > 0 && survive_crash(ix, heap, page, pos, npos) &&
-		fpb_page_kill(ix, page, pos, npos))
+	if (npos > 0)
+		npos = keep_crash_proof(ix, heap, page, pos, npos);
+	if (npos > 0 && fpb_page_kill(ix, page, pos, npos))
 		MarkBufferDirtyHint(buf, true);
 }

@@ -53,9 +53,16 @@ typedef struct SharedWorker
 	TimestampTz next_try;		/* none is started before */
 } SharedWorker;
 
+/*
+ * Of what is below.  Libraries of two versions may be in use while a server
+ * that has got a new one has not been restarted.
+ */
+#define SHARED_VERSION	1
+
 /* indexes are a hash table with linear probing from which nothing is removed */
 typedef struct SharedTable
 {
+	uint32		version;
 	LWLock		lock;			/* held to add an index; of the workers */
 	int			tranche;
 	pg_atomic_uint32 nindexes;	/* slots that are used */
@@ -91,6 +98,7 @@ init_table(void *ptr)
 {
 	SharedTable *table = ptr;
 
+	table->version = SHARED_VERSION;
 	table->tranche = LWLockNewTrancheId();
 	LWLockInitialize(&table->lock, table->tranche);
 	pg_atomic_init_u32(&table->nindexes, 0);
@@ -130,10 +138,13 @@ init_table(void *ptr)
 
 /*
  * Have the table at hand.  False if there is none, in a single-user server.
+ * Raises an error if it is not of this version: with tables of their own, two
+ * versions would count what is in a queue apart, and lookups miss rows.
  */
 static bool
 attach(void)
 {
+	SharedTable *table;
 	bool		found;
 
 	if (shared_table != NULL)
@@ -141,9 +152,15 @@ attach(void)
 	/* the registry is the postmaster's */
 	if (!IsUnderPostmaster)
 		return false;
-	shared_table = GetNamedDSMSegment("fpbtree",
-									  offsetof(SharedTable, counters) + number_of_counters(),
-									  init_table, &found);
+	table = GetNamedDSMSegment("fpbtree",
+							   offsetof(SharedTable, counters) + number_of_counters(),
+							   init_table, &found);
+	if (table->version != SHARED_VERSION)
+		ereport(ERROR,
+				(errcode(ERRCODE_OBJECT_NOT_IN_PREREQUISITE_STATE),
+				 errmsg("another version of fpbtree is in use in this server"),
+				 errhint("Restart the server, so that all sessions use the version installed.")));
+	shared_table = table;
 	LWLockRegisterTranche(shared_table->tranche, "Fpbtree");
 	return true;
 }

@@ -192,7 +192,7 @@ extern int	fpb_move_entries(FpbIndex *ix, Relation heap, Buffer buf,
 
 /* Leave hints for dead entries on a leaf locked at least share (fpb_hint.c). */
 extern void fpb_hint_dead(const FpbIndex *ix, Relation heap, Buffer buf,
-						  const FpbPos *pos, int npos);
+						  FpbPos *pos, int npos);
 
 /* Remove dead entries from a leaf locked exclusively (fpb_prune.c). */
 extern bool fpb_prune_killed(const FpbIndex *ix, Relation heap, Buffer buf);

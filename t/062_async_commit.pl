@@ -105,6 +105,36 @@ ROLLBACK;
 	crash_finds_row("a leaf $leaf");
 }
 
+# The row has been pruned, of which only the page's LSN tells (the page is full, or it would not be); or it has versions,
+# and only the last one's end is not on disk.
+my %rows = (
+	'pruned' => ['SELECT', q{DELETE FROM t WHERE k = 50}, q{repeat('x', 130)}, 6],
+	'updated before' => ['UPDATE t SET v = 1 WHERE k = 50', q{DELETE FROM t WHERE k = 50; BEGIN; UPDATE t SET v = 1 WHERE k = 40; ROLLBACK}, q{''}, 1]);
+foreach my $row (sort keys %rows)
+{
+	my ($before, $deletion, $pad, $first) = @{ $rows{$row} };
+	query(qq{
+DROP TABLE t;
+CREATE TABLE t (k int8, v int, pad text DEFAULT $pad);
+CREATE INDEX t_k ON t USING $am (k);
+INSERT INTO t SELECT i, 0 FROM generate_series($first, 50) i;
+CHECKPOINT;
+SET synchronous_commit = on;
+$before;
+SET synchronous_commit = off;
+});
+	query("SELECT pg_logical_emit_message(false, 'leaf', '', true)");
+	query(qq{
+$deletion;
+$find;
+$find;
+BEGIN;
+ALTER INDEX t_k SET TABLESPACE elsewhere;
+ROLLBACK;
+});
+	crash_finds_row("a row $row");
+}
+
 # The table's page has been pruned while its changes were not logged, so its LSN tells nothing. (The page is full, or it
 # would not be pruned. The deletion is on disk, for the new WAL file's sake, but not the commit.)
 query(qq{
@@ -129,6 +159,29 @@ crash_finds_row('a table that has been moved');
 # Once the commit is on disk, it is noted.  The first scan has looked at the row in the table, a later one has not.
 $db = 'postgres';
 create_pages_of($node);
+
+# That is so whatever has been changed on the pages of the table since, and is not.  (They have some room, so that they
+# are not pruned.)
+query(qq{
+CREATE TABLE q (k int8, v int, pad text STORAGE plain);
+CREATE INDEX q_k ON q USING $am (k);
+INSERT INTO q SELECT CASE i % 4 WHEN 0 THEN 10000 + i ELSE i END, 0, repeat('x', 1650) FROM generate_series(1, 400) i});
+foreach my $commit ([ 'on', 'k BETWEEN 1 AND 200', 'f' ], [ 'off', 'k BETWEEN 201 AND 400', 't' ])
+{
+	my ($synchronous, $deleted, $second) = @$commit;
+	my $visits = "SELECT pages_of('SELECT sum(v) FROM q WHERE $deleted') > 40;";
+	is( query(qq{
+SET synchronous_commit = $synchronous;
+DELETE FROM q WHERE $deleted;
+BEGIN;
+SET LOCAL enable_seqscan = on;
+SELECT count(*) >= 100 FROM (SELECT FROM q WHERE v = 0 FOR UPDATE) x;
+SET LOCAL enable_seqscan = off;
+$visits
+$visits
+COMMIT}), "t\nt\n$second", "rows deleted with synchronous_commit = $synchronous, others locked since");
+}
+
 query('CHECKPOINT');
 query(q{
 DELETE FROM t WHERE k = 50;
