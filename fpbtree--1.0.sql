@@ -292,12 +292,16 @@ BEGIN
 	            AND t.relkind IN ('r', 'p', 'm') AND t.oid >= 16384
 	            AND t.relpersistence <> 't'
 	            AND NOT (c.relkind = 'I' AND is_17 AND (i.indisunique OR i.indisexclusion))
+	            -- an index of a foreign table, which is none, can't be attached
+	            AND NOT (c.relkind = 'I' AND EXISTS (SELECT FROM pg_partition_tree(t.oid) p JOIN pg_class f ON f.oid = p.relid
+	                                                 WHERE f.relkind = 'f'))
 	            -- an extension's own tables are its own business
 	            AND NOT EXISTS (SELECT FROM pg_depend d
 	                            WHERE d.classid = 'pg_class'::regclass AND d.objid = t.oid AND d.deptype = 'e')) x
 	WHERE x.total >= min_size;
 
-	EXECUTE format('SELECT array_agg(%s.fpbtree_expected_size(l.leaf) ORDER BY l.n)'
+	-- The type is named, lest another's function of that name fit better.
+	EXECUTE format('SELECT array_agg(%s.fpbtree_expected_size(l.leaf::regclass) ORDER BY l.n)'
 	               ' FROM unnest($1) WITH ORDINALITY AS l (leaf, n)', own_schema)
 	INTO sizes USING leaves;
 

@@ -257,10 +257,28 @@ SELECT fpbtree_expected_size('referred_a_key') > 0 AS size;
 RESET ROLE;
 SELECT fpbtree_expected_size('referred');
 SELECT fpbtree_expected_size('others_fpbtree');
-SELECT fpbtree_expected_size('others_invalid');
+SELECT fpbtree_expected_size('others_invalid') IS NULL AS not_valid;
 CREATE INDEX parts_ab ON parts (a, b);
 SELECT fpbtree_expected_size('parts_ab');
 SELECT fpbtree_expected_size(NULL) IS NULL, fpbtree_expected_size(1) IS NULL;
+
+-- Nobody else's function is called, though it fit better.
+CREATE FUNCTION public.fpbtree_expected_size(oid) RETURNS bigint LANGUAGE plpgsql AS $$BEGIN RAISE 'evil'; END$$;
+SELECT count(*) > 0 AS advised FROM fpbtree_advise(0);
+DROP FUNCTION public.fpbtree_expected_size(oid);
+
+-- A foreign partition has no index, and its absence can't be attached.
+CREATE FOREIGN DATA WRAPPER advise_wrapper;
+CREATE SERVER advise_server FOREIGN DATA WRAPPER advise_wrapper;
+CREATE TABLE mixed (a int) PARTITION BY RANGE (a);
+CREATE TABLE mixed_1 PARTITION OF mixed FOR VALUES FROM (0) TO (10000);
+INSERT INTO mixed SELECT generate_series(1, 5000);
+CREATE INDEX mixed_a ON mixed (a);
+SELECT count(*) FROM fpbtree_advise(0) WHERE index = 'mixed_a'::regclass;
+CREATE FOREIGN TABLE mixed_2 PARTITION OF mixed FOR VALUES FROM (10000) TO (20000) SERVER advise_server;
+SELECT count(*) FROM fpbtree_advise(0) WHERE index = 'mixed_a'::regclass;
+DROP TABLE mixed;
+DROP FOREIGN DATA WRAPPER advise_wrapper CASCADE;
 
 DROP SCHEMA advise, "Odd ""schema", evil CASCADE;
 DROP TABLESPACE regress_advise;

@@ -466,6 +466,17 @@ fpb_build_scan(FpbBuild *build, IndexInfo *indexInfo)
 }
 
 /*
+ * Is it the last entry once more?  An index that is read while others change
+ * it, as fpbtree_expected_size does, may show one that has moved twice.
+ */
+static bool
+is_repeated(const FpbKey *key, const FpbKey *last)
+{
+	return key->head == last->head && key->low == last->low &&
+		key->tail == last->tail;
+}
+
+/*
  * Load the sorted entries into a fork of the index, or none: see
  * fpb_load_begin.  Returns the number of pages.
  */
@@ -475,6 +486,7 @@ fpb_build_load(FpbBuild *build, ForkNumber fork)
 	FpbLoad		load;
 	FpbEntry	live;
 	FpbEntry	dead;
+	FpbKey		last = {0};		/* but for its tuple, which is gone */
 	bool		have_live;
 	bool		have_dead;
 
@@ -502,7 +514,9 @@ fpb_build_load(FpbBuild *build, ForkNumber fork)
 		{
 			if (build->unique)
 				fpb_check_unique(&load, &live.key);
-			fpb_load_add(&load, 0, &live);
+			if (fork != InvalidForkNumber || !is_repeated(&live.key, &last))
+				fpb_load_add(&load, 0, &live);
+			last = live.key;
 			have_live = fpb_sort_get(build->sort, &live.key);
 		}
 		else

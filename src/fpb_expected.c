@@ -47,7 +47,8 @@ PG_FUNCTION_INFO_V1(fpbtree_expected_size);
 
 /*
  * Open a btree index and its table, or raise an error.  NULL if there is none
- * of this OID, as somebody who goes through a list of them may find.
+ * of this OID, or if it is not valid, as somebody who goes through a list of
+ * them may find of one that is being dropped.
  */
 static Relation
 open_btree(Oid indexoid, Relation *table)
@@ -58,33 +59,29 @@ open_btree(Oid indexoid, Relation *table)
 	/* The table is to be locked before the index. */
 	*table = OidIsValid(tableoid) ? try_table_open(tableoid, AccessShareLock) : NULL;
 	index = try_relation_open(indexoid, AccessShareLock);
-	if (index == NULL)
+	if (index != NULL &&
+		(index->rd_rel->relkind != RELKIND_INDEX || index->rd_rel->relam != BTREE_AM_OID))
+		ereport(ERROR,
+				(errcode(ERRCODE_WRONG_OBJECT_TYPE),
+				 errmsg("\"%s\" is not a btree index", RelationGetRelationName(index))));
+	if (index == NULL || *table == NULL ||
+		tableoid != IndexGetRelation(indexoid, true) || !index->rd_index->indisvalid)
 	{
+		if (index != NULL)
+			relation_close(index, AccessShareLock);
 		if (*table != NULL)
 			table_close(*table, AccessShareLock);
 		return NULL;
 	}
-	if (index->rd_rel->relkind != RELKIND_INDEX || index->rd_rel->relam != BTREE_AM_OID)
-		ereport(ERROR,
-				(errcode(ERRCODE_WRONG_OBJECT_TYPE),
-				 errmsg("\"%s\" is not a btree index", RelationGetRelationName(index))));
-	if (*table == NULL || tableoid != IndexGetRelation(indexoid, false))
-		ereport(ERROR,
-				(errcode(ERRCODE_UNDEFINED_TABLE),
-				 errmsg("could not open parent table of index \"%s\"",
-						RelationGetRelationName(index))));
 	if (RELATION_IS_OTHER_TEMP(index))
 		ereport(ERROR,
 				(errcode(ERRCODE_FEATURE_NOT_SUPPORTED),
 				 errmsg("cannot access temporary indexes of other sessions")));
-	if (!index->rd_index->indisvalid ||
-		(index->rd_rel->relpersistence == RELPERSISTENCE_UNLOGGED && RecoveryInProgress()))
+	if (index->rd_rel->relpersistence == RELPERSISTENCE_UNLOGGED && RecoveryInProgress())
 		ereport(ERROR,
 				(errcode(ERRCODE_OBJECT_NOT_IN_PREREQUISITE_STATE),
 				 errmsg("cannot read index \"%s\"", RelationGetRelationName(index)),
-				 index->rd_index->indisvalid ?
-				 errdetail("It is unlogged, and the server in recovery.") :
-				 errdetail("The index is not valid.")));
+				 errdetail("It is unlogged, and the server in recovery.")));
 	return index;
 }
 
