@@ -166,7 +166,7 @@ create_pages_of($node);
 query(qq{
 CREATE TABLE q (k int8, v int, pad text STORAGE plain);
 CREATE INDEX q_k ON q USING $am (k);
-INSERT INTO q SELECT CASE i % 4 WHEN 0 THEN 10000 + i ELSE i END, 0, repeat('x', 1650) FROM generate_series(1, 400) i});
+INSERT INTO q SELECT CASE i % 4 WHEN 0 THEN 10000 + i ELSE i END, 0, repeat('x', current_setting('block_size')::int / 5) FROM generate_series(1, 400) i});
 foreach my $commit ([ 'on', 'k BETWEEN 1 AND 200', 'f' ], [ 'off', 'k BETWEEN 201 AND 400', 't' ])
 {
 	my ($synchronous, $deleted, $second) = @$commit;
