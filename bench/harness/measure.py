@@ -88,15 +88,15 @@ class Run:
             return
         self.results.all["left_out"].pop(workload.name, None)
         self.make(workload)
-        measured = set()
+        measured = set()  # ways of I/O
         for turn in left:
             log(f"{workload.name}{'' if turn.x is None else f', {turn.x} {workload.x_is}'}"
                 f"{', ' + turn.io if workload.server == 'cold' else ''}, pair {turn.pair}, {turn.method}; {self.time_left()}")
             began = time.time()
             self.server.start(workload.server, turn.io)
-            if workload.server not in measured:
+            if turn.io not in measured:
                 self.note_server(workload, turn.io)
-                measured.add(workload.server)
+                measured.add(turn.io)
             figures, series = self.turn(workload, turn)
             self.note_time(time.time() - began, self.guess(workload, turn))
             self.results.add(turn, time.time() - began, figures, series)

@@ -90,6 +90,8 @@ def pgbench(context, database, arguments, clients, setup=""):
     rate = float(re.search(r"^tps = ([\d.]+)", output, re.M).group(1))
     if re.search(r"number of failed transactions: [1-9]", output):
         raise Failure("pgbench: transactions have failed")
+    if not times:
+        raise Failure("pgbench: no transaction has come to its end")
     return rate, sorted(times)
 
 
@@ -328,10 +330,10 @@ def queue_wal(percent, inserts, checkpoints):
         if am == "fpbtree":
             size = server.ask(f"SELECT leaf_pages * {percent} / 100 * (current_setting('block_size')::int / 1024) FROM fpbtree_stats('logged_fpbtree_a')")
             server.ask(f"ALTER INDEX logged_fpbtree_a SET (operation_queue = on, opq_size = {size})")
-            fill(server, "logged_fpbtree", 700 + context.pair, context.rows(20000000) * percent // 100)
+            fill(server, "logged_fpbtree", 10000 * percent + 9000 + context.pair, context.rows(20000000) * percent // 100)
         lines = ["SELECT pg_current_wal_insert_lsn() AS l0 \\gset"]
         for number in range(checkpoints):
-            lines.append(f"CHECKPOINT; INSERT INTO logged_{am} SELECT hashint8extended(i, {1000 * context.pair + number}) FROM generate_series(1, {count}) i;")
+            lines.append(f"CHECKPOINT; INSERT INTO logged_{am} SELECT hashint8extended(i, {10000 * percent + 100 * context.pair + number}) FROM generate_series(1, {count}) i;")
         lines.append(f"SELECT (pg_current_wal_insert_lsn() - :'l0') / {count * checkpoints}::numeric;")
         return [("insertion_wal", float(server.ask("\n".join(lines))))], []
     return program
