@@ -100,20 +100,19 @@ bytes_head_kind(const FpbColumn *col, Oid cmp_proc, Form_pg_attribute att)
 	}
 }
 
-/* The form of an index whose key columns all have word types. */
+/*
+ * The form of an index whose key columns all have word types: the shortest
+ * word that has room for all codes.
+ */
 static FpbForm
 word_form(const FpbIndex *ix)
 {
-	int			bits0 = fpb_word_bits(ix->cols[0].word);
-	int			bits1;
+	int			bits = 0;
 
-	if (ix->nkeyatts == 1)
-		return bits0 <= 32 ? FPB_WORD4 : bits0 <= 64 ? FPB_WORD8 : FPB_WORD16;
-
-	bits1 = fpb_word_bits(ix->cols[1].word);
-	if (Max(bits0, bits1) > 64)
-		return FPB_TUPLE;
-	return Max(bits0, bits1) <= 32 ? FPB_WORD8 : FPB_WORD16;
+	for (int i = 0; i < ix->nkeyatts; i++)
+		bits += fpb_word_bits(ix->cols[i].word);
+	return bits <= 32 ? FPB_WORD4 : bits <= 64 ? FPB_WORD8 :
+		bits <= 128 ? FPB_WORD16 : FPB_TUPLE;
 }
 
 /*
@@ -125,26 +124,17 @@ choose_layout(FpbIndex *ix, Oid first_cmp_proc)
 	FpbColumn  *first = &ix->cols[0];
 	int			bits0 = first->word ? fpb_word_bits(first->word) : 0;
 
-	switch (ix->form)
+	if (ix->form != FPB_TUPLE)
 	{
-		case FPB_WORD4:
-			first->width = 32;
-			ix->head_width = 4;
-			return;
-		case FPB_WORD8:
-			first->width = ix->nkeyatts == 1 ? 64 : 32;
-			if (ix->nkeyatts > 1)
-				ix->cols[1].width = 32;
-			ix->head_width = 8;
-			return;
-		case FPB_WORD16:
-			first->width = ix->nkeyatts == 1 ? 128 : 64;
-			if (ix->nkeyatts > 1)
-				ix->cols[1].width = 64;
-			ix->head_width = 8;
-			return;
-		case FPB_TUPLE:
-			break;
+		ix->head_width = ix->form == FPB_WORD4 ? 4 : 8;
+		if (ix->nkeyatts == 1)
+			first->width = ix->form == FPB_WORD4 ? 32 : ix->form == FPB_WORD8 ? 64 : 128;
+		else
+		{
+			for (int i = 0; i < ix->nkeyatts; i++)
+				ix->cols[i].width = fpb_word_bits(ix->cols[i].word);
+		}
+		return;
 	}
 
 	if (first->word == NULL)
@@ -258,7 +248,7 @@ fpb_index_describe(FpbIndex *ix, Relation rel)
 			all_words = false;
 	}
 
-	ix->form = all_words && ix->nkeyatts <= 2 && ix->natts == ix->nkeyatts ?
+	ix->form = all_words && ix->nkeyatts <= FPB_MAX_WORD_COLUMNS && ix->natts == ix->nkeyatts ?
 		word_form(ix) : FPB_TUPLE;
 	ix->equal_image = fpb_is_word(ix) || all_equal_image(ix, rel);
 	ix->one_key = ix->equal_image;
@@ -641,7 +631,7 @@ fpb_key_datums(const FpbIndex *ix, const FpbKey *key,
 bool
 fpb_key_has_null(const FpbIndex *ix, const FpbKey *key)
 {
-	bool		isnull[2] = {false, false};
+	bool		isnull[FPB_MAX_WORD_COLUMNS] = {0};
 	bits8	   *bitmap;
 
 	if (fpb_is_word(ix))
@@ -954,8 +944,7 @@ fpb_keys_share_prefix(const FpbIndex *ix, const FpbKey *a, const FpbKey *b)
 		return equal_columns(ix, a, b, 1, &order) == 1;
 	if (ix->nkeyatts == 1)
 		return a->head == b->head && a->low == b->low;
-	return ix->cols[0].width == 64 ? a->head == b->head :
-		a->head >> 32 == b->head >> 32;
+	return (a->head ^ b->head) >> (64 - ix->cols[0].width) == 0;
 }
 
 /* ------------------------------------------------------------------------

@@ -19,18 +19,19 @@
 
 /*
  * Word forms: all key columns together are an order-preserving integer of 32,
- * 64 or 128 bits plus two "tie" bits, which tell a NULL (or -0.0) from the
+ * 64 or 128 bits plus four "tie" bits, which tell a NULL (or -0.0) from the
  * extreme value whose word it shares.  Tuple form: an IndexTuple behind a
  * head, an integer that is weakly monotone in the key; equal heads are decided
  * by the opclass comparators.
  *
- * The total order is (key, TID).  An entry's tail is the integer tie << 46 |
- * block << 14 | offset: what follows the words in that order.
+ * The total order is (key, TID).  An entry's tail is the integer tie << 44 |
+ * block << 12 | offset: what follows the words in that order.
  */
-#define FPB_TAIL_OFFSET_BITS	14
+#define FPB_TAIL_OFFSET_BITS	12
 #define FPB_TAIL_MAX_OFFSET		((1 << FPB_TAIL_OFFSET_BITS) - 1)
-#define FPB_TAIL_TIE_SHIFT		46
+#define FPB_TAIL_TIE_SHIFT		44
 #define FPB_TAIL_TID_MASK		((UINT64CONST(1) << FPB_TAIL_TIE_SHIFT) - 1)
+#define FPB_TAIL_TIE_BITS		4
 #define FPB_TAIL_MIN			UINT64CONST(0)
 #define FPB_TAIL_MAX			((UINT64CONST(1) << 48) - 1)
 
@@ -77,6 +78,9 @@ typedef struct FpbEntry
 	BlockNumber child;			/* inner pages: the downlink */
 } FpbEntry;
 
+/* columns that a word can be made of */
+#define FPB_MAX_WORD_COLUMNS	4
+
 /* what fpb_word.c knows of a column whose values are words */
 typedef struct FpbWordType FpbWordType;
 
@@ -104,8 +108,8 @@ typedef struct FpbColumn
 	bool		desc;
 	bool		nulls_first;	/* as stored, after DESC */
 	uint8		head;			/* FpbHeadKind, of the first column */
-	uint8		width;			/* bits of the field that holds its code: 32,
-								 * 64 or 128; 0 if it has no word type */
+	uint8		width;			/* bits of the field that holds its code; 0 if
+								 * it has no word type */
 } FpbColumn;
 
 /*

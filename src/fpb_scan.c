@@ -360,6 +360,7 @@ word_tuple(FpbScan *so, const FpbKey *key)
 	uint32		tie = fpb_tail_tie(key->tail);
 	Datum		values[FPB_MAX_WORD_COLUMNS];
 	bool		isnull[FPB_MAX_WORD_COLUMNS];
+	int			mask = 0;
 	FpbTupleTemplate *template;
 
 	/* duplicates are frequent */
@@ -383,11 +384,12 @@ word_tuple(FpbScan *so, const FpbKey *key)
 		return so->last_tuple;
 	}
 
-	isnull[1] = false;
 	fpb_word_datums(&so->ix, key, values, isnull);
-	template = &so->templates[isnull[0] | isnull[1] << 1];
+	for (int i = 0; i < so->ix.nkeyatts; i++)
+		mask |= isnull[i] << i;
+	template = &so->templates[mask];
 	if (unlikely(template->tuple == NULL))
-		make_template(so, isnull[0] | isnull[1] << 1);
+		make_template(so, mask);
 
 	for (int i = 0; i < template->nvalues; i++)
 	{

@@ -152,9 +152,6 @@ typedef enum FpbScanState
 	FPB_SCAN_AFTER				/* after the last entry */
 } FpbScanState;
 
-/* the most key columns of a word index */
-#define FPB_MAX_WORD_COLUMNS	2
-
 /*
  * An index tuple to be made of words, and where the columns' values go.  There
  * is one for each set of columns that may be NULL.

@@ -22,23 +22,22 @@
  *
  * One column: word = code, tie = tie.
  *
- * Two columns A and B, in fields of n bits each: the order wanted is (code A,
- * tie A if A is shared, code B, tie B if B is shared), and only after all of
- * these the signs of the zeros, since entries whose keys are equal must not
- * have another key between them.  Signs of zeros are stored where there is
- * room for them, to give back what was put in:
+ * Several columns, in fields of as many bits as their types' codes have: the
+ * order wanted is (code A, tie A if A is shared, code B, tie B if B is shared,
+ * ...), and only after all of these the signs of the zeros, since entries
+ * whose keys are equal must not have another key between them.  So these are
+ * strung together, each code followed by its tie if it is shared.  As what
+ * comes first tells where the next begins, strings compare as the columns do,
+ * one after the other.  The string begins with the word's highest bit; zeros
+ * fill it up, or it goes on in the tie bits, from the highest one down.  The
+ * signs of zeros, to give back what was put in, are the lowest of the tie
+ * bits, the last column's last.  So all keys that are equal to the opclass
+ * have the same word and adjacent ties.
  *
- *		A shared:	word = A : tie(A) : (B >> 1)	tie = (B & 1) : tie(B)
- *		A a zero:	word = A : B					tie = tie(B) : tie(A)
- *		else:		word = A : B					tie = tie(B)
- *
- * where ":" joins bit strings, 2n bits for the word and 2 for the tie.  As A
- * comes first and selects the case, it suffices to look at each case for a
- * given A: the bits are those of (tie A, B, tie B) in the first, of (B, tie B,
- * tie A) in the second and of (B, tie B) in the third, so integers compare as
- * the order above wants it.  tie(B) is last in the first case, and last but
- * for tie(A), the sign of a zero, in the second, so that all the pairs that
- * are equal to the opclass have the same word and adjacent ties.
+ * There is room for both: of each column there is one bit more at most, and
+ * codes alone fit the word.  So where a column has bits in the tie that are
+ * not its sign, another one's tie has put them there, which then has no sign;
+ * there are at most FPB_MAX_WORD_COLUMNS columns, and as many tie bits.
  *
  *-------------------------------------------------------------------------
  */
@@ -189,7 +188,7 @@ fpb_word_fits(const FpbWordType *type, Form_pg_attribute att)
 static inline uint64
 field_mask(const FpbColumn *col)
 {
-	return col->width == 32 ? PG_UINT32_MAX : PG_UINT64_MAX;
+	return col->width < 64 ? (UINT64CONST(1) << col->width) - 1 : PG_UINT64_MAX;
 }
 
 /* Raw code to code, or back: DESC columns are stored inverted. */
@@ -541,6 +540,52 @@ fpb_word_is_shared(const FpbColumn *col, uint64 code)
  */
 
 /*
+ * A string of bits, of which the first is the highest of the first word; the
+ * others are zero until they are written.
+ */
+typedef struct FpbBits
+{
+	uint64		words[3];
+	int			at;				/* the next one to write, or to read */
+} FpbBits;
+
+static inline void
+put_bits(FpbBits *bits, uint64 value, int n)
+{
+	uint64	   *word = &bits->words[bits->at / 64];
+	int			room = 64 - bits->at % 64;
+
+	if (n <= room)
+		*word |= value << (room - n);
+	else
+	{
+		*word |= value >> (n - room);
+		word[1] |= value << (64 - (n - room));
+	}
+	bits->at += n;
+}
+
+static inline uint64
+get_bits(FpbBits *bits, int n)
+{
+	const uint64 *word = &bits->words[bits->at / 64];
+	int			skip = bits->at % 64;
+	uint64		value = *word << skip;
+
+	if (n > 64 - skip)
+		value |= word[1] >> (64 - skip);
+	bits->at += n;
+	return value >> (64 - n);
+}
+
+/* Bits of the form's words. */
+static inline int
+word_bits(const FpbIndex *ix)
+{
+	return ix->form == FPB_WORD4 ? 32 : ix->form == FPB_WORD8 ? 64 : 128;
+}
+
+/*
  * Put the columns of a key together: head, low and tie as the file's header
  * comment has it.
  */
@@ -548,7 +593,8 @@ static inline void
 compose(const FpbIndex *ix, const FpbCoded *coded,
 		uint64 *head, uint64 *low, uint32 *tie)
 {
-	uint64		second;
+	FpbBits		bits = {{0, 0, 0}, 0};
+	uint32		signs = 0;
 
 	if (ix->nkeyatts == 1)
 	{
@@ -558,27 +604,23 @@ compose(const FpbIndex *ix, const FpbCoded *coded,
 		return;
 	}
 
-	second = coded[1].code.hi;
-	*tie = coded[1].tie;
-	if (is_shared(&ix->cols[0], coded[0].code))
+	for (int i = 0; i < ix->nkeyatts; i++)
 	{
-		*tie |= (uint32) (second & 1) << 1;
-		second = (second >> 1) |
-			(uint64) coded[0].tie << (ix->cols[0].width - 1);
-	}
-	else if (is_zero(&ix->cols[0], coded[0].code))
-		*tie = *tie << 1 | coded[0].tie;
+		const FpbColumn *col = &ix->cols[i];
 
-	if (ix->form == FPB_WORD8)
-	{
-		*head = coded[0].code.hi << 32 | second;
-		*low = 0;
+		put_bits(&bits, coded[i].code.hi, col->width);
+		if (unlikely(is_shared(col, coded[i].code)))
+			put_bits(&bits, coded[i].tie, 1);
+		else if (is_zero(col, coded[i].code))
+			signs = signs << 1 | coded[i].tie;
 	}
-	else
-	{
-		*head = coded[0].code.hi;
-		*low = second;
-	}
+
+	*head = bits.words[0];
+	*low = ix->form == FPB_WORD16 ? bits.words[1] : 0;
+	if (ix->form == FPB_WORD4)
+		*head &= ~(uint64) PG_UINT32_MAX;
+	bits.at = word_bits(ix);
+	*tie = (uint32) get_bits(&bits, FPB_TAIL_TIE_BITS) | signs;
 }
 
 /*
@@ -588,8 +630,8 @@ compose(const FpbIndex *ix, const FpbCoded *coded,
 static inline void
 split(const FpbIndex *ix, const FpbKey *key, FpbCoded *coded)
 {
-	uint32		tie = fpb_tail_tie(key->tail) & 3;
-	uint64		second;
+	uint32		tie = fpb_tail_tie(key->tail) & ((1 << FPB_TAIL_TIE_BITS) - 1);
+	FpbBits		bits = {{key->head, key->low, 0}, 0};
 
 	if (ix->nkeyatts == 1)
 	{
@@ -599,35 +641,24 @@ split(const FpbIndex *ix, const FpbKey *key, FpbCoded *coded)
 		return;
 	}
 
-	coded[0].code.lo = coded[1].code.lo = 0;
-	if (ix->form == FPB_WORD8)
+	bits.at = word_bits(ix);
+	put_bits(&bits, tie, FPB_TAIL_TIE_BITS);
+	bits.at = 0;
+	for (int i = 0; i < ix->nkeyatts; i++)
 	{
-		coded[0].code.hi = key->head >> 32;
-		second = key->head & PG_UINT32_MAX;
-	}
-	else
-	{
-		coded[0].code.hi = key->head;
-		second = key->low;
-	}
+		const FpbColumn *col = &ix->cols[i];
 
-	if (is_shared(&ix->cols[0], coded[0].code))
-	{
-		coded[0].tie = (uint32) (second >> (ix->cols[0].width - 1));
-		coded[1].code.hi = (second << 1 | tie >> 1) & field_mask(&ix->cols[1]);
-		coded[1].tie = tie & 1;
+		coded[i].code.hi = get_bits(&bits, col->width);
+		coded[i].code.lo = 0;
+		coded[i].tie = is_shared(col, coded[i].code) ? (uint32) get_bits(&bits, 1) : 0;
 	}
-	else if (is_zero(&ix->cols[0], coded[0].code))
+	for (int i = ix->nkeyatts - 1; i >= 0; i--)
 	{
-		coded[0].tie = tie & 1;
-		coded[1].code.hi = second;
-		coded[1].tie = tie >> 1;
-	}
-	else
-	{
-		coded[0].tie = 0;
-		coded[1].code.hi = second;
-		coded[1].tie = tie & 1;
+		if (is_zero(&ix->cols[i], coded[i].code))
+		{
+			coded[i].tie = tie & 1;
+			tie >>= 1;
+		}
 	}
 }
 
@@ -639,12 +670,11 @@ void
 fpb_word_form(const FpbIndex *ix, const Datum *values, const bool *isnull,
 			  ItemPointer tid, FpbKey *key)
 {
-	FpbCoded	coded[2];
+	FpbCoded	coded[FPB_MAX_WORD_COLUMNS];
 	uint32		tie;
 
-	coded[0] = encode_column(&ix->cols[0], values[0], isnull[0]);
-	if (ix->nkeyatts > 1)
-		coded[1] = encode_column(&ix->cols[1], values[1], isnull[1]);
+	for (int i = 0; i < ix->nkeyatts; i++)
+		coded[i] = encode_column(&ix->cols[i], values[i], isnull[i]);
 	compose(ix, coded, &key->head, &key->low, &tie);
 	key->tail = fpb_tail_pack(tie, tid);
 	key->tuple = NULL;
@@ -688,7 +718,7 @@ void
 fpb_word_datums(const FpbIndex *ix, const FpbKey *key,
 				Datum *values, bool *isnull)
 {
-	FpbCoded	coded[2];
+	FpbCoded	coded[FPB_MAX_WORD_COLUMNS];
 
 	split(ix, key, coded);
 	for (int i = 0; i < ix->nkeyatts; i++)
@@ -706,7 +736,7 @@ fpb_word_datums(const FpbIndex *ix, const FpbKey *key,
 void
 fpb_word_nulls(const FpbIndex *ix, const FpbKey *key, bool *isnull)
 {
-	FpbCoded	coded[2];
+	FpbCoded	coded[FPB_MAX_WORD_COLUMNS];
 
 	split(ix, key, coded);
 	for (int i = 0; i < ix->nkeyatts; i++)
@@ -720,8 +750,8 @@ fpb_word_nulls(const FpbIndex *ix, const FpbKey *key, bool *isnull)
 bool
 fpb_word_equal(const FpbIndex *ix, const FpbKey *a, const FpbKey *b)
 {
-	FpbCoded	ca[2],
-				cb[2];
+	FpbCoded	ca[FPB_MAX_WORD_COLUMNS],
+				cb[FPB_MAX_WORD_COLUMNS];
 
 	if (a->head != b->head || a->low != b->low)
 		return false;
@@ -1012,7 +1042,7 @@ void
 fpb_word_probe(const FpbIndex *ix, const FpbColumnBound *bounds, int ncols,
 			   bool upper, FpbProbe *probe)
 {
-	FpbCoded	coded[2];
+	FpbCoded	coded[FPB_MAX_WORD_COLUMNS];
 	uint32		tie;
 
 	for (int i = 0; i < ix->nkeyatts; i++)
@@ -1047,8 +1077,8 @@ void
 fpb_word_probe_equal(const FpbIndex *ix, const FpbKey *key, bool upper,
 					 FpbProbe *probe)
 {
-	FpbCoded	coded[2];
-	FpbColumnBound bounds[2];
+	FpbCoded	coded[FPB_MAX_WORD_COLUMNS];
+	FpbColumnBound bounds[FPB_MAX_WORD_COLUMNS];
 
 	split(ix, key, coded);
 	for (int i = 0; i < ix->nkeyatts; i++)

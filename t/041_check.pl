@@ -426,9 +426,9 @@ try_fault('small', 1,
 try_fault('pairs', page_of('pairs', 0, $RIGHTMOST, 0),
 	sub {
 		my $p = shift;
-		put($p, node_at($p, field($p, 'nnodes') - 1) + 8 * (pairs_shape($p)->{slots} + last_slot($p, pairs_shape($p))) + 6, 2, 1);
+		put($p, node_at($p, field($p, 'nnodes') - 1) + 8 * (pairs_shape($p)->{slots} + last_slot($p, pairs_shape($p))), 2, 1);
 	},
-	'The words of entry \d+ are not those of its values', 'another of a second column');
+	'The words of entry \d+ are not those of its values', 'something behind the last column');
 
 try_fault('words', $leaf, sub { my $p = shift; set_field($p, 'high_head', field($p, 'low_head') - (1000 << 32)); },
 	'The high fence is not above the low fence', 'a high fence far to the left');

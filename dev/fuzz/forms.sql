@@ -56,6 +56,21 @@ CREATE TABLE f_pair AS
 CREATE INDEX f_pair_word8 ON f_pair USING fpbtree (a, b DESC);
 CREATE INDEX f_pair_word16 ON f_pair USING fpbtree (c DESC, d);
 
+-- words of several columns: NULLs, and the greatest values whose codes they share, of each and of all at once; zeros
+CREATE TABLE f_many AS
+  SELECT CASE WHEN i % 5 = 0 THEN NULL WHEN i % 3 = 0 THEN 2147483647 ELSE i % 4 END::int AS a,
+         CASE WHEN i % 7 = 0 THEN NULL WHEN i % 4 = 0 THEN 2147483647 ELSE i % 3 END::int AS b,
+         CASE WHEN i % 2 = 0 THEN NULL WHEN i % 5 = 0 THEN 2147483647 ELSE i % 5 END::int AS c,
+         CASE WHEN i % 11 = 0 THEN NULL WHEN i % 2 = 0 THEN 2147483647 ELSE i % 7 END::int AS d,
+         CASE i % 5 WHEN 0 THEN NULL WHEN 1 THEN '-0' WHEN 2 THEN '0' WHEN 3 THEN 'NaN' ELSE (i % 3)::text END::float4 AS f,
+         CASE WHEN i % 3 > 0 THEN i % 2 = 0 END AS g, CASE WHEN i % 13 = 0 THEN NULL WHEN i % 6 = 0 THEN 32767 ELSE i % 9 END::int2 AS h
+    FROM generate_series(1, 600) i;
+CREATE INDEX f_many_four ON f_many USING fpbtree (a, b, c, d);
+CREATE INDEX f_many_first ON f_many USING fpbtree (a NULLS FIRST, b DESC, c DESC NULLS LAST, d NULLS FIRST);
+CREATE INDEX f_many_zeros ON f_many USING fpbtree (f, a, f DESC, g);
+CREATE INDEX f_many_word8 ON f_many USING fpbtree (h, g DESC, a);
+CREATE INDEX f_many_word4 ON f_many USING fpbtree (g, h DESC);
+
 CREATE TABLE f_uuid AS
   SELECT CASE WHEN i % 60 = 0 THEN NULL WHEN i % 3 = 0 THEN ('00000000-0000-0000-0000-' || lpad(to_hex(i), 12, '0'))::uuid
               ELSE md5(i::text)::uuid END AS k
