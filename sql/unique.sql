@@ -212,6 +212,17 @@ CREATE UNIQUE INDEX uq_pair_ab ON uq_pair USING fpbtree (a, b) NULLS NOT DISTINC
 INSERT INTO uq_pair SELECT a, b FROM unnest('{1,2147483646,2147483647,NULL}'::int[]) a, unnest('{-2147483648,-2147483647,2,3,2147483646,2147483647,NULL}'::int[]) b;
 INSERT INTO uq_pair VALUES (NULL, 3);
 SELECT count(*) FROM uq_pair;
+-- and in any column of a word of four, full or with room to spare
+CREATE TABLE uq_four (a int, b int, c int, d int, e int2);
+CREATE UNIQUE INDEX uq_four_abcd ON uq_four USING fpbtree (a, b, c, d);
+CREATE UNIQUE INDEX uq_four_ebcd ON uq_four USING fpbtree (e, b, c, d);
+INSERT INTO uq_four SELECT nullif(n, 1), nullif(n, 2), nullif(n, 3), nullif(n, 4), nullif(n, 1)
+    FROM generate_series(1, 4) n, generate_series(1, 2);
+INSERT INTO uq_four SELECT 2147483647, 2147483647, nullif(n, 3), nullif(n, 4), 32767 FROM generate_series(3, 5) n, generate_series(1, 2) i WHERE i < 2 OR n < 5;
+SELECT fpbtree_check('uq_four_abcd', true), fpbtree_check('uq_four_ebcd', true);
+INSERT INTO uq_four VALUES (2147483647, 2147483647, 5, 5, NULL);
+INSERT INTO uq_four VALUES (NULL, 2147483647, 5, 5, 32767);
+REINDEX TABLE uq_four;
 -- equal keys with others between them
 CREATE TABLE uq_zero (a float8, b int8);
 CREATE UNIQUE INDEX uq_zero_ab ON uq_zero USING fpbtree (a, b);
@@ -227,7 +238,7 @@ SET ROLE regress_unique_reader;
 INSERT INTO uq_build VALUES (1, 'secret');
 RESET ROLE;
 
-DROP TABLE uq_f, uq_b, uq_build, uq_include, uq_pair, uq_zero, samples;
+DROP TABLE uq_f, uq_b, uq_build, uq_include, uq_pair, uq_four, uq_zero, samples;
 DROP FUNCTION alike, outcome, two_tables, try_samples, churn;
 DROP TYPE unique_mood;
 DROP COLLATION unique_nd;

@@ -631,14 +631,10 @@ fpb_key_datums(const FpbIndex *ix, const FpbKey *key,
 bool
 fpb_key_has_null(const FpbIndex *ix, const FpbKey *key)
 {
-	bool		isnull[FPB_MAX_WORD_COLUMNS] = {0};
 	bits8	   *bitmap;
 
 	if (fpb_is_word(ix))
-	{
-		fpb_word_nulls(ix, key, isnull);
-		return isnull[0] || isnull[1];
-	}
+		return fpb_word_has_null(ix, key);
 
 	if (!IndexTupleHasNulls(key->tuple))
 		return false;

@@ -378,8 +378,7 @@ extern void fpb_word_form(const FpbIndex *ix, const Datum *values,
 extern bool fpb_word_is_plain(const FpbIndex *ix, uint64 *flip);
 extern void fpb_word_datums(const FpbIndex *ix, const FpbKey *key,
 							Datum *values, bool *isnull);
-extern void fpb_word_nulls(const FpbIndex *ix, const FpbKey *key,
-						   bool *isnull);
+extern bool fpb_word_has_null(const FpbIndex *ix, const FpbKey *key);
 extern bool fpb_word_equal(const FpbIndex *ix, const FpbKey *a,
 						   const FpbKey *b);
 extern void fpb_word_probe_equal(const FpbIndex *ix, const FpbKey *key,

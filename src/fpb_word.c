@@ -732,15 +732,19 @@ fpb_word_datums(const FpbIndex *ix, const FpbKey *key,
 	}
 }
 
-/* Which columns of a word key are NULL?  Spares decoding the others. */
-void
-fpb_word_nulls(const FpbIndex *ix, const FpbKey *key, bool *isnull)
+/* Is a column of a word key NULL?  Spares decoding the others. */
+bool
+fpb_word_has_null(const FpbIndex *ix, const FpbKey *key)
 {
 	FpbCoded	coded[FPB_MAX_WORD_COLUMNS];
 
 	split(ix, key, coded);
 	for (int i = 0; i < ix->nkeyatts; i++)
-		isnull[i] = is_null(&ix->cols[i], &coded[i]);
+	{
+		if (is_null(&ix->cols[i], &coded[i]))
+			return true;
+	}
+	return false;
 }
 
 /*
