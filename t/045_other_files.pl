@@ -91,7 +91,7 @@ my @cases = (
 	[ 'words of 16 bytes', "file('o_pair')", $form ],
 	[ 'texts', "file('o_text')", $form ],
 	[ 'tuples', "file('o_tuple')", $form ],
-	[ 'an older version', "set_byte(file('t_k'), 36, 1)", qr/version mismatch in index "t_k": file version 1, current version 4/ ],
+	[ 'an older version', "set_byte(file('t_k'), 36, 1)", qr/version mismatch in index "t_k": file version 1, current version \d+/ ],
 	[ 'nothing', q{''}, $short ],
 	[ 'half a block', "substr(file('t_k'), 1, $blcksz / 2)", $short ],
 	[ 'zeros', "decode(repeat('00', $blcksz * 5), 'hex')", $whole ],
