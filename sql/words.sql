@@ -267,7 +267,7 @@ BEGIN
 END
 $$;
 
--- words of 64 bits
+-- words of 64 bits, and one of 32
 SELECT words_two_columns('int4', 'int4');
 SELECT words_two_columns('float4', 'float4');
 SELECT words_two_columns('"char"', 'oid');
@@ -288,6 +288,68 @@ SELECT words_two_columns('int2', 'text COLLATE "C"');
 SELECT words_two_columns('bpchar COLLATE "C"', 'int4');
 SELECT words_two_columns('bytea', 'numeric');
 SELECT words_two_columns('numeric', 'uuid');
+
+-- Up to four columns, which make a word of that form: all combinations of the ends of what each
+-- can be, of what is in the middle, and of NULLs, so that their ties fill what room there is.
+CREATE FUNCTION words_columns(types text[], form text) RETURNS void
+LANGUAGE plpgsql AS $$
+DECLARE
+    n int := array_length(types, 1);
+    columns text[] := (SELECT array_agg('c' || i) FROM generate_series(1, n) i);
+    ends text[] := (SELECT array_agg(format('%L::%s', c[array_length(c, 1)], t) ORDER BY i)
+                    FROM unnest(types) WITH ORDINALITY AS x(t, i), words_corners(t) c);
+    middles text[] := (SELECT array_agg(format('%L::%s', c[array_length(c, 1) / 2 + 1], t) ORDER BY i)
+                       FROM unnest(types) WITH ORDINALITY AS x(t, i), words_corners(t) c);
+    conditions text[] := '{true}';
+    condition text;
+    prefix text;
+    keys text;
+    back text;
+BEGIN
+    EXECUTE (SELECT format('CREATE TEMP TABLE words (%s, filler int DEFAULT 1)', string_agg(format('c%s %s', i, t), ', '))
+             FROM unnest(types) WITH ORDINALITY AS x(t, i));
+    EXECUTE (SELECT format('INSERT INTO words SELECT * FROM %s ORDER BY random()',
+                           string_agg(format('(SELECT v::%s FROM (SELECT DISTINCT c[i] FROM (SELECT %L::text[]) s(c),
+                               unnest(ARRAY[1, array_length(c, 1) / 2, array_length(c, 1) / 2 + 1, array_length(c, 1), NULL]) i) s(v)) x%s',
+                               t, words_corners(t), i), ', '))
+             FROM unnest(types) WITH ORDINALITY AS x(t, i));
+
+    FOR i IN 1..n LOOP
+        FOR prefix IN SELECT DISTINCT coalesce(string_agg(format(p, j, ends[j], middles[j]) || ' AND ', '') FILTER (WHERE j > 0), '')
+                      FROM unnest('{c%1$s IS NULL,c%1$s = %2$s,c%1$s = %3$s,c%1$s >= %3$s,"c%1$s IN (%2$s, %3$s)"}'::text[]) p
+                      LEFT JOIN generate_series(1, i - 1) j ON true GROUP BY p LOOP
+            conditions := conditions || (SELECT array_agg(prefix || format(c, i, ends[i], middles[i]))
+                FROM unnest('{c%1$s = %2$s,c%1$s < %2$s,c%1$s <= %3$s,c%1$s > %3$s,c%1$s IS NULL,c%1$s IS NOT NULL}'::text[]) c);
+        END LOOP;
+        conditions := conditions || (SELECT array_agg(format('(%s) %s (%s)', array_to_string(columns[1:i], ', '), op,
+                                                             array_to_string(m[1:i - 1] || ends[i], ', ')))
+            FROM unnest('{<,<=,>=,>}'::text[]) op, (VALUES (ends), (middles)) v(m));
+    END LOOP;
+
+    FOR way IN 0..3 LOOP
+        SELECT string_agg(format('c%s %s', i, words_direction((way + i / 2) % 4)), ', '),
+               string_agg(format('c%s %s', i, words_direction(3 - (way + i / 2) % 4)), ', ')
+            INTO keys, back FROM generate_series(1, n) i;
+        EXECUTE format('CREATE INDEX words_index ON words USING fpbtree (%s)', keys);
+        IF form <> (SELECT s.form FROM fpbtree_stats('words_index') s) THEN
+            RAISE WARNING '% are no %', types, form;
+        END IF;
+        PERFORM fpbtree_check('words_index', true);
+        FOREACH condition IN ARRAY conditions LOOP
+            PERFORM words_compare(words_query(columns, condition, keys), format('%s: %s', types, keys));
+            PERFORM words_compare(words_query(columns, condition, back), format('%s backward: %s', types, keys));
+        END LOOP;
+        DROP INDEX words_index;
+    END LOOP;
+    DROP TABLE words;
+END
+$$;
+
+SELECT words_columns('{int4,date,int4,float4}', 'word16');
+SELECT words_columns('{float4,float4,float8}', 'word16');
+SELECT words_columns('{int2,float4,int2}', 'word8');
+SELECT words_columns('{"\"char\"",int2,"\"char\""}', 'word4');
+SELECT words_columns('{bool,float8,bool,int4}', 'word16');
 
 --
 -- A fence is the first key of the next page without its tie, in which there is the last bit of
@@ -360,5 +422,5 @@ RESET enable_indexonlyscan;
 RESET enable_bitmapscan;
 DROP TABLE words_zero;
 
-DROP FUNCTION words_fence, words_two_columns, words_one_column, words_direction,
+DROP FUNCTION words_fence, words_columns, words_two_columns, words_one_column, words_direction,
     words_uses_index, words_query, words_compare, words_others, words_corners;
