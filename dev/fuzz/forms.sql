@@ -157,7 +157,7 @@ CREATE TABLE f_columns AS
          (i % 50)::int8 AS c, i % 3 = 0 AS d, i::int2 AS e
     FROM generate_series(1, 500) i;
 CREATE INDEX f_columns_three ON f_columns USING fpbtree (a, b DESC, c);
-CREATE INDEX f_columns_pair ON f_columns USING fpbtree (a, e, d);
+CREATE INDEX f_columns_pair ON f_columns USING fpbtree (a, e, b);
 CREATE INDEX f_columns_text ON f_columns USING fpbtree (b, c);
 CREATE INDEX f_columns_include ON f_columns USING fpbtree (a) INCLUDE (b, d);
 CREATE INDEX f_columns_text_include ON f_columns USING fpbtree (b) INCLUDE (c);
