@@ -13,6 +13,9 @@ UNITS = {
     "_wal": ("bytes", False, True),
     "_pages": ("pages", False, True),
 }
+# ways of I/O, as a summary calls them
+IO = {"defaults": "as the server comes", "io_uring": "with io_uring, past the kernel's cache"}
+BEGIN, END = "<!-- measured: begin -->", "<!-- measured: end -->"  # of a summary in a file
 DEPTH = "32"  # at which the device's rate is taken as what can be reached
 
 
@@ -131,6 +134,39 @@ def table(results):
             "of it" if row.is_size else "times as fast", f"{min(ratios):.2f} to {max(ratios):.2f}" if len(ratios) > 1 else "",
             f"{row.goal:g}" if row.goal is not None else "", {True: "met", False: "missed", None: ""}[row.met]))
     return lines
+
+
+def ratio(row):
+    """In words, as a summary has it."""
+    ratios = row.ratios
+    spread = f" ({min(ratios):.2f} to {max(ratios):.2f})" if len(ratios) > 1 else ""
+    return f"{row.ratio:.2f}{' of it' if row.is_size else ' times'}{spread}"
+
+
+def summary(results):
+    """The figures that goals are set for, and no others: the ratios alone, one column for each way of I/O."""
+    by_io = {}
+    for row in rows(results):
+        if row.metric in results.all["workloads"][row.workload]["goals"]:
+            by_io.setdefault((row.workload, row.x, row.label), {})[row.io] = ratio(row)
+    ways = [way for way in IO if any(way in cells for cells in by_io.values())]
+    lines = ["| | " + " | ".join(IO[way] for way in ways) + " |", "|---|" + "---|" * len(ways)]
+    for (name, x, label), cells in by_io.items():
+        what = results.all["workloads"][name]
+        parts = [what["what"], f"{x} {what['x']}" if x is not None else "", label]
+        lines.append(f"| `{name}`: {'; '.join(filter(None, parts))} | " + " | ".join(cells.get(way, "") for way in ways) + " |")
+    return lines
+
+
+def put_summary(results, path):
+    """Into a Markdown file, between its two marks."""
+    with open(path, encoding="utf-8") as file:
+        before, mark, rest = file.read().partition(BEGIN)
+    _, end, after = rest.partition(END)
+    if not mark or not end:
+        raise ValueError(f"{path} has no place for a summary, from {BEGIN} to {END}")
+    with open(path, "w", encoding="utf-8") as file:
+        file.write("\n".join([before + mark, "", *about(results), "", *summary(results), "", end + after]))
 
 
 def device(results):
