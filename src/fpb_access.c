@@ -420,6 +420,21 @@ fpb_check_meta(const FpbIndex *ix, Page page)
 }
 
 /*
+ * Pin the metapage and check it.  It is locked for that: replay may just be
+ * restoring it in a buffer full of zeros.
+ */
+Buffer
+fpb_pin_meta(const FpbIndex *ix)
+{
+	Buffer		buf = pin_recent(ix, FPB_METAPAGE);
+
+	LockBuffer(buf, BUFFER_LOCK_SHARE);
+	fpb_check_meta(ix, BufferGetPage(buf));
+	LockBuffer(buf, BUFFER_LOCK_UNLOCK);
+	return buf;
+}
+
+/*
  * Read root, level and node sizes from the metapage, the last in the order of
  * locks.
  */
@@ -462,10 +477,11 @@ fpb_index_open(FpbIndex *ix, Relation rel)
 		read_meta(ix);
 		if (rel->rd_amcache == NULL)
 		{
-			FpbIndex   *cache = MemoryContextAlloc(rel->rd_indexcxt,
-												   sizeof(FpbIndex));
+			Size		size = offsetof(FpbIndex, cols) +
+				ix->nkeyatts * sizeof(FpbColumn);
+			FpbIndex   *cache = MemoryContextAlloc(rel->rd_indexcxt, size);
 
-			*cache = *ix;
+			memcpy(cache, ix, size);
 			rel->rd_amcache = cache;
 		}
 	}

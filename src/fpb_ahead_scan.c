@@ -441,7 +441,7 @@ peek_further(IndexScanDesc scan, FpbScan *so, FpbScanAhead *sa)
 	if (sa->peek == NULL)
 	{
 		sa->peek = MemoryContextAlloc(so->cxt, sizeof(FpbScanPage));
-		fpb_scan_page_init(so, sa->peek);
+		fpb_scan_page_init(sa->peek);
 	}
 
 	/* reading into sa->peek overwrites its edges */

@@ -75,7 +75,7 @@ struct FpbPageCache
 };
 
 /* recent[] is of so many elements at first */
-#define MIN_RECENT		1024
+#define MIN_RECENT		64
 
 /* and takes no larger part than this of the memory for copies */
 #define RECENT_SHARE	4

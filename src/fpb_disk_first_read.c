@@ -542,10 +542,9 @@ fpb_disk_first_prev(const FpbIndex *ix, Page page, FpbPos *pos, FpbEntry *entry)
 
 /*
  * The entries in slots [from, to) of a node, the dir'th, of a leaf into
- * items[], which has room for so many; returns how many.  In the first slot
- * only those from from_item on, and in the one behind the last those before
- * to_item.  Raises an error if there may be more than there is room for: only
- * on a damaged page several slots name one posting.
+ * items[], which has room for so many; returns how many, or -1 if there may be
+ * more.  In the first slot only those from from_item on, and in the one behind
+ * the last those before to_item.
  */
 static int
 read_entries(const FpbIndex *ix, Page page, const FpbShape *shape, FpbCodec codec,
@@ -565,7 +564,7 @@ read_entries(const FpbIndex *ix, Page page, const FpbShape *shape, FpbCodec code
 		fpb_read_slot(ix, page, shape, codec, node, slot, &entry);
 		if (unlikely(room - (item - items) <
 					 (fpb_has_posting(shape, &entry) ? Max(fpb_posting_slots(entry.key.tuple), 1) : 1)))
-			fpb_report_crowd(ix, page);
+			return -1;
 		item->key = entry.key;
 		item->pos = fpb_pos_at(dir, slot, 0);
 		if (!fpb_has_posting(shape, &entry))
@@ -642,12 +641,13 @@ fpb_disk_first_read(const FpbIndex *ix, Page page, FpbPos start,
 		char	   *node = fpb_page_node(ix, page, dir, &codec);
 		int			slot = (dir == pos.dir) ? pos.slot : 0;
 		int			item = (dir == pos.dir) ? pos.item : 0;
-		int			n = fpb_node_slots(shape, codec);
+		int			to = fpb_node_slots(shape, codec);
 		int			nitems = 0;
+		int			n;
 
 		if (dir == stop.dir)
 		{
-			n = Min(n, stop.slot);
+			to = Min(to, stop.slot);
 			nitems = stop.item;
 		}
 		if (dir + 1 < nnodes && dir < stop.dir)
@@ -658,13 +658,16 @@ fpb_disk_first_read(const FpbIndex *ix, Page page, FpbPos start,
 						  fpb_page_node(ix, page, dir + 1, &next_codec));
 		}
 		if (codec == FPB_NODE_PLAIN && fpb_is_word(ix))
-			count += fpb_read_words(ix, page, shape, node, slot, n,
-									fpb_pos_at(dir, slot, 0),
-									fpb_pos_at(0, 1, 0).place,
-									items + count, room - count);
+			n = fpb_read_words(ix, shape, node, slot, to,
+							   fpb_pos_at(dir, slot, 0),
+							   fpb_pos_at(0, 1, 0).place,
+							   items + count, room - count);
 		else
-			count += read_entries(ix, page, shape, codec, node, dir, slot, item,
-								  n, nitems, items + count, room - count);
+			n = read_entries(ix, page, shape, codec, node, dir, slot, item,
+							 to, nitems, items + count, room - count);
+		if (n < 0)
+			return -1;
+		count += n;
 	}
 	return count;
 }

@@ -56,7 +56,7 @@ fpb_layout_choose(FpbIndex *ix, int leaf_lines)
 /* --- entries --- */
 
 /*
- * See fpb_layout_common.h.
+ * See fpb_layout.h.
  */
 void
 fpb_report_crowd(const FpbIndex *ix, Page page)
@@ -97,12 +97,12 @@ read_words(FpbForm form, const FpbShape *shape, const char *node, int from,
  * See fpb_layout_common.h.
  */
 int
-fpb_read_words(const FpbIndex *ix, Page page, const FpbShape *shape,
+fpb_read_words(const FpbIndex *ix, const FpbShape *shape,
 			   const char *node, int from, int to, FpbPos pos, uint64 step,
 			   FpbItem *items, int room)
 {
 	if (unlikely(room < to - from))
-		fpb_report_crowd(ix, page);
+		return -1;
 	switch (ix->form)
 	{
 		case FPB_WORD4:

@@ -319,20 +319,38 @@ fpb_page_prev(const FpbIndex *ix, Page page, FpbPos *pos, FpbEntry *entry)
 
 /*
  * Read the entries of a leaf from pos on that are < end (NULL: all) into
- * items[], in order; returns how many.  Tuples stay in the page.  *more is set
- * to false if there is an entry >= end, else left as it is.  near: the end is
- * likely to be among the next few entries, and no entry behind one that is >=
- * end is < end.
- *
- * items[] has room for so many, FPB_MAX_PAGE_ENTRIES less what has been read
- * of the page before.  Raises an error if there are more, or entries that
- * can't be: the page is damaged.
+ * items[], in order; returns how many, or -1 if there may be more than items[]
+ * has room for.  Tuples stay in the page.  *more is set to false if there is
+ * an entry >= end, else left as it is.  near: the end is likely to be among
+ * the next few entries, and no entry behind one that is >= end is < end.
+ * Raises an error for entries that can't be: the page is damaged.
+ */
+static inline int
+fpb_page_read_few(const FpbIndex *ix, Page page, FpbPos pos, const FpbProbe *end,
+				  bool near, FpbItem *items, int room, bool *more)
+{
+	return ix->layout->read(ix, page, pos, end, near, items, room, more);
+}
+
+/*
+ * Report a page that has more entries than can be, as it has if it is damaged:
+ * if several slots name one posting.
+ */
+extern void fpb_report_crowd(const FpbIndex *ix, Page page) __attribute__((noreturn));
+
+/*
+ * The same, with room for FPB_MAX_PAGE_ENTRIES less what has been read of the
+ * page before: if there are more, the page is damaged.
  */
 static inline int
 fpb_page_read(const FpbIndex *ix, Page page, FpbPos pos, const FpbProbe *end,
 			  bool near, FpbItem *items, int room, bool *more)
 {
-	return ix->layout->read(ix, page, pos, end, near, items, room, more);
+	int			n = fpb_page_read_few(ix, page, pos, end, near, items, room, more);
+
+	if (unlikely(n < 0))
+		fpb_report_crowd(ix, page);
+	return n;
 }
 
 /*

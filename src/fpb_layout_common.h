@@ -13,18 +13,13 @@
 
 /*
  * The entries in slots [from, to) of a leaf's plain node of words into
- * items[], which has room for so many; returns how many.  The first slot's
- * position is pos, and each further one's greater by step.
+ * items[], which has room for so many; returns how many, or -1 if there may be
+ * more.  The first slot's position is pos, and each further one's greater by
+ * step.
  */
-extern int	fpb_read_words(const FpbIndex *ix, Page page, const FpbShape *shape,
+extern int	fpb_read_words(const FpbIndex *ix, const FpbShape *shape,
 						   const char *node, int from, int to, FpbPos pos,
 						   uint64 step, FpbItem *items, int room);
-
-/*
- * Report a page that has more entries than can be, as it has if it is damaged:
- * if several slots name one posting.
- */
-extern void fpb_report_crowd(const FpbIndex *ix, Page page) __attribute__((noreturn));
 
 /*
  * All entries of the page with a new one among them, before pos, in a palloc'd

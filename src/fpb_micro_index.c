@@ -332,12 +332,12 @@ micro_read(const FpbIndex *ix, Page page, FpbPos pos, const FpbProbe *end,
 
 	if (end != NULL)
 		to = find_end(ix, page, shape, from, end, near, more);
-	if (unlikely(room < to - from))
-		fpb_report_crowd(ix, page);
+	if (room < to - from)
+		return -1;
 	pos.place = from;
 	if (fpb_is_word(ix))
 	{
-		int			n = fpb_read_words(ix, page, shape, node, from, to, pos, 1, items, room);
+		int			n = fpb_read_words(ix, shape, node, from, to, pos, 1, items, room);
 
 		/* what is no entry there is a gap, and here there are none */
 		if (unlikely(n < to - from))

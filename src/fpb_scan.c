@@ -157,7 +157,7 @@ leave_page(IndexScanDesc scan, FpbScan *so)
 		if (so->mark_page == NULL)
 		{
 			so->mark_page = MemoryContextAlloc(so->cxt, sizeof(FpbScanPage));
-			fpb_scan_page_init(so, so->mark_page);
+			fpb_scan_page_init(so->mark_page);
 		}
 		Assert(!so->mark_page->valid);
 		so->page = so->mark_page;
@@ -263,6 +263,14 @@ find_page(IndexScanDesc scan, FpbScan *so, bool forward)
 	}
 	so->state = forward ? FPB_SCAN_AFTER : FPB_SCAN_BEFORE;
 
+	/*
+	 * There may be many scans at their ends that nobody ends, of partitions,
+	 * and pins are dear where there are many.  One that is restarted again
+	 * and again, the inner side of a join, is better off with its pin.
+	 */
+	if (!so->restarted)
+		fpb_scan_unpin_meta(so);
+
 	/* nobody shall wait for what this process would not get to any more */
 	if (parallel && so->ahead != NULL)
 		fpb_scan_ahead_end(so);
@@ -308,7 +316,7 @@ next_page(IndexScanDesc scan, FpbScan *so, bool forward)
 static void
 make_template(FpbScan *so, int mask)
 {
-	FpbTupleTemplate *template = &so->templates[mask];
+	FpbTupleTemplate *template;
 	TupleDesc	desc = RelationGetDescr(so->ix.rel);
 	MemoryContext old = MemoryContextSwitchTo(so->cxt);
 	static const char zeros[NAMEDATALEN] = {0};
@@ -316,6 +324,9 @@ make_template(FpbScan *so, int mask)
 	bool		isnull[FPB_MAX_WORD_COLUMNS];
 	Size		offset = 0;
 
+	if (so->templates == NULL)
+		so->templates = palloc0((1 << FPB_MAX_WORD_COLUMNS) * sizeof(FpbTupleTemplate));
+	template = &so->templates[mask];
 	for (int i = 0; i < so->ix.nkeyatts; i++)
 	{
 		Form_pg_attribute att = TupleDescAttr(desc, i);
@@ -368,7 +379,7 @@ word_tuple(FpbScan *so, const FpbKey *key)
 		tie == so->last_tie && so->last_tuple != NULL)
 		return so->last_tuple;
 
-	if (so->plain && so->templates[0].tuple != NULL &&
+	if (so->plain && so->templates != NULL && so->templates[0].tuple != NULL &&
 		key->head != 0 && key->head < WORD4_MAX)
 	{
 		char	   *to = so->templates[0].values[0].to;
@@ -387,9 +398,9 @@ word_tuple(FpbScan *so, const FpbKey *key)
 	fpb_word_datums(&so->ix, key, values, isnull);
 	for (int i = 0; i < so->ix.nkeyatts; i++)
 		mask |= isnull[i] << i;
-	template = &so->templates[mask];
-	if (unlikely(template->tuple == NULL))
+	if (unlikely(so->templates == NULL || so->templates[mask].tuple == NULL))
 		make_template(so, mask);
+	template = &so->templates[mask];
 
 	for (int i = 0; i < template->nvalues; i++)
 	{
@@ -430,15 +441,12 @@ fpb_beginscan(Relation rel, int nkeys, int norderbys)
 	fpb_keys_init(&so->keys, &so->ix);
 	so->state = FPB_SCAN_NEW;
 	so->keep_pin = false;
-	if (so->ix.may_queue)
-	{
-		fpb_index_of_queue(&so->ix, &so->queue);
-		so->queue.missing = &so->missing;
-	}
+	so->queue = NULL;
 	so->metabuf = InvalidBuffer;
+	so->restarted = false;
 	so->filter_open = false;
 	so->page = palloc(sizeof(FpbScanPage));
-	fpb_scan_page_init(so, so->page);
+	fpb_scan_page_init(so->page);
 	memset(&so->at, 0, sizeof(so->at));
 	memset(&so->elided, 0, sizeof(so->elided));
 	memset(&so->queue_elided, 0, sizeof(so->queue_elided));
@@ -457,7 +465,7 @@ fpb_beginscan(Relation rel, int nkeys, int norderbys)
 	so->npages = 0;
 	so->ahead = NULL;
 	so->leaves_active = so->heap_wanted = so->heap_active = false;
-	memset(so->templates, 0, sizeof(so->templates));
+	so->templates = NULL;
 	so->last_tuple = NULL;
 	so->plain = fpb_is_word(&so->ix) && fpb_word_is_plain(&so->ix, &so->flip);
 
@@ -489,6 +497,7 @@ fpb_rescan(IndexScanDesc scan, ScanKey keys, int nkeys pg_attribute_unused(),
 {
 	FpbScan    *so = (FpbScan *) scan->opaque;
 
+	so->restarted |= so->state != FPB_SCAN_NEW;
 	forget_position(scan, so);
 
 	/*
@@ -659,13 +668,18 @@ fpb_endscan(IndexScanDesc scan)
 		pfree(so->queue_elided.key.tuple);
 	if (so->queued != NULL)
 		pfree(so->queued);
-	if (BufferIsValid(so->metabuf))
-		ReleaseBuffer(so->metabuf);
+	if (so->queue != NULL)
+		pfree(so->queue);
+	fpb_scan_unpin_meta(so);
 	if (so->killed != NULL)
 		pfree(so->killed);
-	for (int i = 0; i < (int) lengthof(so->templates); i++)
-		if (so->templates[i].tuple != NULL)
-			pfree(so->templates[i].tuple);
+	if (so->templates != NULL)
+	{
+		for (int i = 0; i < 1 << FPB_MAX_WORD_COLUMNS; i++)
+			if (so->templates[i].tuple != NULL)
+				pfree(so->templates[i].tuple);
+		pfree(so->templates);
+	}
 	pfree(so);
 }
 

@@ -81,8 +81,8 @@ typedef struct FpbScanKeys
 	/* word indexes: what the probes are made of */
 	int			nlower;
 	int			nupper;
-	FpbColumnBound lower_bounds[INDEX_MAX_KEYS];
-	FpbColumnBound upper_bounds[INDEX_MAX_KEYS];
+	FpbColumnBound lower_bounds[FPB_MAX_WORD_COLUMNS];
+	FpbColumnBound upper_bounds[FPB_MAX_WORD_COLUMNS];
 } FpbScanKeys;
 
 extern void fpb_keys_init(FpbScanKeys *keys, FpbIndex *ix);
@@ -118,6 +118,9 @@ typedef struct FpbScanEdge
 /* of a leaf, and of the queue's for the same place */
 #define FPB_MAX_SCAN_ITEMS	(2 * FPB_MAX_PAGE_ENTRIES)
 
+/* of a scan that never needs memory for all that a page may have */
+#define FPB_FEW_ITEMS		16
+
 /*
  * What has been read of one leaf.  An item of the queue's has FPB_POS_END for
  * its position.
@@ -141,6 +144,7 @@ typedef struct FpbScanPage
 														 * see, a bit each */
 	FpbItem    *items;			/* in index order */
 	int			room;			/* for so many */
+	FpbItem		few[FPB_FEW_ITEMS]; /* is items[] until there are more */
 } FpbScanPage;
 
 /* where a scan is */
@@ -172,9 +176,11 @@ typedef struct FpbTupleTemplate
 typedef struct FpbScan
 {
 	FpbIndex	ix;
-	FpbIndex	queue;			/* the same, for the operation queue's tree */
+	FpbIndex   *queue;			/* the same, for the operation queue's tree;
+								 * NULL until that has been looked for */
 	BlockNumber missing;		/* a page of that to be read with no lock held */
 	Buffer		metabuf;		/* pinned, or InvalidBuffer */
+	bool		restarted;		/* have there been keys before these? */
 	FpbFilter	filter;			/* of the queue's keys, once it is open */
 	bool		filter_open;
 	MemoryContext cxt;			/* lives as long as the scan */
@@ -225,7 +231,7 @@ typedef struct FpbScan
 								 * read something itself */
 
 	/* index-only scans of word indexes */
-	FpbTupleTemplate templates[1 << FPB_MAX_WORD_COLUMNS];
+	FpbTupleTemplate *templates;	/* 1 << FPB_MAX_WORD_COLUMNS, or NULL */
 	bool		plain;			/* are words the values, but for ... */
 	uint64		flip;			/* ... these bits? */
 	IndexTuple	last_tuple;		/* the tuple made last, or NULL */
@@ -248,8 +254,9 @@ extern void fpb_edge_set_key(FpbScan *so, FpbScanEdge *edge,
 							 const FpbKey *key);
 extern void fpb_edge_copy(FpbScan *so, FpbScanEdge *to,
 						  const FpbScanEdge *from);
-extern void fpb_scan_page_init(FpbScan *so, FpbScanPage *page);
+extern void fpb_scan_page_init(FpbScanPage *page);
 extern void fpb_scan_page_free(FpbScanPage *page);
+extern void fpb_scan_unpin_meta(FpbScan *so);
 extern void fpb_scan_read_page(IndexScanDesc scan, FpbScan *so, bool forward);
 extern bool fpb_scan_peek(IndexScanDesc scan, FpbScan *so, FpbScanPage *sp,
 						  const FpbScanEdge *at, bool forward);

@@ -143,7 +143,7 @@ fpb_edge_copy(FpbScan *so, FpbScanEdge *to, const FpbScanEdge *from)
  * Set up an FpbScanPage.
  */
 void
-fpb_scan_page_init(FpbScan *so, FpbScanPage *page)
+fpb_scan_page_init(FpbScanPage *page)
 {
 	page->valid = false;
 	page->buf = page->queue_buf = InvalidBuffer;
@@ -153,8 +153,8 @@ fpb_scan_page_init(FpbScan *so, FpbScanPage *page)
 	page->check_rows = false;
 	page->tuples = NULL;
 	page->tuples_size = 0;
-	page->room = FPB_MAX_PAGE_ENTRIES;
-	page->items = MemoryContextAlloc(so->cxt, page->room * sizeof(FpbItem));
+	page->room = FPB_FEW_ITEMS;
+	page->items = page->few;
 }
 
 /*
@@ -169,8 +169,27 @@ fpb_scan_page_free(FpbScanPage *page)
 		pfree(page->after.key.tuple);
 	if (page->tuples != NULL)
 		pfree(page->tuples);
-	pfree(page->items);
+	if (page->items != page->few)
+		pfree(page->items);
 	pfree(page);
+}
+
+/*
+ * Have room in *sp for so many items, of which the first n are there.
+ */
+static void
+make_room(FpbScan *so, FpbScanPage *sp, int room, int n)
+{
+	FpbItem    *items;
+
+	if (sp->room >= room)
+		return;
+	items = MemoryContextAlloc(so->cxt, room * sizeof(FpbItem));
+	memcpy(items, sp->items, n * sizeof(FpbItem));
+	if (sp->items != sp->few)
+		pfree(sp->items);
+	sp->items = items;
+	sp->room = room;
 }
 
 /* --- segments --- */
@@ -286,18 +305,24 @@ set_edge_fence(FpbScan *so, FpbScanPage *sp, Segment *seg, int64 range,
 }
 
 /*
- * Have the metapage pinned, for as long as the scan lasts.  It is locked once:
- * replay may just be restoring it in a buffer full of zeros.
+ * Have the metapage pinned.
  */
-static void
+static inline void
 pin_meta(FpbScan *so)
 {
+	if (!BufferIsValid(so->metabuf))
+		so->metabuf = fpb_pin_meta(&so->ix);
+}
+
+/*
+ * Have it pinned no more.
+ */
+void
+fpb_scan_unpin_meta(FpbScan *so)
+{
 	if (BufferIsValid(so->metabuf))
-		return;
-	so->metabuf = ReadBuffer(so->ix.rel, FPB_METAPAGE);
-	LockBuffer(so->metabuf, BUFFER_LOCK_SHARE);
-	fpb_check_meta(&so->ix, BufferGetPage(so->metabuf));
-	LockBuffer(so->metabuf, BUFFER_LOCK_UNLOCK);
+		ReleaseBuffer(so->metabuf);
+	so->metabuf = InvalidBuffer;
 }
 
 /*
@@ -342,6 +367,21 @@ is_excluded(FpbScan *so)
 #endif
 
 /*
+ * The index as one has it who works on the queue's tree.
+ */
+static FpbIndex *
+queue_index(FpbScan *so)
+{
+	if (so->queue == NULL)
+	{
+		so->queue = MemoryContextAlloc(so->cxt, sizeof(FpbIndex));
+		fpb_index_of_queue(&so->ix, so->queue);
+		so->queue->missing = &so->missing;
+	}
+	return so->queue;
+}
+
+/*
  * Lock the queue's leaf for the place where the main one has been locked, as
  * it still is (NULL: an end of the index).  InvalidBuffer if there is no
  * queue, or if so->missing has been set to a page that is to be read first.
@@ -362,9 +402,9 @@ lock_queue(IndexScanDesc scan, FpbScan *so, const FpbProbe *probe, bool forward)
 			if (is_excluded(so) && !LOOK_ANYWAY)
 				return InvalidBuffer;
 			if (probe == NULL)
-				buf = fpb_descend_edge(&so->queue, 0, !forward, BUFFER_LOCK_SHARE);
+				buf = fpb_descend_edge(queue_index(so), 0, !forward, BUFFER_LOCK_SHARE);
 			else
-				buf = fpb_descend(&so->queue, probe, 0, !forward,
+				buf = fpb_descend(queue_index(so), probe, 0, !forward,
 								  BUFFER_LOCK_SHARE, NULL);
 			if (BufferIsValid(buf))
 				break;
@@ -385,7 +425,7 @@ lock_queue(IndexScanDesc scan, FpbScan *so, const FpbProbe *probe, bool forward)
 		}
 	}
 	PredicateLockPage(scan->indexRelation, BufferGetBlockNumber(buf), scan->xs_snapshot);
-	fetch_high(so, &so->queue, buf);
+	fetch_high(so, so->queue, buf);
 	return buf;
 }
 
@@ -488,7 +528,7 @@ next_range(FpbScan *so, Segment *seg, bool ended_on_page, int64 last)
 	if (seg->queue != NULL && keys->has_upper)
 	{
 		found = Min(seek_behind(so, &so->ix, seg->leaf),
-					seek_behind(so, &so->queue, seg->queue));
+					seek_behind(so, so->queue, seg->queue));
 		ended_on_page = false;
 	}
 	else if (ended_on_page)
@@ -540,16 +580,17 @@ merge_items(FpbScan *so, FpbItem *items, int n, int m)
 
 /*
  * Read what a leaf has from start (NULL: its beginning) to end (NULL: its end)
- * and keep what matches; returns how many.  *more becomes false if there is an
- * entry >= end.
+ * and keep what matches, behind the nitems that *sp has; returns how many.
+ * *more becomes false if there is an entry >= end.
  */
 static int
-read_leaf(IndexScanDesc scan, FpbScan *so, Reading *r, const FpbProbe *start,
-		  const FpbProbe *end, FpbItem *items, bool *more)
+read_leaf(IndexScanDesc scan, FpbScan *so, FpbScanPage *sp, Reading *r,
+		  const FpbProbe *start, const FpbProbe *end, int nitems, bool *more)
 {
 	FpbPos		pos = FPB_POS_FIRST;
+	int			most = (int) FPB_MAX_PAGE_ENTRIES - r->nread;
 	bool		in_order;
-	int			n;
+	int			n = -1;
 
 	if (start != NULL)
 		fpb_page_search(r->tree, r->page, start, &pos);
@@ -559,31 +600,40 @@ read_leaf(IndexScanDesc scan, FpbScan *so, Reading *r, const FpbProbe *start,
 		/*
 		 * The ranges are disjoint and in order, so the page's entries can't
 		 * be, or a cross-type operator is not transitive.  No entry must be
-		 * read twice: items[] has room for each once.
+		 * read twice: there is room for each once.
 		 */
 		pos = r->last;
 		pos = fpb_pos_behind(pos);
 	}
-	n = fpb_page_read(r->tree, r->page, pos, end, in_order, items,
-					  (int) FPB_MAX_PAGE_ENTRIES - r->nread, more);
+	if (sp->room - nitems < most)
+		n = fpb_page_read_few(r->tree, r->page, pos, end, in_order,
+							  sp->items + nitems, sp->room - nitems, more);
+	if (n < 0)
+	{
+		make_room(so, sp, FPB_MAX_PAGE_ENTRIES, nitems);
+		n = fpb_page_read(r->tree, r->page, pos, end, in_order,
+						  sp->items + nitems, most, more);
+	}
 	if (n == 0)
 		return 0;
 	r->any = true;
-	r->last = items[n - 1].pos;
+	r->last = sp->items[nitems + n - 1].pos;
 	r->nread += n;
-	return keep_matching(scan, so, r, items, n);
+	return keep_matching(scan, so, r, sp->items + nitems, n);
 }
 
 /*
  * Read what the queue's leaf has for a range, behind the n items that the main
- * leaf had, and put it among them.  Returns how many items that makes.
+ * leaf had, the last in *sp, and put it among them.  Returns how many items
+ * that makes.
  */
 static int
-read_queued(IndexScanDesc scan, FpbScan *so, Reading *r, const FpbProbe *start,
-			const FpbProbe *end, FpbItem *items, int n)
+read_queued(IndexScanDesc scan, FpbScan *so, FpbScanPage *sp, Reading *r,
+			const FpbProbe *start, const FpbProbe *end, int n)
 {
 	bool		more;
-	int			m = read_leaf(scan, so, r, start, end, items + n, &more);
+	int			m = read_leaf(scan, so, sp, r, start, end, sp->nitems + n, &more);
+	FpbItem    *items = sp->items + sp->nitems;
 
 	for (int i = n; i < n + m; i++)
 		items[i].pos = FPB_POS_END; /* not to be hinted dead */
@@ -608,7 +658,7 @@ read_ranges(IndexScanDesc scan, FpbScan *so, FpbScanPage *sp, Segment *seg,
 	FpbIndex   *ix = &so->ix;
 	FpbScanKeys *keys = &so->keys;
 	Reading		leaf = {.tree = ix,.page = seg->leaf};
-	Reading		queue = {.tree = &so->queue,.page = seg->queue};
+	Reading		queue = {.tree = so->queue,.page = seg->queue};
 	FpbProbe	low;
 	FpbProbe	high;
 	FpbKey		fence;
@@ -625,7 +675,6 @@ read_ranges(IndexScanDesc scan, FpbScan *so, FpbScanPage *sp, Segment *seg,
 	{
 		const FpbProbe *start;
 		const FpbProbe *end;
-		FpbItem    *items = sp->items + sp->nitems;
 		bool		more = true;
 		bool		goes_on;
 		int			n;
@@ -637,7 +686,7 @@ read_ranges(IndexScanDesc scan, FpbScan *so, FpbScanPage *sp, Segment *seg,
 
 		if (seg->queue == NULL)
 		{
-			n = read_leaf(scan, so, &leaf, start, end, items, &more);
+			n = read_leaf(scan, so, sp, &leaf, start, end, sp->nitems, &more);
 			goes_on = more && ends_before(so, seg, end);
 		}
 		else
@@ -652,9 +701,9 @@ read_ranges(IndexScanDesc scan, FpbScan *so, FpbScanPage *sp, Segment *seg,
 			if (backward && !FpbPageIsLeftmost(low_page(so, seg)) &&
 				(start == NULL || fpb_compare_low(ix, low_page(so, seg), start) > 0))
 				start = &low;
-			n = read_leaf(scan, so, &leaf, start, goes_on ? &high : end, items, &more);
+			n = read_leaf(scan, so, sp, &leaf, start, goes_on ? &high : end, sp->nitems, &more);
 			nqueued -= n;
-			n = read_queued(scan, so, &queue, start, goes_on ? &high : end, items, n);
+			n = read_queued(scan, so, sp, &queue, start, goes_on ? &high : end, n);
 			nqueued += n;
 		}
 		sp->nitems += n;
@@ -881,20 +930,6 @@ set_edge_early(FpbScan *so, FpbScanPage *sp, Segment *seg, bool forward)
 }
 
 /*
- * Have room in *sp for what two pages have.
- */
-static void
-make_room(FpbScan *so, FpbScanPage *sp)
-{
-	if (sp->room >= 2 * FPB_MAX_PAGE_ENTRIES)
-		return;
-	pfree(sp->items);
-	sp->items = NULL;
-	sp->items = MemoryContextAlloc(so->cxt, 2 * FPB_MAX_PAGE_ENTRIES * sizeof(FpbItem));
-	sp->room = 2 * FPB_MAX_PAGE_ENTRIES;
-}
-
-/*
  * Lock the leaf at so->at, and the queue's for the same place, if there is
  * one.  Their high fences are known then, and they have been locked for
  * serializable transactions.
@@ -984,7 +1019,7 @@ fpb_scan_read_page(IndexScanDesc scan, FpbScan *so, bool forward)
 	if (BufferIsValid(queue_buf))
 	{
 		seg.queue = BufferGetPage(queue_buf);
-		make_room(so, sp);
+		make_room(so, sp, FPB_MAX_SCAN_ITEMS, 0);
 	}
 	if (parallel && set_edge_early(so, sp, &seg, forward))
 	{

@@ -181,12 +181,10 @@ analyse(FpbScanKeys *keys, ScanKey scankeys, int nkeys)
 		return;
 
 	if (keys->quals != NULL)
-	{
 		pfree(keys->quals);
-		pfree(keys->filters);
-	}
-	keys->quals = MemoryContextAlloc(keys->cxt, (nkeys + 1) * sizeof(FpbQual));
-	keys->filters = MemoryContextAlloc(keys->cxt, (nkeys + 1) * sizeof(FpbQual *));
+	keys->quals = MemoryContextAlloc(keys->cxt,
+									 (nkeys + 1) * (sizeof(FpbQual) + sizeof(FpbQual *)));
+	keys->filters = (FpbQual **) (keys->quals + nkeys + 1);
 	keys->nquals = nkeys;
 	keys->simple = true;
 	for (int i = 0; i < nkeys; i++)
@@ -1124,7 +1122,6 @@ fpb_keys_init(FpbScanKeys *keys, FpbIndex *ix)
 	keys->array_cxt = NULL;
 	keys->nquals = 0;
 	keys->quals = NULL;
-	keys->filters = NULL;
 	fpb_keys_reset(keys);
 }
 
@@ -1135,10 +1132,7 @@ void
 fpb_keys_end(FpbScanKeys *keys)
 {
 	if (keys->quals != NULL)
-	{
 		pfree(keys->quals);
-		pfree(keys->filters);
-	}
 	if (keys->array_cxt != NULL)
 		MemoryContextDelete(keys->array_cxt);
 }
