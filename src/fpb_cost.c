@@ -43,8 +43,10 @@
 #include "nodes/pathnodes.h"
 #include "optimizer/cost.h"
 #include "optimizer/optimizer.h"
+#include "parser/parsetree.h"
 #include "utils/lsyscache.h"
 #include "utils/selfuncs.h"
+#include "utils/syscache.h"
 
 #include "fpb_tree.h"
 #include "fpbtree.h"
@@ -227,7 +229,18 @@ index_correlation(PlannerInfo *root, IndexOptInfo *index)
 	AttStatsSlot slot;
 	double		correlation = 0;
 
-	examine_variable(root, (Node *) tle->expr, index->rel->relid, &vardata);
+	/* of a plain column no more is needed than its statistics */
+	if (index->indexkeys[0] != 0 && get_relation_stats_hook == NULL)
+	{
+		RangeTblEntry *rte = planner_rt_fetch(index->rel->relid, root);
+
+		vardata.statsTuple = SearchSysCache3(STATRELATTINH, ObjectIdGetDatum(rte->relid),
+											 Int16GetDatum(index->indexkeys[0]),
+											 BoolGetDatum(rte->inh));
+		vardata.freefunc = ReleaseSysCache;
+	}
+	else
+		examine_variable(root, (Node *) tle->expr, index->rel->relid, &vardata);
 
 	if (HeapTupleIsValid(vardata.statsTuple) && OidIsValid(lt_op) &&
 		get_attstatsslot(&slot, vardata.statsTuple,
