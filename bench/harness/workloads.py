@@ -89,7 +89,7 @@ WORKLOADS = (
     Workload("partitions", "lookups and inserts in a table of 200 partitions", "oltp", (30, 15), ("partitions",), programs.partitions,
              goals={"tps": 1}),
     Workload("connections", "memory of a backend that has used all 400 indexes of them", "oltp", (0, 20), ("partitions",),
-             programs.connections, (100,), "connections", pairs=1),
+             programs.connections, (100,), "connections", {"private_bytes": 1}, pairs=1),
 
     Workload("tpcc", "TPC-C mix, all cached", "oltp", (200, 75), (), programs.tpcc, (10,), "warehouses", {"tpmc": 1.1}),
     Workload("tpcc-cold", "TPC-C mix, larger than the buffers, past the kernel's cache", "oltp-small", (200, 75), (), programs.tpcc, (10,),
