@@ -1,4 +1,5 @@
 """Figures of a run, kept in a folder: results.json is written after every turn."""
+import collections
 import csv
 import json
 import os
@@ -38,6 +39,14 @@ class Results:
         if results.all.get("format") != FORMAT:
             raise ValueError(f"{results.path} has format {results.all.get('format')}, not {FORMAT}")
         return results
+
+    def forget_halves(self):
+        """Of a pair that an interruption has cut in two: data are made anew, and are not what they were in the other turn."""
+        turns = collections.Counter((*done[:3], done[4]) for done in self.all["turns"])
+        whole = {pair for pair, count in turns.items() if count == 2}
+        self.all["turns"] = [done for done in self.all["turns"] if (*done[:3], done[4]) in whole]
+        for name in ("figures", "series"):
+            self.all[name] = [line for line in self.all[name] if (line["workload"], line["io"], line["x"], line["pair"]) in whole]
 
     def has(self, turn):
         return any(done[:5] == turn.key() for done in self.all["turns"])
