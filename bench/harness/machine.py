@@ -3,6 +3,7 @@ import os
 import platform
 import re
 import subprocess
+import zlib
 
 from harness.server import BENCH, CLONE, Failure, call, log
 
@@ -40,10 +41,10 @@ def describe():
 
 
 def commit():
-    """The commit that is measured, with "+" if the sources have been changed since."""
+    """The commit that is measured, with "+" and a checksum of what has been changed since, if anything has."""
     name = said("git", "-C", CLONE, "rev-parse", "--short=10", "HEAD")
-    changed = said("git", "-C", CLONE, "status", "--porcelain", "--", "src", "fpbtree--1.0.sql", "Makefile")
-    return name + "+" if name and changed else name
+    changes = said("git", "-C", CLONE, "diff", "HEAD", "--", "src", "fpbtree--1.0.sql", "Makefile", "bench")
+    return f"{name}+{zlib.crc32(changes.encode()):08x}" if changes else name
 
 
 def server(running):
