@@ -1,4 +1,5 @@
 """A private copy of a PostgreSQL with the extension installed, and a throw-away cluster of it (dev/cluster)."""
+import fcntl
 import os
 import shutil
 import subprocess
@@ -84,17 +85,23 @@ class Server:
         self.source = pg_config or self._own()
         self.running = None  # kind and way of I/O, or None
         cache = library("cache_dir")
+        clusters = os.environ.get("FPBTREE_CLUSTERS", os.path.join(cache, "clusters"))
         os.makedirs(cache, exist_ok=True)
+        os.makedirs(clusters, exist_ok=True)
+        self.lock = open(os.path.join(clusters, f"{CLUSTER}.lock"), "w", encoding="ascii")  # held as long as this program runs
+        try:
+            fcntl.flock(self.lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        except BlockingIOError:
+            die(f'another one is using the cluster "{CLUSTER}"')
         self.folder = tempfile.mkdtemp(prefix="bench.", dir=cache)
         os.chmod(self.folder, 0o755)
-        self._build()
 
     @staticmethod
     def _own():
         log("finding or building a PostgreSQL 18 (dev/get-postgres)")
         return call(os.path.join(CLONE, "dev", "get-postgres"), "18", "release").strip()
 
-    def _build(self):
+    def build(self):
         prefix = os.path.dirname(call(self.source, "--bindir").strip())
         log(f"building the extension for {call(self.source, '--version').strip()}")
         library("ensure_user")
@@ -119,7 +126,7 @@ class Server:
         return option in call(self.pg_config, "--configure")
 
     def version(self):
-        return int(call(self.pg_config, "--version").split()[1].split(".")[0].rstrip("abcdefghijklmnopqrstuvwxyz"))
+        return int(library("pg_major", self.pg_config))
 
     # ---- the cluster ----
 
@@ -134,6 +141,7 @@ class Server:
             return
         else:
             self._cluster("stop")
+            self.running = ("none", io)  # should it not start
         if kind == "cold" and "debug_io_direct" not in IO[io]:
             drop_caches()
         settings = {**COMMON, **KINDS[kind], **(IO[io] if kind == "cold" else {}), **self.settings}
@@ -152,7 +160,7 @@ class Server:
     def data_file(self, relation, database="postgres"):
         """The path of a relation's first file."""
         data = call(os.path.join(CLONE, "dev", "cluster"), "list")
-        folder = next(line.split()[2] for line in data.splitlines() if line.split()[0] == CLUSTER)
+        folder = next(line.split(None, 2)[2] for line in data.splitlines() if line.split()[0] == CLUSTER)
         return os.path.join(folder, "data", self.ask(f"SELECT pg_relation_filepath('{relation}')", database))
 
     def finish(self, keep):
