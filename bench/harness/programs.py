@@ -3,6 +3,7 @@
 A program is called with a Context and returns figures, of metric and value, and series, of a name and points.
 """
 import glob
+import math
 import os
 import re
 import subprocess
@@ -101,7 +102,7 @@ PERCENTS = (50, 75, 90, 95, 99, 99.5, 99.9, 99.95, 99.99, 100)
 def distribution(times):
     """Series of percentiles and latencies in milliseconds."""
     sorted_times = sorted(latency for _, latency in times)
-    return [[percent, sorted_times[max(0, int(len(sorted_times) * percent / 100) - 1)] / 1000] for percent in PERCENTS]
+    return [[percent, sorted_times[math.ceil(len(sorted_times) * percent / 100) - 1] / 1000] for percent in PERCENTS]
 
 
 def over_time(times, steps=30):
