@@ -10,7 +10,8 @@ SELECT clock_timestamp() AS t0 \gset
 CREATE INDEX sized_a ON sized USING :am (a);
 SELECT extract(epoch FROM clock_timestamp() - :'t0') * 1e9 / :rows AS build \gset
 SELECT assert_plan('SELECT count(*) FROM sized_probes JOIN sized USING (a)', 'Index Only Scan using sized_a') \gset
-SELECT count(*) AS warm FROM (SELECT * FROM sized_probes LIMIT 100000) p JOIN sized USING (a) \gset
+-- CREATE INDEX leaves nothing in the buffers
+SELECT count(*) AS warm FROM sized_probes JOIN sized USING (a) \gset
 SELECT clock_timestamp() AS t0 \gset
 SELECT count(*) AS found FROM sized_probes JOIN sized USING (a) \gset
 SELECT extract(epoch FROM clock_timestamp() - :'t0') * 1e9 / :found AS lookup \gset

@@ -1,14 +1,4 @@
 -- Index scan of 8,000 rows that lie in random order in the table.
-\set table cold_ :am
-SET enable_seqscan = off;
 SET enable_bitmapscan = off;
-SELECT 9223372036854775807 / (scaled(5000000 * :scale) / 2) * least(8000, scaled(5000000 * :scale) / 2) AS top \gset
-SELECT assert_plan('SELECT sum(i) FROM ' || :'table' || ' WHERE a BETWEEN 0 AND 100', 'Index Scan') \gset
-SELECT count(i) AS ready FROM :table WHERE a = 5 \gset
-\ir pages-read.sql
-\set pages_before :pages_read
-SELECT clock_timestamp() AS t0 \gset
-SELECT 'answer', sum(i) FROM :table WHERE a BETWEEN 0 AND :top;
-SELECT 'time_ms', extract(epoch FROM clock_timestamp() - :'t0') * 1000;
-\ir pages-read.sql
-SELECT 'pages_read', :pages_read - :pages_before;
+\set plan 'Index Scan using'
+\ir random-rows-cold.sql

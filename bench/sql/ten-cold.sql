@@ -16,11 +16,7 @@ BEGIN
     RETURN total;
 END $$;
 SELECT 9223372036854775807 / (scaled(5000000 * :scale) / 2) * 10 AS width \gset
-SELECT count(i) AS ready FROM :table WHERE a = 5 \gset
-\ir pages-read.sql
-\set pages_before :pages_read
-SELECT clock_timestamp() AS t0 \gset
-SELECT 'answer', pg_temp.tens(:'table', :width);
-SELECT 'time_ms', extract(epoch FROM clock_timestamp() - :'t0') * 1000;
-\ir pages-read.sql
-SELECT 'pages_read', :pages_read - :pages_before;
+SELECT assert_plan('SELECT sum(i) FROM ' || :'table' || ' WHERE a BETWEEN 0 AND ' || :width, 'Index Scan using') \gset
+\set plan Result
+\set query 'SELECT pg_temp.tens(''' :table ''', ' :width ')'
+\ir cold-query.sql

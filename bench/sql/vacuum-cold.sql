@@ -1,7 +1,6 @@
 -- VACUUM of a cold index grown by random inserts, a thousandth of whose entries are dead.  The table's own share is
 -- small: the dead rows are next to each other.
 \set table cold_vacuum_ :am
-SELECT scaled(5000000 * :scale) / 1000 AS rows \gset
 DELETE FROM :table WHERE ctid = ANY(ARRAY(SELECT format('(%s,%s)', p, l)::tid FROM generate_series(:pair * 100, :pair * 100 + 40) p, generate_series(1, 100) l));
 CHECKPOINT;
 SELECT pg_prewarm('filler') AS touched \gset
