@@ -434,11 +434,12 @@ def connections(context):
 # ---- TPC-C ----
 
 def tpcc(context):
-    """bench/tpcc/run does it all; its databases are left for the next turn."""
+    """bench/tpcc/run does it all; its databases are made in the first pair, and left for the next."""
     shrink = 1 if context.scale >= 0.1 else 20
     done = subprocess.run([os.path.join(BENCH, "tpcc", "run"), "--am", context.am, "--warehouses", str(max(1, round(context.x * context.scale))),
                            "--shrink", str(shrink), "--clients", "2", "--warmup", str(max(1, round(context.seconds / 2))),
-                           "--duration", str(max(2, round(context.seconds * 4))), "--keep-data"],
+                           "--duration", str(max(2, round(context.seconds * 4))), "--seed", str(context.pair),
+                           *(["--keep-data"] if context.pair > 1 else [])],
                           env=context.server.environment(), stdout=subprocess.PIPE, text=True, check=False)
     figures = [tuple(line.split()) for line in done.stdout.splitlines() if len(line.split()) == 2]
     if done.returncode != 0:
