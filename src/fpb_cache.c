@@ -80,6 +80,19 @@ struct FpbPageCache
 /* and takes no larger part than this of the memory for copies */
 #define RECENT_SHARE	4
 
+/*
+ * As many times as many pages as there is room for are turned away before the
+ * copies are dropped.  Soon enough for those not needed any more to go; seldom
+ * enough that copying costs nothing where there is not room for all that are
+ * needed, and the same half of them serves as well as another.  (Tests want
+ * copies to be dropped at bad moments.)
+ */
+#ifdef USE_ASSERT_CHECKING
+#define PATIENCE		1
+#else
+#define PATIENCE		16
+#endif
+
 /* fpbtree.inner_page_cache, in kB */
 int			fpb_inner_page_cache = 8192;
 
@@ -265,8 +278,8 @@ fpb_cache_recent(FpbPageCache *cache, BlockNumber blkno)
 
 /*
  * Copy a page, which is locked.  When the memory is used up, new pages are
- * turned away until they have become as many as those kept: then these are the
- * ones not needed any more.
+ * turned away until they have become many times as many as those kept: then
+ * these may be the ones not needed any more.
  */
 void
 fpb_cache_store(FpbPageCache *cache, BlockNumber blkno, Page page)
@@ -278,7 +291,7 @@ fpb_cache_store(FpbPageCache *cache, BlockNumber blkno, Page page)
 	if (copies_size + BLCKSZ > limit)
 	{
 		refused += BLCKSZ;
-		if (copies_size > 0 && (refused > limit || copies_size > limit))
+		if (copies_size > 0 && (refused / PATIENCE > limit || copies_size > limit))
 			drop_all();
 		return;
 	}
