@@ -2,11 +2,8 @@
 -- small: the dead rows are next to each other, the first that are left.  (It is an error if there are none any more.)
 \set table cold_vacuum_ :am
 SET synchronize_seqscans = off;
-SELECT split_part(btrim(ctid::text, '('), ',', 1) AS page FROM :table LIMIT 1 \gset
-WITH deleted AS (
-    DELETE FROM :table
-        WHERE ctid = ANY(ARRAY(SELECT format('(%s,%s)', p, l)::tid FROM generate_series(:page, :page + 40) p, generate_series(1, 100) l))
-        RETURNING i)
+SELECT split_part(btrim(ctid::text, '('), ',', 1)::int + 41 AS page FROM :table LIMIT 1 \gset
+WITH deleted AS (DELETE FROM :table WHERE ctid < ('(' || :page || ',0)')::tid RETURNING i)
     SELECT 'answer', count(*) / least(count(*), 1) FROM deleted;
 CHECKPOINT;
 SELECT pg_prewarm('filler') AS touched \gset
