@@ -74,6 +74,9 @@ struct FpbPageCache
 	uint32		nrecent;		/* 0, or a power of 2 */
 };
 
+/* the table of an index's copies has room for so many at first */
+#define FEW_PAGES		4
+
 /* recent[] is of so many elements at first */
 #define MIN_RECENT		64
 
@@ -277,6 +280,23 @@ fpb_cache_recent(FpbPageCache *cache, BlockNumber blkno)
 }
 
 /*
+ * Copy what a page holds to memory that is as large.  The hole between is not
+ * touched, and costs nothing in fresh memory: the root of a small index, of
+ * which a backend may have many, is little more than a hole.
+ */
+static void
+copy_page(char *copy, Page page)
+{
+	uint32		lower = ((PageHeader) page)->pd_lower;
+	uint32		upper = ((PageHeader) page)->pd_upper;
+
+	if (lower > upper || upper > BLCKSZ)
+		lower = upper = BLCKSZ;
+	memcpy(copy, page, lower);
+	memcpy(copy + upper, page + upper, BLCKSZ - upper);
+}
+
+/*
  * Copy a page, which is locked.  When the memory is used up, new pages are
  * turned away until they have become many times as many as those kept: then
  * these may be the ones not needed any more.
@@ -296,7 +316,7 @@ fpb_cache_store(FpbPageCache *cache, BlockNumber blkno, Page page)
 		return;
 	}
 	if (cache->pages == NULL)
-		cache->pages = pagecopies_create(cache->context, 64, NULL);
+		cache->pages = pagecopies_create(cache->context, FEW_PAGES, NULL);
 	entry = pagecopies_insert(cache->pages, blkno, &found);
 	if (!found)
 	{
@@ -311,7 +331,7 @@ fpb_cache_store(FpbPageCache *cache, BlockNumber blkno, Page page)
 		}
 		count_memory(cache, BLCKSZ);
 	}
-	memcpy(entry->page, page, BLCKSZ);
+	copy_page(entry->page, page);
 }
 
 /*
