@@ -83,7 +83,7 @@ class Run:
     def one(self, workload):
         left = [turn for turn in self.turns(workload) if not self.results.has(turn)]
         self.results.all["workloads"][workload.name] = {"what": workload.what, "server": workload.server, "x": workload.x_is,
-                                                        "goals": workload.goals}
+                                                        "goals": workload.goals, "session": len(self.results.all["sessions"]) - 1}
         if not left:
             return
         self.results.all["left_out"].pop(workload.name, None)
@@ -142,7 +142,7 @@ class Run:
         rates = self.device.measure(file)
         if rates:
             log("the device: " + ", ".join(f"{rate} random reads a second at depth {depth}" for depth, rate in rates.items()))
-            self.results.all["device"].append(rates)
+            self.results.all["sessions"][-1]["device"].append(rates)
             self.results.save()
 
 

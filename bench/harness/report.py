@@ -90,15 +90,15 @@ def shown(value, suffix):
     return f"{value:.0f}{unit}" if value >= 100 else f"{value:.3g}{unit}"
 
 
-def device_rate(results, depth=DEPTH):
+def device_rate(session, depth=DEPTH):
     """Random reads a second: the median of what was measured beside the cold workloads."""
-    rates = [rates[depth] for rates in results.all["device"] if depth in rates]
+    rates = [rates[depth] for rates in session["device"] if depth in rates]
     return statistics.median(rates) if rates else None
 
 
 def reached(results, row):
     """Which part of the device's rate btree and fpbtree have reached: (btree's, fpbtree's), or None."""
-    rate = device_rate(results)
+    rate = device_rate(results.all["sessions"][results.all["workloads"][row.workload]["session"]])
     pages = results.pairs(row.workload, row.io, row.x, "pages_read")
     if not rate or not pages or row.metric != "time_ms":
         return None
@@ -110,12 +110,16 @@ def markdown(results):
 
 
 def about(results):
-    machine, plan = results.all["machine"], results.all["plan"]
+    plan = results.all["plan"]
     versions = sorted({server["version"] for server in results.all["server"].values()})
-    lines = [f"fpbtree {plan['commit']} against btree, {', '.join(versions) or plan['version']}, {plan['date']}; scale {plan['scale']:g},"
-             f" loads of {plan['seconds']:g} s, at most {plan['pairs']} pairs.",
-             f"{machine['processor']}, {machine['cores']} processors, {machine['memory_mb']} MB, {machine['system']}, kernel {machine['kernel']}"
-             f" ({machine['virtual']})."]
+    lines = [f"fpbtree against btree, {', '.join(versions) or plan['version']}; scale {plan['scale']:g},"
+             f" loads of {plan['seconds']:g} s, at most {plan['pairs']} pairs."]
+    sessions = results.sessions()
+    for session, names in sessions:
+        machine = session["machine"]
+        lines.append(f"Commit {session['commit']}, {session['date']}: {machine['processor']}, {machine['cores']} processors,"
+                     f" {machine['memory_mb']} MB, {machine['system']}, kernel {machine['kernel']} ({machine['virtual']})"
+                     + (f": {', '.join(names)}." if len(sessions) > 1 else "."))
     if any(server["assertions"] for server in results.all["server"].values()):
         lines.append("**This server checks assertions: its figures mean nothing.**")
     if plan["scale"] < 1:
@@ -171,13 +175,16 @@ def put_summary(results, path):
 
 def device(results):
     """What the storage can do, and how much of it was reached: by that the ratios of cold workloads are bounded."""
-    rate, one = device_rate(results), device_rate(results, "1")
-    if not rate:
-        return []
-    lines = [f"The device: {one:.0f} random reads of 8 kB a second one at a time, {device_rate(results, '16'):.0f} at 16 at a time,"
-             f" {rate:.0f} at {DEPTH} at a time, past all caches. Who reads one page after the other can't be outdone by more than"
-             f" {rate / one:.1f} times there, unless by reading less.", "", "| pages read a second, of the device's at most | btree | fpbtree |",
-             "|---|---:|---:|"]
+    lines = []
+    for session, _ in results.sessions():
+        rate, one = device_rate(session), device_rate(session, "1")
+        if rate:
+            lines.append(f"The device ({session['commit']}): {one:.0f} random reads of 8 kB a second one at a time,"
+                         f" {device_rate(session, '16'):.0f} at 16 at a time, {rate:.0f} at {DEPTH} at a time, past all caches."
+                         f" Who reads one page after the other can't be outdone by more than {rate / one:.1f} times there, unless by"
+                         " reading less.")
+    if lines:
+        lines += ["", "| pages read a second, of the device's at most | btree | fpbtree |", "|---|---:|---:|"]
     for row in rows(results):
         parts = reached(results, row)
         if parts:

@@ -5,7 +5,7 @@ import json
 import os
 from dataclasses import dataclass
 
-FORMAT = 1
+FORMAT = 2
 FIELDS = ("workload", "io", "x", "method", "pair", "metric", "value")
 
 
@@ -23,12 +23,15 @@ class Turn:
 
 
 class Results:
-    """plan: what is measured, and how; results of another plan don't mix with it."""
+    """plan: what is measured, and how; results of another plan don't mix with it.
+
+    A session is of one commit on one machine.  There may be several, of other workloads each.
+    """
 
     def __init__(self, folder, plan):
         self.path = os.path.join(folder, "results.json")
         os.makedirs(folder, exist_ok=True)
-        self.all = {"format": FORMAT, "plan": plan, "machine": {}, "server": {}, "device": [], "workloads": {},
+        self.all = {"format": FORMAT, "plan": plan, "sessions": [], "server": {}, "workloads": {},
                     "left_out": {}, "turns": [], "figures": [], "series": []}
 
     @classmethod
@@ -47,6 +50,20 @@ class Results:
         self.all["turns"] = [done for done in self.all["turns"] if (*done[:3], done[4]) in whole]
         for name in ("figures", "series"):
             self.all[name] = [line for line in self.all[name] if (line["workload"], line["io"], line["x"], line["pair"]) in whole]
+
+    def begin_session(self, machine):
+        plan = self.all["plan"]
+        self.all["sessions"].append({"commit": plan["commit"], "date": plan["date"], "machine": machine, "device": []})
+        self.save()
+
+    def forget(self, names):
+        """All that is known of workloads."""
+        for name in names:
+            self.all["workloads"].pop(name, None)
+        self.all["turns"] = [done for done in self.all["turns"] if done[0] not in names]
+        self.all["left_out"] = {what: why for what, why in self.all["left_out"].items() if what.split(",")[0] not in names}
+        for name in ("figures", "series"):
+            self.all[name] = [line for line in self.all[name] if line["workload"] not in names]
 
     def has(self, turn):
         return any(done[:5] == turn.key() for done in self.all["turns"])
@@ -80,6 +97,12 @@ class Results:
             if (figure["workload"], figure["io"], figure["x"], figure["metric"]) == (workload, io, x, metric):
                 found.setdefault(figure["pair"], {})[figure["method"]] = figure["value"]
         return [(pair["btree"], pair["fpbtree"]) for number, pair in sorted(found.items()) if number > 0 and len(pair) == 2]
+
+    def sessions(self):
+        """[(session, names of its workloads)], without those of which nothing is left."""
+        found = [(session, [name for name, workload in self.all["workloads"].items() if workload["session"] == number])
+                 for number, session in enumerate(self.all["sessions"])]
+        return [(session, names) for session, names in found if names] or found
 
     def measured(self):
         """(workload, io, x, metric) of all that has been measured, in the order of their coming."""
