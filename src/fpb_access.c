@@ -20,9 +20,6 @@
 #include "fpb_access.h"
 #include "fpb_layout.h"
 
-/* one in so many accesses by fpb_getbuf_recent is an ordinary one */
-#define ORDINARY_ACCESSES	8
-
 /*
  * What is wrong with the header of a page that is not the metapage, or NULL.
  * These are the checks cheap enough for every access: see
@@ -131,20 +128,34 @@ fpb_getbuf(const FpbIndex *ix, BlockNumber blkno, int access)
 }
 
 /*
+ * Has a buffer been used as often as counts when one is evicted?
+ */
+static inline bool
+is_used_most(Buffer buf)
+{
+	uint32		state;
+
+	if (BufferIsLocal(buf))
+		return true;
+	state = pg_atomic_read_u32(&GetBufferDescriptor(buf - 1)->state);
+	return BUF_STATE_GET_USAGECOUNT(state) >= BM_MAX_USAGE_COUNT;
+}
+
+/*
  * Pin a page.  If it still is in the buffer where it has been seen last, the
- * lookup in the buffer table is spared.  Some accesses go the ordinary way all
- * the same, for only those keep the buffer from being evicted.
+ * lookup in the buffer table is spared; but only an ordinary access is counted
+ * as a use of the buffer, so one that could yet be evicted sooner than others
+ * is accessed so.
  */
 static inline Buffer
 pin_recent(const FpbIndex *ix, BlockNumber blkno)
 {
-	static uint32 accesses = 0;
 	Relation	rel = ix->rel;
 	Buffer	   *recent = fpb_cache_recent(ix->cache, blkno);
 
 	if (recent == NULL)
 		return ReadBuffer(rel, blkno);
-	if (BufferIsValid(*recent) && ++accesses % ORDINARY_ACCESSES != 0 &&
+	if (BufferIsValid(*recent) && is_used_most(*recent) &&
 		ReadRecentBuffer(rel->rd_locator, MAIN_FORKNUM, blkno, *recent))
 	{
 		pgstat_count_buffer_read(rel);
