@@ -265,8 +265,8 @@ extern int	fpb_one_key_part(const FpbShape *shape, int run, int fill);
 extern int	fpb_part_by_runs(const FpbIndex *ix, const FpbShape *shape,
 							 const FpbEntry *entries, int nentries, int slack,
 							 FpbNodePart *parts);
-extern bool fpb_part_has_runs(const FpbIndex *ix, const FpbEntry *entries,
-							  int nentries);
+extern bool fpb_part_has_long_run(const FpbIndex *ix, const FpbShape *shape,
+								  const FpbEntry *entries, int nentries, int slack);
 extern int	fpb_part_fewest_nodes(const FpbIndex *ix, const FpbShape *shape,
 								  const FpbEntry *entries, int nentries,
 								  int slack, FpbNodePart *parts);

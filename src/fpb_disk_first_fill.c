@@ -327,8 +327,13 @@ fpb_disk_first_build(const FpbIndex *ix, Page page, int level, int flags,
 		fpb_write_page(ix, page, level, flags, right, low, high, entries,
 					   parts, nparts, NULL, slack > 0, 0))
 		return true;
-	if (level > 0 || !fpb_part_has_runs(ix, entries, nentries))
+	if (level > 0)
 		return false;
+	if (!fpb_part_has_long_run(ix, shape, entries, nentries, slack))
+	{
+		Assert(fpb_part_fewest_nodes(ix, shape, entries, nentries, slack, parts) == nparts);
+		return false;
+	}
 	nparts = fpb_part_fewest_nodes(ix, shape, entries, nentries, slack, parts);
 	return nparts >= 0 &&
 		fpb_write_page(ix, page, level, flags, right, low, high, entries, parts,

@@ -226,15 +226,24 @@ fpb_part_by_runs(const FpbIndex *ix, const FpbShape *shape,
 /* --- words: the fewest nodes --- */
 
 /*
- * Are there duplicates among sorted entries?  If not, there is but one way to
- * part them.
+ * Has a run among sorted entries so many of them that fpb_part_by_runs may
+ * have given it nodes of its own, or that a one-key node would hold more of
+ * them than a plain one?  If none has, there are no fewer nodes than with
+ * plain ones alone, as fpb_part_by_runs has parted them.
  */
 bool
-fpb_part_has_runs(const FpbIndex *ix, const FpbEntry *entries, int nentries)
+fpb_part_has_long_run(const FpbIndex *ix, const FpbShape *shape,
+					  const FpbEntry *entries, int nentries, int slack)
 {
+	int			enough = Min(ONE_KEY_RUN(shape), fpb_plain_fill(shape, slack) + 1);
+	int			count = 1;
+
 	for (int i = 1; i < nentries; i++)
-		if (fpb_keys_identical(ix, &entries[i - 1].key, &entries[i].key))
+	{
+		count = fpb_keys_identical(ix, &entries[i - 1].key, &entries[i].key) ? count + 1 : 1;
+		if (count >= enough)
 			return true;
+	}
 	return false;
 }
 
