@@ -2,6 +2,8 @@
 import statistics
 from dataclasses import dataclass
 
+from harness.workloads import BY_NAME
+
 # of a metric, by the end of its name: (unit, whether more is better, whether it is a size)
 UNITS = {
     "_ms": ("ms", False, False),
@@ -62,9 +64,10 @@ class Row:
 
 
 def rows(results):
-    """All that can be compared, in the order in which it was measured."""
+    """All that can be compared, in the order of the list of workloads."""
     found = []
-    for workload, io, x, metric in results.measured():
+    order = {name: place for place, name in enumerate(BY_NAME)}
+    for workload, io, x, metric in sorted(results.measured(), key=lambda measured: order.get(measured[0], len(order))):
         pairs = tuple(results.pairs(workload, io, x, metric))
         # goals are for tables of full size
         goals = results.all["workloads"][workload]["goals"] if results.all["plan"]["scale"] >= 1 else {}

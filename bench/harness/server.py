@@ -1,5 +1,6 @@
 """A private copy of a PostgreSQL with the extension installed, and a throw-away cluster of it (dev/cluster)."""
 import fcntl
+import glob
 import os
 import shutil
 import subprocess
@@ -144,6 +145,7 @@ class Server:
             self.running = ("none", io)  # should it not start
         if kind == "cold" and "debug_io_direct" not in IO[io]:
             drop_caches()
+            self.read_programs()
         settings = {**COMMON, **KINDS[kind], **(IO[io] if kind == "cold" else {}), **self.settings}
         options = [part for name, value in sorted(settings.items()) for part in ("-o", f"{name}={value}")]
         address = self._cluster("start", "--pg-config", self.pg_config, *options)
@@ -152,6 +154,13 @@ class Server:
         self.running = (kind, io)
         if first:
             self.run_file("setup.sql")
+
+    def read_programs(self):
+        """Have the kernel cache the server's programs, as those of any server are that has been running for a while."""
+        for path in (self.tool("postgres"), *glob.glob(os.path.join(self.folder, "pg", "lib", "**", "*.so"), recursive=True)):
+            with open(path, "rb") as file:
+                while file.read(1 << 20):
+                    pass
 
     def stop(self):
         if self.running:
