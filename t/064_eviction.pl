@@ -43,6 +43,9 @@ BEGIN
 END $$;
 });
 is($node->safe_psql('postgres', "SELECT lookups('btree_rows', 40000), lookups('fpbtree_rows', 40000)"), '40000|40000', 'all rows are found');
+# the session counts them when it ends, or a little later
+$node->poll_query_until('postgres', 'SELECT count(*) = 2 FROM pg_statio_user_indexes WHERE idx_blks_read > 1000')
+  or die 'nothing has been read';
 my ($btree, $fpbtree, $share) = split /\|/, $node->safe_psql(
 	'postgres', q{
 SELECT b.idx_blks_read, f.idx_blks_read, pg_relation_size('fpbtree_index')::float8 / pg_relation_size('btree_index')
