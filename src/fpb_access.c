@@ -203,10 +203,11 @@ fpb_is_in_memory(Relation rel, BlockNumber block, bool by_now)
 
 /*
  * Need a page not be read from storage, as far as can be seen?  If it still is
- * in the buffer where it has been seen last, the lookup is spared.
+ * in the buffer where it has been seen last, the lookup is spared.  Not for
+ * temporary indexes, whose buffers are others.
  */
-static bool
-is_at_hand(const FpbIndex *ix, BlockNumber blkno)
+bool
+fpb_is_at_hand(const FpbIndex *ix, BlockNumber blkno)
 {
 	Buffer	   *recent = fpb_cache_recent(ix->cache, blkno);
 
@@ -281,7 +282,7 @@ getbuf_level(const FpbIndex *ix, BlockNumber blkno, int level, int access,
 	if (level == 0)
 		FPB_INJECTION_POINT("fpbtree-before-queue-leaf");
 	check_link(ix, blkno);
-	if (!may_read && !is_at_hand(ix, blkno))
+	if (!may_read && !fpb_is_at_hand(ix, blkno))
 	{
 		*ix->missing = blkno;
 		return InvalidBuffer;

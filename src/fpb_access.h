@@ -33,6 +33,7 @@ extern Buffer fpb_getbuf_right(const FpbIndex *ix, Buffer buf, int access);
 extern Buffer fpb_getbuf_recent(const FpbIndex *ix, BlockNumber blkno,
 								int access);
 extern bool fpb_is_in_memory(Relation rel, BlockNumber block, bool by_now);
+extern bool fpb_is_at_hand(const FpbIndex *ix, BlockNumber blkno);
 extern const char *fpb_header_fault(const FpbIndex *ix, Page page);
 extern void fpb_checkpage(const FpbIndex *ix, Buffer buf);
 extern void fpb_relbuf(Buffer buf); /* unlock and unpin */

@@ -178,6 +178,33 @@ fpb_one_key_part(const FpbShape *shape, int run, int fill)
 }
 
 /*
+ * Has a run among entries so many of them?  Whatever its place, half as many
+ * entries from one look to the next find it, and only what they find is looked
+ * at closely.
+ */
+static bool
+has_run(const FpbIndex *ix, const FpbEntry *entries, int nentries, int enough)
+{
+	int			step = Max(enough / 2, 1);
+
+	for (int i = step; i < nentries; i += step)
+	{
+		int			first = i - step;
+		int			end = i + 1;
+
+		if (!fpb_keys_identical(ix, &entries[first].key, &entries[i].key))
+			continue;
+		while (first > 0 && fpb_keys_identical(ix, &entries[first - 1].key, &entries[i].key))
+			first--;
+		while (end < nentries && fpb_keys_identical(ix, &entries[end].key, &entries[i].key))
+			end++;
+		if (end - first >= enough)
+			return true;
+	}
+	return nentries > 0 && enough <= 1;
+}
+
+/*
  * Part sorted entries of words into nodes so that every long run has one-key
  * nodes, which have room for many more duplicates.  Returns how many nodes, or
  * -1 if a page can't have so many.
@@ -189,7 +216,8 @@ fpb_part_by_runs(const FpbIndex *ix, const FpbShape *shape,
 {
 	int			plain_fill = fpb_plain_fill(shape, slack);
 	int			one_key_fill = fpb_one_key_fill(shape, slack);
-	bool		one_key = ix->one_key && shape == fpb_leaf_shape(ix);
+	bool		one_key = ix->one_key && shape == fpb_leaf_shape(ix) &&
+		has_run(ix, entries, nentries, ONE_KEY_RUN(shape));
 	int			at = FPB_MAX_NODES;
 	int			end = nentries; /* of entries not yet parted */
 	int			last = nentries;	/* of the run looked at */
@@ -235,16 +263,8 @@ bool
 fpb_part_has_long_run(const FpbIndex *ix, const FpbShape *shape,
 					  const FpbEntry *entries, int nentries, int slack)
 {
-	int			enough = Min(ONE_KEY_RUN(shape), fpb_plain_fill(shape, slack) + 1);
-	int			count = 1;
-
-	for (int i = 1; i < nentries; i++)
-	{
-		count = fpb_keys_identical(ix, &entries[i - 1].key, &entries[i].key) ? count + 1 : 1;
-		if (count >= enough)
-			return true;
-	}
-	return false;
+	return has_run(ix, entries, nentries,
+				   Min(ONE_KEY_RUN(shape), fpb_plain_fill(shape, slack) + 1));
 }
 
 /* a run, parted in the best way */

@@ -19,7 +19,6 @@
 #include "utils/rel.h"
 #include "utils/snapmgr.h"
 
-#include "fpb_ahead.h"
 #include "fpb_options.h"
 #include "fpb_shared.h"
 #include "fpb_tree.h"
@@ -344,7 +343,7 @@ wants_queue(FpbIndex *ix, const FpbProbe *probe)
 	if (known_blocks(ix) < (BlockNumber) NBuffers / QUEUE_BUFFERS_SHARE)
 		return false;
 	leaf = fpb_name_leaf(ix, probe);
-	return leaf != InvalidBlockNumber && !fpb_window_at_hand(ix->rel, leaf) &&
+	return leaf != InvalidBlockNumber && !fpb_is_at_hand(ix, leaf) &&
 		fpb_index_note_queued(ix, leaf);
 }
 
