@@ -209,8 +209,10 @@ fpb_is_in_memory(Relation rel, BlockNumber block, bool by_now)
 bool
 fpb_is_at_hand(const FpbIndex *ix, BlockNumber blkno)
 {
-	Buffer	   *recent = fpb_cache_recent(ix->cache, blkno);
+	Buffer	   *recent;
 
+	check_link(ix, blkno);
+	recent = fpb_cache_recent(ix->cache, blkno);
 	if (recent != NULL && BufferIsValid(*recent))
 	{
 		BufferDesc *desc = GetBufferDescriptor(*recent - 1);
@@ -281,8 +283,9 @@ getbuf_level(const FpbIndex *ix, BlockNumber blkno, int level, int access,
 
 	if (level == 0)
 		FPB_INJECTION_POINT("fpbtree-before-queue-leaf");
-	check_link(ix, blkno);
-	if (!may_read && !fpb_is_at_hand(ix, blkno))
+	if (may_read)
+		check_link(ix, blkno);
+	else if (!fpb_is_at_hand(ix, blkno))
 	{
 		*ix->missing = blkno;
 		return InvalidBuffer;
