@@ -211,6 +211,7 @@ fpb_is_at_hand(const FpbIndex *ix, BlockNumber blkno)
 {
 	Buffer	   *recent;
 
+	Assert(!RelationUsesLocalBuffers(ix->rel));
 	check_link(ix, blkno);
 	recent = fpb_cache_recent(ix->cache, blkno);
 	if (recent != NULL && BufferIsValid(*recent))

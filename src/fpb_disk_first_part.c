@@ -178,9 +178,12 @@ fpb_one_key_part(const FpbShape *shape, int run, int fill)
 }
 
 /*
- * Has a run among entries so many of them?  Whatever its place, half as many
- * entries from one look to the next find it, and only what they find is looked
- * at closely.
+ * Has a run among entries so many of them?
+ *
+ * Of any so many entries in succession two are compared that lie half as far
+ * apart, wherever the run begins; only where these are identical is the run
+ * measured.  (The rest of the caller's work is once a node; this would be once
+ * an entry.)
  */
 static bool
 has_run(const FpbIndex *ix, const FpbEntry *entries, int nentries, int enough)
@@ -201,6 +204,8 @@ has_run(const FpbIndex *ix, const FpbEntry *entries, int nentries, int enough)
 		if (end - first >= enough)
 			return true;
 	}
+
+	/* any entry will do */
 	return nentries > 0 && enough <= 1;
 }
 
