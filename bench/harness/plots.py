@@ -89,7 +89,7 @@ def glance(results):
         axes.text(max(max(ratios), 1) * 1.04, place, f"{row.ratio:.2f}", va="center", fontsize=9)
         what = results.all["workloads"][row.workload]
         labels.append(", ".join(filter(None, [row.workload, row.io if what["server"] == "cold" else "",
-                                              f"{row.x} {what['x']}" if row.x is not None else "", row.label])))
+                                              report.case(row.x, what["x"]), row.label])))
     axes.set_yticks(range(len(rows)), labels, fontsize=9)
     axes.set_xscale("log")
     axes.set_xlim(right=axes.get_xlim()[1] * 1.3)

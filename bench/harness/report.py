@@ -134,7 +134,7 @@ def table(results):
     lines = ["| workload | btree | fpbtree | fpbtree is | least to greatest | wanted | |", "|---|---:|---:|---:|---:|---:|---|"]
     for row in rows(results):
         what = results.all["workloads"][row.workload]
-        parts = [row.workload + (f" ({row.io})" if what["server"] == "cold" else ""), f"{row.x} {what['x']}" if row.x is not None else "", row.label]
+        parts = [row.workload + (f" ({row.io})" if what["server"] == "cold" else ""), case(row.x, what["x"]), row.label]
         ratios = row.ratios
         lines.append("| {} | {} | {} | {:.2f} {} | {} | {} | {} |".format(
             ", ".join(part for part in parts if part), shown(row.median(0), row.suffix), shown(row.median(1), row.suffix), row.ratio,
@@ -151,18 +151,34 @@ def ratio(row):
 
 
 def summary(results):
-    """The figures that goals are set for, and no others: the ratios alone, one column for each way of I/O."""
+    """The figures that goals are set for, and no others: the ratios alone, one column for each way of I/O.
+
+    What a workload is is said once, with the first of its figures.
+    """
     by_io = {}
     for row in rows(results):
         if row.metric in results.all["workloads"][row.workload]["goals"]:
             by_io.setdefault((row.workload, row.x, row.label), {})[row.io] = ratio(row)
     ways = [way for way in IO if any(way in cells for cells in by_io.values())]
     lines = ["| | " + " | ".join(IO[way] for way in ways) + " |", "|---|" + "---|" * len(ways)]
+    said = None
     for (name, x, label), cells in by_io.items():
         what = results.all["workloads"][name]
-        parts = [what["what"], f"{x} {what['x']}" if x is not None else "", label]
-        lines.append(f"| `{name}`: {'; '.join(filter(None, parts))} | " + " | ".join(cells.get(way, "") for way in ways) + " |")
+        variant = ", ".join(filter(None, [case(x, what["x"]), label]))
+        if name != said:
+            variant = f"`{name}`: {what['what']}" + (f"; {variant}" if variant else "")
+        else:
+            variant = f"… {variant}"
+        lines.append(f"| {variant} | " + " | ".join(cells.get(way, "") for way in ways) + " |")
+        said = name
     return lines
+
+
+def case(x, x_is):
+    """A value of a workload's parameter, as a report calls it."""
+    if x is None:
+        return ""
+    return f"{x} {x_is.removesuffix('s') if x == 1 else x_is}"
 
 
 def put_summary(results, path):
@@ -173,7 +189,7 @@ def put_summary(results, path):
     if not mark or not end:
         raise ValueError(f"{path} has no place for a summary, from {BEGIN} to {END}")
     with open(path, "w", encoding="utf-8") as file:
-        file.write("\n".join([before + mark, "", *about(results), "", *summary(results), "", end + after]))
+        file.write("\n".join([before + mark, "", *summary(results), "", *about(results), "", end + after]))
 
 
 def device(results):
