@@ -39,4 +39,37 @@ FROM (SELECT name, most, pg_relation_size(('d_' || name || '_f')::regclass) * 10
 SELECT name, fpbtree_check(('d_' || name || '_f')::regclass, true)
   FROM (VALUES ('up'), ('down'), ('random'), ('series'), ('named_series'), ('near_end'), ('few'), ('few_names')) AS v (name);
 
+-- How much ascending insertions log, of the index alone: keys that come late, as
+-- other backends are faster, and many series.
+CREATE FUNCTION wal_of(command text) RETURNS numeric LANGUAGE plpgsql AS $$
+DECLARE
+    plan json;
+BEGIN
+    EXECUTE 'EXPLAIN (ANALYZE, WAL, FORMAT json) ' || command INTO plan;
+    RETURN plan->0->'Plan'->>'WAL Bytes';
+END $$;
+CREATE TABLE plain (tenant int4, seq int4, key int8);
+CREATE TABLE late_b (LIKE plain);
+CREATE INDEX ON late_b (key);
+CREATE TABLE late_f (LIKE plain);
+CREATE INDEX late_key ON late_f USING fpbtree (key) WITH (layout = disk_first, node_format = numbered);
+CREATE TABLE late_texts_b (LIKE plain);
+CREATE INDEX ON late_texts_b ((key::text COLLATE "C"));
+CREATE TABLE late_texts_f (LIKE plain);
+CREATE INDEX late_text ON late_texts_f USING fpbtree ((key::text COLLATE "C")) WITH (layout = disk_first, node_format = numbered);
+CREATE TABLE series_b (LIKE plain);
+CREATE INDEX ON series_b (tenant, seq);
+CREATE TABLE series_f (LIKE plain);
+CREATE INDEX series_key ON series_f USING fpbtree (tenant, seq) WITH (layout = disk_first, node_format = numbered);
+CREATE VIEW rows AS
+  SELECT abs(hashint4(i)) % 40 AS tenant, i AS seq, 100000000 + i * 16 + (hashint4(i) & 63) AS key
+  FROM generate_series(1, 8 * current_setting('block_size')::int) i;
+
+SELECT name, CASE WHEN share <= most THEN 'ok' ELSE share || ' is more than ' || most END AS wal
+FROM (VALUES ('late', 170), ('late_texts', 150), ('series', 220 + current_setting('block_size')::int / 400)) AS v (name, most),
+     LATERAL (SELECT wal_of('INSERT INTO plain SELECT * FROM rows') AS none) p,
+     LATERAL (SELECT round((wal_of(format('INSERT INTO %s_f SELECT * FROM rows', name)) - none) * 100 /
+                           (wal_of(format('INSERT INTO %s_b SELECT * FROM rows', name)) - none)) AS share) w;
+SELECT fpbtree_check('late_key', true), fpbtree_check('late_text', true), fpbtree_check('series_key', true);
+
 DROP SCHEMA density CASCADE;

@@ -298,7 +298,8 @@ typedef enum FpbPlanKind
 								 * the one before */
 	FPB_PLAN_SPLIT_NODE,		/* split the node, then as FPB_PLAN_SLOT */
 	FPB_PLAN_SPILL,				/* move the node's first or last entry to the
-								 * neighbour there, then likewise */
+								 * neighbour there, or to a new last node,
+								 * then likewise */
 	FPB_PLAN_SPREAD,			/* spread the entries of adjacent nodes, the
 								 * new one among them, evenly over these, and
 								 * over nodes added behind them */
@@ -315,7 +316,8 @@ typedef struct FpbSlotPlan
 								 * TID of which goes where else is said */
 	FpbPlace	swapped;
 	FpbPlace	place;			/* where it goes */
-	int			split_at;		/* FPB_PLAN_SPLIT_NODE: slots that stay */
+	int			split_at;		/* FPB_PLAN_SPLIT_NODE: slots that stay, */
+	bool		in_place;		/* and whether gaps are left only behind them */
 	int			tids;			/* FPB_PLAN_GROW: room for so many */
 	FpbPlace	spill;			/* FPB_PLAN_SPILL: the entry that moves, */
 	FpbPlace	spill_to;		/* and where to */

@@ -219,6 +219,22 @@ spread_tails(char *tails, int nslots, const char *copy, int from, int to)
 }
 
 /*
+ * Make the slots of a plain node from one on, behind its last entry, gaps.
+ */
+static void
+clear_slots(const FpbIndex *ix, const FpbShape *shape, char *node, int from,
+			FpbWalPage *wp)
+{
+	FpbNodeArray arrays[4];
+	int			narrays = fpb_node_arrays(ix, shape, FPB_NODE_PLAIN, node, arrays);
+
+	for (int slot = from; slot < shape->nslots; slot++)
+		fpb_write_gap(ix, shape, node, slot, PG_UINT64_MAX);
+	for (int i = 0; i < narrays; i++)
+		fpb_note_slots(wp, arrays[i].start, from, shape->nslots - 1, arrays[i].width);
+}
+
+/*
  * Split the full node at plan->place in two and put the entry into the half it
  * belongs to.
  */
@@ -242,7 +258,10 @@ split_node(const FpbIndex *ix, Page page, const FpbEntry *entry,
 		right = add_node(ix, page, pos->dir + 1,
 						 fpb_node_head(ix, node, at), codec, wp);
 		spread_plain(ix, shape, right, shape, copy.data, at, nslots);
-		spread_plain(ix, shape, node, shape, copy.data, 0, at);
+		if (plan->in_place)
+			clear_slots(ix, shape, node, at, wp);
+		else
+			spread_plain(ix, shape, node, shape, copy.data, 0, at);
 	}
 	else
 	{
@@ -253,9 +272,15 @@ split_node(const FpbIndex *ix, Page page, const FpbEntry *entry,
 		spread_tails(node + FPB_ONE_KEY_HEADER, nslots,
 					 copy.data + FPB_ONE_KEY_HEADER, 0, at);
 	}
-	fpb_wal_note(wp, node, shape->size);
+	if (!plan->in_place)
+		fpb_wal_note(wp, node, shape->size);
 	fpb_wal_note(wp, right, shape->size);
 	fpb_page_clear_hints(ix, page, pos->dir, 0, nslots - 1);
+	if (plan->in_place)
+	{
+		insert_into_slot(ix, page, entry, 0, pos, wp);
+		return;
+	}
 
 	/*
 	 * The node was full and has been spread, so that its i'th slot is now the
@@ -326,6 +351,57 @@ empty_slot(const FpbIndex *ix, Page page, int dir, int slot, FpbWalPage *wp)
 }
 
 /*
+ * Was the node that has just been added all zeros before, at replay too?  It
+ * was if it comes out of the hole, and not from a cut in the same record.  (In
+ * the tuple form hints may have been there.)
+ */
+static bool
+node_was_zero(const FpbIndex *ix, Page page, const char *node,
+			  const FpbWalPage *wp)
+{
+	return fpb_is_word(ix) && node >= (char *) page + wp->lower;
+}
+
+/*
+ * Put an entry into a new node of its own, the pos->dir'th.  tuple_offset:
+ * where its tuple is in the page; 0: it is to be added.
+ */
+static void
+append_node(const FpbIndex *ix, Page page, const FpbEntry *entry,
+			uint16 tuple_offset, const FpbPlace *pos, FpbWalPage *wp)
+{
+	const FpbShape *shape = fpb_shape(ix, page);
+	char	   *node;
+
+	node = add_node(ix, page, pos->dir, entry->key.head, FPB_NODE_PLAIN, wp);
+	raise_next_bound(page, pos->dir, entry->key.head, wp);
+	memset(node, 0, shape->size);
+	if (!fpb_is_word(ix) && tuple_offset == 0)
+		tuple_offset = fpb_add_tuple(page, &entry->key, wp);
+	fpb_write_slot(ix, shape, node, 0, entry, tuple_offset);
+	for (int slot = 1; slot < shape->nslots; slot++)
+		fpb_write_gap(ix, shape, node, slot, PG_UINT64_MAX);
+
+	/* gaps have heads, and downlinks that are not zero */
+	if (node_was_zero(ix, page, node, wp))
+	{
+		FpbNodeArray arrays[4];
+		int			narrays = fpb_node_arrays(ix, shape, FPB_NODE_PLAIN, node, arrays);
+
+		for (int i = 0; i < narrays; i++)
+		{
+			bool		whole = arrays[i].start == node ||
+				arrays[i].start == (char *) fpb_node_children(shape, node);
+
+			fpb_note_slots(wp, arrays[i].start, 0, whole ? shape->nslots - 1 : 0,
+						   arrays[i].width);
+		}
+	}
+	else
+		fpb_wal_note(wp, node, shape->size);
+}
+
+/*
  * Move the first or last slot of a full node to its neighbour, as planned, and
  * put the new entry into the node.
  */
@@ -336,11 +412,14 @@ spill_node(const FpbIndex *ix, Page page, const FpbEntry *entry,
 	const FpbShape *shape = fpb_shape(ix, page);
 	char	   *node = fpb_node_at(fpb_shape(ix, page), page, plan->spill.dir);
 	FpbEntry	moved;
+	uint16		tuple_offset;
 
 	fpb_read_slot(ix, page, shape, FPB_NODE_PLAIN, node, plan->spill.slot, &moved);
-	insert_into_slot(ix, page, &moved,
-					 fpb_is_word(ix) ? 0 : fpb_node_tuples(shape, node)[plan->spill.slot],
-					 &plan->spill_to, wp);
+	tuple_offset = fpb_is_word(ix) ? 0 : fpb_node_tuples(shape, node)[plan->spill.slot];
+	if (plan->spill_to.dir == FpbDir(page)->nnodes)
+		append_node(ix, page, &moved, tuple_offset, &plan->spill_to, wp);
+	else
+		insert_into_slot(ix, page, &moved, tuple_offset, &plan->spill_to, wp);
 	empty_slot(ix, page, plan->spill.dir, plan->spill.slot, wp);
 	insert_into_slot(ix, page, entry, 0, &plan->place, wp);
 }
@@ -521,18 +600,6 @@ swap_last(const FpbIndex *ix, Page page, const FpbEntry *entry,
 }
 
 /*
- * Was the node that has just been added all zeros before, at replay too?  It
- * was if it comes out of the hole, and not from a cut in the same record.  (In
- * the tuple form hints may have been there.)
- */
-static bool
-node_was_zero(const FpbIndex *ix, Page page, const char *node,
-			  const FpbWalPage *wp)
-{
-	return fpb_is_word(ix) && node >= (char *) page + wp->lower;
-}
-
-/*
  * Put an entry into a new one-key node, the pos->dir'th, whose key is that of
  * the node before.
  */
@@ -552,43 +619,6 @@ append_one_key(const FpbIndex *ix, Page page, const FpbEntry *entry,
 	fpb_write_tail(node + FPB_ONE_KEY_HEADER, 0, entry->key.tail);
 	fpb_wal_note(wp, node, node_was_zero(ix, page, node, wp) ?
 				 FPB_ONE_KEY_HEADER + FPB_TAIL_BYTES : shape->size);
-}
-
-/*
- * Put an entry into a new node of its own, the pos->dir'th.
- */
-static void
-append_node(const FpbIndex *ix, Page page, const FpbEntry *entry,
-			const FpbPlace *pos, FpbWalPage *wp)
-{
-	const FpbShape *shape = fpb_shape(ix, page);
-	char	   *node;
-
-	node = add_node(ix, page, pos->dir, entry->key.head, FPB_NODE_PLAIN, wp);
-	raise_next_bound(page, pos->dir, entry->key.head, wp);
-	memset(node, 0, shape->size);
-	fpb_write_slot(ix, shape, node, 0, entry,
-				   fpb_is_word(ix) ? 0 : fpb_add_tuple(page, &entry->key, wp));
-	for (int slot = 1; slot < shape->nslots; slot++)
-		fpb_write_gap(ix, shape, node, slot, PG_UINT64_MAX);
-
-	/* gaps have heads, and downlinks that are not zero */
-	if (node_was_zero(ix, page, node, wp))
-	{
-		FpbNodeArray arrays[4];
-		int			narrays = fpb_node_arrays(ix, shape, FPB_NODE_PLAIN, node, arrays);
-
-		for (int i = 0; i < narrays; i++)
-		{
-			bool		whole = arrays[i].start == node ||
-				arrays[i].start == (char *) fpb_node_children(shape, node);
-
-			fpb_note_slots(wp, arrays[i].start, 0, whole ? shape->nslots - 1 : 0,
-						   arrays[i].width);
-		}
-	}
-	else
-		fpb_wal_note(wp, node, shape->size);
 }
 
 /*
@@ -613,7 +643,7 @@ fpb_disk_first_insert(const FpbIndex *ix, Page page, const FpbEntry *entry,
 			insert_into_slot(ix, page, entry, 0, &slots->place, wp);
 			break;
 		case FPB_PLAN_APPEND_NODE:
-			append_node(ix, page, entry, &slots->place, wp);
+			append_node(ix, page, entry, 0, &slots->place, wp);
 			break;
 		case FPB_PLAN_APPEND_ONE_KEY:
 			append_one_key(ix, page, entry, &slots->place, wp);

@@ -28,6 +28,12 @@
 #define SPREAD_SLACK			6
 
 /*
+ * An entry follows a series if its key is so many times as near to the one
+ * before as to the one behind.
+ */
+#define SERIES_DISTANCE			64
+
+/*
  * A page with no more entries than this is not split while they fit it at all.
  */
 #define FEW_ENTRIES				2
@@ -198,6 +204,82 @@ plan_spill(const FpbIndex *ix, Page page, const FpbEntry *entry,
 		plan->spill_to.dir = place->dir + 1;
 		plan->spill_to.slot = plan->spill_to.item = 0;
 	}
+	return true;
+}
+
+/*
+ * Is an entry's key so much nearer to the one before than to the one behind,
+ * in a leaf, that it is likely to belong to one of many series of ascending
+ * keys, and more to come behind it?  Of keys in random order one in so many
+ * is.
+ */
+static bool
+follows_series(const FpbIndex *ix, Page page, const FpbEntry *entry,
+			   const FpbPlace *place)
+{
+	FpbPlace	pos = *place;
+	FpbEntry	before;
+	FpbEntry	behind;
+
+	if (!FpbPageIsLeaf(page) || !fpb_place_prev(ix, page, &pos, &before))
+		return false;
+	pos = *place;
+	return fpb_place_next(ix, page, &pos, &behind) &&
+		entry->key.head - before.key.head < (behind.key.head - entry->key.head) / SERIES_DISTANCE;
+}
+
+/*
+ * Plan to give an entry that follows a series room behind it, a full plain
+ * node's part before *place staying as it is: with a new node, for which there
+ * is room, either for the entry or for those of the node that are behind it.
+ */
+static void
+plan_in_series(const FpbIndex *ix, Page page, const FpbPlace *place,
+			   FpbSlotPlan *plan)
+{
+	int			nslots = fpb_shape(ix, page)->nslots;
+
+	plan->place = *place;
+	plan->kind = FPB_PLAN_APPEND_NODE;
+	if (place->slot == nslots)
+	{
+		plan->place.dir++;
+		plan->place.slot = 0;
+	}
+	else if (place->slot > 0)
+	{
+		plan->kind = FPB_PLAN_SPLIT_NODE;
+		plan->split_at = place->slot;
+		plan->in_place = true;
+	}
+}
+
+/*
+ * Plan to make room in a full plain node for an entry of an ascending series
+ * that comes late, after greater ones of other backends: by moving the node's
+ * last entry on to where the series goes on, the page's last node or a new one
+ * (for which there is room).  To split the node would cost more, and leave
+ * halves behind that nothing fills.  False if it is not such an entry, or that
+ * node is full, too.
+ */
+static bool
+plan_late(const FpbIndex *ix, Page page, const FpbPlace *place,
+		  FpbSlotPlan *plan)
+{
+	int			nslots = fpb_shape(ix, page)->nslots;
+	int			next = place->dir + 1;
+
+	if (!FpbPageIsLeaf(page) || !FpbPageIsRightmost(page) ||
+		place->slot < nslots / 2 || place->slot == nslots)
+		return false;
+	if (next < FpbDir(page)->nnodes - 1 ||
+		(next < FpbDir(page)->nnodes && plain_gaps(ix, page, next) <= 0))
+		return false;
+	plan->kind = FPB_PLAN_SPILL;
+	plan->spill.dir = place->dir;
+	plan->spill.slot = nslots - 1;
+	plan->spill_to.dir = next;
+	plan->spill_to.slot = plan->spill.item = plan->spill_to.item = 0;
 	return true;
 }
 
@@ -496,6 +578,7 @@ plan_beside_one_key(const FpbIndex *ix, Page page, const FpbEntry *entry,
 		{
 			slots->kind = FPB_PLAN_SPLIT_NODE;
 			slots->split_at = nslots / 2;
+			slots->in_place = false;
 		}
 	}
 	else
@@ -580,20 +663,28 @@ plan_slot(const FpbIndex *ix, Page page, const FpbEntry *entry,
 		return true;
 
 	/* The node is full. */
+	if (convertible(ix, page, node, entry))
+	{
+		slots->kind = FPB_PLAN_CONVERT_NODE;
+		return true;
+	}
+	if (page_has_room(ix, page, 1, tuple) &&
+		follows_series(ix, page, entry, place))
+	{
+		plan_in_series(ix, page, place, slots);
+		return true;
+	}
 	if (place->slot == nslots && plain_gaps(ix, page, place->dir + 1) > 0)
 	{
 		slots->place.dir++;
 		slots->place.slot = 0;
 		return true;
 	}
-	if (convertible(ix, page, node, entry))
-	{
-		slots->kind = FPB_PLAN_CONVERT_NODE;
-		return true;
-	}
 	if (!page_has_room(ix, page, 1, tuple))
 		return plan_spill(ix, page, entry, place, node, slots) ||
 			plan_spread(ix, page, place, slots);
+	if (plan_late(ix, page, place, slots))
+		return true;
 	if (place->slot == nslots)
 	{
 		slots->kind = FPB_PLAN_APPEND_NODE;
@@ -603,6 +694,7 @@ plan_slot(const FpbIndex *ix, Page page, const FpbEntry *entry,
 	{
 		slots->kind = FPB_PLAN_SPLIT_NODE;
 		slots->split_at = split_slot(ix, page, shape, node);
+		slots->in_place = false;
 	}
 	return true;
 }

@@ -247,8 +247,13 @@ build_spread(const Split *s, bool left, int split, const FpbKey *low,
 	FpbPageHeader *hdr = FpbHdr(s->page);
 	FpbWalPage *wp = left ? s->left_page : s->right_page;
 
-	/* more entries behind the last will want no gaps before it */
-	bool		full = !left && s->ascending && s->newpos == s->nentries - 1;
+	/*
+	 * More entries behind the last will want no gaps before it; at the end of
+	 * the level the new one may be late, and not quite the last.
+	 */
+	bool		full = !left && s->ascending &&
+		(s->newpos == s->nentries - 1 ||
+		 (FpbPageIsRightmost(s->page) && s->newpos >= split));
 	int			most = full ? 0 : s->halves == FPB_HALVES_PACKED ? PACKED_HALF_SLACK : 100;
 
 	wp->image = true;

@@ -19,6 +19,8 @@ typedef enum Phase
 	PHASE_RANDOM,
 	PHASE_BURST,				/* one key over and over */
 	PHASE_UP,					/* ascending keys */
+	PHASE_LATE,					/* ascending keys, some of them late */
+	PHASE_SERIES,				/* a few series of ascending keys */
 	PHASE_DOWN,
 	PHASE_BESIDE,				/* keys beside the page's own */
 	PHASE_NEW,					/* keys the page does not have */
@@ -50,7 +52,9 @@ typedef struct Life
 
 	Phase		phase;
 	int			phase_left;		/* insertions until the next */
-	int			rank;			/* PHASE_BURST, PHASE_UP, PHASE_DOWN */
+	int			rank;			/* PHASE_BURST, and those of ascending or
+								 * descending keys */
+	int			series[3];		/* PHASE_SERIES: rank of the next */
 	int			newest;			/* rank inserted last */
 
 	/* of a thousand operations; the rest are insertions */
@@ -151,6 +155,8 @@ next_phase(Life *life)
 	life->phase = below(life, PHASES);
 	life->phase_left = 1 + below(life, ONE_OF(life, 10, 40, 200));
 	life->rank = life->first_rank + below(life, life->nranks);
+	for (int i = 0; i < lengthof(life->series); i++)
+		life->series[i] = life->first_rank + below(life, life->nranks);
 	if (life->phase == PHASE_BURST && life->f->nmodel > 0 && below(life, 2))
 		life->rank = FuzzPlaceRank(life->f->model[below(life, life->f->nmodel)].place);
 }
@@ -177,6 +183,12 @@ choose_rank(Life *life)
 			break;
 		case PHASE_UP:
 			rank = life->rank++;
+			break;
+		case PHASE_LATE:
+			rank = life->rank++ - below(life, 4) * below(life, 3);
+			break;
+		case PHASE_SERIES:
+			rank = life->series[below(life, lengthof(life->series))]++;
 			break;
 		case PHASE_DOWN:
 			rank = life->rank--;
