@@ -263,11 +263,13 @@ plan_in_series(const FpbIndex *ix, Page page, const FpbPlace *place,
  * node is full, too.
  */
 static bool
-plan_late(const FpbIndex *ix, Page page, const FpbPlace *place,
+plan_late(const FpbIndex *ix, Page page, char *node, const FpbPlace *place,
 		  FpbSlotPlan *plan)
 {
-	int			nslots = fpb_shape(ix, page)->nslots;
+	const FpbShape *shape = fpb_shape(ix, page);
+	int			nslots = shape->nslots;
 	int			next = place->dir + 1;
+	FpbEntry	moved;
 
 	if (!FpbPageIsLeaf(page) || !FpbPageIsRightmost(page) ||
 		place->slot < nslots / 2 || place->slot == nslots)
@@ -275,6 +277,8 @@ plan_late(const FpbIndex *ix, Page page, const FpbPlace *place,
 	if (next < FpbDir(page)->nnodes - 1 ||
 		(next < FpbDir(page)->nnodes && plain_gaps(ix, page, next) <= 0))
 		return false;
+	/* if it is damaged, that has to show here */
+	fpb_read_slot(ix, page, shape, FPB_NODE_PLAIN, node, nslots - 1, &moved);
 	plan->kind = FPB_PLAN_SPILL;
 	plan->spill.dir = place->dir;
 	plan->spill.slot = nslots - 1;
@@ -683,7 +687,7 @@ plan_slot(const FpbIndex *ix, Page page, const FpbEntry *entry,
 	if (!page_has_room(ix, page, 1, tuple))
 		return plan_spill(ix, page, entry, place, node, slots) ||
 			plan_spread(ix, page, place, slots);
-	if (plan_late(ix, page, place, slots))
+	if (plan_late(ix, page, node, place, slots))
 		return true;
 	if (place->slot == nslots)
 	{

@@ -350,5 +350,47 @@ foreach my $form (@forms)
 }
 note("$_: $outcomes{$_}") foreach sort keys %outcomes;
 
+# An insertion whose page is not made afresh, as its image is not logged, moves
+# what a full node has at its end, where its place is before that: every byte of
+# a page with one node.
+$node->append_conf('postgresql.conf', 'full_page_writes = off');
+$node->restart;
+$node->safe_psql(
+	'postgres', q{
+CREATE TABLE late (k text COLLATE "C") WITH (autovacuum_enabled = off);
+CREATE INDEX late_index ON late USING fpbtree (k) WITH (layout = disk_first, fillfactor = 100);
+DO $$
+DECLARE
+	i int := 0;
+BEGIN
+	LOOP
+		i := i + 1;
+		INSERT INTO late VALUES (lpad((2 * i)::text, 4, '0'));
+		EXIT WHEN (SELECT gaps FROM fpbtree_nodes('late_index', 1)) = 0;
+	END LOOP;
+END $$;
+CHECKPOINT;
+INSERT INTO pristine SELECT 'late', pg_read_binary_file(pg_relation_filepath('late_index'));
+CREATE FUNCTION insert_late(pos int, key text) RETURNS text LANGUAGE plpgsql AS $$
+BEGIN
+	PERFORM damage('late', pos, 32);
+	INSERT INTO late VALUES (key);
+	RAISE SQLSTATE '00001';
+EXCEPTION WHEN OTHERS THEN
+	RETURN SQLSTATE;
+END $$});
+my $late = $node->safe_psql('postgres', q{SELECT lower FROM fpbtree_page('late_index', 1)});
+my $late_key = $node->safe_psql('postgres', q{SELECT lpad((count(*) * 2 - 9)::text, 4, '0') FROM late});
+my ($stdout, $stderr) = ('', '');
+is( $node->psql(
+		'postgres',
+		join('', map { "BEGIN; REINDEX INDEX late_index; COMMIT; SELECT insert_late($_, '$late_key');\n" } map { $blcksz + $_ } 88 .. $late - 1),
+		stdout => \$stdout,
+		stderr => \$stderr,
+		timeout => 180),
+	0, 'the server goes on after insertions into a damaged full node');
+is(join(',', sort keys %{ { map { $_ => 1 } split /\n/, $stdout } }), '00001,XX002', 'some of which are refused')
+  or diag($stderr);
+
 $node->stop;
 done_testing();

@@ -16,7 +16,8 @@ INSERT INTO least VALUES
   ('page split in place', 700, 700, 700), ('page split by image', 350, 350, 350), ('fill', 350, 350, 350), ('merge', 70, 70, 70),
   ('with the high fence elided', 7000, 7000, 7000), ('high fence elided for want of room', 500, 500, 500),
   ('split node', 3000, NULL, 2500), ('spill', 2000, NULL, 500), ('spread nodes', 200, NULL, 200), ('append node', 1200, NULL, 1200), ('append one-key node', 30, NULL, 8),
-  ('convert node', 200, NULL, 200), ('append below the next bound', 4, NULL, 2), ('page split beside an emptied node', 25, NULL, 12),
+  ('convert node', 200, NULL, 200), ('append below the next bound', 4, NULL, 2),
+  ('spill into a new node', 200, NULL, 40), ('split node behind a series', 300, NULL, 40), ('page split beside an emptied node', 25, NULL, 12),
   ('into a posting', 60000, NULL, 60000), ('grow a posting', 25000, NULL, 25000), ('swap a posting''s last TID', 200, NULL, 200),
   ('page split through a posting', 15, NULL, 8), ('hint of a posting', 10000, NULL, 10000),
   ('name nodes', NULL, NULL, 5000), ('names kept', NULL, NULL, 40), ('found by name', NULL, NULL, 2000);

@@ -141,6 +141,8 @@ typedef enum FuzzCount
 	FUZZ_N_SWAP,				/* a posting's last TID goes elsewhere */
 	FUZZ_N_BEFORE_BOUND,		/* a node appended before one whose bound was
 								 * lower than the new entry */
+	FUZZ_N_SPILL_ON,			/* into a new node */
+	FUZZ_N_SPLIT_SERIES,		/* a node split, what stays staying in place */
 	FUZZ_N_SPLIT_IN_PLACE,
 	FUZZ_N_SPLIT_BY_IMAGE,
 	FUZZ_N_CUT_EMPTIED,			/* in place, an emptied one-key node staying */

@@ -462,6 +462,20 @@ before_lower_bound(const Fuzz *f, const FpbEntry *entry, const FpbInsertPlan *pl
 }
 
 /*
+ * Count what a plan that fits a disk-first page has besides its kind.
+ */
+static void
+count_details(Fuzz *f, const FpbSlotPlan *slots)
+{
+	if (slots->swap)
+		f->counts[FUZZ_N_SWAP]++;
+	if (slots->kind == FPB_PLAN_SPILL && slots->spill_to.dir == FpbDir(f->page)->nnodes)
+		f->counts[FUZZ_N_SPILL_ON]++;
+	if (slots->kind == FPB_PLAN_SPLIT_NODE && slots->in_place)
+		f->counts[FUZZ_N_SPLIT_SERIES]++;
+}
+
+/*
  * What an insertion will do, for messages.
  */
 static const char *
@@ -537,8 +551,8 @@ insert(Fuzz *f, const FuzzHistory *history, const FuzzOp *op)
 		split(f, op, &new, &entry, at);
 		return true;
 	}
-	if (fuzz_disk_first(f) && plan.outcome == FPB_PLAN_FITS && FpbSlots(&plan)->swap)
-		f->counts[FUZZ_N_SWAP]++;
+	if (fuzz_disk_first(f) && plan.outcome == FPB_PLAN_FITS)
+		count_details(f, FpbSlots(&plan));
 	if (before_lower_bound(f, &entry, &plan))
 		f->counts[FUZZ_N_BEFORE_BOUND]++;
 
