@@ -402,8 +402,8 @@ append_node(const FpbIndex *ix, Page page, const FpbEntry *entry,
 }
 
 /*
- * Move the first or last slot of a full node to its neighbour, as planned, and
- * put the new entry into the node.
+ * Move the first or last slot of a full node to its neighbour, or to a new
+ * last node, as planned, and put the new entry into the node.
  */
 static void
 spill_node(const FpbIndex *ix, Page page, const FpbEntry *entry,

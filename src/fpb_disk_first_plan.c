@@ -210,8 +210,8 @@ plan_spill(const FpbIndex *ix, Page page, const FpbEntry *entry,
 /*
  * Is an entry's key so much nearer to the one before than to the one behind,
  * in a leaf, that it is likely to belong to one of many series of ascending
- * keys, and more to come behind it?  Of keys in random order one in so many
- * is.
+ * keys, and more to come behind it?  Of numbers in random order one in so many
+ * is; of texts, the last of each lot that begins alike.
  */
 static bool
 follows_series(const FpbIndex *ix, Page page, const FpbEntry *entry,
