@@ -72,6 +72,32 @@ SELECT count(*), min(t), max(t) FROM vac WHERE t > '';
 SELECT * FROM vac_check;
 RESET enable_seqscan;
 
+-- The rightmost leaf, the last that this session has inserted into, is taken out of the tree, while
+-- the index's statistics stay as they are: so nothing tells the session
+CREATE TABLE vac_last (a int, phase int) WITH (autovacuum_enabled = off);
+CREATE INDEX vac_last_a ON vac_last USING fpbtree (a);
+INSERT INTO vac_last SELECT a, 0 FROM generate_series(1, 12000) a;
+INSERT INTO vac_last SELECT a, 1 FROM generate_series(16001, 24000) a;
+VACUUM vac_last;
+INSERT INTO vac_last SELECT a, 2 FROM generate_series(1, 8000) a;
+DELETE FROM vac_last WHERE phase = 1;
+VACUUM vac_last;
+INSERT INTO vac_last SELECT a, 3 FROM generate_series(16001, 24000) a;
+DELETE FROM vac_last WHERE phase = 2;
+VACUUM vac_last;
+CREATE TEMP TABLE told AS SELECT relpages, reltuples FROM pg_class WHERE relname = 'vac_last_a';
+INSERT INTO vac_last SELECT a, 4 FROM generate_series(1, 8000) a;
+INSERT INTO vac_last VALUES (24001, 5);
+DELETE FROM vac_last WHERE phase IN (3, 5);
+VACUUM vac_last;
+SELECT count(*) AS told_nothing FROM pg_class c JOIN told t USING (relpages, reltuples) WHERE relname = 'vac_last_a';
+INSERT INTO vac_last VALUES (30000, 6);
+SET enable_seqscan = off;
+SELECT * FROM vac_last WHERE a > 12000;
+RESET enable_seqscan;
+SELECT fpbtree_check('vac_last_a', true);
+DROP TABLE vac_last, told;
+
 -- A window that slides over the keys: old rows go, new ones come
 TRUNCATE vac;
 DROP INDEX vac_u;               -- not of ascending keys

@@ -150,18 +150,24 @@ check_unique(UniqueCheck *check, Buffer first, const FpbProbe *start)
 	FpbProbe	end;
 	Buffer		here = first;
 	FpbPos		pos;
+	FpbEntry	entry;
 	TransactionId xwait = InvalidTransactionId;
 	bool		done = false;
 	uint32		steps = 0;
 
+	fpb_page_search(ix, BufferGetPage(first), start, &pos);
+
+	/* keys that ascend come behind all that there is */
+	if (FpbPageIsRightmost(BufferGetPage(first)) &&
+		!fpb_page_next(ix, BufferGetPage(first), &pos, &entry))
+		return InvalidTransactionId;
+
 	check->dead = NULL;
 	check->ndead = 0;
 	fpb_probe_equal(ix, check->key, true, &end);
-	fpb_page_search(ix, BufferGetPage(first), start, &pos);
 	for (;;)
 	{
 		Page		page = BufferGetPage(here);
-		FpbEntry	entry;
 
 		if (fpb_page_next(ix, page, &pos, &entry))
 		{
@@ -256,8 +262,7 @@ insert_unique(FpbIndex *ix, Relation heap, FpbEntry *entry, Datum *values,
 
 	for (;;)
 	{
-		Buffer		buf = fpb_descend(ix, &start, 0, false,
-									  BUFFER_LOCK_EXCLUSIVE, &stack);
+		Buffer		buf = fpb_descend_insert(ix, &start, &stack);
 		TransactionId xwait;
 
 		check.unique = true;
@@ -459,7 +464,7 @@ insert_plain(FpbIndex *ix, Relation heap, FpbEntry *entry, bool unchanged)
 		if (insert_queued(ix, entry, &probe))
 			return;
 	}
-	buf = fpb_descend(ix, &probe, 0, false, BUFFER_LOCK_EXCLUSIVE, &stack);
+	buf = fpb_descend_insert(ix, &probe, &stack);
 	CheckForSerializableConflictIn(ix->rel, NULL, BufferGetBlockNumber(buf));
 	fpb_insert_entry(ix, heap, buf, &stack, entry, unchanged);
 }

@@ -424,6 +424,43 @@ fpb_descend(FpbIndex *ix, const FpbProbe *probe, int level, bool before,
 }
 
 /*
+ * Find the leaf of the main tree for an entry to be inserted, and lock it
+ * exclusively.  No lock is held on entry.
+ *
+ * Keys that ascend all go to the rightmost leaf, so the one that has been it
+ * last, in this session, is asked before a descent is begun.  Its block may be
+ * any page by now, but one of which the fences say that it is the place is
+ * that, by whatever link it has been come to: as at the end of a descent.
+ */
+Buffer
+fpb_descend_insert(FpbIndex *ix, const FpbProbe *probe, FpbStack *stack)
+{
+	BlockNumber last = RelationGetTargetBlock(ix->rel);
+	Buffer		buf;
+	Page		page;
+
+	if (last != InvalidBlockNumber)
+	{
+		ix->named_node = 0;
+		buf = fpb_getbuf_recent(ix, last, BUFFER_LOCK_EXCLUSIVE);
+		page = BufferGetPage(buf);
+		if (FpbPageIsRightmost(page) && fpb_page_reaches_left(ix, page, probe, 0, false))
+		{
+			stack->height = 0;
+			return buf;
+		}
+		fpb_relbuf(buf);
+		RelationSetTargetBlock(ix->rel, InvalidBlockNumber);
+	}
+	buf = fpb_descend(ix, probe, 0, false, BUFFER_LOCK_EXCLUSIVE, stack);
+	page = BufferGetPage(buf);
+	/* the descent to an only leaf takes no longer */
+	if (FpbPageIsRightmost(page) && !FpbPageIsLeftmost(page))
+		RelationSetTargetBlock(ix->rel, BufferGetBlockNumber(buf));
+	return buf;
+}
+
+/*
  * The leaf for the probe's place that copies of inner pages name, or
  * InvalidBlockNumber if one is missing.
  */

@@ -31,6 +31,12 @@ extern Buffer fpb_descend(FpbIndex *ix, const FpbProbe *probe, int level, bool b
 						  int access, FpbStack *stack);
 
 /*
+ * The same for an entry to be inserted into the main tree: its leaf, locked
+ * exclusively.  The stack may be left empty.
+ */
+extern Buffer fpb_descend_insert(FpbIndex *ix, const FpbProbe *probe, FpbStack *stack);
+
+/*
  * The leaf of the main tree for the probe, as the level above names it; or
  * InvalidBlockNumber.  It is not touched.
  */
