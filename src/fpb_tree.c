@@ -441,16 +441,18 @@ fpb_descend_insert(FpbIndex *ix, const FpbProbe *probe, FpbStack *stack)
 
 	if (last != InvalidBlockNumber)
 	{
+		/* if it can't be read, the next insertion is not to fail as well */
+		RelationSetTargetBlock(ix->rel, InvalidBlockNumber);
 		ix->named_node = 0;
 		buf = fpb_getbuf_recent(ix, last, BUFFER_LOCK_EXCLUSIVE);
 		page = BufferGetPage(buf);
 		if (FpbPageIsRightmost(page) && fpb_page_reaches_left(ix, page, probe, 0, false))
 		{
+			RelationSetTargetBlock(ix->rel, last);
 			stack->height = 0;
 			return buf;
 		}
 		fpb_relbuf(buf);
-		RelationSetTargetBlock(ix->rel, InvalidBlockNumber);
 	}
 	buf = fpb_descend(ix, probe, 0, false, BUFFER_LOCK_EXCLUSIVE, stack);
 	page = BufferGetPage(buf);

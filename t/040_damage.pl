@@ -392,5 +392,33 @@ is( $node->psql(
 is(join(',', sort keys %{ { map { $_ => 1 } split /\n/, $stdout } }), '00001,XX002', 'some of which are refused')
   or diag($stderr);
 
+# A session that has inserted ascending keys asks the rightmost leaf first, for
+# any key.  If that has been damaged since, it is not to do so for ever.
+is( $node->psql(
+		'postgres', q{
+CREATE EXTENSION pg_buffercache;
+CREATE TABLE ends (a int) WITH (autovacuum_enabled = off);
+CREATE INDEX ends_index ON ends USING fpbtree (a);
+INSERT INTO ends SELECT generate_series(1, 30000);
+CHECKPOINT;
+INSERT INTO pristine SELECT 'ends', pg_read_binary_file(pg_relation_filepath('ends_index'));
+SELECT max(block) AS rightmost FROM generate_series(1, (pg_relation_size('ends_index') / current_setting('block_size')::int)::int - 1) block,
+	fpbtree_page('ends_index', block) WHERE level = 0 AND right_block IS NULL \\gset
+SELECT bool_and(pg_buffercache_evict(bufferid)::text ~ '^.?t') AS evicted FROM pg_buffercache WHERE relfilenode = pg_relation_filenode('ends_index') \\gset
+SELECT damage('ends', :rightmost * current_setting('block_size')::int + 24, 255) \\gset
+INSERT INTO ends VALUES (1);
+\\echo :evicted :SQLSTATE
+INSERT INTO ends VALUES (1);
+\\echo :SQLSTATE
+INSERT INTO ends VALUES (30001);
+\\echo :SQLSTATE
+},
+		stdout => \$stdout,
+		stderr => \$stderr,
+		on_error_stop => 0),
+	0, 'a session goes on when the rightmost leaf has been damaged');
+is($stdout, "t XX002\n00000\nXX002", 'and inserts elsewhere')
+  or diag($stderr);
+
 $node->stop;
 done_testing();
