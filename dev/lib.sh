@@ -139,10 +139,20 @@ copy_sources() {
 }
 
 # A copy of an installed PostgreSQL, made of hard links: it costs nothing, and `make install` replaces files, never
-# writes into them. PostgreSQL finds its own files relative to its binaries.
+# writes into them. PostgreSQL finds its own files relative to its binaries. If it is made of packages, it is a link into a
+# folder that looks like a system, which is copied as a whole.
 copy_server() {
-	cp -al -- "$1" "$2" 2>/dev/null || { rm -rf -- "$2"; cp -a -- "$1" "$2"; }
+	local link
+	if [ -L "$1" ]; then
+		link=$(readlink -- "$1")
+		copy_folder "$(dirname -- "$1")/${link%%/*}" "$2.root"
+		ln -s -- "$(basename -- "$2").root/${link#*/}" "$2"
+	else
+		copy_folder "$1" "$2"
+	fi
 }
+
+copy_folder() { cp -al -- "$1" "$2" 2>/dev/null || { rm -rf -- "$2"; cp -a -- "$1" "$2"; }; }
 
 # Ends a process of ours and all that it started.
 kill_tree() {
