@@ -1,8 +1,9 @@
 #
-# pg_upgrade from 17 to 18: the indexes come along as they are and go on working.
+# pg_upgrade to the server under test from those of the major versions before:
+# the indexes come along as they are and go on working.
 #
-# FPBTREE_PG_CONFIG_17 and FPBTREE_PG_CONFIG_18 name the two servers, with the
-# extension installed; dev/test sets them.
+# FPBTREE_PG_CONFIG_17, FPBTREE_PG_CONFIG_18 and so on name the servers, with
+# the extension installed; dev/test sets them.
 #
 use strict;
 use warnings FATAL => 'all';
@@ -14,33 +15,37 @@ use PostgreSQL::Test::Utils;
 use Test::More;
 use Workload;
 
-foreach my $version (17, 18)
-{
-	plan skip_all => "FPBTREE_PG_CONFIG_$version is not set" unless $ENV{"FPBTREE_PG_CONFIG_$version"};
-}
 my ($major) = `pg_config --version` =~ /(\d+)/;
-plan skip_all => 'the test is run with PostgreSQL 18' if $major != 18;
+my @olds = grep { $ENV{"FPBTREE_PG_CONFIG_$_"} } 17 .. $major - 1;
+plan skip_all => 'no FPBTREE_PG_CONFIG_... names an older server' unless @olds && $ENV{"FPBTREE_PG_CONFIG_$major"};
 
 my %prefix;
-foreach my $version (17, 18)
+foreach my $version (@olds, $major)
 {
 	chomp(my $bindir = `$ENV{"FPBTREE_PG_CONFIG_$version"} --bindir`);
 	$prefix{$version} = $bindir =~ s/\/bin$//r;
 }
+upgrade_from($_) foreach @olds;
+done_testing();
 
-my $old = PostgreSQL::Test::Cluster->new('old', install_path => $prefix{17});
-$old->init;
-$old->append_conf('postgresql.conf', "autovacuum = off\n");
-$old->start;
-create_workload($old);
-$old->safe_psql('postgres', 'SELECT w_delete(false) FROM generate_series(1, 5)');
-$old->safe_psql('postgres', 'VACUUM (INDEX_CLEANUP ON) w');
-$old->safe_psql('postgres', 'SELECT w_insert(300, false) FROM generate_series(1, 10)');
-# the functions in a schema that is not in the search_path, and an operator
-# class by its name
-$old->safe_psql('postgres', 'CREATE DATABASE moved');
-$old->safe_psql(
-	'moved', q{
+# Upgrades a cluster of an older server, and uses what has come along.
+sub upgrade_from
+{
+	my ($from) = @_;
+
+	my $old = PostgreSQL::Test::Cluster->new("old_$from", install_path => $prefix{$from});
+	$old->init;
+	$old->append_conf('postgresql.conf', "autovacuum = off\n");
+	$old->start;
+	create_workload($old);
+	$old->safe_psql('postgres', 'SELECT w_delete(false) FROM generate_series(1, 5)');
+	$old->safe_psql('postgres', 'VACUUM (INDEX_CLEANUP ON) w');
+	$old->safe_psql('postgres', 'SELECT w_insert(300, false) FROM generate_series(1, 10)');
+	# the functions in a schema that is not in the search_path, and an operator
+	# class by its name
+	$old->safe_psql('postgres', 'CREATE DATABASE moved');
+	$old->safe_psql(
+		'moved', q{
 CREATE SCHEMA ext;
 CREATE EXTENSION fpbtree SCHEMA ext;
 CREATE EXTENSION citext;
@@ -50,60 +55,59 @@ INSERT INTO t SELECT i, 'word ' || i, 'word ' || i FROM generate_series(1, 1000)
 CREATE INDEX t_b ON t USING fpbtree (b text_pattern_ops, a);
 CREATE INDEX t_c ON t USING fpbtree (c);
 });
-my $moved = q{
+	my $moved = q{
 SELECT indexdef, ext.fpbtree_check(indexname::regclass, true) FROM pg_indexes WHERE tablename = 't' ORDER BY indexname;
 SET enable_seqscan = off;
 SELECT count(*) FROM t WHERE b LIKE 'word 1%';
 SELECT opcnamespace::regnamespace, opcname, amvalidate(c.oid), EXISTS (SELECT FROM pg_depend d WHERE d.classid = 'pg_opclass'::regclass AND d.objid = c.oid AND d.deptype = 'e')
 FROM pg_opclass c JOIN pg_am a ON a.oid = opcmethod AND amname = 'fpbtree' ORDER BY 1, 2;
 };
-my $moved_before = $old->safe_psql('moved', $moved);
-check_indexes($old, 'before');
-my $before = index_answers($old, 'index');
-my $definitions = 'SELECT indexdef FROM pg_indexes WHERE indexname LIKE \'w\_%\' ORDER BY indexname';
-my $indexes_before = $old->safe_psql('postgres', $definitions);
-my $nodes = 'SELECT relname, relfilenode FROM pg_class WHERE relname LIKE \'w\_%\' ORDER BY relname';
-my $nodes_before = $old->safe_psql('postgres', $nodes);
-$old->stop;
+	my $moved_before = $old->safe_psql('moved', $moved);
+	check_indexes($old, 'before');
+	my $before = index_answers($old, 'index');
+	my $definitions = 'SELECT indexdef FROM pg_indexes WHERE indexname LIKE \'w\_%\' ORDER BY indexname';
+	my $indexes_before = $old->safe_psql('postgres', $definitions);
+	my $nodes = 'SELECT relname, relfilenode FROM pg_class WHERE relname LIKE \'w\_%\' ORDER BY relname';
+	my $nodes_before = $old->safe_psql('postgres', $nodes);
+	$old->stop;
 
-my $new = PostgreSQL::Test::Cluster->new('new', install_path => $prefix{18});
-# 18 would have data checksums, which 17 has not
-$new->init(extra => ['--no-data-checksums']);
-my $mode = $ENV{FPB_UPGRADE_MODE} || '--copy';
-my $bin = "$prefix{18}/bin/pg_upgrade";
-chdir $PostgreSQL::Test::Utils::tmp_check or die;
-command_ok(
-	[
-		$bin, '--no-sync',
-		'--old-datadir' => $old->data_dir, '--new-datadir' => $new->data_dir,
-		'--old-bindir' => "$prefix{17}/bin", '--new-bindir' => "$prefix{18}/bin",
-		'--socketdir' => $new->host, '--old-port' => $old->port, '--new-port' => $new->port, $mode
-	],
-	'pg_upgrade');
+	my $new = PostgreSQL::Test::Cluster->new("new_$from", install_path => $prefix{$major});
+	# from 18 on there would be data checksums, which 17 has not
+	$new->init(extra => $from == 17 ? ['--no-data-checksums'] : []);
+	my $mode = $ENV{FPB_UPGRADE_MODE} || '--copy';
+	my $bin = "$prefix{$major}/bin/pg_upgrade";
+	chdir $PostgreSQL::Test::Utils::tmp_check or die;
+	command_ok(
+		[
+			$bin, '--no-sync',
+			'--old-datadir' => $old->data_dir, '--new-datadir' => $new->data_dir,
+			'--old-bindir' => "$prefix{$from}/bin", '--new-bindir' => "$prefix{$major}/bin",
+			'--socketdir' => $new->host, '--old-port' => $old->port, '--new-port' => $new->port, $mode
+		],
+		"pg_upgrade from $from");
 
-$new->append_conf('postgresql.conf', "autovacuum = off\n");
-$new->start;
-is($new->safe_psql('postgres', $definitions), $indexes_before, 'all indexes are there');
-is($new->safe_psql('postgres', $nodes), $nodes_before, 'in the same files');
-check_indexes($new, 'after');
-is_deeply(index_answers($new, 'index'), $before, 'their answers are the same');
-is($new->safe_psql('moved', $moved), $moved_before, 'operator classes are there, too');
+	$new->append_conf('postgresql.conf', "autovacuum = off\n");
+	$new->start;
+	is($new->safe_psql('postgres', $definitions), $indexes_before, "from $from: all indexes are there");
+	is($new->safe_psql('postgres', $nodes), $nodes_before, 'in the same files');
+	check_indexes($new, 'after');
+	is_deeply(index_answers($new, 'index'), $before, 'their answers are the same');
+	is($new->safe_psql('moved', $moved), $moved_before, 'operator classes are there, too');
 
-# Those of pg_catalog that 18 has and 17 had not, if any, can be made.
-$new->safe_psql(
-	'moved', q{
+	# Those of pg_catalog that the new server has and the old one had not, if any, can be made.
+	$new->safe_psql(
+		'moved', q{
 SELECT ext.fpbtree_clone_opclass(format('pg_catalog.%I', opcname))
 FROM pg_opclass c JOIN pg_am a ON a.oid = opcmethod AND amname = 'btree' AND opcnamespace = 'pg_catalog'::regnamespace
 WHERE NOT EXISTS (SELECT FROM pg_opclass o JOIN pg_am a ON a.oid = o.opcmethod AND amname = 'fpbtree' WHERE o.opcname = c.opcname AND o.opcintype = c.opcintype)});
-$new->safe_psql('moved', 'DROP EXTENSION fpbtree CASCADE; CREATE EXTENSION fpbtree');
+	$new->safe_psql('moved', 'DROP EXTENSION fpbtree CASCADE; CREATE EXTENSION fpbtree');
 
-# and they work
-$new->safe_psql('postgres', 'SELECT w_insert(300, false) FROM generate_series(1, 20)');
-$new->safe_psql('postgres', 'SELECT w_delete(true) FROM generate_series(1, 3)');
-$new->safe_psql('postgres', 'VACUUM (INDEX_CLEANUP ON) w');
-check_indexes($new, 'after, changed');
-$new->safe_psql('postgres', 'REINDEX TABLE w');
-check_indexes($new, 'after, built anew');
-$new->stop;
-
-done_testing();
+	# and they work
+	$new->safe_psql('postgres', 'SELECT w_insert(300, false) FROM generate_series(1, 20)');
+	$new->safe_psql('postgres', 'SELECT w_delete(true) FROM generate_series(1, 3)');
+	$new->safe_psql('postgres', 'VACUUM (INDEX_CLEANUP ON) w');
+	check_indexes($new, 'after, changed');
+	$new->safe_psql('postgres', 'REINDEX TABLE w');
+	check_indexes($new, 'after, built anew');
+	$new->stop;
+}
