@@ -133,6 +133,24 @@
 							 LW_SHARED)
 
 /*
+ * Hints are left on a page locked at least share.  Since 19, that takes a
+ * stronger lock, which can't always be had, so that nobody else changes the
+ * page while it is being written.  fpb_finish_hints is told whether there are
+ * hints.
+ */
+#if PG_VERSION_NUM >= 190000
+#define fpb_begin_hints(buf)			BufferBeginSetHintBits(buf)
+#define fpb_finish_hints(buf, hinted)	BufferFinishSetHintBits(buf, hinted, true)
+#else
+#define fpb_begin_hints(buf)			true
+#define fpb_finish_hints(buf, hinted) \
+	do { \
+		if (hinted) \
+			MarkBufferDirtyHint(buf, true); \
+	} while (0)
+#endif
+
+/*
  * A place at which a test can have a backend wait or fail.  Since 18, such a
  * point can be given an argument.
  */

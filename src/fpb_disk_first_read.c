@@ -820,9 +820,9 @@ slot_count(const FpbIndex *ix, Page page, FpbPlace pos)
  * perhaps more than once.  A slot has one hint, so those of a posting get it
  * only if they all are.
  *
- * For fpb_hint_dead, which calls MarkBufferDirtyHint if true is returned; the
- * page is locked at least share.  Two backends may set bits of one byte at
- * once, so that one is lost: it is only a hint.
+ * For fpb_hint_dead, between fpb_begin_hints and fpb_finish_hints.  Before 19,
+ * two backends may set bits of one byte at once, so that one is lost: it is
+ * only a hint.
  */
 bool
 fpb_disk_first_kill(const FpbIndex *ix, Page page, const FpbPos *pos, int npos)

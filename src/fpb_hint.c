@@ -133,7 +133,9 @@ keep_crash_proof(const FpbIndex *ix, Relation heap, Page page, FpbPos *pos, int 
 
 /*
  * Note that entries of a leaf are dead to everyone, given their positions in
- * order, perhaps more than once, which are not the same afterwards.
+ * order, perhaps more than once, which are not the same afterwards.  Nothing
+ * is noted while somebody writes the page, say, where the server does not let
+ * it be changed then.
  *
  * The leaf is locked at least share.  Can raise what reading a page of the
  * table, or the commit log, can.
@@ -145,6 +147,10 @@ fpb_hint_dead(const FpbIndex *ix, Relation heap, Buffer buf, FpbPos *pos, int np
 
 	if (npos > 0)
 		npos = keep_crash_proof(ix, heap, page, pos, npos);
-	if (npos > 0 && fpb_page_kill(ix, page, pos, npos))
-		MarkBufferDirtyHint(buf, true);
+	if (npos > 0 && fpb_begin_hints(buf))
+	{
+		bool		hinted = fpb_page_kill(ix, page, pos, npos);
+
+		fpb_finish_hints(buf, hinted);
+	}
 }
