@@ -227,42 +227,6 @@ fpb_is_at_hand(const FpbIndex *ix, BlockNumber blkno)
 	return fpb_is_in_memory(ix->rel, blkno, true);
 }
 
-/* how often a page is tried that replay has locked, in microseconds */
-#define REPLAY_DELAY	20
-
-/*
- * In recovery: lock a page of the queue, pinned, share, as long as it is one
- * of this level; else InvalidBuffer, and no pin.  A main leaf may be locked.
- *
- * Replay makes a main leaf even of a page that is pinned, and may then wait
- * for the leaf that we have locked while it has that page.  So it is not
- * waited for.  But while replay is restoring the page, it is full of zeros at
- * first, and then, for a moment, half there: it says nothing of its level.
- */
-static Buffer
-lock_beside_replay(const FpbIndex *ix, Buffer buf, int level)
-{
-	Page		page = BufferGetPage(buf);
-	int			seen_other = 0;
-
-	while (!fpb_lock_share_if_free(buf))
-	{
-		if (!PageIsNew(page) && !is_of_level(ix, page, level) && ++seen_other > 1)
-		{
-			ReleaseBuffer(buf);
-			return InvalidBuffer;
-		}
-		pg_usleep(REPLAY_DELAY);
-	}
-	if (!PageIsNew(page) && !is_of_level(ix, page, level))
-	{
-		fpb_relbuf(buf);
-		return InvalidBuffer;
-	}
-	fpb_checkpage(ix, buf);
-	return buf;
-}
-
 /*
  * Pin and lock, as access says, block blkno if it is a page of this level of
  * the tree, and check its header; else InvalidBuffer, with no pin and no lock;
@@ -274,13 +238,18 @@ lock_beside_replay(const FpbIndex *ix, Buffer buf, int level)
  * deleted and is a leaf again, whose holder may be waiting for his: the page
  * is looked at before it is locked, pinned, for fpb_allocbuf takes no page
  * that is.
+ *
+ * Replay makes a main leaf of the queue's page even if that is pinned, and
+ * while it restores a page, that is full of zeros at first and says nothing of
+ * its level.  So in recovery it is looked at locked, and whoever comes here
+ * for a page of the queue has none of the main tree locked.
  */
 static Buffer
 getbuf_level(const FpbIndex *ix, BlockNumber blkno, int level, int access,
 			 bool may_read)
 {
 	Buffer		buf;
-	bool		beside_replay;
+	bool		look_first;
 
 	if (level == 0)
 		FPB_INJECTION_POINT("fpbtree-before-queue-leaf");
@@ -293,8 +262,8 @@ getbuf_level(const FpbIndex *ix, BlockNumber blkno, int level, int access,
 	}
 	buf = level > 0 ? ReadBuffer(ix->rel, blkno) : pin_recent(ix, blkno);
 	pg_read_barrier();
-	beside_replay = ix->tree != 0 && RecoveryInProgress();
-	if (!beside_replay && !is_of_level(ix, BufferGetPage(buf), level))
+	look_first = ix->tree == 0 || !RecoveryInProgress();
+	if (look_first && !is_of_level(ix, BufferGetPage(buf), level))
 	{
 		ReleaseBuffer(buf);
 		return InvalidBuffer;
@@ -303,9 +272,13 @@ getbuf_level(const FpbIndex *ix, BlockNumber blkno, int level, int access,
 		FPB_INJECTION_POINT("fpbtree-inner-pinned");
 	else
 		FPB_INJECTION_POINT("fpbtree-queue-pinned");
-	if (beside_replay)
-		return lock_beside_replay(ix, buf, level);
-	return lock_page(ix, buf, access);
+	lock_page(ix, buf, access);
+	if (!look_first && !is_of_level(ix, BufferGetPage(buf), level))
+	{
+		fpb_relbuf(buf);
+		return InvalidBuffer;
+	}
+	return buf;
 }
 
 /*

@@ -917,6 +917,10 @@ has_entry(const FpbIndex *tree, Page page, const FpbProbe *probe)
  * See that no entry of the page at hand, a leaf of the queue, is in the main
  * tree, too.  One that seems to be may have moved there since the copy was
  * made; so the queue's leaf is asked again, with the main one locked.
+ *
+ * In recovery nothing of the queue is waited for with a main leaf locked: see
+ * lock_both in fpb_scan_read.c.  That one stays pinned, and all is begun anew
+ * if it has been changed meanwhile.
  */
 static void
 check_both_trees(FpbCheck *check)
@@ -939,16 +943,29 @@ check_both_trees(FpbCheck *check)
 			buf = fpb_descend(ix, &probe, 0, false, BUFFER_LOCK_SHARE, NULL);
 		if (has_entry(ix, BufferGetPage(buf), &probe))
 		{
-			Buffer		queued = fpb_descend(&check->queue, &probe, 0, false,
-											 BUFFER_LOCK_SHARE, NULL);
+			bool		recovery = RecoveryInProgress();
+			XLogRecPtr	lsn = BufferGetLSNAtomic(buf);
+			Buffer		queued;
 			bool		both = false;
 
+			if (recovery)
+				LockBuffer(buf, BUFFER_LOCK_UNLOCK);
+			queued = fpb_descend(&check->queue, &probe, 0, false, BUFFER_LOCK_SHARE, NULL);
 			if (BufferIsValid(queued))
 			{
 				both = has_entry(&check->queue, BufferGetPage(queued), &probe);
 				fpb_relbuf(queued);
 			}
-			if (both)
+			if (recovery)
+				LockBuffer(buf, BUFFER_LOCK_SHARE);
+			if (recovery && BufferGetLSNAtomic(buf) != lsn)
+			{
+				fpb_relbuf(buf);
+				buf = InvalidBuffer;
+				CHECK_FOR_INTERRUPTS();
+				check->nth--;
+			}
+			else if (both)
 			{
 				BlockNumber blkno = BufferGetBlockNumber(buf);
 

@@ -127,11 +127,6 @@
 #define FPB_PARALLEL_STATE(pscan)	OffsetToPointer((void *) (pscan), (pscan)->ps_offset)
 #endif
 
-/* Lock a page share, if nobody has it locked exclusively; needs buf_internals.h. */
-#define fpb_lock_share_if_free(buf) \
-	LWLockConditionalAcquire(BufferDescriptorGetContentLock(GetBufferDescriptor((buf) - 1)), \
-							 LW_SHARED)
-
 /*
  * Hints are left on a page locked at least share.  Since 19, that takes a
  * stronger lock, which can't always be had, so that nobody else changes the

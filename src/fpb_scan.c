@@ -451,6 +451,7 @@ fpb_beginscan(Relation rel, int nkeys, int norderbys)
 	memset(&so->elided, 0, sizeof(so->elided));
 	memset(&so->queue_elided, 0, sizeof(so->queue_elided));
 	so->queued = NULL;
+	so->queue_copy = NULL;
 	so->leaf_number = 0;
 	so->npassed = 0;
 	so->passing_forward = false;
@@ -668,6 +669,8 @@ fpb_endscan(IndexScanDesc scan)
 		pfree(so->queue_elided.key.tuple);
 	if (so->queued != NULL)
 		pfree(so->queued);
+	if (so->queue_copy != NULL)
+		pfree(so->queue_copy);
 	if (so->queue != NULL)
 		pfree(so->queue);
 	fpb_scan_unpin_meta(so);

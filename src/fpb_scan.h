@@ -193,6 +193,8 @@ typedef struct FpbScan
 	FpbScanEdge elided;			/* the high fence of the page being read, if
 								 * it has elided that */
 	FpbScanEdge queue_elided;	/* the same of the queue's */
+	Page		queue_copy;		/* recovery: of the queue's leaf; NULL until
+								 * it is needed */
 	FpbItem    *queued;			/* items of the queue's leaf, while they are
 								 * merged; or NULL */
 	FpbProbe	from;			/* the same as a probe */
@@ -268,7 +270,8 @@ extern bool fpb_scan_peek_copy(IndexScanDesc scan, FpbScan *so,
  * index-only scans in recovery (fpb_scan_standby.c)
  * ------------------------------------------------------------------------
  */
-extern void fpb_scan_note_visible(IndexScanDesc scan, FpbScanPage *sp);
+extern void fpb_scan_note_visible(IndexScanDesc scan, FpbScanPage *sp,
+								  bool copied);
 extern bool fpb_scan_sees_row(IndexScanDesc scan, FpbScan *so);
 extern void fpb_scan_end_rows(FpbScan *so);
 

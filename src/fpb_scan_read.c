@@ -13,7 +13,8 @@
  * If there is a queue, its leaf for the same place is locked, too, while the
  * first one is: an entry moves from the one to the other only with both locked
  * exclusively, so that at this instant it is in one of them.  What is read is
- * the keys that are within the fences of both, a segment.
+ * the keys that are within the fences of both, a segment.  In recovery, the
+ * queue's leaf is copied before the other one is locked.
  *
  *-------------------------------------------------------------------------
  */
@@ -196,12 +197,14 @@ make_room(FpbScan *so, FpbScanPage *sp, int room, int n)
 
 /*
  * What is read at a time: a leaf and, unless that is NULL, the queue's for the
- * same place, both locked.  The segment is what is within the fences of both.
+ * same place, both locked, or, in recovery, a copy of it that was made before
+ * the leaf was locked.  The segment is what is within the fences of both.
  */
 typedef struct Segment
 {
 	Page		leaf;
 	Page		queue;
+	bool		copied;			/* is that a copy? */
 	Page		low_page;		/* that of the two which begins last, */
 	Page		high_page;		/* and which ends first; NULL: not known yet */
 } Segment;
@@ -367,30 +370,34 @@ is_excluded(FpbScan *so)
 #endif
 
 /*
- * The index as one has it who works on the queue's tree.
+ * The index as one has it who works on the queue's tree.  missing: where to
+ * note a page that would have to be read; NULL: it may be.
  */
 static FpbIndex *
-queue_index(FpbScan *so)
+queue_index(FpbScan *so, BlockNumber *missing)
 {
 	if (so->queue == NULL)
 	{
 		so->queue = MemoryContextAlloc(so->cxt, sizeof(FpbIndex));
 		fpb_index_of_queue(&so->ix, so->queue);
-		so->queue->missing = &so->missing;
 	}
+	so->queue->missing = missing;
 	return so->queue;
 }
 
 /*
- * Lock the queue's leaf for the place where the main one has been locked, as
- * it still is (NULL: an end of the index).  InvalidBuffer if there is no
- * queue, or if so->missing has been set to a page that is to be read first.
+ * Lock the queue's leaf for a place (NULL: an end of the index).
+ * InvalidBuffer if there is no queue, or if *missing has been set to a page
+ * that is to be read first, unless missing is NULL.
+ *
+ * The main leaf of the place is locked, but not so in recovery.
  *
  * What relcache invalidations tell would come too late: an insertion that has
  * returned must be seen, and it may have been the first to go to a queue.
  */
 static Buffer
-lock_queue(IndexScanDesc scan, FpbScan *so, const FpbProbe *probe, bool forward)
+lock_queue(IndexScanDesc scan, FpbScan *so, const FpbProbe *probe, bool forward,
+		   BlockNumber *missing)
 {
 	bool		meta_locked = false;
 	Buffer		buf;
@@ -402,13 +409,14 @@ lock_queue(IndexScanDesc scan, FpbScan *so, const FpbProbe *probe, bool forward)
 			if (is_excluded(so) && !LOOK_ANYWAY)
 				return InvalidBuffer;
 			if (probe == NULL)
-				buf = fpb_descend_edge(queue_index(so), 0, !forward, BUFFER_LOCK_SHARE);
+				buf = fpb_descend_edge(queue_index(so, missing), 0, !forward,
+									   BUFFER_LOCK_SHARE);
 			else
-				buf = fpb_descend(queue_index(so), probe, 0, !forward,
+				buf = fpb_descend(queue_index(so, missing), probe, 0, !forward,
 								  BUFFER_LOCK_SHARE, NULL);
 			if (BufferIsValid(buf))
 				break;
-			if (so->missing != InvalidBlockNumber)
+			if (missing != NULL && *missing != InvalidBlockNumber)
 				return InvalidBuffer;
 		}
 
@@ -427,6 +435,24 @@ lock_queue(IndexScanDesc scan, FpbScan *so, const FpbProbe *probe, bool forward)
 	PredicateLockPage(scan->indexRelation, BufferGetBlockNumber(buf), scan->xs_snapshot);
 	fetch_high(so, so->queue, buf);
 	return buf;
+}
+
+/*
+ * In recovery: copy the queue's leaf for a place, as above; NULL if there is
+ * none.  No lock is held on entry or exit.
+ */
+static Page
+copy_queue(IndexScanDesc scan, FpbScan *so, const FpbProbe *probe, bool forward)
+{
+	Buffer		buf = lock_queue(scan, so, probe, forward, NULL);
+
+	if (!BufferIsValid(buf))
+		return NULL;
+	if (so->queue_copy == NULL)
+		so->queue_copy = MemoryContextAllocAligned(so->cxt, BLCKSZ, PG_CACHE_LINE_SIZE, 0);
+	memcpy(so->queue_copy, BufferGetPage(buf), BLCKSZ);
+	fpb_relbuf(buf);
+	return so->queue_copy;
 }
 
 /* --- reading a segment --- */
@@ -579,6 +605,22 @@ merge_items(FpbScan *so, FpbItem *items, int n, int m)
 }
 
 /*
+ * Of n items in order, drop each that is there twice: it was in the copy of
+ * the queue's leaf, and had moved to the main one when that was locked.
+ * Returns how many are left.
+ */
+static int
+drop_doubles(const FpbIndex *ix, FpbItem *items, int n)
+{
+	int			kept = 0;
+
+	for (int i = 0; i < n; i++)
+		if (kept == 0 || fpb_compare_keys(ix, &items[kept - 1].key, &items[i].key) != 0)
+			items[kept++] = items[i];
+	return kept;
+}
+
+/*
  * Read what a leaf has from start (NULL: its beginning) to end (NULL: its end)
  * and keep what matches, behind the nitems that *sp has; returns how many.
  * *more becomes false if there is an entry >= end.
@@ -625,11 +667,11 @@ read_leaf(IndexScanDesc scan, FpbScan *so, FpbScanPage *sp, Reading *r,
 /*
  * Read what the queue's leaf has for a range, behind the n items that the main
  * leaf had, the last in *sp, and put it among them.  Returns how many items
- * that makes.
+ * that makes.  copied: some may have been among these already.
  */
 static int
 read_queued(IndexScanDesc scan, FpbScan *so, FpbScanPage *sp, Reading *r,
-			const FpbProbe *start, const FpbProbe *end, int n)
+			const FpbProbe *start, const FpbProbe *end, int n, bool copied)
 {
 	bool		more;
 	int			m = read_leaf(scan, so, sp, r, start, end, sp->nitems + n, &more);
@@ -638,7 +680,7 @@ read_queued(IndexScanDesc scan, FpbScan *so, FpbScanPage *sp, Reading *r,
 	for (int i = n; i < n + m; i++)
 		items[i].pos = FPB_POS_END; /* not to be hinted dead */
 	merge_items(so, items, n, m);
-	return n + m;
+	return copied ? drop_doubles(&so->ix, items, n + m) : n + m;
 }
 
 /*
@@ -703,7 +745,8 @@ read_ranges(IndexScanDesc scan, FpbScan *so, FpbScanPage *sp, Segment *seg,
 				start = &low;
 			n = read_leaf(scan, so, sp, &leaf, start, goes_on ? &high : end, sp->nitems, &more);
 			nqueued -= n;
-			n = read_queued(scan, so, sp, &queue, start, goes_on ? &high : end, n);
+			n = read_queued(scan, so, sp, &queue, start, goes_on ? &high : end, n,
+							seg->copied);
 			nqueued += n;
 		}
 		sp->nitems += n;
@@ -931,8 +974,12 @@ set_edge_early(FpbScan *so, FpbScanPage *sp, Segment *seg, bool forward)
 
 /*
  * Lock the leaf at so->at, and the queue's for the same place, if there is
- * one.  Their high fences are known then, and they have been locked for
- * serializable transactions.
+ * one, and put them into *seg.  Their high fences are known then, and they
+ * have been locked for serializable transactions.
+ *
+ * In recovery there is the copy of the queue's leaf instead.  No lock must be
+ * waited for with the main leaf locked: replay may have made a main leaf of
+ * the queue's, and have it locked, and wait for ours.
  *
  * The queue is as good as always in memory.  If a page of it is not, it is
  * read with no lock held: others would have to wait for the leaf, and one of
@@ -940,7 +987,8 @@ set_edge_early(FpbScan *so, FpbScanPage *sp, Segment *seg, bool forward)
  * for it.
  */
 static Buffer
-lock_both(IndexScanDesc scan, FpbScan *so, bool forward, Buffer *queue_buf)
+lock_both(IndexScanDesc scan, FpbScan *so, bool forward, Segment *seg,
+		  Buffer *queue_buf)
 {
 	Buffer		buf;
 
@@ -948,7 +996,10 @@ lock_both(IndexScanDesc scan, FpbScan *so, bool forward, Buffer *queue_buf)
 	if (so->ix.may_queue)
 	{
 		pin_meta(so);
-		if (!so->filter_open && queue_root(so) != FPB_METAPAGE)
+		seg->copied = RecoveryInProgress();
+		if (seg->copied)
+			seg->queue = copy_queue(scan, so, probe_at(so, &so->at, &so->from, forward), forward);
+		else if (!so->filter_open && queue_root(so) != FPB_METAPAGE)
 		{
 			fpb_filter_open(&so->filter, so->ix.rel);
 			so->filter_open = true;
@@ -957,14 +1008,20 @@ lock_both(IndexScanDesc scan, FpbScan *so, bool forward, Buffer *queue_buf)
 	for (;;)
 	{
 		buf = lock_page(so, &so->at, &so->from, forward);
+		seg->leaf = BufferGetPage(buf);
 		so->page->block = BufferGetBlockNumber(buf);
 		fetch_high(so, &so->ix, buf);
 		PredicateLockPage(scan->indexRelation, so->page->block, scan->xs_snapshot);
 		if (!so->ix.may_queue)
 			return buf;
 		FPB_INJECTION_POINT("fpbtree-scan-leaf-locked");
+		if (seg->copied)
+			return buf;
 		so->missing = InvalidBlockNumber;
-		*queue_buf = lock_queue(scan, so, probe_at(so, &so->at, &so->from, forward), forward);
+		*queue_buf = lock_queue(scan, so, probe_at(so, &so->at, &so->from, forward),
+								forward, &so->missing);
+		if (BufferIsValid(*queue_buf))
+			seg->queue = BufferGetPage(*queue_buf);
 		if (so->missing == InvalidBlockNumber)
 			return buf;
 		fpb_relbuf(buf);
@@ -1012,15 +1069,11 @@ fpb_scan_read_page(IndexScanDesc scan, FpbScan *so, bool forward)
 		pgstat_count_index_scan(scan->indexRelation);
 		fpb_count_search(scan);
 	}
-	buf = lock_both(scan, so, forward, &queue_buf);
+	buf = lock_both(scan, so, forward, &seg, &queue_buf);
 	if (blocks_read != fpb_blocks_read())
 		so->leaves_active = true;	/* the index is not all in memory */
-	seg.leaf = BufferGetPage(buf);
-	if (BufferIsValid(queue_buf))
-	{
-		seg.queue = BufferGetPage(queue_buf);
+	if (seg.queue != NULL)
 		make_room(so, sp, FPB_MAX_SCAN_ITEMS, 0);
-	}
 	if (parallel && set_edge_early(so, sp, &seg, forward))
 	{
 		fpb_parallel_release(scan, so, forward ? &sp->after : &sp->before);
@@ -1031,14 +1084,14 @@ fpb_scan_read_page(IndexScanDesc scan, FpbScan *so, bool forward)
 		nqueued = read_forward(scan, so, sp, &seg, &so->at, &so->from);
 	else
 		nqueued = read_backward(scan, so, sp, &seg, &so->at, &so->from);
-	Assert(nqueued == 0 || !is_excluded(so));
+	Assert(nqueued == 0 || seg.copied || !is_excluded(so));
 	if (parallel)
 		fpb_parallel_release(scan, so, forward ? &sp->after : &sp->before);
 	check_items(so, sp);
 	if (scan->xs_want_itup && !fpb_is_word(&so->ix))
 		copy_tuples(so, &seg);
 
-	fpb_scan_note_visible(scan, sp);
+	fpb_scan_note_visible(scan, sp, seg.copied);
 
 	pin = so->keep_pin && !sp->check_rows;
 	if (BufferIsValid(queue_buf))

@@ -29,16 +29,18 @@
  * see to the visibility of its rows, note which are known to be seen by
  * everyone: their entries being there, the map's bits are about them.
  *
+ * copied: the queue's entries are of a copy, and need not be there any more.
+ *
  * Only the planner has other snapshots than MVCC ones in recovery: it looks
  * for a column's least or greatest value, for an estimate, and gives up if it
  * is given too many rows that prove dead.  So it must be given them.
  */
 void
-fpb_scan_note_visible(IndexScanDesc scan, FpbScanPage *sp)
+fpb_scan_note_visible(IndexScanDesc scan, FpbScanPage *sp, bool copied)
 {
 	Buffer		vmbuffer = InvalidBuffer;
 
-	sp->check_rows = scan->xs_want_itup && RecoveryInProgress() &&
+	sp->check_rows = scan->xs_want_itup && (copied || RecoveryInProgress()) &&
 		IsMVCCSnapshot(scan->xs_snapshot);
 	if (!sp->check_rows)
 		return;
@@ -47,6 +49,8 @@ fpb_scan_note_visible(IndexScanDesc scan, FpbScanPage *sp)
 	{
 		ItemPointerData tid;
 
+		if (copied && fpb_pos_equal(sp->items[i].pos, FPB_POS_END))
+			continue;
 		fpb_tail_tid(sp->items[i].key.tail, &tid);
 		if (VM_ALL_VISIBLE(scan->heapRelation, ItemPointerGetBlockNumber(&tid),
 						   &vmbuffer))

@@ -43,6 +43,60 @@ INSERT INTO s SELECT i, key(i) FROM generate_series(4905, 4955, 10) i;
 
 sub query { return $primary->safe_psql('postgres', shift); }
 
+$primary->backup('base', backup_options => ['--checkpoint=fast']);
+my $standby = PostgreSQL::Test::Cluster->new('standby');
+$standby->init_from_backup($primary, 'base', has_streaming => 1);
+$standby->append_conf(
+	'postgresql.conf', q{
+hot_standby_feedback = off
+max_standby_streaming_delay = -1
+});
+start_standby($standby);
+
+# A session on the standby, in which a query waits at an injection point; its answer, when it is let go on.
+sub start_scan
+{
+	my ($point, $query) = @_;
+	my $scan = $standby->background_psql('postgres', on_error_stop => 0);
+	$scan->query_safe('SELECT injection_points_set_local()');
+	$scan->query_safe("SELECT injection_points_attach('$point', 'wait')");
+	$scan->query_until(qr/started\n/, "\\echo started\n$query;\n");
+	$standby->wait_for_event('client backend', $point);
+	return $scan;
+}
+
+sub finish_scan
+{
+	my ($scan, $point) = @_;
+	$standby->safe_psql('postgres', "SELECT injection_points_detach('$point')");
+	$standby->safe_psql('postgres', "SELECT injection_points_wakeup('$point')");
+	my $answer = $scan->query(q{\echo}) =~ s/\n+$//r;
+	$scan->quit;
+	return $answer;
+}
+
+# Entries go from the queue while a scan has a copy of it, and no lock. Their rows have not been seen by the scan's snapshot,
+# and its pages of the table become all-visible: they are no rows of an index-only scan.
+my $some = 'FROM s WHERE k >= key(4900) AND k < key(4960)';
+query(q{DELETE FROM s WHERE k IN (key(4915), key(4925))});
+like(query("EXPLAIN SELECT count(*) $some"), qr/Index Only Scan/, 'an index-only scan');
+$primary->wait_for_catchup($standby);
+my $scan = start_scan('fpbtree-before-leaf', "SELECT count(*) $some");
+query('VACUUM (INDEX_CLEANUP ON) s');
+is(query(q{SELECT entries FROM fpbtree_page('s_k', (SELECT block FROM pages('s_k') WHERE 'queue' = ANY (flags) AND level = 0))}), 4, 'two entries have gone');
+$primary->wait_for_catchup($standby);
+is(finish_scan($scan, 'fpbtree-before-leaf'), '10', 'entries of rows that were dead are not taken for visible');
+
+# Entries move to the main tree.
+$scan = start_scan('fpbtree-before-leaf', "SELECT count(*), min(i) $some");
+is(query(q{SELECT fpbtree_flush('s_k')}), 4, 'the others move');
+$primary->wait_for_catchup($standby);
+is(finish_scan($scan, 'fpbtree-before-leaf'), '10|4900', 'entries that move are read once');
+
+query('INSERT INTO s SELECT i, key(i) FROM generate_series(4907, 4957, 10) i');
+$primary->wait_for_catchup($standby);
+is($standby->safe_psql('postgres', q{SELECT fpbtree_check('s_k', true)}), '', 'the standby is sound, with a queue');
+
 # The leaf in the midst of the main tree that is to be deleted, and its left
 # sibling, which has the same parent.
 my ($parent_low) = query(q{SELECT low FROM pages('s_k') WHERE level = 1 AND NOT 'queue' = ANY (flags) ORDER BY low OFFSET 1 LIMIT 1});
@@ -63,31 +117,17 @@ query("DELETE FROM s WHERE k >= key($low) AND k < key($high)");
 }
 is(query("SELECT kind || ' ' || entries FROM fpbtree_page('s_k', $leaf)"), 'leaf 0', 'an empty leaf');
 
-$primary->backup('base', backup_options => ['--checkpoint=fast']);
-my $standby = PostgreSQL::Test::Cluster->new('standby');
-$standby->init_from_backup($primary, 'base', has_streaming => 1);
-$standby->append_conf(
-	'postgresql.conf', q{
-hot_standby_feedback = off
-max_standby_streaming_delay = -1
-});
-start_standby($standby);
-
 # (Nothing that VACUUM does later on is to be in conflict with the scan's snapshot.)
 my $old = $primary->background_psql('postgres');
 $old->query_safe('BEGIN ISOLATION LEVEL REPEATABLE READ');
 $old->query_safe('SELECT count(*) FROM s');
+$primary->wait_for_catchup($standby);
 
-# A scan on the standby has the leaf locked, and the queue's pinned.
-my $scan = $standby->background_psql('postgres', on_error_stop => 0);
-$scan->query_safe('SELECT injection_points_set_local()');
-$scan->query_safe("SELECT injection_points_attach('fpbtree-queue-pinned', 'wait')");
-my $pid = $scan->query_safe('SELECT pg_backend_pid()');
-$scan->query_until(qr/started\n/, "\\echo started\nSELECT count(*), min(i) FROM s WHERE k >= key(${\($low + 3)}) AND k < key(${\($high + 20)});\n");
-$standby->wait_for_event('client backend', 'fpbtree-queue-pinned');
+# A scan on the standby has the queue's leaf pinned.
+$scan = start_scan('fpbtree-queue-pinned', "SELECT count(*), min(i) FROM s WHERE k >= key(${\($low + 3)}) AND k < key(${\($high + 20)})");
 
 # The queue goes, its page becomes the leaf's left sibling, and the leaf is merged
-# into that: replay has the one locked and waits for the other.
+# into that: replay has the one locked when it asks for the other.
 query(q{SELECT fpbtree_flush('s_k')});
 is(query("SELECT kind FROM fpbtree_page('s_k', $queue)"), 'deleted', 'there is no queue any more');
 query(q{ALTER INDEX s_k SET (operation_queue = off)});
@@ -97,15 +137,11 @@ is(query("SELECT kind FROM fpbtree_page('s_k', $queue)"), 'leaf', 'its page is a
 is(query("SELECT high FROM pages('s_k') WHERE block = $queue"), $low, "and the empty leaf's sibling");
 query('VACUUM (INDEX_CLEANUP ON) s');
 is(query("SELECT kind FROM fpbtree_page('s_k', $leaf)"), 'deleted', 'into which that is merged');
-ok( $standby->poll_query_until('postgres', q{SELECT wait_event_type IN ('LWLock', 'Buffer') FROM pg_stat_activity WHERE backend_type = 'startup'}),
-	'replay waits for the scan');
-
-$standby->safe_psql('postgres', q{SELECT injection_points_detach('fpbtree-queue-pinned')});
-$standby->safe_psql('postgres', q{SELECT injection_points_wakeup('fpbtree-queue-pinned')});
-ok($standby->poll_query_until('postgres', "SELECT state LIKE 'idle%' FROM pg_stat_activity WHERE pid = $pid"), 'the scan does not wait for replay');
-is($scan->query(q{\echo}) =~ s/\n+$//r, "2|$high", 'and sees what it is to see');
-$_->quit foreach ($scan, $old);
 $primary->wait_for_catchup($standby);
+pass('replay does not wait for the scan');
+
+is(finish_scan($scan, 'fpbtree-queue-pinned'), "2|$high", 'which sees what it is to see');
+$old->quit;
 is($standby->safe_psql('postgres', q{SELECT fpbtree_check('s_k', true)}), '', 'the standby is sound');
 is( $standby->safe_psql('postgres', q{SELECT count(*) FROM s WHERE k >= ''}),
 	query('SET enable_seqscan = on; SET enable_indexscan = off; SET enable_indexonlyscan = off; SELECT count(*) FROM s'), 'and has every row');
