@@ -133,12 +133,10 @@ fpb_getbuf(const FpbIndex *ix, BlockNumber blkno, int access)
 static inline bool
 is_used_most(Buffer buf)
 {
-	uint32		state;
-
 	if (BufferIsLocal(buf))
 		return true;
-	state = pg_atomic_read_u32(&GetBufferDescriptor(buf - 1)->state);
-	return BUF_STATE_GET_USAGECOUNT(state) >= BM_MAX_USAGE_COUNT;
+	return BUF_STATE_GET_USAGECOUNT(fpb_buffer_state(GetBufferDescriptor(buf - 1))) >=
+		BM_MAX_USAGE_COUNT;
 }
 
 /*
@@ -196,7 +194,7 @@ fpb_is_in_memory(Relation rel, BlockNumber block, bool by_now)
 	LWLockAcquire(lock, LW_SHARED);
 	id = BufTableLookup(&tag, hash);
 	found = id >= 0 &&
-		(!by_now || (pg_atomic_read_u32(&GetBufferDescriptor(id)->state) & BM_VALID) != 0);
+		(!by_now || (fpb_buffer_state(GetBufferDescriptor(id)) & BM_VALID) != 0);
 	LWLockRelease(lock);
 	return found;
 }
@@ -221,7 +219,7 @@ fpb_is_at_hand(const FpbIndex *ix, BlockNumber blkno)
 
 		InitBufferTag(&tag, &ix->rel->rd_locator, MAIN_FORKNUM, blkno);
 		if (BufferTagsEqual(&desc->tag, &tag) &&
-			(pg_atomic_read_u32(&desc->state) & BM_VALID) != 0)
+			(fpb_buffer_state(desc) & BM_VALID) != 0)
 			return true;
 	}
 	return fpb_is_in_memory(ix->rel, blkno, true);

@@ -37,6 +37,7 @@
 #include "storage/bufmgr.h"
 #include "utils/builtins.h"
 #include "utils/rel.h"
+#include "utils/tuplestore.h"
 
 #include "fpb_ahead.h"
 #include "fpb_inspect.h"

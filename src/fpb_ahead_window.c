@@ -289,7 +289,7 @@ start_reads(FpbWindow *ahead, BlockNumber block, int n)
 		op->persistence = rel->rd_rel->relpersistence;
 		op->forknum = MAIN_FORKNUM;
 		op->strategy = NULL;
-		StartReadBuffers(op, buffers, block, &nblocks, 0);
+		fpb_start_read(op, buffers, block, &nblocks);
 
 		/* more may have been pinned than this read is of */
 		for (int i = 0; i < npinned && BufferIsValid(buffers[i]); i++)

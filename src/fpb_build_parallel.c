@@ -28,6 +28,7 @@
 #include "tcop/tcopprot.h"
 #include "utils/memutils.h"
 #include "utils/snapmgr.h"
+#include "utils/wait_event.h"
 
 /* keys of what is in the shared memory of a parallel build */
 #define FPB_KEY_SHARED			UINT64CONST(0xFB00000000000001)
@@ -108,8 +109,8 @@ fpb_participate(FpbBuild *build, FpbBuildShared *shared,
 		reltuples = table_index_build_scan(build->heap, build->index,
 										   indexInfo, true, progress,
 										   fpb_build_callback, build,
-										   table_beginscan_parallel(build->heap,
-																	pscan));
+										   fpb_table_beginscan_parallel(build->heap,
+																		pscan));
 
 	if (progress)
 		pgstat_progress_update_param(PROGRESS_CREATEIDX_SUBPHASE,

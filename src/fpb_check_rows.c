@@ -384,7 +384,7 @@ check_leaf(FpbCheck *check)
 	rc->info = BuildIndexInfo(check->ix.rel);
 	rc->estate = CreateExecutorState();
 	rc->predicate = ExecPrepareQual(rc->info->ii_Predicate, rc->estate);
-	rc->fetch = table_index_fetch_begin(check->heap);
+	rc->fetch = fpb_table_index_fetch_begin(check->heap);
 	rc->slot = table_slot_create(check->heap, NULL);
 
 	(void) fpb_page_read(&check->ix, check->page, start, NULL, false, rc->items,

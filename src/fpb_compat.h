@@ -99,6 +99,24 @@
 #define FPB_HAVE_AIO
 #endif
 
+/*
+ * Start a read, as StartReadBuffers does.  Since 19, the operation may be of a
+ * read that somebody else has started already: that is not for us to complete
+ * or to wait for, and nothing is written into our memory by it.
+ */
+#if PG_VERSION_NUM >= 190000
+#define fpb_start_read(op, buffers, block, nblocks) \
+	do { \
+		(op)->foreign_io = false; \
+		(void) StartReadBuffers(op, buffers, block, nblocks, 0); \
+		if ((op)->foreign_io) \
+			pgaio_wref_clear(&(op)->io_wref); \
+	} while (0)
+#elif defined(FPB_HAVE_AIO)
+#define fpb_start_read(op, buffers, block, nblocks) \
+	((void) StartReadBuffers(op, buffers, block, nblocks, 0))
+#endif
+
 /* Is a page, just read, what has been written?  Without a message if not. */
 #if PG_VERSION_NUM >= 180000
 #define fpb_page_is_verified(page, block)	PageIsVerified(page, block, 0, NULL)
@@ -108,17 +126,127 @@
 
 /*
  * Prune a heap page locked for cleanup, as heap_page_prune_opt does where it
- * finds the page worth it.  The same in 17 and 18, but subject to change.
+ * finds the page worth it, and have *result say what that has come to.  Since
+ * 19, the page of the visibility map is to be pinned before: pruning repairs
+ * the map.
  */
-#define fpb_heap_page_prune(heap, buf, vistest) \
+#if PG_VERSION_NUM >= 190000
+#define fpb_pin_visibility_map(heap, block, vmbuffer) \
+	visibilitymap_pin(heap, block, vmbuffer)
+#define fpb_heap_page_prune(heap, buf, vmbuf, visible, result) \
 	do { \
 		OffsetNumber unused_; \
-		PruneFreezeResult result_; \
-		heap_page_prune_and_freeze(heap, buf, vistest, 0, NULL, &result_, \
-								   PRUNE_ON_ACCESS, &unused_, NULL, NULL); \
-		if (result_.ndeleted > result_.nnewlpdead) \
-			pgstat_update_heap_dead_tuples(heap, result_.ndeleted - result_.nnewlpdead); \
+		PruneFreezeParams params_ = { \
+			.relation = (heap), .buffer = (buf), .vmbuffer = (vmbuf), \
+			.reason = PRUNE_ON_ACCESS, .vistest = (visible) \
+		}; \
+		heap_page_prune_and_freeze(&params_, result, &unused_, NULL, NULL); \
 	} while (0)
+#else
+#define fpb_pin_visibility_map(heap, block, vmbuffer)	((void) 0)
+#define fpb_heap_page_prune(heap, buf, vmbuf, visible, result) \
+	do { \
+		OffsetNumber unused_; \
+		heap_page_prune_and_freeze(heap, buf, visible, 0, NULL, result, \
+								   PRUNE_ON_ACCESS, &unused_, NULL, NULL); \
+	} while (0)
+#endif
+
+/*
+ * Since 19, the node of an access method's handler is kept as it is; earlier
+ * releases copy it and free it.
+ */
+#if PG_VERSION_NUM >= 190000
+#define FPB_RETURN_ROUTINE(routine)		PG_RETURN_POINTER(&(routine))
+#else
+#define FPB_RETURN_ROUTINE(routine) \
+	PG_RETURN_POINTER(memcpy(palloc(sizeof(IndexAmRoutine)), &(routine), \
+							 sizeof(IndexAmRoutine)))
+#endif
+
+/*
+ * The planner's hook that is called when a table's indexes have been
+ * collected.  19's is called for all that a query reads from, be it a table or
+ * not.  Needs pathnode.h and plancat.h.
+ */
+#if PG_VERSION_NUM >= 190000
+#define FPB_RELATION_HOOK			build_simple_rel_hook
+#define FPB_RELATION_HOOK_TYPE		build_simple_rel_hook_type
+#define FPB_RELATION_HOOK_PARAMS	PlannerInfo *root, RelOptInfo *rel, RangeTblEntry *rte
+#define FPB_RELATION_HOOK_ARGS		root, rel, rte
+#else
+#define FPB_RELATION_HOOK			get_relation_info_hook
+#define FPB_RELATION_HOOK_TYPE		get_relation_info_hook_type
+#define FPB_RELATION_HOOK_PARAMS	PlannerInfo *root, Oid table, bool inhparent, RelOptInfo *rel
+#define FPB_RELATION_HOOK_ARGS		root, table, inhparent, rel
+#endif
+
+/* The flags and counts of a shared buffer; needs buf_internals.h. */
+#if PG_VERSION_NUM >= 190000
+#define fpb_buffer_state(desc)		pg_atomic_read_u64(&(desc)->state)
+#else
+#define fpb_buffer_state(desc)		((uint64) pg_atomic_read_u32(&(desc)->state))
+#endif
+
+/* Since 19, scans of tables are told what else there is to know about them. */
+#if PG_VERSION_NUM >= 190000
+#define fpb_table_index_fetch_begin(table)	table_index_fetch_begin(table, SO_NONE)
+#define fpb_table_beginscan(table, snapshot) \
+	table_beginscan(table, snapshot, 0, NULL, SO_NONE)
+#define fpb_table_beginscan_parallel(table, pscan) \
+	table_beginscan_parallel(table, pscan, SO_NONE)
+#else
+#define fpb_table_index_fetch_begin(table)	table_index_fetch_begin(table)
+#define fpb_table_beginscan(table, snapshot) \
+	table_beginscan(table, snapshot, 0, NULL)
+#define fpb_table_beginscan_parallel(table, pscan) \
+	table_beginscan_parallel(table, pscan)
+#endif
+
+/* Since 19, index_build is told whether to report its progress. */
+#if PG_VERSION_NUM >= 190000
+#define fpb_index_build(heap, index, info, reindex, parallel) \
+	index_build(heap, index, info, reindex, parallel, true)
+#else
+#define fpb_index_build(heap, index, info, reindex, parallel) \
+	index_build(heap, index, info, reindex, parallel)
+#endif
+
+/*
+ * Named shared memory, and the names of locks in it, which each backend had to
+ * be told before 19.
+ */
+#if PG_VERSION_NUM >= 190000
+#define FPB_SEGMENT_INIT_PARAMS	void *ptr, void *arg pg_attribute_unused()
+#define fpb_named_segment(name, size, init, found) \
+	GetNamedDSMSegment(name, size, init, found, NULL)
+#define fpb_new_tranche(name)	LWLockNewTrancheId(name)
+#define fpb_register_tranche(tranche, name)		((void) 0)
+#else
+#define FPB_SEGMENT_INIT_PARAMS	void *ptr
+#define fpb_named_segment(name, size, init, found) \
+	GetNamedDSMSegment(name, size, init, found)
+#define fpb_new_tranche(name)	LWLockNewTrancheId()
+#define fpb_register_tranche(tranche, name)		LWLockRegisterTranche(tranche, name)
+#endif
+
+/*
+ * A date, or a timestamp, as an instant in the session's time zone.  overflow
+ * becomes the sign of an infinity if it is beyond the finite ones.
+ */
+#if PG_VERSION_NUM >= 190000
+#define fpb_to_instant(convert, value, result, overflow) \
+	do { \
+		ErrorSaveContext error_ = {T_ErrorSaveContext}; \
+		result = convert##_safe(value, (Node *) &error_); \
+		overflow = !error_.error_occurred ? 0 : TIMESTAMP_IS_NOEND(result) ? 1 : -1; \
+	} while (0)
+#else
+#define fpb_to_instant(convert, value, result, overflow) \
+	do { \
+		result = convert##_opt_overflow(value, &(overflow)); \
+	} while (0)
+#endif
 
 /* Where in the shared state of a parallel index scan ours begins. */
 #if PG_VERSION_NUM >= 180000

@@ -17,6 +17,7 @@
 #include "storage/ipc.h"
 #include "utils/acl.h"
 #include "utils/rel.h"
+#include "utils/tuplestore.h"
 
 #include "fpb_access.h"
 #include "fpb_inspect.h"

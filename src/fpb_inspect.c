@@ -18,6 +18,7 @@
 #include <inttypes.h>
 
 #include "access/amapi.h"
+#include "access/htup_details.h"
 #include "access/relation.h"
 #include "access/sysattr.h"
 #include "catalog/pg_class.h"
@@ -31,6 +32,7 @@
 #include "utils/builtins.h"
 #include "utils/lsyscache.h"
 #include "utils/rls.h"
+#include "utils/tuplestore.h"
 
 #include "fpb_ahead.h"
 #include "fpb_inspect.h"

@@ -379,7 +379,7 @@ columns_end(TupleDesc desc, IndexTuple tuple, int natts,
 {
 	Size		start = IndexInfoFindDataOffset(tuple->t_info);
 	char	   *data = (char *) tuple + start;
-	bits8	   *bitmap = (bits8 *) ((char *) tuple + sizeof(IndexTupleData));
+	uint8	   *bitmap = (uint8 *) ((char *) tuple + sizeof(IndexTupleData));
 	Size		off = 0;
 
 	*aligned = false;
@@ -468,7 +468,7 @@ fpb_tuple_fault(const FpbIndex *ix, IndexTuple tuple, Size avail, bool pivot)
 	Size		off;
 	bool		aligned = false;
 	char	   *data;
-	bits8	   *bitmap = (bits8 *) ((char *) tuple + sizeof(IndexTupleData));
+	uint8	   *bitmap = (uint8 *) ((char *) tuple + sizeof(IndexTupleData));
 
 	if (avail < sizeof(IndexTupleData))
 		return "tuple extends past its area";
@@ -631,14 +631,14 @@ fpb_key_datums(const FpbIndex *ix, const FpbKey *key,
 bool
 fpb_key_has_null(const FpbIndex *ix, const FpbKey *key)
 {
-	bits8	   *bitmap;
+	uint8	   *bitmap;
 
 	if (fpb_is_word(ix))
 		return fpb_word_has_null(ix, key);
 
 	if (!IndexTupleHasNulls(key->tuple))
 		return false;
-	bitmap = (bits8 *) ((char *) key->tuple + sizeof(IndexTupleData));
+	bitmap = (uint8 *) ((char *) key->tuple + sizeof(IndexTupleData));
 	for (int i = 0; i < ix->nkeyatts; i++)
 	{
 		if (att_isnull(i, bitmap))

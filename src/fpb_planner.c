@@ -24,6 +24,7 @@
 #include "catalog/pg_am_d.h"
 #include "catalog/pg_amop.h"
 #include "nodes/pathnodes.h"
+#include "optimizer/pathnode.h"
 #include "optimizer/plancat.h"
 #include "utils/catcache.h"
 #include "utils/hsearch.h"
@@ -47,7 +48,7 @@ static HTAB *fpb_families = NULL;
 /* incremented whenever pg_amop changes; no entry is made with 0 */
 static uint64 fpb_amop_generation = 1;
 
-static get_relation_info_hook_type prev_get_relation_info_hook = NULL;
+static FPB_RELATION_HOOK_TYPE prev_relation_hook = NULL;
 
 /*
  * Syscache callback: what has been found out from pg_amop may be wrong now.
@@ -211,13 +212,12 @@ present_index(IndexOptInfo *index)
  * Planner hook: the indexes of a table have been collected.
  */
 static void
-fpb_get_relation_info(PlannerInfo *root, Oid relation_id, bool inhparent,
-					  RelOptInfo *rel)
+fpb_relation_hook(FPB_RELATION_HOOK_PARAMS)
 {
 	ListCell   *lc;
 
-	if (prev_get_relation_info_hook)
-		prev_get_relation_info_hook(root, relation_id, inhparent, rel);
+	if (prev_relation_hook)
+		prev_relation_hook(FPB_RELATION_HOOK_ARGS);
 
 	foreach(lc, rel->indexlist)
 	{
@@ -238,6 +238,6 @@ fpb_planner_init(void)
 {
 	CacheRegisterSyscacheCallback(AMOPOPID, forget_families, (Datum) 0);
 
-	prev_get_relation_info_hook = get_relation_info_hook;
-	get_relation_info_hook = fpb_get_relation_info;
+	prev_relation_hook = FPB_RELATION_HOOK;
+	FPB_RELATION_HOOK = fpb_relation_hook;
 }

@@ -17,6 +17,7 @@
 
 #include "access/heapam.h"
 #include "access/tableam.h"
+#include "access/visibilitymap.h"
 #include "pgstat.h"
 #include "common/int.h"
 #include "storage/bufmgr.h"
@@ -74,6 +75,8 @@ typedef struct Prune
 	Relation	heap;
 	Page		page;
 	struct GlobalVisState *vistest;
+	Buffer		vmbuffer;		/* of the table's visibility map, pinned, or
+								 * InvalidBuffer */
 	FpbItem    *items;			/* entries of the leaf */
 	int			nentries;
 	Suspect    *suspects;
@@ -275,6 +278,25 @@ look_at_page(Prune *p, const SuspectPage *sp, Buffer buf)
 }
 
 /*
+ * Prune a page of the table, pinned and not locked, which then is locked.
+ * False, and no lock, if it can't be done at once: a cleanup lock must not be
+ * waited for while the leaf is locked.
+ */
+static bool
+prune_page(Prune *p, Buffer buf)
+{
+	PruneFreezeResult result;
+
+	fpb_pin_visibility_map(p->heap, BufferGetBlockNumber(buf), &p->vmbuffer);
+	if (!ConditionalLockBufferForCleanup(buf))
+		return false;
+	fpb_heap_page_prune(p->heap, buf, p->vmbuffer, p->vistest, &result);
+	if (result.ndeleted > result.nnewlpdead)
+		pgstat_update_heap_dead_tuples(p->heap, result.ndeleted - result.nnewlpdead);
+	return true;
+}
+
+/*
  * Take down which suspects of a page of the table are dead.  No lock is held
  * on it on entry or exit.
  */
@@ -289,10 +311,8 @@ visit_page(Prune *p, const SuspectPage *sp)
 	prunable = look_at_page(p, sp, buf);
 	LockBuffer(buf, BUFFER_LOCK_UNLOCK);
 
-	/* A cleanup lock must not be waited for while the leaf is locked. */
-	if (prunable > 0 && ConditionalLockBufferForCleanup(buf))
+	if (prunable > 0 && prune_page(p, buf))
 	{
-		fpb_heap_page_prune(p->heap, buf, p->vistest);
 		p->ndead = ndead;
 		(void) look_at_page(p, sp, buf);
 		LockBuffer(buf, BUFFER_LOCK_UNLOCK);
@@ -385,6 +405,8 @@ finish_prune(Prune *p, Buffer buf)
 		fpb_wal_finish(&wal);
 		fpb_verify_delete(p->ix, &wal, 0, p->dead, p->ndead);
 	}
+	if (BufferIsValid(p->vmbuffer))
+		ReleaseBuffer(p->vmbuffer);
 	pfree(p->dead);
 	pfree(p->pages);
 	pfree(p->suspects);

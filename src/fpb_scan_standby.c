@@ -83,7 +83,7 @@ fpb_scan_sees_row(IndexScanDesc scan, FpbScan *so)
 		MemoryContext old = MemoryContextSwitchTo(so->cxt);
 
 		so->row_slot = table_slot_create(scan->heapRelation, NULL);
-		so->row_fetch = table_index_fetch_begin(scan->heapRelation);
+		so->row_fetch = fpb_table_index_fetch_begin(scan->heapRelation);
 		MemoryContextSwitchTo(old);
 	}
 	fpb_tail_tid(sp->items[i].key.tail, &tid);

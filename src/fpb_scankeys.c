@@ -393,9 +393,9 @@ fetch_value(FpbScanKeys *keys, FpbQual *q)
 	switch (q->kind)
 	{
 		case FPB_QUAL_ROW:
-			key = (ScanKey) DatumGetPointer(key->sk_argument);
-			/* FALLTHROUGH */
 		case FPB_QUAL_OP:
+			if (q->kind == FPB_QUAL_ROW)
+				key = (ScanKey) DatumGetPointer(key->sk_argument);
 			if (key->sk_flags & SK_ISNULL)
 				return false;
 			set_value(keys, q, key->sk_argument);

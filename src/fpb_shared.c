@@ -22,6 +22,7 @@
 #include "storage/lwlock.h"
 #include "utils/timestamp.h"
 
+#include "fpb_compat.h"
 #include "fpb_shared.h"
 
 /*
@@ -30,6 +31,9 @@
  */
 #define MAX_SLOTS		8192
 #define MAX_INDEXES		(MAX_SLOTS / 4 * 3)
+
+/* the name of our lock, in pg_stat_activity */
+#define TRANCHE			"Fpbtree"
 
 #define MAX_WORKERS		64		/* databases that have one at a time */
 
@@ -94,12 +98,12 @@ number_of_counters(void)
  * Initialize the shared table.
  */
 static void
-init_table(void *ptr)
+init_table(FPB_SEGMENT_INIT_PARAMS)
 {
 	SharedTable *table = ptr;
 
 	table->version = SHARED_VERSION;
-	table->tranche = LWLockNewTrancheId();
+	table->tranche = fpb_new_tranche(TRANCHE);
 	LWLockInitialize(&table->lock, table->tranche);
 	pg_atomic_init_u32(&table->nindexes, 0);
 	for (int i = 0; i < MAX_SLOTS; i++)
@@ -152,16 +156,16 @@ attach(void)
 	/* the registry is the postmaster's */
 	if (!IsUnderPostmaster)
 		return false;
-	table = GetNamedDSMSegment("fpbtree",
-							   offsetof(SharedTable, counters) + number_of_counters(),
-							   init_table, &found);
+	table = fpb_named_segment("fpbtree",
+							  offsetof(SharedTable, counters) + number_of_counters(),
+							  init_table, &found);
 	if (table->version != SHARED_VERSION)
 		ereport(ERROR,
 				(errcode(ERRCODE_OBJECT_NOT_IN_PREREQUISITE_STATE),
 				 errmsg("another version of fpbtree is in use in this server"),
 				 errhint("Restart the server, so that all sessions use the version installed.")));
 	shared_table = table;
-	LWLockRegisterTranche(shared_table->tranche, "Fpbtree");
+	fpb_register_tranche(shared_table->tranche, TRANCHE);
 	return true;
 }
 

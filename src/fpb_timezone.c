@@ -24,6 +24,7 @@
 
 #include "catalog/pg_type.h"
 #include "datatype/timestamp.h"
+#include "nodes/miscnodes.h"
 #include "pgtime.h"
 #include "utils/date.h"
 #include "utils/fmgroids.h"
@@ -143,9 +144,9 @@ fpb_zone_translate(FmgrInfo *cmp, Datum value, Datum *low, Datum *high)
 	if (fpb_zone_type(cmp->fn_oid) == TIMESTAMPTZOID)
 	{
 		if (cmp->fn_oid == F_TIMESTAMPTZ_CMP_DATE)
-			from = date2timestamptz_opt_overflow(DatumGetDateADT(value), &overflow);
+			fpb_to_instant(date2timestamptz, DatumGetDateADT(value), from, overflow);
 		else
-			from = timestamp2timestamptz_opt_overflow(DatumGetTimestamp(value), &overflow);
+			fpb_to_instant(timestamp2timestamptz, DatumGetTimestamp(value), from, overflow);
 		to = from;
 	}
 	else

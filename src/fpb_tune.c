@@ -31,6 +31,7 @@
 #include "utils/guc.h"
 #include "utils/lsyscache.h"
 #include "utils/rel.h"
+#include "utils/tuplestore.h"
 
 #include "fpb_access.h"
 #include "fpb_layout.h"
@@ -232,7 +233,7 @@ static void
 rebuild(Relation heap, Relation index)
 {
 	RelationTruncate(index, 0);
-	index_build(heap, index, BuildIndexInfo(index), true, false);
+	fpb_index_build(heap, index, BuildIndexInfo(index), true, false);
 }
 
 /*

@@ -169,66 +169,67 @@ fpb_translatecmptype(CompareType cmptype, Oid opfamily pg_attribute_unused())
 Datum
 fpbtree_handler(PG_FUNCTION_ARGS pg_attribute_unused())
 {
-	IndexAmRoutine *am = makeNode(IndexAmRoutine);
-
-	am->amstrategies = BTMaxStrategyNumber;
-	am->amsupport = FPB_NPROCS;
-	am->amoptsprocnum = FPB_OPTIONS_PROC;
-	am->amcanorder = true;
-	am->amcanorderbyop = false;
+	static const IndexAmRoutine routine = {
+		.type = T_IndexAmRoutine,
+		.amstrategies = BTMaxStrategyNumber,
+		.amsupport = FPB_NPROCS,
+		.amoptsprocnum = FPB_OPTIONS_PROC,
+		.amcanorder = true,
+		.amcanorderbyop = false,
 #ifdef FPB_HAVE_COMPARE_TYPES
-	am->amcanhash = false;
-	am->amconsistentequality = true;
-	am->amconsistentordering = true;
+		.amcanhash = false,
+		.amconsistentequality = true,
+		.amconsistentordering = true,
 #endif
-	am->amcanbackward = true;
-	am->amcanunique = true;
-	am->amcanmulticol = true;
-	am->amoptionalkey = true;
-	am->amsearcharray = true;
-	am->amsearchnulls = true;
-	am->amstorage = true;		/* name_ops stores cstrings: fpb_validate.c */
-	am->amclusterable = true;
-	am->ampredlocks = true;
-	am->amcanparallel = true;
-	am->amcanbuildparallel = true;
-	am->amcaninclude = true;
-	am->amusemaintenanceworkmem = false;
-	am->amsummarizing = false;
-	am->amparallelvacuumoptions =
-		VACUUM_OPTION_PARALLEL_BULKDEL | VACUUM_OPTION_PARALLEL_COND_CLEANUP;
-	am->amkeytype = InvalidOid;
+		.amcanbackward = true,
+		.amcanunique = true,
+		.amcanmulticol = true,
+		.amoptionalkey = true,
+		.amsearcharray = true,
+		.amsearchnulls = true,
+		.amstorage = true,		/* name_ops stores cstrings: fpb_validate.c */
+		.amclusterable = true,
+		.ampredlocks = true,
+		.amcanparallel = true,
+		.amcanbuildparallel = true,
+		.amcaninclude = true,
+		.amusemaintenanceworkmem = false,
+		.amsummarizing = false,
+		.amparallelvacuumoptions =
+		VACUUM_OPTION_PARALLEL_BULKDEL | VACUUM_OPTION_PARALLEL_COND_CLEANUP,
+		.amkeytype = InvalidOid,
 
-	am->ambuild = fpb_build;
-	am->ambuildempty = fpb_buildempty;
-	am->aminsert = fpb_insert;
-	am->aminsertcleanup = NULL;
-	am->ambulkdelete = fpb_bulkdelete;
-	am->amvacuumcleanup = fpb_vacuumcleanup;
-	am->amcanreturn = fpb_canreturn;
-	am->amcostestimate = fpb_costestimate;
+		.ambuild = fpb_build,
+		.ambuildempty = fpb_buildempty,
+		.aminsert = fpb_insert,
+		.aminsertcleanup = NULL,
+		.ambulkdelete = fpb_bulkdelete,
+		.amvacuumcleanup = fpb_vacuumcleanup,
+		.amcanreturn = fpb_canreturn,
+		.amcostestimate = fpb_costestimate,
 #ifdef FPB_HAVE_TREE_HEIGHT
-	am->amgettreeheight = fpb_gettreeheight;
+		.amgettreeheight = fpb_gettreeheight,
 #endif
-	am->amoptions = fpb_options;
-	am->amproperty = NULL;		/* the generic code opens the index */
-	am->ambuildphasename = fpb_buildphasename;
-	am->amvalidate = fpb_validate;
-	am->amadjustmembers = fpb_adjustmembers;
-	am->ambeginscan = fpb_beginscan;
-	am->amrescan = fpb_rescan;
-	am->amgettuple = fpb_gettuple;
-	am->amgetbitmap = fpb_getbitmap;
-	am->amendscan = fpb_endscan;
-	am->ammarkpos = fpb_markpos;
-	am->amrestrpos = fpb_restrpos;
-	am->amestimateparallelscan = fpb_estimateparallelscan;
-	am->aminitparallelscan = fpb_initparallelscan;
-	am->amparallelrescan = fpb_parallelrescan;
+		.amoptions = fpb_options,
+		.amproperty = NULL,		/* the generic code opens the index */
+		.ambuildphasename = fpb_buildphasename,
+		.amvalidate = fpb_validate,
+		.amadjustmembers = fpb_adjustmembers,
+		.ambeginscan = fpb_beginscan,
+		.amrescan = fpb_rescan,
+		.amgettuple = fpb_gettuple,
+		.amgetbitmap = fpb_getbitmap,
+		.amendscan = fpb_endscan,
+		.ammarkpos = fpb_markpos,
+		.amrestrpos = fpb_restrpos,
+		.amestimateparallelscan = fpb_estimateparallelscan,
+		.aminitparallelscan = fpb_initparallelscan,
+		.amparallelrescan = fpb_parallelrescan,
 #ifdef FPB_HAVE_COMPARE_TYPES
-	am->amtranslatestrategy = fpb_translatestrategy;
-	am->amtranslatecmptype = fpb_translatecmptype;
+		.amtranslatestrategy = fpb_translatestrategy,
+		.amtranslatecmptype = fpb_translatecmptype,
 #endif
+	};
 
-	PG_RETURN_POINTER(am);
+	FPB_RETURN_ROUTINE(routine);
 }

@@ -61,7 +61,7 @@ load_rows(Fuzz *f, Relation index)
 	Relation	heap = table_open(index->rd_index->indrelid, AccessShareLock);
 	IndexInfo  *info = BuildIndexInfo(index);
 	TupleTableSlot *slot = table_slot_create(heap, NULL);
-	TableScanDesc scan = table_beginscan(heap, GetActiveSnapshot(), 0, NULL);
+	TableScanDesc scan = fpb_table_beginscan(heap, GetActiveSnapshot());
 	ItemPointerData tid;
 
 	ItemPointerSet(&tid, 0, FirstOffsetNumber);
