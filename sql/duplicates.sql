@@ -21,7 +21,7 @@ END $$;
 
 -- Values compressed and not.  In a long row of a table even a short one is
 -- compressed, and it stays so on its way to another table.
-CREATE TABLE source (packed bool, k text COLLATE "C", pad text);
+CREATE TABLE source (packed bool, k text COMPRESSION pglz COLLATE "C", pad text);
 ALTER TABLE source ALTER pad SET STORAGE plain;
 INSERT INTO source VALUES (true, repeat('ab', 60), repeat('x', current_setting('block_size')::int / 3)),
                           (false, repeat('ab', 60), '');

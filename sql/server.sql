@@ -75,7 +75,9 @@ SELECT a FROM served LIMIT 3;
 CREATE TABLE served_parts (a int, b int) PARTITION BY RANGE (a);
 CREATE TABLE served_part1 PARTITION OF served_parts FOR VALUES FROM (0) TO (10);
 CREATE UNIQUE INDEX ON served_parts USING fpbtree (a);
+\set VERBOSITY sqlstate
 CREATE UNIQUE INDEX ON served_parts USING fpbtree (b);
+\set VERBOSITY default
 CREATE INDEX ON served_parts USING fpbtree (b);
 
 -- Row comparisons are for btree in 17.

@@ -39,6 +39,7 @@
 #include "catalog/pg_namespace_d.h"
 #include "catalog/pg_opclass.h"
 #include "catalog/pg_opfamily.h"
+#include "catalog/pg_type_d.h"
 #include "commands/defrem.h"
 #include "commands/extension.h"
 #include "executor/spi.h"
@@ -46,6 +47,7 @@
 #include "miscadmin.h"
 #include "utils/builtins.h"
 #include "utils/catcache.h"
+#include "utils/fmgroids.h"
 #include "utils/lsyscache.h"
 #include "utils/regproc.h"
 #include "utils/syscache.h"
@@ -418,7 +420,35 @@ create_class(const FpbClone *clone, bool has_members)
 }
 
 /*
- * Add what the target family lacks of the btree family.
+ * Append the support function by which duplicates of char(n) share their key,
+ * if neither btree's family has it nor the target.
+ *
+ * btree's say so before 19, and not since: two values of bpchar that are equal
+ * may differ in their blanks.  Two of the same length n don't, and we ask for
+ * n ourselves (all_equal_image).
+ */
+static void
+append_equal_image(const FpbClone *clone, StringInfo items)
+{
+	Oid			order = get_opfamily_proc(clone->family, BPCHAROID, BPCHAROID,
+										  FPB_ORDER_PROC);
+
+	if ((order != F_BPCHARCMP && order != F_BTBPCHAR_PATTERN_CMP) ||
+		OidIsValid(get_opfamily_proc(clone->family, BPCHAROID, BPCHAROID,
+									 FPB_EQUALIMAGE_PROC)) ||
+		OidIsValid(get_opfamily_proc(clone->target, BPCHAROID, BPCHAROID,
+									 FPB_EQUALIMAGE_PROC)))
+		return;
+	append_item(items, "FUNCTION %d (%s, %s) %s", FPB_EQUALIMAGE_PROC,
+				format_type_be_qualified(BPCHAROID),
+				format_type_be_qualified(BPCHAROID),
+				format_procedure_qualified(order == F_BPCHARCMP ?
+										   F_BTVARSTREQUALIMAGE : F_BTEQUALIMAGE));
+}
+
+/*
+ * Add what the target family lacks of the btree family, and equalimage where
+ * it is true for us.
  */
 static void
 add_missing_members(const FpbClone *clone)
@@ -428,6 +458,7 @@ add_missing_members(const FpbClone *clone)
 	initStringInfo(&items);
 	append_operators(clone, FPB_MEMBERS_MISSING, &items);
 	append_functions(clone, FPB_MEMBERS_MISSING, &items);
+	append_equal_image(clone, &items);
 
 	if (items.len > 0)
 		run(psprintf("ALTER OPERATOR FAMILY %s USING %s ADD %s",
