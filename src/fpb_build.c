@@ -331,29 +331,41 @@ fpb_check_unique(FpbLoad *load, const FpbKey *key)
  */
 
 /*
+ * Decide what an index will be that is about to be built.  Support functions
+ * of operator classes are called, so the caller has become the index's owner.
+ */
+static void
+decide(const FpbIndex *ix, FpbDecision *decision)
+{
+	FpbPurpose	purpose = fpb_wanted_design(ix->rel, &decision->design);
+
+	fpb_complete_design(ix->form, purpose, !RelationUsesLocalBuffers(ix->rel),
+						&decision->design);
+	decision->one_key = fpb_may_share_keys(ix);
+}
+
+/*
  * Set up what a participant needs to know of the build.  All of them have to
- * be of one design: the leader (design = NULL) decides on it.
+ * make the same of the index: the leader (decision = NULL) decides what.
  */
 void
 fpb_build_init(FpbBuild *build, Relation heap, Relation index, bool unique,
-			   bool nulls_not_distinct, const FpbDesign *design)
+			   bool nulls_not_distinct, const FpbDecision *decision)
 {
+	const FpbDesign *design = &build->decision.design;
+
 	memset(build, 0, sizeof(FpbBuild));
 	fpb_index_describe(&build->ix, index);
-	if (design != NULL)
-		build->design = *design;
+	if (decision != NULL)
+		build->decision = *decision;
 	else
-	{
-		FpbPurpose	purpose = fpb_wanted_design(index, &build->design);
-
-		fpb_complete_design(build->ix.form, purpose,
-							!RelationUsesLocalBuffers(index), &build->design);
-	}
-	build->ix.layout = fpb_layout_routine(build->design.layout);
-	build->ix.csb = build->design.node_format == FPB_NODES_CSB;
-	fpb_layout_search(&build->ix, build->design.node_search == FPB_SEARCH_BISECTING,
-					  build->design.node_prefetch);
-	fpb_layout_choose(&build->ix, build->design.leaf_lines);
+		decide(&build->ix, &build->decision);
+	build->ix.one_key = build->decision.one_key;
+	build->ix.layout = fpb_layout_routine(design->layout);
+	build->ix.csb = design->node_format == FPB_NODES_CSB;
+	fpb_layout_search(&build->ix, design->node_search == FPB_SEARCH_BISECTING,
+					  design->node_prefetch);
+	fpb_layout_choose(&build->ix, design->leaf_lines);
 	build->heap = heap;
 	build->index = index;
 	build->unique = unique;

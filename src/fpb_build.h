@@ -16,11 +16,21 @@
 
 typedef struct FpbParallelBuild FpbParallelBuild;
 
+/*
+ * What whoever builds an index decides on, once, for all participants, and
+ * what the metapage keeps.
+ */
+typedef struct FpbDecision
+{
+	FpbDesign	design;
+	bool		one_key;		/* may duplicates share one key? */
+} FpbDecision;
+
 /* A build, as one participant sees it. */
 typedef struct FpbBuild
 {
 	FpbIndex	ix;
-	FpbDesign	design;			/* of which ix has become what can be */
+	FpbDecision decision;		/* of which ix has become what can be */
 	Relation	heap;
 	Relation	index;
 	bool		unique;
@@ -41,7 +51,7 @@ typedef struct FpbBuild
 
 extern void fpb_build_init(FpbBuild *build, Relation heap, Relation index,
 						   bool unique, bool nulls_not_distinct,
-						   const FpbDesign *design);
+						   const FpbDecision *decision);
 extern double fpb_expected_rows(Relation heap);
 extern void fpb_build_callback(Relation index, ItemPointer tid, Datum *values,
 							   bool *isnull, bool tupleIsAlive, void *state);

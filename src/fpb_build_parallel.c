@@ -47,7 +47,7 @@ typedef struct FpbBuildShared
 	Oid			index;
 	bool		unique;
 	bool		nulls_not_distinct;
-	FpbDesign	design;
+	FpbDecision decision;
 	bool		concurrent;
 	bool		by_ranges;		/* scan ranges, not a parallel scan */
 	int			nparticipants;	/* that have been asked for, with the leader */
@@ -168,7 +168,7 @@ fpb_parallel_build_main(dsm_segment *seg, shm_toc *toc)
 	index = index_open(shared->index, index_lock);
 
 	fpb_build_init(&build, heap, index, shared->unique,
-				   shared->nulls_not_distinct, &shared->design);
+				   shared->nulls_not_distinct, &shared->decision);
 	fpb_sort_attach_shared(&build.ix, sort, seg);
 	if (shared->unique)
 	{
@@ -301,7 +301,7 @@ fpb_parallel_launch(FpbBuild *build, bool concurrent, int nworkers)
 	shared->index = RelationGetRelid(build->index);
 	shared->unique = build->unique;
 	shared->nulls_not_distinct = build->nulls_not_distinct;
-	shared->design = build->design;
+	shared->decision = build->decision;
 	shared->concurrent = concurrent;
 	shared->by_ranges = fpb_scans_ranges(build->heap, concurrent);
 	if (shared->by_ranges)
@@ -359,7 +359,7 @@ fpb_parallel_begin(FpbBuild *build, bool concurrent, int nworkers)
 	build->parallel = parallel;
 
 	fpb_build_init(&part, build->heap, build->index, build->unique,
-				   build->nulls_not_distinct, &build->design);
+				   build->nulls_not_distinct, &build->decision);
 	fpb_participate(&part, parallel->shared, parallel->scan, parallel->sort,
 					parallel->dead_sort, parallel->nparticipants, true);
 	MemoryContextDelete(part.rowcxt);

@@ -171,26 +171,25 @@ choose_layout(FpbIndex *ix, Oid first_cmp_proc)
 }
 
 /*
- * Are keys that are equal to the opclasses always the same value, though
- * perhaps not compressed alike?  If not, an equal key of another value may
- * belong between two TIDs of a posting tuple, so there must be none.  (Words,
- * which have one-key nodes, have their tie bits with the TIDs.)
+ * Do the operator classes of a described index say that equal keys are always
+ * the same value, though perhaps not compressed alike?  Words need not ask:
+ * what of a value is not in the word is in the tie bits, with the TID.
  *
- * The opclasses of bpchar say that they are, but that is so only if it has a
- * length: else any number of blanks may be behind a value.
+ * This calls support function 4 of the operator classes, which may be
+ * anybody's: the caller has become the index's owner, and holds no buffer
+ * lock.
  */
-static bool
-all_equal_image(const FpbIndex *ix, Relation rel)
+bool
+fpb_opclasses_say_equal_image(const FpbIndex *ix)
 {
-	if (ix->natts > ix->nkeyatts)
-		return false;
+	Relation	rel = ix->rel;
+
+	if (fpb_is_word(ix))
+		return true;
 	for (int i = 0; i < ix->nkeyatts; i++)
 	{
 		Oid			proc = index_getprocid(rel, i + 1, FPB_EQUALIMAGE_PROC);
 
-		if (rel->rd_opcintype[i] == BPCHAROID &&
-			TupleDescAttr(RelationGetDescr(rel), i)->atttypmod < 0)
-			return false;
 		if (!OidIsValid(proc) ||
 			!DatumGetBool(OidFunctionCall1Coll(proc, rel->rd_indcollation[i],
 											   ObjectIdGetDatum(rel->rd_opcintype[i]))))
@@ -200,11 +199,44 @@ all_equal_image(const FpbIndex *ix, Relation rel)
 }
 
 /*
+ * Has a described index a key column of type bpchar without a length?  Any
+ * number of blanks may be behind its values, so that equal ones may differ,
+ * whatever their operator class says.  An index keeps its file when a char(n)
+ * loses its length, so this may become true of one that shares keys.  Asks the
+ * relcache entry alone.
+ */
+bool
+fpb_has_loose_blanks(const FpbIndex *ix)
+{
+	for (int i = 0; i < ix->nkeyatts; i++)
+	{
+		if (ix->rel->rd_opcintype[i] == BPCHAROID &&
+			TupleDescAttr(RelationGetDescr(ix->rel), i)->atttypmod < 0)
+			return true;
+	}
+	return false;
+}
+
+/*
+ * May duplicates share one key in an index that is about to be built?  Only if
+ * equal keys are always the same value: else an equal key of another value
+ * might belong between two TIDs of a posting tuple.  Who builds the index asks
+ * once, as its owner, and the metapage keeps the answer, because whoever works
+ * on the index later must find the same, and run nobody's code.
+ */
+bool
+fpb_may_share_keys(const FpbIndex *ix)
+{
+	if (ix->natts > ix->nkeyatts)
+		return false;
+	return !fpb_has_loose_blanks(ix) && fpb_opclasses_say_equal_image(ix);
+}
+
+/*
  * Fill in what the relcache entry tells of an index: rel, form, head_width,
- * equal_image, natts, nkeyatts and the columns, and one_key as a new index
- * would have it.  What depends on the metapage is left alone.  The comparators
- * belong to the relcache entry.  Catalogs may be read, so no buffer lock may
- * be held.
+ * natts, nkeyatts and the columns.  What depends on the metapage is left
+ * alone.  The comparators belong to the relcache entry.  Catalogs may be read,
+ * so no buffer lock may be held.
  */
 void
 fpb_index_describe(FpbIndex *ix, Relation rel)
@@ -250,8 +282,6 @@ fpb_index_describe(FpbIndex *ix, Relation rel)
 
 	ix->form = all_words && ix->nkeyatts <= FPB_MAX_WORD_COLUMNS && ix->natts == ix->nkeyatts ?
 		word_form(ix) : FPB_TUPLE;
-	ix->equal_image = fpb_is_word(ix) || all_equal_image(ix, rel);
-	ix->one_key = ix->equal_image;
 	choose_layout(ix, first_cmp_proc);
 }
 

@@ -125,7 +125,6 @@ typedef struct FpbIndex
 	bool		one_key;		/* may duplicates share one key? */
 	bool		csb;			/* disk_first: do a page's nodes lie in the
 								 * order of their keys? */
-	bool		equal_image;	/* are equal keys the same value? */
 	bool		prefetch;		/* are nodes prefetched? */
 	uint8		count_most;		/* how many heads are counted, not bisected */
 	uint16		max_posting;	/* bytes that a posting tuple may take; 0:
@@ -173,6 +172,11 @@ fpb_is_word(const FpbIndex *ix)
 
 /* What fpb_index_open derives from the relcache alone: form and columns. */
 extern void fpb_index_describe(FpbIndex *ix, Relation rel);
+
+/* Of an index so described: is an equal key the same value? */
+extern bool fpb_opclasses_say_equal_image(const FpbIndex *ix);
+extern bool fpb_has_loose_blanks(const FpbIndex *ix);
+extern bool fpb_may_share_keys(const FpbIndex *ix);
 
 /*
  * A place in the key space: what searches look for.  An entry that is equal to

@@ -56,9 +56,9 @@ _PG_init(void)
 /*
  * Can an index-only scan return column attno?  Our pages give back every one,
  * unless an index was made to share the keys of duplicates when equal ones
- * were the same value, and now they are not: see all_equal_image.  An entry
- * may then have taken on the key of another one.  Reads the metapage unless it
- * is cached, and raises an error if that is damaged.
+ * were the same value, and now they are not: see fpb_has_loose_blanks.  An
+ * entry may then have taken on the key of another one.  Reads the metapage
+ * unless it is cached, and raises an error if that is damaged.
  *
  * An index need not have a metapage: one that could not be built (CREATE INDEX
  * CONCURRENTLY leaves it invalid), or an unlogged one in recovery.  The
@@ -75,7 +75,7 @@ fpb_canreturn(Relation index, int attno pg_attribute_unused())
 		return true;
 	fpb_index_open(&ix, index);
 
-	return ix.equal_image || !ix.one_key;
+	return !ix.one_key || !fpb_has_loose_blanks(&ix);
 }
 
 /*
