@@ -49,15 +49,14 @@
 #include "access/tableam.h"
 #include "access/xact.h"
 #include "access/xlog.h"
-#include "catalog/index.h"
 #include "funcapi.h"
 #include "miscadmin.h"
 #include "utils/builtins.h"
-#include "utils/guc.h"
 #include "utils/memutils.h"
 #include "utils/resowner.h"
 
 #include "fpb_check.h"
+#include "fpb_owner.h"
 
 PG_FUNCTION_INFO_V1(fpbtree_check);
 PG_FUNCTION_INFO_V1(fpbtree_damage);
@@ -1146,6 +1145,18 @@ check_root(FpbCheck *check)
 }
 
 /*
+ * See that nobody has changed his mind about what the metapage says: that
+ * equal keys are the same value, so that they may share one copy.
+ */
+static void
+check_shared_keys(FpbCheck *check)
+{
+	if (check->ix.one_key && !fpb_opclasses_say_equal_image(&check->ix))
+		fpb_check_report(check, FPB_METAPAGE,
+						 "Duplicates may share one key, but an operator class says that equal keys need not be the same value.");
+}
+
+/*
  * Check all pages.
  */
 static void
@@ -1178,6 +1189,9 @@ check_pages(FpbCheck *check)
 	}
 
 	fault = fpb_check_try(check, check_queue_pages);
+	if (fault != NULL)
+		fpb_check_report(check, FPB_METAPAGE, "%s", fault);
+	fault = fpb_check_try(check, check_shared_keys);
 	if (fault != NULL)
 		fpb_check_report(check, FPB_METAPAGE, "%s", fault);
 
@@ -1230,23 +1244,11 @@ check_index(FpbCheck *check, bool heapallindexed)
 static void
 open_and_check(FpbCheck *check, Oid indexoid, bool heapallindexed)
 {
-	Oid			heapoid;
-	Relation	heap = NULL;
+	Relation	heap;
 	Relation	index;
-	Oid			save_userid;
-	int			save_sec_context;
-	int			save_nestlevel;
+	FpbCaller	caller;
 
-	/* The table is to be locked before the index. */
-	heapoid = IndexGetRelation(indexoid, true);
-	if (OidIsValid(heapoid))
-		heap = table_open(heapoid, AccessShareLock);
-	index = fpb_open_index(indexoid, AccessShareLock);
-	if (heap == NULL || heapoid != IndexGetRelation(indexoid, false))
-		ereport(ERROR,
-				(errcode(ERRCODE_UNDEFINED_TABLE),
-				 errmsg("could not open parent table of index \"%s\"",
-						RelationGetRelationName(index))));
+	index = fpb_open_index_and_table(indexoid, AccessShareLock, &heap);
 	if (!index->rd_index->indisvalid)
 		ereport(ERROR,
 				(errcode(ERRCODE_OBJECT_NOT_IN_PREREQUISITE_STATE),
@@ -1263,17 +1265,10 @@ open_and_check(FpbCheck *check, Oid indexoid, bool heapallindexed)
 	check->heap = heap;
 	check->may_read = fpb_may_read_keys(index);
 
-	/* Index expressions are to be evaluated as the table's owner. */
-	GetUserIdAndSecContext(&save_userid, &save_sec_context);
-	SetUserIdAndSecContext(heap->rd_rel->relowner,
-						   save_sec_context | SECURITY_RESTRICTED_OPERATION);
-	save_nestlevel = NewGUCNestLevel();
-	RestrictSearchPath();
-
+	/* it compares keys, and evaluates expressions */
+	fpb_become_owner(index, &caller);
 	check_index(check, heapallindexed);
-
-	AtEOXact_GUC(false, save_nestlevel);
-	SetUserIdAndSecContext(save_userid, save_sec_context);
+	fpb_become_caller(&caller);
 	index_close(index, AccessShareLock);
 	table_close(heap, AccessShareLock);
 }

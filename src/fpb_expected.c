@@ -30,12 +30,12 @@
 #include "common/pg_prng.h"
 #include "miscadmin.h"
 #include "storage/bufmgr.h"
-#include "utils/guc.h"
 #include "utils/rel.h"
 #include "utils/sampling.h"
 #include "utils/syscache.h"
 
 #include "fpb_build.h"
+#include "fpb_owner.h"
 
 PG_FUNCTION_INFO_V1(fpbtree_expected_size);
 
@@ -185,25 +185,16 @@ fpbtree_expected_size(PG_FUNCTION_ARGS)
 {
 	Relation	table;
 	Relation	index = open_btree(PG_GETARG_OID(0), &table);
-	Oid			save_userid;
-	int			save_sec_context;
-	int			save_nestlevel;
+	FpbCaller	caller;
 	BlockNumber pages;
 
 	if (index == NULL)
 		PG_RETURN_NULL();
 
-	/* Comparators are to be run as the table's owner. */
-	GetUserIdAndSecContext(&save_userid, &save_sec_context);
-	SetUserIdAndSecContext(table->rd_rel->relowner,
-						   save_sec_context | SECURITY_RESTRICTED_OPERATION);
-	save_nestlevel = NewGUCNestLevel();
-	RestrictSearchPath();
-
+	/* it decides what the index would be, and compares keys */
+	fpb_become_owner(index, &caller);
 	pages = expected_pages(table, index);
-
-	AtEOXact_GUC(false, save_nestlevel);
-	SetUserIdAndSecContext(save_userid, save_sec_context);
+	fpb_become_caller(&caller);
 	relation_close(index, AccessShareLock);
 	table_close(table, AccessShareLock);
 	PG_RETURN_INT64((int64) pages * BLCKSZ);

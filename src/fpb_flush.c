@@ -10,7 +10,6 @@
 
 #include "access/table.h"
 #include "access/xlog.h"
-#include "catalog/index.h"
 #include "catalog/pg_class.h"
 #include "funcapi.h"
 #include "miscadmin.h"
@@ -21,6 +20,7 @@
 
 #include "fpb_access.h"
 #include "fpb_inspect.h"
+#include "fpb_owner.h"
 #include "fpb_shared.h"
 #include "fpb_tree.h"
 #include "fpb_write.h"
@@ -75,9 +75,9 @@ Datum
 fpbtree_flush(PG_FUNCTION_ARGS)
 {
 	Oid			indexoid = PG_GETARG_OID(0);
-	Oid			heapoid;
-	Relation	heap = NULL;
+	Relation	heap;
 	Relation	index;
+	FpbCaller	caller;
 	FpbIndex	ix;
 	int64		moved = 0;
 
@@ -87,19 +87,10 @@ fpbtree_flush(PG_FUNCTION_ARGS)
 				 errmsg("recovery is in progress"),
 				 errhint("The operation queue of an fpbtree index can't be flushed during recovery.")));
 
-	/* the table is to be locked before the index */
-	heapoid = IndexGetRelation(indexoid, true);
-	if (OidIsValid(heapoid))
-		heap = table_open(heapoid, RowExclusiveLock);
-	index = fpb_open_index(indexoid, RowExclusiveLock);
+	index = fpb_open_index_and_table(indexoid, RowExclusiveLock, &heap);
 	if (!object_ownercheck(RelationRelationId, indexoid, GetUserId()))
 		aclcheck_error(ACLCHECK_NOT_OWNER, OBJECT_INDEX,
 					   RelationGetRelationName(index));
-	if (heap == NULL || heapoid != IndexGetRelation(indexoid, false))
-		ereport(ERROR,
-				(errcode(ERRCODE_UNDEFINED_TABLE),
-				 errmsg("could not open parent table of index \"%s\"",
-						RelationGetRelationName(index))));
 	if (!index->rd_index->indisready)
 		ereport(ERROR,
 				(errcode(ERRCODE_OBJECT_NOT_IN_PREREQUISITE_STATE),
@@ -107,9 +98,11 @@ fpbtree_flush(PG_FUNCTION_ARGS)
 						RelationGetRelationName(index)),
 				 errdetail("The index is not ready for insertions.")));
 
+	fpb_become_owner(index, &caller);
 	fpb_index_open(&ix, index);
 	if (ix.may_queue)
 		moved = flush(&ix, heap);
+	fpb_become_caller(&caller);
 
 	index_close(index, RowExclusiveLock);
 	table_close(heap, RowExclusiveLock);

@@ -21,7 +21,10 @@
 #include "access/htup_details.h"
 #include "access/relation.h"
 #include "access/sysattr.h"
+#include "access/table.h"
+#include "catalog/index.h"
 #include "catalog/pg_class.h"
+#include "catalog/pg_index.h"
 #include "catalog/pg_type.h"
 #include "funcapi.h"
 #include "lib/stringinfo.h"
@@ -32,10 +35,12 @@
 #include "utils/builtins.h"
 #include "utils/lsyscache.h"
 #include "utils/rls.h"
+#include "utils/syscache.h"
 #include "utils/tuplestore.h"
 
 #include "fpb_ahead.h"
 #include "fpb_inspect.h"
+#include "fpb_owner.h"
 #include "fpb_shared.h"
 #include "fpb_tree.h"
 #include "fpb_tuning.h"
@@ -88,7 +93,44 @@ fpb_open_index(Oid relid, LOCKMODE lockmode)
 }
 
 /*
- * May the current user see the keys of an index?
+ * The same with its table, which is locked first.
+ */
+Relation
+fpb_open_index_and_table(Oid relid, LOCKMODE lockmode, Relation *table)
+{
+	Oid			tableoid = IndexGetRelation(relid, true);
+	Relation	rel;
+
+	/* what is no index is said below */
+	*table = OidIsValid(tableoid) ? table_open(tableoid, lockmode) : NULL;
+	rel = fpb_open_index(relid, lockmode);
+	if (*table == NULL || tableoid != IndexGetRelation(relid, false))
+		ereport(ERROR,
+				(errcode(ERRCODE_UNDEFINED_TABLE),
+				 errmsg("could not open parent table of index \"%s\"",
+						RelationGetRelationName(rel))));
+	return rel;
+}
+
+/*
+ * Add the columns of an index's predicate to a set, as pull_varattnos numbers
+ * them.  The predicate is taken as it is in the catalog: to simplify it, as
+ * RelationGetIndexPredicate does, is to evaluate functions in it.
+ */
+static void
+add_predicate_columns(Relation index, Bitmapset **columns)
+{
+	bool		isnull;
+	Datum		predicate = SysCacheGetAttr(INDEXRELID, index->rd_indextuple,
+											Anum_pg_index_indpred, &isnull);
+
+	if (!isnull)
+		pull_varattnos(stringToNode(TextDatumGetCString(predicate)), 1, columns);
+}
+
+/*
+ * May the current user see the keys of an index?  No function of the index's
+ * is run.
  *
  * The rule is that of the keys in the server's messages about duplicates: with
  * row-level security, not; with the right to select from the table, yes; else
@@ -109,7 +151,7 @@ fpb_may_read_keys(Relation index)
 	if (pg_class_aclcheck(table, GetUserId(), ACL_SELECT) == ACLCHECK_OK)
 		return true;
 
-	pull_varattnos((Node *) RelationGetIndexPredicate(index), 1, &columns);
+	add_predicate_columns(index, &columns);
 	for (int i = 0; i < form->indnatts; i++)
 		columns = bms_add_member(columns, form->indkey.values[i] -
 								 FirstLowInvalidHeapAttributeNumber);
@@ -211,7 +253,8 @@ check_structure(const FpbIndex *ix, BlockNumber blkno, Page page)
 
 /*
  * A key's values as text, as errors of unique violations show them, and its
- * TID if it has one.
+ * TID if it has one.  Types' output functions are run, so the caller has
+ * become the index's owner.
  */
 static Datum
 key_text(const FpbIndex *ix, const FpbKey *key, bool pivot)
@@ -472,11 +515,13 @@ fpbtree_page(PG_FUNCTION_ARGS)
 	Page		page = alloc_page();
 	FpbPageHeader *hdr = FpbHdr(page);
 	bool		may_read = fpb_may_read_keys(rel);
+	FpbCaller	caller;
 	FpbIndex	ix;
 	Datum		values[13];
 	bool		nulls[13];
 	int			i = 0;
 
+	fpb_become_owner(rel, &caller);
 	fpb_index_open(&ix, rel);
 	copy_page(&ix, blkno, NULL, page);
 	memset(nulls, true, sizeof(nulls));
@@ -526,6 +571,7 @@ fpbtree_page(PG_FUNCTION_ARGS)
 		Assert(i == lengthof(values));
 	}
 
+	fpb_become_caller(&caller);
 	relation_close(rel, AccessShareLock);
 	PG_RETURN_DATUM(HeapTupleGetDatum(heap_form_tuple(desc, values, nulls)));
 }
@@ -543,10 +589,12 @@ fpbtree_nodes(PG_FUNCTION_ARGS)
 	BlockNumber blkno = get_block_argument(rel, PG_GETARG_INT64(1));
 	Page		page = alloc_page();
 	bool		may_read = fpb_may_read_keys(rel);
+	FpbCaller	caller;
 	FpbIndex	ix;
 	FpbNodeInfo info;
 
 	InitMaterializedSRF(fcinfo, 0);
+	fpb_become_owner(rel, &caller);
 	fpb_index_open(&ix, rel);
 	copy_page(&ix, blkno, NULL, page);
 	if (!PageIsNew(page))
@@ -571,6 +619,7 @@ fpbtree_nodes(PG_FUNCTION_ARGS)
 			tuplestore_putvalues(rsinfo->setResult, rsinfo->setDesc, values, nulls);
 		}
 	}
+	fpb_become_caller(&caller);
 	relation_close(rel, AccessShareLock);
 	return (Datum) 0;
 }

@@ -14,6 +14,10 @@
 /* Open and lock an fpbtree index, or raise an error if it is something else. */
 extern Relation fpb_open_index(Oid relid, LOCKMODE lockmode);
 
+/* The same, and its table before it; it is an error if that has gone. */
+extern Relation fpb_open_index_and_table(Oid relid, LOCKMODE lockmode,
+										 Relation *table);
+
 /* May the current user see the keys of an index? */
 extern bool fpb_may_read_keys(Relation index);
 

@@ -40,6 +40,7 @@
 #include "utils/wait_event.h"
 
 #include "fpb_options.h"
+#include "fpb_owner.h"
 #include "fpb_shared.h"
 #include "fpb_tree.h"
 #include "fpb_write.h"
@@ -272,9 +273,7 @@ work_on(Oid indexoid, WorkerIndex *wi, bool *busy)
 	Oid			heapoid;
 	Relation	heap = NULL;
 	Relation	index = NULL;
-	Oid			save_userid;
-	int			save_sec_context;
-	int			save_nestlevel;
+	FpbCaller	caller;
 	bool		exists = false;
 
 	SetCurrentStatementStartTimestamp();
@@ -301,15 +300,10 @@ work_on(Oid indexoid, WorkerIndex *wi, bool *busy)
 				 RelationGetRelationName(index));
 		pgstat_report_activity(STATE_RUNNING, activity);
 
-		/* comparators are run as the table's owner, as by VACUUM */
-		GetUserIdAndSecContext(&save_userid, &save_sec_context);
-		SetUserIdAndSecContext(heap->rd_rel->relowner,
-							   save_sec_context | SECURITY_RESTRICTED_OPERATION);
-		save_nestlevel = NewGUCNestLevel();
-		RestrictSearchPath();
+		/* comparators are run, but not as who has started the server */
+		fpb_become_owner(index, &caller);
 		exists = work_on_queue(heap, index, wi, busy);
-		AtEOXact_GUC(false, save_nestlevel);
-		SetUserIdAndSecContext(save_userid, save_sec_context);
+		fpb_become_caller(&caller);
 	}
 	if (index != NULL)
 		index_close(index, NoLock);
