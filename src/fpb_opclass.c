@@ -425,7 +425,7 @@ create_class(const FpbClone *clone, bool has_members)
  *
  * btree's say so before 19, and not since: two values of bpchar that are equal
  * may differ in their blanks.  Two of the same length n don't, and we ask for
- * n ourselves (all_equal_image).
+ * n ourselves (fpb_has_loose_blanks).
  */
 static void
 append_equal_image(const FpbClone *clone, StringInfo items)
