@@ -188,30 +188,6 @@ COMMENT ON FUNCTION fpbtree_queue_advice(regclass, float8) IS
 
 -- tuning
 
--- What fpbtree_tune has measured, in nanoseconds; CREATE INDEX takes the
--- fastest design that agrees with the index's parameters.
-CREATE TABLE fpbtree_tuning (
-	form text,
-	layout text,
-	node_format text,
-	leaf_lines integer,
-	node_search text DEFAULT 'counting',
-	node_prefetch boolean DEFAULT true,
-	lookup_ns float8 NOT NULL CHECK (lookup_ns OPERATOR(pg_catalog.>) 0::pg_catalog.float8
-		AND lookup_ns OPERATOR(pg_catalog.<) 'Infinity'::pg_catalog.float8),
-	insert_ns float8 NOT NULL CHECK (insert_ns OPERATOR(pg_catalog.>) 0::pg_catalog.float8
-		AND insert_ns OPERATOR(pg_catalog.<) 'Infinity'::pg_catalog.float8),
-	scan_ns float8 NOT NULL CHECK (scan_ns OPERATOR(pg_catalog.>) 0::pg_catalog.float8
-		AND scan_ns OPERATOR(pg_catalog.<) 'Infinity'::pg_catalog.float8),
-	usual boolean NOT NULL DEFAULT false, -- what an index is without figures
-	PRIMARY KEY (form, layout, node_format, leaf_lines, node_search, node_prefetch)) USING heap;
-
-COMMENT ON TABLE fpbtree_tuning IS
-  'how fast fpbtree indexes of each form of keys and design are on this machine';
-
-GRANT SELECT ON fpbtree_tuning TO PUBLIC;
-SELECT pg_catalog.pg_extension_config_dump('fpbtree_tuning', '');
-
 CREATE FUNCTION fpbtree_tune(keys bigint DEFAULT 1000000,
 	OUT form text,
 	OUT optimize_for text,
@@ -226,6 +202,22 @@ LANGUAGE C STRICT PARALLEL UNSAFE;
 
 COMMENT ON FUNCTION fpbtree_tune(bigint) IS
   'measure which designs of fpbtree indexes are fastest on this machine';
+
+CREATE FUNCTION fpbtree_tune_reset()
+RETURNS void
+AS 'MODULE_PATHNAME'
+LANGUAGE C STRICT PARALLEL UNSAFE;
+
+COMMENT ON FUNCTION fpbtree_tune_reset() IS
+  'forget what fpbtree_tune has measured';
+
+-- fpbtree_tuning() returns what fpbtree_tune has measured, in nanoseconds;
+-- CREATE INDEX takes the fastest design that agrees with the index's parameters.
+-- The figures are its body, and whoever replaces that has its definition, too.
+SELECT fpbtree_tune_reset();
+
+COMMENT ON FUNCTION fpbtree_tuning() IS
+  'how fast fpbtree indexes of each form of keys and design are on this machine';
 
 -- migration
 
@@ -501,6 +493,7 @@ REVOKE ALL ON FUNCTION fpbtree_queue_advice(regclass, float8) FROM PUBLIC;
 REVOKE ALL ON FUNCTION fpbtree_expected_size(regclass) FROM PUBLIC;
 REVOKE ALL ON FUNCTION fpbtree_advise(bigint) FROM PUBLIC;
 REVOKE ALL ON FUNCTION fpbtree_tune(bigint) FROM PUBLIC;
+REVOKE ALL ON FUNCTION fpbtree_tune_reset() FROM PUBLIC;
 GRANT EXECUTE ON FUNCTION fpbtree_check(regclass, boolean) TO pg_stat_scan_tables;
 GRANT EXECUTE ON FUNCTION fpbtree_damage(regclass, boolean) TO pg_stat_scan_tables;
 GRANT EXECUTE ON FUNCTION fpbtree_stats(regclass) TO pg_stat_scan_tables;

@@ -128,7 +128,6 @@ CREATE INDEX another_unused ON another (a);
 ANALYZE;
 CALL query_all('btree');
 SELECT count(*) FROM keys WHERE d = 5;
-SELECT count(*) FROM fpbtree_tuning WHERE form = '';
 SELECT count(*) FROM "Odd ""schema"."T'able" WHERE "where" = 'x5';
 SELECT count(*) FROM "Odd ""schema"."T'able" WHERE "where" || 'x' = 'x5x';
 SELECT pg_stat_force_next_flush();

@@ -5,9 +5,9 @@
  *
  * The papers' point is that the best shape of a page depends on the processor.
  * So indexes of every form of keys are built in many designs and measured: how
- * long a lookup, an insertion and an entry of a scan take.  The figures go
- * into the extension's table fpbtree_tuning, which CREATE INDEX asks
- * (fpb_tuning.c).
+ * long a lookup, an insertion and an entry of a scan take.  The figures become
+ * the body of the extension's function fpbtree_tuning, which CREATE INDEX
+ * reads (fpb_tuning.c).
  *
  *-------------------------------------------------------------------------
  */
@@ -16,7 +16,7 @@
 #include "access/table.h"
 #include "access/xlog.h"
 #include "catalog/index.h"
-#include "catalog/pg_type.h"
+#include "catalog/pg_proc_d.h"
 #include "catalog/storage.h"
 #include "commands/extension.h"
 #include "common/pg_prng.h"
@@ -39,6 +39,7 @@
 #include "fpb_tuning.h"
 
 PG_FUNCTION_INFO_V1(fpbtree_tune);
+PG_FUNCTION_INFO_V1(fpbtree_tune_reset);
 
 /* keys that an index can be measured with */
 #define MIN_KEYS		1000
@@ -399,10 +400,11 @@ is_repeated(const Candidate *candidates, int n)
 }
 
 /*
- * Note a candidate's figures in the table, and tell of them.
+ * Add a candidate's figures to the others', as rows of VALUES, and tell of
+ * them.
  */
 static void
-note_figures(const char *schema, FpbForm form, const Candidate *candidate, bool usual)
+note_figures(FpbForm form, const Candidate *candidate, bool usual, StringInfo values)
 {
 	const char *layout = fpb_layout_name(candidate->design.layout);
 	const char *node_format = fpb_node_format_name(candidate->design.node_format);
@@ -417,20 +419,22 @@ note_figures(const char *schema, FpbForm form, const Candidate *candidate, bool 
 						fpb_form_name(form), layout, node_format, candidate->design.leaf_lines,
 						search, ways[way].node_prefetch ? "prefetched" : "not prefetched",
 						figures->lookup, figures->insert, figures->scan)));
-		execute(psprintf("INSERT INTO %s.fpbtree_tuning VALUES ('%s', '%s', '%s', %d, '%s', %s, %.17g, %.17g, %.17g, %s)",
-						 schema, fpb_form_name(form), layout, node_format,
+		appendStringInfo(values, "%s\n('%s', '%s', '%s', %d, '%s', %s, %.17g, %.17g, %.17g, %s)",
+						 values->len > 0 ? "," : "",
+						 fpb_form_name(form), layout, node_format,
 						 candidate->design.leaf_lines, search,
 						 ways[way].node_prefetch ? "true" : "false",
 						 figures->lookup, figures->insert, figures->scan,
-						 usual && way == 0 ? "true" : "false"));
+						 usual && way == 0 ? "true" : "false");
 	}
 }
 
 /*
- * Measure all designs of one form of keys.
+ * Measure all designs of one form of keys, and add the figures to the others'.
  */
 static void
-measure_form(const char *schema, Oid namespace, const Subject *subject, int64 keys)
+measure_form(const char *schema, Oid namespace, const Subject *subject, int64 keys,
+			 StringInfo values)
 {
 	Candidate	candidates[CANDIDATES];
 	int			ncandidates = begin_candidates(subject->form, candidates);
@@ -468,12 +472,49 @@ measure_form(const char *schema, Oid namespace, const Subject *subject, int64 ke
 		if (candidates[i].skip)
 			continue;
 		take_medians(&candidates[i]);
-		note_figures(schema, subject->form, &candidates[i], i == 0);
+		note_figures(subject->form, &candidates[i], i == 0, values);
 	}
 	execute(psprintf("DROP TABLE %s.fpbtree_tuned", schema));
 }
 
-/* --- the function --- */
+/* --- the functions --- */
+
+/*
+ * Make the figures, rows of VALUES, the body of fpbtree_tuning.  The body
+ * names nothing, so that it means the same whoever calls it, whatever his
+ * search_path.  SPI is connected; the server sees to privileges.
+ */
+static void
+set_figures(const char *schema, const char *values)
+{
+	execute(psprintf("CREATE OR REPLACE FUNCTION %s.fpbtree_tuning("
+					 "OUT form text, OUT layout text, OUT node_format text, OUT leaf_lines integer,"
+					 " OUT node_search text, OUT node_prefetch boolean,"
+					 " OUT lookup_ns float8, OUT insert_ns float8, OUT scan_ns float8, OUT usual boolean)"
+					 " RETURNS SETOF record LANGUAGE sql STABLE PARALLEL SAFE"
+					 " AS $figures$VALUES %s$figures$", schema, values));
+}
+
+/*
+ * Lock fpbtree_tuning against others who would change or drop it; an error if
+ * it isn't there.
+ */
+static void
+lock_figures(void)
+{
+	Oid			function = fpb_tuning_function();
+
+	if (!OidIsValid(function))
+		ereport(ERROR,
+				(errcode(ERRCODE_UNDEFINED_FUNCTION),
+				 errmsg("the extension \"fpbtree\" has no function \"fpbtree_tuning\""),
+				 errhint("Make the extension anew.")));
+	LockDatabaseObject(ProcedureRelationId, function, 0, ShareRowExclusiveLock);
+	if (fpb_tuning_function() != function)
+		ereport(ERROR,
+				(errcode(ERRCODE_UNDEFINED_FUNCTION),
+				 errmsg("the extension \"fpbtree\" has been dropped concurrently")));
+}
 
 /*
  * Return what CREATE INDEX now takes, a row for each form and purpose.
@@ -512,9 +553,9 @@ Datum
 fpbtree_tune(PG_FUNCTION_ARGS)
 {
 	int64		keys = PG_GETARG_INT64(0);
-	Oid			table = fpb_tuning_table();
 	Oid			namespace;
 	const char *schema;
+	StringInfoData values;
 	int			nest;
 	double		t1;
 	double		tnext;
@@ -523,19 +564,10 @@ fpbtree_tune(PG_FUNCTION_ARGS)
 		ereport(ERROR,
 				(errcode(ERRCODE_INVALID_PARAMETER_VALUE),
 				 errmsg("number of keys must be between %d and " INT64_FORMAT, MIN_KEYS, MAX_KEYS)));
-	if (!OidIsValid(table))
-		ereport(ERROR,
-				(errcode(ERRCODE_UNDEFINED_TABLE),
-				 errmsg("the extension \"fpbtree\" has no table \"fpbtree_tuning\""),
-				 errhint("Make the extension anew.")));
 
 	/* one at a time: they would disturb each other's figures */
-	LockRelationOid(table, ShareRowExclusiveLock);
-	if (fpb_tuning_table() != table)
-		ereport(ERROR,
-				(errcode(ERRCODE_UNDEFINED_TABLE),
-				 errmsg("the extension \"fpbtree\" has been dropped concurrently")));
-	namespace = get_rel_namespace(table);
+	lock_figures();
+	namespace = get_extension_schema(get_extension_oid("fpbtree", false));
 	schema = quote_identifier(get_namespace_name(namespace));
 	InitMaterializedSRF(fcinfo, 0);
 
@@ -544,11 +576,6 @@ fpbtree_tune(PG_FUNCTION_ARGS)
 	RestrictSearchPath();
 	SPI_connect();
 
-	if (!fpb_tuning_is_ours(table))
-		ereport(ERROR,
-				(errcode(ERRCODE_OBJECT_NOT_IN_PREREQUISITE_STATE),
-				 errmsg("table \"fpbtree_tuning\" is not as the extension made it"),
-				 errhint("Make the extension anew.")));
 	if (!XLogIsNeeded())
 		ereport(WARNING,
 				(errmsg("insertions are measured without WAL, as \"wal_level\" is \"minimal\"")));
@@ -556,13 +583,38 @@ fpbtree_tune(PG_FUNCTION_ARGS)
 	ereport(NOTICE,
 			(errmsg("memory: a cache miss takes %.0f ns, each further line asked for at once %.1f ns",
 					t1, tnext)));
-	execute(psprintf("DELETE FROM %s.fpbtree_tuning", schema));
+	initStringInfo(&values);
 	for (int i = 0; i < (int) lengthof(subjects); i++)
-		measure_form(schema, namespace, &subjects[i], keys);
+		measure_form(schema, namespace, &subjects[i], keys, &values);
+	set_figures(schema, values.data);
 	CommandCounterIncrement();
 
 	SPI_finish();
 	AtEOXact_GUC(true, nest);
 	return_choices((ReturnSetInfo *) fcinfo->resultinfo);
 	return (Datum) 0;
+}
+
+/*
+ * fpbtree_tune_reset() returns void
+ *
+ * Forgets the figures.  CREATE EXTENSION, too, makes fpbtree_tuning by it.
+ */
+Datum
+fpbtree_tune_reset(PG_FUNCTION_ARGS pg_attribute_unused())
+{
+	int			nest;
+	Oid			namespace;
+
+	if (!creating_extension)
+		lock_figures();
+	namespace = get_extension_schema(get_extension_oid("fpbtree", false));
+	nest = NewGUCNestLevel();
+	RestrictSearchPath();
+	SPI_connect();
+	set_figures(quote_identifier(get_namespace_name(namespace)),
+				"('', '', '', 0, '', true, 0, 0, 0, false) LIMIT 0");
+	SPI_finish();
+	AtEOXact_GUC(true, nest);
+	PG_RETURN_VOID();
 }

@@ -4,11 +4,11 @@
  *	  What has been measured on this machine, and the designs it speaks for.
  *
  * fpbtree_tune (fpb_tune.c) measures indexes of every form of keys and many
- * designs, and leaves the figures in the extension's table fpbtree_tuning.
- * Whoever builds an index asks it here for the fastest of the designs that
- * agree with the storage parameters.  Without figures there are the defaults:
- * disk_first, numbered nodes, which are prefetched and searched by counting,
- * and the layout's own choice of a width.
+ * designs, and leaves the figures in the body of the extension's function
+ * fpbtree_tuning.  Whoever builds an index asks it here for the fastest of the
+ * designs that agree with the storage parameters.  Without figures there are
+ * the defaults: disk_first, numbered nodes, which are prefetched and searched
+ * by counting, and the layout's own choice of a width.
  *
  *-------------------------------------------------------------------------
  */
@@ -16,26 +16,34 @@
 
 #include <math.h>
 
-#include "access/genam.h"
-#include "access/htup_details.h"
-#include "access/table.h"
 #include "catalog/dependency.h"
-#include "catalog/pg_class.h"
-#include "catalog/pg_type.h"
+#include "catalog/pg_language_d.h"
+#include "catalog/pg_proc.h"
 #include "commands/extension.h"
+#include "nodes/parsenodes.h"
+#include "parser/parser.h"
 #include "utils/builtins.h"
-#include "utils/lsyscache.h"
 #include "utils/memutils.h"
-#include "utils/rel.h"
+#include "utils/syscache.h"
 
 #include "fpb_tuning.h"
 
-/* the columns of fpbtree_tuning */
+/* the columns that fpbtree_tuning returns */
 enum
 {
 	FORM, LAYOUT, NODE_FORMAT, LEAF_LINES, NODE_SEARCH, NODE_PREFETCH,
 	LOOKUP, INSERT, SCAN, USUAL, NCOLUMNS
 };
+
+/* what has been measured of a design, in nanoseconds */
+typedef struct Row
+{
+	FpbDesign	design;
+	double		lookup;
+	double		insert;
+	double		scan;
+	bool		usual;			/* what an index is without figures */
+} Row;
 
 /*
  * Another design has to be so many times as fast as the usual one, the one
@@ -58,68 +66,170 @@ fpb_form_name(FpbForm form)
 }
 
 /*
- * The table of figures, or InvalidOid if the extension is not there or has
- * lost it.
+ * The function whose body has the figures, or InvalidOid if the extension is
+ * not there or has lost it.
  */
 Oid
-fpb_tuning_table(void)
+fpb_tuning_function(void)
 {
 	Oid			extension = get_extension_oid("fpbtree", true);
-	Oid			table;
+	Oid			function;
 
 	if (!OidIsValid(extension))
 		return InvalidOid;
-	table = get_relname_relid("fpbtree_tuning", get_extension_schema(extension));
-	if (!OidIsValid(table) || get_rel_relkind(table) != RELKIND_RELATION ||
-		getExtensionOfObject(RelationRelationId, table) != extension)
+	function = GetSysCacheOid3(PROCNAMEARGSNSP, Anum_pg_proc_oid,
+							   CStringGetDatum("fpbtree_tuning"),
+							   PointerGetDatum(buildoidvector(NULL, 0)),
+							   ObjectIdGetDatum(get_extension_schema(extension)));
+	if (!OidIsValid(function) ||
+		getExtensionOfObject(ProcedureRelationId, function) != extension)
 		return InvalidOid;
-	return table;
+	return function;
 }
 
 /*
- * Is the table's row type still the one it was made with?
+ * An error in the body is not one in the user's statement.
  */
-static bool
-has_our_columns(TupleDesc desc)
+static void
+tell_of_body(void *body)
 {
-	static const Oid types[NCOLUMNS] = {
-		TEXTOID, TEXTOID, TEXTOID, INT4OID, TEXTOID, BOOLOID,
-		FLOAT8OID, FLOAT8OID, FLOAT8OID, BOOLOID
-	};
+	int			position = geterrposition();
 
-	if (desc->natts < NCOLUMNS)
+	if (position > 0)
+	{
+		errposition(0);
+		internalerrposition(position);
+		internalerrquery((const char *) body);
+	}
+	errcontext("figures of function \"fpbtree_tuning\"");
+}
+
+/*
+ * The rows of constants that the function's body consists of, as lists of
+ * nodes; NIL if there are none.  The body is parsed, never executed: so no
+ * code is run but the server's grammar, nobody needs a privilege, and it makes
+ * no difference what names mean in the session.  Raises an error if it is no
+ * SQL, which the server doesn't let anybody leave there without being told to.
+ */
+static List *
+read_body(Oid function)
+{
+	HeapTuple	tuple = SearchSysCache1(PROCOID, ObjectIdGetDatum(function));
+	List	   *statements = NIL;
+	ErrorContextCallback callback;
+	SelectStmt *select;
+	char	   *body;
+
+	if (!HeapTupleIsValid(tuple))
+		elog(ERROR, "cache lookup failed for function %u", function);
+	body = TextDatumGetCString(SysCacheGetAttrNotNull(PROCOID, tuple, Anum_pg_proc_prosrc));
+	if (((Form_pg_proc) GETSTRUCT(tuple))->prolang == SQLlanguageId)
+	{
+		callback.callback = tell_of_body;
+		callback.arg = body;
+		callback.previous = error_context_stack;
+		error_context_stack = &callback;
+		statements = raw_parser(body, RAW_PARSE_DEFAULT);
+		error_context_stack = callback.previous;
+	}
+	ReleaseSysCache(tuple);
+
+	select = list_length(statements) != 1 ? NULL :
+		(SelectStmt *) linitial_node(RawStmt, statements)->stmt;
+	if (select == NULL || !IsA(select, SelectStmt) || select->valuesLists == NIL)
+	{
+		ereport(WARNING,
+				(errcode(ERRCODE_OBJECT_NOT_IN_PREREQUISITE_STATE),
+				 errmsg("function \"%s\" is not as the extension made it, and not used", "fpbtree_tuning"),
+				 errhint("Call fpbtree_tune() or fpbtree_tune_reset(), or name layout, node_format, leaf_lines, node_search and node_prefetch.")));
+		return NIL;
+	}
+	return select->valuesLists;
+}
+
+/*
+ * The value of a node, if it is a constant of the kind; else NULL, or false.
+ */
+static const char *
+get_text(Node *node)
+{
+	if (!IsA(node, A_Const) || castNode(A_Const, node)->isnull ||
+		!IsA(&castNode(A_Const, node)->val, String))
+		return NULL;
+	return strVal(&castNode(A_Const, node)->val);
+}
+
+static bool
+get_number(Node *node, double *value)
+{
+	union ValUnion *val;
+
+	if (!IsA(node, A_Const) || castNode(A_Const, node)->isnull)
 		return false;
-	for (int i = 0; i < NCOLUMNS; i++)
-		if (TupleDescAttr(desc, i)->attisdropped ||
-			TupleDescAttr(desc, i)->atttypid != types[i])
-			return false;
+	val = &castNode(A_Const, node)->val;
+	if (!IsA(val, Integer) && !IsA(val, Float))
+		return false;
+	*value = IsA(val, Integer) ? intVal(val) : floatVal(val);
+	return isfinite(*value) && *value > 0;
+}
+
+static bool
+get_boolean(Node *node, bool *value)
+{
+	if (!IsA(node, A_Const) || castNode(A_Const, node)->isnull ||
+		!IsA(&castNode(A_Const, node)->val, Boolean))
+		return false;
+	*value = boolVal(&castNode(A_Const, node)->val);
 	return true;
 }
 
 /*
- * The same of a table that is locked.
+ * What a row says of a design of an index of that form.  False if it says
+ * nothing: it is of another form, of a later version, or by hand.
  */
-bool
-fpb_tuning_is_ours(Oid table)
+static bool
+read_row(FpbForm form, const List *values, Row *row)
 {
-	Relation	rel = table_open(table, NoLock);
-	bool		ours = has_our_columns(RelationGetDescr(rel));
+	const char *names[NCOLUMNS];
+	double		leaf_lines;
+	bool		node_prefetch;
 
-	table_close(rel, NoLock);
-	return ours;
+	if (list_length(values) != NCOLUMNS)
+		return false;
+	for (int i = 0; i < NCOLUMNS; i++)
+		names[i] = get_text(list_nth(values, i));
+	if (names[FORM] == NULL || names[LAYOUT] == NULL ||
+		names[NODE_FORMAT] == NULL || names[NODE_SEARCH] == NULL ||
+		strcmp(names[FORM], fpb_form_name(form)) != 0 ||
+		!get_number(list_nth(values, LEAF_LINES), &leaf_lines) ||
+		!get_boolean(list_nth(values, NODE_PREFETCH), &node_prefetch) ||
+		!get_number(list_nth(values, LOOKUP), &row->lookup) ||
+		!get_number(list_nth(values, INSERT), &row->insert) ||
+		!get_number(list_nth(values, SCAN), &row->scan) ||
+		!get_boolean(list_nth(values, USUAL), &row->usual) ||
+		leaf_lines < FPB_MIN_LINES || leaf_lines > FPB_MAX_LINES)
+		return false;
+	row->design.layout = fpb_layout_named(names[LAYOUT]);
+	row->design.node_format = fpb_node_format_named(names[NODE_FORMAT]);
+	row->design.leaf_lines = (int) leaf_lines;
+	row->design.node_search = fpb_node_search_named(names[NODE_SEARCH]);
+	row->design.node_prefetch = node_prefetch;
+	return row->design.layout != FPB_UNNAMED &&
+		row->design.node_format != FPB_UNNAMED &&
+		row->design.node_search != FPB_UNNAMED;
 }
 
 /*
- * What a row says a design costs if it is to be best at this: the logarithm of
- * its nanoseconds, or for all purposes together the mean of these, which
- * compares ratios.
+ * What a design costs if it is to be best at this: the logarithm of its
+ * nanoseconds, or for all purposes together the mean of these, which compares
+ * ratios.
  */
 static double
-cost_of(FpbPurpose purpose, const Datum *values)
+cost_of(FpbPurpose purpose, const Row *row)
 {
-	double		lookup = log(DatumGetFloat8(values[LOOKUP]));
-	double		insert = log(DatumGetFloat8(values[INSERT]));
-	double		scan = log(DatumGetFloat8(values[SCAN]));
+	double		lookup = log(row->lookup);
+	double		insert = log(row->insert);
+	double		scan = log(row->scan);
 	double		cost = 0;
 
 	switch (purpose)
@@ -137,32 +247,7 @@ cost_of(FpbPurpose purpose, const Datum *values)
 			cost = (lookup + insert + scan) / 3;
 			break;
 	}
-	return DatumGetBool(values[USUAL]) ? cost - log(NOISE) : cost;
-}
-
-/*
- * The design that a row is about, of an index of that form.  False if there is
- * none such: the row is of another form, of a later version, or by hand.
- */
-static bool
-read_design(FpbForm form, const Datum *values, const bool *isnull, FpbDesign *row)
-{
-	for (int i = 0; i < NCOLUMNS; i++)
-		if (isnull[i])
-			return false;
-	for (int i = LOOKUP; i <= SCAN; i++)
-		if (!isfinite(DatumGetFloat8(values[i])) || DatumGetFloat8(values[i]) <= 0)
-			return false;
-	if (strcmp(TextDatumGetCString(values[FORM]), fpb_form_name(form)) != 0)
-		return false;
-	row->layout = fpb_layout_named(TextDatumGetCString(values[LAYOUT]));
-	row->node_format = fpb_node_format_named(TextDatumGetCString(values[NODE_FORMAT]));
-	row->leaf_lines = DatumGetInt32(values[LEAF_LINES]);
-	row->node_search = fpb_node_search_named(TextDatumGetCString(values[NODE_SEARCH]));
-	row->node_prefetch = DatumGetBool(values[NODE_PREFETCH]);
-	return row->layout != FPB_UNNAMED && row->node_format != FPB_UNNAMED &&
-		row->node_search != FPB_UNNAMED &&
-		row->leaf_lines >= FPB_MIN_LINES && row->leaf_lines <= FPB_MAX_LINES;
+	return row->usual ? cost - log(NOISE) : cost;
 }
 
 /*
@@ -186,57 +271,37 @@ static void
 find_fastest(FpbForm form, FpbPurpose purpose, FpbDesign *design)
 {
 	const FpbDesign wanted = *design;
-	Oid			table = fpb_tuning_table();
+	Oid			function = fpb_tuning_function();
 	double		best = 0;
 	bool		found = false;
-	Relation	rel;
-	SysScanDesc scan;
-	HeapTuple	tuple;
-	MemoryContext row_context;
+	MemoryContext context;
+	MemoryContext old;
+	ListCell   *lc;
 
-	if (!OidIsValid(table))
+	if (!OidIsValid(function))
 		return;
-	rel = try_table_open(table, AccessShareLock);
-	if (rel == NULL)
-		return;
-	if (!has_our_columns(RelationGetDescr(rel)))
+	context = AllocSetContextCreate(CurrentMemoryContext, "fpbtree figures",
+									ALLOCSET_DEFAULT_SIZES);
+	old = MemoryContextSwitchTo(context);
+	foreach(lc, read_body(function))
 	{
-		ereport(WARNING,
-				(errcode(ERRCODE_OBJECT_NOT_IN_PREREQUISITE_STATE),
-				 errmsg("table \"%s\" is not as the extension made it, and not used",
-						RelationGetRelationName(rel)),
-				 errhint("Make the extension anew, or name layout, node_format, leaf_lines, node_search and node_prefetch.")));
-		table_close(rel, AccessShareLock);
-		return;
-	}
-	row_context = AllocSetContextCreate(CurrentMemoryContext, "fpbtree figures",
-										ALLOCSET_SMALL_SIZES);
-	scan = systable_beginscan(rel, InvalidOid, false, NULL, 0, NULL);
-	while (HeapTupleIsValid(tuple = systable_getnext(scan)))
-	{
-		MemoryContext old = MemoryContextSwitchTo(row_context);
-		Datum	   *values = palloc(sizeof(Datum) * RelationGetDescr(rel)->natts);
-		bool	   *isnull = palloc(sizeof(bool) * RelationGetDescr(rel)->natts);
-		FpbDesign	row;
+		Row			row;
 
-		heap_deform_tuple(tuple, RelationGetDescr(rel), values, isnull);
-		if (read_design(form, values, isnull, &row) && agrees(&row, &wanted))
+		if (read_row(form, (List *) lfirst(lc), &row) &&
+			agrees(&row.design, &wanted))
 		{
-			double		cost = cost_of(purpose, values);
+			double		cost = cost_of(purpose, &row);
 
 			if (!found || cost < best)
 			{
-				*design = row;
+				*design = row.design;
 				best = cost;
 				found = true;
 			}
 		}
-		MemoryContextSwitchTo(old);
-		MemoryContextReset(row_context);
 	}
-	systable_endscan(scan);
-	MemoryContextDelete(row_context);
-	table_close(rel, AccessShareLock);
+	MemoryContextSwitchTo(old);
+	MemoryContextDelete(context);
 }
 
 /*

@@ -13,8 +13,7 @@
 #include "fpb_options.h"
 
 extern const char *fpb_form_name(FpbForm form);
-extern Oid	fpb_tuning_table(void);
-extern bool fpb_tuning_is_ours(Oid table);
+extern Oid	fpb_tuning_function(void);
 extern void fpb_complete_design(FpbForm form, FpbPurpose purpose,
 								bool ask, FpbDesign *design);
 

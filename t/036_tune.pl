@@ -33,10 +33,12 @@ INSERT INTO seen VALUES (1);
 my $sent = q{SELECT count(*) FROM pg_logical_slot_peek_binary_changes('listener', NULL, NULL, 'proto_version', '1', 'publication_names', 'everything')
 	WHERE position('%s'::bytea IN data) > 0};
 is($node->safe_psql('postgres', sprintf($sent, 'fpbtree_tuned')), 0, 'the tables that are measured are not published');
+is($node->safe_psql('postgres', sprintf($sent, 'fpbtree_tuning')), 0, 'nor are the figures, which a subscriber without the extension has no table for');
+is($node->safe_psql('postgres', q{SELECT count(*) FROM pg_publication_tables WHERE tablename LIKE 'fpbtree%'}), 0, 'nothing of the extension is');
 is($node->safe_psql('postgres', sprintf($sent, 'seen')), 1, 'other tables are');
 
 # Two at once.
-my $figures = $node->safe_psql('postgres', 'SELECT count(*) FROM fpbtree_tuning');
+my $figures = $node->safe_psql('postgres', 'SELECT count(*) FROM fpbtree_tuning()');
 my @sessions = map { $node->background_psql('postgres', on_error_stop => 0) } 1 .. 2;
 $_->query_until(qr/begun/, "\\echo begun\nSELECT count(*) FROM fpbtree_tune(1000);\n") foreach @sessions;
 foreach my $session (@sessions)
@@ -44,10 +46,10 @@ foreach my $session (@sessions)
 	is($session->query('SELECT 1') =~ s/\s+/ /gr, '16 1', 'one of two at once');
 	$session->quit;
 }
-is($node->safe_psql('postgres', 'SELECT count(*) FROM fpbtree_tuning'), $figures, 'the figures of one of them');
+is($node->safe_psql('postgres', 'SELECT count(*) FROM fpbtree_tuning()'), $figures, 'the figures of one of them');
 
 # Cancelled half-way, and a crash: the figures stay, and nothing is left behind.
-my $before = $node->safe_psql('postgres', 'SELECT md5(string_agg(t::text, chr(10) ORDER BY t)) FROM fpbtree_tuning t');
+my $before = $node->safe_psql('postgres', 'SELECT md5(string_agg(t::text, chr(10) ORDER BY t)) FROM fpbtree_tuning() t');
 my ($status, $stdout, $stderr) = $node->psql('postgres', 'SET statement_timeout = 1500; SELECT count(*) FROM fpbtree_tune(200000)');
 like($stderr, qr/canceling statement due to statement timeout/, 'cancelled');
 my $victim = $node->background_psql('postgres', on_error_stop => 0);
@@ -57,7 +59,7 @@ $node->poll_query_until('postgres', q{SELECT count(*) > 0 FROM pg_stat_activity 
 $node->stop('immediate');
 $victim->{run}->finish;
 $node->start;
-is($node->safe_psql('postgres', 'SELECT md5(string_agg(t::text, chr(10) ORDER BY t)) FROM fpbtree_tuning t'), $before, 'the figures are what they were');
+is($node->safe_psql('postgres', 'SELECT md5(string_agg(t::text, chr(10) ORDER BY t)) FROM fpbtree_tuning() t'), $before, 'the figures are what they were');
 is($node->safe_psql('postgres', q{SELECT count(*) FROM pg_class WHERE relname LIKE 'fpbtree\_tuned%'}), 0, 'no table is left behind');
 
 # While it waits for another one, the extension goes.
@@ -65,7 +67,7 @@ my $dropper = $node->background_psql('postgres');
 $dropper->query_safe('BEGIN; DROP EXTENSION fpbtree');
 my $waiter = $node->background_psql('postgres', on_error_stop => 0);
 $waiter->query_until(qr/begun/, "\\echo begun\nSELECT count(*) FROM fpbtree_tune(1000);\n");
-$node->wait_for_event('client backend', 'relation');
+$node->wait_for_event('client backend', 'object');
 $dropper->query_safe('COMMIT');
 $waiter->query('SELECT 1');
 ok($node->log_contains('the extension "fpbtree" has been dropped concurrently'), 'dropped concurrently');
