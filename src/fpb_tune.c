@@ -479,6 +479,9 @@ measure_form(const char *schema, Oid namespace, const Subject *subject, int64 ke
 
 /* --- the functions --- */
 
+/* no rows, of the right types */
+#define NO_FIGURES	"('', '', '', 0, '', true, 0, 0, 0, false) LIMIT 0"
+
 /*
  * Make the figures, rows of VALUES, the body of fpbtree_tuning.  The body
  * names nothing, so that it means the same whoever calls it, whatever his
@@ -583,6 +586,13 @@ fpbtree_tune(PG_FUNCTION_ARGS)
 	ereport(NOTICE,
 			(errmsg("memory: a cache miss takes %.0f ns, each further line asked for at once %.1f ns",
 					t1, tnext)));
+
+	/*
+	 * an index that is measured has what is usual, whatever was measured
+	 * before
+	 */
+	set_figures(schema, NO_FIGURES);
+	CommandCounterIncrement();
 	initStringInfo(&values);
 	for (int i = 0; i < (int) lengthof(subjects); i++)
 		measure_form(schema, namespace, &subjects[i], keys, &values);
@@ -612,8 +622,7 @@ fpbtree_tune_reset(PG_FUNCTION_ARGS pg_attribute_unused())
 	nest = NewGUCNestLevel();
 	RestrictSearchPath();
 	SPI_connect();
-	set_figures(quote_identifier(get_namespace_name(namespace)),
-				"('', '', '', 0, '', true, 0, 0, 0, false) LIMIT 0");
+	set_figures(quote_identifier(get_namespace_name(namespace)), NO_FIGURES);
 	SPI_finish();
 	AtEOXact_GUC(true, nest);
 	PG_RETURN_VOID();
