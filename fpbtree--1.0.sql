@@ -221,25 +221,30 @@ COMMENT ON FUNCTION fpbtree_tuning() IS
 
 -- migration
 
-CREATE FUNCTION fpbtree_expected_size(index regclass)
-RETURNS bigint
+CREATE FUNCTION fpbtree_expected_size(index regclass, fillfactor integer DEFAULT 0,
+	OUT form text,
+	OUT size bigint,
+	OUT btree_size bigint)
+RETURNS record
 AS 'MODULE_PATHNAME'
 LANGUAGE C STRICT PARALLEL UNSAFE;
 
-COMMENT ON FUNCTION fpbtree_expected_size(regclass) IS
-  'how large a btree index would be as an fpbtree index, in bytes';
+COMMENT ON FUNCTION fpbtree_expected_size(regclass, integer) IS
+  'how large a btree index would be in bytes, made anew, as an fpbtree index and as a btree';
 
-CREATE FUNCTION fpbtree_advise(min_size bigint DEFAULT 8388608,
+-- The statements that replace indexes, each with its partitions, by such of the
+-- other access method, btree or fpbtree: for the functions below.  "lost" is what
+-- does not come along.  Where an index names no fillfactor, the new one gets the
+-- one given for it, if there is one.
+--
+-- What an fpbtree index can't be, but the btree was, it keeps as its parameter
+-- "replaces": "primary key", "unique constraint"; "default identity", if the
+-- primary key was the replica identity as such; "constraint comment", if the
+-- comment was the constraint's; "fillfactor=N", if that was given here; and
+-- parameters that a btree has and fpbtree has not, with the place of
+-- "fillfactor" among them.
+CREATE FUNCTION fpbtree_replacements(indexes regclass[], fillfactors integer[], method name,
 	OUT index regclass,
-	OUT "table" regclass,
-	OUT size bigint,
-	OUT expected_size bigint,
-	OUT scans bigint,
-	OUT tuples_read bigint,
-	OUT inserts bigint,
-	OUT updates bigint,
-	OUT hot_updates bigint,
-	OUT reason text,
 	OUT lost text,
 	OUT statements text[],
 	OUT afterwards text[])
@@ -257,75 +262,41 @@ AS $function$
 #variable_conflict use_column
 DECLARE
 	is_17 constant boolean := current_setting('server_version_num')::integer < 180000;
-	buffers constant bigint := pg_size_bytes(current_setting('shared_buffers'));
+	to_btree constant boolean := method = 'btree';
+	old_method constant text := CASE WHEN to_btree THEN 'fpbtree' ELSE 'btree' END;
+	suffix constant text := CASE WHEN to_btree THEN '_bt' ELSE '_fpb' END;
 	self oid;
 	own_schema regnamespace;
-	roots oid[];
-	leaves oid[];
-	sizes bigint[];
 BEGIN
 	-- The schema may have been renamed since CREATE EXTENSION.
 	GET DIAGNOSTICS self = PG_ROUTINE_OID;
 	SELECT p.pronamespace INTO own_schema FROM pg_proc p WHERE p.oid = self;
 
-	-- Indexes that are no partitions of others, and those that have pages: they
-	-- themselves, or their partitions.
-	SELECT array_agg(x.root), array_agg(x.leaf) INTO roots, leaves
-	FROM (SELECT c.oid AS root, l.leaf, sum(pg_relation_size(l.leaf)) OVER (PARTITION BY c.oid) AS total
-	      FROM pg_index i
-	           JOIN pg_class c ON c.oid = i.indexrelid
-	           JOIN pg_am a ON a.oid = c.relam AND a.amname = 'btree'
-	           JOIN pg_class t ON t.oid = i.indrelid
-	           CROSS JOIN LATERAL (SELECT c.oid AS leaf WHERE c.relkind = 'i'
-	                               UNION ALL
-	                               SELECT p.relid FROM pg_partition_tree(c.oid) p WHERE p.isleaf) l
-	           JOIN pg_class lc ON lc.oid = l.leaf AND NOT (lc.relpersistence = 'u' AND pg_is_in_recovery())
-	      WHERE i.indisvalid AND NOT c.relispartition
-	            AND t.relkind IN ('r', 'p', 'm') AND t.oid >= 16384
-	            AND t.relpersistence <> 't'
-	            AND NOT (c.relkind = 'I' AND is_17 AND (i.indisunique OR i.indisexclusion))
-	            -- an index of a foreign table, which is none, can't be attached
-	            AND NOT (c.relkind = 'I' AND EXISTS (SELECT FROM pg_partition_tree(t.oid) p JOIN pg_class f ON f.oid = p.relid
-	                                                 WHERE f.relkind = 'f'))
-	            -- an extension's own tables are its own business
-	            AND NOT EXISTS (SELECT FROM pg_depend d
-	                            WHERE d.classid = 'pg_class'::regclass AND d.objid = t.oid AND d.deptype = 'e')) x
-	WHERE x.total >= min_size;
-
-	-- The type is named, lest another's function of that name fit better.
-	EXECUTE format('SELECT array_agg(%s.fpbtree_expected_size(l.leaf::regclass) ORDER BY l.n)'
-	               ' FROM unnest($1) WITH ORDINALITY AS l (leaf, n)', own_schema)
-	INTO sizes USING leaves;
-
 	RETURN QUERY
-	WITH trees AS (
-		SELECT x.root, sum(pg_relation_size(x.leaf))::bigint AS size, sum(x.expected)::bigint AS expected,
-		       sum(pg_stat_get_numscans(x.leaf))::bigint AS scans,
-		       sum(pg_stat_get_tuples_returned(x.leaf))::bigint AS tuples_read,
-		       sum(pg_stat_get_tuples_inserted(i.indrelid))::bigint AS inserts,
-		       sum(pg_stat_get_tuples_updated(i.indrelid))::bigint AS updates,
-		       sum(pg_stat_get_tuples_hot_updated(i.indrelid))::bigint AS hot_updates,
-		       sum(pg_table_size(i.indrelid))::bigint AS table_size
-		FROM unnest(roots, leaves, sizes) AS x (root, leaf, expected)
-		     JOIN pg_index i ON i.indexrelid = x.leaf
-		GROUP BY x.root
 	-- every index of a tree, and what the parts of its definition are
-	), parts AS (
-		SELECT r.root, p.level, p.parent, i.*, c.relkind, c.relname, k.oid AS constr, k.contype, k.conname, k.condeferrable,
-		       t.relkind AS table_kind, t.relreplident, tn.nspname,
+	WITH parts AS (
+		SELECT r.root, p.level, p.parent, i.*, c.relkind, c.relname, t.oid AS table_oid,
+		       k.oid AS constr, k.contype, k.conname, k.condeferrable,
+		       t.relkind AS table_kind, t.relreplident,
 		       CASE WHEN i.indisunique AND k.contype IS DISTINCT FROM 'x' THEN 'UNIQUE ' ELSE '' END AS uniq,
 		       format('%I.%I', tn.nspname, t.relname) AS of_table,
 		       format('%I', cn.nspname) AS schema,
-		       named.new_name,
-		       coalesce(obj_description(i.indexrelid, 'pg_class'), obj_description(k.oid, 'pg_constraint')) AS comment,
-		       definition.items
-		           || coalesce((SELECT format(' WITH (fillfactor=%s)', o.option_value)
-		                        FROM pg_options_to_table(c.reloptions) o WHERE o.option_name = 'fillfactor'), '')
-		           || coalesce((SELECT CASE WHEN k.contype = 'x' THEN ' USING INDEX' ELSE '' END || format(' TABLESPACE %I', s.spcname)
-		                        FROM pg_tablespace s WHERE s.oid = c.reltablespace), '')
-		           || e.ending AS tail
-		FROM trees r
-		     CROSS JOIN LATERAL (SELECT r.root AS oid, NULL::oid AS parent, 0 AS level
+		       names.new_name,
+		       obj_description(i.indexrelid, 'pg_class') AS comment,
+		       obj_description(k.oid, 'pg_constraint') AS constraint_comment,
+		       items.items,
+		       o.replaced,
+		       -- the constraint that the new index is to become
+		       CASE WHEN NOT to_btree OR k.oid IS NOT NULL OR NOT i.indisunique
+		                 OR i.indpred IS NOT NULL OR i.indexprs IS NOT NULL THEN NULL
+		            WHEN 'primary key' = ANY (o.replaced)
+		                 AND NOT EXISTS (SELECT FROM pg_index q WHERE q.indrelid = t.oid AND q.indisprimary) THEN 'PRIMARY KEY'
+		            WHEN 'unique constraint' = ANY (o.replaced) THEN 'UNIQUE' END AS becomes,
+		       coalesce(' WITH (' || o.new_options || ')', '') AS with_options,
+		       (SELECT format('TABLESPACE %I', s.spcname) FROM pg_tablespace s WHERE s.oid = c.reltablespace) AS tablespace,
+		       e.ending
+		FROM unnest(indexes, fillfactors) r (root, fillfactor)
+		     CROSS JOIN LATERAL (SELECT r.root::oid AS oid, NULL::oid AS parent, 0 AS level
 		                         UNION ALL
 		                         SELECT q.relid, q.parentrelid, q.level FROM pg_partition_tree(r.root) q WHERE q.level > 0) p
 		     JOIN pg_index i ON i.indexrelid = p.oid
@@ -335,7 +306,7 @@ BEGIN
 		     JOIN pg_namespace tn ON tn.oid = t.relnamespace
 		     LEFT JOIN pg_constraint k ON k.conindid = p.oid AND k.conrelid = t.oid AND k.contype IN ('p', 'u', 'x')
 		     -- What the server writes is taken apart at texts that are known in
-		     -- full, from both ends; options of a btree hold no parentheses.
+		     -- full, from both ends; no value of a parameter holds parentheses.
 		     CROSS JOIN LATERAL (SELECT pg_get_expr(i.indpred, i.indrelid) AS pred) w
 		     CROSS JOIN LATERAL (
 			SELECT CASE WHEN k.contype = 'x'
@@ -344,46 +315,84 @@ BEGIN
 			                 || CASE WHEN k.condeferred THEN ' INITIALLY DEFERRED' ELSE '' END
 			            ELSE coalesce(' WHERE ' || w.pred, '') END AS ending,
 			       CASE WHEN k.contype = 'x' THEN pg_get_constraintdef(k.oid) ELSE pg_get_indexdef(p.oid) END AS def,
-			       CASE WHEN k.contype = 'x' THEN 'EXCLUDE USING btree '
-			            ELSE format('CREATE %sINDEX %I ON %s%I.%I USING btree ',
+			       CASE WHEN k.contype = 'x' THEN format('EXCLUDE USING %s ', old_method)
+			            ELSE format('CREATE %sINDEX %I ON %s%I.%I USING %s ',
 			                        CASE WHEN i.indisunique THEN 'UNIQUE ' ELSE '' END, c.relname,
-			                        CASE WHEN c.relkind = 'I' THEN 'ONLY ' ELSE '' END, tn.nspname, t.relname) END AS head) e
+			                        CASE WHEN c.relkind = 'I' THEN 'ONLY ' ELSE '' END, tn.nspname, t.relname, old_method) END AS head) e
 		     CROSS JOIN LATERAL (
 			SELECT regexp_replace(substr(left(e.def, length(e.def) - length(e.ending)), length(e.head) + 1),
-			                      CASE WHEN c.reloptions IS NULL THEN '$' ELSE ' WITH \([^()]*\)$' END, '') AS items) definition
-		     -- "_fpb" behind the old name, or behind the beginning of it and the
+			                      CASE WHEN c.reloptions IS NULL THEN '$' ELSE ' WITH \([^()]*\)$' END, '') AS items) items
+		     -- parameters: those named, what an earlier replacement has kept, and
+		     -- what this one has to keep
+		     CROSS JOIN LATERAL (
+			SELECT max(o.option_value) FILTER (WHERE o.option_name = 'fillfactor') AS fillfactor,
+			       string_to_array(max(o.option_value) FILTER (WHERE o.option_name = 'replaces'), ', ') AS replaced,
+			       CASE WHEN count(*) FILTER (WHERE o.option_name <> 'fillfactor') > 0
+			            THEN string_agg(CASE WHEN o.option_name = 'fillfactor' THEN o.option_name
+			                                 ELSE o.option_name || '=' || o.option_value END, ', ' ORDER BY o.ordinality) END AS others
+			FROM pg_options_to_table(c.reloptions) WITH ORDINALITY o) named
+		     CROSS JOIN LATERAL (
+			SELECT CASE WHEN 'fillfactor=' || named.fillfactor = ANY (named.replaced) THEN NULL
+			            ELSE 'fillfactor=' || coalesce(named.fillfactor, r.fillfactor::text) END AS fillfactor,
+			       nullif(concat_ws(', ',
+			                        CASE k.contype WHEN 'p' THEN 'primary key' WHEN 'u' THEN 'unique constraint' END,
+			                        CASE WHEN k.contype = 'p' AND t.relreplident = 'd' THEN 'default identity' END,
+			                        CASE WHEN k.contype IN ('p', 'u') AND obj_description(p.oid, 'pg_class') IS NULL
+			                                  AND obj_description(k.oid, 'pg_constraint') IS NOT NULL THEN 'constraint comment' END,
+			                        CASE WHEN named.fillfactor IS NULL THEN 'fillfactor=' || r.fillfactor END,
+			                        named.others), '') AS replaces) new
+		     CROSS JOIN LATERAL (
+			SELECT named.replaced,
+			       nullif(CASE WHEN to_btree
+			                   THEN concat_ws(', ', CASE WHEN 'fillfactor' = ANY (named.replaced) THEN NULL ELSE new.fillfactor END,
+			                                  (SELECT string_agg(CASE u.item WHEN 'fillfactor' THEN new.fillfactor ELSE u.item END, ', ' ORDER BY u.n)
+			                                   FROM unnest(named.replaced) WITH ORDINALITY u (item, n)
+			                                   WHERE u.item = 'fillfactor' OR u.item LIKE '%=%' AND u.item NOT LIKE 'fillfactor=%'))
+			                   ELSE concat_ws(', ', new.fillfactor, 'replaces=' || quote_literal(new.replaces)) END, '') AS new_options) o
+		     -- the suffix behind the old name, or behind the beginning of it and the
 		     -- OID, with a number, so that no two of the names made here are equal
 		     CROSS JOIN LATERAL (
 			SELECT v.name AS new_name
 			FROM generate_series(0, 100) n,
-			     LATERAL (SELECT CASE WHEN n = 0 THEN c.relname || '_fpb'
-			                          ELSE format('%s_%s_fpb%s',
+			     LATERAL (SELECT CASE WHEN n = 0 THEN c.relname || suffix
+			                          ELSE format('%s_%s%s%s',
 			                                      (SELECT left(c.relname::text, max(m)) FROM generate_series(0, 40) m
-			                                       WHERE octet_length(left(c.relname::text, m)) <= 40), p.oid, n) END) v (name)
+			                                       WHERE octet_length(left(c.relname::text, m)) <= 40), p.oid, suffix, n) END) v (name)
 			WHERE octet_length(v.name) < 64
 			      AND NOT EXISTS (SELECT FROM pg_class o WHERE o.relname = v.name AND o.relnamespace = c.relnamespace)
 			      AND NOT EXISTS (SELECT FROM pg_constraint o WHERE o.conname = v.name AND o.conrelid = t.oid)
-			ORDER BY n LIMIT 1) named
+			ORDER BY n LIMIT 1) names
 	-- the statements for each
 	), steps AS (
 		SELECT p.*,
+		       -- A constraint of partitions is made when they all have it.
 		       CASE WHEN p.contype = 'x'
-		            THEN ARRAY[format('ALTER TABLE %s ADD CONSTRAINT %I EXCLUDE USING fpbtree %s', p.of_table, p.new_name, p.tail)]
-		            ELSE ARRAY[format('CREATE %sINDEX %s%I ON %s%s USING fpbtree %s', p.uniq,
+		            THEN ARRAY[format('ALTER TABLE %s ADD CONSTRAINT %I EXCLUDE USING %s %s', p.of_table, p.new_name, method,
+		                              p.items || p.with_options || coalesce(' USING INDEX ' || p.tablespace, '') || p.ending)]
+		            WHEN p.becomes IS NOT NULL AND p.relkind = 'I' THEN NULL
+		            ELSE ARRAY[format('CREATE %sINDEX %s%I ON %s%s USING %s %s', p.uniq,
 		                              CASE WHEN p.relkind = 'i' THEN 'CONCURRENTLY ' ELSE '' END, p.new_name,
-		                              CASE WHEN p.relkind = 'I' THEN 'ONLY ' ELSE '' END, p.of_table, p.tail)]
-		                 || CASE WHEN p.parent IS NOT NULL
-		                         THEN ARRAY[format('ALTER INDEX %s.%I ATTACH PARTITION %s.%I', o.schema, o.new_name, p.schema, p.new_name)]
-		                    END END
-		           || (SELECT array_agg(format('ALTER INDEX %s.%I ALTER COLUMN %s SET STATISTICS %s',
-		                                       p.schema, p.new_name, a.attnum, a.attstattarget) ORDER BY a.attnum)
-		               FROM pg_attribute a WHERE a.attrelid = p.indexrelid AND a.attstattarget >= 0)
-		           || CASE WHEN p.comment IS NOT NULL
-		                   THEN ARRAY[format('COMMENT ON INDEX %s.%I IS %L', p.schema, p.new_name, p.comment)] END
+		                              CASE WHEN p.relkind = 'I' THEN 'ONLY ' ELSE '' END, p.of_table, method,
+		                              p.items || p.with_options || coalesce(' ' || p.tablespace, '') || p.ending)]
+		                 || CASE WHEN p.parent IS NOT NULL AND p.becomes IS NULL THEN ARRAY[a.attach] END END
+		           || CASE WHEN p.becomes IS NULL OR p.relkind = 'i' THEN f.features END
 		           || CASE WHEN p.indexprs IS NOT NULL AND p.relkind = 'i' THEN ARRAY['ANALYZE ' || p.of_table] END AS make,
 		       -- what the table knows an index by, before the old one goes
-		       CASE WHEN p.indisreplident OR p.contype = 'p' AND p.relreplident = 'd'
-		            THEN ARRAY[format('ALTER TABLE %s REPLICA IDENTITY USING INDEX %I', p.of_table, p.new_name)] END
+		       CASE WHEN p.becomes IS NULL THEN NULL
+		            WHEN p.relkind = 'i'
+		            THEN ARRAY[format('ALTER TABLE %s ADD CONSTRAINT %I %s USING INDEX %I', p.of_table, p.new_name, p.becomes, p.new_name)]
+		            ELSE ARRAY[format('ALTER TABLE ONLY %s ADD CONSTRAINT %I %s%s %s', p.of_table, p.new_name, p.becomes,
+		                              CASE WHEN p.indnullsnotdistinct THEN ' NULLS NOT DISTINCT' ELSE '' END,
+		                              regexp_replace(p.items, ' NULLS NOT DISTINCT$', '')
+		                              || p.with_options || coalesce(' USING INDEX ' || p.tablespace, ''))]
+		                 || f.features END AS constrain,
+		       CASE WHEN p.becomes IS NOT NULL AND p.parent IS NOT NULL THEN ARRAY[a.attach] END AS attach_constraint,
+		       CASE WHEN p.becomes IS NOT NULL AND p.comment IS NOT NULL AND 'constraint comment' = ANY (p.replaced)
+		            THEN ARRAY[format('COMMENT ON CONSTRAINT %I ON %s IS %L', p.new_name, p.of_table, p.comment)] END
+		           || CASE WHEN p.becomes = 'PRIMARY KEY' AND p.indisreplident AND 'default identity' = ANY (p.replaced)
+		                   THEN ARRAY[format('ALTER TABLE %s REPLICA IDENTITY DEFAULT', p.of_table)]
+		                   WHEN p.indisreplident OR p.contype = 'p' AND p.relreplident = 'd'
+		                   THEN ARRAY[format('ALTER TABLE %s REPLICA IDENTITY USING INDEX %I', p.of_table, p.new_name)] END
 		           || CASE WHEN p.indisclustered
 		                   THEN ARRAY[format('ALTER TABLE %s CLUSTER ON %I', p.of_table, p.new_name)] END AS mark,
 		       CASE WHEN p.contype = 'x'
@@ -391,94 +400,336 @@ BEGIN
 		            ELSE format('ALTER INDEX %s.%I RENAME TO %I', p.schema, p.new_name, p.relname) END AS rename
 		FROM parts p
 		     LEFT JOIN parts o ON o.indexrelid = p.parent
+		     CROSS JOIN LATERAL (
+			SELECT format('ALTER INDEX %s.%I ATTACH PARTITION %s.%I', o.schema, o.new_name, p.schema, p.new_name) AS attach) a
+		     CROSS JOIN LATERAL (
+			SELECT (SELECT array_agg(format('ALTER INDEX %s.%I ALTER COLUMN %s SET STATISTICS %s',
+			                                p.schema, p.new_name, a.attnum, a.attstattarget) ORDER BY a.attnum)
+			        FROM pg_attribute a WHERE a.attrelid = p.indexrelid AND a.attstattarget >= 0)
+			       || (SELECT array_agg(format('ALTER INDEX %s.%I DEPENDS ON EXTENSION %I', p.schema, p.new_name, x.extname) ORDER BY x.extname)
+			           FROM pg_depend d JOIN pg_extension x ON x.oid = d.refobjid
+			           WHERE d.classid = 'pg_class'::regclass AND d.objid = p.indexrelid AND d.objsubid = 0
+			                 AND d.refclassid = 'pg_extension'::regclass AND d.deptype = 'x')
+			       || CASE WHEN p.contype = 'x' AND p.constraint_comment IS NOT NULL
+			               THEN ARRAY[format('COMMENT ON CONSTRAINT %I ON %s IS %L', p.new_name, p.of_table, p.constraint_comment)] END
+			       || CASE WHEN p.becomes IS NOT NULL AND 'constraint comment' = ANY (p.replaced) THEN NULL
+			               WHEN p.comment IS NOT NULL OR p.contype IN ('p', 'u') AND p.constraint_comment IS NOT NULL
+			               THEN ARRAY[format('COMMENT ON INDEX %s.%I IS %L', p.schema, p.new_name, coalesce(p.comment, p.constraint_comment))]
+			          END AS features) f
 		-- a constraint takes those of the partitions along
 		WHERE NOT (p.contype IS NOT DISTINCT FROM 'x' AND p.level > 0)
 	), scripts AS (
-		SELECT s.root, bool_or(s.indisclustered) AS clustered, bool_or(s.indisreplident OR s.contype = 'p') AS identifies,
+		SELECT s.root,
 		       array_agg(m.statement ORDER BY s.level, s.indexrelid, m.n) FILTER (WHERE m.what = 'make') AS make,
-		       array_agg(m.statement ORDER BY s.level, s.indexrelid, m.n) FILTER (WHERE m.what = 'mark') AS mark,
+		       array_agg(m.statement ORDER BY m.phase, s.level, s.indexrelid, m.n) FILTER (WHERE m.what = 'mark') AS mark,
 		       array_agg(m.statement ORDER BY s.level, s.indexrelid, m.n) FILTER (WHERE m.what = 'rename') AS rename
 		FROM steps s
-		     CROSS JOIN LATERAL (SELECT 'make', u.* FROM unnest(s.make) WITH ORDINALITY u
-		                         UNION ALL SELECT 'mark', u.* FROM unnest(s.mark) WITH ORDINALITY u
-		                         UNION ALL SELECT 'rename', s.rename, 1) m (what, statement, n)
+		     CROSS JOIN LATERAL (SELECT 'make', 1, u.* FROM unnest(s.make) WITH ORDINALITY u
+		                         UNION ALL SELECT 'mark', 1, u.* FROM unnest(s.constrain) WITH ORDINALITY u
+		                         UNION ALL SELECT 'mark', 2, u.* FROM unnest(s.attach_constraint) WITH ORDINALITY u
+		                         UNION ALL SELECT 'mark', 3, u.* FROM unnest(s.mark) WITH ORDINALITY u
+		                         UNION ALL SELECT 'rename', 1, s.rename, 1) m (what, phase, statement, n)
 		GROUP BY s.root
+	-- what is true of a whole tree
+	), trees AS (
+		SELECT p.root, bool_or(p.indisclustered) AS clustered, bool_or(p.indisreplident OR p.contype = 'p') AS identifies,
+		       bool_or(p.contype IN ('p', 'u') AND p.comment IS NOT NULL AND p.constraint_comment IS NOT NULL) AS two_comments,
+		       bool_or(p.contype = 'x' AND p.level > 0) AS excludes_partitions
+		FROM parts p
+		GROUP BY p.root
+	)
+	SELECT p.indexrelid::regclass,
+	       nullif(concat_ws('; ',
+	                 CASE WHEN p.contype IN ('p', 'u')
+	                      THEN format('%s %I: a unique index takes its place, but not for %sON CONFLICT ON CONSTRAINT',
+	                                  CASE p.contype WHEN 'p' THEN 'the primary key' ELSE 'the unique constraint' END, p.conname,
+	                                  CASE p.contype WHEN 'p' THEN 'GROUP BY the key alone, tools that look for one, REFERENCES without columns, and ' END) END,
+	                 CASE WHEN p.contype IN ('p', 'u') AND p.condeferrable THEN 'its being deferrable' END,
+	                 CASE WHEN t.two_comments THEN 'the comment on the constraint, as the index has one, too' END,
+	                 CASE WHEN p.contype = 'x' THEN 'no writing to the table while it is made' END,
+	                 CASE WHEN t.excludes_partitions THEN 'the names and comments of the partitions'' constraints' END,
+	                 d.dependents || CASE WHEN is_17 AND NOT to_btree THEN ': it has to stay for these' ELSE ': it has to stay until they go' END,
+	                 CASE WHEN NOT to_btree AND is_17 AND p.indisunique AND p.table_kind = 'r' THEN 'INSERT ... ON CONFLICT into the table' END,
+	                 CASE WHEN NOT to_btree AND is_17 AND p.indisunique AND p.table_kind = 'm' THEN 'REFRESH MATERIALIZED VIEW CONCURRENTLY' END,
+	                 CASE WHEN NOT to_btree AND is_17 AND t.identifies THEN 'replica identity on a subscriber' END,
+	                 CASE WHEN NOT to_btree AND t.clustered THEN 'CLUSTER by sorting' END), ''),
+	       -- operator classes that btree has
+	       CASE WHEN NOT to_btree
+	            THEN (SELECT array_agg(DISTINCT format('SELECT %s.fpbtree_clone_opclass(%L)', own_schema,
+	                                                   format('%I.%I', n.nspname, b.opcname)))
+	                  FROM unnest(p.indclass) o
+	                       JOIN pg_opclass b ON b.oid = o
+	                       JOIN pg_namespace n ON n.oid = b.opcnamespace
+	                  WHERE NOT EXISTS (SELECT FROM pg_opclass f JOIN pg_am a ON a.oid = f.opcmethod AND a.amname = 'fpbtree'
+	                                    WHERE f.opcname = b.opcname AND f.opcnamespace = b.opcnamespace)) END
+	           || s.make,
+	       CASE WHEN d.dependents IS NULL AND NOT coalesce(p.contype <> 'x' AND p.condeferrable, false)
+	            THEN s.mark
+	                 || CASE WHEN p.contype IS NOT NULL THEN format('ALTER TABLE %s DROP CONSTRAINT %I', p.of_table, p.conname)
+	                         WHEN p.relkind = 'I' THEN format('DROP INDEX %s.%I', p.schema, p.relname)
+	                         ELSE format('DROP INDEX CONCURRENTLY %s.%I', p.schema, p.relname) END
+	                 || s.rename END
+	FROM scripts s
+	     JOIN trees t USING (root)
+	     JOIN parts p ON p.indexrelid = s.root
+	     -- who could not do without it
+	     CROSS JOIN LATERAL (
+		SELECT string_agg(DISTINCT pg_describe_object(d.classid, d.objid, d.objsubid), ', ') AS dependents
+		FROM parts q
+		     JOIN pg_depend d ON (d.refclassid, d.refobjid) IN (('pg_class'::regclass, q.indexrelid),
+		                                                        ('pg_constraint'::regclass, q.constr))
+		     LEFT JOIN pg_constraint f ON d.classid = 'pg_constraint'::regclass AND f.oid = d.objid
+		WHERE q.root = s.root AND d.deptype = 'n' AND coalesce(f.conparentid, 0) = 0) d;
+END
+$function$;
+
+COMMENT ON FUNCTION fpbtree_replacements(regclass[], integer[], name) IS
+  'the statements that replace indexes, for fpbtree_advise and fpbtree_to_btree';
+
+-- Shards of Citus on this node, and tables the rows of which are in shards.  (Its
+-- own function knows a shard only in a table that the search_path has.)
+CREATE FUNCTION fpbtree_citus_tables(OUT shards oid[], OUT distributed oid[])
+RETURNS record
+LANGUAGE plpgsql STABLE STRICT PARALLEL SAFE
+SET search_path = pg_catalog, pg_temp
+AS $function$
+BEGIN
+	shards := '{}';
+	distributed := '{}';
+	IF to_regclass('pg_catalog.pg_dist_shard') IS NOT NULL AND to_regclass('pg_catalog.pg_dist_partition') IS NOT NULL THEN
+		EXECUTE 'SELECT coalesce(array_agg(t.oid), ''{}'')'
+		        ' FROM pg_catalog.pg_dist_shard s JOIN pg_class l ON l.oid = s.logicalrelid'
+		        '      JOIN pg_class t ON t.relnamespace = l.relnamespace AND t.relname LIKE ''%\_'' || s.shardid'
+		INTO shards;
+		EXECUTE 'SELECT coalesce(array_agg(p.logicalrelid::oid), ''{}'') FROM pg_catalog.pg_dist_partition p'
+		INTO distributed;
+	END IF;
+END
+$function$;
+
+COMMENT ON FUNCTION fpbtree_citus_tables() IS
+  'tables that Citus sees to, for fpbtree_advise and fpbtree_to_btree';
+
+CREATE FUNCTION fpbtree_advise(min_size bigint DEFAULT 8388608,
+	OUT index text,
+	OUT "table" text,
+	OUT size bigint,
+	OUT rebuilt_size bigint,
+	OUT expected_size bigint,
+	OUT scans bigint,
+	OUT tuples_read bigint,
+	OUT inserts bigint,
+	OUT updates bigint,
+	OUT hot_updates bigint,
+	OUT reason text,
+	OUT lost text,
+	OUT statements text[],
+	OUT afterwards text[])
+RETURNS SETOF record
+LANGUAGE plpgsql STRICT PARALLEL UNSAFE
+-- as above
+SET search_path = pg_catalog, pg_temp
+SET quote_all_identifiers = off
+AS $function$
+#variable_conflict use_column
+DECLARE
+	is_17 constant boolean := current_setting('server_version_num')::integer < 180000;
+	buffers constant bigint := pg_size_bytes(current_setting('shared_buffers'));
+	-- what leaves room for insertions all over an index
+	roomy constant integer := 85;
+	self oid;
+	own_schema regnamespace;
+	shards oid[];
+	distributed oid[];
+	roots oid[];
+	leaves oid[];
+	changes bigint[];
+	correlations float8[];
+	fillfactors integer[];
+	forms text[];
+	sizes bigint[];
+	btree_sizes bigint[];
+	given oid[];
+	given_fillfactors integer[];
+BEGIN
+	-- The schema may have been renamed since CREATE EXTENSION.
+	GET DIAGNOSTICS self = PG_ROUTINE_OID;
+	SELECT p.pronamespace INTO own_schema FROM pg_proc p WHERE p.oid = self;
+
+	EXECUTE format('SELECT * FROM %s.fpbtree_citus_tables()', own_schema) INTO shards, distributed;
+	IF distributed <> '{}' THEN
+		RAISE NOTICE 'tables that Citus distributes are left out, and their shards'
+			USING HINT = 'fpbtree_expected_size() tells on the workers what becomes of the shards'' indexes; make new ones on the coordinator.';
+	END IF;
+
+	-- Indexes that are no partitions of others, and those that have pages: they
+	-- themselves, or their partitions.  How many of the keys of a leaf have come
+	-- since statistics are counted, how far they are in order, and the fillfactor
+	-- that would be given to it: keys in random order want one, if they are a
+	-- twentieth of all.
+	WITH candidates AS (
+		SELECT c.oid AS root, l.leaf, sum(pg_relation_size(l.leaf)) OVER (PARTITION BY c.oid) AS total,
+		       pg_stat_get_tuples_inserted(li.indrelid) + pg_stat_get_tuples_updated(li.indrelid)
+		           - pg_stat_get_tuples_hot_updated(li.indrelid) AS changes,
+		       s.correlation, greatest(lt.reltuples, 0) AS reltuples,
+		       EXISTS (SELECT FROM pg_options_to_table(lc.reloptions) o WHERE o.option_name = 'fillfactor') AS has_fillfactor
+		FROM pg_index i
+		     JOIN pg_class c ON c.oid = i.indexrelid
+		     JOIN pg_am a ON a.oid = c.relam AND a.amname = 'btree'
+		     JOIN pg_class t ON t.oid = i.indrelid
+		     CROSS JOIN LATERAL (SELECT c.oid AS leaf WHERE c.relkind = 'i'
+		                         UNION ALL
+		                         SELECT p.relid FROM pg_partition_tree(c.oid) p WHERE p.isleaf) l
+		     JOIN pg_class lc ON lc.oid = l.leaf AND NOT (lc.relpersistence = 'u' AND pg_is_in_recovery())
+		     JOIN pg_index li ON li.indexrelid = l.leaf
+		     JOIN pg_class lt ON lt.oid = li.indrelid
+		     JOIN pg_namespace ln ON ln.oid = lt.relnamespace
+		     JOIN pg_attribute la ON la.attrelid = CASE WHEN li.indkey[0] = 0 THEN l.leaf ELSE li.indrelid END
+		                             AND la.attnum = CASE WHEN li.indkey[0] = 0 THEN 1 ELSE li.indkey[0] END
+		     LEFT JOIN pg_stats s ON s.schemaname = ln.nspname AND NOT s.inherited AND s.attname = la.attname
+		                             AND s.tablename = CASE WHEN li.indkey[0] = 0 THEN lc.relname ELSE lt.relname END
+		WHERE i.indisvalid AND NOT c.relispartition
+		      AND t.relkind IN ('r', 'p', 'm') AND t.oid >= 16384
+		      AND t.relpersistence <> 't'
+		      AND NOT (c.relkind = 'I' AND is_17 AND (i.indisunique OR i.indisexclusion))
+		      -- an index of a foreign table, which is none, can't be attached
+		      AND NOT (c.relkind = 'I' AND EXISTS (SELECT FROM pg_partition_tree(t.oid) p JOIN pg_class f ON f.oid = p.relid
+		                                           WHERE f.relkind = 'f'))
+		      -- an extension's own tables are its own business
+		      AND NOT EXISTS (SELECT FROM pg_depend d
+		                      WHERE d.classid = 'pg_class'::regclass AND d.objid = t.oid AND d.deptype = 'e')
+		      AND NOT t.oid = ANY (shards) AND NOT t.oid = ANY (distributed)
 	), judged AS (
-		SELECT r.*, t.*, p.indexrelid, p.indrelid,
+		SELECT c.*,
+		       sum(c.changes) FILTER (WHERE abs(c.correlation) < 0.9) OVER (PARTITION BY c.root)
+		           >= 0.05 * sum(c.reltuples) OVER (PARTITION BY c.root) AS is_random
+		FROM candidates c
+		WHERE c.total >= min_size
+	)
+	SELECT array_agg(j.root ORDER BY j.leaf), array_agg(j.leaf ORDER BY j.leaf),
+	       array_agg(j.changes ORDER BY j.leaf), array_agg(j.correlation ORDER BY j.leaf),
+	       array_agg(CASE WHEN j.is_random AND NOT j.has_fillfactor THEN roomy ELSE 0 END ORDER BY j.leaf)
+	INTO roots, leaves, changes, correlations, fillfactors
+	FROM judged j;
+
+	-- The types are named, lest another's function of that name fit better.
+	EXECUTE format('SELECT array_agg(e.form ORDER BY l.n), array_agg(e.size ORDER BY l.n), array_agg(e.btree_size ORDER BY l.n)'
+	               ' FROM unnest($1, $2) WITH ORDINALITY AS l (leaf, fillfactor, n),'
+	               '      LATERAL %s.fpbtree_expected_size(l.leaf::regclass, l.fillfactor) e', own_schema)
+	INTO forms, sizes, btree_sizes USING leaves, fillfactors;
+
+	SELECT array_agg(g.root), array_agg(nullif(g.fillfactor, 0)) INTO given, given_fillfactors
+	FROM (SELECT u.root, max(u.fillfactor) AS fillfactor FROM unnest(roots, fillfactors) u (root, fillfactor) GROUP BY u.root) g;
+
+	RETURN QUERY EXECUTE format($query$
+	WITH trees AS (
+		SELECT x.root, min(x.form) AS form,
+		       sum(pg_relation_size(x.leaf))::bigint AS size, sum(x.expected)::bigint AS expected, sum(x.rebuilt)::bigint AS rebuilt,
+		       sum(pg_stat_get_numscans(x.leaf))::bigint AS scans,
+		       sum(pg_stat_get_tuples_returned(x.leaf))::bigint AS tuples_read,
+		       sum(pg_stat_get_tuples_inserted(i.indrelid))::bigint AS inserts,
+		       sum(pg_stat_get_tuples_updated(i.indrelid))::bigint AS updates,
+		       sum(pg_stat_get_tuples_hot_updated(i.indrelid))::bigint AS hot_updates,
+		       sum(pg_table_size(i.indrelid))::bigint AS table_size,
 		       -- insertions that an operation queue is for: of random keys, into an
-		       -- index that is not in memory
-		       CASE WHEN NOT p.indisunique AND r.expected >= buffers / 4 AND abs(coalesce(s.correlation, 0)) < 0.9
-		            THEN r.inserts + r.updates - r.hot_updates ELSE 0 END AS queued,
-		       -- who could not do without it
-		       d.dependents,
-		       p.contype, p.conname, p.condeferrable, p.of_table, p.schema, p.relname, p.relkind, p.table_kind, p.indisunique,
-		       s.n_distinct > 0 AND p.indnkeyatts > 1 AND s.n_distinct < r.size / current_setting('block_size')::bigint / 3 AS skips,
-		       -- operator classes that btree has
-		       (SELECT array_agg(DISTINCT format('SELECT %s.fpbtree_clone_opclass(%L)', own_schema,
-		                                         format('%I.%I', n.nspname, b.opcname)))
-		        FROM unnest(p.indclass) o
-		             JOIN pg_opclass b ON b.oid = o
-		             JOIN pg_namespace n ON n.oid = b.opcnamespace
-		        WHERE NOT EXISTS (SELECT FROM pg_opclass f JOIN pg_am a ON a.oid = f.opcmethod AND a.amname = 'fpbtree'
-		                          WHERE f.opcname = b.opcname AND f.opcnamespace = b.opcnamespace)) AS classes
+		       -- index, each partition's for itself, that is not in memory
+		       sum(CASE WHEN NOT i.indisunique AND x.expected >= $7 / 4 AND abs(coalesce(x.correlation, 0)) < 0.9
+		                THEN x.changes ELSE 0 END)::bigint AS queued
+		FROM unnest($1, $2, $3, $4, $5, $6, $8) AS x (root, leaf, changes, correlation, form, expected, rebuilt)
+		     JOIN pg_index i ON i.indexrelid = x.leaf
+		GROUP BY x.root
+	), judged AS (
+		SELECT r.*, format('%%I.%%I', cn.nspname, c.relname) AS index, format('%%I.%%I', tn.nspname, t.relname) AS of_table,
+		       s.n_distinct > 0 AND i.indnkeyatts > 1
+		           AND s.n_distinct < r.size / current_setting('block_size')::bigint / 3 AS skips,
+		       r.scans > 0 AND r.tuples_read <= 100 * r.scans AND r.form <> 'tuple' AS looks_up,
+		       r.tuples_read > 100 * r.scans AND r.size + r.table_size > $7 AS reads_ahead
 		FROM trees r
-		     JOIN scripts t USING (root)
-		     JOIN parts p ON p.indexrelid = r.root
-		     JOIN pg_class c ON c.oid = p.indrelid
-		     JOIN pg_attribute a ON a.attrelid = CASE WHEN p.indkey[0] = 0 THEN p.indexrelid ELSE p.indrelid END
-		                            AND a.attnum = CASE WHEN p.indkey[0] = 0 THEN 1 ELSE p.indkey[0] END
-		     LEFT JOIN LATERAL (SELECT v.correlation, v.n_distinct
+		     JOIN pg_index i ON i.indexrelid = r.root
+		     JOIN pg_class c ON c.oid = r.root
+		     JOIN pg_namespace cn ON cn.oid = c.relnamespace
+		     JOIN pg_class t ON t.oid = i.indrelid
+		     JOIN pg_namespace tn ON tn.oid = t.relnamespace
+		     JOIN pg_attribute a ON a.attrelid = CASE WHEN i.indkey[0] = 0 THEN i.indexrelid ELSE i.indrelid END
+		                            AND a.attnum = CASE WHEN i.indkey[0] = 0 THEN 1 ELSE i.indkey[0] END
+		     LEFT JOIN LATERAL (SELECT v.n_distinct
 		                        FROM pg_stats v
-		                        WHERE v.schemaname = p.nspname
-		                              AND v.tablename = CASE WHEN p.indkey[0] = 0 THEN p.relname ELSE c.relname END
+		                        WHERE v.schemaname = tn.nspname
+		                              AND v.tablename = CASE WHEN i.indkey[0] = 0 THEN c.relname ELSE t.relname END
 		                              AND v.attname = a.attname
 		                        ORDER BY v.inherited DESC LIMIT 1) s ON true
-		     CROSS JOIN LATERAL (
-			SELECT string_agg(DISTINCT pg_describe_object(d.classid, d.objid, d.objsubid), ', ') AS dependents
-			FROM parts q
-			     JOIN pg_depend d ON (d.refclassid, d.refobjid) IN (('pg_class'::regclass, q.indexrelid),
-			                                                        ('pg_constraint'::regclass, q.constr))
-			     LEFT JOIN pg_constraint f ON d.classid = 'pg_constraint'::regclass AND f.oid = d.objid
-			WHERE q.root = r.root AND d.deptype = 'n' AND coalesce(f.conparentid, 0) = 0) d
 	)
-	SELECT j.indexrelid::regclass, j.indrelid::regclass, j.size, j.expected, j.scans, j.tuples_read,
+	SELECT j.index, j.of_table, j.size, j.rebuilt, j.expected, j.scans, j.tuples_read,
 	       j.inserts, j.updates, j.hot_updates, g.reason,
-	       nullif(concat_ws('; ',
-	                 CASE WHEN j.contype IN ('p', 'u')
-	                      THEN format('%s %I: a unique index takes its place, but not for %sON CONFLICT ON CONSTRAINT',
-	                                  CASE j.contype WHEN 'p' THEN 'the primary key' ELSE 'the unique constraint' END, j.conname,
-	                                  CASE j.contype WHEN 'p' THEN 'GROUP BY and ' END) END,
-	                 CASE WHEN j.contype IN ('p', 'u') AND j.condeferrable THEN 'its being deferrable' END,
-	                 CASE WHEN j.contype = 'x' THEN 'no writing to the table while it is made' END,
-	                 j.dependents || CASE WHEN is_17 THEN ': it has to stay for these' ELSE ': it has to stay until they go' END,
-	                 CASE WHEN is_17 AND j.indisunique AND j.table_kind = 'r' THEN 'INSERT ... ON CONFLICT into the table' END,
-	                 CASE WHEN is_17 AND j.indisunique AND j.table_kind = 'm' THEN 'REFRESH MATERIALIZED VIEW CONCURRENTLY' END,
-	                 CASE WHEN is_17 AND j.identifies THEN 'replica identity on a subscriber' END,
-	                 CASE WHEN j.clustered THEN 'CLUSTER by sorting' END,
-	                 CASE WHEN j.skips AND NOT is_17 THEN 'skip scans: the first column has few values' END), ''),
-	       j.classes || j.make,
-	       CASE WHEN j.dependents IS NULL AND NOT coalesce(j.contype <> 'x' AND j.condeferrable, false)
-	            THEN j.mark
-	                 || CASE WHEN j.contype IS NOT NULL THEN format('ALTER TABLE %s DROP CONSTRAINT %I', j.of_table, j.conname)
-	                         WHEN j.relkind = 'I' THEN format('DROP INDEX %s.%I', j.schema, j.relname)
-	                         ELSE format('DROP INDEX CONCURRENTLY %s.%I', j.schema, j.relname) END
-	                 || j.rename END
+	       nullif(concat_ws('; ', p.lost, CASE WHEN j.skips AND NOT $9 THEN 'skip scans: the first column has few values' END), ''),
+	       p.statements, p.afterwards
 	FROM judged j
+	     JOIN %s.fpbtree_replacements($10::regclass[], $11, 'fpbtree'::name) p ON p.index = j.root
 	     CROSS JOIN LATERAL (
 		SELECT concat_ws('; ',
 		                 CASE WHEN j.queued > 0 THEN 'random insertions into more than memory holds wait in an operation queue' END,
-		                 CASE WHEN j.tuples_read > 100 * j.scans AND j.size + j.table_size > buffers
-		                      THEN format('scans of %s rows read ahead', j.tuples_read / j.scans) END,
-		                 CASE WHEN j.scans > 0 AND j.tuples_read <= 100 * j.scans THEN 'lookups wait less for memory' END,
-		                 CASE WHEN j.expected < j.size * 0.95
-		                      THEN format('%s%% smaller', round(100 * (1 - j.expected::numeric / j.size))) END) AS reason) g
+		                 CASE WHEN j.reads_ahead THEN format('scans of %%s rows read ahead', j.tuples_read / j.scans) END,
+		                 CASE WHEN j.looks_up THEN 'lookups wait less for memory' END,
+		                 CASE WHEN j.expected < j.rebuilt * 0.95
+		                      THEN format('%%s%%%% smaller', round(100 * (1 - j.expected::numeric / j.rebuilt))) END) AS reason) g
 	WHERE g.reason <> ''
-	ORDER BY j.queued DESC, j.scans DESC, j.size - j.expected DESC, j.indexrelid;
+	ORDER BY j.queued DESC, CASE WHEN j.looks_up OR j.reads_ahead THEN j.scans ELSE 0 END DESC, j.rebuilt - j.expected DESC, j.root
+	$query$, own_schema)
+	USING roots, leaves, changes, correlations, forms, sizes, buffers, btree_sizes, is_17, given, given_fillfactors;
 END
 $function$;
 
 COMMENT ON FUNCTION fpbtree_advise(bigint) IS
   'btree indexes that would gain from being fpbtree, and how they become it';
+
+CREATE FUNCTION fpbtree_to_btree(
+	OUT index text,
+	OUT "table" text,
+	OUT lost text,
+	OUT statements text[],
+	OUT afterwards text[])
+RETURNS SETOF record
+LANGUAGE plpgsql STRICT PARALLEL UNSAFE
+-- as above
+SET search_path = pg_catalog, pg_temp
+SET quote_all_identifiers = off
+AS $function$
+#variable_conflict use_column
+DECLARE
+	self oid;
+	own_schema regnamespace;
+	shards oid[];
+	roots oid[];
+BEGIN
+	-- The schema may have been renamed since CREATE EXTENSION.
+	GET DIAGNOSTICS self = PG_ROUTINE_OID;
+	SELECT p.pronamespace INTO own_schema FROM pg_proc p WHERE p.oid = self;
+
+	EXECUTE format('SELECT c.shards FROM %s.fpbtree_citus_tables() c', own_schema) INTO shards;
+	SELECT array_agg(c.oid) INTO roots
+	FROM pg_index i
+	     JOIN pg_class c ON c.oid = i.indexrelid
+	     JOIN pg_am a ON a.oid = c.relam AND a.amname = 'fpbtree'
+	     JOIN pg_class t ON t.oid = i.indrelid
+	WHERE i.indisvalid AND NOT c.relispartition AND t.relpersistence <> 't'
+	      AND NOT t.oid = ANY (shards);
+
+	RETURN QUERY EXECUTE format($query$
+	SELECT format('%%I.%%I', cn.nspname, c.relname), format('%%I.%%I', tn.nspname, t.relname), p.lost, p.statements, p.afterwards
+	FROM %s.fpbtree_replacements($1::regclass[], '{}'::integer[], 'btree'::name) p
+	     JOIN pg_class c ON c.oid = p.index
+	     JOIN pg_namespace cn ON cn.oid = c.relnamespace
+	     JOIN pg_index i ON i.indexrelid = p.index
+	     JOIN pg_class t ON t.oid = i.indrelid
+	     JOIN pg_namespace tn ON tn.oid = t.relnamespace
+	ORDER BY 2, 1
+	$query$, own_schema)
+	USING roots;
+END
+$function$;
+
+COMMENT ON FUNCTION fpbtree_to_btree() IS
+  'the fpbtree indexes, and how they become btree indexes (again)';
 
 -- They read whole tables, and tell how full and how frequent things are, but
 -- show keys only to those who may select them.
@@ -490,8 +741,11 @@ REVOKE ALL ON FUNCTION fpbtree_page(regclass, bigint) FROM PUBLIC;
 REVOKE ALL ON FUNCTION fpbtree_nodes(regclass, bigint) FROM PUBLIC;
 REVOKE ALL ON FUNCTION fpbtree_prefetch_stats(regclass) FROM PUBLIC;
 REVOKE ALL ON FUNCTION fpbtree_queue_advice(regclass, float8) FROM PUBLIC;
-REVOKE ALL ON FUNCTION fpbtree_expected_size(regclass) FROM PUBLIC;
+REVOKE ALL ON FUNCTION fpbtree_expected_size(regclass, integer) FROM PUBLIC;
+REVOKE ALL ON FUNCTION fpbtree_replacements(regclass[], integer[], name) FROM PUBLIC;
+REVOKE ALL ON FUNCTION fpbtree_citus_tables() FROM PUBLIC;
 REVOKE ALL ON FUNCTION fpbtree_advise(bigint) FROM PUBLIC;
+REVOKE ALL ON FUNCTION fpbtree_to_btree() FROM PUBLIC;
 REVOKE ALL ON FUNCTION fpbtree_tune(bigint) FROM PUBLIC;
 REVOKE ALL ON FUNCTION fpbtree_tune_reset() FROM PUBLIC;
 GRANT EXECUTE ON FUNCTION fpbtree_check(regclass, boolean) TO pg_stat_scan_tables;
@@ -501,5 +755,8 @@ GRANT EXECUTE ON FUNCTION fpbtree_page(regclass, bigint) TO pg_stat_scan_tables;
 GRANT EXECUTE ON FUNCTION fpbtree_nodes(regclass, bigint) TO pg_stat_scan_tables;
 GRANT EXECUTE ON FUNCTION fpbtree_prefetch_stats(regclass) TO pg_stat_scan_tables;
 GRANT EXECUTE ON FUNCTION fpbtree_queue_advice(regclass, float8) TO pg_stat_scan_tables;
-GRANT EXECUTE ON FUNCTION fpbtree_expected_size(regclass) TO pg_stat_scan_tables;
+GRANT EXECUTE ON FUNCTION fpbtree_expected_size(regclass, integer) TO pg_stat_scan_tables;
+GRANT EXECUTE ON FUNCTION fpbtree_replacements(regclass[], integer[], name) TO pg_stat_scan_tables;
+GRANT EXECUTE ON FUNCTION fpbtree_citus_tables() TO pg_stat_scan_tables;
 GRANT EXECUTE ON FUNCTION fpbtree_advise(bigint) TO pg_stat_scan_tables;
+GRANT EXECUTE ON FUNCTION fpbtree_to_btree() TO pg_stat_scan_tables;

@@ -94,6 +94,10 @@ CREATE TABLE keys (a int4 PRIMARY KEY, b int4 UNIQUE, c int4 UNIQUE DEFERRABLE, 
 INSERT INTO keys SELECT i, i, i, i FROM generate_series(1, 10000) i;
 ALTER TABLE keys CLUSTER ON keys_b_key;
 CREATE UNIQUE INDEX keys_d ON keys (d) INCLUDE (a) NULLS NOT DISTINCT WITH (fillfactor = 99) WHERE d <> 6;
+COMMENT ON CONSTRAINT keys_b_key ON keys IS 'of the constraint';
+COMMENT ON INDEX keys_pkey IS 'of the index';
+COMMENT ON CONSTRAINT excluded ON keys IS 'of the constraint';
+COMMENT ON INDEX excluded IS 'of the index';
 SET allow_in_place_tablespaces = true;
 CREATE TABLESPACE regress_advise LOCATION '';
 CREATE INDEX keys_elsewhere ON keys (b) TABLESPACE regress_advise WHERE b <> 0;
@@ -146,20 +150,30 @@ CREATE ROLE regress_advise;
 ALTER TABLE t_class OWNER TO regress_advise;
 CREATE OR REPLACE FUNCTION backwards(int4, int4) RETURNS int4 LANGUAGE plpgsql IMMUTABLE STRICT AS
   $$BEGIN IF current_user <> 'regress_advise' THEN RAISE 'evil'; END IF; RETURN btint4cmp($2, $1); END$$;
+CREATE TABLE candidates AS
+  SELECT array_agg(c.oid::regclass) AS indexes FROM pg_index i JOIN pg_class c ON c.oid = i.indexrelid JOIN pg_am a ON a.oid = c.relam AND a.amname = 'btree'
+  WHERE c.relnamespace IN ('advise'::regnamespace, '"Odd ""schema"'::regnamespace) AND c.relkind = 'i' AND NOT c.relispartition AND i.indisvalid;
 SET search_path = evil, pg_catalog, advise;
 SET quote_all_identifiers = on;
 SET datestyle = 'SQL, DMY';
-CREATE TABLE advise.plan AS SELECT * FROM public.fpbtree_advise(0);
+CREATE TABLE advise.plan AS
+  SELECT index AS name, index::regclass AS index, "table"::regclass AS "table", size, rebuilt_size, expected_size, scans, tuples_read, inserts, updates,
+         hot_updates, reason, lost, statements, afterwards FROM public.fpbtree_advise(0);
+CREATE TABLE advise.rest AS
+  SELECT r.*, e.size AS expected_size, e.btree_size FROM public.fpbtree_replacements((SELECT indexes FROM advise.candidates), '{}', 'fpbtree') r, public.fpbtree_expected_size(r.index) e;
 SET search_path = advise, public;
 RESET quote_all_identifiers;
 RESET datestyle;
 CREATE OR REPLACE FUNCTION backwards(int4, int4) RETURNS int4 LANGUAGE sql IMMUTABLE STRICT AS 'SELECT btint4cmp($2, $1)';
 CREATE OR REPLACE FUNCTION plus(int4) RETURNS int4 LANGUAGE sql IMMUTABLE AS 'SELECT $1 + 1';
 
+-- Lookups are a reason where they gain something: not where keys are stored as tuples.
+SELECT name, form FROM plan, fpbtree_expected_size(index) WHERE reason ~ 'lookups' AND name LIKE 'advise.t\_%' ORDER BY name COLLATE "C";
+-- What is saved is saved against a btree made anew; names are qualified, and are names after others have taken their place.
+SELECT name FROM plan WHERE reason ~ 'smaller' AND expected_size >= 0.95 * rebuilt_size OR name <> format('%I.%I', 'advise', replace(index::text, '"', '')) AND name NOT LIKE '%Odd%';
 -- indexes that it should know, and doesn't; and the other way round
-SELECT name FROM cases WHERE name || '_i' NOT IN (SELECT index::text FROM plan) ORDER BY name;
 SELECT index FROM plan
-  WHERE "table" IN ('others'::regclass, 'another'::regclass, 'own_temporary'::regclass, 'public.fpbtree_tuning'::regclass) OR "table"::oid < 16384
+  WHERE "table" IN ('others'::regclass, 'another'::regclass, 'own_temporary'::regclass) OR "table"::oid < 16384
         OR "table"::text LIKE 'pg\_%';
 SELECT count(*) FROM fpbtree_advise(1000000000);
 SELECT count(*) FROM fpbtree_advise(NULL);
@@ -167,8 +181,27 @@ SELECT count(*) FROM fpbtree_advise(NULL);
 DELETE FROM plan p USING pg_class c
   WHERE c.oid = p."table" AND c.relnamespace NOT IN ('advise'::regnamespace, '"Odd ""schema"'::regnamespace);
 
+-- The others, for which there is no reason, could become fpbtree as well.
+INSERT INTO plan (index, "table", size, expected_size, rebuilt_size, lost, statements, afterwards)
+  SELECT r.index, i.indrelid, pg_relation_size(r.index), r.expected_size, r.btree_size, r.lost, r.statements, r.afterwards
+  FROM rest r JOIN pg_index i ON i.indexrelid = r.index
+  WHERE r.index NOT IN (SELECT index FROM plan) AND i.indrelid NOT IN ('others'::regclass, 'another'::regclass);
+SELECT name FROM cases WHERE name || '_i' NOT IN (SELECT index::text FROM plan) ORDER BY name;
+
 -- The expected sizes. That of an index larger than the sample may be 10% off, all others are right to the page; the
 -- statements are those of which the names are known.
+-- (What there is of an index besides its columns is compared when all have gone there and back.)
+CREATE VIEW state AS
+  SELECT i.indrelid::regclass AS "table", c.relname, pg_get_indexdef(c.oid) AS definition, i.indisprimary, i.indisunique, i.indisclustered, i.indisreplident,
+         t.relreplident, s.spcname, c.reloptions, obj_description(c.oid, 'pg_class') AS comment,
+         (SELECT array_agg(a.attstattarget ORDER BY a.attnum) FROM pg_attribute a WHERE a.attrelid = c.oid) AS targets,
+         (SELECT inhparent::regclass::text FROM pg_inherits WHERE inhrelid = c.oid) AS parent,
+         k.conname, pg_get_constraintdef(k.oid) AS "constraint", obj_description(k.oid, 'pg_constraint') AS constraint_comment
+  FROM pg_index i JOIN pg_class c ON c.oid = i.indexrelid JOIN pg_class t ON t.oid = i.indrelid LEFT JOIN pg_tablespace s ON s.oid = c.reltablespace
+       LEFT JOIN pg_constraint k ON k.conindid = c.oid AND k.conrelid = t.oid AND k.contype IN ('p', 'u', 'x')
+  WHERE c.relnamespace IN ('advise'::regnamespace, '"Odd ""schema"'::regnamespace) AND i.indisvalid
+        AND t.relname NOT IN ('others', 'another');
+CREATE TABLE before AS SELECT * FROM state;
 CREATE TABLE definitions AS SELECT p.index::text AS name, pg_get_indexdef(p.index) AS definition, p.index::oid AS old FROM plan p;
 SELECT regexp_replace(s.statement, '_\d+_fpb1', '_OID_fpb1') AS statement
   FROM plan p, unnest(p.statements) WITH ORDINALITY s (statement, n)
@@ -184,6 +217,14 @@ SELECT c.name, CASE
   FROM cases c JOIN plan p ON p."table" = c.name::regclass
        JOIN pg_index x ON x.indrelid = p."table" AND x.indexrelid <> p.index
   ORDER BY c.name;
+-- What it says of a btree made anew is right, too, to the page or nearly so.
+CREATE TABLE rebuilt AS SELECT index, rebuilt_size FROM plan WHERE (SELECT relkind FROM pg_class WHERE oid = index) = 'i' AND index <> 't_class_i'::regclass;
+SELECT size > 1.2 * rebuilt_size AS bloated FROM plan WHERE index = 'large_i'::regclass;
+\set ECHO none
+SELECT format('REINDEX INDEX %s', index) FROM rebuilt \gexec
+\set ECHO all
+SELECT index, rebuilt_size, pg_relation_size(index) FROM rebuilt
+  WHERE rebuilt_size <> pg_relation_size(index) AND (index <> 'large_i'::regclass OR abs(rebuilt_size - pg_relation_size(index)) > pg_relation_size(index) * 0.1);
 SELECT p.index::text AS partitioned, p.size = sum(pg_relation_size(o.relid)) AS size,
        p.expected_size = sum(pg_relation_size(n.relid)) AS expected_size
   FROM plan p, pg_partition_tree(p.index) o, pg_partition_tree((p.index::text || '_fpb')::regclass) n
@@ -195,10 +236,9 @@ SELECT p.index::text AS partitioned, p.size = sum(pg_relation_size(o.relid)) AS 
 CREATE TABLE losses (name text, in_17 text, in_18 text);
 INSERT INTO losses VALUES
   ('t_two_i', NULL, 'skip scans: the first column has few values'),
-  ('t_three_i', NULL, 'skip scans: the first column has few values'),
   ('"Odd ""schema"."I USING btree (""x"") $$ %s WHERE \"', 'INSERT ... ON CONFLICT into the table', NULL),
-  ('keys_pkey', 'the primary key keys_pkey: a unique index takes its place, but not for GROUP BY and ON CONFLICT ON CONSTRAINT; INSERT ... ON CONFLICT into the table; replica identity on a subscriber',
-   'the primary key keys_pkey: a unique index takes its place, but not for GROUP BY and ON CONFLICT ON CONSTRAINT'),
+  ('keys_pkey', 'the primary key keys_pkey: a unique index takes its place, but not for GROUP BY the key alone, tools that look for one, REFERENCES without columns, and ON CONFLICT ON CONSTRAINT; INSERT ... ON CONFLICT into the table; replica identity on a subscriber',
+   'the primary key keys_pkey: a unique index takes its place, but not for GROUP BY the key alone, tools that look for one, REFERENCES without columns, and ON CONFLICT ON CONSTRAINT'),
   ('keys_b_key', 'the unique constraint keys_b_key: a unique index takes its place, but not for ON CONFLICT ON CONSTRAINT; INSERT ... ON CONFLICT into the table; CLUSTER by sorting',
    'the unique constraint keys_b_key: a unique index takes its place, but not for ON CONFLICT ON CONSTRAINT; CLUSTER by sorting'),
   ('keys_c_key', 'the unique constraint keys_c_key: a unique index takes its place, but not for ON CONFLICT ON CONSTRAINT; its being deferrable; INSERT ... ON CONFLICT into the table',
@@ -222,8 +262,10 @@ SELECT a FROM plan p, unnest(p.afterwards) WITH ORDINALITY a (a, n) ORDER BY p.i
 \set ECHO all
 SELECT d.name, d.definition AS was, pg_get_indexdef(to_regclass(d.name)) AS is
   FROM plan p JOIN definitions d ON d.old = p.index
-  WHERE p.afterwards IS NOT NULL AND replace(pg_get_indexdef(to_regclass(d.name)), 'USING fpbtree', 'USING btree') IS DISTINCT FROM
-        replace(regexp_replace(d.definition, '(, )?deduplicate_items=''?\w+''?(, )?', ''), ' WITH ()', '');
+  WHERE p.afterwards IS NOT NULL
+        AND regexp_replace(regexp_replace(replace(pg_get_indexdef(to_regclass(d.name)), 'USING fpbtree', 'USING btree'),
+                                          'fillfactor=''85'', replaces=''fillfactor=85[^'']*''|(, )?replaces=''[^'']*''', ''), ' WITH \(\)', '') IS DISTINCT FROM
+            replace(regexp_replace(d.definition, '(, )?deduplicate_items=''?\w+''?(, )?', ''), ' WITH ()', '');
 SELECT count(*) > 20 AS replaced, count(*) FILTER (WHERE pg_get_indexdef(to_regclass(d.name)) NOT LIKE '%USING fpbtree%') AS not_replaced
   FROM plan p JOIN definitions d ON d.old = p.index WHERE p.afterwards IS NOT NULL;
 SELECT obj_description(c.oid, 'pg_class') FROM pg_class c WHERE relname LIKE 'I USING btree%';
@@ -243,16 +285,67 @@ SELECT count(*) = 2 * (SELECT count(*) FROM cases) AS all_answered, count(*) FIL
 SELECT count(fpbtree_check(c.oid, true)) > 30 AS sound FROM pg_class c JOIN pg_am a ON a.oid = c.relam AND a.amname = 'fpbtree'
   WHERE c.relkind = 'i' AND c.relnamespace IN ('advise'::regnamespace, '"Odd ""schema"'::regnamespace);
 
+-- And back: nothing has changed, whatever there was. (What is still fpbtree are the indexes that have had to stay.)
+CREATE TABLE back AS SELECT index, "table", lost, statements, afterwards FROM fpbtree_to_btree() WHERE "table" !~ 'others';
+SELECT index, lost FROM back WHERE lost IS NOT NULL ORDER BY index COLLATE "C";
+SELECT regexp_replace(a.statement, '_\d+_bt1', '_OID_bt1') AS statement
+  FROM back b, unnest(b.statements || b.afterwards) WITH ORDINALITY a (statement, n)
+  WHERE b.index ~ '\.(t_few_i|"|keys|excluded|parts_b)' AND b.afterwards IS NOT NULL ORDER BY b.index COLLATE "C", n;
+\set ECHO none
+SELECT s FROM back b, unnest(b.statements) WITH ORDINALITY s (s, n) ORDER BY b.index, n \gexec
+SELECT a FROM back b, unnest(b.afterwards) WITH ORDINALITY a (a, n) ORDER BY b.index, n \gexec
+\set ECHO all
+SELECT relname FROM pg_class c JOIN pg_am a ON a.oid = c.relam AND a.amname = 'fpbtree'
+  WHERE relnamespace IN ('advise'::regnamespace, '"Odd ""schema"'::regnamespace) ORDER BY relname COLLATE "C";
+TABLE before EXCEPT TABLE state;
+SELECT * FROM state WHERE definition NOT LIKE '%USING fpbtree%' AND relname NOT LIKE '%\_fpb' AND relname !~ '_fpb_bt$' EXCEPT TABLE before;
+
+-- (Where a comment would be lost, it says so.)
+BEGIN;
+COMMENT ON CONSTRAINT keys_pkey ON keys IS 'too';
+SELECT lost LIKE '%; the comment on the constraint, as the index has one, too%' AS two_comments FROM fpbtree_replacements('{keys_pkey}', '{}', 'fpbtree');
+ROLLBACK;
+-- What the parameter has that remembers it all is not for anybody to make up.
+CREATE INDEX bad ON t_int4 USING fpbtree (k) WITH (replaces = 'primary key) WHERE (');
+-- A primary key that has come in the meantime stays, and so does what has been changed of a fillfactor.
+CREATE TABLE since (a int4 PRIMARY KEY, b int4);
+CREATE UNIQUE INDEX since_b ON since USING fpbtree (b) WITH (fillfactor = 60, replaces = 'primary key, default identity, fillfactor=85, deduplicate_items=on');
+CREATE INDEX since_ab ON since USING fpbtree (a, b) WITH (fillfactor = 70, layout = micro_index);
+SELECT index, statements, afterwards FROM fpbtree_to_btree() WHERE "table" = 'advise.since' ORDER BY index;
+
+-- Under Citus, of which there are but the catalogs here: neither shards nor the tables they are of.
+SET allow_system_table_mods = on;
+CREATE TABLE pg_catalog.pg_dist_partition (logicalrelid regclass);
+CREATE TABLE pg_catalog.pg_dist_shard (logicalrelid regclass, shardid bigint);
+CREATE TABLE spread (a int4 PRIMARY KEY);
+CREATE TABLE spread_102008 (a int4 PRIMARY KEY);
+CREATE TABLE spread_102009 (a int4 PRIMARY KEY);
+CREATE INDEX spread_f ON spread USING fpbtree (a);
+CREATE INDEX spread_102008_f ON spread_102008 USING fpbtree (a);
+INSERT INTO spread SELECT generate_series(1, 10000);
+INSERT INTO spread_102008 TABLE spread;
+INSERT INTO spread_102009 TABLE spread;
+SELECT "table" FROM fpbtree_advise(0) WHERE "table" LIKE '%spread%' ORDER BY 1;
+INSERT INTO pg_catalog.pg_dist_partition VALUES ('spread');
+INSERT INTO pg_catalog.pg_dist_shard VALUES ('spread', 102008);
+SET client_min_messages = notice;
+SELECT "table" FROM fpbtree_advise(0) WHERE "table" LIKE '%spread%' ORDER BY 1;
+SET client_min_messages = warning;
+SELECT "table" FROM fpbtree_to_btree() WHERE "table" LIKE '%spread%' ORDER BY 1;
+DROP TABLE pg_catalog.pg_dist_partition, pg_catalog.pg_dist_shard;
+RESET allow_system_table_mods;
+
 -- Who may ask, and for what.
 GRANT USAGE ON SCHEMA advise TO regress_advise;
 SET ROLE regress_advise;
 SELECT count(*) FROM fpbtree_advise();
 SELECT fpbtree_expected_size('referred_a_key');
+SELECT count(*) FROM fpbtree_to_btree();
 RESET ROLE;
 GRANT pg_stat_scan_tables TO regress_advise;
 SET ROLE regress_advise;
-SELECT "table" FROM fpbtree_advise(0) WHERE index = 'referred_a_key'::regclass;
-SELECT fpbtree_expected_size('referred_a_key') > 0 AS size;
+SELECT "table" FROM fpbtree_advise(0) WHERE index = 'advise.referred_a_key';
+SELECT form, size > 0 AS size, btree_size > 0 AS btree_size FROM fpbtree_expected_size('referred_a_key');
 RESET ROLE;
 SELECT fpbtree_expected_size('referred');
 SELECT fpbtree_expected_size('others_fpbtree');
@@ -260,11 +353,14 @@ SELECT fpbtree_expected_size('others_invalid') IS NULL AS not_valid;
 CREATE INDEX parts_ab ON parts (a, b);
 SELECT fpbtree_expected_size('parts_ab');
 SELECT fpbtree_expected_size(NULL) IS NULL, fpbtree_expected_size(1) IS NULL;
+SELECT fpbtree_expected_size('referred_a_key', 9);
+SELECT fpbtree_expected_size('referred_a_key', 101);
+SELECT a.size < b.size AS roomier, a.btree_size = b.btree_size AS as_it_is FROM fpbtree_expected_size('referred_a_key') a, fpbtree_expected_size('referred_a_key', 40) b;
 
 -- Nobody else's function is called, though it fit better.
-CREATE FUNCTION public.fpbtree_expected_size(oid) RETURNS bigint LANGUAGE plpgsql AS $$BEGIN RAISE 'evil'; END$$;
+CREATE FUNCTION public.fpbtree_expected_size(oid, integer) RETURNS bigint LANGUAGE plpgsql AS $$BEGIN RAISE 'evil'; END$$;
 SELECT count(*) > 0 AS advised FROM fpbtree_advise(0);
-DROP FUNCTION public.fpbtree_expected_size(oid);
+DROP FUNCTION public.fpbtree_expected_size(oid, integer);
 
 -- A foreign partition has no index, and its absence can't be attached.
 CREATE FOREIGN DATA WRAPPER advise_wrapper;
@@ -273,9 +369,9 @@ CREATE TABLE mixed (a int) PARTITION BY RANGE (a);
 CREATE TABLE mixed_1 PARTITION OF mixed FOR VALUES FROM (0) TO (10000);
 INSERT INTO mixed SELECT generate_series(1, 5000);
 CREATE INDEX mixed_a ON mixed (a);
-SELECT count(*) FROM fpbtree_advise(0) WHERE index = 'mixed_a'::regclass;
+SELECT count(*) FROM fpbtree_advise(0) WHERE index = 'advise.mixed_a';
 CREATE FOREIGN TABLE mixed_2 PARTITION OF mixed FOR VALUES FROM (10000) TO (20000) SERVER advise_server;
-SELECT count(*) FROM fpbtree_advise(0) WHERE index = 'mixed_a'::regclass;
+SELECT count(*) FROM fpbtree_advise(0) WHERE index = 'advise.mixed_a';
 DROP TABLE mixed;
 DROP FOREIGN DATA WRAPPER advise_wrapper CASCADE;
 

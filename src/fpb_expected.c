@@ -1,17 +1,18 @@
 /*-------------------------------------------------------------------------
  *
  * fpb_expected.c
- *	  fpbtree_expected_size(): how large a btree index would be as fpbtree.
+ *	  fpbtree_expected_size(): how large a btree index would be, made anew, as
+ *	  fpbtree and as btree.
  *
  * The entries of a sample of the btree's pages are sorted and laid out in
  * pages as CREATE INDEX would do it, by the same code, and the pages are
- * counted instead of written.  As many as they make of those looked at, inner,
- * deleted and empty ones among them, the whole index will make of all.  So no
- * formula has to follow the formats of pages, and no statistics have to be
- * fresh: what decides about the size, lengths, duplicates, NULLs, how full the
- * btree is, is in the entries.  They are taken by whole pages, lest duplicates
- * be torn apart.  An index with no more pages than the sample has is computed
- * to the page.
+ * counted instead of written; those of a btree by fpb_expected_btree.c.  As
+ * many as they make of those looked at, inner, deleted and empty ones among
+ * them, the whole index will make of all.  So no formula has to follow the
+ * formats of pages, and no statistics have to be fresh: what decides about the
+ * size, lengths, duplicates, NULLs, how full the btree is, is in the entries.
+ * They are taken by whole pages, lest duplicates be torn apart.  An index with
+ * no more pages than the sample has is computed to the page.
  *
  * What can be wrong is the sample; and rows that are dead have entries until
  * VACUUM comes.
@@ -27,15 +28,18 @@
 #include "catalog/index.h"
 #include "catalog/pg_am_d.h"
 #include "catalog/pg_class.h"
-#include "common/pg_prng.h"
+#include "funcapi.h"
 #include "miscadmin.h"
 #include "storage/bufmgr.h"
+#include "utils/builtins.h"
 #include "utils/rel.h"
 #include "utils/sampling.h"
 #include "utils/syscache.h"
 
 #include "fpb_build.h"
+#include "fpb_expected.h"
 #include "fpb_owner.h"
+#include "fpb_tuning.h"
 
 PG_FUNCTION_INFO_V1(fpbtree_expected_size);
 
@@ -44,6 +48,14 @@ PG_FUNCTION_INFO_V1(fpbtree_expected_size);
  * the average, so many are off by 1.5%.
  */
 #define SAMPLE	256
+
+/* what is expected of an index */
+typedef struct Expected
+{
+	FpbForm		form;
+	BlockNumber pages;
+	BlockNumber btree_pages;
+} Expected;
 
 /*
  * Open a btree index and its table, or raise an error.  NULL if there is none
@@ -86,10 +98,11 @@ open_btree(Oid indexoid, Relation *table)
 }
 
 /*
- * The options that an fpbtree index gets from those of a btree.
+ * The options that an fpbtree index gets from those of a btree, and that
+ * fillfactor, if it is not 0.
  */
 static bytea *
-get_options(Relation index)
+get_options(Relation index, int fillfactor)
 {
 	HeapTuple	tuple = SearchSysCache1(RELOID, ObjectIdGetDatum(RelationGetRelid(index)));
 	bool		isnull;
@@ -101,14 +114,16 @@ get_options(Relation index)
 	reloptions = SysCacheGetAttr(RELOID, tuple, Anum_pg_class_reloptions, &isnull);
 	options = fpb_options(isnull ? (Datum) 0 : reloptions, false);
 	ReleaseSysCache(tuple);
+	if (fillfactor != 0)
+		((FpbOptions *) options)->fillfactor = fillfactor;
 	return options;
 }
 
 /*
- * Put the entries of a page of the btree, if it is a leaf, into the sort.
+ * Put the entries of a page of the btree, if it is a leaf, into the sorts.
  */
 static void
-add_page(FpbBuild *build, Relation index, BlockNumber block,
+add_page(FpbBuild *build, FpbBtreeSize *btree, Relation index, BlockNumber block,
 		 BufferAccessStrategy strategy, Page copy)
 {
 	Buffer		buf = ReadBufferExtended(index, MAIN_FORKNUM, block, RBM_NORMAL, strategy);
@@ -139,63 +154,95 @@ add_page(FpbBuild *build, Relation index, BlockNumber block,
 			continue;
 		index_deform_tuple(tuple, RelationGetDescr(index), values, isnull);
 		for (int i = 0; i < ntids; i++)
+		{
 			fpb_build_callback(index, BTreeTupleIsPosting(tuple) ?
 							   BTreeTupleGetPostingN(tuple, i) : &tuple->t_tid,
 							   values, isnull, true, build);
+			fpb_btree_size_add(btree, values, isnull);
+		}
 	}
 }
 
 /*
- * The size in pages that an index will have.
+ * The size in pages that a sample of an index stands for.
  */
 static BlockNumber
-expected_pages(Relation table, Relation index)
+pages_of_all(BlockNumber made, BlockNumber sample, BlockNumber nblocks)
+{
+	return sample == nblocks ? made : (BlockNumber) ((double) made * nblocks / sample);
+}
+
+/*
+ * What to expect of an index.  Which pages are in the sample depends on the
+ * index's OID: so all sizes are off in the same direction, if they are off.
+ */
+static Expected
+expected_size(Relation table, Relation index, int fillfactor)
 {
 	BlockNumber nblocks = RelationGetNumberOfBlocks(index);
 	BufferAccessStrategy strategy = GetAccessStrategy(BAS_BULKREAD);
 	Page		copy = palloc_aligned(BLCKSZ, PG_IO_ALIGN_SIZE, 0);
 	RelationData as_fpbtree = *index;
 	FpbBuild	build;
+	FpbBtreeSize *btree;
 	BlockSamplerData sampler;
 	BlockNumber sample;
-	BlockNumber made;
+	Expected	expected;
 
 	/* What CREATE INDEX would see: the same columns, but options of ours. */
-	as_fpbtree.rd_options = get_options(index);
+	as_fpbtree.rd_options = get_options(index, fillfactor);
 	fpb_build_init(&build, table, &as_fpbtree, false, false, NULL);
 
-	sample = BlockSampler_Init(&sampler, nblocks, SAMPLE, pg_prng_uint32(&pg_global_prng_state));
+	sample = BlockSampler_Init(&sampler, nblocks, SAMPLE, RelationGetRelid(index));
 	build.sort = fpb_sort_begin(&build.ix, work_mem, 0, NULL, 0);
+	btree = fpb_btree_size_begin(table, index);
 	while (BlockSampler_HasMore(&sampler))
 	{
 		CHECK_FOR_INTERRUPTS();
-		add_page(&build, index, BlockSampler_Next(&sampler), strategy, copy);
+		add_page(&build, btree, index, BlockSampler_Next(&sampler), strategy, copy);
 	}
-	made = fpb_build_load(&build, InvalidForkNumber);
+	expected.form = build.ix.form;
+	expected.pages = pages_of_all(fpb_build_load(&build, InvalidForkNumber), sample, nblocks);
+	expected.btree_pages = pages_of_all(fpb_btree_size_end(btree), sample, nblocks);
 	fpb_sort_end(build.sort);
 	FreeAccessStrategy(strategy);
-	return sample == nblocks ? made : (BlockNumber) ((double) made * nblocks / sample);
+	return expected;
 }
 
 /*
- * fpbtree_expected_size(index regclass) returns bigint
+ * fpbtree_expected_size(index regclass, fillfactor integer) returns record
  */
 Datum
 fpbtree_expected_size(PG_FUNCTION_ARGS)
 {
+	int			fillfactor = PG_GETARG_INT32(1);
 	Relation	table;
-	Relation	index = open_btree(PG_GETARG_OID(0), &table);
+	Relation	index;
 	FpbCaller	caller;
-	BlockNumber pages;
+	Expected	expected;
+	TupleDesc	tupdesc;
+	Datum		values[3];
+	bool		nulls[3] = {0};
 
+	if (get_call_result_type(fcinfo, NULL, &tupdesc) != TYPEFUNC_COMPOSITE)
+		elog(ERROR, "return type must be a row type");
+	if (fillfactor != 0 && (fillfactor < FPB_MIN_FILLFACTOR || fillfactor > 100))
+		ereport(ERROR,
+				(errcode(ERRCODE_INVALID_PARAMETER_VALUE),
+				 errmsg("fillfactor must be between %d and 100, or 0", FPB_MIN_FILLFACTOR)));
+	index = open_btree(PG_GETARG_OID(0), &table);
 	if (index == NULL)
 		PG_RETURN_NULL();
 
 	/* it decides what the index would be, and compares keys */
 	fpb_become_owner(index, &caller);
-	pages = expected_pages(table, index);
+	expected = expected_size(table, index, fillfactor);
 	fpb_become_caller(&caller);
 	relation_close(index, AccessShareLock);
 	table_close(table, AccessShareLock);
-	PG_RETURN_INT64((int64) pages * BLCKSZ);
+
+	values[0] = CStringGetTextDatum(fpb_form_name(expected.form));
+	values[1] = Int64GetDatum((int64) expected.pages * BLCKSZ);
+	values[2] = Int64GetDatum((int64) expected.btree_pages * BLCKSZ);
+	PG_RETURN_DATUM(HeapTupleGetDatum(heap_form_tuple(BlessTupleDesc(tupdesc), values, nulls)));
 }

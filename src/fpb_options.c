@@ -116,6 +116,21 @@ static relopt_enum_elt_def purposes[] =
 };
 
 /*
+ * Raise an error if the value of "replaces" is not in the words that
+ * fpbtree_advise writes.  The statements that are made of an index's
+ * definition rely on there being no parentheses and quotes.
+ */
+static void
+check_replaces(const char *value)
+{
+	if (value != NULL && strspn(value, "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789_=, ") != strlen(value))
+		ereport(ERROR,
+				(errcode(ERRCODE_INVALID_PARAMETER_VALUE),
+				 errmsg("invalid value for parameter \"%s\"", "replaces"),
+				 errdetail("It has letters, digits, spaces, and the characters \"_\", \"=\" and \",\".")));
+}
+
+/*
  * Define the parameters, and the settings that are the defaults of two.
  * Called once in a backend, when the module is loaded.
  */
@@ -167,6 +182,10 @@ fpb_options_init(void)
 					  "Size up to which the operation queue grows, in kB; 0 lets the index choose",
 					  0, 0, MAX_KILOBYTES,
 					  ShareUpdateExclusiveLock);
+	add_string_reloption(fpb_relopt_kind, "replaces",
+						 "What fpbtree_to_btree() makes of the index besides what it is",
+						 NULL, check_replaces,
+						 ShareUpdateExclusiveLock);
 
 	DefineCustomEnumVariable("fpbtree.default_operation_queue",
 							 "Use of the operation queue by fpbtree indexes that don't say.",
@@ -204,7 +223,8 @@ fpb_options(Datum reloptions, bool validate)
 		{"node_prefetch", RELOPT_TYPE_ENUM, offsetof(FpbOptions, design.node_prefetch)},
 		{"optimize_for", RELOPT_TYPE_ENUM, offsetof(FpbOptions, purpose)},
 		{"operation_queue", RELOPT_TYPE_ENUM, offsetof(FpbOptions, operation_queue)},
-		{"opq_size", RELOPT_TYPE_INT, offsetof(FpbOptions, opq_size)}
+		{"opq_size", RELOPT_TYPE_INT, offsetof(FpbOptions, opq_size)},
+		{"replaces", RELOPT_TYPE_STRING, offsetof(FpbOptions, replaces)}
 	};
 
 	return (bytea *) build_reloptions(reloptions, validate, fpb_relopt_kind,

@@ -75,6 +75,8 @@ typedef struct FpbOptions
 	int			operation_queue;	/* FpbQueueMode */
 	int			opq_size;		/* kB; 0: by the sizes of the index and of
 								 * shared_buffers */
+	int			replaces;		/* offset of the string; for the functions
+								 * about migration alone */
 } FpbOptions;
 
 extern void fpb_options_init(void);

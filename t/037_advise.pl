@@ -18,7 +18,7 @@ $node->start;
 sub advice
 {
 	my ($server, $what, $names) = @_;
-	return $server->safe_psql('postgres', qq{SELECT $what FROM "Re ""named".fpbtree_advise(0) WHERE index::text ~ '^$names'});
+	return $server->safe_psql('postgres', qq{SELECT $what FROM "Re ""named".fpbtree_advise(0) WHERE index ~ '^public.$names'});
 }
 
 $node->safe_psql(
@@ -39,8 +39,8 @@ INSERT INTO u SELECT id FROM t;
 CREATE INDEX u_id ON u (id);
 ANALYZE;
 });
-is(advice($node, q{index, reason ~ 'operation queue', inserts, updates, hot_updates}, 't_random'), 't_random|t|20000|0|0', 'random insertions into a large index are for a queue');
-is(advice($node, 'index', 't_') =~ s/\n.*//sr, 't_random', 'and come first');
+is(advice($node, q{index, reason ~ 'operation queue', inserts, updates, hot_updates}, 't_random'), 'public.t_random|t|20000|0|0', 'random insertions into a large index are for a queue');
+is(advice($node, 'index', 't_') =~ s/\n.*//sr, 'public.t_random', 'and come first');
 is(advice($node, 'count(*)', q{.*' AND reason ~ 'operation queue}), 1, 'others are not');
 
 # Only what changes the index counts.
@@ -57,11 +57,38 @@ is(advice($node, 'scans BETWEEN 2 AND 6, tuples_read BETWEEN 20000 AND 20010', '
 like(advice($node, 'reason', 't_id'), qr/^scans of \d{4,5} rows read ahead; \d+% smaller$/, 'long ones');
 
 # Entries known to be dead are not laid out.
-my $pages = q{SELECT "Re ""named".fpbtree_expected_size('dead_id') / current_setting('block_size')::int};
+my $pages = q{SELECT size / current_setting('block_size')::int FROM "Re ""named".fpbtree_expected_size('dead_id')};
 cmp_ok($node->safe_psql('postgres', $pages), '>', 2, 'more pages than a leaf and the metapage');
 $node->safe_psql('postgres', 'DELETE FROM dead WHERE id > 5');
 $node->safe_psql('postgres', 'SELECT id FROM dead WHERE id > 0');
 is($node->safe_psql('postgres', $pages), 2, 'no more');
+
+# Each partition is judged for itself: of two of the same size together the one that is larger than memory.
+$node->safe_psql(
+	'postgres', q{
+CREATE TABLE parted (i int, k int) PARTITION BY RANGE (i);
+CREATE TABLE parted_small PARTITION OF parted FOR VALUES FROM (0) TO (5000);
+CREATE TABLE parted_large PARTITION OF parted FOR VALUES FROM (5000) TO (40000);
+CREATE INDEX parted_k ON parted (k);
+INSERT INTO parted SELECT i, hashint4(i) FROM generate_series(0, 39999) i;
+ANALYZE parted;
+});
+is(advice($node, q{reason ~ 'operation queue', inserts}, 'parted_k'), 't|40000', 'a large partition is for a queue');
+like(advice($node, 'statements[2]', 'parted_k'), qr/ WITH \(fillfactor=85, replaces='fillfactor=85'\)$/, 'which wants room for random keys');
+$node->safe_psql('postgres', q{SELECT pg_stat_reset_single_table_counters('parted_large'::regclass)});
+is(advice($node, q{reason ~ 'operation queue', inserts}, 'parted_k'), 'f|5000', 'not if only the small one grows, whatever they are together');
+$node->safe_psql('postgres', 'SELECT pg_stat_reset()');
+unlike(advice($node, 'statements[1]', 'parted_k'), qr/fillfactor/, 'nor is there room for none');
+unlike(advice($node, 'statements[1]', 't_id'), qr/fillfactor/, 'nor for keys that ascend');
+
+# A name is one after the index it was of has gone.
+my $names = $node->safe_psql(
+	'postgres', q{
+CREATE TABLE plan AS SELECT * FROM "Re ""named".fpbtree_advise(0) WHERE index = 'public.parted_k';
+DROP INDEX parted_k;
+SELECT index, "table", statements[1] FROM plan;
+});
+like($names, qr/^public.parted_k\|public.parted\|CREATE INDEX parted_k_fpb ON ONLY public.parted USING fpbtree \(k\)$/, 'a name');
 
 # On a standby, where nothing can be written, and there is nothing in unlogged indexes.
 $node->backup('base');
