@@ -16,6 +16,7 @@
 
 #include <math.h>
 
+#include "access/htup_details.h"
 #include "catalog/dependency.h"
 #include "catalog/pg_language_d.h"
 #include "catalog/pg_proc.h"
