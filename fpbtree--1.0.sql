@@ -499,7 +499,8 @@ BEGIN
 	IF to_regclass('pg_catalog.pg_dist_shard') IS NOT NULL AND to_regclass('pg_catalog.pg_dist_partition') IS NOT NULL THEN
 		EXECUTE 'SELECT coalesce(array_agg(t.oid), ''{}'')'
 		        ' FROM pg_catalog.pg_dist_shard s JOIN pg_class l ON l.oid = s.logicalrelid'
-		        '      JOIN pg_class t ON t.relnamespace = l.relnamespace AND t.relname LIKE ''%\_'' || s.shardid'
+		        '      JOIN pg_class t ON t.relnamespace = l.relnamespace'
+		        '                         AND substring(t.relname FROM ''_([0-9]{1,18})$'')::bigint = s.shardid'
 		INTO shards;
 		EXECUTE 'SELECT coalesce(array_agg(p.logicalrelid::oid), ''{}'') FROM pg_catalog.pg_dist_partition p'
 		INTO distributed;
