@@ -286,12 +286,13 @@ BEGIN
 		       obj_description(k.oid, 'pg_constraint') AS constraint_comment,
 		       items.items,
 		       o.replaced,
-		       -- the constraint that the new index is to become
+		       -- the constraint that the new index is to become; a partition's goes by
+		       -- that of the whole, which it may have been attached to since
 		       CASE WHEN NOT to_btree OR k.oid IS NOT NULL OR NOT i.indisunique
 		                 OR i.indpred IS NOT NULL OR i.indexprs IS NOT NULL THEN NULL
-		            WHEN 'primary key' = ANY (o.replaced)
+		            WHEN 'primary key' = ANY (o.replaced || whole.replaced)
 		                 AND NOT EXISTS (SELECT FROM pg_index q WHERE q.indrelid = t.oid AND q.indisprimary) THEN 'PRIMARY KEY'
-		            WHEN 'unique constraint' = ANY (o.replaced) THEN 'UNIQUE' END AS becomes,
+		            WHEN 'unique constraint' = ANY (o.replaced || whole.replaced) THEN 'UNIQUE' END AS becomes,
 		       coalesce(' WITH (' || o.new_options || ')', '') AS with_options,
 		       (SELECT format('TABLESPACE %I', s.spcname) FROM pg_tablespace s WHERE s.oid = c.reltablespace) AS tablespace,
 		       e.ending
@@ -349,6 +350,10 @@ BEGIN
 			                                   FROM unnest(named.replaced) WITH ORDINALITY u (item, n)
 			                                   WHERE u.item = 'fillfactor' OR u.item LIKE '%=%' AND u.item NOT LIKE 'fillfactor=%'))
 			                   ELSE concat_ws(', ', new.fillfactor, 'replaces=' || quote_literal(new.replaces)) END, '') AS new_options) o
+		     LEFT JOIN LATERAL (
+			SELECT string_to_array(w.option_value, ', ') AS replaced
+			FROM pg_class rc, pg_options_to_table(rc.reloptions) w
+			WHERE rc.oid = r.root AND w.option_name = 'replaces') whole ON true
 		     -- the suffix behind the old name, or behind the beginning of it and the
 		     -- OID, with a number, so that no two of the names made here are equal
 		     CROSS JOIN LATERAL (
