@@ -197,6 +197,10 @@ CREATE TABLE shop.event_2027 (id bigint NOT NULL, at date NOT NULL, kind int, no
 CREATE UNIQUE INDEX event_2027_own ON shop.event_2027 USING fpbtree (id, at);
 ALTER TABLE shop.event ATTACH PARTITION shop.event_2027 FOR VALUES FROM ('2027-01-01') TO ('2028-01-01');
 });
+my (undef, undef, $refused) = $node->psql('postgres', 'UPDATE shop.event_2026 SET note = NULL');
+like($refused, $is_17 ? qr/^$/ : qr/cannot update table "event_2026" because it does not have a replica identity/, 'a new partition without a primary key has no replica identity');
+my (undef, undef, $ungrouped) = $node->psql('postgres', 'SELECT "order", line, product FROM shop.order_line GROUP BY "order", line');
+like($ungrouped, qr/"order_line.product" must appear in the GROUP BY clause/, 'nor is there a key to group by');
 my $new = q{SELECT pg_get_indexdef(indexrelid) FROM pg_index WHERE indrelid IN ('shop.event_2026'::regclass, 'shop.event_2027'::regclass) AND indisprimary ORDER BY 1};
 my $file = "$PostgreSQL::Test::Utils::tmp_check/there.dump";
 $node->safe_psql('postgres', 'CREATE DATABASE copy');
