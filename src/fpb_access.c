@@ -465,7 +465,7 @@ fpb_index_open(FpbIndex *ix, Relation rel)
 		if (rel->rd_amcache == NULL)
 		{
 			Size		size = offsetof(FpbIndex, cols) +
-				ix->nkeyatts * sizeof(FpbColumn);
+				ix->natts * sizeof(FpbColumn);
 			FpbIndex   *cache = MemoryContextAlloc(rel->rd_indexcxt, size);
 
 			memcpy(cache, ix, size);
@@ -477,7 +477,7 @@ fpb_index_open(FpbIndex *ix, Relation rel)
 		FpbIndex   *cache = rel->rd_amcache;
 
 		memcpy(ix, cache, offsetof(FpbIndex, cols) +
-			   cache->nkeyatts * sizeof(FpbColumn));
+			   cache->natts * sizeof(FpbColumn));
 	}
 	ix->rel = rel;
 }
@@ -527,7 +527,7 @@ void
 fpb_index_of_queue(const FpbIndex *ix, FpbIndex *queue)
 {
 	memcpy(queue, ix, offsetof(FpbIndex, cols) +
-		   ix->nkeyatts * sizeof(FpbColumn));
+		   ix->natts * sizeof(FpbColumn));
 	queue->tree = FPB_QUEUE;
 	queue->root = ix->queue_root;
 	queue->level = ix->queue_level;

@@ -30,6 +30,7 @@
 #include <limits.h>
 
 #include "common/hashfn.h"
+#include "storage/bufmgr.h"
 #include "utils/guc.h"
 #include "utils/hsearch.h"
 #include "utils/memutils.h"
@@ -353,20 +354,36 @@ fpb_cache_drop(FpbPageCache *cache, BlockNumber blkno)
 }
 
 /*
- * The block of which this is a copy, or InvalidBlockNumber.
+ * Does this lie in a page?
+ */
+static inline bool
+lies_in(const char *at, const char *page)
+{
+	return page != NULL && at >= page && at < page + BLCKSZ;
+}
+
+/*
+ * The block of the page in which this lies, for error messages: a page in a
+ * buffer, which is pinned, or the copy of one; else InvalidBlockNumber.
  */
 BlockNumber
-fpb_cache_block(FpbPageCache *cache, Page page)
+fpb_cache_block(FpbPageCache *cache, const void *at)
 {
+	const char *p = at;
 	pagecopies_iterator it;
 	CachedPage *entry;
 
+	if (p >= BufferBlocks && p < BufferBlocks + (Size) NBuffers * BLCKSZ)
+		return BufferGetBlockNumber((Buffer) ((p - BufferBlocks) / BLCKSZ + 1));
+	for (int i = 0; i < NLocBuffer; i++)
+		if (lies_in(p, LocalBufferBlockPointers[i]))
+			return BufferGetBlockNumber(-i - 1);
 	if (cache == NULL || cache->pages == NULL)
 		return InvalidBlockNumber;
 	pagecopies_start_iterate(cache->pages, &it);
 	while ((entry = pagecopies_iterate(cache->pages, &it)) != NULL)
 	{
-		if (entry->page == (char *) page)
+		if (lies_in(p, entry->page))
 			return entry->blkno;
 	}
 	return InvalidBlockNumber;

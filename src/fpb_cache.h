@@ -21,7 +21,7 @@ extern FpbPageCache *fpb_cache_attach(Relation rel);
 extern Page fpb_cache_lookup(FpbPageCache *cache, BlockNumber blkno);
 extern void fpb_cache_store(FpbPageCache *cache, BlockNumber blkno, Page page);
 extern void fpb_cache_drop(FpbPageCache *cache, BlockNumber blkno);
-extern BlockNumber fpb_cache_block(FpbPageCache *cache, Page page);
+extern BlockNumber fpb_cache_block(FpbPageCache *cache, const void *at);
 extern Buffer *fpb_cache_recent(FpbPageCache *cache, BlockNumber blkno);
 
 #endif							/* FPB_CACHE_H */

@@ -121,7 +121,58 @@ get_options(Relation index, int fillfactor)
 }
 
 /*
+ * Where the key of a tuple of a leaf of the btree ends: before its TIDs, if it
+ * has several.
+ */
+static inline Size
+key_end(IndexTuple tuple)
+{
+	return BTreeTupleIsPosting(tuple) ? BTreeTupleGetPostingOffset(tuple) :
+		IndexTupleSize(tuple);
+}
+
+/*
+ * What is wrong with an item of a leaf of the btree, or NULL.
+ */
+static const char *
+item_fault(const FpbIndex *ix, Page page, ItemId item)
+{
+	IndexTuple	tuple;
+	Size		size;
+
+	if (!ItemIdIsUsed(item) || ItemIdIsRedirected(item))
+		return "A line pointer is of an impossible kind.";
+	if (ItemIdGetOffset(item) < ((PageHeader) page)->pd_upper ||
+		ItemIdGetOffset(item) != MAXALIGN(ItemIdGetOffset(item)) ||
+		ItemIdGetLength(item) < sizeof(IndexTupleData) ||
+		ItemIdGetOffset(item) + ItemIdGetLength(item) > ((PageHeader) page)->pd_special)
+		return "A line pointer points outside the page's tuples.";
+	tuple = (IndexTuple) PageGetItem(page, item);
+	size = IndexTupleSize(tuple);
+	if (size != ItemIdGetLength(item))
+		return "A tuple has another length than its line pointer says.";
+	if (BTreeTupleIsPivot(tuple))
+		return "A leaf has a pivot among its entries.";
+	if (BTreeTupleIsPosting(tuple) &&
+		(BTreeTupleGetPostingOffset(tuple) > size ||
+		 (size - BTreeTupleGetPostingOffset(tuple)) / sizeof(ItemPointerData) <
+		 BTreeTupleGetNPosting(tuple)))
+		return "A posting's TIDs extend past it.";
+	for (int i = 0; i < (BTreeTupleIsPosting(tuple) ? BTreeTupleGetNPosting(tuple) : 1); i++)
+	{
+		ItemPointer tid = BTreeTupleIsPosting(tuple) ? BTreeTupleGetPostingN(tuple, i) :
+			&tuple->t_tid;
+
+		if (!ItemPointerIsValid(tid))
+			return "An entry has an invalid TID.";
+	}
+	return fpb_btree_tuple_fault(ix, tuple, key_end(tuple));
+}
+
+/*
  * Put the entries of a page of the btree, if it is a leaf, into the sorts.
+ * Raises an error if it is damaged: what is in it has not been looked at by
+ * anybody.
  */
 static void
 add_page(FpbBuild *build, FpbBtreeSize *btree, Relation index, BlockNumber block,
@@ -142,17 +193,26 @@ add_page(FpbBuild *build, FpbBtreeSize *btree, Relation index, BlockNumber block
 	if (!P_ISLEAF(opaque) || P_IGNORE(opaque))
 		return;
 
+	if (((PageHeader) copy)->pd_lower < SizeOfPageHeaderData ||
+		((PageHeader) copy)->pd_lower > ((PageHeader) copy)->pd_upper ||
+		((PageHeader) copy)->pd_upper > ((PageHeader) copy)->pd_special)
+		fpb_report_damage(index, block, "The page's bounds are impossible.");
 	most = PageGetMaxOffsetNumber(copy);
 	for (OffsetNumber n = P_FIRSTDATAKEY(opaque); n <= most; n = OffsetNumberNext(n))
 	{
 		ItemId		item = PageGetItemId(copy, n);
-		IndexTuple	tuple = (IndexTuple) PageGetItem(copy, item);
-		int			ntids = BTreeTupleIsPosting(tuple) ? BTreeTupleGetNPosting(tuple) : 1;
+		const char *fault = item_fault(&build->ix, copy, item);
+		IndexTuple	tuple;
+		int			ntids;
 		Datum		values[INDEX_MAX_KEYS];
 		bool		isnull[INDEX_MAX_KEYS];
 
+		if (fault != NULL)
+			fpb_report_damage(index, block, fault);
 		if (ItemIdIsDead(item))
 			continue;
+		tuple = (IndexTuple) PageGetItem(copy, item);
+		ntids = BTreeTupleIsPosting(tuple) ? BTreeTupleGetNPosting(tuple) : 1;
 		index_deform_tuple(tuple, RelationGetDescr(index), values, isnull);
 		for (int i = 0; i < ntids; i++)
 		{

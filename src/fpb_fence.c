@@ -13,37 +13,30 @@
 #include "fpb_posting.h"
 
 /*
- * The block number of a page, for error messages: pages in shared buffers, and
- * copies of inner pages, are found by their address.  Others have none.
- */
-static BlockNumber
-page_block(const FpbIndex *ix, Page page)
-{
-	char	   *p = (char *) page;
-
-	if (p >= BufferBlocks && p < BufferBlocks + (Size) NBuffers * BLCKSZ)
-		return BufferGetBlockNumber((Buffer) ((p - BufferBlocks) / BLCKSZ + 1));
-	return fpb_cache_block(ix->cache, page);
-}
-
-/*
  * Report that the content of a page contradicts itself.
  */
 void
 fpb_page_damaged(const FpbIndex *ix, Page page, const char *fault)
 {
-	fpb_report_damage(ix->rel, page_block(ix, page), fault);
+	fpb_report_damage(ix->rel, fpb_cache_block(ix->cache, page), fault);
 }
 
+static const char misplaced[] = "A tuple offset points outside the page's tuples, or to one that is not aligned.";
+
 /*
- * The tuple at an offset in the page, which is checked.
+ * The tuple at an offset in the page, which is checked: its length, and that
+ * it lies where its columns may be read.  The columns themselves are looked at
+ * by those who read them (fpb_key.c).
  */
 IndexTuple
 fpb_page_tuple(const FpbIndex *ix, Page page, uint32 offset)
 {
-	if (unlikely(!fpb_tuple_offset_valid(page, offset)))
-		fpb_page_damaged(ix, page, "A tuple offset points outside the page's tuples.");
-	return (IndexTuple) ((char *) page + offset);
+	IndexTuple	tuple = (IndexTuple) ((char *) page + offset);
+
+	if (unlikely(!fpb_tuple_offset_valid(page, offset) ||
+				 !fpb_tuple_is_aligned(tuple, offset)))
+		fpb_page_damaged(ix, page, misplaced);
+	return tuple;
 }
 
 /* --- fences --- */
@@ -242,7 +235,7 @@ tuple_fault(FpbTupleCheck *tc, uint64 offset, bool pivot, bool claim)
 	if (offset > BLCKSZ || !fpb_tuple_offset_valid(tc->page, (uint32) offset))
 		return "A tuple offset points outside the page's tuples.";
 	tuple = (IndexTuple) ((char *) tc->page + offset);
-	if (offset != TYPEALIGN(fpb_tuple_align(tuple), offset))
+	if (!fpb_tuple_is_aligned(tuple, offset))
 		return "A tuple is not aligned as its columns need it.";
 	fault = fpb_tuple_fault(tc->ix, tuple, BLCKSZ - offset, pivot);
 	if (fault != NULL)

@@ -52,6 +52,16 @@ fpb_tuple_offset_valid(Page page, uint32 offset)
 	return size >= sizeof(IndexTupleData) && offset + size <= BLCKSZ;
 }
 
+/*
+ * Is a tuple, at an even offset, aligned as its columns need it?
+ */
+static inline bool
+fpb_tuple_is_aligned(IndexTuple tuple, uint32 offset)
+{
+	return (tuple->t_info & INDEX_AM_RESERVED_BIT) == 0 ||
+		(offset & (MAXIMUM_ALIGNOF - 1)) == 0;
+}
+
 extern void fpb_page_damaged(const FpbIndex *ix, Page page,
 							 const char *fault) __attribute__((noreturn));
 extern IndexTuple fpb_page_tuple(const FpbIndex *ix, Page page, uint32 offset);

@@ -269,9 +269,7 @@ key_text(const FpbIndex *ix, const FpbKey *key, bool pivot)
 	{
 		if (pivot)
 			natts = fpb_pivot_natts(ix, key->tuple);
-		for (int i = 0; i < natts; i++)
-			values[i] = index_getattr(key->tuple, i + 1,
-									  RelationGetDescr(ix->rel), &isnull[i]);
+		fpb_tuple_datums(ix, key->tuple, natts, values, isnull);
 	}
 	else
 		fpb_key_datums(ix, key, values, isnull);

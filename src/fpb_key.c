@@ -61,6 +61,12 @@
 
 #include "fpb_key.h"
 
+/*
+ * Times as long as what it is compressed to, a value can't be longer: LZ4, the
+ * better of the two methods, has a byte for 255 of a long match.
+ */
+#define MOST_COMPRESSED		255
+
 /* the part of a head that is kept when heads have 4 bytes */
 #define HEAD4_MASK	UINT64CONST(0xFFFFFFFF00000000)
 
@@ -259,6 +265,19 @@ fpb_index_describe(FpbIndex *ix, Relation rel)
 	ix->natts = IndexRelationGetNumberOfAttributes(rel);
 	ix->nkeyatts = IndexRelationGetNumberOfKeyAttributes(rel);
 
+	memset(ix->cols, 0, ix->natts * sizeof(FpbColumn));
+	for (int i = 0; i < ix->natts; i++)
+	{
+		Form_pg_attribute att = TupleDescAttr(RelationGetDescr(rel), i);
+		FpbColumn  *col = &ix->cols[i];
+
+		fpb_inside_describe(att, &col->inside);
+		col->plain_from = att->attlen != -1 ? PG_UINT8_MAX :
+			fpb_inside_plain_from(&col->inside);
+		col->length = att->attlen;
+		col->align = att_align_nominal(1, att->attalign);
+		col->by_value = att->attbyval;
+	}
 	for (int i = 0; i < ix->nkeyatts; i++)
 	{
 		FpbColumn  *col = &ix->cols[i];
@@ -390,6 +409,253 @@ pivot_head(const FpbIndex *ix, uint64 head, int natts)
 }
 
 /* ------------------------------------------------------------------------
+ * reading tuples
+ *
+ * Tuples lie in pages, which may be damaged: a length is not followed before
+ * it is known to end within its tuple, whose own length has been checked
+ * against the page (fpb_page_tuple).
+ * ------------------------------------------------------------------------
+ */
+
+static const char short_tuple[] = "tuple is shorter than its header";
+static const char past_tuple[] = "column extends past its tuple";
+
+/*
+ * column_fault, of a varlena that has not a header of one byte.
+ */
+static const char *
+long_column_fault(const FpbColumn *col, const char *data, Size size,
+				  Size *off, Size *length)
+{
+	const char *value;
+	Size		plain;
+
+	if (VARATT_IS_1B_E(data + *off))
+		return "column is stored outside of its tuple";
+	if (!VARATT_NOT_PAD_BYTE(data + *off))
+		*off = TYPEALIGN(col->align, *off);
+	value = data + *off;
+	if (*off >= size)
+		return past_tuple;
+
+	/* the padding may be followed by a header of any kind */
+	if (VARATT_IS_1B_E(value))
+		return "column is stored outside of its tuple";
+	if (VARATT_IS_1B(value))
+	{
+		*length = VARSIZE_1B(value);
+		return NULL;
+	}
+	if (size - *off < VARHDRSZ)
+		return past_tuple;
+	*length = VARSIZE_4B(value);
+	if (!VARATT_IS_4B_C(value))
+		return *length < VARHDRSZ ? "column has an impossible length" : NULL;
+
+	if (*length < VARHDRSZ_COMPRESSED || size - *off < VARHDRSZ_COMPRESSED)
+		return "column has an impossible length";
+	if (VARDATA_COMPRESSED_GET_COMPRESS_METHOD(value) != TOAST_PGLZ_COMPRESSION_ID &&
+		VARDATA_COMPRESSED_GET_COMPRESS_METHOD(value) != TOAST_LZ4_COMPRESSION_ID)
+		return "column is compressed by an unknown method";
+
+	/* memory is allocated by what the header says */
+	plain = VARDATA_COMPRESSED_GET_EXTSIZE(value);
+	if (plain > *length * MOST_COMPRESSED)
+		return "column has an impossible length when decompressed";
+	return NULL;
+}
+
+/*
+ * What is wrong with the place of a column that is not NULL, in the data of a
+ * tuple, which has so many bytes, or NULL.  *off is where the column before it
+ * ends, and becomes the offset of the value, *length its length: all of it is
+ * within the data.
+ */
+static pg_attribute_always_inline const char *
+column_fault(const FpbColumn *col, const char *data, Size size,
+			 Size *off, Size *length)
+{
+	const char *fault;
+
+	if (col->length == -1)
+	{
+		if (unlikely(*off >= size))
+			return past_tuple;
+		if (likely(VARATT_IS_1B(data + *off) && !VARATT_IS_1B_E(data + *off)))
+			*length = VARSIZE_1B(data + *off);
+		else
+		{
+			/* of others nothing need have an address */
+			Size		long_off = *off;
+			Size		long_length = 0;
+
+			fault = long_column_fault(col, data, size, &long_off, &long_length);
+			if (unlikely(fault != NULL))
+				return fault;
+			*off = long_off;
+			*length = long_length;
+		}
+	}
+	else
+	{
+		*off = TYPEALIGN(col->align, *off);
+		if (unlikely(*off > size))
+			return past_tuple;
+		*length = col->length > 0 ? (Size) col->length :
+			strnlen(data + *off, size - *off) + 1;
+	}
+	return unlikely(*length > size - *off) ? past_tuple : NULL;
+}
+
+/*
+ * Must a tuple with this value be MAXALIGNed?  A short varlena is read
+ * bytewise, and others are where index_form_tuple assumed them to be only
+ * relative to the tuple's start.
+ */
+static inline bool
+needs_alignment(const FpbColumn *col, const char *value)
+{
+	return col->align > sizeof(uint16) &&
+		!(col->length == -1 && VARATT_IS_1B(value));
+}
+
+/* a tuple whose columns are read one after the other */
+typedef struct TupleReader
+{
+	const FpbIndex *ix;
+	IndexTuple	tuple;
+	const char *data;			/* of the columns */
+	Size		size;			/* bytes of that */
+	Size		off;			/* where the last one ends */
+	int			next;			/* the next column's number, from 0 */
+} TupleReader;
+
+static void tuple_damaged(const FpbIndex *ix, IndexTuple tuple,
+						  const char *fault) __attribute__((noreturn, cold, noinline));
+
+/*
+ * Report that a tuple contradicts itself.
+ */
+static void
+tuple_damaged(const FpbIndex *ix, IndexTuple tuple, const char *fault)
+{
+	fpb_report_damage(ix->rel, fpb_cache_block(ix->cache, tuple),
+					  psprintf("Of a tuple: %s.", fault));
+}
+
+/*
+ * Begin to read a tuple, which lies in a page as far as it says how long it
+ * is.  Raises an error if its header does not fit it.
+ */
+static inline void
+begin_reading(TupleReader *reader, const FpbIndex *ix, IndexTuple tuple)
+{
+	Size		start = IndexInfoFindDataOffset(tuple->t_info);
+
+	if (unlikely(IndexTupleSize(tuple) < start))
+		tuple_damaged(ix, tuple, short_tuple);
+	reader->ix = ix;
+	reader->tuple = tuple;
+	reader->data = (char *) tuple + start;
+	reader->size = IndexTupleSize(tuple) - start;
+	reader->off = 0;
+	reader->next = 0;
+}
+
+/*
+ * Go to the next column, and set *value to where it lies.  NULL if it is NULL.
+ * Raises an error if it does not lie within the tuple, or if the value's type
+ * would be led out of it.
+ */
+static pg_attribute_always_inline const char *
+next_column(TupleReader *reader)
+{
+	int			i = reader->next++;
+	const char *value;
+	const char *fault;
+	Size		length = 0;
+
+	if (unlikely(IndexTupleHasNulls(reader->tuple) &&
+				 att_isnull(i, (uint8 *) ((char *) reader->tuple + sizeof(IndexTupleData)))))
+		return NULL;
+	fault = column_fault(&reader->ix->cols[i], reader->data, reader->size, &reader->off, &length);
+	if (unlikely(fault != NULL))
+		tuple_damaged(reader->ix, reader->tuple, fault);
+	value = reader->data + reader->off;
+	reader->off += length;
+	return value;
+}
+
+/*
+ * The value of the next column.  By-reference ones point into the tuple.
+ * Raises an error if it does not lie within the tuple, or if its type would be
+ * led out of it.
+ */
+static pg_attribute_always_inline Datum
+read_column(TupleReader *reader, bool *isnull)
+{
+	const FpbColumn *col = &reader->ix->cols[reader->next];
+	const char *value = next_column(reader);
+
+	*isnull = value == NULL;
+	if (unlikely(value == NULL))
+		return (Datum) 0;
+	if (unlikely(col->inside.kind != FPB_INSIDE_NONE) &&
+		(!VARATT_IS_1B(value) || VARSIZE_1B(value) < col->plain_from))
+	{
+		const char *fault = fpb_inside_fault(&col->inside, value);
+
+		if (fault != NULL)
+			tuple_damaged(reader->ix, reader->tuple, fault);
+	}
+	if (unlikely(!(reader->tuple->t_info & INDEX_AM_RESERVED_BIT) &&
+				 needs_alignment(col, value)))
+		tuple_damaged(reader->ix, reader->tuple, "tuple has the wrong alignment flag");
+	return fetch_att(value, col->by_value, col->length);
+}
+
+/*
+ * The value of column i, from 0, of a tuple, as read_column gives it.
+ */
+static Datum
+read_nth_column(const FpbIndex *ix, IndexTuple tuple, int i, bool *isnull)
+{
+	TupleReader reader;
+
+	begin_reading(&reader, ix, tuple);
+	while (reader.next < i)
+		(void) next_column(&reader);
+	return read_column(&reader, isnull);
+}
+
+/*
+ * The value of a tuple's first column, of which it has one, as read_column
+ * gives it.  What most keys are, a short varlena or of fixed length, and not
+ * NULL, is seen at once to end within the tuple.
+ */
+static pg_attribute_always_inline Datum
+read_first_column(const FpbIndex *ix, IndexTuple tuple, bool *isnull)
+{
+	const FpbColumn *col = &ix->cols[0];
+	const char *value = (char *) tuple + IndexInfoFindDataOffset(0);
+	Size		room = IndexTupleSize(tuple) - IndexInfoFindDataOffset(0);
+
+	*isnull = false;
+	if (likely((tuple->t_info & INDEX_NULL_MASK) == 0 && room > 0))
+	{
+		/* one that is stored elsewhere has a length of 0 */
+		if (likely(VARATT_IS_1B(value) && VARSIZE_1B(value) >= col->plain_from &&
+				   VARSIZE_1B(value) <= room))
+			return PointerGetDatum(value);
+		if (col->length > 0 && (Size) col->length <= room &&
+			(col->align <= sizeof(uint16) ||
+			 (tuple->t_info & INDEX_AM_RESERVED_BIT) != 0))
+			return fetch_att(value, col->by_value, col->length);
+	}
+	return read_nth_column(ix, tuple, 0, isnull);
+}
+
+/* ------------------------------------------------------------------------
  * index tuples of exact size
  * ------------------------------------------------------------------------
  */
@@ -398,38 +664,28 @@ pivot_head(const FpbIndex *ix, uint64 head, int natts)
  * Where the first natts columns of a tuple end, from its start.
  *
  * *aligned is set if one of them needs more alignment than 2 bytes, so that
- * the tuple must lie where index_form_tuple assumed it would: offsets in a
- * tuple are multiples of what a column needs only relative to its start.  A
- * short varlena is read bytewise and needs none.  *nulls is set if one of them
- * is NULL.
+ * the tuple must lie where index_form_tuple assumed it would.  *nulls is set
+ * if one of them is NULL.  Raises an error if they don't lie within the tuple.
  */
 static Size
-columns_end(TupleDesc desc, IndexTuple tuple, int natts,
+columns_end(const FpbIndex *ix, IndexTuple tuple, int natts,
 			bool *aligned, bool *nulls)
 {
-	Size		start = IndexInfoFindDataOffset(tuple->t_info);
-	char	   *data = (char *) tuple + start;
-	uint8	   *bitmap = (uint8 *) ((char *) tuple + sizeof(IndexTupleData));
-	Size		off = 0;
+	TupleReader reader;
 
 	*aligned = false;
 	*nulls = false;
+	begin_reading(&reader, ix, tuple);
 	for (int i = 0; i < natts; i++)
 	{
-		Form_pg_attribute att = TupleDescAttr(desc, i);
+		const char *value = next_column(&reader);
 
-		if (IndexTupleHasNulls(tuple) && att_isnull(i, bitmap))
-		{
+		if (value == NULL)
 			*nulls = true;
-			continue;
-		}
-		off = att_align_pointer(off, att->attalign, att->attlen, data + off);
-		if (att->attalign != TYPALIGN_CHAR && att->attalign != TYPALIGN_SHORT &&
-			!(att->attlen == -1 && VARATT_IS_1B(data + off)))
+		else if (needs_alignment(&ix->cols[i], value))
 			*aligned = true;
-		off = att_addlength_pointer(off, att->attlen, data + off);
 	}
-	return start + off;
+	return reader.data - (char *) tuple + reader.off;
 }
 
 /*
@@ -452,11 +708,11 @@ set_tuple_info(IndexTuple tuple, Size size, bool aligned)
  * alignment.
  */
 static IndexTuple
-truncate_tuple(TupleDesc desc, IndexTuple source, int natts)
+truncate_tuple(const FpbIndex *ix, IndexTuple source, int natts)
 {
 	bool		aligned;
 	bool		nulls;
-	Size		end = columns_end(desc, source, natts, &aligned, &nulls);
+	Size		end = columns_end(ix, source, natts, &aligned, &nulls);
 	Size		old_start = IndexInfoFindDataOffset(source->t_info);
 	Size		new_start;
 	uint16		info = source->t_info & INDEX_VAR_MASK;
@@ -482,6 +738,46 @@ truncate_tuple(TupleDesc desc, IndexTuple source, int natts)
 }
 
 /*
+ * What is wrong with the first natts columns of a tuple, the data of which are
+ * so many bytes, or NULL; *end is where they end in these, and *aligned is set
+ * if one of them needs more alignment than 2 bytes.  The others may be
+ * missing, if the data end after so many.
+ */
+static pg_attribute_always_inline const char *
+columns_fault(const FpbIndex *ix, IndexTuple tuple, Size size, int natts,
+			  int least, Size *end, bool *aligned)
+{
+	const char *data = (char *) tuple + IndexInfoFindDataOffset(tuple->t_info);
+	uint8	   *bitmap = (uint8 *) ((char *) tuple + sizeof(IndexTupleData));
+	Size		off = 0;
+
+	*aligned = false;
+	for (int i = 0; i < natts; i++)
+	{
+		const FpbColumn *col = &ix->cols[i];
+		const char *fault;
+		Size		length = 0;
+
+		if (i == least && off == size)
+			break;
+		if (IndexTupleHasNulls(tuple) && att_isnull(i, bitmap))
+			continue;
+		fault = column_fault(col, data, size, &off, &length);
+		if (fault == NULL)
+			fault = fpb_inside_fault(&col->inside, data + off);
+		if (fault != NULL)
+			return fault;
+		if (col->length < 0 && !IndexTupleHasVarwidths(tuple))
+			return "tuple has the wrong flag for columns of variable length";
+		if (needs_alignment(col, data + off))
+			*aligned = true;
+		off += length;
+	}
+	*end = off;
+	return NULL;
+}
+
+/*
  * What is wrong with the structure of a tuple, a leaf entry's or a pivot, that
  * has avail bytes to lie in, as text, or NULL: everything that reading its
  * columns relies on.  Used before a page that came from disk is trusted, so it
@@ -491,14 +787,12 @@ truncate_tuple(TupleDesc desc, IndexTuple source, int natts)
 const char *
 fpb_tuple_fault(const FpbIndex *ix, IndexTuple tuple, Size avail, bool pivot)
 {
-	TupleDesc	desc = RelationGetDescr(ix->rel);
 	int			natts = ix->natts;
 	Size		size;
 	Size		start;
-	Size		off;
+	Size		end = 0;
 	bool		aligned = false;
-	char	   *data;
-	uint8	   *bitmap = (uint8 *) ((char *) tuple + sizeof(IndexTupleData));
+	const char *fault;
 
 	if (avail < sizeof(IndexTupleData))
 		return "tuple extends past its area";
@@ -507,7 +801,7 @@ fpb_tuple_fault(const FpbIndex *ix, IndexTuple tuple, Size avail, bool pivot)
 	if (size > avail)
 		return "tuple extends past its area";
 	if (size < start)
-		return "tuple is shorter than its header";
+		return short_tuple;
 
 	if (!pivot && fpb_is_posting(tuple))
 		;						/* what is behind it is not looked at here */
@@ -523,61 +817,32 @@ fpb_tuple_fault(const FpbIndex *ix, IndexTuple tuple, Size avail, bool pivot)
 	else if (ItemPointerGetOffsetNumberNoCheck(&tuple->t_tid) == InvalidOffsetNumber)
 		return "tuple has an invalid TID";
 
-	data = (char *) tuple + start;
-	size -= start;				/* of the data, from here on */
-	off = 0;
-	for (int i = 0; i < natts; i++)
-	{
-		Form_pg_attribute att = TupleDescAttr(desc, i);
-		Size		length;
-
-		/* with a TID, INCLUDE columns may be there or not */
-		if (pivot && i == ix->nkeyatts && off == size)
-			break;
-
-		if (IndexTupleHasNulls(tuple) && att_isnull(i, bitmap))
-			continue;
-		if (att->attlen != -1)
-			off = att_align_nominal(off, att->attalign);
-		else if (off < size)
-			off = att_align_pointer(off, att->attalign, -1, data + off);
-		if (off > size)
-			return "column extends past its tuple";
-
-		if (att->attlen > 0)
-			length = att->attlen;
-		else if (att->attlen == -2)
-			length = strnlen(data + off, size - off) + 1;
-		else if (off == size)
-			return "column extends past its tuple";
-		else if (VARATT_IS_1B_E(data + off))
-			return "column is stored outside of its tuple";
-		else if (VARATT_IS_1B(data + off))
-			length = VARSIZE_1B(data + off);
-		else if (size - off < VARHDRSZ)
-			return "column extends past its tuple";
-		else
-		{
-			length = VARSIZE_4B(data + off);
-			if (length < (VARATT_IS_4B_C(data + off) ? VARHDRSZ_COMPRESSED : VARHDRSZ))
-				return "column has an impossible length";
-			if (VARATT_IS_4B_C(data + off) &&
-				VARDATA_COMPRESSED_GET_COMPRESS_METHOD(data + off) != TOAST_PGLZ_COMPRESSION_ID &&
-				VARDATA_COMPRESSED_GET_COMPRESS_METHOD(data + off) != TOAST_LZ4_COMPRESSION_ID)
-				return "column is compressed by an unknown method";
-		}
-		if (length > size - off)
-			return "column extends past its tuple";
-		if (att->attalign != TYPALIGN_CHAR && att->attalign != TYPALIGN_SHORT &&
-			!(att->attlen == -1 && VARATT_IS_1B(data + off)))
-			aligned = true;
-		off += length;
-	}
-	if (off != size)
+	/* with a TID, the INCLUDE columns of a pivot may be there or not */
+	fault = columns_fault(ix, tuple, size - start, natts,
+						  pivot ? ix->nkeyatts : natts, &end, &aligned);
+	if (fault != NULL)
+		return fault;
+	if (end != size - start)
 		return "tuple is longer than its columns";
 	if (aligned != ((tuple->t_info & INDEX_AM_RESERVED_BIT) != 0))
 		return "tuple has the wrong alignment flag";
 	return NULL;
+}
+
+/*
+ * What is wrong with the columns of a tuple of a btree index with the columns
+ * of ix, whose key takes so many bytes with its header, or NULL.  As above.
+ */
+const char *
+fpb_btree_tuple_fault(const FpbIndex *ix, IndexTuple tuple, Size size)
+{
+	Size		start = IndexInfoFindDataOffset(tuple->t_info);
+	Size		end = 0;
+	bool		aligned = false;
+
+	if (size < start)
+		return short_tuple;
+	return columns_fault(ix, tuple, size - start, ix->natts, ix->natts, &end, &aligned);
 }
 
 /* ------------------------------------------------------------------------
@@ -618,7 +883,7 @@ fpb_key_form(const FpbIndex *ix, Datum *values, bool *isnull,
 
 	desc = RelationGetDescr(ix->rel);
 	tuple = index_form_tuple(desc, values, isnull);
-	end = columns_end(desc, tuple, ix->natts, &aligned, &nulls);
+	end = columns_end(ix, tuple, ix->natts, &aligned, &nulls);
 	set_tuple_info(tuple, end, aligned);
 	tuple->t_tid = *tid;
 
@@ -639,9 +904,25 @@ fpb_key_form(const FpbIndex *ix, Datum *values, bool *isnull,
 }
 
 /*
+ * The values of the first ncolumns columns of a tuple, of which a pivot may
+ * have fewer than others, into values[] and isnull[].  By-reference ones point
+ * into it.  Raises an error if the tuple is damaged there.
+ */
+void
+fpb_tuple_datums(const FpbIndex *ix, IndexTuple tuple, int ncolumns,
+				 Datum *values, bool *isnull)
+{
+	TupleReader reader;
+
+	begin_reading(&reader, ix, tuple);
+	for (int i = 0; i < ncolumns; i++)
+		values[i] = read_column(&reader, &isnull[i]);
+}
+
+/*
  * The values of a leaf entry's columns, INCLUDE columns among them, into
  * values[] and isnull[].  By-reference ones of a tuple point into it; those of
- * words are palloc'd.
+ * words are palloc'd.  Raises an error if the tuple is damaged.
  */
 void
 fpb_key_datums(const FpbIndex *ix, const FpbKey *key,
@@ -650,8 +931,7 @@ fpb_key_datums(const FpbIndex *ix, const FpbKey *key,
 	if (fpb_is_word(ix))
 		fpb_word_datums(ix, key, values, isnull);
 	else
-		index_deform_tuple(key->tuple, RelationGetDescr(ix->rel),
-						   values, isnull);
+		fpb_tuple_datums(ix, key->tuple, ix->natts, values, isnull);
 }
 
 /*
@@ -668,6 +948,8 @@ fpb_key_has_null(const FpbIndex *ix, const FpbKey *key)
 
 	if (!IndexTupleHasNulls(key->tuple))
 		return false;
+	if (unlikely(IndexTupleSize(key->tuple) < IndexInfoFindDataOffset(key->tuple->t_info)))
+		tuple_damaged(ix, key->tuple, short_tuple);
 	bitmap = (uint8 *) ((char *) key->tuple + sizeof(IndexTupleData));
 	for (int i = 0; i < ix->nkeyatts; i++)
 	{
@@ -681,12 +963,12 @@ fpb_key_has_null(const FpbIndex *ix, const FpbKey *key)
  * Make *probe the place of exactly this key, TID included.  The probe's values
  * point into the key's tuple, which must live as long as the probe.  The probe
  * of a truncated pivot is the place before all keys that begin with its
- * columns.
+ * columns.  Raises an error if the tuple is damaged.
  */
 void
 fpb_probe_from_key(const FpbIndex *ix, const FpbKey *key, FpbProbe *probe)
 {
-	TupleDesc	desc;
+	TupleReader reader;
 
 	probe->head = key->head;
 	probe->low = key->low;
@@ -697,13 +979,13 @@ fpb_probe_from_key(const FpbIndex *ix, const FpbKey *key, FpbProbe *probe)
 	if (fpb_is_word(ix))
 		return;
 
-	desc = RelationGetDescr(ix->rel);
+	begin_reading(&reader, ix, key->tuple);
 	probe->ncols = fpb_pivot_natts(ix, key->tuple);
 	for (int i = 0; i < probe->ncols; i++)
 	{
 		FpbProbeColumn *col = &probe->cols[i];
 
-		col->value = index_getattr(key->tuple, i + 1, desc, &col->isnull);
+		col->value = read_column(&reader, &col->isnull);
 		col->cmp = ix->cols[i].cmp;
 	}
 }
@@ -808,24 +1090,58 @@ fpb_probe_is_simple(const FpbIndex *ix, const FpbProbe *probe)
 	return true;
 }
 
-/* sign of key - probe for tuples whose heads leave it open */
+/*
+ * Sign of key - probe by their columns behind the first one, up to the
+ * ncompare'th.  Raises errors as compare_tuple does.
+ */
 static int
-compare_tuple(const FpbIndex *ix, const FpbKey *key, const FpbProbe *probe)
+compare_rest(const FpbIndex *ix, IndexTuple tuple, const FpbProbe *probe,
+			 int ncompare)
 {
-	TupleDesc	desc = RelationGetDescr(ix->rel);
-	int			natts = fpb_pivot_natts(ix, key->tuple);
-	int			ncompare = Min(natts, probe->ncols);
+	TupleReader reader;
 
-	for (int i = 0; i < ncompare; i++)
+	begin_reading(&reader, ix, tuple);
+	(void) next_column(&reader);
+	for (int i = 1; i < ncompare; i++)
 	{
 		const FpbProbeColumn *pcol = &probe->cols[i];
 		Datum		value;
 		bool		isnull;
 		int			result;
 
-		value = index_getattr(key->tuple, i + 1, desc, &isnull);
+		value = read_column(&reader, &isnull);
 		result = compare_values(&ix->cols[i], pcol->cmp, value, isnull,
 								pcol->value, pcol->isnull);
+		if (result != 0)
+			return result;
+	}
+	return 0;
+}
+
+/*
+ * Sign of key - probe for tuples whose heads leave it open.  Raises an error
+ * if a column that is compared is damaged, and what comparators raise.
+ */
+static int
+compare_tuple(const FpbIndex *ix, const FpbKey *key, const FpbProbe *probe)
+{
+	int			natts = fpb_pivot_natts(ix, key->tuple);
+	int			ncompare = Min(natts, probe->ncols);
+	bool		isnull;
+	int			result;
+
+	if (ncompare > 0)
+	{
+		Datum		value = read_first_column(ix, key->tuple, &isnull);
+
+		result = compare_values(&ix->cols[0], probe->cols[0].cmp, value, isnull,
+								probe->cols[0].value, probe->cols[0].isnull);
+		if (result != 0)
+			return result;
+	}
+	if (ncompare > 1)
+	{
+		result = compare_rest(ix, key->tuple, probe, ncompare);
 		if (result != 0)
 			return result;
 	}
@@ -843,7 +1159,8 @@ compare_tuple(const FpbIndex *ix, const FpbKey *key, const FpbProbe *probe)
 
 /*
  * Sign of key - probe; key may be a pivot.  Calls comparators where words or
- * heads don't tell, and raises what they do.
+ * heads don't tell, and raises what they do, or an error if what they would be
+ * handed is damaged.
  */
 int
 fpb_compare(const FpbIndex *ix, const FpbKey *key, const FpbProbe *probe)
@@ -864,15 +1181,19 @@ fpb_compare(const FpbIndex *ix, const FpbKey *key, const FpbProbe *probe)
 
 /*
  * How many of the first ncolumns columns of two tuples are equal, before one
- * that isn't?  *order is set to the sign of a - b there, or 0.
+ * that isn't?  *order is set to the sign of a - b there, or 0.  Raises errors
+ * as fpb_compare does.
  */
 static int
 equal_columns(const FpbIndex *ix, const FpbKey *a, const FpbKey *b,
 			  int ncolumns, int *order)
 {
-	TupleDesc	desc = RelationGetDescr(ix->rel);
+	TupleReader a_reader;
+	TupleReader b_reader;
 
 	*order = 0;
+	begin_reading(&a_reader, ix, a->tuple);
+	begin_reading(&b_reader, ix, b->tuple);
 	for (int i = 0; i < ncolumns; i++)
 	{
 		Datum		a_value,
@@ -880,8 +1201,8 @@ equal_columns(const FpbIndex *ix, const FpbKey *a, const FpbKey *b,
 		bool		a_isnull,
 					b_isnull;
 
-		a_value = index_getattr(a->tuple, i + 1, desc, &a_isnull);
-		b_value = index_getattr(b->tuple, i + 1, desc, &b_isnull);
+		a_value = read_column(&a_reader, &a_isnull);
+		b_value = read_column(&b_reader, &b_isnull);
 		*order = compare_values(&ix->cols[i], ix->cols[i].cmp,
 								a_value, a_isnull, b_value, b_isnull);
 		if (*order != 0)
@@ -1056,7 +1377,6 @@ void
 fpb_key_separator(const FpbIndex *ix, const FpbKey *left, const FpbKey *right,
 				  FpbKey *pivot)
 {
-	TupleDesc	desc = RelationGetDescr(ix->rel);
 	int			nequal;
 	int			order;
 	IndexTuple	left_tuple;
@@ -1073,11 +1393,11 @@ fpb_key_separator(const FpbIndex *ix, const FpbKey *left, const FpbKey *right,
 	pivot->low = 0;
 	pivot->tail = FPB_TAIL_MIN;
 	pivot->head = pivot_head(ix, right->head, Min(nequal + 1, ix->nkeyatts));
-	pivot->tuple = truncate_tuple(desc, right->tuple, Min(nequal + 1, ix->nkeyatts));
+	pivot->tuple = truncate_tuple(ix, right->tuple, Min(nequal + 1, ix->nkeyatts));
 	if (nequal == ix->nkeyatts)
 		pivot->tail = next_tail(left->tail);
 
-	left_tuple = truncate_tuple(desc, left->tuple, ix->nkeyatts);
+	left_tuple = truncate_tuple(ix, left->tuple, ix->nkeyatts);
 	if (fpb_tuple_space(left_tuple) < fpb_tuple_space(pivot->tuple))
 	{
 		pfree(pivot->tuple);

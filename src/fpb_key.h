@@ -16,6 +16,7 @@
 
 #include "fpb_cache.h"
 #include "fpb_page.h"
+#include "fpb_value.h"
 
 /*
  * Word forms: all key columns together are an order-preserving integer of 32,
@@ -99,7 +100,7 @@ typedef enum FpbHeadKind
 	FPB_HEAD_CSTRING			/* first bytes of a name */
 } FpbHeadKind;
 
-/* One key column. */
+/* One column; of INCLUDE columns, no more than their inside. */
 typedef struct FpbColumn
 {
 	const FpbWordType *word;	/* its word type, or NULL */
@@ -110,6 +111,13 @@ typedef struct FpbColumn
 	uint8		head;			/* FpbHeadKind, of the first column */
 	uint8		width;			/* bits of the field that holds its code; 0 if
 								 * it has no word type */
+	bool		by_value;		/* as pg_attribute has it */
+	uint8		align;			/* bytes */
+	int16		length;			/* as pg_attribute has it */
+	uint8		plain_from;		/* from which length on, header included, a
+								 * varlena with a short header has nothing in
+								 * it to be looked at */
+	FpbInside	inside;			/* what is looked at */
 } FpbColumn;
 
 /*
@@ -209,9 +217,12 @@ extern void fpb_key_form(const FpbIndex *ix, Datum *values, bool *isnull,
 						 ItemPointer tid, FpbKey *key);
 
 /*
- * The datums of a leaf key.  By-reference ones of a tuple point into it; those
- * of words are palloc'd.
+ * The datums of the first columns of a tuple, as many as are asked for, and of
+ * a leaf key.  By-reference ones of a tuple point into it; those of words are
+ * palloc'd.
  */
+extern void fpb_tuple_datums(const FpbIndex *ix, IndexTuple tuple, int ncolumns,
+							 Datum *values, bool *isnull);
 extern void fpb_key_datums(const FpbIndex *ix, const FpbKey *key,
 						   Datum *values, bool *isnull);
 
@@ -366,6 +377,10 @@ extern bool fpb_head_of(const FpbIndex *ix, const Datum *values,
  */
 extern const char *fpb_tuple_fault(const FpbIndex *ix, IndexTuple tuple,
 								   Size avail, bool pivot);
+
+/* The same of a leaf's tuple of a btree, whose key takes so many bytes. */
+extern const char *fpb_btree_tuple_fault(const FpbIndex *ix, IndexTuple tuple,
+										 Size size);
 
 /* --- words of single columns (fpb_word.c) --- */
 extern const FpbWordType *fpb_word_type(Oid cmp_proc, Oid type);

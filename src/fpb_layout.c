@@ -478,9 +478,7 @@ head_is_right(const FpbIndex *ix, const FpbKey *key, bool pivot)
 	int			natts = pivot ? fpb_pivot_natts(ix, key->tuple) : ix->nkeyatts;
 	uint64		head;
 
-	for (int i = 0; i < natts; i++)
-		values[i] = index_getattr(key->tuple, i + 1, RelationGetDescr(ix->rel),
-								  &isnull[i]);
+	fpb_tuple_datums(ix, key->tuple, natts, values, isnull);
 	(void) fpb_head_of(ix, values, isnull, natts, false, &head);
 	return head == key->head;
 }

@@ -12,15 +12,18 @@
 #include "fpb_page.h"
 
 /*
- * Report a damaged page and what is wrong with it.
+ * Report a damaged page and what is wrong with it.  InvalidBlockNumber: it is
+ * about the whole index, or nobody knows which page it is.
  */
 void
 fpb_report_damage(Relation rel, BlockNumber blkno, const char *fault)
 {
 	ereport(ERROR,
 			(errcode(ERRCODE_INDEX_CORRUPTED),
+			 BlockNumberIsValid(blkno) ?
 			 errmsg("index \"%s\" contains a damaged page at block %u",
-					RelationGetRelationName(rel), blkno),
+					RelationGetRelationName(rel), blkno) :
+			 errmsg("index \"%s\" is damaged", RelationGetRelationName(rel)),
 			 errdetail("%s", fault),
 			 errhint("Please REINDEX it.")));
 }

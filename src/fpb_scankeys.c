@@ -1324,7 +1324,6 @@ int64
 fpb_keys_seek(FpbScanKeys *keys, const FpbKey *key, bool pivot, bool ahead)
 {
 	const FpbIndex *ix = keys->ix;
-	TupleDesc	desc = RelationGetDescr(ix->rel);
 	Datum		values[INDEX_MAX_KEYS];
 	bool		isnull[INDEX_MAX_KEYS];
 	int			ncols = keys->nprefix;
@@ -1337,8 +1336,7 @@ fpb_keys_seek(FpbScanKeys *keys, const FpbKey *key, bool pivot, bool ahead)
 	{
 		if (pivot)
 			ncols = Min(ncols, fpb_pivot_natts(ix, key->tuple));
-		for (int c = 0; c < ncols; c++)
-			values[c] = index_getattr(key->tuple, c + 1, desc, &isnull[c]);
+		fpb_tuple_datums(ix, key->tuple, ncols, values, isnull);
 	}
 
 	for (int c = 0; c < ncols; c++)

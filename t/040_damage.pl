@@ -12,12 +12,18 @@
 # which every FPB_DAMAGE'th is tried in headers and directories (17 by default),
 # and fewer in the nodes and tuples; 1 takes hours.
 #
+# Pages are also torn, half of them being of an earlier time, are of an earlier
+# time, or are another page; and in indexes of one small page each byte that says
+# how to read others gets each value.  Of these lists, which are shuffled with a
+# fixed seed, every FPB_DAMAGE'th and (200 * FPB_DAMAGE)'th is tried, all if that is 1.
+#
 use strict;
 use warnings FATAL => 'all';
 
 use PostgreSQL::Test::Cluster;
 use PostgreSQL::Test::Utils;
 use Test::More;
+use List::Util qw(shuffle);
 
 my $stride = $ENV{FPB_DAMAGE} || 17;
 my $body_stride = $stride == 1 ? 1 : 5 * $stride + 2;
@@ -66,11 +72,26 @@ my @forms = (
 	[ 'queued', 'int', '(i * 7919) % 10007', '(k)', 1500 ],
 	[ 'queuedtext', 'text COLLATE "C"', q{'the same at first ' || (i * 7919) % 1009}, '(k)', 1500 ]);
 
+# Indexes of a page or two, whose keys have all kinds of an inside.
+my @small_forms = (
+	[ 'smalltext', 'text COLLATE "C"', q{'a key ' || i / 2 * 2}, '(k)', 10 ],
+	[ 'smallnull', 'text COLLATE "C"', q{CASE WHEN i % 4 > 0 THEN 'a key ' || i END}, '(k, id)', 10 ],
+	[ 'smalllong', 'text COLLATE "C"', q{repeat('a key ', 25) || i}, '(k) INCLUDE (id)', 8 ],
+	[ 'smallpress', 'text COLLATE "C"', q{repeat('long ', 300) || i}, '(k)', 8 ],
+	[ 'smallnumeric', 'numeric', q{i * 1234567.891}, '(k, id)', 10 ],
+	[ 'smallname', 'name', q{'name ' || i}, '(k)', 10 ],
+	[ 'smallbits', 'varbit', q{i::bit(20)}, '(k)', 10 ],
+	[ 'smallinet', 'inet', q{'10.0.0.0'::inet + i}, '(k)', 10 ],
+	[ 'smallints', 'int[]', q{ARRAY[7, i, 3]}, '(k)', 10 ],
+	[ 'smalltexts', 'text[]', q{ARRAY['one', NULL, i::text]}, '(k)', 10 ],
+	[ 'smallrange', 'numrange', q{numrange(i * 0.5, i + 7)}, '(k)', 10 ]);
+
 $node->safe_psql(
 	'postgres', q{
 CREATE EXTENSION fpbtree;
 CREATE TABLE pristine (form text PRIMARY KEY, bytes bytea);
 ALTER TABLE pristine ALTER bytes SET STORAGE EXTERNAL;
+CREATE TABLE earlier (form text PRIMARY KEY, bytes bytea);
 CREATE TABLE pages (form text, block int8, kind text, nodes int, lower int, upper int);
 CREATE TABLE expected (form text, op text, answer text);
 
@@ -140,20 +161,26 @@ EXCEPTION WHEN OTHERS THEN
 	RETURN SQLSTATE || ' ' || translate(SQLERRM || ': ' || detail, E'\n|', '  ');
 END $$;
 
--- Put the index's file, with the bits of a byte flipped, into the place of a
--- file that has just been made and of which nothing is in the buffers.
-CREATE FUNCTION damage(f text, pos int, mask int) RETURNS void LANGUAGE plpgsql AS $$
+-- Put an image into the place of an index's file that has just been made and of
+-- which nothing is in the buffers.
+CREATE FUNCTION put(f text, image bytea) RETURNS void LANGUAGE plpgsql AS $$
 DECLARE
-	image bytea := (SELECT bytes FROM pristine WHERE form = f);
 	lo oid;
 BEGIN
-	lo := lo_from_bytea(0, set_byte(image, pos, get_byte(image, pos) # mask));
+	lo := lo_from_bytea(0, image);
 	PERFORM lo_export(lo, pg_relation_filepath((f || '_index')::regclass));
 	PERFORM lo_unlink(lo);
 END $$;
+
+-- The index with the bits of a byte flipped; and with bytes that are those at
+-- another place, at present or an earlier time.
+CREATE FUNCTION damage(f text, pos int, mask int) RETURNS void LANGUAGE sql AS $$
+	SELECT put(f, set_byte(bytes, pos, get_byte(bytes, pos) # mask)) FROM pristine WHERE form = f $$;
+CREATE FUNCTION transplant(f text, pos int, length int, source bytea, source_pos int) RETURNS void LANGUAGE sql AS $$
+	SELECT put(f, overlay(bytes PLACING substring(source FROM source_pos + 1 FOR length) FROM pos + 1)) FROM pristine WHERE form = f $$;
 });
 
-foreach my $form (@forms)
+foreach my $form (@forms, @small_forms)
 {
 	my ($name, $type, $key, $columns, $rows, $unique) = @$form;
 	my $insert = "INSERT INTO $name SELECT $key, i FROM generate_series";
@@ -192,6 +219,8 @@ DELETE FROM $name WHERE id % 11 = 5;
 DELETE FROM $name WHERE k > (SELECT percentile_disc(0.3) WITHIN GROUP (ORDER BY k) FROM $name)
 	AND k < (SELECT percentile_disc(0.5) WITHIN GROUP (ORDER BY k) FROM $name);
 VACUUM (ANALYZE) $name;
+CHECKPOINT;
+INSERT INTO earlier SELECT '$name', pg_read_binary_file(pg_relation_filepath('${name}_index'));
 INSERT INTO $name SELECT $key, i FROM generate_series(1, $rows, 40) i
 	WHERE '$unique' = '' OR NOT EXISTS (SELECT FROM $name WHERE id = i);
 DELETE FROM $name WHERE k > (SELECT percentile_disc(0.6) WITHIN GROUP (ORDER BY k) FROM $name)
@@ -217,7 +246,7 @@ my %outcomes;
 # What goes on in one try, all of it in one line of output.
 sub try_sql
 {
-	my ($form, $pos, $mask, $what) = @_;
+	my ($form, $damage, $what) = @_;
 	my $ops = join ' || ', map { "' | $_ ' || try('$form', '$_')" } @ops, $form =~ /^queued/ ? 'flush' : ();
 
 	# VACUUM goes through the index because there are some dead rows.
@@ -226,10 +255,11 @@ BEGIN;
 INSERT INTO $form SELECT NULL, -1 FROM generate_series(1, 3);
 ROLLBACK;
 REINDEX INDEX ${form}_index;
-SELECT damage('$form', $pos, $mask);
+SELECT $damage;
 SELECT '$what' || $ops;
 VACUUM (INDEX_CLEANUP ON) $form;
 \\if :ERROR
+\\echo VACUUM with $what raises :SQLSTATE :LAST_ERROR_MESSAGE
 REINDEX INDEX ${form}_index;
 VACUUM $form;
 \\endif
@@ -281,14 +311,14 @@ sub run_tries
 			$outcomes{ $result{check} eq 'right' ? 'harmless' : 'found by the check' }++;
 			$outcomes{"$_: " . ($result{$_} =~ /^(XX|22)/ ? 'reported' : $result{$_})}++ foreach keys %result;
 		}
-		foreach my $error ($stderr =~ /ERROR:  (.*)/g)
+		foreach my $error (grep { /^VACUUM with / } @lines)
 		{
-			$blame->("VACUUM or REINDEX raises $error") if $error !~ /^XX00[12]: /;
+			$blame->($error) if $error !~ / raises XX00[12] /;
 			$outcomes{'VACUUM: reported'}++;
 		}
 
 		last if $status == 0 && !$timed_out;
-		$blame->(($timed_out ? 'the server hangs after ' : 'the server crashes after ') . $tries[$finished]->[2]);
+		$blame->(($timed_out ? 'the server hangs after ' : 'the server crashes after ') . $tries[$finished]->[1]);
 		diag($stderr =~ s/^(?!.*(?:FATAL|PANIC|TRAP|closed)).*\n//mgr);
 		$node->stop('immediate', fail_ok => 1);
 		$node->start;
@@ -297,6 +327,54 @@ sub run_tries
 }
 
 my ($header_count, $body_count) = (0, 0);
+
+# One of so many tries, the same whichever indexes there are besides.
+sub sample
+{
+	my ($one_of, @tries) = @_;
+	my $n = 0;
+
+	srand(30);
+	return grep { $n++ % $one_of == 0 } shuffle(@tries);
+}
+
+# Run them, and say whether all went well.
+sub try_all
+{
+	my ($name, $what, @tries) = @_;
+	my $failed = scalar grep { !$_ } Test::More->builder->summary;
+
+	run_tries($name, splice(@tries, 0, 50)) while @tries;
+	ok($failed == scalar(grep { !$_ } Test::More->builder->summary), "$name: $what");
+}
+
+# Whole pages, and halves of them, that are of an earlier time or another page's.
+sub page_tries
+{
+	my ($name, @pages) = @_;
+	my $half = $blcksz / 2;
+	my $earlier = $node->safe_psql('postgres', "SELECT length(bytes) / $blcksz FROM earlier WHERE form = '$name'");
+	my @tries;
+
+	foreach my $page (@pages)
+	{
+		my ($block, $kind) = @$page;
+		my $at = $block * $blcksz;
+		my $then = "(SELECT bytes FROM earlier WHERE form = '$name')";
+		my $now = "(SELECT bytes FROM pristine WHERE form = '$name')";
+		my ($other) = (grep { $_->[0] == ($block + 1) % @pages } @pages);
+		my $other_at = $other->[0] * $blcksz;
+
+		push @tries,
+		  [ "transplant('$name', $at, $half, $then, $at)", "block $block ($kind), first half of an earlier time" ],
+		  [ "transplant('$name', $at + $half, $half, $then, $at + $half)", "block $block ($kind), second half of an earlier time" ],
+		  [ "transplant('$name', $at, $blcksz, $then, $at)", "block $block ($kind) of an earlier time" ]
+		  if $block < $earlier;
+		push @tries, [ "transplant('$name', $at, $blcksz, $now, $other_at)", "block $block ($kind) is block $other->[0]" ],
+		  [ "transplant('$name', $at + $half, $half, $now, $other_at + $half)", "second half of block $block ($kind) is that of block $other->[0]" ];
+	}
+	return @tries;
+}
 
 foreach my $form (@forms)
 {
@@ -339,14 +417,41 @@ foreach my $form (@forms)
 
 			# no page checksums here
 			next if $pos == 8 || $pos == 9;
-			push @tries, [ $block * $blcksz + $pos, $mask, sprintf('block %d (%s), byte %d, bits %02x', $block, $kind, $pos, $mask) ];
+			push @tries, [ "damage('$name', $block * $blcksz + $pos, $mask)", sprintf('block %d (%s), byte %d, bits %02x', $block, $kind, $pos, $mask) ];
 		}
 	}
 
 	note("$name: $pages[0][1], " . join(', ', map { "$_ (" . ($kinds{$_} || 0) . ')' } sort keys %kinds) . ', ' . scalar(@tries) . ' tries');
-	my $failed = scalar grep { !$_ } Test::More->builder->summary;
-	run_tries($name, splice(@tries, 0, 50)) while @tries;
-	ok($failed == scalar(grep { !$_ } Test::More->builder->summary), "$name: damage is reported or harmless");
+	push @tries, sample($stride, page_tries($name, @pages));
+	try_all($name, 'damage is reported or harmless', @tries);
+}
+
+# Each value of each byte of small pages, save text itself: of headers, directories and
+# slots in use, and of tuples.
+foreach my $form (@small_forms)
+{
+	my $name = $form->[0];
+	my @tries;
+
+	next if defined $only && $only ne $name;
+	foreach my $page (split /\n/, $node->safe_psql('postgres', "SELECT block, lower, upper FROM pages WHERE form = '$name' AND kind NOT LIKE 'deleted%' ORDER BY block LIMIT 2"))
+	{
+		my ($block, $lower, $upper) = split /\|/, $page;
+		my $bytes = $node->safe_psql('postgres', "SELECT encode(substring(bytes FROM $block * $blcksz + 1 FOR $blcksz), 'hex') FROM pristine WHERE form = '$name'");
+
+		foreach my $pos (0 .. $lower - 1, $upper .. $blcksz - 1)
+		{
+			my $byte = hex substr($bytes, 2 * $pos, 2);
+
+			# no page checksums here; all nodes' unused slots are alike, and so are letters
+			next if $pos == 8 || $pos == 9 || ($pos >= 256 && $pos < $lower && ($byte == 0 || $byte == 255) && $pos % 16 > 0);
+			next if $pos >= $upper && chr($byte) =~ /[a-z ]/ && $pos % 16 > 0;
+			push @tries, map { [ "damage('$name', $block * $blcksz + $pos, $_)", sprintf('block %d, byte %d, bits %02x', $block, $pos, $_) ] } 1 .. 255;
+		}
+	}
+	@tries = sample($stride == 1 ? 1 : 200 * $stride, @tries);
+	note("$name: " . scalar(@tries) . ' tries');
+	try_all($name, 'other values are reported or harmless', @tries);
 }
 note("$_: $outcomes{$_}") foreach sort keys %outcomes;
 
@@ -419,6 +524,64 @@ INSERT INTO ends VALUES (30001);
 	0, 'a session goes on when the rightmost leaf has been damaged');
 is($stdout, "t XX002\n00000\nXX002", 'and inserts elsewhere')
   or diag($stderr);
+
+# fpbtree_expected_size reads pages of btree indexes, which may be damaged, too: bytes
+# anywhere, and what says where others are.
+$node->safe_psql(
+	'postgres', q{
+CREATE FUNCTION expect(f text) RETURNS text LANGUAGE plpgsql AS $$
+DECLARE
+	detail text;
+BEGIN
+	PERFORM fpbtree_expected_size((f || '_index')::regclass), count(*) FROM fpbtree_advise(0);
+	RETURN 'a size';
+EXCEPTION WHEN OTHERS THEN
+	GET STACKED DIAGNOSTICS detail = PG_EXCEPTION_DETAIL;
+	RETURN SQLSTATE || ' ' || translate(SQLERRM || ': ' || detail, E'\n|', '  ');
+END $$});
+foreach my $btree (
+	[ 'btreetext', q{k text COLLATE "C"}, q{'the same ' || i % 300}, '(k)' ],
+	[ 'btreeint', 'k int', 'i', '(k)' ],
+	[ 'btreefew', 'k int', 'i % 7', '(k)' ],
+	[ 'btreepair', 'k numeric, t text', q{i * 1.7, nullif('text ' || i, 'text 5')}, '(k, t)' ],
+	[ 'btreeinclude', 'k int[], t inet', q{ARRAY[i, 7], '10.0.0.0'::inet + i}, '(k) INCLUDE (t)' ])
+{
+	my ($name, $columns, $row, $key) = @$btree;
+	my ($results, $errors) = ('', '');
+
+	next if defined $only && $only ne $name;
+	$node->safe_psql(
+		'postgres', qq{
+CREATE TABLE $name ($columns);
+INSERT INTO $name SELECT $row FROM generate_series(1, 900) i;
+CREATE INDEX ${name}_index ON $name USING btree $key;
+VACUUM (ANALYZE) $name;
+CHECKPOINT;
+INSERT INTO pristine SELECT '$name', pg_read_binary_file(pg_relation_filepath('${name}_index'))});
+	# the first leaf
+	my $page = pack 'H*', $node->safe_psql('postgres', "SELECT encode(substring(bytes FROM $blcksz + 1 FOR $blcksz), 'hex') FROM pristine WHERE form = '$name'");
+	my ($lower, $upper) = unpack 'x12 v2', $page;
+	my @offsets = map { $_ & 0x7fff } unpack "x24 V" . ($lower - 24) / 4, $page;
+	# its header; line pointers; headers of tuples and of their first columns; and anything
+	srand(30);
+	my @places = ((0 .. 23), (map { 24 + int rand($lower - 24) } 1 .. 30), (map { $offsets[ rand @offsets ] + int rand 14 } 1 .. 40), (map { $upper + int rand($blcksz - $upper) } 1 .. 40));
+	my @damage = map { [ $_, (1, 0x10, 0x80, 0xff, 1 + int rand 255)[ rand 5 ] ] } @places;
+	my $status = $node->psql(
+		'postgres',
+		join('', map { my $pos = $blcksz + $_->[0]; "REINDEX INDEX ${name}_index;\nSELECT damage('$name', $pos, $_->[1]);\nSELECT 'byte $_->[0], bits $_->[1] | ' || expect('$name');\n" } @damage),
+		stdout => \$results,
+		stderr => \$errors,
+		on_error_stop => 0,
+		timeout => 600);
+	is($status, 0, "$name: the server goes on") or diag($errors);
+	my @results = grep { / \| / } split /\n/, $results;
+	is(scalar(@results), scalar(@damage), 'and answers');
+	# a value may have become one that its type does not take, a TID one that no table has
+	my @others = grep { !/ \| (a size$|XX00[12] |22|XX000 invalid memory alloc|0A000 .*tuple identifiers)/ } @results;
+	is(join("\n", @others), '', 'what is damaged is told as that');
+	ok(scalar(grep { / \| XX002 .*damaged page at block 1/ } @results) > 10, 'and where');
+	$node->safe_psql('postgres', "DROP TABLE $name");
+}
 
 $node->stop;
 done_testing();
