@@ -37,8 +37,9 @@
  *
  * To go on behind a fault, each part of the check is a subtransaction:
  * whatever error it raises, for a value may be damaged in such a way that only
- * its type knows, becomes a row.  Comparators are never handed a tuple whose
- * structure is damaged: no descent is made where it could come by one.
+ * its type knows, becomes a row.  Each page is looked at by itself before a
+ * descent is made anywhere, and none is made where it could come by a tuple
+ * whose structure is damaged.
  *
  *-------------------------------------------------------------------------
  */
@@ -61,8 +62,7 @@
 PG_FUNCTION_INFO_V1(fpbtree_check);
 PG_FUNCTION_INFO_V1(fpbtree_damage);
 
-/* how often a page that somebody else has locked is tried again */
-#define MAX_TRIES		1000
+/* while waiting for somebody else who has locked a page */
 #define TRY_DELAY		1000	/* microseconds */
 
 /* how often the queue's pages are counted where there is no WAL */
@@ -105,15 +105,8 @@ fpb_check_report(FpbCheck *check, BlockNumber blkno, const char *fmt,...)
 		enlargeStringInfo(&buf, needed);
 	}
 
-	if (check->rows == NULL && BlockNumberIsValid(blkno))
-		fpb_report_damage(check->ix.rel, blkno, buf.data);
 	if (check->rows == NULL)
-		ereport(ERROR,
-				(errcode(ERRCODE_INDEX_CORRUPTED),
-				 errmsg("index \"%s\" is damaged",
-						RelationGetRelationName(check->ix.rel)),
-				 errdetail("%s", buf.data),
-				 errhint("Please REINDEX it.")));
+		fpb_report_damage(check->ix.rel, blkno, buf.data);
 
 	nulls[0] = !BlockNumberIsValid(blkno);
 	values[0] = Int64GetDatum((int64) blkno);
@@ -335,10 +328,11 @@ fpb_check_take(FpbCheck *check, Buffer buf)
 
 	check->blkno = BufferGetBlockNumber(buf);
 	check->live = false;
+	check->damaged = false;
 	memset(&check->high, 0, sizeof(FpbKey));
 	memcpy(page, BufferGetPage(buf), BLCKSZ);
 	check->tree = fpb_check_tree(check, page);
-	for (int try = 0; try < MAX_TRIES; try++)
+	for (int try = 0; try < FPB_CHECK_TRIES; try++)
 	{
 		if (!is_usable(check->tree, page) || !FpbPageHighElided(page) ||
 			fpb_is_word(&check->ix) || take_elided(check))
@@ -366,6 +360,7 @@ fpb_check_take(FpbCheck *check, Buffer buf)
 	}
 	if (fault != NULL)
 	{
+		check->damaged = true;
 		report_own(check, check->blkno, fault);
 		return;
 	}
@@ -504,7 +499,7 @@ check_elided(FpbCheck *check)
 {
 	BlockNumber right = FpbHdr(check->page)->right;
 
-	for (int try = 0; try < MAX_TRIES; try++)
+	for (int try = 0; try < FPB_CHECK_TRIES; try++)
 	{
 		Buffer		leftbuf = ReadBuffer(check->ix.rel, check->blkno);
 		Page		left = BufferGetPage(leftbuf);
@@ -541,7 +536,7 @@ check_right(FpbCheck *check)
 {
 	BlockNumber blkno = check->blkno;
 
-	for (int try = 0; try < MAX_TRIES; try++)
+	for (int try = 0; try < FPB_CHECK_TRIES; try++)
 	{
 		/* of the page as it was copied last */
 		FpbIndex   *ix = check->tree;
@@ -663,7 +658,7 @@ is_orphan(FpbCheck *check, const FpbProbe *low, int level)
 {
 	FpbIndex   *ix = check->tree;
 
-	for (int try = 0; try < MAX_TRIES; try++)
+	for (int try = 0; try < FPB_CHECK_TRIES; try++)
 	{
 		Buffer		other;
 		Buffer		buf;
@@ -866,7 +861,7 @@ check_child(FpbCheck *check)
 		fpb_probe_from_key(ix, &entry->key, &low);
 		lowp = &low;
 	}
-	for (int try = 0; try < MAX_TRIES; try++)
+	for (int try = 0; try < FPB_CHECK_TRIES; try++)
 	{
 		Buffer		buf = lock_linked(check, entry->child);
 		Buffer		parentbuf;
@@ -1172,13 +1167,10 @@ check_pages(FpbCheck *check)
 		fault = fpb_check_try(check, check_page);
 		if (fault != NULL)
 			report_own(check, blkno, fault);
-		else if (check->live && check->rows == NULL)
-			check_neighbours(check);
 	}
 
-	/* To go on behind faults, know all of them before descending anywhere. */
-	for (BlockNumber blkno = FPB_METAPAGE + 1;
-		 check->rows != NULL && blkno < check->nblocks; blkno++)
+	/* Descents go through any page: now what is wrong within each is known. */
+	for (BlockNumber blkno = FPB_METAPAGE + 1; blkno < check->nblocks; blkno++)
 	{
 		CHECK_FOR_INTERRUPTS();
 		MemoryContextReset(check->page_cxt);

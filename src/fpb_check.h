@@ -17,6 +17,9 @@
 #include "fpb_inspect.h"
 #include "fpb_tree.h"
 
+/* how often a page that somebody else has locked, or changed, is tried again */
+#define FPB_CHECK_TRIES	1000
+
 /* What a check of the rows keeps to itself (fpb_check_rows.c). */
 typedef struct FpbRowCheck FpbRowCheck;
 
@@ -52,6 +55,7 @@ typedef struct FpbCheck
 	Page		page;			/* a copy */
 	FpbIndex   *tree;			/* the one it is of: ix or queue */
 	bool		live;			/* is it in use, and sound in itself? */
+	bool		damaged;		/* is it not sound?  That has been reported. */
 	FpbEntry   *entries;		/* then its entries, tuples in the copy */
 	int			nentries;
 	FpbKey		high;			/* its high fence, unless it is the rightmost;

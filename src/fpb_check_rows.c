@@ -64,6 +64,7 @@ struct FpbRowCheck
 	int			level;			/* whose entries are asked for the next leaf */
 	int64		nleaves;		/* come by */
 	bool		incomplete;		/* some have not been looked at */
+	char	   *reason;			/* the first error that has kept from it */
 
 	/* to look at the rows of a leaf */
 	IndexFetchTableData *fetch;
@@ -438,7 +439,12 @@ covers(const FpbCheck *check, const FpbProbe *probe)
 }
 
 /*
- * Copy the leaf where rc->from is.
+ * Copy the leaf where rc->from is.  Without it (check->live is false) if it is
+ * damaged, or the tree is; rc->at_end if there is none.  No lock is held on
+ * entry or exit.
+ *
+ * To find out where it ends, the copying may have had to unlock the leaf and
+ * wait for its sibling.  It may be split meanwhile, or have gone.
  */
 static void
 find_leaf(FpbCheck *check)
@@ -456,20 +462,33 @@ find_leaf(FpbCheck *check)
 			return;
 		check->live = false;
 	}
-	if (check->can_descend)
+	for (int try = 0; check->can_descend && try < FPB_CHECK_TRIES; try++)
 	{
 		Buffer		buf = fpb_descend(ix, &rc->from, 0, false, BUFFER_LOCK_SHARE, NULL);
 
-		if (BufferIsValid(buf))
-			fpb_check_take(check, buf);
-		else
+		if (!BufferIsValid(buf))
+		{
 			rc->at_end = true;	/* a queue that is gone */
-	}
+			return;
+		}
+		FPB_INJECTION_POINT("fpbtree-check-leaf");
+		fpb_check_take(check, buf);
+		if (check->damaged || (check->live && covers(check, &rc->from)))
+			return;
 
-	/* a leaf of which nobody knows where it ends can't be gone on from */
-	if (check->live && !FpbPageIsRightmost(check->page) &&
-		!fpb_check_knows_high(check))
+		/* a leaf of which nobody knows where it ends can't be gone on from */
+		if (check->live && !FpbPageIsRightmost(check->page) &&
+			!fpb_check_knows_high(check))
+			break;
 		check->live = false;
+		CHECK_FOR_INTERRUPTS();
+	}
+	if (check->can_descend)
+		ereport(ERROR,
+				(errcode(ERRCODE_OBJECT_IN_USE),
+				 errmsg("could not check the leaf at block %u of index \"%s\"",
+						check->blkno, RelationGetRelationName(ix->rel)),
+				 errdetail("Whenever it was looked at, its right sibling was locked, or not what the leaf says.")));
 }
 
 /*
@@ -506,13 +525,16 @@ find_next_key(FpbCheck *check)
 
 /*
  * Pass over the leaf at rc->from, which can't be read, and perhaps over more.
+ * reason: what error has been raised, or NULL.
  */
 static void
-skip_leaf(FpbCheck *check)
+skip_leaf(FpbCheck *check, const char *reason)
 {
 	FpbRowCheck *rc = check->row_check;
 
 	rc->incomplete = true;
+	if (reason != NULL && rc->reason == NULL)
+		rc->reason = MemoryContextStrdup(check->context, reason);
 	rc->right = InvalidBlockNumber;
 	for (rc->level = 1; check->can_descend && rc->level <= (int) rc->tree->level; rc->level++)
 		if (fpb_check_try(check, find_next_key) == NULL && check->live)
@@ -531,6 +553,8 @@ next_leaf(FpbCheck *check)
 
 	for (;;)
 	{
+		char	   *reason;
+
 		CHECK_FOR_INTERRUPTS();
 		MemoryContextReset(check->page_cxt);
 		if (rc->at_end)
@@ -543,10 +567,11 @@ next_leaf(FpbCheck *check)
 			rc->incomplete = true;
 			return false;
 		}
-		if (fpb_check_try(check, find_leaf) == NULL && check->live)
+		reason = fpb_check_try(check, find_leaf);
+		if (reason == NULL && check->live)
 			break;
 		if (!rc->at_end)
-			skip_leaf(check);
+			skip_leaf(check, reason);
 	}
 
 	rc->right = FpbHdr(check->page)->right;
@@ -706,7 +731,9 @@ fpb_check_rows(FpbCheck *check)
 	/* A leaf may have been passed over, or the walk have been led astray. */
 	if (rc->incomplete || check->nfaulty > 0)
 		fpb_check_report(check, InvalidBlockNumber,
-						 "Whether each row has an entry was not looked at: pages are damaged.");
+						 "Whether each row has an entry was not looked at: %s%s",
+						 check->nfaulty > 0 || rc->reason == NULL ? "pages are damaged." : "an error was raised.",
+						 rc->reason != NULL ? psprintf(" First, %s", rc->reason) : "");
 	else
 	{
 		fault = fpb_check_try(check, check_table);

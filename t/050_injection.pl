@@ -758,6 +758,86 @@ foreach my $case (
 	check('gone', 'with a leaf gone');
 }
 
+# The same with a leaf that the check has found by a descent, because the link that
+# it had has become stale: it is to descend again.
+{
+	my $leaf_at = q{SELECT block, low, right_block, entries FROM pages('gone2_k') p, fpbtree_page('gone2_k', block) q WHERE p.level = 0 AND p.kind <> 'deleted'};
+	my $aborted = 'BEGIN; INSERT INTO gone2 SELECT quarter(%d + 1); ROLLBACK';
+	my $event_of = q{SELECT coalesce(wait_event, '') FROM pg_stat_activity WHERE pid = %d};
+
+	# leaves one after the other, of one parent also when the first has been split
+	query(q{
+		CREATE FUNCTION quarter(i int) RETURNS text LANGUAGE sql IMMUTABLE
+			RETURN repeat('x', current_setting('block_size')::int / 4 + 20) || lpad(i::text, 6, '0');
+		CREATE TABLE gone2 (k text STORAGE PLAIN COLLATE "C");
+		INSERT INTO gone2 SELECT quarter(i * 1000) FROM generate_series(1, 60) i ORDER BY i % 20, i;
+		CREATE INDEX gone2_k ON gone2 USING fpbtree (k) WHERE held(k);});
+	my ($a, $b, $end);
+	foreach my $low (split /\n/, query(q{SELECT low FROM pages('gone2_k') WHERE level = 0 AND low > 3000 ORDER BY low}))
+	{
+		my ($next, $over) = split /\n/, query("SELECT low FROM pages('gone2_k') WHERE level = 0 AND low > $low ORDER BY low LIMIT 2");
+
+		last if !defined $over;
+		next if query("SELECT count(*) FROM pages('gone2_k') WHERE level = 0 AND low IN ($low, $next) AND 'high_elided' = ANY (flags)") < 2;
+		query(sprintf $aborted, $low);
+		my @between = split /\n/, query("SELECT low FROM pages('gone2_k') WHERE level = 0 AND kind <> 'deleted' AND low > $low AND low <= $next ORDER BY low");
+		next if @between != 2 || query("SELECT count(*) FROM pages('gone2_k') WHERE level = 1 AND low IN (" . join(',', @between) . ')') > 0;
+		($a, $b, $end) = ($low, $next, $over);
+		last;
+	}
+	ok(defined $a, 'there are such leaves');
+	query('REINDEX INDEX gone2_k');
+	my $a_block = query("SELECT block FROM pages('gone2_k') WHERE level = 0 AND low = $a");
+	my $b_block = query("SELECT block FROM pages('gone2_k') WHERE level = 0 AND low = $b");
+	query("DELETE FROM gone2 WHERE k > quarter($a) AND k < quarter($end)");
+
+	# The check has read the first leaf and waits for one of its rows.
+	my $holder = $node->background_psql('postgres');
+	$holder->query_safe('SELECT pg_advisory_lock(1)');
+	my ($checker, $checker_pid) = start_session([ 'fpbtree-check-busy', 'fpbtree-check-leaf' ],
+		"SELECT set_config('test.held', quarter($a), false) <> ''; CREATE TABLE faults2 AS SELECT * FROM fpbtree_damage('gone2_k', true)");
+	while ($node->poll_query_until('postgres', sprintf("SELECT ($event_of) IN ('advisory', 'fpbtree-check-leaf')", $checker_pid)))
+	{
+		last if query(sprintf $event_of, $checker_pid) eq 'advisory';
+		# (it may have gone on already)
+		$node->psql('postgres', q{SELECT injection_points_wakeup('fpbtree-check-leaf')});
+	}
+
+	# The leaf is split, and the right half has nothing but dead entries.  VACUUM takes
+	# away what is to the right of that, and comes to it.
+	query(sprintf $aborted, $a);
+	my ($vacuum, $vacuum_pid) = start_session(['fpbtree-merge-found'], 'VACUUM (INDEX_CLEANUP ON) gone2');
+	my $half;
+	for (1 .. 10)
+	{
+		$node->poll_query_until('postgres', sprintf("SELECT ($event_of) = 'fpbtree-merge-found'", $vacuum_pid)) or last;
+		my ($block, undef, undef, $entries) = split /\|/, query("$leaf_at AND low <= $b ORDER BY low DESC LIMIT 1");
+		if ($block != $a_block && $block != $b_block && $entries == 0)
+		{
+			$half = $block;
+			last;
+		}
+		$node->psql('postgres', q{SELECT injection_points_wakeup('fpbtree-merge-found')});
+	}
+	ok(defined $half, 'VACUUM is about to take away the right half');
+
+	# The check finds it by a descent; somebody has its right sibling locked.
+	$holder->quit;
+	$node->wait_for_event('client backend', 'fpbtree-check-leaf');
+	my ($splitter, $splitter_pid) = start_session(['fpbtree-before-downlink'], "INSERT INTO gone2 SELECT quarter($end + i) FROM generate_series(1, 4) i");
+	$node->wait_for_event('client backend', 'fpbtree-before-downlink');
+	wake('fpbtree-check-leaf');
+	$node->wait_for_event('client backend', 'fpbtree-check-busy');
+	wake('fpbtree-merge-found');
+	ok($node->poll_query_until('postgres', "SELECT kind = 'deleted' FROM fpbtree_page('gone2_k', $half)"), 'it has gone');
+	wake('fpbtree-check-busy');
+	wake('fpbtree-before-downlink');
+	ok(finishes($_), 'all come to their end') foreach $splitter_pid, $checker_pid, $vacuum_pid;
+	is(query('TABLE faults2'), '', 'nothing is taken for damaged');
+	$_->quit foreach $splitter, $checker, $vacuum;
+	check('gone2', 'with a leaf gone that had been found by a descent');
+}
+
 $node->stop;
 unlike(slurp_file($node->logfile), qr/TRAP:|PANIC:/, 'no assertion failed');
 done_testing();
