@@ -519,6 +519,18 @@ needs_alignment(const FpbColumn *col, const char *value)
 		!(col->length == -1 && VARATT_IS_1B(value));
 }
 
+/*
+ * What is wrong inside of a value, which ends in time, or NULL.
+ */
+static pg_attribute_always_inline const char *
+inside_fault(const FpbColumn *col, const char *value)
+{
+	if (likely(col->inside.kind == FPB_INSIDE_NONE) ||
+		(VARATT_IS_1B(value) && VARSIZE_1B(value) >= col->plain_from))
+		return NULL;
+	return fpb_value_fault(&col->inside, value);
+}
+
 /* a tuple whose columns are read one after the other */
 typedef struct TupleReader
 {
@@ -596,18 +608,14 @@ read_column(TupleReader *reader, bool *isnull)
 {
 	const FpbColumn *col = &reader->ix->cols[reader->next];
 	const char *value = next_column(reader);
+	const char *fault;
 
 	*isnull = value == NULL;
 	if (unlikely(value == NULL))
 		return (Datum) 0;
-	if (unlikely(col->inside.kind != FPB_INSIDE_NONE) &&
-		(!VARATT_IS_1B(value) || VARSIZE_1B(value) < col->plain_from))
-	{
-		const char *fault = fpb_inside_fault(&col->inside, value);
-
-		if (fault != NULL)
-			tuple_damaged(reader->ix, reader->tuple, fault);
-	}
+	fault = inside_fault(col, value);
+	if (unlikely(fault != NULL))
+		tuple_damaged(reader->ix, reader->tuple, fault);
 	if (unlikely(!(reader->tuple->t_info & INDEX_AM_RESERVED_BIT) &&
 				 needs_alignment(col, value)))
 		tuple_damaged(reader->ix, reader->tuple, "tuple has the wrong alignment flag");
@@ -764,7 +772,7 @@ columns_fault(const FpbIndex *ix, IndexTuple tuple, Size size, int natts,
 			continue;
 		fault = column_fault(col, data, size, &off, &length);
 		if (fault == NULL)
-			fault = fpb_inside_fault(&col->inside, data + off);
+			fault = inside_fault(col, data + off);
 		if (fault != NULL)
 			return fault;
 		if (col->length < 0 && !IndexTupleHasVarwidths(tuple))

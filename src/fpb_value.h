@@ -46,10 +46,4 @@ extern uint8 fpb_inside_plain_from(const FpbInside *inside);
  */
 extern const char *fpb_value_fault(const FpbInside *inside, const char *value);
 
-static inline const char *
-fpb_inside_fault(const FpbInside *inside, const char *value)
-{
-	return inside->kind == FPB_INSIDE_NONE ? NULL : fpb_value_fault(inside, value);
-}
-
 #endif							/* FPB_VALUE_H */
