@@ -422,6 +422,31 @@ fpb_pin_meta(const FpbIndex *ix)
 }
 
 /*
+ * Has an index an operation queue?  So says its metapage, if that is one of
+ * this format: nothing else of the index is looked at, nor at its operator
+ * classes.  No page is locked on entry or exit.
+ */
+bool
+fpb_has_queue(Relation rel)
+{
+	Buffer		buf;
+	Page		page;
+	bool		has_queue;
+
+	if (RelationGetNumberOfBlocks(rel) == 0)
+		return false;
+	buf = ReadBuffer(rel, FPB_METAPAGE);
+	LockBuffer(buf, BUFFER_LOCK_SHARE);
+	page = BufferGetPage(buf);
+	has_queue = !PageIsNew(page) && FpbHdr(page)->magic == FPB_MAGIC &&
+		FpbPageGetMeta(page)->magic == FPB_META_MAGIC &&
+		FpbPageGetMeta(page)->version == FPB_VERSION &&
+		FpbPageGetMeta(page)->queue_root != FPB_METAPAGE;
+	fpb_relbuf(buf);
+	return has_queue;
+}
+
+/*
  * Read root, level and node sizes from the metapage, the last in the order of
  * locks.
  */

@@ -12,9 +12,11 @@
  */
 #include "postgres.h"
 
+#include "access/xact.h"
 #include "miscadmin.h"
 #include "storage/bufmgr.h"
 #include "utils/memutils.h"
+#include "utils/resowner.h"
 
 #include "fpb_ahead.h"
 #include "fpb_shared.h"
@@ -26,6 +28,12 @@
  * they are: the fewer are, the more entries a visit.
  */
 #define MOVED_SHARE		3
+
+/*
+ * So many main leaves does an insertion try that wants room in the queue, if
+ * moving entries there fails.
+ */
+#define MAX_TRIES	3
 
 /* what the queue's leaf at hand has for a leaf of the main tree */
 typedef struct Target
@@ -45,6 +53,9 @@ struct FpbBatch
 	MemoryContext context;		/* lives as long as the update */
 	MemoryContext leaf_context; /* reset with each leaf of the queue */
 	FpbShared  *shared;
+	bool		leave_failed;	/* are main leaves left alone to which nothing
+								 * could be moved? */
+	bool		left;			/* has any been? */
 	FpbFilter	filter;
 	FpbWindow	window;			/* main leaves being read */
 	FpbWalk		walk;			/* that names them */
@@ -58,10 +69,19 @@ struct FpbBatch
 };
 
 /*
+ * The last visit of this process that has failed: to which main leaf, as far
+ * as is known, and whether that has been noted.
+ */
+static BlockNumber failed_leaf = InvalidBlockNumber;
+static FpbNoted failed_noted = FPB_NOT_NOTED;
+
+/*
  * Get ready to move entries of the queue; heap is the index's table.
+ * leave_failed: main leaves to which nothing could be moved a short while ago,
+ * because they are damaged, say, are not visited.
  */
 FpbBatch *
-fpb_batch_begin(FpbIndex *ix, Relation heap)
+fpb_batch_begin(FpbIndex *ix, Relation heap, bool leave_failed)
 {
 	MemoryContext context = AllocSetContextCreate(CurrentMemoryContext,
 												  "fpbtree batch update",
@@ -77,6 +97,7 @@ fpb_batch_begin(FpbIndex *ix, Relation heap)
 												ALLOCSET_DEFAULT_SIZES);
 	fpb_filter_open(&batch->filter, ix->rel);
 	batch->shared = batch->filter.shared;
+	batch->leave_failed = leave_failed && batch->shared != NULL;
 	fpb_window_init(&batch->window, context, ix->rel, fpb_pio_max);
 	batch->window.min_distance = batch->window.max_distance;
 	fpb_walk_init(&batch->walk, context, ix, 1);
@@ -107,6 +128,37 @@ FpbIndex *
 fpb_batch_queue(FpbBatch *batch)
 {
 	return &batch->queue;
+}
+
+/*
+ * Have entries been left in the queue because nothing could be moved to their
+ * main leaf a short while ago?
+ */
+bool
+fpb_batch_has_left(const FpbBatch *batch)
+{
+	return batch->left;
+}
+
+/*
+ * What follows has not failed yet.
+ */
+void
+fpb_batch_forget_failure(void)
+{
+	failed_leaf = InvalidBlockNumber;
+	failed_noted = FPB_NOT_NOTED;
+}
+
+/*
+ * An error has ended a batch update: has it been noted that nothing can be
+ * moved to a main leaf, *leaf?
+ */
+FpbNoted
+fpb_batch_failure(BlockNumber *leaf)
+{
+	*leaf = failed_leaf;
+	return failed_noted;
 }
 
 /*
@@ -241,6 +293,60 @@ visit(FpbBatch *batch, const FpbEntry *entry)
 }
 
 /*
+ * Is an error the business of the session or process that has met it, whatever
+ * it was about: has somebody stopped it, or has it waited too long?
+ */
+static bool
+is_own_error(int sqlstate)
+{
+	return ERRCODE_TO_CATEGORY(sqlstate) == ERRCODE_OPERATOR_INTERVENTION ||
+		ERRCODE_TO_CATEGORY(sqlstate) == ERRCODE_TRANSACTION_ROLLBACK ||
+		sqlstate == ERRCODE_LOCK_NOT_AVAILABLE;
+}
+
+/*
+ * Visit a target.  If that fails, its leaf is noted.  No lock is held on entry
+ * or exit.
+ */
+static void
+visit_target(FpbBatch *batch, const Target *target)
+{
+	PG_TRY();
+	{
+		visit(batch, &batch->entries[target->first]);
+	}
+	PG_CATCH();
+	{
+		if (batch->shared != NULL && !is_own_error(geterrcode()))
+		{
+			failed_leaf = target->leaf;
+			failed_noted = fpb_shared_note_failed_leaf(batch->shared, target->leaf);
+		}
+		PG_RE_THROW();
+	}
+	PG_END_TRY();
+	if (batch->shared != NULL)
+		fpb_shared_forget_failed_leaf(batch->shared, target->leaf);
+}
+
+/*
+ * Leave out the targets to which nothing could be moved a short while ago.
+ */
+static void
+leave_failed_targets(FpbBatch *batch)
+{
+	int			kept = 0;
+
+	for (int i = 0; i < batch->ntargets; i++)
+	{
+		if (!fpb_shared_is_failed_leaf(batch->shared, batch->targets[i].leaf))
+			batch->targets[kept++] = batch->targets[i];
+	}
+	batch->left = batch->left || kept < batch->ntargets;
+	batch->ntargets = kept;
+}
+
+/*
  * Move the entries taken, a visit to each of their main leaves; or, unless all
  * are to be moved, those for which a visit is worth most.  What has come to
  * the queue meanwhile is left for another time.  No lock is held on entry or
@@ -253,6 +359,8 @@ fpb_batch_move(FpbBatch *batch, FpbMoved which)
 	int			announced = 0;
 
 	find_targets(batch);
+	if (batch->leave_failed)
+		leave_failed_targets(batch);
 	if (which != FPB_MOVE_ALL)
 		choose_targets(batch, which);
 	for (int i = 0; i < batch->ntargets; i++)
@@ -271,7 +379,7 @@ fpb_batch_move(FpbBatch *batch, FpbMoved which)
 				fpb_window_add(&batch->window, target->leaf, 0);
 		}
 		fpb_window_start(&batch->window);
-		visit(batch, &batch->entries[batch->targets[i].first]);
+		visit_target(batch, &batch->targets[i]);
 	}
 	fpb_window_reset(&batch->window);
 	MemoryContextSwitchTo(old);
@@ -279,14 +387,14 @@ fpb_batch_move(FpbBatch *batch, FpbMoved which)
 }
 
 /*
- * Make room in a leaf of the queue, that of a place: move what it has for the
- * main leaf for which it has most.  There may be none still, if others are
- * faster.  No lock is held on entry or exit.  heap is the index's table.
+ * Move what a leaf of the queue, that of a place, has for the main leaf for
+ * which it has most, but for those left alone.  No lock is held on entry or
+ * exit.
  */
-void
-fpb_batch_make_room(FpbIndex *ix, Relation heap, const FpbProbe *place)
+static void
+move_largest(FpbIndex *ix, Relation heap, const FpbProbe *place)
 {
-	FpbBatch   *batch = fpb_batch_begin(ix, heap);
+	FpbBatch   *batch = fpb_batch_begin(ix, heap, true);
 	Buffer		buf = fpb_descend(&batch->queue, place, 0, false,
 								  BUFFER_LOCK_SHARE, NULL);
 
@@ -297,6 +405,95 @@ fpb_batch_make_room(FpbIndex *ix, Relation heap, const FpbProbe *place)
 		fpb_batch_move(batch, FPB_MOVE_LARGEST);
 	}
 	(void) fpb_batch_end(batch);
+}
+
+/*
+ * Tell the user that room could not be made, because of an error of others'
+ * entries.  Its text may say more of them than he may know, so that is for the
+ * log alone.
+ */
+static void
+warn_of_failure(const FpbIndex *ix, const ErrorData *error)
+{
+	ereport(WARNING,
+			(errcode(error->sqlerrcode),
+			 failed_leaf != InvalidBlockNumber ?
+			 errmsg("could not move entries of the operation queue of index \"%s\" to block %u",
+					RelationGetRelationName(ix->rel), failed_leaf) :
+			 errmsg("could not move entries of the operation queue of index \"%s\"",
+					RelationGetRelationName(ix->rel)),
+			 errdetail_log("%s", error->message),
+			 errhint("This is tried again later, and not reported again.")));
+}
+
+/*
+ * As move_largest, in a subtransaction: it is others' entries that are moved,
+ * and what is wrong with them must not fail an insertion.  Returns false if
+ * that has failed, and another leaf may be tried.
+ */
+static bool
+try_move_largest(FpbIndex *ix, Relation heap, const FpbProbe *place, FpbShared *shared)
+{
+	MemoryContext old = CurrentMemoryContext;
+	ResourceOwner owner = CurrentResourceOwner;
+	MemoryContext context = AllocSetContextCreate(old, "fpbtree making room",
+												  ALLOCSET_SMALL_SIZES);
+	volatile bool again = false;
+
+	fpb_batch_forget_failure();
+	BeginInternalSubTransaction(NULL);
+	MemoryContextSwitchTo(context);
+	PG_TRY();
+	{
+		move_largest(ix, heap, place);
+		ReleaseCurrentSubTransaction();
+		fpb_shared_forget_failed_leaf(shared, FPB_METAPAGE);
+	}
+	PG_CATCH();
+	{
+		ErrorData  *error;
+
+		MemoryContextSwitchTo(context);
+		error = CopyErrorData();
+		FlushErrorState();
+		RollbackAndReleaseCurrentSubTransaction();
+		MemoryContextSwitchTo(context);
+		CurrentResourceOwner = owner;
+		if (is_own_error(error->sqlerrcode))
+			ReThrowError(error);
+
+		/* what has failed elsewhere fails for every leaf of the queue */
+		if (failed_leaf == InvalidBlockNumber)
+			failed_noted = fpb_shared_note_failed_leaf(shared, FPB_METAPAGE);
+		if (failed_noted == FPB_NOTED)
+			warn_of_failure(ix, error);
+		again = failed_leaf != InvalidBlockNumber && failed_noted != FPB_NOT_NOTED;
+	}
+	PG_END_TRY();
+	MemoryContextSwitchTo(old);
+	CurrentResourceOwner = owner;
+	MemoryContextDelete(context);
+	return !again;
+}
+
+/*
+ * Make room in a leaf of the queue, that of a place: move what it has for the
+ * main leaf for which it has most.  There may be none still, if others are
+ * faster, or it can't be made.  No lock is held on entry or exit.  heap is the
+ * index's table.
+ */
+void
+fpb_batch_make_room(FpbIndex *ix, Relation heap, const FpbProbe *place)
+{
+	FpbShared  *shared = fpb_shared_of(RelationGetRelid(ix->rel));
+
+	/* where there is nothing to note failures in, they are the caller's */
+	if (shared == NULL || !FPB_MAY_BEGIN_SUBTRANSACTION())
+		move_largest(ix, heap, place);
+	else if (!fpb_shared_is_failed_leaf(shared, FPB_METAPAGE))
+		for (int tries = 0; tries < MAX_TRIES; tries++)
+			if (try_move_largest(ix, heap, place, shared))
+				break;
 }
 
 /* so often the queue is gone round for what has come meanwhile */
@@ -336,7 +533,7 @@ go_round(FpbBatch *batch, FpbShared *progress)
 int64
 fpb_batch_update(FpbIndex *ix, Relation heap, FpbShared *progress)
 {
-	FpbBatch   *batch = fpb_batch_begin(ix, heap);
+	FpbBatch   *batch = fpb_batch_begin(ix, heap, false);
 
 	for (int round = 0; round < MAX_ROUNDS; round++)
 	{

@@ -74,6 +74,23 @@
 #define FPB_READ_STREAM_BATCHING	0
 #endif
 
+/* Since 18, parallel mode forbids no subtransaction that ends soon. */
+#if PG_VERSION_NUM >= 180000
+#define FPB_MAY_BEGIN_SUBTRANSACTION()	true
+#else
+#define FPB_MAY_BEGIN_SUBTRANSACTION()	(!IsInParallelMode())
+#endif
+
+/*
+ * Since 19, somebody who wants a database for himself (DROP DATABASE and the
+ * like) can end the background workers that allow it.
+ */
+#ifdef BGWORKER_INTERRUPTIBLE
+#define FPB_WORKER_INTERRUPTIBLE	BGWORKER_INTERRUPTIBLE
+#else
+#define FPB_WORKER_INTERRUPTIBLE	0
+#endif
+
 /* Does a collation order strings by their bytes? */
 #if PG_VERSION_NUM >= 180000
 #define fpb_collation_is_c(collation) \

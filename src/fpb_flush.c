@@ -119,10 +119,11 @@ fpbtree_flush_progress(PG_FUNCTION_ARGS)
 {
 	ReturnSetInfo *result = (ReturnSetInfo *) fcinfo->resultinfo;
 	int			position = 0;
+	Oid			index;
 	FpbShared  *shared;
 
 	InitMaterializedSRF(fcinfo, 0);
-	while ((shared = fpb_shared_next(&position)) != NULL)
+	while ((shared = fpb_shared_next(&position, &index)) != NULL)
 	{
 		uint32		pid = pg_atomic_read_u32(&shared->flusher);
 		Datum		values[5];
@@ -131,7 +132,7 @@ fpbtree_flush_progress(PG_FUNCTION_ARGS)
 		if (pid == 0)
 			continue;
 		values[0] = Int32GetDatum(pid);
-		values[1] = ObjectIdGetDatum(pg_atomic_read_u32(&shared->index));
+		values[1] = ObjectIdGetDatum(index);
 		values[2] = Int64GetDatum(pg_atomic_read_u64(&shared->flush_pages));
 		values[3] = Int64GetDatum(pg_atomic_read_u64(&shared->flush_done));
 		values[4] = Int64GetDatum(pg_atomic_read_u64(&shared->flush_moved));

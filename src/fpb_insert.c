@@ -399,6 +399,8 @@ insert_queued(FpbIndex *ix, const FpbEntry *entry, const FpbProbe *probe)
 		if (filter.shared != NULL &&
 			(pg_atomic_read_u32(&filter.shared->wanted) != FPB_WANTED || ++insertions % ASK_AGAIN == 0))
 			fpb_worker_want(ix->rel);
+		if (filter.shared != NULL)
+			pg_atomic_fetch_add_u64(&filter.shared->queue_entries, 1);
 		return true;
 	}
 	if (fpb_queue_pages(ix, NULL) >= fpb_queue_limit(ix->rel, RelationGetNumberOfBlocks(ix->rel)))
@@ -408,6 +410,12 @@ insert_queued(FpbIndex *ix, const FpbEntry *entry, const FpbProbe *probe)
 		return false;
 	}
 	fpb_insert_entry(&queue, NULL, buf, &stack, entry, false);
+	if (filter.shared != NULL)
+	{
+		if (pg_atomic_read_u32(&filter.shared->queue_pages) != FPB_PAGES_UNKNOWN)
+			pg_atomic_write_u32(&filter.shared->queue_pages, fpb_queue_pages(ix, NULL));
+		pg_atomic_fetch_add_u64(&filter.shared->queue_entries, 1);
+	}
 	fpb_worker_want(ix->rel);
 	return true;
 }
@@ -481,6 +489,7 @@ fpb_insert(Relation rel, Datum *values, bool *isnull, ItemPointer tid,
 	FpbEntry	entry;
 	bool		unique = true;
 
+	fpb_worker_note_use();
 	fpb_index_open(&ix, rel);
 	entry.child = InvalidBlockNumber;
 	fpb_key_form(&ix, values, isnull, tid, &entry.key);

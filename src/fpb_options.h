@@ -12,6 +12,9 @@
 
 #include "fpb_page.h"
 
+/* of the access method, and of its settings */
+#define FPB_AM_NAME		"fpbtree"
+
 #define FPB_MIN_FILLFACTOR		10
 #define FPB_DEFAULT_FILLFACTOR	95
 #define FPB_INNER_FILLFACTOR	80

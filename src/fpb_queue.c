@@ -27,6 +27,21 @@
 #include "fpb_verify.h"
 
 /*
+ * The queue is known to have so many pages and entries, but for those that are
+ * just coming or going.
+ */
+static void
+count_anew(const FpbFilter *filter, uint32 pages, uint64 entries)
+{
+	if (filter->shared == NULL)
+		return;
+	pg_atomic_write_u32(&filter->shared->queue_pages, pages);
+	pg_atomic_write_u64(&filter->shared->queue_entries, entries);
+	if (entries == 0)
+		fpb_shared_forget_failed_leaves(filter->shared);
+}
+
+/*
  * Make an empty queue, unless there is one: a leaf that is its root.  No lock
  * is held on entry or exit.
  */
@@ -68,6 +83,7 @@ fpb_queue_begin(FpbIndex *queue)
 		fpb_wal_finish(&wal);
 		fpb_verify_page(queue, BufferGetPage(buf));
 		fpb_relbuf(buf);
+		count_anew(&filter, 1, 0);
 	}
 	fpb_relbuf(metabuf);
 	pfree(image);
@@ -250,6 +266,7 @@ fpb_queue_trim(FpbIndex *queue)
 {
 	FpbLeaves	walk;
 	Buffer		buf;
+	FpbFilter	filter;
 
 	if (!ConditionalLockPage(queue->rel, FPB_METAPAGE, ExclusiveLock))
 		return;
@@ -275,6 +292,11 @@ fpb_queue_trim(FpbIndex *queue)
 	}
 	fpb_leaves_end(&walk);
 	end_queue(queue);
+	if (queue->root == FPB_METAPAGE)
+	{
+		fpb_filter_open(&filter, queue->rel);
+		count_anew(&filter, 0, 0);
+	}
 	UnlockPage(queue->rel, FPB_METAPAGE, ExclusiveLock);
 }
 
@@ -291,6 +313,7 @@ fpb_queue_count(FpbIndex *queue)
 	FpbItem    *items;
 	FpbLeaves	walk;
 	Buffer		buf;
+	uint64		counted = 0;
 
 	fpb_filter_open(&filter, queue->rel);
 	if (!fpb_filter_uncounted(&filter, queue->rel, &number))
@@ -306,10 +329,12 @@ fpb_queue_count(FpbIndex *queue)
 
 		for (int i = 0; i < n; i++)
 			fpb_filter_add(&filter, items[i].key.head);
+		counted += n;
 		fpb_leaves_leave(&walk, buf);
 		CHECK_FOR_INTERRUPTS();
 	}
 	fpb_leaves_end(&walk);
 	pfree(items);
 	fpb_filter_set_counted(&filter, number);
+	count_anew(&filter, fpb_queue_pages(queue, NULL), counted);
 }

@@ -15,15 +15,24 @@
  * holds locks and a snapshot for a second at most at a time, waits for no lock
  * of a relation, and ends soon after the last queue.
  *
+ * An error at an index is that index's alone, which is left alone for a while.
+ * A worker that has been stopped is started again by the postmaster.  When the
+ * server has been started, the first process of a database that uses an index
+ * has a worker started, which looks for indexes that have queues.
+ *
  *-------------------------------------------------------------------------
  */
 #include "postgres.h"
 
 #include "access/genam.h"
+#include "access/htup_details.h"
+#include "access/parallel.h"
 #include "access/table.h"
 #include "access/xact.h"
 #include "catalog/index.h"
+#include "catalog/pg_class.h"
 #include "catalog/pg_database.h"
+#include "commands/defrem.h"
 #include "miscadmin.h"
 #include "pgstat.h"
 #include "postmaster/bgworker.h"
@@ -33,8 +42,11 @@
 #include "storage/latch.h"
 #include "storage/lmgr.h"
 #include "tcop/tcopprot.h"
+#include "utils/builtins.h"
 #include "utils/guc.h"
+#include "utils/lsyscache.h"
 #include "utils/memutils.h"
+#include "utils/relcache.h"
 #include "utils/snapmgr.h"
 #include "utils/timestamp.h"
 #include "utils/wait_event.h"
@@ -71,6 +83,18 @@ static int	flush_after = 10000;
 #define IDLE_TIME		1000
 
 /*
+ * While there is nothing but what has to be left alone for a while, in ms: how
+ * soon the worker gives way to who wants the database for himself.
+ */
+#define REST_NAP_TIME	250
+
+/* so long a queue is left alone if some of its entries can't be moved, in ms */
+#define REST_TIME		1000
+
+/* after that the postmaster starts a worker again that has been stopped, in s */
+#define RESTART_TIME	10
+
+/*
  * While entries come: leaves that are as full as this, in percent, have some
  * moved once the queue has so much of the pages that it may have, in percent.
  * The fuller leaves are, the more there is for a visit; but insertions into
@@ -88,6 +112,9 @@ typedef struct WorkerIndex
 	MemoryContext context;		/* of the place's tuple */
 	bool		has_place;		/* has a round been broken off? */
 	FpbKey		place;			/* then where */
+	TimestampTz rest_until;		/* the queue is not looked at before */
+	char	   *name;			/* of the index, as far as is known; in the
+								 * worker's memory */
 } WorkerIndex;
 
 static HTAB *worker_indexes = NULL;
@@ -122,9 +149,10 @@ static void
 start_worker(void)
 {
 	BackgroundWorker worker = {
-		.bgw_flags = BGWORKER_SHMEM_ACCESS | BGWORKER_BACKEND_DATABASE_CONNECTION,
+		.bgw_flags = BGWORKER_SHMEM_ACCESS | BGWORKER_BACKEND_DATABASE_CONNECTION |
+		FPB_WORKER_INTERRUPTIBLE,
 		.bgw_start_time = BgWorkerStart_RecoveryFinished,
-		.bgw_restart_time = BGW_NEVER_RESTART,
+		.bgw_restart_time = RESTART_TIME,
 		.bgw_main_arg = ObjectIdGetDatum(MyDatabaseId)
 	};
 
@@ -149,9 +177,28 @@ fpb_worker_want(Relation index)
 	shared = fpb_shared_of(RelationGetRelid(index));
 	if (shared == NULL)
 		return;
-	if (pg_atomic_read_u32(&shared->wanted) != FPB_WANTED)
-		pg_atomic_write_u32(&shared->wanted, FPB_WANTED);
+	fpb_shared_want(shared);
 	if (fpb_shared_worker_claim())
+		start_worker();
+}
+
+/* so many uses of indexes come before this process looks again */
+int			fpb_worker_countdown = 0;
+
+#define LOOK_EVERY	100000
+
+/*
+ * Have a worker started if nobody has looked for queues since the server was
+ * started, or one that was asked for something has gone.  (In recovery,
+ * nothing can be done.)  No page is locked.
+ */
+void
+fpb_worker_look(void)
+{
+	fpb_worker_countdown = LOOK_EVERY;
+	if (!use_worker || IsParallelWorker() || RecoveryInProgress())
+		return;
+	if (fpb_shared_worker_missing() && fpb_shared_worker_claim())
 		start_worker();
 }
 
@@ -227,19 +274,21 @@ go_round(FpbBatch *batch, WorkerIndex *wi, int least)
  * whether there is more to do at once.
  */
 static bool
-work_on_queue(Relation heap, Relation index, WorkerIndex *wi, bool *busy)
+work_on_queue(Relation heap, Relation index, FpbShared *shared, WorkerIndex *wi, bool *busy)
 {
 	FpbIndex	ix;
 	FpbBatch   *batch;
 	TimestampTz now = GetCurrentTimestamp();
 	BlockNumber limit;
+	uint32		pages;
 	bool		quiet;
 	bool		full;
 	bool		complete = true;
-	bool		moved;
+	bool		has_left;
+	int64		moved;
 
 	fpb_index_open(&ix, index);
-	batch = fpb_batch_begin(&ix, heap);
+	batch = fpb_batch_begin(&ix, heap, true);
 	if (fpb_batch_queue(batch)->root == FPB_METAPAGE)
 	{
 		(void) fpb_batch_end(batch);
@@ -247,7 +296,9 @@ work_on_queue(Relation heap, Relation index, WorkerIndex *wi, bool *busy)
 	}
 	fpb_queue_count(fpb_batch_queue(batch));
 	limit = fpb_queue_limit(index, RelationGetNumberOfBlocks(index));
-	full = fpb_queue_pages(&ix, NULL) >= (uint64) limit * FULL_QUEUE / 100;
+	pages = fpb_queue_pages(&ix, NULL);
+	pg_atomic_write_u32(&shared->queue_pages, pages);
+	full = pages >= (uint64) limit * FULL_QUEUE / 100;
 	quiet = fpb_queue_mode(index) == FPB_QUEUE_OFF ||
 		(flush_after >= 0 &&
 		 now >= TimestampTzPlusMilliseconds(wi->changed, flush_after));
@@ -255,11 +306,37 @@ work_on_queue(Relation heap, Relation index, WorkerIndex *wi, bool *busy)
 		complete = go_round(batch, wi, quiet ? 0 : FULL_LEAF);
 	if (quiet && complete)
 		fpb_queue_trim(fpb_batch_queue(batch));
-	moved = fpb_batch_end(batch) > 0;
+	has_left = fpb_batch_has_left(batch);
+	moved = fpb_batch_end(batch);
+	if (moved > 0)
+		ereport(DEBUG1,
+				(errmsg_internal("fpbtree: moved " INT64_FORMAT " entries of the operation queue of index \"%s\", which has %u pages",
+								 moved, wi->name, fpb_queue_pages(&ix, NULL))));
 
-	*busy = *busy || !complete || moved;
+	/* entries that must stay are not to be read again and again */
+	if (has_left && moved == 0)
+		wi->rest_until = TimestampTzPlusMilliseconds(GetCurrentTimestamp(), REST_TIME);
+	else
+		*busy = *busy || !complete || moved > 0;
 	return !complete || flush_after >= 0 || quiet ||
 		now < TimestampTzPlusMilliseconds(wi->changed, QUIET_TIME);
+}
+
+/*
+ * Keep in mind what an index, locked, is called.
+ */
+static void
+set_name(WorkerIndex *wi, Relation index)
+{
+	char	   *name = quote_qualified_identifier(get_namespace_name(RelationGetNamespace(index)),
+												  RelationGetRelationName(index));
+
+	if (wi->name != NULL && strcmp(wi->name, name) == 0)
+		return;
+	if (wi->name != NULL)
+		pfree(wi->name);
+	wi->name = NULL;
+	wi->name = MemoryContextStrdup(TopMemoryContext, name);
 }
 
 /*
@@ -273,6 +350,7 @@ work_on(Oid indexoid, WorkerIndex *wi, bool *busy)
 	Oid			heapoid;
 	Relation	heap = NULL;
 	Relation	index = NULL;
+	FpbShared  *shared;
 	FpbCaller	caller;
 	bool		exists = false;
 
@@ -292,17 +370,19 @@ work_on(Oid indexoid, WorkerIndex *wi, bool *busy)
 		exists = index != NULL && index->rd_indam->ambuild == fpb_build &&
 			index->rd_index->indisready && index->rd_index->indrelid == heapoid;
 	}
-	if (index != NULL && exists)
+	shared = index != NULL && exists ? fpb_shared_of(indexoid) : NULL;
+	if (shared != NULL)
 	{
 		char		activity[2 * NAMEDATALEN + 64];
 
 		snprintf(activity, sizeof(activity), "fpbtree: moving entries of the operation queue of index \"%s\"",
 				 RelationGetRelationName(index));
 		pgstat_report_activity(STATE_RUNNING, activity);
+		set_name(wi, index);
 
 		/* comparators are run, but not as who has started the server */
 		fpb_become_owner(index, &caller);
-		exists = work_on_queue(heap, index, wi, busy);
+		exists = work_on_queue(heap, index, shared, wi, busy);
 		fpb_become_caller(&caller);
 	}
 	if (index != NULL)
@@ -314,6 +394,91 @@ work_on(Oid indexoid, WorkerIndex *wi, bool *busy)
 	pgstat_report_stat(true);
 	pgstat_report_activity(STATE_IDLE, NULL);
 	return exists;
+}
+
+/*
+ * An error has met an index: says which one.
+ */
+static void
+tell_index(void *arg)
+{
+	const WorkerIndex *wi = arg;
+
+	if (wi->name != NULL)
+		errcontext("moving entries of the operation queue of index \"%s\"", wi->name);
+	else
+		errcontext("moving entries of the operation queue of the index with OID %u", wi->index);
+}
+
+/*
+ * End the transaction in which an error has been raised, and go on without it.
+ * quietly: the error is not reported.
+ */
+static void
+recover(MemoryContext context, bool quietly)
+{
+	MemoryContextSwitchTo(context);
+	HOLD_INTERRUPTS();
+	if (!quietly)
+		EmitErrorReport();
+	AbortOutOfAnyTransaction();
+	FlushErrorState();
+	RESUME_INTERRUPTS();
+	MemoryContextSwitchTo(context);
+	pgstat_report_stat(true);
+	pgstat_report_activity(STATE_IDLE, NULL);
+}
+
+/*
+ * As work_on; an error, which is reported, is taken for this index's alone.
+ * If it is about a single leaf of the main tree, that is left alone for a
+ * while, and only reported when it is come to first; else the index is.
+ */
+static bool
+try_work_on(const FpbRequest *request, WorkerIndex *wi, bool *busy)
+{
+	MemoryContext context = CurrentMemoryContext;
+	ErrorContextCallback callback = {
+		.previous = error_context_stack,
+		.callback = tell_index,
+		.arg = wi
+	};
+	volatile bool needed = true;
+
+	fpb_batch_forget_failure();
+	error_context_stack = &callback;
+	PG_TRY();
+	{
+		needed = work_on(request->index, wi, busy);
+		fpb_shared_succeeded(request);
+	}
+	PG_CATCH();
+	{
+		int			sqlstate = geterrcode();
+		BlockNumber leaf;
+		FpbNoted	noted = fpb_batch_failure(&leaf);
+
+		recover(context, noted == FPB_NOTED_AGAIN);
+		if (noted == FPB_NOT_NOTED)
+		{
+			fpb_shared_failed(request, sqlstate);
+
+			/* a function that is replaced because of it is to be seen */
+			RelationCacheInvalidateEntry(request->index);
+			ereport(DEBUG1,
+					(errmsg_internal("fpbtree: leaves the index alone until %s",
+									 timestamptz_to_str(fpb_shared_retry_at(request)))));
+		}
+		else
+		{
+			*busy = true;
+			ereport(DEBUG1,
+					(errmsg_internal("fpbtree: leaves block %u of the index alone for a while", leaf)));
+		}
+	}
+	PG_END_TRY();
+	error_context_stack = callback.previous;
+	return needed;
 }
 
 /*
@@ -332,6 +497,8 @@ worker_index(Oid index)
 		wi->context = AllocSetContextCreate(TopMemoryContext, "fpbtree queue worker place",
 											ALLOCSET_SMALL_SIZES);
 		wi->has_place = false;
+		wi->rest_until = 0;
+		wi->name = NULL;
 	}
 	return wi;
 }
@@ -347,6 +514,8 @@ forget_index(Oid index)
 	if (wi == NULL)
 		return;
 	MemoryContextDelete(wi->context);
+	if (wi->name != NULL)
+		pfree(wi->name);
 	hash_search(worker_indexes, &index, HASH_REMOVE, NULL);
 }
 
@@ -367,41 +536,178 @@ in_the_way(void)
 
 /*
  * See to all queues once, unless the worker is in somebody's way.  Returns
- * whether there are any.
+ * whether there are any; *resting, whether all of them are to be left alone
+ * for a while.
  */
 static bool
-work_on_all(bool *busy)
+work_on_all(bool *busy, bool *resting)
 {
 	int			position = 0;
-	Oid			index;
+	FpbRequest	request;
 	bool		any = false;
 
 	*busy = false;
-	while (OidIsValid(index = fpb_shared_next_wanted(&position)) && !in_the_way())
+	*resting = true;
+	while (fpb_shared_next_request(&position, &request) && !in_the_way())
 	{
-		FpbShared  *shared = fpb_shared_of(index);
-		WorkerIndex *wi = worker_index(index);
-		uint32		kept = FPB_KEPT;
+		WorkerIndex *wi = worker_index(request.index);
 
 		CHECK_FOR_INTERRUPTS();
 
+		/* what is asked meanwhile is asked still when its time has come */
+		if (GetCurrentTimestamp() < Max(fpb_shared_retry_at(&request), wi->rest_until))
+		{
+			any = true;
+			continue;
+		}
+		*resting = false;
+
 		/*
 		 * Who finds that there is no queue any more makes one, and asks
-		 * again.  So this is changed before the work, and not after it.
+		 * again.  So the request is taken before the work, and not after it.
 		 */
-		if (pg_atomic_exchange_u32(&shared->wanted, FPB_KEPT) == FPB_WANTED ||
-			wi->changed == 0)
+		if (fpb_shared_take_request(&request) || wi->changed == 0)
 			wi->changed = GetCurrentTimestamp();
-		if (work_on(index, wi, busy))
+		if (try_work_on(&request, wi, busy))
 			any = true;
 		else
 		{
-			(void) pg_atomic_compare_exchange_u32(&shared->wanted, &kept, FPB_UNWANTED);
-			forget_index(index);
+			fpb_shared_end_request(&request);
+			forget_index(request.index);
 		}
 	}
+	*resting = *resting && any;
 	return any;
 }
+
+/* ------------------------------------------------------------------------
+ * queues that are there when the server is started
+ * ------------------------------------------------------------------------
+ */
+
+/*
+ * The indexes of this database that may have queues, in the caller's memory.
+ */
+static List *
+list_indexes(void)
+{
+	MemoryContext context = CurrentMemoryContext;
+	List	   *indexes = NIL;
+	Oid			am;
+	Relation	pg_class;
+	SysScanDesc scan;
+	HeapTuple	tuple;
+
+	StartTransactionCommand();
+	am = get_index_am_oid(FPB_AM_NAME, true);
+	pg_class = table_open(RelationRelationId, AccessShareLock);
+	scan = systable_beginscan(pg_class, InvalidOid, false, NULL, 0, NULL);
+	while (HeapTupleIsValid(tuple = systable_getnext(scan)))
+	{
+		Form_pg_class form = (Form_pg_class) GETSTRUCT(tuple);
+
+		if (OidIsValid(am) && form->relam == am && form->relkind == RELKIND_INDEX &&
+			form->relpersistence != RELPERSISTENCE_TEMP)
+		{
+			MemoryContext old = MemoryContextSwitchTo(context);
+
+			indexes = lappend_oid(indexes, form->oid);
+			MemoryContextSwitchTo(old);
+		}
+	}
+	systable_endscan(scan);
+	table_close(pg_class, AccessShareLock);
+	CommitTransactionCommand();
+	MemoryContextSwitchTo(context);
+	return indexes;
+}
+
+/*
+ * If an index has a queue, ask ourselves to see to it; so, too, if that can't
+ * be told now, as somebody has the index locked.
+ */
+static void
+look_at(Oid indexoid)
+{
+	Relation	index = NULL;
+	FpbShared  *shared = NULL;
+
+	StartTransactionCommand();
+	if (ConditionalLockRelationOid(indexoid, AccessShareLock))
+		index = try_index_open(indexoid, NoLock);
+	else
+		shared = fpb_shared_of(indexoid);
+	if (index != NULL && fpb_has_queue(index))
+		shared = fpb_shared_of(indexoid);
+	if (shared != NULL)
+		fpb_shared_want(shared);
+	if (index != NULL)
+		index_close(index, NoLock);
+	CommitTransactionCommand();
+}
+
+/*
+ * As above.  An error is reported, and taken for that index's alone: whoever
+ * uses it will meet it as well.
+ */
+static void
+try_look_at(Oid index)
+{
+	MemoryContext context = CurrentMemoryContext;
+
+	PG_TRY();
+	{
+		look_at(index);
+	}
+	PG_CATCH();
+	{
+		recover(context, false);
+	}
+	PG_END_TRY();
+	MemoryContextSwitchTo(context);
+}
+
+/*
+ * Look which indexes of this database have queues.  Not to the end if the
+ * worker is in somebody's way: then the next one does.
+ */
+static void
+look_over(void)
+{
+	MemoryContext context = AllocSetContextCreate(CurrentMemoryContext,
+												  "fpbtree queue worker indexes",
+												  ALLOCSET_DEFAULT_SIZES);
+	MemoryContext old = MemoryContextSwitchTo(context);
+	List	   *indexes;
+	ListCell   *lc;
+	bool		complete = true;
+
+	pgstat_report_activity(STATE_RUNNING, "fpbtree: looking for operation queues");
+	indexes = list_indexes();
+	foreach(lc, indexes)
+	{
+		CHECK_FOR_INTERRUPTS();
+		if (in_the_way())
+		{
+			complete = false;
+			break;
+		}
+		try_look_at(lfirst_oid(lc));
+	}
+	if (complete)
+		fpb_shared_worker_looked_over();
+	ereport(DEBUG1,
+			(errmsg_internal("fpbtree: queue worker has looked at %d indexes for operation queues",
+							 list_length(indexes))));
+	pgstat_report_activity(STATE_IDLE, NULL);
+	MemoryContextSwitchTo(old);
+	MemoryContextDelete(context);
+}
+
+/* ------------------------------------------------------------------------
+ * how it comes and goes
+ * ------------------------------------------------------------------------
+ */
 
 /*
  * What pg_stat_activity shows while the worker has little to do.
@@ -420,36 +726,26 @@ worker_wait_event(void)
 static bool entered = false;
 
 /*
- * Become it, if there is none.
+ * Become it, if there is none.  *look_over_first: is it to look for queues?
  */
 static bool
-enter(void)
+enter(bool *look_over_first)
 {
-	entered = fpb_shared_worker_enter();
+	entered = fpb_shared_worker_enter(look_over_first);
 	return entered;
 }
 
 /*
  * The worker ends: the next one may come at once, unless this one has failed.
- * Whoever finds that a queue is wanted already asks for none; so those that
- * this one has not looked at are only kept.
  */
 static void
 leave(int code, Datum arg pg_attribute_unused())
 {
-	int			position = 0;
-	FpbShared  *shared;
-
 	if (!entered)
 		return;
 	fpb_shared_worker_leave(code != 0 ? FPB_WORKER_FAILED : FPB_WORKER_DONE);
 	entered = false;
-	while ((shared = fpb_shared_next(&position)) != NULL)
-	{
-		uint32		wanted = FPB_WANTED;
-
-		(void) pg_atomic_compare_exchange_u32(&shared->wanted, &wanted, FPB_KEPT);
-	}
+	fpb_shared_keep_requests();
 }
 
 /*
@@ -460,13 +756,68 @@ static bool
 may_end(void)
 {
 	int			position = 0;
+	FpbRequest	request;
+	bool		look_over_first;
 
 	leave(0, (Datum) 0);
-	return !OidIsValid(fpb_shared_next_wanted(&position)) || !enter();
+	return !fpb_shared_next_request(&position, &request) || !enter(&look_over_first);
+}
+
+/*
+ * Wait for a while, as there is little to do.
+ */
+static void
+take_nap(int nap)
+{
+	(void) WaitLatch(MyLatch, WL_LATCH_SET | WL_TIMEOUT | WL_EXIT_ON_PM_DEATH,
+					 nap, worker_wait_event());
+	ResetLatch(MyLatch);
+}
+
+/*
+ * See to queues until there is none for a while.  False if the worker has to
+ * make room for somebody before.
+ */
+static bool
+work(void)
+{
+	TimestampTz last_work = GetCurrentTimestamp();
+	int			nap = MIN_NAP_TIME;
+
+	while (use_worker)
+	{
+		bool		busy;
+		bool		resting;
+
+		if (in_the_way())
+			return false;
+		if (work_on_all(&busy, &resting))
+			last_work = GetCurrentTimestamp();
+		else if (GetCurrentTimestamp() >= TimestampTzPlusMilliseconds(last_work, IDLE_TIME) &&
+				 may_end())
+			return true;
+		if (busy)
+			nap = MIN_NAP_TIME;
+		else
+		{
+			take_nap(resting ? REST_NAP_TIME : nap);
+			nap = Min(2 * nap, MAX_NAP_TIME);
+		}
+		CHECK_FOR_INTERRUPTS();
+		if (ConfigReloadPending)
+		{
+			ConfigReloadPending = false;
+			ProcessConfigFile(PGC_SIGHUP);
+		}
+	}
+	return true;
 }
 
 /*
  * The worker of a database.
+ *
+ * It exits with 1 if another one is to come: the postmaster sees to that, as
+ * if it had been stopped.
  */
 void
 fpb_worker_main(Datum database)
@@ -475,44 +826,26 @@ fpb_worker_main(Datum database)
 		.keysize = sizeof(Oid),
 		.entrysize = sizeof(WorkerIndex)
 	};
-	TimestampTz last_work;
-	int			nap = MIN_NAP_TIME;
+	bool		look_over_first;
+	bool		done;
 
 	pqsignal(SIGHUP, SignalHandlerForConfigReload);
 	pqsignal(SIGTERM, die);
 	BackgroundWorkerUnblockSignals();
+	if (!fpb_shared_worker_connect(DatumGetObjectId(database)))
+		proc_exit(0);
 	BackgroundWorkerInitializeConnectionByOid(DatumGetObjectId(database), InvalidOid, 0);
 	before_shmem_exit(leave, (Datum) 0);
-	if (!enter())
+	if (!enter(&look_over_first))
 		proc_exit(0);
 
+	ereport(DEBUG1, (errmsg_internal("fpbtree: queue worker has come")));
 	worker_indexes = hash_create("fpbtree queue worker", 16, &ctl, HASH_ELEM | HASH_BLOBS);
 	pgstat_report_activity(STATE_IDLE, NULL);
-	last_work = GetCurrentTimestamp();
-	while (use_worker && !in_the_way())
-	{
-		bool		busy;
-
-		if (work_on_all(&busy))
-			last_work = GetCurrentTimestamp();
-		else if (GetCurrentTimestamp() >= TimestampTzPlusMilliseconds(last_work, IDLE_TIME) &&
-				 may_end())
-			break;
-		if (busy)
-			nap = MIN_NAP_TIME;
-		else
-		{
-			(void) WaitLatch(MyLatch, WL_LATCH_SET | WL_TIMEOUT | WL_EXIT_ON_PM_DEATH,
-							 nap, worker_wait_event());
-			nap = Min(2 * nap, MAX_NAP_TIME);
-		}
-		ResetLatch(MyLatch);
-		CHECK_FOR_INTERRUPTS();
-		if (ConfigReloadPending)
-		{
-			ConfigReloadPending = false;
-			ProcessConfigFile(PGC_SIGHUP);
-		}
-	}
-	proc_exit(0);
+	if (look_over_first)
+		look_over();
+	done = work();
+	ereport(DEBUG1, (errmsg_internal("fpbtree: queue worker goes")));
+	leave(0, (Datum) 0);
+	proc_exit(done ? 0 : 1);
 }

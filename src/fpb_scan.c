@@ -18,6 +18,7 @@
 #include "utils/memutils.h"
 
 #include "fpb_scan.h"
+#include "fpb_write.h"
 
 /* --- leaving a page --- */
 
@@ -436,6 +437,7 @@ fpb_beginscan(Relation rel, int nkeys, int norderbys)
 
 	Assert(norderbys == 0);
 
+	fpb_worker_note_use();
 	so->cxt = CurrentMemoryContext;
 	fpb_index_open(&so->ix, rel);
 	fpb_keys_init(&so->keys, &so->ix);

@@ -119,6 +119,8 @@ vacuum_leaf(VacuumState *vs, FpbIndex *ix, Buffer buf)
 		fpb_verify_delete(ix, &wal, 0, vs->doomed, ndoomed);
 		for (int i = 0; ix->tree != 0 && vs->counted && i < ndoomed; i++)
 			fpb_filter_remove(&vs->filter, vs->doomed_heads[i]);
+		if (ix->tree != 0 && vs->filter.shared != NULL)
+			pg_atomic_fetch_sub_u64(&vs->filter.shared->queue_entries, ndoomed);
 	}
 	vs->stats->tuples_removed += ndoomed;
 	vs->stats->num_index_tuples += nitems - ndoomed;

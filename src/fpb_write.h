@@ -60,10 +60,13 @@ typedef enum FpbMoved
 extern int64 fpb_batch_update(FpbIndex *ix, Relation heap, FpbShared *progress);
 extern void fpb_batch_make_room(FpbIndex *ix, Relation heap,
 								const FpbProbe *place);
-extern FpbBatch *fpb_batch_begin(FpbIndex *ix, Relation heap);
+extern FpbBatch *fpb_batch_begin(FpbIndex *ix, Relation heap, bool leave_failed);
 extern FpbIndex *fpb_batch_queue(FpbBatch *batch);
 extern const FpbKey *fpb_batch_take(FpbBatch *batch, Page page);
 extern int	fpb_batch_fullness(const FpbBatch *batch);
+extern bool fpb_batch_has_left(const FpbBatch *batch);
+extern void fpb_batch_forget_failure(void);
+extern FpbNoted fpb_batch_failure(BlockNumber *leaf);
 extern void fpb_batch_move(FpbBatch *batch, FpbMoved which);
 extern int64 fpb_batch_end(FpbBatch *batch);
 
@@ -71,6 +74,20 @@ extern int64 fpb_batch_end(FpbBatch *batch);
 extern void fpb_worker_init(void);
 extern void fpb_worker_want(Relation index);
 extern PGDLLEXPORT void fpb_worker_main(Datum database);
+
+extern int	fpb_worker_countdown;
+extern void fpb_worker_look(void);
+
+/*
+ * A scan or an insertion begins: the first of a process, and one now and then,
+ * looks if there are queues that nobody sees to.
+ */
+static inline void
+fpb_worker_note_use(void)
+{
+	if (unlikely(--fpb_worker_countdown < 0))
+		fpb_worker_look();
+}
 
 extern IndexBulkDeleteResult *fpb_bulkdelete(IndexVacuumInfo *info,
 											 IndexBulkDeleteResult *stats,

@@ -48,6 +48,7 @@ _PG_init(void)
 	fpb_verify_init();
 	fpb_ahead_init();
 	fpb_worker_init();
+	fpb_shared_init();
 
 	/* a misspelt fpbtree.something is an error, not a setting of its own */
 	MarkGUCPrefixReserved(FPB_AM_NAME);

@@ -11,7 +11,7 @@
 #include "nodes/pg_list.h"
 #include "nodes/nodes.h"
 
-#define FPB_AM_NAME		"fpbtree"
+#include "fpb_options.h"
 
 extern void fpb_planner_init(void);
 extern bool fpb_validate(Oid opclassoid);
