@@ -174,6 +174,33 @@ LANGUAGE C STRICT PARALLEL SAFE;
 COMMENT ON FUNCTION fpbtree_flush_progress() IS
   'calls of fpbtree_flush that are under way in this database';
 
+CREATE FUNCTION fpbtree_activity(
+	OUT index regclass,
+	OUT queue_pages bigint,
+	OUT queue_entries bigint,
+	OUT queue_visits bigint,
+	OUT queue_moved bigint,
+	OUT queue_stalls bigint,
+	OUT queue_longest_stall float8,
+	OUT worker text,
+	OUT failures integer,
+	OUT retry_at timestamptz,
+	OUT last_error text,
+	OUT last_error_at timestamptz,
+	OUT failed_blocks bigint[],
+	OUT index_prefetched bigint,
+	OUT index_used bigint,
+	OUT index_wasted bigint,
+	OUT heap_prefetched bigint,
+	OUT heap_used bigint,
+	OUT heap_wasted bigint)
+RETURNS SETOF record
+AS 'MODULE_PATHNAME'
+LANGUAGE C STRICT PARALLEL SAFE;
+
+COMMENT ON FUNCTION fpbtree_activity() IS
+  'queues and read-ahead of the fpbtree indexes of this database, without reading them';
+
 CREATE FUNCTION fpbtree_queue_advice(index regclass, insert_share float8 DEFAULT 0.5,
 	OUT name text,
 	OUT current text,
@@ -746,6 +773,7 @@ REVOKE ALL ON FUNCTION fpbtree_stats(regclass) FROM PUBLIC;
 REVOKE ALL ON FUNCTION fpbtree_page(regclass, bigint) FROM PUBLIC;
 REVOKE ALL ON FUNCTION fpbtree_nodes(regclass, bigint) FROM PUBLIC;
 REVOKE ALL ON FUNCTION fpbtree_prefetch_stats(regclass) FROM PUBLIC;
+REVOKE ALL ON FUNCTION fpbtree_activity() FROM PUBLIC;
 REVOKE ALL ON FUNCTION fpbtree_queue_advice(regclass, float8) FROM PUBLIC;
 REVOKE ALL ON FUNCTION fpbtree_expected_size(regclass, integer) FROM PUBLIC;
 REVOKE ALL ON FUNCTION fpbtree_replacements(regclass[], integer[], name) FROM PUBLIC;
@@ -760,6 +788,7 @@ GRANT EXECUTE ON FUNCTION fpbtree_stats(regclass) TO pg_stat_scan_tables;
 GRANT EXECUTE ON FUNCTION fpbtree_page(regclass, bigint) TO pg_stat_scan_tables;
 GRANT EXECUTE ON FUNCTION fpbtree_nodes(regclass, bigint) TO pg_stat_scan_tables;
 GRANT EXECUTE ON FUNCTION fpbtree_prefetch_stats(regclass) TO pg_stat_scan_tables;
+GRANT EXECUTE ON FUNCTION fpbtree_activity() TO pg_stat_scan_tables;
 GRANT EXECUTE ON FUNCTION fpbtree_queue_advice(regclass, float8) TO pg_stat_scan_tables;
 GRANT EXECUTE ON FUNCTION fpbtree_expected_size(regclass, integer) TO pg_stat_scan_tables;
 GRANT EXECUTE ON FUNCTION fpbtree_replacements(regclass[], integer[], name) TO pg_stat_scan_tables;

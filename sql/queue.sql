@@ -244,5 +244,19 @@ SELECT has_function_privilege('public', 'fpbtree_queue_advice(regclass, float8)'
 \set VERBOSITY default
 SELECT count(*) FROM fpbtree_flush_progress();
 
+-- What goes on, told without reading a page
+SELECT fpbtree_flush('queued_k') >= 0 AS flushed;
+SELECT queue_pages, queue_entries, worker FROM fpbtree_activity() WHERE index = 'queued_k'::regclass;
+INSERT INTO queued SELECT * FROM source;
+DELETE FROM queued WHERE v % 2 = 0;
+VACUUM queued;
+SELECT a.queue_pages = s.queue_pages AS pages, a.queue_entries = s.queue_entries AS entries, a.queue_moved = s.queue_moved AS moved, s.queue_pages > 2 AS queued
+FROM fpbtree_activity() a, fpbtree_stats('queued_k') s WHERE a.index = 'queued_k'::regclass;
+BEGIN;
+SELECT pg_stat_get_xact_blocks_fetched('queued_k'::regclass) AS before \gset
+SELECT worker, failures, retry_at, last_error, last_error_at, failed_blocks FROM fpbtree_activity() WHERE index = 'queued_k'::regclass;
+SELECT pg_stat_get_xact_blocks_fetched('queued_k'::regclass) - :before AS pages_read;
+COMMIT;
+
 DROP TABLE source, queued, marked, unlogged_queued, excluded;
 DROP FUNCTION ask, wrong_answers, try_queue;
