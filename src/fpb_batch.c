@@ -163,9 +163,9 @@ fpb_batch_failure(BlockNumber *leaf)
 
 /*
  * Take the entries of a leaf of the queue, locked, as it stays, to be moved
- * next.  Returns the first one's key, in memory of the batch's, or NULL.
+ * next.  Returns how many there are.
  */
-const FpbKey *
+int
 fpb_batch_take(FpbBatch *batch, Page page)
 {
 	FpbItem    *items = palloc(sizeof(FpbItem) * FPB_MAX_PAGE_ENTRIES);
@@ -179,7 +179,7 @@ fpb_batch_take(FpbBatch *batch, Page page)
 		batch->entries[i].key = items[i].key;
 	batch->fullness = fpb_items_fullness(&batch->queue, items, batch->nentries);
 	pfree(items);
-	return batch->nentries == 0 ? NULL : &batch->entries[0].key;
+	return batch->nentries;
 }
 
 /*

@@ -1395,8 +1395,11 @@ fpb_key_separator(const FpbIndex *ix, const FpbKey *left, const FpbKey *right,
 		return;
 	}
 
+	/*
+	 * (Left is not less than right where a comparator is inconsistent, and
+	 * any separator is as good as another.)
+	 */
 	nequal = equal_columns(ix, left, right, ix->nkeyatts, &order);
-	Assert(order <= 0);
 
 	pivot->low = 0;
 	pivot->tail = FPB_TAIL_MIN;

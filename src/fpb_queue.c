@@ -248,6 +248,7 @@ end_queue(FpbIndex *queue)
 {
 	for (;;)
 	{
+		CHECK_FOR_INTERRUPTS();
 		fpb_index_refresh(queue);
 		if (queue->root == FPB_METAPAGE)
 			return;

@@ -115,6 +115,7 @@ typedef struct WorkerIndex
 	TimestampTz rest_until;		/* the queue is not looked at before */
 	char	   *name;			/* of the index, as far as is known; in the
 								 * worker's memory */
+	FpbMilestone milestone;		/* whether the round gets on */
 } WorkerIndex;
 
 static HTAB *worker_indexes = NULL;
@@ -240,29 +241,27 @@ go_round(FpbBatch *batch, WorkerIndex *wi, int least)
 	FpbLeaves	walk;
 	Buffer		buf;
 	bool		in_time = true;
-	bool		any = false;
 
 	fpb_leaves_begin(&walk, queue);
+	walk.milestone = &wi->milestone;
 	if (wi->has_place)
 		fpb_leaves_seek(&walk, &wi->place);
+	else
+		fpb_milestone_reset(&wi->milestone);
 	set_place(wi, NULL);
 	while (in_time && BufferIsValid(buf = fpb_leaves_next(&walk)))
 	{
-		const FpbKey *first;
+		bool		any = fpb_batch_take(batch, BufferGetPage(buf)) > 0;
 
-		first = fpb_batch_take(batch, BufferGetPage(buf));
 		fpb_leaves_leave(&walk, buf);
 		CHECK_FOR_INTERRUPTS();
-		if (first == NULL)
-			continue;
+		if (any && fpb_batch_fullness(batch) >= least)
+			fpb_batch_move(batch, least == 0 ? FPB_MOVE_ALL : FPB_MOVE_SHARE);
 
 		/* one leaf is dealt with at least */
-		in_time = !any || GetCurrentTimestamp() < until;
+		in_time = walk.at_end || GetCurrentTimestamp() < until;
 		if (!in_time)
-			set_place(wi, first);
-		else if (fpb_batch_fullness(batch) >= least)
-			fpb_batch_move(batch, least == 0 ? FPB_MOVE_ALL : FPB_MOVE_SHARE);
-		any = true;
+			set_place(wi, &walk.place);
 	}
 	fpb_leaves_end(&walk);
 	return in_time;
@@ -499,6 +498,7 @@ worker_index(Oid index)
 		wi->has_place = false;
 		wi->rest_until = 0;
 		wi->name = NULL;
+		fpb_milestone_init(&wi->milestone, TopMemoryContext);
 	}
 	return wi;
 }
@@ -516,6 +516,7 @@ forget_index(Oid index)
 	MemoryContextDelete(wi->context);
 	if (wi->name != NULL)
 		pfree(wi->name);
+	fpb_milestone_end(&wi->milestone);
 	hash_search(worker_indexes, &index, HASH_REMOVE, NULL);
 }
 

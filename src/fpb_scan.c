@@ -172,52 +172,6 @@ leave_page(IndexScanDesc scan, FpbScan *so)
 
 /* --- going through the index --- */
 
-/* so many leaves are read before the first milestone is set up */
-#define MILESTONE_FROM	16
-
-/*
- * Is *at behind *milestone in a direction?
- */
-static bool
-edge_is_behind(FpbScan *so, const FpbScanEdge *at, const FpbScanEdge *milestone,
-			   bool forward)
-{
-	FpbProbe	probe;
-	int			sign;
-
-	if (at->range != milestone->range)
-		return forward ? at->range > milestone->range :
-			at->range < milestone->range;
-	if (!at->inside || !milestone->inside)
-		return at->inside;
-	fpb_probe_from_key(&so->ix, &milestone->key, &probe);
-	sign = fpb_compare(&so->ix, &at->key, &probe);
-	return forward ? sign > 0 : sign < 0;
-}
-
-/*
- * Raise an error unless so->at, where the next leaf is to be read, is behind
- * the milestone, where an earlier one has been read.  Each fence is behind the
- * last, but those of a damaged index may be in no order, and then that is not
- * enough.  The milestone is moved each time that twice as many leaves have
- * been read, so that it will be in the circle that the scan is in.
- */
-static void
-pass_milestone(FpbScan *so, bool forward)
-{
-	if (so->passing_forward != forward)
-		so->npassed = 0;
-	so->passing_forward = forward;
-	if (++so->npassed < MILESTONE_FROM)
-		return;
-	if (so->npassed > MILESTONE_FROM &&
-		!edge_is_behind(so, &so->at, &so->milestone, forward))
-		fpb_report_damage(so->ix.rel, so->page->block,
-						  "The fences of this page and those to its left or right are in no order.");
-	if ((so->npassed & (so->npassed - 1)) == 0)
-		fpb_edge_copy(so, &so->milestone, &so->at);
-}
-
 /*
  * Find the next page in a direction, from so->at, that has something to hand
  * out.  False if there is none; then the scan is at its end.
@@ -241,7 +195,8 @@ find_page(IndexScanDesc scan, FpbScan *so, bool forward)
 			break;
 		if (so->at.range < 0 || so->at.range >= nranges)
 			break;
-		pass_milestone(so, forward);
+		fpb_milestone_pass(&so->ix, &so->milestone, so->at.range,
+						   so->at.inside ? &so->at.key : NULL, forward, so->page->block);
 		ahead = so->npages++ >= FPB_PAGES_ALONE && so->leaves_active;
 		if (ahead && !parallel)
 			fpb_scan_ahead_leaves(scan, so, forward);
@@ -294,7 +249,8 @@ first_page(IndexScanDesc scan, FpbScan *so, bool forward)
 		return false;
 	}
 	fpb_edge_set_range(&so->at, forward ? 0 : keys->nranges - 1);
-	so->npassed = 0;			/* a cursor may come back from the end often */
+	/* a cursor may come back from the end often */
+	fpb_milestone_reset(&so->milestone);
 	return find_page(scan, so, forward);
 }
 
@@ -455,9 +411,7 @@ fpb_beginscan(Relation rel, int nkeys, int norderbys)
 	so->queued = NULL;
 	so->queue_copy = NULL;
 	so->leaf_number = 0;
-	so->npassed = 0;
-	so->passing_forward = false;
-	memset(&so->milestone, 0, sizeof(so->milestone));
+	fpb_milestone_init(&so->milestone, so->cxt);
 	so->mark_item = -1;
 	so->mark_page = NULL;
 	so->mark_state = FPB_SCAN_NEW;
@@ -516,7 +470,7 @@ fpb_rescan(IndexScanDesc scan, ScanKey keys, int nkeys pg_attribute_unused(),
 		 !RelationNeedsWAL(scan->indexRelation));
 
 	so->npages = 0;
-	so->npassed = 0;
+	fpb_milestone_reset(&so->milestone);
 	so->leaves_active = false;
 	so->heap_wanted = scan->heapRelation != NULL &&
 		scan->heapRelation->rd_rel->relam == HEAP_TABLE_AM_OID &&
@@ -663,8 +617,7 @@ fpb_endscan(IndexScanDesc scan)
 		fpb_scan_page_free(so->mark_page);
 	if (so->at.key.tuple != NULL)
 		pfree(so->at.key.tuple);
-	if (so->milestone.key.tuple != NULL)
-		pfree(so->milestone.key.tuple);
+	fpb_milestone_end(&so->milestone);
 	if (so->elided.key.tuple != NULL)
 		pfree(so->elided.key.tuple);
 	if (so->queue_elided.key.tuple != NULL)
@@ -727,5 +680,6 @@ fpb_restrpos(IndexScanDesc scan)
 	if (so->mark_item >= 0)
 		so->page->current = so->mark_item;
 	so->state = so->mark_state;
-	so->npassed = 0;			/* it rightly comes by here again */
+	/* it rightly comes by here again */
+	fpb_milestone_reset(&so->milestone);
 }

@@ -200,10 +200,7 @@ typedef struct FpbScan
 	FpbProbe	from;			/* the same as a probe */
 	uint64		leaf_number;	/* parallel scans: which of the scan's leaves */
 
-	/* has it been here before? (pass_milestone) */
-	uint64		npassed;		/* leaves come to in this direction */
-	bool		passing_forward;
-	FpbScanEdge milestone;		/* where one of them was read */
+	FpbMilestone milestone;		/* has it been here before? */
 
 	/*
 	 * The mark.  As long as the scan stays on the marked page, mark_item is

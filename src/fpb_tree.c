@@ -651,6 +651,8 @@ fpb_leaves_begin(FpbLeaves *walk, FpbIndex *ix)
 												  "fpbtree leaves",
 												  ALLOCSET_SMALL_SIZES);
 	walk->turn = 0;
+	fpb_milestone_init(&walk->own, CurrentMemoryContext);
+	walk->milestone = &walk->own;
 }
 
 /*
@@ -678,7 +680,13 @@ set_from(FpbLeaves *walk, const FpbKey *at, BlockNumber next)
 	walk->turn ^= 1;
 	MemoryContextReset(walk->from_cxt[walk->turn]);
 	old = MemoryContextSwitchTo(walk->from_cxt[walk->turn]);
-	fpb_fence_probe(walk->ix, at, &walk->from);
+	walk->place = *at;
+	if (at->tuple != NULL)
+	{
+		walk->place.tuple = palloc(IndexTupleSize(at->tuple));
+		memcpy(walk->place.tuple, at->tuple, IndexTupleSize(at->tuple));
+	}
+	fpb_probe_from_key(walk->ix, &walk->place, &walk->from);
 	MemoryContextSwitchTo(old);
 	walk->next = next;
 	walk->begun = true;
@@ -697,7 +705,9 @@ fpb_leaves_seek(FpbLeaves *walk, const FpbKey *at)
  * Does a leaf, locked again after it has been unlocked, still end behind the
  * place where the walk is?  It may have been split before that: not if the
  * walk has come to it as the leaf's neighbour, but if that has been merged
- * away, and the place is in the midst of it.
+ * away, and the place is in the midst of it.  If it does not, the walk is to
+ * be asked for the next leaf again; raises an error if that has been so too
+ * often.
  */
 bool
 fpb_leaves_still(FpbLeaves *walk, Buffer buf)
@@ -712,12 +722,14 @@ fpb_leaves_still(FpbLeaves *walk, Buffer buf)
 	still = fpb_compare(walk->ix, &high, &walk->from) > 0;
 	if (BufferIsValid(right))
 		fpb_relbuf(right);
+	if (!still)
+		fpb_milestone_stay(walk->ix, walk->milestone, BufferGetBlockNumber(buf));
 	return still;
 }
 
 /*
  * Note where a leaf, locked since it has been come to, ends, for the next one
- * to be found, and release it.
+ * to be found, and release it.  Raises an error if the walk does not get on.
  */
 void
 fpb_leaves_leave(FpbLeaves *walk, Buffer buf)
@@ -731,10 +743,10 @@ fpb_leaves_leave(FpbLeaves *walk, Buffer buf)
 		FpbKey		high;
 		Buffer		right = fpb_lock_high(walk->ix, buf, &high);
 
-		/* damaged fences may lead round in a circle */
 		if (walk->begun && fpb_compare(walk->ix, &high, &walk->from) <= 0)
-			fpb_report_damage(walk->ix->rel, BufferGetBlockNumber(buf),
-							  "The page ends before the place at which a walk from left to right has come to it.");
+			fpb_report_no_order(walk->ix, BufferGetBlockNumber(buf));
+		fpb_milestone_pass(walk->ix, walk->milestone, 0, &high, true,
+						   BufferGetBlockNumber(buf));
 		set_from(walk, &high, FpbHdr(page)->right);
 		if (BufferIsValid(right))
 			fpb_relbuf(right);
@@ -750,6 +762,7 @@ fpb_leaves_end(FpbLeaves *walk)
 {
 	for (int i = 0; i < 2; i++)
 		MemoryContextDelete(walk->from_cxt[i]);
+	fpb_milestone_end(&walk->own);
 }
 
 /*

@@ -58,6 +58,59 @@ extern Buffer fpb_goto_right(FpbIndex *ix, BlockNumber right, int access,
 							 FpbProbe *from);
 
 /*
+ * Whether a walk from leaf to leaf gets on (fpb_milestone.c): where it has
+ * been some time ago.  A place is a key, or, of several ranges, the number of
+ * one, and a key unless it is at that range's beginning.
+ */
+typedef struct FpbMilestone
+{
+	MemoryContext cxt;			/* of the key's tuple */
+	uint64		passed;			/* leaves come to in this direction */
+	uint32		stayed;			/* how often in vain, since the last of them */
+	bool		forward;
+	int64		range;
+	bool		inside;			/* is there a key? */
+	FpbKey		key;
+	Size		tuple_size;		/* room for the key's tuple */
+} FpbMilestone;
+
+/* so many leaves are come to before the first milestone is set up */
+#define FPB_MILESTONE_FROM	16
+
+extern void fpb_milestone_init(FpbMilestone *m, MemoryContext cxt);
+extern void fpb_milestone_end(FpbMilestone *m);
+extern void fpb_milestone_check(const FpbIndex *ix, FpbMilestone *m, int64 range,
+								const FpbKey *key, BlockNumber block);
+extern void fpb_milestone_stay(const FpbIndex *ix, FpbMilestone *m, BlockNumber block);
+extern void fpb_report_no_order(const FpbIndex *ix, BlockNumber block);
+
+/*
+ * Forget where a walk has been: it rightly comes by there again.
+ */
+static inline void
+fpb_milestone_reset(FpbMilestone *m)
+{
+	m->passed = 0;
+	m->stayed = 0;
+}
+
+/*
+ * A walk has come to a place, by way of the block named.  Raises an error
+ * unless that is behind the milestone.
+ */
+static inline void
+fpb_milestone_pass(const FpbIndex *ix, FpbMilestone *m, int64 range, const FpbKey *key,
+				   bool forward, BlockNumber block)
+{
+	if (m->forward != forward)
+		m->passed = 0;
+	m->forward = forward;
+	m->stayed = 0;
+	if (++m->passed >= FPB_MILESTONE_FROM)
+		fpb_milestone_check(ix, m, range, key, block);
+}
+
+/*
  * A walk over the leaves of a tree, from the first to the last, to which
  * others may do what they like meanwhile: what is left of the place where it
  * is has been come to, and what is right of it will be.
@@ -71,10 +124,14 @@ typedef struct FpbLeaves
 	FpbIndex   *ix;
 	bool		begun;			/* is it at a place, not at the first leaf? */
 	bool		at_end;
-	FpbProbe	from;			/* where the next one begins */
+	FpbKey		place;			/* where the next one begins */
+	FpbProbe	from;			/* the same as a probe */
 	BlockNumber next;			/* and its block, as far as is known */
-	MemoryContext from_cxt[2];	/* that lives in one of these in turn */
+	MemoryContext from_cxt[2];	/* these live in one of these in turn */
 	int			turn;
+	FpbMilestone own;
+	FpbMilestone *milestone;	/* the walk's own, unless it is a part of one
+								 * that has been broken off */
 } FpbLeaves;
 
 extern void fpb_leaves_begin(FpbLeaves *walk, FpbIndex *ix);

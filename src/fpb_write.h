@@ -62,7 +62,7 @@ extern void fpb_batch_make_room(FpbIndex *ix, Relation heap,
 								const FpbProbe *place);
 extern FpbBatch *fpb_batch_begin(FpbIndex *ix, Relation heap, bool leave_failed);
 extern FpbIndex *fpb_batch_queue(FpbBatch *batch);
-extern const FpbKey *fpb_batch_take(FpbBatch *batch, Page page);
+extern int	fpb_batch_take(FpbBatch *batch, Page page);
 extern int	fpb_batch_fullness(const FpbBatch *batch);
 extern bool fpb_batch_has_left(const FpbBatch *batch);
 extern void fpb_batch_forget_failure(void);
