@@ -607,6 +607,7 @@ page_is_free(Page page)
 void
 fpb_record_free(Relation rel, BlockNumber blkno)
 {
+	FPB_INJECTION_POINT("fpbtree-record-free");
 	RecordFreeIndexPage(rel, blkno);
 	FreeSpaceMapVacuumRange(rel, blkno, blkno + 1);
 }
@@ -637,5 +638,6 @@ fpb_allocbuf(Relation rel)
 		}
 		ReleaseBuffer(buf);
 	}
+	FPB_INJECTION_POINT("fpbtree-extend");
 	return ExtendBufferedRel(BMR_REL(rel), MAIN_FORKNUM, NULL, EB_LOCK_FIRST);
 }

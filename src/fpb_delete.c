@@ -426,16 +426,23 @@ merge_page(FpbIndex *ix, BlockNumber blkno, int level,
 	}
 	if (level > 0)
 		child = only_child(ix, BufferGetPage(b.page));
+
+	/* once it is deleted, nothing must fail before that has been noted */
+	*freed = lappend_oid(*freed, FPB_METAPAGE);
 	merged = merge(ix, &m, &b);
+	if (merged)
+		lfirst_oid(list_tail(*freed)) = blkno;
 	fpb_relbuf(b.parent);
 	fpb_relbuf(b.page);
 	fpb_relbuf(b.left);
 	if (!merged)
+	{
+		*freed = list_delete_last(*freed);
 		return;
+	}
 
 	/* Stale links are noticed by the fences: it may be used again at once. */
 	fpb_record_free(ix->rel, blkno);
-	*freed = lappend_oid(*freed, blkno);
 
 	if (level > 0)
 		merge_page(ix, child, level - 1, freed);
@@ -446,14 +453,14 @@ merge_page(FpbIndex *ix, BlockNumber blkno, int level,
 /*
  * Try to take the empty leaf blkno out of the tree, and with it inner pages
  * that this leaves with a single child, and other empty leaves that could not
- * be before.  Returns the blocks of the pages freed, as a list of OIDs, which
- * are then in the free space map.  No lock is held on entry or exit.
+ * be before.  The blocks of the pages freed, which are then in the free space
+ * map, are added to *freed, a list of OIDs.  No lock is held on entry or exit.
+ *
+ * If an error is raised, they have been added, too, and perhaps FPB_METAPAGE,
+ * which stands for none.  The last of them may not be in the map then.
  */
-List *
-fpb_delete_empty(FpbIndex *ix, BlockNumber blkno)
+void
+fpb_delete_empty(FpbIndex *ix, BlockNumber blkno, List **freed)
 {
-	List	   *freed = NIL;
-
-	merge_page(ix, blkno, 0, &freed);
-	return freed;
+	merge_page(ix, blkno, 0, freed);
 }

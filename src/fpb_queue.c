@@ -289,7 +289,12 @@ fpb_queue_trim(FpbIndex *queue)
 				fpb_relbuf(buf);
 		}
 		if (empty)
-			list_free(fpb_delete_empty(queue, blkno));
+		{
+			List	   *freed = NIL;
+
+			fpb_delete_empty(queue, blkno, &freed);
+			list_free(freed);
+		}
 	}
 	fpb_leaves_end(&walk);
 	end_queue(queue);

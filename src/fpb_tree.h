@@ -270,9 +270,10 @@ extern bool fpb_finish_split(FpbIndex *ix, Buffer left);
 
 /*
  * Try to take the empty leaf blkno out of the tree (fpb_delete.c).  No lock is
- * held on entry or exit.  Returns a list of the blocks freed, as OIDs: inner
- * pages and other leaves may be among them.
+ * held on entry or exit.  Adds the blocks freed to a list, as OIDs: inner
+ * pages and other leaves may be among them.  If an error is raised, they are
+ * there, too.
  */
-extern List *fpb_delete_empty(FpbIndex *ix, BlockNumber blkno);
+extern void fpb_delete_empty(FpbIndex *ix, BlockNumber blkno, List **freed);
 
 #endif							/* FPB_TREE_H */

@@ -16,6 +16,12 @@
  * each leaf go on to its right sibling if we have passed that one's block and
  * left none there; see "VACUUM" in README.md.
  *
+ * All else that is done here is upkeep: splits are finished, empty leaves
+ * taken out of the tree, free pages noted.  A VACUUM that fails leaves the
+ * table's dead rows where they are, and its relfrozenxid, so upkeep comes
+ * after a page's dead entries have gone, and its errors are warnings: where
+ * there is no space left, say, or another page is damaged.
+ *
  *-------------------------------------------------------------------------
  */
 #include "postgres.h"
@@ -29,8 +35,12 @@
 #include "utils/memutils.h"
 
 #include "fpb_tree.h"
+#include "fpb_try.h"
 #include "fpb_verify.h"
 #include "fpb_write.h"
+
+/* so many warnings are given by one scan; what fails is alike, mostly */
+#define MAX_WARNINGS	10
 
 typedef struct VacuumState
 {
@@ -53,8 +63,17 @@ typedef struct VacuumState
 	uint64	   *doomed_heads;
 	FpbFilter	filter;
 	bool		counted;		/* are those of the queue counted off there? */
-	MemoryContext delete_cxt;	/* for the deletion of a page */
+	MemoryContext upkeep_cxt;	/* for a piece of upkeep */
+	int			nwarnings;
 } VacuumState;
+
+/* a piece of upkeep, and the page that it is about */
+typedef struct Upkeep
+{
+	VacuumState *vs;
+	BlockNumber blkno;
+	List	   *freed;			/* pages taken out of the tree */
+} Upkeep;
 
 /*
  * Note whether a block is a leaf that we have visited.
@@ -127,18 +146,76 @@ vacuum_leaf(VacuumState *vs, FpbIndex *ix, Buffer buf)
 }
 
 /*
- * Put a page that is not in use into the free space map, in case a crash has
- * kept it from there: a deleted one, or one that is all zeros, which is
- * nobody's, as whoever extends the index keeps the lock until the page is
- * initialised.
+ * The level at which a warning is given: not too many are.
+ */
+static int
+warning_level(VacuumState *vs)
+{
+	return ++vs->nwarnings <= MAX_WARNINGS ? WARNING : DEBUG1;
+}
+
+/*
+ * Do a piece of upkeep; what says what it is, about a block unless that is the
+ * metapage.  If it fails, a warning is given, and what it has changed so far
+ * stays.  No page is locked on entry or exit.
+ */
+static void
+keep_up(VacuumState *vs, Upkeep *upkeep, FpbTryStep step, const char *what)
+{
+	MemoryContext old = MemoryContextSwitchTo(vs->upkeep_cxt);
+	ErrorData  *error = fpb_try(step, upkeep);
+
+	if (error != NULL)
+	{
+		const char *name = RelationGetRelationName(vs->ix.rel);
+
+		fpb_warn_of(error, warning_level(vs),
+					upkeep->blkno == FPB_METAPAGE ?
+					psprintf("%s of index \"%s\"", what, name) :
+					psprintf("%s at block %u of index \"%s\"", what, upkeep->blkno, name),
+					"Dead rows are removed all the same. Another VACUUM tries this again.");
+	}
+	MemoryContextSwitchTo(old);
+}
+
+/*
+ * Put a page that is not in use into the free space map.
+ */
+static void
+record_free(void *arg)
+{
+	Upkeep	   *upkeep = arg;
+
+	fpb_record_free(upkeep->vs->ix.rel, upkeep->blkno);
+}
+
+/*
+ * The same, in case a crash has kept it from there: a deleted one, or one that
+ * is all zeros, which is nobody's, as whoever extends the index keeps the lock
+ * until the page is initialised.
  */
 static void
 note_free(VacuumState *vs, BlockNumber blkno)
 {
-	fpb_record_free(vs->ix.rel, blkno);
+	Upkeep		upkeep = {.vs = vs,.blkno = blkno};
+
+	keep_up(vs, &upkeep, record_free, "note the free page");
+	MemoryContextReset(vs->upkeep_cxt);
 	vs->nfreed++;
 	vs->stats->pages_deleted++;
 	vs->stats->pages_free++;
+}
+
+/*
+ * Have backends in search of a page find what has been put into the free space
+ * map, whose upper levels they may have changed back meanwhile.
+ */
+static void
+update_map(void *arg)
+{
+	Upkeep	   *upkeep = arg;
+
+	IndexFreeSpaceMapVacuum(upkeep->vs->ix.rel);
 }
 
 /*
@@ -146,13 +223,27 @@ note_free(VacuumState *vs, BlockNumber blkno)
  * it.
  */
 static void
+delete_empty(void *arg)
+{
+	Upkeep	   *upkeep = arg;
+
+	fpb_delete_empty(&upkeep->vs->ix, upkeep->blkno, &upkeep->freed);
+}
+
+/*
+ * The same, and note what has been taken out.
+ */
+static void
 delete_leaf(VacuumState *vs, BlockNumber blkno)
 {
-	MemoryContext old = MemoryContextSwitchTo(vs->delete_cxt);
-	List	   *freed = fpb_delete_empty(&vs->ix, blkno);
+	Upkeep		upkeep = {.vs = vs,.blkno = blkno};
 
-	foreach_oid(block, freed)
+	keep_up(vs, &upkeep, delete_empty, "delete the empty page");
+	foreach_oid(block, upkeep.freed)
 	{
+		if (block == FPB_METAPAGE)
+			continue;			/* none: that has failed */
+
 		/* (what is behind the end as it was known has no bit) */
 		if (block < vs->nblocks)
 			set_leaf(vs, block, false);
@@ -165,92 +256,130 @@ delete_leaf(VacuumState *vs, BlockNumber blkno)
 			vs->stats->pages_free++;
 		}
 	}
-	MemoryContextSwitchTo(old);
-	MemoryContextReset(vs->delete_cxt);
+	MemoryContextReset(vs->upkeep_cxt);
 }
 
 /*
- * Finish a split that a crash or an error has broken off: that of the page of
- * a level of a tree that ends at a fence, which is the left one of its two.
- * No lock is held on entry or exit.
+ * Finish the split of a page, if it still is one that a crash or an error has
+ * broken off.  No lock is held on entry or exit.
  */
 static void
-finish_split(FpbIndex *ix, int level, const FpbProbe *high)
+finish_split(void *arg)
 {
-	Buffer		buf = fpb_descend(ix, high, level, true, BUFFER_LOCK_EXCLUSIVE, NULL);
+	Upkeep	   *upkeep = arg;
+	FpbIndex   *ix = &upkeep->vs->ix;
+	Buffer		buf = fpb_getbuf(ix, upkeep->blkno, BUFFER_LOCK_SHARE);
+	Page		page = BufferGetPage(buf);
+	int			level = FpbHdr(page)->level;
+	FpbIndex   *tree = FpbPageIsQueue(page) ? &upkeep->vs->queue : ix;
+	bool		incomplete = !FpbPageIsDeleted(page) &&
+		FpbPageSplitIncomplete(page) && !FpbPageIsRightmost(page);
+	FpbKey		high;
+	FpbProbe	end;
 
-	/* the queue may have been emptied, and taken away, since */
+	if (incomplete)
+	{
+		Buffer		right = fpb_lock_high(tree, buf, &high);
+
+		fpb_fence_probe(ix, &high, &end);
+		if (BufferIsValid(right))
+			fpb_relbuf(right);
+	}
+	fpb_relbuf(buf);
+	if (!incomplete)
+		return;
+
+	/*
+	 * A descent for writing to the page that ends there finishes what it
+	 * comes by.  The queue may have been emptied, and taken away, since.
+	 */
+	buf = fpb_descend(tree, &end, level, true, BUFFER_LOCK_EXCLUSIVE, NULL);
 	if (BufferIsValid(buf))
 		fpb_relbuf(buf);
 }
 
 /*
- * Visit a page, pinned, and release it: finish its split if that is
- * incomplete, vacuum it if it is a leaf of the main tree, take it out of the
- * tree if it has proved empty (so are leaves that an earlier VACUUM emptied
- * but could not take out), or note that it is free.
+ * Is a page, which is damaged in one way or the other, certainly no leaf with
+ * entries: a deleted page, or an inner one?
+ */
+static bool
+has_no_entries(const VacuumState *vs, Page page)
+{
+	FpbPageHeader *hdr = FpbHdr(page);
+
+	if (hdr->magic != FPB_MAGIC || PageGetPageSize(page) != BLCKSZ ||
+		(hdr->flags & FPB_META) || FpbPageIsLeaf(page) != (hdr->level == 0) ||
+		hdr->level > (FpbPageIsQueue(page) ? vs->queue.level : vs->ix.level))
+		return false;
+	return FpbPageIsDeleted(page) || !FpbPageIsLeaf(page);
+}
+
+/*
+ * Visit a page, pinned, and release it: vacuum it if it is a leaf of the main
+ * tree, finish its split if that is incomplete, take it out of the tree if it
+ * has proved empty (so are leaves that an earlier VACUUM emptied but could not
+ * take out), or note that it is free.
  *
  * Returns the block of such a leaf's right sibling; if the page is none, or
- * has none, InvalidBlockNumber.
+ * has none, InvalidBlockNumber.  Raises an error if it may be a leaf and is
+ * damaged: the entries of dead rows would stay in it, and their TIDs be used
+ * again.
  */
 static BlockNumber
 visit_page(VacuumState *vs, Buffer buf)
 {
 	FpbIndex   *ix = &vs->ix;
-	FpbIndex   *tree;
 	Page		page = BufferGetPage(buf);
-	BlockNumber blkno = BufferGetBlockNumber(buf);
-	BlockNumber right;
+	Upkeep		upkeep = {.vs = vs,.blkno = BufferGetBlockNumber(buf)};
+	BlockNumber right = InvalidBlockNumber;
+	const char *fault = NULL;
 	bool		free;
 	bool		leaf;
-	bool		empty;
 	bool		incomplete;
-	int			level = 0;
-	FpbKey		high;
-	FpbProbe	end;
-	Buffer		right_buf;
+	bool		empty = false;
 
 	LockBuffer(buf, BUFFER_LOCK_SHARE);
 	free = PageIsNew(page);
 	if (!free)
 	{
-		fpb_checkpage(ix, buf);
+		fault = fpb_header_fault(ix, page);
+		if (unlikely(fault != NULL) && !has_no_entries(vs, page))
+			fpb_report_damage(ix->rel, upkeep.blkno, fault);
 		free = FpbPageIsDeleted(page);
 	}
 	leaf = !free && FpbPageIsLeaf(page) && !FpbPageIsQueue(page);
-	tree = !free && FpbPageIsQueue(page) ? &vs->queue : ix;
-	incomplete = !free && FpbPageSplitIncomplete(page) &&
-		!FpbPageIsRightmost(page);
-	if (incomplete)
-	{
-		level = FpbHdr(page)->level;
-		right_buf = fpb_lock_high(tree, buf, &high);
-		fpb_fence_probe(ix, &high, &end);
-		if (BufferIsValid(right_buf))
-			fpb_relbuf(right_buf);
-	}
+	incomplete = !free && fault == NULL && FpbPageSplitIncomplete(page);
 	LockBuffer(buf, BUFFER_LOCK_UNLOCK);
-	if (incomplete)
-		finish_split(tree, level, &end);
-	if (!leaf)
+
+	if (leaf)
 	{
-		ReleaseBuffer(buf);
-		if (free)
-			note_free(vs, blkno);
-		return InvalidBlockNumber;
+		/* Only VACUUM takes leaves out of the tree, so it still is one. */
+		LockBufferForCleanup(buf);
+		fpb_checkpage(ix, buf);
+		vacuum_leaf(vs, ix, buf);
+		right = FpbHdr(page)->right;
+		empty = !FpbPageIsLeftmost(page) && fpb_page_is_empty(ix, page);
+		LockBuffer(buf, BUFFER_LOCK_UNLOCK);
+		set_leaf(vs, upkeep.blkno, true);
 	}
+	ReleaseBuffer(buf);
 
-	/* Only VACUUM takes leaves out of the tree, so it still is one. */
-	LockBufferForCleanup(buf);
-	fpb_checkpage(ix, buf);
-	vacuum_leaf(vs, ix, buf);
-	right = FpbHdr(page)->right;
-	empty = !FpbPageIsLeftmost(page) && fpb_page_is_empty(ix, page);
-	fpb_relbuf(buf);
-
-	set_leaf(vs, blkno, true);
+	if (unlikely(fault != NULL))
+		ereport(warning_level(vs),
+				(errcode(ERRCODE_INDEX_CORRUPTED),
+				 errmsg("index \"%s\" contains a damaged page at block %u",
+						RelationGetRelationName(ix->rel), upkeep.blkno),
+				 errdetail("%s", fault),
+				 errhint("Please REINDEX it.")));
+	if (incomplete)
+	{
+		keep_up(vs, &upkeep, finish_split, "finish the page split");
+		MemoryContextReset(vs->upkeep_cxt);
+	}
+	if (free)
+		note_free(vs, upkeep.blkno);
 	if (empty)
-		delete_leaf(vs, blkno);
+		delete_leaf(vs, upkeep.blkno);
 	return right;
 }
 
@@ -337,6 +466,18 @@ visit_blocks(VacuumState *vs)
 }
 
 /*
+ * Descend to the first leaf.  What follows takes the pages as they come.  If
+ * the file is not that of a tree at all, that should not go unnoticed.
+ */
+static void
+find_first_leaf(void *arg)
+{
+	Upkeep	   *upkeep = arg;
+
+	fpb_relbuf(fpb_descend_edge(&upkeep->vs->ix, 0, false, BUFFER_LOCK_SHARE));
+}
+
+/*
  * Find out how large the index is, and have a bit for each block.
  */
 static void
@@ -367,6 +508,7 @@ vacuum_scan(IndexVacuumInfo *info, IndexBulkDeleteResult *stats,
 {
 	Relation	rel = info->index;
 	VacuumState *vs = palloc0(sizeof(VacuumState));
+	Upkeep		upkeep = {.vs = vs,.blkno = FPB_METAPAGE};
 
 	fpb_index_open(&vs->ix, rel);
 	vs->info = info;
@@ -376,8 +518,8 @@ vacuum_scan(IndexVacuumInfo *info, IndexBulkDeleteResult *stats,
 	vs->items = palloc(FPB_MAX_PAGE_ENTRIES * sizeof(FpbItem));
 	vs->doomed = palloc(FPB_MAX_PAGE_ENTRIES * sizeof(FpbPos));
 	vs->doomed_heads = palloc(FPB_MAX_PAGE_ENTRIES * sizeof(uint64));
-	vs->delete_cxt = AllocSetContextCreate(CurrentMemoryContext,
-										   "fpbtree page deletion",
+	vs->upkeep_cxt = AllocSetContextCreate(CurrentMemoryContext,
+										   "fpbtree upkeep",
 										   ALLOCSET_DEFAULT_SIZES);
 
 	/* Only these are of the whole command, which may scan more than once. */
@@ -385,13 +527,9 @@ vacuum_scan(IndexVacuumInfo *info, IndexBulkDeleteResult *stats,
 	stats->pages_deleted = 0;
 	stats->pages_free = 0;
 
-	/*
-	 * What follows takes the pages as they come.  If the file is not that of
-	 * a tree at all, that should not go unnoticed.
-	 */
-	fpb_relbuf(fpb_descend_edge(&vs->ix, 0, false, BUFFER_LOCK_SHARE));
-
 	fpb_index_refresh(&vs->ix);
+	keep_up(vs, &upkeep, find_first_leaf, "find the first leaf");
+	MemoryContextReset(vs->upkeep_cxt);
 	fpb_index_of_queue(&vs->ix, &vs->queue);
 	if (vs->queue.root != FPB_METAPAGE)
 		fpb_worker_want(rel);
@@ -406,11 +544,10 @@ vacuum_scan(IndexVacuumInfo *info, IndexBulkDeleteResult *stats,
 	stats->num_pages = vs->nblocks;
 	stats->estimated_count = false;
 
-	/* for what backends in search of a page may have changed back meanwhile */
 	if (vs->nfreed > 0)
-		IndexFreeSpaceMapVacuum(rel);
+		keep_up(vs, &upkeep, update_map, "update the free space map");
 
-	MemoryContextDelete(vs->delete_cxt);
+	MemoryContextDelete(vs->upkeep_cxt);
 	pfree(vs->doomed);
 	pfree(vs->doomed_heads);
 	pfree(vs->items);

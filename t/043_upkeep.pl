@@ -1,0 +1,263 @@
+#
+# VACUUM, where what it does besides removing entries of dead rows fails: there is
+# no space left, or a page is damaged that it need not read.  The dead rows go all
+# the same, and so on as with a sound index.
+#
+use strict;
+use warnings FATAL => 'all';
+
+use PostgreSQL::Test::Cluster;
+use PostgreSQL::Test::Utils;
+use Test::More;
+
+my $node = PostgreSQL::Test::Cluster->new('upkeep');
+
+# (what is damaged below is to be read)
+$node->init(no_data_checksums => 1);
+$node->append_conf(
+	'postgresql.conf', q{
+autovacuum = off
+autovacuum_naptime = 1s
+enable_seqscan = off
+min_parallel_index_scan_size = 0
+});
+$node->start;
+if (!$node->safe_psql('postgres', q{SELECT count(*) FROM pg_available_extensions WHERE name = 'injection_points'}))
+{
+	$node->stop;
+	plan skip_all => 'this server has no injection points';
+}
+# Keys so long, and alike for so long, that leaves and inner pages hold some
+# 15 entries.
+$node->safe_psql(
+	'postgres', q{
+CREATE EXTENSION fpbtree;
+CREATE EXTENSION injection_points;
+CREATE FUNCTION key(i int) RETURNS text LANGUAGE sql IMMUTABLE
+	RETURN repeat('x', current_setting('block_size')::int / 19) || lpad(i::text, 6, '0');
+});
+
+sub query { return $node->safe_psql('postgres', shift); }
+
+sub attach { query("SELECT injection_points_attach('$_[0]', 'error')"); return; }
+sub detach { query("SELECT injection_points_detach('$_[0]')"); return; }
+
+# What a statement has to say: with its errors' and warnings' SQLSTATEs.
+sub messages_of
+{
+	my ($sql) = @_;
+	my ($stdout, $stderr);
+
+	$node->psql('postgres', "\\set VERBOSITY verbose\n$sql", stdout => \$stdout, stderr => \$stderr);
+	return $stderr;
+}
+
+sub make_table
+{
+	my ($name, $rows) = @_;
+	query(qq{
+		CREATE TABLE $name (k text COLLATE "C");
+		CREATE INDEX ${name}_k ON $name USING fpbtree (k);
+		INSERT INTO $name SELECT key(i * 10) FROM generate_series(1, $rows) i});
+	return;
+}
+
+# Are the dead rows gone?  Then nobody has a pin left, and the next VACUUM, which
+# waits for that, comes to its end.
+sub is_clean
+{
+	my ($name, $what) = @_;
+	query("SELECT pg_stat_force_next_flush()");
+	is(query("SELECT n_dead_tup FROM pg_stat_user_tables WHERE relname = '$name'"), '0', "$what: no row is dead any more");
+	query("INSERT INTO $name VALUES (key(1)), (key(2)); DELETE FROM $name WHERE k IN (key(1), key(2))");
+	unlike(messages_of("VACUUM (INDEX_CLEANUP ON) $name"), qr/ERROR/, "$what: another VACUUM ends");
+	is(query("SELECT fpbtree_check('${name}_k', true)"), '', "$what: the index is sound");
+	return;
+}
+
+# A split that has been broken off can't be finished, as the index can't be
+# extended.
+{
+	make_table('split', 0);
+	my $error = messages_of(q{
+		SELECT injection_points_set_local();
+		SELECT injection_points_attach('fpbtree-before-downlink', 'error');
+		DO $$ BEGIN FOR i IN 1..100 LOOP INSERT INTO split VALUES (key(i)); COMMIT; END LOOP; END $$});
+	like($error, qr/fpbtree-before-downlink/, 'a split is broken off');
+	query('DELETE FROM split');
+	attach('fpbtree-extend');
+	my $warning = messages_of('VACUUM split');
+	like($warning, qr/WARNING:  XX000: could not finish the page split at block \d+ of index "split_k": error triggered for injection point fpbtree-extend/,
+		'a full index: VACUUM warns');
+	unlike($warning, qr/ERROR/, 'a full index: and does not fail');
+	is(query("SELECT pg_relation_size('split')"), '0', 'a full index: the table has no pages any more');
+	is(query("SELECT unfinished_splits FROM fpbtree_stats('split_k')"), '1', 'a full index: the split is as it was');
+	detach('fpbtree-extend');
+	is_clean('split', 'a full index');
+	is(query("SELECT unfinished_splits FROM fpbtree_stats('split_k')"), '0', 'with room again: the split is finished');
+}
+
+# The free space map can't be extended.
+{
+	make_table('map', 1000);
+	query('DELETE FROM map WHERE k < key(9000)');
+	attach('fpbtree-record-free');
+	my $warning = messages_of('VACUUM map');
+	my $nwarnings = () = $warning =~ /WARNING/g;
+	like($warning, qr/WARNING:  XX000: could not delete the empty page at block \d+ of index "map_k": .*fpbtree-record-free/, 'no free space map: VACUUM warns');
+	unlike($warning, qr/ERROR/, 'no free space map: and does not fail');
+	is($nwarnings, 10, 'no free space map: not more often than anybody reads');
+	is_clean('map', 'no free space map');
+	cmp_ok(query("SELECT deleted_pages FROM fpbtree_stats('map_k')"), '>=', 10, 'no free space map: pages have been deleted');
+	detach('fpbtree-record-free');
+	query("INSERT INTO map VALUES (key(1)); DELETE FROM map WHERE k = key(1)");
+	query('VACUUM (INDEX_CLEANUP ON) map');
+	my $size = query(q{SELECT pg_relation_size('map_k')});
+	my $free = query(q{SELECT deleted_pages FROM fpbtree_stats('map_k')});
+	query("INSERT INTO map SELECT key(10010 + i * 10) FROM generate_series(1, $free * 8) i");
+	is(query(q{SELECT pg_relation_size('map_k')}), $size, 'a free space map again: deleted pages are used');
+	is_clean('map', 'a free space map again');
+}
+
+# The same in a parallel VACUUM, by its leader and its workers.
+{
+	make_table('parallel', 1000);
+	query("CREATE INDEX parallel_2 ON parallel USING fpbtree ((k || 'x')); CREATE INDEX parallel_3 ON parallel USING fpbtree ((k || 'y'))");
+	query('DELETE FROM parallel WHERE k < key(9000)');
+	attach('fpbtree-record-free');
+	my $warning = messages_of('VACUUM (PARALLEL 2, VERBOSE) parallel');
+	like($warning, qr/launched 2 parallel vacuum workers/, 'in parallel: with workers');
+	like($warning, qr/WARNING:  XX000: could not delete the empty page at block \d+ of index "$_":/, "in parallel: a warning about $_")
+	  foreach qw(parallel_k parallel_2 parallel_3);
+	unlike($warning, qr/ERROR/, 'in parallel: VACUUM does not fail');
+	is_clean('parallel', 'in parallel');
+	detach('fpbtree-record-free');
+	is(query("SELECT fpbtree_check('$_', true)"), '', "in parallel: $_ is sound") foreach qw(parallel_2 parallel_3);
+}
+
+# And by autovacuum.
+{
+	make_table('auto', 1000);
+	query('DELETE FROM auto WHERE k < key(9000)');
+	attach('fpbtree-record-free');
+	my $log = -s $node->logfile;
+	query('ALTER SYSTEM SET autovacuum = on');
+	$node->reload;
+	ok( $node->poll_query_until('postgres', q{SELECT autovacuum_count > 0 AND n_dead_tup = 0 FROM pg_stat_user_tables WHERE relname = 'auto'}),
+		'by autovacuum: dead rows go');
+	query('ALTER SYSTEM RESET autovacuum');
+	$node->reload;
+	like(slurp_file($node->logfile, $log), qr/WARNING:  could not delete the empty page at block \d+ of index "auto_k":/, 'by autovacuum: the log has a warning');
+	detach('fpbtree-record-free');
+	is_clean('auto', 'by autovacuum');
+}
+
+# A VACUUM that somebody cancels meanwhile ends.  What it shows of its progress is
+# there until then, though upkeep has failed.
+{
+	make_table('stopped', 1000);
+	query('DELETE FROM stopped WHERE k < key(5000)');
+	my $scan = $node->background_psql('postgres');
+	$scan->query_safe(q{
+		SET enable_seqscan = off; SET enable_bitmapscan = off; SET enable_sort = off;
+		BEGIN;
+		DECLARE c CURSOR FOR SELECT k FROM stopped WHERE k >= key(8000) ORDER BY k;
+		FETCH c;});
+	attach('fpbtree-record-free');
+	my $vacuum = $node->background_psql('postgres', on_error_stop => 0);
+	my $pid = $vacuum->query_safe('SELECT pg_backend_pid()');
+	$vacuum->query_until(qr/started/, "\\echo started\nVACUUM stopped;\n");
+	$node->wait_for_event('client backend', 'BufferPin');
+	is(query("SELECT relid::regclass FROM pg_stat_progress_vacuum WHERE pid = $pid"), 'stopped', 'after a failure: VACUUM shows its progress');
+	detach('fpbtree-record-free');
+	$scan->quit;
+
+	$vacuum->quit;
+	query("SELECT injection_points_attach('fpbtree-merge-found', 'wait')");
+	query('DELETE FROM stopped WHERE k < key(9000)');
+	my $log = -s $node->logfile;
+	$vacuum = $node->background_psql('postgres', on_error_stop => 0);
+	$pid = $vacuum->query_safe('SELECT pg_backend_pid()');
+	$vacuum->query_until(qr/started/, "\\echo started\nVACUUM stopped;\n");
+	$node->wait_for_event('client backend', 'fpbtree-merge-found');
+	query("SELECT pg_cancel_backend($pid)");
+	ok($node->poll_query_until('postgres', "SELECT state = 'idle' FROM pg_stat_activity WHERE pid = $pid"), 'cancelled: VACUUM ends');
+	like(slurp_file($node->logfile, $log), qr/ERROR:  canceling statement due to user request/, 'cancelled: by an error');
+	detach('fpbtree-merge-found');
+	$vacuum->quit;
+	query('VACUUM stopped');
+	is_clean('stopped', 'cancelled');
+}
+
+# Damaged pages.  Those that VACUUM does not have to read don't keep it from
+# removing dead rows and freezing others: inner pages.  Leaves do, as their entries
+# would be those of other rows later.
+foreach my $case ([ 'inner_page', 1 ], [ 'leaf', 0 ])
+{
+	my ($kind, $level) = @$case;
+
+	make_table($kind, 3000);
+	query("VACUUM (FREEZE) $kind");
+	query("DELETE FROM $kind WHERE k < key(9000)");
+	# one in the middle, which no descent to the first leaf comes by
+	my $block = query(qq{
+		SELECT block FROM generate_series(1, (pg_relation_size('${kind}_k') / current_setting('block_size')::int)::int - 1) block, fpbtree_page('${kind}_k', block)
+		WHERE level = $level AND low_fence IS NOT NULL AND right_block IS NOT NULL ORDER BY low_fence OFFSET 2 LIMIT 1});
+	my $file = $node->data_dir . '/' . query("SELECT pg_relation_filepath('${kind}_k')");
+	my $blcksz = query('SHOW block_size');
+	my $frozen = query("SELECT relfrozenxid FROM pg_class WHERE relname = '$kind'");
+	my $rows = query("SELECT count(*) FROM $kind WHERE k >= key(9000)");
+
+	$node->stop;
+	open my $handle, '+<:raw', $file or die "can't open $file: $!";
+	# the counts of the page's nodes
+	seek $handle, $block * $blcksz + 32, 0;
+	print $handle "\xff" x 8;
+	close $handle;
+	$node->start;
+	my $messages = messages_of("VACUUM (FREEZE, INDEX_CLEANUP ON) $kind");
+	like($messages, qr/XX002: index "${kind}_k" contains a damaged page at block $block$/m, "a damaged $kind: VACUUM finds it");
+	if ($level > 0)
+	{
+		unlike($messages, qr/ERROR/, "a damaged $kind: VACUUM does not fail");
+		is(query("SELECT relfrozenxid::text::int8 > $frozen FROM pg_class WHERE relname = '$kind'"), 't', "a damaged $kind: relfrozenxid moves");
+	}
+	else
+	{
+		like($messages, qr/ERROR:  XX002/, "a damaged $kind: VACUUM fails");
+		is(query("SELECT relfrozenxid FROM pg_class WHERE relname = '$kind'"), $frozen, "a damaged $kind: relfrozenxid does not move");
+	}
+	query("REINDEX INDEX ${kind}_k");
+	is(query("SELECT count(*) FROM $kind WHERE k >= key(9000)"), $rows, "a damaged $kind: no row is lost");
+	query("VACUUM (INDEX_CLEANUP ON) $kind");
+	is_clean($kind, "a damaged $kind page");
+}
+
+# The root: nothing can be found in such an index, but VACUUM takes the leaves as
+# they come.
+{
+	make_table('root', 1000);
+	query('DELETE FROM root WHERE k < key(9000)');
+	my $block = query("SELECT root_block FROM fpbtree_stats('root_k')");
+	my $file = $node->data_dir . '/' . query("SELECT pg_relation_filepath('root_k')");
+	my $blcksz = query('SHOW block_size');
+
+	$node->stop;
+	open my $handle, '+<:raw', $file or die "can't open $file: $!";
+	seek $handle, $block * $blcksz + 32, 0;
+	print $handle "\xff" x 8;
+	close $handle;
+	$node->start;
+	my $messages = messages_of('VACUUM root');
+	like($messages, qr/WARNING:  XX002: could not find the first leaf of index "root_k": .* at block $block$/m, 'a damaged root: VACUUM finds it');
+	like($messages, qr/WARNING:  XX002: could not delete the empty page at block \d+ of index "root_k": .* at block $block$/m, 'a damaged root: and comes by it');
+	unlike($messages, qr/ERROR/, 'a damaged root: VACUUM does not fail');
+	query('REINDEX INDEX root_k');
+	is_clean('root', 'a damaged root');
+}
+
+$node->stop;
+my $log = slurp_file($node->logfile);
+unlike($log, qr/TRAP:|PANIC:/, 'no assertion failed');
+unlike($log, qr/WARNING:  (resource was not closed|buffer refcount leak|.*still referenced|.*leak)/, 'nothing was left behind');
+done_testing();
