@@ -291,6 +291,7 @@ fpbtree_queue_advice(PG_FUNCTION_ARGS)
 		ereport(ERROR,
 				(errcode(ERRCODE_INVALID_PARAMETER_VALUE),
 				 errmsg("share of insertions must be between 0 and 1")));
+	fpb_require_pages(index);
 	fpb_index_open(&ix, index);
 	if (!ix.may_queue)
 		ereport(ERROR,

@@ -22,6 +22,7 @@
 #include "access/relation.h"
 #include "access/sysattr.h"
 #include "access/table.h"
+#include "access/xlog.h"
 #include "catalog/index.h"
 #include "catalog/pg_class.h"
 #include "catalog/pg_index.h"
@@ -168,13 +169,42 @@ fpb_may_read_keys(Relation index)
 }
 
 /*
+ * Are there pages of an index to be looked at?  There may be none yet, as
+ * CREATE INDEX CONCURRENTLY is still at it, or has failed; and there are none
+ * in recovery of one that is unlogged.
+ */
+static bool
+has_pages(Relation rel)
+{
+	return rel->rd_index->indisready &&
+		!(rel->rd_rel->relpersistence == RELPERSISTENCE_UNLOGGED && RecoveryInProgress());
+}
+
+/*
+ * Raise an error if there are not.
+ */
+void
+fpb_require_pages(Relation rel)
+{
+	if (!has_pages(rel))
+		ereport(ERROR,
+				(errcode(ERRCODE_OBJECT_NOT_IN_PREREQUISITE_STATE),
+				 errmsg("index \"%s\" has no pages", RelationGetRelationName(rel)),
+				 rel->rd_index->indisready ?
+				 errdetail("It is unlogged, and recovery is in progress.") :
+				 errdetail("It has not been built.")));
+}
+
+/*
  * Take a block number from SQL.
  */
 static BlockNumber
 get_block_argument(Relation rel, int64 block)
 {
-	BlockNumber nblocks = RelationGetNumberOfBlocks(rel);
+	BlockNumber nblocks;
 
+	fpb_require_pages(rel);
+	nblocks = RelationGetNumberOfBlocks(rel);
 	if (block < 0 || block >= nblocks)
 		ereport(ERROR,
 				(errcode(ERRCODE_INVALID_PARAMETER_VALUE),
@@ -361,7 +391,9 @@ tell_queue(const FpbIndex *ix, BlockNumber nblocks, int64 main_leaves, int64 lea
  * fpbtree_stats(index regclass) returns record
  *
  * Reads every page of the index, each under a lock of its own: what is changed
- * meanwhile may be counted or not.
+ * meanwhile may be counted or not.  NULLs if there are none, as for an index
+ * that is being built: whoever asks for all indexes shall not fail because of
+ * it.
  */
 Datum
 fpbtree_stats(PG_FUNCTION_ARGS)
@@ -393,6 +425,12 @@ fpbtree_stats(PG_FUNCTION_ARGS)
 	bool		nulls[35] = {0};
 	int			i = 0;
 
+	if (!has_pages(rel))
+	{
+		memset(nulls, true, sizeof(nulls));
+		relation_close(rel, AccessShareLock);
+		PG_RETURN_DATUM(HeapTupleGetDatum(heap_form_tuple(desc, values, nulls)));
+	}
 	fpb_index_open(&ix, rel);
 	fpb_index_refresh(&ix);
 	nblocks = RelationGetNumberOfBlocks(rel);

@@ -18,6 +18,9 @@ extern Relation fpb_open_index(Oid relid, LOCKMODE lockmode);
 extern Relation fpb_open_index_and_table(Oid relid, LOCKMODE lockmode,
 										 Relation *table);
 
+/* Raise an error if an index has no pages to be looked at. */
+extern void fpb_require_pages(Relation rel);
+
 /* May the current user see the keys of an index? */
 extern bool fpb_may_read_keys(Relation index);
 
