@@ -20,6 +20,7 @@
 
 #include "fpb_ahead.h"
 #include "fpb_shared.h"
+#include "fpb_try.h"
 #include "fpb_write.h"
 
 /*
@@ -525,15 +526,27 @@ go_round(FpbBatch *batch, FpbShared *progress)
 }
 
 /*
+ * Take the queue away if there is nothing in it.
+ */
+static void
+trim(void *arg)
+{
+	FpbBatch   *batch = arg;
+
+	fpb_queue_trim(&batch->queue);
+}
+
+/*
  * Move all that is in the queue to the main tree, and take the queue away if
- * nothing is put into it meanwhile.  Returns how many entries have moved.  No
- * lock is held on entry or exit.  heap is the index's table.  How far it is is
- * told in *progress, unless that is NULL.
+ * nothing is put into it meanwhile; a warning is given if that fails.  Returns
+ * how many entries have moved.  No lock is held on entry or exit.  heap is the
+ * index's table.  How far it is is told in *progress, unless that is NULL.
  */
 int64
 fpb_batch_update(FpbIndex *ix, Relation heap, FpbShared *progress)
 {
 	FpbBatch   *batch = fpb_batch_begin(ix, heap, false);
+	ErrorData  *error;
 
 	for (int round = 0; round < MAX_ROUNDS; round++)
 	{
@@ -543,6 +556,11 @@ fpb_batch_update(FpbIndex *ix, Relation heap, FpbShared *progress)
 		if (batch->moved == before)
 			break;
 	}
-	fpb_queue_trim(&batch->queue);
+	error = fpb_try(trim, batch);
+	if (error != NULL)
+		fpb_warn_of(error, WARNING,
+					psprintf("take away the operation queue of index \"%s\"",
+							 RelationGetRelationName(ix->rel)),
+					"Its entries have moved. The worker, and the next call, try this again.");
 	return fpb_batch_end(batch);
 }

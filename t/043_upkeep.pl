@@ -152,6 +152,24 @@ sub is_clean
 	is_clean('auto', 'by autovacuum');
 }
 
+# fpbtree_flush moves entries, and can't give back the pages of the queue.
+{
+	make_table('flushed', 100);
+	query(q{
+		SET fpbtree.queue_worker = off;
+		ALTER INDEX flushed_k SET (operation_queue = on, opq_size = 1000);
+		INSERT INTO flushed SELECT key(i * 10 + 1) FROM generate_series(1, 100) i});
+	attach('fpbtree-record-free');
+	my $warning = messages_of("SELECT fpbtree_flush('flushed_k')");
+	like($warning, qr/WARNING:  XX000: could not take away the operation queue of index "flushed_k": .*fpbtree-record-free/, 'flushed: a warning');
+	unlike($warning, qr/ERROR/, 'flushed: and no error');
+	is(query("SELECT queue_entries FROM fpbtree_stats('flushed_k')"), '0', 'flushed: nothing is in the queue');
+	detach('fpbtree-record-free');
+	query("SELECT fpbtree_flush('flushed_k')");
+	is(query("SELECT queue_pages FROM fpbtree_stats('flushed_k')"), '0', 'flushed: the queue is gone');
+	is_clean('flushed', 'flushed');
+}
+
 # A VACUUM that somebody cancels meanwhile ends.  What it shows of its progress is
 # there until then, though upkeep has failed.
 {
