@@ -48,16 +48,15 @@
 #include "access/heapam.h"
 #include "access/table.h"
 #include "access/tableam.h"
-#include "access/xact.h"
 #include "access/xlog.h"
 #include "funcapi.h"
 #include "miscadmin.h"
 #include "utils/builtins.h"
 #include "utils/memutils.h"
-#include "utils/resowner.h"
 
 #include "fpb_check.h"
 #include "fpb_owner.h"
+#include "fpb_try.h"
 
 PG_FUNCTION_INFO_V1(fpbtree_check);
 PG_FUNCTION_INFO_V1(fpbtree_damage);
@@ -170,6 +169,24 @@ describe_error(const FpbCheck *check, ErrorData *error)
 					error->detail ? error->detail : "");
 }
 
+/* a part of the check */
+typedef struct Part
+{
+	FpbCheck   *check;
+	FpbCheckStep step;
+} Part;
+
+/*
+ * Do it.
+ */
+static void
+do_part(void *arg)
+{
+	Part	   *part = arg;
+
+	part->step(part->check);
+}
+
 /*
  * Do a part of the check.  Returns NULL, or what error it has raised.
  *
@@ -179,39 +196,16 @@ describe_error(const FpbCheck *check, ErrorData *error)
 char *
 fpb_check_try(FpbCheck *check, FpbCheckStep step)
 {
-	MemoryContext context = CurrentMemoryContext;
-	ResourceOwner owner = CurrentResourceOwner;
-	char	   *volatile fault = NULL;
+	Part		part = {.check = check,.step = step};
+	ErrorData  *error;
 
 	if (check->rows == NULL && check->may_read)
 	{
 		step(check);
 		return NULL;
 	}
-
-	BeginInternalSubTransaction(NULL);
-	MemoryContextSwitchTo(context);
-	PG_TRY();
-	{
-		step(check);
-		ReleaseCurrentSubTransaction();
-		MemoryContextSwitchTo(context);
-		CurrentResourceOwner = owner;
-	}
-	PG_CATCH();
-	{
-		ErrorData  *error;
-
-		MemoryContextSwitchTo(context);
-		error = CopyErrorData();
-		FlushErrorState();
-		RollbackAndReleaseCurrentSubTransaction();
-		MemoryContextSwitchTo(context);
-		CurrentResourceOwner = owner;
-		fault = describe_error(check, error);
-	}
-	PG_END_TRY();
-	return fault;
+	error = fpb_try(do_part, &part);
+	return error == NULL ? NULL : describe_error(check, error);
 }
 
 /* ------------------------------------------------------------------------
