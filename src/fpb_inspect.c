@@ -301,6 +301,8 @@ key_text(const FpbIndex *ix, const FpbKey *key, bool pivot)
 			natts = fpb_pivot_natts(ix, key->tuple);
 		fpb_tuple_datums(ix, key->tuple, natts, values, isnull);
 	}
+	else if (pivot)
+		fpb_word_fence_datums(ix, key, true, values, isnull);
 	else
 		fpb_key_datums(ix, key, values, isnull);
 

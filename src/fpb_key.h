@@ -397,6 +397,10 @@ extern void fpb_word_form(const FpbIndex *ix, const Datum *values,
 extern bool fpb_word_is_plain(const FpbIndex *ix, uint64 *flip);
 extern void fpb_word_datums(const FpbIndex *ix, const FpbKey *key,
 							Datum *values, bool *isnull);
+
+/* Values for a fence, whose word may be nobody's, to be compared, or shown. */
+extern void fpb_word_fence_datums(const FpbIndex *ix, const FpbKey *key,
+								  bool shown, Datum *values, bool *isnull);
 extern bool fpb_word_has_null(const FpbIndex *ix, const FpbKey *key);
 extern bool fpb_word_equal(const FpbIndex *ix, const FpbKey *a,
 						   const FpbKey *b);

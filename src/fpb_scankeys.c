@@ -1330,8 +1330,10 @@ fpb_keys_seek(FpbScanKeys *keys, const FpbKey *key, bool pivot, bool ahead)
 	bool		same = ahead && keys->range >= 0;
 	int64		range = 0;
 
-	if (fpb_is_word(ix))
-		fpb_key_datums(ix, key, values, isnull);
+	if (fpb_is_word(ix) && pivot)
+		fpb_word_fence_datums(ix, key, false, values, isnull);
+	else if (fpb_is_word(ix))
+		fpb_word_datums(ix, key, values, isnull);
 	else
 	{
 		if (pivot)

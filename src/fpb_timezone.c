@@ -152,7 +152,17 @@ fpb_zone_translate(FmgrInfo *cmp, Datum value, Datum *low, Datum *high)
 	else
 	{
 		from = to = DatumGetTimestampTz(value);
-		if (!TIMESTAMP_NOT_FINITE(from))
+		if (!TIMESTAMP_NOT_FINITE(from) && !IS_VALID_TIMESTAMP(from))
+		{
+			/*
+			 * To an instant beyond the range, local times are not what they
+			 * are to others: those that are beyond it themselves are further
+			 * away.  So it lies between those at the range's end.
+			 */
+			local_times(from < 0 ? MIN_TIMESTAMP : END_TIMESTAMP, &from, &to);
+			from--;
+		}
+		else if (!TIMESTAMP_NOT_FINITE(from))
 		{
 			local_times(from, &from, &to);
 			if (cmp->fn_oid == F_DATE_CMP_TIMESTAMPTZ)

@@ -88,42 +88,54 @@ struct FpbWordType
 	bool		has_infinity;	/* the least and greatest integers are
 								 * infinite */
 	int16		typlen;
-	int64		min;			/* integers the type can hold, if not all:
-								 * what */
-	int64		max;			/* may be given to a comparator */
+	int64		min;			/* finite integers that the type's input
+								 * takes, */
+	int64		max;			/* if not all */
+	int64		slack;			/* how far beyond others may be stored */
 };
 
 #define DATE_MIN	((int64) DATETIME_MIN_JULIAN - POSTGRES_EPOCH_JDATE)
 #define DATE_MAX	((int64) DATE_END_JULIAN - POSTGRES_EPOCH_JDATE - 1)
 
+/*
+ * The server stores dates and timestamps that their own input refuses, because
+ * it checks the range before the last step, or not at all.  timestamp(n) makes
+ * END_TIMESTAMP of what is a fraction of a second less; the date of the first
+ * instants is, west of Greenwich, the day before the first; that day can be
+ * cast to timestamp; and ALTER TABLE makes timestamps with time zone of
+ * timestamps, in UTC, without looking at them.
+ */
+#define DATE_SLACK	1
+#define TIMESTAMP_SLACK	USECS_PER_DAY
+
 static const FpbWordType word_types[] = {
-	{F_BTBOOLCMP, BOOLOID, FPB_KIND_BOOL, 1, false, false, 1, 0, 0},
-	{F_BTCHARCMP, CHAROID, FPB_KIND_CHAR, 8, false, false, 1, 0, 0},
+	{F_BTBOOLCMP, BOOLOID, FPB_KIND_BOOL, 1, false, false, 1, 0, 0, 0},
+	{F_BTCHARCMP, CHAROID, FPB_KIND_CHAR, 8, false, false, 1, 0, 0, 0},
 	{F_BTINT2CMP, INT2OID, FPB_KIND_INT2, 16, false, false, 2,
-	PG_INT16_MIN, PG_INT16_MAX},
+	PG_INT16_MIN, PG_INT16_MAX, 0},
 	{F_BTINT4CMP, INT4OID, FPB_KIND_INT4, 32, false, false, 4,
-	PG_INT32_MIN, PG_INT32_MAX},
+	PG_INT32_MIN, PG_INT32_MAX, 0},
 	{F_BTINT8CMP, INT8OID, FPB_KIND_INT8, 64, false, false, 8,
-	PG_INT64_MIN, PG_INT64_MAX},
-	{F_BTOIDCMP, OIDOID, FPB_KIND_UINT4, 32, false, false, 4, 0, 0},
+	PG_INT64_MIN, PG_INT64_MAX, 0},
+	{F_BTOIDCMP, OIDOID, FPB_KIND_UINT4, 32, false, false, 4, 0, 0, 0},
 	{F_DATE_CMP, DATEOID, FPB_KIND_INT4, 32, false, true, 4,
-	DATE_MIN, DATE_MAX},
+	DATE_MIN, DATE_MAX, DATE_SLACK},
 	{F_TIME_CMP, TIMEOID, FPB_KIND_INT8, 64, false, false, 8,
-	0, USECS_PER_DAY},
+	0, USECS_PER_DAY, 0},
 	{F_TIMESTAMP_CMP, TIMESTAMPOID, FPB_KIND_INT8, 64, false, true, 8,
-	MIN_TIMESTAMP, END_TIMESTAMP - 1},
+	MIN_TIMESTAMP, END_TIMESTAMP - 1, TIMESTAMP_SLACK},
 	{F_TIMESTAMPTZ_CMP, TIMESTAMPTZOID, FPB_KIND_INT8, 64, false, true, 8,
-	MIN_TIMESTAMP, END_TIMESTAMP - 1},
+	MIN_TIMESTAMP, END_TIMESTAMP - 1, TIMESTAMP_SLACK},
 	{F_CASH_CMP, MONEYOID, FPB_KIND_INT8, 64, false, false, 8,
-	PG_INT64_MIN, PG_INT64_MAX},
-	{F_PG_LSN_CMP, PG_LSNOID, FPB_KIND_UINT8, 64, false, false, 8, 0, 0},
-	{F_XID8CMP, XID8OID, FPB_KIND_UINT8, 64, false, false, 8, 0, 0},
-	{F_BTFLOAT4CMP, FLOAT4OID, FPB_KIND_FLOAT4, 32, true, false, 4, 0, 0},
-	{F_BTFLOAT8CMP, FLOAT8OID, FPB_KIND_FLOAT8, 64, true, false, 8, 0, 0},
-	{F_MACADDR_CMP, MACADDROID, FPB_KIND_MACADDR, 48, false, false, 6, 0, 0},
-	{F_MACADDR8_CMP, MACADDR8OID, FPB_KIND_MACADDR8, 64, false, false, 8, 0, 0},
-	{F_BTTIDCMP, TIDOID, FPB_KIND_TID, 48, false, false, 6, 0, 0},
-	{F_UUID_CMP, UUIDOID, FPB_KIND_UUID, 128, false, false, UUID_LEN, 0, 0},
+	PG_INT64_MIN, PG_INT64_MAX, 0},
+	{F_PG_LSN_CMP, PG_LSNOID, FPB_KIND_UINT8, 64, false, false, 8, 0, 0, 0},
+	{F_XID8CMP, XID8OID, FPB_KIND_UINT8, 64, false, false, 8, 0, 0, 0},
+	{F_BTFLOAT4CMP, FLOAT4OID, FPB_KIND_FLOAT4, 32, true, false, 4, 0, 0, 0},
+	{F_BTFLOAT8CMP, FLOAT8OID, FPB_KIND_FLOAT8, 64, true, false, 8, 0, 0, 0},
+	{F_MACADDR_CMP, MACADDROID, FPB_KIND_MACADDR, 48, false, false, 6, 0, 0, 0},
+	{F_MACADDR8_CMP, MACADDR8OID, FPB_KIND_MACADDR8, 64, false, false, 8, 0, 0, 0},
+	{F_BTTIDCMP, TIDOID, FPB_KIND_TID, 48, false, false, 6, 0, 0, 0},
+	{F_UUID_CMP, UUIDOID, FPB_KIND_UUID, 128, false, false, UUID_LEN, 0, 0, 0},
 };
 
 #define SIGN32	UINT64CONST(0x80000000)
@@ -371,26 +383,12 @@ encode(const FpbWordType *type, Datum value)
 }
 
 /*
- * The integer of a raw code, or if the type has no such value, its neighbour.
- * least and greatest are what the infinities are.
- */
-static inline int64
-nearest_integer(const FpbWordType *type, int64 i, int64 least, int64 greatest)
-{
-	if (type->has_infinity && (i == least || i == greatest))
-		return i;
-	return Min(Max(i, type->min), type->max);
-}
-
-/*
  * The value of a raw code, palloc'd if by reference.  negative_zero chooses
  * between the zeros.
  *
- * The code need not be anyone's: a search for a bound tries any, and a fence
- * without its tie may lack the last bit of one.  Codes of no value get that of
- * a neighbour, so that the result is weakly monotone in the code and no
- * comparator meets a value that could not exist: some overflow or raise errors
- * then.
+ * This is the inverse of encode, whatever the value, but for the bits of a
+ * NaN: what is stored is what an index-only scan gives back, be it in the
+ * range of the type's input or not.
  */
 static Datum
 decode(const FpbWordType *type, FpbCode raw, bool negative_zero)
@@ -404,12 +402,9 @@ decode(const FpbWordType *type, FpbCode raw, bool negative_zero)
 		case FPB_KIND_INT2:
 			return Int16GetDatum((int16) (uint16) (raw.hi ^ 0x8000));
 		case FPB_KIND_INT4:
-			return Int32GetDatum((int32) nearest_integer(type,
-														 (int32) (uint32) (raw.hi ^ SIGN32),
-														 PG_INT32_MIN, PG_INT32_MAX));
+			return Int32GetDatum((int32) (uint32) (raw.hi ^ SIGN32));
 		case FPB_KIND_INT8:
-			return Int64GetDatum(nearest_integer(type, (int64) (raw.hi ^ SIGN64),
-												 PG_INT64_MIN, PG_INT64_MAX));
+			return Int64GetDatum((int64) (raw.hi ^ SIGN64));
 		case FPB_KIND_UINT4:
 			/* the sign extension is that of fetch_att */
 			return Int32GetDatum((int32) (uint32) raw.hi);
@@ -481,6 +476,32 @@ decode(const FpbWordType *type, FpbCode raw, bool negative_zero)
 			}
 	}
 	pg_unreachable();
+}
+
+/*
+ * The raw code of the nearest value to a raw code that need not be anyone's: a
+ * search for a bound tries any, and a fence without its tie may lack the last
+ * bit of one.  Finite integers are taken to be slack beyond the range of the
+ * type's input at most.  Floats need nothing done: decode gives what is beyond
+ * their infinities a value.
+ *
+ * The value is weakly monotone in the raw code, and no comparator meets one
+ * that could not exist: some overflow or raise errors then.
+ */
+static FpbCode
+nearest_raw(const FpbWordType *type, FpbCode raw, int64 slack)
+{
+	uint64		sign = type->kind == FPB_KIND_INT4 ? SIGN32 : SIGN64;
+	int64		i;
+
+	if (type->kind != FPB_KIND_INT4 && type->kind != FPB_KIND_INT8)
+		return raw;
+	if (type->has_infinity && (raw.hi == 0 || raw.hi == (sign | (sign - 1))))
+		return raw;
+	i = (int64) (raw.hi - sign);
+	i = Min(Max(i, type->min - slack), type->max + slack);
+	raw.hi = (uint64) i + sign;
+	return raw;
 }
 
 /*
@@ -711,12 +732,12 @@ fpb_word_is_plain(const FpbIndex *ix, uint64 *flip)
 }
 
 /*
- * The values of a word key, exactly as they were put in but for the payload of
- * a NaN, which no operator shows.  By-reference ones are palloc'd.
+ * The values of a word key; with nearest, those of the nearest codes that have
+ * one: strictly in the range of the types' input, or slack beyond.
  */
-void
-fpb_word_datums(const FpbIndex *ix, const FpbKey *key,
-				Datum *values, bool *isnull)
+static inline void
+key_values(const FpbIndex *ix, const FpbKey *key, bool nearest, bool strict,
+		   Datum *values, bool *isnull)
 {
 	FpbCoded	coded[FPB_MAX_WORD_COLUMNS];
 
@@ -724,12 +745,38 @@ fpb_word_datums(const FpbIndex *ix, const FpbKey *key,
 	for (int i = 0; i < ix->nkeyatts; i++)
 	{
 		const FpbColumn *col = &ix->cols[i];
+		FpbCode		raw = apply_direction(col, coded[i].code);
 
 		isnull[i] = is_null(col, &coded[i]);
+		if (nearest)
+			raw = nearest_raw(col->word, raw, strict ? 0 : col->word->slack);
 		values[i] = isnull[i] ? (Datum) 0 :
-			decode(col->word, apply_direction(col, coded[i].code),
-				   coded[i].tie == 0);
+			decode(col->word, raw, coded[i].tie == 0);
 	}
+}
+
+/*
+ * The values of an entry's word, exactly as they were put in but for the bits
+ * of a NaN, which no operator shows.  By-reference ones are palloc'd.
+ */
+void
+fpb_word_datums(const FpbIndex *ix, const FpbKey *key,
+				Datum *values, bool *isnull)
+{
+	key_values(ix, key, false, false, values, isnull);
+}
+
+/*
+ * Values for the word of a fence, which without its tie may be nobody's: no
+ * greater in the index's order than those of any key behind the fence, and fit
+ * for comparators.  With shown, they are near those, and fit for the types'
+ * output, which refuses some that can be stored.
+ */
+void
+fpb_word_fence_datums(const FpbIndex *ix, const FpbKey *key, bool shown,
+					  Datum *values, bool *isnull)
+{
+	key_values(ix, key, true, shown, values, isnull);
 }
 
 /* Is a column of a word key NULL?  Spares decoding the others. */
@@ -821,27 +868,32 @@ previous_raw(const FpbWordType *type, FpbCode *raw)
 	return true;
 }
 
-/* sign of the value of a raw code against a value of another type */
+/*
+ * Sign of the value nearest to a raw code against a value of another type.
+ */
 static int
-compare_raw(const FpbColumn *col, FpbCode raw, Datum value, FmgrInfo *cmp)
+compare_raw(const FpbColumn *col, FpbCode raw, int64 slack, Datum value,
+			FmgrInfo *cmp)
 {
-	return DatumGetInt32(FunctionCall2Coll(cmp, col->collation,
-										   decode(col->word, raw, false), value));
+	Datum		nearest = decode(col->word, nearest_raw(col->word, raw, slack),
+								 false);
+
+	return DatumGetInt32(FunctionCall2Coll(cmp, col->collation, nearest, value));
 }
 
 /*
- * The last raw code whose value is < value (inclusive: <= value) by a
- * comparator of other types than the column's own: found bit by bit, in no
- * more comparisons than the code has bits, plus one.  False if there is none.
+ * The last raw code whose nearest value, within slack, is < value (inclusive:
+ * <= value): found bit by bit, in no more comparisons than the code has bits,
+ * plus one.  False if there is none.
  */
 static bool
-search_cut(const FpbColumn *col, Datum value, FmgrInfo *cmp, bool inclusive,
-		   FpbCode *last)
+search_codes(const FpbColumn *col, int64 slack, Datum value, FmgrInfo *cmp,
+			 bool inclusive, FpbCode *last)
 {
 	int			limit = inclusive ? 0 : -1;
 	FpbCode		raw = {0, 0};
 
-	if (compare_raw(col, raw, value, cmp) > limit)
+	if (compare_raw(col, raw, slack, value, cmp) > limit)
 		return false;
 
 	for (int bit = col->word->bits - 1; bit >= 0; bit--)
@@ -854,11 +906,43 @@ search_cut(const FpbColumn *col, Datum value, FmgrInfo *cmp, bool inclusive,
 			probe.hi |= UINT64CONST(1) << (bit - 64);
 		else
 			probe.lo |= UINT64CONST(1) << bit;
-		if (compare_raw(col, probe, value, cmp) <= limit)
+		if (compare_raw(col, probe, slack, value, cmp) <= limit)
 			raw = probe;
 	}
 	*last = raw;
 	return true;
+}
+
+/*
+ * The last raw code whose value is < value (inclusive: <= value) by a
+ * comparator of other types than the column's own.  False if there is none.
+ *
+ * The comparator meets what is beyond the range of the type's input only if
+ * the value is finite and not within that range itself: it may be somebody's
+ * who does not expect such values.
+ */
+static bool
+search_cut(const FpbColumn *col, Datum value, FmgrInfo *cmp, bool inclusive,
+		   FpbCode *last)
+{
+	const FpbWordType *type = col->word;
+	FpbCode		max = max_raw(type);
+	FpbCode		next;
+
+	if (!search_codes(col, 0, value, cmp, inclusive, last))
+		return false;
+	if (type->slack == 0 || last->hi == max.hi)
+		return true;
+
+	/* have the codes on both sides of the cut been compared themselves? */
+	next = next_raw(type, *last);
+	if (nearest_raw(type, *last, 0).hi == last->hi &&
+		nearest_raw(type, next, 0).hi == next.hi)
+		return true;
+	/* what is finite lies on one side of an infinity */
+	if (compare_raw(col, last->hi == 0 ? *last : max, 0, value, cmp) == 0)
+		return true;
+	return search_codes(col, type->slack, value, cmp, inclusive, last);
 }
 
 /*
@@ -1002,7 +1086,7 @@ fpb_word_column_bound(const FpbColumn *col, Datum value, Oid value_type,
 	 * and the next column is not in order between these.
 	 */
 	if (OidIsValid(value_type) && value_type != type->type)
-		end = encode(type, decode(type, end, false));
+		end = encode(type, decode(type, nearest_raw(type, end, type->slack), false));
 	set_value_bound(col, apply_direction(col, end), upper, bound);
 	return true;
 }

@@ -245,7 +245,9 @@ fuzz_print_key(const Fuzz *f, StringInfo out, const FpbKey *key, bool pivot)
 
 	if (!fpb_is_word(&f->ix) && pivot)
 		natts = fpb_pivot_natts(&f->ix, key->tuple);
-	if (fpb_is_word(&f->ix))
+	if (fpb_is_word(&f->ix) && pivot)
+		fpb_word_fence_datums(&f->ix, key, true, values, isnull);
+	else if (fpb_is_word(&f->ix))
 		fpb_word_datums(&f->ix, key, values, isnull);
 	else
 		for (int i = 0; i < natts; i++)
