@@ -64,13 +64,21 @@ CREATE INDEX bad ON opts USING fpbtree (a) WITH (layout = '');
 CREATE INDEX bad ON opts USING fpbtree (a) WITH (node_search = 'guessing');
 CREATE INDEX bad ON opts USING fpbtree (a) WITH (node_prefetch = 'sometimes');
 CREATE INDEX bad ON opts USING fpbtree (a) WITH (layout = disk_first, layout = disk_first);
-CREATE INDEX bad ON opts USING fpbtree (a) WITH (deduplicate_items = off);
+CREATE INDEX bad ON opts USING fpbtree (a) WITH (deduplicate_items = sometimes);
 CREATE INDEX bad ON opts USING fpbtree (a) WITH (colour = blue);
 CREATE INDEX bad ON opts USING fpbtree (a) WITH (fpbtree.fillfactor = 50);
 ALTER INDEX opts_none SET (fillfactor = 1000);
 ALTER INDEX opts_none SET (layout = heap);
 ALTER INDEX opts_none RESET (colour);
 SELECT relname FROM pg_class WHERE relname = 'bad';
+
+-- btree's, without any effect
+CREATE TABLE opts_same AS SELECT i % 7 AS k FROM generate_series(1, 10000) i;
+CREATE INDEX opts_same_off ON opts_same USING fpbtree (k) WITH (deduplicate_items = off);
+CREATE INDEX opts_same_on ON opts_same USING fpbtree (k) WITH (deduplicate_items = on);
+SELECT pg_relation_size('opts_same_off') = pg_relation_size('opts_same_on') AS same;
+ALTER INDEX opts_same_off RESET (deduplicate_items);
+DROP TABLE opts_same;
 
 -- Changes take effect at the next REINDEX
 ALTER INDEX opts_none SET (fillfactor = 20, leaf_lines = 2);

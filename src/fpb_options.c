@@ -187,6 +187,11 @@ fpb_options_init(void)
 						 NULL, check_replaces,
 						 ShareUpdateExclusiveLock);
 
+	/* so that what creates a btree index needs one word changed */
+	add_bool_reloption(fpb_relopt_kind, "deduplicate_items",
+					   "Accepted because btree has it, without any effect",
+					   true, ShareUpdateExclusiveLock);
+
 	DefineCustomEnumVariable("fpbtree.default_operation_queue",
 							 "Use of the operation queue by fpbtree indexes that don't say.",
 							 NULL,
@@ -224,7 +229,8 @@ fpb_options(Datum reloptions, bool validate)
 		{"optimize_for", RELOPT_TYPE_ENUM, offsetof(FpbOptions, purpose)},
 		{"operation_queue", RELOPT_TYPE_ENUM, offsetof(FpbOptions, operation_queue)},
 		{"opq_size", RELOPT_TYPE_INT, offsetof(FpbOptions, opq_size)},
-		{"replaces", RELOPT_TYPE_STRING, offsetof(FpbOptions, replaces)}
+		{"replaces", RELOPT_TYPE_STRING, offsetof(FpbOptions, replaces)},
+		{"deduplicate_items", RELOPT_TYPE_BOOL, offsetof(FpbOptions, deduplicate_items)}
 	};
 
 	return (bytea *) build_reloptions(reloptions, validate, fpb_relopt_kind,

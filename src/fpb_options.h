@@ -80,6 +80,7 @@ typedef struct FpbOptions
 								 * shared_buffers */
 	int			replaces;		/* offset of the string; for the functions
 								 * about migration alone */
+	bool		deduplicate_items;	/* nothing is made of it */
 } FpbOptions;
 
 extern void fpb_options_init(void);
