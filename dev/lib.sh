@@ -95,6 +95,9 @@ install_packages() {
 		package_installed "$package" || missing+=("$package")
 	done
 	[ "${#missing[@]}" -gt 0 ] || return 0
+	# Here, because what is run as root below keeps its output to itself.
+	can_be_root || die "packages are missing, and there is no usable sudo to install them with;" \
+		"please run as root: apt-get install ${missing[*]}"
 	log "installing packages: ${missing[*]}"
 	output=$(mktemp)
 	# A machine's other package sources may well be out of reach; what counts is the installation itself.
