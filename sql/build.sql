@@ -21,8 +21,10 @@ DECLARE
 	ours text;
 	theirs text;
 BEGIN
+	SET LOCAL client_min_messages = error;
 	EXECUTE format('CREATE %s INDEX build_test_fpb ON %s USING fpbtree (%s) %s',
 				   kind, tab, cols, opts);
+	SET LOCAL client_min_messages = warning;
 	PERFORM fpbtree_check('build_test_fpb', true);
 	SELECT reltuples INTO entries FROM pg_class
 		WHERE oid = 'build_test_fpb'::regclass;
@@ -216,7 +218,9 @@ UPDATE build_chain SET b = -b WHERE a = 1000;
 DELETE FROM build_chain WHERE a <= 10;
 CREATE INDEX build_chain_b ON build_chain USING fpbtree (b);
 SELECT indcheckxmin FROM pg_index WHERE indexrelid = 'build_chain_b'::regclass;
+SET client_min_messages = error;
 CREATE UNIQUE INDEX build_chain_a ON build_chain USING fpbtree (a);
+SET client_min_messages = warning;
 SELECT entries FROM fpbtree_stats('build_chain_a');
 COMMIT;
 SELECT fpbtree_check('build_chain_a', true), fpbtree_check('build_chain_b', true);
@@ -264,8 +268,10 @@ RESET maintenance_work_mem;
 --
 CREATE TABLE build_u (i int, b bigint, t text, f float8);
 INSERT INTO build_u SELECT i, i, i::text, i FROM generate_series(1, 5000) i;
+SET client_min_messages = error;
 CREATE UNIQUE INDEX build_u_i ON build_u USING fpbtree (i);
 CREATE UNIQUE INDEX build_u_t ON build_u USING fpbtree (t);
+SET client_min_messages = warning;
 SELECT fpbtree_check('build_u_i', true), fpbtree_check('build_u_t', true);
 DROP INDEX build_u_i, build_u_t;
 INSERT INTO build_u VALUES (4000, 4000, '4000', 4000);
@@ -288,14 +294,18 @@ CREATE UNIQUE INDEX build_u_b ON build_u USING fpbtree (b);
 CREATE UNIQUE INDEX build_u_t ON build_u USING fpbtree (t);
 CREATE UNIQUE INDEX build_u_bi ON build_u USING fpbtree (b, i DESC);
 CREATE UNIQUE INDEX build_u_e ON build_u USING fpbtree ((i + 1), (t || 'x'));
+SET client_min_messages = error;
 CREATE UNIQUE INDEX build_u_p ON build_u USING fpbtree (t) WHERE i > 4000;
+SET client_min_messages = warning;
 CREATE UNIQUE INDEX build_u_f ON build_u USING fpbtree (f) INCLUDE (t);
 DROP INDEX build_u_p;
 
 -- NULLs are distinct from each other unless they are not
 DELETE FROM build_u WHERE i = 4000;
 INSERT INTO build_u VALUES (NULL, NULL, NULL, NULL), (NULL, NULL, NULL, NULL), (2147483647, NULL, NULL, 'NaN');
+SET client_min_messages = error;
 CREATE UNIQUE INDEX build_u_i ON build_u USING fpbtree (i);
+SET client_min_messages = warning;
 CREATE UNIQUE INDEX build_u_bi ON build_u USING fpbtree (b, i);
 CREATE UNIQUE INDEX build_u_t ON build_u USING fpbtree (t);
 SELECT fpbtree_check('build_u_i', true), fpbtree_check('build_u_bi', true), fpbtree_check('build_u_t', true);
@@ -304,7 +314,9 @@ CREATE UNIQUE INDEX build_u_i ON build_u USING fpbtree (i) NULLS NOT DISTINCT;
 CREATE UNIQUE INDEX build_u_t ON build_u USING fpbtree (t, i) NULLS NOT DISTINCT;
 DELETE FROM build_u WHERE i IS NULL;
 INSERT INTO build_u VALUES (NULL, NULL, NULL, NULL);
+SET client_min_messages = error;
 CREATE UNIQUE INDEX build_u_i ON build_u USING fpbtree (i) NULLS NOT DISTINCT;
+SET client_min_messages = warning;
 CREATE UNIQUE INDEX build_u_f ON build_u USING fpbtree (f) NULLS NOT DISTINCT;
 CREATE UNIQUE INDEX build_u_t ON build_u USING fpbtree (t, i) NULLS NOT DISTINCT;
 SELECT fpbtree_check('build_u_i', true), fpbtree_check('build_u_f', true), fpbtree_check('build_u_t', true);
@@ -363,7 +375,9 @@ SELECT count(*) FROM pg_class WHERE relname = 'build_err_s';
 -- CONCURRENTLY, REINDEX, CLUSTER, and other commands that build indexes
 --
 CREATE INDEX CONCURRENTLY build_c_b ON build_t USING fpbtree (b);
+SET client_min_messages = error;
 CREATE UNIQUE INDEX CONCURRENTLY build_c_i ON build_t USING fpbtree (i);
+SET client_min_messages = warning;
 CREATE INDEX CONCURRENTLY build_c_t ON build_t USING fpbtree (t, dup) WHERE dup <> 5;
 SELECT indexrelid::regclass, indisvalid, fpbtree_check(indexrelid, true)
 	FROM pg_index WHERE indrelid = 'build_t'::regclass ORDER BY 1;
@@ -374,7 +388,9 @@ SELECT indexrelid::regclass, indisvalid, fpbtree_check(indexrelid, true)
 INSERT INTO build_t (i) SELECT i FROM build_t WHERE i BETWEEN 1 AND 5;
 DROP INDEX build_c_i;
 INSERT INTO build_t (i) SELECT i FROM build_t WHERE i BETWEEN 1 AND 5;
+SET client_min_messages = error;
 CREATE UNIQUE INDEX CONCURRENTLY build_c_i ON build_t USING fpbtree (i);
+SET client_min_messages = warning;
 DROP INDEX build_c_i;
 CLUSTER build_t USING build_c_b;
 SELECT fpbtree_check('build_c_b', true), fpbtree_check('build_c_t', true);

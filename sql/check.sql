@@ -25,9 +25,11 @@ CREATE INDEX chk_uuid ON chk USING fpbtree (d);
 CREATE INDEX chk_few ON chk USING fpbtree ((a % 5)) WITH (layout = disk_first);
 CREATE INDEX chk_same ON chk USING fpbtree ((length(d::text)::text)) WITH (layout = disk_first);
 CREATE INDEX chk_partial ON chk USING fpbtree (upper(b)) WHERE a % 3 = 0;
+SET client_min_messages = error;
 CREATE UNIQUE INDEX chk_unique ON chk USING fpbtree (a);
 CREATE UNIQUE INDEX chk_nulls ON chk USING fpbtree (b) NULLS NOT DISTINCT;
-CREATE INDEX chk_sparse ON chk USING fpbtree (b, a) WITH (fillfactor = 10, leaf_lines = 2);
+RESET client_min_messages;
+CREATE INDEX chk_sparse ON chk USING fpbtree (b, a) WITH (fillfactor = 10, leaf_lines = 3);
 INSERT INTO chk
 SELECT i, md5(i::text), i / 7.0, md5(i::text)::uuid, i / 3.0
 FROM generate_series(5001, 10000) i;
@@ -131,7 +133,9 @@ INSERT INTO chk_lost VALUES (11);
 SELECT * FROM fpbtree_damage('chk_lost_a', true) WHERE fault ~ 'key';
 
 CREATE TABLE chk_twice (a int);
+SET client_min_messages = error;
 CREATE UNIQUE INDEX chk_twice_a ON chk_twice USING fpbtree (a);
+RESET client_min_messages;
 INSERT INTO chk_twice VALUES (1), (2), (NULL), (NULL);
 UPDATE chk_twice SET a = 3 WHERE a = 2;
 INSERT INTO chk_twice VALUES (2);

@@ -110,7 +110,9 @@ SELECT fpbtree_check('dup_bound_k', true);
 
 -- the same, where it would let a duplicate into a unique index
 CREATE UNLOGGED TABLE dup_bound_unique (k int, version int) WITH (fillfactor = 10);
+SET client_min_messages = error;
 CREATE UNIQUE INDEX dup_bound_unique_k ON dup_bound_unique USING fpbtree (k);
+SET client_min_messages = warning;
 CREATE INDEX dup_bound_unique_version ON dup_bound_unique (version);
 INSERT INTO dup_bound_unique VALUES (10);
 DELETE FROM dup_bound_unique;

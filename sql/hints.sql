@@ -7,7 +7,6 @@
 --
 SET client_min_messages = warning;
 CREATE EXTENSION IF NOT EXISTS fpbtree;
-RESET client_min_messages;
 
 CREATE SCHEMA hints;
 SET search_path = hints, public;
@@ -47,7 +46,9 @@ END $$;
 -- that begins at the other end, a unique check, and an index-only scan.
 CREATE TEMP TABLE seen (id int, k int8, u int, pad text STORAGE plain) WITH (autovacuum_enabled = off);
 CREATE INDEX seen_k ON seen USING fpbtree (k);
+SET client_min_messages = error;
 CREATE UNIQUE INDEX seen_u ON seen USING fpbtree (u);
+SET client_min_messages = warning;
 INSERT INTO seen SELECT i, i, i, repeat('x', current_setting('block_size')::int / 8) FROM generate_series(1, 700) i;
 DELETE FROM seen WHERE k BETWEEN 101 AND 600;
 EXPLAIN (COSTS OFF) SELECT id FROM seen WHERE k BETWEEN 100 AND 601;

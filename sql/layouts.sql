@@ -3,7 +3,6 @@
 --
 SET client_min_messages = warning;
 CREATE EXTENSION IF NOT EXISTS fpbtree;
-RESET client_min_messages;
 
 CREATE TABLE lay (w4 int, w8 int8, w16 uuid, t text COLLATE "C", d text COLLATE "C", v int);
 INSERT INTO lay SELECT i * 7919 % 7001, i % 700, md5(i::text)::uuid, 'key ' || i * 7919 % 7001, repeat('d', i % 9), i
@@ -103,7 +102,7 @@ SELECT bool_and(dir = node) AS in_order, count(*) > 2 AS nodes FROM fpbtree_node
 -- Every combination of a layout or format of nodes, a form of keys, a direction, unique or not, and INCLUDE or not, built
 -- with a few rows, grown, and thinned: no other rows by the index than by the table, in the same order, and no duplicate
 CREATE TABLE lay_cell (LIKE lay, n int GENERATED ALWAYS AS (w4 % 10) STORED, u8 int8 GENERATED ALWAYS AS (w4 * 1000000007::int8) STORED);
-CREATE FUNCTION try_cell(design text, elements text, is_unique bool, include text) RETURNS text LANGUAGE plpgsql AS $$
+CREATE FUNCTION try_cell(design text, elements text, is_unique bool, include text) RETURNS text LANGUAGE plpgsql SET client_min_messages = error AS $$
 DECLARE
     plain text := replace(elements, ' DESC', '');
     refused int := 0;
@@ -149,13 +148,15 @@ SELECT design, is_unique, try_cell(design, replace(columns, ',', direction || ',
 
 -- Unique, and with keys about as long as can be
 CREATE TABLE lay_long (k text STORAGE EXTERNAL COLLATE "C");
+SET client_min_messages = error;
 CREATE UNIQUE INDEX lay_long_k ON lay_long USING fpbtree (k) WITH (layout = micro_index);
+SET client_min_messages = warning;
 INSERT INTO lay_long SELECT lpad(i::text, 5, '0') || repeat('x', current_setting('block_size')::int / 8 * (i % 3) * 2 / 3) FROM generate_series(1, 2000) i;
 DO $$
 BEGIN
     INSERT INTO lay_long SELECT max(k) FROM lay_long;
 EXCEPTION WHEN unique_violation THEN
-    RAISE NOTICE 'refused';
+    RAISE WARNING 'refused';
 END $$;
 DELETE FROM lay_long WHERE k < '01';
 VACUUM lay_long;

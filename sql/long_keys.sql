@@ -2,7 +2,6 @@
 -- and the fences take a large part of them.
 SET client_min_messages = warning;
 CREATE EXTENSION IF NOT EXISTS fpbtree;
-RESET client_min_messages;
 
 -- text that does not compress, of n bytes
 CREATE FUNCTION noise(seed int, n int) RETURNS text LANGUAGE sql IMMUTABLE AS

@@ -12,7 +12,9 @@ CREATE FUNCTION mt_fill(n int) RETURNS void LANGUAGE sql AS $$
 $$;
 CREATE INDEX mt_a ON mt USING fpbtree (a);
 CREATE INDEX mt_t ON mt USING fpbtree (t DESC) INCLUDE (a);
+SET client_min_messages = error;
 CREATE UNIQUE INDEX mt_u ON mt USING fpbtree (u);
+SET client_min_messages = warning;
 CREATE INDEX mt_e ON mt USING fpbtree ((a + 1), lower(t)) WHERE a > 0;
 CREATE INDEX mt_gone ON mt USING fpbtree (gone, id);
 SELECT mt_fill(5000);
@@ -120,7 +122,9 @@ ALTER TABLE mt ALTER COLUMN a TYPE int8;
 SELECT * FROM mt_state();
 ALTER TABLE mt ALTER COLUMN a TYPE text;
 ALTER TABLE mt ALTER COLUMN t TYPE varchar(100) COLLATE "en-x-icu";
+SET client_min_messages = error;
 ALTER TABLE mt ALTER COLUMN u TYPE text USING u::text || id;
+SET client_min_messages = warning;
 SELECT * FROM mt_state();
 SELECT indexdef FROM pg_indexes WHERE tablename = 'mt' ORDER BY indexname COLLATE "C";
 ALTER TABLE mt ALTER COLUMN a TYPE int4 USING a::int4;
@@ -134,7 +138,9 @@ SELECT * FROM mt_state();
 -- Names, owners, comments; CREATE TABLE ... LIKE
 ALTER INDEX mt_a RENAME TO mt_a2;
 COMMENT ON INDEX mt_a2 IS 'an fpbtree';
+SET client_min_messages = error;
 CREATE TABLE mt_like (LIKE mt INCLUDING INDEXES INCLUDING COMMENTS);
+SET client_min_messages = warning;
 SELECT indexdef FROM pg_indexes WHERE tablename = 'mt_like' ORDER BY indexname COLLATE "C";
 DROP TABLE mt_like;
 

@@ -8,7 +8,8 @@ RESET client_min_messages;
 CREATE TABLE opts (a int8, b text);
 INSERT INTO opts SELECT i * 7919 % 20011, i FROM generate_series(1, 20000) i;
 
--- Everything that is allowed
+-- Everything that is allowed.  How wide nodes can be depends on the size of pages.
+SET client_min_messages = warning;
 CREATE INDEX opts_none ON opts USING fpbtree (a);
 CREATE INDEX opts_low ON opts USING fpbtree (a) WITH (fillfactor = 10);
 CREATE INDEX opts_high ON opts USING fpbtree (a) WITH (fillfactor = 100);
@@ -16,6 +17,7 @@ CREATE INDEX opts_narrow ON opts USING fpbtree (a) WITH (leaf_lines = 1);
 CREATE INDEX opts_wide ON opts USING fpbtree (a) WITH (leaf_lines = 32);
 CREATE INDEX opts_all ON opts USING fpbtree (a, b)
     WITH (layout = disk_first, leaf_lines = 0, fillfactor = 70);
+RESET client_min_messages;
 CREATE INDEX opts_case ON opts USING fpbtree (b) WITH (Layout = 'Disk_First');
 SELECT relname, reloptions FROM pg_class WHERE relname LIKE 'opts\_%' ORDER BY relname;
 
@@ -26,6 +28,7 @@ SELECT pg_relation_size('opts_low') > 5 * pg_relation_size('opts_none') AS spars
 -- Whatever the parameters, the answers are the same
 DROP INDEX opts_none, opts_low, opts_high, opts_narrow, opts_wide, opts_all;
 SET enable_seqscan = off;
+SET client_min_messages = warning;
 DO $$
 DECLARE
     parameters text;
@@ -45,6 +48,7 @@ BEGIN
         DROP INDEX opts_one;
     END LOOP;
 END $$;
+RESET client_min_messages;
 RESET enable_seqscan;
 SELECT count(*) FROM opts WHERE a BETWEEN 1000 AND 1999;
 
@@ -81,7 +85,7 @@ ALTER INDEX opts_same_off RESET (deduplicate_items);
 DROP TABLE opts_same;
 
 -- Changes take effect at the next REINDEX
-ALTER INDEX opts_none SET (fillfactor = 20, leaf_lines = 2);
+ALTER INDEX opts_none SET (fillfactor = 20, leaf_lines = 3);
 SELECT pg_relation_size('opts_none') < 2 * pg_relation_size('opts_high') AS unchanged;
 REINDEX INDEX opts_none;
 SELECT pg_relation_size('opts_none') > 3 * pg_relation_size('opts_high') AS rebuilt;
@@ -97,6 +101,45 @@ REINDEX INDEX opts_none;
 SELECT node_search, node_prefetch FROM fpbtree_stats('opts_none');
 SELECT pg_relation_size('opts_none') < 2 * pg_relation_size('opts_high') AS rebuilt;
 SELECT reloptions FROM pg_class WHERE relname = 'opts_none';
+
+-- What is accepted and not in force is told
+CREATE TABLE told (a int4, b text);
+INSERT INTO told VALUES (1, 'one');
+CREATE INDEX told_btree ON told USING btree (a);
+CREATE INDEX told_layout ON told USING fpbtree (b) WITH (layout = cache_first);
+CREATE INDEX told_format ON told USING fpbtree (a) WITH (layout = micro_index, node_format = csb);
+REINDEX INDEX told_format;
+ALTER INDEX told_format SET (layout = disk_first, leaf_lines = 4);
+ALTER INDEX told_format SET (layout = disk_first, fillfactor = 80, operation_queue = on);
+ALTER INDEX told_format RESET (leaf_lines, node_format);
+ALTER INDEX told_format SET (node_search = bisecting, node_prefetch = off, optimize_for = scan);
+ALTER INDEX told_format RENAME TO "Told";
+ALTER TABLE "Told" SET (node_search = counting);
+CREATE MATERIALIZED VIEW told_view AS SELECT * FROM told;
+CREATE UNIQUE INDEX told_queue ON told_view USING fpbtree (a) WITH (operation_queue = on, opq_size = 64);
+CREATE UNIQUE INDEX told_none ON told_view USING fpbtree (a) WITH (operation_queue = off);
+ALTER INDEX told_none SET (operation_queue = auto);
+ALTER INDEX told_none RESET (operation_queue);
+ALTER INDEX told_none SET (opq_size = 100);
+-- other access methods, and tables
+ALTER INDEX told_btree SET (fillfactor = 80);
+ALTER TABLE told SET (fillfactor = 80);
+DROP TABLE told CASCADE;
+-- but not when a table becomes empty
+CREATE TEMP TABLE told (a int4);
+CREATE INDEX told_a ON told USING fpbtree (a) WITH (opq_size = 64);
+INSERT INTO told VALUES (1);
+TRUNCATE told;
+DROP TABLE told;
+-- a width that is not to be had, depending on the size of pages
+CREATE TABLE told (b text);
+SELECT CASE current_setting('block_size') WHEN '32768' THEN 2 ELSE 32 END AS lines \gset
+\set VERBOSITY sqlstate
+CREATE INDEX told_width ON told USING fpbtree (b) WITH (layout = disk_first, leaf_lines = :lines);
+CREATE INDEX told_possible ON told USING fpbtree (b) WITH (layout = disk_first, leaf_lines = 4);
+\set VERBOSITY default
+SELECT leaf_lines = CASE current_setting('block_size')::int / 1024 WHEN 4 THEN 4 WHEN 8 THEN 10 WHEN 16 THEN 22 ELSE 3 END AS cut FROM fpbtree_stats('told_width');
+DROP TABLE told;
 
 -- Parameters of operator classes: btree's have none
 CREATE INDEX bad ON opts USING fpbtree (a int8_ops (size = 3));

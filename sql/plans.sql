@@ -296,7 +296,7 @@ FROM unnest(ARRAY[
 
 -- Plan everything with one access method.
 CREATE TABLE results (am text, id int, plan text);
-CREATE FUNCTION plan_all(am text) RETURNS bigint LANGUAGE plpgsql AS $$
+CREATE FUNCTION plan_all(am text) RETURNS bigint LANGUAGE plpgsql SET client_min_messages = error AS $$
 DECLARE
     q record;
     line text;
@@ -370,7 +370,9 @@ EXPLAIN (COSTS OFF) SELECT * FROM one WHERE t LIKE '123%';
 
 -- Costs are fpbtree's own: the cheaper index is chosen where both could serve.
 CREATE UNIQUE INDEX one_btree ON one USING btree (i);
+SET client_min_messages = error;
 CREATE UNIQUE INDEX one_fpbtree ON one USING fpbtree (i);
+RESET client_min_messages;
 EXPLAIN (COSTS OFF) SELECT * FROM one WHERE i = 5;
 EXPLAIN (COSTS OFF) SELECT * FROM one WHERE i BETWEEN 5 AND 500;
 EXPLAIN (COSTS OFF) SELECT * FROM one o1 JOIN one o2 ON o1.i + 1 = o2.i WHERE o1.t LIKE '123%';

@@ -64,7 +64,7 @@ END $$;
 
 -- Each key form and layout, the queue filled, overflowing, vacuumed, switched off, on again, and flushed
 CREATE TABLE queued ();
-CREATE FUNCTION try_queue(layout text, elements text, backward text, extra text, wheres text[]) RETURNS text LANGUAGE plpgsql AS $$
+CREATE FUNCTION try_queue(layout text, elements text, backward text, extra text, wheres text[]) RETURNS text LANGUAGE plpgsql SET client_min_messages = warning AS $$
 DECLARE
     s record;
     wrong text[] := '{}';
@@ -186,12 +186,14 @@ RESET ALL;
 SET fpbtree.queue_worker = off;
 
 -- Indexes without a queue; those that are made anew have none at first
+SET client_min_messages = error;
 CREATE UNIQUE INDEX queued_u ON source USING fpbtree (v) WITH (operation_queue = on);
 INSERT INTO source VALUES (10000);
 SELECT operation_queue, queue_limit, queue_pages FROM fpbtree_stats('queued_u');
 SELECT fpbtree_flush('queued_u');
 CREATE TEMP TABLE passing (k int);
 CREATE INDEX passing_k ON passing USING fpbtree (k) WITH (operation_queue = on);
+RESET client_min_messages;
 INSERT INTO passing SELECT generate_series(1, 1000);
 SELECT operation_queue, queue_limit, queue_pages, entries FROM fpbtree_stats('passing_k');
 CREATE UNLOGGED TABLE unlogged_queued (k int);

@@ -34,7 +34,7 @@ BEGIN
     RETURN concat_ws(' ', split_part(f, ' | ', 1), nullif(split_part(f, ' | ', 3), ''));
 END $$;
 -- Two tables with columns and an index of these definitions
-CREATE FUNCTION two_tables(columns text, keys text) RETURNS void LANGUAGE plpgsql AS $$
+CREATE FUNCTION two_tables(columns text, keys text) RETURNS void LANGUAGE plpgsql SET client_min_messages = error AS $$
 BEGIN
     DROP TABLE IF EXISTS uq_f, uq_b;
     EXECUTE format('CREATE TABLE uq_f (%s)', columns);
@@ -180,7 +180,9 @@ INSERT INTO uq_build SELECT i, 'row ' || i FROM generate_series(1, 5000) i;
 INSERT INTO uq_build VALUES (2500, 'row 17');
 CREATE UNIQUE INDEX uq_build_a ON uq_build USING fpbtree (a);
 CREATE UNIQUE INDEX uq_build_b ON uq_build USING fpbtree (b);
+SET client_min_messages = error;
 CREATE UNIQUE INDEX CONCURRENTLY uq_build_ab ON uq_build USING fpbtree (a, b);
+SET client_min_messages = warning;
 SELECT fpbtree_check('uq_build_ab', true);
 DELETE FROM uq_build WHERE a = 2500 AND b = 'row 17';
 CREATE UNIQUE INDEX uq_build_a ON uq_build USING fpbtree (a);
@@ -191,7 +193,9 @@ INSERT INTO uq_build VALUES (6000, 'row 17');
 
 -- NULLs among INCLUDE columns make no key distinct
 CREATE TABLE uq_include (a text, b int);
+SET client_min_messages = error;
 CREATE UNIQUE INDEX uq_include_a ON uq_include USING fpbtree (a) INCLUDE (b);
+SET client_min_messages = warning;
 INSERT INTO uq_include VALUES ('x', NULL), ('y', 1), (NULL, NULL), (NULL, NULL);
 INSERT INTO uq_include VALUES ('x', NULL);
 DROP INDEX uq_include_a;
@@ -199,7 +203,9 @@ INSERT INTO uq_include VALUES ('x', NULL);
 CREATE UNIQUE INDEX uq_include_a ON uq_include USING fpbtree (a) INCLUDE (b);
 -- but among those of the key they do, in a word of two columns as well
 CREATE TABLE uq_pair (a int, b int);
+SET client_min_messages = error;
 CREATE UNIQUE INDEX uq_pair_ab ON uq_pair USING fpbtree (a, b);
+SET client_min_messages = warning;
 INSERT INTO uq_pair VALUES (1, NULL), (1, NULL), (NULL, 1), (NULL, 1), (NULL, NULL), (NULL, NULL), (1, 1);
 INSERT INTO uq_pair VALUES (1, 1);
 INSERT INTO uq_pair VALUES (2147483647, 2), (2147483647, 3), (2147483647, NULL), (2147483647, 2147483647);
@@ -208,13 +214,17 @@ REINDEX INDEX uq_pair_ab;
 DROP INDEX uq_pair_ab;
 CREATE UNIQUE INDEX uq_pair_ab ON uq_pair USING fpbtree (a, b) NULLS NOT DISTINCT;
 TRUNCATE uq_pair;
+SET client_min_messages = error;
 CREATE UNIQUE INDEX uq_pair_ab ON uq_pair USING fpbtree (a, b) NULLS NOT DISTINCT;
+SET client_min_messages = warning;
 INSERT INTO uq_pair SELECT a, b FROM unnest('{1,2147483646,2147483647,NULL}'::int[]) a, unnest('{-2147483648,-2147483647,2,3,2147483646,2147483647,NULL}'::int[]) b;
 INSERT INTO uq_pair VALUES (NULL, 3);
 SELECT count(*) FROM uq_pair;
 -- and in any column of a word of four, full or with room to spare
 CREATE TABLE uq_four (a int, b int, c int, d int, e int2);
+SET client_min_messages = error;
 CREATE UNIQUE INDEX uq_four_abcd ON uq_four USING fpbtree (a, b, c, d);
+SET client_min_messages = warning;
 CREATE UNIQUE INDEX uq_four_ebcd ON uq_four USING fpbtree (e, b, c, d);
 INSERT INTO uq_four SELECT nullif(n, 1), nullif(n, 2), nullif(n, 3), nullif(n, 4), nullif(n, 1)
     FROM generate_series(1, 4) n, generate_series(1, 2);
@@ -225,7 +235,9 @@ INSERT INTO uq_four VALUES (NULL, 2147483647, 5, 5, 32767);
 REINDEX TABLE uq_four;
 -- equal keys with others between them
 CREATE TABLE uq_zero (a float8, b int8);
+SET client_min_messages = error;
 CREATE UNIQUE INDEX uq_zero_ab ON uq_zero USING fpbtree (a, b);
+SET client_min_messages = warning;
 INSERT INTO uq_zero VALUES ('-0', 6), ('-0', 7), (0, 5);
 INSERT INTO uq_zero VALUES (0, 6);
 INSERT INTO uq_zero VALUES ('-0', 5);

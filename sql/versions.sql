@@ -20,7 +20,7 @@ CREATE FUNCTION long(i int) RETURNS text LANGUAGE sql IMMUTABLE AS $$ SELECT md5
 
 -- The same table for both access methods.  v and w have few values, w in the
 -- order of the rows; e is of an expression, p partial, u what is updated.
-CREATE PROCEDURE fill(am text) LANGUAGE plpgsql AS $$
+CREATE PROCEDURE fill(am text) LANGUAGE plpgsql SET client_min_messages = error AS $$
 BEGIN
     EXECUTE format('CREATE TEMP TABLE t_%s (id int, r int8, x text COLLATE "C", v int, w text COLLATE "C", g uuid, u int) WITH (autovacuum_enabled = off)', am);
     EXECUTE format('INSERT INTO t_%s SELECT i, hashint8extended(i, 7), long(i), abs(hashint4(i)) %% 40, ''status '' || i * 10 / many(), md5(i::text)::uuid, 0 FROM generate_series(1, many()) i', am);

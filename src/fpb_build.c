@@ -598,6 +598,7 @@ fpb_build(Relation heap, Relation index, IndexInfo *indexInfo)
 	result->heap_tuples = fpb_build_scan(&build, indexInfo);
 	fpb_build_load(&build, MAIN_FORKNUM);
 	result->index_tuples = build.indtuples;
+	fpb_report_build(&build);
 
 	fpb_sort_end(build.sort);
 	if (build.dead)

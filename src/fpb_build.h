@@ -57,6 +57,10 @@ extern void fpb_build_callback(Relation index, ItemPointer tid, Datum *values,
 							   bool *isnull, bool tupleIsAlive, void *state);
 extern BlockNumber fpb_build_load(FpbBuild *build, ForkNumber fork);
 
+/* fpb_build_report.c */
+extern void fpb_report_queue_options(Relation index, const FpbOptions *options);
+extern void fpb_report_build(const FpbBuild *build);
+
 /* The blocks of a table that participants have still to scan. */
 typedef struct FpbRanges
 {

@@ -41,6 +41,12 @@
  */
 #define FPB_ROW_COMPARE		(PG_VERSION_NUM >= 180000)
 
+/*
+ * 17 refuses ON CONFLICT for tables that have a unique index of another access
+ * method than btree.
+ */
+#define FPB_CONFLICT_NEEDS_BTREE	(PG_VERSION_NUM < 180000)
+
 /* Since 18, amestimateparallelscan is given the index. */
 #if PG_VERSION_NUM >= 180000
 #define FPB_ESTIMATE_PARALLEL_ARGS \

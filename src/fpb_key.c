@@ -60,6 +60,7 @@
 #include "utils/pg_locale.h"
 
 #include "fpb_key.h"
+#include "fpb_options.h"
 
 /*
  * Times as long as what it is compressed to, a value can't be longer: LZ4, the
@@ -252,12 +253,7 @@ fpb_index_describe(FpbIndex *ix, Relation rel)
 
 	ix->rel = rel;
 
-	/*
-	 * A uniqueness check reads the leaf in any case, and temporary tables are
-	 * out of a worker's reach.
-	 */
-	ix->may_queue = !rel->rd_index->indisunique &&
-		rel->rd_rel->relpersistence != RELPERSISTENCE_TEMP;
+	ix->may_queue = fpb_may_queue(rel);
 	ix->tree = 0;
 	ix->queue_root = FPB_METAPAGE;
 	ix->queue_level = 0;

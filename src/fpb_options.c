@@ -275,6 +275,17 @@ fpb_wanted_design(Relation rel, FpbDesign *design)
 }
 
 /*
+ * Can the index have an operation queue at all?  A uniqueness check reads the
+ * leaf in any case, and temporary tables are out of a worker's reach.
+ */
+bool
+fpb_may_queue(Relation rel)
+{
+	return !rel->rd_index->indisunique &&
+		rel->rd_rel->relpersistence != RELPERSISTENCE_TEMP;
+}
+
+/*
  * When insertions into the index go to its operation queue.
  */
 FpbQueueMode

@@ -227,6 +227,21 @@ execute(const char *statement)
 }
 
 /*
+ * Tell the user no notices, as of what an index of ours has not got of its
+ * options, until AtEOXact_GUC is called with the result.
+ */
+static int
+begin_quiet(void)
+{
+	int			level = NewGUCNestLevel();
+
+	if (client_min_messages < WARNING)
+		(void) set_config_option("client_min_messages", "warning", PGC_USERSET,
+								 PGC_S_SESSION, GUC_ACTION_SAVE, true, 0, false);
+	return level;
+}
+
+/*
  * Build the index again, in its own file, as TRUNCATE does: the table is of
  * this transaction.
  */
@@ -333,6 +348,7 @@ measure_candidate(const char *schema, Oid heapid, Oid indexid, int64 keys, int t
 	FpbMeasured measured = {.keys = keys,.seed = turn};
 	Relation	index;
 	int			inner_lines;
+	int			guc_level = begin_quiet();
 
 	execute(psprintf("ALTER INDEX %s.fpbtree_tuned_k SET (layout = %s, node_format = %s, leaf_lines = %d)",
 					 schema, fpb_layout_name(candidate->design.layout),
@@ -341,6 +357,7 @@ measure_candidate(const char *schema, Oid heapid, Oid indexid, int64 keys, int t
 	measured.heap = table_open(heapid, AccessExclusiveLock);
 	index = index_open(indexid, AccessExclusiveLock);
 	rebuild(measured.heap, index);
+	AtEOXact_GUC(false, guc_level);
 	CommandCounterIncrement();
 
 	fpb_index_open(&measured.ix, index);
@@ -440,6 +457,7 @@ measure_form(const char *schema, Oid namespace, const Subject *subject, int64 ke
 	int			ncandidates = begin_candidates(subject->form, candidates);
 	Oid			heapid;
 	Oid			indexid;
+	int			guc_level;
 
 	/*
 	 * what is logged only when a table is rewritten is not sent to
@@ -449,9 +467,11 @@ measure_form(const char *schema, Oid namespace, const Subject *subject, int64 ke
 					 " SELECT %s FROM generate_series(1, " INT64_FORMAT "::int8) i",
 					 schema, subject->values, keys));
 	execute(psprintf("ALTER TABLE %s.fpbtree_tuned SET LOGGED", schema));
+	guc_level = begin_quiet();
 	execute(psprintf("CREATE INDEX fpbtree_tuned_k ON %s.fpbtree_tuned USING fpbtree (%s)"
 					 " WITH (layout = disk_first, node_format = numbered, leaf_lines = 2, fillfactor = %d)",
 					 schema, subject->columns, FULL));
+	AtEOXact_GUC(false, guc_level);
 	heapid = get_relname_relid("fpbtree_tuned", namespace);
 	indexid = get_relname_relid("fpbtree_tuned_k", namespace);
 

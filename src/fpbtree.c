@@ -36,14 +36,15 @@ PG_FUNCTION_INFO_V1(fpbtree_handler);
 void		_PG_init(void);
 
 /*
- * Set up what a backend has one of: the kind of storage parameters, and the
- * planner's view of our indexes.
+ * Set up what a backend has one of: the kind of storage parameters, the
+ * planner's view of our indexes, what ALTER INDEX tells.
  */
 void
 _PG_init(void)
 {
 	fpb_options_init();
 	fpb_planner_init();
+	fpb_alter_init();
 	fpb_cache_init();
 	fpb_verify_init();
 	fpb_ahead_init();

@@ -13,6 +13,7 @@
 
 #include "fpb_options.h"
 
+extern void fpb_alter_init(void);
 extern void fpb_planner_init(void);
 extern bool fpb_validate(Oid opclassoid);
 extern void fpb_adjustmembers(Oid opfamilyoid, Oid opclassoid,
