@@ -7,9 +7,12 @@
 use strict;
 use warnings FATAL => 'all';
 
+use FindBin;
+use lib $FindBin::RealBin;
 use PostgreSQL::Test::Cluster;
 use PostgreSQL::Test::Utils;
 use Test::More;
+use Workload;
 
 my $node = PostgreSQL::Test::Cluster->new('files');
 
@@ -17,7 +20,6 @@ $node->init(no_data_checksums => 1);
 $node->append_conf(
 	'postgresql.conf', q{
 autovacuum = off
-fpbtree.verify_changes = off
 # with wal_level = minimal, building an index leaves it in the buffers
 wal_level = replica
 fsync = off
@@ -26,6 +28,7 @@ statement_timeout = 60s
 max_parallel_workers_per_gather = 0
 });
 $node->start;
+trust_changes($node);
 my $blcksz = $node->safe_psql('postgres', 'SHOW block_size');
 
 # The index in question has words of eight bytes; the table o has others.

@@ -11,9 +11,12 @@
 use strict;
 use warnings FATAL => 'all';
 
+use FindBin;
+use lib $FindBin::RealBin;
 use PostgreSQL::Test::Cluster;
 use PostgreSQL::Test::Utils;
 use Test::More;
+use Workload;
 
 my $node = PostgreSQL::Test::Cluster->new('prefetch');
 $node->init(extra => ['--data-checksums']);
@@ -25,7 +28,6 @@ $node->append_conf(
 shared_buffers = 4MB
 temp_buffers = 800kB
 max_connections = 12
-fpbtree.verify_changes = off
 max_worker_processes = 4
 max_wal_senders = 0
 wal_level = minimal
@@ -44,6 +46,7 @@ log_min_messages = warning
 log_statement = none
 });
 $node->start;
+trust_changes($node);
 
 my $version = $node->safe_psql('postgres', 'SHOW server_version_num');
 my @methods = ('');

@@ -25,7 +25,6 @@ $node->append_conf(
 	'postgresql.conf', q{
 shared_buffers = 4MB
 max_connections = 12
-fpbtree.verify_changes = off
 fpbtree.prefetch_method = aio
 max_wal_senders = 0
 wal_level = minimal
@@ -38,6 +37,7 @@ log_statement = none
 max_wal_size = 4GB
 });
 $node->start;
+trust_changes($node);
 create_workload($node);
 $node->safe_psql(
 	'postgres', q{

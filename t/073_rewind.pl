@@ -25,9 +25,9 @@ shared_buffers = 32MB
 max_wal_size = 1GB
 wal_keep_size = 512MB
 autovacuum = off
-fpbtree.verify_changes = off
 });
 $first->start;
+trust_changes($first);
 create_workload($first);
 $first->backup('base', backup_options => ['--checkpoint=fast']);
 my ($second, $third) = map { PostgreSQL::Test::Cluster->new($_) } ('second', 'third');

@@ -11,12 +11,13 @@ use FindBin;
 use PostgreSQL::Test::Cluster;
 use PostgreSQL::Test::Utils;
 use Test::More;
+use Workload;
 
 my $folder = "$FindBin::RealBin/../bench/tpcc";
 my $node = PostgreSQL::Test::Cluster->new('tpcc');
 $node->init;
-$node->append_conf('postgresql.conf', 'fpbtree.verify_changes = off');
 $node->start;
+trust_changes($node);
 
 # Runs bench/tpcc/run on two warehouses a hundredth of the usual size; returns
 # its exit status, metrics and messages.

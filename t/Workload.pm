@@ -14,10 +14,21 @@ use Exporter 'import';
 use IPC::Run;
 use Test::More;
 
-our @EXPORT = qw(am create_workload start_load start_standby kill_everything
+our @EXPORT = qw(am trust_changes create_workload start_load start_standby kill_everything
   check_indexes index_answers create_pages_of @INDEXES);
 
 sub am { return $ENV{FPB_AM} || 'fpbtree'; }
+
+# Changes of pages are not to be checked as they are made, as builds with
+# assertions do: that takes too long, or pages are damaged on purpose.
+sub trust_changes
+{
+	my ($node) = @_;
+	return if $node->safe_psql('postgres', 'SHOW debug_assertions') eq 'off';
+	$node->append_conf('postgresql.conf', 'fpbtree.verify_changes = off');
+	$node->restart;
+	return;
+}
 
 # name, key columns, the rest of the definition
 my $QUEUE = am() eq 'btree' ? '' : 'WITH (operation_queue = on, opq_size = 96)';
