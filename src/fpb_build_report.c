@@ -79,7 +79,7 @@ report_shape(const FpbBuild *build)
 				 errdetail("Its keys are not stored as integers, which layout \"%s\" is for.",
 						   fpb_layout_name(FPB_CACHE_FIRST))));
 	if (options->design.node_format != FPB_UNNAMED &&
-		build->design.layout == FPB_MICRO_INDEX)
+		build->decision.design.layout == FPB_MICRO_INDEX)
 		ereport(NOTICE,
 				(errmsg("option \"%s\" has no effect on index \"%s\"",
 						"node_format", name),
