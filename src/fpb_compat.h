@@ -35,6 +35,11 @@
 #define FPB_HAVE_TREE_HEIGHT
 #endif
 
+/* 19 has object identifiers of 64 bits. */
+#if PG_VERSION_NUM >= 190000
+#define FPB_HAVE_OID8
+#endif
+
 /*
  * 18's executor takes a row comparison to any ordered index, 17's to btree
  * alone.  (The planners of both look for btree: see fpb_planner.c.)

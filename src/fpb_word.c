@@ -130,6 +130,9 @@ static const FpbWordType word_types[] = {
 	PG_INT64_MIN, PG_INT64_MAX, 0},
 	{F_PG_LSN_CMP, PG_LSNOID, FPB_KIND_UINT8, 64, false, false, 8, 0, 0, 0},
 	{F_XID8CMP, XID8OID, FPB_KIND_UINT8, 64, false, false, 8, 0, 0, 0},
+#ifdef FPB_HAVE_OID8
+	{F_BTOID8CMP, OID8OID, FPB_KIND_UINT8, 64, false, false, 8, 0, 0, 0},
+#endif
 	{F_BTFLOAT4CMP, FLOAT4OID, FPB_KIND_FLOAT4, 32, true, false, 4, 0, 0, 0},
 	{F_BTFLOAT8CMP, FLOAT8OID, FPB_KIND_FLOAT8, 64, true, false, 8, 0, 0, 0},
 	{F_MACADDR_CMP, MACADDROID, FPB_KIND_MACADDR, 48, false, false, 6, 0, 0, 0},

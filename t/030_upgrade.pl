@@ -104,6 +104,13 @@ FROM pg_opclass c JOIN pg_am a ON a.oid = opcmethod AND amname = 'fpbtree' ORDER
 SELECT ext.fpbtree_clone_opclass(format('pg_catalog.%I', opcname))
 FROM pg_opclass c JOIN pg_am a ON a.oid = opcmethod AND amname = 'btree' AND opcnamespace = 'pg_catalog'::regnamespace
 WHERE NOT EXISTS (SELECT FROM pg_opclass o JOIN pg_am a ON a.oid = o.opcmethod AND amname = 'fpbtree' WHERE o.opcname = c.opcname AND o.opcintype = c.opcintype)});
+	if ($major >= 19)
+	{
+		is( $new->safe_psql('moved', q{
+CREATE TABLE numbered AS SELECT i::text::oid8 AS a FROM generate_series(1, 1000) i;
+CREATE INDEX numbered_a ON numbered USING fpbtree (a);
+SELECT form FROM ext.fpbtree_stats('numbered_a')}), 'word8', 'an operator class that has been made so: oid8');
+	}
 	$new->safe_psql('moved', 'DROP EXTENSION fpbtree CASCADE; CREATE EXTENSION fpbtree');
 
 	# and they work
