@@ -208,7 +208,9 @@ SELECT regexp_replace(s.statement, '_\d+_fpb1', '_OID_fpb1') AS statement
   WHERE p.index::text <> 'parts_a' -- not in 17
   ORDER BY p.index::text COLLATE "C", n;
 \set ECHO none
+SET client_min_messages = error; -- 17 warns of unique indexes
 SELECT s FROM plan p, unnest(p.statements) WITH ORDINALITY s (s, n) ORDER BY p.index, n \gexec
+SET client_min_messages = warning;
 \set ECHO all
 SELECT c.name, CASE
     WHEN c.name = 'large' AND abs(p.expected_size - pg_relation_size(x.indexrelid)) < pg_relation_size(x.indexrelid) * 0.1 THEN 'close'
@@ -309,7 +311,9 @@ ROLLBACK;
 CREATE INDEX bad ON t_int4 USING fpbtree (k) WITH (replaces = 'primary key) WHERE (');
 -- A primary key that has come in the meantime stays, and so does what has been changed of a fillfactor.
 CREATE TABLE since (a int4 PRIMARY KEY, b int4);
+SET client_min_messages = error; -- 17 warns of unique indexes
 CREATE UNIQUE INDEX since_b ON since USING fpbtree (b) WITH (fillfactor = 60, replaces = 'primary key, default identity, fillfactor=85, deduplicate_items=on');
+SET client_min_messages = warning;
 CREATE INDEX since_ab ON since USING fpbtree (a, b) WITH (fillfactor = 70, layout = micro_index);
 SELECT index, statements, afterwards FROM fpbtree_to_btree() WHERE "table" = 'advise.since' ORDER BY index;
 

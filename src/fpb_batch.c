@@ -12,11 +12,9 @@
  */
 #include "postgres.h"
 
-#include "access/xact.h"
 #include "miscadmin.h"
 #include "storage/bufmgr.h"
 #include "utils/memutils.h"
-#include "utils/resowner.h"
 
 #include "fpb_ahead.h"
 #include "fpb_shared.h"
@@ -294,18 +292,6 @@ visit(FpbBatch *batch, const FpbEntry *entry)
 }
 
 /*
- * Is an error the business of the session or process that has met it, whatever
- * it was about: has somebody stopped it, or has it waited too long?
- */
-static bool
-is_own_error(int sqlstate)
-{
-	return ERRCODE_TO_CATEGORY(sqlstate) == ERRCODE_OPERATOR_INTERVENTION ||
-		ERRCODE_TO_CATEGORY(sqlstate) == ERRCODE_TRANSACTION_ROLLBACK ||
-		sqlstate == ERRCODE_LOCK_NOT_AVAILABLE;
-}
-
-/*
  * Visit a target.  If that fails, its leaf is noted.  No lock is held on entry
  * or exit.
  */
@@ -318,7 +304,7 @@ visit_target(FpbBatch *batch, const Target *target)
 	}
 	PG_CATCH();
 	{
-		if (batch->shared != NULL && !is_own_error(geterrcode()))
+		if (batch->shared != NULL && !fpb_is_own_error(geterrcode()))
 		{
 			failed_leaf = target->leaf;
 			failed_noted = fpb_shared_note_failed_leaf(batch->shared, target->leaf);
@@ -387,16 +373,25 @@ fpb_batch_move(FpbBatch *batch, FpbMoved which)
 	MemoryContextReset(batch->leaf_context);
 }
 
+/* whose room is to be made, and where */
+typedef struct MakeRoom
+{
+	FpbIndex   *ix;
+	Relation	heap;
+	const FpbProbe *place;
+} MakeRoom;
+
 /*
  * Move what a leaf of the queue, that of a place, has for the main leaf for
  * which it has most, but for those left alone.  No lock is held on entry or
  * exit.
  */
 static void
-move_largest(FpbIndex *ix, Relation heap, const FpbProbe *place)
+move_largest(void *arg)
 {
-	FpbBatch   *batch = fpb_batch_begin(ix, heap, true);
-	Buffer		buf = fpb_descend(&batch->queue, place, 0, false,
+	MakeRoom   *room = arg;
+	FpbBatch   *batch = fpb_batch_begin(room->ix, room->heap, true);
+	Buffer		buf = fpb_descend(&batch->queue, room->place, 0, false,
 								  BUFFER_LOCK_SHARE, NULL);
 
 	if (BufferIsValid(buf))
@@ -433,46 +428,32 @@ warn_of_failure(const FpbIndex *ix, const ErrorData *error)
  * that has failed, and another leaf may be tried.
  */
 static bool
-try_move_largest(FpbIndex *ix, Relation heap, const FpbProbe *place, FpbShared *shared)
+try_move_largest(MakeRoom *room, FpbShared *shared)
 {
-	MemoryContext old = CurrentMemoryContext;
-	ResourceOwner owner = CurrentResourceOwner;
-	MemoryContext context = AllocSetContextCreate(old, "fpbtree making room",
+	MemoryContext context = AllocSetContextCreate(CurrentMemoryContext,
+												  "fpbtree making room",
 												  ALLOCSET_SMALL_SIZES);
-	volatile bool again = false;
+	MemoryContext old = MemoryContextSwitchTo(context);
+	bool		again = false;
+	ErrorData  *error;
 
 	fpb_batch_forget_failure();
-	BeginInternalSubTransaction(NULL);
-	MemoryContextSwitchTo(context);
-	PG_TRY();
-	{
-		move_largest(ix, heap, place);
-		ReleaseCurrentSubTransaction();
+	error = fpb_try(move_largest, room);
+	if (error == NULL)
 		fpb_shared_forget_failed_leaf(shared, FPB_METAPAGE);
-	}
-	PG_CATCH();
+	else
 	{
-		ErrorData  *error;
-
-		MemoryContextSwitchTo(context);
-		error = CopyErrorData();
-		FlushErrorState();
-		RollbackAndReleaseCurrentSubTransaction();
-		MemoryContextSwitchTo(context);
-		CurrentResourceOwner = owner;
-		if (is_own_error(error->sqlerrcode))
+		if (fpb_is_own_error(error->sqlerrcode))
 			ReThrowError(error);
 
 		/* what has failed elsewhere fails for every leaf of the queue */
 		if (failed_leaf == InvalidBlockNumber)
 			failed_noted = fpb_shared_note_failed_leaf(shared, FPB_METAPAGE);
 		if (failed_noted == FPB_NOTED)
-			warn_of_failure(ix, error);
+			warn_of_failure(room->ix, error);
 		again = failed_leaf != InvalidBlockNumber && failed_noted != FPB_NOT_NOTED;
 	}
-	PG_END_TRY();
 	MemoryContextSwitchTo(old);
-	CurrentResourceOwner = owner;
 	MemoryContextDelete(context);
 	return !again;
 }
@@ -487,13 +468,14 @@ void
 fpb_batch_make_room(FpbIndex *ix, Relation heap, const FpbProbe *place)
 {
 	FpbShared  *shared = fpb_shared_of(RelationGetRelid(ix->rel));
+	MakeRoom	room = {ix, heap, place};
 
 	/* where there is nothing to note failures in, they are the caller's */
-	if (shared == NULL || !FPB_MAY_BEGIN_SUBTRANSACTION())
-		move_largest(ix, heap, place);
+	if (shared == NULL)
+		move_largest(&room);
 	else if (!fpb_shared_is_failed_leaf(shared, FPB_METAPAGE))
 		for (int tries = 0; tries < MAX_TRIES; tries++)
-			if (try_move_largest(ix, heap, place, shared))
+			if (try_move_largest(&room, shared))
 				break;
 }
 

@@ -85,13 +85,6 @@
 #define FPB_READ_STREAM_BATCHING	0
 #endif
 
-/* Since 18, parallel mode forbids no subtransaction that ends soon. */
-#if PG_VERSION_NUM >= 180000
-#define FPB_MAY_BEGIN_SUBTRANSACTION()	true
-#else
-#define FPB_MAY_BEGIN_SUBTRANSACTION()	(!IsInParallelMode())
-#endif
-
 /*
  * Since 19, somebody who wants a database for himself (DROP DATABASE and the
  * like) can end the background workers that allow it.

@@ -100,11 +100,11 @@ fpb_try(FpbTryStep step, void *arg)
  * about: has somebody stopped it, or has it waited too long?
  */
 bool
-fpb_is_own_error(const ErrorData *error)
+fpb_is_own_error(int sqlstate)
 {
-	return ERRCODE_TO_CATEGORY(error->sqlerrcode) == ERRCODE_OPERATOR_INTERVENTION ||
-		ERRCODE_TO_CATEGORY(error->sqlerrcode) == ERRCODE_TRANSACTION_ROLLBACK ||
-		error->sqlerrcode == ERRCODE_LOCK_NOT_AVAILABLE;
+	return ERRCODE_TO_CATEGORY(sqlstate) == ERRCODE_OPERATOR_INTERVENTION ||
+		ERRCODE_TO_CATEGORY(sqlstate) == ERRCODE_TRANSACTION_ROLLBACK ||
+		sqlstate == ERRCODE_LOCK_NOT_AVAILABLE;
 }
 
 /*
@@ -115,7 +115,7 @@ fpb_is_own_error(const ErrorData *error)
 void
 fpb_warn_of(ErrorData *error, int level, const char *what, const char *hint)
 {
-	if (fpb_is_own_error(error))
+	if (fpb_is_own_error(error->sqlerrcode))
 		ReThrowError(error);
 	ereport(level,
 			(errcode(error->sqlerrcode),

@@ -11,7 +11,7 @@
 typedef void (*FpbTryStep) (void *arg);
 
 extern ErrorData *fpb_try(FpbTryStep step, void *arg);
-extern bool fpb_is_own_error(const ErrorData *error);
+extern bool fpb_is_own_error(int sqlstate);
 extern void fpb_warn_of(ErrorData *error, int level, const char *what, const char *hint);
 
 #endif							/* FPB_TRY_H */
