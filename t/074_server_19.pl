@@ -42,12 +42,11 @@ sub check
 {
 	my ($table, $when) = @_;
 	my $rows = "SELECT count(*), sum(hashtextextended(t::text, 0)) FROM $table t";
-	my $all = query("SET enable_indexscan = off; SET enable_bitmapscan = off; $rows");
 	foreach my $column ('a', 'b')
 	{
-		my $order = $column eq 'a' ? 'a >= 0' : "b >= ''";
-		is(query("SET enable_seqscan = off; SET enable_bitmapscan = off; $rows WHERE $order"),
-			$all, "$table by $column $when");
+		my $some = $rows . ($column eq 'a' ? " WHERE a >= '0'" : " WHERE b >= ''");
+		is(query("SET enable_seqscan = off; SET enable_bitmapscan = off; $some"),
+			query("SET enable_indexscan = off; SET enable_bitmapscan = off; $some"), "$table by $column $when");
 	}
 	query("SELECT fpbtree_check(indexrelid, true) FROM pg_index WHERE indrelid = '$table'::regclass");
 	return;
@@ -128,7 +127,7 @@ sub oid8
 {
 	query(q{
 CREATE TABLE numbered (a oid8, b text);
-INSERT INTO numbered SELECT (i::numeric * 18446744073709551615 / 5000)::text::oid8, i FROM (SELECT trunc(i) i FROM generate_series(0, 5000) i) n;
+INSERT INTO numbered SELECT trunc(i::numeric * 18446744073709551615 / 5000)::text::oid8, i FROM generate_series(0, 5000) i;
 INSERT INTO numbered VALUES (NULL, 'none'), ('18446744073709551615', 'last'), ('9223372036854775808', 'middle'), ('0', 'first');
 CREATE INDEX numbered_a ON numbered USING fpbtree (a);
 CREATE INDEX numbered_da ON numbered USING fpbtree (a DESC NULLS LAST);
