@@ -173,7 +173,7 @@ keep_up(VacuumState *vs, Upkeep *upkeep, FpbTryStep step, const char *what)
 					upkeep->blkno == FPB_METAPAGE ?
 					psprintf("%s of index \"%s\"", what, name) :
 					psprintf("%s at block %u of index \"%s\"", what, upkeep->blkno, name),
-					"Dead rows are removed all the same. Another VACUUM tries this again.");
+					"Dead rows are removed all the same. The next VACUUM that removes some tries this again.");
 	}
 	MemoryContextSwitchTo(old);
 }
