@@ -1,4 +1,4 @@
-"""The list of all workloads: DESIGN.md, section 9, and what users ask of an index."""
+"""The list of all workloads: what users ask of an index."""
 import functools
 from dataclasses import dataclass, field
 from typing import Callable, Optional
