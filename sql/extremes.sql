@@ -223,7 +223,7 @@ FROM (VALUES ('int4 date', 1), ('date int4', 1), ('float4 float4', 1), ('"char" 
 SET timezone = 'UTC';
 INSERT INTO v_timestamp (v) SELECT k FROM odd;
 INSERT INTO v_timestamptz (v) SELECT z FROM odd;
-SELECT types, check_columns(string_to_array(types, ' '))
+SELECT types, check_columns(string_to_array(types, ' ')) > 300 AS compared -- in 19 more conditions raise no error
 FROM unnest('{date,timestamp,timestamptz,date timestamptz,int4 timestamp,timestamp timestamp}'::text[]) types;
 
 SET client_min_messages = warning;

@@ -158,5 +158,19 @@ SELECT check_type('text COLLATE natural_order', '{"",a,A,abcdefgh,abcdefghi,Abcd
 SELECT check_type('char(10) COLLATE natural_order', '{"",a,A,abcdefgh,abcdefghi,b}', '{}', 'bpchar_pattern_ops', '{~<~,~<=~,=,~>=~,~>~}');
 SELECT check_type('pair', '{"(1,a)","(1,b)","(1,)","(,a)","(2,)"}', '{}', 'record_image_ops', '{*<,*<=,*=,*>=,*>}');
 
+-- PL/Python makes arrays of a domain that say they are of its base type.
+CREATE DOMAIN positive AS int CHECK (value > 0);
+CREATE FUNCTION labelled(cstring, oid, int) RETURNS positive[] LANGUAGE internal IMMUTABLE AS 'array_in';
+CREATE TABLE labels AS SELECT i AS id, labelled(('{' || i || ',' || i + 1 || '}')::cstring, 'int4'::regtype, -1) AS v FROM generate_series(1, 1000) i;
+CREATE INDEX labels_v ON labels USING fpbtree (v);
+CREATE INDEX labels_id ON labels USING fpbtree (id) INCLUDE (v);
+INSERT INTO labels SELECT id + 1000, v FROM labels WHERE id <= 10;
+VACUUM labels;
+SELECT fpbtree_check('labels_v', true), fpbtree_check('labels_id', true);
+SET enable_seqscan = off;
+SELECT count(*) FROM labels WHERE v >= (SELECT v FROM labels WHERE id = 991);
+SELECT id, v FROM labels WHERE id BETWEEN 1009 AND 1010;
+RESET enable_seqscan;
+
 SET client_min_messages = warning;
 DROP SCHEMA scan_types CASCADE;

@@ -214,8 +214,8 @@ fpb_worker_look(void)
 static void
 set_place(WorkerIndex *wi, const FpbKey *key)
 {
+	wi->has_place = false;
 	MemoryContextReset(wi->context);
-	wi->has_place = key != NULL;
 	if (key == NULL)
 		return;
 	wi->place = *key;
@@ -226,6 +226,7 @@ set_place(WorkerIndex *wi, const FpbKey *key)
 		wi->place.tuple = MemoryContextAlloc(wi->context, size);
 		memcpy(wi->place.tuple, key->tuple, size);
 	}
+	wi->has_place = true;
 }
 
 /*
@@ -255,14 +256,17 @@ go_round(FpbBatch *batch, WorkerIndex *wi, int least)
 
 		fpb_leaves_leave(&walk, buf);
 		CHECK_FOR_INTERRUPTS();
+
+		/* if that fails, what is behind this leaf comes next all the same */
+		set_place(wi, walk.at_end ? NULL : &walk.place);
 		if (any && fpb_batch_fullness(batch) >= least)
 			fpb_batch_move(batch, least == 0 ? FPB_MOVE_ALL : FPB_MOVE_SHARE);
 
 		/* one leaf is dealt with at least */
 		in_time = walk.at_end || GetCurrentTimestamp() < until;
-		if (!in_time)
-			set_place(wi, &walk.place);
 	}
+	if (in_time)
+		set_place(wi, NULL);
 	fpb_leaves_end(&walk);
 	return in_time;
 }

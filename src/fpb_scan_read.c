@@ -28,6 +28,7 @@
 #include "utils/memutils.h"
 
 #include "fpb_scan.h"
+#include "fpb_write.h"
 
 /* --- edges --- */
 
@@ -973,6 +974,22 @@ set_edge_early(FpbScan *so, FpbScanPage *sp, Segment *seg, bool forward)
 }
 
 /*
+ * There is a queue.  If nobody has asked for a worker, and none has counted
+ * what is in it, it has come to this index with its file: ask.  No page is
+ * locked.
+ */
+static void
+ask_for_worker(FpbScan *so)
+{
+	FpbShared  *shared = so->filter.shared;
+
+	if (shared != NULL &&
+		pg_atomic_read_u32(&shared->wanted) == FPB_UNWANTED &&
+		!fpb_filter_counted(&so->filter, so->ix.rel))
+		fpb_worker_want(so->ix.rel);
+}
+
+/*
  * Lock the leaf at so->at, and the queue's for the same place, if there is
  * one, and put them into *seg.  Their high fences are known then, and they
  * have been locked for serializable transactions.
@@ -1003,6 +1020,7 @@ lock_both(IndexScanDesc scan, FpbScan *so, bool forward, Segment *seg,
 		{
 			fpb_filter_open(&so->filter, so->ix.rel);
 			so->filter_open = true;
+			ask_for_worker(so);
 		}
 	}
 	for (;;)

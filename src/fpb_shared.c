@@ -967,6 +967,9 @@ fpb_shared_worker_claim(void)
 	{
 		worker->phase = WORKER_CLAIMED;
 		worker->connecting = false;
+
+		/* it may have moved since a worker was here */
+		worker->tablespace = MyDatabaseTableSpace;
 		worker->next_try = TimestampTzPlusMilliseconds(now, START_TIMEOUT);
 		claimed = true;
 	}

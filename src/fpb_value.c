@@ -80,6 +80,9 @@ fpb_inside_describe(Form_pg_attribute att, FpbInside *inside)
 	{
 		inside->kind = FPB_INSIDE_ARRAY;
 		inside->type = item;
+
+		/* PL/Python says the base type of an array of a domain */
+		inside->base_type = getBaseType(item);
 	}
 	else
 	{
@@ -204,6 +207,7 @@ static const char *
 array_fault(const FpbInside *inside, const char *base, Size size)
 {
 	static const char impossible[] = "array has impossible dimensions";
+	Oid			elemtype;
 	int32		ndim;
 	int32		data_offset;
 	uint64		nitems;
@@ -212,7 +216,8 @@ array_fault(const FpbInside *inside, const char *base, Size size)
 
 	if (size < sizeof(ArrayType))
 		return "array is shorter than its header";
-	if (read32(base + offsetof(ArrayType, elemtype)) != inside->type)
+	elemtype = read32(base + offsetof(ArrayType, elemtype));
+	if (elemtype != inside->type && elemtype != inside->base_type)
 		return "array is of another type";
 	ndim = (int32) read32(base + offsetof(ArrayType, ndim));
 	data_offset = (int32) read32(base + offsetof(ArrayType, dataoffset));

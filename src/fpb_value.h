@@ -29,6 +29,7 @@ typedef struct FpbInside
 	char		item_align;		/* their alignment, */
 	int16		item_length;	/* and length, as pg_type has them */
 	Oid			type;			/* of an array's elements; of a range itself */
+	Oid			base_type;		/* of the elements, if their type is a domain */
 } FpbInside;
 
 /* Fill *inside for a column.  Catalogs are read. */

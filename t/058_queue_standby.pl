@@ -53,11 +53,15 @@ max_standby_streaming_delay = -1
 });
 start_standby($standby);
 
-# A session on the standby, in which a query waits at an injection point; its answer, when it is let go on.
+# A session on the standby, in which a query waits at an injection point; its answer, when it is let go on. (The end of a
+# session detaches what it has attached, by its name: the next one must come after that.)
+my $pid;
+
 sub start_scan
 {
 	my ($point, $query) = @_;
 	my $scan = $standby->background_psql('postgres', on_error_stop => 0);
+	$pid = $scan->query_safe('SELECT pg_backend_pid()');
 	$scan->query_safe('SELECT injection_points_set_local()');
 	$scan->query_safe("SELECT injection_points_attach('$point', 'wait')");
 	$scan->query_until(qr/started\n/, "\\echo started\n$query;\n");
@@ -72,6 +76,7 @@ sub finish_scan
 	$standby->safe_psql('postgres', "SELECT injection_points_wakeup('$point')");
 	my $answer = $scan->query(q{\echo}) =~ s/\n+$//r;
 	$scan->quit;
+	$standby->poll_query_until('postgres', "SELECT count(*) = 0 FROM pg_stat_activity WHERE pid = $pid") or die 'a session does not end';
 	return $answer;
 }
 

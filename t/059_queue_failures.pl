@@ -270,6 +270,57 @@ query('BEGIN; DROP INDEX fresh_k; INSERT INTO many VALUES (0); ROLLBACK');
 is(query($FRESH), '9', 'nor one that is dropped in vain');
 is(query('SELECT count(*) FROM fpbtree_activity()'), '16', 'though there is no room for others');
 
+# ---- another server, with as many slots as there are
+$node->stop;
+ok(!$node->log_contains(qr/TRAP:|PANIC:/), 'no complaint in the log');
+$node = PostgreSQL::Test::Cluster->new('others');
+$node->init;
+$node->append_conf('postgresql.conf', "autovacuum = off\nfpbtree.queue_flush_after = 1s\n");
+$node->start;
+query('CREATE EXTENSION fpbtree');
+query('CREATE TABLE other (k int); CREATE INDEX other_k ON other USING fpbtree (k); INSERT INTO other VALUES (1)');
+
+# ---- a database is moved to another tablespace, after it has had a worker
+mkdir $node->basedir . '/elsewhere';
+query(sprintf(q{CREATE TABLESPACE elsewhere LOCATION '%s/elsewhere'}, $node->basedir));
+query('CREATE DATABASE moved');
+query('CREATE EXTENSION fpbtree', 'moved');
+make_table('m', 'moved');
+fill('m', 3000, 'moved');
+emptied('m', 'before its database is moved', 'moved');
+query('ALTER DATABASE moved SET TABLESPACE elsewhere');
+fill('m', 3000, 'moved');
+emptied('m', 'its database has been moved', 'moved');
+
+# ---- a queue comes to another index with its file, and nobody inserts anything
+set_up("fpbtree.queue_flush_after = 1h\n");
+query(q{CREATE TABLE came (k varchar(40)); CREATE INDEX came_k ON came USING fpbtree (k) WITH (operation_queue = on, opq_size = 1000000);
+	INSERT INTO came SELECT md5(i::text) FROM generate_series(1, 3000) i});
+my $file = query(q{SELECT pg_relation_filenode('came_k')});
+query('ALTER TABLE came ALTER k TYPE varchar(60)');
+is(query(q{SELECT pg_relation_filenode('came_k')}), $file, 'another index has the file');
+set_up("fpbtree.queue_flush_after = 1s\n");
+is(query(q{SET enable_seqscan = off; SELECT queue_entries FROM fpbtree_stats('came_k'); SELECT count(*) FROM came WHERE k = md5('7')}), "3000\n1", 'it has the queue');
+emptied('came', 'a row of it has been looked up');
+
+# ---- a damaged page above leaves
+set_up("fpbtree.queue_flush_after = 1h\n");
+query(q{
+	SET fpbtree.default_operation_queue = off;
+	CREATE TABLE above (k int);
+	INSERT INTO above SELECT i * 10 FROM generate_series(1, 200000) i;
+	CREATE INDEX above_k ON above USING fpbtree (k) WITH (operation_queue = on, opq_size = 1000000, fillfactor = 10);
+	INSERT INTO above SELECT 1 + (i * 7919) % 2000000 FROM generate_series(1, 3000) i});
+my @above = split /\n/, query(q{
+	SELECT b FROM generate_series(1, pg_relation_size('above_k') / current_setting('block_size')::int - 1) b, fpbtree_page('above_k', b) p
+	WHERE level = 1 ORDER BY substring(low_fence from '\d+')::int NULLS FIRST});
+cmp_ok(scalar @above, '>', 2, 'there are several pages above leaves');
+($path, $leaf) = ($node->data_dir . '/' . query(q{SELECT pg_relation_filepath('above_k')}), $above[@above / 2]);
+$node->append_conf('postgresql.conf', "fpbtree.queue_flush_after = 1s\n");
+write_leaf("\0" x $block);
+is(query('SET enable_seqscan = off; SELECT k FROM other WHERE k = 1'), '1', 'another index is used');
+comes_true('what is for the others moves', q{SELECT queue_entries < 1000 FROM fpbtree_activity() WHERE index = 'above_k'::regclass});
+
 $node->stop;
 ok(!$node->log_contains(qr/TRAP:|PANIC:/), 'no complaint in the log');
 done_testing();
