@@ -150,8 +150,7 @@ static void
 start_worker(void)
 {
 	BackgroundWorker worker = {
-		.bgw_flags = BGWORKER_SHMEM_ACCESS | BGWORKER_BACKEND_DATABASE_CONNECTION |
-		FPB_WORKER_INTERRUPTIBLE,
+		.bgw_flags = BGWORKER_SHMEM_ACCESS | BGWORKER_BACKEND_DATABASE_CONNECTION,
 		.bgw_start_time = BgWorkerStart_RecoveryFinished,
 		.bgw_restart_time = RESTART_TIME,
 		.bgw_main_arg = ObjectIdGetDatum(MyDatabaseId)
