@@ -85,6 +85,23 @@
 #define FPB_READ_STREAM_BATCHING	0
 #endif
 
+/*
+ * Since 19, somebody who wants a database for himself (DROP DATABASE and the
+ * like) can end the background workers that allow it.
+ */
+#ifdef BGWORKER_INTERRUPTIBLE
+#define FPB_WORKER_INTERRUPTIBLE	BGWORKER_INTERRUPTIBLE
+#else
+#define FPB_WORKER_INTERRUPTIBLE	0
+#endif
+
+/* what a signal handler hands on to another one */
+#if PG_VERSION_NUM >= 190000
+#define FPB_SIGNAL_ARGS		postgres_signal_arg, pg_siginfo
+#else
+#define FPB_SIGNAL_ARGS		postgres_signal_arg
+#endif
+
 /* Does a collation order strings by their bytes? */
 #if PG_VERSION_NUM >= 180000
 #define fpb_collation_is_c(collation) \

@@ -150,7 +150,8 @@ static void
 start_worker(void)
 {
 	BackgroundWorker worker = {
-		.bgw_flags = BGWORKER_SHMEM_ACCESS | BGWORKER_BACKEND_DATABASE_CONNECTION,
+		.bgw_flags = BGWORKER_SHMEM_ACCESS | BGWORKER_BACKEND_DATABASE_CONNECTION |
+		FPB_WORKER_INTERRUPTIBLE,
 		.bgw_start_time = BgWorkerStart_RecoveryFinished,
 		.bgw_restart_time = RESTART_TIME,
 		.bgw_main_arg = ObjectIdGetDatum(MyDatabaseId)
@@ -739,15 +740,30 @@ enter(bool *look_over_first)
 	return entered;
 }
 
+/* has somebody told it to end? */
+static volatile sig_atomic_t told_to_end = false;
+
+/*
+ * Somebody tells it to: an administrator, or the server, for who wants the
+ * database for himself.
+ */
+static void
+handle_sigterm(SIGNAL_ARGS)
+{
+	told_to_end = true;
+	die(FPB_SIGNAL_ARGS);
+}
+
 /*
  * The worker ends: the next one may come at once, unless this one has failed.
+ * (The postmaster starts none after one that the server has ended.)
  */
 static void
 leave(int code, Datum arg pg_attribute_unused())
 {
 	if (!entered)
 		return;
-	fpb_shared_worker_leave(code != 0 ? FPB_WORKER_FAILED : FPB_WORKER_DONE);
+	fpb_shared_worker_leave(code != 0 && !told_to_end ? FPB_WORKER_FAILED : FPB_WORKER_DONE);
 	entered = false;
 	fpb_shared_keep_requests();
 }
@@ -834,7 +850,7 @@ fpb_worker_main(Datum database)
 	bool		done;
 
 	pqsignal(SIGHUP, SignalHandlerForConfigReload);
-	pqsignal(SIGTERM, die);
+	pqsignal(SIGTERM, handle_sigterm);
 	BackgroundWorkerUnblockSignals();
 	if (!fpb_shared_worker_connect(DatumGetObjectId(database)))
 		proc_exit(0);

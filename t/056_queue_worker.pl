@@ -195,14 +195,21 @@ query('DROP DATABASE another; DROP TABLE unready');
 $node->append_conf('postgresql.conf', "fpbtree.queue_flush_after = 1s\n");
 $node->reload;
 
-# It is told to end, and another one comes when entries do.
+# It is told to end, and another one is asked for when entries come.  (The
+# postmaster would start it again ten seconds later.)
+$node->append_conf('postgresql.conf', "log_min_messages = debug1\n");
+$node->reload;
 insert('busy', 1000);
 comes_true('there is a worker', "SELECT count(*) = 1 $WORKERS");
+my $log_end = -s $node->logfile;
 query("SELECT pg_terminate_backend(pid) $WORKERS");
 comes_true('it has ended', "SELECT count(*) = 0 $WORKERS");
 insert('busy', 20000);
-check('busy', 'without a worker');
-# (after one that has failed, the next one takes its time)
+comes_true('there is a worker again', "SELECT count(*) = 1 $WORKERS");
+ok($node->log_contains(qr/registering background worker "fpbtree queue worker"/, $log_end), 'which has been asked for');
+$node->append_conf('postgresql.conf', "log_min_messages = warning\n");
+$node->reload;
+check('busy', 'with another worker');
 
 # A server with no room for workers: the inserters do it.
 $node->append_conf('postgresql.conf', "max_worker_processes = 0\n");
@@ -246,7 +253,7 @@ $node->reload;
 # Its table is locked, changed, dropped; its database is dropped.
 make_table('gone', 1000000);
 insert('gone', 20000);
-comes_true('there is a worker again', "SELECT count(*) = 1 $WORKERS");
+comes_true('there is a worker for it', "SELECT count(*) = 1 $WORKERS");
 query('BEGIN; LOCK gone; TRUNCATE gone; COMMIT');
 insert('gone', 20000);
 query('BEGIN; ALTER TABLE gone ALTER k TYPE numeric; ROLLBACK; ALTER TABLE gone ALTER k TYPE numeric');
