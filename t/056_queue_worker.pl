@@ -52,7 +52,8 @@ sub check
 {
 	my ($name, $what, $db) = @_;
 	is(query("SELECT fpbtree_check('${name}_k', true)", $db), '', "$what: the index is sound");
-	is(query("SELECT entries = (SELECT count(*) FROM $name) FROM fpbtree_stats('${name}_k')", $db), 't', "$what: with all entries");
+	# what the worker is just moving may be counted twice, or not at all
+	comes_true("$what: with all entries", "SELECT entries = (SELECT count(*) FROM $name) FROM fpbtree_stats('${name}_k')", $db);
 	return;
 }
 
