@@ -21,20 +21,22 @@ EXTENSION = fpbtree
 DATA := $(patsubst $(clone)%,%,$(wildcard $(clone)fpbtree--*.sql))
 
 MODULE_big = fpbtree
+PG_CFLAGS = -MMD -MP
 PGFILEDESC = "fpbtree - fractal prefetching B+-tree index access method"
-OBJS := $(patsubst $(clone)%.c,%.o,$(sort $(wildcard $(clone)src/*.c)))
+OBJS := $(patsubst $(clone)%.c,%.o,$(sort $(wildcard $(clone)src/*/*.c $(clone)src/*/*/*.c)))
+PG_CPPFLAGS = -I$(clone)src
 
 # The page fuzzer is no part of the extension: dev/page-fuzz builds it in, with FPB_FUZZ=1.
 ifdef FPB_FUZZ
 OBJS += $(patsubst $(clone)%.c,%.o,$(sort $(wildcard $(clone)dev/fuzz/*.c)))
-PG_CPPFLAGS += -I$(clone)src
 endif
 
 # Nor is the driver of the papers' experiments: bench/papers builds it in, with FPB_BENCH=1.
 ifdef FPB_BENCH
 OBJS += $(patsubst $(clone)%.c,%.o,$(sort $(wildcard $(clone)bench/driver/*.c)))
-PG_CPPFLAGS += -I$(clone)src
 endif
+
+EXTRA_CLEAN = $(OBJS:.o=.d)
 
 REGRESS := $(patsubst $(clone)sql/%.sql,%,$(sort $(wildcard $(clone)sql/*.sql)))
 ISOLATION := $(patsubst $(clone)specs/%.spec,%,$(sort $(wildcard $(clone)specs/*.spec)))
@@ -58,10 +60,11 @@ all install uninstall installcheck clean:
 else
 include $(PGXS)
 
-# PGXS knows nothing of headers; and in a build folder other than the clone the objects' folder is not there
-# yet (its name is absolute, for VPATH would find the clone's).
+# PGXS knows nothing of headers: the compiler writes down which ones an object is made of. In a build folder other than
+# the clone the objects' folders are not there yet (their names are absolute because VPATH would find the clone's).
 object_folders := $(addprefix $(CURDIR)/,$(patsubst %/,%,$(sort $(dir $(OBJS)))))
-$(OBJS): $(wildcard $(clone)src/*.h $(clone)dev/fuzz/*.h $(clone)bench/driver/*.h) | $(object_folders)
+$(OBJS): | $(object_folders)
+-include $(OBJS:.o=.d)
 $(object_folders):
 	mkdir -p $@
 endif

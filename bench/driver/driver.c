@@ -10,7 +10,7 @@
  *				seed bigint, OUT ns float8, OUT elapsed float8, OUT wal float8,
  *				OUT found bigint)
  *
- * For an operation (fpb_measure.h), ns: nanoseconds of the processor's time;
+ * For an operation (tune/measure.h), ns: nanoseconds of the processor's time;
  * elapsed: those that have gone by; wal: bytes that have been logged.  found
  * depends on all that has been found, so that it can be seen whether two ways
  * to search find the same.  All pages of the index are read into the buffers
@@ -42,9 +42,9 @@
 #include "utils/rel.h"
 
 #include "driver.h"
-#include "fpb_inspect.h"
-#include "fpb_measure.h"
-#include "fpb_tree.h"
+#include "inspect/inspect.h"
+#include "tree/tree.h"
+#include "tune/measure.h"
 
 PG_FUNCTION_INFO_V1(fpb_drive);
 

@@ -8,7 +8,7 @@
 #ifndef DRIVER_H
 #define DRIVER_H
 
-#include "fpb_layout.h"
+#include "page/layout.h"
 
 /*
  * Have an index of words, whose keys all differ, worked on in another way:

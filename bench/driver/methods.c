@@ -13,7 +13,7 @@
 #include "postgres.h"
 
 #include "driver.h"
-#include "fpb_disk_first.h"
+#include "page/disk_first/disk_first.h"
 
 /*
  * Number of the elements < key of a sorted array: of 64-bit ones, and of

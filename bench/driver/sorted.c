@@ -15,7 +15,7 @@
 #include "postgres.h"
 
 #include "driver.h"
-#include "fpb_node.h"
+#include "page/node.h"
 
 /* the counts of micro_index's pages */
 #define NENTRIES	0

@@ -3,7 +3,7 @@
  * fuzz.h
  *	  The page fuzzer: random histories of a page in memory, test builds only.
  *
- * A page is changed through the functions of the layout (fpb_layout.h), the
+ * A page is changed through the functions of the layout (page/layout.h), the
  * same is done to a sorted array, the model, and the two are compared.  The
  * history of a page is a list of operations that say all there is to say, so
  * that it can be played again, and made smaller when it shows a fault.
@@ -26,9 +26,9 @@
 #include "common/pg_prng.h"
 #include "lib/stringinfo.h"
 
-#include "fpb_access.h"
-#include "fpb_disk_first.h"
-#include "fpb_inspect.h"
+#include "inspect/inspect.h"
+#include "page/disk_first/disk_first.h"
+#include "tree/buffers.h"
 
 /*
  * Places.  The order of an index's entries is known once the order of its

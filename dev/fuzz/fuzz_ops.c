@@ -3,7 +3,7 @@
  * fuzz_ops.c
  *	  The page fuzzer's operations, each done to the page and to the model.
  *
- * They do what fpb_split.c, fpb_prune.c, fpb_vacuum.c and fpb_delete.c do with
+ * They do what tree/split.c, tree/prune.c, write/vacuum.c and tree/delete_page.c do with
  * a locked page, critical sections and all.  An operation that makes no sense
  * for the page as it is, as may be when a history is made smaller, does
  * nothing.
@@ -262,7 +262,7 @@ fill(Fuzz *f, const FuzzHistory *history, const FuzzOp *op)
 	}
 	if (n == f->nmodel)
 	{
-		/* as fpb_build.c ends a level */
+		/* as build/build.c ends a level */
 		fpb_filler_end(filler, NULL, InvalidBlockNumber);
 		FpbHdr(f->page)->flags |= FPB_RIGHTMOST;
 	}
@@ -702,7 +702,7 @@ leave_hints(Fuzz *f, const FuzzHistory *history, const FuzzOp *op)
 
 /*
  * Take over the range of the right sibling, which is empty, or, on an inner
- * page, has a single child: as fpb_delete.c merges pages.
+ * page, has a single child: as tree/delete_page.c merges pages.
  */
 static bool
 extend(Fuzz *f, const FuzzOp *op)

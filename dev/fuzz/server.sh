@@ -30,7 +30,7 @@ fuzz_set_up() {
 	log "building the extension with the page fuzzer in it"
 	fuzz_build || die "the build has failed"
 	# what gcov counts is written beside the objects
-	if [ -n "${FPBTREE_TEST_COVERAGE:-}" ]; then user_dir "$WORK/build/src"; fi
+	if [ -n "${FPBTREE_TEST_COVERAGE:-}" ]; then find "$WORK/build/src" -type d | while read -r folder; do user_dir "$folder"; done; fi
 	"$FPB_CLONE/dev/cluster" start page-fuzz --pg-config "$WORK/pg/bin/pg_config" -o fsync=off -o autovacuum=off >/dev/null
 	fuzz_psql -f "$FPB_CLONE/dev/fuzz/forms.sql" >/dev/null
 }
@@ -39,7 +39,7 @@ fuzz_finish() {
 	"$FPB_CLONE/dev/cluster" destroy page-fuzz >/dev/null 2>&1 || true
 	if [ -n "${FPBTREE_TEST_COVERAGE:-}" ]; then
 		mkdir -p "$FPBTREE_TEST_COVERAGE/page-fuzz"
-		cp "$WORK"/build/src/*.gc* "$FPBTREE_TEST_COVERAGE/page-fuzz/" || true
+		(cd "$WORK/build" && find src -name '*.gc*' -exec cp --parents -t "$FPBTREE_TEST_COVERAGE/page-fuzz/" {} +) || true
 	fi
 	rm -rf -- "$WORK"
 }

@@ -1,0 +1,394 @@
+/*-------------------------------------------------------------------------
+ *
+ * base/options.c
+ *	  The storage parameters of an fpbtree index.
+ *
+ * Whatever shapes pages is read when the index is built and kept in its
+ * metapage; changing it later takes effect at the next REINDEX, as a change of
+ * fillfactor does.  The operation queue's take effect at once: each insertion
+ * goes by what it finds, and whether there is a queue the metapage tells.  So
+ * none of the parameters needs a lock that keeps readers or writers out.
+ *
+ *-------------------------------------------------------------------------
+ */
+#include "postgres.h"
+
+#include <limits.h>
+
+#include "access/reloptions.h"
+#include "miscadmin.h"
+#include "storage/lockdefs.h"
+#include "utils/guc.h"
+
+#include "base/options.h"
+
+/*
+ * Nothing has been named.
+ */
+const FpbDesign fpb_unnamed_design = {
+	.layout = FPB_UNNAMED,
+	.node_format = FPB_UNNAMED,
+	.node_search = FPB_UNNAMED,
+	.node_prefetch = FPB_UNNAMED
+};
+
+/* fpbtree.default_layout; FPB_UNNAMED: the tuner's choice */
+static int	default_layout = FPB_UNNAMED;
+
+/* fpbtree.default_node_format, likewise */
+static int	default_node_format = FPB_UNNAMED;
+
+/* fpbtree.default_operation_queue */
+static int	default_queue_mode = FPB_QUEUE_AUTO;
+
+static const struct config_enum_entry queue_mode_settings[] =
+{
+	{"auto", FPB_QUEUE_AUTO, false},
+	{"on", FPB_QUEUE_ON, false},
+	{"off", FPB_QUEUE_OFF, false},
+	{NULL, 0, false}
+};
+
+static const struct config_enum_entry layout_settings[] =
+{
+	{"auto", FPB_UNNAMED, false},
+	{"disk_first", FPB_DISK_FIRST, false},
+	{"micro_index", FPB_MICRO_INDEX, false},
+	{"cache_first", FPB_CACHE_FIRST, false},
+	{NULL, 0, false}
+};
+
+static const struct config_enum_entry node_format_settings[] =
+{
+	{"auto", FPB_UNNAMED, false},
+	{"numbered", FPB_NODES_NUMBERED, false},
+	{"csb", FPB_NODES_CSB, false},
+	{NULL, 0, false}
+};
+
+/* the kind under which the server keeps our parameters' definitions */
+static relopt_kind fpb_relopt_kind;
+
+static relopt_enum_elt_def layouts[] =
+{
+	{"disk_first", FPB_DISK_FIRST},
+	{"micro_index", FPB_MICRO_INDEX},
+	{"cache_first", FPB_CACHE_FIRST},
+	{(const char *) NULL}		/* list terminator */
+};
+
+static relopt_enum_elt_def node_formats[] =
+{
+	{"numbered", FPB_NODES_NUMBERED},
+	{"csb", FPB_NODES_CSB},
+	{(const char *) NULL}		/* list terminator */
+};
+
+static relopt_enum_elt_def node_searches[] =
+{
+	{"counting", FPB_SEARCH_COUNTING},
+	{"bisecting", FPB_SEARCH_BISECTING},
+	{(const char *) NULL}		/* list terminator */
+};
+
+static relopt_enum_elt_def switches[] =
+{
+	{"on", true},
+	{"off", false},
+	{(const char *) NULL}		/* list terminator */
+};
+
+static relopt_enum_elt_def queue_modes[] =
+{
+	{"auto", FPB_QUEUE_AUTO},
+	{"on", FPB_QUEUE_ON},
+	{"off", FPB_QUEUE_OFF},
+	{(const char *) NULL}		/* list terminator */
+};
+
+static relopt_enum_elt_def purposes[] =
+{
+	{"lookup", FPB_FOR_LOOKUP},
+	{"insert", FPB_FOR_INSERT},
+	{"scan", FPB_FOR_SCAN},
+	{"balanced", FPB_FOR_BALANCED},
+	{(const char *) NULL}		/* list terminator */
+};
+
+/*
+ * Raise an error if the value of "replaces" is not in the words that
+ * fpbtree_advise writes.  The statements that are made of an index's
+ * definition rely on there being no parentheses and quotes.
+ */
+static void
+check_replaces(const char *value)
+{
+	if (value != NULL && strspn(value, "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789_=, ") != strlen(value))
+		ereport(ERROR,
+				(errcode(ERRCODE_INVALID_PARAMETER_VALUE),
+				 errmsg("invalid value for parameter \"%s\"", "replaces"),
+				 errdetail("It has letters, digits, spaces, and the characters \"_\", \"=\" and \",\".")));
+}
+
+/*
+ * Define the parameters, and the settings that are the defaults of two.
+ * Called once in a backend, when the module is loaded.
+ */
+void
+fpb_options_init(void)
+{
+	fpb_relopt_kind = add_reloption_kind();
+
+	add_int_reloption(fpb_relopt_kind, "fillfactor",
+					  "How full CREATE INDEX makes pages, in percent",
+					  FPB_DEFAULT_FILLFACTOR, FPB_MIN_FILLFACTOR, 100,
+					  ShareUpdateExclusiveLock);
+	add_enum_reloption(fpb_relopt_kind, "layout",
+					   "How entries are laid out in pages",
+					   layouts, FPB_UNNAMED,
+					   "Valid values are \"disk_first\", \"micro_index\" and \"cache_first\".",
+					   ShareUpdateExclusiveLock);
+	add_int_reloption(fpb_relopt_kind, "leaf_lines",
+					  "Width of the nodes in leaf pages, in cache lines; 0 lets the index choose",
+					  0, 0, FPB_MAX_LINES,
+					  ShareUpdateExclusiveLock);
+	add_enum_reloption(fpb_relopt_kind, "node_format",
+					   "How the nodes of a page are found",
+					   node_formats, FPB_UNNAMED,
+					   "Valid values are \"numbered\" and \"csb\".",
+					   ShareUpdateExclusiveLock);
+	add_enum_reloption(fpb_relopt_kind, "node_search",
+					   "How a node is searched",
+					   node_searches, FPB_UNNAMED,
+					   "Valid values are \"counting\" and \"bisecting\".",
+					   ShareUpdateExclusiveLock);
+	add_enum_reloption(fpb_relopt_kind, "node_prefetch",
+					   "Whether the cache lines of a node are fetched at once",
+					   switches, FPB_UNNAMED,
+					   "Valid values are \"on\" and \"off\".",
+					   ShareUpdateExclusiveLock);
+	add_enum_reloption(fpb_relopt_kind, "optimize_for",
+					   "What pages are shaped for, where fpbtree_tune() has measured what is fastest",
+					   purposes, FPB_FOR_BALANCED,
+					   "Valid values are \"lookup\", \"insert\", \"scan\" and \"balanced\".",
+					   ShareUpdateExclusiveLock);
+
+	add_enum_reloption(fpb_relopt_kind, "operation_queue",
+					   "Whether insertions wait in a queue, to be done many to a page",
+					   queue_modes, FPB_UNNAMED,
+					   "Valid values are \"auto\", \"on\" and \"off\".",
+					   ShareUpdateExclusiveLock);
+	add_int_reloption(fpb_relopt_kind, "opq_size",
+					  "Size up to which the operation queue grows, in kB; 0 lets the index choose",
+					  0, 0, MAX_KILOBYTES,
+					  ShareUpdateExclusiveLock);
+	add_string_reloption(fpb_relopt_kind, "replaces",
+						 "What fpbtree_to_btree() makes of the index besides what it is",
+						 NULL, check_replaces,
+						 ShareUpdateExclusiveLock);
+
+	/* so that what creates a btree index needs one word changed */
+	add_bool_reloption(fpb_relopt_kind, "deduplicate_items",
+					   "Accepted because btree has it, without any effect",
+					   true, ShareUpdateExclusiveLock);
+
+	DefineCustomEnumVariable("fpbtree.default_operation_queue",
+							 "Use of the operation queue by fpbtree indexes that don't say.",
+							 NULL,
+							 &default_queue_mode,
+							 FPB_QUEUE_AUTO, queue_mode_settings,
+							 PGC_USERSET, 0, NULL, NULL, NULL);
+	DefineCustomEnumVariable("fpbtree.default_layout",
+							 "Layout of fpbtree indexes that are built without naming one.",
+							 NULL,
+							 &default_layout,
+							 FPB_UNNAMED, layout_settings,
+							 PGC_USERSET, 0, NULL, NULL, NULL);
+	DefineCustomEnumVariable("fpbtree.default_node_format",
+							 "Format of nodes of fpbtree indexes that are built without naming one.",
+							 NULL,
+							 &default_node_format,
+							 FPB_UNNAMED, node_format_settings,
+							 PGC_USERSET, 0, NULL, NULL, NULL);
+}
+
+/*
+ * amoptions: parse WITH (...).  With validate, raises an error for a parameter
+ * that doesn't exist or a value out of its range.
+ */
+bytea *
+fpb_options(Datum reloptions, bool validate)
+{
+	static const relopt_parse_elt table[] = {
+		{"fillfactor", RELOPT_TYPE_INT, offsetof(FpbOptions, fillfactor)},
+		{"layout", RELOPT_TYPE_ENUM, offsetof(FpbOptions, design.layout)},
+		{"leaf_lines", RELOPT_TYPE_INT, offsetof(FpbOptions, design.leaf_lines)},
+		{"node_format", RELOPT_TYPE_ENUM, offsetof(FpbOptions, design.node_format)},
+		{"node_search", RELOPT_TYPE_ENUM, offsetof(FpbOptions, design.node_search)},
+		{"node_prefetch", RELOPT_TYPE_ENUM, offsetof(FpbOptions, design.node_prefetch)},
+		{"optimize_for", RELOPT_TYPE_ENUM, offsetof(FpbOptions, purpose)},
+		{"operation_queue", RELOPT_TYPE_ENUM, offsetof(FpbOptions, operation_queue)},
+		{"opq_size", RELOPT_TYPE_INT, offsetof(FpbOptions, opq_size)},
+		{"replaces", RELOPT_TYPE_STRING, offsetof(FpbOptions, replaces)},
+		{"deduplicate_items", RELOPT_TYPE_BOOL, offsetof(FpbOptions, deduplicate_items)}
+	};
+
+	return (bytea *) build_reloptions(reloptions, validate, fpb_relopt_kind,
+									  sizeof(FpbOptions),
+									  table, lengthof(table));
+}
+
+/*
+ * Slots in a hundred that building the index fills on leaves.
+ */
+int
+fpb_fillfactor(Relation rel)
+{
+	FpbOptions *options = (FpbOptions *) rel->rd_options;
+
+	return options ? options->fillfactor : FPB_DEFAULT_FILLFACTOR;
+}
+
+/*
+ * What the user wants of the pages of an index to be built: fills *design as
+ * far as it has been named, and returns what it is to be best at.
+ */
+FpbPurpose
+fpb_wanted_design(Relation rel, FpbDesign *design)
+{
+	FpbOptions *options = (FpbOptions *) rel->rd_options;
+
+	if (options != NULL)
+		*design = options->design;
+	else
+		*design = fpb_unnamed_design;
+	if (design->layout == FPB_UNNAMED)
+		design->layout = default_layout;
+
+	/*
+	 * A layout without nodes has no format of them: what has been measured of
+	 * it must not be passed over because of the setting.
+	 */
+	if (design->node_format == FPB_UNNAMED && design->layout != FPB_MICRO_INDEX)
+		design->node_format = default_node_format;
+	return options != NULL ? options->purpose : FPB_FOR_BALANCED;
+}
+
+/*
+ * Can the index have an operation queue at all?  A uniqueness check reads the
+ * leaf in any case, and temporary tables are out of a worker's reach.
+ */
+bool
+fpb_may_queue(Relation rel)
+{
+	return !rel->rd_index->indisunique &&
+		rel->rd_rel->relpersistence != RELPERSISTENCE_TEMP;
+}
+
+/*
+ * When insertions into the index go to its operation queue.
+ */
+FpbQueueMode
+fpb_queue_mode(Relation rel)
+{
+	FpbOptions *options = (FpbOptions *) rel->rd_options;
+
+	if (options != NULL && options->operation_queue != FPB_UNNAMED)
+		return options->operation_queue;
+	return default_queue_mode;
+}
+
+/*
+ * How many pages the queue of an index of nblocks may have, before what is in
+ * it has to move.
+ *
+ * An insertion reads no leaf but for its share of a visit, so a queue of 4% of
+ * the leaves, that is some 25 entries a visit, is as good as a larger one for
+ * most; and it should not crowd out what else is in memory.
+ */
+BlockNumber
+fpb_queue_limit(Relation rel, BlockNumber nblocks)
+{
+	FpbOptions *options = (FpbOptions *) rel->rd_options;
+	BlockNumber limit;
+
+	if (options != NULL && options->opq_size > 0)
+	{
+		limit = (BlockNumber) ((int64) options->opq_size * 1024 / BLCKSZ);
+		return Max(limit, 1);
+	}
+	limit = Min((BlockNumber) NBuffers / 8, nblocks / 25);
+	return Max(limit, FPB_MIN_QUEUE_PAGES);
+}
+
+/*
+ * Name and value of a parameter's members.
+ */
+static const char *
+name_of(const relopt_enum_elt_def *members, int value)
+{
+	for (; members->string_val != NULL; members++)
+		if (members->symbol_val == value)
+			return members->string_val;
+	return "unknown";
+}
+
+static int
+named(const relopt_enum_elt_def *members, const char *name)
+{
+	for (; members->string_val != NULL; members++)
+		if (strcmp(members->string_val, name) == 0)
+			return members->symbol_val;
+	return FPB_UNNAMED;
+}
+
+const char *
+fpb_queue_mode_name(int mode)
+{
+	return name_of(queue_modes, mode);
+}
+
+const char *
+fpb_layout_name(int layout)
+{
+	return name_of(layouts, layout);
+}
+
+const char *
+fpb_node_format_name(int format)
+{
+	return name_of(node_formats, format);
+}
+
+const char *
+fpb_node_search_name(int search)
+{
+	return name_of(node_searches, search);
+}
+
+const char *
+fpb_purpose_name(FpbPurpose purpose)
+{
+	return name_of(purposes, purpose);
+}
+
+/*
+ * The values with a name, or FPB_UNNAMED if there is none.
+ */
+int
+fpb_layout_named(const char *name)
+{
+	return named(layouts, name);
+}
+
+int
+fpb_node_format_named(const char *name)
+{
+	return named(node_formats, name);
+}
+
+int
+fpb_node_search_named(const char *name)
+{
+	return named(node_searches, name);
+}

@@ -1,0 +1,102 @@
+/*-------------------------------------------------------------------------
+ *
+ * base/options.h
+ *	  The storage parameters of an index (base/options.c).
+ *
+ *-------------------------------------------------------------------------
+ */
+#ifndef FPB_BASE_OPTIONS_H
+#define FPB_BASE_OPTIONS_H
+
+#include "utils/rel.h"
+
+#include "base/page_header.h"
+
+/* of the access method, and of its settings */
+#define FPB_AM_NAME		"fpbtree"
+
+#define FPB_MIN_FILLFACTOR		10
+#define FPB_DEFAULT_FILLFACTOR	95
+#define FPB_INNER_FILLFACTOR	80
+
+/* how the nodes of a page are found */
+typedef enum FpbNodeFormat
+{
+	FPB_NODES_NUMBERED,			/* a number says where each lies */
+	FPB_NODES_CSB				/* they lie in the order of their keys */
+} FpbNodeFormat;
+
+/* how a node is searched */
+typedef enum FpbNodeSearch
+{
+	FPB_SEARCH_COUNTING,		/* few heads are all looked at */
+	FPB_SEARCH_BISECTING
+} FpbNodeSearch;
+
+/* what an index is to be best at */
+typedef enum FpbPurpose
+{
+	FPB_FOR_LOOKUP,
+	FPB_FOR_INSERT,
+	FPB_FOR_SCAN,
+	FPB_FOR_BALANCED			/* all of them alike */
+} FpbPurpose;
+
+#define FPB_PURPOSES	(FPB_FOR_BALANCED + 1)
+
+/* what shapes the pages of a new index, and how they are searched */
+typedef struct FpbDesign
+{
+	int			layout;			/* FpbLayout, or FPB_UNNAMED */
+	int			node_format;	/* FpbNodeFormat, or FPB_UNNAMED */
+	int			leaf_lines;		/* 0: the layout's choice */
+	int			node_search;	/* FpbNodeSearch, or FPB_UNNAMED */
+	int			node_prefetch;	/* are nodes prefetched?  Or FPB_UNNAMED */
+} FpbDesign;
+
+#define FPB_UNNAMED		(-1)
+
+/* when insertions go to the operation queue */
+typedef enum FpbQueueMode
+{
+	FPB_QUEUE_AUTO,				/* when their leaves are not in memory */
+	FPB_QUEUE_ON,
+	FPB_QUEUE_OFF
+} FpbQueueMode;
+
+/* the smallest queue, in pages, that is made where no size has been named */
+#define FPB_MIN_QUEUE_PAGES		8
+
+extern const FpbDesign fpb_unnamed_design;
+
+typedef struct FpbOptions
+{
+	int32		vl_len_;		/* varlena header (do not touch directly!) */
+	int			fillfactor;		/* slots in a hundred that a build fills */
+	int			purpose;		/* FpbPurpose */
+	FpbDesign	design;
+	int			operation_queue;	/* FpbQueueMode */
+	int			opq_size;		/* kB; 0: by the sizes of the index and of
+								 * shared_buffers */
+	int			replaces;		/* offset of the string; for the functions
+								 * about migration alone */
+	bool		deduplicate_items;	/* nothing is made of it */
+} FpbOptions;
+
+extern void fpb_options_init(void);
+extern bytea *fpb_options(Datum reloptions, bool validate);
+extern int	fpb_fillfactor(Relation rel);
+extern FpbPurpose fpb_wanted_design(Relation rel, FpbDesign *design);
+extern bool fpb_may_queue(Relation rel);
+extern FpbQueueMode fpb_queue_mode(Relation rel);
+extern BlockNumber fpb_queue_limit(Relation rel, BlockNumber nblocks);
+extern const char *fpb_queue_mode_name(int mode);
+extern const char *fpb_layout_name(int layout);
+extern const char *fpb_node_format_name(int format);
+extern const char *fpb_node_search_name(int search);
+extern const char *fpb_purpose_name(FpbPurpose purpose);
+extern int	fpb_layout_named(const char *name);
+extern int	fpb_node_format_named(const char *name);
+extern int	fpb_node_search_named(const char *name);
+
+#endif							/* FPB_BASE_OPTIONS_H */

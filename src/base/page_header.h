@@ -1,0 +1,166 @@
+/*-------------------------------------------------------------------------
+ *
+ * base/page_header.h
+ *	  Block numbers, the page header, the metapage's content.
+ *
+ *-------------------------------------------------------------------------
+ */
+#ifndef FPB_BASE_PAGE_HEADER_H
+#define FPB_BASE_PAGE_HEADER_H
+
+#include "storage/block.h"
+#include "storage/bufpage.h"
+#include "utils/relcache.h"
+
+#include "base/compat.h"
+
+#define FPB_METAPAGE	0		/* block of the metapage */
+#define FPB_MAGIC		0xFB7E	/* in every page of an fpbtree */
+#define FPB_META_MAGIC	0x46504254	/* "FPBT" */
+#define FPB_VERSION		5		/* on-disk format */
+#define FPB_CACHE_LINE	64		/* unit of node sizes, on disk */
+
+/* page flags */
+#define FPB_LEAF				(1 << 0)
+#define FPB_META				(1 << 1)
+#define FPB_DELETED				(1 << 2)	/* free for reuse */
+#define FPB_INCOMPLETE_SPLIT	(1 << 3)	/* right sibling has no downlink
+											 * yet */
+#define FPB_LEFTMOST			(1 << 4)	/* low fence is minus infinity */
+#define FPB_RIGHTMOST			(1 << 5)	/* high fence is plus infinity */
+#define FPB_HIGH_ELIDED			(1 << 6)	/* the page leaves its high fence
+											 * to its right sibling, save the
+											 * head */
+#define FPB_QUEUE				(1 << 7)	/* of the operation queue's tree,
+											 * not of the main one */
+
+#define FPB_MIN_LINES	2		/* of an in-page node */
+#define FPB_MAX_LINES	32
+#define FPB_MAX_LEVELS	64
+
+/*
+ * The header of every page but the metapage: what the tree has to know of a
+ * page, and a place for what its layout has.
+ *
+ * What a descent looks at first is in the first cache line.
+ *
+ * A fence as the header stores it: in the word forms, (head, low, tail) is the
+ * whole key; in the tuple form head is the head of the pivot tuple that lies
+ * at page offset tail, and low is 0.  A high fence that is elided has but its
+ * head.
+ */
+typedef struct FpbPageHeader
+{
+	struct						/* PageHeaderData without its line pointers */
+	{
+		PageXLogRecPtr pd_lsn;
+		uint16		pd_checksum;
+		uint16		pd_flags;
+		LocationIndex pd_lower; /* where the hole begins */
+		LocationIndex pd_upper; /* start of the tuple area */
+		LocationIndex pd_special;
+		uint16		pd_pagesize_version;
+		TransactionId pd_prune_xid;
+	}			pd;
+	uint16		magic;
+	uint8		level;			/* 0 for leaves */
+	uint8		flags;
+	BlockNumber right;			/* right sibling or InvalidBlockNumber */
+	uint16		layout[4];		/* the layout's */
+	uint64		low_head;		/* low fence, inclusive */
+	uint64		high_head;		/* high fence, exclusive */
+	uint64		low_tail;
+	uint64		high_tail;		/* second cache line */
+	uint64		low_low;
+	uint64		high_low;
+} FpbPageHeader;
+
+StaticAssertDecl(offsetof(FpbPageHeader, magic) == SizeOfPageHeaderData &&
+				 offsetof(FpbPageHeader, pd.pd_lower) == offsetof(PageHeaderData, pd_lower) &&
+				 offsetof(FpbPageHeader, pd.pd_upper) == offsetof(PageHeaderData, pd_upper),
+				 "FpbPageHeader must begin as every page does");
+
+#define FpbHdr(page)	((FpbPageHeader *) (page))
+
+#define FpbPageIsLeaf(page)			((FpbHdr(page)->flags & FPB_LEAF) != 0)
+#define FpbPageIsDeleted(page)		((FpbHdr(page)->flags & FPB_DELETED) != 0)
+#define FpbPageIsLeftmost(page)		((FpbHdr(page)->flags & FPB_LEFTMOST) != 0)
+#define FpbPageIsQueue(page)		((FpbHdr(page)->flags & FPB_QUEUE) != 0)
+#define FpbPageIsRightmost(page)	((FpbHdr(page)->flags & FPB_RIGHTMOST) != 0)
+#define FpbPageSplitIncomplete(page) ((FpbHdr(page)->flags & FPB_INCOMPLETE_SPLIT) != 0)
+#define FpbPageHighElided(page)		((FpbHdr(page)->flags & FPB_HIGH_ELIDED) != 0)
+
+/* How an index stores its keys: see "key" below. */
+typedef enum FpbForm
+{
+	FPB_WORD4 = 1,				/* 32-bit words */
+	FPB_WORD8,					/* 64-bit words */
+	FPB_WORD16,					/* 128-bit words */
+	FPB_TUPLE					/* index tuples behind 4- or 8-byte heads */
+} FpbForm;
+
+/* How an index lays entries out in its pages: see page/layout.h. */
+typedef enum FpbLayout
+{
+	FPB_DISK_FIRST,
+	FPB_MICRO_INDEX,
+	FPB_CACHE_FIRST
+} FpbLayout;
+
+/* a node of no more heads is searched by counting: see fpb_count_less64 */
+#define FPB_COUNT_MOST		64
+
+/* The metapage's content, in place of what follows the right link. */
+typedef struct FpbMeta
+{
+	uint32		magic;
+	uint32		version;
+	BlockNumber root;
+	uint32		level;			/* of the root */
+	uint8		form;			/* FpbForm */
+	uint8		head_width;		/* bytes of a head in a node: 4 or 8 */
+	uint8		leaf_lines;		/* cache lines of an in-page node of a leaf */
+	uint8		inner_lines;	/* the same of an inner page */
+	uint8		layout;			/* FpbLayout */
+	uint8		options;		/* FPB_META_* */
+	BlockNumber queue_root;		/* of the operation queue; FPB_METAPAGE: there
+								 * is none.  Read without a lock, too. */
+	uint32		queue_level;	/* of that */
+	uint32		queue_pages;	/* pages of the queue's tree */
+	uint64		queue_number;	/* of the last queue there was, a random one;
+								 * 0: there has been none (queue/filter.c) */
+} FpbMeta;
+
+#define FPB_META_ONE_KEY	(1 << 0)	/* duplicates may share one key */
+#define FPB_META_CSB		(1 << 1)	/* disk_first: nodes lie in key order */
+#define FPB_META_BISECTING	(1 << 2)	/* nodes are searched by bisection
+										 * alone */
+#define FPB_META_UNFETCHED	(1 << 3)	/* and not prefetched */
+
+#define FpbPageGetMeta(page) \
+	((FpbMeta *) ((char *) (page) + offsetof(FpbPageHeader, layout)))
+
+extern void fpb_page_init(Page page, int level, int flags, BlockNumber right);
+extern void fpb_report_damage(Relation rel, BlockNumber blkno,
+							  const char *fault) __attribute__((noreturn));
+
+/* Fetch the cache lines of length bytes from start, all at once. */
+static inline void
+fpb_prefetch(const char *start, Size length)
+{
+#if defined(__GNUC__) || defined(__clang__)
+	for (const char *p = start; p < start + length; p += FPB_CACHE_LINE)
+		__builtin_prefetch(p);
+#endif
+}
+
+/* Fetch a cache line that will be changed. */
+static inline void
+fpb_prefetch_for_write(const void *at)
+{
+#if defined(__GNUC__) || defined(__clang__)
+	__builtin_prefetch(at, 1);
+#endif
+}
+
+#endif							/* FPB_BASE_PAGE_HEADER_H */

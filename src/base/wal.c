@@ -1,0 +1,308 @@
+/*-------------------------------------------------------------------------
+ *
+ * base/wal.c
+ *	  Generic WAL records made of exact deltas.
+ *
+ * The server's generic WAL lets an extension's changes be replayed anywhere,
+ * but GenericXLogFinish finds out what has changed by comparing whole pages,
+ * which costs as much as a btree insertion.  We know what we change.  The
+ * record we write is the one GenericXLogFinish would: for each page a sequence
+ * of fragments (offset, length, bytes), or an image of the whole page; replay
+ * is the server's own.
+ *
+ * The order of calls: fpb_wal_begin, fpb_wal_add for each page, everything
+ * that may raise an error, fpb_wal_enter, the changes with an fpb_wal_note for
+ * each, fpb_wal_finish.  A page added with fpb_wal_add_copy is changed before
+ * fpb_wal_enter.
+ *
+ *-------------------------------------------------------------------------
+ */
+#include "postgres.h"
+
+#include "access/generic_xlog.h"
+#include "access/xloginsert.h"
+#include "miscadmin.h"
+
+#include "base/wal.h"
+
+/* offset and length of a fragment, as generic_redo reads them */
+#define FRAGMENT_HEADER		(2 * sizeof(OffsetNumber))
+
+/*
+ * Changed ranges closer than this are logged as one: a fragment of its own
+ * would cost its header.
+ */
+#define MERGE_DISTANCE		FRAGMENT_HEADER
+
+/* The fragments of each page are put together here. */
+static char fragments[FPB_WAL_MAX_PAGES][BLCKSZ];
+
+#ifdef USE_ASSERT_CHECKING
+/* The pages as they were before the record, for checks. */
+static PGAlignedBlock before[FPB_WAL_MAX_PAGES];
+
+/*
+ * What the i'th page of the last record was before it, until the next one is
+ * begun.
+ */
+const char *
+fpb_wal_before(int i)
+{
+	return before[i].data;
+}
+
+/*
+ * Would replay make of the i'th page what it is now?  It copies the fragments
+ * and zeroes the hole, which is left out here.  The hints that the hole had
+ * may be there in recovery, or not, as they were written to disk or not.  In
+ * the critical section.
+ */
+static void
+check_ranges(const FpbWal *wal, int i, bool hints)
+{
+	const FpbWalPage *wp = &wal->pages[i];
+	PageHeader	page = (PageHeader) BufferGetPage(wp->buffer);
+	const int	start = offsetof(PageHeaderData, pd_flags);
+	static PGAlignedBlock replayed;
+
+	if (wp->image)
+		return;
+	memcpy(replayed.data, before[i].data, BLCKSZ);
+	if (!hints)
+		MemSet(replayed.data + ((PageHeader) replayed.data)->pd_lower, 0,
+			   ((PageHeader) replayed.data)->pd_upper - ((PageHeader) replayed.data)->pd_lower);
+	for (int r = 0; r < wp->nranges; r++)
+		memcpy(replayed.data + wp->ranges[r].offset,
+			   (char *) page + wp->ranges[r].offset, wp->ranges[r].length);
+	if (page->pd_lower > page->pd_upper || page->pd_upper > BLCKSZ)
+		elog(PANIC, "the bounds of an fpbtree page are wrong");
+
+	/* all but LSN and checksum */
+	if (memcmp(replayed.data + start, (char *) page + start, page->pd_lower - start) != 0 ||
+		memcmp(replayed.data + page->pd_upper, (char *) page + page->pd_upper,
+			   BLCKSZ - page->pd_upper) != 0)
+		elog(PANIC, "replay would not make block %u of index \"%s\" what it is",
+			 BufferGetBlockNumber(wp->buffer), RelationGetRelationName(wal->rel));
+}
+#endif
+
+/*
+ * Start a record.  Nothing is locked or allocated.
+ */
+void
+fpb_wal_begin(FpbWal *wal, Relation rel)
+{
+	wal->rel = rel;
+	wal->npages = 0;
+}
+
+/*
+ * Add a page, locked exclusively, to the record.  image: it is to be logged
+ * whole, as it must be if it is new.
+ */
+FpbWalPage *
+fpb_wal_add(FpbWal *wal, Buffer buffer, bool image)
+{
+	FpbWalPage *wp;
+
+	if (wal->npages >= FPB_WAL_MAX_PAGES)
+		elog(ERROR, "an fpbtree WAL record holds at most %d pages",
+			 FPB_WAL_MAX_PAGES);
+	wp = &wal->pages[wal->npages++];
+	wp->buffer = buffer;
+	wp->page = BufferGetPage(buffer);
+	wp->image = image;
+	wp->lower = ((PageHeader) wp->page)->pd_lower;
+	wp->nranges = 0;
+	return wp;
+}
+
+/*
+ * Add a page, locked exclusively, whose changes are made in a copy and noted
+ * before fpb_wal_enter, which puts the copy in its place.  So the changes may
+ * raise errors.
+ */
+FpbWalPage *
+fpb_wal_add_copy(FpbWal *wal, Buffer buffer, Page copy)
+{
+	FpbWalPage *wp = fpb_wal_add(wal, buffer, false);
+
+	wp->page = copy;
+	return wp;
+}
+
+/*
+ * Start the critical section in which the pages are changed.
+ */
+void
+fpb_wal_enter(FpbWal *wal)
+{
+	START_CRIT_SECTION();
+	for (int i = 0; i < wal->npages; i++)
+	{
+		FpbWalPage *wp = &wal->pages[i];
+		Page		page = BufferGetPage(wp->buffer);
+
+#ifdef USE_ASSERT_CHECKING
+		memcpy(before[i].data, page, BLCKSZ);
+#endif
+		MarkBufferDirty(wp->buffer);
+		if (wp->page != page)
+		{
+			PageSetLSN(wp->page, PageGetLSN(page));
+			memcpy(page, wp->page, BLCKSZ);
+		}
+	}
+}
+
+/*
+ * Note that length bytes from start, in the page, have been changed or are
+ * about to be before fpb_wal_finish.
+ */
+void
+fpb_wal_note(FpbWalPage *wp, const void *start, Size length)
+{
+	uint32		offset = (uint32) ((const char *) start - (const char *) wp->page);
+	uint32		end = offset + (uint32) length;
+
+	Assert(end <= BLCKSZ);
+
+	if (wp->image || length == 0)
+		return;
+
+	/* Changes come in runs more often than not, so look at the last first. */
+	for (int i = wp->nranges - 1; i >= 0; i--)
+	{
+		uint32		other = wp->ranges[i].offset;
+		uint32		other_end = other + wp->ranges[i].length;
+
+		if (offset <= other_end + MERGE_DISTANCE &&
+			other <= end + MERGE_DISTANCE)
+		{
+			/*
+			 * Ranges may come to overlap another one by this; that costs some
+			 * bytes but is as right, all bytes being read at the end.
+			 */
+			wp->ranges[i].offset = (uint16) Min(offset, other);
+			wp->ranges[i].length = (uint16) (Max(end, other_end) - wp->ranges[i].offset);
+			return;
+		}
+	}
+
+	if (wp->nranges == FPB_WAL_MAX_RANGES)
+	{
+		wp->image = true;
+		return;
+	}
+	wp->ranges[wp->nranges].offset = (uint16) offset;
+	wp->ranges[wp->nranges].length = (uint16) length;
+	wp->nranges++;
+}
+
+/*
+ * Write a page's fragments to dst, of BLCKSZ bytes.  Returns their size, or 0
+ * if they don't fit, or are no shorter than an image would be.
+ */
+static Size
+write_fragments(FpbWalPage *wp, char *dst)
+{
+	Page		page = BufferGetPage(wp->buffer);
+	Size		total = 0;
+	Size		image;
+
+	for (int i = 0; i < wp->nranges; i++)
+		total += FRAGMENT_HEADER + wp->ranges[i].length;
+	image = BLCKSZ - (((PageHeader) page)->pd_upper - ((PageHeader) page)->pd_lower);
+	if (total >= Min(image, BLCKSZ))
+		return 0;
+
+	for (int i = 0; i < wp->nranges; i++)
+	{
+		OffsetNumber header[2] = {wp->ranges[i].offset, wp->ranges[i].length};
+
+		memcpy(dst, header, FRAGMENT_HEADER);
+		dst += FRAGMENT_HEADER;
+		memcpy(dst, (char *) page + header[0], header[1]);
+		dst += header[1];
+	}
+	return total;
+}
+
+/*
+ * Where a page comes in the order of locks, as far as trees and levels go:
+ * leaves of the main tree come before those of the queue, and the metapage is
+ * the last.
+ */
+static inline int
+lock_rank(const FpbWalPage *wp)
+{
+	Page		page = BufferGetPage(wp->buffer);
+
+	if (BufferGetBlockNumber(wp->buffer) == FPB_METAPAGE)
+		return 2 * FPB_MAX_LEVELS;
+	return 2 * FpbHdr(page)->level + (FpbPageIsQueue(page) ? 1 : 0);
+}
+
+/*
+ * The order in which the pages are to be in the record, which is that in which
+ * replay locks them: from the lower levels to the upper ones.  Those of one
+ * level have been added from left to right.
+ */
+static void
+order_pages(const FpbWal *wal, int *order)
+{
+	for (int i = 0; i < wal->npages; i++)
+	{
+		int			at = i;
+
+		for (; at > 0 &&
+			 lock_rank(&wal->pages[order[at - 1]]) > lock_rank(&wal->pages[i]); at--)
+			order[at] = order[at - 1];
+		order[at] = i;
+	}
+}
+
+/*
+ * Log the changes of all pages, and end the critical section.  The pages stay
+ * locked.
+ */
+void
+fpb_wal_finish(FpbWal *wal)
+{
+#ifdef USE_ASSERT_CHECKING
+	for (int i = 0; i < wal->npages; i++)
+	{
+		check_ranges(wal, i, true);
+		check_ranges(wal, i, false);
+	}
+#endif
+	if (RelationNeedsWAL(wal->rel))
+	{
+		XLogRecPtr	lsn;
+		int			order[FPB_WAL_MAX_PAGES];
+
+		order_pages(wal, order);
+		XLogBeginInsert();
+		for (int i = 0; i < wal->npages; i++)
+		{
+			FpbWalPage *wp = &wal->pages[order[i]];
+			Size		length = 0;
+
+			if (!wp->image)
+				length = write_fragments(wp, fragments[i]);
+			if (length > 0)
+			{
+				XLogRegisterBuffer(i, wp->buffer, REGBUF_STANDARD);
+				XLogRegisterBufData(i, fragments[i], length);
+			}
+			else
+				XLogRegisterBuffer(i, wp->buffer,
+								   REGBUF_FORCE_IMAGE | REGBUF_STANDARD);
+		}
+		lsn = XLogInsert(RM_GENERIC_ID, 0);
+
+		for (int i = 0; i < wal->npages; i++)
+			PageSetLSN(BufferGetPage(wal->pages[i].buffer), lsn);
+	}
+	END_CRIT_SECTION();
+}

@@ -1,0 +1,329 @@
+/*-------------------------------------------------------------------------
+ *
+ * build/design.c
+ *	  What has been measured on this machine, and the designs it speaks for.
+ *
+ * fpbtree_tune (tune/tune.c) measures indexes of every form of keys and many
+ * designs, and leaves the figures in the body of the extension's function
+ * fpbtree_tuning.  Whoever builds an index asks it here for the fastest of the
+ * designs that agree with the storage parameters.  Without figures there are
+ * the defaults: disk_first, numbered nodes, which are prefetched and searched
+ * by counting, and the layout's own choice of a width.
+ *
+ *-------------------------------------------------------------------------
+ */
+#include "postgres.h"
+
+#include <math.h>
+
+#include "access/htup_details.h"
+#include "catalog/dependency.h"
+#include "catalog/pg_language_d.h"
+#include "catalog/pg_proc.h"
+#include "commands/extension.h"
+#include "nodes/parsenodes.h"
+#include "parser/parser.h"
+#include "utils/builtins.h"
+#include "utils/memutils.h"
+#include "utils/syscache.h"
+
+#include "build/design.h"
+
+/* the columns that fpbtree_tuning returns */
+enum
+{
+	FORM, LAYOUT, NODE_FORMAT, LEAF_LINES, NODE_SEARCH, NODE_PREFETCH,
+	LOOKUP, INSERT, SCAN, USUAL, NCOLUMNS
+};
+
+/* what has been measured of a design, in nanoseconds */
+typedef struct Row
+{
+	FpbDesign	design;
+	double		lookup;
+	double		insert;
+	double		scan;
+	bool		usual;			/* what an index is without figures */
+} Row;
+
+/*
+ * Another design has to be so many times as fast as the usual one, the one
+ * that an index has if there are no figures: what is less may be chance.
+ */
+#define NOISE			1.05
+
+/*
+ * A form's name, as fpbtree_stats and fpbtree_tuning have it.
+ */
+const char *
+fpb_form_name(FpbForm form)
+{
+	static const char *const names[] = {
+		[FPB_WORD4] = "word4",[FPB_WORD8] = "word8",
+		[FPB_WORD16] = "word16",[FPB_TUPLE] = "tuple"
+	};
+
+	return names[form];
+}
+
+/*
+ * The function whose body has the figures, or InvalidOid if the extension is
+ * not there or has lost it.
+ */
+Oid
+fpb_tuning_function(void)
+{
+	Oid			extension = get_extension_oid("fpbtree", true);
+	Oid			function;
+
+	if (!OidIsValid(extension))
+		return InvalidOid;
+	function = GetSysCacheOid3(PROCNAMEARGSNSP, Anum_pg_proc_oid,
+							   CStringGetDatum("fpbtree_tuning"),
+							   PointerGetDatum(buildoidvector(NULL, 0)),
+							   ObjectIdGetDatum(get_extension_schema(extension)));
+	if (!OidIsValid(function) ||
+		getExtensionOfObject(ProcedureRelationId, function) != extension)
+		return InvalidOid;
+	return function;
+}
+
+/*
+ * An error in the body is not one in the user's statement.
+ */
+static void
+tell_of_body(void *body)
+{
+	int			position = geterrposition();
+
+	if (position > 0)
+	{
+		errposition(0);
+		internalerrposition(position);
+		internalerrquery((const char *) body);
+	}
+	errcontext("figures of function \"fpbtree_tuning\"");
+}
+
+/*
+ * The rows of constants that the function's body consists of, as lists of
+ * nodes; NIL if there are none.  The body is parsed, never executed: so no
+ * code is run but the server's grammar, nobody needs a privilege, and it makes
+ * no difference what names mean in the session.  Raises an error if it is no
+ * SQL, which the server doesn't let anybody leave there without being told to.
+ */
+static List *
+read_body(Oid function)
+{
+	HeapTuple	tuple = SearchSysCache1(PROCOID, ObjectIdGetDatum(function));
+	List	   *statements = NIL;
+	ErrorContextCallback callback;
+	SelectStmt *select;
+	char	   *body;
+
+	if (!HeapTupleIsValid(tuple))
+		elog(ERROR, "cache lookup failed for function %u", function);
+	body = TextDatumGetCString(SysCacheGetAttrNotNull(PROCOID, tuple, Anum_pg_proc_prosrc));
+	if (((Form_pg_proc) GETSTRUCT(tuple))->prolang == SQLlanguageId)
+	{
+		callback.callback = tell_of_body;
+		callback.arg = body;
+		callback.previous = error_context_stack;
+		error_context_stack = &callback;
+		statements = raw_parser(body, RAW_PARSE_DEFAULT);
+		error_context_stack = callback.previous;
+	}
+	ReleaseSysCache(tuple);
+
+	select = list_length(statements) != 1 ? NULL :
+		(SelectStmt *) linitial_node(RawStmt, statements)->stmt;
+	if (select == NULL || !IsA(select, SelectStmt) || select->valuesLists == NIL)
+	{
+		ereport(WARNING,
+				(errcode(ERRCODE_OBJECT_NOT_IN_PREREQUISITE_STATE),
+				 errmsg("function \"%s\" is not as the extension made it, and not used", "fpbtree_tuning"),
+				 errhint("Call fpbtree_tune() or fpbtree_tune_reset(), or name layout, node_format, leaf_lines, node_search and node_prefetch.")));
+		return NIL;
+	}
+	return select->valuesLists;
+}
+
+/*
+ * The value of a node, if it is a constant of the kind; else NULL, or false.
+ */
+static const char *
+get_text(Node *node)
+{
+	if (!IsA(node, A_Const) || castNode(A_Const, node)->isnull ||
+		!IsA(&castNode(A_Const, node)->val, String))
+		return NULL;
+	return strVal(&castNode(A_Const, node)->val);
+}
+
+static bool
+get_number(Node *node, double *value)
+{
+	union ValUnion *val;
+
+	if (!IsA(node, A_Const) || castNode(A_Const, node)->isnull)
+		return false;
+	val = &castNode(A_Const, node)->val;
+	if (!IsA(val, Integer) && !IsA(val, Float))
+		return false;
+	*value = IsA(val, Integer) ? intVal(val) : floatVal(val);
+	return isfinite(*value) && *value > 0;
+}
+
+static bool
+get_boolean(Node *node, bool *value)
+{
+	if (!IsA(node, A_Const) || castNode(A_Const, node)->isnull ||
+		!IsA(&castNode(A_Const, node)->val, Boolean))
+		return false;
+	*value = boolVal(&castNode(A_Const, node)->val);
+	return true;
+}
+
+/*
+ * What a row says of a design of an index of that form.  False if it says
+ * nothing: it is of another form, of a later version, or by hand.
+ */
+static bool
+read_row(FpbForm form, const List *values, Row *row)
+{
+	const char *names[NCOLUMNS];
+	double		leaf_lines;
+	bool		node_prefetch;
+
+	if (list_length(values) != NCOLUMNS)
+		return false;
+	for (int i = 0; i < NCOLUMNS; i++)
+		names[i] = get_text(list_nth(values, i));
+	if (names[FORM] == NULL || names[LAYOUT] == NULL ||
+		names[NODE_FORMAT] == NULL || names[NODE_SEARCH] == NULL ||
+		strcmp(names[FORM], fpb_form_name(form)) != 0 ||
+		!get_number(list_nth(values, LEAF_LINES), &leaf_lines) ||
+		!get_boolean(list_nth(values, NODE_PREFETCH), &node_prefetch) ||
+		!get_number(list_nth(values, LOOKUP), &row->lookup) ||
+		!get_number(list_nth(values, INSERT), &row->insert) ||
+		!get_number(list_nth(values, SCAN), &row->scan) ||
+		!get_boolean(list_nth(values, USUAL), &row->usual) ||
+		leaf_lines < FPB_MIN_LINES || leaf_lines > FPB_MAX_LINES)
+		return false;
+	row->design.layout = fpb_layout_named(names[LAYOUT]);
+	row->design.node_format = fpb_node_format_named(names[NODE_FORMAT]);
+	row->design.leaf_lines = (int) leaf_lines;
+	row->design.node_search = fpb_node_search_named(names[NODE_SEARCH]);
+	row->design.node_prefetch = node_prefetch;
+	return row->design.layout != FPB_UNNAMED &&
+		row->design.node_format != FPB_UNNAMED &&
+		row->design.node_search != FPB_UNNAMED;
+}
+
+/*
+ * What a design costs if it is to be best at this: the logarithm of its
+ * nanoseconds, or for all purposes together the mean of these, which compares
+ * ratios.
+ */
+static double
+cost_of(FpbPurpose purpose, const Row *row)
+{
+	double		lookup = log(row->lookup);
+	double		insert = log(row->insert);
+	double		scan = log(row->scan);
+	double		cost = 0;
+
+	switch (purpose)
+	{
+		case FPB_FOR_LOOKUP:
+			cost = lookup;
+			break;
+		case FPB_FOR_INSERT:
+			cost = insert;
+			break;
+		case FPB_FOR_SCAN:
+			cost = scan;
+			break;
+		case FPB_FOR_BALANCED:
+			cost = (lookup + insert + scan) / 3;
+			break;
+	}
+	return row->usual ? cost - log(NOISE) : cost;
+}
+
+/*
+ * Does a design have all that another one has named?
+ */
+static bool
+agrees(const FpbDesign *row, const FpbDesign *wanted)
+{
+	return (wanted->layout == FPB_UNNAMED || wanted->layout == row->layout) &&
+		(wanted->node_format == FPB_UNNAMED || wanted->node_format == row->node_format) &&
+		(wanted->node_search == FPB_UNNAMED || wanted->node_search == row->node_search) &&
+		(wanted->node_prefetch == FPB_UNNAMED || wanted->node_prefetch == row->node_prefetch) &&
+		(wanted->leaf_lines == 0 || Max(wanted->leaf_lines, FPB_MIN_LINES) == row->leaf_lines);
+}
+
+/*
+ * Find the fastest design that has been measured and agrees with what *design
+ * has named, and set *design to it, if there is one.
+ */
+static void
+find_fastest(FpbForm form, FpbPurpose purpose, FpbDesign *design)
+{
+	const FpbDesign wanted = *design;
+	Oid			function = fpb_tuning_function();
+	double		best = 0;
+	bool		found = false;
+	MemoryContext context;
+	MemoryContext old;
+	ListCell   *lc;
+
+	if (!OidIsValid(function))
+		return;
+	context = AllocSetContextCreate(CurrentMemoryContext, "fpbtree figures",
+									ALLOCSET_DEFAULT_SIZES);
+	old = MemoryContextSwitchTo(context);
+	foreach(lc, read_body(function))
+	{
+		Row			row;
+
+		if (read_row(form, (List *) lfirst(lc), &row) &&
+			agrees(&row.design, &wanted))
+		{
+			double		cost = cost_of(purpose, &row);
+
+			if (!found || cost < best)
+			{
+				*design = row.design;
+				best = cost;
+				found = true;
+			}
+		}
+	}
+	MemoryContextSwitchTo(old);
+	MemoryContextDelete(context);
+}
+
+/*
+ * Complete a design for keys of that form: what has been named stays, and the
+ * rest becomes what is fastest at the purpose if the figures are to be asked,
+ * or else the default.  (An index of a temporary table may be built with every
+ * commit, and does without.)  No buffer is locked.
+ */
+void
+fpb_complete_design(FpbForm form, FpbPurpose purpose, bool ask, FpbDesign *design)
+{
+	if (ask && (design->layout == FPB_UNNAMED || design->node_format == FPB_UNNAMED ||
+				design->leaf_lines == 0 || design->node_search == FPB_UNNAMED ||
+				design->node_prefetch == FPB_UNNAMED))
+		find_fastest(form, purpose, design);
+	if (design->layout == FPB_UNNAMED)
+		design->layout = FPB_DISK_FIRST;
+	if (design->node_format == FPB_UNNAMED)
+		design->node_format = FPB_NODES_NUMBERED;
+	if (design->node_search == FPB_UNNAMED)
+		design->node_search = FPB_SEARCH_COUNTING;
+	if (design->node_prefetch == FPB_UNNAMED)
+		design->node_prefetch = true;
+}

@@ -1,0 +1,148 @@
+/*-------------------------------------------------------------------------
+ *
+ * build/notices.c
+ *	  What a user is told of an index that is not as its options say, or that
+ *	  takes something from its table.
+ *
+ * An option that cannot be had is no error: a definition must not fail on a
+ * server with other pages, nor when an index becomes unique.
+ *
+ *-------------------------------------------------------------------------
+ */
+#include "postgres.h"
+
+#include "access/htup_details.h"
+#include "catalog/pg_class.h"
+#include "catalog/pg_index.h"
+#include "nodes/pg_list.h"
+#include "utils/rel.h"
+#include "utils/relcache.h"
+#include "utils/syscache.h"
+
+#include "base/compat.h"
+#include "build/build.h"
+#include "page/layout.h"
+
+/*
+ * Tell that an index has no operation queue though its options, which may not
+ * be in force yet, ask for one.  No lock on a page is held.
+ */
+void
+fpb_report_queue_options(Relation index, const FpbOptions *options)
+{
+	const char *option = NULL;
+
+	if (fpb_may_queue(index) || options == NULL)
+		return;
+	if (options->opq_size > 0)
+		option = "opq_size";
+	if (options->operation_queue != FPB_UNNAMED &&
+		options->operation_queue != FPB_QUEUE_OFF)
+		option = "operation_queue";
+	if (option != NULL)
+		ereport(NOTICE,
+				(errmsg("option \"%s\" has no effect on index \"%s\"",
+						option, RelationGetRelationName(index)),
+				 index->rd_index->indisunique ?
+				 errdetail("Unique indexes have no operation queue.") :
+				 errdetail("Indexes of temporary tables have no operation queue.")));
+}
+
+/*
+ * Tell what of the shape of its pages that the options name an index has not
+ * got.
+ */
+static void
+report_shape(const FpbBuild *build)
+{
+	const FpbOptions *options = (const FpbOptions *) build->index->rd_options;
+	const FpbIndex *ix = &build->ix;
+	const char *name = RelationGetRelationName(build->index);
+	int			leaf_lines;
+	int			inner_lines;
+
+	if (options == NULL)
+		return;
+
+	fpb_layout_lines(ix, &leaf_lines, &inner_lines);
+	/* 1 has always stood for 2 */
+	if (options->design.leaf_lines > 1 && options->design.leaf_lines != leaf_lines)
+		ereport(NOTICE,
+				(errmsg("\"leaf_lines\" of index \"%s\" is %d, not %d",
+						name, leaf_lines, options->design.leaf_lines),
+				 errdetail("This is the nearest width that pages of %d bytes have room for with such keys.",
+						   BLCKSZ)));
+	if (options->design.layout == FPB_CACHE_FIRST && !fpb_is_word(ix))
+		ereport(NOTICE,
+				(errmsg("index \"%s\" has the pages of layout \"%s\"",
+						name, fpb_layout_name(FPB_DISK_FIRST)),
+				 errdetail("Its keys are not stored as integers, which layout \"%s\" is for.",
+						   fpb_layout_name(FPB_CACHE_FIRST))));
+	if (options->design.node_format != FPB_UNNAMED &&
+		build->decision.design.layout == FPB_MICRO_INDEX)
+		ereport(NOTICE,
+				(errmsg("option \"%s\" has no effect on index \"%s\"",
+						"node_format", name),
+				 errdetail("Pages of layout \"%s\" have no nodes.",
+						   fpb_layout_name(FPB_MICRO_INDEX))));
+}
+
+/*
+ * Is another unique index of the table not of btree, either?  Then this one
+ * makes no difference to ON CONFLICT; it may be about to take the other's
+ * place.
+ */
+static bool
+has_another(Relation heap, Relation index)
+{
+	List	   *oids = RelationGetIndexList(heap);
+	bool		found = false;
+
+	foreach_oid(oid, oids)
+	{
+		HeapTuple	class = SearchSysCache1(RELOID, ObjectIdGetDatum(oid));
+		HeapTuple	indextup = SearchSysCache1(INDEXRELID, ObjectIdGetDatum(oid));
+
+		if (HeapTupleIsValid(class) && HeapTupleIsValid(indextup) &&
+			oid != RelationGetRelid(index) &&
+			((Form_pg_index) GETSTRUCT(indextup))->indisunique &&
+			((Form_pg_class) GETSTRUCT(class))->relam != BTREE_AM_OID)
+			found = true;
+		if (HeapTupleIsValid(class))
+			ReleaseSysCache(class);
+		if (HeapTupleIsValid(indextup))
+			ReleaseSysCache(indextup);
+	}
+	list_free(oids);
+	return found;
+}
+
+/*
+ * Tell what is to be known of an index that has been built.  Nothing if it is
+ * only built anew for a table that has become empty: TRUNCATE may come often.
+ * No lock on a page is held.
+ */
+void
+fpb_report_build(const FpbBuild *build)
+{
+	Relation	index = build->index;
+	bool		is_new = index->rd_createSubid != InvalidSubTransactionId ||
+		!index->rd_index->indisready;
+
+	if (is_new || build->indtuples > 0)
+	{
+		fpb_report_queue_options(index, (const FpbOptions *) index->rd_options);
+		report_shape(build);
+	}
+
+	if (FPB_CONFLICT_NEEDS_BTREE && is_new && build->unique &&
+		build->heap->rd_rel->relkind == RELKIND_RELATION &&
+		!has_another(build->heap, index))
+		ereport(WARNING,
+				(errmsg("INSERT ... ON CONFLICT will fail for table \"%s\"",
+						RelationGetRelationName(build->heap)),
+				 errdetail("For tables with a unique index of another access method than btree, PostgreSQL %s raises \"unexpected non-btree speculative unique index\", whatever the arbiter.",
+						   PG_MAJORVERSION),
+				 errhint("If ON CONFLICT is used on the table, drop index \"%s\", or make it without UNIQUE and leave uniqueness to an index of btree.",
+						 RelationGetRelationName(index))));
+}

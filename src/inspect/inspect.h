@@ -1,0 +1,27 @@
+/*-------------------------------------------------------------------------
+ *
+ * inspect/inspect.h
+ *	  Looking inside an index.
+ *
+ *-------------------------------------------------------------------------
+ */
+#ifndef FPB_INSPECT_INSPECT_H
+#define FPB_INSPECT_INSPECT_H
+
+#include "storage/lockdefs.h"
+#include "utils/relcache.h"
+
+/* Open and lock an fpbtree index, or raise an error if it is something else. */
+extern Relation fpb_open_index(Oid relid, LOCKMODE lockmode);
+
+/* The same, and its table before it; it is an error if that has gone. */
+extern Relation fpb_open_index_and_table(Oid relid, LOCKMODE lockmode,
+										 Relation *table);
+
+/* Raise an error if an index has no pages to be looked at. */
+extern void fpb_require_pages(Relation rel);
+
+/* May the current user see the keys of an index? */
+extern bool fpb_may_read_keys(Relation index);
+
+#endif							/* FPB_INSPECT_INSPECT_H */

@@ -1,0 +1,327 @@
+/*-------------------------------------------------------------------------
+ *
+ * inspect/queue_advice.c
+ *	  fpbtree_queue_advice(): what an operation queue would be worth, how large
+ *	  it should be, and how many reads should be in flight.
+ *
+ * The cost model of pio-btree, sections 3.5 and 3.6, for what our queue is:
+ * one tree from which the entries for one leaf move at a time.  Costs are
+ * times of the storage; the processor's are left out, and the inner pages,
+ * which are in memory.  With N leaves, B buffers and a queue of Q pages, of
+ * which each has room for E entries:
+ *
+ *	miss(Q) = 1 - (B - Q) / N			a leaf has to be read
+ *	k(Q) = 2 * FILLED * E * Q / N		entries that move at a visit to a leaf:
+ *										those are visited that have waited
+ *										longest, for twice the average
+ *	lookup(Q) = miss(Q) * read alone
+ *	insertion(0) = miss(0) * read alone + write
+ *	insertion(Q) = (miss(Q) * read in flight + write) / k(Q)
+ *
+ * What is least is the sum of both, weighted by the share of insertions.
+ *
+ * With i insertions a leaf between two checkpoints, a leaf's image is logged
+ * once for i of them without a queue, and once for max(i, k) with one: so
+ * where k <= i a queue saves no WAL.
+ *
+ *-------------------------------------------------------------------------
+ */
+#include "postgres.h"
+
+#include <math.h>
+
+#include "access/relation.h"
+#include "common/pg_prng.h"
+#include "funcapi.h"
+#include "miscadmin.h"
+#include "storage/bufmgr.h"
+#include "utils/builtins.h"
+#include "utils/rel.h"
+#include "utils/tuplestore.h"
+
+#include "base/options.h"
+#include "base/shared.h"
+#include "inspect/inspect.h"
+#include "inspect/io_timing.h"
+#include "prefetch/prefetch.h"
+#include "tree/tree.h"
+
+PG_FUNCTION_INFO_V1(fpbtree_queue_advice);
+
+/* how full a page of the queue is on the average */
+#define FILLED			0.6
+
+/* pages of which the content is looked at */
+#define SAMPLE			64
+
+/* the largest queue thought of, a fraction of the buffers, and of the leaves */
+#define BUFFERS_SHARE	2
+#define LEAVES_SHARE	4
+
+/* a smaller one will do if it costs no more than this times the least */
+#define GOOD_ENOUGH		1.03
+
+/* a queue is worth it if insertions and lookups take this part of the time */
+#define WORTH_IT		0.95
+
+/* and fewer reads in flight, if a page takes no more than this times the least */
+#define FLIGHT_ENOUGH	1.1
+
+/* what costs are computed from */
+typedef struct Model
+{
+	double		leaves;			/* N */
+	double		page_entries;	/* E */
+	double		insertions;		/* their share */
+	FpbStorage	storage;
+	int			depth;			/* of the reads in flight */
+} Model;
+
+static double
+miss(const Model *m, double queue)
+{
+	double		rest = 1 - (NBuffers - queue) / m->leaves;
+
+	return Min(Max(rest, 0), 1);
+}
+
+static double
+visit_entries(const Model *m, double queue)
+{
+	return Max(2 * FILLED * m->page_entries * queue / m->leaves, 1);
+}
+
+static double
+lookup_cost(const Model *m, double queue)
+{
+	return miss(m, queue) * m->storage.read[0];
+}
+
+static double
+insertion_cost(const Model *m, double queue)
+{
+	int			depth = queue > 0 ? m->depth : 0;
+
+	return (miss(m, queue) * m->storage.read[depth] + m->storage.write_many) /
+		(queue > 0 ? visit_entries(m, queue) : 1);
+}
+
+static double
+cost(const Model *m, double queue)
+{
+	return m->insertions * insertion_cost(m, queue) +
+		(1 - m->insertions) * lookup_cost(m, queue);
+}
+
+/*
+ * The fewest reads in flight, as a power of 2, that are good enough.
+ */
+static int
+best_depth(const FpbStorage *storage)
+{
+	double		least = storage->read[0];
+
+	for (int i = 1; i < storage->ndepths; i++)
+		least = Min(least, storage->read[i]);
+	for (int i = 0; i < storage->ndepths; i++)
+		if (storage->read[i] <= least * FLIGHT_ENOUGH)
+			return i;
+	pg_unreachable();
+}
+
+/*
+ * The smallest queue that is good enough, in pages.
+ */
+static double
+best_queue(const Model *m)
+{
+	double		most = Min((double) NBuffers / BUFFERS_SHARE, m->leaves / LEAVES_SHARE);
+	double		least = INFINITY;
+
+	most = Max(most, FPB_MIN_QUEUE_PAGES);
+	for (double q = FPB_MIN_QUEUE_PAGES; q <= most; q *= M_SQRT2)
+		least = Min(least, cost(m, q));
+	for (double q = FPB_MIN_QUEUE_PAGES; q <= most; q *= M_SQRT2)
+		if (cost(m, q) <= least * GOOD_ENOUGH)
+			return floor(q);
+	pg_unreachable();
+}
+
+/*
+ * Look at some leaves of the main tree: how many entries a full one would
+ * have, and what part of the pages are such leaves.
+ */
+static void
+sample_leaves(FpbIndex *ix, BlockNumber nblocks, double *page_entries, double *part)
+{
+	int			pages = (int) Min(nblocks - 1, SAMPLE);
+	int			leaves = 0;
+	double		entries = 0;
+	double		fullness = 0;
+	FpbItem    *items = palloc(sizeof(FpbItem) * FPB_MAX_PAGE_ENTRIES);
+
+	for (int i = 0; i < pages; i++)
+	{
+		BlockNumber block = pg_prng_uint64_range(&pg_global_prng_state, 1, nblocks - 1);
+		Buffer		buf = ReadBuffer(ix->rel, block);
+		Page		page = BufferGetPage(buf);
+
+		CHECK_FOR_INTERRUPTS();
+		LockBuffer(buf, BUFFER_LOCK_SHARE);
+		if (!PageIsNew(page))
+		{
+			fpb_checkpage(ix, buf);
+			if (FpbPageIsLeaf(page) && !FpbPageIsDeleted(page) && !FpbPageIsQueue(page))
+			{
+				bool		more;
+				int			n = fpb_page_read(ix, page, FPB_POS_FIRST, NULL, false, items,
+											  FPB_MAX_PAGE_ENTRIES, &more);
+
+				fullness += fpb_items_fullness(ix, items, n);
+				entries += n;
+				leaves++;
+			}
+		}
+		fpb_relbuf(buf);
+	}
+	pfree(items);
+	*part = pages == 0 ? 0 : (double) leaves / pages;
+	*page_entries = fullness == 0 ? 0 : entries * 100 / fullness;
+}
+
+/*
+ * Add a row to the result.
+ */
+static void
+tell(ReturnSetInfo *result, const char *name, const char *current,
+	 const char *advised, const char *reason)
+{
+	const char *texts[] = {name, current, advised, reason};
+	Datum		values[lengthof(texts)];
+	bool		nulls[lengthof(texts)];
+
+	for (int i = 0; i < lengthof(texts); i++)
+	{
+		nulls[i] = texts[i] == NULL;
+		values[i] = nulls[i] ? (Datum) 0 : CStringGetTextDatum(texts[i]);
+	}
+	tuplestore_putvalues(result->setResult, result->setDesc, values, nulls);
+}
+
+static void
+tell_queue(ReturnSetInfo *result, const FpbIndex *ix, const Model *m, double queue, bool worth_it)
+{
+	BlockNumber nblocks = RelationGetNumberOfBlocks(ix->rel);
+
+	tell(result, "operation_queue",
+		 fpb_queue_mode_name(fpb_queue_mode(ix->rel)),
+		 fpb_queue_mode_name(worth_it ? FPB_QUEUE_AUTO : FPB_QUEUE_OFF),
+		 psprintf("an insertion takes %.1f us without a queue, and %.1f us with one of %.0f pages; a lookup %.1f us and %.1f us",
+				  insertion_cost(m, 0), insertion_cost(m, queue), queue,
+				  lookup_cost(m, 0), lookup_cost(m, queue)));
+	tell(result, "opq_size",
+		 psprintf("%.0f", fpb_queue_limit(ix->rel, nblocks) * (BLCKSZ / 1024.0)),
+		 worth_it ? psprintf("%.0f", queue * (BLCKSZ / 1024.0)) : NULL,
+		 psprintf("of %.0f leaves; of those asked for, %.1f%% are not in memory",
+				  m->leaves, 100 * miss(m, queue)));
+}
+
+static void
+tell_depth(ReturnSetInfo *result, const Model *m)
+{
+	StringInfoData reason;
+
+	initStringInfo(&reason);
+	appendStringInfo(&reason, "a page takes %.1f us if it is read alone", m->storage.read[0]);
+	for (int i = 1; i < m->storage.ndepths; i++)
+		appendStringInfo(&reason, ", %.1f with %d in flight", m->storage.read[i], 1 << i);
+	appendStringInfo(&reason, "; %.1f if it is written alone, %.1f with %s",
+					 m->storage.write_alone, m->storage.write_many, "many others");
+	tell(result, "fpbtree.pio_max", psprintf("%d", fpb_pio_max),
+		 psprintf("%d", 1 << m->depth), reason.data);
+}
+
+/*
+ * What the queue does to the WAL.
+ */
+static void
+tell_wal(ReturnSetInfo *result, const FpbIndex *ix, const Model *m, double queue)
+{
+	FpbShared  *shared = fpb_shared_of(RelationGetRelid(ix->rel));
+	uint64		visits = shared == NULL ? 0 : pg_atomic_read_u64(&shared->visits);
+	double		moved = shared == NULL ? -1 : fpb_shared_checkpoint_moved(shared);
+	double		k = visit_entries(m, queue);
+	double		i = moved / m->leaves;
+
+	tell(result, "entries a visit (k)",
+		 visits == 0 ? NULL : psprintf("%.1f", (double) pg_atomic_read_u64(&shared->moved) / visits),
+		 psprintf("%.1f", k),
+		 psprintf("a page of the queue has room for %.0f entries", m->page_entries));
+	tell(result, "entries a leaf between checkpoints (i)",
+		 moved < 0 ? NULL : psprintf("%.1f", i), NULL,
+		 moved < 0 ? "known after two checkpoints with entries moving" :
+		 k > i ? psprintf("less than k: images of leaves take a part of %.2f of the WAL they would take", Max(i, 1) / k) :
+		 "not less than k: images of leaves are logged as often with a queue as without one");
+	if (moved >= 0 && k <= i)
+		ereport(WARNING,
+				(errmsg("the operation queue of index \"%s\" saves reads and writes, but no WAL",
+						RelationGetRelationName(ix->rel)),
+				 errdetail("Between two checkpoints a leaf gets %.1f entries, and at a visit %.1f.", i, k),
+				 errhint("Checkpoints that are further apart are more, of a larger max_wal_size, or a larger opq_size.")));
+}
+
+/*
+ * fpbtree_queue_advice(index regclass, insert_share float8) returns setof
+ * record
+ *
+ * What is chosen for a workload of lookups and so large a share of insertions,
+ * all of random keys, and why.  Takes a reader's locks.
+ */
+Datum
+fpbtree_queue_advice(PG_FUNCTION_ARGS)
+{
+	ReturnSetInfo *result = (ReturnSetInfo *) fcinfo->resultinfo;
+	Relation	index = fpb_open_index(PG_GETARG_OID(0), AccessShareLock);
+	Model		m = {.insertions = PG_GETARG_FLOAT8(1)};
+	FpbIndex	ix;
+	BlockNumber nblocks;
+	double		part;
+
+	if (isnan(m.insertions) || m.insertions < 0 || m.insertions > 1)
+		ereport(ERROR,
+				(errcode(ERRCODE_INVALID_PARAMETER_VALUE),
+				 errmsg("share of insertions must be between 0 and 1")));
+	fpb_require_pages(index);
+	fpb_index_open(&ix, index);
+	if (!ix.may_queue)
+		ereport(ERROR,
+				(errcode(ERRCODE_FEATURE_NOT_SUPPORTED),
+				 errmsg("index \"%s\" can't have an operation queue",
+						RelationGetRelationName(index)),
+				 errdetail("Unique indexes and those of temporary tables have none.")));
+
+	InitMaterializedSRF(fcinfo, 0);
+	nblocks = RelationGetNumberOfBlocks(index);
+	sample_leaves(&ix, nblocks, &m.page_entries, &part);
+	m.leaves = Max(part * nblocks, 1);
+	fpb_storage_measure(index, &m.storage);
+	if (m.storage.ndepths == 0 || m.page_entries == 0)
+		tell(result, "operation_queue", fpb_queue_mode_name(fpb_queue_mode(index)),
+			 fpb_queue_mode_name(FPB_QUEUE_AUTO),
+			 "the index is in memory: there is nothing to be read, and by default nothing goes to the queue");
+	else
+	{
+		double		queue;
+		bool		worth_it;
+
+		m.depth = best_depth(&m.storage);
+		queue = best_queue(&m);
+		worth_it = m.insertions > 0 && cost(&m, queue) <= cost(&m, 0) * WORTH_IT;
+		tell_queue(result, &ix, &m, queue, worth_it);
+		tell_depth(result, &m);
+		if (worth_it)
+			tell_wal(result, &ix, &m, queue);
+	}
+	relation_close(index, AccessShareLock);
+	return (Datum) 0;
+}

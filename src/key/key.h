@@ -1,0 +1,462 @@
+/*-------------------------------------------------------------------------
+ *
+ * key/key.h
+ *	  Key words, tuples, comparison (key/word.c, key/key.c).
+ *
+ *-------------------------------------------------------------------------
+ */
+#ifndef FPB_KEY_KEY_H
+#define FPB_KEY_KEY_H
+
+#include "access/itup.h"
+#include "access/nbtree.h"
+#include "access/skey.h"
+#include "fmgr.h"
+#include "utils/rel.h"
+
+#include "base/page_copies.h"
+#include "base/page_header.h"
+#include "key/value_check.h"
+
+/*
+ * Word forms: all key columns together are an order-preserving integer of 32,
+ * 64 or 128 bits plus four "tie" bits, which tell a NULL (or -0.0) from the
+ * extreme value whose word it shares.  Tuple form: an IndexTuple behind a
+ * head, an integer that is weakly monotone in the key; equal heads are decided
+ * by the opclass comparators.
+ *
+ * The total order is (key, TID).  An entry's tail is the integer tie << 44 |
+ * block << 12 | offset: what follows the words in that order.
+ */
+#define FPB_TAIL_OFFSET_BITS	12
+#define FPB_TAIL_MAX_OFFSET		((1 << FPB_TAIL_OFFSET_BITS) - 1)
+#define FPB_TAIL_TIE_SHIFT		44
+#define FPB_TAIL_TID_MASK		((UINT64CONST(1) << FPB_TAIL_TIE_SHIFT) - 1)
+#define FPB_TAIL_TIE_BITS		4
+#define FPB_TAIL_MIN			UINT64CONST(0)
+#define FPB_TAIL_MAX			((UINT64CONST(1) << 48) - 1)
+
+static inline uint64
+fpb_tail_pack(uint32 tie, ItemPointer tid)
+{
+	return ((uint64) tie << FPB_TAIL_TIE_SHIFT) |
+		((uint64) ItemPointerGetBlockNumberNoCheck(tid) << FPB_TAIL_OFFSET_BITS) |
+		ItemPointerGetOffsetNumberNoCheck(tid);
+}
+
+static inline void
+fpb_tail_tid(uint64 tail, ItemPointer tid)
+{
+	ItemPointerSet(tid,
+				   (BlockNumber) ((tail & FPB_TAIL_TID_MASK) >> FPB_TAIL_OFFSET_BITS),
+				   (OffsetNumber) (tail & FPB_TAIL_MAX_OFFSET));
+}
+
+static inline uint32
+fpb_tail_tie(uint64 tail)
+{
+	return (uint32) (tail >> FPB_TAIL_TIE_SHIFT);
+}
+
+/*
+ * One key with its TID, unpacked.  In the tuple form, tuple is the entry and
+ * tail its TID; tuple may point into a page.  A pivot is a key whose trailing
+ * columns (and TID) may be truncated, which stands for minus infinity there.
+ * In the word forms truncation is a tail of FPB_TAIL_MIN.
+ */
+typedef struct FpbKey
+{
+	uint64		head;			/* word (or its upper half), or head */
+	uint64		low;			/* lower half of a 128-bit word, else 0 */
+	uint64		tail;			/* tie bits and TID */
+	IndexTuple	tuple;			/* tuple form only, else NULL */
+} FpbKey;
+
+/* A key and what it points to: leaf entries have an invalid child. */
+typedef struct FpbEntry
+{
+	FpbKey		key;
+	BlockNumber child;			/* inner pages: the downlink */
+} FpbEntry;
+
+/* columns that a word can be made of */
+#define FPB_MAX_WORD_COLUMNS	4
+
+/* what key/word.c knows of a column whose values are words */
+typedef struct FpbWordType FpbWordType;
+
+/*
+ * What the head of a tuple is made of.  Part of the on-disk format: the same
+ * column must give the same heads in every release.
+ */
+typedef enum FpbHeadKind
+{
+	FPB_HEAD_NONE,				/* no order-preserving prefix: all heads are 0 */
+	FPB_HEAD_WORD,				/* the code of the first column */
+	FPB_HEAD_PAIR,				/* the codes of the first two columns */
+	FPB_HEAD_UUID,				/* first half of the code of a uuid */
+	FPB_HEAD_BYTES,				/* first bytes of a varlena */
+	FPB_HEAD_BPCHAR,			/* the same without trailing blanks */
+	FPB_HEAD_CSTRING			/* first bytes of a name */
+} FpbHeadKind;
+
+/* One column; of INCLUDE columns, no more than their inside. */
+typedef struct FpbColumn
+{
+	const FpbWordType *word;	/* its word type, or NULL */
+	FmgrInfo   *cmp;			/* the opclass's own comparator */
+	Oid			collation;
+	bool		desc;
+	bool		nulls_first;	/* as stored, after DESC */
+	uint8		head;			/* FpbHeadKind, of the first column */
+	uint8		width;			/* bits of the field that holds its code; 0 if
+								 * it has no word type */
+	bool		by_value;		/* as pg_attribute has it */
+	uint8		align;			/* bytes */
+	int16		length;			/* as pg_attribute has it */
+	uint8		plain_from;		/* from which length on, header included, a
+								 * varlena with a short header has nothing in
+								 * it to be looked at */
+	FpbInside	inside;			/* what is looked at */
+} FpbColumn;
+
+/*
+ * All that is to be known of an index to work on its pages.  Copied from
+ * rd_amcache by whoever works with it, as an invalidation may free that at any
+ * time.
+ */
+typedef struct FpbIndex
+{
+	Relation	rel;
+	FpbForm		form;
+	uint8		head_width;
+	bool		one_key;		/* may duplicates share one key? */
+	bool		csb;			/* disk_first: do a page's nodes lie in the
+								 * order of their keys? */
+	bool		prefetch;		/* are nodes prefetched? */
+	uint8		count_most;		/* how many heads are counted, not bisected */
+	uint16		max_posting;	/* bytes that a posting tuple may take; 0:
+								 * there are none (set by the layout) */
+	int			nkeyatts;
+	int			natts;
+	bool		may_queue;		/* may it have an operation queue? */
+	uint8		tree;			/* the tree worked on: 0, the main one, or
+								 * FPB_QUEUE */
+	BlockNumber root;			/* that tree's, cached from the metapage; may
+								 * be stale */
+	uint32		level;
+	BlockNumber queue_root;		/* the queue's, likewise; FPB_METAPAGE: there
+								 * is none */
+	uint32		queue_level;
+	BlockNumber queued_leaf;	/* where the entry belongs that this backend
+								 * has put into the queue last */
+	BlockNumber *missing;		/* unless NULL, no page of the queue is read
+								 * from storage: the first that would have to
+								 * be is put here */
+	FpbPageCache *cache;
+
+	/* set by the layout: see page/layout.h */
+	const struct FpbLayoutRoutine *layout;
+	uint16		max_tuple;		/* bytes of the longest tuple */
+	uint16		prefetch_front; /* bytes that a search looks at of any page,
+								 * from its beginning on */
+	uint16		prefetch_back;	/* and before its end */
+	uint16		nodes_off;		/* cache_first: where nodes begin in leaves, */
+	uint16		node_size;		/* and their size */
+	uint64		shapes[7];		/* the layout's own */
+
+	/* cache_first: what the last descent has found on level 1 */
+	uint16		named_node;		/* 1 + the number of the leaf's node in which
+								 * the probe's place may be; 0: unknown */
+
+	FpbColumn	cols[INDEX_MAX_KEYS];
+} FpbIndex;
+
+static inline bool
+fpb_is_word(const FpbIndex *ix)
+{
+	return ix->form != FPB_TUPLE;
+}
+
+/* What fpb_index_open derives from the relcache alone: form and columns. */
+extern void fpb_index_describe(FpbIndex *ix, Relation rel);
+
+/* Of an index so described: is an equal key the same value? */
+extern bool fpb_opclasses_say_equal_image(const FpbIndex *ix);
+extern bool fpb_has_loose_blanks(const FpbIndex *ix);
+extern bool fpb_may_share_keys(const FpbIndex *ix);
+
+/*
+ * A place in the key space: what searches look for.  An entry that is equal to
+ * the probe in all of the probe's columns lies on the side that on_equal
+ * tells; where the probe has all key columns its tail decides.
+ */
+typedef struct FpbProbeColumn
+{
+	Datum		value;
+	bool		isnull;
+	FmgrInfo   *cmp;			/* comparator (column type, value's type) */
+} FpbProbeColumn;
+
+typedef struct FpbProbe
+{
+	uint64		head;			/* word forms: the whole probe is (head, low,
+								 * tail).  Tuple form: head of the first
+								 * column, or bound on it */
+	uint64		low;
+	uint64		tail;
+	bool		has_head;		/* tuple form: may heads be compared? */
+	int			ncols;			/* tuple form: columns below */
+	int			on_equal;		/* tuple form, ncols < nkeyatts: +1 if equal
+								 * entries lie after the probe, -1 if before */
+	FpbProbeColumn cols[INDEX_MAX_KEYS];
+} FpbProbe;
+
+/* Make the key of a new row; tuple form: *key owns a palloc'd tuple. */
+extern void fpb_key_form(const FpbIndex *ix, Datum *values, bool *isnull,
+						 ItemPointer tid, FpbKey *key);
+
+/*
+ * The datums of the first columns of a tuple, as many as are asked for, and of
+ * a leaf key.  By-reference ones of a tuple point into it; those of words are
+ * palloc'd.
+ */
+extern void fpb_tuple_datums(const FpbIndex *ix, IndexTuple tuple, int ncolumns,
+							 Datum *values, bool *isnull);
+extern void fpb_key_datums(const FpbIndex *ix, const FpbKey *key,
+						   Datum *values, bool *isnull);
+
+/* Does any key column of the key hold a NULL? */
+extern bool fpb_key_has_null(const FpbIndex *ix, const FpbKey *key);
+
+/* Probe for exactly this key; tail is the key's own unless it is replaced. */
+extern void fpb_probe_from_key(const FpbIndex *ix, const FpbKey *key,
+							   FpbProbe *probe);
+
+/*
+ * Do comparisons of keys of the index (with the probe) run no code but the
+ * server's own, which uses no index?
+ */
+extern bool fpb_index_is_simple(const FpbIndex *ix);
+extern bool fpb_probe_is_simple(const FpbIndex *ix, const FpbProbe *probe);
+
+/* sign(key - probe); key may be a pivot */
+extern int	fpb_compare(const FpbIndex *ix, const FpbKey *key,
+						const FpbProbe *probe);
+
+/* sign(a - b) of whole entries, TIDs included (build, check) */
+extern int	fpb_compare_keys(const FpbIndex *ix, const FpbKey *a,
+							 const FpbKey *b);
+
+/* Are all key columns of a and b equal as the opclass has it? */
+extern bool fpb_keys_equal(const FpbIndex *ix, const FpbKey *a,
+						   const FpbKey *b);
+
+/*
+ * Do they agree in the first of several columns, or in the only one?  A NULL
+ * may pass for a value.
+ */
+extern bool fpb_keys_share_prefix(const FpbIndex *ix, const FpbKey *a,
+								  const FpbKey *b);
+
+/* Are they the same bytes, so that one copy serves both (one-key nodes)? */
+extern bool fpb_keys_identical(const FpbIndex *ix, const FpbKey *a,
+							   const FpbKey *b);
+
+/*
+ * Make the shortest pivot p with left < p <= right, the low fence of the leaf
+ * that begins with right.  Tuple form: allocates p->tuple, which takes no more
+ * room than left's.
+ */
+extern void fpb_key_separator(const FpbIndex *ix, const FpbKey *left,
+							  const FpbKey *right, FpbKey *pivot);
+
+/*
+ * Where a tuple may begin in a page, and the room it takes there.  The
+ * reserved bit says that a column of it relies on its alignment.
+ */
+static inline Size
+fpb_tuple_align(IndexTuple tuple)
+{
+	return (tuple->t_info & INDEX_AM_RESERVED_BIT) ? MAXIMUM_ALIGNOF : sizeof(uint16);
+}
+
+/*
+ * Posting tuples.  In leaves of the tuple form, entries of one key may have
+ * its tuple in common: behind it are their TIDs, in order, of 6 bytes each,
+ * gaps among them as in a node.  (t_info's size is that of the key alone, so
+ * that it is an entry's tuple to whoever looks at its columns.)  t_tid tells
+ * how many TIDs there is room for, with a bit that no TID's offset number has.
+ */
+#define FPB_TAIL_BYTES		6	/* of a stored TID, with tie bits */
+#define FPB_POSTING_BIT		0x8000
+
+static inline bool
+fpb_is_posting(IndexTuple tuple)
+{
+	return (ItemPointerGetOffsetNumberNoCheck(&tuple->t_tid) & FPB_POSTING_BIT) != 0;
+}
+
+static inline int
+fpb_posting_slots(IndexTuple posting)
+{
+	return ItemPointerGetOffsetNumberNoCheck(&posting->t_tid) & FPB_TAIL_MAX_OFFSET;
+}
+
+static inline void
+fpb_posting_set_slots(IndexTuple posting, int slots)
+{
+	ItemPointerSet(&posting->t_tid, 0, FPB_POSTING_BIT | slots);
+}
+
+/*
+ * Bytes of a tuple with TIDs behind it, none if it is that of one entry; and
+ * the room it takes.  A single one has 12, however short its key, so that two
+ * never take less than a posting of both.
+ */
+static inline Size
+fpb_posting_size(IndexTuple tuple, int tids)
+{
+	if (tids <= 1)
+		return Max(IndexTupleSize(tuple), 2 * FPB_TAIL_BYTES);
+	return TYPEALIGN(sizeof(uint16), IndexTupleSize(tuple)) + tids * FPB_TAIL_BYTES;
+}
+
+static inline Size
+fpb_posting_space(IndexTuple tuple, int tids)
+{
+	return TYPEALIGN(fpb_tuple_align(tuple), fpb_posting_size(tuple, tids));
+}
+
+static inline Size
+fpb_tuple_space(IndexTuple tuple)
+{
+	return fpb_posting_space(tuple, 1);
+}
+
+/* Number of untruncated key columns of a pivot tuple. */
+extern int	fpb_pivot_natts(const FpbIndex *ix, IndexTuple pivot);
+
+/* bytes of the longest tuple that btree takes at this block size */
+#define FPB_MAX_TUPLE_SIZE \
+	(MAXALIGN_DOWN((BLCKSZ - \
+					MAXALIGN(SizeOfPageHeaderData + 3 * sizeof(ItemIdData)) - \
+					MAXALIGN(sizeof(BTPageOpaqueData))) / 3) - \
+	 MAXALIGN(sizeof(ItemPointerData)))
+
+/* Raise the error for a row too long for a page (btree's own wording). */
+extern void fpb_check_key_size(const FpbIndex *ix, Relation heap,
+							   const FpbKey *key);
+
+/*
+ * Probe for one end of the keys that equal key as the opclass has it: the
+ * first of them is the first entry >= the lower one (upper = false), and they
+ * are those < the upper one.  Tuple form: points into key's tuple.
+ */
+extern void fpb_probe_equal(const FpbIndex *ix, const FpbKey *key, bool upper,
+							FpbProbe *probe);
+
+/* The pivot that lies before every key.  Tuple form: allocates its tuple. */
+extern void fpb_key_minus_infinity(const FpbIndex *ix, FpbKey *key);
+
+/*
+ * Tuple form: the head of a probe with these ncols columns: that of the
+ * smallest (upper: the largest) key that begins with them.  upper must be true
+ * if on_equal is -1 and false if it is 1; it makes no difference if ncols is
+ * nkeyatts.  The values that the head depends on (two if it is of a pair) must
+ * be of the opclass's own types, else the probe can't have a head.  Returns
+ * false if heads say nothing in this index.
+ */
+extern bool fpb_head_of(const FpbIndex *ix, const Datum *values,
+						const bool *isnull, int ncols, bool upper,
+						uint64 *head);
+
+/*
+ * What is wrong with the structure of a tuple that has avail bytes to lie in,
+ * or NULL: everything that reading its columns relies on.
+ */
+extern const char *fpb_tuple_fault(const FpbIndex *ix, IndexTuple tuple,
+								   Size avail, bool pivot);
+
+/* The same of a leaf's tuple of a btree, whose key takes so many bytes. */
+extern const char *fpb_btree_tuple_fault(const FpbIndex *ix, IndexTuple tuple,
+										 Size size);
+
+/* --- words of single columns (key/word.c) --- */
+extern const FpbWordType *fpb_word_type(Oid cmp_proc, Oid type);
+extern int	fpb_word_bits(const FpbWordType *type);
+
+/* Does the index's column have the representation that its word type is for? */
+extern bool fpb_word_fits(const FpbWordType *type, Form_pg_attribute att);
+
+/* The head, low and tail of a key, in word indexes, and back. */
+extern void fpb_word_form(const FpbIndex *ix, const Datum *values,
+						  const bool *isnull, ItemPointer tid, FpbKey *key);
+
+/* Is a word its column's own integer but for the bits in *flip? */
+extern bool fpb_word_is_plain(const FpbIndex *ix, uint64 *flip);
+extern void fpb_word_datums(const FpbIndex *ix, const FpbKey *key,
+							Datum *values, bool *isnull);
+
+/* Values for a fence, whose word may be nobody's, to be compared, or shown. */
+extern void fpb_word_fence_datums(const FpbIndex *ix, const FpbKey *key,
+								  bool shown, Datum *values, bool *isnull);
+extern bool fpb_word_has_null(const FpbIndex *ix, const FpbKey *key);
+extern bool fpb_word_equal(const FpbIndex *ix, const FpbKey *a,
+						   const FpbKey *b);
+extern void fpb_word_probe_equal(const FpbIndex *ix, const FpbKey *key,
+								 bool upper, FpbProbe *probe);
+
+/* The code (of a uuid, its upper half) of one column, for heads. */
+extern uint64 fpb_word_code(const FpbColumn *col, Datum value, bool isnull);
+
+/* Is this the code that NULL shares with a value? */
+extern bool fpb_word_is_shared(const FpbColumn *col, uint64 code);
+
+/*
+ * Bounds of a scan in a word index.  Given for each leading column a range of
+ * the column's codes, fpb_word_bound makes the probe of its lower or upper end
+ * (src/key/word.c tells how); FpbColumnBound is one column's end.
+ */
+typedef struct FpbColumnBound
+{
+	uint64		code;			/* the column's code */
+	uint64		low;			/* uuid: lower half */
+	uint8		tie;			/* smallest (lower end) or largest tie bit */
+	bool		isnull;
+} FpbColumnBound;
+
+/*
+ * Bound of a column by "column op value", for strategies <, <=, =, >=, >.
+ * upper: the upper end is wanted (of <, <=, =), else the lower (of >, >=, =).
+ * Returns false if no value of the column satisfies the condition.  cmp
+ * compares (column type, value's type), NULL for the column's own type.  The
+ * bound is inclusive at both ends and in index order: for a DESC column, > and
+ * >= give upper ends.
+ */
+extern bool fpb_word_column_bound(const FpbColumn *col, Datum value,
+								  Oid value_type, FmgrInfo *cmp,
+								  StrategyNumber strategy, bool upper,
+								  FpbColumnBound *bound);
+
+/* The end of the non-null (null = false) or null values of the column. */
+extern void fpb_word_null_bound(const FpbColumn *col, bool null, bool upper,
+								FpbColumnBound *bound);
+
+/*
+ * Probe for the end of the key range in which the first ncols columns are at
+ * bounds[]: upper = false: the first such entry is the lower bound of the
+ * probe; upper = true: entries in range are those that compare < probe.
+ */
+extern void fpb_word_probe(const FpbIndex *ix, const FpbColumnBound *bounds,
+						   int ncols, bool upper, FpbProbe *probe);
+
+/* Support function numbers: btree's own, so that opclasses carry over. */
+#define FPB_ORDER_PROC		1
+#define FPB_SORTSUPPORT_PROC 2
+#define FPB_INRANGE_PROC	3
+#define FPB_EQUALIMAGE_PROC	4
+#define FPB_OPTIONS_PROC	5
+#define FPB_NPROCS			5
+
+#endif							/* FPB_KEY_KEY_H */

@@ -1,0 +1,129 @@
+/*-------------------------------------------------------------------------
+ *
+ * key/posting.h
+ *	  How TIDs are stored, and postings: tuples that several entries share.
+ *
+ *-------------------------------------------------------------------------
+ */
+#ifndef FPB_KEY_POSTING_H
+#define FPB_KEY_POSTING_H
+
+#include "port/pg_bitutils.h"
+
+#include "key/key.h"
+
+/*
+ * A stored tail: an ItemPointerData whose offset number has the tie on top.
+ * The halves of its block number, the upper one first, are read as one.
+ */
+static inline uint64
+fpb_read_tail(const char *tails, int slot)
+{
+	uint32		block;
+	uint16		offset;
+
+	memcpy(&block, tails + slot * FPB_TAIL_BYTES, sizeof(block));
+	memcpy(&offset, tails + slot * FPB_TAIL_BYTES + sizeof(block), sizeof(offset));
+#ifndef WORDS_BIGENDIAN
+	block = pg_rotate_left32(block, 16);
+#endif
+	return ((uint64) (offset & ~FPB_TAIL_MAX_OFFSET) <<
+			(FPB_TAIL_TIE_SHIFT - FPB_TAIL_OFFSET_BITS)) |
+		((uint64) block << FPB_TAIL_OFFSET_BITS) |
+		(offset & FPB_TAIL_MAX_OFFSET);
+}
+
+static inline void
+fpb_write_tail(char *tails, int slot, uint64 tail)
+{
+	uint16	   *t = (uint16 *) (tails + slot * FPB_TAIL_BYTES);
+
+	t[0] = (uint16) (tail >> (16 + FPB_TAIL_OFFSET_BITS));
+	t[1] = (uint16) (tail >> FPB_TAIL_OFFSET_BITS);
+	t[2] = (uint16) (((tail >> FPB_TAIL_TIE_SHIFT) << FPB_TAIL_OFFSET_BITS) |
+					 (tail & FPB_TAIL_MAX_OFFSET));
+}
+
+/* Is a stored tail's offset number 0? */
+static inline bool
+fpb_tail_is_gap(const char *tails, int slot)
+{
+	return (((const uint16 *) (tails + slot * FPB_TAIL_BYTES))[2] &
+			FPB_TAIL_MAX_OFFSET) == 0;
+}
+
+static inline char *
+fpb_posting_tails(IndexTuple posting)
+{
+	return (char *) posting + TYPEALIGN(sizeof(uint16), IndexTupleSize(posting));
+}
+
+/* First item from item on that is no gap, or their number. */
+static inline int
+fpb_posting_next(IndexTuple posting, int item)
+{
+	int			n = fpb_posting_slots(posting);
+
+	while (item < n && fpb_tail_is_gap(fpb_posting_tails(posting), item))
+		item++;
+	return item;
+}
+
+/* Last one before item, or -1. */
+static inline int
+fpb_posting_prev(IndexTuple posting, int item)
+{
+	item = Min(item, fpb_posting_slots(posting)) - 1;
+	while (item >= 0 && fpb_tail_is_gap(fpb_posting_tails(posting), item))
+		item--;
+	return item;
+}
+
+/* The tail of an item; of one that there is not, 0. */
+static inline uint64
+fpb_posting_tail(IndexTuple posting, int item)
+{
+	if (item < 0 || item >= fpb_posting_slots(posting))
+		return 0;
+	return fpb_read_tail(fpb_posting_tails(posting), item);
+}
+
+/*
+ * The most TIDs that the posting of a key may have room for: 1 if it may have
+ * none.  One that needs MAXALIGN has no padding when it is full, so that full
+ * ones take no more room than as many TIDs in others.
+ */
+static inline int
+fpb_posting_most(const FpbIndex *ix, IndexTuple tuple)
+{
+	int			key = fpb_posting_size(tuple, 2) - 2 * FPB_TAIL_BYTES;
+	int			most = (ix->max_posting - key) / FPB_TAIL_BYTES;
+
+	while (most > 1 && (key + most * FPB_TAIL_BYTES) % fpb_tuple_align(tuple) != 0)
+		most--;
+	return Max(most, 1);
+}
+
+/*
+ * The gap of a posting nearest to the place before item, or -1.
+ */
+static inline int
+fpb_posting_gap(IndexTuple posting, int item)
+{
+	int			n = fpb_posting_slots(posting);
+	char	   *tails = fpb_posting_tails(posting);
+
+	for (int distance = 0; distance <= n; distance++)
+	{
+		int			right = item + distance;
+		int			left = item - 1 - distance;
+
+		if (right < n && fpb_tail_is_gap(tails, right))
+			return right;
+		if (left >= 0 && left < n && fpb_tail_is_gap(tails, left))
+			return left;
+	}
+	return -1;
+}
+
+#endif							/* FPB_KEY_POSTING_H */

@@ -1,0 +1,50 @@
+/*-------------------------------------------------------------------------
+ *
+ * key/value_check.h
+ *	  What is inside of values (key/value_check.c).
+ *
+ *-------------------------------------------------------------------------
+ */
+#ifndef FPB_KEY_VALUE_CHECK_H
+#define FPB_KEY_VALUE_CHECK_H
+
+#include "access/tupdesc.h"
+
+/* Types whose functions follow lengths and counts inside of a value. */
+typedef enum FpbInsideKind
+{
+	FPB_INSIDE_NONE,			/* others, text among them */
+	FPB_INSIDE_NUMERIC,
+	FPB_INSIDE_BITS,			/* bit, varbit */
+	FPB_INSIDE_INET,			/* inet, cidr */
+	FPB_INSIDE_ARRAY,
+	FPB_INSIDE_RANGE
+} FpbInsideKind;
+
+/* What is to be known of a column's type to look into its values. */
+typedef struct FpbInside
+{
+	uint8		kind;			/* FpbInsideKind */
+	uint8		item_kind;		/* of an array's elements, a range's bounds, */
+	char		item_align;		/* their alignment, */
+	int16		item_length;	/* and length, as pg_type has them */
+	Oid			type;			/* of an array's elements; of a range itself */
+	Oid			base_type;		/* of the elements, if their type is a domain */
+} FpbInside;
+
+/* Fill *inside for a column.  Catalogs are read. */
+extern void fpb_inside_describe(Form_pg_attribute att, FpbInside *inside);
+
+/*
+ * From which length on, header included, is nothing looked at in a value with
+ * a header of one byte?  PG_UINT8_MAX: there always is something.
+ */
+extern uint8 fpb_inside_plain_from(const FpbInside *inside);
+
+/*
+ * What is wrong inside of a value, whose own length is sound, or NULL: what
+ * comparators and output functions would follow out of it.
+ */
+extern const char *fpb_value_fault(const FpbInside *inside, const char *value);
+
+#endif							/* FPB_KEY_VALUE_CHECK_H */

@@ -1,0 +1,146 @@
+/*-------------------------------------------------------------------------
+ *
+ * page/bulk_fill.c
+ *	  Bulk load: filling pages with entries that come in order.
+ *
+ * When a page is full its layout says; here is what all layouts do alike.  A
+ * page has two entries, if they fit, however low the fill factor.
+ *
+ *-------------------------------------------------------------------------
+ */
+#include "postgres.h"
+
+#include "utils/memutils.h"
+
+#include "page/layout.h"
+
+/*
+ * See page/layout.h.
+ */
+FpbFiller *
+fpb_filler_create(const FpbIndex *ix, int level, int fillfactor)
+{
+	FpbFiller  *filler = palloc0(sizeof(FpbFiller));
+
+	filler->ix = ix;
+	filler->level = level;
+	filler->slack = 100 - fillfactor;
+	filler->entries = palloc(sizeof(FpbEntry) * FPB_MAX_PAGE_ENTRIES);
+	filler->context = AllocSetContextCreate(CurrentMemoryContext,
+											"fpbtree page filler",
+											ALLOCSET_DEFAULT_SIZES);
+	return filler;
+}
+
+/*
+ * Copy a tuple into the filler's memory for the page.
+ */
+static void
+keep_tuple(FpbFiller *filler, FpbKey *key)
+{
+	if (key->tuple != NULL)
+	{
+		Size		size = IndexTupleSize(key->tuple);
+		IndexTuple	copy = MemoryContextAlloc(filler->context, size);
+
+		memcpy(copy, key->tuple, size);
+		key->tuple = copy;
+	}
+}
+
+/*
+ * See page/layout.h.
+ */
+void
+fpb_filler_begin(FpbFiller *filler, Page page, int flags, const FpbKey *low)
+{
+	filler->page = page;
+	filler->flags = flags;
+	filler->nentries = 0;
+	filler->children = NULL;
+	MemoryContextReset(filler->context);
+	filler->low = NULL;
+	if (low != NULL)
+	{
+		filler->low_key = *low;
+		filler->low = &filler->low_key;
+		keep_tuple(filler, filler->low);
+	}
+	filler->ix->layout->filler_begin(filler);
+}
+
+/*
+ * See page/layout.h.
+ */
+bool
+fpb_filler_add(FpbFiller *filler, const FpbEntry *entry)
+{
+	FpbEntry   *last;
+
+	if (filler->nentries >= FPB_MAX_PAGE_ENTRIES ||
+		!filler->ix->layout->filler_take(filler, entry))
+		return false;
+	last = &filler->entries[filler->nentries++];
+	*last = *entry;
+	keep_tuple(filler, &last->key);
+	return true;
+}
+
+/*
+ * See page/layout.h.
+ */
+void
+fpb_filler_end(FpbFiller *filler, const FpbKey *high, BlockNumber right)
+{
+	const FpbLayoutRoutine *layout = filler->ix->layout;
+	FpbKey		elided;
+
+	if (layout->filler_write(filler, high, right))
+		return;
+	if (high != NULL)
+	{
+		elided = *high;
+		elided.tuple = NULL;
+		if (layout->filler_write(filler, &elided, right))
+			return;
+	}
+	elog(ERROR, "%d entries do not fit a page of index \"%s\"",
+		 filler->nentries, RelationGetRelationName(filler->ix->rel));
+}
+
+/*
+ * See page/layout.h.
+ */
+bool
+fpb_filler_fence_fits(const FpbFiller *filler, const FpbKey *high)
+{
+	return filler->ix->layout->filler_fence_fits(filler, high);
+}
+
+/*
+ * See page/layout.h.
+ */
+void
+fpb_filler_pop(FpbFiller *filler, FpbEntry *entry)
+{
+	Assert(filler->nentries > 1);
+	*entry = filler->entries[--filler->nentries];
+	if (entry->key.tuple != NULL)
+	{
+		Size		size = IndexTupleSize(entry->key.tuple);
+		IndexTuple	copy = palloc(size);
+
+		memcpy(copy, entry->key.tuple, size);
+		entry->key.tuple = copy;
+	}
+}
+
+/*
+ * See page/layout.h.
+ */
+const FpbKey *
+fpb_filler_last(const FpbFiller *filler)
+{
+	Assert(filler->nentries > 0);
+	return &filler->entries[filler->nentries - 1].key;
+}

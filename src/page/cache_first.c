@@ -1,0 +1,455 @@
+/*-------------------------------------------------------------------------
+ *
+ * page/cache_first.c
+ *	  The cache-first layout: a search finds a leaf's node from level 1.
+ *
+ * Pages are those of the disk-first layout; but what is above the leaves knows
+ * their nodes, not their pages alone (fpbtree-sigmod2002, section 3.2).  On
+ * level 1, the gaps behind the downlink of a leaf are exits: a head, where one
+ * of the leaf's nodes begins, and that node's number.  So header and node of
+ * the leaf are fetched at one latency, and its directory, the in-page parent
+ * of its nodes, is no more than what a search falls back on.
+ *
+ * To everybody but the search exits are gaps like others.  What they say is a
+ * hint, about the leaf as it has been when its downlink was made: they are
+ * written in the record that puts the downlink in its place, and never again.
+ * Whoever needs a gap takes one; what makes nodes, or the page, of its entries
+ * anew takes them over.  README.md, "cache_first", tells what they need not
+ * be.
+ *
+ * Word forms only: an exit is kept where an entry has its TID.  Pages of
+ * tuples are as disk_first has them.
+ *
+ *-------------------------------------------------------------------------
+ */
+#include "postgres.h"
+
+#include "page/disk_first/disk_first.h"
+
+/*
+ * Children that a node of level 1 has room for, with all their nodes named, if
+ * the nodes are of the width that no option names.
+ */
+#define CHILDREN	2
+
+/* nodes of one leaf, in order, to be named or as they have been */
+typedef struct Exits
+{
+	int			n;
+	uint64		heads[FPB_MAX_NODES];
+	uint8		numbers[FPB_MAX_NODES];
+} Exits;
+
+/* --- shapes --- */
+
+/*
+ * The narrowest width of nodes, of those that fill a page whose size is a
+ * power of two, with which CHILDREN children and all their nodes have room in
+ * a node of level 1; or else the widest.
+ */
+static int
+default_lines(const FpbIndex *ix)
+{
+	int			lines = FPB_MIN_LINES;
+
+	for (int wider = FPB_MIN_LINES; wider <= FPB_MAX_LINES; wider *= 2)
+	{
+		FpbShape	leaf;
+		FpbShape	parent;
+
+		if (fpb_possible_lines(wider) != wider)
+			continue;
+		lines = wider;
+		fpb_set_shape(ix, &leaf, lines, false);
+		fpb_set_shape(ix, &parent, lines, true);
+		if (parent.nslots >= CHILDREN * leaf.max_nodes)
+			break;
+	}
+	return lines;
+}
+
+/*
+ * See fpb_layout_shapes.  Nodes of level 1 are as wide as those of leaves, and
+ * have as many children as they can name the nodes of, two at least.
+ */
+static void
+cache_first_set_shapes(FpbIndex *ix, int leaf_lines, int inner_lines)
+{
+	const FpbShape *leaf = fpb_leaf_shape(ix);
+	FpbShape   *parent = &fpb_shapes(ix)[1];
+
+	if (fpb_is_word(ix) && leaf_lines == 0)
+		leaf_lines = default_lines(ix);
+	fpb_disk_first_set_shapes(ix, leaf_lines, inner_lines);
+	if (!fpb_is_word(ix))
+		return;
+	fpb_set_shape(ix, parent, leaf->size / FPB_CACHE_LINE, true);
+	parent->most = Max(parent->nslots / leaf->max_nodes, 2);
+	ix->nodes_off = fpb_page_base(leaf->max_nodes, fpb_numbers_capacity(ix, leaf->max_nodes));
+	ix->node_size = leaf->size;
+}
+
+/* --- exits --- */
+
+/*
+ * The nodes of a leaf but the first, which needs no exit.  Those whose heads
+ * are not in order, or outside of the leaf's fences, are left out: a node
+ * without entries may be.  (So are those that are not there, in a damaged
+ * leaf.)
+ */
+static void
+exits_of_leaf(Page leaf, Exits *exits)
+{
+	const FpbPageHeader *hdr = FpbHdr(leaf);
+	uint64		least = FpbPageIsLeftmost(leaf) ? 0 : hdr->low_head;
+	uint64		most = FpbPageIsRightmost(leaf) ? PG_UINT64_MAX : hdr->high_head;
+
+	exits->n = 0;
+	for (int dir = 1; dir < FpbDir(leaf)->nnodes; dir++)
+	{
+		uint64		head = fpb_dir_heads(leaf)[dir];
+
+		if (head < least || head > most ||
+			fpb_node_number(leaf, dir) >= FpbDir(leaf)->nalloc)
+			continue;
+		least = head;
+		exits->heads[exits->n] = head;
+		exits->numbers[exits->n++] = fpb_node_number(leaf, dir);
+	}
+}
+
+/*
+ * The dir'th node of a page of level 1, or NULL if its directory is damaged:
+ * here nothing may be raised.
+ */
+static char *
+parent_node(const FpbIndex *ix, Page page, int dir)
+{
+	if (fpb_node_number(page, dir) >= FpbDir(page)->nalloc)
+		return NULL;
+	return fpb_node_at(fpb_shape(ix, page), page, dir);
+}
+
+/*
+ * Find the slot of a child in the dir'th nodes from first to last; false if it
+ * is not there.
+ */
+static bool
+find_child(const FpbIndex *ix, Page page, BlockNumber child, int first,
+		   int last, int *dir, int *slot)
+{
+	const FpbShape *shape = fpb_shape(ix, page);
+
+	for (*dir = first; *dir <= last; (*dir)++)
+	{
+		char	   *node = parent_node(ix, page, *dir);
+
+		for (*slot = 0; node != NULL && *slot < shape->nslots; (*slot)++)
+			if (fpb_node_children(shape, node)[*slot] == child)
+				return true;
+	}
+	return false;
+}
+
+/*
+ * The slot behind a child's and the gaps that follow it in its node.
+ */
+static int
+end_of_gaps(const FpbIndex *ix, const FpbShape *shape, char *node, int slot)
+{
+	return fpb_next_live(ix, shape, FPB_NODE_PLAIN, node, slot + 1);
+}
+
+/*
+ * What the gaps behind a child's slot name.
+ */
+static void
+exits_of_child(const FpbIndex *ix, Page page, int dir, int slot, Exits *exits)
+{
+	const FpbShape *shape = fpb_shape(ix, page);
+	char	   *node = parent_node(ix, page, dir);
+	int			end = end_of_gaps(ix, shape, node, slot);
+
+	exits->n = 0;
+	for (slot++; slot < end && exits->n < FPB_MAX_NODES; slot++)
+	{
+		uint16		named = fpb_slot_exit(shape, node, slot);
+
+		if (named == 0 || named > FPB_MAX_NODES)
+			continue;
+		exits->heads[exits->n] = fpb_node_head(ix, node, slot);
+		exits->numbers[exits->n++] = named - 1;
+	}
+}
+
+/*
+ * Have the gaps behind a child's slot name its nodes: all of them, if there
+ * are as many gaps, else some that are as far apart as can be.  The heads of
+ * the gaps stay between those of the entries beside them, and below the next
+ * node's bound, from where on a search would not look here.
+ */
+static void
+write_exits(const FpbIndex *ix, Page page, int dir, int slot,
+			const Exits *exits, FpbWalPage *wp)
+{
+	const FpbShape *shape = fpb_shape(ix, page);
+	char	   *node = parent_node(ix, page, dir);
+	int			end = end_of_gaps(ix, shape, node, slot);
+	uint64		least = fpb_node_head(ix, node, slot);
+	uint64		next = end < shape->nslots ? fpb_node_head(ix, node, end) : PG_UINT64_MAX;
+	uint64		most = next;
+	int			from = 0;
+	int			to = exits->n;
+	int			written;
+
+	if (dir + 1 < FpbDir(page)->nnodes)
+		most = Min(most, fpb_dir_heads(page)[dir + 1]);
+	while (from < to && exits->heads[from] < least)
+		from++;
+	while (to > from && exits->heads[to - 1] > most)
+		to--;
+	if (slot + 1 == end)
+		return;
+	written = Min(to - from, end - slot - 1);
+	for (int i = 0; i < end - slot - 1; i++)
+	{
+		int			which = from + (2 * i + 1) * (to - from) / (2 * Max(written, 1));
+
+		fpb_node_set_head(ix, node, slot + 1 + i, i < written ? exits->heads[which] : next);
+		fpb_write_tail(node + shape->tail_off, slot + 1 + i,
+					   i < written ? exits->numbers[which] + 1 : 0);
+	}
+	fpb_note_slots(wp, node, slot + 1, end - 1, ix->head_width);
+	fpb_note_slots(wp, node + shape->tail_off, slot + 1, end - 1, FPB_TAIL_BYTES);
+}
+
+/*
+ * See fpb_page_name_nodes.
+ */
+static void
+cache_first_name_nodes(const FpbIndex *ix, Page page, BlockNumber child,
+					   Page leaf, FpbWalPage *wp)
+{
+	Exits		exits;
+	int			dir;
+	int			slot;
+
+	if (!fpb_page_has_exits(ix, page) ||
+		!find_child(ix, page, child, 0, FpbDir(page)->nnodes - 1, &dir, &slot))
+		return;
+	exits_of_leaf(leaf, &exits);
+	write_exits(ix, page, dir, slot, &exits, wp);
+}
+
+/*
+ * Have the dir'th nodes of a page, from first to last, name what those of an
+ * old one, from old_first to old_last, have named of the same children.
+ */
+static void
+take_over_in_nodes(const FpbIndex *ix, Page page, int first, int last,
+				   Page old, int old_first, int old_last, FpbWalPage *wp)
+{
+	const FpbShape *shape = fpb_shape(ix, old);
+
+	for (int old_dir = old_first; old_dir <= old_last; old_dir++)
+	{
+		char	   *node = parent_node(ix, old, old_dir);
+
+		for (int old_slot = 0; node != NULL && old_slot < shape->nslots; old_slot++)
+		{
+			Exits		exits;
+			int			dir;
+			int			slot;
+
+			if (fpb_node_is_gap(ix, shape, FPB_NODE_PLAIN, node, old_slot) ||
+				!find_child(ix, page, fpb_node_children(shape, node)[old_slot],
+							first, last, &dir, &slot))
+				continue;
+			exits_of_child(ix, old, old_dir, old_slot, &exits);
+			write_exits(ix, page, dir, slot, &exits, wp);
+		}
+	}
+}
+
+/*
+ * See fpb_page_take_over_names.
+ */
+static void
+cache_first_take_over_names(const FpbIndex *ix, Page page, Page old)
+{
+	FpbWalPage	whole = {.page = page,.image = true};
+
+	if (fpb_page_has_exits(ix, page))
+		take_over_in_nodes(ix, page, 0, FpbDir(page)->nnodes - 1,
+						   old, 0, FpbDir(old)->nnodes - 1, &whole);
+}
+
+/* --- changes --- */
+
+/*
+ * How many of so many gaps are to be left to the child before, if another one
+ * comes in behind it, in the dir'th node?  Half of them, as both are halves of
+ * a leaf; but where keys ascend the left one has most of the nodes.
+ */
+static int
+gaps_before(const FpbIndex *ix, Page page, int dir, int gaps)
+{
+	int			wanted = fpb_leaf_shape(ix)->max_nodes - 1;
+
+	if (FpbPageIsRightmost(page) && dir == FpbDir(page)->nnodes - 1)
+		return Min(gaps - 1, wanted);
+	return Min((gaps - 1) / 2, wanted);
+}
+
+/*
+ * Put a child into a slot of a node that has a gap, as planned: amid the gaps
+ * behind the child before, if there are some, so that either has some of them.
+ */
+static void
+insert_into_slot(const FpbIndex *ix, Page page, const FpbEntry *entry,
+				 const FpbInsertPlan *plan, FpbWalPage *wp)
+{
+	const FpbShape *shape = fpb_shape(ix, page);
+	FpbInsertPlan moved = *plan;
+	FpbPlace   *place = &FpbSlots(&moved)->place;
+	char	   *node = parent_node(ix, page, place->dir);
+	int			before = place->slot - 1;
+	int			gaps;
+	Exits		exits;
+
+	while (before >= 0 && fpb_node_is_gap(ix, shape, FPB_NODE_PLAIN, node, before))
+		before--;
+	gaps = before < 0 ? 0 : end_of_gaps(ix, shape, node, before) - before - 1;
+	if (gaps == 0)
+	{
+		fpb_disk_first_insert(ix, page, entry, plan, wp);
+		return;
+	}
+	exits_of_child(ix, page, place->dir, before, &exits);
+	place->slot = before + 1 + gaps_before(ix, page, place->dir, gaps);
+	fpb_disk_first_insert(ix, page, entry, &moved, wp);
+
+	/* so that the heads are in order again */
+	write_exits(ix, page, place->dir, before, &exits, wp);
+	write_exits(ix, page, place->dir, place->slot, &exits, wp);
+}
+
+/*
+ * Carry out a plan.  Where that writes nodes anew, they keep their exits.
+ */
+static void
+cache_first_insert(const FpbIndex *ix, Page page, const FpbEntry *entry,
+				   const FpbInsertPlan *plan, FpbWalPage *wp)
+{
+	const FpbSlotPlan *slots = FpbSlots(plan);
+
+	if (fpb_page_has_exits(ix, page) && slots->kind == FPB_PLAN_SLOT)
+		insert_into_slot(ix, page, entry, plan, wp);
+	else if (fpb_page_has_exits(ix, page) && slots->kind == FPB_PLAN_SPREAD)
+	{
+		PGAlignedBlock old;
+
+		memcpy(old.data, page, BLCKSZ);
+		fpb_disk_first_insert(ix, page, entry, plan, wp);
+		take_over_in_nodes(ix, page, slots->first, slots->last + slots->added,
+						   old.data, slots->first, slots->last, wp);
+	}
+	else
+		fpb_disk_first_insert(ix, page, entry, plan, wp);
+}
+
+/* --- whole pages --- */
+
+/*
+ * See fpb_page_build.  A page of level 1 has gaps between its entries, if they
+ * need not be as close together as can be.
+ */
+static bool
+cache_first_build(const FpbIndex *ix, Page page, int level, int flags,
+				  BlockNumber right, const FpbKey *low, const FpbKey *high,
+				  const FpbEntry *entries, int nentries, int slack)
+{
+	if (fpb_is_word(ix) && level == 1 && slack == 0 &&
+		fpb_disk_first_build(ix, page, level, flags, right, low, high,
+							 entries, nentries, 1))
+		return true;
+	return fpb_disk_first_build(ix, page, level, flags, right, low, high,
+								entries, nentries, slack);
+}
+
+/* what a filler for pages of level 1 knows of its children: exits of each */
+#define FillerExits(filler)	((Exits **) (filler)->children)
+
+/*
+ * See fpb_filler_child.
+ */
+static void
+cache_first_filler_child(FpbFiller *filler, Page child)
+{
+	if (filler->level != 1 || !fpb_is_word(filler->ix))
+		return;
+	if (filler->children == NULL)
+		filler->children = MemoryContextAllocZero(filler->context,
+												  FPB_MAX_PAGE_ENTRIES * sizeof(Exits *));
+	FillerExits(filler)[filler->nentries - 1] = MemoryContextAlloc(filler->context, sizeof(Exits));
+	exits_of_leaf(child, FillerExits(filler)[filler->nentries - 1]);
+}
+
+/*
+ * Write the page, and what is known of its children.
+ */
+static bool
+cache_first_filler_write(const FpbFiller *filler, const FpbKey *high,
+						 BlockNumber right)
+{
+	const FpbIndex *ix = filler->ix;
+	FpbWalPage	whole = {.page = filler->page,.image = true};
+
+	if (!fpb_disk_first_filler_write(filler, high, right))
+		return false;
+	for (int i = 0; filler->children != NULL && i < filler->nentries; i++)
+	{
+		const Exits *exits = FillerExits(filler)[i];
+		int			dir;
+		int			slot;
+
+		if (exits != NULL &&
+			find_child(ix, filler->page, filler->entries[i].child, 0,
+					   FpbDir(filler->page)->nnodes - 1, &dir, &slot))
+			write_exits(ix, filler->page, dir, slot, exits, &whole);
+	}
+	return true;
+}
+
+const FpbLayoutRoutine fpb_cache_first_routine = {
+	.id = FPB_CACHE_FIRST,
+	.set_shapes = cache_first_set_shapes,
+	.get_shapes = fpb_disk_first_get_shapes,
+	.header_fault = fpb_disk_first_header_fault,
+	.search = fpb_disk_first_search,
+	.next = fpb_disk_first_next,
+	.prev = fpb_disk_first_prev,
+	.read = fpb_disk_first_read,
+	.downlink = fpb_disk_first_downlink,
+	.child = fpb_disk_first_child,
+	.has_killed = fpb_disk_first_has_killed,
+	.is_killed = fpb_disk_first_is_killed,
+	.kill = fpb_disk_first_kill,
+	.plan_insert = fpb_disk_first_plan_insert,
+	.insert = cache_first_insert,
+	.delete = fpb_disk_first_delete,
+	.has_room = fpb_disk_first_has_room,
+	.slot_space = fpb_disk_first_slot_space,
+	.cut = fpb_disk_first_cut,
+	.build = cache_first_build,
+	.filler_begin = fpb_disk_first_filler_begin,
+	.filler_take = fpb_disk_first_filler_take,
+	.filler_fence_fits = fpb_disk_first_filler_fence_fits,
+	.filler_write = cache_first_filler_write,
+	.filler_child = cache_first_filler_child,
+	.name_nodes = cache_first_name_nodes,
+	.take_over_names = cache_first_take_over_names,
+	.fault = fpb_disk_first_fault,
+	.page_info = fpb_disk_first_page_info,
+	.node_info = fpb_disk_first_node_info,
+};

@@ -1,0 +1,231 @@
+/*-------------------------------------------------------------------------
+ *
+ * page/disk_first/bulk_fill.c
+ *	  Bulk load: when is a disk-first page full?
+ *
+ * A page takes entries until it is as full as the fill factor says with them
+ * parted into slots and nodes as they will be (page/disk_first/pack.c), and
+ * with a high fence of the length of the last one, which is the most that a
+ * separator from the next entry takes.  Only for the first two of very long
+ * entries there may be no room but without: then the fence is elided.
+ *
+ *-------------------------------------------------------------------------
+ */
+#include "postgres.h"
+
+#include "page/disk_first/disk_first.h"
+
+/* the details of a filler */
+typedef struct FillState
+{
+	uint16		plain_fill;		/* slots to fill of a plain node */
+	uint16		one_key_fill;	/* and of a one-key node */
+	int			run;			/* length of the last run of identical keys */
+
+	/* words */
+	int			plain;			/* entries of plain nodes before it, since the
+								 * last one-key node */
+	int			closed;			/* nodes before these */
+
+	/* tuples */
+	int			fences;			/* bytes of the low one, as far as it is not
+								 * an entry's, too */
+	int			nslots;			/* that the entries take */
+	int			tuples;			/* and bytes of their tuples */
+	int			last_slot;		/* entries in the last of the slots */
+} FillState;
+
+StaticAssertDecl(sizeof(FillState) <= sizeof(((FpbFiller *) NULL)->details),
+				 "a filler must have room for the layout's details");
+
+#define State(filler)	((FillState *) (filler)->details)
+
+static inline const FpbShape *
+filler_shape(const FpbFiller *filler)
+{
+	return fpb_level_shape(filler->ix, filler->level);
+}
+
+/*
+ * Begin a page.
+ */
+void
+fpb_disk_first_filler_begin(FpbFiller *filler)
+{
+	FillState  *state = State(filler);
+	const FpbShape *shape = filler_shape(filler);
+
+	memset(state, 0, sizeof(FillState));
+	state->plain_fill = fpb_plain_fill(shape, filler->slack);
+	state->one_key_fill = fpb_one_key_fill(shape, filler->slack);
+
+	/* an inner page's first key is its low fence */
+	if (filler->low != NULL && filler->low->tuple != NULL && filler->level == 0)
+		state->fences = fpb_tuple_space(filler->low->tuple);
+}
+
+/* --- words --- */
+
+/*
+ * Nodes that plain entries and the run of duplicates behind them will have to
+ * themselves; *rest: entries left to a plain node that more may join.
+ */
+static int
+nodes_closed(const FpbFiller *filler, int plain, int run, int *rest)
+{
+	const FillState *state = State(filler);
+	int			one_key = fpb_one_key_part(filler_shape(filler), run,
+										   state->one_key_fill);
+
+	if (one_key == 0)
+	{
+		*rest = plain + run;
+		return 0;
+	}
+	*rest = run - one_key;
+	return (plain + state->plain_fill - 1) / state->plain_fill +
+		(one_key + state->one_key_fill - 1) / state->one_key_fill;
+}
+
+/*
+ * Has the page room for another entry, which continues the last run or begins
+ * another one?
+ */
+static bool
+word_fits(FpbFiller *filler, bool same)
+{
+	FillState  *state = State(filler);
+	int			run = same ? state->run + 1 : 1;
+	int			plain = state->plain;
+	int			closed = state->closed;
+	int			nodes;
+	int			rest;
+
+	if (!same && state->run > 0)
+		closed += nodes_closed(filler, plain, state->run, &plain);
+	nodes = closed + nodes_closed(filler, plain, run, &rest);
+	nodes += (rest + state->plain_fill - 1) / state->plain_fill;
+	if (nodes > filler_shape(filler)->max_nodes)
+		return false;
+	state->plain = plain;
+	state->closed = closed;
+	return true;
+}
+
+/* --- tuples --- */
+
+/*
+ * Bytes that the page takes with so many slots and bytes of tuples; *free:
+ * those of slots that are not filled.
+ */
+static int
+page_space(const FpbFiller *filler, int nslots, int tuples, int *free)
+{
+	const FillState *state = State(filler);
+	const FpbShape *shape = filler_shape(filler);
+	int			nodes = (nslots + state->plain_fill - 1) / state->plain_fill;
+	int			dircap = fpb_directory_capacity(filler->ix, shape, nodes, BLCKSZ);
+
+	*free = (nodes * shape->nslots - nslots) * (shape->size / shape->nslots);
+	return fpb_page_base(Max(dircap, nodes), fpb_numbers_capacity(filler->ix, Max(dircap, nodes))) + state->fences +
+		nodes * (shape->size + shape->hint_bytes) + tuples;
+}
+
+/*
+ * Has the page room for another entry, which continues the last run or begins
+ * another one?
+ */
+static bool
+tuple_fits(FpbFiller *filler, IndexTuple tuple, bool same)
+{
+	FillState  *state = State(filler);
+	int			nslots = state->nslots;
+	int			tuples = state->tuples;
+	int			last_slot = 1;
+	int			used;
+	int			free;
+
+	/* (fpb_slot_entries tells alike) */
+	if (same && state->last_slot < fpb_posting_most(filler->ix, tuple))
+	{
+		last_slot += state->last_slot;
+		tuples -= fpb_posting_space(tuple, state->last_slot);
+	}
+	else
+		nslots++;
+	tuples += fpb_posting_space(tuple, last_slot);
+
+	/*
+	 * However low the fill factor: a page has two entries, if they fit.  A
+	 * separator takes no more room than the entry before it.
+	 */
+	used = page_space(filler, nslots, tuples, &free);
+	if (filler->nentries >= 2)
+		used += MAXALIGN(fpb_posting_size(tuple, 1));
+	if (used > BLCKSZ ||
+		(filler->nentries >= 2 && used - free > BLCKSZ - BLCKSZ * filler->slack / 100))
+		return false;
+	state->nslots = nslots;
+	state->tuples = tuples;
+	state->last_slot = last_slot;
+	return true;
+}
+
+/* --- pages --- */
+
+/*
+ * Take another entry, unless the page is as full as it should be.
+ */
+bool
+fpb_disk_first_filler_take(FpbFiller *filler, const FpbEntry *entry)
+{
+	FillState  *state = State(filler);
+	bool		same = filler->nentries > 0 && filler->ix->one_key && filler->level == 0 &&
+		fpb_keys_identical(filler->ix, fpb_filler_last(filler), &entry->key);
+
+	if (fpb_is_word(filler->ix) ? !word_fits(filler, same) :
+		!tuple_fits(filler, entry->key.tuple, same))
+		return false;
+	state->run = same ? state->run + 1 : 1;
+	return true;
+}
+
+/*
+ * Write the page.  False if there is no room for the high fence.
+ */
+bool
+fpb_disk_first_filler_write(const FpbFiller *filler, const FpbKey *high,
+							BlockNumber right)
+{
+	const FpbShape *shape = filler_shape(filler);
+	FpbNodePart parts[FPB_MAX_NODES];
+	uint16		slots[FPB_MAX_PAGE_ENTRIES + 1];
+	int			nparts;
+
+	if (fpb_is_word(filler->ix))
+		nparts = fpb_part_by_runs(filler->ix, shape, filler->entries,
+								  filler->nentries, filler->slack, parts);
+	else
+		nparts = fpb_part_tuples(filler->ix, shape, filler->entries,
+								 filler->nentries, filler->slack, parts, slots);
+	return nparts >= 0 &&
+		fpb_write_page(filler->ix, filler->page, filler->level, filler->flags,
+					   right, filler->low, high, filler->entries, parts,
+					   nparts, slots, filler->slack > 0, 0);
+}
+
+/*
+ * Has the page room for this high fence?  When its last entry was added there
+ * was room for another tuple of that size.  (Not so for its first two; they
+ * stay, and the fence is elided.)
+ */
+bool
+fpb_disk_first_filler_fence_fits(const FpbFiller *filler, const FpbKey *high)
+{
+	const FillState *state = State(filler);
+	int			free;
+
+	return fpb_is_word(filler->ix) || filler->nentries <= 2 ||
+		page_space(filler, state->nslots, state->tuples, &free) +
+		fpb_tuple_space(high->tuple) <= BLCKSZ;
+}

@@ -1,0 +1,759 @@
+/*-------------------------------------------------------------------------
+ *
+ * page/disk_first/change.c
+ *	  Insertions into and deletions from a disk-first page, done.
+ *
+ * All this is done in critical sections: what the page is relied on to be has
+ * been checked before, by the plan (page/disk_first/plan_insert.c) or by whoever has
+ * found the entries to be deleted.
+ *
+ *-------------------------------------------------------------------------
+ */
+#include "postgres.h"
+
+#include "page/disk_first/disk_first.h"
+
+/* the largest node, for copies of one */
+typedef union NodeCopy
+{
+	char		data[FPB_MAX_LINES * FPB_CACHE_LINE];
+	uint64		align;
+} NodeCopy;
+
+/*
+ * An entry with this head has been put into the dir'th node.  The bound of the
+ * next node may be lower than any entry there, and then lower than the new
+ * one, which comes before them all: raise it.
+ */
+static void
+raise_next_bound(Page page, int dir, uint64 head, FpbWalPage *wp)
+{
+	uint64	   *next = fpb_dir_heads(page) + dir + 1;
+
+	if (dir + 1 < FpbDir(page)->nnodes && *next < head)
+	{
+		*next = head;
+		fpb_wal_note(wp, next, sizeof(uint64));
+	}
+}
+
+/*
+ * Put an entry into a node that has a gap, before pos->slot.  Tuple form: its
+ * tuple is at tuple_offset in the page, or is added if that is 0.
+ */
+static void
+insert_into_slot(const FpbIndex *ix, Page page, const FpbEntry *entry,
+				 uint32 tuple_offset, const FpbPlace *pos, FpbWalPage *wp)
+{
+	const FpbShape *shape = fpb_shape(ix, page);
+	FpbCodec	codec = fpb_dir_codecs(page)[pos->dir];
+	char	   *node = fpb_node_at(fpb_shape(ix, page), page, pos->dir);
+	int			gap = fpb_nearest_gap(ix, shape, codec, node, pos->slot);
+	int			slot = gap >= pos->slot ? pos->slot : pos->slot - 1;
+	uint64	   *heads = fpb_dir_heads(page);
+	FpbNodeArray arrays[4];
+	int			narrays = fpb_node_arrays(ix, shape, codec, node, arrays);
+
+	/* writing before the node would be the worst of answers */
+	if (unlikely(gap < 0))
+		elog(PANIC, "insertion into a full node of an fpbtree page");
+	for (int i = 0; i < narrays; i++)
+	{
+		if (gap > slot)
+			fpb_shift_slots(arrays[i].start, slot, gap - 1, 1, arrays[i].width);
+		else if (gap < slot)
+			fpb_shift_slots(arrays[i].start, gap + 1, slot, -1, arrays[i].width);
+		fpb_note_slots(wp, arrays[i].start, Min(slot, gap), Max(slot, gap),
+					   arrays[i].width);
+	}
+
+	if (codec == FPB_NODE_ONE_KEY)
+		fpb_write_tail(node + FPB_ONE_KEY_HEADER, slot, entry->key.tail);
+	else
+	{
+		if (!fpb_is_word(ix) && tuple_offset == 0)
+			tuple_offset = fpb_add_tuple(page, &entry->key, wp);
+		fpb_write_slot(ix, shape, node, slot, entry, tuple_offset);
+	}
+	fpb_page_clear_hints(ix, page, pos->dir, Min(slot, gap), Max(slot, gap));
+
+	/* an entry put before all of the node's may be below its bound */
+	if (entry->key.head < heads[pos->dir])
+	{
+		heads[pos->dir] = entry->key.head;
+		fpb_wal_note(wp, &heads[pos->dir], sizeof(uint64));
+	}
+	raise_next_bound(page, pos->dir, entry->key.head, wp);
+}
+
+/*
+ * Find a node that the directory does not name and name it at dir; returns its
+ * number.
+ */
+static int
+number_node(Page page, int dir, int moved, FpbWalPage *wp)
+{
+	uint8	   *numbers = fpb_dir_nodes(page);
+	bool		used[FPB_MAX_NODES + 1] = {0};
+	int			number = 0;
+
+	for (int i = 0; i < FpbDir(page)->nnodes; i++)
+		used[numbers[i]] = true;
+	while (used[number])
+		number++;
+	memmove(numbers + dir + 1, numbers + dir, moved);
+	numbers[dir] = number;
+	fpb_wal_note(wp, numbers + dir, moved + 1);
+	return number;
+}
+
+/*
+ * Where nodes lie in the order of their keys: have room for one more at dir,
+ * by moving all behind it, with their hints.
+ */
+static void
+move_nodes(const FpbShape *shape, Page page, int dir, int moved, FpbWalPage *wp)
+{
+	char	   *node = fpb_node_at(shape, page, dir);
+	uint8	   *hints = fpb_hints(shape, page) + dir * shape->hint_bytes;
+
+	if (moved == 0)
+		return;
+	memmove(node + shape->size, node, moved * shape->size);
+	fpb_wal_note(wp, node + shape->size, moved * shape->size);
+	if (shape->hints_off != 0)
+	{
+		memmove(hints + shape->hint_bytes, hints, moved * shape->hint_bytes);
+		memset(hints, 0, shape->hint_bytes);
+	}
+}
+
+/*
+ * Allocate a node and name it in the directory at dir.  Its content is the
+ * caller's to write and to note.
+ */
+static char *
+add_node(const FpbIndex *ix, Page page, int dir, uint64 head, FpbCodec codec,
+		 FpbWalPage *wp)
+{
+	FpbPageHeader *hdr = FpbHdr(page);
+	const FpbShape *shape = fpb_shape(ix, page);
+	int			moved = FpbDir(page)->nnodes - dir;
+	int			number = FpbDir(page)->nnodes;
+
+	memmove(fpb_dir_heads(page) + dir + 1, fpb_dir_heads(page) + dir,
+			moved * sizeof(uint64));
+	memmove(fpb_dir_codecs(page) + dir + 1, fpb_dir_codecs(page) + dir, moved);
+	if (!ix->csb)
+		number = number_node(page, dir, moved, wp);
+	fpb_dir_heads(page)[dir] = head;
+	fpb_dir_codecs(page)[dir] = codec;
+	FpbDir(page)->nnodes++;
+	if (number >= FpbDir(page)->nalloc)
+	{
+		FpbDir(page)->nalloc++;
+		hdr->pd.pd_lower += shape->size;
+
+		/* hints that lie behind the nodes have to begin anew */
+		if (shape->hints_off == 0)
+			memset(fpb_hints(shape, page), 0, FpbDir(page)->nalloc * shape->hint_bytes);
+	}
+	if (ix->csb)
+		move_nodes(shape, page, dir, moved, wp);
+
+	fpb_wal_note(wp, fpb_dir_heads(page) + dir, (moved + 1) * sizeof(uint64));
+	fpb_wal_note(wp, fpb_dir_codecs(page) + dir, moved + 1);
+	fpb_wal_note(wp, &FpbDir(page)->nnodes, sizeof(FpbDir(page)->nnodes));
+	fpb_wal_note(wp, &FpbDir(page)->nalloc, sizeof(FpbDir(page)->nalloc));
+	fpb_wal_note(wp, &hdr->pd.pd_lower, sizeof(hdr->pd.pd_lower));
+	return fpb_node_at(shape, page, dir);
+}
+
+/*
+ * Fill the slots of a plain node from slots [from, to), none of them a gap, of
+ * the copy of another one, which may be of another shape, spread evenly.
+ */
+static void
+spread_plain(const FpbIndex *ix, const FpbShape *shape, char *node,
+			 const FpbShape *copy_shape, char *copy, int from, int to)
+{
+	FpbNodeArray dst[4];
+	FpbNodeArray src[4];
+	int			narrays = fpb_node_arrays(ix, shape, FPB_NODE_PLAIN, node, dst);
+	int			count = to - from;
+	int			slot = 0;
+
+	fpb_node_arrays(ix, copy_shape, FPB_NODE_PLAIN, copy, src);
+	for (int i = 0; i < count; i++)
+	{
+		int			next = (i + 1) * shape->nslots / count;
+
+		for (int a = 0; a < narrays; a++)
+			memcpy(dst[a].start + slot * dst[a].width,
+				   src[a].start + (from + i) * src[a].width, dst[a].width);
+		for (slot++; slot < next; slot++)
+			fpb_write_gap(ix, shape, node, slot, i + 1 < count ?
+						  fpb_node_head(ix, copy, from + i + 1) : PG_UINT64_MAX);
+	}
+}
+
+/*
+ * Write TIDs [from, to) of a copy, which has no gaps among them, to so many
+ * places of an array of tails, spread evenly; the places between are made
+ * gaps.
+ */
+static void
+spread_tails(char *tails, int nslots, const char *copy, int from, int to)
+{
+	int			count = to - from;
+	int			slot = 0;
+
+	for (int i = 0; i < count; i++)
+	{
+		int			next = (i + 1) * nslots / count;
+		uint64		tail = fpb_read_tail(copy, from + i);
+
+		for (int first = slot; slot < next; slot++)
+			fpb_write_tail(tails, slot, slot == first ? tail : 0);
+	}
+}
+
+/*
+ * Make the slots of a plain node from one on, behind its last entry, gaps.
+ */
+static void
+clear_slots(const FpbIndex *ix, const FpbShape *shape, char *node, int from,
+			FpbWalPage *wp)
+{
+	FpbNodeArray arrays[4];
+	int			narrays = fpb_node_arrays(ix, shape, FPB_NODE_PLAIN, node, arrays);
+
+	for (int slot = from; slot < shape->nslots; slot++)
+		fpb_write_gap(ix, shape, node, slot, PG_UINT64_MAX);
+	for (int i = 0; i < narrays; i++)
+		fpb_note_slots(wp, arrays[i].start, from, shape->nslots - 1, arrays[i].width);
+}
+
+/*
+ * Split the full node at plan->place in two and put the entry into the half it
+ * belongs to.
+ */
+static void
+split_node(const FpbIndex *ix, Page page, const FpbEntry *entry,
+		   const FpbSlotPlan *plan, FpbWalPage *wp)
+{
+	const FpbPlace *pos = &plan->place;
+	int			at = plan->split_at;
+	const FpbShape *shape = fpb_shape(ix, page);
+	FpbCodec	codec = fpb_dir_codecs(page)[pos->dir];
+	char	   *node = fpb_node_at(fpb_shape(ix, page), page, pos->dir);
+	int			nslots = fpb_node_slots(shape, codec);
+	NodeCopy	copy;
+	char	   *right;
+	FpbPlace	place = {0};
+
+	memcpy(copy.data, node, shape->size);
+	if (codec == FPB_NODE_PLAIN)
+	{
+		right = add_node(ix, page, pos->dir + 1,
+						 fpb_node_head(ix, node, at), codec, wp);
+		spread_plain(ix, shape, right, shape, copy.data, at, nslots);
+		if (plan->in_place)
+			clear_slots(ix, shape, node, at, wp);
+		else
+			spread_plain(ix, shape, node, shape, copy.data, 0, at);
+	}
+	else
+	{
+		right = add_node(ix, page, pos->dir + 1, ((uint64 *) node)[0], codec, wp);
+		memcpy(right, node, FPB_ONE_KEY_HEADER);
+		spread_tails(right + FPB_ONE_KEY_HEADER, nslots,
+					 copy.data + FPB_ONE_KEY_HEADER, at, nslots);
+		spread_tails(node + FPB_ONE_KEY_HEADER, nslots,
+					 copy.data + FPB_ONE_KEY_HEADER, 0, at);
+	}
+	if (!plan->in_place)
+		fpb_wal_note(wp, node, shape->size);
+	fpb_wal_note(wp, right, shape->size);
+	fpb_page_clear_hints(ix, page, pos->dir, 0, nslots - 1);
+	if (plan->in_place)
+	{
+		insert_into_slot(ix, page, entry, 0, pos, wp);
+		return;
+	}
+
+	/*
+	 * The node was full and has been spread, so that its i'th slot is now the
+	 * place of the i'th of so many.
+	 */
+	place.dir = pos->slot <= at ? pos->dir : pos->dir + 1;
+	if (place.dir == pos->dir)
+		place.slot = pos->slot == 0 ? 0 : (pos->slot - 1) * nslots / at + 1;
+	else
+		place.slot = (pos->slot - at - 1) * nslots / (nslots - at) + 1;
+	insert_into_slot(ix, page, entry, 0, &place, wp);
+}
+
+/*
+ * Make a plain node full of duplicates of the entry's key a one-key node, and
+ * put the entry into it.
+ */
+static void
+convert_node(const FpbIndex *ix, Page page, const FpbEntry *entry,
+			 const FpbPlace *pos, FpbWalPage *wp)
+{
+	const FpbShape *shape = fpb_shape(ix, page);
+	char	   *node = fpb_node_at(fpb_shape(ix, page), page, pos->dir);
+	uint64	   *header = (uint64 *) node;
+	int			nslots = shape->nslots;
+	int			one_key_slots = fpb_one_key_slots(shape);
+	char		tails[FPB_MAX_LINES * FPB_CACHE_LINE];
+	FpbEntry	first;
+	FpbPlace	place = *pos;
+
+	fpb_read_slot(ix, page, shape, FPB_NODE_PLAIN, node, 0, &first);
+	for (int i = 0; i < nslots; i++)
+	{
+		FpbEntry	old;
+
+		fpb_read_slot(ix, page, shape, FPB_NODE_PLAIN, node, i, &old);
+		fpb_write_tail(tails, i, old.key.tail);
+	}
+	header[0] = first.key.head;
+	header[1] = first.key.low;
+	spread_tails(node + FPB_ONE_KEY_HEADER, one_key_slots, tails, 0, nslots);
+	fpb_dir_codecs(page)[pos->dir] = FPB_NODE_ONE_KEY;
+	fpb_wal_note(wp, node, shape->size);
+	fpb_wal_note(wp, &fpb_dir_codecs(page)[pos->dir], sizeof(uint8));
+	fpb_page_clear_hints(ix, page, pos->dir, 0, nslots - 1);
+
+	place.slot = pos->slot == 0 ? 0 : (pos->slot - 1) * one_key_slots / nslots + 1;
+	insert_into_slot(ix, page, entry, 0, &place, wp);
+}
+
+/*
+ * Make a slot a gap, whatever it holds.
+ */
+static void
+empty_slot(const FpbIndex *ix, Page page, int dir, int slot, FpbWalPage *wp)
+{
+	const FpbShape *shape = fpb_shape(ix, page);
+	FpbCodec	codec = fpb_dir_codecs(page)[dir];
+	char	   *node = fpb_node_at(fpb_shape(ix, page), page, dir);
+	FpbNodeArray arrays[4];
+	int			last = fpb_node_arrays(ix, shape, codec, node, arrays) - 1;
+
+	fpb_make_gap(ix, shape, codec, node, slot);
+	fpb_note_slots(wp, arrays[last].start, slot, slot, arrays[last].width);
+	if (shape->child_off != 0)
+		fpb_note_slots(wp, node + shape->child_off, slot, slot, sizeof(uint32));
+	fpb_page_clear_hints(ix, page, dir, slot, slot);
+}
+
+/*
+ * Was the node that has just been added all zeros before, at replay too?  It
+ * was if it comes out of the hole, and not from a cut in the same record.  (In
+ * the tuple form hints may have been there.)
+ */
+static bool
+node_was_zero(const FpbIndex *ix, Page page, const char *node,
+			  const FpbWalPage *wp)
+{
+	return fpb_is_word(ix) && node >= (char *) page + wp->lower;
+}
+
+/*
+ * Put an entry into a new node of its own, the pos->dir'th.  tuple_offset:
+ * where its tuple is in the page; 0: it is to be added.
+ */
+static void
+append_node(const FpbIndex *ix, Page page, const FpbEntry *entry,
+			uint16 tuple_offset, const FpbPlace *pos, FpbWalPage *wp)
+{
+	const FpbShape *shape = fpb_shape(ix, page);
+	char	   *node;
+
+	node = add_node(ix, page, pos->dir, entry->key.head, FPB_NODE_PLAIN, wp);
+	raise_next_bound(page, pos->dir, entry->key.head, wp);
+	memset(node, 0, shape->size);
+	if (!fpb_is_word(ix) && tuple_offset == 0)
+		tuple_offset = fpb_add_tuple(page, &entry->key, wp);
+	fpb_write_slot(ix, shape, node, 0, entry, tuple_offset);
+	for (int slot = 1; slot < shape->nslots; slot++)
+		fpb_write_gap(ix, shape, node, slot, PG_UINT64_MAX);
+
+	/* gaps have heads, and downlinks that are not zero */
+	if (node_was_zero(ix, page, node, wp))
+	{
+		FpbNodeArray arrays[4];
+		int			narrays = fpb_node_arrays(ix, shape, FPB_NODE_PLAIN, node, arrays);
+
+		for (int i = 0; i < narrays; i++)
+		{
+			bool		whole = arrays[i].start == node ||
+				arrays[i].start == (char *) fpb_node_children(shape, node);
+
+			fpb_note_slots(wp, arrays[i].start, 0, whole ? shape->nslots - 1 : 0,
+						   arrays[i].width);
+		}
+	}
+	else
+		fpb_wal_note(wp, node, shape->size);
+}
+
+/*
+ * Move the first or last slot of a full node to its neighbour, or to a new
+ * last node, as planned, and put the new entry into the node.
+ */
+static void
+spill_node(const FpbIndex *ix, Page page, const FpbEntry *entry,
+		   const FpbSlotPlan *plan, FpbWalPage *wp)
+{
+	const FpbShape *shape = fpb_shape(ix, page);
+	char	   *node = fpb_node_at(fpb_shape(ix, page), page, plan->spill.dir);
+	FpbEntry	moved;
+	uint16		tuple_offset;
+
+	fpb_read_slot(ix, page, shape, FPB_NODE_PLAIN, node, plan->spill.slot, &moved);
+	tuple_offset = fpb_is_word(ix) ? 0 : fpb_node_tuples(shape, node)[plan->spill.slot];
+	if (plan->spill_to.dir == FpbDir(page)->nnodes)
+		append_node(ix, page, &moved, tuple_offset, &plan->spill_to, wp);
+	else
+		insert_into_slot(ix, page, &moved, tuple_offset, &plan->spill_to, wp);
+	empty_slot(ix, page, plan->spill.dir, plan->spill.slot, wp);
+	insert_into_slot(ix, page, entry, 0, &plan->place, wp);
+}
+
+/*
+ * Copy the entries of plain nodes, as planned, and the new one among them,
+ * into one wide node without gaps.
+ */
+static void
+pack_nodes(const FpbIndex *ix, Page page, const FpbEntry *entry,
+		   const FpbSlotPlan *plan, const FpbShape *wide, char *packed,
+		   FpbWalPage *wp)
+{
+	const FpbShape *shape = fpb_shape(ix, page);
+	FpbNodeArray dst[4];
+	FpbNodeArray src[4];
+	int			narrays = fpb_node_arrays(ix, wide, FPB_NODE_PLAIN, packed, dst);
+	int			n = 0;
+
+	for (int dir = plan->first; dir <= plan->last; dir++)
+	{
+		char	   *node = fpb_node_at(shape, page, dir);
+
+		fpb_node_arrays(ix, shape, FPB_NODE_PLAIN, node, src);
+		for (int slot = 0; slot <= shape->nslots; slot++)
+		{
+			if (dir == plan->place.dir && slot == plan->place.slot)
+				fpb_write_slot(ix, wide, packed, n++, entry,
+							   fpb_is_word(ix) ? 0 : fpb_add_tuple(page, &entry->key, wp));
+			if (slot == shape->nslots ||
+				fpb_node_is_gap(ix, shape, FPB_NODE_PLAIN, node, slot))
+				continue;
+			for (int a = 0; a < narrays; a++)
+				memcpy(dst[a].start + n * dst[a].width,
+					   src[a].start + slot * src[a].width, src[a].width);
+			n++;
+		}
+	}
+	if (unlikely(n != plan->entries))
+		elog(PANIC, "nodes of an fpbtree page have other entries than planned");
+}
+
+/*
+ * Spread the entries of plain nodes, and the new one, evenly over these nodes
+ * and those added behind them, as planned.
+ */
+static void
+spread_nodes(const FpbIndex *ix, Page page, const FpbEntry *entry,
+			 const FpbSlotPlan *plan, FpbWalPage *wp)
+{
+	const FpbShape *shape = fpb_shape(ix, page);
+	uint64	   *heads = fpb_dir_heads(page) + plan->first;
+	int			nnodes = plan->last - plan->first + 1 + plan->added;
+	FpbShape	wide = {0};
+	PGAlignedBlock packed;
+	int			from = 0;
+
+	if (unlikely(fpb_lay_out_slots(ix, &wide, plan->entries, shape->child_off != 0) > BLCKSZ))
+		elog(PANIC, "nodes of an fpbtree page have more entries than there is room for");
+	pack_nodes(ix, page, entry, plan, &wide, packed.data, wp);
+	for (int i = 0; i < plan->added; i++)
+		(void) add_node(ix, page, plan->last + 1 + i, PG_UINT64_MAX,
+						FPB_NODE_PLAIN, wp);
+	for (int i = 0; i < nnodes; i++)
+	{
+		char	   *node = fpb_node_at(shape, page, plan->first + i);
+		int			to = (i + 1) * plan->entries / nnodes;
+
+		heads[i] = fpb_node_head(ix, packed.data, from);
+		spread_plain(ix, shape, node, &wide, packed.data, from, to);
+		fpb_wal_note(wp, node, shape->size);
+		fpb_page_clear_hints(ix, page, plan->first + i, 0, shape->nslots - 1);
+		from = to;
+	}
+	fpb_wal_note(wp, heads, nnodes * sizeof(uint64));
+}
+
+/*
+ * The tuple of a slot that is not a gap, which has been checked.
+ */
+static IndexTuple
+slot_tuple(const FpbIndex *ix, Page page, const FpbPlace *pos)
+{
+	return (IndexTuple) ((char *) page +
+						 fpb_node_tuples(fpb_leaf_shape(ix), fpb_node_at(fpb_shape(ix, page), page, pos->dir))[pos->slot]);
+}
+
+/*
+ * Put an entry into a posting that has a gap, before pos->item.
+ */
+static void
+insert_into_posting(const FpbIndex *ix, Page page, const FpbEntry *entry,
+					const FpbPlace *pos, FpbWalPage *wp)
+{
+	IndexTuple	posting = slot_tuple(ix, page, pos);
+	char	   *tails = fpb_posting_tails(posting);
+	int			gap = fpb_posting_gap(posting, pos->item);
+	int			item = gap >= pos->item ? pos->item : pos->item - 1;
+
+	if (unlikely(gap < 0))
+		elog(PANIC, "insertion into a full posting of an fpbtree page");
+	if (gap > item)
+		fpb_shift_slots(tails, item, gap - 1, 1, FPB_TAIL_BYTES);
+	else if (gap < item)
+		fpb_shift_slots(tails, gap + 1, item, -1, FPB_TAIL_BYTES);
+	fpb_write_tail(tails, item, entry->key.tail);
+	fpb_note_slots(wp, tails, Min(item, gap), Max(item, gap), FPB_TAIL_BYTES);
+	fpb_page_clear_hints(ix, page, pos->dir, pos->slot, pos->slot);
+}
+
+/*
+ * Make the tuple of a slot, which has no gap, a posting with room for so many
+ * TIDs, with an entry put before pos->item.  If the old tuple has been added
+ * last, its bytes are used again.
+ */
+static void
+grow_posting(const FpbIndex *ix, Page page, const FpbEntry *entry,
+			 const FpbPlace *pos, int tids, FpbWalPage *wp)
+{
+	FpbPageHeader *hdr = FpbHdr(page);
+	uint16	   *place = fpb_node_tuples(fpb_leaf_shape(ix), fpb_node_at(fpb_shape(ix, page), page, pos->dir)) + pos->slot;
+	IndexTuple	old = slot_tuple(ix, page, pos);
+	bool		posting = fpb_is_posting(old);
+	int			nold = posting ? fpb_posting_slots(old) : 1;
+	Size		size = fpb_posting_size(old, tids);
+	uint32		end = hdr->pd.pd_upper;
+	uint32		offset;
+	PGAlignedBlock copy;
+	IndexTuple	new = (IndexTuple) copy.data;
+
+	memset(new, 0, size);
+	memcpy(new, old, IndexTupleSize(old));
+	fpb_posting_set_slots(new, tids);
+	for (int i = 0; i <= nold; i++)
+	{
+		/* more will come behind the last, or else anywhere */
+		int			item = pos->item == nold ? i : i * tids / (nold + 1);
+		uint64		tail = entry->key.tail;
+
+		if (i != pos->item)
+			tail = posting ? fpb_posting_tail(old, i - (i > pos->item)) :
+				fpb_tail_pack(0, &old->t_tid);
+		fpb_write_tail(fpb_posting_tails(new), item, tail);
+	}
+
+	if (*place == end && (FpbPageIsLeftmost(page) || hdr->low_tail != end))
+		end += fpb_posting_size(old, nold);
+	offset = TYPEALIGN_DOWN(fpb_tuple_align(new), end - size);
+	memcpy((char *) page + offset, new, size);
+	hdr->pd.pd_upper = offset;
+	*place = offset;
+	fpb_wal_note(wp, (char *) page + offset, end - offset);
+	fpb_wal_note(wp, &hdr->pd.pd_upper, sizeof(hdr->pd.pd_upper));
+	fpb_wal_note(wp, place, sizeof(uint16));
+	fpb_page_clear_hints(ix, page, pos->dir, pos->slot, pos->slot);
+}
+
+/*
+ * Put an entry into a full posting, before pos->item, and take out the last
+ * one, which becomes *last; its tuple is made in memory of the caller's.
+ */
+static void
+swap_last(const FpbIndex *ix, Page page, const FpbEntry *entry,
+		  const FpbPlace *pos, FpbEntry *last, IndexTuple tuple, FpbWalPage *wp)
+{
+	IndexTuple	posting = slot_tuple(ix, page, pos);
+	char	   *tails = fpb_posting_tails(posting);
+	int			n = fpb_posting_slots(posting);
+
+	fpb_last_of_posting(ix, page, pos, last);
+	memcpy(tuple, posting, IndexTupleSize(posting));
+	fpb_tail_tid(last->key.tail, &tuple->t_tid);
+	last->key.tuple = tuple;
+	fpb_shift_slots(tails, pos->item, n - 2, 1, FPB_TAIL_BYTES);
+	fpb_write_tail(tails, pos->item, entry->key.tail);
+	fpb_note_slots(wp, tails, pos->item, n - 1, FPB_TAIL_BYTES);
+	fpb_page_clear_hints(ix, page, pos->dir, pos->slot, pos->slot);
+}
+
+/*
+ * Put an entry into a new one-key node, the pos->dir'th, whose key is that of
+ * the node before.
+ */
+static void
+append_one_key(const FpbIndex *ix, Page page, const FpbEntry *entry,
+			   const FpbPlace *pos, FpbWalPage *wp)
+{
+	const FpbShape *shape = fpb_shape(ix, page);
+	char	   *before = fpb_node_at(fpb_shape(ix, page), page, pos->dir - 1);
+	char	   *node;
+
+	Assert(fpb_dir_codecs(page)[pos->dir - 1] == FPB_NODE_ONE_KEY);
+	node = add_node(ix, page, pos->dir, ((uint64 *) before)[0],
+					FPB_NODE_ONE_KEY, wp);
+	memset(node, 0, shape->size);
+	memcpy(node, before, FPB_ONE_KEY_HEADER);
+	fpb_write_tail(node + FPB_ONE_KEY_HEADER, 0, entry->key.tail);
+	fpb_wal_note(wp, node, node_was_zero(ix, page, node, wp) ?
+				 FPB_ONE_KEY_HEADER + FPB_TAIL_BYTES : shape->size);
+}
+
+/*
+ * Insert an entry as planned; it fits.
+ */
+void
+fpb_disk_first_insert(const FpbIndex *ix, Page page, const FpbEntry *entry,
+					  const FpbInsertPlan *plan, FpbWalPage *wp)
+{
+	const FpbSlotPlan *slots = FpbSlots(plan);
+	PGAlignedBlock tuple;
+	FpbEntry	last;
+
+	if (slots->swap)
+	{
+		swap_last(ix, page, entry, &slots->swapped, &last, (IndexTuple) tuple.data, wp);
+		entry = &last;
+	}
+	switch (slots->kind)
+	{
+		case FPB_PLAN_SLOT:
+			insert_into_slot(ix, page, entry, 0, &slots->place, wp);
+			break;
+		case FPB_PLAN_APPEND_NODE:
+			append_node(ix, page, entry, 0, &slots->place, wp);
+			break;
+		case FPB_PLAN_APPEND_ONE_KEY:
+			append_one_key(ix, page, entry, &slots->place, wp);
+			break;
+		case FPB_PLAN_SPLIT_NODE:
+			split_node(ix, page, entry, slots, wp);
+			break;
+		case FPB_PLAN_SPILL:
+			spill_node(ix, page, entry, slots, wp);
+			break;
+		case FPB_PLAN_SPREAD:
+			spread_nodes(ix, page, entry, slots, wp);
+			break;
+		case FPB_PLAN_CONVERT_NODE:
+			convert_node(ix, page, entry, &slots->place, wp);
+			break;
+		case FPB_PLAN_POSTING:
+			insert_into_posting(ix, page, entry, &slots->place, wp);
+			break;
+		case FPB_PLAN_GROW:
+			grow_posting(ix, page, entry, &slots->place, slots->tids, wp);
+			break;
+	}
+}
+
+/*
+ * Delete an entry; none, if *pos is that of a gap.
+ */
+static void
+delete_entry(const FpbIndex *ix, Page page, const FpbPlace *pos, FpbWalPage *wp)
+{
+	const FpbShape *shape = fpb_shape(ix, page);
+	IndexTuple	posting;
+
+	if (!fpb_is_word(ix) && FpbPageIsLeaf(page) &&
+		!fpb_node_is_gap(ix, shape, FPB_NODE_PLAIN, fpb_node_at(fpb_shape(ix, page), page, pos->dir), pos->slot) &&
+		fpb_is_posting(posting = slot_tuple(ix, page, pos)))
+	{
+		char	   *tails = fpb_posting_tails(posting);
+
+		fpb_write_tail(tails, pos->item, 0);
+		fpb_note_slots(wp, tails, pos->item, pos->item, FPB_TAIL_BYTES);
+		if (fpb_posting_next(posting, 0) < fpb_posting_slots(posting))
+			return;
+	}
+	empty_slot(ix, page, pos->dir, pos->slot, wp);
+}
+
+/*
+ * Delete entries.
+ */
+void
+fpb_disk_first_delete(const FpbIndex *ix, Page page, const FpbPos *pos,
+					  int npos, FpbWalPage *wp)
+{
+	for (int i = 0; i < npos; i++)
+	{
+		FpbPlace	place = fpb_place_of(ix, pos[i]);
+
+		delete_entry(ix, page, &place, wp);
+	}
+}
+
+/*
+ * Delete all entries from *pos on and free their nodes; those behind all that
+ * remain go back to the page's hole.  Tuples among others stay until the page
+ * is made afresh.
+ */
+void
+fpb_disk_first_cut(const FpbIndex *ix, Page page, FpbPos pos, FpbWalPage *wp)
+{
+	FpbPlace	place = fpb_place_of(ix, pos);
+	FpbPageHeader *hdr = FpbHdr(page);
+	const FpbShape *shape = fpb_shape(ix, page);
+	int			keep = place.dir + (place.slot > 0 || place.item > 0 ? 1 : 0);
+	int			nalloc = 0;
+	int			freed;
+
+	if (keep > place.dir)
+	{
+		int			nslots = fpb_node_slots(shape, fpb_dir_codecs(page)[place.dir]);
+		FpbPlace	gone = place;
+
+		if (place.item > 0)
+		{
+			int			nitems = fpb_posting_slots(slot_tuple(ix, page, &place));
+
+			for (; gone.item < nitems; gone.item++)
+				delete_entry(ix, page, &gone, wp);
+			gone.slot++;
+		}
+		for (; gone.slot < nslots; gone.slot++)
+			empty_slot(ix, page, gone.dir, gone.slot, wp);
+	}
+	for (int dir = keep; dir < FpbDir(page)->nnodes; dir++)
+		fpb_page_clear_hints(ix, page, dir, 0, BLCKSZ);
+	FpbDir(page)->nnodes = keep;
+	for (int dir = 0; dir < keep; dir++)
+		nalloc = Max(nalloc, fpb_node_number(page, dir) + 1);
+
+	/* hints that lie behind the nodes have to begin anew */
+	if (shape->hints_off == 0)
+		memset(fpb_hints(shape, page), 0, FpbDir(page)->nalloc * shape->hint_bytes);
+	freed = (FpbDir(page)->nalloc - nalloc) * shape->size;
+	FpbDir(page)->nalloc = nalloc;
+	hdr->pd.pd_lower -= freed;
+	memset((char *) page + hdr->pd.pd_lower, 0, freed);
+	fpb_wal_note(wp, &FpbDir(page)->nnodes, sizeof(FpbDir(page)->nnodes));
+	fpb_wal_note(wp, &FpbDir(page)->nalloc, sizeof(FpbDir(page)->nalloc));
+	fpb_wal_note(wp, &hdr->pd.pd_lower, sizeof(hdr->pd.pd_lower));
+	if (!fpb_is_word(ix))
+		fpb_free_last_tuples(ix, page, wp);
+}

@@ -1,0 +1,367 @@
+/*-------------------------------------------------------------------------
+ *
+ * page/disk_first/check.c
+ *	  What is wrong with a disk-first page, and what is in it?
+ *
+ * The first answer must be exact: whatever a sound change leaves behind is no
+ * fault.
+ *
+ *-------------------------------------------------------------------------
+ */
+#include "postgres.h"
+
+#include "page/disk_first/disk_first.h"
+
+/* a page being looked at */
+typedef struct PageCheck
+{
+	const FpbIndex *ix;
+	Page		page;
+	const FpbShape *shape;
+	FpbTupleCheck tuples;
+} PageCheck;
+
+/*
+ * Are these bytes all zero?
+ */
+static bool
+all_zero(const char *start, const char *end)
+{
+	return start >= end ||
+		(*start == 0 && memcmp(start, start + 1, end - start - 1) == 0);
+}
+
+/* --- nodes --- */
+
+/*
+ * What is wrong with a gap, or NULL.  It is a gap because one of its fields
+ * says so; the others must not contradict.
+ */
+static const char *
+gap_fault(const PageCheck *pc, FpbCodec codec, char *node, int slot)
+{
+	if (fpb_page_has_exits(pc->ix, pc->page))
+	{
+		if (fpb_slot_exit(pc->shape, node, slot) > FPB_MAX_NODES)
+			return "An exit names a node that no page can have.";
+	}
+	else if (fpb_is_word(pc->ix) &&
+			 fpb_read_tail(fpb_node_tails(pc->shape, codec, node), slot) != 0)
+		return "A gap has a part of a TID.";
+	if (pc->shape->child_off != 0 &&
+		fpb_node_children(pc->shape, node)[slot] != InvalidBlockNumber)
+		return "A gap has a downlink.";
+	return NULL;
+}
+
+/*
+ * What is wrong with what an entry points to, or NULL: its TID and its
+ * downlink, but not its tuple.
+ */
+static const char *
+target_fault(const PageCheck *pc, FpbCodec codec, char *node, int slot)
+{
+	ItemPointerData tid;
+
+	if (pc->shape->child_off != 0)
+	{
+		BlockNumber child = fpb_node_children(pc->shape, node)[slot];
+
+		if (child == InvalidBlockNumber || child == FPB_METAPAGE)
+			return "An entry has no downlink.";
+		return NULL;
+	}
+	if (fpb_is_word(pc->ix))
+		fpb_tail_tid(fpb_read_tail(fpb_node_tails(pc->shape, codec, node), slot),
+					 &tid);
+	else						/* a posting's have been checked, this is 0 */
+		tid = ((IndexTuple) ((char *) pc->page +
+							 fpb_node_tuples(pc->shape, node)[slot]))->t_tid;
+	if (ItemPointerGetBlockNumberNoCheck(&tid) == InvalidBlockNumber)
+		return "An entry has an invalid TID.";
+	return NULL;
+}
+
+/*
+ * What is wrong with the key of a one-key node, or NULL.  It must be sound
+ * even if the node has no entry, for the next one of that key goes there.
+ */
+static const char *
+one_key_fault(const PageCheck *pc, char *node)
+{
+	const uint64 *header = (const uint64 *) node;
+
+	if (pc->ix->head_width == 4 && (uint32) header[0] != 0)
+		return "A one-key node's head is longer than heads are.";
+	if (pc->ix->form != FPB_WORD16 && header[1] != 0)
+		return "A one-key node's word is longer than words are.";
+	return NULL;
+}
+
+/*
+ * What is wrong with the hints of a node, the dir'th, or NULL: there must be
+ * none where there is no entry.
+ */
+static const char *
+hint_fault(const PageCheck *pc, int dir, FpbCodec codec, char *node)
+{
+	const uint8 *hints = fpb_hints(pc->shape, pc->page) +
+		fpb_node_number(pc->page, dir) * pc->shape->hint_bytes;
+
+	for (int i = 0; i < pc->shape->hint_bytes; i++)
+	{
+		if (hints[i] == 0)
+			continue;
+		for (int slot = i * 8; slot < i * 8 + 8; slot++)
+			if ((hints[i] & (1 << (slot % 8))) != 0 &&
+				(slot >= pc->shape->nslots ||
+				 fpb_node_is_gap(pc->ix, pc->shape, codec, node, slot)))
+				return "A hint says that an entry is dead where there is none.";
+	}
+	return NULL;
+}
+
+/*
+ * What is wrong with the dir'th node, or NULL.
+ *
+ * The bounds of the directory hold for entries.  A node without any, and a
+ * gap, may be outside of them: an entry put into the node before raises the
+ * bound.
+ */
+static const char *
+node_fault(PageCheck *pc, int dir)
+{
+	const FpbIndex *ix = pc->ix;
+	FpbCodec	codec = fpb_dir_codecs(pc->page)[dir];
+	char	   *node = fpb_node_at(pc->shape, pc->page, dir);
+	uint64		min = fpb_dir_heads(pc->page)[dir];
+	uint64		max = dir == FpbDir(pc->page)->nnodes - 1 ? PG_UINT64_MAX :
+		fpb_dir_heads(pc->page)[dir + 1];
+	uint64		head = 0;
+	uint64		before = 0;
+	const char *fault = NULL;
+
+	if (codec == FPB_NODE_ONE_KEY)
+	{
+		fault = one_key_fault(pc, node);
+		head = *(const uint64 *) node;
+	}
+	for (int slot = 0; fault == NULL && slot < fpb_node_slots(pc->shape, codec); slot++)
+	{
+		if (codec == FPB_NODE_PLAIN)
+		{
+			head = fpb_node_head(ix, node, slot);
+			if (head < before)
+				return "The heads of a node are out of order.";
+			before = head;
+		}
+		if (fpb_node_is_gap(ix, pc->shape, codec, node, slot))
+		{
+			fault = gap_fault(pc, codec, node, slot);
+			continue;
+		}
+		if (head < min || head > max)
+			return "An entry's head is outside the bounds of its directory entry.";
+
+		if (codec == FPB_NODE_PLAIN && !fpb_is_word(ix))
+			fault = fpb_entry_tuple_fault(&pc->tuples, fpb_node_tuples(pc->shape, node)[slot]);
+		pc->tuples.any = true;
+		if (fault == NULL)
+			fault = target_fault(pc, codec, node, slot);
+	}
+	if (fault == NULL)
+		fault = hint_fault(pc, dir, codec, node);
+	return fault;
+}
+
+/*
+ * What is wrong with the space that belongs to no node and no tuple, or NULL.
+ * used[] tells which nodes the directory names.
+ */
+static const char *
+hole_fault(const PageCheck *pc, const bool *used)
+{
+	FpbPageHeader *hdr = FpbHdr(pc->page);
+	const FpbShape *shape = pc->shape;
+	char	   *page = (char *) pc->page;
+	char	   *hints = (char *) fpb_hints(shape, pc->page);
+	int			nhints = shape->hints_off != 0 ? shape->max_nodes : FpbDir(page)->nalloc;
+	char	   *hints_end = hints + nhints * shape->hint_bytes;
+
+	if (shape->hints_off != 0 ?
+		!all_zero(page + hdr->pd.pd_lower, hints) || !all_zero(hints_end, page + BLCKSZ) :
+		!all_zero(hints_end, page + hdr->pd.pd_upper))
+		return "The unused space of the page is not zero.";
+	for (int number = 0; number < nhints; number++)
+	{
+		char	   *start = hints + number * shape->hint_bytes;
+
+		if (!used[number] && !all_zero(start, start + shape->hint_bytes))
+			return "A hint is about a node that the directory does not name.";
+	}
+	return NULL;
+}
+
+/*
+ * What is wrong with the structure of a page, whose header has been checked by
+ * fpb_checkpage, or NULL.  A page without a fault can be worked on: no offset
+ * or length in it is out of bounds, and no two things are in one place.  The
+ * text lives until the next call.
+ */
+const char *
+fpb_disk_first_fault(const FpbIndex *ix, Page page)
+{
+	PageCheck	pc = {.ix = ix,.page = page,.shape = fpb_shape(ix, page),
+	.tuples = {.ix = ix,.page = page}};
+	bool		used[FPB_MAX_NODES + 1] = {0};
+	const char *fault;
+
+	fault = fpb_is_word(ix) ? NULL : fpb_fence_tuples_fault(&pc.tuples);
+	if (fault != NULL)
+		return fault;
+
+	for (int dir = 0; dir < FpbDir(page)->nnodes; dir++)
+	{
+		int			number = fpb_node_number(page, dir);
+		FpbCodec	codec = fpb_dir_codecs(page)[dir];
+
+		if (number >= FpbDir(page)->nalloc || codec > FPB_NODE_ONE_KEY)
+			return "The directory names a node that does not exist.";
+		if (codec == FPB_NODE_ONE_KEY &&
+			!(ix->one_key && fpb_is_word(ix) && FpbPageIsLeaf(page)))
+			return "The page has a one-key node, which it may not have.";
+		if (used[number])
+			return "The directory names a node twice.";
+		used[number] = true;
+		if (dir > 0 && fpb_dir_heads(page)[dir] < fpb_dir_heads(page)[dir - 1])
+			return "The directory's heads are out of order.";
+		fault = node_fault(&pc, dir);
+		if (fault != NULL)
+			return fault;
+	}
+	if (!FpbPageIsLeaf(page) && !pc.tuples.any)
+		return "An inner page is empty.";
+	return hole_fault(&pc, used);
+}
+
+/* --- what there is to show --- */
+
+/*
+ * Bytes that a slot takes in its node.
+ */
+static Size
+slot_bytes(const FpbIndex *ix, const FpbShape *shape, FpbCodec codec)
+{
+	switch (codec)
+	{
+		case FPB_NODE_PLAIN:
+			break;
+		case FPB_NODE_ONE_KEY:
+			return FPB_TAIL_BYTES;
+	}
+	return ix->head_width +
+		(ix->form == FPB_WORD16 ? sizeof(uint64) : 0) +
+		(fpb_is_word(ix) ? FPB_TAIL_BYTES : sizeof(uint16)) +
+		(shape->child_off != 0 ? sizeof(uint32) : 0);
+}
+
+/*
+ * Add a posting to *info.
+ */
+static void
+count_posting(IndexTuple posting, FpbNodeInfo *info)
+{
+	info->postings++;
+	for (int i = 0; i < fpb_posting_slots(posting); i++)
+	{
+		if (fpb_tail_is_gap(fpb_posting_tails(posting), i))
+		{
+			info->gaps++;
+			info->available += FPB_TAIL_BYTES;
+		}
+		else
+			info->used += FPB_TAIL_BYTES;
+	}
+}
+
+/*
+ * What a codec is called.
+ */
+static const char *
+codec_name(FpbCodec codec)
+{
+	switch (codec)
+	{
+		case FPB_NODE_PLAIN:
+			return "plain";
+		case FPB_NODE_ONE_KEY:
+			return "one_key";
+	}
+	pg_unreachable();
+}
+
+/*
+ * Describe the n'th node.
+ */
+bool
+fpb_disk_first_node_info(const FpbIndex *ix, Page page, int n, FpbNodeInfo *info)
+{
+	const FpbShape *shape = fpb_shape(ix, page);
+	FpbCodec	codec;
+	char	   *node;
+	Size		bytes;
+	int			taken = 0;		/* slots */
+
+	if (n >= FpbDir(page)->nnodes)
+		return false;
+	codec = fpb_dir_codecs(page)[n];
+	node = fpb_node_at(shape, page, n);
+	bytes = slot_bytes(ix, shape, codec);
+	memset(info, 0, sizeof(*info));
+	info->number = fpb_node_number(page, n);
+	info->codec = codec_name(codec);
+	info->one_key = codec == FPB_NODE_ONE_KEY;
+	info->head = fpb_dir_heads(page)[n];
+	if (info->one_key)
+		info->used += FPB_ONE_KEY_HEADER;
+
+	for (int slot = 0; slot < fpb_node_slots(shape, codec); slot++)
+	{
+		FpbPlace	place = {n, slot, 0};
+		FpbEntry	entry;
+
+		if (fpb_node_is_gap(ix, shape, codec, node, slot))
+		{
+			if (fpb_page_has_exits(ix, page) && fpb_slot_exit(shape, node, slot) > 0)
+				info->exits++;
+			continue;
+		}
+		taken++;
+		info->used += bytes;
+		for (; fpb_place_next(ix, page, &place, &entry) &&
+			 place.dir == n && place.slot == slot;
+			 place = fpb_place_behind(ix, place))
+			if (info->entries++ == 0)
+				info->first = entry;
+		fpb_read_slot(ix, page, shape, codec, node, slot, &entry);
+		if (entry.key.tuple != NULL)
+			info->used += IndexTupleSize(entry.key.tuple);
+		if (fpb_has_posting(shape, &entry))
+			count_posting(entry.key.tuple, info);
+	}
+	info->gaps += fpb_node_slots(shape, codec) - taken;
+	info->available += (fpb_node_slots(shape, codec) - taken) * bytes;
+	return true;
+}
+
+/*
+ * Count the nodes.
+ */
+void
+fpb_disk_first_page_info(const FpbIndex *ix pg_attribute_unused(), Page page,
+						 FpbPageInfo *info)
+{
+	info->nodes = FpbDir(page)->nnodes;
+	info->allocated = FpbDir(page)->nalloc;
+	info->capacity = FpbDir(page)->dircap;
+}

@@ -1,0 +1,369 @@
+/*-------------------------------------------------------------------------
+ *
+ * page/disk_first/disk_first.h
+ *	  What the files of the disk-first layout share among themselves.
+ *
+ * The directory names the in-page leaf nodes in key order.  It lies behind the
+ * page's header, so that both are fetched at the cost of one latency, and
+ * consists of three arrays: the smallest head a node may hold (uint64), the
+ * node's physical number (uint8) and its codec (uint8).  Nodes may also lie in
+ * the order of their keys, as in a CSB+-tree; then there are no numbers.  The
+ * nodes lie behind it, in the order of their numbers.
+ *
+ *-------------------------------------------------------------------------
+ */
+#ifndef FPB_PAGE_DISK_FIRST_DISK_FIRST_H
+#define FPB_PAGE_DISK_FIRST_DISK_FIRST_H
+
+#include "page/fence.h"
+#include "page/layout_common.h"
+#include "page/node.h"
+
+/* --- the directory --- */
+
+/* the layout's part of the page header */
+typedef struct FpbDirectory
+{
+	uint16		nnodes;			/* nodes in the directory */
+	uint16		dircap;			/* what the directory has room for */
+	uint16		nalloc;			/* nodes allocated */
+	uint16		numcap;			/* the same as dircap, of the nodes' numbers;
+								 * 0: nodes lie in the order of their keys */
+} FpbDirectory;
+
+StaticAssertDecl(sizeof(FpbDirectory) <= sizeof(FpbHdr(NULL)->layout),
+				 "the page header must have room for the directory's counts");
+
+#define FpbDir(page)	((FpbDirectory *) FpbHdr(page)->layout)
+
+/* the most in-page nodes of a page: their numbers are bytes */
+#define FPB_MAX_NODES	255
+
+/* offset of the first node of a page with a directory of these capacities */
+static inline uint32
+fpb_page_base(uint32 dircap, uint32 numcap)
+{
+	return TYPEALIGN(FPB_CACHE_LINE, sizeof(FpbPageHeader) +
+					 dircap * (sizeof(uint64) + sizeof(uint8)) +
+					 numcap * sizeof(uint8));
+}
+
+/* the capacity for numbers that goes with one for heads */
+static inline uint32
+fpb_numbers_capacity(const FpbIndex *ix, uint32 dircap)
+{
+	return ix->csb ? 0 : dircap;
+}
+
+static inline uint64 *
+fpb_dir_heads(Page page)
+{
+	return (uint64 *) ((char *) page + sizeof(FpbPageHeader));
+}
+
+static inline uint8 *
+fpb_dir_nodes(Page page)
+{
+	return (uint8 *) (fpb_dir_heads(page) + FpbDir(page)->dircap);
+}
+
+static inline uint8 *
+fpb_dir_codecs(Page page)
+{
+	return fpb_dir_nodes(page) + FpbDir(page)->numcap;
+}
+
+/*
+ * The number of the dir'th node: where it lies among the nodes.
+ */
+static inline int
+fpb_node_number(Page page, int dir)
+{
+	return FpbDir(page)->numcap == 0 ? dir : fpb_dir_nodes(page)[dir];
+}
+
+/*
+ * Which of the directory's nodes has this number?  -1 if none has.
+ */
+static inline int
+fpb_node_of_number(Page page, int number)
+{
+	const uint8 *numbers = fpb_dir_nodes(page);
+	const uint8 *found;
+
+	if (FpbDir(page)->numcap == 0)
+		return number < FpbDir(page)->nnodes ? number : -1;
+	found = memchr(numbers, number, FpbDir(page)->nnodes);
+	return found != NULL ? (int) (found - numbers) : -1;
+}
+
+/*
+ * The dir'th node of the directory.  Nothing is checked: see fpb_page_node.
+ */
+static inline char *
+fpb_node_at(const FpbShape *shape, Page page, int dir)
+{
+	return (char *) page +
+		fpb_page_base(FpbDir(page)->dircap, FpbDir(page)->numcap) +
+		fpb_node_number(page, dir) * shape->size;
+}
+
+/* --- exits (page/cache_first.c) --- */
+
+/*
+ * May gaps of this page name nodes of the leaf whose downlink is before them?
+ */
+static inline bool
+fpb_page_has_exits(const FpbIndex *ix, Page page)
+{
+	return ix->layout->id == FPB_CACHE_FIRST && FpbHdr(page)->level == 1 &&
+		fpb_is_word(ix);
+}
+
+/*
+ * 1 + the number that an exit names, in a slot of a page that may have some;
+ * or 0 if it is another gap.
+ */
+static inline uint16
+fpb_slot_exit(const FpbShape *shape, const char *node, int slot)
+{
+	uint64		tail = fpb_read_tail(node + shape->tail_off, slot);
+
+	return (uint16) Min(tail, PG_UINT16_MAX);
+}
+
+/*
+ * The same for what a search ends at: a leaf's first node is its own slot's,
+ * and has the first number, at least if it has been made with the page.  What
+ * no leaf can have is 0.
+ */
+static inline uint16
+fpb_slot_names(const FpbIndex *ix, const FpbShape *shape, char *node, int slot)
+{
+	uint16		named = 1;
+
+	if (fpb_node_is_gap(ix, shape, FPB_NODE_PLAIN, node, slot))
+		named = fpb_slot_exit(shape, node, slot);
+	return named <= fpb_leaf_shape(ix)->max_nodes ? named : 0;
+}
+
+/* --- hints --- */
+
+/*
+ * The hint bitmaps of a page's nodes, in the order of their numbers.  They lie
+ * in the hole; in the word forms, whose nodes alone use the page, always at
+ * its end, so that they can be prefetched before anything is known of the
+ * page.
+ */
+static inline uint8 *
+fpb_hints(const FpbShape *shape, Page page)
+{
+	return (uint8 *) page + (shape->hints_off != 0 ? shape->hints_off :
+							 FpbHdr(page)->pd.pd_lower);
+}
+
+/* --- places --- */
+
+/*
+ * A place names a slot: the dir'th node of the directory, the slot'th slot in
+ * it; and in the posting of a slot the item'th TID.  Slots and items may be
+ * gaps, in which no entry is stored.
+ */
+typedef struct FpbPlace
+{
+	uint16		dir;
+	uint16		slot;
+	uint16		item;			/* else 0; or more: behind the slot's entry */
+} FpbPlace;
+
+static inline bool
+fpb_place_equal(FpbPlace a, FpbPlace b)
+{
+	return a.dir == b.dir && a.slot == b.slot && a.item == b.item;
+}
+
+static inline bool
+fpb_place_before(FpbPlace a, FpbPlace b)
+{
+	if (a.dir != b.dir)
+		return a.dir < b.dir;
+	return a.slot < b.slot || (a.slot == b.slot && a.item < b.item);
+}
+
+/* The place behind an entry's. */
+static inline FpbPlace
+fpb_place_behind(const FpbIndex *ix, FpbPlace place)
+{
+	if (fpb_is_word(ix))
+		place.slot++;
+	else
+		place.item++;
+	return place;
+}
+
+/* A place as those above the layout know it, and back. */
+static inline FpbPos
+fpb_pos_at(int dir, int slot, int item)
+{
+	FpbPos		pos = {(uint64) dir << 32 | (uint64) slot << 16 | (uint64) item};
+
+	return pos;
+}
+
+static inline FpbPos
+fpb_pos_of(FpbPlace place)
+{
+	return fpb_pos_at(place.dir, place.slot, place.item);
+}
+
+static inline FpbPlace
+fpb_place_of(const FpbIndex *ix, FpbPos pos)
+{
+	FpbPlace	place = {Min(pos.place >> 32, PG_UINT16_MAX),
+	(uint16) (pos.place >> 16), (uint16) pos.place};
+
+	/* the place behind a word is the next slot */
+	if (fpb_is_word(ix) && place.item > 0)
+	{
+		place.item = 0;
+		place.slot++;
+	}
+	return place;
+}
+
+/* --- reading (page/disk_first/read.c) --- */
+
+extern void fpb_set_shape(const FpbIndex *ix, FpbShape *shape, int lines,
+						  bool inner);
+extern int	fpb_possible_lines(int lines);
+extern char *fpb_page_node(const FpbIndex *ix, Page page, int dir,
+						   FpbCodec *codec);
+extern void fpb_place_search(const FpbIndex *ix, Page page,
+							 const FpbProbe *probe, FpbPlace *place);
+extern bool fpb_place_next(const FpbIndex *ix, Page page, FpbPlace *place,
+						   FpbEntry *entry);
+extern bool fpb_place_prev(const FpbIndex *ix, Page page, FpbPlace *place,
+						   FpbEntry *entry);
+extern void fpb_page_clear_hints(const FpbIndex *ix, Page page, int dir,
+								 int from, int to);
+
+/* --- parting entries into nodes (page/disk_first/pack.c) --- */
+
+/* one node to be */
+typedef struct FpbNodePart
+{
+	int			start;			/* its first entry */
+	int			count;
+	int			slot;			/* tuples: the first of the page's slots */
+	int			nslots;			/* that these take */
+	FpbCodec	codec;
+} FpbNodePart;
+
+extern int	fpb_plain_fill(const FpbShape *shape, int slack);
+extern int	fpb_one_key_fill(const FpbShape *shape, int slack);
+extern int	fpb_one_key_part(const FpbShape *shape, int run, int fill);
+extern int	fpb_part_by_runs(const FpbIndex *ix, const FpbShape *shape,
+							 const FpbEntry *entries, int nentries, int slack,
+							 FpbNodePart *parts);
+extern bool fpb_part_has_long_run(const FpbIndex *ix, const FpbShape *shape,
+								  const FpbEntry *entries, int nentries, int slack);
+extern int	fpb_part_fewest_nodes(const FpbIndex *ix, const FpbShape *shape,
+								  const FpbEntry *entries, int nentries,
+								  int slack, FpbNodePart *parts);
+extern int	fpb_slot_entries(const FpbIndex *ix, const FpbShape *shape,
+							 const FpbEntry *entries, int nentries);
+extern int	fpb_part_tuples(const FpbIndex *ix, const FpbShape *shape,
+							const FpbEntry *entries, int nentries, int slack,
+							FpbNodePart *parts, uint16 *slots);
+
+/* --- writing pages (page/disk_first/make_page.c) --- */
+
+extern Size fpb_max_tuple_size(const FpbIndex *ix);
+extern int	fpb_directory_capacity(const FpbIndex *ix, const FpbShape *shape,
+								   int nparts, Size used);
+extern bool fpb_write_page(const FpbIndex *ix, Page page, int level, int flags,
+						   BlockNumber right, const FpbKey *low,
+						   const FpbKey *high, const FpbEntry *entries,
+						   const FpbNodePart *parts, int nparts,
+						   const uint16 *slots, bool spread, Size want_free);
+
+/* --- changing pages (page/disk_first/plan_insert.c, page/disk_first/change.c) --- */
+
+/* how an entry is put into a page */
+typedef enum FpbPlanKind
+{
+	FPB_PLAN_SLOT,				/* into a slot, moving entries to a gap */
+	FPB_PLAN_APPEND_NODE,		/* into a new node of its own */
+	FPB_PLAN_APPEND_ONE_KEY,	/* into a new one-key node, of the same key as
+								 * the one before */
+	FPB_PLAN_SPLIT_NODE,		/* split the node, then as FPB_PLAN_SLOT */
+	FPB_PLAN_SPILL,				/* move the node's first or last entry to the
+								 * neighbour there, or to a new last node,
+								 * then likewise */
+	FPB_PLAN_SPREAD,			/* spread the entries of adjacent nodes, the
+								 * new one among them, evenly over these, and
+								 * over nodes added behind them */
+	FPB_PLAN_CONVERT_NODE,		/* make it a one-key node, then likewise */
+	FPB_PLAN_POSTING,			/* into a gap of a posting tuple */
+	FPB_PLAN_GROW				/* make the slot's tuple a larger posting */
+} FpbPlanKind;
+
+/* the details of a plan whose outcome is FPB_PLAN_FITS */
+typedef struct FpbSlotPlan
+{
+	FpbPlanKind kind;
+	bool		swap;			/* into a full posting, at *swapped, the last
+								 * TID of which goes where else is said */
+	FpbPlace	swapped;
+	FpbPlace	place;			/* where it goes */
+	int			split_at;		/* FPB_PLAN_SPLIT_NODE: slots that stay, */
+	bool		in_place;		/* and whether gaps are left only behind them */
+	int			tids;			/* FPB_PLAN_GROW: room for so many */
+	FpbPlace	spill;			/* FPB_PLAN_SPILL: the entry that moves, */
+	FpbPlace	spill_to;		/* and where to */
+	uint16		first;			/* FPB_PLAN_SPREAD: the first and the last of */
+	uint16		last;			/* the nodes, as the directory has them; */
+	uint16		added;			/* how many are added, */
+	uint16		entries;		/* and how many entries all then have */
+} FpbSlotPlan;
+
+StaticAssertDecl(sizeof(FpbSlotPlan) <= sizeof(((FpbInsertPlan *) NULL)->details),
+				 "a plan must have room for the layout's details");
+
+#define FpbSlots(plan)	((FpbSlotPlan *) (plan)->details)
+
+extern void fpb_last_of_posting(const FpbIndex *ix, Page page,
+								const FpbPlace *place, FpbEntry *entry);
+
+/* --- the layout's routines, each in one of the files --- */
+
+
+extern void fpb_disk_first_set_shapes(FpbIndex *ix, int leaf_lines, int inner_lines);
+extern void fpb_disk_first_get_shapes(const FpbIndex *ix, int *leaf_lines, int *inner_lines);
+extern const char *fpb_disk_first_header_fault(const FpbIndex *ix, Page page);
+extern void fpb_disk_first_search(const FpbIndex *ix, Page page, const FpbProbe *probe, FpbPos *pos);
+extern bool fpb_disk_first_next(const FpbIndex *ix, Page page, FpbPos *pos, FpbEntry *entry);
+extern bool fpb_disk_first_prev(const FpbIndex *ix, Page page, FpbPos *pos, FpbEntry *entry);
+extern int	fpb_disk_first_read(const FpbIndex *ix, Page page, FpbPos pos, const FpbProbe *end, bool near, FpbItem *items, int room, bool *more);
+extern BlockNumber fpb_disk_first_downlink(const FpbIndex *ix, Page page, const FpbProbe *probe, bool before, uint16 *named);
+extern void fpb_disk_first_child(const FpbIndex *ix, Page page, const FpbProbe *probe, bool before, FpbPos *pos, FpbEntry *entry);
+extern bool fpb_disk_first_has_killed(const FpbIndex *ix, Page page);
+extern bool fpb_disk_first_is_killed(const FpbIndex *ix, Page page, FpbPos pos);
+extern bool fpb_disk_first_kill(const FpbIndex *ix, Page page, const FpbPos *pos, int npos);
+extern void fpb_disk_first_plan_insert(const FpbIndex *ix, Page page, const FpbEntry *entry, FpbInsertPlan *plan);
+extern void fpb_disk_first_insert(const FpbIndex *ix, Page page, const FpbEntry *entry, const FpbInsertPlan *plan, FpbWalPage *wp);
+extern void fpb_disk_first_delete(const FpbIndex *ix, Page page, const FpbPos *pos, int npos, FpbWalPage *wp);
+extern bool fpb_disk_first_has_room(const FpbIndex *ix, Page page, Size tuple);
+extern Size fpb_disk_first_slot_space(const FpbIndex *ix, bool leaf);
+extern void fpb_disk_first_cut(const FpbIndex *ix, Page page, FpbPos pos,
+							   FpbWalPage *wp);
+extern bool fpb_disk_first_build(const FpbIndex *ix, Page page, int level, int flags, BlockNumber right, const FpbKey *low, const FpbKey *high, const FpbEntry *entries, int nentries, int slack);
+extern void fpb_disk_first_filler_begin(FpbFiller *filler);
+extern bool fpb_disk_first_filler_take(FpbFiller *filler, const FpbEntry *entry);
+extern bool fpb_disk_first_filler_fence_fits(const FpbFiller *filler, const FpbKey *high);
+extern bool fpb_disk_first_filler_write(const FpbFiller *filler, const FpbKey *high, BlockNumber right);
+extern const char *fpb_disk_first_fault(const FpbIndex *ix, Page page);
+extern void fpb_disk_first_page_info(const FpbIndex *ix, Page page, FpbPageInfo *info);
+extern bool fpb_disk_first_node_info(const FpbIndex *ix, Page page, int n, FpbNodeInfo *info);
+
+#endif							/* FPB_PAGE_DISK_FIRST_DISK_FIRST_H */

@@ -1,0 +1,757 @@
+/*-------------------------------------------------------------------------
+ *
+ * page/disk_first/plan_insert.c
+ *	  Planning insertions into a disk-first page.
+ *
+ * An insertion is planned first, which may fail, and then done in a critical
+ * section, which may not (page/disk_first/change.c).  What it changes is as
+ * little as the node structure permits, for it is what the WAL record holds.
+ *
+ *-------------------------------------------------------------------------
+ */
+#include "postgres.h"
+
+#include "page/disk_first/disk_first.h"
+
+/*
+ * A page is reorganised rather than split while its nodes would then have this
+ * share of their slots free, in a hundred (fpbtree-sigmod2002, section 3.1.2:
+ * "far fewer than the page maximum fan-out").  It is logged whole then.
+ */
+#define REBUILD_SLACK			15
+#define REBUILD_SLACK_ONE_KEY	10	/* room for more duplicates, twice as many */
+
+/*
+ * Entries of adjacent nodes are spread anew while these would then have this
+ * share of their slots free, in a hundred.  That is what pages fill up to.
+ */
+#define SPREAD_SLACK			6
+
+/*
+ * An entry follows a series if its key is so many times as near to the one
+ * before as to the one behind.
+ */
+#define SERIES_DISTANCE			64
+
+/*
+ * A page with no more entries than this is not split while they fit it at all.
+ */
+#define FEW_ENTRIES				2
+#define FEW_CHILDREN			3
+
+/* where of so many entries one is a duplicate, they are that */
+#define MANY_DUPLICATES			8
+
+/*
+ * Slots in a hundred left free in a leaf full of duplicates, before it is
+ * split.
+ */
+static const int duplicate_slacks[] = {10, 5, 2, 1};
+
+/* --- planning --- */
+
+/*
+ * Has the page room for more_nodes nodes and a tuple of this size?
+ */
+static bool
+page_has_room(const FpbIndex *ix, Page page, int more_nodes, Size tuple)
+{
+	FpbPageHeader *hdr = FpbHdr(page);
+	const FpbShape *shape = fpb_shape(ix, page);
+	int			nalloc = Max(FpbDir(page)->nalloc, FpbDir(page)->nnodes + more_nodes);
+
+	if (FpbDir(page)->nnodes + more_nodes > FpbDir(page)->dircap || nalloc > shape->max_nodes)
+		return false;
+	return fpb_is_word(ix) ||
+		hdr->pd.pd_lower + (nalloc - FpbDir(page)->nalloc) * shape->size +
+		nalloc * shape->hint_bytes + tuple <= hdr->pd.pd_upper;
+}
+
+/*
+ * How many slots of the dir'th node are gaps; -1 if there is no such node, or
+ * it is not a plain one.
+ */
+static int
+plain_gaps(const FpbIndex *ix, Page page, int dir)
+{
+	const FpbShape *shape = fpb_shape(ix, page);
+	FpbCodec	codec;
+	char	   *node;
+	int			gaps = 0;
+
+	if (dir < 0 || dir >= FpbDir(page)->nnodes)
+		return -1;
+	node = fpb_page_node(ix, page, dir, &codec);
+	if (codec != FPB_NODE_PLAIN)
+		return -1;
+	for (int slot = 0; slot < shape->nslots; slot++)
+		gaps += fpb_node_is_gap(ix, shape, codec, node, slot);
+	return gaps;
+}
+
+/*
+ * The place of an entry behind all those of a plain node: gaps there are in
+ * the order of their heads like everything else.
+ */
+static FpbPlace
+end_of_node(const FpbIndex *ix, Page page, int dir, const FpbEntry *entry)
+{
+	const FpbShape *shape = fpb_shape(ix, page);
+	FpbCodec	codec;
+	char	   *node = fpb_page_node(ix, page, dir, &codec);
+	FpbPlace	pos = {dir, shape->nslots, 0};
+
+	while (pos.slot > 0 &&
+		   fpb_node_is_gap(ix, shape, codec, node, pos.slot - 1) &&
+		   fpb_node_head(ix, node, pos.slot - 1) >= entry->key.head)
+		pos.slot--;
+	return pos;
+}
+
+/*
+ * Are all entries of a full plain leaf node, and the new one, duplicates of
+ * one key, so that a one-key node would hold many more?
+ */
+static bool
+convertible(const FpbIndex *ix, Page page, char *node, const FpbEntry *entry)
+{
+	const FpbShape *shape = fpb_shape(ix, page);
+	FpbEntry	first;
+	FpbEntry	last;
+
+	if (!ix->one_key || !fpb_is_word(ix) || !FpbPageIsLeaf(page))
+		return false;
+	fpb_read_slot(ix, page, shape, FPB_NODE_PLAIN, node, 0, &first);
+	if (!fpb_keys_identical(ix, &first.key, &entry->key))
+		return false;
+	fpb_read_slot(ix, page, shape, FPB_NODE_PLAIN, node, shape->nslots - 1, &last);
+	return fpb_keys_identical(ix, &last.key, &entry->key);
+}
+
+/*
+ * Where to part a full plain node, when it is split: in the middle, or at the
+ * nearer end of a run of duplicates that reaches across it, so that it will
+ * have a node of its own.
+ */
+static int
+split_slot(const FpbIndex *ix, Page page, const FpbShape *shape, char *node)
+{
+	int			n = shape->nslots;
+	int			mid = n / 2;
+	int			start = mid;
+	int			end = mid;
+	FpbEntry	pivot;
+	FpbEntry	other;
+
+	if (!ix->one_key || !fpb_is_word(ix) || !FpbPageIsLeaf(page))
+		return mid;
+	fpb_read_slot(ix, page, shape, FPB_NODE_PLAIN, node, mid, &pivot);
+	for (; start > 0; start--)
+	{
+		fpb_read_slot(ix, page, shape, FPB_NODE_PLAIN, node, start - 1, &other);
+		if (!fpb_keys_identical(ix, &pivot.key, &other.key))
+			break;
+	}
+	for (; end < n; end++)
+	{
+		fpb_read_slot(ix, page, shape, FPB_NODE_PLAIN, node, end, &other);
+		if (!fpb_keys_identical(ix, &pivot.key, &other.key))
+			break;
+	}
+	if (end - start < 3 || (start == 0 && end == n))
+		return mid;
+	if (start == 0)
+		return end;
+	if (end == n)
+		return start;
+	return (mid - start < end - mid) ? start : end;
+}
+
+/*
+ * Plan to make room in a full plain node by moving the entry at one of its
+ * ends to the neighbour there.  False if neither neighbour has a gap.
+ */
+static bool
+plan_spill(const FpbIndex *ix, Page page, const FpbEntry *entry,
+		   const FpbPlace *place, char *node, FpbSlotPlan *plan)
+{
+	const FpbShape *shape = fpb_shape(ix, page);
+	FpbEntry	moved;
+	bool		left = plain_gaps(ix, page, place->dir - 1) > 0;
+	bool		right = plain_gaps(ix, page, place->dir + 1) > 0;
+
+	/* fewer entries have to move to the nearer end */
+	if (left && right)
+		left = place->slot < shape->nslots / 2;
+	if (left && place->slot == 0)
+	{
+		/* the new entry itself can be the one at the neighbour's end */
+		plan->kind = FPB_PLAN_SLOT;
+		plan->place = end_of_node(ix, page, place->dir - 1, entry);
+		return true;
+	}
+	if (!left && !right)
+		return false;
+	plan->kind = FPB_PLAN_SPILL;
+	plan->spill.dir = place->dir;
+	plan->spill.slot = left ? 0 : shape->nslots - 1;
+	plan->spill.item = 0;
+	fpb_read_slot(ix, page, shape, FPB_NODE_PLAIN, node, plan->spill.slot, &moved);
+	if (left)
+		plan->spill_to = end_of_node(ix, page, place->dir - 1, &moved);
+	else
+	{
+		plan->spill_to.dir = place->dir + 1;
+		plan->spill_to.slot = plan->spill_to.item = 0;
+	}
+	return true;
+}
+
+/*
+ * Is an entry's key so much nearer to the one before than to the one behind,
+ * in a leaf, that it is likely to belong to one of many series of ascending
+ * keys, and more to come behind it?  Of numbers in random order one in so many
+ * is; of texts, the last of each lot that begins alike.
+ */
+static bool
+follows_series(const FpbIndex *ix, Page page, const FpbEntry *entry,
+			   const FpbPlace *place)
+{
+	FpbPlace	pos = *place;
+	FpbEntry	before;
+	FpbEntry	behind;
+
+	if (!FpbPageIsLeaf(page) || !fpb_place_prev(ix, page, &pos, &before))
+		return false;
+	pos = *place;
+	return fpb_place_next(ix, page, &pos, &behind) &&
+		entry->key.head - before.key.head < (behind.key.head - entry->key.head) / SERIES_DISTANCE;
+}
+
+/*
+ * Plan to give an entry that follows a series room behind it, a full plain
+ * node's part before *place staying as it is: with a new node, for which there
+ * is room, either for the entry or for those of the node that are behind it.
+ */
+static void
+plan_in_series(const FpbIndex *ix, Page page, const FpbPlace *place,
+			   FpbSlotPlan *plan)
+{
+	int			nslots = fpb_shape(ix, page)->nslots;
+
+	plan->place = *place;
+	plan->kind = FPB_PLAN_APPEND_NODE;
+	if (place->slot == nslots)
+	{
+		plan->place.dir++;
+		plan->place.slot = 0;
+	}
+	else if (place->slot > 0)
+	{
+		plan->kind = FPB_PLAN_SPLIT_NODE;
+		plan->split_at = place->slot;
+		plan->in_place = true;
+	}
+}
+
+/*
+ * Plan to make room in a full plain node for an entry of an ascending series
+ * that comes late, after greater ones of other backends: by moving the node's
+ * last entry on to where the series goes on, the page's last node or a new one
+ * (for which there is room).  To split the node would cost more, and leave
+ * halves behind that nothing fills.  False if it is not such an entry, or that
+ * node is full, too.
+ */
+static bool
+plan_late(const FpbIndex *ix, Page page, char *node, const FpbPlace *place,
+		  FpbSlotPlan *plan)
+{
+	const FpbShape *shape = fpb_shape(ix, page);
+	int			nslots = shape->nslots;
+	int			next = place->dir + 1;
+	FpbEntry	moved;
+
+	if (!FpbPageIsLeaf(page) || !FpbPageIsRightmost(page) ||
+		place->slot < nslots / 2 || place->slot == nslots)
+		return false;
+	if (next < FpbDir(page)->nnodes - 1 ||
+		(next < FpbDir(page)->nnodes && plain_gaps(ix, page, next) <= 0))
+		return false;
+	/* if it is damaged, that has to show here */
+	fpb_read_slot(ix, page, shape, FPB_NODE_PLAIN, node, nslots - 1, &moved);
+	plan->kind = FPB_PLAN_SPILL;
+	plan->spill.dir = place->dir;
+	plan->spill.slot = nslots - 1;
+	plan->spill_to.dir = next;
+	plan->spill_to.slot = plan->spill.item = plan->spill_to.item = 0;
+	return true;
+}
+
+/*
+ * Plan to spread the entries of a full plain node and of its neighbours, as
+ * few of them as have enough gaps together, evenly over these nodes, and the
+ * new entry at *place among them.  False if there are not enough, or if there
+ * are killed entries, which are better removed than moved.
+ */
+static bool
+plan_spread(const FpbIndex *ix, Page page, const FpbPlace *place,
+			FpbSlotPlan *plan)
+{
+	const FpbShape *shape = fpb_shape(ix, page);
+	int			first = place->dir;
+	int			last = place->dir;
+	int			left = plain_gaps(ix, page, first - 1);
+	int			right = plain_gaps(ix, page, last + 1);
+	int			gaps = 0;
+
+	if (FpbPageIsLeaf(page) && fpb_page_has_killed(ix, page))
+		return false;
+	while (left >= 0 || right >= 0)
+	{
+		int			slots;
+
+		if (left > right)
+		{
+			gaps += left;
+			left = plain_gaps(ix, page, --first - 1);
+		}
+		else
+		{
+			gaps += right;
+			right = plain_gaps(ix, page, ++last + 1);
+		}
+
+		/* each node gets an entry at least, and the place's has a slot more */
+		slots = (last - first + 1) * shape->nslots;
+		if ((gaps - 1) * 100 >= SPREAD_SLACK * slots && gaps > last - first &&
+			slots - gaps > last - first)
+		{
+			plan->kind = FPB_PLAN_SPREAD;
+			plan->first = first;
+			plan->last = last;
+			plan->added = 0;
+			plan->entries = slots - gaps + 1;
+			return true;
+		}
+	}
+	return false;
+}
+
+/*
+ * How many entries has the dir'th node, which is a plain one; -1 if there is
+ * no such node.
+ */
+static int
+plain_entries(const FpbIndex *ix, Page page, int dir)
+{
+	int			gaps = plain_gaps(ix, page, dir);
+
+	return gaps < 0 ? -1 : fpb_shape(ix, page)->nslots - gaps;
+}
+
+/*
+ * Has the node of an entry's place as many entries as it should have, though
+ * there may be gaps?
+ */
+static bool
+is_crowded(const FpbIndex *ix, Page page, const FpbPlace *place)
+{
+	const FpbShape *shape = fpb_shape(ix, page);
+
+	return shape->most < shape->nslots &&
+		plain_entries(ix, page, place->dir) >= shape->most;
+}
+
+/*
+ * Plan to insert an entry at *place, in a crowded node, so that no node gets
+ * more entries than it should have: by parting them between the node and a new
+ * one, or by spreading those of adjacent nodes.  False if the page has no node
+ * left and all it has are crowded.
+ */
+static bool
+plan_parting(const FpbIndex *ix, Page page, const FpbPlace *place,
+			 FpbSlotPlan *plan)
+{
+	int			most = fpb_shape(ix, page)->most;
+	int			first = place->dir;
+	int			last = place->dir;
+	int			entries = plain_entries(ix, page, first) + 1;
+
+	plan->added = page_has_room(ix, page, 1, 0) ? 1 : 0;
+	while (entries > (last - first + 1 + plan->added) * most)
+	{
+		int			left = plain_entries(ix, page, first - 1);
+		int			right = plain_entries(ix, page, last + 1);
+
+		if (left < 0 && right < 0)
+			return false;
+		if (right < 0 || (left >= 0 && left < right))
+		{
+			entries += left;
+			first--;
+		}
+		else
+		{
+			entries += right;
+			last++;
+		}
+	}
+	plan->kind = FPB_PLAN_SPREAD;
+	plan->first = first;
+	plan->last = last;
+	plan->entries = entries;
+	return true;
+}
+
+/*
+ * Is a place in the page's last node, and behind all its entries?
+ */
+static bool
+is_at_end(const FpbIndex *ix, Page page, const FpbPlace *place)
+{
+	FpbPlace	pos = *place;
+	FpbEntry	entry;
+
+	return place->dir == FpbDir(page)->nnodes - 1 &&
+		!fpb_place_next(ix, page, &pos, &entry);
+}
+
+/*
+ * Are many of a leaf's entries duplicates, which postings make room of?
+ */
+static bool
+has_duplicates(const FpbIndex *ix, Page page, const FpbEntry *entries,
+			   int nentries)
+{
+	int			duplicates = 0;
+
+	if (ix->max_posting == 0 || !FpbPageIsLeaf(page))
+		return false;
+	for (int i = 1; i < nentries; i++)
+		duplicates += fpb_keys_identical(ix, &entries[i - 1].key, &entries[i].key);
+	return duplicates > nentries / MANY_DUPLICATES;
+}
+
+/*
+ * Plan to reorganise a page that has no room otherwise.
+ */
+static void
+plan_to_make_room(const FpbIndex *ix, Page page, const FpbEntry *entry,
+				  const FpbPlace *place, FpbInsertPlan *plan)
+{
+	int			n;
+	FpbEntry   *entries = fpb_collect_with(ix, page, entry, fpb_pos_of(*place), &n);
+	int			one_slot = 100 / fpb_shape(ix, page)->nslots + 1;
+
+	/* a slot of each node at least, however narrow */
+	fpb_plan_rebuild(ix, page, entries, n, Max(REBUILD_SLACK, one_slot),
+					 fpb_is_word(ix) ? 0 :
+					 FpbPageIsLeaf(page) ? FEW_ENTRIES : FEW_CHILDREN, plan);
+	if (plan->outcome == FPB_PLAN_FULL && has_duplicates(ix, page, entries, n))
+		for (int i = 0; i < lengthof(duplicate_slacks) && plan->outcome == FPB_PLAN_FULL; i++)
+			fpb_plan_rebuild(ix, page, entries, n, duplicate_slacks[i], 0, plan);
+	pfree(entries);
+}
+
+/*
+ * Plan to have the entry share the slot of another one of its key, at
+ * pos->slot, where it belongs before pos->item: in a gap of the posting there,
+ * or in a larger posting, with room for more to come.  False if neither can
+ * be.
+ */
+static bool
+plan_sharing(const FpbIndex *ix, Page page, FpbPlace pos, FpbSlotPlan *plan)
+{
+	const FpbShape *shape = fpb_shape(ix, page);
+	FpbCodec	codec;
+	char	   *node = fpb_page_node(ix, page, pos.dir, &codec);
+	FpbEntry	old;
+	int			tids = 1;
+	int			most;
+
+	plan->place = pos;
+	fpb_read_slot(ix, page, shape, codec, node, pos.slot, &old);
+	if (fpb_has_posting(shape, &old))
+	{
+		tids = fpb_posting_slots(old.key.tuple);
+		plan->kind = FPB_PLAN_POSTING;
+		if (fpb_posting_gap(old.key.tuple, pos.item) >= 0)
+			return true;
+	}
+
+	most = fpb_posting_most(ix, old.key.tuple);
+	if (tids >= most)
+		return false;
+	plan->kind = FPB_PLAN_GROW;
+	plan->tids = Min(most, (tids + 1) * 3 / 2);
+	if (!page_has_room(ix, page, 0, fpb_tuple_room(ix, &old.key, plan->tids)))
+		plan->tids = tids + 1;
+	return page_has_room(ix, page, 0, fpb_tuple_room(ix, &old.key, plan->tids));
+}
+
+/*
+ * Might the entries before, or behind, a place have an entry's key, as far as
+ * the heads there tell?
+ */
+static bool
+may_be_beside(const FpbIndex *ix, Page page, const FpbEntry *entry,
+			  const FpbPlace *place, bool before)
+{
+	int			slot = place->slot - (before ? 1 : 0);
+	FpbCodec	codec;
+	char	   *node;
+
+	if (place->dir >= FpbDir(page)->nnodes)
+		return before;
+	if (slot < 0 || slot >= fpb_shape(ix, page)->nslots)
+		return true;
+	node = fpb_page_node(ix, page, place->dir, &codec);
+	return fpb_node_head(ix, node, slot) == entry->key.head;
+}
+
+/*
+ * Plan to have the entry share a slot with others of its key, if there are
+ * some beside its place.
+ */
+static bool
+plan_beside_equal(const FpbIndex *ix, Page page, const FpbEntry *entry,
+				  const FpbPlace *place, FpbSlotPlan *plan)
+{
+	FpbPlace	pos = *place;
+	FpbEntry	old;
+
+	if (may_be_beside(ix, page, entry, place, true) &&
+		fpb_place_prev(ix, page, &pos, &old) &&
+		fpb_keys_identical(ix, &old.key, &entry->key))
+	{
+		pos.item++;
+		if (plan_sharing(ix, page, pos, plan))
+			return true;
+	}
+	pos = *place;
+	if (may_be_beside(ix, page, entry, place, false) &&
+		fpb_place_next(ix, page, &pos, &old) &&
+		fpb_keys_identical(ix, &old.key, &entry->key))
+	{
+		pos.item = 0;
+		return plan_sharing(ix, page, pos, plan);
+	}
+	return false;
+}
+
+/*
+ * The entry that a full posting loses if it gets another one inside.
+ */
+void
+fpb_last_of_posting(const FpbIndex *ix, Page page, const FpbPlace *pos, FpbEntry *entry)
+{
+	FpbCodec	codec;
+	char	   *node = fpb_page_node(ix, page, pos->dir, &codec);
+
+	fpb_read_slot(ix, page, fpb_shape(ix, page), codec, node, pos->slot, entry);
+	entry->key.tail = fpb_posting_tail(entry->key.tuple,
+									   fpb_posting_slots(entry->key.tuple) - 1);
+}
+
+/*
+ * Plan an insertion whose place is in or beside a one-key node.  (Only words
+ * have them.)
+ */
+static void
+plan_beside_one_key(const FpbIndex *ix, Page page, const FpbEntry *entry,
+					const FpbProbe *probe, const FpbPlace *place, char *node,
+					FpbInsertPlan *plan)
+{
+	const FpbShape *shape = fpb_shape(ix, page);
+	int			nslots = fpb_one_key_slots(shape);
+	FpbSlotPlan *slots = FpbSlots(plan);
+	FpbEntry	any;
+
+	fpb_read_slot(ix, page, shape, FPB_NODE_ONE_KEY, node, 0, &any);
+	if (fpb_keys_identical(ix, &any.key, &entry->key))
+	{
+		slots->kind = FPB_PLAN_SLOT;
+		if (fpb_nearest_gap(ix, shape, FPB_NODE_ONE_KEY, node, place->slot) >= 0)
+			return;
+		if (place->slot == nslots)
+		{
+			slots->kind = FPB_PLAN_APPEND_ONE_KEY;
+			slots->place.dir++;
+		}
+		else
+		{
+			slots->kind = FPB_PLAN_SPLIT_NODE;
+			slots->split_at = nslots / 2;
+			slots->in_place = false;
+		}
+	}
+	else
+	{
+		/*
+		 * Another key comes before or behind the whole node: into the plain
+		 * node there if it has a gap, else into a new one.
+		 */
+		bool		before = fpb_compare(ix, &any.key, probe) > 0;
+		int			neighbour = place->dir + (before ? -1 : 1);
+
+		if (plain_gaps(ix, page, neighbour) > 0)
+		{
+			slots->kind = FPB_PLAN_SLOT;
+			slots->place.dir = neighbour;
+			slots->place.slot = 0;
+			if (before)
+				slots->place = end_of_node(ix, page, neighbour, entry);
+			return;
+		}
+		slots->kind = FPB_PLAN_APPEND_NODE;
+		slots->place.dir = place->dir + (before ? 0 : 1);
+		slots->place.slot = 0;
+	}
+	if (!page_has_room(ix, page, 1, 0))
+	{
+		int			n;
+		FpbEntry   *entries = fpb_collect_with(ix, page, entry, fpb_pos_of(*place), &n);
+
+		fpb_plan_rebuild(ix, page, entries, n, REBUILD_SLACK_ONE_KEY, 0, plan);
+		pfree(entries);
+	}
+}
+
+/*
+ * Plan to give an entry a slot of its own before *place.  False if the page
+ * has no room for it.
+ */
+static bool
+plan_slot(const FpbIndex *ix, Page page, const FpbEntry *entry,
+		  const FpbProbe *probe, const FpbPlace *place, FpbInsertPlan *plan)
+{
+	const FpbShape *shape = fpb_shape(ix, page);
+	Size		tuple = fpb_tuple_room(ix, &entry->key, 1);
+	FpbSlotPlan *slots = FpbSlots(plan);
+	FpbCodec	codec;
+	char	   *node;
+	int			nslots;
+
+	slots->place = *place;
+
+	/* the page's first node */
+	if (FpbDir(page)->nnodes == 0)
+	{
+		slots->kind = FPB_PLAN_APPEND_NODE;
+		return page_has_room(ix, page, 1, tuple);
+	}
+
+	node = fpb_page_node(ix, page, place->dir, &codec);
+	nslots = fpb_node_slots(shape, codec);
+
+	if (codec == FPB_NODE_ONE_KEY)
+	{
+		plan_beside_one_key(ix, page, entry, probe, place, node, plan);
+		return true;
+	}
+
+	if (is_crowded(ix, page, place))
+	{
+		if (!is_at_end(ix, page, place) || !page_has_room(ix, page, 1, tuple))
+			return plan_parting(ix, page, place, slots);
+		slots->kind = FPB_PLAN_APPEND_NODE;
+		slots->place.dir++;
+		slots->place.slot = 0;
+		return true;
+	}
+
+	slots->kind = FPB_PLAN_SLOT;
+	if (!page_has_room(ix, page, 0, tuple))
+		return false;
+	if (fpb_nearest_gap(ix, shape, codec, node, place->slot) >= 0)
+		return true;
+
+	/* The node is full. */
+	if (convertible(ix, page, node, entry))
+	{
+		slots->kind = FPB_PLAN_CONVERT_NODE;
+		return true;
+	}
+	if (page_has_room(ix, page, 1, tuple) &&
+		follows_series(ix, page, entry, place))
+	{
+		plan_in_series(ix, page, place, slots);
+		return true;
+	}
+	if (place->slot == nslots && plain_gaps(ix, page, place->dir + 1) > 0)
+	{
+		slots->place.dir++;
+		slots->place.slot = 0;
+		return true;
+	}
+	if (!page_has_room(ix, page, 1, tuple))
+		return plan_spill(ix, page, entry, place, node, slots) ||
+			plan_spread(ix, page, place, slots);
+	if (plan_late(ix, page, node, place, slots))
+		return true;
+	if (place->slot == nslots)
+	{
+		slots->kind = FPB_PLAN_APPEND_NODE;
+		slots->place.dir++;
+	}
+	else
+	{
+		slots->kind = FPB_PLAN_SPLIT_NODE;
+		slots->split_at = split_slot(ix, page, shape, node);
+		slots->in_place = false;
+	}
+	return true;
+}
+
+/*
+ * Find out how a new entry is to be put into the page, which is locked
+ * exclusively and is the right one for it.
+ */
+void
+fpb_disk_first_plan_insert(const FpbIndex *ix, Page page, const FpbEntry *entry,
+						   FpbInsertPlan *plan)
+{
+	FpbSlotPlan *slots = FpbSlots(plan);
+	const FpbEntry *rest = entry;	/* what is to have a slot */
+	FpbEntry	last;
+	FpbPlace	found;
+	FpbPlace	place;
+	FpbProbe	probe;
+
+	plan->outcome = FPB_PLAN_FITS;
+	plan->image = NULL;
+	slots->swap = false;
+	fpb_probe_from_key(ix, &entry->key, &probe);
+	fpb_place_search(ix, page, &probe, &found);
+	place = found;
+
+	/*
+	 * Its place may be among the TIDs of a posting.  (An equal tuple may be
+	 * compressed in another way; it takes on the posting's bytes.)
+	 */
+	if (place.item > 0)
+	{
+		if (plan_sharing(ix, page, place, slots))
+			return;
+		slots->swap = true;
+		slots->swapped = place;
+		fpb_last_of_posting(ix, page, &place, &last);
+		rest = &last;
+		place.slot++;
+		place.item = 0;
+	}
+	if (ix->max_posting > 0 && FpbPageIsLeaf(page) &&
+		plan_beside_equal(ix, page, rest, &place, slots))
+		return;
+	if (!plan_slot(ix, page, rest, &probe, &place, plan))
+		plan_to_make_room(ix, page, entry, &found, plan);
+}
+
+/*
+ * Has the page room for another tuple of this size?
+ */
+bool
+fpb_disk_first_has_room(const FpbIndex *ix, Page page, Size tuple)
+{
+	return page_has_room(ix, page, 0, tuple);
+}

@@ -1,0 +1,903 @@
+/*-------------------------------------------------------------------------
+ *
+ * page/disk_first/read.c
+ *	  The disk-first page: shapes, fences, search and reading.
+ *
+ * A page is an in-page tree of two levels (fpbtree-sigmod2002, section 3.1):
+ * the directory behind the header, and the in-page leaf nodes it names.
+ * page/disk_first/change.c changes single entries, page/disk_first/make_page.c makes
+ * whole pages, and page/disk_first/check.c looks for what is wrong with one.
+ *
+ *-------------------------------------------------------------------------
+ */
+#include "postgres.h"
+
+#include "page/disk_first/disk_first.h"
+
+/*
+ * What a search waits for, to choose widths of nodes by: a cache miss, and
+ * each further line that is fetched with it, in the paper's unit and by its
+ * figures (fpbtree-sigmod2002, section 3.1.1).  fpbtree_tune measures a better
+ * ratio, but not for many lines: processors fetch ten or so at a time.
+ */
+#define COST_MISS			150
+#define COST_NEXT_LINE		10
+
+/*
+ * Of the widths with which a search of words costs no more than the least by
+ * so much in a hundred, the one is taken that gives a page most slots (the
+ * paper's table 2 goes up to 10%).  Of tuples, which take more of a page than
+ * their slots do, it is the narrowest of those that cost least.
+ */
+#define COST_TOLERANCE		5
+
+/* --- shapes --- */
+
+/*
+ * Set up the shape of nodes of so many lines, of leaves or of inner pages.
+ */
+void
+fpb_set_shape(const FpbIndex *ix, FpbShape *shape, int lines, bool inner)
+{
+	int			payload;
+	int			n;
+
+	memset(shape, 0, sizeof(*shape));
+	shape->size = lines * FPB_CACHE_LINE;
+	payload = fpb_is_word(ix) ? FPB_TAIL_BYTES : sizeof(uint16);
+	n = shape->size / (ix->head_width +
+					   (ix->form == FPB_WORD16 ? sizeof(uint64) : 0) +
+					   payload + (inner ? sizeof(uint32) : 0));
+
+	/* a node full of duplicates becomes a one-key node, with slots to spare */
+	if (!inner && fpb_is_word(ix))
+		n = Min(n, fpb_one_key_slots(shape) - 2);
+	while (fpb_lay_out_slots(ix, shape, n, inner) > shape->size)
+		n--;
+	shape->hint_bytes = inner ? 0 : (n + 7) / 8;
+
+	n = Min(BLCKSZ / shape->size, FPB_MAX_NODES);
+	while (n > 1 && fpb_page_base(n, fpb_numbers_capacity(ix, n)) + n * (shape->size + shape->hint_bytes) > BLCKSZ)
+		n--;
+	shape->max_nodes = n;
+	if (fpb_is_word(ix))
+		shape->hints_off = BLCKSZ - n * shape->hint_bytes;
+}
+
+/*
+ * The nearest width to one asked for that a page can have: a small page needs
+ * more than a node or two to be a tree, and node numbers are bytes.
+ */
+int
+fpb_possible_lines(int lines)
+{
+	lines = Max(lines, FPB_MIN_LINES);
+	while (lines > FPB_MIN_LINES && lines * FPB_CACHE_LINE * 6 > BLCKSZ)
+		lines--;
+	while (BLCKSZ / (lines * FPB_CACHE_LINE) > FPB_MAX_NODES)
+		lines++;
+	return lines;
+}
+
+/*
+ * Bytes of header and directory of a page full of nodes.
+ */
+static uint32
+front_size(const FpbIndex *ix, const FpbShape *shape)
+{
+	return fpb_page_base(shape->max_nodes, fpb_numbers_capacity(ix, shape->max_nodes));
+}
+
+/*
+ * What the search of a page costs: header and directory are fetched together,
+ * then the node.
+ */
+static int
+search_cost(const FpbIndex *ix, const FpbShape *shape)
+{
+	int			lines = (front_size(ix, shape) + shape->size) / FPB_CACHE_LINE;
+
+	return 2 * COST_MISS + (lines - 2) * COST_NEXT_LINE;
+}
+
+/*
+ * The width of nodes of leaves, or of inner pages, that no option names.
+ */
+static int
+best_lines(const FpbIndex *ix, bool inner)
+{
+	int			cost[FPB_MAX_LINES + 1];
+	int			least = INT_MAX;
+	int			best = 0;
+	int			most_slots = 0;
+	int			tolerance = fpb_is_word(ix) ? COST_TOLERANCE : 0;
+
+	for (int lines = FPB_MIN_LINES; lines <= FPB_MAX_LINES; lines++)
+	{
+		FpbShape	shape;
+
+		if (fpb_possible_lines(lines) != lines)
+			continue;
+		fpb_set_shape(ix, &shape, lines, inner);
+		cost[lines] = search_cost(ix, &shape);
+		least = Min(least, cost[lines]);
+	}
+	for (int lines = FPB_MIN_LINES; lines <= FPB_MAX_LINES; lines++)
+	{
+		FpbShape	shape;
+
+		if (fpb_possible_lines(lines) != lines ||
+			cost[lines] * 100 > least * (100 + tolerance))
+			continue;
+		if (!fpb_is_word(ix))
+			return lines;
+		fpb_set_shape(ix, &shape, lines, inner);
+		if (shape.nslots * shape.max_nodes > most_slots)
+		{
+			most_slots = shape.nslots * shape.max_nodes;
+			best = lines;
+		}
+	}
+	return best;
+}
+
+/*
+ * Set up the shapes of leaves and inner pages for nodes of that many cache
+ * lines; 0 stands for what the costs of a search say.
+ */
+void
+fpb_disk_first_set_shapes(FpbIndex *ix, int leaf_lines, int inner_lines)
+{
+	leaf_lines = leaf_lines == 0 ? best_lines(ix, false) : fpb_possible_lines(leaf_lines);
+	inner_lines = inner_lines == 0 ? best_lines(ix, true) : fpb_possible_lines(inner_lines);
+	for (int level = 0; level < FPB_SHAPES; level++)
+		fpb_set_shape(ix, &fpb_shapes(ix)[level],
+					  level == 0 ? leaf_lines : inner_lines, level > 0);
+
+	ix->max_tuple = fpb_max_tuple_size(ix);
+
+	/* header and directory; and where words have their hints */
+	ix->prefetch_front = front_size(ix, fpb_leaf_shape(ix));
+	ix->prefetch_back = fpb_is_word(ix) ? BLCKSZ - fpb_leaf_shape(ix)->hints_off : 0;
+
+	/* a split may have to repeat a posting's key: README.md tells how often */
+	ix->max_posting = 0;
+	if (ix->one_key && !fpb_is_word(ix))
+		ix->max_posting = MAXALIGN_DOWN(ix->max_tuple / 2);
+}
+
+/*
+ * The lines of a node, as the metapage has them.
+ */
+void
+fpb_disk_first_get_shapes(const FpbIndex *ix, int *leaf_lines, int *inner_lines)
+{
+	*leaf_lines = fpb_leaf_shape(ix)->size / FPB_CACHE_LINE;
+	*inner_lines = fpb_level_shape(ix, FPB_SHAPES - 1)->size / FPB_CACHE_LINE;
+}
+
+/*
+ * Bytes of a node for each of its slots.
+ */
+Size
+fpb_disk_first_slot_space(const FpbIndex *ix, bool leaf)
+{
+	const FpbShape *shape = fpb_level_shape(ix, leaf ? 0 : 1);
+
+	return shape->size / shape->nslots;
+}
+
+/* --- nodes --- */
+
+/*
+ * What is wrong with the directory's counts, or NULL.
+ */
+const char *
+fpb_disk_first_header_fault(const FpbIndex *ix, Page page)
+{
+	const FpbPageHeader *hdr = FpbHdr(page);
+	const FpbDirectory *dir = FpbDir(page);
+	const FpbShape *shape = fpb_shape(ix, page);
+
+	if (dir->nnodes > dir->dircap || dir->dircap > FPB_MAX_NODES ||
+		dir->nnodes > dir->nalloc || dir->nalloc > shape->max_nodes ||
+		dir->numcap != fpb_numbers_capacity(ix, dir->dircap) ||
+		hdr->pd.pd_lower != fpb_page_base(dir->dircap, dir->numcap) + dir->nalloc * shape->size ||
+		hdr->pd.pd_upper > BLCKSZ ||
+		hdr->pd.pd_lower + (fpb_is_word(ix) ? 0 : dir->nalloc * shape->hint_bytes) >
+		(fpb_is_word(ix) ? shape->hints_off : hdr->pd.pd_upper))
+		return "The page's node counts do not agree with its bounds.";
+	return NULL;
+}
+
+/*
+ * The dir'th node, its number and codec checked.
+ */
+char *
+fpb_page_node(const FpbIndex *ix, Page page, int dir, FpbCodec *codec)
+{
+	const FpbShape *shape = fpb_shape(ix, page);
+
+	*codec = fpb_dir_codecs(page)[dir];
+	if (unlikely(fpb_node_number(page, dir) >= FpbDir(page)->nalloc ||
+				 *codec > (FpbPageIsLeaf(page) && fpb_is_word(ix) ?
+						   FPB_NODE_ONE_KEY : FPB_NODE_PLAIN)))
+		fpb_page_damaged(ix, page, "The directory names a node that does not exist.");
+	return fpb_node_at(shape, page, dir);
+}
+
+/* --- search --- */
+
+/*
+ * The last directory entry in [lo, hi] whose node begins with an entry < probe
+ * (equal: <= probe), or lo - 1 if there is none.  Nodes without an entry are
+ * passed over.
+ */
+static int
+search_directory_ties(const FpbIndex *ix, Page page, const FpbShape *shape,
+					  int lo, int hi, const FpbProbe *probe, bool equal)
+{
+	int			found = lo - 1;
+
+	while (lo <= hi)
+	{
+		int			mid = lo + (hi - lo) / 2;
+		int			at = mid;
+		int			slot = 0;
+		FpbCodec	codec = FPB_NODE_PLAIN;
+		char	   *node = NULL;
+		int			sign;
+
+		for (; at <= hi; at++)
+		{
+			node = fpb_page_node(ix, page, at, &codec);
+			slot = fpb_next_live(ix, shape, codec, node, 0);
+			if (slot < fpb_node_slots(shape, codec))
+				break;
+		}
+		if (at > hi)
+		{
+			hi = mid - 1;
+			continue;
+		}
+		sign = fpb_compare_slot(ix, page, shape, codec, node, slot, false, probe);
+		if (sign < 0 || (equal && sign == 0))
+		{
+			found = at;
+			lo = at + 1;
+		}
+		else
+			hi = mid - 1;
+	}
+	return found;
+}
+
+/*
+ * The directory entry of the node in which the place of the probe is: every
+ * entry of the nodes before is < probe, and the nodes after begin with entries
+ * >= probe (equal: > probe).  The page has a node.
+ */
+static inline int
+search_directory(const FpbIndex *ix, Page page, const FpbShape *shape,
+				 const FpbProbe *probe, bool equal)
+{
+	const uint64 *heads = fpb_dir_heads(page);
+	int			n = FpbDir(page)->nnodes;
+	int			first = 0;
+	int			last = n - 1;
+
+	/* the first node has no lower bound */
+	if (fpb_is_word(ix) || probe->has_head)
+	{
+		first = fpb_count_less64(heads + 1, n - 1, probe->head, ix->count_most);
+		if (first == n - 1 || heads[first + 1] != probe->head)
+			return first;
+		last = probe->head == PG_UINT64_MAX ? n - 1 :
+			fpb_count_less64(heads + 1, n - 1, probe->head + 1, ix->count_most);
+	}
+	first = search_directory_ties(ix, page, shape, first + 1, last, probe, equal);
+	return Max(first, 0);
+}
+
+/*
+ * Have the lines of a node that a search will touch fetched together, and with
+ * them the line of its hints, which whoever finds an entry asks for.
+ */
+static inline void
+prefetch_node(const FpbIndex *ix, const FpbShape *shape, Page page, int dir, char *node)
+{
+	if (!ix->prefetch)
+		return;
+	fpb_prefetch(node, shape->size);
+	if (shape->hint_bytes > 0)
+		fpb_prefetch((char *) fpb_hints(shape, page) +
+					 fpb_node_number(page, dir) * shape->hint_bytes, 1);
+}
+
+/*
+ * If the next slot's posting begins before the probe, make *pos the place of
+ * the probe among its TIDs.
+ */
+static void
+search_posting(const FpbIndex *ix, Page page, const FpbShape *shape, char *node,
+			   const FpbProbe *probe, FpbPlace *pos)
+{
+	int			slot = fpb_next_live(ix, shape, FPB_NODE_PLAIN, node, pos->slot);
+	int			lo = 0;
+	int			hi;
+	IndexTuple	posting;
+	FpbEntry	entry;
+
+	/* most have other keys, as their heads tell */
+	if (slot == shape->nslots ||
+		(probe->has_head && fpb_node_head(ix, node, slot) != probe->head) ||
+		!fpb_is_posting(fpb_page_tuple(ix, page, fpb_node_tuples(shape, node)[slot])))
+		return;
+	fpb_read_slot(ix, page, shape, FPB_NODE_PLAIN, node, slot, &entry);
+	if (fpb_compare(ix, &entry.key, probe) >= 0)
+		return;
+
+	/* it does not end before the probe, so its key is that of the probe */
+	posting = entry.key.tuple;
+	hi = fpb_posting_slots(posting);
+	while (lo < hi)
+	{
+		int			mid = lo + (hi - lo) / 2;
+		int			live = fpb_posting_next(posting, mid);
+
+		if (live >= hi || fpb_posting_tail(posting, live) >= probe->tail)
+			hi = mid;
+		else
+			lo = live + 1;
+	}
+	pos->slot = slot;
+	pos->item = lo;
+}
+
+/*
+ * The place of the probe in the leaf's node that level 1 has named, if there
+ * are entries on both sides of it in that node: then it is nowhere else.  The
+ * name is a hint, about a leaf as it has been or about another one.
+ */
+static bool
+search_named_node(const FpbIndex *ix, Page page, const FpbShape *shape,
+				  const FpbProbe *probe, FpbPlace *place)
+{
+	int			dir = fpb_node_of_number(page, ix->named_node - 1);
+	FpbCodec	codec;
+	char	   *node;
+	int			slot;
+	int			before;
+
+	if (dir < 0)
+		return false;
+	node = fpb_page_node(ix, page, dir, &codec);
+	slot = fpb_search_node(ix, page, shape, codec, node, probe, false);
+	if (fpb_next_live(ix, shape, codec, node, slot) == fpb_node_slots(shape, codec))
+		return false;
+	before = slot - 1;
+	while (before >= 0 && fpb_node_is_gap(ix, shape, codec, node, before))
+		before--;
+	if (before < 0)
+		return false;
+	place->dir = dir;
+	place->slot = slot;
+	return true;
+}
+
+/*
+ * Place of the first entry >= probe, or the place behind the last entry before
+ * the probe, from where fpb_place_next finds it.
+ */
+void
+fpb_place_search(const FpbIndex *ix, Page page, const FpbProbe *probe,
+				 FpbPlace *place)
+{
+	const FpbShape *shape = fpb_shape(ix, page);
+	FpbCodec	codec;
+	char	   *node;
+
+	place->dir = place->slot = place->item = 0;
+	if (FpbDir(page)->nnodes == 0)
+		return;
+	if (ix->named_node != 0 && shape->child_off == 0 &&
+		search_named_node(ix, page, shape, probe, place))
+		return;
+	place->dir = search_directory(ix, page, shape, probe, false);
+	node = fpb_page_node(ix, page, place->dir, &codec);
+	prefetch_node(ix, shape, page, place->dir, node);
+	place->slot = fpb_search_node(ix, page, shape, codec, node, probe, false);
+	if (ix->max_posting > 0 && shape->child_off == 0)
+		search_posting(ix, page, shape, node, probe, place);
+}
+
+void
+fpb_disk_first_search(const FpbIndex *ix, Page page, const FpbProbe *probe,
+					  FpbPos *pos)
+{
+	FpbPlace	place;
+
+	fpb_place_search(ix, page, probe, &place);
+	*pos = fpb_pos_of(place);
+}
+
+/*
+ * Make *place the first live entry at or after it and unpack it; false if
+ * there is none.
+ */
+bool
+fpb_place_next(const FpbIndex *ix, Page page, FpbPlace *place, FpbEntry *entry)
+{
+	const FpbShape *shape = fpb_shape(ix, page);
+
+	while (place->dir < FpbDir(page)->nnodes)
+	{
+		FpbCodec	codec;
+		char	   *node = fpb_page_node(ix, page, place->dir, &codec);
+		int			slot = fpb_next_live(ix, shape, codec, node, place->slot);
+
+		if (slot != place->slot)
+			place->item = 0;
+		place->slot = slot;
+		if (slot >= fpb_node_slots(shape, codec))
+		{
+			place->dir++;
+			place->slot = place->item = 0;
+			continue;
+		}
+		fpb_read_slot(ix, page, shape, codec, node, slot, entry);
+		if (fpb_has_posting(shape, entry))
+		{
+			place->item = fpb_posting_next(entry->key.tuple, place->item);
+			if (place->item < fpb_posting_slots(entry->key.tuple))
+			{
+				entry->key.tail = fpb_posting_tail(entry->key.tuple, place->item);
+				return true;
+			}
+		}
+		else if (place->item == 0)
+			return true;
+		place->slot++;
+		place->item = 0;
+	}
+	return false;
+}
+
+bool
+fpb_disk_first_next(const FpbIndex *ix, Page page, FpbPos *pos, FpbEntry *entry)
+{
+	FpbPlace	place = fpb_place_of(ix, *pos);
+	bool		found = fpb_place_next(ix, page, &place, entry);
+
+	*pos = fpb_pos_of(place);
+	return found;
+}
+
+/*
+ * Make *place the last live entry before it and unpack it; false if there is
+ * none.
+ */
+bool
+fpb_place_prev(const FpbIndex *ix, Page page, FpbPlace *place, FpbEntry *entry)
+{
+	const FpbShape *shape = fpb_shape(ix, page);
+	int			dir = Min(place->dir, FpbDir(page)->nnodes);
+	int			slot = place->slot;
+	int			item = place->item;
+
+	for (;;)
+	{
+		FpbCodec	codec;
+		char	   *node;
+
+		if (dir < FpbDir(page)->nnodes)
+		{
+			node = fpb_page_node(ix, page, dir, &codec);
+			if (slot >= fpb_node_slots(shape, codec))
+			{
+				slot = fpb_node_slots(shape, codec);
+				item = 0;
+			}
+
+			/* the items of a slot are before it from the next one on */
+			for (; item > 0 || slot-- > 0; item = 0)
+			{
+				int			before = item > 0 ? item : BLCKSZ;
+
+				if (fpb_node_is_gap(ix, shape, codec, node, slot))
+					continue;
+				fpb_read_slot(ix, page, shape, codec, node, slot, entry);
+				item = 0;
+				if (fpb_has_posting(shape, entry))
+				{
+					item = fpb_posting_prev(entry->key.tuple, before);
+					if (item < 0)
+						continue;
+					entry->key.tail = fpb_posting_tail(entry->key.tuple, item);
+				}
+				place->dir = dir;
+				place->slot = slot;
+				place->item = item;
+				return true;
+			}
+		}
+		if (dir == 0)
+			return false;
+		dir--;
+		slot = BLCKSZ;			/* the node's last slot */
+		item = 0;
+	}
+}
+
+bool
+fpb_disk_first_prev(const FpbIndex *ix, Page page, FpbPos *pos, FpbEntry *entry)
+{
+	FpbPlace	place = fpb_place_of(ix, *pos);
+
+	if (!fpb_place_prev(ix, page, &place, entry))
+		return false;
+	*pos = fpb_pos_of(place);
+	return true;
+}
+
+/*
+ * The entries in slots [from, to) of a node, the dir'th, of a leaf into
+ * items[], which has room for so many; returns how many, or -1 if there may be
+ * more.  In the first slot only those from from_item on, and in the one behind
+ * the last those before to_item.
+ */
+static int
+read_entries(const FpbIndex *ix, Page page, const FpbShape *shape, FpbCodec codec,
+			 char *node, int dir, int from, int from_item, int to, int to_item,
+			 FpbItem *items, int room)
+{
+	FpbItem    *item = items;
+	int			end = Min(to + (to_item > 0 ? 1 : 0), fpb_node_slots(shape, codec));
+
+	for (int slot = from; slot < end; slot++)
+	{
+		FpbEntry	entry;
+		int			first = slot == from ? from_item : 0;
+
+		if (fpb_node_is_gap(ix, shape, codec, node, slot))
+			continue;
+		fpb_read_slot(ix, page, shape, codec, node, slot, &entry);
+		if (unlikely(room - (item - items) <
+					 (fpb_has_posting(shape, &entry) ? Max(fpb_posting_slots(entry.key.tuple), 1) : 1)))
+			return -1;
+		item->key = entry.key;
+		item->pos = fpb_pos_at(dir, slot, 0);
+		if (!fpb_has_posting(shape, &entry))
+		{
+			item += first == 0;
+			continue;
+		}
+		for (int i = first; i < fpb_posting_slots(entry.key.tuple); i++)
+		{
+			if (slot == to && i >= to_item)
+				break;
+			if (fpb_tail_is_gap(fpb_posting_tails(entry.key.tuple), i))
+				continue;
+			item->key = entry.key;
+			item->key.tail = fpb_posting_tail(entry.key.tuple, i);
+			item->pos = fpb_pos_at(dir, slot, i);
+			item++;
+		}
+	}
+	return item - items;
+}
+
+/*
+ * The place where the entries from pos on that are < end stop.  *more becomes
+ * false if there is an entry behind it.  near: try the next entries first, as
+ * most scans want one at most.
+ */
+static void
+find_end(const FpbIndex *ix, Page page, FpbPlace pos, const FpbProbe *end,
+		 bool near, FpbPlace *stop, bool *more)
+{
+	FpbEntry	entry;
+
+	for (int i = 0; near && i < 2; i++)
+	{
+		*stop = pos;
+		if (!fpb_place_next(ix, page, &pos, &entry))
+			return;
+		if (fpb_compare(ix, &entry.key, end) >= 0)
+		{
+			*more = false;
+			return;
+		}
+		pos = fpb_place_behind(ix, pos);
+	}
+	fpb_place_search(ix, page, end, stop);
+	pos = *stop;
+	if (fpb_place_next(ix, page, &pos, &entry))
+		*more = false;
+}
+
+/*
+ * See fpb_page_read.
+ */
+int
+fpb_disk_first_read(const FpbIndex *ix, Page page, FpbPos start,
+					const FpbProbe *end, bool near, FpbItem *items, int room,
+					bool *more)
+{
+	const FpbShape *shape = fpb_shape(ix, page);
+	FpbPlace	pos = fpb_place_of(ix, start);
+	int			nnodes = FpbDir(page)->nnodes;
+	int			count = 0;
+	FpbPlace	stop = {nnodes};
+
+	if (nnodes == 0)
+		return 0;
+	if (end != NULL)
+		find_end(ix, page, pos, end, near, &stop, more);
+
+	for (int dir = pos.dir; dir < nnodes && dir <= stop.dir; dir++)
+	{
+		FpbCodec	codec;
+		char	   *node = fpb_page_node(ix, page, dir, &codec);
+		int			slot = (dir == pos.dir) ? pos.slot : 0;
+		int			item = (dir == pos.dir) ? pos.item : 0;
+		int			to = fpb_node_slots(shape, codec);
+		int			nitems = 0;
+		int			n;
+
+		if (dir == stop.dir)
+		{
+			to = Min(to, stop.slot);
+			nitems = stop.item;
+		}
+		if (dir + 1 < nnodes && dir < stop.dir)
+		{
+			FpbCodec	next_codec;
+
+			prefetch_node(ix, shape, page, dir + 1,
+						  fpb_page_node(ix, page, dir + 1, &next_codec));
+		}
+		if (codec == FPB_NODE_PLAIN && fpb_is_word(ix))
+			n = fpb_read_words(ix, shape, node, slot, to,
+							   fpb_pos_at(dir, slot, 0),
+							   fpb_pos_at(0, 1, 0).place,
+							   items + count, room - count);
+		else
+			n = read_entries(ix, page, shape, codec, node, dir, slot, item,
+							 to, nitems, items + count, room - count);
+		if (n < 0)
+			return -1;
+		count += n;
+	}
+	return count;
+}
+
+/*
+ * Find the slot of the child to descend to for the probe, and return its node.
+ * The first child's low key is the page's low fence, so a probe within the
+ * fences always finds one; one outside gets the first.
+ *
+ * *named is set to 1 + the number of the child's node in which the probe's
+ * place may be, by the last exit before it, or if there is none by the child's
+ * own slot; or to 0 if the page has no exits.
+ */
+static char *
+search_child(const FpbIndex *ix, Page page, const FpbProbe *probe, bool before,
+			 FpbPlace *pos, uint16 *named)
+{
+	const FpbShape *shape = fpb_shape(ix, page);
+	bool		exits = fpb_page_has_exits(ix, page);
+	FpbEntry	first;
+	FpbCodec	codec;
+	char	   *node;
+
+	*named = 0;
+	if (FpbDir(page)->nnodes == 0)
+		fpb_page_damaged(ix, page, "An inner page is empty.");
+	pos->dir = search_directory(ix, page, shape, probe, !before);
+	node = fpb_page_node(ix, page, pos->dir, &codec);
+	prefetch_node(ix, shape, page, pos->dir, node);
+	pos->slot = fpb_search_node(ix, page, shape, codec, node, probe, !before);
+	pos->item = 0;
+
+	/* the one before that place */
+	for (;;)
+	{
+		while (pos->slot > 0)
+		{
+			pos->slot--;
+			if (exits && *named == 0)
+				*named = fpb_slot_names(ix, shape, node, pos->slot);
+			if (!fpb_node_is_gap(ix, shape, codec, node, pos->slot))
+				return node;
+		}
+		if (pos->dir == 0)
+			break;
+		node = fpb_page_node(ix, page, --pos->dir, &codec);
+		pos->slot = shape->nslots;
+	}
+	*named = 0;
+	if (!fpb_place_next(ix, page, pos, &first))
+		fpb_page_damaged(ix, page, "An inner page is empty.");
+	return fpb_page_node(ix, page, pos->dir, &codec);
+}
+
+/*
+ * The child to descend to for the probe.  Its separator's tuple, which is
+ * likely to be in no cache, is not looked at.
+ */
+BlockNumber
+fpb_disk_first_downlink(const FpbIndex *ix, Page page, const FpbProbe *probe,
+						bool before, uint16 *named)
+{
+	FpbPlace	pos;
+	char	   *node = search_child(ix, page, probe, before, &pos, named);
+
+	return fpb_node_children(fpb_shape(ix, page), node)[pos.slot];
+}
+
+/*
+ * The entry of the child to descend to for the probe, its tuple in the page,
+ * and the place of that in *pos.
+ */
+void
+fpb_disk_first_child(const FpbIndex *ix, Page page, const FpbProbe *probe,
+					 bool before, FpbPos *pos, FpbEntry *entry)
+{
+	FpbPlace	place;
+	uint16		named;
+	char	   *node = search_child(ix, page, probe, before, &place, &named);
+
+	fpb_read_slot(ix, page, fpb_shape(ix, page), FPB_NODE_PLAIN, node, place.slot, entry);
+	*pos = fpb_pos_of(place);
+}
+
+/* --- killed-entry hints --- */
+
+/*
+ * The byte with a slot's hint, or NULL if it has none.
+ */
+static uint8 *
+hint_byte(const FpbIndex *ix, Page page, FpbPlace pos)
+{
+	const FpbShape *shape = fpb_shape(ix, page);
+
+	if (pos.slot >= shape->nslots || shape->hint_bytes == 0)
+		return NULL;
+	return fpb_hints(shape, page) +
+		fpb_node_number(page, pos.dir) * shape->hint_bytes + pos.slot / 8;
+}
+
+/*
+ * Is any entry of the page, a leaf, known dead?
+ */
+bool
+fpb_disk_first_has_killed(const FpbIndex *ix, Page page)
+{
+	const uint8 *hints = fpb_hints(fpb_leaf_shape(ix), page);
+	int			n = FpbDir(page)->nalloc * fpb_leaf_shape(ix)->hint_bytes;
+
+	for (int i = 0; i < n; i++)
+		if (hints[i] != 0)
+			return true;
+	return false;
+}
+
+/*
+ * Is the entry known to be dead to everyone?  Only a hint, and not to be asked
+ * by a snapshot taken in recovery.
+ */
+bool
+fpb_disk_first_is_killed(const FpbIndex *ix, Page page, FpbPos pos)
+{
+	FpbPlace	place = fpb_place_of(ix, pos);
+	uint8	   *byte = hint_byte(ix, page, place);
+
+	return byte != NULL && (*byte & (1 << (place.slot % 8))) != 0;
+}
+
+/*
+ * Entries of a leaf's slot that is not a gap.
+ */
+static int
+slot_count(const FpbIndex *ix, Page page, FpbPlace pos)
+{
+	FpbCodec	codec;
+	char	   *node = fpb_page_node(ix, page, pos.dir, &codec);
+	FpbEntry	entry;
+	int			count = 0;
+
+	fpb_read_slot(ix, page, fpb_leaf_shape(ix), codec, node, pos.slot, &entry);
+	if (!fpb_has_posting(fpb_leaf_shape(ix), &entry))
+		return 1;
+	for (int i = 0; i < fpb_posting_slots(entry.key.tuple); i++)
+		count += !fpb_tail_is_gap(fpb_posting_tails(entry.key.tuple), i);
+	return count;
+}
+
+/*
+ * Note that entries are dead to everyone, given their positions in order,
+ * perhaps more than once.  A slot has one hint, so those of a posting get it
+ * only if they all are.
+ *
+ * For fpb_hint_dead, between fpb_begin_hints and fpb_finish_hints.  Before 19,
+ * two backends may set bits of one byte at once, so that one is lost: it is
+ * only a hint.
+ */
+bool
+fpb_disk_first_kill(const FpbIndex *ix, Page page, const FpbPos *pos, int npos)
+{
+	bool		any = false;
+
+	for (int i = 0, n; i < npos; i += n)
+	{
+		FpbPlace	place = fpb_place_of(ix, pos[i]);
+		uint8	   *byte = hint_byte(ix, page, place);
+		int			dead = 1;
+
+		for (n = 1; i + n < npos; n++)
+		{
+			FpbPlace	next = fpb_place_of(ix, pos[i + n]);
+
+			if (next.dir != place.dir || next.slot != place.slot)
+				break;
+			dead += !fpb_pos_equal(pos[i + n - 1], pos[i + n]);
+		}
+		if (byte == NULL || dead < slot_count(ix, page, place))
+			continue;
+		*byte |= 1 << (place.slot % 8);
+		any = true;
+	}
+	return any;
+}
+
+/*
+ * Clear the hints of slots [from, to] of a node.
+ */
+void
+fpb_page_clear_hints(const FpbIndex *ix, Page page, int dir, int from, int to)
+{
+	const FpbShape *shape = fpb_shape(ix, page);
+	uint8	   *hints = fpb_hints(shape, page) +
+		fpb_node_number(page, dir) * shape->hint_bytes;
+
+	for (int i = from / 8; i < shape->hint_bytes && i <= to / 8; i++)
+	{
+		if (hints[i] == 0)
+			continue;
+		for (int slot = Max(from, i * 8); slot <= Min(to, i * 8 + 7); slot++)
+			hints[i] &= ~(1 << (slot % 8));
+	}
+}
+
+/* --- the layout --- */
+
+const FpbLayoutRoutine fpb_disk_first_routine = {
+	.id = FPB_DISK_FIRST,
+	.set_shapes = fpb_disk_first_set_shapes,
+	.get_shapes = fpb_disk_first_get_shapes,
+	.header_fault = fpb_disk_first_header_fault,
+	.search = fpb_disk_first_search,
+	.next = fpb_disk_first_next,
+	.prev = fpb_disk_first_prev,
+	.read = fpb_disk_first_read,
+	.downlink = fpb_disk_first_downlink,
+	.child = fpb_disk_first_child,
+	.has_killed = fpb_disk_first_has_killed,
+	.is_killed = fpb_disk_first_is_killed,
+	.kill = fpb_disk_first_kill,
+	.plan_insert = fpb_disk_first_plan_insert,
+	.insert = fpb_disk_first_insert,
+	.delete = fpb_disk_first_delete,
+	.has_room = fpb_disk_first_has_room,
+	.slot_space = fpb_disk_first_slot_space,
+	.cut = fpb_disk_first_cut,
+	.build = fpb_disk_first_build,
+	.filler_begin = fpb_disk_first_filler_begin,
+	.filler_take = fpb_disk_first_filler_take,
+	.filler_fence_fits = fpb_disk_first_filler_fence_fits,
+	.filler_write = fpb_disk_first_filler_write,
+	.fault = fpb_disk_first_fault,
+	.page_info = fpb_disk_first_page_info,
+	.node_info = fpb_disk_first_node_info,
+};

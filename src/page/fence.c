@@ -1,0 +1,311 @@
+/*-------------------------------------------------------------------------
+ *
+ * page/fence.c
+ *	  A page's fences, and the tuples it holds, whatever its layout.
+ *
+ *-------------------------------------------------------------------------
+ */
+#include "postgres.h"
+
+#include "storage/bufmgr.h"
+
+#include "key/posting.h"
+#include "page/fence.h"
+
+/*
+ * Report that the content of a page contradicts itself.
+ */
+void
+fpb_page_damaged(const FpbIndex *ix, Page page, const char *fault)
+{
+	fpb_report_damage(ix->rel, fpb_cache_block(ix->cache, page), fault);
+}
+
+static const char misplaced[] = "A tuple offset points outside the page's tuples, or to one that is not aligned.";
+
+/*
+ * The tuple at an offset in the page, which is checked: its length, and that
+ * it lies where its columns may be read.  The columns themselves are looked at
+ * by those who read them (key/key.c).
+ */
+IndexTuple
+fpb_page_tuple(const FpbIndex *ix, Page page, uint32 offset)
+{
+	IndexTuple	tuple = (IndexTuple) ((char *) page + offset);
+
+	if (unlikely(!fpb_tuple_offset_valid(page, offset) ||
+				 !fpb_tuple_is_aligned(tuple, offset)))
+		fpb_page_damaged(ix, page, misplaced);
+	return tuple;
+}
+
+/* --- fences --- */
+
+/*
+ * Unpack one fence.
+ */
+static void
+read_fence(const FpbIndex *ix, Page page, uint64 head, uint64 low,
+		   uint64 tail, FpbKey *key)
+{
+	key->head = head;
+	key->low = low;
+	key->tail = tail;
+	key->tuple = NULL;
+	if (!fpb_is_word(ix))
+	{
+		key->tuple = fpb_page_tuple(ix, page, (uint32) Min(tail, BLCKSZ));
+		key->tail = fpb_pivot_tail(key->tuple);
+	}
+}
+
+/*
+ * The low fence, of a page that is not the leftmost.  A tuple stays in place.
+ */
+void
+fpb_page_low(const FpbIndex *ix, Page page, FpbKey *key)
+{
+	FpbPageHeader *hdr = FpbHdr(page);
+
+	Assert(!FpbPageIsLeftmost(page));
+	read_fence(ix, page, hdr->low_head, hdr->low_low, hdr->low_tail, key);
+}
+
+/*
+ * The high fence, of a page that is not the rightmost.  A tuple stays in
+ * place; there is none if the fence is elided.
+ */
+void
+fpb_page_high(const FpbIndex *ix, Page page, FpbKey *key)
+{
+	FpbPageHeader *hdr = FpbHdr(page);
+
+	Assert(!FpbPageIsRightmost(page));
+	if (FpbPageHighElided(page))
+	{
+		memset(key, 0, sizeof(FpbKey));
+		key->head = hdr->high_head;
+		return;
+	}
+	read_fence(ix, page, hdr->high_head, hdr->high_low, hdr->high_tail, key);
+}
+
+/*
+ * Sign of the low fence against the probe.
+ */
+int
+fpb_compare_low(const FpbIndex *ix, Page page, const FpbProbe *probe)
+{
+	FpbKey		key;
+
+	if (FpbPageIsLeftmost(page))
+		return -1;
+	fpb_page_low(ix, page, &key);
+	return fpb_compare(ix, &key, probe);
+}
+
+/*
+ * Sign of the high fence, which is not elided, against the probe.
+ */
+int
+fpb_compare_high(const FpbIndex *ix, Page page, const FpbProbe *probe)
+{
+	FpbPageHeader *hdr = FpbHdr(page);
+	FpbKey		key;
+
+	if (FpbPageIsRightmost(page))
+		return 1;
+	Assert(!FpbPageHighElided(page));
+	read_fence(ix, page, hdr->high_head, hdr->high_low, hdr->high_tail, &key);
+	return fpb_compare(ix, &key, probe);
+}
+
+/* --- writing them --- */
+
+/*
+ * Copy a tuple into the page, with room for so many TIDs behind it if they are
+ * several; returns its offset.
+ */
+uint32
+fpb_place_tuple(Page page, IndexTuple tuple, int tids, FpbTupleArea *ends)
+{
+	uint32	   *end = fpb_area_of(ends, tuple);
+
+	*end -= fpb_posting_space(tuple, tids);
+	memcpy((char *) page + *end, tuple, IndexTupleSize(tuple));
+	return *end;
+}
+
+/*
+ * Store the fences.
+ */
+void
+fpb_write_fences(const FpbIndex *ix, Page page, const FpbKey *low,
+				 const FpbKey *high, FpbTupleArea *ends)
+{
+	FpbPageHeader *hdr = FpbHdr(page);
+
+	if (low != NULL)
+	{
+		hdr->low_head = low->head;
+		hdr->low_low = low->low;
+		hdr->low_tail = fpb_is_word(ix) ? low->tail :
+			fpb_place_tuple(page, low->tuple, 1, ends);
+	}
+	if (high != NULL)
+	{
+		hdr->high_head = high->head;
+		hdr->high_low = high->low;
+		hdr->high_tail = fpb_is_word(ix) ? high->tail :
+			FpbPageHighElided(page) ? 0 : fpb_place_tuple(page, high->tuple, 1, ends);
+	}
+}
+
+/*
+ * Copy a tuple into the tuple area, where there is room; returns its offset.
+ */
+uint32
+fpb_add_tuple(Page page, const FpbKey *key, FpbWalPage *wp)
+{
+	FpbPageHeader *hdr = FpbHdr(page);
+	Size		size = fpb_posting_size(key->tuple, 1);
+	uint32		end = hdr->pd.pd_upper;
+	uint32		offset = TYPEALIGN_DOWN(fpb_tuple_align(key->tuple), end - size);
+
+	/*
+	 * The padding is logged, too: if a cut in the same record has freed this
+	 * space, replay does not find zeros there.
+	 */
+	memcpy((char *) page + offset, key->tuple, IndexTupleSize(key->tuple));
+	hdr->pd.pd_upper = offset;
+	fpb_wal_note(wp, (char *) page + offset, end - offset);
+	fpb_wal_note(wp, &hdr->pd.pd_upper, sizeof(hdr->pd.pd_upper));
+	return offset;
+}
+
+/* --- what is wrong with them --- */
+
+/* the fault of a tuple, until the next one is looked for */
+static char tuple_fault_text[128];
+
+/*
+ * What is wrong with the TIDs of a posting, which is within the page, or NULL.
+ */
+static const char *
+posting_fault(const FpbTupleCheck *tc, IndexTuple posting)
+{
+	int			n = fpb_posting_slots(posting);
+	uint64		before = 0;
+
+	if (tc->ix->max_posting == 0 || !FpbPageIsLeaf(tc->page))
+		return "The page has a posting, which it may not have.";
+	if (n < 2 || n > fpb_posting_most(tc->ix, posting) ||
+		ItemPointerGetBlockNumberNoCheck(&posting->t_tid) != 0)
+		return "A posting has an impossible size.";
+	for (int i = 0; i < n; i++)
+	{
+		uint64		tail = fpb_posting_tail(posting, i);
+
+		if (fpb_tail_is_gap(fpb_posting_tails(posting), i))
+		{
+			if (tail != 0)
+				return "A gap has a part of a TID.";
+			continue;
+		}
+		if ((tail >> FPB_TAIL_OFFSET_BITS) >= InvalidBlockNumber)
+			return "An entry has an invalid TID.";
+		if (tail <= before)
+			return "The TIDs of a posting are out of order.";
+		before = tail;
+	}
+	return before == 0 ? "A posting has no entry." : NULL;
+}
+
+/*
+ * What is wrong with the tuple at this offset, or NULL.  Another one must not
+ * lie on the same bytes, unless claim is false.
+ */
+static const char *
+tuple_fault(FpbTupleCheck *tc, uint64 offset, bool pivot, bool claim)
+{
+	IndexTuple	tuple;
+	const char *fault;
+	Size		size;
+
+	if (offset > BLCKSZ || !fpb_tuple_offset_valid(tc->page, (uint32) offset))
+		return "A tuple offset points outside the page's tuples.";
+	tuple = (IndexTuple) ((char *) tc->page + offset);
+	if (!fpb_tuple_is_aligned(tuple, offset))
+		return "A tuple is not aligned as its columns need it.";
+	fault = fpb_tuple_fault(tc->ix, tuple, BLCKSZ - offset, pivot);
+	if (fault != NULL)
+	{
+		snprintf(tuple_fault_text, sizeof(tuple_fault_text),
+				 "The tuple at byte %u: %s.", (uint32) offset, fault);
+		return tuple_fault_text;
+	}
+	size = IndexTupleSize(tuple);
+	if (!pivot && fpb_is_posting(tuple))
+	{
+		fault = posting_fault(tc, tuple);
+		if (fault != NULL)
+			return fault;
+		size = fpb_posting_size(tuple, fpb_posting_slots(tuple));
+	}
+
+	/* tuples begin at even offsets */
+	for (uint32 at = offset; claim && at < offset + size; at += 2)
+	{
+		if (tc->taken[at / 16] & (1 << (at / 2 % 8)))
+			return "Two tuples lie on the same bytes.";
+		tc->taken[at / 16] |= 1 << (at / 2 % 8);
+	}
+	return NULL;
+}
+
+/*
+ * What is wrong with the tuple of an entry, which lies at offset, or NULL; it
+ * is taken down where it lies, so that no other one may lie there.  That of
+ * the first entry may be the low fence's, too: in an inner page it is the same
+ * key, and in a leaf it is where a split had no room for another separator.
+ */
+const char *
+fpb_entry_tuple_fault(FpbTupleCheck *tc, uint64 offset)
+{
+	bool		shared = !tc->any && !FpbPageIsLeftmost(tc->page) &&
+		offset == FpbHdr(tc->page)->low_tail;
+
+	return tuple_fault(tc, offset, !FpbPageIsLeaf(tc->page), !shared);
+}
+
+/*
+ * What is wrong with the tuples of the fences, or NULL; they are taken down
+ * where they lie.  To be called before those of the entries are looked at.
+ */
+const char *
+fpb_fence_tuples_fault(FpbTupleCheck *tc)
+{
+	FpbPageHeader *hdr = FpbHdr(tc->page);
+	const char *fault = NULL;
+
+	if (!FpbPageIsLeftmost(tc->page))
+		fault = tuple_fault(tc, hdr->low_tail, true, true);
+	if (fault == NULL && FpbPageHighElided(tc->page))
+		fault = hdr->high_tail == 0 ? NULL :
+			"A high fence that is elided has a tuple.";
+	else if (fault == NULL && !FpbPageIsRightmost(tc->page))
+		fault = tuple_fault(tc, hdr->high_tail, true, true);
+	return fault;
+}
+
+/*
+ * What is wrong with the fences of a page whose header has been checked, or
+ * NULL: what comparing them relies on.
+ */
+const char *
+fpb_page_fence_fault(const FpbIndex *ix, Page page)
+{
+	FpbTupleCheck tc = {.ix = ix,.page = page};
+
+	return fpb_is_word(ix) ? NULL : fpb_fence_tuples_fault(&tc);
+}

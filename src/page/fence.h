@@ -1,0 +1,161 @@
+/*-------------------------------------------------------------------------
+ *
+ * page/fence.h
+ *	  A page's fences, and the tuples it holds, whatever its layout
+ *	  (page/fence.c).
+ *
+ *-------------------------------------------------------------------------
+ */
+#ifndef FPB_PAGE_FENCE_H
+#define FPB_PAGE_FENCE_H
+
+#include "base/wal.h"
+#include "key/key.h"
+
+/*
+ * The tail of a pivot tuple: its TID where it has one, else that of minus
+ * infinity.
+ */
+static inline uint64
+fpb_pivot_tail(IndexTuple pivot)
+{
+	if (ItemPointerGetOffsetNumberNoCheck(&pivot->t_tid) == 0)
+		return FPB_TAIL_MIN;
+	return fpb_tail_pack(0, &pivot->t_tid);
+}
+
+/*
+ * Is this high fence, NULL: infinite, to be left to the right sibling?
+ */
+static inline bool
+fpb_high_elided(const FpbIndex *ix, const FpbKey *high)
+{
+	return high != NULL && high->tuple == NULL && !fpb_is_word(ix);
+}
+
+/*
+ * Is there a whole tuple at this offset?
+ */
+static inline bool
+fpb_tuple_offset_valid(Page page, uint32 offset)
+{
+	IndexTuple	tuple;
+	Size		size;
+
+	if (offset < FpbHdr(page)->pd.pd_upper ||
+		offset > BLCKSZ - sizeof(IndexTupleData) || (offset & 1) != 0)
+		return false;
+	tuple = (IndexTuple) ((char *) page + offset);
+	size = IndexTupleSize(tuple);
+	if (size >= sizeof(IndexTupleData) && fpb_is_posting(tuple))
+		size = fpb_posting_size(tuple, fpb_posting_slots(tuple));
+	return size >= sizeof(IndexTupleData) && offset + size <= BLCKSZ;
+}
+
+/*
+ * Is a tuple, at an even offset, aligned as its columns need it?
+ */
+static inline bool
+fpb_tuple_is_aligned(IndexTuple tuple, uint32 offset)
+{
+	return (tuple->t_info & INDEX_AM_RESERVED_BIT) == 0 ||
+		(offset & (MAXIMUM_ALIGNOF - 1)) == 0;
+}
+
+extern void fpb_page_damaged(const FpbIndex *ix, Page page,
+							 const char *fault) __attribute__((noreturn));
+extern IndexTuple fpb_page_tuple(const FpbIndex *ix, Page page, uint32 offset);
+
+/*
+ * Fences.  A high fence that the page leaves to its right sibling has a head,
+ * but no tuple: fpb_lock_high gets the whole of it.
+ */
+extern void fpb_page_low(const FpbIndex *ix, Page page, FpbKey *key);
+extern void fpb_page_high(const FpbIndex *ix, Page page, FpbKey *key);
+
+/*
+ * Sign of the low (high) fence against a probe, infinities included.  The high
+ * fence must not be elided: see fpb_compare_end.
+ */
+extern int	fpb_compare_low(const FpbIndex *ix, Page page, const FpbProbe *probe);
+extern int	fpb_compare_high(const FpbIndex *ix, Page page, const FpbProbe *probe);
+
+/*
+ * Tuples in a page that is being written: first the bytes they will take, then
+ * (fpb_area_begin) the ends of the places of the next ones.  Those that are to
+ * be MAXALIGNed lie at the page's end, the others before them.  So each takes
+ * what fpb_posting_space says, whatever the order they come in.
+ */
+typedef struct FpbTupleArea
+{
+	uint32		aligned;
+	uint32		packed;
+} FpbTupleArea;
+
+static inline uint32 *
+fpb_area_of(FpbTupleArea *area, IndexTuple tuple)
+{
+	return fpb_tuple_align(tuple) == MAXIMUM_ALIGNOF ? &area->aligned :
+		&area->packed;
+}
+
+static inline void
+fpb_area_begin(FpbTupleArea *area)
+{
+	area->packed = BLCKSZ - area->aligned;
+	area->aligned = BLCKSZ;
+}
+
+/*
+ * Copy a tuple into a page being written, with room for so many TIDs behind it
+ * if they are several; returns its offset.
+ */
+extern uint32 fpb_place_tuple(Page page, IndexTuple tuple, int tids,
+							  FpbTupleArea *ends);
+
+/* Store the fences of a page being written, whose flags have been set. */
+extern void fpb_write_fences(const FpbIndex *ix, Page page, const FpbKey *low,
+							 const FpbKey *high, FpbTupleArea *ends);
+
+/*
+ * Bytes to allow for a new tuple with so many TIDs, alignment included; none
+ * in the word forms.
+ */
+static inline Size
+fpb_tuple_room(const FpbIndex *ix, const FpbKey *key, int tids)
+{
+	if (fpb_is_word(ix))
+		return 0;
+	return fpb_posting_size(key->tuple, tids) + fpb_tuple_align(key->tuple) - 1;
+}
+
+/*
+ * Copy a tuple into the tuple area, in the critical section, where there is
+ * room; returns its offset.
+ */
+extern uint32 fpb_add_tuple(Page page, const FpbKey *key, FpbWalPage *wp);
+
+/*
+ * What is wrong with the tuples of a page: they are shown one after the other,
+ * the fences' first and the entries' in their order, so that no two are taken
+ * for sound that lie on the same bytes.
+ */
+typedef struct FpbTupleCheck
+{
+	const FpbIndex *ix;
+	Page		page;
+	bool		any;			/* has an entry been seen? */
+	uint8		taken[BLCKSZ / 16]; /* a bit for each two bytes of the page
+									 * that a tuple lies on */
+} FpbTupleCheck;
+
+extern const char *fpb_fence_tuples_fault(FpbTupleCheck *tc);
+extern const char *fpb_entry_tuple_fault(FpbTupleCheck *tc, uint64 offset);
+
+/*
+ * What is wrong with the fences of a page whose header is sound, as text, or
+ * NULL: all that comparing them relies on.  Calls no comparator.
+ */
+extern const char *fpb_page_fence_fault(const FpbIndex *ix, Page page);
+
+#endif							/* FPB_PAGE_FENCE_H */

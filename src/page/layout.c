@@ -1,0 +1,587 @@
+/*-------------------------------------------------------------------------
+ *
+ * page/layout.c
+ *	  Which layouts there are, and what needs no knowledge of them.
+ *
+ *-------------------------------------------------------------------------
+ */
+#include "postgres.h"
+
+#include "page/layout_common.h"
+
+/*
+ * Slots in a hundred left free in a page that an image is logged of, if they
+ * can be; else as many as can be.  More gaps make the image larger, fewer make
+ * the records of the insertions that follow so.
+ */
+static const int reorganise_slacks[] = {50, 30, 15, 10, 5, 2};
+
+/* at most; to the operation queue, more will come before the next image */
+#define SLACK		15
+#define QUEUE_SLACK	50
+
+/*
+ * See page/layout.h.
+ */
+const FpbLayoutRoutine *
+fpb_layout_routine(int id)
+{
+	static const FpbLayoutRoutine *const routines[] = {
+		[FPB_DISK_FIRST] = &fpb_disk_first_routine,
+		[FPB_MICRO_INDEX] = &fpb_micro_index_routine,
+		[FPB_CACHE_FIRST] = &fpb_cache_first_routine,
+	};
+
+	if (id < 0 || id >= (int) lengthof(routines))
+		return NULL;
+	return routines[id];
+}
+
+/*
+ * See page/layout.h.
+ */
+void
+fpb_layout_choose(FpbIndex *ix, int leaf_lines)
+{
+	int			inner_lines;
+
+	fpb_layout_shapes(ix, leaf_lines, 0);
+	while (!fpb_is_word(ix) && ix->max_tuple < FPB_MAX_TUPLE_SIZE)
+	{
+		fpb_layout_lines(ix, &leaf_lines, &inner_lines);
+		fpb_layout_shapes(ix, leaf_lines - 1, 0);
+	}
+}
+
+/* --- entries --- */
+
+/*
+ * See page/layout.h.
+ */
+void
+fpb_report_crowd(const FpbIndex *ix, Page page)
+{
+	fpb_page_damaged(ix, page, "The page has more entries than there is room for.");
+}
+
+/*
+ * As fpb_read_words, compiled for each form of words.  This is what a scan
+ * spends its time on.  An item is written whether or not the slot is a gap: so
+ * nothing is left to be mispredicted.
+ */
+static pg_attribute_always_inline int
+read_words(FpbForm form, const FpbShape *shape, const char *node, int from,
+		   int to, FpbPos pos, uint64 step, FpbItem *items)
+{
+	const char *tails = node + shape->tail_off;
+	const uint64 *lows = (const uint64 *) (node + shape->low_off);
+	FpbItem    *item = items;
+
+	for (int slot = from; slot < to; slot++)
+	{
+		uint64		tail = fpb_read_tail(tails, slot);
+
+		item->key.head = form == FPB_WORD4 ?
+			(uint64) ((const uint32 *) node)[slot] << 32 : ((const uint64 *) node)[slot];
+		item->key.low = form == FPB_WORD16 ? lows[slot] : 0;
+		item->key.tail = tail;
+		item->key.tuple = NULL;
+		item->pos = pos;
+		pos.place += step;
+		item += (tail & FPB_TAIL_MAX_OFFSET) != 0;
+	}
+	return item - items;
+}
+
+/*
+ * See page/layout_common.h.
+ */
+int
+fpb_read_words(const FpbIndex *ix, const FpbShape *shape,
+			   const char *node, int from, int to, FpbPos pos, uint64 step,
+			   FpbItem *items, int room)
+{
+	if (unlikely(room < to - from))
+		return -1;
+	switch (ix->form)
+	{
+		case FPB_WORD4:
+			return read_words(FPB_WORD4, shape, node, from, to, pos, step, items);
+		case FPB_WORD8:
+			return read_words(FPB_WORD8, shape, node, from, to, pos, step, items);
+		case FPB_WORD16:
+			return read_words(FPB_WORD16, shape, node, from, to, pos, step, items);
+		case FPB_TUPLE:
+			break;
+	}
+	pg_unreachable();
+}
+
+/*
+ * All entries of the page and, unless NULL, their places, in order; returns
+ * how many.  Tuples stay in the page.  Those of a leaf are read as scans read
+ * them, which is several times as fast, and raises an error if there are too
+ * many.  (In inner pages, which have no postings, there can't be, be they
+ * damaged.)
+ */
+static int
+entries_and_places(const FpbIndex *ix, Page page, FpbEntry *entries, FpbPos *places)
+{
+	FpbPos		at = FPB_POS_FIRST;
+	int			n = 0;
+
+	if (FpbPageIsLeaf(page))
+	{
+		FpbItem    *items = palloc(sizeof(FpbItem) * FPB_MAX_PAGE_ENTRIES);
+		bool		more;
+
+		n = fpb_page_read(ix, page, at, NULL, false, items, FPB_MAX_PAGE_ENTRIES, &more);
+		for (int i = 0; i < n; i++)
+		{
+			entries[i].key = items[i].key;
+			entries[i].child = InvalidBlockNumber;
+			if (places != NULL)
+				places[i] = items[i].pos;
+		}
+		pfree(items);
+		return n;
+	}
+	for (; fpb_page_next(ix, page, &at, &entries[n]); at = fpb_pos_behind(at))
+	{
+		if (places != NULL)
+			places[n] = at;
+		n++;
+	}
+	return n;
+}
+
+/*
+ * See page/layout.h.
+ */
+int
+fpb_page_entries(const FpbIndex *ix, Page page, FpbEntry *entries)
+{
+	return entries_and_places(ix, page, entries, NULL);
+}
+
+/*
+ * See page/layout.h.
+ */
+int
+fpb_page_entries_with(const FpbIndex *ix, Page page, const FpbEntry *entry,
+					  const FpbPos *pos, FpbEntry *entries, FpbPos *places,
+					  int *nentries)
+{
+	FpbPos	   *all_places = places;
+	FpbPos		end = FPB_POS_FIRST;
+	FpbEntry	none;
+	int			n;
+	int			where = 0;
+
+	if (places == NULL)
+		all_places = palloc(sizeof(FpbPos) * (FPB_MAX_PAGE_ENTRIES + 2));
+	n = entries_and_places(ix, page, entries, all_places);
+	if (n > 0)
+		end = fpb_pos_behind(all_places[n - 1]);
+	(void) fpb_page_next(ix, page, &end, &none);
+
+	while (where < n && fpb_pos_before(all_places[where], *pos))
+		where++;
+	memmove(&entries[where + 1], &entries[where], sizeof(FpbEntry) * (n - where));
+	memmove(&all_places[where + 1], &all_places[where], sizeof(FpbPos) * (n - where));
+	entries[where] = *entry;
+	all_places[where] = *pos;
+	all_places[++n] = end;
+
+	/*
+	 * Between two of the same key it is of that key, though perhaps
+	 * compressed in another way.  It must not part their posting, and takes
+	 * on its bytes.  (Pivots don't: theirs hold their TIDs.)
+	 */
+	if (ix->one_key && !fpb_is_word(ix) && FpbPageIsLeaf(page) &&
+		where > 0 && where + 1 < n &&
+		fpb_keys_identical(ix, &entries[where - 1].key, &entries[where + 1].key))
+		entries[where].key.tuple = entries[where - 1].key.tuple;
+
+	if (places == NULL)
+		pfree(all_places);
+	*nentries = n;
+	return where;
+}
+
+/*
+ * Does the page hold no entry?
+ */
+bool
+fpb_page_is_empty(const FpbIndex *ix, Page page)
+{
+	FpbPos		pos = FPB_POS_FIRST;
+	FpbEntry	entry;
+
+	return !fpb_page_next(ix, page, &pos, &entry);
+}
+
+/*
+ * Replace a page by an image made of it.  To be called in a critical section.
+ */
+void
+fpb_page_replace(Page page, const char *image, FpbWalPage *wp)
+{
+	XLogRecPtr	lsn = PageGetLSN(page);
+
+	memcpy(page, image, BLCKSZ);
+	PageSetLSN(page, lsn);
+	wp->image = true;
+}
+
+/* --- making a page afresh --- */
+
+/*
+ * Make an image of the page with the new entry in it, entries[] being all,
+ * with slack of a hundred slots free.  Its high fence may be elided, or not.
+ */
+static bool
+rebuild(const FpbIndex *ix, Page page, const FpbEntry *entries, int nentries,
+		int slack, bool elide, FpbInsertPlan *plan)
+{
+	FpbPageHeader *hdr = FpbHdr(page);
+	FpbKey		low;
+	FpbKey		high;
+
+	if (!FpbPageIsLeftmost(page))
+		fpb_page_low(ix, page, &low);
+	if (!FpbPageIsRightmost(page))
+		fpb_page_high(ix, page, &high);
+	if (elide)
+		high.tuple = NULL;
+	return fpb_page_build(ix, plan->image->data, hdr->level, hdr->flags,
+						  hdr->right, FpbPageIsLeftmost(page) ? NULL : &low,
+						  FpbPageIsRightmost(page) ? NULL : &high,
+						  entries, nentries, slack);
+}
+
+/*
+ * All entries of the page with a new one at its place, in an array of their
+ * own.
+ */
+FpbEntry *
+fpb_collect_with(const FpbIndex *ix, Page page, const FpbEntry *entry,
+				 FpbPos pos, int *nentries)
+{
+	FpbEntry   *entries = palloc(sizeof(FpbEntry) * (FPB_MAX_PAGE_ENTRIES + 1));
+
+	(void) fpb_page_entries_with(ix, page, entry, &pos, entries, NULL, nentries);
+	return entries;
+}
+
+/*
+ * How full a leaf is by the entries that have been read there, in percent: 100
+ * if nothing may fit any more.  In a one-key node they take less than others,
+ * which is not made out; fences take as much as the longest entry, at most.
+ */
+int
+fpb_items_fullness(const FpbIndex *ix, const FpbItem *items, int nitems)
+{
+	Size		slot = ix->layout->slot_space(ix, true);
+	Size		longest = 0;
+	Size		used = 0;
+
+	for (int i = 0; i < nitems; i++)
+	{
+		IndexTuple	tuple = items[i].key.tuple;
+		Size		size = slot + (tuple == NULL ? 0 : IndexTupleSize(tuple));
+
+		/* one of the same posting */
+		if (tuple != NULL && i > 0 && tuple == items[i - 1].key.tuple)
+			size = FPB_TAIL_BYTES;
+		used += size;
+		longest = Max(longest, size);
+	}
+	return Min((int) (100 * (used + 2 * longest) / BLCKSZ), 100);
+}
+
+/*
+ * Plan to make the page afresh, entries[] being all, the new one among them,
+ * with slack of a hundred slots free.  Allocates the image.  The plan is
+ * FPB_PLAN_FULL if the entries don't fit so.
+ *
+ * A page of so few entries that at best one would be left on a side must not
+ * be split for nothing but slack, or the room of its high fence, unless few is
+ * 0.
+ */
+void
+fpb_plan_rebuild(const FpbIndex *ix, Page page, const FpbEntry *entries,
+				 int nentries, int slack, int few, FpbInsertPlan *plan)
+{
+	plan->outcome = FPB_PLAN_REBUILD;
+	plan->image = palloc_aligned(sizeof(PGAlignedBlock), PG_IO_ALIGN_SIZE, 0);
+	if (!rebuild(ix, page, entries, nentries, slack, false, plan) &&
+		!(nentries <= few && (rebuild(ix, page, entries, nentries, 0, false, plan) ||
+							  (!FpbPageIsRightmost(page) &&
+							   rebuild(ix, page, entries, nentries, 0, true, plan)))))
+	{
+		plan->outcome = FPB_PLAN_FULL;
+		pfree(plan->image);
+		plan->image = NULL;
+		return;
+	}
+	fpb_page_take_over_names(ix, plan->image->data, page);
+}
+
+/*
+ * Plan to make the page afresh, with as much slack as it has room for: because
+ * an image of it will be logged anyway, so that the reorganisation that it
+ * would need some insertions later is free and the image no larger than it
+ * must be; or because dead entries have left room in it, and it need not be
+ * split.  False if it is too full.
+ */
+bool
+fpb_page_plan_reorganise(const FpbIndex *ix, Page page, const FpbEntry *entry,
+						 FpbInsertPlan *plan)
+{
+	FpbEntry   *entries;
+	int			n;
+	int			most = FpbPageIsQueue(page) ? QUEUE_SLACK : SLACK;
+	FpbProbe	probe;
+	FpbPos		pos;
+
+	plan->outcome = FPB_PLAN_FULL;
+	fpb_probe_from_key(ix, &entry->key, &probe);
+	fpb_page_search(ix, page, &probe, &pos);
+	entries = fpb_collect_with(ix, page, entry, pos, &n);
+	for (int i = 0; i < lengthof(reorganise_slacks) && plan->outcome == FPB_PLAN_FULL; i++)
+		if (reorganise_slacks[i] <= most)
+			fpb_plan_rebuild(ix, page, entries, n, reorganise_slacks[i], 0, plan);
+	pfree(entries);
+	return plan->outcome == FPB_PLAN_REBUILD;
+}
+
+/*
+ * See page/layout.h.
+ */
+void
+fpb_page_insert(const FpbIndex *ix, Page page, const FpbEntry *entry,
+				const FpbInsertPlan *plan, FpbWalPage *wp)
+{
+	switch (plan->outcome)
+	{
+		case FPB_PLAN_FITS:
+			ix->layout->insert(ix, page, entry, plan, wp);
+			break;
+		case FPB_PLAN_REBUILD:
+			fpb_page_replace(page, plan->image->data, wp);
+			break;
+		case FPB_PLAN_FULL:
+			elog(PANIC, "insertion into a full fpbtree page");
+			break;
+	}
+}
+
+/*
+ * Return tuples to the page's hole that nothing refers to any more, and that
+ * have been added later than all others.
+ */
+void
+fpb_free_last_tuples(const FpbIndex *ix, Page page, FpbWalPage *wp)
+{
+	FpbPageHeader *hdr = FpbHdr(page);
+	uint32		old = hdr->pd.pd_upper;
+	uint32		upper = BLCKSZ;
+	FpbPos		pos = FPB_POS_FIRST;
+	FpbEntry	entry;
+
+	while (fpb_page_next(ix, page, &pos, &entry))
+	{
+		upper = Min(upper, (uint32) ((char *) entry.key.tuple - (char *) page));
+		pos = fpb_pos_behind(pos);
+	}
+	if (!FpbPageIsLeftmost(page))
+		upper = Min(upper, (uint32) hdr->low_tail);
+	if (!FpbPageIsRightmost(page) && !FpbPageHighElided(page))
+		upper = Min(upper, (uint32) hdr->high_tail);
+	if (upper <= old)
+		return;
+	hdr->pd.pd_upper = upper;
+	fpb_wal_note(wp, &hdr->pd.pd_upper, sizeof(hdr->pd.pd_upper));
+	memset((char *) page + old, 0, upper - old);
+}
+
+/* --- fences --- */
+
+/*
+ * See page/layout.h.
+ */
+bool
+fpb_page_plan_extend(const FpbIndex *ix, Page page, const FpbKey *high)
+{
+	return high == NULL || high->tuple == NULL ||
+		ix->layout->has_room(ix, page, fpb_tuple_room(ix, high, 1));
+}
+
+/*
+ * Give the page another high fence and right link, when its right sibling is
+ * deleted.  high is NULL if that was the rightmost.
+ */
+void
+fpb_page_extend(const FpbIndex *ix, Page page, const FpbKey *high,
+				BlockNumber right, FpbWalPage *wp)
+{
+	FpbPageHeader *hdr = FpbHdr(page);
+
+	hdr->right = right;
+	hdr->flags &= ~FPB_HIGH_ELIDED;
+	if (high == NULL)
+		hdr->flags |= FPB_RIGHTMOST;
+	else
+	{
+		hdr->high_head = high->head;
+		hdr->high_low = high->low;
+		if (fpb_high_elided(ix, high))
+		{
+			hdr->high_tail = 0;
+			hdr->flags |= FPB_HIGH_ELIDED;
+		}
+		else
+			hdr->high_tail = fpb_is_word(ix) ? high->tail :
+				fpb_add_tuple(page, high, wp);
+	}
+	fpb_wal_note(wp, (char *) page + offsetof(FpbPageHeader, magic),
+				 sizeof(FpbPageHeader) - offsetof(FpbPageHeader, magic));
+}
+
+/* --- what is wrong with a page --- */
+
+/*
+ * What is wrong with the structure of a page, or NULL: what every layout has
+ * in common, then what this one says.
+ */
+const char *
+fpb_page_fault(const FpbIndex *ix, Page page)
+{
+	if (FpbPageIsRightmost(page) && FpbPageSplitIncomplete(page))
+		return "The rightmost page is marked as incompletely split.";
+	if (fpb_is_word(ix) && FpbHdr(page)->pd.pd_upper != BLCKSZ)
+		return "The page has tuples, which it may not have.";
+	if (FpbPageHighElided(page) && fpb_is_word(ix))
+		return "The page has no high fence to elide.";
+	return ix->layout->fault(ix, page);
+}
+
+/*
+ * Does a tuple have the head that its values give it?
+ */
+static bool
+head_is_right(const FpbIndex *ix, const FpbKey *key, bool pivot)
+{
+	Datum		values[INDEX_MAX_KEYS];
+	bool		isnull[INDEX_MAX_KEYS];
+	int			natts = pivot ? fpb_pivot_natts(ix, key->tuple) : ix->nkeyatts;
+	uint64		head;
+
+	fpb_tuple_datums(ix, key->tuple, natts, values, isnull);
+	(void) fpb_head_of(ix, values, isnull, natts, false, &head);
+	return head == key->head;
+}
+
+/*
+ * Does an entry of a leaf have the words that its values give it?
+ */
+static bool
+words_are_right(const FpbIndex *ix, const FpbKey *key)
+{
+	Datum		values[INDEX_MAX_KEYS];
+	bool		isnull[INDEX_MAX_KEYS];
+	ItemPointerData tid;
+	FpbKey		again;
+
+	fpb_tail_tid(key->tail, &tid);
+	fpb_word_datums(ix, key, values, isnull);
+	fpb_word_form(ix, values, isnull, &tid, &again);
+	return again.head == key->head && again.low == key->low &&
+		again.tail == key->tail;
+}
+
+/*
+ * Is a pivot minus infinity?
+ */
+static bool
+is_minus_infinity(const FpbIndex *ix, const FpbKey *key)
+{
+	if (!fpb_is_word(ix))
+		return fpb_pivot_natts(ix, key->tuple) == 0;
+	return key->head == 0 && key->low == 0 && key->tail == FPB_TAIL_MIN;
+}
+
+/*
+ * What is wrong with the fences, and with the first and the last entry, which
+ * must be between them; or NULL.  An elided fence is not known but for its
+ * head.
+ */
+static const char *
+range_fault(const FpbIndex *ix, Page page, const FpbEntry *entries, int nentries)
+{
+	bool		leaf = FpbPageIsLeaf(page);
+	FpbProbe	probe;
+	FpbKey		fence;
+
+	if (!FpbPageIsLeftmost(page))
+	{
+		fpb_page_low(ix, page, &fence);
+		if (!fpb_is_word(ix) && !head_is_right(ix, &fence, true))
+			return "The head of the low fence is not that of its values.";
+		fpb_probe_from_key(ix, &fence, &probe);
+		if (FpbPageHighElided(page) ? FpbHdr(page)->high_head < fence.head :
+			fpb_compare_high(ix, page, &probe) <= 0)
+			return "The high fence is not above the low fence.";
+		if (leaf && nentries > 0 && fpb_compare(ix, &entries[0].key, &probe) < 0)
+			return "The first entry is below the low fence.";
+		if (!leaf && fpb_compare(ix, &entries[0].key, &probe) != 0)
+			return "The first child's key is not the low fence.";
+	}
+	else if (!leaf && !is_minus_infinity(ix, &entries[0].key))
+		return "The first child's key is not minus infinity.";
+	if (FpbPageHighElided(page))
+	{
+		if (nentries > 0 && entries[nentries - 1].key.head > FpbHdr(page)->high_head)
+			return "The last entry is not below the high fence.";
+	}
+	else if (!FpbPageIsRightmost(page))
+	{
+		fpb_page_high(ix, page, &fence);
+		if (!fpb_is_word(ix) && !head_is_right(ix, &fence, true))
+			return "The head of the high fence is not that of its values.";
+		fpb_probe_from_key(ix, &fence, &probe);
+		if (nentries > 0 && fpb_compare(ix, &entries[nentries - 1].key, &probe) >= 0)
+			return "The last entry is not below the high fence.";
+	}
+	return NULL;
+}
+
+/*
+ * What is wrong with the keys of a page whose structure is sound, or NULL.
+ * entries[] are all that it has, as fpb_page_entries gives them.  Calls
+ * comparators, allocates memory, and may raise errors: damaged values can.
+ */
+const char *
+fpb_page_order_fault(const FpbIndex *ix, Page page, const FpbEntry *entries,
+					 int nentries)
+{
+	bool		leaf = FpbPageIsLeaf(page);
+	const char *fault = range_fault(ix, page, entries, nentries);
+
+	if (fault != NULL)
+		return fault;
+	for (int i = 0; i < nentries; i++)
+	{
+		const FpbKey *key = &entries[i].key;
+
+		if (i > 0 && fpb_compare_keys(ix, &entries[i - 1].key, key) >= 0)
+			return psprintf("Entries %d and %d are out of order.", i, i + 1);
+		if (!fpb_is_word(ix) && !(i > 0 && key->tuple == entries[i - 1].key.tuple) &&
+			!head_is_right(ix, key, !leaf))
+			return psprintf("The head of entry %d is not that of its values.", i + 1);
+		if (fpb_is_word(ix) && leaf && !words_are_right(ix, key))
+			return psprintf("The words of entry %d are not those of its values.", i + 1);
+	}
+	return NULL;
+}

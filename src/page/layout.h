@@ -1,0 +1,687 @@
+/*-------------------------------------------------------------------------
+ *
+ * page/layout.h
+ *	  The interface of a layout: one page as a searchable set of entries.
+ *
+ * A layout says how the entries of a page lie in it.  To those above it is the
+ * functions declared here and no more: what a page has between its header and
+ * its end, but for the tuples and the fences (page/fence.h), they don't look
+ * at.  Which layout an index has its metapage tells; fpb_index_open finds the
+ * layout's routines.
+ *
+ * Wherever a function takes a page, the page is locked, at least share for
+ * those that read it and exclusively for those that plan or make a change, or
+ * is the caller's own; its header has been checked by fpb_header_fault.  Those
+ * that read raise ERRCODE_INDEX_CORRUPTED if they come upon damage, and what
+ * comparators raise, and leave nothing behind; those that are called in a
+ * critical section raise nothing.
+ *
+ *-------------------------------------------------------------------------
+ */
+#ifndef FPB_PAGE_LAYOUT_H
+#define FPB_PAGE_LAYOUT_H
+
+#include "base/wal.h"
+#include "page/fence.h"
+
+/* ------------------------------------------------------------------------
+ * positions
+ * ------------------------------------------------------------------------
+ *
+ * A position is a place in a page: that of an entry, or one between entries.
+ * What the number says is the layout's business, but for three things: the
+ * positions of a page's entries are in the order of the entries; the one after
+ * an entry's is the next number; and FPB_POS_FIRST is before all entries, and
+ * FPB_POS_END behind.  A position is good until the page is changed; after
+ * that it is a place still, and whoever asks for the entry there gets another
+ * one, or none.
+ */
+typedef struct FpbPos
+{
+	uint64		place;
+} FpbPos;
+
+#define FPB_POS_FIRST	((FpbPos) {0})
+#define FPB_POS_END		((FpbPos) {PG_UINT64_MAX})
+
+static inline bool
+fpb_pos_equal(FpbPos a, FpbPos b)
+{
+	return a.place == b.place;
+}
+
+static inline bool
+fpb_pos_before(FpbPos a, FpbPos b)
+{
+	return a.place < b.place;
+}
+
+/* The place behind an entry's. */
+static inline FpbPos
+fpb_pos_behind(FpbPos pos)
+{
+	pos.place++;
+	return pos;
+}
+
+/* ------------------------------------------------------------------------
+ * what is exchanged
+ * ------------------------------------------------------------------------
+ */
+
+/* no page holds this many entries */
+#define FPB_MAX_PAGE_ENTRIES	(BLCKSZ / sizeof(ItemPointerData))
+
+/* one leaf entry as a scan or VACUUM reads it */
+typedef struct FpbItem
+{
+	FpbKey		key;			/* tuple: points into the page */
+	FpbPos		pos;
+} FpbItem;
+
+/*
+ * What an insertion will do to a page, planned outside the critical section so
+ * that doing it can't fail.
+ */
+typedef enum FpbPlanOutcome
+{
+	FPB_PLAN_FITS,				/* it changes a part of the page */
+	FPB_PLAN_REBUILD,			/* the page is made afresh */
+	FPB_PLAN_FULL				/* it can't be: the page must be split */
+} FpbPlanOutcome;
+
+typedef struct FpbInsertPlan
+{
+	FpbPlanOutcome outcome;
+	PGAlignedBlock *image;		/* FPB_PLAN_REBUILD: the new page, palloc'd;
+								 * else NULL */
+	uint64		details[8];		/* the layout's */
+} FpbInsertPlan;
+
+/* a page being filled by a bulk load (page/bulk_fill.c) */
+typedef struct FpbFiller
+{
+	const FpbIndex *ix;
+	int			level;
+	int			slack;			/* slots in a hundred to leave free */
+	MemoryContext context;		/* holds the page's tuples */
+
+	Page		page;			/* the page begun */
+	int			flags;
+	FpbKey	   *low;			/* its low fence or NULL */
+	FpbKey		low_key;
+	FpbEntry   *entries;		/* what has been added to it */
+	int			nentries;
+
+	uint64		details[8];		/* the layout's */
+	void	   *children;		/* what it has been told of, in context */
+} FpbFiller;
+
+/* what fpbtree_page and fpbtree_nodes say of a page, and of one of its nodes */
+typedef struct FpbPageInfo
+{
+	int			nodes;			/* in use */
+	int			allocated;
+	int			capacity;		/* nodes that the page can name */
+} FpbPageInfo;
+
+typedef struct FpbNodeInfo
+{
+	int			number;			/* where it lies in the page */
+	const char *codec;
+	uint64		head;			/* no entry of it has a smaller one */
+	int			entries;
+	int			gaps;
+	int			exits;			/* among the gaps: see fpb_page_name_nodes */
+	int			postings;
+	bool		one_key;		/* is its key stored once? */
+	Size		used;			/* bytes of what its entries take */
+	Size		available;		/* and of its gaps */
+	FpbEntry	first;			/* its first entry, if it has any */
+} FpbNodeInfo;
+
+/* ------------------------------------------------------------------------
+ * a layout's routines
+ * ------------------------------------------------------------------------
+ *
+ * Each is told of at the function below by which it is called, but for these:
+ *
+ * slot_space: bytes that an entry of a leaf (or of an inner page) takes of its
+ * page, on the average, besides its tuple.
+ * insert: carries out a plan whose outcome is FPB_PLAN_FITS.
+ * has_room: has the page room for another tuple of this size, none of its
+ * entries'?
+ * cut: deletes all entries from pos on and gives back the room that they take,
+ * as far as it is no tuples'; page is a copy that nobody else sees.
+ * filler_begin: a page has been begun; sets up the filler's details.
+ * filler_take: has the page room for another entry at this fill factor?  If so
+ * it is counted in.
+ * filler_write: writes the page; false if there is no room for its high fence.
+ * filler_child, name_nodes, take_over_names: NULL where pages know nothing of
+ * their children but their links.
+ */
+typedef struct FpbLayoutRoutine
+{
+	FpbLayout	id;				/* as the metapage has it */
+
+	void		(*set_shapes) (FpbIndex *ix, int leaf_lines, int inner_lines);
+	void		(*get_shapes) (const FpbIndex *ix, int *leaf_lines,
+							   int *inner_lines);
+	const char *(*header_fault) (const FpbIndex *ix, Page page);
+
+	void		(*search) (const FpbIndex *ix, Page page,
+						   const FpbProbe *probe, FpbPos *pos);
+	bool		(*next) (const FpbIndex *ix, Page page, FpbPos *pos,
+						 FpbEntry *entry);
+	bool		(*prev) (const FpbIndex *ix, Page page, FpbPos *pos,
+						 FpbEntry *entry);
+	int			(*read) (const FpbIndex *ix, Page page, FpbPos pos,
+						 const FpbProbe *end, bool near, FpbItem *items,
+						 int room, bool *more);
+	BlockNumber (*downlink) (const FpbIndex *ix, Page page,
+							 const FpbProbe *probe, bool before,
+							 uint16 *named);
+	void		(*child) (const FpbIndex *ix, Page page,
+						  const FpbProbe *probe, bool before, FpbPos *pos,
+						  FpbEntry *entry);
+
+	bool		(*has_killed) (const FpbIndex *ix, Page page);
+	bool		(*is_killed) (const FpbIndex *ix, Page page, FpbPos pos);
+	bool		(*kill) (const FpbIndex *ix, Page page, const FpbPos *pos,
+						 int npos);
+
+	void		(*plan_insert) (const FpbIndex *ix, Page page,
+								const FpbEntry *entry, FpbInsertPlan *plan);
+	void		(*insert) (const FpbIndex *ix, Page page,
+						   const FpbEntry *entry, const FpbInsertPlan *plan,
+						   FpbWalPage *wp);
+	void		(*delete) (const FpbIndex *ix, Page page, const FpbPos *pos,
+						   int npos, FpbWalPage *wp);
+	bool		(*has_room) (const FpbIndex *ix, Page page, Size tuple);
+	Size		(*slot_space) (const FpbIndex *ix, bool leaf);
+	void		(*cut) (const FpbIndex *ix, Page page, FpbPos pos,
+						FpbWalPage *wp);
+
+	bool		(*build) (const FpbIndex *ix, Page page, int level, int flags,
+						  BlockNumber right, const FpbKey *low,
+						  const FpbKey *high, const FpbEntry *entries,
+						  int nentries, int slack);
+	void		(*filler_begin) (FpbFiller *filler);
+	bool		(*filler_take) (FpbFiller *filler, const FpbEntry *entry);
+	bool		(*filler_fence_fits) (const FpbFiller *filler,
+									  const FpbKey *high);
+	bool		(*filler_write) (const FpbFiller *filler, const FpbKey *high,
+								 BlockNumber right);
+
+	void		(*filler_child) (FpbFiller *filler, Page child);
+	void		(*name_nodes) (const FpbIndex *ix, Page page,
+							   BlockNumber child, Page leaf, FpbWalPage *wp);
+	void		(*take_over_names) (const FpbIndex *ix, Page page, Page old);
+
+	const char *(*fault) (const FpbIndex *ix, Page page);
+	void		(*page_info) (const FpbIndex *ix, Page page,
+							  FpbPageInfo *info);
+	bool		(*node_info) (const FpbIndex *ix, Page page, int n,
+							  FpbNodeInfo *info);
+} FpbLayoutRoutine;
+
+extern const FpbLayoutRoutine fpb_disk_first_routine;
+extern const FpbLayoutRoutine fpb_micro_index_routine;
+extern const FpbLayoutRoutine fpb_cache_first_routine;
+
+/* The routines of a layout, or NULL if there is none of this number. */
+extern const FpbLayoutRoutine *fpb_layout_routine(int id);
+
+/* ------------------------------------------------------------------------
+ * shapes
+ * ------------------------------------------------------------------------
+ */
+
+/*
+ * Set up how nodes are searched: by bisection alone, or by counting where they
+ * have few heads; and whether all their cache lines are fetched at once.  What
+ * is found is the same.
+ */
+static inline void
+fpb_layout_search(FpbIndex *ix, bool bisecting, bool prefetch)
+{
+	ix->count_most = bisecting ? 1 : FPB_COUNT_MOST;
+	ix->prefetch = prefetch;
+}
+
+/*
+ * Set up what ix says of the shapes of pages: ix->shapes, max_tuple,
+ * max_posting, prefetch_front and prefetch_back.  The lines are the widths of
+ * nodes of leaves and of inner pages, in cache lines, as the metapage has
+ * them; 0 stands for the layout's own choice.  What is asked for may be
+ * changed to what can be; fpb_layout_lines tells what has come of it.  Raises
+ * nothing.  fpb_layout_search has been called before.
+ */
+static inline void
+fpb_layout_shapes(FpbIndex *ix, int leaf_lines, int inner_lines)
+{
+	ix->nodes_off = ix->node_size = 0;
+	ix->named_node = 0;
+	ix->layout->set_shapes(ix, leaf_lines, inner_lines);
+	if (!ix->prefetch)
+		ix->prefetch_front = ix->prefetch_back = 0;
+}
+
+static inline void
+fpb_layout_lines(const FpbIndex *ix, int *leaf_lines, int *inner_lines)
+{
+	ix->layout->get_shapes(ix, leaf_lines, inner_lines);
+}
+
+/*
+ * Set up the shapes of a new index, with nodes of leaves as wide as asked for
+ * unless that would keep out the longest tuples that btree takes.
+ */
+extern void fpb_layout_choose(FpbIndex *ix, int leaf_lines);
+
+/* ------------------------------------------------------------------------
+ * reading a page
+ * ------------------------------------------------------------------------
+ */
+
+/*
+ * Set *pos to the place of the first entry >= probe, or behind all if there is
+ * none: what fpb_page_next then finds is that entry.
+ */
+static inline void
+fpb_page_search(const FpbIndex *ix, Page page, const FpbProbe *probe,
+				FpbPos *pos)
+{
+	ix->layout->search(ix, page, probe, pos);
+}
+
+/*
+ * Find the first entry at or behind *pos.  True: *pos is its place and *entry
+ * has been filled, its tuple in the page.  False: there is none; *pos is then
+ * behind all, and *entry undefined.  pos may be anything (see "positions").
+ */
+static inline bool
+fpb_page_next(const FpbIndex *ix, Page page, FpbPos *pos, FpbEntry *entry)
+{
+	return ix->layout->next(ix, page, pos, entry);
+}
+
+/*
+ * Find the last entry before *pos.  True: *pos is its place and *entry has
+ * been filled, its tuple in the page.  False: there is none; *pos is what it
+ * was, and *entry undefined.
+ */
+static inline bool
+fpb_page_prev(const FpbIndex *ix, Page page, FpbPos *pos, FpbEntry *entry)
+{
+	return ix->layout->prev(ix, page, pos, entry);
+}
+
+/*
+ * Read the entries of a leaf from pos on that are < end (NULL: all) into
+ * items[], in order; returns how many, or -1 if there may be more than items[]
+ * has room for.  Tuples stay in the page.  *more is set to false if there is
+ * an entry >= end, else left as it is.  near: the end is likely to be among
+ * the next few entries, and no entry behind one that is >= end is < end.
+ * Raises an error for entries that can't be: the page is damaged.
+ */
+static inline int
+fpb_page_read_few(const FpbIndex *ix, Page page, FpbPos pos, const FpbProbe *end,
+				  bool near, FpbItem *items, int room, bool *more)
+{
+	return ix->layout->read(ix, page, pos, end, near, items, room, more);
+}
+
+/*
+ * Report a page that has more entries than can be, as it has if it is damaged:
+ * if several slots name one posting.
+ */
+extern void fpb_report_crowd(const FpbIndex *ix, Page page) __attribute__((noreturn));
+
+/*
+ * The same, with room for FPB_MAX_PAGE_ENTRIES less what has been read of the
+ * page before: if there are more, the page is damaged.
+ */
+static inline int
+fpb_page_read(const FpbIndex *ix, Page page, FpbPos pos, const FpbProbe *end,
+			  bool near, FpbItem *items, int room, bool *more)
+{
+	int			n = fpb_page_read_few(ix, page, pos, end, near, items, room, more);
+
+	if (unlikely(n < 0))
+		fpb_report_crowd(ix, page);
+	return n;
+}
+
+/*
+ * The child of an inner page to descend to for the probe: the last whose low
+ * key is <= probe (before: < probe), or the first if there is no such.  The
+ * separator's tuple, which is likely to be in no cache, is not looked at.
+ *
+ * *named becomes what ix->named_node is to be for the search of that child: a
+ * hint.  It may be any number, at worst the search takes longer; whoever goes
+ * on to another page makes it 0.
+ */
+static inline BlockNumber
+fpb_page_downlink(const FpbIndex *ix, Page page, const FpbProbe *probe,
+				  bool before, uint16 *named)
+{
+	return ix->layout->downlink(ix, page, probe, before, named);
+}
+
+/*
+ * The same child's entry: fills *entry, its tuple in the page, and sets *pos
+ * to its place.
+ */
+static inline void
+fpb_page_child(const FpbIndex *ix, Page page, const FpbProbe *probe,
+			   bool before, FpbPos *pos, FpbEntry *entry)
+{
+	ix->layout->child(ix, page, probe, before, pos, entry);
+}
+
+/*
+ * All entries of the page into entries[], which has room for
+ * FPB_MAX_PAGE_ENTRIES, in order; returns how many.  Tuples stay in the page.
+ */
+extern int	fpb_page_entries(const FpbIndex *ix, Page page, FpbEntry *entries);
+
+/*
+ * The same with a new entry among them that is not in the page: before the
+ * place *pos, which fpb_page_search has found for it.  entries[] has room for
+ * one more.  Returns the new one's index.  places[], unless NULL, is filled
+ * with the places of all entries (of the new one *pos), and behind them with
+ * the one behind all; *nentries with how many they are.
+ */
+extern int	fpb_page_entries_with(const FpbIndex *ix, Page page,
+								  const FpbEntry *entry, const FpbPos *pos,
+								  FpbEntry *entries, FpbPos *places,
+								  int *nentries);
+
+/* Does the page hold no entry? */
+extern bool fpb_page_is_empty(const FpbIndex *ix, Page page);
+
+/* ------------------------------------------------------------------------
+ * hints that entries of a leaf are dead to everyone
+ * ------------------------------------------------------------------------
+ *
+ * They are not logged, and not to be asked for by a snapshot taken in
+ * recovery: "Dead entries" in README.md.
+ */
+
+/* Is there a hint on the page? */
+static inline bool
+fpb_page_has_killed(const FpbIndex *ix, Page page)
+{
+	return ix->layout->has_killed(ix, page);
+}
+
+/* Is there one for the entry at this position? */
+static inline bool
+fpb_page_is_killed(const FpbIndex *ix, Page page, FpbPos pos)
+{
+	return ix->layout->is_killed(ix, page, pos);
+}
+
+/*
+ * Leave hints for the entries at pos[], in order, perhaps some of them more
+ * than once; true if any has been left, of which the caller, fpb_hint_dead,
+ * then tells the buffer.  The page is locked at least share: two backends may
+ * be here at once, and a hint be lost.  An entry may have to go without if
+ * others share its tuple and are not given.
+ */
+static inline bool
+fpb_page_kill(const FpbIndex *ix, Page page, const FpbPos *pos, int npos)
+{
+	return ix->layout->kill(ix, page, pos, npos);
+}
+
+/* ------------------------------------------------------------------------
+ * changing a page
+ * ------------------------------------------------------------------------
+ *
+ * What can fail comes first, outside the critical section, and is called a
+ * plan.  What is done in the critical section notes in *wp what it changes.
+ */
+
+/*
+ * Find out how a new entry, which is not in the page and belongs there, is to
+ * be put into it; fills *plan.  Nothing in the page changes.  May allocate
+ * plan->image, which is the caller's to pfree.
+ */
+static inline void
+fpb_page_plan_insert(const FpbIndex *ix, Page page, const FpbEntry *entry,
+					 FpbInsertPlan *plan)
+{
+	ix->layout->plan_insert(ix, page, entry, plan);
+}
+
+/*
+ * The same if an image of the page will be logged anyway, or if it is to be
+ * kept from being split: plan to make it afresh with as much slack as it has
+ * room for.  True: *plan's outcome is FPB_PLAN_REBUILD.  False: it is too
+ * full, *plan's outcome is FPB_PLAN_FULL, and it has no image.
+ */
+extern bool fpb_page_plan_reorganise(const FpbIndex *ix, Page page,
+									 const FpbEntry *entry,
+									 FpbInsertPlan *plan);
+
+/*
+ * Insert the entry as planned; the plan's outcome is not FPB_PLAN_FULL, and
+ * the page has not changed since.  In the critical section.
+ */
+extern void fpb_page_insert(const FpbIndex *ix, Page page,
+							const FpbEntry *entry, const FpbInsertPlan *plan,
+							FpbWalPage *wp);
+
+/*
+ * Delete the entries at pos[], in any order, whose positions have been found
+ * since the page was last changed.  In the critical section.
+ */
+static inline void
+fpb_page_delete(const FpbIndex *ix, Page page, const FpbPos *pos, int npos,
+				FpbWalPage *wp)
+{
+	ix->layout->delete(ix, page, pos, npos, wp);
+}
+
+/*
+ * Can the page be given this high fence (NULL: infinite; without tuple, in the
+ * tuple form: elided) as it is, by fpb_page_extend?
+ */
+extern bool fpb_page_plan_extend(const FpbIndex *ix, Page page,
+								 const FpbKey *high);
+
+/*
+ * Give the page this high fence and right link, because its right sibling is
+ * merged into it.  In the critical section, fpb_page_plan_extend having
+ * returned true.
+ */
+extern void fpb_page_extend(const FpbIndex *ix, Page page, const FpbKey *high,
+							BlockNumber right, FpbWalPage *wp);
+
+/*
+ * Have an inner page, in which a downlink to the child has been put, or whose
+ * child has been split, name the nodes of the child, in gaps behind the
+ * downlink: hints, by which a search finds its place at once
+ * (fpb_page_downlink).  Nothing happens if the page has no such downlink.
+ * Both pages are locked exclusively.  In the critical section.
+ */
+static inline void
+fpb_page_name_nodes(const FpbIndex *ix, Page page, BlockNumber child,
+					Page child_page, FpbWalPage *wp)
+{
+	if (ix->layout->name_nodes != NULL)
+		ix->layout->name_nodes(ix, page, child, child_page, wp);
+}
+
+/*
+ * Have a page that has just been made of entries of an old one, in memory of
+ * the caller's, name what that has named.  Raises nothing.
+ */
+static inline void
+fpb_page_take_over_names(const FpbIndex *ix, Page page, Page old)
+{
+	if (ix->layout->take_over_names != NULL)
+		ix->layout->take_over_names(ix, page, old);
+}
+
+/*
+ * Replace the page by an image that has been made of it.  In the critical
+ * section.
+ */
+extern void fpb_page_replace(Page page, const char *image, FpbWalPage *wp);
+
+extern int	fpb_items_fullness(const FpbIndex *ix, const FpbItem *items, int nitems);
+
+/* how the halves of a split are made */
+typedef enum FpbHalves
+{
+	FPB_HALVES_SPREAD,			/* with gaps for insertions one by one */
+	FPB_HALVES_PACKED,			/* the images that are logged being small */
+	FPB_HALVES_IN_PLACE			/* the left one's entries stay where they are,
+								 * if that can be, which is little to log */
+} FpbHalves;
+
+/*
+ * Work out the split of a page that gets one more entry: where, and what the
+ * two pages look like.  They are made in the copies that left_page and
+ * right_page are of, and of which these then tell what there is to log; the
+ * page itself stays as it is.  right is the block of the right one.
+ * fillfactor is how full a page is left behind ascending insertions, in
+ * percent.  Any page and any new entry fit two pages, so what is raised is
+ * damage, or comes from comparators.
+ */
+extern void fpb_page_split(const FpbIndex *ix, Page page,
+						   const FpbEntry *entry, BlockNumber right,
+						   int fillfactor, FpbHalves halves,
+						   FpbWalPage *left_page, FpbWalPage *right_page);
+
+/* ------------------------------------------------------------------------
+ * whole pages
+ * ------------------------------------------------------------------------
+ */
+
+/*
+ * Make a page from sorted entries, with these fences (NULL: infinite; a high
+ * one without tuple, in the tuple form: elided).  page is memory of the
+ * caller's, and nothing in entries and fences may point into it.  slack: how
+ * many of a hundred slots are to be left free; none, and the page takes no
+ * more room than it must.  Returns false if the entries don't fit so: the page
+ * is then undefined.
+ */
+static inline bool
+fpb_page_build(const FpbIndex *ix, Page page, int level, int flags,
+			   BlockNumber right, const FpbKey *low, const FpbKey *high,
+			   const FpbEntry *entries, int nentries, int slack)
+{
+	return ix->layout->build(ix, page, level, flags, right, low, high,
+							 entries, nentries, slack);
+}
+
+/*
+ * Bulk load (page/bulk_fill.c): entries are added in order, and a page is as
+ * full as it should be when the layout says so.  The block numbers and the
+ * levels are build/build.c's.
+ */
+
+/* Make a filler for the pages of a level, in the current memory context. */
+extern FpbFiller *fpb_filler_create(const FpbIndex *ix, int level,
+									int fillfactor);
+
+/* Begin a page in memory of the caller's; low is copied, NULL: infinite. */
+extern void fpb_filler_begin(FpbFiller *filler, Page page, int flags,
+							 const FpbKey *low);
+
+/*
+ * Add the next entry, the tuple of which is copied.  False, without adding it,
+ * if the page is as full as it should be: then nothing but ending it may
+ * follow.  A page takes two entries at least.
+ */
+extern bool fpb_filler_add(FpbFiller *filler, const FpbEntry *entry);
+
+/*
+ * End the page; high is NULL for the last of its level.  One for which there
+ * is no room is elided.
+ */
+extern void fpb_filler_end(FpbFiller *filler, const FpbKey *high,
+						   BlockNumber right);
+
+/*
+ * Inner pages, whose separators are given: can the page be ended with this
+ * high fence?  If not, it can with the key of its last entry, once
+ * fpb_filler_pop has taken that away; its tuple is then the caller's to pfree.
+ */
+extern bool fpb_filler_fence_fits(const FpbFiller *filler, const FpbKey *high);
+extern void fpb_filler_pop(FpbFiller *filler, FpbEntry *entry);
+
+/*
+ * Inner pages: the child of the last entry added has been written, and looks
+ * like this.
+ */
+static inline void
+fpb_filler_child(FpbFiller *filler, Page child)
+{
+	if (filler->ix->layout->filler_child != NULL)
+		filler->ix->layout->filler_child(filler, child);
+}
+
+/* The key of the last entry added, in the filler's memory. */
+extern const FpbKey *fpb_filler_last(const FpbFiller *filler);
+
+/* ------------------------------------------------------------------------
+ * what is wrong with a page
+ * ------------------------------------------------------------------------
+ */
+
+/*
+ * What is wrong with the layout's part of a page's header, as text, or NULL:
+ * the checks that are cheap enough for every access.  What they let through,
+ * and what those that read a page check as they come to it, can't make anyone
+ * read or write outside the page.
+ */
+static inline const char *
+fpb_layout_header_fault(const FpbIndex *ix, Page page)
+{
+	return ix->layout->header_fault(ix, page);
+}
+
+/*
+ * What is wrong with the structure of a page whose header is sound, as text,
+ * or NULL.  A page without a fault can be worked on: no offset or length in it
+ * is out of bounds, and no two things are in one place.  Calls no comparator,
+ * allocates nothing and raises nothing; the text lives until the next call.
+ */
+extern const char *fpb_page_fault(const FpbIndex *ix, Page page);
+
+/*
+ * What is wrong with the keys of a page whose structure is sound, as text, or
+ * NULL.  entries[] are all that it has, as fpb_page_entries gives them.  Calls
+ * comparators, allocates memory, and may raise errors: damaged values can.
+ */
+extern const char *fpb_page_order_fault(const FpbIndex *ix, Page page,
+										const FpbEntry *entries, int nentries);
+
+/* ------------------------------------------------------------------------
+ * what there is to show
+ * ------------------------------------------------------------------------
+ */
+
+/* Count the nodes of a page without a fault. */
+static inline void
+fpb_page_info(const FpbIndex *ix, Page page, FpbPageInfo *info)
+{
+	ix->layout->page_info(ix, page, info);
+}
+
+/*
+ * Describe the n'th node, from 0 on in key order, of a page without a fault;
+ * false if it has no more.
+ */
+static inline bool
+fpb_node_info(const FpbIndex *ix, Page page, int n, FpbNodeInfo *info)
+{
+	return ix->layout->node_info(ix, page, n, info);
+}
+
+#endif							/* FPB_PAGE_LAYOUT_H */

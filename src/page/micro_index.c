@@ -1,0 +1,921 @@
+/*-------------------------------------------------------------------------
+ *
+ * page/micro_index.c
+ *	  The micro-indexed page: one sorted array, and an index of it in front.
+ *
+ * The entries lie in the slots of a single node that is as large as the page,
+ * with no gaps; before it is the micro-index, the heads of the first slot of
+ * every sub-array (fpbtree-sigmod2002, section 2.1, after Lomet).  A search
+ * finds the sub-array in the micro-index, and reads no more heads than that
+ * has: so it misses the cache as seldom as in a disk-first page.  But an
+ * insertion moves, and logs, all that is behind its place: this is a layout
+ * for tables that are read.
+ *
+ *	  header | micro-index: uint64[] | heads | low words | downlinks |
+ *	  tails or tuple offsets | hole, with hints in it | tuples
+ *
+ * The arrays have room for as many entries as the page's header says.  In the
+ * word forms that is always the same; in the tuple form it is chosen for the
+ * entries' lengths when a page is made.  What is in slots that hold no entry
+ * is of no account, so that nothing need be logged when entries go.
+ *
+ * Duplicates have a slot and a tuple each.
+ *
+ *-------------------------------------------------------------------------
+ */
+#include "postgres.h"
+
+#include "page/layout_common.h"
+#include "page/node.h"
+
+/* the layout's part of the page header */
+typedef struct MicroHeader
+{
+	uint16		nentries;
+	uint16		capacity;		/* of the arrays */
+	uint16		unused[2];
+} MicroHeader;
+
+StaticAssertDecl(sizeof(MicroHeader) <= sizeof(FpbHdr(NULL)->layout),
+				 "the page header must have room for the layout's counts");
+
+#define Micro(page)		((MicroHeader *) FpbHdr(page)->layout)
+
+/* cache lines of the heads of a sub-array */
+#define DEFAULT_LINES	4
+
+/*
+ * Slots in a hundred that a page of tuples must have free if it is made afresh
+ * rather than split; and the number of entries with which it is not split
+ * while they fit it at all.
+ */
+#define REBUILD_SLACK	15
+#define FEW_ENTRIES		2
+#define FEW_CHILDREN	3
+
+/* what a tuple is taken to need in a page that has none */
+#define USUAL_TUPLE		24
+
+/* --- shapes --- */
+
+/*
+ * Keys of a sub-array.
+ */
+static inline int
+sub_keys(const FpbIndex *ix, const FpbShape *shape)
+{
+	return shape->size / ix->head_width;
+}
+
+/*
+ * Sub-arrays of so many slots.
+ */
+static inline int
+subs_of(const FpbIndex *ix, const FpbShape *shape, int slots)
+{
+	int			keys = sub_keys(ix, shape);
+
+	return (slots + keys - 1) / keys;
+}
+
+/*
+ * Offset in the page of the arrays with so many slots.
+ */
+static inline uint32
+arrays_at(const FpbIndex *ix, const FpbShape *shape, int capacity)
+{
+	return TYPEALIGN(FPB_CACHE_LINE, sizeof(FpbPageHeader) +
+					 subs_of(ix, shape, capacity) * sizeof(uint64));
+}
+
+/*
+ * Set up the shape of a page's node for so many slots, with sub-arrays of size
+ * bytes.  Returns where the arrays end in the page.
+ */
+static uint32
+set_shape(const FpbIndex *ix, FpbShape *shape, int size, int capacity, bool inner)
+{
+	uint32		end;
+
+	memset(shape, 0, sizeof(*shape));
+	shape->size = size;
+	end = fpb_lay_out_slots(ix, shape, capacity, inner);
+	shape->hint_bytes = inner ? 0 : (capacity + 7) / 8;
+	if (fpb_is_word(ix))
+		shape->hints_off = BLCKSZ - shape->hint_bytes;
+	return arrays_at(ix, shape, capacity) + end;
+}
+
+/*
+ * The shape of a page, made in *space unless all pages have it.
+ */
+static inline const FpbShape *
+page_shape(const FpbIndex *ix, Page page, FpbShape *space)
+{
+	const FpbShape *shape = fpb_shape(ix, page);
+
+	if (fpb_is_word(ix))
+		return shape;
+	set_shape(ix, space, shape->size, Micro(page)->capacity, !FpbPageIsLeaf(page));
+	return space;
+}
+
+/*
+ * See fpb_layout_shapes.
+ */
+static void
+micro_set_shapes(FpbIndex *ix, int leaf_lines, int inner_lines)
+{
+	for (int level = 0; level < FPB_SHAPES; level++)
+	{
+		int			lines = level > 0 ? inner_lines : leaf_lines;
+		FpbShape   *shape = &fpb_shapes(ix)[level];
+		int			capacity = fpb_is_word(ix) ? BLCKSZ / FPB_TAIL_BYTES : 0;
+
+		if (lines == 0)
+			lines = DEFAULT_LINES;
+		lines = Min(Max(lines, FPB_MIN_LINES), FPB_MAX_LINES);
+		while (set_shape(ix, shape, lines * FPB_CACHE_LINE, capacity, level > 0) +
+			   shape->hint_bytes > BLCKSZ)
+			capacity--;
+	}
+	ix->max_tuple = FPB_MAX_TUPLE_SIZE;
+	ix->max_posting = 0;
+	ix->prefetch_front = 4 * FPB_CACHE_LINE;
+	ix->prefetch_back = fpb_is_word(ix) ? fpb_leaf_shape(ix)->hint_bytes : 0;
+}
+
+static void
+micro_get_shapes(const FpbIndex *ix, int *leaf_lines, int *inner_lines)
+{
+	*leaf_lines = fpb_leaf_shape(ix)->size / FPB_CACHE_LINE;
+	*inner_lines = fpb_level_shape(ix, 1)->size / FPB_CACHE_LINE;
+}
+
+/*
+ * Bytes of a slot.
+ */
+static Size
+micro_slot_space(const FpbIndex *ix, bool leaf)
+{
+	return ix->head_width + (ix->form == FPB_WORD16 ? sizeof(uint64) : 0) +
+		(fpb_is_word(ix) ? FPB_TAIL_BYTES : sizeof(uint16)) +
+		(leaf ? 0 : sizeof(uint32));
+}
+
+/* --- parts of a page --- */
+
+static inline uint64 *
+micro_heads(Page page)
+{
+	return (uint64 *) ((char *) page + sizeof(FpbPageHeader));
+}
+
+static inline char *
+page_node(const FpbIndex *ix, Page page, const FpbShape *shape)
+{
+	return (char *) page + arrays_at(ix, shape, shape->nslots);
+}
+
+static inline uint8 *
+page_hints(const FpbShape *shape, Page page)
+{
+	return (uint8 *) page + (shape->hints_off != 0 ? shape->hints_off :
+							 FpbHdr(page)->pd.pd_lower);
+}
+
+/*
+ * What is wrong with the layout's counts, or NULL.
+ */
+static const char *
+micro_header_fault(const FpbIndex *ix, Page page)
+{
+	const FpbPageHeader *hdr = FpbHdr(page);
+	const FpbShape *base = fpb_shape(ix, page);
+	FpbShape	shape;
+
+	if (Micro(page)->nentries > Micro(page)->capacity ||
+		Micro(page)->capacity > FPB_MAX_PAGE_ENTRIES ||
+		(fpb_is_word(ix) && Micro(page)->capacity != base->nslots) ||
+		hdr->pd.pd_lower != set_shape(ix, &shape, base->size, Micro(page)->capacity,
+									  !FpbPageIsLeaf(page)) ||
+		hdr->pd.pd_upper > BLCKSZ ||
+		hdr->pd.pd_lower + shape.hint_bytes > hdr->pd.pd_upper)
+		return "The page's counts of entries do not agree with its bounds.";
+	return NULL;
+}
+
+/* --- search --- */
+
+/*
+ * How many slots have a head < head?  The page has an entry.
+ */
+static inline int
+slots_less(const FpbIndex *ix, Page page, const FpbShape *shape, uint64 head)
+{
+	int			n = Micro(page)->nentries;
+	int			keys = sub_keys(ix, shape);
+	int			sub = fpb_count_less64(micro_heads(page) + 1,
+									   subs_of(ix, shape, n) - 1, head, ix->count_most);
+	char	   *heads = page_node(ix, page, shape) + sub * shape->size;
+
+	if (ix->prefetch)
+		fpb_prefetch(heads, shape->size);
+	return sub * keys + fpb_heads_less(ix, heads, Min(keys, n - sub * keys), head);
+}
+
+/*
+ * How many slots hold entries < probe (equal: <= probe)?
+ */
+static int
+search_page(const FpbIndex *ix, Page page, const FpbShape *shape,
+			const FpbProbe *probe, bool equal)
+{
+	char	   *node = page_node(ix, page, shape);
+	int			lo = 0;
+	int			hi = Micro(page)->nentries;
+
+	if (hi == 0)
+		return 0;
+	if (fpb_is_word(ix) || probe->has_head)
+	{
+		lo = slots_less(ix, page, shape, probe->head);
+		if (lo == hi || fpb_node_head(ix, node, lo) != probe->head)
+			return lo;
+
+		/* few share a head, so the first is likely to be the place */
+		if (!fpb_node_is_gap(ix, shape, FPB_NODE_PLAIN, node, lo) &&
+			fpb_compare_slot(ix, page, shape, FPB_NODE_PLAIN, node, lo, true, probe) > (equal ? 0 : -1))
+			return lo;
+		if (probe->head != PG_UINT64_MAX)
+			hi = slots_less(ix, page, shape, probe->head + 1);
+	}
+	return fpb_search_slots(ix, page, shape, FPB_NODE_PLAIN, node, lo, hi, probe, equal);
+}
+
+/*
+ * A position is the number of a slot.
+ */
+static void
+micro_search(const FpbIndex *ix, Page page, const FpbProbe *probe,
+			 FpbPos *pos)
+{
+	FpbShape	space;
+
+	pos->place = search_page(ix, page, page_shape(ix, page, &space), probe, false);
+}
+
+static bool
+micro_next(const FpbIndex *ix, Page page, FpbPos *pos, FpbEntry *entry)
+{
+	FpbShape	space;
+	const FpbShape *shape;
+
+	if (pos->place >= Micro(page)->nentries)
+		return false;
+	shape = page_shape(ix, page, &space);
+	fpb_read_slot(ix, page, shape, FPB_NODE_PLAIN, page_node(ix, page, shape),
+				  (int) pos->place, entry);
+	return true;
+}
+
+static bool
+micro_prev(const FpbIndex *ix, Page page, FpbPos *pos, FpbEntry *entry)
+{
+	FpbPos		before = {Min(pos->place, Micro(page)->nentries)};
+
+	if (before.place == 0)
+		return false;
+	before.place--;
+	*pos = before;
+	return micro_next(ix, page, pos, entry);
+}
+
+/*
+ * The slot at which the entries from slot on that are < end stop; *more
+ * becomes false if there is one behind.
+ */
+static int
+find_end(const FpbIndex *ix, Page page, const FpbShape *shape, int slot,
+		 const FpbProbe *end, bool near, bool *more)
+{
+	char	   *node = page_node(ix, page, shape);
+	int			n = Micro(page)->nentries;
+	int			stop;
+
+	for (int i = 0; near && i < 2; i++, slot++)
+	{
+		if (slot >= n)
+			return n;
+		if (fpb_compare_slot(ix, page, shape, FPB_NODE_PLAIN, node, slot, false, end) >= 0)
+		{
+			*more = false;
+			return slot;
+		}
+	}
+	stop = search_page(ix, page, shape, end, false);
+	if (stop < n)
+		*more = false;
+	return stop;
+}
+
+static int
+micro_read(const FpbIndex *ix, Page page, FpbPos pos, const FpbProbe *end,
+		   bool near, FpbItem *items, int room, bool *more)
+{
+	FpbShape	space;
+	const FpbShape *shape = page_shape(ix, page, &space);
+	char	   *node = page_node(ix, page, shape);
+	int			from = (int) Min(pos.place, Micro(page)->nentries);
+	int			to = Micro(page)->nentries;
+	FpbItem    *item = items;
+
+	if (end != NULL)
+		to = find_end(ix, page, shape, from, end, near, more);
+	if (room < to - from)
+		return -1;
+	pos.place = from;
+	if (fpb_is_word(ix))
+	{
+		int			n = fpb_read_words(ix, shape, node, from, to, pos, 1, items, room);
+
+		/* what is no entry there is a gap, and here there are none */
+		if (unlikely(n < to - from))
+			fpb_page_damaged(ix, page, "An entry has an invalid TID.");
+		return n;
+	}
+	for (int slot = from; slot < to; slot++, item++)
+	{
+		FpbEntry	entry;
+
+		fpb_read_slot(ix, page, shape, FPB_NODE_PLAIN, node, slot, &entry);
+		item->key = entry.key;
+		item->pos.place = slot;
+	}
+	return item - items;
+}
+
+/*
+ * The slot of the child to descend to.
+ */
+static int
+search_child(const FpbIndex *ix, Page page, const FpbShape *shape,
+			 const FpbProbe *probe, bool before)
+{
+	if (Micro(page)->nentries == 0)
+		fpb_page_damaged(ix, page, "An inner page is empty.");
+	return Max(search_page(ix, page, shape, probe, !before) - 1, 0);
+}
+
+static BlockNumber
+micro_downlink(const FpbIndex *ix, Page page, const FpbProbe *probe,
+			   bool before, uint16 *named)
+{
+	FpbShape	space;
+	const FpbShape *shape = page_shape(ix, page, &space);
+	int			slot = search_child(ix, page, shape, probe, before);
+
+	*named = 0;
+	return fpb_node_children(shape, page_node(ix, page, shape))[slot];
+}
+
+static void
+micro_child(const FpbIndex *ix, Page page, const FpbProbe *probe,
+			bool before, FpbPos *pos, FpbEntry *entry)
+{
+	FpbShape	space;
+	const FpbShape *shape = page_shape(ix, page, &space);
+	int			slot = search_child(ix, page, shape, probe, before);
+
+	fpb_read_slot(ix, page, shape, FPB_NODE_PLAIN, page_node(ix, page, shape), slot, entry);
+	pos->place = slot;
+}
+
+/* --- hints --- */
+
+static bool
+micro_has_killed(const FpbIndex *ix, Page page)
+{
+	FpbShape	space;
+	const FpbShape *shape = page_shape(ix, page, &space);
+	const uint8 *hints = page_hints(shape, page);
+
+	for (int i = 0; i < shape->hint_bytes; i++)
+		if (hints[i] != 0)
+			return true;
+	return false;
+}
+
+static bool
+micro_is_killed(const FpbIndex *ix, Page page, FpbPos pos)
+{
+	FpbShape	space;
+
+	Assert(FpbPageIsLeaf(page) && pos.place < Micro(page)->nentries);
+	return (page_hints(page_shape(ix, page, &space), page)[pos.place / 8] &
+			(1 << (pos.place % 8))) != 0;
+}
+
+static bool
+micro_kill(const FpbIndex *ix, Page page, const FpbPos *pos, int npos)
+{
+	FpbShape	space;
+	uint8	   *hints = page_hints(page_shape(ix, page, &space), page);
+
+	for (int i = 0; i < npos; i++)
+	{
+		Assert(pos[i].place < Micro(page)->nentries);
+		hints[pos[i].place / 8] |= 1 << (pos[i].place % 8);
+	}
+	return npos > 0;
+}
+
+/*
+ * Clear the hints of all slots from this one on: what they hold has moved, or
+ * goes.
+ */
+static void
+clear_hints(Page page, const FpbShape *shape, int from)
+{
+	uint8	   *hints = page_hints(shape, page);
+
+	if (from / 8 >= shape->hint_bytes)
+		return;
+	hints[from / 8] &= (1 << (from % 8)) - 1;
+	memset(hints + from / 8 + 1, 0, shape->hint_bytes - from / 8 - 1);
+}
+
+/* --- changes --- */
+
+/*
+ * Has the page room for another tuple?
+ */
+static bool
+micro_has_room(const FpbIndex *ix, Page page, Size tuple)
+{
+	FpbShape	space;
+
+	return fpb_is_word(ix) ||
+		FpbHdr(page)->pd.pd_lower + page_shape(ix, page, &space)->hint_bytes + tuple <=
+		FpbHdr(page)->pd.pd_upper;
+}
+
+/*
+ * The details of a plan are the slot.
+ */
+static void
+micro_plan_insert(const FpbIndex *ix, Page page, const FpbEntry *entry,
+				  FpbInsertPlan *plan)
+{
+	FpbProbe	probe;
+	FpbPos		pos;
+	FpbEntry   *entries;
+	int			n;
+
+	fpb_probe_from_key(ix, &entry->key, &probe);
+	micro_search(ix, page, &probe, &pos);
+	plan->image = NULL;
+	plan->details[0] = pos.place;
+	if (Micro(page)->nentries < Micro(page)->capacity &&
+		micro_has_room(ix, page, fpb_tuple_room(ix, &entry->key, 1)))
+	{
+		plan->outcome = FPB_PLAN_FITS;
+		return;
+	}
+	if (fpb_is_word(ix))
+	{
+		plan->outcome = FPB_PLAN_FULL;
+		return;
+	}
+	entries = fpb_collect_with(ix, page, entry, pos, &n);
+	fpb_plan_rebuild(ix, page, entries, n, REBUILD_SLACK,
+					 FpbPageIsLeaf(page) ? FEW_ENTRIES : FEW_CHILDREN, plan);
+	pfree(entries);
+}
+
+/*
+ * The page has so many entries now, and those from slot first on are other
+ * ones than before: take that down, with the micro-index that goes with it.
+ */
+static void
+set_entries(const FpbIndex *ix, Page page, const FpbShape *shape, int first,
+			int nentries, FpbWalPage *wp)
+{
+	char	   *node = page_node(ix, page, shape);
+	int			keys = sub_keys(ix, shape);
+	int			from = (first + keys - 1) / keys;
+	int			to = subs_of(ix, shape, nentries);
+
+	for (int sub = from; sub < to; sub++)
+		micro_heads(page)[sub] = fpb_node_head(ix, node, sub * keys);
+	if (from < to)
+		fpb_wal_note(wp, micro_heads(page) + from, (to - from) * sizeof(uint64));
+	Micro(page)->nentries = nentries;
+	fpb_wal_note(wp, &Micro(page)->nentries, sizeof(uint16));
+	clear_hints(page, shape, first);
+}
+
+/*
+ * Insert an entry as planned; it fits.  In the critical section.
+ */
+static void
+micro_insert(const FpbIndex *ix, Page page, const FpbEntry *entry,
+			 const FpbInsertPlan *plan, FpbWalPage *wp)
+{
+	FpbShape	space;
+	const FpbShape *shape = page_shape(ix, page, &space);
+	char	   *node = page_node(ix, page, shape);
+	int			n = Micro(page)->nentries;
+	int			slot = (int) plan->details[0];
+	FpbNodeArray arrays[FPB_MAX_ARRAYS];
+	int			narrays = fpb_node_arrays(ix, shape, FPB_NODE_PLAIN, node, arrays);
+
+	for (int i = 0; slot < n && i < narrays; i++)
+		fpb_shift_slots(arrays[i].start, slot, n - 1, 1, arrays[i].width);
+	fpb_write_slot(ix, shape, node, slot, entry,
+				   fpb_is_word(ix) ? 0 : fpb_add_tuple(page, &entry->key, wp));
+	for (int i = 0; i < narrays; i++)
+		fpb_note_slots(wp, arrays[i].start, slot, n, arrays[i].width);
+	set_entries(ix, page, shape, slot, n + 1, wp);
+}
+
+/*
+ * Delete entries.  In the critical section.
+ */
+static void
+micro_delete(const FpbIndex *ix, Page page, const FpbPos *pos, int npos,
+			 FpbWalPage *wp)
+{
+	FpbShape	space;
+	const FpbShape *shape = page_shape(ix, page, &space);
+	int			n = Micro(page)->nentries;
+	bool		gone[FPB_MAX_PAGE_ENTRIES] = {0};
+	int			first = n;
+	int			kept;
+	FpbNodeArray arrays[FPB_MAX_ARRAYS];
+	int			narrays = fpb_node_arrays(ix, shape, FPB_NODE_PLAIN,
+										  page_node(ix, page, shape), arrays);
+
+	for (int i = 0; i < npos; i++)
+	{
+		gone[pos[i].place] = true;
+		first = Min(first, (int) pos[i].place);
+	}
+	kept = first;
+	for (int slot = first; slot < n; slot++)
+	{
+		if (gone[slot])
+			continue;
+		for (int i = 0; i < narrays; i++)
+			memcpy(arrays[i].start + kept * arrays[i].width,
+				   arrays[i].start + slot * arrays[i].width, arrays[i].width);
+		kept++;
+	}
+	for (int i = 0; first < kept && i < narrays; i++)
+		fpb_note_slots(wp, arrays[i].start, first, kept - 1, arrays[i].width);
+	set_entries(ix, page, shape, first, kept, wp);
+}
+
+static void
+micro_cut(const FpbIndex *ix, Page page, FpbPos pos, FpbWalPage *wp)
+{
+	FpbShape	space;
+	int			kept = (int) Min(pos.place, Micro(page)->nentries);
+
+	set_entries(ix, page, page_shape(ix, page, &space), kept, kept, wp);
+	if (!fpb_is_word(ix))
+		fpb_free_last_tuples(ix, page, wp);
+}
+
+/* --- whole pages --- */
+
+/*
+ * Is the first entry's tuple the low fence's?  In inner pages their keys are
+ * the same (unless the page is damaged).  In a leaf they are if a split had no
+ * room for another separator.
+ */
+static bool
+shares_fence(const FpbIndex *ix, const FpbKey *low, const FpbEntry *entries,
+			 int nentries)
+{
+	if (low == NULL || fpb_is_word(ix) || nentries == 0)
+		return false;
+	return low->tail == entries[0].key.tail &&
+		fpb_keys_identical(ix, low, &entries[0].key);
+}
+
+/*
+ * Bytes of a page with arrays for so many slots, without its tuples.
+ */
+static uint32
+page_space(const FpbIndex *ix, bool leaf, int capacity)
+{
+	const FpbShape *base = fpb_level_shape(ix, leaf ? 0 : 1);
+	FpbShape	shape;
+	uint32		end = set_shape(ix, &shape, base->size, capacity, !leaf);
+
+	return end + shape.hint_bytes;
+}
+
+/*
+ * For how many slots a page of nentries, whose tuples take so many bytes, is
+ * to have room: as many as there would be if what is free were filled with
+ * more of the same.
+ */
+static int
+choose_capacity(const FpbIndex *ix, bool leaf, int nentries, Size tuples)
+{
+	Size		used = page_space(ix, leaf, nentries) + tuples;
+	Size		entry = micro_slot_space(ix, leaf) +
+		(nentries > 0 ? tuples / nentries : USUAL_TUPLE) + 1;
+	int			capacity = nentries + (BLCKSZ - used) / entry;
+
+	capacity = Min(capacity, (int) FPB_MAX_PAGE_ENTRIES);
+
+	/* the arrays' alignment and the micro-index may need a few bytes more */
+	while (capacity > nentries && page_space(ix, leaf, capacity) + tuples > BLCKSZ)
+		capacity--;
+	return capacity;
+}
+
+/*
+ * See fpb_page_build.
+ */
+static bool
+micro_build(const FpbIndex *ix, Page page, int level, int flags,
+			BlockNumber right, const FpbKey *low, const FpbKey *high,
+			const FpbEntry *entries, int nentries, int slack)
+{
+	FpbPageHeader *hdr = FpbHdr(page);
+	const FpbShape *base = fpb_level_shape(ix, level);
+	FpbTupleArea area = {0};
+	FpbShape	shape;
+	char	   *node;
+	int			capacity = base->nslots;
+	bool		shared = shares_fence(ix, low, entries, nentries);
+
+	if (fpb_is_word(ix))
+	{
+		if (nentries > capacity - capacity * slack / 100)
+			return false;
+	}
+	else
+	{
+		for (int i = 0; i < nentries; i++)
+			*fpb_area_of(&area, entries[i].key.tuple) += fpb_tuple_space(entries[i].key.tuple);
+		if (low != NULL && !shared)
+			*fpb_area_of(&area, low->tuple) += fpb_tuple_space(low->tuple);
+		if (high != NULL && high->tuple != NULL)
+			*fpb_area_of(&area, high->tuple) += fpb_tuple_space(high->tuple);
+		if (nentries > (int) FPB_MAX_PAGE_ENTRIES ||
+			page_space(ix, level == 0, nentries) + area.aligned + area.packed +
+			BLCKSZ * slack / 100 > BLCKSZ)
+			return false;
+		capacity = choose_capacity(ix, level == 0, nentries, area.aligned + area.packed);
+	}
+
+	flags &= ~FPB_HIGH_ELIDED;
+	if (fpb_high_elided(ix, high))
+		flags |= FPB_HIGH_ELIDED;
+	fpb_page_init(page, level, flags, right);
+	Micro(page)->capacity = capacity;
+	Micro(page)->nentries = nentries;
+	hdr->pd.pd_lower = set_shape(ix, &shape, base->size, capacity, level > 0);
+	hdr->pd.pd_upper = BLCKSZ - area.aligned - area.packed;
+	fpb_area_begin(&area);
+	fpb_write_fences(ix, page, low, high, &area);
+
+	node = page_node(ix, page, &shape);
+	for (int i = 0; i < nentries; i++)
+	{
+		uint32		offset = 0;
+
+		if (i == 0 && shared)
+			offset = (uint32) hdr->low_tail;
+		else if (!fpb_is_word(ix))
+			offset = fpb_place_tuple(page, entries[i].key.tuple, 1, &area);
+
+		/* an entry out of a posting has no TID in its tuple */
+		if (!fpb_is_word(ix) && level == 0)
+			fpb_tail_tid(entries[i].key.tail, &((IndexTuple) ((char *) page + offset))->t_tid);
+		fpb_write_slot(ix, &shape, node, i, &entries[i], offset);
+	}
+	for (int sub = 0; sub < subs_of(ix, &shape, nentries); sub++)
+		micro_heads(page)[sub] = fpb_node_head(ix, node, sub * sub_keys(ix, &shape));
+	return true;
+}
+
+/* the details of a filler: bytes of tuples, with the low fence's */
+#define FillerTuples(filler)	((filler)->details[0])
+
+static void
+micro_filler_begin(FpbFiller *filler)
+{
+	FillerTuples(filler) = 0;
+
+	/* an inner page's first key is its low fence */
+	if (filler->low != NULL && filler->low->tuple != NULL && filler->level == 0)
+		FillerTuples(filler) = fpb_tuple_space(filler->low->tuple);
+}
+
+/*
+ * See page/layout.h.  A separator takes no more room than the entry before it.
+ */
+static bool
+micro_filler_take(FpbFiller *filler, const FpbEntry *entry)
+{
+	const FpbIndex *ix = filler->ix;
+	bool		leaf = filler->level == 0;
+	Size		full = BLCKSZ - BLCKSZ * filler->slack / 100;
+	Size		used;
+	Size		tuples;
+
+	if (fpb_is_word(ix))
+	{
+		int			capacity = fpb_level_shape(ix, leaf ? 0 : 1)->nslots;
+
+		return filler->nentries < Max(capacity - capacity * filler->slack / 100, 2);
+	}
+
+	tuples = FillerTuples(filler) + fpb_tuple_space(entry->key.tuple);
+	used = page_space(ix, leaf, filler->nentries + 1) + tuples;
+	if (filler->nentries >= 2)
+		used += MAXALIGN(fpb_posting_size(entry->key.tuple, 1));
+	if (used > (filler->nentries >= 2 ? full : BLCKSZ))
+		return false;
+	FillerTuples(filler) = tuples;
+	return true;
+}
+
+static bool
+micro_filler_fence_fits(const FpbFiller *filler, const FpbKey *high)
+{
+	return fpb_is_word(filler->ix) || filler->nentries <= 2 ||
+		page_space(filler->ix, filler->level == 0, filler->nentries) +
+		FillerTuples(filler) + fpb_tuple_space(high->tuple) <= BLCKSZ;
+}
+
+static bool
+micro_filler_write(const FpbFiller *filler, const FpbKey *high,
+				   BlockNumber right)
+{
+	return micro_build(filler->ix, filler->page, filler->level,
+					   filler->flags, right, filler->low, high,
+					   filler->entries, filler->nentries, 0);
+}
+
+/* --- what is wrong with a page, and what is in it --- */
+
+/*
+ * What is wrong with the entry in a slot, or NULL, but for its tuple.
+ */
+static const char *
+target_fault(const FpbIndex *ix, Page page, const FpbShape *shape, char *node, int slot)
+{
+	ItemPointerData tid;
+
+	if (shape->child_off != 0)
+	{
+		BlockNumber child = fpb_node_children(shape, node)[slot];
+
+		if (child == InvalidBlockNumber || child == FPB_METAPAGE)
+			return "An entry has no downlink.";
+		return NULL;
+	}
+	if (fpb_is_word(ix))
+		fpb_tail_tid(fpb_read_tail(node + shape->tail_off, slot), &tid);
+	else
+		tid = ((IndexTuple) ((char *) page + fpb_node_tuples(shape, node)[slot]))->t_tid;
+	if (ItemPointerGetBlockNumberNoCheck(&tid) == InvalidBlockNumber ||
+		ItemPointerGetOffsetNumberNoCheck(&tid) == InvalidOffsetNumber)
+		return "An entry has an invalid TID.";
+	return NULL;
+}
+
+/*
+ * What is wrong with the space that belongs to nothing, or NULL.
+ */
+static const char *
+hole_fault(Page page, const FpbShape *shape)
+{
+	const FpbPageHeader *hdr = FpbHdr(page);
+	const char *start = (const char *) page + hdr->pd.pd_lower;
+	const char *end = (const char *) page + hdr->pd.pd_upper;
+	const uint8 *hints = page_hints(shape, page);
+
+	for (int i = Micro(page)->nentries; i < shape->hint_bytes * 8; i++)
+		if (hints[i / 8] & (1 << (i % 8)))
+			return "A hint says that an entry is dead where there is none.";
+	for (; start < end; start++)
+		if (*start != 0 &&
+			(start < (const char *) hints || start >= (const char *) hints + shape->hint_bytes))
+			return "The unused space of the page is not zero.";
+	return NULL;
+}
+
+static const char *
+micro_fault(const FpbIndex *ix, Page page)
+{
+	FpbShape	space;
+	const FpbShape *shape = page_shape(ix, page, &space);
+	char	   *node = page_node(ix, page, shape);
+	int			n = Micro(page)->nentries;
+	FpbTupleCheck tuples = {.ix = ix,.page = page};
+	const char *fault = fpb_is_word(ix) ? NULL : fpb_fence_tuples_fault(&tuples);
+
+	for (int slot = 0; fault == NULL && slot < n; slot++)
+	{
+		uint64		head = fpb_node_head(ix, node, slot);
+
+		if (slot > 0 && head < fpb_node_head(ix, node, slot - 1))
+			return "The heads of a page are out of order.";
+		if (slot % sub_keys(ix, shape) == 0 &&
+			micro_heads(page)[slot / sub_keys(ix, shape)] != head)
+			return "The micro-index does not agree with its sub-array.";
+		if (!fpb_is_word(ix))
+			fault = fpb_entry_tuple_fault(&tuples, fpb_node_tuples(shape, node)[slot]);
+		tuples.any = true;
+		if (fault == NULL)
+			fault = target_fault(ix, page, shape, node, slot);
+	}
+	if (fault == NULL && !FpbPageIsLeaf(page) && n == 0)
+		fault = "An inner page is empty.";
+	return fault != NULL ? fault : hole_fault(page, shape);
+}
+
+/*
+ * Sub-arrays that have entries are shown as nodes; what is free belongs to the
+ * last.
+ */
+static void
+micro_page_info(const FpbIndex *ix, Page page, FpbPageInfo *info)
+{
+	const FpbShape *shape = fpb_shape(ix, page);
+
+	info->nodes = subs_of(ix, shape, Micro(page)->nentries);
+	info->allocated = info->capacity = subs_of(ix, shape, Micro(page)->capacity);
+}
+
+static bool
+micro_node_info(const FpbIndex *ix, Page page, int n, FpbNodeInfo *info)
+{
+	FpbShape	space;
+	const FpbShape *shape = page_shape(ix, page, &space);
+	int			keys = sub_keys(ix, shape);
+	int			from = n * keys;
+	int			taken = Min(keys, Micro(page)->nentries - from);
+
+	if (taken <= 0)
+		return false;
+	memset(info, 0, sizeof(*info));
+	info->number = n;
+	info->codec = "plain";
+	info->head = micro_heads(page)[n];
+	info->entries = taken;
+	if (from + taken == Micro(page)->nentries)
+		info->gaps = Micro(page)->capacity - Micro(page)->nentries;
+	info->used = taken * micro_slot_space(ix, FpbPageIsLeaf(page));
+	info->available = info->gaps * micro_slot_space(ix, FpbPageIsLeaf(page));
+	for (int slot = from; slot < from + taken; slot++)
+	{
+		FpbEntry	entry;
+
+		fpb_read_slot(ix, page, shape, FPB_NODE_PLAIN, page_node(ix, page, shape),
+					  slot, &entry);
+		if (slot == from)
+			info->first = entry;
+		if (entry.key.tuple != NULL)
+			info->used += IndexTupleSize(entry.key.tuple);
+	}
+	return true;
+}
+
+const FpbLayoutRoutine fpb_micro_index_routine = {
+	.id = FPB_MICRO_INDEX,
+	.set_shapes = micro_set_shapes,
+	.get_shapes = micro_get_shapes,
+	.header_fault = micro_header_fault,
+	.search = micro_search,
+	.next = micro_next,
+	.prev = micro_prev,
+	.read = micro_read,
+	.downlink = micro_downlink,
+	.child = micro_child,
+	.has_killed = micro_has_killed,
+	.is_killed = micro_is_killed,
+	.kill = micro_kill,
+	.plan_insert = micro_plan_insert,
+	.insert = micro_insert,
+	.delete = micro_delete,
+	.has_room = micro_has_room,
+	.slot_space = micro_slot_space,
+	.cut = micro_cut,
+	.build = micro_build,
+	.filler_begin = micro_filler_begin,
+	.filler_take = micro_filler_take,
+	.filler_fence_fits = micro_filler_fence_fits,
+	.filler_write = micro_filler_write,
+	.fault = micro_fault,
+	.page_info = micro_page_info,
+	.node_info = micro_node_info,
+};

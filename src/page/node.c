@@ -1,0 +1,300 @@
+/*-------------------------------------------------------------------------
+ *
+ * page/node.c
+ *	  One in-page node: reading, writing and searching its slots.
+ *
+ *-------------------------------------------------------------------------
+ */
+#include "postgres.h"
+
+#include "page/fence.h"
+#include "page/node.h"
+
+/* --- shapes --- */
+
+/*
+ * Give a shape of zeros the arrays of a plain node with so many slots, of
+ * leaves or of inner pages.  Returns how many bytes they take.
+ */
+uint32
+fpb_lay_out_slots(const FpbIndex *ix, FpbShape *shape, int nslots, bool inner)
+{
+	uint32		end = nslots * ix->head_width;
+
+	shape->nslots = shape->most = nslots;
+	if (ix->form == FPB_WORD16)
+	{
+		end = TYPEALIGN(sizeof(uint64), end);
+		shape->low_off = end;
+		end += nslots * sizeof(uint64);
+	}
+	if (inner)
+	{
+		end = TYPEALIGN(sizeof(uint32), end);
+		shape->child_off = end;
+		end += nslots * sizeof(uint32);
+	}
+	shape->tail_off = end;
+	return end + nslots * (fpb_is_word(ix) ? FPB_TAIL_BYTES : sizeof(uint16));
+}
+
+/* --- reading slots --- */
+
+/*
+ * Unpack the entry in a slot that is not a gap: of a posting, the first.
+ */
+void
+fpb_read_slot(const FpbIndex *ix, Page page, const FpbShape *shape, FpbCodec codec,
+			  char *node, int slot, FpbEntry *entry)
+{
+	entry->key.low = 0;
+	entry->key.tuple = NULL;
+	entry->child = InvalidBlockNumber;
+
+	switch (codec)
+	{
+		case FPB_NODE_PLAIN:
+			break;
+		case FPB_NODE_ONE_KEY:
+			entry->key.head = ((const uint64 *) node)[0];
+			entry->key.low = ((const uint64 *) node)[1];
+			entry->key.tail = fpb_read_tail(node + FPB_ONE_KEY_HEADER, slot);
+			return;
+	}
+
+	entry->key.head = fpb_node_head(ix, node, slot);
+	if (fpb_is_word(ix))
+	{
+		if (ix->form == FPB_WORD16)
+			entry->key.low = ((uint64 *) (node + shape->low_off))[slot];
+		entry->key.tail = fpb_read_tail(node + shape->tail_off, slot);
+	}
+	else
+	{
+		entry->key.tuple = fpb_page_tuple(ix, page,
+										  fpb_node_tuples(shape, node)[slot]);
+		if (shape->child_off != 0)
+			entry->key.tail = fpb_pivot_tail(entry->key.tuple);
+		else if (fpb_is_posting(entry->key.tuple))
+			entry->key.tail = fpb_posting_tail(entry->key.tuple,
+											   fpb_posting_next(entry->key.tuple, 0));
+		else
+			entry->key.tail = fpb_tail_pack(0, &entry->key.tuple->t_tid);
+	}
+	if (shape->child_off != 0)
+		entry->child = fpb_node_children(shape, node)[slot];
+}
+
+/* --- search --- */
+
+/*
+ * Among the slots [lo, hi) of a node, gaps passed over: the first place that
+ * has every entry before it < probe (equal: <= probe), and before all that
+ * have none.  (The posting behind it may have some.)
+ */
+static inline int
+search_slots(const FpbIndex *ix, Page page, const FpbShape *shape, FpbCodec codec,
+			 char *node, int lo, int hi, const FpbProbe *probe, bool equal)
+{
+	int			most = equal ? 0 : -1;	/* sign of an entry before the place */
+
+	while (lo < hi)
+	{
+		int			mid = lo + (hi - lo) / 2;
+		int			live = mid;
+
+		while (live < hi && fpb_node_is_gap(ix, shape, codec, node, live))
+			live++;
+		if (live == hi ||
+			fpb_compare_slot(ix, page, shape, codec, node, live, true, probe) > most)
+			hi = mid;
+		else
+			lo = live + 1;
+	}
+	return lo;
+}
+
+int
+fpb_search_slots(const FpbIndex *ix, Page page, const FpbShape *shape,
+				 FpbCodec codec, char *node, int lo, int hi,
+				 const FpbProbe *probe, bool equal)
+{
+	return search_slots(ix, page, shape, codec, node, lo, hi, probe, equal);
+}
+
+/*
+ * Among all slots of a node: the first place that has every entry before it <
+ * probe (equal: <= probe), and before all that have none.  Heads are looked at
+ * first, and where they tell nothing else is.
+ */
+int
+fpb_search_node(const FpbIndex *ix, Page page, const FpbShape *shape,
+				FpbCodec codec, char *node, const FpbProbe *probe, bool equal)
+{
+	int			lo = 0;
+	int			hi = fpb_node_slots(shape, codec);
+	uint64		head;
+
+	if (!fpb_is_word(ix) && !probe->has_head)
+		return search_slots(ix, page, shape, codec, node, lo, hi, probe, equal);
+
+	switch (codec)
+	{
+		case FPB_NODE_PLAIN:
+			lo = fpb_heads_less(ix, node, hi, probe->head);
+			if (lo == hi || fpb_node_head(ix, node, lo) != probe->head)
+				return lo;
+
+			/* few share a head, so the first is likely to be the place */
+			if (!fpb_node_is_gap(ix, shape, codec, node, lo) &&
+				fpb_compare_slot(ix, page, shape, codec, node, lo, true, probe) > (equal ? 0 : -1))
+				return lo;
+			hi = fpb_heads_not_greater(ix, node, hi, probe->head);
+			break;
+		case FPB_NODE_ONE_KEY:
+			head = ((const uint64 *) node)[0];
+			if (head != probe->head)
+				return head < probe->head ? hi : 0;
+			break;
+	}
+	return search_slots(ix, page, shape, codec, node, lo, hi, probe, equal);
+}
+
+/* --- writing slots --- */
+
+/*
+ * Store an entry in a slot of a plain node.  Tuple form: the tuple is at
+ * tuple_offset already.
+ */
+void
+fpb_write_slot(const FpbIndex *ix, const FpbShape *shape, char *node, int slot,
+			   const FpbEntry *entry, uint32 tuple_offset)
+{
+	fpb_node_set_head(ix, node, slot, entry->key.head);
+	if (fpb_is_word(ix))
+	{
+		if (ix->form == FPB_WORD16)
+			((uint64 *) (node + shape->low_off))[slot] = entry->key.low;
+		fpb_write_tail(node + shape->tail_off, slot, entry->key.tail);
+	}
+	else
+		fpb_node_tuples(shape, node)[slot] = (uint16) tuple_offset;
+	if (shape->child_off != 0)
+		fpb_node_children(shape, node)[slot] = entry->child;
+}
+
+/*
+ * Make a slot a gap.  Its head stays, so that the heads stay sorted.
+ */
+void
+fpb_make_gap(const FpbIndex *ix, const FpbShape *shape, FpbCodec codec, char *node,
+			 int slot)
+{
+	switch (codec)
+	{
+		case FPB_NODE_PLAIN:
+			if (fpb_is_word(ix))
+				fpb_write_tail(node + shape->tail_off, slot, 0);
+			else
+				fpb_node_tuples(shape, node)[slot] = 0;
+			if (shape->child_off != 0)
+				fpb_node_children(shape, node)[slot] = InvalidBlockNumber;
+			break;
+		case FPB_NODE_ONE_KEY:
+			fpb_write_tail(node + FPB_ONE_KEY_HEADER, slot, 0);
+			break;
+	}
+}
+
+/*
+ * Write a gap into a slot of a plain node.  Its head is that of the next
+ * entry, or the greatest behind the last one: then a search for the place of a
+ * new entry between two others ends at the first gap between them.
+ */
+void
+fpb_write_gap(const FpbIndex *ix, const FpbShape *shape, char *node, int slot,
+			  uint64 head)
+{
+	fpb_node_set_head(ix, node, slot, head);
+	if (ix->form == FPB_WORD16)
+		((uint64 *) (node + shape->low_off))[slot] = 0;
+	fpb_make_gap(ix, shape, FPB_NODE_PLAIN, node, slot);
+}
+
+/* --- the arrays of a node --- */
+
+/*
+ * Note the bytes of slots [from, to] of one array of a node.
+ */
+void
+fpb_note_slots(FpbWalPage *wp, char *array, int from, int to, int width)
+{
+	fpb_wal_note(wp, array + from * width, (to - from + 1) * width);
+}
+
+/*
+ * Move elements [from, to] of an array by one, to the right or to the left.
+ */
+void
+fpb_shift_slots(char *array, int from, int to, int by, int width)
+{
+	memmove(array + (from + by) * width, array + from * width,
+			(to - from + 1) * width);
+}
+
+/*
+ * The arrays of a node, the tails or tuple offsets last; returns how many.
+ */
+int
+fpb_node_arrays(const FpbIndex *ix, const FpbShape *shape, FpbCodec codec,
+				char *node, FpbNodeArray *arrays)
+{
+	int			n = 0;
+
+	switch (codec)
+	{
+		case FPB_NODE_PLAIN:
+			arrays[n].start = node;
+			arrays[n++].width = ix->head_width;
+			if (ix->form == FPB_WORD16)
+			{
+				arrays[n].start = node + shape->low_off;
+				arrays[n++].width = sizeof(uint64);
+			}
+			if (shape->child_off != 0)
+			{
+				arrays[n].start = node + shape->child_off;
+				arrays[n++].width = sizeof(uint32);
+			}
+			arrays[n].start = node + shape->tail_off;
+			arrays[n++].width = fpb_is_word(ix) ? FPB_TAIL_BYTES : sizeof(uint16);
+			break;
+		case FPB_NODE_ONE_KEY:
+			arrays[n].start = node + FPB_ONE_KEY_HEADER;
+			arrays[n++].width = FPB_TAIL_BYTES;
+			break;
+	}
+	return n;
+}
+
+/*
+ * The gap nearest to the place before slot, or -1.
+ */
+int
+fpb_nearest_gap(const FpbIndex *ix, const FpbShape *shape, FpbCodec codec, char *node,
+				int slot)
+{
+	int			n = fpb_node_slots(shape, codec);
+
+	for (int distance = 0; distance <= n; distance++)
+	{
+		int			right = slot + distance;
+		int			left = slot - 1 - distance;
+
+		if (right < n && fpb_node_is_gap(ix, shape, codec, node, right))
+			return right;
+		if (left >= 0 && fpb_node_is_gap(ix, shape, codec, node, left))
+			return left;
+	}
+	return -1;
+}

@@ -1,0 +1,343 @@
+/*-------------------------------------------------------------------------
+ *
+ * page/node.h
+ *	  One in-page node: slots, gaps, search among integers.
+ *
+ * A plain node is nothing but parallel arrays of slots, see README.md.  All
+ * these functions are inline because they are the inner loop of everything.
+ *
+ *-------------------------------------------------------------------------
+ */
+#ifndef FPB_PAGE_NODE_H
+#define FPB_PAGE_NODE_H
+
+#include "base/wal.h"
+#include "key/posting.h"
+
+/* the shape of the in-page nodes of one kind of page */
+typedef struct FpbShape
+{
+	uint16		size;			/* bytes, a multiple of FPB_CACHE_LINE */
+	uint16		nslots;			/* of a plain node */
+	uint16		low_off;		/* of the array of low words (128-bit words) */
+	uint16		tail_off;		/* of the array of tails (6 bytes each), or of
+								 * tuple offsets (2 bytes each) */
+	uint16		child_off;		/* of the array of downlinks (inner pages) */
+	uint16		hint_bytes;		/* of the node's bitmap of killed slots */
+	uint16		hints_off;		/* where these begin in the page; 0: they
+								 * follow the nodes (tuple form) */
+	uint16		max_nodes;		/* what a page of nothing else has room for */
+	uint16		most;			/* entries that a plain node gets while there
+								 * is room for them in others; nslots, but
+								 * where gaps are of use (cache_first) */
+} FpbShape;
+
+/* the shapes of leaves, of level 1, and of the levels above */
+#define FPB_SHAPES	3
+
+StaticAssertDecl(FPB_SHAPES * sizeof(FpbShape) <= sizeof(((FpbIndex *) NULL)->shapes),
+				 "FpbIndex must have room for all shapes");
+
+static inline FpbShape *
+fpb_shapes(FpbIndex *ix)
+{
+	return (FpbShape *) ix->shapes;
+}
+
+static inline const FpbShape *
+fpb_leaf_shape(const FpbIndex *ix)
+{
+	return (const FpbShape *) ix->shapes;
+}
+
+static inline const FpbShape *
+fpb_level_shape(const FpbIndex *ix, int level)
+{
+	return (const FpbShape *) ix->shapes + Min(level, FPB_SHAPES - 1);
+}
+
+static inline const FpbShape *
+fpb_shape(const FpbIndex *ix, Page page)
+{
+	return fpb_level_shape(ix, FpbHdr(page)->level);
+}
+
+/*
+ * How a node stores its entries.  Whoever asks this lists all there are, so
+ * that the compiler finds who would take a new one for an old one.
+ */
+typedef enum FpbCodec
+{
+	FPB_NODE_PLAIN,
+	FPB_NODE_ONE_KEY			/* words only */
+} FpbCodec;
+
+#define FPB_MAX_CODEC		FPB_NODE_ONE_KEY
+
+/* a one-key node: the key, then the TIDs */
+#define FPB_ONE_KEY_HEADER	(2 * sizeof(uint64))
+
+/* --- arrays of a node --- */
+
+/* slots of a one-key node */
+static inline int
+fpb_one_key_slots(const FpbShape *shape)
+{
+	return (shape->size - FPB_ONE_KEY_HEADER) / FPB_TAIL_BYTES;
+}
+
+static inline int
+fpb_node_slots(const FpbShape *shape, FpbCodec codec)
+{
+	switch (codec)
+	{
+		case FPB_NODE_PLAIN:
+			return shape->nslots;
+		case FPB_NODE_ONE_KEY:
+			return fpb_one_key_slots(shape);
+	}
+	pg_unreachable();
+}
+
+/* the array of tails, of a node of words */
+static inline char *
+fpb_node_tails(const FpbShape *shape, FpbCodec codec, char *node)
+{
+	switch (codec)
+	{
+		case FPB_NODE_PLAIN:
+			return node + shape->tail_off;
+		case FPB_NODE_ONE_KEY:
+			return node + FPB_ONE_KEY_HEADER;
+	}
+	pg_unreachable();
+}
+
+static inline uint64
+fpb_node_head(const FpbIndex *ix, const char *node, int slot)
+{
+	if (ix->head_width == 4)
+		return (uint64) ((const uint32 *) node)[slot] << 32;
+	return ((const uint64 *) node)[slot];
+}
+
+static inline void
+fpb_node_set_head(const FpbIndex *ix, char *node, int slot, uint64 head)
+{
+	if (ix->head_width == 4)
+		((uint32 *) node)[slot] = (uint32) (head >> 32);
+	else
+		((uint64 *) node)[slot] = head;
+}
+
+/* the array of downlinks of a node of an inner page */
+static inline uint32 *
+fpb_node_children(const FpbShape *shape, char *node)
+{
+	return (uint32 *) (node + shape->child_off);
+}
+
+static inline uint16 *
+fpb_node_tuples(const FpbShape *shape, char *node)
+{
+	return (uint16 *) (node + shape->tail_off);
+}
+
+/* Does the slot hold no entry? */
+static inline bool
+fpb_node_is_gap(const FpbIndex *ix, const FpbShape *shape, FpbCodec codec,
+				char *node, int slot)
+{
+	switch (codec)
+	{
+		case FPB_NODE_PLAIN:
+			if (!fpb_is_word(ix))
+				return fpb_node_tuples(shape, node)[slot] == 0;
+			if (shape->child_off != 0)
+				return fpb_node_children(shape, node)[slot] == InvalidBlockNumber;
+			return fpb_tail_is_gap(node + shape->tail_off, slot);
+		case FPB_NODE_ONE_KEY:
+			return fpb_tail_is_gap(node + FPB_ONE_KEY_HEADER, slot);
+	}
+	pg_unreachable();
+}
+
+/*
+ * Has this entry, or slot, of a page of that shape a posting tuple?
+ */
+static inline bool
+fpb_has_posting(const FpbShape *shape, const FpbEntry *entry)
+{
+	return entry->key.tuple != NULL && shape->child_off == 0 &&
+		fpb_is_posting(entry->key.tuple);
+}
+
+/* --- search among integers --- */
+
+/*
+ * Number of elements < key of a sorted array.  No branch depends on the data,
+ * for a misprediction would be the dearest thing here.
+ *
+ * As long as they are more than most (at least 1), they are halved.  Each such
+ * step waits for the line that the one before has chosen, which may not have
+ * arrived yet.  Of what is left all elements are looked at: counting asks for
+ * all lines, and takes several elements a cycle.
+ */
+static inline int
+fpb_count_less64(const uint64 *a, int n, uint64 key, int most)
+{
+	const uint64 *base = a;
+	int			count;
+
+	while (n > most)
+	{
+		int			half = n / 2;
+
+		/* a mask, as compilers make a branch of a conditional expression */
+		base += half & -(int) (base[half - 1] < key);
+		n -= half;
+	}
+	count = (int) (base - a);
+	for (; n >= 4; n -= 4, base += 4)
+		count += (base[0] < key) + (base[1] < key) + (base[2] < key) + (base[3] < key);
+	for (; n > 0; n--, base++)
+		count += *base < key;
+	return count;
+}
+
+/* four elements that are compared at once, in gcc's and clang's extension of C */
+typedef uint32 FpbVector32 __attribute__((vector_size(4 * sizeof(uint32))));
+
+static inline int
+fpb_count_less32(const uint32 *a, int n, uint32 key, int most)
+{
+	FpbVector32 keys = {key, key, key, key};
+	FpbVector32 counts = {0};
+	const uint32 *base = a;
+	int			count;
+
+	while (n > most)
+	{
+		int			half = n / 2;
+
+		base += half & -(int) (base[half - 1] < key);
+		n -= half;
+	}
+	count = (int) (base - a);
+	for (; n >= 4; n -= 4, base += 4)
+	{
+		FpbVector32 elements;
+
+		memcpy(&elements, base, sizeof(elements));
+		/* what is true has all bits set */
+		counts -= (FpbVector32) (elements < keys);
+	}
+	count += counts[0] + counts[1] + counts[2] + counts[3];
+	for (; n > 0; n--, base++)
+		count += *base < key;
+	return count;
+}
+
+/* Number of a node's heads < head. */
+static inline int
+fpb_heads_less(const FpbIndex *ix, const char *node, int n, uint64 head)
+{
+	if (ix->head_width == 4)
+	{
+		uint32		half = (uint32) (head >> 32);
+
+		/* stored heads have zeros below, so < head may be <= its upper half */
+		if ((uint32) head == 0)
+			return fpb_count_less32((const uint32 *) node, n, half, ix->count_most);
+		if (half == PG_UINT32_MAX)
+			return n;
+		return fpb_count_less32((const uint32 *) node, n, half + 1, ix->count_most);
+	}
+	return fpb_count_less64((const uint64 *) node, n, head, ix->count_most);
+}
+
+/* Number of a node's heads <= head. */
+static inline int
+fpb_heads_not_greater(const FpbIndex *ix, const char *node, int n, uint64 head)
+{
+	if (head == PG_UINT64_MAX)
+		return n;
+	return fpb_heads_less(ix, node, n, head + 1);
+}
+
+/* --- page/node.c --- */
+
+/* one of the parallel arrays of a node */
+typedef struct FpbNodeArray
+{
+	char	   *start;
+	int			width;
+} FpbNodeArray;
+
+/* no node has more of them */
+#define FPB_MAX_ARRAYS		4
+
+extern uint32 fpb_lay_out_slots(const FpbIndex *ix, FpbShape *shape,
+								int nslots, bool inner);
+extern void fpb_read_slot(const FpbIndex *ix, Page page, const FpbShape *shape,
+						  FpbCodec codec, char *node, int slot,
+						  FpbEntry *entry);
+
+/*
+ * Sign of the first entry in a slot that is not a gap against the probe, or of
+ * the last one.
+ */
+static inline int
+fpb_compare_slot(const FpbIndex *ix, Page page, const FpbShape *shape, FpbCodec codec,
+				 char *node, int slot, bool last, const FpbProbe *probe)
+{
+	FpbEntry	entry;
+
+	fpb_read_slot(ix, page, shape, codec, node, slot, &entry);
+	if (last && fpb_has_posting(shape, &entry))
+	{
+		IndexTuple	posting = entry.key.tuple;
+
+		entry.key.tail = fpb_posting_tail(posting,
+										  fpb_posting_prev(posting, BLCKSZ));
+	}
+	return fpb_compare(ix, &entry.key, probe);
+}
+
+/*
+ * First slot from slot on that is not a gap, or the number of slots.
+ */
+static inline int
+fpb_next_live(const FpbIndex *ix, const FpbShape *shape, FpbCodec codec,
+			  char *node, int slot)
+{
+	int			n = fpb_node_slots(shape, codec);
+
+	while (slot < n && fpb_node_is_gap(ix, shape, codec, node, slot))
+		slot++;
+	return slot;
+}
+
+extern int	fpb_search_slots(const FpbIndex *ix, Page page,
+							 const FpbShape *shape, FpbCodec codec, char *node,
+							 int lo, int hi, const FpbProbe *probe,
+							 bool equal);
+extern int	fpb_search_node(const FpbIndex *ix, Page page,
+							const FpbShape *shape, FpbCodec codec, char *node,
+							const FpbProbe *probe, bool equal);
+extern void fpb_write_slot(const FpbIndex *ix, const FpbShape *shape,
+						   char *node, int slot, const FpbEntry *entry,
+						   uint32 tuple_offset);
+extern void fpb_write_gap(const FpbIndex *ix, const FpbShape *shape,
+						  char *node, int slot, uint64 head);
+extern void fpb_make_gap(const FpbIndex *ix, const FpbShape *shape,
+						 FpbCodec codec, char *node, int slot);
+extern int	fpb_node_arrays(const FpbIndex *ix, const FpbShape *shape,
+							FpbCodec codec, char *node, FpbNodeArray *arrays);
+extern void fpb_note_slots(FpbWalPage *wp, char *array, int from, int to,
+						   int width);
+extern void fpb_shift_slots(char *array, int from, int to, int by, int width);
+extern int	fpb_nearest_gap(const FpbIndex *ix, const FpbShape *shape,
+							FpbCodec codec, char *node, int slot);
+
+#endif							/* FPB_PAGE_NODE_H */

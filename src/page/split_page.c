@@ -1,0 +1,472 @@
+/*-------------------------------------------------------------------------
+ *
+ * page/split_page.c
+ *	  Working out a page split: where, and what the two pages look like.
+ *
+ * Both pages are made in memory of the caller's, so that all of this may fail;
+ * tree/split.c puts them in place.  A layout says what room entries take, and
+ * how those behind a place are cut off.
+ *
+ *-------------------------------------------------------------------------
+ */
+#include "postgres.h"
+
+#include "common/hashfn.h"
+
+#include "key/posting.h"
+#include "page/layout.h"
+
+/*
+ * Slots of a hundred to leave free in the nodes of a page just split: as many
+ * as it has room for.  All its nodes being in use from the start, they need
+ * not be split one after the other as they fill.
+ */
+static const int split_slacks[] = {50, 40, 30, 20, 10, 5, 0};
+
+/* and at most, if its image is to be small */
+#define PACKED_HALF_SLACK	5
+
+/* a page split being worked out */
+typedef struct Split
+{
+	const FpbIndex *ix;
+	Page		page;			/* the page to be split */
+	BlockNumber right;			/* the block to be its right sibling */
+	const FpbEntry *entry;		/* the new entry */
+	FpbEntry   *entries;		/* all entries, the new one among them */
+	FpbPos	   *places;			/* theirs in the page, and the one behind all */
+	int			nentries;
+	int			newpos;			/* which is the new one */
+	bool		ascending;		/* does it belong to a series? */
+	Size		slot_space;		/* bytes of a node for each of its slots */
+	FpbKey	   *low;			/* the page's fences, or NULL */
+	FpbKey	   *high;
+	FpbHalves	halves;
+	bool		first_key;		/* leaves: is the right page's first entry to
+								 * be the separator? */
+	bool		elide;			/* may high fences be elided? */
+	FpbWalPage *left_page;		/* changed in a copy */
+	FpbWalPage *right_page;
+} Split;
+
+/* --- where to split --- */
+
+/*
+ * Is b the TID of the row after a's, if rows are added to a table's end?
+ */
+static bool
+tids_adjacent(uint64 a, uint64 b)
+{
+	ItemPointerData first;
+	ItemPointerData second;
+
+	fpb_tail_tid(a, &first);
+	fpb_tail_tid(b, &second);
+	if (ItemPointerGetBlockNumber(&first) == ItemPointerGetBlockNumber(&second))
+		return ItemPointerGetOffsetNumber(&first) < ItemPointerGetOffsetNumber(&second);
+	return ItemPointerGetBlockNumber(&first) + 1 == ItemPointerGetBlockNumber(&second) &&
+		ItemPointerGetOffsetNumber(&second) == FirstOffsetNumber;
+}
+
+/*
+ * Do the i'th entry and the one before share a slot, being of one key?
+ */
+static bool
+same_run(const Split *s, int i)
+{
+	return s->ix->max_posting > 0 && FpbPageIsLeaf(s->page) &&
+		i > 0 && i < s->nentries &&
+		fpb_posting_most(s->ix, s->entries[i].key.tuple) > 1 &&
+		fpb_keys_identical(s->ix, &s->entries[i - 1].key, &s->entries[i].key);
+}
+
+/*
+ * Bytes that the i'th entry takes of a page, its share of a node included.
+ */
+static Size
+entry_weight(const Split *s, int i)
+{
+	const FpbEntry *entry = &s->entries[i];
+	Size		weight = s->slot_space;
+
+	/* (never mind the longest runs, which are several postings) */
+	if (same_run(s, i))
+		return FPB_TAIL_BYTES;
+	if (!fpb_is_word(s->ix))
+		weight += IndexTupleSize(entry->key.tuple);
+	return weight;
+}
+
+/*
+ * Is the new entry the last of a run that takes most of the page?  Then more
+ * of the key are likely to come, there, as a table grows at its end.
+ */
+static bool
+ends_long_run(const Split *s)
+{
+	int			start = s->newpos;
+
+	if (same_run(s, s->newpos + 1))
+		return false;
+	while (same_run(s, start))
+		start--;
+	return (s->newpos - start) * FPB_TAIL_BYTES > BLCKSZ * 3 / 4;
+}
+
+/*
+ * Does the new entry, entries[newpos], look like one of a series of ascending
+ * keys?  It does at the end of the level, even if it is not quite the last.
+ * Elsewhere in leaves, a series may be one of many, told apart by the first
+ * column (or by the whole key: duplicates ascend in their TIDs).  There the
+ * new entry has to come next after one that shares this column, behind all
+ * others of the page; or else that one has to be of a row inserted just
+ * before, as rows with few different values in this column would otherwise be
+ * taken for series.  (nbtree's rules are much like these.)
+ */
+static bool
+is_ascending(const Split *s)
+{
+	const FpbEntry *entries = s->entries;
+	int			newpos = s->newpos;
+	bool		last = newpos == s->nentries - 1;
+
+	if (FpbPageIsRightmost(s->page))
+		return true;
+	if (!FpbPageIsLeaf(s->page) || newpos == 0)
+		return false;
+
+	/* where one key's entries are several, each key's are a series */
+	if (s->ix->max_posting > 0 && s->ix->nkeyatts == 1)
+		return ends_long_run(s);
+	return (last || tids_adjacent(entries[newpos - 1].key.tail, entries[newpos].key.tail)) &&
+		fpb_keys_share_prefix(s->ix, &entries[newpos - 1].key, &entries[newpos].key);
+}
+
+/*
+ * Where to split rather than before the i'th entry if that is in the midst of
+ * a run: at the nearer end of it that leaves a sixteenth of the page on either
+ * side.  So a key is on one page as long as that has room for it.
+ */
+static int
+beside_run(const Split *s, int i, Size total)
+{
+	int			start = i;
+	int			end = i;
+	Size		before = 0;		/* the run, and up to its end */
+	Size		within = 0;
+	bool		start_fits;
+	bool		end_fits;
+
+	while (same_run(s, start))
+		start--;
+	while (same_run(s, end))
+		end++;
+	for (int k = 0; k < start; k++)
+		before += entry_weight(s, k);
+	for (int k = start; k < end; k++)
+		within += entry_weight(s, k);
+	start_fits = before >= total / 16;
+	end_fits = before + within <= total - total / 16;
+	if (start_fits && (!end_fits || i - start <= end - i))
+		return start;
+	return end_fits ? end : i;
+}
+
+/*
+ * Where to split a full page that gets one more entry, at entries[newpos]: the
+ * index of the right page's first entry, at least one on each side, and two of
+ * an inner page, if there are four.
+ *
+ * Half of the page each, except that a series of ascending keys leaves the
+ * page behind as full as fillfactor says, and what comes after one of many
+ * series to the right page.
+ *
+ * An inner page may be full of two children, if their keys are about the
+ * longest.  Then one side is left with one, now the left, now the right:
+ * always the same would leave a trail of such pages behind ascending, or
+ * descending, keys, and the level above would be no smaller than this one.
+ *
+ * *first and *last are set to the places there may be.
+ */
+static int
+split_point(const Split *s, int fillfactor, int *first, int *last)
+{
+	Size		total = 0;
+	Size		left = 0;
+	Size		want;
+	int			i;
+
+	Assert(s->nentries >= 2);
+	for (i = 0; i < s->nentries; i++)
+		total += entry_weight(s, i);
+	want = s->ascending ? total * fillfactor / 100 : total / 2;
+
+	/* The right page begins with the first entry not within the left's share. */
+	for (i = 0; i < s->nentries - 1; i++)
+	{
+		left += entry_weight(s, i);
+		if (left > want ||
+			(s->ascending && i > s->newpos && !FpbPageIsRightmost(s->page)))
+			break;
+	}
+	if (FpbPageIsLeaf(s->page) || s->nentries < 3)
+	{
+		*first = 1;
+		*last = s->nentries - 1;
+	}
+	else if (s->nentries > 3)
+	{
+		*first = 2;
+		*last = s->nentries - 2;
+	}
+	else
+		*first = *last = s->ascending ? 2 : 1 + murmurhash32(s->right) % 2;
+	i = Min(Max(i, *first), *last);
+	return FpbPageIsLeaf(s->page) && !s->ascending ? beside_run(s, i, total) : i;
+}
+
+/* --- making the two pages --- */
+
+/*
+ * Flags of the left page: its right sibling's downlink is still to come.
+ */
+static int
+left_flags(const Split *s)
+{
+	return (FpbHdr(s->page)->flags & ~FPB_RIGHTMOST) | FPB_INCOMPLETE_SPLIT;
+}
+
+/*
+ * Make one of the two pages afresh, with as much slack as it has room for and
+ * should have.
+ */
+static bool
+build_spread(const Split *s, bool left, int split, const FpbKey *low,
+			 const FpbKey *high)
+{
+	FpbPageHeader *hdr = FpbHdr(s->page);
+	FpbWalPage *wp = left ? s->left_page : s->right_page;
+
+	/*
+	 * More entries behind the last will want no gaps before it; at the end of
+	 * the level the new one may be late, and not quite the last.
+	 */
+	bool		full = !left && s->ascending &&
+		(s->newpos == s->nentries - 1 ||
+		 (FpbPageIsRightmost(s->page) && s->newpos >= split));
+	int			most = full ? 0 : s->halves == FPB_HALVES_PACKED ? PACKED_HALF_SLACK : 100;
+
+	wp->image = true;
+	for (int i = 0; i < lengthof(split_slacks); i++)
+	{
+		if (split_slacks[i] > most)
+			continue;
+		if (left ?
+			fpb_page_build(s->ix, wp->page, hdr->level, left_flags(s), s->right,
+						   low, high, s->entries, split, split_slacks[i]) :
+			fpb_page_build(s->ix, wp->page, hdr->level,
+						   hdr->flags & ~FPB_LEFTMOST, hdr->right, low, high,
+						   s->entries + split, s->nentries - split,
+						   split_slacks[i]))
+		{
+			fpb_page_take_over_names(s->ix, wp->page, s->page);
+			return true;
+		}
+	}
+	return false;
+}
+
+/*
+ * Make one of the two pages afresh, with its fences: the separator between
+ * them, and those of the page that is split.  If there is no room for its high
+ * fence, it is elided, where s->elide permits that.  False if it doesn't fit.
+ */
+static bool
+build_side(const Split *s, bool left, int split, const FpbKey *separator)
+{
+	const FpbKey *low = left ? s->low : separator;
+	const FpbKey *high = left ? separator : s->high;
+	FpbKey		elided;
+
+	if (build_spread(s, left, split, low, high))
+		return true;
+	if (!s->elide || high == NULL)
+		return false;
+	elided = *high;
+	elided.tuple = NULL;
+	return build_spread(s, left, split, low, &elided);
+}
+
+/*
+ * Make the left page by taking the right one's entries away, which is little
+ * to log.  False if the fence or the new entry would then not fit in it.  In
+ * the tuple form the entries' tuples stay behind, so there is no room for the
+ * new one; but nothing may ever be added to the page again.
+ */
+static bool
+cut_left(const Split *s, int split, const FpbKey *separator)
+{
+	FpbWalPage *wp = s->left_page;
+
+	/* the first of the right page's that is not new, or behind all */
+	FpbPos		at = s->places[s->newpos == split ? split + 1 : split];
+	FpbInsertPlan plan;
+
+	wp->image = false;
+	wp->nranges = 0;
+	memcpy(wp->page, s->page, BLCKSZ);
+	s->ix->layout->cut(s->ix, wp->page, at, wp);
+	if (!fpb_page_plan_extend(s->ix, wp->page, separator))
+		return false;
+	FpbHdr(wp->page)->flags = left_flags(s);
+	fpb_page_extend(s->ix, wp->page, separator, s->right, wp);
+	if (s->newpos >= split)
+		return true;
+
+	fpb_page_plan_insert(s->ix, wp->page, s->entry, &plan);
+	if (plan.outcome == FPB_PLAN_FULL)
+		return false;
+	fpb_page_insert(s->ix, wp->page, s->entry, &plan, wp);
+	if (plan.image != NULL)
+		pfree(plan.image);
+	return true;
+}
+
+/*
+ * A leaf's entry as a pivot, TID and all.  Allocates its tuple.
+ */
+static void
+entry_pivot(const FpbEntry *entry, FpbKey *pivot)
+{
+	Size		size = IndexTupleSize(entry->key.tuple);
+
+	*pivot = entry->key;
+	pivot->tuple = palloc(size);
+	memcpy(pivot->tuple, entry->key.tuple, size);
+	/* that of an entry in a posting has none */
+	fpb_tail_tid(pivot->tail, &pivot->tuple->t_tid);
+}
+
+/*
+ * Make both pages, the right one beginning with entries[split].  False if one
+ * of them doesn't fit.
+ *
+ * Between leaves is the shortest key that parts them, unless s->first_key says
+ * that it is to be the right one's first, TID and all.  An inner page begins
+ * with its first child's own low fence.
+ */
+static bool
+build_split(const Split *s, int split)
+{
+	bool		leaf = FpbPageIsLeaf(s->page);
+	FpbKey		separator;
+	bool		fits;
+
+	/* nothing parts keys that are out of order */
+	if (fpb_compare_keys(s->ix, &s->entries[split - 1].key,
+						 &s->entries[split].key) >= 0)
+		fpb_page_damaged(s->ix, s->page, "Its entries are out of order.");
+
+	if (!leaf)
+		separator = s->entries[split].key;
+	else if (s->first_key)
+		entry_pivot(&s->entries[split], &separator);
+	else
+		fpb_key_separator(s->ix, &s->entries[split - 1].key,
+						  &s->entries[split].key, &separator);
+
+	fits = build_side(s, false, split, &separator) &&
+		((s->halves == FPB_HALVES_IN_PLACE && cut_left(s, split, &separator)) ||
+		 build_side(s, true, split, &separator));
+	if (leaf && separator.tuple != NULL)
+		pfree(separator.tuple);
+	return fits;
+}
+
+/*
+ * Make both pages: with the best place for the split, or the nearest to that
+ * from first to last where both fit, tuples and fences being of any size.
+ * False if there is none.
+ */
+static bool
+try_places(const Split *s, int first, int best, int last)
+{
+	for (int distance = 0; distance < s->nentries; distance++)
+	{
+		if (best + distance <= last && build_split(s, best + distance))
+			return true;
+		if (distance > 0 && best - distance >= first &&
+			build_split(s, best - distance))
+			return true;
+	}
+	return false;
+}
+
+/*
+ * Work out where to split, and make both pages.  If they can't be made with
+ * the shortest separators, because all there is near the middle is very long,
+ * they can if the separator takes no room in the right page of its own, and
+ * high fences none at all: README.md, "Splits always fit".
+ */
+static void
+plan_split(Split *s, int fillfactor)
+{
+	int			first;
+	int			last;
+	int			best = split_point(s, fillfactor, &first, &last);
+	bool		tuples = !fpb_is_word(s->ix);
+
+	for (int elide = 0; elide <= tuples; elide++)
+	{
+		s->elide = elide;
+		for (int first_key = 0; first_key <= (tuples && FpbPageIsLeaf(s->page)); first_key++)
+		{
+			s->first_key = first_key;
+			if (try_places(s, first, best, last))
+				return;
+		}
+	}
+	fpb_page_damaged(s->ix, s->page,
+					 "The page's entries do not fit two pages.");
+}
+
+/*
+ * See page/layout.h.  left_page and right_page are copies, see
+ * fpb_wal_add_copy.
+ */
+void
+fpb_page_split(const FpbIndex *ix, Page page, const FpbEntry *entry,
+			   BlockNumber right, int fillfactor, FpbHalves halves,
+			   FpbWalPage *left_page, FpbWalPage *right_page)
+{
+	Split		s = {.ix = ix,.page = page,.right = right,.entry = entry,
+	.halves = halves,.left_page = left_page,.right_page = right_page};
+	FpbProbe	probe;
+	FpbPos		pos;
+	FpbKey		low;
+	FpbKey		high;
+
+	s.slot_space = ix->layout->slot_space(ix, FpbPageIsLeaf(page));
+	s.entries = palloc(sizeof(FpbEntry) * (FPB_MAX_PAGE_ENTRIES + 1));
+	s.places = palloc(sizeof(FpbPos) * (FPB_MAX_PAGE_ENTRIES + 2));
+	fpb_probe_from_key(ix, &entry->key, &probe);
+	fpb_page_search(ix, page, &probe, &pos);
+	s.newpos = fpb_page_entries_with(ix, page, entry, &pos, s.entries, s.places,
+									 &s.nentries);
+	if (unlikely(s.nentries < 2))
+		fpb_page_damaged(ix, page, "The page is full, but has no entry.");
+	s.ascending = is_ascending(&s);
+	if (!FpbPageIsLeftmost(page))
+	{
+		fpb_page_low(ix, page, &low);
+		s.low = &low;
+	}
+	if (!FpbPageIsRightmost(page))
+	{
+		fpb_page_high(ix, page, &high);
+		s.high = &high;
+	}
+	plan_split(&s, fillfactor);
+	pfree(s.entries);
+	pfree(s.places);
+}

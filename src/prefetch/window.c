@@ -1,0 +1,621 @@
+/*-------------------------------------------------------------------------
+ *
+ * prefetch/window.c
+ *	  A window of pages that are being read, none of them pinned.
+ *
+ * Whoever will need pages of a relation announces them in that order, starts
+ * the reads of those announced, and says what it has come to.  How many pages
+ * the window holds follows a read stream's rules: few at first, twice as many
+ * after a read, fewer when pages are found in memory; as many reads at a time
+ * as the tablespace's effective_io_concurrency says; neighbours are read
+ * together.
+ *
+ * It is no read stream because that keeps every page of its window pinned, and
+ * a scan may be left alone for hours between two rows: pins on leaves would
+ * hold up VACUUM's cleanup locks, pins on heap pages pruning and freezing.  A
+ * read needs our pin only to be started: from then on the server's
+ * asynchronous I/O holds a pin of its own until the read is completed, by us
+ * or by whoever wants the page first.  So the pin is dropped at once.
+ *
+ * Where files go through the kernel's cache, it is advised instead, for which
+ * no buffer is needed: that is quicker, and the only way where there is no
+ * asynchronous I/O (17, io_method = sync, and temporary tables, for which
+ * workers can't read).  There nothing is read ahead under direct I/O.
+ *
+ * A read that fails is nobody's error here.  Its page is not valid then, and
+ * is read again, and the error raised, when someone comes to it.
+ *
+ *-------------------------------------------------------------------------
+ */
+#include "postgres.h"
+
+#include "miscadmin.h"
+#include "optimizer/optimizer.h"
+#include "port/pg_bitutils.h"
+#include "storage/buf_internals.h"
+#include "storage/bufmgr.h"
+#include "storage/fd.h"
+#include "storage/proclist.h"
+#include "utils/memutils.h"
+#include "utils/spccache.h"
+
+#include "prefetch/prefetch.h"
+
+/*
+ * Who needs all pages of a relation, and has announced one of so many, has the
+ * kernel read as many at a time, with blocks of 8 kB as many as it reads ahead
+ * of a file that is read from one end to the other.
+ */
+#define ALL_BEGINS		16
+#define AROUND			16
+
+#ifdef FPB_HAVE_AIO
+#include "storage/aio.h"
+#include "storage/aio_internal.h"
+#include "storage/aio_subsys.h"
+
+/*
+ * The latest reads.  An operation's memory must be there until the server is
+ * done with it.
+ */
+struct FpbWindowReads
+{
+	int			size;
+	int			next;
+	ReadBuffersOperation ops[FLEXIBLE_ARRAY_MEMBER];
+};
+#endif
+
+/* --- setting up --- */
+
+/*
+ * Can pages of the relation be read ahead at all, and how?
+ *
+ * Where the kernel caches files, it is advised even if there is asynchronous
+ * I/O, unless the user wants that: each of the processes of io_method = worker
+ * has one read in flight, the kernel any number; and with io_uring a buffered
+ * read costs more to begin than advice.
+ */
+static bool
+can_read_ahead(Relation rel pg_attribute_unused(), bool *async)
+{
+	bool		has_async = false;
+	bool		has_advice = false;
+
+#ifdef FPB_HAVE_AIO
+	has_async = !RelationUsesLocalBuffers(rel) && io_method != IOMETHOD_SYNC;
+#endif
+#ifdef USE_PREFETCH
+	has_advice = (io_direct_flags & IO_DIRECT_DATA) == 0;
+#endif
+	*async = has_async &&
+		(!has_advice || fpb_prefetch_method == FPB_PREFETCH_AIO);
+	return has_async || has_advice;
+}
+
+/*
+ * How many pages a window may hold: half of this backend's share of the
+ * buffers, as if they were pinned, for a scan has a window on the index and
+ * one on the table.  While they are being read they are pinned.
+ */
+static int
+share_of_buffers(void)
+{
+#ifdef FPB_HAVE_AIO
+	return (int) Min(GetPinLimit() / 2, FPB_MAX_DISTANCE);
+#else
+	uint32		limit = 2 * FPB_MAX_DISTANCE;
+
+	LimitAdditionalPins(&limit);
+	return (int) limit / 2;
+#endif
+}
+
+/*
+ * Set up a window on a relation.  distance: pages to be ahead at most, 0:
+ * none, -1: what effective_io_concurrency of the tablespace asks for.  What is
+ * allocated is in cxt.
+ */
+void
+fpb_window_init(FpbWindow *ahead, MemoryContext cxt, Relation rel, int distance)
+{
+	int			concurrency = get_tablespace_io_concurrency(rel->rd_rel->reltablespace);
+	bool		async;
+
+	memset(ahead, 0, sizeof(*ahead));
+	ahead->rel = rel;
+	ahead->cxt = cxt;
+	ahead->last = InvalidBlockNumber;
+	if (distance == 0 || concurrency == 0 || !can_read_ahead(rel, &async))
+		return;
+
+	if (distance > 0)
+		ahead->max_reads = ahead->max_distance = distance;
+	else
+	{
+		ahead->max_reads = Min(concurrency, FPB_MAX_DISTANCE);
+		ahead->max_distance = Min(ahead->max_reads * io_combine_limit,
+								  FPB_MAX_DISTANCE);
+	}
+	ahead->max_distance = Min(ahead->max_distance, share_of_buffers());
+	ahead->max_reads = Min(ahead->max_reads, ahead->max_distance);
+
+	/* one page ahead is the page that is read next anyway */
+	if (ahead->max_distance < 2)
+	{
+		ahead->max_distance = ahead->max_reads = 0;
+		return;
+	}
+
+	ahead->nblocks = RelationGetNumberOfBlocks(rel);
+	ahead->mask = pg_nextpower2_32(ahead->max_distance) - 1;
+	ahead->queue = MemoryContextAlloc(cxt, (ahead->mask + 1) * sizeof(FpbWindowPage));
+	ahead->distance = ahead->min_distance = 2;
+
+#ifdef FPB_HAVE_AIO
+	if (async)
+	{
+		ahead->reads = MemoryContextAllocZero(cxt, offsetof(FpbWindowReads, ops) +
+											  ahead->max_reads * sizeof(ReadBuffersOperation));
+		ahead->reads->size = ahead->max_reads;
+		for (int i = 0; i < ahead->max_reads; i++)
+			pgaio_wref_clear(&ahead->reads->ops[i].io_wref);
+	}
+#endif
+}
+
+/* --- starting reads --- */
+
+/*
+ * An entry of the queue by its number.
+ */
+static inline FpbWindowPage *
+queued(const FpbWindow *ahead, uint32 i)
+{
+	return &ahead->queue[i & ahead->mask];
+}
+
+/*
+ * Announce the page that will be needed after those announced already.  If the
+ * caller numbers them, it can say which have been come to by others.
+ */
+void
+fpb_window_add(FpbWindow *ahead, BlockNumber block, uint64 number)
+{
+	FpbWindowPage *page = queued(ahead, ahead->tail);
+
+	Assert(fpb_window_length(ahead) <= ahead->mask);
+	page->block = block;
+	page->number = number;
+	page->started = false;
+	/* a neighbour of the last will be read together with it, presumably */
+	page->first = ahead->unstarted == 0 || (block != ahead->last + 1 &&
+											block + 1 != ahead->last);
+	ahead->nreads += page->first;
+	ahead->tail++;
+	ahead->unstarted++;
+	ahead->last = block;
+}
+
+/*
+ * Can a page be read without waiting for storage, presumably?
+ */
+bool
+fpb_window_at_hand(Relation rel, BlockNumber block)
+{
+	return RelationUsesLocalBuffers(rel) || fpb_is_in_memory(rel, block, true);
+}
+
+/*
+ * Read a page into memory of the caller's, aligned for I/O: it is in no
+ * buffer, but the kernel has been advised to read it.  False if it can't be
+ * read, or is damaged; whoever needs it will get the error.
+ *
+ * What somebody changes in the meantime, having read it, may not be seen.
+ */
+bool
+fpb_window_read_aside(Relation rel, BlockNumber block, Page page)
+{
+	MemoryContext cxt = CurrentMemoryContext;
+	volatile bool read = false;
+
+	/* the storage manager holds nothing that an error would leave behind */
+	PG_TRY();
+	{
+		smgrread(RelationGetSmgr(rel), MAIN_FORKNUM, block, page);
+		read = true;
+	}
+	PG_CATCH();
+	{
+		MemoryContextSwitchTo(cxt);
+		FlushErrorState();
+	}
+	PG_END_TRY();
+	return read && fpb_page_is_verified(page, block);
+}
+
+#ifdef FPB_HAVE_AIO
+/*
+ * Is it whoever needs a page that completes its read (io_uring), rather than a
+ * process that does nothing else (worker)?
+ */
+static inline bool
+others_complete_reads(void)
+{
+	return pgaio_method_ops->wait_one != NULL;
+}
+
+/*
+ * The memory for one more read: that of the oldest, which has most likely been
+ * come to by now, or else is waited for.
+ */
+static ReadBuffersOperation *
+next_read(FpbWindowReads *reads)
+{
+	ReadBuffersOperation *op = &reads->ops[reads->next];
+
+	reads->next = (reads->next + 1) % reads->size;
+	if (pgaio_wref_valid(&op->io_wref) &&
+		!pgaio_wref_check_done(&op->io_wref))
+	{
+		/* it may be one of the batch being made */
+		if (pgaio_have_staged())
+			pgaio_submit_staged();
+		pgaio_wref_wait(&op->io_wref);
+	}
+	pgaio_wref_clear(&op->io_wref);
+	return op;
+}
+
+/*
+ * Start reading n neighbouring pages.
+ */
+static void
+start_reads(FpbWindow *ahead, BlockNumber block, int n)
+{
+	Relation	rel = ahead->rel;
+
+	while (n > 0)
+	{
+		ReadBuffersOperation *op = next_read(ahead->reads);
+		Buffer		buffers[MAX_IO_COMBINE_LIMIT];
+		int			nblocks = Min(n, io_combine_limit);
+		int			npinned = nblocks;
+
+		for (int i = 0; i < nblocks; i++)
+			buffers[i] = InvalidBuffer;
+		op->rel = rel;
+		op->smgr = RelationGetSmgr(rel);
+		op->persistence = rel->rd_rel->relpersistence;
+		op->forknum = MAIN_FORKNUM;
+		op->strategy = NULL;
+		fpb_start_read(op, buffers, block, &nblocks);
+
+		/* more may have been pinned than this read is of */
+		for (int i = 0; i < npinned && BufferIsValid(buffers[i]); i++)
+			ReleaseBuffer(buffers[i]);
+		block += nblocks;
+		n -= nblocks;
+	}
+}
+#endif
+
+/*
+ * The end of the run of neighbours, all missing, that begins with an entry of
+ * the queue: they go up by one block each, or down.
+ */
+static uint32
+end_of_run(const FpbWindow *ahead, uint32 from)
+{
+	uint32		to = from + 1;
+	int64		step = 0;
+
+	while (to != ahead->tail && (int) (to - from) < io_combine_limit &&
+		   queued(ahead, to)->started)
+	{
+		int64		gap = (int64) queued(ahead, to)->block -
+			(int64) queued(ahead, to - 1)->block;
+
+		if ((gap != 1 && gap != -1) || (step != 0 && gap != step))
+			break;
+		step = gap;
+		to++;
+	}
+	return to;
+}
+
+/*
+ * Does the caller, most likely, need nearly all pages of the relation before
+ * the kernel has to drop any?  It has come a part of the way by now, so that
+ * it has paid for most of what is read in vain if it stops here.
+ */
+static bool
+needs_all(const FpbWindow *ahead)
+{
+	return ahead->to_the_end &&
+		ahead->nstarted >= ahead->nblocks / ALL_BEGINS &&
+		ahead->nblocks <= (BlockNumber) effective_cache_size / 2;
+}
+
+/*
+ * Advise the kernel to read a page and those around it: of neighbours in the
+ * file that are needed sooner or later, many are read in little more time than
+ * one.  (Of an index grown at random, neighbours in the order of the keys lie
+ * far apart.)  Should they be dropped again before they are needed, the advice
+ * of each page by itself is still to come.
+ */
+static void
+advise_around(FpbWindow *ahead, BlockNumber block)
+{
+	int			part = block / AROUND;
+	BlockNumber first = part * AROUND;
+	MemoryContext old;
+
+	if (bms_is_member(part, ahead->around))
+		return;
+	old = MemoryContextSwitchTo(ahead->cxt);
+	ahead->around = bms_add_member(ahead->around, part);
+	MemoryContextSwitchTo(old);
+	FPB_INJECTION_POINT("fpbtree-advise-around");
+	(void) smgrprefetch(RelationGetSmgr(ahead->rel), MAIN_FORKNUM, first,
+						Min(AROUND, ahead->nblocks - first));
+}
+
+/*
+ * Start the reads of a run of neighbouring pages of the queue: entries from to
+ * to - 1, which go up or down by one.
+ */
+static void
+start_run(FpbWindow *ahead, uint32 from, uint32 to)
+{
+	BlockNumber first = queued(ahead, from)->block;
+	BlockNumber last = queued(ahead, to - 1)->block;
+
+#ifdef FPB_HAVE_AIO
+	if (ahead->reads != NULL)
+	{
+		start_reads(ahead, Min(first, last), to - from);
+		return;
+	}
+#endif
+	if (needs_all(ahead))
+		advise_around(ahead, first);
+	for (BlockNumber block = Min(first, last); block <= Max(first, last); block++)
+		(void) PrefetchBuffer(ahead->rel, MAIN_FORKNUM, block);
+}
+
+/*
+ * Look at the pages announced last, and start reading those that are not in
+ * memory.
+ */
+void
+fpb_window_start(FpbWindow *ahead)
+{
+	bool		temporary = RelationUsesLocalBuffers(ahead->rel);
+#ifdef FPB_HAVE_AIO
+	bool		batch = false;
+#endif
+	int			nstarted = 0;
+	int			ncached = 0;
+
+	if (ahead->unstarted == 0)
+		return;
+
+	/* which of them are missing, and which of those are neighbours? */
+	for (uint32 i = ahead->tail - ahead->unstarted; i != ahead->tail; i++)
+	{
+		FpbWindowPage *page = queued(ahead, i);
+
+		ahead->nreads -= page->first;
+		page->first = false;
+		if (page->block >= ahead->nblocks)
+		{
+			/* it may have come since; or the link to it is damaged */
+			ahead->nblocks = RelationGetNumberOfBlocks(ahead->rel);
+			if (page->block >= ahead->nblocks)
+				continue;
+		}
+		page->started = temporary || !fpb_is_in_memory(ahead->rel, page->block, false);
+		if (page->started)
+			nstarted++;
+		else
+			ncached++;
+	}
+
+#ifdef FPB_HAVE_AIO
+	/* reads begun and not submitted yet are a danger: see fpb_window_serve */
+	batch = ahead->reads != NULL && nstarted > 1 && !others_complete_reads();
+	if (batch)
+		pgaio_enter_batchmode();
+#endif
+	for (uint32 from = ahead->tail - ahead->unstarted, to; from != ahead->tail;
+		 from = to)
+	{
+		to = from + 1;
+		if (queued(ahead, from)->started)
+		{
+			to = end_of_run(ahead, from);
+			queued(ahead, from)->first = true;
+			ahead->nreads++;
+			start_run(ahead, from, to);
+		}
+	}
+#ifdef FPB_HAVE_AIO
+	if (batch)
+		pgaio_exit_batchmode();
+#endif
+	if (nstarted > 0)
+		fpb_window_serve(ahead);
+	ahead->unstarted = 0;
+
+	if (nstarted > 0)
+	{
+		ahead->idle = 0;
+		ahead->distance = Min(2 * ahead->distance, ahead->max_distance);
+	}
+	else
+	{
+		ahead->idle += ncached;
+		if (ahead->distance < ahead->min_distance)
+			ahead->distance = Min(2 * ahead->distance, ahead->min_distance);
+		else
+			ahead->distance = Max(ahead->distance - ncached, ahead->min_distance);
+	}
+	ahead->nstarted += nstarted;
+	ahead->counts.prefetched += nstarted;
+}
+
+#ifdef FPB_HAVE_AIO
+/*
+ * Wait for all reads in flight.
+ */
+static void
+complete_reads(FpbWindowReads *reads)
+{
+	for (int i = 0; i < reads->size; i++)
+		(void) next_read(reads);
+}
+
+/*
+ * Does somebody sleep until a read of ours is completed?
+ */
+static bool
+is_awaited(PgAioWaitRef *wref)
+{
+	PgAioHandle *handle = &pgaio_ctl->io_handles[wref->aio_index];
+
+	if (pgaio_wref_check_done(wref))
+		return false;
+	if (!proclist_is_empty(&handle->cv.wakeup))
+		return true;
+	for (int i = 0; i < handle->handle_data_len; i++)
+	{
+		Buffer		buf = (Buffer) pgaio_ctl->handle_data[handle->iovec_off + i];
+
+		if (!proclist_is_empty(&BufferDescriptorGetIOCV(GetBufferDescriptor(buf - 1))->wakeup))
+			return true;
+	}
+	return false;
+}
+#endif
+
+/*
+ * Complete the reads in flight that somebody waits for us to complete.
+ *
+ * With io_uring, whoever needs a page completes its read himself, whosever it
+ * is; but if he finds that the read has been begun and not been submitted yet,
+ * all he does is to sleep until somebody else has completed it.  We may go on
+ * to sleep in our turn, for a lock that he holds, say, and would never know.
+ * So we look right after submitting reads whether somebody has come too early.
+ */
+void
+fpb_window_serve(FpbWindow *ahead pg_attribute_unused())
+{
+#ifdef FPB_HAVE_AIO
+	FpbWindowReads *reads = ahead->reads;
+
+	if (reads == NULL || !others_complete_reads())
+		return;
+	for (int i = 0; i < reads->size; i++)
+	{
+		PgAioWaitRef *wref = &reads->ops[i].io_wref;
+
+		if (pgaio_wref_valid(wref) && is_awaited(wref))
+			pgaio_wref_wait(wref);
+	}
+#endif
+}
+
+/* --- what has come of it --- */
+
+/*
+ * Take the oldest page off the queue.
+ */
+static void
+drop_oldest(FpbWindow *ahead, bool used)
+{
+	FpbWindowPage *page = queued(ahead, ahead->head);
+
+	ahead->nreads -= page->first;
+	if (page->started)
+	{
+		if (used)
+			ahead->counts.used++;
+		else
+			ahead->counts.wasted++;
+	}
+	ahead->head++;
+}
+
+/*
+ * The caller has come to a page.  False if that has not been announced; else
+ * those announced before it are passed over.  shared: somebody else needs
+ * these.
+ */
+bool
+fpb_window_reach(FpbWindow *ahead, BlockNumber block, bool shared)
+{
+	Assert(ahead->unstarted == 0);
+	for (uint32 i = ahead->head; i != ahead->tail; i++)
+	{
+		if (queued(ahead, i)->block == block)
+		{
+			while (ahead->head != i)
+				drop_oldest(ahead, shared);
+			drop_oldest(ahead, true);
+			return true;
+		}
+	}
+	return false;
+}
+
+/*
+ * Somebody has come to the pages of all numbers up to this one.
+ */
+void
+fpb_window_pass(FpbWindow *ahead, uint64 number)
+{
+	while (ahead->head != ahead->tail &&
+		   queued(ahead, ahead->head)->number <= number)
+		drop_oldest(ahead, true);
+}
+
+/*
+ * Forget the pages announced: the caller goes elsewhere, and comes to few
+ * pages there at first.
+ */
+void
+fpb_window_reset(FpbWindow *ahead)
+{
+	while (ahead->head != ahead->tail)
+		drop_oldest(ahead, false);
+	ahead->unstarted = 0;
+	ahead->last = InvalidBlockNumber;
+	ahead->distance = Min(2, ahead->max_distance);
+	ahead->idle = 0;
+	ahead->nstarted = 0;
+	bms_free(ahead->around);
+	ahead->around = NULL;
+}
+
+/*
+ * Be done with a window.  Reads in flight are waited for, as the server writes
+ * what has come of them to our memory.
+ */
+void
+fpb_window_end(FpbWindow *ahead)
+{
+	fpb_window_reset(ahead);
+#ifdef FPB_HAVE_AIO
+	if (ahead->reads != NULL)
+	{
+		complete_reads(ahead->reads);
+		pfree(ahead->reads);
+		ahead->reads = NULL;
+	}
+#endif
+	if (ahead->queue != NULL)
+		pfree(ahead->queue);
+	ahead->queue = NULL;
+	ahead->max_distance = ahead->max_reads = ahead->distance = 0;
+}

@@ -1,0 +1,346 @@
+/*-------------------------------------------------------------------------
+ *
+ * queue/queue.c
+ *	  The operation queue's tree: how it comes and goes.
+ *
+ * Entries on their way to a main tree that is too large for memory wait in a
+ * second tree, of the same pages in the same file, which is small enough to be
+ * in memory (pio-btree, 3.3, where the queue is a sorted array).  All that
+ * makes it another tree is a flag on its pages and a root of its own in the
+ * metapage, so descents, splits and deletions of pages are those of
+ * tree/descend.c, tree/split.c and tree/delete_page.c.  README.md, "Operation queue",
+ * argues why nobody misses an entry of either tree.
+ *
+ * There is no queue at first, and none again when it has been emptied: readers
+ * ask the metapage for its root each time.
+ *
+ *-------------------------------------------------------------------------
+ */
+#include "postgres.h"
+
+#include "miscadmin.h"
+#include "storage/bufmgr.h"
+#include "storage/lmgr.h"
+#include "storage/predicate.h"
+
+#include "tree/tree.h"
+#include "tree/verify.h"
+
+/*
+ * The queue is known to have so many pages and entries, but for those that are
+ * just coming or going.
+ */
+static void
+count_anew(const FpbFilter *filter, uint32 pages, uint64 entries)
+{
+	if (filter->shared == NULL)
+		return;
+	pg_atomic_write_u32(&filter->shared->queue_pages, pages);
+	pg_atomic_write_u64(&filter->shared->queue_entries, entries);
+	if (entries == 0)
+		fpb_shared_forget_failed_leaves(filter->shared);
+}
+
+/*
+ * Make an empty queue, unless there is one: a leaf that is its root.  No lock
+ * is held on entry or exit.
+ */
+void
+fpb_queue_begin(FpbIndex *queue)
+{
+	Page		image = palloc_aligned(BLCKSZ, PG_IO_ALIGN_SIZE, 0);
+	FpbWal		wal;
+	FpbWalPage *wp_root;
+	FpbWalPage *wp_meta;
+	Buffer		buf;
+	Buffer		metabuf;
+	FpbMeta    *meta;
+	FpbFilter	filter;
+
+	Assert(queue->tree == FPB_QUEUE && queue->may_queue);
+	if (!fpb_page_build(queue, image, 0,
+						FPB_LEAF | FPB_LEFTMOST | FPB_RIGHTMOST | FPB_QUEUE,
+						InvalidBlockNumber, NULL, NULL, NULL, 0, 0))
+		elog(ERROR, "an empty leaf does not fit a page of index \"%s\"",
+			 RelationGetRelationName(queue->rel));
+
+	fpb_filter_open(&filter, queue->rel);
+	fpb_wal_begin(&wal, queue->rel);
+	metabuf = fpb_add_meta(queue, &wal, &wp_meta);
+	meta = FpbPageGetMeta(wp_meta->page);
+	if (meta->queue_root == FPB_METAPAGE)
+	{
+		FPB_INJECTION_POINT("fpbtree-queue-begins");
+		buf = fpb_allocbuf(queue->rel);
+		wp_root = fpb_wal_add(&wal, buf, true);
+		fpb_wal_enter(&wal);
+		fpb_page_replace(wp_root->page, image, wp_root);
+		meta->queue_root = BufferGetBlockNumber(buf);
+		meta->queue_level = 0;
+		meta->queue_pages = 1;
+		meta->queue_number = fpb_filter_begin(&filter);
+		fpb_wal_note(wp_meta, meta, sizeof(FpbMeta));
+		fpb_wal_finish(&wal);
+		fpb_verify_page(queue, BufferGetPage(buf));
+		fpb_relbuf(buf);
+		count_anew(&filter, 1, 0);
+	}
+	fpb_relbuf(metabuf);
+	pfree(image);
+	fpb_index_refresh(queue);
+}
+
+/*
+ * How many pages the queue's tree has, as the metapage says, and, unless NULL,
+ * when that was changed last.
+ */
+uint32
+fpb_queue_pages(const FpbIndex *ix, XLogRecPtr *lsn)
+{
+	Buffer		buf = ReadBuffer(ix->rel, FPB_METAPAGE);
+	uint32		pages;
+
+	LockBuffer(buf, BUFFER_LOCK_SHARE);
+	pages = FpbPageGetMeta(BufferGetPage(buf))->queue_pages;
+	if (lsn != NULL)
+		*lsn = BufferGetLSNAtomic(buf);
+	fpb_relbuf(buf);
+	return pages;
+}
+
+/*
+ * Is a locked page the only one of this level of the queue's tree?
+ */
+static bool
+is_alone(const FpbIndex *queue, Page page, int level)
+{
+	return fpb_page_is_in_tree(queue, page) && FpbHdr(page)->level == level &&
+		FpbPageIsLeftmost(page) && FpbPageIsRightmost(page);
+}
+
+/*
+ * Log that a root, locked exclusively, is none any more: it is marked deleted,
+ * and the metapage names the new one, of the level below, or FPB_METAPAGE.
+ * The root is released, and free.
+ */
+static void
+replace_root(FpbIndex *queue, Buffer root, BlockNumber new_root, FpbWal *wal,
+			 Buffer metabuf, FpbWalPage *wp_meta)
+{
+	BlockNumber blkno = BufferGetBlockNumber(root);
+	FpbWalPage *wp_root = fpb_wal_add(wal, root, false);
+	FpbPageHeader *hdr = FpbHdr(wp_root->page);
+	FpbMeta    *meta = FpbPageGetMeta(wp_meta->page);
+
+	fpb_wal_enter(wal);
+	hdr->flags |= FPB_DELETED;
+	fpb_wal_note(wp_root, &hdr->flags, sizeof(hdr->flags));
+	meta->queue_root = new_root;
+	if (new_root == FPB_METAPAGE)
+		meta->queue_pages = 0;
+	else
+	{
+		meta->queue_level--;
+		meta->queue_pages--;
+	}
+	fpb_wal_note(wp_meta, meta, sizeof(FpbMeta));
+	fpb_wal_finish(wal);
+	fpb_relbuf(metabuf);
+	fpb_relbuf(root);
+	fpb_record_free(queue->rel, blkno);
+}
+
+/*
+ * Take a root away that has a single child.  The child, the only page of its
+ * level, becomes the root.  False if it can't be done.  No lock is held on
+ * entry or exit.
+ *
+ * The child is locked first, so that it can't be split meanwhile.
+ */
+static bool
+lower_root(FpbIndex *queue)
+{
+	int			level = queue->level;
+	Buffer		child = fpb_descend_edge(queue, level - 1, false,
+										 BUFFER_LOCK_EXCLUSIVE);
+	Buffer		root;
+	Buffer		metabuf;
+	FpbWal		wal;
+	FpbWalPage *wp_meta;
+
+	if (!BufferIsValid(child))
+		return false;
+	if (!is_alone(queue, BufferGetPage(child), level - 1))
+	{
+		fpb_relbuf(child);
+		return false;
+	}
+	root = fpb_getbuf_level(queue, queue->root, level, BUFFER_LOCK_EXCLUSIVE);
+	if (!BufferIsValid(root))
+	{
+		fpb_relbuf(child);
+		return false;
+	}
+	fpb_wal_begin(&wal, queue->rel);
+	metabuf = fpb_add_meta(queue, &wal, &wp_meta);
+	if (!is_alone(queue, BufferGetPage(root), level) ||
+		FpbPageGetMeta(wp_meta->page)->queue_root != BufferGetBlockNumber(root))
+	{
+		fpb_relbuf(metabuf);
+		fpb_relbuf(root);
+		fpb_relbuf(child);
+		return false;
+	}
+	replace_root(queue, root, BufferGetBlockNumber(child), &wal, metabuf, wp_meta);
+	fpb_relbuf(child);
+	return true;
+}
+
+/*
+ * Take an empty leaf away that is all there is of the queue, if nobody has it
+ * pinned.  False if it can't be done.  No lock is held on entry or exit.
+ *
+ * Who has it pinned may be handing out what he has read there: VACUUM, which
+ * waits for him at each leaf, must find it.
+ */
+static bool
+remove_last(FpbIndex *queue)
+{
+	Buffer		buf = ReadBuffer(queue->rel, queue->root);
+	Page		page = BufferGetPage(buf);
+	Buffer		metabuf;
+	FpbWal		wal;
+	FpbWalPage *wp_meta;
+
+	if (!ConditionalLockBufferForCleanup(buf))
+	{
+		ReleaseBuffer(buf);
+		return false;
+	}
+	fpb_checkpage(queue, buf);
+	if (!is_alone(queue, page, 0) || !fpb_page_is_empty(queue, page))
+	{
+		fpb_relbuf(buf);
+		return false;
+	}
+	fpb_wal_begin(&wal, queue->rel);
+	metabuf = fpb_add_meta(queue, &wal, &wp_meta);
+	if (FpbPageGetMeta(wp_meta->page)->queue_root != BufferGetBlockNumber(buf))
+	{
+		fpb_relbuf(metabuf);
+		fpb_relbuf(buf);
+		return false;
+	}
+
+	/* where there is no queue, it is the metapage that scans lock */
+	PredicateLockPageCombine(queue->rel, BufferGetBlockNumber(buf), FPB_METAPAGE);
+	replace_root(queue, buf, FPB_METAPAGE, &wal, metabuf, wp_meta);
+	return true;
+}
+
+/*
+ * Take the queue away if there is nothing in it, and nobody looks at it or
+ * adds to it.  No lock is held on entry or exit, but the one that keeps others
+ * from taking pages out of the queue.
+ */
+static void
+end_queue(FpbIndex *queue)
+{
+	for (;;)
+	{
+		CHECK_FOR_INTERRUPTS();
+		fpb_index_refresh(queue);
+		if (queue->root == FPB_METAPAGE)
+			return;
+		if (!(queue->level > 0 ? lower_root(queue) : remove_last(queue)))
+			return;
+	}
+}
+
+/*
+ * Take empty pages out of the queue, and the whole queue away if that leaves
+ * nothing.  Nothing is done if somebody else is about it.  No lock is held on
+ * entry or exit.
+ */
+void
+fpb_queue_trim(FpbIndex *queue)
+{
+	FpbLeaves	walk;
+	Buffer		buf;
+	FpbFilter	filter;
+
+	if (!ConditionalLockPage(queue->rel, FPB_METAPAGE, ExclusiveLock))
+		return;
+	fpb_leaves_begin(&walk, queue);
+	while (BufferIsValid(buf = fpb_leaves_next(&walk)))
+	{
+		Page		page = BufferGetPage(buf);
+		BlockNumber blkno = BufferGetBlockNumber(buf);
+		bool		empty = !FpbPageIsLeftmost(page) && fpb_page_is_empty(queue, page);
+		bool		incomplete = FpbPageSplitIncomplete(page) && !FpbPageIsRightmost(page);
+
+		fpb_leaves_leave(&walk, buf);
+		CHECK_FOR_INTERRUPTS();
+		if (incomplete)
+		{
+			/* a descent for writing finishes what has been broken off */
+			buf = fpb_descend(queue, &walk.from, 0, true, BUFFER_LOCK_EXCLUSIVE, NULL);
+			if (BufferIsValid(buf))
+				fpb_relbuf(buf);
+		}
+		if (empty)
+		{
+			List	   *freed = NIL;
+
+			fpb_delete_empty(queue, blkno, &freed);
+			list_free(freed);
+		}
+	}
+	fpb_leaves_end(&walk);
+	end_queue(queue);
+	if (queue->root == FPB_METAPAGE)
+	{
+		fpb_filter_open(&filter, queue->rel);
+		count_anew(&filter, 0, 0);
+	}
+	UnlockPage(queue->rel, FPB_METAPAGE, ExclusiveLock);
+}
+
+/*
+ * Count the entries of a queue that has come to us with some (queue/filter.c),
+ * so that lookups need not look there for what it has not.  No lock is held on
+ * entry or exit.
+ */
+void
+fpb_queue_count(FpbIndex *queue)
+{
+	FpbFilter	filter;
+	uint64		number;
+	FpbItem    *items;
+	FpbLeaves	walk;
+	Buffer		buf;
+	uint64		counted = 0;
+
+	fpb_filter_open(&filter, queue->rel);
+	if (!fpb_filter_uncounted(&filter, queue->rel, &number))
+		return;
+	items = palloc(sizeof(FpbItem) * FPB_MAX_PAGE_ENTRIES);
+	fpb_leaves_begin(&walk, queue);
+	while (BufferIsValid(buf = fpb_leaves_next(&walk)))
+	{
+		FpbPos		pos = FPB_POS_FIRST;
+		bool		more;
+		int			n = fpb_page_read(queue, BufferGetPage(buf), pos, NULL, false, items,
+									  FPB_MAX_PAGE_ENTRIES, &more);
+
+		for (int i = 0; i < n; i++)
+			fpb_filter_add(&filter, items[i].key.head);
+		counted += n;
+		fpb_leaves_leave(&walk, buf);
+		CHECK_FOR_INTERRUPTS();
+	}
+	fpb_leaves_end(&walk);
+	pfree(items);
+	fpb_filter_set_counted(&filter, number);
+	count_anew(&filter, fpb_queue_pages(queue, NULL), counted);
+}

@@ -1,0 +1,871 @@
+/*-------------------------------------------------------------------------
+ *
+ * queue/worker.c
+ *	  The background worker that moves entries of operation queues.
+ *
+ * There is one for each database that has a queue with something in it, at
+ * most; it sees to all indexes there.  Whoever puts entries into a queue, and
+ * finds it filling up, asks for the worker, and goes on whether or not there
+ * can be one: at the queue's limit the inserters do its work.
+ *
+ * While entries are coming, the worker keeps the queue from getting full: it
+ * goes round its leaves, and of those that are nearly so moves what a visit to
+ * a leaf of the main tree is worth most for.  When none have come for a while,
+ * it empties the queue and takes it away, unless it has been told not to.  It
+ * holds locks and a snapshot for a second at most at a time, waits for no lock
+ * of a relation, and ends soon after the last queue.
+ *
+ * An error at an index is that index's alone, which is left alone for a while.
+ * A worker that has been stopped is started again by the postmaster.  When the
+ * server has been started, the first process of a database that uses an index
+ * has a worker started, which looks for indexes that have queues.
+ *
+ *-------------------------------------------------------------------------
+ */
+#include "postgres.h"
+
+#include "access/genam.h"
+#include "access/htup_details.h"
+#include "access/parallel.h"
+#include "access/table.h"
+#include "access/xact.h"
+#include "catalog/index.h"
+#include "catalog/pg_class.h"
+#include "catalog/pg_database.h"
+#include "commands/defrem.h"
+#include "miscadmin.h"
+#include "pgstat.h"
+#include "postmaster/bgworker.h"
+#include "postmaster/interrupt.h"
+#include "storage/bufmgr.h"
+#include "storage/ipc.h"
+#include "storage/latch.h"
+#include "storage/lmgr.h"
+#include "tcop/tcopprot.h"
+#include "utils/builtins.h"
+#include "utils/guc.h"
+#include "utils/lsyscache.h"
+#include "utils/memutils.h"
+#include "utils/relcache.h"
+#include "utils/snapmgr.h"
+#include "utils/timestamp.h"
+#include "utils/wait_event.h"
+
+#include "base/options.h"
+#include "base/owner.h"
+#include "base/shared.h"
+#include "tree/tree.h"
+#include "write/write.h"
+
+/* fpbtree.queue_worker */
+static bool use_worker = true;
+
+/*
+ * fpbtree.queue_flush_after: so long no entry has come to a queue that is then
+ * emptied, in ms; -1: that is not done
+ */
+static int	flush_after = 10000;
+
+/* how long a transaction may be, in ms */
+#define MOVE_TIME		500
+
+/*
+ * After a round in which there was nothing to do, in ms: twice as long each
+ * time, so that leaves get not much fuller than they are to be.
+ */
+#define MIN_NAP_TIME	1
+#define MAX_NAP_TIME	50
+
+/* so long no entry has come to a queue that needs nobody then, in ms */
+#define QUIET_TIME		1000
+
+/* so long there has been no queue to see to when the worker ends, in ms */
+#define IDLE_TIME		1000
+
+/*
+ * While there is nothing but what has to be left alone for a while, in ms: how
+ * soon the worker gives way to who wants the database for himself.
+ */
+#define REST_NAP_TIME	250
+
+/* so long a queue is left alone if some of its entries can't be moved, in ms */
+#define REST_TIME		1000
+
+/* after that the postmaster starts a worker again that has been stopped, in s */
+#define RESTART_TIME	10
+
+/*
+ * While entries come: leaves that are as full as this, in percent, have some
+ * moved once the queue has so much of the pages that it may have, in percent.
+ * The fuller leaves are, the more there is for a visit; but insertions into
+ * full ones have more to log, and there should be time to come round.
+ */
+#define FULL_LEAF		70
+#define FULL_QUEUE		90
+
+/* what the worker knows of an index */
+typedef struct WorkerIndex
+{
+	Oid			index;			/* hash key */
+	TimestampTz changed;		/* when it was seen last that entries had come
+								 * to its queue, or at first */
+	MemoryContext context;		/* of the place's tuple */
+	bool		has_place;		/* has a round been broken off? */
+	FpbKey		place;			/* then where */
+	TimestampTz rest_until;		/* the queue is not looked at before */
+	char	   *name;			/* of the index, as far as is known; in the
+								 * worker's memory */
+	FpbMilestone milestone;		/* whether the round gets on */
+} WorkerIndex;
+
+static HTAB *worker_indexes = NULL;
+
+/*
+ * Define the setting.
+ */
+void
+fpb_worker_init(void)
+{
+	DefineCustomBoolVariable("fpbtree.queue_worker",
+							 "Starts background workers that move entries of operation queues.",
+							 "Where it is off, or there is no free worker process, insertions do this work when a queue is full.",
+							 &use_worker,
+							 true, PGC_SUSET, 0, NULL, NULL, NULL);
+	DefineCustomIntVariable("fpbtree.queue_flush_after",
+							"Time without insertions after which an operation queue is emptied by the worker.",
+							"-1 leaves entries in the queue until others come.",
+							&flush_after,
+							10000, -1, INT_MAX, PGC_SIGHUP, GUC_UNIT_MS, NULL, NULL, NULL);
+}
+
+/* ------------------------------------------------------------------------
+ * asking for a worker
+ * ------------------------------------------------------------------------
+ */
+
+/*
+ * Start this database's worker, if one can be had.
+ */
+static void
+start_worker(void)
+{
+	BackgroundWorker worker = {
+		.bgw_flags = BGWORKER_SHMEM_ACCESS | BGWORKER_BACKEND_DATABASE_CONNECTION |
+		FPB_WORKER_INTERRUPTIBLE,
+		.bgw_start_time = BgWorkerStart_RecoveryFinished,
+		.bgw_restart_time = RESTART_TIME,
+		.bgw_main_arg = ObjectIdGetDatum(MyDatabaseId)
+	};
+
+	snprintf(worker.bgw_name, BGW_MAXLEN, "fpbtree queue worker");
+	snprintf(worker.bgw_type, BGW_MAXLEN, "fpbtree queue worker");
+	snprintf(worker.bgw_library_name, MAXPGPATH, "fpbtree");
+	snprintf(worker.bgw_function_name, BGW_MAXLEN, "fpb_worker_main");
+	if (!RegisterDynamicBackgroundWorker(&worker, NULL))
+		fpb_shared_worker_leave(FPB_WORKER_REFUSED);
+}
+
+/*
+ * Have a worker see to the queue of an index.  No page is locked.
+ */
+void
+fpb_worker_want(Relation index)
+{
+	FpbShared  *shared;
+
+	if (!use_worker)
+		return;
+	shared = fpb_shared_of(RelationGetRelid(index));
+	if (shared == NULL)
+		return;
+	fpb_shared_want(shared);
+	if (fpb_shared_worker_claim())
+		start_worker();
+}
+
+/* so many uses of indexes come before this process looks again */
+int			fpb_worker_countdown = 0;
+
+#define LOOK_EVERY	100000
+
+/*
+ * Have a worker started if nobody has looked for queues since the server was
+ * started, or one that was asked for something has gone.  (In recovery,
+ * nothing can be done.)  No page is locked.
+ */
+void
+fpb_worker_look(void)
+{
+	fpb_worker_countdown = LOOK_EVERY;
+	if (!use_worker || IsParallelWorker() || RecoveryInProgress())
+		return;
+	if (fpb_shared_worker_missing() && fpb_shared_worker_claim())
+		start_worker();
+}
+
+/* ------------------------------------------------------------------------
+ * the worker
+ * ------------------------------------------------------------------------
+ */
+
+/*
+ * Remember where to go on next time, or that all has been gone round.
+ */
+static void
+set_place(WorkerIndex *wi, const FpbKey *key)
+{
+	wi->has_place = false;
+	MemoryContextReset(wi->context);
+	if (key == NULL)
+		return;
+	wi->place = *key;
+	if (key->tuple != NULL)
+	{
+		Size		size = IndexTupleSize(key->tuple);
+
+		wi->place.tuple = MemoryContextAlloc(wi->context, size);
+		memcpy(wi->place.tuple, key->tuple, size);
+	}
+	wi->has_place = true;
+}
+
+/*
+ * Go round the leaves of a queue, and move entries of those that are as full
+ * as least says: all, if that is 0.  Returns false if there was no time to
+ * come to the end.
+ */
+static bool
+go_round(FpbBatch *batch, WorkerIndex *wi, int least)
+{
+	FpbIndex   *queue = fpb_batch_queue(batch);
+	TimestampTz until = TimestampTzPlusMilliseconds(GetCurrentTimestamp(), MOVE_TIME);
+	FpbLeaves	walk;
+	Buffer		buf;
+	bool		in_time = true;
+
+	fpb_leaves_begin(&walk, queue);
+	walk.milestone = &wi->milestone;
+	if (wi->has_place)
+		fpb_leaves_seek(&walk, &wi->place);
+	else
+		fpb_milestone_reset(&wi->milestone);
+	set_place(wi, NULL);
+	while (in_time && BufferIsValid(buf = fpb_leaves_next(&walk)))
+	{
+		bool		any = fpb_batch_take(batch, BufferGetPage(buf)) > 0;
+
+		fpb_leaves_leave(&walk, buf);
+		CHECK_FOR_INTERRUPTS();
+
+		/* if that fails, what is behind this leaf comes next all the same */
+		set_place(wi, walk.at_end ? NULL : &walk.place);
+		if (any && fpb_batch_fullness(batch) >= least)
+			fpb_batch_move(batch, least == 0 ? FPB_MOVE_ALL : FPB_MOVE_SHARE);
+
+		/* one leaf is dealt with at least */
+		in_time = walk.at_end || GetCurrentTimestamp() < until;
+	}
+	if (in_time)
+		set_place(wi, NULL);
+	fpb_leaves_end(&walk);
+	return in_time;
+}
+
+/*
+ * See to the queue of an index whose relations are open.  Returns false if
+ * there is none any more, or it needs nobody until entries come; *busy tells
+ * whether there is more to do at once.
+ */
+static bool
+work_on_queue(Relation heap, Relation index, FpbShared *shared, WorkerIndex *wi, bool *busy)
+{
+	FpbIndex	ix;
+	FpbBatch   *batch;
+	TimestampTz now = GetCurrentTimestamp();
+	BlockNumber limit;
+	uint32		pages;
+	bool		quiet;
+	bool		full;
+	bool		complete = true;
+	bool		has_left;
+	int64		moved;
+
+	fpb_index_open(&ix, index);
+	batch = fpb_batch_begin(&ix, heap, true);
+	if (fpb_batch_queue(batch)->root == FPB_METAPAGE)
+	{
+		(void) fpb_batch_end(batch);
+		return false;
+	}
+	fpb_queue_count(fpb_batch_queue(batch));
+	limit = fpb_queue_limit(index, RelationGetNumberOfBlocks(index));
+	pages = fpb_queue_pages(&ix, NULL);
+	pg_atomic_write_u32(&shared->queue_pages, pages);
+	full = pages >= (uint64) limit * FULL_QUEUE / 100;
+	quiet = fpb_queue_mode(index) == FPB_QUEUE_OFF ||
+		(flush_after >= 0 &&
+		 now >= TimestampTzPlusMilliseconds(wi->changed, flush_after));
+	if (quiet || full)
+		complete = go_round(batch, wi, quiet ? 0 : FULL_LEAF);
+	if (quiet && complete)
+		fpb_queue_trim(fpb_batch_queue(batch));
+	has_left = fpb_batch_has_left(batch);
+	moved = fpb_batch_end(batch);
+	if (moved > 0)
+		ereport(DEBUG1,
+				(errmsg_internal("fpbtree: moved " INT64_FORMAT " entries of the operation queue of index \"%s\", which has %u pages",
+								 moved, wi->name, fpb_queue_pages(&ix, NULL))));
+
+	/* entries that must stay are not to be read again and again */
+	if (has_left && moved == 0)
+		wi->rest_until = TimestampTzPlusMilliseconds(GetCurrentTimestamp(), REST_TIME);
+	else
+		*busy = *busy || !complete || moved > 0;
+	return !complete || flush_after >= 0 || quiet ||
+		now < TimestampTzPlusMilliseconds(wi->changed, QUIET_TIME);
+}
+
+/*
+ * Keep in mind what an index, locked, is called.
+ */
+static void
+set_name(WorkerIndex *wi, Relation index)
+{
+	char	   *name = quote_qualified_identifier(get_namespace_name(RelationGetNamespace(index)),
+												  RelationGetRelationName(index));
+
+	if (wi->name != NULL && strcmp(wi->name, name) == 0)
+		return;
+	if (wi->name != NULL)
+		pfree(wi->name);
+	wi->name = NULL;
+	wi->name = MemoryContextStrdup(TopMemoryContext, name);
+}
+
+/*
+ * See to an index, in a transaction of its own.  No lock of a relation is
+ * waited for: who has it may want to change what we would have to look up
+ * again.
+ */
+static bool
+work_on(Oid indexoid, WorkerIndex *wi, bool *busy)
+{
+	Oid			heapoid;
+	Relation	heap = NULL;
+	Relation	index = NULL;
+	FpbShared  *shared;
+	FpbCaller	caller;
+	bool		exists = false;
+
+	SetCurrentStatementStartTimestamp();
+	StartTransactionCommand();
+	PushActiveSnapshot(GetTransactionSnapshot());
+	heapoid = IndexGetRelation(indexoid, true);
+	if (OidIsValid(heapoid))
+	{
+		exists = true;			/* as long as it can't be locked */
+		if (ConditionalLockRelationOid(heapoid, RowExclusiveLock))
+			heap = try_table_open(heapoid, NoLock);
+	}
+	if (heap != NULL && ConditionalLockRelationOid(indexoid, RowExclusiveLock))
+	{
+		index = try_index_open(indexoid, NoLock);
+		exists = index != NULL && index->rd_indam->ambuild == fpb_build &&
+			index->rd_index->indisready && index->rd_index->indrelid == heapoid;
+	}
+	shared = index != NULL && exists ? fpb_shared_of(indexoid) : NULL;
+	if (shared != NULL)
+	{
+		char		activity[2 * NAMEDATALEN + 64];
+
+		snprintf(activity, sizeof(activity), "fpbtree: moving entries of the operation queue of index \"%s\"",
+				 RelationGetRelationName(index));
+		pgstat_report_activity(STATE_RUNNING, activity);
+		set_name(wi, index);
+
+		/* comparators are run, but not as who has started the server */
+		fpb_become_owner(index, &caller);
+		exists = work_on_queue(heap, index, shared, wi, busy);
+		fpb_become_caller(&caller);
+	}
+	if (index != NULL)
+		index_close(index, NoLock);
+	if (heap != NULL)
+		table_close(heap, NoLock);
+	PopActiveSnapshot();
+	CommitTransactionCommand();
+	pgstat_report_stat(true);
+	pgstat_report_activity(STATE_IDLE, NULL);
+	return exists;
+}
+
+/*
+ * An error has met an index: says which one.
+ */
+static void
+tell_index(void *arg)
+{
+	const WorkerIndex *wi = arg;
+
+	if (wi->name != NULL)
+		errcontext("moving entries of the operation queue of index \"%s\"", wi->name);
+	else
+		errcontext("moving entries of the operation queue of the index with OID %u", wi->index);
+}
+
+/*
+ * End the transaction in which an error has been raised, and go on without it.
+ * quietly: the error is not reported.
+ */
+static void
+recover(MemoryContext context, bool quietly)
+{
+	MemoryContextSwitchTo(context);
+	HOLD_INTERRUPTS();
+	if (!quietly)
+		EmitErrorReport();
+	AbortOutOfAnyTransaction();
+	FlushErrorState();
+	RESUME_INTERRUPTS();
+	MemoryContextSwitchTo(context);
+	pgstat_report_stat(true);
+	pgstat_report_activity(STATE_IDLE, NULL);
+}
+
+/*
+ * As work_on; an error, which is reported, is taken for this index's alone.
+ * If it is about a single leaf of the main tree, that is left alone for a
+ * while, and only reported when it is come to first; else the index is.
+ */
+static bool
+try_work_on(const FpbRequest *request, WorkerIndex *wi, bool *busy)
+{
+	MemoryContext context = CurrentMemoryContext;
+	ErrorContextCallback callback = {
+		.previous = error_context_stack,
+		.callback = tell_index,
+		.arg = wi
+	};
+	volatile bool needed = true;
+
+	fpb_batch_forget_failure();
+	error_context_stack = &callback;
+	PG_TRY();
+	{
+		needed = work_on(request->index, wi, busy);
+		fpb_shared_succeeded(request);
+	}
+	PG_CATCH();
+	{
+		int			sqlstate = geterrcode();
+		BlockNumber leaf;
+		FpbNoted	noted = fpb_batch_failure(&leaf);
+
+		recover(context, noted == FPB_NOTED_AGAIN);
+		if (noted == FPB_NOT_NOTED)
+		{
+			fpb_shared_failed(request, sqlstate);
+
+			/* a function that is replaced because of it is to be seen */
+			RelationCacheInvalidateEntry(request->index);
+			ereport(DEBUG1,
+					(errmsg_internal("fpbtree: leaves the index alone until %s",
+									 timestamptz_to_str(fpb_shared_retry_at(request)))));
+		}
+		else
+		{
+			*busy = true;
+			ereport(DEBUG1,
+					(errmsg_internal("fpbtree: leaves block %u of the index alone for a while", leaf)));
+		}
+	}
+	PG_END_TRY();
+	error_context_stack = callback.previous;
+	return needed;
+}
+
+/*
+ * What is known of an index, made if need be.
+ */
+static WorkerIndex *
+worker_index(Oid index)
+{
+	bool		found;
+	WorkerIndex *wi;
+
+	wi = hash_search(worker_indexes, &index, HASH_ENTER, &found);
+	if (!found)
+	{
+		wi->changed = 0;
+		wi->context = AllocSetContextCreate(TopMemoryContext, "fpbtree queue worker place",
+											ALLOCSET_SMALL_SIZES);
+		wi->has_place = false;
+		wi->rest_until = 0;
+		wi->name = NULL;
+		fpb_milestone_init(&wi->milestone, TopMemoryContext);
+	}
+	return wi;
+}
+
+/*
+ * The index's queue has gone, or the index.
+ */
+static void
+forget_index(Oid index)
+{
+	WorkerIndex *wi = hash_search(worker_indexes, &index, HASH_FIND, NULL);
+
+	if (wi == NULL)
+		return;
+	MemoryContextDelete(wi->context);
+	if (wi->name != NULL)
+		pfree(wi->name);
+	fpb_milestone_end(&wi->milestone);
+	hash_search(worker_indexes, &index, HASH_REMOVE, NULL);
+}
+
+/*
+ * Does somebody wait to drop the database, to copy it, or to do with it what
+ * else he can't while somebody is connected?
+ */
+static bool
+in_the_way(void)
+{
+	bool		free;
+
+	StartTransactionCommand();
+	free = ConditionalLockSharedObject(DatabaseRelationId, MyDatabaseId, 0, RowExclusiveLock);
+	CommitTransactionCommand();
+	return !free;
+}
+
+/*
+ * See to all queues once, unless the worker is in somebody's way.  Returns
+ * whether there are any; *resting, whether all of them are to be left alone
+ * for a while.
+ */
+static bool
+work_on_all(bool *busy, bool *resting)
+{
+	int			position = 0;
+	FpbRequest	request;
+	bool		any = false;
+
+	*busy = false;
+	*resting = true;
+	while (fpb_shared_next_request(&position, &request) && !in_the_way())
+	{
+		WorkerIndex *wi = worker_index(request.index);
+
+		CHECK_FOR_INTERRUPTS();
+
+		/* what is asked meanwhile is asked still when its time has come */
+		if (GetCurrentTimestamp() < Max(fpb_shared_retry_at(&request), wi->rest_until))
+		{
+			any = true;
+			continue;
+		}
+		*resting = false;
+
+		/*
+		 * Who finds that there is no queue any more makes one, and asks
+		 * again.  So the request is taken before the work, and not after it.
+		 */
+		if (fpb_shared_take_request(&request) || wi->changed == 0)
+			wi->changed = GetCurrentTimestamp();
+		if (try_work_on(&request, wi, busy))
+			any = true;
+		else
+		{
+			fpb_shared_end_request(&request);
+			forget_index(request.index);
+		}
+	}
+	*resting = *resting && any;
+	return any;
+}
+
+/* ------------------------------------------------------------------------
+ * queues that are there when the server is started
+ * ------------------------------------------------------------------------
+ */
+
+/*
+ * The indexes of this database that may have queues, in the caller's memory.
+ */
+static List *
+list_indexes(void)
+{
+	MemoryContext context = CurrentMemoryContext;
+	List	   *indexes = NIL;
+	Oid			am;
+	Relation	pg_class;
+	SysScanDesc scan;
+	HeapTuple	tuple;
+
+	StartTransactionCommand();
+	am = get_index_am_oid(FPB_AM_NAME, true);
+	pg_class = table_open(RelationRelationId, AccessShareLock);
+	scan = systable_beginscan(pg_class, InvalidOid, false, NULL, 0, NULL);
+	while (HeapTupleIsValid(tuple = systable_getnext(scan)))
+	{
+		Form_pg_class form = (Form_pg_class) GETSTRUCT(tuple);
+
+		if (OidIsValid(am) && form->relam == am && form->relkind == RELKIND_INDEX &&
+			form->relpersistence != RELPERSISTENCE_TEMP)
+		{
+			MemoryContext old = MemoryContextSwitchTo(context);
+
+			indexes = lappend_oid(indexes, form->oid);
+			MemoryContextSwitchTo(old);
+		}
+	}
+	systable_endscan(scan);
+	table_close(pg_class, AccessShareLock);
+	CommitTransactionCommand();
+	MemoryContextSwitchTo(context);
+	return indexes;
+}
+
+/*
+ * If an index has a queue, ask ourselves to see to it; so, too, if that can't
+ * be told now, as somebody has the index locked.
+ */
+static void
+look_at(Oid indexoid)
+{
+	Relation	index = NULL;
+	FpbShared  *shared = NULL;
+
+	StartTransactionCommand();
+	if (ConditionalLockRelationOid(indexoid, AccessShareLock))
+		index = try_index_open(indexoid, NoLock);
+	else
+		shared = fpb_shared_of(indexoid);
+	if (index != NULL && fpb_has_queue(index))
+		shared = fpb_shared_of(indexoid);
+	if (shared != NULL)
+		fpb_shared_want(shared);
+	if (index != NULL)
+		index_close(index, NoLock);
+	CommitTransactionCommand();
+}
+
+/*
+ * As above.  An error is reported, and taken for that index's alone: whoever
+ * uses it will meet it as well.
+ */
+static void
+try_look_at(Oid index)
+{
+	MemoryContext context = CurrentMemoryContext;
+
+	PG_TRY();
+	{
+		look_at(index);
+	}
+	PG_CATCH();
+	{
+		recover(context, false);
+	}
+	PG_END_TRY();
+	MemoryContextSwitchTo(context);
+}
+
+/*
+ * Look which indexes of this database have queues.  Not to the end if the
+ * worker is in somebody's way: then the next one does.
+ */
+static void
+look_over(void)
+{
+	MemoryContext context = AllocSetContextCreate(CurrentMemoryContext,
+												  "fpbtree queue worker indexes",
+												  ALLOCSET_DEFAULT_SIZES);
+	MemoryContext old = MemoryContextSwitchTo(context);
+	List	   *indexes;
+	ListCell   *lc;
+	bool		complete = true;
+
+	pgstat_report_activity(STATE_RUNNING, "fpbtree: looking for operation queues");
+	indexes = list_indexes();
+	foreach(lc, indexes)
+	{
+		CHECK_FOR_INTERRUPTS();
+		if (in_the_way())
+		{
+			complete = false;
+			break;
+		}
+		try_look_at(lfirst_oid(lc));
+	}
+	if (complete)
+		fpb_shared_worker_looked_over();
+	ereport(DEBUG1,
+			(errmsg_internal("fpbtree: queue worker has looked at %d indexes for operation queues",
+							 list_length(indexes))));
+	pgstat_report_activity(STATE_IDLE, NULL);
+	MemoryContextSwitchTo(old);
+	MemoryContextDelete(context);
+}
+
+/* ------------------------------------------------------------------------
+ * how it comes and goes
+ * ------------------------------------------------------------------------
+ */
+
+/*
+ * What pg_stat_activity shows while the worker has little to do.
+ */
+static uint32
+worker_wait_event(void)
+{
+	static uint32 event = 0;
+
+	if (event == 0)
+		event = WaitEventExtensionNew("FpbtreeQueueWorker");
+	return event;
+}
+
+/* is this process its database's worker? */
+static bool entered = false;
+
+/*
+ * Become it, if there is none.  *look_over_first: is it to look for queues?
+ */
+static bool
+enter(bool *look_over_first)
+{
+	entered = fpb_shared_worker_enter(look_over_first);
+	return entered;
+}
+
+/* has somebody told it to end? */
+static volatile sig_atomic_t told_to_end = false;
+
+/*
+ * Somebody tells it to: an administrator, or the server, for who wants the
+ * database for himself.
+ */
+static void
+handle_sigterm(SIGNAL_ARGS)
+{
+	told_to_end = true;
+	die(FPB_SIGNAL_ARGS);
+}
+
+/*
+ * The worker ends: the next one may come at once, unless this one has failed.
+ * (The postmaster starts none after one that the server has ended.)
+ */
+static void
+leave(int code, Datum arg pg_attribute_unused())
+{
+	if (!entered)
+		return;
+	fpb_shared_worker_leave(code != 0 && !told_to_end ? FPB_WORKER_FAILED : FPB_WORKER_DONE);
+	entered = false;
+	fpb_shared_keep_requests();
+}
+
+/*
+ * Nothing has been wanted for a while: leave, unless somebody who has found
+ * that there is a worker wants something at the last moment.
+ */
+static bool
+may_end(void)
+{
+	int			position = 0;
+	FpbRequest	request;
+	bool		look_over_first;
+
+	leave(0, (Datum) 0);
+	return !fpb_shared_next_request(&position, &request) || !enter(&look_over_first);
+}
+
+/*
+ * Wait for a while, as there is little to do.
+ */
+static void
+take_nap(int nap)
+{
+	(void) WaitLatch(MyLatch, WL_LATCH_SET | WL_TIMEOUT | WL_EXIT_ON_PM_DEATH,
+					 nap, worker_wait_event());
+	ResetLatch(MyLatch);
+}
+
+/*
+ * See to queues until there is none for a while.  False if the worker has to
+ * make room for somebody before.
+ */
+static bool
+work(void)
+{
+	TimestampTz last_work = GetCurrentTimestamp();
+	int			nap = MIN_NAP_TIME;
+
+	while (use_worker)
+	{
+		bool		busy;
+		bool		resting;
+
+		if (in_the_way())
+			return false;
+		if (work_on_all(&busy, &resting))
+			last_work = GetCurrentTimestamp();
+		else if (GetCurrentTimestamp() >= TimestampTzPlusMilliseconds(last_work, IDLE_TIME) &&
+				 may_end())
+			return true;
+		if (busy)
+			nap = MIN_NAP_TIME;
+		else
+		{
+			take_nap(resting ? REST_NAP_TIME : nap);
+			nap = Min(2 * nap, MAX_NAP_TIME);
+		}
+		CHECK_FOR_INTERRUPTS();
+		if (ConfigReloadPending)
+		{
+			ConfigReloadPending = false;
+			ProcessConfigFile(PGC_SIGHUP);
+		}
+	}
+	return true;
+}
+
+/*
+ * The worker of a database.
+ *
+ * It exits with 1 if another one is to come: the postmaster sees to that, as
+ * if it had been stopped.
+ */
+void
+fpb_worker_main(Datum database)
+{
+	HASHCTL		ctl = {
+		.keysize = sizeof(Oid),
+		.entrysize = sizeof(WorkerIndex)
+	};
+	bool		look_over_first;
+	bool		done;
+
+	pqsignal(SIGHUP, SignalHandlerForConfigReload);
+	pqsignal(SIGTERM, handle_sigterm);
+	BackgroundWorkerUnblockSignals();
+	if (!fpb_shared_worker_connect(DatumGetObjectId(database)))
+		proc_exit(0);
+	BackgroundWorkerInitializeConnectionByOid(DatumGetObjectId(database), InvalidOid, 0);
+	before_shmem_exit(leave, (Datum) 0);
+	if (!enter(&look_over_first))
+		proc_exit(0);
+
+	ereport(DEBUG1, (errmsg_internal("fpbtree: queue worker has come")));
+	worker_indexes = hash_create("fpbtree queue worker", 16, &ctl, HASH_ELEM | HASH_BLOBS);
+	pgstat_report_activity(STATE_IDLE, NULL);
+	if (look_over_first)
+		look_over();
+	done = work();
+	ereport(DEBUG1, (errmsg_internal("fpbtree: queue worker goes")));
+	leave(0, (Datum) 0);
+	proc_exit(done ? 0 : 1);
+}

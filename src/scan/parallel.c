@@ -1,0 +1,247 @@
+/*-------------------------------------------------------------------------
+ *
+ * scan/parallel.c
+ *	  Parallel index scans: who reads which page.
+ *
+ * The shared state is the edge where the next page is to be read, in the
+ * middle of a range or at the beginning of one.  A process seizes it, goes to
+ * the page there, puts down the edge behind that page and goes on to read the
+ * page and hand out what it has read, while another goes to the next page.
+ * The edge is all that a serial scan needs to go on as well.  That all workers
+ * number the ranges alike follows from their having the same keys.
+ *
+ * They also share a count of the leaves that have been announced, for each to
+ * read others ahead.
+ *
+ *-------------------------------------------------------------------------
+ */
+#include "postgres.h"
+
+#include "storage/condition_variable.h"
+#include "storage/spin.h"
+#include "utils/wait_event.h"
+
+#include "scan/scan.h"
+
+/*
+ * While it waits, a process looks so often whether somebody waits for a read
+ * that it has started, in ms.
+ */
+#define SERVE_INTERVAL	10
+
+typedef enum FpbParallelPhase
+{
+	FPB_PARALLEL_NEW,			/* no page has been read */
+	FPB_PARALLEL_READING,		/* some process is reading a page */
+	FPB_PARALLEL_IDLE,			/* the next page may be read */
+	FPB_PARALLEL_DONE			/* there are no more pages */
+} FpbParallelPhase;
+
+typedef struct FpbParallelScan
+{
+	slock_t		mutex;			/* protects phase */
+	FpbParallelPhase phase;
+	ConditionVariable changed;	/* phase is no longer FPB_PARALLEL_READING */
+
+	/* The edge; belongs to the process that is reading, so needs no lock. */
+	bool		inside;
+	bool		same_leaf;
+	int64		range;
+	BlockNumber right;
+	FpbKey		key;			/* tuple: at the end, if tuple_size > 0 */
+	uint64		nleaves;		/* come to so far */
+	Size		tuple_size;
+
+	/* so many leaves of the scan, from its first on, have been announced */
+	pg_atomic_uint64 nannounced;
+
+	char		tuple[FLEXIBLE_ARRAY_MEMBER];
+} FpbParallelScan;
+
+/*
+ * The shared memory that a parallel scan needs.  A fence is never larger than
+ * the largest tuple with a TID.
+ */
+Size
+fpb_estimateparallelscan(FPB_ESTIMATE_PARALLEL_ARGS)
+{
+	return offsetof(FpbParallelScan, tuple) + BLCKSZ;
+}
+
+/*
+ * Set up the shared state.
+ */
+void
+fpb_initparallelscan(void *target)
+{
+	FpbParallelScan *ps = (FpbParallelScan *) target;
+
+	SpinLockInit(&ps->mutex);
+	ConditionVariableInit(&ps->changed);
+	ps->phase = FPB_PARALLEL_NEW;
+	pg_atomic_init_u64(&ps->nannounced, 0);
+}
+
+/*
+ * Start again.  No other process is attached.
+ */
+void
+fpb_parallelrescan(IndexScanDesc scan)
+{
+	FpbParallelScan *ps = (FpbParallelScan *)
+		FPB_PARALLEL_STATE(scan->parallel_scan);
+
+	SpinLockAcquire(&ps->mutex);
+	ps->phase = FPB_PARALLEL_NEW;
+	SpinLockRelease(&ps->mutex);
+	pg_atomic_write_u64(&ps->nannounced, 0);
+}
+
+/*
+ * What pg_stat_activity shows for a process that waits for another to have
+ * read a page.
+ */
+static uint32
+wait_event(void)
+{
+	static uint32 event = 0;
+
+	if (event == 0)
+		event = WaitEventExtensionNew("FpbtreeParallelScan");
+	return event;
+}
+
+/*
+ * Wait until no other process is reading, and become the one that is: *at is
+ * set to where.  first: the range that the scan begins with.  False if there
+ * is nothing more to read.  Else fpb_parallel_release must follow.
+ */
+bool
+fpb_parallel_seize(IndexScanDesc scan, FpbScan *so, FpbScanEdge *at,
+				   int64 first)
+{
+	FpbParallelScan *ps = (FpbParallelScan *)
+		FPB_PARALLEL_STATE(scan->parallel_scan);
+	FpbParallelPhase phase;
+
+	for (;;)
+	{
+		SpinLockAcquire(&ps->mutex);
+		phase = ps->phase;
+		if (phase == FPB_PARALLEL_NEW || phase == FPB_PARALLEL_IDLE)
+			ps->phase = FPB_PARALLEL_READING;
+		SpinLockRelease(&ps->mutex);
+		if (phase != FPB_PARALLEL_READING)
+			break;
+
+		/* he who is reading must not have to wait for us */
+		if (so->ahead != NULL)
+			fpb_scan_ahead_serve(so);
+		(void) ConditionVariableTimedSleep(&ps->changed, SERVE_INTERVAL,
+										   wait_event());
+	}
+	ConditionVariableCancelSleep();
+
+	if (phase == FPB_PARALLEL_DONE)
+		return false;
+	at->inside = false;
+	if (phase == FPB_PARALLEL_NEW)
+	{
+		at->range = first;
+		ps->nleaves = 0;
+	}
+	else
+	{
+		if (ps->inside)
+		{
+			FpbKey		key = ps->key;
+
+			key.tuple = ps->tuple_size > 0 ? (IndexTuple) ps->tuple : NULL;
+			fpb_edge_set_key(so, at, &key);
+		}
+		at->range = ps->range;
+		at->right = ps->right;
+		at->same_leaf = ps->same_leaf;
+	}
+	if (!at->inside || !at->same_leaf)
+		ps->nleaves++;
+	so->leaf_number = ps->nleaves - 1;
+
+	/* if others read ahead, so do we */
+	if (pg_atomic_read_u64(&ps->nannounced) > so->leaf_number)
+		so->leaves_active = true;
+	return true;
+}
+
+/*
+ * How many leaves of the scan have been announced so far, by any process?
+ */
+uint64
+fpb_parallel_announced(IndexScanDesc scan)
+{
+	FpbParallelScan *ps = (FpbParallelScan *)
+		FPB_PARALLEL_STATE(scan->parallel_scan);
+
+	return pg_atomic_read_u64(&ps->nannounced);
+}
+
+/*
+ * So many have been announced now.  That others may have announced some of the
+ * same in the meantime does no harm.
+ */
+void
+fpb_parallel_announce(IndexScanDesc scan, uint64 nleaves)
+{
+	FpbParallelScan *ps = (FpbParallelScan *)
+		FPB_PARALLEL_STATE(scan->parallel_scan);
+
+	(void) pg_atomic_monotonic_advance_u64(&ps->nannounced, nleaves);
+}
+
+/*
+ * All that was announced has been in memory: who does not read ahead need not
+ * begin to.
+ */
+void
+fpb_parallel_retract(IndexScanDesc scan)
+{
+	FpbParallelScan *ps = (FpbParallelScan *)
+		FPB_PARALLEL_STATE(scan->parallel_scan);
+
+	pg_atomic_write_u64(&ps->nannounced, 0);
+}
+
+/*
+ * Let others go on reading at an edge.
+ */
+void
+fpb_parallel_release(IndexScanDesc scan, FpbScan *so, const FpbScanEdge *at)
+{
+	FpbParallelScan *ps = (FpbParallelScan *)
+		FPB_PARALLEL_STATE(scan->parallel_scan);
+	bool		done = at->range < 0 || at->range >= so->keys.nranges;
+
+	ps->inside = at->inside;
+	ps->same_leaf = at->same_leaf;
+	ps->range = at->range;
+	ps->right = at->right;
+	if (at->inside)
+	{
+		ps->key = at->key;
+		ps->tuple_size = 0;
+		if (!fpb_is_word(&so->ix))
+		{
+			ps->tuple_size = IndexTupleSize(at->key.tuple);
+			Assert(ps->tuple_size <= BLCKSZ);
+			memcpy(ps->tuple, at->key.tuple, ps->tuple_size);
+		}
+	}
+
+	SpinLockAcquire(&ps->mutex);
+	ps->phase = done ? FPB_PARALLEL_DONE : FPB_PARALLEL_IDLE;
+	SpinLockRelease(&ps->mutex);
+	if (done)
+		ConditionVariableBroadcast(&ps->changed);
+	else
+		ConditionVariableSignal(&ps->changed);
+}

@@ -1,0 +1,111 @@
+/*-------------------------------------------------------------------------
+ *
+ * scan/standby.c
+ *	  Index-only scans in recovery: whose rows may be handed out.
+ *
+ * The executor asks the visibility map whether the row of a TID need be looked
+ * at.  On a primary, the scan's pin on the leaf keeps VACUUM from having
+ * removed the entry meanwhile, so that a bit found set is about the entry's
+ * own row.  The replay of our records waits for no pin.  So in recovery a scan
+ * finds out by itself, before it hands out a TID, that the row is one that its
+ * snapshot sees; then no replay takes the row away before the snapshot has
+ * gone, and whatever the executor finds in the map is as right.  README.md,
+ * "Index-only scans on a standby", argues this.
+ *
+ *-------------------------------------------------------------------------
+ */
+#include "postgres.h"
+
+#include "access/tableam.h"
+#include "access/visibilitymap.h"
+#include "access/xlog.h"
+#include "executor/tuptable.h"
+#include "utils/snapmgr.h"
+
+#include "scan/scan.h"
+
+/*
+ * The page in *sp has just been read, and is locked still.  If the scan must
+ * see to the visibility of its rows, note which are known to be seen by
+ * everyone: their entries being there, the map's bits are about them.
+ *
+ * copied: the queue's entries are of a copy, and need not be there any more.
+ *
+ * Only the planner has other snapshots than MVCC ones in recovery: it looks
+ * for a column's least or greatest value, for an estimate, and gives up if it
+ * is given too many rows that prove dead.  So it must be given them.
+ */
+void
+fpb_scan_note_visible(IndexScanDesc scan, FpbScanPage *sp, bool copied)
+{
+	Buffer		vmbuffer = InvalidBuffer;
+
+	sp->check_rows = scan->xs_want_itup && (copied || RecoveryInProgress()) &&
+		IsMVCCSnapshot(scan->xs_snapshot);
+	if (!sp->check_rows)
+		return;
+	memset(sp->visible, 0, sizeof(sp->visible));
+	for (int i = 0; i < sp->nitems; i++)
+	{
+		ItemPointerData tid;
+
+		if (copied && fpb_pos_equal(sp->items[i].pos, FPB_POS_END))
+			continue;
+		fpb_tail_tid(sp->items[i].key.tail, &tid);
+		if (VM_ALL_VISIBLE(scan->heapRelation, ItemPointerGetBlockNumber(&tid),
+						   &vmbuffer))
+			sp->visible[i / 8] |= 1 << (i % 8);
+	}
+	if (BufferIsValid(vmbuffer))
+		ReleaseBuffer(vmbuffer);
+}
+
+/*
+ * Does the snapshot see the row of the current item, of a page whose rows are
+ * to be checked?  No lock is held on entry or exit, and no pin of the table's
+ * page is left, which replay would have to wait for.
+ */
+bool
+fpb_scan_sees_row(IndexScanDesc scan, FpbScan *so)
+{
+	FpbScanPage *sp = so->page;
+	int			i = sp->current;
+	ItemPointerData tid;
+	bool		call_again = false;
+	bool		all_dead = false;
+	bool		seen;
+
+	if ((sp->visible[i / 8] & (1 << (i % 8))) != 0)
+		return true;
+
+	if (so->row_fetch == NULL)
+	{
+		MemoryContext old = MemoryContextSwitchTo(so->cxt);
+
+		so->row_slot = table_slot_create(scan->heapRelation, NULL);
+		so->row_fetch = fpb_table_index_fetch_begin(scan->heapRelation);
+		MemoryContextSwitchTo(old);
+	}
+	fpb_tail_tid(sp->items[i].key.tail, &tid);
+	seen = table_index_fetch_tuple(so->row_fetch, &tid, scan->xs_snapshot,
+								   so->row_slot, &call_again, &all_dead);
+	ExecClearTuple(so->row_slot);
+	table_index_fetch_reset(so->row_fetch);
+	if (seen)
+		sp->visible[i / 8] |= 1 << (i % 8);
+	return seen;
+}
+
+/*
+ * The scan ends.
+ */
+void
+fpb_scan_end_rows(FpbScan *so)
+{
+	if (so->row_fetch == NULL)
+		return;
+	table_index_fetch_end(so->row_fetch);
+	ExecDropSingleTupleTableSlot(so->row_slot);
+	so->row_fetch = NULL;
+	so->row_slot = NULL;
+}

@@ -1,0 +1,643 @@
+/*-------------------------------------------------------------------------
+ *
+ * tree/buffers.c
+ *	  Opening an index: its metapage; getting, checking and allocating its pages.
+ *
+ *-------------------------------------------------------------------------
+ */
+#include "postgres.h"
+
+#include "access/xlog.h"
+#include "miscadmin.h"
+#include "pgstat.h"
+#include "storage/buf_internals.h"
+#include "storage/freespace.h"
+#include "storage/indexfsm.h"
+#include "storage/lmgr.h"
+#include "storage/smgr.h"
+#include "utils/memutils.h"
+
+#include "page/layout.h"
+#include "tree/buffers.h"
+
+/*
+ * What is wrong with the header of a page that is not the metapage, or NULL.
+ * These are the checks cheap enough for every access: see
+ * fpb_layout_header_fault.
+ */
+const char *
+fpb_header_fault(const FpbIndex *ix, Page page)
+{
+	FpbPageHeader *hdr = FpbHdr(page);
+
+	if (PageIsNew(page))
+		return "The page is all zeros.";
+	if (hdr->magic != FPB_MAGIC || PageGetPageSize(page) != BLCKSZ)
+		return "The page is not of an fpbtree index.";
+	if (hdr->flags & FPB_META)
+		return "The page is a metapage.";
+	if (FpbPageIsLeaf(page) != (hdr->level == 0) ||
+		hdr->level >= FPB_MAX_LEVELS)
+		return "The page's level is wrong.";
+	if (FpbPageIsRightmost(page) != (hdr->right == InvalidBlockNumber))
+		return "The page's right link does not agree with its flags.";
+	if (FpbPageIsQueue(page) && !ix->may_queue)
+		return "The page is of an operation queue, which the index can't have.";
+	if (FpbPageIsRightmost(page) && FpbPageHighElided(page))
+		return "The rightmost page has no high fence to elide.";
+	return fpb_layout_header_fault(ix, page);
+}
+
+/*
+ * Raise an error unless the page in buf, pinned and locked, can be worked on.
+ */
+void
+fpb_checkpage(const FpbIndex *ix, Buffer buf)
+{
+	const char *fault = fpb_header_fault(ix, BufferGetPage(buf));
+
+	if (unlikely(fault != NULL))
+		fpb_report_damage(ix->rel, BufferGetBlockNumber(buf), fault);
+}
+
+/*
+ * Raise an error unless a link to this block can be right.  The index's size
+ * is asked for only if it isn't known to be large enough: it never shrinks.
+ */
+static inline void
+check_link(const FpbIndex *ix, BlockNumber blkno)
+{
+	BlockNumber known = RelationGetSmgr(ix->rel)->smgr_cached_nblocks[MAIN_FORKNUM];
+
+	if (unlikely(blkno == FPB_METAPAGE))
+		fpb_report_damage(ix->rel, blkno, "A link points to the metapage.");
+	if (unlikely((known == InvalidBlockNumber || blkno >= known) &&
+				 blkno >= RelationGetNumberOfBlocks(ix->rel)))
+		fpb_report_damage(ix->rel, blkno,
+						  "A link points behind the end of the index.");
+}
+
+/*
+ * Is a pinned page, which need not be locked, one of this level of the tree?
+ * Level and flags are read at once: while somebody makes another page of a
+ * deleted one, the level of the one must not be seen with the flags of the
+ * other.
+ */
+static inline bool
+is_of_level(const FpbIndex *ix, Page page, int level)
+{
+	uint16		both;
+	uint8		seen[2];
+
+	StaticAssertStmt(offsetof(FpbPageHeader, level) % sizeof(both) == 0 &&
+					 offsetof(FpbPageHeader, flags) == offsetof(FpbPageHeader, level) + 1,
+					 "level and flags must lie in one aligned word");
+	both = *(volatile uint16 *) &FpbHdr(page)->level;
+	memcpy(seen, &both, sizeof(seen));
+	return seen[0] == level &&
+		(seen[1] & (FPB_DELETED | FPB_QUEUE | FPB_META)) == ix->tree;
+}
+
+/*
+ * Lock a pinned page and check its header.
+ */
+static Buffer
+lock_page(const FpbIndex *ix, Buffer buf, int access)
+{
+	char	   *page = BufferGetPage(buf);
+
+	/* all at one latency, while the lock is being taken */
+	fpb_prefetch(page, ix->prefetch_front);
+	fpb_prefetch(page + BLCKSZ - ix->prefetch_back, ix->prefetch_back);
+	if (ix->named_node != 0 && ix->prefetch)
+		fpb_prefetch(page + ix->nodes_off + (ix->named_node - 1) * ix->node_size,
+					 ix->node_size);
+	LockBuffer(buf, access);
+	fpb_checkpage(ix, buf);
+	return buf;
+}
+
+/*
+ * Pin and lock a page other than the metapage and check its header.
+ */
+Buffer
+fpb_getbuf(const FpbIndex *ix, BlockNumber blkno, int access)
+{
+	check_link(ix, blkno);
+	return lock_page(ix, ReadBuffer(ix->rel, blkno), access);
+}
+
+/*
+ * Has a buffer been used as often as counts when one is evicted?
+ */
+static inline bool
+is_used_most(Buffer buf)
+{
+	if (BufferIsLocal(buf))
+		return true;
+	return BUF_STATE_GET_USAGECOUNT(fpb_buffer_state(GetBufferDescriptor(buf - 1))) >=
+		BM_MAX_USAGE_COUNT;
+}
+
+/*
+ * Pin a page.  If it still is in the buffer where it has been seen last, the
+ * lookup in the buffer table is spared; but only an ordinary access is counted
+ * as a use of the buffer, so one that could yet be evicted sooner than others
+ * is accessed so.
+ */
+static inline Buffer
+pin_recent(const FpbIndex *ix, BlockNumber blkno)
+{
+	Relation	rel = ix->rel;
+	Buffer	   *recent = fpb_cache_recent(ix->cache, blkno);
+
+	if (recent == NULL)
+		return ReadBuffer(rel, blkno);
+	if (BufferIsValid(*recent) && is_used_most(*recent) &&
+		ReadRecentBuffer(rel->rd_locator, MAIN_FORKNUM, blkno, *recent))
+	{
+		pgstat_count_buffer_read(rel);
+		pgstat_count_buffer_hit(rel);
+		return *recent;
+	}
+	*recent = ReadBuffer(rel, blkno);
+	return *recent;
+}
+
+/*
+ * As fpb_getbuf, for pages that are come to again and again.
+ */
+Buffer
+fpb_getbuf_recent(const FpbIndex *ix, BlockNumber blkno, int access)
+{
+	check_link(ix, blkno);
+	return lock_page(ix, pin_recent(ix, blkno), access);
+}
+
+/*
+ * Is a page in shared buffers, or, unless it has to be there by now, on its
+ * way?  It need not be so when the caller acts on it.  Nothing is counted, as
+ * nobody has accessed it yet.
+ */
+bool
+fpb_is_in_memory(Relation rel, BlockNumber block, bool by_now)
+{
+	BufferTag	tag;
+	uint32		hash;
+	LWLock	   *lock;
+	int			id;
+	bool		found;
+
+	InitBufferTag(&tag, &rel->rd_locator, MAIN_FORKNUM, block);
+	hash = BufTableHashCode(&tag);
+	lock = BufMappingPartitionLock(hash);
+	LWLockAcquire(lock, LW_SHARED);
+	id = BufTableLookup(&tag, hash);
+	found = id >= 0 &&
+		(!by_now || (fpb_buffer_state(GetBufferDescriptor(id)) & BM_VALID) != 0);
+	LWLockRelease(lock);
+	return found;
+}
+
+/*
+ * Need a page not be read from storage, as far as can be seen?  If it still is
+ * in the buffer where it has been seen last, the lookup is spared.  Not for
+ * temporary indexes, whose buffers are others.
+ */
+bool
+fpb_is_at_hand(const FpbIndex *ix, BlockNumber blkno)
+{
+	Buffer	   *recent;
+
+	Assert(!RelationUsesLocalBuffers(ix->rel));
+	check_link(ix, blkno);
+	recent = fpb_cache_recent(ix->cache, blkno);
+	if (recent != NULL && BufferIsValid(*recent))
+	{
+		BufferDesc *desc = GetBufferDescriptor(*recent - 1);
+		BufferTag	tag;
+
+		InitBufferTag(&tag, &ix->rel->rd_locator, MAIN_FORKNUM, blkno);
+		if (BufferTagsEqual(&desc->tag, &tag) &&
+			(fpb_buffer_state(desc) & BM_VALID) != 0)
+			return true;
+	}
+	return fpb_is_in_memory(ix->rel, blkno, true);
+}
+
+/*
+ * Pin and lock, as access says, block blkno if it is a page of this level of
+ * the tree, and check its header; else InvalidBuffer, with no pin and no lock;
+ * so, too, with *ix->missing set, if it would have to be read and may not be.
+ *
+ * The caller may hold locks on pages that come before this one in the order of
+ * locks: those of the levels below, and, if this one is of the queue, leaves
+ * of the main tree.  So he must not wait for a lock on a page that has been
+ * deleted and is a leaf again, whose holder may be waiting for his: the page
+ * is looked at before it is locked, pinned, for fpb_allocbuf takes no page
+ * that is.
+ *
+ * Replay makes a main leaf of the queue's page even if that is pinned, and
+ * while it restores a page, that is full of zeros at first and says nothing of
+ * its level.  So in recovery it is looked at locked, and whoever comes here
+ * for a page of the queue has none of the main tree locked.
+ */
+static Buffer
+getbuf_level(const FpbIndex *ix, BlockNumber blkno, int level, int access,
+			 bool may_read)
+{
+	Buffer		buf;
+	bool		look_first;
+
+	if (level == 0)
+		FPB_INJECTION_POINT("fpbtree-before-queue-leaf");
+	if (may_read)
+		check_link(ix, blkno);
+	else if (!fpb_is_at_hand(ix, blkno))
+	{
+		*ix->missing = blkno;
+		return InvalidBuffer;
+	}
+	buf = level > 0 ? ReadBuffer(ix->rel, blkno) : pin_recent(ix, blkno);
+	pg_read_barrier();
+	look_first = ix->tree == 0 || !RecoveryInProgress();
+	if (look_first && !is_of_level(ix, BufferGetPage(buf), level))
+	{
+		ReleaseBuffer(buf);
+		return InvalidBuffer;
+	}
+	if (level > 0)
+		FPB_INJECTION_POINT("fpbtree-inner-pinned");
+	else
+		FPB_INJECTION_POINT("fpbtree-queue-pinned");
+	lock_page(ix, buf, access);
+	if (!look_first && !is_of_level(ix, BufferGetPage(buf), level))
+	{
+		fpb_relbuf(buf);
+		return InvalidBuffer;
+	}
+	return buf;
+}
+
+/*
+ * As above; it may be read if the index says nothing else.
+ */
+Buffer
+fpb_getbuf_level(const FpbIndex *ix, BlockNumber blkno, int level, int access)
+{
+	return getbuf_level(ix, blkno, level, access, ix->missing == NULL);
+}
+
+/*
+ * Pin and lock, as access says, the right sibling of the page in buf, which is
+ * locked and stays so, and is not the rightmost; check its header.  As long as
+ * buf is locked its sibling can't be deleted, so the link is good.  Raises an
+ * error for damage: a link to the page itself would be waited for for ever.
+ */
+Buffer
+fpb_getbuf_right(const FpbIndex *ix, Buffer buf, int access)
+{
+	BlockNumber right = FpbHdr(BufferGetPage(buf))->right;
+
+	/* who waits for a lock that he has got waits for ever */
+	if (unlikely(right == BufferGetBlockNumber(buf)))
+		fpb_report_damage(ix->rel, right, "The page's right link leads to itself.");
+	if (ix->tree != 0)
+	{
+		Buffer		right_buf = getbuf_level(ix, right, FpbHdr(BufferGetPage(buf))->level,
+											 access, true);
+
+		/* it may be one of the main leaves that the caller has locked */
+		if (!BufferIsValid(right_buf))
+			fpb_report_damage(ix->rel, BufferGetBlockNumber(buf),
+							  "The page's right link leads out of the operation queue.");
+		return right_buf;
+	}
+	return fpb_getbuf(ix, right, access);
+}
+
+/*
+ * Unlock and unpin.
+ */
+void
+fpb_relbuf(Buffer buf)
+{
+	UnlockReleaseBuffer(buf);
+}
+
+/*
+ * Set up the metapage.
+ */
+void
+fpb_meta_init(const FpbIndex *ix, Page page, BlockNumber root, uint32 level)
+{
+	FpbPageHeader *hdr = FpbHdr(page);
+	FpbMeta    *meta;
+	int			leaf_lines;
+	int			inner_lines;
+
+	PageInit(page, BLCKSZ, 0);
+	hdr->magic = FPB_MAGIC;
+	hdr->flags = FPB_META;
+	meta = FpbPageGetMeta(page);
+	meta->magic = FPB_META_MAGIC;
+	meta->version = FPB_VERSION;
+	meta->root = root;
+	meta->level = level;
+	meta->queue_root = FPB_METAPAGE;
+	meta->form = ix->form;
+	meta->head_width = ix->head_width;
+	meta->layout = ix->layout->id;
+	fpb_layout_lines(ix, &leaf_lines, &inner_lines);
+	meta->leaf_lines = leaf_lines;
+	meta->inner_lines = inner_lines;
+	meta->options = (ix->one_key ? FPB_META_ONE_KEY : 0) |
+		(ix->csb ? FPB_META_CSB : 0) |
+		(ix->count_most < FPB_COUNT_MOST ? FPB_META_BISECTING : 0) |
+		(ix->prefetch ? 0 : FPB_META_UNFETCHED);
+	hdr->pd.pd_lower = ((char *) meta + sizeof(FpbMeta)) - (char *) page;
+}
+
+/*
+ * Raise an error unless the page is a metapage of ours that agrees with what
+ * the catalogs say of the index.  (They need not agree in whether keys may be
+ * shared: a column of type char(n) can lose its length without the index being
+ * made anew.  See fpb_canreturn.)
+ */
+void
+fpb_check_meta(const FpbIndex *ix, Page page)
+{
+	FpbPageHeader *hdr = FpbHdr(page);
+	FpbMeta    *meta = FpbPageGetMeta(page);
+	const char *name = RelationGetRelationName(ix->rel);
+
+	if (PageIsNew(page) || hdr->magic != FPB_MAGIC ||
+		(hdr->flags & FPB_META) == 0 || meta->magic != FPB_META_MAGIC)
+		ereport(ERROR,
+				(errcode(ERRCODE_INDEX_CORRUPTED),
+				 errmsg("index \"%s\" is not an fpbtree", name),
+				 errdetail("Its block %u is not an fpbtree metapage.",
+						   FPB_METAPAGE),
+				 errhint("Please REINDEX it.")));
+	if (meta->version != FPB_VERSION)
+		ereport(ERROR,
+				(errcode(ERRCODE_INDEX_CORRUPTED),
+				 errmsg("version mismatch in index \"%s\": file version %u, current version %u",
+						name, meta->version, FPB_VERSION),
+				 errhint("Please REINDEX it.")));
+	if (meta->form != ix->form || meta->head_width != ix->head_width)
+		ereport(ERROR,
+				(errcode(ERRCODE_INDEX_CORRUPTED),
+				 errmsg("metapage of index \"%s\" does not agree with its definition",
+						name),
+				 errdetail("Key form %d, head width %d are stored; the definition asks for %d, %d.",
+						   meta->form, meta->head_width,
+						   (int) ix->form, ix->head_width),
+				 errhint("Please REINDEX it.")));
+	if (meta->leaf_lines < FPB_MIN_LINES || meta->leaf_lines > FPB_MAX_LINES ||
+		meta->inner_lines < FPB_MIN_LINES || meta->inner_lines > FPB_MAX_LINES ||
+		fpb_layout_routine(meta->layout) == NULL ||
+		meta->root == FPB_METAPAGE || meta->root == InvalidBlockNumber ||
+		meta->level >= FPB_MAX_LEVELS ||
+		meta->queue_root == InvalidBlockNumber ||
+		meta->queue_level >= FPB_MAX_LEVELS ||
+		(meta->queue_root != FPB_METAPAGE && !ix->may_queue))
+		fpb_report_damage(ix->rel, FPB_METAPAGE,
+						  "The metapage holds values out of range.");
+}
+
+/*
+ * Pin the metapage and check it.  It is locked for that: replay may just be
+ * restoring it in a buffer full of zeros.
+ */
+Buffer
+fpb_pin_meta(const FpbIndex *ix)
+{
+	Buffer		buf = pin_recent(ix, FPB_METAPAGE);
+
+	LockBuffer(buf, BUFFER_LOCK_SHARE);
+	fpb_check_meta(ix, BufferGetPage(buf));
+	LockBuffer(buf, BUFFER_LOCK_UNLOCK);
+	return buf;
+}
+
+/*
+ * Has an index an operation queue?  So says its metapage, if that is one of
+ * this format: nothing else of the index is looked at, nor at its operator
+ * classes.  No page is locked on entry or exit.
+ */
+bool
+fpb_has_queue(Relation rel)
+{
+	Buffer		buf;
+	Page		page;
+	bool		has_queue;
+
+	if (RelationGetNumberOfBlocks(rel) == 0)
+		return false;
+	buf = ReadBuffer(rel, FPB_METAPAGE);
+	LockBuffer(buf, BUFFER_LOCK_SHARE);
+	page = BufferGetPage(buf);
+	has_queue = !PageIsNew(page) && FpbHdr(page)->magic == FPB_MAGIC &&
+		FpbPageGetMeta(page)->magic == FPB_META_MAGIC &&
+		FpbPageGetMeta(page)->version == FPB_VERSION &&
+		FpbPageGetMeta(page)->queue_root != FPB_METAPAGE;
+	fpb_relbuf(buf);
+	return has_queue;
+}
+
+/*
+ * Read root, level and node sizes from the metapage, the last in the order of
+ * locks.
+ */
+static void
+read_meta(FpbIndex *ix)
+{
+	Buffer		buf = ReadBuffer(ix->rel, FPB_METAPAGE);
+	FpbMeta		meta;
+
+	LockBuffer(buf, BUFFER_LOCK_SHARE);
+	fpb_check_meta(ix, BufferGetPage(buf));
+	meta = *FpbPageGetMeta(BufferGetPage(buf));
+	UnlockReleaseBuffer(buf);
+
+	ix->queue_root = meta.queue_root;
+	ix->queue_level = meta.queue_level;
+	ix->root = ix->tree == 0 ? meta.root : meta.queue_root;
+	ix->level = ix->tree == 0 ? meta.level : meta.queue_level;
+	ix->one_key = (meta.options & FPB_META_ONE_KEY) != 0;
+	ix->csb = (meta.options & FPB_META_CSB) != 0;
+	ix->layout = fpb_layout_routine(meta.layout);
+	fpb_layout_search(ix, (meta.options & FPB_META_BISECTING) != 0,
+					  (meta.options & FPB_META_UNFETCHED) == 0);
+	fpb_layout_shapes(ix, meta.leaf_lines, meta.inner_lines);
+}
+
+/*
+ * Fill *ix for an open index.  What it says of the root may be out of date,
+ * which a descent notices: the old root is then merely the leftmost page of
+ * its level.
+ */
+void
+fpb_index_open(FpbIndex *ix, Relation rel)
+{
+	if (rel->rd_amcache == NULL)
+	{
+		fpb_index_describe(ix, rel);
+		ix->cache = fpb_cache_attach(rel);
+		ix->queued_leaf = InvalidBlockNumber;
+		read_meta(ix);
+		if (rel->rd_amcache == NULL)
+		{
+			Size		size = offsetof(FpbIndex, cols) +
+				ix->natts * sizeof(FpbColumn);
+			FpbIndex   *cache = MemoryContextAlloc(rel->rd_indexcxt, size);
+
+			memcpy(cache, ix, size);
+			rel->rd_amcache = cache;
+		}
+	}
+	else
+	{
+		FpbIndex   *cache = rel->rd_amcache;
+
+		memcpy(ix, cache, offsetof(FpbIndex, cols) +
+			   cache->natts * sizeof(FpbColumn));
+	}
+	ix->rel = rel;
+}
+
+/*
+ * Read the metapage again because a root has been found to be none any more,
+ * and update the cache.  Pages of the trees may be locked.
+ */
+void
+fpb_index_refresh(FpbIndex *ix)
+{
+	read_meta(ix);
+	if (ix->rel->rd_amcache != NULL)
+	{
+		FpbIndex   *cache = ix->rel->rd_amcache;
+
+		if (ix->tree == 0)
+		{
+			cache->root = ix->root;
+			cache->level = ix->level;
+		}
+		cache->queue_root = ix->queue_root;
+		cache->queue_level = ix->queue_level;
+	}
+}
+
+/*
+ * Keep in mind to which leaf an entry belongs that goes to the operation
+ * queue.  False if the one before it did, too.
+ */
+bool
+fpb_index_note_queued(FpbIndex *ix, BlockNumber leaf)
+{
+	if (ix->queued_leaf == leaf)
+		return false;
+	ix->queued_leaf = leaf;
+	if (ix->rel->rd_amcache != NULL)
+		((FpbIndex *) ix->rel->rd_amcache)->queued_leaf = leaf;
+	return true;
+}
+
+/*
+ * Make *queue what *ix is, but for the tree: that of the operation queue, if
+ * there is one as far as is known.
+ */
+void
+fpb_index_of_queue(const FpbIndex *ix, FpbIndex *queue)
+{
+	memcpy(queue, ix, offsetof(FpbIndex, cols) +
+		   ix->natts * sizeof(FpbColumn));
+	queue->tree = FPB_QUEUE;
+	queue->root = ix->queue_root;
+	queue->level = ix->queue_level;
+	queue->named_node = 0;
+}
+
+/*
+ * Lock the metapage exclusively and add it to a record, whose other pages are
+ * locked: it is the last in the order of locks.  It is the caller's to release
+ * when the record has been logged.
+ */
+Buffer
+fpb_add_meta(const FpbIndex *ix, FpbWal *wal, FpbWalPage **wp)
+{
+	Buffer		buf = ReadBuffer(ix->rel, FPB_METAPAGE);
+
+	LockBuffer(buf, BUFFER_LOCK_EXCLUSIVE);
+	*wp = fpb_wal_add(wal, buf, false);
+	return buf;
+}
+
+/*
+ * Have the metapage, a page of a record, tell of so many pages more in the
+ * queue's tree.  In the critical section.
+ */
+void
+fpb_count_queue_pages(FpbWalPage *wp, int change)
+{
+	FpbMeta    *meta = FpbPageGetMeta(wp->page);
+
+	meta->queue_pages += change;
+	fpb_wal_note(wp, &meta->queue_pages, sizeof(meta->queue_pages));
+}
+
+/*
+ * Is a page that nobody has in the tree: deleted, or never initialised?
+ */
+static bool
+page_is_free(Page page)
+{
+	if (PageIsNew(page))
+		return true;
+	return FpbHdr(page)->magic == FPB_MAGIC &&
+		(FpbHdr(page)->flags & FPB_META) == 0 && FpbPageIsDeleted(page);
+}
+
+/*
+ * Have a page that is not in the tree any more used again.  The map's upper
+ * levels, by which pages are found, learn of it at once, not only when VACUUM
+ * comes to its end: it may not.
+ */
+void
+fpb_record_free(Relation rel, BlockNumber blkno)
+{
+	FPB_INJECTION_POINT("fpbtree-record-free");
+	RecordFreeIndexPage(rel, blkno);
+	FreeSpaceMapVacuumRange(rel, blkno, blkno + 1);
+}
+
+/*
+ * Get a page to be initialised: pinned, and locked exclusively.  The caller
+ * holds locks on pages of the trees, so a free page that someone has locked or
+ * pinned is passed over: whoever came to it by a stale link would otherwise be
+ * waited for, or wait for us (see fpb_getbuf_level).  A stale link to it is
+ * noticed by its fences: it may be used at once.
+ */
+Buffer
+fpb_allocbuf(Relation rel)
+{
+	for (;;)
+	{
+		BlockNumber blkno = GetFreeIndexPage(rel);
+		Buffer		buf;
+
+		if (blkno == InvalidBlockNumber)
+			break;
+		buf = ReadBuffer(rel, blkno);
+		if (ConditionalLockBufferForCleanup(buf))
+		{
+			if (blkno != FPB_METAPAGE && page_is_free(BufferGetPage(buf)))
+				return buf;
+			LockBuffer(buf, BUFFER_LOCK_UNLOCK);
+		}
+		ReleaseBuffer(buf);
+	}
+	FPB_INJECTION_POINT("fpbtree-extend");
+	return ExtendBufferedRel(BMR_REL(rel), MAIN_FORKNUM, NULL, EB_LOCK_FIRST);
+}

@@ -1,0 +1,50 @@
+/*-------------------------------------------------------------------------
+ *
+ * tree/buffers.h
+ *	  Opening an index; getting, checking and allocating its pages
+ *	  (tree/buffers.c).
+ *
+ *-------------------------------------------------------------------------
+ */
+#ifndef FPB_TREE_BUFFERS_H
+#define FPB_TREE_BUFFERS_H
+
+#include "storage/bufmgr.h"
+
+#include "base/wal.h"
+#include "key/key.h"
+
+/* Fill *ix for an open index; reads the metapage unless it is cached. */
+extern void fpb_index_open(FpbIndex *ix, Relation rel);
+
+/* Read the metapage again: the cached root has proved stale. */
+extern void fpb_index_refresh(FpbIndex *ix);
+extern bool fpb_index_note_queued(FpbIndex *ix, BlockNumber leaf);
+
+extern Buffer fpb_getbuf(const FpbIndex *ix, BlockNumber blkno, int access);
+
+/* The same index, to work on the tree of its operation queue. */
+extern void fpb_index_of_queue(const FpbIndex *ix, FpbIndex *queue);
+
+/* InvalidBuffer if the page is not of that level of the tree */
+extern Buffer fpb_getbuf_level(const FpbIndex *ix, BlockNumber blkno,
+							   int level, int access);
+extern Buffer fpb_getbuf_right(const FpbIndex *ix, Buffer buf, int access);
+extern Buffer fpb_getbuf_recent(const FpbIndex *ix, BlockNumber blkno,
+								int access);
+extern bool fpb_is_in_memory(Relation rel, BlockNumber block, bool by_now);
+extern bool fpb_is_at_hand(const FpbIndex *ix, BlockNumber blkno);
+extern const char *fpb_header_fault(const FpbIndex *ix, Page page);
+extern void fpb_checkpage(const FpbIndex *ix, Buffer buf);
+extern void fpb_relbuf(Buffer buf); /* unlock and unpin */
+extern Buffer fpb_allocbuf(Relation rel);	/* X-locked, to be initialised */
+extern void fpb_record_free(Relation rel, BlockNumber blkno);
+extern void fpb_check_meta(const FpbIndex *ix, Page page);
+extern Buffer fpb_pin_meta(const FpbIndex *ix);
+extern bool fpb_has_queue(Relation rel);
+extern Buffer fpb_add_meta(const FpbIndex *ix, FpbWal *wal, FpbWalPage **wp);
+extern void fpb_count_queue_pages(FpbWalPage *wp, int change);
+extern void fpb_meta_init(const FpbIndex *ix, Page page, BlockNumber root,
+						  uint32 level);
+
+#endif							/* FPB_TREE_BUFFERS_H */

@@ -1,0 +1,279 @@
+/*-------------------------------------------------------------------------
+ *
+ * tree/tree.h
+ *	  Descent, steps to the right, splits, pruning, deletion of pages.
+ *
+ *-------------------------------------------------------------------------
+ */
+#ifndef FPB_TREE_TREE_H
+#define FPB_TREE_TREE_H
+
+#include "page/layout.h"
+#include "queue/filter.h"
+#include "tree/buffers.h"
+
+typedef struct FpbStack
+{
+	int			height;			/* levels filled */
+	BlockNumber blocks[FPB_MAX_LEVELS]; /* blocks[l]: page passed at level l */
+} FpbStack;
+
+/*
+ * Descend to the page of the given level that the probe falls into and lock
+ * it.  before = false: low <= probe < high; before = true: low < probe <= high
+ * (the page that holds what comes before the probe).  With access
+ * BUFFER_LOCK_EXCLUSIVE incomplete splits met on the way, on any level, are
+ * finished.  stack may be NULL.  Always returns a page, but for the queue's
+ * tree: InvalidBuffer if there is no queue (any more), or none of so many
+ * levels, or if *ix->missing has been set.
+ */
+extern Buffer fpb_descend(FpbIndex *ix, const FpbProbe *probe, int level, bool before,
+						  int access, FpbStack *stack);
+
+/*
+ * The same for an entry to be inserted into the main tree: its leaf, locked
+ * exclusively.  The stack may be left empty.
+ */
+extern Buffer fpb_descend_insert(FpbIndex *ix, const FpbProbe *probe, FpbStack *stack);
+
+/*
+ * The leaf of the main tree for the probe, as the level above names it; or
+ * InvalidBlockNumber.  It is not touched.
+ */
+extern BlockNumber fpb_name_leaf(FpbIndex *ix, const FpbProbe *probe);
+
+/* The leftmost (rightmost) page of a level; no queue: InvalidBuffer. */
+extern Buffer fpb_descend_edge(FpbIndex *ix, int level, bool rightmost,
+							   int access);
+
+/*
+ * The leaf behind one that is no longer locked, given its right link and
+ * *from, a copy of its high fence; locked.  Checks fences and, if the link
+ * proves stale, descends afresh.  InvalidBuffer behind the last.  Entries
+ * below *from on the leaf returned have been seen already: after a deletion
+ * the successor may be one that reaches further left.  InvalidBuffer if it is
+ * of a queue that is gone.
+ */
+extern Buffer fpb_goto_right(FpbIndex *ix, BlockNumber right, int access,
+							 FpbProbe *from);
+
+/*
+ * Whether a walk from leaf to leaf gets on (tree/progress.c): where it has
+ * been some time ago.  A place is a key, or, of several ranges, the number of
+ * one, and a key unless it is at that range's beginning.
+ */
+typedef struct FpbMilestone
+{
+	MemoryContext cxt;			/* of the key's tuple */
+	uint64		passed;			/* leaves come to in this direction */
+	uint32		stayed;			/* how often in vain, since the last of them */
+	bool		forward;
+	int64		range;
+	bool		inside;			/* is there a key? */
+	FpbKey		key;
+	Size		tuple_size;		/* room for the key's tuple */
+} FpbMilestone;
+
+/* so many leaves are come to before the first milestone is set up */
+#define FPB_MILESTONE_FROM	16
+
+extern void fpb_milestone_init(FpbMilestone *m, MemoryContext cxt);
+extern void fpb_milestone_end(FpbMilestone *m);
+extern void fpb_milestone_check(const FpbIndex *ix, FpbMilestone *m, int64 range,
+								const FpbKey *key, BlockNumber block);
+extern void fpb_milestone_stay(const FpbIndex *ix, FpbMilestone *m, BlockNumber block);
+extern void fpb_report_no_order(const FpbIndex *ix, BlockNumber block);
+
+/*
+ * Forget where a walk has been: it rightly comes by there again.
+ */
+static inline void
+fpb_milestone_reset(FpbMilestone *m)
+{
+	m->passed = 0;
+	m->stayed = 0;
+}
+
+/*
+ * A walk has come to a place, by way of the block named.  Raises an error
+ * unless that is behind the milestone.
+ */
+static inline void
+fpb_milestone_pass(const FpbIndex *ix, FpbMilestone *m, int64 range, const FpbKey *key,
+				   bool forward, BlockNumber block)
+{
+	if (m->forward != forward)
+		m->passed = 0;
+	m->forward = forward;
+	m->stayed = 0;
+	if (++m->passed >= FPB_MILESTONE_FROM)
+		fpb_milestone_check(ix, m, range, key, block);
+}
+
+/*
+ * A walk over the leaves of a tree, from the first to the last, to which
+ * others may do what they like meanwhile: what is left of the place where it
+ * is has been come to, and what is right of it will be.
+ *
+ * seek: have the walk begin at a key.  next: the next leaf, locked share, or
+ * InvalidBuffer.  leave: be done with it, locked in whatever way, and release
+ * it.
+ */
+typedef struct FpbLeaves
+{
+	FpbIndex   *ix;
+	bool		begun;			/* is it at a place, not at the first leaf? */
+	bool		at_end;
+	FpbKey		place;			/* where the next one begins */
+	FpbProbe	from;			/* the same as a probe */
+	BlockNumber next;			/* and its block, as far as is known */
+	MemoryContext from_cxt[2];	/* these live in one of these in turn */
+	int			turn;
+	FpbMilestone own;
+	FpbMilestone *milestone;	/* the walk's own, unless it is a part of one
+								 * that has been broken off */
+} FpbLeaves;
+
+extern void fpb_leaves_begin(FpbLeaves *walk, FpbIndex *ix);
+extern void fpb_leaves_seek(FpbLeaves *walk, const FpbKey *at);
+extern Buffer fpb_leaves_next(FpbLeaves *walk);
+extern bool fpb_leaves_still(FpbLeaves *walk, Buffer buf);
+extern void fpb_leaves_leave(FpbLeaves *walk, Buffer buf);
+extern void fpb_leaves_end(FpbLeaves *walk);
+
+/* Count a step to the right; raises an error if they go round in a circle. */
+extern void fpb_count_step(const FpbIndex *ix, Buffer buf, uint32 *steps);
+
+/*
+ * Is the page one of the tree that is worked on?
+ */
+static inline bool
+fpb_page_is_in_tree(const FpbIndex *ix, Page page)
+{
+	return (FpbHdr(page)->flags & (FPB_DELETED | FPB_QUEUE)) == ix->tree;
+}
+
+/*
+ * Is the page, of the level expected, in the tree and not to the right of the
+ * probe's place?
+ */
+static inline bool
+fpb_page_reaches_left(const FpbIndex *ix, Page page, const FpbProbe *probe,
+					  int level, bool before)
+{
+	int			sign;
+
+	if (!fpb_page_is_in_tree(ix, page) || FpbHdr(page)->level != level)
+		return false;
+	sign = fpb_compare_low(ix, page, probe);
+	return before ? sign < 0 : sign <= 0;
+}
+
+/*
+ * Is the copy of a page, whose high fence is not elided, that of the one of a
+ * level that the probe falls into?
+ */
+static inline bool
+fpb_page_covers(const FpbIndex *ix, Page page, const FpbProbe *probe,
+				int level, bool before)
+{
+	int			sign;
+
+	if (!fpb_page_reaches_left(ix, page, probe, level, before))
+		return false;
+	sign = fpb_compare_high(ix, page, probe);
+	return before ? sign >= 0 : sign > 0;
+}
+
+/*
+ * The high fence of a locked page that is not the rightmost.  If the page has
+ * elided it, it is the low fence of the right sibling, which is returned
+ * locked and to be released when the key has been used; else InvalidBuffer.
+ */
+extern Buffer fpb_lock_high(const FpbIndex *ix, Buffer buf, FpbKey *high);
+
+/* Sign of the high fence of a locked page against a probe, elided or not. */
+extern int	fpb_compare_elided(const FpbIndex *ix, Buffer buf,
+							   const FpbProbe *probe);
+
+static inline int
+fpb_compare_end(const FpbIndex *ix, Buffer buf, const FpbProbe *probe)
+{
+	Page		page = BufferGetPage(buf);
+
+	if (unlikely(FpbPageHighElided(page)))
+		return fpb_compare_elided(ix, buf, probe);
+	return fpb_compare_high(ix, page, probe);
+}
+
+/* Copy a fence of a locked page into a probe that outlives the lock. */
+extern void fpb_fence_probe(const FpbIndex *ix, const FpbKey *fence,
+							FpbProbe *probe);
+
+/* The parent of a page being split, locked exclusively; the stack is a hint. */
+extern Buffer fpb_find_parent(FpbIndex *ix, const FpbProbe *separator, int level,
+							  FpbStack *stack);
+
+/*
+ * Insert an entry at its place.  buf is the locked leaf (exclusive) it belongs
+ * to; released.  Splits as needed.  unchanged: the row has been updated, its
+ * key not.
+ */
+extern void fpb_insert_entry(FpbIndex *ix, Relation heap, Buffer buf,
+							 FpbStack *stack, const FpbEntry *entry,
+							 bool unchanged);
+
+/* Insert into a leaf of the queue unless it would have to be split. */
+extern bool fpb_insert_if_fits(FpbIndex *ix, Buffer buf, const FpbEntry *entry);
+
+/*
+ * Insert the downlink of the right half of a split, both halves being locked
+ * exclusively, as they stay, and no page that is not below them or a main
+ * leaf.  False if others will have to do it (tree/split.c).
+ */
+extern bool fpb_insert_downlink(FpbIndex *ix, Buffer left, Buffer right,
+								FpbStack *stack);
+
+/*
+ * The operation queue: a tree of its own, for entries on their way to the main
+ * one (queue/queue.c).  "queue" is the index as fpb_index_of_queue makes it.
+ *
+ * begin: make one, unless there is one.  trim: take its empty pages out of it,
+ * and itself away if there is nothing in it and nobody looks at it.
+ */
+extern void fpb_queue_begin(FpbIndex *queue);
+extern void fpb_queue_trim(FpbIndex *queue);
+extern void fpb_queue_count(FpbIndex *queue);
+extern uint32 fpb_queue_pages(const FpbIndex *ix, XLogRecPtr *lsn);
+
+/*
+ * Move what the queue has for a main leaf into it (queue/move.c).
+ */
+extern int	fpb_move_entries(FpbIndex *ix, Relation heap, Buffer buf,
+							 FpbStack *stack, const FpbProbe *place,
+							 const FpbFilter *counted, FpbKey *rest, bool *more);
+
+/* Leave hints for dead entries on a leaf locked at least share (tree/kill_hints.c). */
+extern void fpb_hint_dead(const FpbIndex *ix, Relation heap, Buffer buf,
+						  FpbPos *pos, int npos);
+
+/* Remove dead entries from a leaf locked exclusively (tree/prune.c). */
+extern bool fpb_prune_killed(const FpbIndex *ix, Relation heap, Buffer buf);
+extern bool fpb_prune_versions(const FpbIndex *ix, Relation heap, Buffer buf,
+							   bool unchanged);
+
+/*
+ * Finish the split of a page locked exclusively; stays locked.  False if the
+ * split of its left sibling is to be finished first.
+ */
+extern bool fpb_finish_split(FpbIndex *ix, Buffer left);
+
+/*
+ * Try to take the empty leaf blkno out of the tree (tree/delete_page.c).  No lock is
+ * held on entry or exit.  Adds the blocks freed to a list, as OIDs: inner
+ * pages and other leaves may be among them.  If an error is raised, they are
+ * there, too.
+ */
+extern void fpb_delete_empty(FpbIndex *ix, BlockNumber blkno, List **freed);
+
+#endif							/* FPB_TREE_TREE_H */

@@ -1,0 +1,571 @@
+/*-------------------------------------------------------------------------
+ *
+ * tree/verify.c
+ *	  Assertion builds check every change of a page as soon as it is logged.
+ *
+ * A fault in a page shows when somebody looks for what it hides, which may be
+ * many changes later, or never in a test.  So whoever has changed pages says
+ * here what the change was meant to be, and it is checked that the pages are
+ * sound, in structure and in order, that their entries are those from before
+ * with just the difference meant, that no other entry is hinted dead than was
+ * before, and that a new entry is found where a search looks for it.  (That
+ * the ranges noted for WAL are all of the difference is base/wal.c's to check.)
+ *
+ * This is done when the critical section is over, because it compares keys,
+ * with the pages still locked exclusively.  fpb_wal_before has what the pages
+ * were before, until the next record.
+ *
+ *-------------------------------------------------------------------------
+ */
+#include "postgres.h"
+
+#include "utils/guc.h"
+
+#include "tree/buffers.h"
+#include "tree/verify.h"
+
+#ifdef USE_ASSERT_CHECKING
+
+/* fpbtree.verify_changes: off where pages are damaged on purpose */
+static bool verify_changes = true;
+
+/*
+ * Define the setting.
+ */
+void
+fpb_verify_init(void)
+{
+	DefineCustomBoolVariable("fpbtree.verify_changes",
+							 "Checks every change of a page as it is made.",
+							 "Of builds with assertions only.",
+							 &verify_changes,
+							 true, PGC_SUSET, 0, NULL, NULL, NULL);
+}
+
+/* one entry of a page */
+typedef struct VerifyEntry
+{
+	FpbEntry	entry;
+	FpbPos		pos;
+	bool		killed;
+} VerifyEntry;
+
+/* what a page holds; tuples stay in it */
+typedef struct Content
+{
+	Page		page;
+	int			n;
+	VerifyEntry *entries;
+	FpbKey		low;			/* unless the page is leftmost */
+	FpbKey		high;			/* unless it is rightmost; if elided, without
+								 * tuple until that is found elsewhere */
+} Content;
+
+/* a check under way */
+typedef struct Verify
+{
+	const FpbIndex *ix;
+	const char *fault;			/* the first thing found, or NULL */
+} Verify;
+
+/*
+ * Note what is wrong, unless something else has been found before.
+ */
+static void
+note(Verify *v, const char *fault)
+{
+	if (v->fault == NULL)
+		v->fault = fault;
+}
+
+/*
+ * Is the page's structure sound, so that it may be read?
+ */
+static bool
+check_structure(Verify *v, Page page)
+{
+	const char *fault = fpb_header_fault(v->ix, page);
+
+	if (fault == NULL)
+		fault = fpb_page_fault(v->ix, page);
+	if (fault != NULL)
+		note(v, fault);
+	return fault == NULL;
+}
+
+/*
+ * Read a page.
+ */
+static void
+read_content(const FpbIndex *ix, Page page, Content *c)
+{
+	VerifyEntry *e = palloc(sizeof(VerifyEntry) * FPB_MAX_PAGE_ENTRIES);
+	bool		killed = FpbPageIsLeaf(page) && fpb_page_has_killed(ix, page);
+	FpbPos		pos = FPB_POS_FIRST;
+
+	c->page = page;
+	c->entries = e;
+	while (fpb_page_next(ix, page, &pos, &e->entry))
+	{
+		e->pos = pos;
+		e->killed = killed && fpb_page_is_killed(ix, page, pos);
+		e++;
+		pos = fpb_pos_behind(pos);
+	}
+	c->n = e - c->entries;
+	if (!FpbPageIsLeftmost(page))
+		fpb_page_low(ix, page, &c->low);
+	if (!FpbPageIsRightmost(page))
+		fpb_page_high(ix, page, &c->high);
+}
+
+/*
+ * Are these the same key with the same TID?  In a posting a key takes on the
+ * bytes of an equal one; that it is equal is taken on trust if a comparator
+ * may change pages itself.
+ */
+static bool
+same_key(const FpbIndex *ix, const FpbKey *a, const FpbKey *b)
+{
+	if (a->tail != b->tail)
+		return false;
+	if (fpb_keys_identical(ix, a, b))
+		return true;
+	return !fpb_is_word(ix) && ix->one_key && a->head == b->head &&
+		fpb_pivot_natts(ix, a->tuple) == fpb_pivot_natts(ix, b->tuple) &&
+		(!fpb_index_is_simple(ix) || fpb_compare_keys(ix, a, b) == 0);
+}
+
+static bool
+same_entry(const FpbIndex *ix, const FpbEntry *a, const FpbEntry *b)
+{
+	return a->child == b->child && same_key(ix, &a->key, &b->key);
+}
+
+/*
+ * May both be the same high fence?  An elided one has but a head.
+ */
+static bool
+same_high(const FpbIndex *ix, const FpbKey *a, const FpbKey *b)
+{
+	if (!fpb_is_word(ix) && (a->tuple == NULL || b->tuple == NULL))
+		return a->head == b->head;
+	return same_key(ix, a, b);
+}
+
+/*
+ * Is an entry below a page's high fence, as far as that is known?
+ */
+static bool
+below_high(const FpbIndex *ix, const FpbKey *key, const FpbKey *high)
+{
+	if (!fpb_is_word(ix) && high->tuple == NULL)
+		return key->head <= high->head;
+	return fpb_compare_keys(ix, key, high) < 0;
+}
+
+/*
+ * Does the page end (begin) where the other one does?
+ */
+static void
+check_same_high(Verify *v, const Content *a, const Content *b)
+{
+	if (FpbPageIsRightmost(a->page) != FpbPageIsRightmost(b->page) ||
+		(!FpbPageIsRightmost(a->page) && !same_high(v->ix, &a->high, &b->high)))
+		note(v, "a high fence is not as it was meant to be");
+	if (FpbHdr(a->page)->right != FpbHdr(b->page)->right)
+		note(v, "a right link is not as it was meant to be");
+}
+
+static void
+check_same_low(Verify *v, const Content *a, const Content *b)
+{
+	if (FpbPageIsLeftmost(a->page) != FpbPageIsLeftmost(b->page) ||
+		(!FpbPageIsLeftmost(a->page) && !same_key(v->ix, &a->low, &b->low)))
+		note(v, "a low fence is not as it was meant to be");
+}
+
+/*
+ * Is the i'th entry between its neighbours, or the fences?
+ */
+static void
+check_place(Verify *v, const Content *c, int i)
+{
+	const FpbKey *key = &c->entries[i].entry.key;
+
+	if (!fpb_index_is_simple(v->ix))
+		return;
+	if (i > 0 ?
+		fpb_compare_keys(v->ix, &c->entries[i - 1].entry.key, key) >= 0 :
+		!FpbPageIsLeftmost(c->page) && fpb_compare_keys(v->ix, &c->low, key) > 0)
+		note(v, "an entry is not above what is before it");
+	if (i + 1 < c->n ?
+		fpb_compare_keys(v->ix, key, &c->entries[i + 1].entry.key) >= 0 :
+		!FpbPageIsRightmost(c->page) && !below_high(v->ix, key, &c->high))
+		note(v, "an entry is not below what is behind it");
+}
+
+/*
+ * Does a search find the i'th entry?
+ */
+static void
+check_search(Verify *v, const Content *c, int i)
+{
+	const FpbEntry *entry = &c->entries[i].entry;
+	FpbEntry	found;
+	FpbProbe	probe;
+	FpbPos		pos;
+
+	if (!fpb_index_is_simple(v->ix))
+		return;
+	fpb_probe_from_key(v->ix, &entry->key, &probe);
+	if (FpbPageIsLeaf(c->page))
+	{
+		fpb_page_search(v->ix, c->page, &probe, &pos);
+		if (!fpb_page_next(v->ix, c->page, &pos, &found))
+			note(v, "a search does not find an entry");
+	}
+	else
+		fpb_page_child(v->ix, c->page, &probe, false, &pos, &found);
+	if (!fpb_pos_equal(pos, c->entries[i].pos))
+		note(v, "a search finds another entry");
+}
+
+/*
+ * Compare after's entries with before's, from *next on, among which the new
+ * ones have been put.  at[] is -1 for each that has not been found yet, and
+ * becomes where it has been.
+ */
+static void
+check_entries(Verify *v, const Content *before, int *next,
+			  const Content *after, const FpbEntry *entries, int nentries,
+			  int *at)
+{
+	for (int i = 0; i < after->n; i++)
+	{
+		const VerifyEntry *e = &after->entries[i];
+		int			k = 0;
+
+		if (*next < before->n &&
+			same_entry(v->ix, &before->entries[*next].entry, &e->entry))
+		{
+			if (e->killed && !before->entries[*next].killed)
+				note(v, "an entry has got a hint");
+			(*next)++;
+			continue;
+		}
+		while (k < nentries &&
+			   (at[k] >= 0 || !same_entry(v->ix, &entries[k], &e->entry)))
+			k++;
+		if (k == nentries)
+			note(v, "an entry is not one of those that were meant to be");
+		else
+		{
+			if (e->killed)
+				note(v, "a new entry has a hint");
+			at[k] = i;
+		}
+	}
+}
+
+/*
+ * Is a page sound in structure and order?
+ */
+static bool
+check_page(Verify *v, Page page)
+{
+	FpbEntry   *entries;
+	const char *fault;
+	Content		c;
+	int			n;
+
+	if (!check_structure(v, page))
+		return false;
+	if (!fpb_index_is_simple(v->ix))
+		return true;
+	entries = palloc(sizeof(FpbEntry) * FPB_MAX_PAGE_ENTRIES);
+	n = fpb_page_entries(v->ix, page, entries);
+	fault = fpb_page_order_fault(v->ix, page, entries, n);
+	pfree(entries);
+	if (fault != NULL)
+		note(v, fault);
+
+	read_content(v->ix, page, &c);
+	for (int i = 0; i < c.n; i++)
+		check_search(v, &c, i);
+	pfree(c.entries);
+	return v->fault == NULL;
+}
+
+/*
+ * Raise an assertion failure if something has been found.
+ */
+static void
+conclude(const Verify *v)
+{
+	if (v->fault != NULL)
+		ExceptionalCondition(psprintf("index \"%s\": %s",
+									  RelationGetRelationName(v->ix->rel), v->fault),
+							 __FILE__, __LINE__);
+}
+
+/*
+ * Read what the i'th page of a record was before, and is now.  False if it
+ * can't be read now.
+ */
+static bool
+read_both(Verify *v, const FpbWal *wal, int i, Content *before, Content *after)
+{
+	Page		page = BufferGetPage(wal->pages[i].buffer);
+
+	if (!check_structure(v, page))
+		return false;
+	read_content(v->ix, (Page) fpb_wal_before(i), before);
+	read_content(v->ix, page, after);
+	if (FpbHdr(before->page)->level != FpbHdr(page)->level)
+		note(v, "a page has changed its level");
+	if (FpbPageIsQueue(before->page) != FpbPageIsQueue(page))
+		note(v, "a page has changed its tree");
+	return true;
+}
+
+/*
+ * Take the entries at these positions out of what a page holds.
+ */
+static void
+take_out(Verify *v, Content *c, const FpbPos *pos, int npos)
+{
+	int			kept = 0;
+
+	if (npos == 0)
+		return;
+	for (int i = 0; i < c->n; i++)
+	{
+		bool		gone = false;
+
+		for (int k = 0; k < npos && !gone; k++)
+			gone = fpb_pos_equal(c->entries[i].pos, pos[k]);
+		if (!gone)
+			c->entries[kept++] = c->entries[i];
+	}
+	if (c->n - kept != npos)
+		note(v, "what was deleted was not an entry each");
+	c->n = kept;
+}
+
+/*
+ * The i'th page has lost the entries at pos[] and got others, either of which
+ * may be none; its fences have stayed.
+ */
+static void
+check_change(Verify *v, const FpbWal *wal, int i, const FpbEntry *entries,
+			 int nentries, const FpbPos *pos, int npos)
+{
+	Content		before;
+	Content		after;
+	int			next = 0;
+	int		   *at = palloc((nentries + 1) * sizeof(int));
+
+	if (!read_both(v, wal, i, &before, &after))
+		return;
+	check_same_low(v, &before, &after);
+	check_same_high(v, &before, &after);
+	take_out(v, &before, pos, npos);
+	for (int k = 0; k < nentries; k++)
+		at[k] = -1;
+	check_entries(v, &before, &next, &after, entries, nentries, at);
+	if (next != before.n)
+		note(v, "an entry is missing");
+	for (int k = 0; k < nentries; k++)
+	{
+		if (at[k] < 0)
+			note(v, "an entry is missing");
+		else
+		{
+			check_place(v, &after, at[k]);
+			check_search(v, &after, at[k]);
+		}
+	}
+	pfree(at);
+	pfree(before.entries);
+	pfree(after.entries);
+}
+
+/*
+ * Check a page that has been made for the first time.
+ */
+void
+fpb_verify_page(const FpbIndex *ix, Page page)
+{
+	Verify		v = {.ix = ix};
+
+	if (!verify_changes)
+		return;
+	(void) check_page(&v, page);
+	conclude(&v);
+}
+
+/*
+ * The i'th page of a record just logged has got an entry, NULL: none.
+ */
+void
+fpb_verify_insert(const FpbIndex *ix, const FpbWal *wal, int i,
+				  const FpbEntry *entry)
+{
+	Verify		v = {.ix = ix};
+
+	if (!verify_changes)
+		return;
+	check_change(&v, wal, i, entry, entry != NULL ? 1 : 0, NULL, 0);
+	conclude(&v);
+}
+
+/*
+ * It has lost the entries that were at these positions.
+ */
+void
+fpb_verify_delete(const FpbIndex *ix, const FpbWal *wal, int i,
+				  const FpbPos *pos, int npos)
+{
+	Verify		v = {.ix = ix};
+
+	if (!verify_changes)
+		return;
+	check_change(&v, wal, i, NULL, 0, pos, npos);
+	conclude(&v);
+}
+
+/*
+ * Do the halves of a split page have what it had, and the new entries?
+ */
+static void
+check_split(Verify *v, const FpbWal *wal, const FpbEntry *entries, int nentries)
+{
+	Page		right_page = BufferGetPage(wal->pages[1].buffer);
+	Content		before;
+	Content		left;
+	Content		right;
+	int			next = 0;
+	int		   *at = palloc(nentries * sizeof(int));
+
+	if (!check_page(v, right_page) || !read_both(v, wal, 0, &before, &left))
+		return;
+	(void) check_page(v, left.page);
+	read_content(v->ix, right_page, &right);
+	check_same_low(v, &before, &left);
+	if (FpbPageIsRightmost(left.page) || FpbPageIsLeftmost(right_page) ||
+		!same_high(v->ix, &left.high, &right.low) ||
+		FpbHdr(left.page)->right != BufferGetBlockNumber(wal->pages[1].buffer) ||
+		FpbHdr(left.page)->level != FpbHdr(right_page)->level)
+		note(v, "the halves of a page do not meet");
+	else if (left.n > 0)
+	{
+		left.high = right.low;
+		check_place(v, &left, left.n - 1);
+	}
+	check_same_high(v, &before, &right);
+	if (!FpbPageSplitIncomplete(left.page) || FpbPageSplitIncomplete(right_page))
+		note(v, "a split is not flagged");
+	if (left.n == 0 || right.n == 0)
+		note(v, "a split has left a page empty");
+	for (int k = 0; k < nentries; k++)
+		at[k] = -1;
+	check_entries(v, &before, &next, &left, entries, nentries, at);
+	check_entries(v, &before, &next, &right, entries, nentries, at);
+	if (next != before.n)
+		note(v, "a split has lost an entry");
+	for (int k = 0; k < nentries; k++)
+		if (at[k] < 0)
+			note(v, "a split has lost an entry");
+	pfree(at);
+	pfree(before.entries);
+	pfree(left.entries);
+	pfree(right.entries);
+}
+
+/*
+ * The first page of a record has got an entry and been split to the second.
+ */
+void
+fpb_verify_split(const FpbIndex *ix, const FpbWal *wal, const FpbEntry *entry)
+{
+	Verify		v = {.ix = ix};
+
+	if (!verify_changes)
+		return;
+	check_split(&v, wal, entry, 1);
+	conclude(&v);
+}
+
+/*
+ * The first page of a record, a main leaf, has got entries of the queue's,
+ * and, if so, been split to the second.
+ */
+void
+fpb_verify_move(const FpbIndex *ix, const FpbWal *wal, bool split,
+				const FpbEntry *entries, int nentries)
+{
+	Verify		v = {.ix = ix};
+
+	if (!verify_changes)
+		return;
+	if (split)
+		check_split(&v, wal, entries, nentries);
+	else
+		check_change(&v, wal, 0, entries, nentries, NULL, 0);
+	conclude(&v);
+}
+
+/*
+ * Has the first page what it and the second had, and the second been marked
+ * deleted?
+ */
+static void
+check_merge(Verify *v, const FpbWal *wal)
+{
+	Content		before;
+	Content		after;
+	Content		page;
+	const FpbEntry *moved;
+	int			next = 0;
+	int			at = -1;
+
+	if (!read_both(v, wal, 0, &before, &after))
+		return;
+	(void) check_page(v, after.page);
+	read_content(v->ix, (Page) fpb_wal_before(1), &page);
+	if (FpbPageIsDeleted(page.page) ||
+		!FpbPageIsDeleted(BufferGetPage(wal->pages[1].buffer)))
+		note(v, "a page merged away is not flagged");
+	if (FpbPageIsRightmost(before.page) || FpbPageIsLeftmost(page.page) ||
+		!same_high(v->ix, &before.high, &page.low) ||
+		FpbHdr(before.page)->right != BufferGetBlockNumber(wal->pages[1].buffer))
+		note(v, "pages merged did not meet");
+	check_same_low(v, &before, &after);
+	check_same_high(v, &page, &after);
+	moved = page.n > 0 ? &page.entries[0].entry : NULL;
+	check_entries(v, &before, &next, &after, moved, moved != NULL ? 1 : 0, &at);
+	if (next != before.n || page.n > 1 || at != (moved != NULL ? before.n : -1))
+		note(v, "a merge has lost an entry");
+	pfree(before.entries);
+	pfree(after.entries);
+	pfree(page.entries);
+}
+
+/*
+ * The second page of a record has been merged into the first, its left
+ * sibling; the third has lost the downlink at *downlink.
+ */
+void
+fpb_verify_merge(const FpbIndex *ix, const FpbWal *wal, const FpbPos *downlink)
+{
+	Verify		v = {.ix = ix};
+
+	if (!verify_changes)
+		return;
+	check_merge(&v, wal);
+	check_change(&v, wal, 2, NULL, 0, downlink, 1);
+	conclude(&v);
+}
+
+#endif							/* USE_ASSERT_CHECKING */

@@ -1,0 +1,592 @@
+/*-------------------------------------------------------------------------
+ *
+ * write/vacuum.c
+ *	  Removing the entries of dead rows, and finding pages to use again.
+ *
+ * The leaves of the operation queue come first, in the order of keys.  Then
+ * the pages are visited in the order of the file, as nbtree does, so that they
+ * are read in large pieces.  Every leaf is locked for cleanup, whether or not
+ * it has anything to remove: a scan that has a TID in hand for which it relies
+ * on its pin may have read it before a split moved the entry on to another
+ * page.
+ *
+ * A concurrent split moves entries from a leaf that is still to be visited to
+ * a page that has just been taken into use, and that may be at a block where
+ * we have been.  So we remember the blocks where we have left leaves, and from
+ * each leaf go on to its right sibling if we have passed that one's block and
+ * left none there; see "VACUUM" in README.md.
+ *
+ * All else that is done here is upkeep: splits are finished, empty leaves
+ * taken out of the tree, free pages noted.  A VACUUM that fails leaves the
+ * table's dead rows where they are, and its relfrozenxid, so upkeep comes
+ * after a page's dead entries have gone, and its errors are warnings: where
+ * there is no space left, say, or another page is damaged.
+ *
+ *-------------------------------------------------------------------------
+ */
+#include "postgres.h"
+
+#include "commands/progress.h"
+#include "commands/vacuum.h"
+#include "miscadmin.h"
+#include "pgstat.h"
+#include "storage/indexfsm.h"
+#include "storage/read_stream.h"
+#include "utils/memutils.h"
+
+#include "base/attempt.h"
+#include "tree/tree.h"
+#include "tree/verify.h"
+#include "write/write.h"
+
+/* so many warnings are given by one scan; what fails is alike, mostly */
+#define MAX_WARNINGS	10
+
+typedef struct VacuumState
+{
+	FpbIndex	ix;
+	FpbIndex	queue;			/* the same, for the operation queue's tree */
+	IndexVacuumInfo *info;
+	IndexBulkDeleteResult *stats;
+	IndexBulkDeleteCallback callback;
+	void	   *callback_state;
+
+	BlockNumber next;			/* the block that is read next */
+	BlockNumber here;			/* all before this have been visited */
+	BlockNumber nblocks;		/* of the index, as far as is known */
+	uint8	   *leaves;			/* a bit for each: have we left a leaf there? */
+	BlockNumber nfreed;			/* pages that have been added to the free
+								 * space map */
+
+	FpbItem    *items;			/* entries of the page at hand */
+	FpbPos	   *doomed;			/* those of them to be deleted */
+	uint64	   *doomed_heads;
+	FpbFilter	filter;
+	bool		counted;		/* are those of the queue counted off there? */
+	MemoryContext upkeep_cxt;	/* for a piece of upkeep */
+	int			nwarnings;
+} VacuumState;
+
+/* a piece of upkeep, and the page that it is about */
+typedef struct Upkeep
+{
+	VacuumState *vs;
+	BlockNumber blkno;
+	List	   *freed;			/* pages taken out of the tree */
+} Upkeep;
+
+/*
+ * Note whether a block is a leaf that we have visited.
+ */
+static void
+set_leaf(VacuumState *vs, BlockNumber blkno, bool leaf)
+{
+	if (leaf)
+		vs->leaves[blkno / 8] |= 1 << (blkno % 8);
+	else
+		vs->leaves[blkno / 8] &= ~(1 << (blkno % 8));
+}
+
+/*
+ * Is it one?
+ */
+static bool
+is_leaf(const VacuumState *vs, BlockNumber blkno)
+{
+	return (vs->leaves[blkno / 8] & (1 << (blkno % 8))) != 0;
+}
+
+/*
+ * Remove the dead entries of a leaf, of the tree that ix is about, locked for
+ * cleanup, and count the rest.
+ */
+static void
+vacuum_leaf(VacuumState *vs, FpbIndex *ix, Buffer buf)
+{
+	Page		page = BufferGetPage(buf);
+	FpbPos		start = FPB_POS_FIRST;
+	bool		more = true;
+	int			nitems;
+	int			ndoomed = 0;
+
+	nitems = fpb_page_read(ix, page, start, NULL, false, vs->items,
+						   FPB_MAX_PAGE_ENTRIES, &more);
+	for (int i = 0; i < nitems; i++)
+	{
+		ItemPointerData tid;
+
+		fpb_tail_tid(vs->items[i].key.tail, &tid);
+		if (unlikely(!ItemPointerIsValid(&tid)))
+			fpb_report_damage(ix->rel, BufferGetBlockNumber(buf),
+							  "An entry has an invalid TID.");
+		if (vs->callback(&tid, vs->callback_state))
+		{
+			vs->doomed[ndoomed] = vs->items[i].pos;
+			vs->doomed_heads[ndoomed++] = vs->items[i].key.head;
+		}
+	}
+	if (ndoomed > 0)
+	{
+		FpbWal		wal;
+		FpbWalPage *wp;
+
+		fpb_wal_begin(&wal, ix->rel);
+		wp = fpb_wal_add(&wal, buf, false);
+		fpb_wal_enter(&wal);
+		fpb_page_delete(ix, page, vs->doomed, ndoomed, wp);
+		fpb_wal_finish(&wal);
+		fpb_verify_delete(ix, &wal, 0, vs->doomed, ndoomed);
+		for (int i = 0; ix->tree != 0 && vs->counted && i < ndoomed; i++)
+			fpb_filter_remove(&vs->filter, vs->doomed_heads[i]);
+		if (ix->tree != 0 && vs->filter.shared != NULL)
+			pg_atomic_fetch_sub_u64(&vs->filter.shared->queue_entries, ndoomed);
+	}
+	vs->stats->tuples_removed += ndoomed;
+	vs->stats->num_index_tuples += nitems - ndoomed;
+}
+
+/*
+ * The level at which a warning is given: not too many are.
+ */
+static int
+warning_level(VacuumState *vs)
+{
+	return ++vs->nwarnings <= MAX_WARNINGS ? WARNING : DEBUG1;
+}
+
+/*
+ * Do a piece of upkeep; what says what it is, about a block unless that is the
+ * metapage.  If it fails, a warning is given, and what it has changed so far
+ * stays.  No page is locked on entry or exit.
+ */
+static void
+keep_up(VacuumState *vs, Upkeep *upkeep, FpbTryStep step, const char *what)
+{
+	MemoryContext old = MemoryContextSwitchTo(vs->upkeep_cxt);
+	ErrorData  *error = fpb_try(step, upkeep);
+
+	if (error != NULL)
+	{
+		const char *name = RelationGetRelationName(vs->ix.rel);
+
+		fpb_warn_of(error, warning_level(vs),
+					upkeep->blkno == FPB_METAPAGE ?
+					psprintf("%s of index \"%s\"", what, name) :
+					psprintf("%s at block %u of index \"%s\"", what, upkeep->blkno, name),
+					"Dead rows are removed all the same. The next VACUUM that removes some tries this again.");
+	}
+	MemoryContextSwitchTo(old);
+}
+
+/*
+ * Put a page that is not in use into the free space map.
+ */
+static void
+record_free(void *arg)
+{
+	Upkeep	   *upkeep = arg;
+
+	fpb_record_free(upkeep->vs->ix.rel, upkeep->blkno);
+}
+
+/*
+ * The same, in case a crash has kept it from there: a deleted one, or one that
+ * is all zeros, which is nobody's, as whoever extends the index keeps the lock
+ * until the page is initialised.
+ */
+static void
+note_free(VacuumState *vs, BlockNumber blkno)
+{
+	Upkeep		upkeep = {.vs = vs,.blkno = blkno};
+
+	keep_up(vs, &upkeep, record_free, "note the free page");
+	MemoryContextReset(vs->upkeep_cxt);
+	vs->nfreed++;
+	vs->stats->pages_deleted++;
+	vs->stats->pages_free++;
+}
+
+/*
+ * Have backends in search of a page find what has been put into the free space
+ * map, whose upper levels they may have changed back meanwhile.
+ */
+static void
+update_map(void *arg)
+{
+	Upkeep	   *upkeep = arg;
+
+	IndexFreeSpaceMapVacuum(upkeep->vs->ix.rel);
+}
+
+/*
+ * Try to take an empty leaf out of the tree.  Other pages may come out with
+ * it.
+ */
+static void
+delete_empty(void *arg)
+{
+	Upkeep	   *upkeep = arg;
+
+	fpb_delete_empty(&upkeep->vs->ix, upkeep->blkno, &upkeep->freed);
+}
+
+/*
+ * The same, and note what has been taken out.
+ */
+static void
+delete_leaf(VacuumState *vs, BlockNumber blkno)
+{
+	Upkeep		upkeep = {.vs = vs,.blkno = blkno};
+
+	keep_up(vs, &upkeep, delete_empty, "delete the empty page");
+	foreach_oid(block, upkeep.freed)
+	{
+		if (block == FPB_METAPAGE)
+			continue;			/* none: that has failed */
+
+		/* (what is behind the end as it was known has no bit) */
+		if (block < vs->nblocks)
+			set_leaf(vs, block, false);
+		vs->nfreed++;
+		vs->stats->pages_newly_deleted++;
+		/* those that are still to be visited will be counted then */
+		if (block < vs->here)
+		{
+			vs->stats->pages_deleted++;
+			vs->stats->pages_free++;
+		}
+	}
+	MemoryContextReset(vs->upkeep_cxt);
+}
+
+/*
+ * Finish the split of a page, if it still is one that a crash or an error has
+ * broken off.  No lock is held on entry or exit.
+ */
+static void
+finish_split(void *arg)
+{
+	Upkeep	   *upkeep = arg;
+	FpbIndex   *ix = &upkeep->vs->ix;
+	Buffer		buf = fpb_getbuf(ix, upkeep->blkno, BUFFER_LOCK_SHARE);
+	Page		page = BufferGetPage(buf);
+	int			level = FpbHdr(page)->level;
+	FpbIndex   *tree = FpbPageIsQueue(page) ? &upkeep->vs->queue : ix;
+	bool		incomplete = !FpbPageIsDeleted(page) &&
+		FpbPageSplitIncomplete(page) && !FpbPageIsRightmost(page);
+	FpbKey		high;
+	FpbProbe	end;
+
+	if (incomplete)
+	{
+		Buffer		right = fpb_lock_high(tree, buf, &high);
+
+		fpb_fence_probe(ix, &high, &end);
+		if (BufferIsValid(right))
+			fpb_relbuf(right);
+	}
+	fpb_relbuf(buf);
+	if (!incomplete)
+		return;
+
+	/*
+	 * A descent for writing to the page that ends there finishes what it
+	 * comes by.  The queue may have been emptied, and taken away, since.
+	 */
+	buf = fpb_descend(tree, &end, level, true, BUFFER_LOCK_EXCLUSIVE, NULL);
+	if (BufferIsValid(buf))
+		fpb_relbuf(buf);
+}
+
+/*
+ * Is a page, which is damaged in one way or the other, certainly no leaf with
+ * entries: a deleted page, or an inner one?
+ */
+static bool
+has_no_entries(const VacuumState *vs, Page page)
+{
+	FpbPageHeader *hdr = FpbHdr(page);
+
+	if (hdr->magic != FPB_MAGIC || PageGetPageSize(page) != BLCKSZ ||
+		(hdr->flags & FPB_META) || FpbPageIsLeaf(page) != (hdr->level == 0) ||
+		hdr->level > (FpbPageIsQueue(page) ? vs->queue.level : vs->ix.level))
+		return false;
+	return FpbPageIsDeleted(page) || !FpbPageIsLeaf(page);
+}
+
+/*
+ * Visit a page, pinned, and release it: vacuum it if it is a leaf of the main
+ * tree, finish its split if that is incomplete, take it out of the tree if it
+ * has proved empty (so are leaves that an earlier VACUUM emptied but could not
+ * take out), or note that it is free.
+ *
+ * Returns the block of such a leaf's right sibling; if the page is none, or
+ * has none, InvalidBlockNumber.  Raises an error if it may be a leaf and is
+ * damaged: the entries of dead rows would stay in it, and their TIDs be used
+ * again.
+ */
+static BlockNumber
+visit_page(VacuumState *vs, Buffer buf)
+{
+	FpbIndex   *ix = &vs->ix;
+	Page		page = BufferGetPage(buf);
+	Upkeep		upkeep = {.vs = vs,.blkno = BufferGetBlockNumber(buf)};
+	BlockNumber right = InvalidBlockNumber;
+	const char *fault = NULL;
+	bool		free;
+	bool		leaf;
+	bool		incomplete;
+	bool		empty = false;
+
+	LockBuffer(buf, BUFFER_LOCK_SHARE);
+	free = PageIsNew(page);
+	if (!free)
+	{
+		fault = fpb_header_fault(ix, page);
+		if (unlikely(fault != NULL) && !has_no_entries(vs, page))
+			fpb_report_damage(ix->rel, upkeep.blkno, fault);
+		free = FpbPageIsDeleted(page);
+	}
+	leaf = !free && FpbPageIsLeaf(page) && !FpbPageIsQueue(page);
+	incomplete = !free && fault == NULL && FpbPageSplitIncomplete(page);
+	LockBuffer(buf, BUFFER_LOCK_UNLOCK);
+
+	if (leaf)
+	{
+		/* Only VACUUM takes leaves out of the tree, so it still is one. */
+		LockBufferForCleanup(buf);
+		fpb_checkpage(ix, buf);
+		vacuum_leaf(vs, ix, buf);
+		right = FpbHdr(page)->right;
+		empty = !FpbPageIsLeftmost(page) && fpb_page_is_empty(ix, page);
+		LockBuffer(buf, BUFFER_LOCK_UNLOCK);
+		set_leaf(vs, upkeep.blkno, true);
+	}
+	ReleaseBuffer(buf);
+
+	if (unlikely(fault != NULL))
+		ereport(warning_level(vs),
+				(errcode(ERRCODE_INDEX_CORRUPTED),
+				 errmsg("index \"%s\" contains a damaged page at block %u",
+						RelationGetRelationName(ix->rel), upkeep.blkno),
+				 errdetail("%s", fault),
+				 errhint("Please REINDEX it.")));
+	if (incomplete)
+	{
+		keep_up(vs, &upkeep, finish_split, "finish the page split");
+		MemoryContextReset(vs->upkeep_cxt);
+	}
+	if (free)
+		note_free(vs, upkeep.blkno);
+	if (empty)
+		delete_leaf(vs, upkeep.blkno);
+	return right;
+}
+
+/*
+ * Visit the leaves of the operation queue, in the order of keys, which no
+ * split of a leaf makes miss anything.  Entries move from the queue to the
+ * main tree, never back: those that have before their leaf is come to are
+ * found when the main tree's leaves are visited, after this.
+ */
+static void
+visit_queue(VacuumState *vs)
+{
+	FpbLeaves	walk;
+	Buffer		buf;
+
+	fpb_filter_open(&vs->filter, vs->queue.rel);
+	vs->counted = fpb_filter_counted(&vs->filter, vs->queue.rel);
+	fpb_leaves_begin(&walk, &vs->queue);
+	while (BufferIsValid(buf = fpb_leaves_next(&walk)))
+	{
+		/* a leaf of the queue is not taken out of it while it is pinned */
+		LockBuffer(buf, BUFFER_LOCK_UNLOCK);
+		fpb_vacuum_delay_point();
+		LockBufferForCleanup(buf);
+		fpb_checkpage(&vs->queue, buf);
+		if (fpb_leaves_still(&walk, buf))
+		{
+			vacuum_leaf(vs, &vs->queue, buf);
+			fpb_leaves_leave(&walk, buf);
+		}
+		else
+			fpb_relbuf(buf);
+	}
+	fpb_leaves_end(&walk);
+}
+
+/*
+ * The read stream's callback: the next block up to what was the index's end.
+ */
+static BlockNumber
+next_block(ReadStream *stream pg_attribute_unused(),
+		   void *callback_private_data,
+		   void *per_buffer_data pg_attribute_unused())
+{
+	VacuumState *vs = (VacuumState *) callback_private_data;
+
+	return vs->next < vs->nblocks ? vs->next++ : InvalidBlockNumber;
+}
+
+/*
+ * Visit the blocks from vs->next on, and what has been split off to where we
+ * have been.
+ */
+static void
+visit_blocks(VacuumState *vs)
+{
+	Relation	rel = vs->ix.rel;
+	ReadStream *stream;
+	Buffer		buf;
+
+	stream = read_stream_begin_relation(READ_STREAM_MAINTENANCE |
+										READ_STREAM_FULL |
+										FPB_READ_STREAM_BATCHING,
+										vs->info->strategy, rel, MAIN_FORKNUM,
+										next_block, vs, 0);
+	while (BufferIsValid(buf = read_stream_next_buffer(stream, NULL)))
+	{
+		BlockNumber right;
+
+		vs->here = BufferGetBlockNumber(buf) + 1;
+		fpb_vacuum_delay_point();
+		right = visit_page(vs, buf);
+		while (right < vs->here && !is_leaf(vs, right) && right != FPB_METAPAGE)
+		{
+			fpb_vacuum_delay_point();
+			right = visit_page(vs, ReadBufferExtended(rel, MAIN_FORKNUM, right,
+													  RBM_NORMAL,
+													  vs->info->strategy));
+		}
+		if (vs->info->report_progress)
+			pgstat_progress_update_param(PROGRESS_SCAN_BLOCKS_DONE, vs->here);
+	}
+	read_stream_end(stream);
+}
+
+/*
+ * Descend to the first leaf.  What follows takes the pages as they come.  If
+ * the file is not that of a tree at all, that should not go unnoticed.
+ */
+static void
+find_first_leaf(void *arg)
+{
+	Upkeep	   *upkeep = arg;
+
+	fpb_relbuf(fpb_descend_edge(&upkeep->vs->ix, 0, false, BUFFER_LOCK_SHARE));
+}
+
+/*
+ * Find out how large the index is, and have a bit for each block.
+ */
+static void
+update_nblocks(VacuumState *vs)
+{
+	Size		size = vs->leaves == NULL ? 0 : vs->nblocks / 8 + 1;
+	Size		needed;
+
+	vs->nblocks = RelationGetNumberOfBlocks(vs->ix.rel);
+	needed = vs->nblocks / 8 + 1;
+	if (vs->leaves == NULL)
+		vs->leaves = palloc_extended(needed, MCXT_ALLOC_HUGE | MCXT_ALLOC_ZERO);
+	else if (needed > size)
+	{
+		vs->leaves = repalloc_huge(vs->leaves, needed);
+		memset(vs->leaves + size, 0, needed - size);
+	}
+	if (vs->info->report_progress)
+		pgstat_progress_update_param(PROGRESS_SCAN_BLOCKS_TOTAL, vs->nblocks);
+}
+
+/*
+ * Go through the whole index.
+ */
+static void
+vacuum_scan(IndexVacuumInfo *info, IndexBulkDeleteResult *stats,
+			IndexBulkDeleteCallback callback, void *callback_state)
+{
+	Relation	rel = info->index;
+	VacuumState *vs = palloc0(sizeof(VacuumState));
+	Upkeep		upkeep = {.vs = vs,.blkno = FPB_METAPAGE};
+
+	fpb_index_open(&vs->ix, rel);
+	vs->info = info;
+	vs->stats = stats;
+	vs->callback = callback;
+	vs->callback_state = callback_state;
+	vs->items = palloc(FPB_MAX_PAGE_ENTRIES * sizeof(FpbItem));
+	vs->doomed = palloc(FPB_MAX_PAGE_ENTRIES * sizeof(FpbPos));
+	vs->doomed_heads = palloc(FPB_MAX_PAGE_ENTRIES * sizeof(uint64));
+	vs->upkeep_cxt = AllocSetContextCreate(CurrentMemoryContext,
+										   "fpbtree upkeep",
+										   ALLOCSET_DEFAULT_SIZES);
+
+	/* Only these are of the whole command, which may scan more than once. */
+	stats->num_index_tuples = 0;
+	stats->pages_deleted = 0;
+	stats->pages_free = 0;
+
+	fpb_index_refresh(&vs->ix);
+	keep_up(vs, &upkeep, find_first_leaf, "find the first leaf");
+	MemoryContextReset(vs->upkeep_cxt);
+	fpb_index_of_queue(&vs->ix, &vs->queue);
+	if (vs->queue.root != FPB_METAPAGE)
+		fpb_worker_want(rel);
+	if (vs->ix.may_queue)
+		visit_queue(vs);
+
+	/* Meanwhile, leaves may be split to behind what was the index's end. */
+	vs->next = FPB_METAPAGE + 1;
+	for (update_nblocks(vs); vs->next < vs->nblocks; update_nblocks(vs))
+		visit_blocks(vs);
+
+	stats->num_pages = vs->nblocks;
+	stats->estimated_count = false;
+
+	if (vs->nfreed > 0)
+		keep_up(vs, &upkeep, update_map, "update the free space map");
+
+	MemoryContextDelete(vs->upkeep_cxt);
+	pfree(vs->doomed);
+	pfree(vs->doomed_heads);
+	pfree(vs->items);
+	pfree(vs->leaves);
+	pfree(vs);
+}
+
+/*
+ * ambulkdelete: remove the entries whose TIDs the callback names.
+ */
+IndexBulkDeleteResult *
+fpb_bulkdelete(IndexVacuumInfo *info, IndexBulkDeleteResult *stats,
+			   IndexBulkDeleteCallback callback, void *callback_state)
+{
+	if (stats == NULL)
+		stats = palloc0(sizeof(IndexBulkDeleteResult));
+	vacuum_scan(info, stats, callback, callback_state);
+	return stats;
+}
+
+/*
+ * amvacuumcleanup: the end of VACUUM.  All is done by fpb_bulkdelete, if it
+ * has been called.  If it has not, no row was dead, and the index is not gone
+ * through in search of free pages alone: deleted pages enter the free space
+ * map at once, so that only those of a crash could be found, and they can
+ * wait.
+ */
+IndexBulkDeleteResult *
+fpb_vacuumcleanup(IndexVacuumInfo *info, IndexBulkDeleteResult *stats)
+{
+	if (info->analyze_only || stats == NULL)
+		return stats;
+
+	/*
+	 * Rows added while the leaves were visited may have been counted, so the
+	 * table's own count is better where it is exact.
+	 */
+	if (!info->estimated_count &&
+		stats->num_index_tuples > info->num_heap_tuples)
+		stats->num_index_tuples = info->num_heap_tuples;
+	return stats;
+}
