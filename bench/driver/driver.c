@@ -42,7 +42,7 @@
 #include "utils/rel.h"
 
 #include "driver.h"
-#include "inspect/inspect.h"
+#include "base/open_index.h"
 #include "tree/tree.h"
 #include "tune/measure.h"
 

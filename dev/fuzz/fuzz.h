@@ -26,7 +26,7 @@
 #include "common/pg_prng.h"
 #include "lib/stringinfo.h"
 
-#include "inspect/inspect.h"
+#include "base/open_index.h"
 #include "page/disk_first/disk_first.h"
 #include "tree/buffers.h"
 

@@ -3,10 +3,10 @@
  * fuzz_ops.c
  *	  The page fuzzer's operations, each done to the page and to the model.
  *
- * They do what tree/split.c, tree/prune.c, write/vacuum.c and tree/delete_page.c do with
- * a locked page, critical sections and all.  An operation that makes no sense
- * for the page as it is, as may be when a history is made smaller, does
- * nothing.
+ * They do what tree/split.c, tree/prune.c, write/vacuum.c and
+ * tree/delete_page.c do with a locked page, critical sections and all.  An
+ * operation that makes no sense for the page as it is, as may be when a
+ * history is made smaller, does nothing.
  *
  *-------------------------------------------------------------------------
  */

@@ -28,9 +28,9 @@
 #include "utils/syscache.h"
 
 #include "am/am.h"
+#include "base/open_index.h"
 #include "base/options.h"
 #include "build/build.h"
-#include "write/write.h"
 
 static object_access_hook_type prev_object_access_hook = NULL;
 
@@ -97,7 +97,7 @@ options_changed(Oid relid, Datum before, Datum after)
 {
 	Relation	index = RelationIdGetRelation(relid);
 
-	if (RelationIsValid(index) && index->rd_indam->ambuild == fpb_build)
+	if (RelationIsValid(index) && fpb_is_fpbtree(index))
 		report_options(index, (const FpbOptions *) fpb_options(before, false),
 					   (const FpbOptions *) fpb_options(after, false));
 	if (RelationIsValid(index))

@@ -19,8 +19,10 @@
 #include "utils/guc.h"
 
 #include "am/am.h"
+#include "base/open_index.h"
 #include "base/options.h"
-#include "inspect/inspect.h"
+#include "build/build.h"
+#include "queue/queue.h"
 #include "scan/scan.h"
 #include "tree/verify.h"
 #include "write/write.h"

@@ -48,7 +48,8 @@ typedef struct FpbShared
 {
 	pg_atomic_uint64 key;		/* database and index (base/shared.c) */
 	pg_atomic_uint64 counted_queue; /* the mark of its queue, if all entries
-									 * there have been counted (queue/filter.c) */
+									 * there have been counted
+									 * (queue/filter.c) */
 	pg_atomic_uint32 wanted;	/* is a worker to see to it?  FpbWanted */
 	pg_atomic_uint32 working;	/* does it? */
 

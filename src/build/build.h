@@ -1,18 +1,25 @@
 /*-------------------------------------------------------------------------
  *
  * build/build.h
- *	  What the serial and the parallel part of a build share.
+ *	  CREATE INDEX; what its serial and its parallel part share.
  *
  *-------------------------------------------------------------------------
  */
 #ifndef FPB_BUILD_BUILD_H
 #define FPB_BUILD_BUILD_H
 
+#include "access/genam.h"
+#include "nodes/execnodes.h"
 #include "port/atomics.h"
 #include "storage/shm_toc.h"
 
 #include "base/options.h"
-#include "write/write.h"
+#include "build/sort.h"
+#include "page/layout.h"
+
+extern IndexBuildResult *fpb_build(Relation heap, Relation index,
+								   IndexInfo *indexInfo);
+extern void fpb_buildempty(Relation index);
 
 typedef struct FpbParallelBuild FpbParallelBuild;
 
@@ -49,13 +56,17 @@ typedef struct FpbBuild
 	FpbParallelBuild *parallel; /* the leader of a parallel build, else NULL */
 } FpbBuild;
 
+/* build/spool.c */
 extern void fpb_build_init(FpbBuild *build, Relation heap, Relation index,
 						   bool unique, bool nulls_not_distinct,
 						   const FpbDecision *decision);
 extern double fpb_expected_rows(Relation heap);
 extern void fpb_build_callback(Relation index, ItemPointer tid, Datum *values,
 							   bool *isnull, bool tupleIsAlive, void *state);
-extern BlockNumber fpb_build_load(FpbBuild *build, ForkNumber fork);
+
+/* build/load.c */
+extern BlockNumber fpb_load_sorted(FpbBuild *build, ForkNumber fork);
+extern void fpb_load_nothing(FpbBuild *build, ForkNumber fork);
 
 /* build/notices.c */
 extern void fpb_report_queue_options(Relation index, const FpbOptions *options);

@@ -36,7 +36,7 @@
 #endif
 
 #include "catalog/pg_index.h"
-#include "write/write.h"
+#include "build/sort.h"
 #include "miscadmin.h"
 #include "port/atomics.h"
 #include "port/pg_bitutils.h"

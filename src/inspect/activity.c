@@ -19,7 +19,7 @@
 #include "utils/tuplestore.h"
 
 #include "base/shared.h"
-#include "inspect/inspect.h"
+#include "base/open_index.h"
 
 PG_FUNCTION_INFO_V1(fpbtree_activity);
 

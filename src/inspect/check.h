@@ -1,7 +1,7 @@
 /*-------------------------------------------------------------------------
  *
  * inspect/check.h
- *	  What the files of the check share: inspect/check.c looks at pages,
+ *	  What the files of the check share: inspect/check_pages.c looks at pages,
  *	  inspect/check_rows.c at entries and rows.
  *
  *-------------------------------------------------------------------------
@@ -14,7 +14,7 @@
 #include "utils/snapshot.h"
 #include "utils/tuplestore.h"
 
-#include "inspect/inspect.h"
+#include "base/open_index.h"
 #include "tree/tree.h"
 
 /* how often a page that somebody else has locked, or changed, is tried again */
@@ -77,6 +77,8 @@ extern char *fpb_check_try(FpbCheck *check, FpbCheckStep step);
 extern void fpb_check_take(FpbCheck *check, Buffer buf);
 extern FpbIndex *fpb_check_tree(FpbCheck *check, Page page);
 extern bool fpb_check_knows_high(const FpbCheck *check);
+extern void fpb_check_root(FpbCheck *check);
+extern void fpb_check_pages(FpbCheck *check);
 extern void fpb_check_rows(FpbCheck *check);
 
 #endif							/* FPB_INSPECT_CHECK_H */

@@ -41,7 +41,7 @@
 
 #include "base/options.h"
 #include "base/shared.h"
-#include "inspect/inspect.h"
+#include "base/open_index.h"
 #include "inspect/io_timing.h"
 #include "prefetch/prefetch.h"
 #include "tree/tree.h"

@@ -263,7 +263,7 @@ expected_size(Relation table, Relation index, int fillfactor)
 		add_page(&build, btree, index, BlockSampler_Next(&sampler), strategy, copy);
 	}
 	expected.form = build.ix.form;
-	expected.pages = pages_of_all(fpb_build_load(&build, InvalidForkNumber), sample, nblocks);
+	expected.pages = pages_of_all(fpb_load_sorted(&build, InvalidForkNumber), sample, nblocks);
 	expected.btree_pages = pages_of_all(fpb_btree_size_end(btree), sample, nblocks);
 	fpb_sort_end(build.sort);
 	FreeAccessStrategy(strategy);

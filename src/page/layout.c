@@ -1,7 +1,7 @@
 /*-------------------------------------------------------------------------
  *
  * page/layout.c
- *	  Which layouts there are, and what needs no knowledge of them.
+ *	  What the layouts have in common.
  *
  *-------------------------------------------------------------------------
  */
@@ -19,23 +19,6 @@ static const int reorganise_slacks[] = {50, 30, 15, 10, 5, 2};
 /* at most; to the operation queue, more will come before the next image */
 #define SLACK		15
 #define QUEUE_SLACK	50
-
-/*
- * See page/layout.h.
- */
-const FpbLayoutRoutine *
-fpb_layout_routine(int id)
-{
-	static const FpbLayoutRoutine *const routines[] = {
-		[FPB_DISK_FIRST] = &fpb_disk_first_routine,
-		[FPB_MICRO_INDEX] = &fpb_micro_index_routine,
-		[FPB_CACHE_FIRST] = &fpb_cache_first_routine,
-	};
-
-	if (id < 0 || id >= (int) lengthof(routines))
-		return NULL;
-	return routines[id];
-}
 
 /*
  * See page/layout.h.

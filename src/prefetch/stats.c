@@ -3,8 +3,8 @@
  * prefetch/stats.c
  *	  The settings of reading ahead, and counts of what has come of it.
  *
- * The counts are kept for each index in shared memory (base/shared.c), and lost
- * when the server stops.
+ * The counts are kept for each index in shared memory (base/shared.c), and
+ * lost when the server stops.
  *
  *-------------------------------------------------------------------------
  */

@@ -19,7 +19,7 @@
 #include "base/attempt.h"
 #include "base/shared.h"
 #include "prefetch/prefetch.h"
-#include "write/write.h"
+#include "queue/queue.h"
 
 /*
  * One in so many of a leaf's entries are moved where not all have to be.

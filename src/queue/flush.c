@@ -18,12 +18,12 @@
 #include "utils/rel.h"
 #include "utils/tuplestore.h"
 
+#include "base/open_index.h"
 #include "base/owner.h"
 #include "base/shared.h"
-#include "inspect/inspect.h"
+#include "queue/queue.h"
 #include "tree/buffers.h"
 #include "tree/tree.h"
-#include "write/write.h"
 
 PG_FUNCTION_INFO_V1(fpbtree_flush);
 PG_FUNCTION_INFO_V1(fpbtree_flush_progress);

@@ -19,6 +19,7 @@
 #include "utils/memutils.h"
 
 #include "base/options.h"
+#include "queue/queue.h"
 #include "tree/tree.h"
 #include "tree/verify.h"
 

@@ -8,8 +8,8 @@
  * in memory (pio-btree, 3.3, where the queue is a sorted array).  All that
  * makes it another tree is a flag on its pages and a root of its own in the
  * metapage, so descents, splits and deletions of pages are those of
- * tree/descend.c, tree/split.c and tree/delete_page.c.  README.md, "Operation queue",
- * argues why nobody misses an entry of either tree.
+ * tree/descend.c, tree/split.c and tree/delete_page.c.  README.md, "Operation
+ * queue", argues why nobody misses an entry of either tree.
  *
  * There is no queue at first, and none again when it has been emptied: readers
  * ask the metapage for its root each time.
@@ -23,6 +23,7 @@
 #include "storage/lmgr.h"
 #include "storage/predicate.h"
 
+#include "queue/queue.h"
 #include "tree/tree.h"
 #include "tree/verify.h"
 

@@ -51,11 +51,12 @@
 #include "utils/timestamp.h"
 #include "utils/wait_event.h"
 
+#include "base/open_index.h"
 #include "base/options.h"
 #include "base/owner.h"
 #include "base/shared.h"
+#include "queue/queue.h"
 #include "tree/tree.h"
-#include "write/write.h"
 
 /* fpbtree.queue_worker */
 static bool use_worker = true;
@@ -370,7 +371,7 @@ work_on(Oid indexoid, WorkerIndex *wi, bool *busy)
 	if (heap != NULL && ConditionalLockRelationOid(indexoid, RowExclusiveLock))
 	{
 		index = try_index_open(indexoid, NoLock);
-		exists = index != NULL && index->rd_indam->ambuild == fpb_build &&
+		exists = index != NULL && fpb_is_fpbtree(index) &&
 			index->rd_index->indisready && index->rd_index->indrelid == heapoid;
 	}
 	shared = index != NULL && exists ? fpb_shared_of(indexoid) : NULL;

@@ -112,11 +112,12 @@ wait_event(void)
 }
 
 /*
- * Wait until no other process is reading, and become the one that is: *at is
- * set to where.  first: the range that the scan begins with.  False if there
- * is nothing more to read.  Else fpb_parallel_release must follow.
+ * Become the process that is reading: *at is set to where, and
+ * fpb_parallel_release must follow.  first: the range that the scan begins
+ * with.  If another process is reading, fpb_parallel_wait is to be called
+ * before the next try.
  */
-bool
+FpbSeized
 fpb_parallel_seize(IndexScanDesc scan, FpbScan *so, FpbScanEdge *at,
 				   int64 first)
 {
@@ -124,26 +125,17 @@ fpb_parallel_seize(IndexScanDesc scan, FpbScan *so, FpbScanEdge *at,
 		FPB_PARALLEL_STATE(scan->parallel_scan);
 	FpbParallelPhase phase;
 
-	for (;;)
-	{
-		SpinLockAcquire(&ps->mutex);
-		phase = ps->phase;
-		if (phase == FPB_PARALLEL_NEW || phase == FPB_PARALLEL_IDLE)
-			ps->phase = FPB_PARALLEL_READING;
-		SpinLockRelease(&ps->mutex);
-		if (phase != FPB_PARALLEL_READING)
-			break;
-
-		/* he who is reading must not have to wait for us */
-		if (so->ahead != NULL)
-			fpb_scan_ahead_serve(so);
-		(void) ConditionVariableTimedSleep(&ps->changed, SERVE_INTERVAL,
-										   wait_event());
-	}
+	SpinLockAcquire(&ps->mutex);
+	phase = ps->phase;
+	if (phase == FPB_PARALLEL_NEW || phase == FPB_PARALLEL_IDLE)
+		ps->phase = FPB_PARALLEL_READING;
+	SpinLockRelease(&ps->mutex);
+	if (phase == FPB_PARALLEL_READING)
+		return FPB_SEIZED_BY_ANOTHER;
 	ConditionVariableCancelSleep();
 
 	if (phase == FPB_PARALLEL_DONE)
-		return false;
+		return FPB_NOTHING_TO_SEIZE;
 	at->inside = false;
 	if (phase == FPB_PARALLEL_NEW)
 	{
@@ -170,7 +162,19 @@ fpb_parallel_seize(IndexScanDesc scan, FpbScan *so, FpbScanEdge *at,
 	/* if others read ahead, so do we */
 	if (pg_atomic_read_u64(&ps->nannounced) > so->leaf_number)
 		so->leaves_active = true;
-	return true;
+	return FPB_SEIZED;
+}
+
+/*
+ * Wait a little, or until no other process is reading.
+ */
+void
+fpb_parallel_wait(IndexScanDesc scan)
+{
+	FpbParallelScan *ps = (FpbParallelScan *)
+		FPB_PARALLEL_STATE(scan->parallel_scan);
+
+	(void) ConditionVariableTimedSleep(&ps->changed, SERVE_INTERVAL, wait_event());
 }
 
 /*

@@ -5,10 +5,11 @@
  *
  * Leaves.  From its third leaf on, a scan that has had to have a page read
  * from storage has the leaves that it will come to read ahead, in the order in
- * which the pages above name them (prefetch/jump_pointers.c).  A leaf is left out if
- * none of the scan's ranges reaches into it, so nothing is read beyond the end
- * of the last, and a search for many keys reads the leaves of several at a
- * time.  For such a search, the parents of leaves are read ahead likewise.
+ * which the pages above name them (prefetch/jump_pointers.c).  A leaf is left
+ * out if none of the scan's ranges reaches into it, so nothing is read beyond
+ * the end of the last, and a search for many keys reads the leaves of several
+ * at a time.  For such a search, the parents of leaves are read ahead
+ * likewise.
  *
  * Pages of the table.  They are read ahead only when some have had to be read:
  * then the TIDs of the leaf at hand say which pages come next, and when they

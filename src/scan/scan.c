@@ -17,8 +17,8 @@
 #include "nodes/tidbitmap.h"
 #include "utils/memutils.h"
 
+#include "queue/queue.h"
 #include "scan/scan.h"
-#include "write/write.h"
 
 /* --- leaving a page --- */
 
@@ -173,6 +173,25 @@ leave_page(IndexScanDesc scan, FpbScan *so)
 /* --- going through the index --- */
 
 /*
+ * Of a parallel scan: become the process that reads the next page, at so->at.
+ * first: the range that the scan begins with.  False if all has been read.
+ */
+static bool
+seize(IndexScanDesc scan, FpbScan *so, int64 first)
+{
+	FpbSeized	seized;
+
+	while ((seized = fpb_parallel_seize(scan, so, &so->at, first)) == FPB_SEIZED_BY_ANOTHER)
+	{
+		/* he who is reading must not have to wait for us */
+		if (so->ahead != NULL)
+			fpb_scan_ahead_serve(so);
+		fpb_parallel_wait(scan);
+	}
+	return seized == FPB_SEIZED;
+}
+
+/*
  * Find the next page in a direction, from so->at, that has something to hand
  * out.  False if there is none; then the scan is at its end.
  */
@@ -191,7 +210,7 @@ find_page(IndexScanDesc scan, FpbScan *so, bool forward)
 
 		/* what has been seized has more to read, and is to be released soon */
 		if (parallel &&
-			!fpb_parallel_seize(scan, so, &so->at, forward ? 0 : nranges - 1))
+			!seize(scan, so, forward ? 0 : nranges - 1))
 			break;
 		if (so->at.range < 0 || so->at.range >= nranges)
 			break;
@@ -461,9 +480,9 @@ fpb_rescan(IndexScanDesc scan, ScanKey keys, int nkeys pg_attribute_unused(),
 	 * A leaf stays pinned while its TIDs are handed out, so that VACUUM can't
 	 * let them be recycled, unless the snapshot sees that they have been: an
 	 * MVCC snapshot does when it looks at the heap, which index-only scans
-	 * don't.  (In recovery a pin would not help them: see
-	 * scan/standby.c.)  Without WAL the pin is what makes killing entries
-	 * safe.  Bitmap scans (no heap relation) read the heap later anyway.
+	 * don't.  (In recovery a pin would not help them: see scan/standby.c.)
+	 * Without WAL the pin is what makes killing entries safe.  Bitmap scans
+	 * (no heap relation) read the heap later anyway.
 	 */
 	so->keep_pin = scan->heapRelation != NULL &&
 		(scan->xs_want_itup || !IsMVCCSnapshot(scan->xs_snapshot) ||

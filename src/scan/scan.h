@@ -249,12 +249,16 @@ fpb_edge_set_range(FpbScanEdge *edge, int64 range)
 	edge->range = range;
 }
 
+
+/* scan/edge.c */
 extern void fpb_edge_set_key(FpbScan *so, FpbScanEdge *edge,
 							 const FpbKey *key);
 extern void fpb_edge_copy(FpbScan *so, FpbScanEdge *to,
 						  const FpbScanEdge *from);
 extern void fpb_scan_page_init(FpbScanPage *page);
 extern void fpb_scan_page_free(FpbScanPage *page);
+
+/* scan/read_leaf.c */
 extern void fpb_scan_unpin_meta(FpbScan *so);
 extern void fpb_scan_read_page(IndexScanDesc scan, FpbScan *so, bool forward);
 extern bool fpb_scan_peek(IndexScanDesc scan, FpbScan *so, FpbScanPage *sp,
@@ -311,8 +315,16 @@ fpb_scan_missed(IndexScanDesc scan, const FpbScan *so)
  * parallel scans (scan/parallel.c)
  * ------------------------------------------------------------------------
  */
-extern bool fpb_parallel_seize(IndexScanDesc scan, FpbScan *so,
-							   FpbScanEdge *at, int64 first);
+typedef enum FpbSeized
+{
+	FPB_SEIZED,					/* this process is to read */
+	FPB_SEIZED_BY_ANOTHER,
+	FPB_NOTHING_TO_SEIZE		/* all has been read */
+} FpbSeized;
+
+extern FpbSeized fpb_parallel_seize(IndexScanDesc scan, FpbScan *so,
+									FpbScanEdge *at, int64 first);
+extern void fpb_parallel_wait(IndexScanDesc scan);
 extern void fpb_parallel_release(IndexScanDesc scan, FpbScan *so,
 								 const FpbScanEdge *at);
 extern uint64 fpb_parallel_announced(IndexScanDesc scan);

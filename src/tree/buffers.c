@@ -1,7 +1,7 @@
 /*-------------------------------------------------------------------------
  *
  * tree/buffers.c
- *	  Opening an index: its metapage; getting, checking and allocating its pages.
+ *	  Getting, checking and allocating the pages of an index.
  *
  *-------------------------------------------------------------------------
  */
@@ -145,8 +145,8 @@ is_used_most(Buffer buf)
  * as a use of the buffer, so one that could yet be evicted sooner than others
  * is accessed so.
  */
-static inline Buffer
-pin_recent(const FpbIndex *ix, BlockNumber blkno)
+Buffer
+fpb_pin_recent(const FpbIndex *ix, BlockNumber blkno)
 {
 	Relation	rel = ix->rel;
 	Buffer	   *recent = fpb_cache_recent(ix->cache, blkno);
@@ -171,7 +171,7 @@ Buffer
 fpb_getbuf_recent(const FpbIndex *ix, BlockNumber blkno, int access)
 {
 	check_link(ix, blkno);
-	return lock_page(ix, pin_recent(ix, blkno), access);
+	return lock_page(ix, fpb_pin_recent(ix, blkno), access);
 }
 
 /*
@@ -258,7 +258,7 @@ getbuf_level(const FpbIndex *ix, BlockNumber blkno, int level, int access,
 		*ix->missing = blkno;
 		return InvalidBuffer;
 	}
-	buf = level > 0 ? ReadBuffer(ix->rel, blkno) : pin_recent(ix, blkno);
+	buf = level > 0 ? ReadBuffer(ix->rel, blkno) : fpb_pin_recent(ix, blkno);
 	pg_read_barrier();
 	look_first = ix->tree == 0 || !RecoveryInProgress();
 	if (look_first && !is_of_level(ix, BufferGetPage(buf), level))
@@ -323,268 +323,6 @@ void
 fpb_relbuf(Buffer buf)
 {
 	UnlockReleaseBuffer(buf);
-}
-
-/*
- * Set up the metapage.
- */
-void
-fpb_meta_init(const FpbIndex *ix, Page page, BlockNumber root, uint32 level)
-{
-	FpbPageHeader *hdr = FpbHdr(page);
-	FpbMeta    *meta;
-	int			leaf_lines;
-	int			inner_lines;
-
-	PageInit(page, BLCKSZ, 0);
-	hdr->magic = FPB_MAGIC;
-	hdr->flags = FPB_META;
-	meta = FpbPageGetMeta(page);
-	meta->magic = FPB_META_MAGIC;
-	meta->version = FPB_VERSION;
-	meta->root = root;
-	meta->level = level;
-	meta->queue_root = FPB_METAPAGE;
-	meta->form = ix->form;
-	meta->head_width = ix->head_width;
-	meta->layout = ix->layout->id;
-	fpb_layout_lines(ix, &leaf_lines, &inner_lines);
-	meta->leaf_lines = leaf_lines;
-	meta->inner_lines = inner_lines;
-	meta->options = (ix->one_key ? FPB_META_ONE_KEY : 0) |
-		(ix->csb ? FPB_META_CSB : 0) |
-		(ix->count_most < FPB_COUNT_MOST ? FPB_META_BISECTING : 0) |
-		(ix->prefetch ? 0 : FPB_META_UNFETCHED);
-	hdr->pd.pd_lower = ((char *) meta + sizeof(FpbMeta)) - (char *) page;
-}
-
-/*
- * Raise an error unless the page is a metapage of ours that agrees with what
- * the catalogs say of the index.  (They need not agree in whether keys may be
- * shared: a column of type char(n) can lose its length without the index being
- * made anew.  See fpb_canreturn.)
- */
-void
-fpb_check_meta(const FpbIndex *ix, Page page)
-{
-	FpbPageHeader *hdr = FpbHdr(page);
-	FpbMeta    *meta = FpbPageGetMeta(page);
-	const char *name = RelationGetRelationName(ix->rel);
-
-	if (PageIsNew(page) || hdr->magic != FPB_MAGIC ||
-		(hdr->flags & FPB_META) == 0 || meta->magic != FPB_META_MAGIC)
-		ereport(ERROR,
-				(errcode(ERRCODE_INDEX_CORRUPTED),
-				 errmsg("index \"%s\" is not an fpbtree", name),
-				 errdetail("Its block %u is not an fpbtree metapage.",
-						   FPB_METAPAGE),
-				 errhint("Please REINDEX it.")));
-	if (meta->version != FPB_VERSION)
-		ereport(ERROR,
-				(errcode(ERRCODE_INDEX_CORRUPTED),
-				 errmsg("version mismatch in index \"%s\": file version %u, current version %u",
-						name, meta->version, FPB_VERSION),
-				 errhint("Please REINDEX it.")));
-	if (meta->form != ix->form || meta->head_width != ix->head_width)
-		ereport(ERROR,
-				(errcode(ERRCODE_INDEX_CORRUPTED),
-				 errmsg("metapage of index \"%s\" does not agree with its definition",
-						name),
-				 errdetail("Key form %d, head width %d are stored; the definition asks for %d, %d.",
-						   meta->form, meta->head_width,
-						   (int) ix->form, ix->head_width),
-				 errhint("Please REINDEX it.")));
-	if (meta->leaf_lines < FPB_MIN_LINES || meta->leaf_lines > FPB_MAX_LINES ||
-		meta->inner_lines < FPB_MIN_LINES || meta->inner_lines > FPB_MAX_LINES ||
-		fpb_layout_routine(meta->layout) == NULL ||
-		meta->root == FPB_METAPAGE || meta->root == InvalidBlockNumber ||
-		meta->level >= FPB_MAX_LEVELS ||
-		meta->queue_root == InvalidBlockNumber ||
-		meta->queue_level >= FPB_MAX_LEVELS ||
-		(meta->queue_root != FPB_METAPAGE && !ix->may_queue))
-		fpb_report_damage(ix->rel, FPB_METAPAGE,
-						  "The metapage holds values out of range.");
-}
-
-/*
- * Pin the metapage and check it.  It is locked for that: replay may just be
- * restoring it in a buffer full of zeros.
- */
-Buffer
-fpb_pin_meta(const FpbIndex *ix)
-{
-	Buffer		buf = pin_recent(ix, FPB_METAPAGE);
-
-	LockBuffer(buf, BUFFER_LOCK_SHARE);
-	fpb_check_meta(ix, BufferGetPage(buf));
-	LockBuffer(buf, BUFFER_LOCK_UNLOCK);
-	return buf;
-}
-
-/*
- * Has an index an operation queue?  So says its metapage, if that is one of
- * this format: nothing else of the index is looked at, nor at its operator
- * classes.  No page is locked on entry or exit.
- */
-bool
-fpb_has_queue(Relation rel)
-{
-	Buffer		buf;
-	Page		page;
-	bool		has_queue;
-
-	if (RelationGetNumberOfBlocks(rel) == 0)
-		return false;
-	buf = ReadBuffer(rel, FPB_METAPAGE);
-	LockBuffer(buf, BUFFER_LOCK_SHARE);
-	page = BufferGetPage(buf);
-	has_queue = !PageIsNew(page) && FpbHdr(page)->magic == FPB_MAGIC &&
-		FpbPageGetMeta(page)->magic == FPB_META_MAGIC &&
-		FpbPageGetMeta(page)->version == FPB_VERSION &&
-		FpbPageGetMeta(page)->queue_root != FPB_METAPAGE;
-	fpb_relbuf(buf);
-	return has_queue;
-}
-
-/*
- * Read root, level and node sizes from the metapage, the last in the order of
- * locks.
- */
-static void
-read_meta(FpbIndex *ix)
-{
-	Buffer		buf = ReadBuffer(ix->rel, FPB_METAPAGE);
-	FpbMeta		meta;
-
-	LockBuffer(buf, BUFFER_LOCK_SHARE);
-	fpb_check_meta(ix, BufferGetPage(buf));
-	meta = *FpbPageGetMeta(BufferGetPage(buf));
-	UnlockReleaseBuffer(buf);
-
-	ix->queue_root = meta.queue_root;
-	ix->queue_level = meta.queue_level;
-	ix->root = ix->tree == 0 ? meta.root : meta.queue_root;
-	ix->level = ix->tree == 0 ? meta.level : meta.queue_level;
-	ix->one_key = (meta.options & FPB_META_ONE_KEY) != 0;
-	ix->csb = (meta.options & FPB_META_CSB) != 0;
-	ix->layout = fpb_layout_routine(meta.layout);
-	fpb_layout_search(ix, (meta.options & FPB_META_BISECTING) != 0,
-					  (meta.options & FPB_META_UNFETCHED) == 0);
-	fpb_layout_shapes(ix, meta.leaf_lines, meta.inner_lines);
-}
-
-/*
- * Fill *ix for an open index.  What it says of the root may be out of date,
- * which a descent notices: the old root is then merely the leftmost page of
- * its level.
- */
-void
-fpb_index_open(FpbIndex *ix, Relation rel)
-{
-	if (rel->rd_amcache == NULL)
-	{
-		fpb_index_describe(ix, rel);
-		ix->cache = fpb_cache_attach(rel);
-		ix->queued_leaf = InvalidBlockNumber;
-		read_meta(ix);
-		if (rel->rd_amcache == NULL)
-		{
-			Size		size = offsetof(FpbIndex, cols) +
-				ix->natts * sizeof(FpbColumn);
-			FpbIndex   *cache = MemoryContextAlloc(rel->rd_indexcxt, size);
-
-			memcpy(cache, ix, size);
-			rel->rd_amcache = cache;
-		}
-	}
-	else
-	{
-		FpbIndex   *cache = rel->rd_amcache;
-
-		memcpy(ix, cache, offsetof(FpbIndex, cols) +
-			   cache->natts * sizeof(FpbColumn));
-	}
-	ix->rel = rel;
-}
-
-/*
- * Read the metapage again because a root has been found to be none any more,
- * and update the cache.  Pages of the trees may be locked.
- */
-void
-fpb_index_refresh(FpbIndex *ix)
-{
-	read_meta(ix);
-	if (ix->rel->rd_amcache != NULL)
-	{
-		FpbIndex   *cache = ix->rel->rd_amcache;
-
-		if (ix->tree == 0)
-		{
-			cache->root = ix->root;
-			cache->level = ix->level;
-		}
-		cache->queue_root = ix->queue_root;
-		cache->queue_level = ix->queue_level;
-	}
-}
-
-/*
- * Keep in mind to which leaf an entry belongs that goes to the operation
- * queue.  False if the one before it did, too.
- */
-bool
-fpb_index_note_queued(FpbIndex *ix, BlockNumber leaf)
-{
-	if (ix->queued_leaf == leaf)
-		return false;
-	ix->queued_leaf = leaf;
-	if (ix->rel->rd_amcache != NULL)
-		((FpbIndex *) ix->rel->rd_amcache)->queued_leaf = leaf;
-	return true;
-}
-
-/*
- * Make *queue what *ix is, but for the tree: that of the operation queue, if
- * there is one as far as is known.
- */
-void
-fpb_index_of_queue(const FpbIndex *ix, FpbIndex *queue)
-{
-	memcpy(queue, ix, offsetof(FpbIndex, cols) +
-		   ix->natts * sizeof(FpbColumn));
-	queue->tree = FPB_QUEUE;
-	queue->root = ix->queue_root;
-	queue->level = ix->queue_level;
-	queue->named_node = 0;
-}
-
-/*
- * Lock the metapage exclusively and add it to a record, whose other pages are
- * locked: it is the last in the order of locks.  It is the caller's to release
- * when the record has been logged.
- */
-Buffer
-fpb_add_meta(const FpbIndex *ix, FpbWal *wal, FpbWalPage **wp)
-{
-	Buffer		buf = ReadBuffer(ix->rel, FPB_METAPAGE);
-
-	LockBuffer(buf, BUFFER_LOCK_EXCLUSIVE);
-	*wp = fpb_wal_add(wal, buf, false);
-	return buf;
-}
-
-/*
- * Have the metapage, a page of a record, tell of so many pages more in the
- * queue's tree.  In the critical section.
- */
-void
-fpb_count_queue_pages(FpbWalPage *wp, int change)
-{
-	FpbMeta    *meta = FpbPageGetMeta(wp->page);
-
-	meta->queue_pages += change;
-	fpb_wal_note(wp, &meta->queue_pages, sizeof(meta->queue_pages));
 }
 
 /*

@@ -30,6 +30,7 @@ extern void fpb_index_of_queue(const FpbIndex *ix, FpbIndex *queue);
 extern Buffer fpb_getbuf_level(const FpbIndex *ix, BlockNumber blkno,
 							   int level, int access);
 extern Buffer fpb_getbuf_right(const FpbIndex *ix, Buffer buf, int access);
+extern Buffer fpb_pin_recent(const FpbIndex *ix, BlockNumber blkno);
 extern Buffer fpb_getbuf_recent(const FpbIndex *ix, BlockNumber blkno,
 								int access);
 extern bool fpb_is_in_memory(Relation rel, BlockNumber block, bool by_now);

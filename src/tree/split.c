@@ -1,7 +1,7 @@
 /*-------------------------------------------------------------------------
  *
  * tree/split.c
- *	  Insertion into pages, page splits, and growth of the root.
+ *	  Page splits, and growth of the root.
  *
  * A split is two WAL records: the first makes the right page, reachable by the
  * left one's right link, and flags the left; the second inserts the downlink
@@ -22,17 +22,12 @@
 #include "tree/tree.h"
 #include "tree/verify.h"
 
-static bool insert_on_page(FpbIndex *ix, Relation heap, Buffer buf,
-						   FpbStack *stack, const FpbEntry *entry,
-						   bool unchanged, bool may_split,
-						   Buffer left, Buffer right);
-
 /*
  * Clear the flag of a left page whose right sibling gets its downlink by the
  * record being made.  In the critical section.
  */
-static void
-clear_incomplete(Buffer left, FpbWalPage *wp)
+void
+fpb_clear_incomplete(Buffer left, FpbWalPage *wp)
 {
 	FpbPageHeader *hdr = FpbHdr(BufferGetPage(left));
 
@@ -45,9 +40,9 @@ clear_incomplete(Buffer left, FpbWalPage *wp)
  * name the nodes of both halves, which are locked exclusively.  In the
  * critical section, or while the page is a copy that nobody else sees.
  */
-static void
-name_halves(const FpbIndex *ix, Page page, Buffer left, Buffer right,
-			FpbWalPage *wp)
+void
+fpb_name_halves(const FpbIndex *ix, Page page, Buffer left, Buffer right,
+				FpbWalPage *wp)
 {
 	fpb_page_name_nodes(ix, page, BufferGetBlockNumber(left),
 						BufferGetPage(left), wp);
@@ -106,7 +101,7 @@ grow_root(FpbIndex *ix, Buffer left, Buffer right,
 	wp_left = fpb_wal_add(&wal, left, false);
 	fpb_wal_enter(&wal);
 	fpb_page_replace(BufferGetPage(rootbuf), image->data, wp_root);
-	name_halves(ix, BufferGetPage(rootbuf), left, right, wp_root);
+	fpb_name_halves(ix, BufferGetPage(rootbuf), left, right, wp_root);
 	*meta_root(ix, meta) = BufferGetBlockNumber(rootbuf);
 	if (ix->tree == 0)
 		meta->level = level;
@@ -116,7 +111,7 @@ grow_root(FpbIndex *ix, Buffer left, Buffer right,
 		meta->queue_pages++;
 	}
 	fpb_wal_note(wp_meta, meta, sizeof(FpbMeta));
-	clear_incomplete(left, wp_left);
+	fpb_clear_incomplete(left, wp_left);
 	fpb_wal_finish(&wal);
 	fpb_verify_page(ix, BufferGetPage(rootbuf));
 	fpb_verify_insert(ix, &wal, 2, NULL);
@@ -209,7 +204,7 @@ fpb_insert_downlink(FpbIndex *ix, Buffer left, Buffer right, FpbStack *stack)
 								  BufferGetBlockNumber(left), entry.child,
 								  downlink.child));
 	}
-	(void) insert_on_page(ix, NULL, parent, stack, &entry, false, true, left, right);
+	(void) fpb_insert_on_page(ix, NULL, parent, stack, &entry, false, true, left, right);
 	return true;
 }
 
@@ -218,9 +213,9 @@ fpb_insert_downlink(FpbIndex *ix, Buffer left, Buffer right, FpbStack *stack)
  * right are the pages of the level below of which the entry is the right one's
  * downlink, or invalid; they stay locked.
  */
-static void
-split_page(FpbIndex *ix, Buffer buf, FpbStack *stack, const FpbEntry *entry,
-		   Buffer left, Buffer right)
+void
+fpb_split_page(FpbIndex *ix, Buffer buf, FpbStack *stack, const FpbEntry *entry,
+			   Buffer left, Buffer right)
 {
 	Page		page = BufferGetPage(buf);
 	PGAlignedBlock *images;
@@ -248,14 +243,14 @@ split_page(FpbIndex *ix, Buffer buf, FpbStack *stack, const FpbEntry *entry,
 	if (BufferIsValid(left))
 	{
 		wp_child = fpb_wal_add(&wal, left, false);
-		name_halves(ix, wp_left->page, left, right, wp_left);
-		name_halves(ix, wp_right->page, left, right, wp_right);
+		fpb_name_halves(ix, wp_left->page, left, right, wp_left);
+		fpb_name_halves(ix, wp_right->page, left, right, wp_right);
 	}
 	if (ix->tree != 0)
 		metabuf = fpb_add_meta(ix, &wal, &wp_meta);
 	fpb_wal_enter(&wal);
 	if (wp_child != NULL)
-		clear_incomplete(left, wp_child);
+		fpb_clear_incomplete(left, wp_child);
 	if (wp_meta != NULL)
 		fpb_count_queue_pages(wp_meta, 1);
 	fpb_wal_finish(&wal);
@@ -275,114 +270,6 @@ split_page(FpbIndex *ix, Buffer buf, FpbStack *stack, const FpbEntry *entry,
 	(void) fpb_insert_downlink(ix, buf, rbuf, stack);
 	fpb_relbuf(rbuf);
 	fpb_relbuf(buf);
-}
-
-/*
- * Insert an entry into a page, locked exclusively and released, where it
- * belongs.  left and right as in split_page, unchanged as in fpb_insert_entry.
- * heap: for the dead entries of a leaf; an inner page has none.
- *
- * False, with nothing done and the page still locked, if it would have to be
- * split and may not.
- */
-static bool
-insert_on_page(FpbIndex *ix, Relation heap, Buffer buf, FpbStack *stack,
-			   const FpbEntry *entry, bool unchanged, bool may_split,
-			   Buffer left, Buffer right)
-{
-	Page		page = BufferGetPage(buf);
-	FpbInsertPlan plan;
-	FpbWal		wal;
-	FpbWalPage *wp;
-	FpbWalPage *wp_child = NULL;
-
-	/* an entry of the queue is not there for long enough to prove dead */
-	bool		may_prune = FpbPageIsLeaf(page) && ix->tree == 0;
-
-	if (!(FpbPageIsLeaf(page) && RelationNeedsWAL(ix->rel) &&
-		  XLogCheckBufferNeedsBackup(buf) &&
-		  fpb_page_plan_reorganise(ix, page, entry, &plan)))
-		fpb_page_plan_insert(ix, page, entry, &plan);
-	if ((plan.outcome == FPB_PLAN_FULL || plan.outcome == FPB_PLAN_REBUILD) &&
-		may_prune && fpb_prune_killed(ix, heap, buf))
-	{
-		if (plan.image != NULL)
-			pfree(plan.image);
-		fpb_page_plan_insert(ix, page, entry, &plan);
-	}
-
-	if (plan.outcome == FPB_PLAN_FULL && may_prune)
-	{
-		bool		pruned = fpb_prune_versions(ix, heap, buf, unchanged);
-
-		if (pruned)
-			fpb_page_plan_insert(ix, page, entry, &plan);
-
-		/*
-		 * A leaf in which rows are updated need not be split for want of room
-		 * at the right place either: what has been removed is elsewhere, or
-		 * by the time the leaf is really full there will be more dead entries
-		 * in it.  Where nothing has gone, words are better off with a split,
-		 * for they find their places in gaps.
-		 */
-		if (plan.outcome == FPB_PLAN_FULL &&
-			(pruned || (unchanged && !fpb_is_word(ix))))
-			(void) fpb_page_plan_reorganise(ix, page, entry, &plan);
-	}
-	if (plan.outcome == FPB_PLAN_FULL)
-	{
-		if (may_split)
-			split_page(ix, buf, stack, entry, left, right);
-		return may_split;
-	}
-
-	fpb_wal_begin(&wal, ix->rel);
-	wp = fpb_wal_add(&wal, buf, false);
-	if (BufferIsValid(left))
-		wp_child = fpb_wal_add(&wal, left, false);
-	fpb_wal_enter(&wal);
-	fpb_page_insert(ix, page, entry, &plan, wp);
-	if (wp_child != NULL)
-	{
-		name_halves(ix, page, left, right, wp);
-		clear_incomplete(left, wp_child);
-	}
-	fpb_wal_finish(&wal);
-	fpb_verify_insert(ix, &wal, 0, entry);
-	if (wp_child != NULL)
-		fpb_verify_insert(ix, &wal, 1, NULL);
-
-	if (plan.image != NULL)
-		pfree(plan.image);
-	fpb_relbuf(buf);
-	return true;
-}
-
-/*
- * Insert an entry into the leaf in buf, where it belongs; buf is locked
- * exclusively, and released.  stack is what the descent to it has passed, a
- * hint.  heap is the index's table, whose pages may be pruned.  unchanged: the
- * row has been updated, its key not.  Splits as needed.  Raises errors before
- * anything has been changed, or between two records.
- */
-void
-fpb_insert_entry(FpbIndex *ix, Relation heap, Buffer buf, FpbStack *stack,
-				 const FpbEntry *entry, bool unchanged)
-{
-	(void) insert_on_page(ix, heap, buf, stack, entry, unchanged, true,
-						  InvalidBuffer, InvalidBuffer);
-}
-
-/*
- * The same if the leaf, one of the queue's tree, has room for the entry.
- * False, with nothing done and the leaf still locked, if it would have to be
- * split.
- */
-bool
-fpb_insert_if_fits(FpbIndex *ix, Buffer buf, const FpbEntry *entry)
-{
-	return insert_on_page(ix, NULL, buf, NULL, entry, false, false,
-						  InvalidBuffer, InvalidBuffer);
 }
 
 /*

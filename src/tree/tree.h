@@ -9,7 +9,6 @@
 #define FPB_TREE_TREE_H
 
 #include "page/layout.h"
-#include "queue/filter.h"
 #include "tree/buffers.h"
 
 typedef struct FpbStack
@@ -234,25 +233,6 @@ extern bool fpb_insert_if_fits(FpbIndex *ix, Buffer buf, const FpbEntry *entry);
 extern bool fpb_insert_downlink(FpbIndex *ix, Buffer left, Buffer right,
 								FpbStack *stack);
 
-/*
- * The operation queue: a tree of its own, for entries on their way to the main
- * one (queue/queue.c).  "queue" is the index as fpb_index_of_queue makes it.
- *
- * begin: make one, unless there is one.  trim: take its empty pages out of it,
- * and itself away if there is nothing in it and nobody looks at it.
- */
-extern void fpb_queue_begin(FpbIndex *queue);
-extern void fpb_queue_trim(FpbIndex *queue);
-extern void fpb_queue_count(FpbIndex *queue);
-extern uint32 fpb_queue_pages(const FpbIndex *ix, XLogRecPtr *lsn);
-
-/*
- * Move what the queue has for a main leaf into it (queue/move.c).
- */
-extern int	fpb_move_entries(FpbIndex *ix, Relation heap, Buffer buf,
-							 FpbStack *stack, const FpbProbe *place,
-							 const FpbFilter *counted, FpbKey *rest, bool *more);
-
 /* Leave hints for dead entries on a leaf locked at least share (tree/kill_hints.c). */
 extern void fpb_hint_dead(const FpbIndex *ix, Relation heap, Buffer buf,
 						  FpbPos *pos, int npos);
@@ -263,16 +243,30 @@ extern bool fpb_prune_versions(const FpbIndex *ix, Relation heap, Buffer buf,
 							   bool unchanged);
 
 /*
+ * What insertion into a page (tree/insert_on_page.c) and splitting it
+ * (tree/split.c) need of each other.
+ */
+extern bool fpb_insert_on_page(FpbIndex *ix, Relation heap, Buffer buf,
+							   FpbStack *stack, const FpbEntry *entry,
+							   bool unchanged, bool may_split,
+							   Buffer left, Buffer right);
+extern void fpb_split_page(FpbIndex *ix, Buffer buf, FpbStack *stack,
+						   const FpbEntry *entry, Buffer left, Buffer right);
+extern void fpb_clear_incomplete(Buffer left, FpbWalPage *wp);
+extern void fpb_name_halves(const FpbIndex *ix, Page page, Buffer left,
+							Buffer right, FpbWalPage *wp);
+
+/*
  * Finish the split of a page locked exclusively; stays locked.  False if the
  * split of its left sibling is to be finished first.
  */
 extern bool fpb_finish_split(FpbIndex *ix, Buffer left);
 
 /*
- * Try to take the empty leaf blkno out of the tree (tree/delete_page.c).  No lock is
- * held on entry or exit.  Adds the blocks freed to a list, as OIDs: inner
- * pages and other leaves may be among them.  If an error is raised, they are
- * there, too.
+ * Try to take the empty leaf blkno out of the tree (tree/delete_page.c).  No
+ * lock is held on entry or exit.  Adds the blocks freed to a list, as OIDs:
+ * inner pages and other leaves may be among them.  If an error is raised, they
+ * are there, too.
  */
 extern void fpb_delete_empty(FpbIndex *ix, BlockNumber blkno, List **freed);
 

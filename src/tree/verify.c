@@ -9,7 +9,8 @@
  * sound, in structure and in order, that their entries are those from before
  * with just the difference meant, that no other entry is hinted dead than was
  * before, and that a new entry is found where a search looks for it.  (That
- * the ranges noted for WAL are all of the difference is base/wal.c's to check.)
+ * the ranges noted for WAL are all of the difference is base/wal.c's to
+ * check.)
  *
  * This is done when the critical section is over, because it compares keys,
  * with the pages still locked exclusively.  fpb_wal_before has what the pages

@@ -21,6 +21,7 @@
 
 #include "base/options.h"
 #include "base/shared.h"
+#include "queue/queue.h"
 #include "tree/tree.h"
 #include "write/write.h"
 

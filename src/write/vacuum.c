@@ -35,6 +35,7 @@
 #include "utils/memutils.h"
 
 #include "base/attempt.h"
+#include "queue/queue.h"
 #include "tree/tree.h"
 #include "tree/verify.h"
 #include "write/write.h"

@@ -4,8 +4,8 @@
  *	  Insertions into and deletions from a disk-first page, done.
  *
  * All this is done in critical sections: what the page is relied on to be has
- * been checked before, by the plan (page/disk_first/plan_insert.c) or by whoever has
- * found the entries to be deleted.
+ * been checked before, by the plan (page/disk_first/plan_insert.c) or by
+ * whoever has found the entries to be deleted.
  *
  *-------------------------------------------------------------------------
  */

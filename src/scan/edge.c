@@ -1,0 +1,89 @@
+/*-------------------------------------------------------------------------
+ *
+ * scan/edge.c
+ *	  Where a scan goes on: edges of what it has read.
+ *
+ *-------------------------------------------------------------------------
+ */
+#include "postgres.h"
+
+#include "utils/memutils.h"
+
+#include "scan/scan.h"
+
+/*
+ * Set an edge to a fence, which may point into a page.
+ */
+void
+fpb_edge_set_key(FpbScan *so, FpbScanEdge *edge, const FpbKey *key)
+{
+	IndexTuple	tuple = edge->key.tuple;
+
+	edge->inside = true;
+	edge->key = *key;
+	edge->key.tuple = tuple;
+	if (key->tuple != NULL)
+	{
+		Size		size = IndexTupleSize(key->tuple);
+
+		if (edge->tuple_size < size)
+		{
+			if (tuple != NULL)
+				pfree(tuple);
+			edge->tuple_size = 0;
+			edge->key.tuple = MemoryContextAlloc(so->cxt, size);
+			edge->tuple_size = size;
+		}
+		memcpy(edge->key.tuple, key->tuple, size);
+	}
+}
+
+/*
+ * Copy an edge.
+ */
+void
+fpb_edge_copy(FpbScan *so, FpbScanEdge *to, const FpbScanEdge *from)
+{
+	to->range = from->range;
+	to->right = from->right;
+	to->same_leaf = from->same_leaf;
+	if (from->inside)
+		fpb_edge_set_key(so, to, &from->key);
+	else
+		to->inside = false;
+}
+
+/*
+ * Set up an FpbScanPage.
+ */
+void
+fpb_scan_page_init(FpbScanPage *page)
+{
+	page->valid = false;
+	page->buf = page->queue_buf = InvalidBuffer;
+	memset(&page->before, 0, sizeof(FpbScanEdge));
+	memset(&page->after, 0, sizeof(FpbScanEdge));
+	page->nitems = 0;
+	page->check_rows = false;
+	page->tuples = NULL;
+	page->tuples_size = 0;
+	page->room = FPB_FEW_ITEMS;
+	page->items = page->few;
+}
+
+/*
+ * Free an FpbScanPage, which is not pinned.
+ */
+void
+fpb_scan_page_free(FpbScanPage *page)
+{
+	if (page->before.key.tuple != NULL)
+		pfree(page->before.key.tuple);
+	if (page->after.key.tuple != NULL)
+		pfree(page->after.key.tuple);
+	if (page->tuples != NULL)
+		pfree(page->tuples);
+	if (page->items != page->few)
+		pfree(page->items);
+	pfree(page);
+}
