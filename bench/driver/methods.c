@@ -103,11 +103,11 @@ static const struct
 /*
  * The place before the first head >= head: its node and its slot.
  */
-static FpbPlace
+static FpbNodePos
 find_head(const FpbIndex *ix, Page page, uint64 head)
 {
 	const FpbShape *shape = fpb_shape(ix, page);
-	FpbPlace	place = {0};
+	FpbNodePos	place = {0};
 	FpbCodec	codec;
 	char	   *node;
 
@@ -118,7 +118,7 @@ find_head(const FpbIndex *ix, Page page, uint64 head)
 	if (codec != FPB_NODE_PLAIN)
 		elog(ERROR, "the keys of an index for methods of searching differ");
 	if (prefetching)
-		fpb_prefetch(node, shape->size);
+		fpb_fetch_lines(node, shape->size);
 	if (ix->head_width == 8)
 		place.slot = count64((const uint64 *) node, shape->nslots, head);
 	else if ((uint32) head == 0)
@@ -130,28 +130,29 @@ find_head(const FpbIndex *ix, Page page, uint64 head)
 }
 
 /*
- * The first entry >= probe is the first whose head is: all keys differ, and a
- * lookup's probe is before every TID.
+ * The first entry >= search key is the first whose head is: all keys differ,
+ * and a lookup's search key is before every TID.
  */
 static void
-method_search(const FpbIndex *ix, Page page, const FpbProbe *probe, FpbPos *pos)
+method_search(const FpbIndex *ix, Page page, const FpbSearchKey *search, FpbPos *pos)
 {
-	*pos = fpb_pos_of(find_head(ix, page, probe->head));
+	*pos = fpb_pos_of(find_head(ix, page, search->head));
 }
 
 /*
- * The child to descend to: the last whose key is <= probe, else the first.
+ * The child to descend to: the last whose key is <= search key, else the
+ * first.
  */
 static BlockNumber
-method_downlink(const FpbIndex *ix, Page page, const FpbProbe *probe,
+method_downlink(const FpbIndex *ix, Page page, const FpbSearchKey *search,
 				bool before pg_attribute_unused(), uint16 *named)
 {
 	FpbPos		pos = FPB_POS_END;
 	FpbEntry	entry;
 
 	*named = 0;
-	if (probe->head != PG_UINT64_MAX)
-		pos = fpb_pos_of(find_head(ix, page, probe->head + 1));
+	if (search->head != PG_UINT64_MAX)
+		pos = fpb_pos_of(find_head(ix, page, search->head + 1));
 	if (!fpb_page_prev(ix, page, &pos, &entry))
 	{
 		pos = FPB_POS_FIRST;

@@ -47,10 +47,10 @@ sorted_arrays(const FpbIndex *ix, Page page, FpbNodeArray *arrays)
 }
 
 /*
- * The first slot with an entry >= probe, by bisection with branches.
+ * The first slot with an entry >= search key, by bisection with branches.
  */
 static void
-sorted_search(const FpbIndex *ix, Page page, const FpbProbe *probe, FpbPos *pos)
+sorted_search(const FpbIndex *ix, Page page, const FpbSearchKey *search, FpbPos *pos)
 {
 	const char *node = sorted_node(ix, page);
 	int			lo = 0;
@@ -61,31 +61,34 @@ sorted_search(const FpbIndex *ix, Page page, const FpbProbe *probe, FpbPos *pos)
 	{
 		int			mid = lo + (hi - lo) / 2;
 
-		if (fpb_node_head(ix, node, mid) < probe->head)
+		if (fpb_node_head(ix, node, mid) < search->head)
 			lo = mid + 1;
 		else
 			hi = mid;
 	}
 	pos->place = lo;
 
-	/* all keys differ, but an entry may have the probe's and a smaller TID */
+	/*
+	 * all keys differ, but an entry may have the search key's and a smaller
+	 * TID
+	 */
 	if (lo < FpbHdr(page)->layout[NENTRIES] &&
-		fpb_node_head(ix, node, lo) == probe->head &&
-		fpb_page_next(ix, page, pos, &entry) && fpb_compare(ix, &entry.key, probe) < 0)
+		fpb_node_head(ix, node, lo) == search->head &&
+		fpb_page_next(ix, page, pos, &entry) && fpb_compare(ix, &entry.key, search) < 0)
 		pos->place++;
 }
 
 /*
- * The child to descend to: the last whose key is <= probe (before: < probe),
- * or the first if there is none.
+ * The child to descend to: the last whose key is <= search key (before: <
+ * search key), or the first if there is none.
  */
 static void
-sorted_child(const FpbIndex *ix, Page page, const FpbProbe *probe,
+sorted_child(const FpbIndex *ix, Page page, const FpbSearchKey *search,
 			 bool before, FpbPos *pos, FpbEntry *entry)
 {
-	sorted_search(ix, page, probe, pos);
+	sorted_search(ix, page, search, pos);
 	if (!fpb_page_next(ix, page, pos, entry) ||
-		(pos->place > 0 && (before || fpb_compare(ix, &entry->key, probe) > 0)))
+		(pos->place > 0 && (before || fpb_compare(ix, &entry->key, search) > 0)))
 	{
 		pos->place--;
 		(void) fpb_page_next(ix, page, pos, entry);
@@ -93,14 +96,14 @@ sorted_child(const FpbIndex *ix, Page page, const FpbProbe *probe,
 }
 
 static BlockNumber
-sorted_downlink(const FpbIndex *ix, Page page, const FpbProbe *probe, bool before,
+sorted_downlink(const FpbIndex *ix, Page page, const FpbSearchKey *search, bool before,
 				uint16 *named)
 {
 	FpbPos		pos;
 	FpbEntry	entry;
 
 	*named = 0;
-	sorted_child(ix, page, probe, before, &pos, &entry);
+	sorted_child(ix, page, search, before, &pos, &entry);
 	return entry.child;
 }
 
@@ -108,7 +111,7 @@ sorted_downlink(const FpbIndex *ix, Page page, const FpbProbe *probe, bool befor
  * Read a page to its end, as scans of the driver do.
  */
 static int
-sorted_read(const FpbIndex *ix, Page page, FpbPos pos, const FpbProbe *end,
+sorted_read(const FpbIndex *ix, Page page, FpbPos pos, const FpbSearchKey *end,
 			bool near pg_attribute_unused(), FpbItem *items,
 			int room pg_attribute_unused(),
 			bool *more pg_attribute_unused())
@@ -139,11 +142,11 @@ static void
 sorted_plan_insert(const FpbIndex *ix, Page page, const FpbEntry *entry,
 				   FpbInsertPlan *plan)
 {
-	FpbProbe	probe;
+	FpbSearchKey search;
 	FpbPos		pos;
 
-	fpb_probe_from_key(ix, &entry->key, &probe);
-	sorted_search(ix, page, &probe, &pos);
+	fpb_search_key_from(ix, &entry->key, &search);
+	sorted_search(ix, page, &search, &pos);
 	plan->image = NULL;
 	plan->details[0] = pos.place;
 	plan->outcome = FpbHdr(page)->layout[NENTRIES] < FpbHdr(page)->layout[CAPACITY] ?

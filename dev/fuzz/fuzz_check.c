@@ -130,11 +130,11 @@ check_entry(Fuzz *f, const FpbEntry *entry, int at, const char *how)
 }
 
 /*
- * Check that a search for a probe, which lies before the model's at'th entry,
- * leads there.
+ * Check that a search for a search key, which lies before the model's at'th
+ * entry, leads there.
  */
 static void
-check_search(Fuzz *f, const FpbProbe *probe, int at)
+check_search(Fuzz *f, const FpbSearchKey *search, int at)
 {
 	FpbPos		found;
 	FpbPos		pos;
@@ -143,7 +143,7 @@ check_search(Fuzz *f, const FpbProbe *probe, int at)
 	/* whatever node is named, there or not */
 	if (f->ix.layout->id == FPB_CACHE_FIRST && fpb_is_word(&f->ix))
 		f->ix.named_node = pg_prng_uint64_range(&f->check_random, 0, FpbDir(f->page)->nalloc + 1);
-	fpb_page_search(&f->ix, f->page, probe, &found);
+	fpb_page_search(&f->ix, f->page, search, &found);
 	if (f->ix.named_node > 0 && f->level == 0 &&
 		fpb_place_of(&f->ix, found).dir == fpb_node_of_number(f->page, f->ix.named_node - 1))
 		f->counts[FUZZ_N_FOUND_BY_NAME]++;
@@ -167,11 +167,11 @@ void
 fuzz_check_inserted(Fuzz *f, int at)
 {
 	FpbKey		key;
-	FpbProbe	probe;
+	FpbSearchKey search;
 
 	fuzz_entry_key(f, &f->model[at], &key);
-	fpb_probe_from_key(&f->ix, &key, &probe);
-	check_search(f, &probe, at);
+	fpb_search_key_from(&f->ix, &key, &search);
+	check_search(f, &search, at);
 	fuzz_check_some(f);
 }
 
@@ -240,7 +240,7 @@ has_exit(const Fuzz *f, const Exit *exits, int n, int dir, int slot, int end,
 {
 	for (int i = 0; i < n; i++)
 	{
-		FpbPlace	place = fpb_place_of(&f->ix, exits[i].pos);
+		FpbNodePos	place = fpb_place_of(&f->ix, exits[i].pos);
 
 		if (place.dir == dir && place.slot > slot && place.slot < end &&
 			exits[i].head >= least && exits[i].head <= most)
@@ -265,11 +265,11 @@ fuzz_check_kept(Fuzz *f, Page old, Page new)
 
 	for (; old_n > 0 && fpb_page_next(&f->ix, new, &pos, &entry); pos = fpb_pos_behind(pos))
 	{
-		FpbPlace	place = fpb_place_of(&f->ix, pos);
+		FpbNodePos	place = fpb_place_of(&f->ix, pos);
 		FpbPos		next = fpb_pos_behind(pos);
 		FpbPos		old_pos = FPB_POS_FIRST;
 		FpbEntry	other;
-		FpbPlace	old_place;
+		FpbNodePos	old_place;
 		int			end = f->shape->nslots;
 		uint64		most = PG_UINT64_MAX;
 
@@ -300,12 +300,12 @@ fuzz_check_kept(Fuzz *f, Page old, Page new)
 
 /*
  * Check what a search for a child, which is at this place in the page, names:
- * the last exit before the probe, unless that is the child's own slot.  Exits
- * that have outlived their child may be out of order, among themselves or with
- * the bound of a node added behind them; then nothing is said.
+ * the last exit before the search key, unless that is the child's own slot.
+ * Exits that have outlived their child may be out of order, among themselves
+ * or with the bound of a node added behind them; then nothing is said.
  */
 static void
-check_named(Fuzz *f, const FpbProbe *probe, FpbPos child, uint16 named)
+check_named(Fuzz *f, const FpbSearchKey *search, FpbPos child, uint16 named)
 {
 	Exit		exits[MAX_EXITS];
 	int			n = read_exits(f, f->page, exits);
@@ -315,11 +315,11 @@ check_named(Fuzz *f, const FpbProbe *probe, FpbPos child, uint16 named)
 	{
 		int			next = fpb_place_of(&f->ix, exits[i].pos).dir + 1;
 
-		if ((i > 0 && exits[i].head < exits[i - 1].head) || exits[i].head == probe->head)
+		if ((i > 0 && exits[i].head < exits[i - 1].head) || exits[i].head == search->head)
 			return;
 		if (next < FpbDir(f->page)->nnodes && exits[i].head > fpb_dir_heads(f->page)[next])
 			return;
-		if (exits[i].head < probe->head)
+		if (exits[i].head < search->head)
 			last = i;
 	}
 	if (last < 0 || fpb_pos_before(exits[last].pos, child) || f->ix.csb)
@@ -351,11 +351,11 @@ find_leaf_place(const Fuzz *f, uint64 place)
 }
 
 /*
- * Check both ways to choose a child for a probe that is a leaf entry at this
- * place, present or not.
+ * Check both ways to choose a child for a search key that is a leaf entry at
+ * this place, present or not.
  */
 static void
-check_child(Fuzz *f, const FpbProbe *probe, uint64 place)
+check_child(Fuzz *f, const FpbSearchKey *search, uint64 place)
 {
 	for (int before = 0; before <= 1; before++)
 	{
@@ -365,13 +365,13 @@ check_child(Fuzz *f, const FpbProbe *probe, uint64 place)
 		FpbEntry	entry;
 		uint16		named;
 
-		fpb_page_child(&f->ix, f->page, probe, before, &pos, &entry);
+		fpb_page_child(&f->ix, f->page, search, before, &pos, &entry);
 		check_entry(f, &entry, Max(at, 0), before ? "a search for the child before" :
 					"a search for the child");
-		if (fpb_page_downlink(&f->ix, f->page, probe, before, &named) != entry.child)
+		if (fpb_page_downlink(&f->ix, f->page, search, before, &named) != entry.child)
 			fuzz_fail(f, "a search for a downlink finds another than that for the child");
 		if (fpb_page_has_exits(&f->ix, f->page))
-			check_named(f, probe, pos, named);
+			check_named(f, search, pos, named);
 		else if (named != 0)
 			fuzz_fail(f, "a node is named by a page without exits");
 	}
@@ -386,7 +386,7 @@ check_searches_for(Fuzz *f, const FuzzKey *wanted, uint64 tid)
 	FuzzEntry	entry = {.key = wanted - f->leaf.keys};
 	int			level = f->level;
 	FpbKey		key;
-	FpbProbe	probe;
+	FpbSearchKey search;
 
 	entry.place = FuzzRankPlace(wanted->rank) | (wanted->key.tail & ~FPB_TAIL_TID_MASK) | tid;
 	if (wanted->key.tuple != NULL)
@@ -395,35 +395,35 @@ check_searches_for(Fuzz *f, const FuzzKey *wanted, uint64 tid)
 	fuzz_entry_key(f, &entry, &key);
 	f->level = level;
 
-	fpb_probe_from_key(&f->ix, &key, &probe);
+	fpb_search_key_from(&f->ix, &key, &search);
 	for (int i = 0; i < (fpb_is_word(&f->ix) ? 1 : 2); i++)
 	{
-		probe.has_head = i == 0;
+		search.has_head = i == 0;
 		if (f->level > 0)
-			check_child(f, &probe, entry.place);
+			check_child(f, &search, entry.place);
 		else
-			check_search(f, &probe, fuzz_find(f->model, f->nmodel, entry.place));
+			check_search(f, &search, fuzz_find(f->model, f->nmodel, entry.place));
 	}
 }
 
 /*
- * Check the reading of all entries of one key, between the probes that scans
- * and unique checks make.
+ * Check the reading of all entries of one key, between the search keys that
+ * scans and unique checks make.
  */
 static void
 check_range(Fuzz *f, const FuzzKey *wanted)
 {
 	FpbKey		key = wanted->key;
-	FpbProbe	low;
-	FpbProbe	high;
+	FpbSearchKey low;
+	FpbSearchKey high;
 	FpbPos		pos;
 	int			at = fuzz_find(f->model, f->nmodel, FuzzRankPlace(wanted->rank));
 	int			end = fuzz_find(f->model, f->nmodel, FuzzRankPlace(wanted->rank + 1));
 	int			n;
 	bool		more = true;
 
-	fpb_probe_equal(&f->ix, &key, false, &low);
-	fpb_probe_equal(&f->ix, &key, true, &high);
+	fpb_search_keys_equal(&f->ix, &key, false, &low);
+	fpb_search_keys_equal(&f->ix, &key, true, &high);
 	fpb_page_search(&f->ix, f->page, &low, &pos);
 	n = fpb_page_read(&f->ix, f->page, pos, &high, f->nmodel % 2 == 0, f->items,
 					  FPB_MAX_PAGE_ENTRIES, &more);
@@ -444,8 +444,8 @@ static void
 check_reading(Fuzz *f, int from, int to)
 {
 	FpbKey		key;
-	FpbProbe	start;
-	FpbProbe	end;
+	FpbSearchKey start;
+	FpbSearchKey end;
 	FpbPos		pos = FPB_POS_FIRST;
 	FpbEntry	entry;
 	int			n;
@@ -454,13 +454,13 @@ check_reading(Fuzz *f, int from, int to)
 	if (from > 0)
 	{
 		fuzz_entry_key(f, &f->model[from], &key);
-		fpb_probe_from_key(&f->ix, &key, &start);
+		fpb_search_key_from(&f->ix, &key, &start);
 		fpb_page_search(&f->ix, f->page, &start, &pos);
 	}
 	if (to < f->nmodel)
 	{
 		fuzz_entry_key(f, &f->model[to], &key);
-		fpb_probe_from_key(&f->ix, &key, &end);
+		fpb_search_key_from(&f->ix, &key, &end);
 	}
 	n = fpb_page_read(&f->ix, f->page, pos, to < f->nmodel ? &end : NULL, true, f->items,
 					  FPB_MAX_PAGE_ENTRIES, &more);

@@ -577,13 +577,13 @@ static FpbPos
 entry_position(Fuzz *f, int at)
 {
 	FpbKey		key;
-	FpbProbe	probe;
+	FpbSearchKey search;
 	FpbPos		pos;
 	FpbEntry	entry;
 
 	fuzz_entry_key(f, &f->model[at], &key);
-	fpb_probe_from_key(&f->ix, &key, &probe);
-	fpb_page_search(&f->ix, f->page, &probe, &pos);
+	fpb_search_key_from(&f->ix, &key, &search);
+	fpb_page_search(&f->ix, f->page, &search, &pos);
 	if (!fpb_page_next(&f->ix, f->page, &pos, &entry) || entry.key.tail != key.tail)
 		fuzz_fail(f, "an entry is not found");
 	return pos;

@@ -49,7 +49,7 @@ _PG_init(void)
 	fpb_alter_init();
 	fpb_cache_init();
 	fpb_verify_init();
-	fpb_ahead_init();
+	fpb_prefetch_init();
 	fpb_worker_init();
 	fpb_shared_init();
 

@@ -21,7 +21,7 @@
  *
  * Copies are dropped here, whenever somebody wants room for others.  So nobody
  * may be looking at a copy who can be interrupted by another operation on an
- * index: see fpb_probe_is_simple.
+ * index: see fpb_search_key_is_simple.
  *
  *-------------------------------------------------------------------------
  */

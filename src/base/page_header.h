@@ -146,7 +146,7 @@ extern void fpb_report_damage(Relation rel, BlockNumber blkno,
 
 /* Fetch the cache lines of length bytes from start, all at once. */
 static inline void
-fpb_prefetch(const char *start, Size length)
+fpb_fetch_lines(const char *start, Size length)
 {
 #if defined(__GNUC__) || defined(__clang__)
 	for (const char *p = start; p < start + length; p += FPB_CACHE_LINE)
@@ -156,7 +156,7 @@ fpb_prefetch(const char *start, Size length)
 
 /* Fetch a cache line that will be changed. */
 static inline void
-fpb_prefetch_for_write(const void *at)
+fpb_fetch_line_for_write(const void *at)
 {
 #if defined(__GNUC__) || defined(__clang__)
 	__builtin_prefetch(at, 1);

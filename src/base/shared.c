@@ -184,7 +184,7 @@ static void
 init_slot(FpbShared *shared)
 {
 	pg_atomic_init_u64(&shared->counted_queue, 0);
-	pg_atomic_init_u32(&shared->wanted, FPB_UNWANTED);
+	pg_atomic_init_u32(&shared->wanted, FPB_NOT_REQUESTED);
 	pg_atomic_init_u32(&shared->working, false);
 	pg_atomic_init_u32(&shared->failures, 0);
 	pg_atomic_init_u32(&shared->error, 0);
@@ -560,10 +560,10 @@ fpb_shared_next(int *position, Oid *index)
  * A worker is to see to an index, which the caller has locked.
  */
 void
-fpb_shared_want(FpbShared *shared)
+fpb_shared_request(FpbShared *shared)
 {
-	if (pg_atomic_read_u32(&shared->wanted) != FPB_WANTED)
-		pg_atomic_write_u32(&shared->wanted, FPB_WANTED);
+	if (pg_atomic_read_u32(&shared->wanted) != FPB_REQUESTED)
+		pg_atomic_write_u32(&shared->wanted, FPB_REQUESTED);
 }
 
 /*
@@ -576,7 +576,7 @@ fpb_shared_next_request(int *position, FpbRequest *request)
 	while ((request->shared = fpb_shared_next(position, &request->index)) != NULL)
 	{
 		request->key = key_of(request->index);
-		if (pg_atomic_read_u32(&request->shared->wanted) != FPB_UNWANTED)
+		if (pg_atomic_read_u32(&request->shared->wanted) != FPB_NOT_REQUESTED)
 			return true;
 	}
 	return false;
@@ -609,7 +609,7 @@ fpb_shared_take_request(const FpbRequest *request)
 
 	if (!lock_request(request, LW_SHARED))
 		return false;
-	asked = pg_atomic_exchange_u32(&request->shared->wanted, FPB_KEPT) == FPB_WANTED;
+	asked = pg_atomic_exchange_u32(&request->shared->wanted, FPB_REQUEST_TAKEN) == FPB_REQUESTED;
 	pg_atomic_write_u32(&request->shared->working, true);
 	LWLockRelease(&shared_table->lock);
 	return asked;
@@ -621,11 +621,11 @@ fpb_shared_take_request(const FpbRequest *request)
 void
 fpb_shared_end_request(const FpbRequest *request)
 {
-	uint32		kept = FPB_KEPT;
+	uint32		kept = FPB_REQUEST_TAKEN;
 
 	if (!lock_request(request, LW_SHARED))
 		return;
-	(void) pg_atomic_compare_exchange_u32(&request->shared->wanted, &kept, FPB_UNWANTED);
+	(void) pg_atomic_compare_exchange_u32(&request->shared->wanted, &kept, FPB_NOT_REQUESTED);
 	LWLockRelease(&shared_table->lock);
 }
 
@@ -642,9 +642,9 @@ fpb_shared_keep_requests(void)
 
 	while ((shared = fpb_shared_next(&position, &index)) != NULL)
 	{
-		uint32		wanted = FPB_WANTED;
+		uint32		wanted = FPB_REQUESTED;
 
-		(void) pg_atomic_compare_exchange_u32(&shared->wanted, &wanted, FPB_KEPT);
+		(void) pg_atomic_compare_exchange_u32(&shared->wanted, &wanted, FPB_REQUEST_TAKEN);
 		pg_atomic_write_u32(&shared->working, false);
 	}
 }

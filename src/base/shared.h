@@ -17,13 +17,13 @@
 #define FPB_SHARED_KINDS	2
 
 /* does an index need the worker? */
-typedef enum FpbWanted
+typedef enum FpbRequestState
 {
-	FPB_UNWANTED = 0,
-	FPB_WANTED,					/* entries have come to its queue since the
+	FPB_NOT_REQUESTED = 0,
+	FPB_REQUESTED,				/* entries have come to its queue since the
 								 * worker has looked last */
-	FPB_KEPT					/* none have, but it is not done with it */
-} FpbWanted;
+	FPB_REQUEST_TAKEN			/* none have, but it is not done with it */
+} FpbRequestState;
 
 /* a main leaf to which no entries could be moved */
 typedef struct FpbFailedLeaf
@@ -50,7 +50,7 @@ typedef struct FpbShared
 	pg_atomic_uint64 counted_queue; /* the mark of its queue, if all entries
 									 * there have been counted
 									 * (queue/filter.c) */
-	pg_atomic_uint32 wanted;	/* is a worker to see to it?  FpbWanted */
+	pg_atomic_uint32 wanted;	/* is a worker to see to it?  FpbRequestState */
 	pg_atomic_uint32 working;	/* does it? */
 
 	/* what has gone wrong with it; changed with the table locked */
@@ -114,7 +114,7 @@ typedef enum FpbNoted
 extern void fpb_shared_init(void);
 extern FpbShared *fpb_shared_of(Oid index);
 extern FpbShared *fpb_shared_next(int *position, Oid *index);
-extern void fpb_shared_want(FpbShared *shared);
+extern void fpb_shared_request(FpbShared *shared);
 extern void fpb_shared_count_visit(FpbShared *shared, int moved);
 extern double fpb_shared_checkpoint_moved(FpbShared *shared);
 extern pg_atomic_uint32 *fpb_shared_counters(uint32 *mask);

@@ -428,7 +428,7 @@ lock_linked(FpbCheck *check, BlockNumber link)
  * Is it the page of this level that begins with low (NULL: minus infinity)?
  */
 static bool
-is_at(const FpbIndex *ix, Page page, int level, const FpbProbe *low)
+is_at(const FpbIndex *ix, Page page, int level, const FpbSearchKey *low)
 {
 	if (!is_usable(ix, page) || FpbHdr(page)->level != level)
 		return false;
@@ -467,15 +467,15 @@ begins_behind(FpbCheck *check, Page left, Page page)
 	FpbPos		end = FPB_POS_END;
 	FpbEntry	last;
 	FpbKey		low;
-	FpbProbe	probe;
+	FpbSearchKey search;
 
 	if (!may_follow(ix, left, page))
 		return false;
 	fpb_page_low(ix, page, &low);
-	fpb_probe_from_key(ix, &low, &probe);
-	return fpb_compare_low(ix, left, &probe) < 0 &&
+	fpb_search_key_from(ix, &low, &search);
+	return fpb_compare_low(ix, left, &search) < 0 &&
 		(!fpb_page_prev(ix, left, &end, &last) ||
-		 fpb_compare(ix, &last.key, &probe) < 0);
+		 fpb_compare(ix, &last.key, &search) < 0);
 }
 
 /*
@@ -531,7 +531,7 @@ check_right(FpbCheck *check)
 		FpbIndex   *ix = check->tree;
 		int			level = FpbHdr(check->page)->level;
 		BlockNumber right = FpbHdr(check->page)->right;
-		FpbProbe	from;
+		FpbSearchKey from;
 		Buffer		leftbuf;
 		Buffer		buf;
 		bool		same;
@@ -553,7 +553,7 @@ check_right(FpbCheck *check)
 				return;
 			continue;
 		}
-		fpb_probe_from_key(ix, &check->high, &from);
+		fpb_search_key_from(ix, &check->high, &from);
 		same = is_at(ix, BufferGetPage(buf), level, &from);
 		fpb_relbuf(buf);
 		if (same)
@@ -592,7 +592,7 @@ check_right(FpbCheck *check)
  * from above.
  */
 static bool
-has_downlink(FpbCheck *check, const FpbProbe *low, int level, BlockNumber blkno)
+has_downlink(FpbCheck *check, const FpbSearchKey *low, int level, BlockNumber blkno)
 {
 	FpbIndex   *ix = check->tree;
 	Buffer		buf;
@@ -615,7 +615,7 @@ has_downlink(FpbCheck *check, const FpbProbe *low, int level, BlockNumber blkno)
  * See that this is because the split that made it has not been finished.
  */
 static void
-check_downlink(FpbCheck *check, const FpbProbe *low, int level)
+check_downlink(FpbCheck *check, const FpbSearchKey *low, int level)
 {
 	FpbIndex   *ix = check->tree;
 	Buffer		buf;
@@ -643,7 +643,7 @@ check_downlink(FpbCheck *check, const FpbProbe *low, int level)
  * another one, or is there none?  Reports it if so.
  */
 static bool
-is_orphan(FpbCheck *check, const FpbProbe *low, int level)
+is_orphan(FpbCheck *check, const FpbSearchKey *low, int level)
 {
 	FpbIndex   *ix = check->tree;
 
@@ -728,8 +728,8 @@ check_place(FpbCheck *check)
 	Page		page = check->page;
 	int			level = FpbHdr(page)->level;
 	FpbKey		fence;
-	FpbProbe	low;
-	FpbProbe   *lowp = NULL;
+	FpbSearchKey low;
+	FpbSearchKey *lowp = NULL;
 
 	/* A level is there before its pages are. */
 	if (level >= (int) ix->level)
@@ -748,7 +748,7 @@ check_place(FpbCheck *check)
 	if (!FpbPageIsLeftmost(page))
 	{
 		fpb_page_low(ix, page, &fence);
-		fpb_probe_from_key(ix, &fence, &low);
+		fpb_search_key_from(ix, &fence, &low);
 		lowp = &low;
 		if (level < (int) ix->level && has_downlink(check, lowp, level, check->blkno))
 			return;
@@ -777,11 +777,11 @@ check_split(FpbCheck *check)
 	if (unfinished && FpbHdr(page)->level < ix->level)
 	{
 		FpbKey		high;
-		FpbProbe	probe;
+		FpbSearchKey search;
 		Buffer		right = fpb_lock_high(ix, buf, &high);
 
-		fpb_probe_from_key(ix, &high, &probe);
-		found = has_downlink(check, &probe, FpbHdr(page)->level, FpbHdr(page)->right);
+		fpb_search_key_from(ix, &high, &search);
+		found = has_downlink(check, &search, FpbHdr(page)->level, FpbHdr(page)->right);
 		if (BufferIsValid(right))
 			fpb_relbuf(right);
 	}
@@ -811,11 +811,11 @@ agrees_with_child(const FpbIndex *ix, Page page, int level, Buffer child)
 		return true;
 	for (bool first = FpbPageIsLeftmost(page); fpb_page_next(ix, page, &pos, &entry); first = false)
 	{
-		FpbProbe	low;
+		FpbSearchKey low;
 
 		if (entry.child == BufferGetBlockNumber(child))
 		{
-			fpb_probe_from_key(ix, &entry.key, &low);
+			fpb_search_key_from(ix, &entry.key, &low);
 			return is_at(ix, BufferGetPage(child), level - 1, first ? NULL : &low);
 		}
 		pos = fpb_pos_behind(pos);
@@ -836,8 +836,8 @@ check_child(FpbCheck *check)
 	const FpbIndex *ix = check->tree;
 	const FpbEntry *entry = &check->entries[check->nth];
 	int			level = FpbHdr(check->page)->level;
-	FpbProbe	low;
-	FpbProbe   *lowp = NULL;
+	FpbSearchKey low;
+	FpbSearchKey *lowp = NULL;
 
 	FPB_INJECTION_POINT("fpbtree-check-child");
 	if (entry->child == check->blkno)
@@ -847,7 +847,7 @@ check_child(FpbCheck *check)
 	}
 	if (check->nth > 0 || !FpbPageIsLeftmost(check->page))
 	{
-		fpb_probe_from_key(ix, &entry->key, &low);
+		fpb_search_key_from(ix, &entry->key, &low);
 		lowp = &low;
 	}
 	for (int try = 0; try < FPB_CHECK_TRIES; try++)
@@ -886,14 +886,14 @@ check_child(FpbCheck *check)
  * Has a locked leaf of a tree this entry?
  */
 static bool
-has_entry(const FpbIndex *tree, Page page, const FpbProbe *probe)
+has_entry(const FpbIndex *tree, Page page, const FpbSearchKey *search)
 {
 	FpbPos		pos;
 	FpbEntry	entry;
 
-	fpb_page_search(tree, page, probe, &pos);
+	fpb_page_search(tree, page, search, &pos);
 	return fpb_page_next(tree, page, &pos, &entry) &&
-		fpb_compare(tree, &entry.key, probe) == 0;
+		fpb_compare(tree, &entry.key, search) == 0;
 }
 
 /*
@@ -913,18 +913,18 @@ check_both_trees(FpbCheck *check)
 
 	for (check->nth = 0; check->nth < check->nentries; check->nth++)
 	{
-		FpbProbe	probe;
+		FpbSearchKey search;
 
-		fpb_probe_from_key(ix, &check->entries[check->nth].key, &probe);
-		if (BufferIsValid(buf) && fpb_compare_end(ix, buf, &probe) <= 0)
+		fpb_search_key_from(ix, &check->entries[check->nth].key, &search);
+		if (BufferIsValid(buf) && fpb_compare_end(ix, buf, &search) <= 0)
 		{
 			fpb_relbuf(buf);
 			buf = InvalidBuffer;
 			CHECK_FOR_INTERRUPTS();
 		}
 		if (!BufferIsValid(buf))
-			buf = fpb_descend(ix, &probe, 0, false, BUFFER_LOCK_SHARE, NULL);
-		if (has_entry(ix, BufferGetPage(buf), &probe))
+			buf = fpb_descend(ix, &search, 0, false, BUFFER_LOCK_SHARE, NULL);
+		if (has_entry(ix, BufferGetPage(buf), &search))
 		{
 			bool		recovery = RecoveryInProgress();
 			XLogRecPtr	lsn = BufferGetLSNAtomic(buf);
@@ -933,10 +933,10 @@ check_both_trees(FpbCheck *check)
 
 			if (recovery)
 				LockBuffer(buf, BUFFER_LOCK_UNLOCK);
-			queued = fpb_descend(&check->queue, &probe, 0, false, BUFFER_LOCK_SHARE, NULL);
+			queued = fpb_descend(&check->queue, &search, 0, false, BUFFER_LOCK_SHARE, NULL);
 			if (BufferIsValid(queued))
 			{
-				both = has_entry(&check->queue, BufferGetPage(queued), &probe);
+				both = has_entry(&check->queue, BufferGetPage(queued), &search);
 				fpb_relbuf(queued);
 			}
 			if (recovery)

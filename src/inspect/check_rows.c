@@ -56,7 +56,7 @@ struct FpbRowCheck
 
 	/* the walk over the leaves */
 	FpbIndex   *tree;			/* of this tree */
-	FpbProbe	from;			/* where the next one begins */
+	FpbSearchKey from;			/* where the next one begins */
 	MemoryContext from_cxt[2];	/* that lives in one of these in turn */
 	int			turn;
 	BlockNumber right;			/* a link to it, if there is a good one */
@@ -214,22 +214,22 @@ static void
 confirm_missing_row(FpbCheck *check, const FpbKey *key, ItemPointer tid)
 {
 	FpbIndex   *ix = check->tree;
-	FpbProbe	probe;
+	FpbSearchKey search;
 	FpbPos		pos;
 	FpbEntry	entry;
 	Buffer		buf;
 	BlockNumber blkno;
 	bool		missing;
 
-	fpb_probe_from_key(ix, key, &probe);
-	buf = fpb_descend(ix, &probe, 0, false, BUFFER_LOCK_SHARE, NULL);
+	fpb_search_key_from(ix, key, &search);
+	buf = fpb_descend(ix, &search, 0, false, BUFFER_LOCK_SHARE, NULL);
 	if (!BufferIsValid(buf))
 		return;					/* it has moved out of the queue */
 	blkno = BufferGetBlockNumber(buf);
-	fpb_page_search(ix, BufferGetPage(buf), &probe, &pos);
+	fpb_page_search(ix, BufferGetPage(buf), &search, &pos);
 	missing = fpb_page_next(ix, BufferGetPage(buf), &pos, &entry) &&
 		entry.key.tail == key->tail &&
-		fpb_compare(ix, &entry.key, &probe) == 0 &&
+		fpb_compare(ix, &entry.key, &search) == 0 &&
 		!row_exists(check, tid);
 	fpb_relbuf(buf);
 	if (missing)
@@ -422,20 +422,20 @@ set_from(FpbRowCheck *rc, const FpbIndex *ix, const FpbKey *key)
 	rc->turn ^= 1;
 	MemoryContextReset(rc->from_cxt[rc->turn]);
 	old = MemoryContextSwitchTo(rc->from_cxt[rc->turn]);
-	fpb_fence_probe(ix, key, &rc->from);
+	fpb_fence_search_key(ix, key, &rc->from);
 	MemoryContextSwitchTo(old);
 }
 
 /*
- * Is the page at hand the leaf into which a probe falls?
+ * Is the page at hand the leaf into which a search key falls?
  */
 static bool
-covers(const FpbCheck *check, const FpbProbe *probe)
+covers(const FpbCheck *check, const FpbSearchKey *search)
 {
-	return fpb_page_reaches_left(check->row_check->tree, check->page, probe, 0, false) &&
+	return fpb_page_reaches_left(check->row_check->tree, check->page, search, 0, false) &&
 		(FpbPageIsRightmost(check->page) ||
 		 (fpb_check_knows_high(check) &&
-		  fpb_compare(&check->ix, &check->high, probe) > 0));
+		  fpb_compare(&check->ix, &check->high, search) > 0));
 }
 
 /*

@@ -153,7 +153,7 @@ measure_writes(FpbStorage *storage)
  * Measure reads of an index, and writes.
  */
 void
-fpb_storage_measure(Relation rel, FpbStorage *storage)
+fpb_io_timing_measure(Relation rel, FpbStorage *storage)
 {
 	BlockNumber nblocks = RelationGetNumberOfBlocks(rel);
 	BlockNumber *blocks = palloc(READS * sizeof(BlockNumber));

@@ -23,6 +23,6 @@ typedef struct FpbStorage
 	double		write_many;		/* many at a time */
 } FpbStorage;
 
-extern void fpb_storage_measure(Relation rel, FpbStorage *storage);
+extern void fpb_io_timing_measure(Relation rel, FpbStorage *storage);
 
 #endif							/* FPB_INSPECT_IO_TIMING_H */

@@ -304,7 +304,7 @@ fpbtree_queue_advice(PG_FUNCTION_ARGS)
 	nblocks = RelationGetNumberOfBlocks(index);
 	sample_leaves(&ix, nblocks, &m.page_entries, &part);
 	m.leaves = Max(part * nblocks, 1);
-	fpb_storage_measure(index, &m.storage);
+	fpb_io_timing_measure(index, &m.storage);
 	if (m.storage.ndepths == 0 || m.page_entries == 0)
 		tell(result, "operation_queue", fpb_queue_mode_name(fpb_queue_mode(index)),
 			 fpb_queue_mode_name(FPB_QUEUE_AUTO),

@@ -547,9 +547,9 @@ fpbtree_prefetch_stats(PG_FUNCTION_ARGS)
 
 	for (int heap = 0; heap <= 1; heap++)
 	{
-		FpbAheadCounts counts;
+		FpbPrefetchCounts counts;
 
-		fpb_ahead_total(rel, heap != 0, &counts);
+		fpb_prefetch_total(rel, heap != 0, &counts);
 		values[n++] = Int64GetDatum((int64) counts.prefetched);
 		values[n++] = Int64GetDatum((int64) counts.used);
 		values[n++] = Int64GetDatum((int64) counts.wasted);

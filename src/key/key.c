@@ -27,22 +27,23 @@
  * head(e) <= head(p), and e > p implies that e is one of them, or greater, and
  * head(e) >= head(p): pivots may be sorted in by head.
  *
- * The same holds for a probe, a place before (on_equal = 1) or after (on_equal
- * = -1) all keys that begin with its columns, if its head is the smallest or
- * the largest, respectively, of these keys' heads.  Let e be a key and q the
- * probe.  Before: as for pivots.  After: e < q means that e is one of them or
- * less: head(e) <= head(q); e > q that e is greater than all of them: head(e)
- * >= head(q).  A pivot p that keeps fewer columns than the probe has, equal
- * ones, comes before it; its head is the smallest of a set of keys that
- * includes the probe's: head(p) <= head(q).  If it keeps the same columns, it
- * is at the place of a probe of the first kind, with the same head, and before
- * one of the second kind, with a head not larger.  If it keeps more, it lies
- * among the probe's keys, and so does its head.  So wherever heads differ they
- * tell the order, whatever is compared.
+ * The same holds for a search key, a place before (on_equal = 1) or after
+ * (on_equal = -1) all keys that begin with its columns, if its head is the
+ * smallest or the largest, respectively, of these keys' heads.  Let e be a key
+ * and q the search key.  Before: as for pivots.  After: e < q means that e is
+ * one of them or less: head(e) <= head(q); e > q that e is greater than all of
+ * them: head(e) >= head(q).  A pivot p that keeps fewer columns than the
+ * search key has, equal ones, comes before it; its head is the smallest of a
+ * set of keys that includes the search key's: head(p) <= head(q).  If it keeps
+ * the same columns, it is at the place of a search key of the first kind, with
+ * the same head, and before one of the second kind, with a head not larger.
+ * If it keeps more, it lies among the search key's keys, and so does its head.
+ * So wherever heads differ they tell the order, whatever is compared.
  *
- * Mind that this needs the head of all the columns of the probe: if the probe
- * has two columns and heads are pairs, a head of the first column alone would
- * put it at the wrong place among the keys that have this first column.
+ * Mind that this needs the head of all the columns of the search key: if the
+ * search key has two columns and heads are pairs, a head of the first column
+ * alone would put it at the wrong place among the keys that have this first
+ * column.
  *
  *-------------------------------------------------------------------------
  */
@@ -344,12 +345,13 @@ bytes_head(FpbHeadKind kind, Datum value)
 }
 
 /*
- * Set *head to the head of a probe with these ncols leading columns: that of
- * the smallest (upper: of the largest) key that begins with them.  upper must
- * agree with the probe's on_equal, -1 or 1; with all nkeyatts columns it makes
- * no difference.  The values that the head depends on (two if it is of a pair)
- * are of the opclass's own types; one may be compressed or lie in a TOAST
- * table.  False if heads say nothing in this index; *head is 0 then.
+ * Set *head to the head of a search key with these ncols leading columns: that
+ * of the smallest (upper: of the largest) key that begins with them.  upper
+ * must agree with the search key's on_equal, -1 or 1; with all nkeyatts
+ * columns it makes no difference.  The values that the head depends on (two if
+ * it is of a pair) are of the opclass's own types; one may be compressed or
+ * lie in a TOAST table.  False if heads say nothing in this index; *head is 0
+ * then.
  */
 bool
 fpb_head_of(const FpbIndex *ix, const Datum *values, const bool *isnull,
@@ -964,30 +966,30 @@ fpb_key_has_null(const FpbIndex *ix, const FpbKey *key)
 }
 
 /*
- * Make *probe the place of exactly this key, TID included.  The probe's values
- * point into the key's tuple, which must live as long as the probe.  The probe
- * of a truncated pivot is the place before all keys that begin with its
- * columns.  Raises an error if the tuple is damaged.
+ * Make *search key the place of exactly this key, TID included.  The search
+ * key's values point into the key's tuple, which must live as long as the
+ * search key.  The search key of a truncated pivot is the place before all
+ * keys that begin with its columns.  Raises an error if the tuple is damaged.
  */
 void
-fpb_probe_from_key(const FpbIndex *ix, const FpbKey *key, FpbProbe *probe)
+fpb_search_key_from(const FpbIndex *ix, const FpbKey *key, FpbSearchKey *search)
 {
 	TupleReader reader;
 
-	probe->head = key->head;
-	probe->low = key->low;
-	probe->tail = key->tail;
-	probe->has_head = true;
-	probe->ncols = 0;
-	probe->on_equal = 1;
+	search->head = key->head;
+	search->low = key->low;
+	search->tail = key->tail;
+	search->has_head = true;
+	search->ncols = 0;
+	search->on_equal = 1;
 	if (fpb_is_word(ix))
 		return;
 
 	begin_reading(&reader, ix, key->tuple);
-	probe->ncols = fpb_pivot_natts(ix, key->tuple);
-	for (int i = 0; i < probe->ncols; i++)
+	search->ncols = fpb_pivot_natts(ix, key->tuple);
+	for (int i = 0; i < search->ncols; i++)
 	{
-		FpbProbeColumn *col = &probe->cols[i];
+		FpbSearchColumn *col = &search->cols[i];
 
 		col->value = read_column(&reader, &col->isnull);
 		col->cmp = ix->cols[i].cmp;
@@ -995,21 +997,22 @@ fpb_probe_from_key(const FpbIndex *ix, const FpbKey *key, FpbProbe *probe)
 }
 
 /*
- * Make *probe one end of the entries whose key columns equal those of key, as
- * the opclass has it: the first of them is the first entry >= the lower end
- * (upper false), and they are those < the upper one.  Points into key's tuple.
+ * Make *search key one end of the entries whose key columns equal those of
+ * key, as the opclass has it: the first of them is the first entry >= the
+ * lower end (upper false), and they are those < the upper one.  Points into
+ * key's tuple.
  */
 void
-fpb_probe_equal(const FpbIndex *ix, const FpbKey *key, bool upper,
-				FpbProbe *probe)
+fpb_search_keys_equal(const FpbIndex *ix, const FpbKey *key, bool upper,
+					  FpbSearchKey *search)
 {
 	if (fpb_is_word(ix))
 	{
-		fpb_word_probe_equal(ix, key, upper, probe);
+		fpb_word_search_keys_equal(ix, key, upper, search);
 		return;
 	}
-	fpb_probe_from_key(ix, key, probe);
-	probe->tail = upper ? FPB_TAIL_MAX : FPB_TAIL_MIN;
+	fpb_search_key_from(ix, key, search);
+	search->tail = upper ? FPB_TAIL_MAX : FPB_TAIL_MIN;
 }
 
 /* ------------------------------------------------------------------------
@@ -1078,28 +1081,28 @@ fpb_index_is_simple(const FpbIndex *ix)
 }
 
 /*
- * Do comparisons of the index's keys with the probe run no code but the
+ * Do comparisons of the index's keys with the search key run no code but the
  * server's own, which uses no index?
  */
 bool
-fpb_probe_is_simple(const FpbIndex *ix, const FpbProbe *probe)
+fpb_search_key_is_simple(const FpbIndex *ix, const FpbSearchKey *search)
 {
 	if (fpb_is_word(ix))
 		return true;
-	for (int i = 0; i < probe->ncols; i++)
+	for (int i = 0; i < search->ncols; i++)
 	{
-		if (!is_simple(probe->cols[i].cmp))
+		if (!is_simple(search->cols[i].cmp))
 			return false;
 	}
 	return true;
 }
 
 /*
- * Sign of key - probe by their columns behind the first one, up to the
+ * Sign of key - search key by their columns behind the first one, up to the
  * ncompare'th.  Raises errors as compare_tuple does.
  */
 static int
-compare_rest(const FpbIndex *ix, IndexTuple tuple, const FpbProbe *probe,
+compare_rest(const FpbIndex *ix, IndexTuple tuple, const FpbSearchKey *search,
 			 int ncompare)
 {
 	TupleReader reader;
@@ -1108,7 +1111,7 @@ compare_rest(const FpbIndex *ix, IndexTuple tuple, const FpbProbe *probe,
 	(void) next_column(&reader);
 	for (int i = 1; i < ncompare; i++)
 	{
-		const FpbProbeColumn *pcol = &probe->cols[i];
+		const FpbSearchColumn *pcol = &search->cols[i];
 		Datum		value;
 		bool		isnull;
 		int			result;
@@ -1123,14 +1126,14 @@ compare_rest(const FpbIndex *ix, IndexTuple tuple, const FpbProbe *probe,
 }
 
 /*
- * Sign of key - probe for tuples whose heads leave it open.  Raises an error
- * if a column that is compared is damaged, and what comparators raise.
+ * Sign of key - search key for tuples whose heads leave it open.  Raises an
+ * error if a column that is compared is damaged, and what comparators raise.
  */
 static int
-compare_tuple(const FpbIndex *ix, const FpbKey *key, const FpbProbe *probe)
+compare_tuple(const FpbIndex *ix, const FpbKey *key, const FpbSearchKey *search)
 {
 	int			natts = fpb_pivot_natts(ix, key->tuple);
-	int			ncompare = Min(natts, probe->ncols);
+	int			ncompare = Min(natts, search->ncols);
 	bool		isnull;
 	int			result;
 
@@ -1138,49 +1141,53 @@ compare_tuple(const FpbIndex *ix, const FpbKey *key, const FpbProbe *probe)
 	{
 		Datum		value = read_first_column(ix, key->tuple, &isnull);
 
-		result = compare_values(&ix->cols[0], probe->cols[0].cmp, value, isnull,
-								probe->cols[0].value, probe->cols[0].isnull);
+		result = compare_values(&ix->cols[0], search->cols[0].cmp, value, isnull,
+								search->cols[0].value, search->cols[0].isnull);
 		if (result != 0)
 			return result;
 	}
 	if (ncompare > 1)
 	{
-		result = compare_rest(ix, key->tuple, probe, ncompare);
+		result = compare_rest(ix, key->tuple, search, ncompare);
 		if (result != 0)
 			return result;
 	}
 
 	/* a truncated column is less than any value */
-	if (natts < probe->ncols)
+	if (natts < search->ncols)
 		return -1;
-	if (probe->ncols == ix->nkeyatts)
-		return pg_cmp_u64(key->tail, probe->tail);
-	/* a pivot that ends here stands just where a probe before all equals is */
-	if (natts == probe->ncols && probe->on_equal > 0)
+	if (search->ncols == ix->nkeyatts)
+		return pg_cmp_u64(key->tail, search->tail);
+
+	/*
+	 * a pivot that ends here stands just where a search key before all equals
+	 * is
+	 */
+	if (natts == search->ncols && search->on_equal > 0)
 		return 0;
-	return probe->on_equal;
+	return search->on_equal;
 }
 
 /*
- * Sign of key - probe; key may be a pivot.  Calls comparators where words or
- * heads don't tell, and raises what they do, or an error if what they would be
- * handed is damaged.
+ * Sign of key - search key; key may be a pivot.  Calls comparators where words
+ * or heads don't tell, and raises what they do, or an error if what they would
+ * be handed is damaged.
  */
 int
-fpb_compare(const FpbIndex *ix, const FpbKey *key, const FpbProbe *probe)
+fpb_compare(const FpbIndex *ix, const FpbKey *key, const FpbSearchKey *search)
 {
 	if (fpb_is_word(ix))
 	{
-		if (key->head != probe->head)
-			return key->head < probe->head ? -1 : 1;
-		if (key->low != probe->low)
-			return key->low < probe->low ? -1 : 1;
-		return pg_cmp_u64(key->tail, probe->tail);
+		if (key->head != search->head)
+			return key->head < search->head ? -1 : 1;
+		if (key->low != search->low)
+			return key->low < search->low ? -1 : 1;
+		return pg_cmp_u64(key->tail, search->tail);
 	}
 
-	if (probe->has_head && key->head != probe->head)
-		return key->head < probe->head ? -1 : 1;
-	return compare_tuple(ix, key, probe);
+	if (search->has_head && key->head != search->head)
+		return key->head < search->head ? -1 : 1;
+	return compare_tuple(ix, key, search);
 }
 
 /*

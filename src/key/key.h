@@ -167,7 +167,7 @@ typedef struct FpbIndex
 
 	/* cache_first: what the last descent has found on level 1 */
 	uint16		named_node;		/* 1 + the number of the leaf's node in which
-								 * the probe's place may be; 0: unknown */
+								 * the search key's place may be; 0: unknown */
 
 	FpbColumn	cols[INDEX_MAX_KEYS];
 } FpbIndex;
@@ -188,29 +188,30 @@ extern bool fpb_may_share_keys(const FpbIndex *ix);
 
 /*
  * A place in the key space: what searches look for.  An entry that is equal to
- * the probe in all of the probe's columns lies on the side that on_equal
- * tells; where the probe has all key columns its tail decides.
+ * the search key in all of the search key's columns lies on the side that
+ * on_equal tells; where the search key has all key columns its tail decides.
  */
-typedef struct FpbProbeColumn
+typedef struct FpbSearchColumn
 {
 	Datum		value;
 	bool		isnull;
 	FmgrInfo   *cmp;			/* comparator (column type, value's type) */
-} FpbProbeColumn;
+} FpbSearchColumn;
 
-typedef struct FpbProbe
+typedef struct FpbSearchKey
 {
-	uint64		head;			/* word forms: the whole probe is (head, low,
-								 * tail).  Tuple form: head of the first
+	uint64		head;			/* word forms: the whole search key is (head,
+								 * low, tail).  Tuple form: head of the first
 								 * column, or bound on it */
 	uint64		low;
 	uint64		tail;
 	bool		has_head;		/* tuple form: may heads be compared? */
 	int			ncols;			/* tuple form: columns below */
 	int			on_equal;		/* tuple form, ncols < nkeyatts: +1 if equal
-								 * entries lie after the probe, -1 if before */
-	FpbProbeColumn cols[INDEX_MAX_KEYS];
-} FpbProbe;
+								 * entries lie after the search key, -1 if
+								 * before */
+	FpbSearchColumn cols[INDEX_MAX_KEYS];
+} FpbSearchKey;
 
 /* Make the key of a new row; tuple form: *key owns a palloc'd tuple. */
 extern void fpb_key_form(const FpbIndex *ix, Datum *values, bool *isnull,
@@ -230,19 +231,19 @@ extern void fpb_key_datums(const FpbIndex *ix, const FpbKey *key,
 extern bool fpb_key_has_null(const FpbIndex *ix, const FpbKey *key);
 
 /* Probe for exactly this key; tail is the key's own unless it is replaced. */
-extern void fpb_probe_from_key(const FpbIndex *ix, const FpbKey *key,
-							   FpbProbe *probe);
+extern void fpb_search_key_from(const FpbIndex *ix, const FpbKey *key,
+								FpbSearchKey *search);
 
 /*
- * Do comparisons of keys of the index (with the probe) run no code but the
- * server's own, which uses no index?
+ * Do comparisons of keys of the index (with the search key) run no code but
+ * the server's own, which uses no index?
  */
 extern bool fpb_index_is_simple(const FpbIndex *ix);
-extern bool fpb_probe_is_simple(const FpbIndex *ix, const FpbProbe *probe);
+extern bool fpb_search_key_is_simple(const FpbIndex *ix, const FpbSearchKey *search);
 
-/* sign(key - probe); key may be a pivot */
+/* sign(key - search key); key may be a pivot */
 extern int	fpb_compare(const FpbIndex *ix, const FpbKey *key,
-						const FpbProbe *probe);
+						const FpbSearchKey *search);
 
 /* sign(a - b) of whole entries, TIDs included (build, check) */
 extern int	fpb_compare_keys(const FpbIndex *ix, const FpbKey *a,
@@ -353,19 +354,19 @@ extern void fpb_check_key_size(const FpbIndex *ix, Relation heap,
  * first of them is the first entry >= the lower one (upper = false), and they
  * are those < the upper one.  Tuple form: points into key's tuple.
  */
-extern void fpb_probe_equal(const FpbIndex *ix, const FpbKey *key, bool upper,
-							FpbProbe *probe);
+extern void fpb_search_keys_equal(const FpbIndex *ix, const FpbKey *key, bool upper,
+								  FpbSearchKey *search);
 
 /* The pivot that lies before every key.  Tuple form: allocates its tuple. */
 extern void fpb_key_minus_infinity(const FpbIndex *ix, FpbKey *key);
 
 /*
- * Tuple form: the head of a probe with these ncols columns: that of the
+ * Tuple form: the head of a search key with these ncols columns: that of the
  * smallest (upper: the largest) key that begins with them.  upper must be true
  * if on_equal is -1 and false if it is 1; it makes no difference if ncols is
  * nkeyatts.  The values that the head depends on (two if it is of a pair) must
- * be of the opclass's own types, else the probe can't have a head.  Returns
- * false if heads say nothing in this index.
+ * be of the opclass's own types, else the search key can't have a head.
+ * Returns false if heads say nothing in this index.
  */
 extern bool fpb_head_of(const FpbIndex *ix, const Datum *values,
 						const bool *isnull, int ncols, bool upper,
@@ -404,8 +405,8 @@ extern void fpb_word_fence_datums(const FpbIndex *ix, const FpbKey *key,
 extern bool fpb_word_has_null(const FpbIndex *ix, const FpbKey *key);
 extern bool fpb_word_equal(const FpbIndex *ix, const FpbKey *a,
 						   const FpbKey *b);
-extern void fpb_word_probe_equal(const FpbIndex *ix, const FpbKey *key,
-								 bool upper, FpbProbe *probe);
+extern void fpb_word_search_keys_equal(const FpbIndex *ix, const FpbKey *key,
+									   bool upper, FpbSearchKey *search);
 
 /* The code (of a uuid, its upper half) of one column, for heads. */
 extern uint64 fpb_word_code(const FpbColumn *col, Datum value, bool isnull);
@@ -415,8 +416,8 @@ extern bool fpb_word_is_shared(const FpbColumn *col, uint64 code);
 
 /*
  * Bounds of a scan in a word index.  Given for each leading column a range of
- * the column's codes, fpb_word_bound makes the probe of its lower or upper end
- * (src/key/word.c tells how); FpbColumnBound is one column's end.
+ * the column's codes, fpb_word_bound makes the search key of its lower or
+ * upper end (src/key/word.c tells how); FpbColumnBound is one column's end.
  */
 typedef struct FpbColumnBound
 {
@@ -446,10 +447,11 @@ extern void fpb_word_null_bound(const FpbColumn *col, bool null, bool upper,
 /*
  * Probe for the end of the key range in which the first ncols columns are at
  * bounds[]: upper = false: the first such entry is the lower bound of the
- * probe; upper = true: entries in range are those that compare < probe.
+ * search key; upper = true: entries in range are those that compare < search
+ * key.
  */
-extern void fpb_word_probe(const FpbIndex *ix, const FpbColumnBound *bounds,
-						   int ncols, bool upper, FpbProbe *probe);
+extern void fpb_word_search_key(const FpbIndex *ix, const FpbColumnBound *bounds,
+								int ncols, bool upper, FpbSearchKey *search);
 
 /* Support function numbers: btree's own, so that opclasses carry over. */
 #define FPB_ORDER_PROC		1

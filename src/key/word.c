@@ -901,16 +901,16 @@ search_codes(const FpbColumn *col, int64 slack, Datum value, FmgrInfo *cmp,
 
 	for (int bit = col->word->bits - 1; bit >= 0; bit--)
 	{
-		FpbCode		probe = raw;
+		FpbCode		search = raw;
 
 		if (col->word->bits < 128)
-			probe.hi |= UINT64CONST(1) << bit;
+			search.hi |= UINT64CONST(1) << bit;
 		else if (bit >= 64)
-			probe.hi |= UINT64CONST(1) << (bit - 64);
+			search.hi |= UINT64CONST(1) << (bit - 64);
 		else
-			probe.lo |= UINT64CONST(1) << bit;
-		if (compare_raw(col, probe, slack, value, cmp) <= limit)
-			raw = probe;
+			search.lo |= UINT64CONST(1) << bit;
+		if (compare_raw(col, search, slack, value, cmp) <= limit)
+			raw = search;
 	}
 	*last = raw;
 	return true;
@@ -1122,16 +1122,16 @@ fpb_word_null_bound(const FpbColumn *col, bool null, bool upper,
 }
 
 /*
- * Make *probe the end of the key range in which the first ncols columns are at
- * bounds[]: the lower one, which is <= each of its entries, or the upper one,
- * which is > each of them.  Columns without a bound are filled with their
- * ends, NULLs included, and as compose keeps the order of the columns, so is
- * the end of the range that of the word.  An upper end's tail is the last that
- * the tie admits: no TID has it, since its block number is invalid.
+ * Make *search key the end of the key range in which the first ncols columns
+ * are at bounds[]: the lower one, which is <= each of its entries, or the
+ * upper one, which is > each of them.  Columns without a bound are filled with
+ * their ends, NULLs included, and as compose keeps the order of the columns,
+ * so is the end of the range that of the word.  An upper end's tail is the
+ * last that the tie admits: no TID has it, since its block number is invalid.
  */
 void
-fpb_word_probe(const FpbIndex *ix, const FpbColumnBound *bounds, int ncols,
-			   bool upper, FpbProbe *probe)
+fpb_word_search_key(const FpbIndex *ix, const FpbColumnBound *bounds, int ncols,
+					bool upper, FpbSearchKey *search)
 {
 	FpbCoded	coded[FPB_MAX_WORD_COLUMNS];
 	uint32		tie;
@@ -1154,19 +1154,19 @@ fpb_word_probe(const FpbIndex *ix, const FpbColumnBound *bounds, int ncols,
 		}
 	}
 
-	compose(ix, coded, &probe->head, &probe->low, &tie);
-	probe->tail = (uint64) tie << FPB_TAIL_TIE_SHIFT;
+	compose(ix, coded, &search->head, &search->low, &tie);
+	search->tail = (uint64) tie << FPB_TAIL_TIE_SHIFT;
 	if (upper)
-		probe->tail |= FPB_TAIL_TID_MASK;
-	probe->has_head = true;
-	probe->ncols = 0;
-	probe->on_equal = 0;
+		search->tail |= FPB_TAIL_TID_MASK;
+	search->has_head = true;
+	search->ncols = 0;
+	search->on_equal = 0;
 }
 
-/* fpb_probe_equal for words: all the signs that zeros may have. */
+/* fpb_search_keys_equal for words: all the signs that zeros may have. */
 void
-fpb_word_probe_equal(const FpbIndex *ix, const FpbKey *key, bool upper,
-					 FpbProbe *probe)
+fpb_word_search_keys_equal(const FpbIndex *ix, const FpbKey *key, bool upper,
+						   FpbSearchKey *search)
 {
 	FpbCoded	coded[FPB_MAX_WORD_COLUMNS];
 	FpbColumnBound bounds[FPB_MAX_WORD_COLUMNS];
@@ -1183,5 +1183,5 @@ fpb_word_probe_equal(const FpbIndex *ix, const FpbKey *key, bool upper,
 		if (is_zero(col, coded[i].code))
 			bounds[i].tie = upper ? 1 : 0;
 	}
-	fpb_word_probe(ix, bounds, ix->nkeyatts, upper, probe);
+	fpb_word_search_key(ix, bounds, ix->nkeyatts, upper, search);
 }

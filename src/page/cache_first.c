@@ -311,7 +311,7 @@ insert_into_slot(const FpbIndex *ix, Page page, const FpbEntry *entry,
 {
 	const FpbShape *shape = fpb_shape(ix, page);
 	FpbInsertPlan moved = *plan;
-	FpbPlace   *place = &FpbSlots(&moved)->place;
+	FpbNodePos *place = &FpbSlots(&moved)->place;
 	char	   *node = parent_node(ix, page, place->dir);
 	int			before = place->slot - 1;
 	int			gaps;

@@ -91,24 +91,24 @@ fpb_page_high(const FpbIndex *ix, Page page, FpbKey *key)
 }
 
 /*
- * Sign of the low fence against the probe.
+ * Sign of the low fence against the search key.
  */
 int
-fpb_compare_low(const FpbIndex *ix, Page page, const FpbProbe *probe)
+fpb_compare_low(const FpbIndex *ix, Page page, const FpbSearchKey *search)
 {
 	FpbKey		key;
 
 	if (FpbPageIsLeftmost(page))
 		return -1;
 	fpb_page_low(ix, page, &key);
-	return fpb_compare(ix, &key, probe);
+	return fpb_compare(ix, &key, search);
 }
 
 /*
- * Sign of the high fence, which is not elided, against the probe.
+ * Sign of the high fence, which is not elided, against the search key.
  */
 int
-fpb_compare_high(const FpbIndex *ix, Page page, const FpbProbe *probe)
+fpb_compare_high(const FpbIndex *ix, Page page, const FpbSearchKey *search)
 {
 	FpbPageHeader *hdr = FpbHdr(page);
 	FpbKey		key;
@@ -117,7 +117,7 @@ fpb_compare_high(const FpbIndex *ix, Page page, const FpbProbe *probe)
 		return 1;
 	Assert(!FpbPageHighElided(page));
 	read_fence(ix, page, hdr->high_head, hdr->high_low, hdr->high_tail, &key);
-	return fpb_compare(ix, &key, probe);
+	return fpb_compare(ix, &key, search);
 }
 
 /* --- writing them --- */

@@ -74,11 +74,11 @@ extern void fpb_page_low(const FpbIndex *ix, Page page, FpbKey *key);
 extern void fpb_page_high(const FpbIndex *ix, Page page, FpbKey *key);
 
 /*
- * Sign of the low (high) fence against a probe, infinities included.  The high
- * fence must not be elided: see fpb_compare_end.
+ * Sign of the low (high) fence against a search key, infinities included.  The
+ * high fence must not be elided: see fpb_compare_end.
  */
-extern int	fpb_compare_low(const FpbIndex *ix, Page page, const FpbProbe *probe);
-extern int	fpb_compare_high(const FpbIndex *ix, Page page, const FpbProbe *probe);
+extern int	fpb_compare_low(const FpbIndex *ix, Page page, const FpbSearchKey *search);
+extern int	fpb_compare_high(const FpbIndex *ix, Page page, const FpbSearchKey *search);
 
 /*
  * Tuples in a page that is being written: first the bytes they will take, then

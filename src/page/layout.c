@@ -325,12 +325,12 @@ fpb_page_plan_reorganise(const FpbIndex *ix, Page page, const FpbEntry *entry,
 	FpbEntry   *entries;
 	int			n;
 	int			most = FpbPageIsQueue(page) ? QUEUE_SLACK : SLACK;
-	FpbProbe	probe;
+	FpbSearchKey search;
 	FpbPos		pos;
 
 	plan->outcome = FPB_PLAN_FULL;
-	fpb_probe_from_key(ix, &entry->key, &probe);
-	fpb_page_search(ix, page, &probe, &pos);
+	fpb_search_key_from(ix, &entry->key, &search);
+	fpb_page_search(ix, page, &search, &pos);
 	entries = fpb_collect_with(ix, page, entry, pos, &n);
 	for (int i = 0; i < lengthof(reorganise_slacks) && plan->outcome == FPB_PLAN_FULL; i++)
 		if (reorganise_slacks[i] <= most)
@@ -504,7 +504,7 @@ static const char *
 range_fault(const FpbIndex *ix, Page page, const FpbEntry *entries, int nentries)
 {
 	bool		leaf = FpbPageIsLeaf(page);
-	FpbProbe	probe;
+	FpbSearchKey search;
 	FpbKey		fence;
 
 	if (!FpbPageIsLeftmost(page))
@@ -512,13 +512,13 @@ range_fault(const FpbIndex *ix, Page page, const FpbEntry *entries, int nentries
 		fpb_page_low(ix, page, &fence);
 		if (!fpb_is_word(ix) && !head_is_right(ix, &fence, true))
 			return "The head of the low fence is not that of its values.";
-		fpb_probe_from_key(ix, &fence, &probe);
+		fpb_search_key_from(ix, &fence, &search);
 		if (FpbPageHighElided(page) ? FpbHdr(page)->high_head < fence.head :
-			fpb_compare_high(ix, page, &probe) <= 0)
+			fpb_compare_high(ix, page, &search) <= 0)
 			return "The high fence is not above the low fence.";
-		if (leaf && nentries > 0 && fpb_compare(ix, &entries[0].key, &probe) < 0)
+		if (leaf && nentries > 0 && fpb_compare(ix, &entries[0].key, &search) < 0)
 			return "The first entry is below the low fence.";
-		if (!leaf && fpb_compare(ix, &entries[0].key, &probe) != 0)
+		if (!leaf && fpb_compare(ix, &entries[0].key, &search) != 0)
 			return "The first child's key is not the low fence.";
 	}
 	else if (!leaf && !is_minus_infinity(ix, &entries[0].key))
@@ -533,8 +533,8 @@ range_fault(const FpbIndex *ix, Page page, const FpbEntry *entries, int nentries
 		fpb_page_high(ix, page, &fence);
 		if (!fpb_is_word(ix) && !head_is_right(ix, &fence, true))
 			return "The head of the high fence is not that of its values.";
-		fpb_probe_from_key(ix, &fence, &probe);
-		if (nentries > 0 && fpb_compare(ix, &entries[nentries - 1].key, &probe) >= 0)
+		fpb_search_key_from(ix, &fence, &search);
+		if (nentries > 0 && fpb_compare(ix, &entries[nentries - 1].key, &search) >= 0)
 			return "The last entry is not below the high fence.";
 	}
 	return NULL;

@@ -170,19 +170,19 @@ typedef struct FpbLayoutRoutine
 	const char *(*header_fault) (const FpbIndex *ix, Page page);
 
 	void		(*search) (const FpbIndex *ix, Page page,
-						   const FpbProbe *probe, FpbPos *pos);
+						   const FpbSearchKey *search, FpbPos *pos);
 	bool		(*next) (const FpbIndex *ix, Page page, FpbPos *pos,
 						 FpbEntry *entry);
 	bool		(*prev) (const FpbIndex *ix, Page page, FpbPos *pos,
 						 FpbEntry *entry);
 	int			(*read) (const FpbIndex *ix, Page page, FpbPos pos,
-						 const FpbProbe *end, bool near, FpbItem *items,
+						 const FpbSearchKey *end, bool near, FpbItem *items,
 						 int room, bool *more);
 	BlockNumber (*downlink) (const FpbIndex *ix, Page page,
-							 const FpbProbe *probe, bool before,
+							 const FpbSearchKey *search, bool before,
 							 uint16 *named);
 	void		(*child) (const FpbIndex *ix, Page page,
-						  const FpbProbe *probe, bool before, FpbPos *pos,
+						  const FpbSearchKey *search, bool before, FpbPos *pos,
 						  FpbEntry *entry);
 
 	bool		(*has_killed) (const FpbIndex *ix, Page page);
@@ -285,14 +285,14 @@ extern void fpb_layout_choose(FpbIndex *ix, int leaf_lines);
  */
 
 /*
- * Set *pos to the place of the first entry >= probe, or behind all if there is
- * none: what fpb_page_next then finds is that entry.
+ * Set *pos to the place of the first entry >= search key, or behind all if
+ * there is none: what fpb_page_next then finds is that entry.
  */
 static inline void
-fpb_page_search(const FpbIndex *ix, Page page, const FpbProbe *probe,
+fpb_page_search(const FpbIndex *ix, Page page, const FpbSearchKey *search,
 				FpbPos *pos)
 {
-	ix->layout->search(ix, page, probe, pos);
+	ix->layout->search(ix, page, search, pos);
 }
 
 /*
@@ -326,7 +326,7 @@ fpb_page_prev(const FpbIndex *ix, Page page, FpbPos *pos, FpbEntry *entry)
  * Raises an error for entries that can't be: the page is damaged.
  */
 static inline int
-fpb_page_read_few(const FpbIndex *ix, Page page, FpbPos pos, const FpbProbe *end,
+fpb_page_read_few(const FpbIndex *ix, Page page, FpbPos pos, const FpbSearchKey *end,
 				  bool near, FpbItem *items, int room, bool *more)
 {
 	return ix->layout->read(ix, page, pos, end, near, items, room, more);
@@ -343,7 +343,7 @@ extern void fpb_report_crowd(const FpbIndex *ix, Page page) __attribute__((noret
  * page before: if there are more, the page is damaged.
  */
 static inline int
-fpb_page_read(const FpbIndex *ix, Page page, FpbPos pos, const FpbProbe *end,
+fpb_page_read(const FpbIndex *ix, Page page, FpbPos pos, const FpbSearchKey *end,
 			  bool near, FpbItem *items, int room, bool *more)
 {
 	int			n = fpb_page_read_few(ix, page, pos, end, near, items, room, more);
@@ -354,19 +354,20 @@ fpb_page_read(const FpbIndex *ix, Page page, FpbPos pos, const FpbProbe *end,
 }
 
 /*
- * The child of an inner page to descend to for the probe: the last whose low
- * key is <= probe (before: < probe), or the first if there is no such.  The
- * separator's tuple, which is likely to be in no cache, is not looked at.
+ * The child of an inner page to descend to for the search key: the last whose
+ * low key is <= search key (before: < search key), or the first if there is no
+ * such.  The separator's tuple, which is likely to be in no cache, is not
+ * looked at.
  *
  * *named becomes what ix->named_node is to be for the search of that child: a
  * hint.  It may be any number, at worst the search takes longer; whoever goes
  * on to another page makes it 0.
  */
 static inline BlockNumber
-fpb_page_downlink(const FpbIndex *ix, Page page, const FpbProbe *probe,
+fpb_page_downlink(const FpbIndex *ix, Page page, const FpbSearchKey *search,
 				  bool before, uint16 *named)
 {
-	return ix->layout->downlink(ix, page, probe, before, named);
+	return ix->layout->downlink(ix, page, search, before, named);
 }
 
 /*
@@ -374,10 +375,10 @@ fpb_page_downlink(const FpbIndex *ix, Page page, const FpbProbe *probe,
  * to its place.
  */
 static inline void
-fpb_page_child(const FpbIndex *ix, Page page, const FpbProbe *probe,
+fpb_page_child(const FpbIndex *ix, Page page, const FpbSearchKey *search,
 			   bool before, FpbPos *pos, FpbEntry *entry)
 {
-	ix->layout->child(ix, page, probe, before, pos, entry);
+	ix->layout->child(ix, page, search, before, pos, entry);
 }
 
 /*
@@ -425,7 +426,7 @@ fpb_page_is_killed(const FpbIndex *ix, Page page, FpbPos pos)
 
 /*
  * Leave hints for the entries at pos[], in order, perhaps some of them more
- * than once; true if any has been left, of which the caller, fpb_hint_dead,
+ * than once; true if any has been left, of which the caller, fpb_kill_entries,
  * then tells the buffer.  The page is locked at least share: two backends may
  * be here at once, and a hint be lost.  An entry may have to go without if
  * others share its tuple and are not given.

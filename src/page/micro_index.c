@@ -220,16 +220,16 @@ slots_less(const FpbIndex *ix, Page page, const FpbShape *shape, uint64 head)
 	char	   *heads = page_node(ix, page, shape) + sub * shape->size;
 
 	if (ix->prefetch)
-		fpb_prefetch(heads, shape->size);
+		fpb_fetch_lines(heads, shape->size);
 	return sub * keys + fpb_heads_less(ix, heads, Min(keys, n - sub * keys), head);
 }
 
 /*
- * How many slots hold entries < probe (equal: <= probe)?
+ * How many slots hold entries < search key (equal: <= search key)?
  */
 static int
 search_page(const FpbIndex *ix, Page page, const FpbShape *shape,
-			const FpbProbe *probe, bool equal)
+			const FpbSearchKey *search, bool equal)
 {
 	char	   *node = page_node(ix, page, shape);
 	int			lo = 0;
@@ -237,32 +237,32 @@ search_page(const FpbIndex *ix, Page page, const FpbShape *shape,
 
 	if (hi == 0)
 		return 0;
-	if (fpb_is_word(ix) || probe->has_head)
+	if (fpb_is_word(ix) || search->has_head)
 	{
-		lo = slots_less(ix, page, shape, probe->head);
-		if (lo == hi || fpb_node_head(ix, node, lo) != probe->head)
+		lo = slots_less(ix, page, shape, search->head);
+		if (lo == hi || fpb_node_head(ix, node, lo) != search->head)
 			return lo;
 
 		/* few share a head, so the first is likely to be the place */
 		if (!fpb_node_is_gap(ix, shape, FPB_NODE_PLAIN, node, lo) &&
-			fpb_compare_slot(ix, page, shape, FPB_NODE_PLAIN, node, lo, true, probe) > (equal ? 0 : -1))
+			fpb_compare_slot(ix, page, shape, FPB_NODE_PLAIN, node, lo, true, search) > (equal ? 0 : -1))
 			return lo;
-		if (probe->head != PG_UINT64_MAX)
-			hi = slots_less(ix, page, shape, probe->head + 1);
+		if (search->head != PG_UINT64_MAX)
+			hi = slots_less(ix, page, shape, search->head + 1);
 	}
-	return fpb_search_slots(ix, page, shape, FPB_NODE_PLAIN, node, lo, hi, probe, equal);
+	return fpb_search_slots(ix, page, shape, FPB_NODE_PLAIN, node, lo, hi, search, equal);
 }
 
 /*
  * A position is the number of a slot.
  */
 static void
-micro_search(const FpbIndex *ix, Page page, const FpbProbe *probe,
+micro_search(const FpbIndex *ix, Page page, const FpbSearchKey *search,
 			 FpbPos *pos)
 {
 	FpbShape	space;
 
-	pos->place = search_page(ix, page, page_shape(ix, page, &space), probe, false);
+	pos->place = search_page(ix, page, page_shape(ix, page, &space), search, false);
 }
 
 static bool
@@ -297,7 +297,7 @@ micro_prev(const FpbIndex *ix, Page page, FpbPos *pos, FpbEntry *entry)
  */
 static int
 find_end(const FpbIndex *ix, Page page, const FpbShape *shape, int slot,
-		 const FpbProbe *end, bool near, bool *more)
+		 const FpbSearchKey *end, bool near, bool *more)
 {
 	char	   *node = page_node(ix, page, shape);
 	int			n = Micro(page)->nentries;
@@ -320,7 +320,7 @@ find_end(const FpbIndex *ix, Page page, const FpbShape *shape, int slot,
 }
 
 static int
-micro_read(const FpbIndex *ix, Page page, FpbPos pos, const FpbProbe *end,
+micro_read(const FpbIndex *ix, Page page, FpbPos pos, const FpbSearchKey *end,
 		   bool near, FpbItem *items, int room, bool *more)
 {
 	FpbShape	space;
@@ -360,32 +360,32 @@ micro_read(const FpbIndex *ix, Page page, FpbPos pos, const FpbProbe *end,
  */
 static int
 search_child(const FpbIndex *ix, Page page, const FpbShape *shape,
-			 const FpbProbe *probe, bool before)
+			 const FpbSearchKey *search, bool before)
 {
 	if (Micro(page)->nentries == 0)
 		fpb_page_damaged(ix, page, "An inner page is empty.");
-	return Max(search_page(ix, page, shape, probe, !before) - 1, 0);
+	return Max(search_page(ix, page, shape, search, !before) - 1, 0);
 }
 
 static BlockNumber
-micro_downlink(const FpbIndex *ix, Page page, const FpbProbe *probe,
+micro_downlink(const FpbIndex *ix, Page page, const FpbSearchKey *search,
 			   bool before, uint16 *named)
 {
 	FpbShape	space;
 	const FpbShape *shape = page_shape(ix, page, &space);
-	int			slot = search_child(ix, page, shape, probe, before);
+	int			slot = search_child(ix, page, shape, search, before);
 
 	*named = 0;
 	return fpb_node_children(shape, page_node(ix, page, shape))[slot];
 }
 
 static void
-micro_child(const FpbIndex *ix, Page page, const FpbProbe *probe,
+micro_child(const FpbIndex *ix, Page page, const FpbSearchKey *search,
 			bool before, FpbPos *pos, FpbEntry *entry)
 {
 	FpbShape	space;
 	const FpbShape *shape = page_shape(ix, page, &space);
-	int			slot = search_child(ix, page, shape, probe, before);
+	int			slot = search_child(ix, page, shape, search, before);
 
 	fpb_read_slot(ix, page, shape, FPB_NODE_PLAIN, page_node(ix, page, shape), slot, entry);
 	pos->place = slot;
@@ -467,13 +467,13 @@ static void
 micro_plan_insert(const FpbIndex *ix, Page page, const FpbEntry *entry,
 				  FpbInsertPlan *plan)
 {
-	FpbProbe	probe;
+	FpbSearchKey search;
 	FpbPos		pos;
 	FpbEntry   *entries;
 	int			n;
 
-	fpb_probe_from_key(ix, &entry->key, &probe);
-	micro_search(ix, page, &probe, &pos);
+	fpb_search_key_from(ix, &entry->key, &search);
+	micro_search(ix, page, &search, &pos);
 	plan->image = NULL;
 	plan->details[0] = pos.place;
 	if (Micro(page)->nentries < Micro(page)->capacity &&

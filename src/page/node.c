@@ -89,12 +89,12 @@ fpb_read_slot(const FpbIndex *ix, Page page, const FpbShape *shape, FpbCodec cod
 
 /*
  * Among the slots [lo, hi) of a node, gaps passed over: the first place that
- * has every entry before it < probe (equal: <= probe), and before all that
- * have none.  (The posting behind it may have some.)
+ * has every entry before it < search key (equal: <= search key), and before
+ * all that have none.  (The posting behind it may have some.)
  */
 static inline int
 search_slots(const FpbIndex *ix, Page page, const FpbShape *shape, FpbCodec codec,
-			 char *node, int lo, int hi, const FpbProbe *probe, bool equal)
+			 char *node, int lo, int hi, const FpbSearchKey *search, bool equal)
 {
 	int			most = equal ? 0 : -1;	/* sign of an entry before the place */
 
@@ -106,7 +106,7 @@ search_slots(const FpbIndex *ix, Page page, const FpbShape *shape, FpbCodec code
 		while (live < hi && fpb_node_is_gap(ix, shape, codec, node, live))
 			live++;
 		if (live == hi ||
-			fpb_compare_slot(ix, page, shape, codec, node, live, true, probe) > most)
+			fpb_compare_slot(ix, page, shape, codec, node, live, true, search) > most)
 			hi = mid;
 		else
 			lo = live + 1;
@@ -117,47 +117,47 @@ search_slots(const FpbIndex *ix, Page page, const FpbShape *shape, FpbCodec code
 int
 fpb_search_slots(const FpbIndex *ix, Page page, const FpbShape *shape,
 				 FpbCodec codec, char *node, int lo, int hi,
-				 const FpbProbe *probe, bool equal)
+				 const FpbSearchKey *search, bool equal)
 {
-	return search_slots(ix, page, shape, codec, node, lo, hi, probe, equal);
+	return search_slots(ix, page, shape, codec, node, lo, hi, search, equal);
 }
 
 /*
  * Among all slots of a node: the first place that has every entry before it <
- * probe (equal: <= probe), and before all that have none.  Heads are looked at
- * first, and where they tell nothing else is.
+ * search key (equal: <= search key), and before all that have none.  Heads are
+ * looked at first, and where they tell nothing else is.
  */
 int
 fpb_search_node(const FpbIndex *ix, Page page, const FpbShape *shape,
-				FpbCodec codec, char *node, const FpbProbe *probe, bool equal)
+				FpbCodec codec, char *node, const FpbSearchKey *search, bool equal)
 {
 	int			lo = 0;
 	int			hi = fpb_node_slots(shape, codec);
 	uint64		head;
 
-	if (!fpb_is_word(ix) && !probe->has_head)
-		return search_slots(ix, page, shape, codec, node, lo, hi, probe, equal);
+	if (!fpb_is_word(ix) && !search->has_head)
+		return search_slots(ix, page, shape, codec, node, lo, hi, search, equal);
 
 	switch (codec)
 	{
 		case FPB_NODE_PLAIN:
-			lo = fpb_heads_less(ix, node, hi, probe->head);
-			if (lo == hi || fpb_node_head(ix, node, lo) != probe->head)
+			lo = fpb_heads_less(ix, node, hi, search->head);
+			if (lo == hi || fpb_node_head(ix, node, lo) != search->head)
 				return lo;
 
 			/* few share a head, so the first is likely to be the place */
 			if (!fpb_node_is_gap(ix, shape, codec, node, lo) &&
-				fpb_compare_slot(ix, page, shape, codec, node, lo, true, probe) > (equal ? 0 : -1))
+				fpb_compare_slot(ix, page, shape, codec, node, lo, true, search) > (equal ? 0 : -1))
 				return lo;
-			hi = fpb_heads_not_greater(ix, node, hi, probe->head);
+			hi = fpb_heads_not_greater(ix, node, hi, search->head);
 			break;
 		case FPB_NODE_ONE_KEY:
 			head = ((const uint64 *) node)[0];
-			if (head != probe->head)
-				return head < probe->head ? hi : 0;
+			if (head != search->head)
+				return head < search->head ? hi : 0;
 			break;
 	}
-	return search_slots(ix, page, shape, codec, node, lo, hi, probe, equal);
+	return search_slots(ix, page, shape, codec, node, lo, hi, search, equal);
 }
 
 /* --- writing slots --- */

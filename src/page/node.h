@@ -284,12 +284,12 @@ extern void fpb_read_slot(const FpbIndex *ix, Page page, const FpbShape *shape,
 						  FpbEntry *entry);
 
 /*
- * Sign of the first entry in a slot that is not a gap against the probe, or of
- * the last one.
+ * Sign of the first entry in a slot that is not a gap against the search key,
+ * or of the last one.
  */
 static inline int
 fpb_compare_slot(const FpbIndex *ix, Page page, const FpbShape *shape, FpbCodec codec,
-				 char *node, int slot, bool last, const FpbProbe *probe)
+				 char *node, int slot, bool last, const FpbSearchKey *search)
 {
 	FpbEntry	entry;
 
@@ -301,7 +301,7 @@ fpb_compare_slot(const FpbIndex *ix, Page page, const FpbShape *shape, FpbCodec 
 		entry.key.tail = fpb_posting_tail(posting,
 										  fpb_posting_prev(posting, BLCKSZ));
 	}
-	return fpb_compare(ix, &entry.key, probe);
+	return fpb_compare(ix, &entry.key, search);
 }
 
 /*
@@ -320,11 +320,11 @@ fpb_next_live(const FpbIndex *ix, const FpbShape *shape, FpbCodec codec,
 
 extern int	fpb_search_slots(const FpbIndex *ix, Page page,
 							 const FpbShape *shape, FpbCodec codec, char *node,
-							 int lo, int hi, const FpbProbe *probe,
+							 int lo, int hi, const FpbSearchKey *search,
 							 bool equal);
 extern int	fpb_search_node(const FpbIndex *ix, Page page,
 							const FpbShape *shape, FpbCodec codec, char *node,
-							const FpbProbe *probe, bool equal);
+							const FpbSearchKey *search, bool equal);
 extern void fpb_write_slot(const FpbIndex *ix, const FpbShape *shape,
 						   char *node, int slot, const FpbEntry *entry,
 						   uint32 tuple_offset);

@@ -441,7 +441,7 @@ fpb_page_split(const FpbIndex *ix, Page page, const FpbEntry *entry,
 {
 	Split		s = {.ix = ix,.page = page,.right = right,.entry = entry,
 	.halves = halves,.left_page = left_page,.right_page = right_page};
-	FpbProbe	probe;
+	FpbSearchKey search;
 	FpbPos		pos;
 	FpbKey		low;
 	FpbKey		high;
@@ -449,8 +449,8 @@ fpb_page_split(const FpbIndex *ix, Page page, const FpbEntry *entry,
 	s.slot_space = ix->layout->slot_space(ix, FpbPageIsLeaf(page));
 	s.entries = palloc(sizeof(FpbEntry) * (FPB_MAX_PAGE_ENTRIES + 1));
 	s.places = palloc(sizeof(FpbPos) * (FPB_MAX_PAGE_ENTRIES + 2));
-	fpb_probe_from_key(ix, &entry->key, &probe);
-	fpb_page_search(ix, page, &probe, &pos);
+	fpb_search_key_from(ix, &entry->key, &search);
+	fpb_page_search(ix, page, &search, &pos);
 	s.newpos = fpb_page_entries_with(ix, page, entry, &pos, s.entries, s.places,
 									 &s.nentries);
 	if (unlikely(s.nentries < 2))

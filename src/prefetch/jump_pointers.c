@@ -58,8 +58,8 @@ fpb_walk_end(FpbWalk *walk)
 
 /*
  * Copy a locked page, which is released, in place of the copy before last: a
- * probe may yet point into the last one.  False if the page is not sound; what
- * is wrong with it is for those to report who need it.  Nor do we go over
+ * search key may yet point into the last one.  False if the page is not sound;
+ * what is wrong with it is for those to report who need it.  Nor do we go over
  * pages that leave their high fence to their right sibling.
  */
 static bool
@@ -96,36 +96,36 @@ make_room(FpbWalk *walk)
 }
 
 /*
- * Does the current copy, if there is one, cover the probe's place?
+ * Does the current copy, if there is one, cover the search key's place?
  */
 static bool
-copy_covers(const FpbWalk *walk, const FpbProbe *probe, bool before)
+copy_covers(const FpbWalk *walk, const FpbSearchKey *search, bool before)
 {
 	Page		page = current_page(walk);
 
 	return !PageIsNew(page) &&
-		fpb_page_covers(walk->ix, page, probe, walk->level, before);
+		fpb_page_covers(walk->ix, page, search, walk->level, before);
 }
 
 /*
- * Go to the child that the probe falls into (before: to the one that holds
- * what comes before it).  False if there is none to be found.  No lock is held
- * on entry or exit.
+ * Go to the child that the search key falls into (before: to the one that
+ * holds what comes before it).  False if there is none to be found.  No lock
+ * is held on entry or exit.
  */
 bool
-fpb_walk_seek(FpbWalk *walk, const FpbProbe *probe, bool before)
+fpb_walk_seek(FpbWalk *walk, const FpbSearchKey *search, bool before)
 {
 	FpbIndex   *ix = walk->ix;
 
 	if (!make_room(walk))
 		return false;
-	if (!copy_covers(walk, probe, before) &&
-		!take_copy(walk, fpb_descend(ix, probe, walk->level, before,
+	if (!copy_covers(walk, search, before) &&
+		!take_copy(walk, fpb_descend(ix, search, walk->level, before,
 									 BUFFER_LOCK_SHARE, NULL)))
 		return false;
 	if (fpb_page_is_empty(ix, current_page(walk)))
 		return false;
-	fpb_page_child(ix, current_page(walk), probe, before, &walk->pos, &walk->child);
+	fpb_page_child(ix, current_page(walk), search, before, &walk->pos, &walk->child);
 	return true;
 }
 
@@ -159,7 +159,7 @@ fpb_walk_step(FpbWalk *walk, bool forward)
 	FpbPos		pos = walk->pos;
 	FpbEntry	child;
 	FpbKey		fence;
-	FpbProbe	probe;
+	FpbSearchKey search;
 
 	if (forward)
 		pos = fpb_pos_behind(pos);
@@ -177,8 +177,8 @@ fpb_walk_step(FpbWalk *walk, bool forward)
 		fpb_page_high(ix, page, &fence);
 	else
 		fpb_page_low(ix, page, &fence);
-	fpb_probe_from_key(ix, &fence, &probe);
-	return fpb_walk_seek(walk, &probe, !forward);
+	fpb_search_key_from(ix, &fence, &search);
+	return fpb_walk_seek(walk, &search, !forward);
 }
 
 /*
@@ -205,22 +205,22 @@ fpb_walk_high(const FpbWalk *walk, FpbKey *key)
 }
 
 /*
- * Sign of the high fence of the child at hand against a probe.
+ * Sign of the high fence of the child at hand against a search key.
  */
 int
-fpb_walk_compare_high(const FpbWalk *walk, const FpbProbe *probe)
+fpb_walk_compare_high(const FpbWalk *walk, const FpbSearchKey *search)
 {
 	FpbKey		key;
 
-	return fpb_walk_high(walk, &key) ? fpb_compare(walk->ix, &key, probe) : 1;
+	return fpb_walk_high(walk, &key) ? fpb_compare(walk->ix, &key, search) : 1;
 }
 
 /*
- * Sign of the low fence of the child at hand against a probe; -1 if the child
- * is the leftmost of its level, whose fence is minus infinity.
+ * Sign of the low fence of the child at hand against a search key; -1 if the
+ * child is the leftmost of its level, whose fence is minus infinity.
  */
 int
-fpb_walk_compare_low(const FpbWalk *walk, const FpbProbe *probe)
+fpb_walk_compare_low(const FpbWalk *walk, const FpbSearchKey *search)
 {
 	Page		page = current_page(walk);
 	FpbPos		pos = walk->pos;
@@ -229,5 +229,5 @@ fpb_walk_compare_low(const FpbWalk *walk, const FpbProbe *probe)
 	if (FpbPageIsLeftmost(page) &&
 		!fpb_page_prev(walk->ix, page, &pos, &previous))
 		return -1;
-	return fpb_compare(walk->ix, &walk->child.key, probe);
+	return fpb_compare(walk->ix, &walk->child.key, search);
 }

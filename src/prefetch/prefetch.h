@@ -22,8 +22,8 @@
  */
 #define FPB_MAX_DISTANCE	1024	/* pages */
 
-extern int	fpb_ahead_distance;
-extern int	fpb_ahead_heap_distance;
+extern int	fpb_prefetch_distance;
+extern int	fpb_prefetch_heap_distance;
 extern int	fpb_pio_max;
 
 /* how pages are read ahead: fpbtree.prefetch_method */
@@ -36,19 +36,19 @@ typedef enum FpbPrefetchMethod
 
 extern int	fpb_prefetch_method;
 
-extern void fpb_ahead_init(void);
+extern void fpb_prefetch_init(void);
 
-typedef struct FpbAheadCounts
+typedef struct FpbPrefetchCounts
 {
 	uint64		prefetched;		/* pages whose reads have been started */
 	uint64		used;			/* of these, those come to since */
 	uint64		wasted;			/* of these, those that will not be */
-} FpbAheadCounts;
+} FpbPrefetchCounts;
 
-extern void fpb_ahead_report(Relation index, bool heap,
-							 FpbAheadCounts *counts);
-extern void fpb_ahead_total(Relation index, bool heap,
-							FpbAheadCounts *counts);
+extern void fpb_prefetch_report(Relation index, bool heap,
+								FpbPrefetchCounts *counts);
+extern void fpb_prefetch_total(Relation index, bool heap,
+							   FpbPrefetchCounts *counts);
 
 /* ------------------------------------------------------------------------
  * a window of pages that are being read, none of them pinned (prefetch/window.c)
@@ -92,22 +92,22 @@ typedef struct FpbWindow
 	int			nreads;			/* reads that begin in the queue */
 	BlockNumber last;			/* announced last */
 
-	FpbAheadCounts counts;
+	FpbPrefetchCounts counts;
 } FpbWindow;
 
-extern void fpb_window_init(FpbWindow *ahead, MemoryContext cxt, Relation rel,
+extern void fpb_window_init(FpbWindow *window, MemoryContext cxt, Relation rel,
 							int distance);
-extern void fpb_window_start(FpbWindow *ahead);
-extern void fpb_window_serve(FpbWindow *ahead);
-extern bool fpb_window_reach(FpbWindow *ahead, BlockNumber block, bool shared);
-extern void fpb_window_pass(FpbWindow *ahead, uint64 number);
-extern void fpb_window_reset(FpbWindow *ahead);
-extern void fpb_window_end(FpbWindow *ahead);
+extern void fpb_window_start(FpbWindow *window);
+extern void fpb_window_serve(FpbWindow *window);
+extern bool fpb_window_reach(FpbWindow *window, BlockNumber block, bool shared);
+extern void fpb_window_pass(FpbWindow *window, uint64 number);
+extern void fpb_window_reset(FpbWindow *window);
+extern void fpb_window_end(FpbWindow *window);
 
 static inline uint32
-fpb_window_length(const FpbWindow *ahead)
+fpb_window_length(const FpbWindow *window)
 {
-	return ahead->tail - ahead->head;
+	return window->tail - window->head;
 }
 
 /*
@@ -115,45 +115,45 @@ fpb_window_length(const FpbWindow *ahead)
  * page, as several reads can be submitted at the price of one.
  */
 static inline bool
-fpb_window_due(const FpbWindow *ahead)
+fpb_window_due(const FpbWindow *window)
 {
-	return fpb_window_length(ahead) <= ahead->distance * 3 / 4 &&
-		ahead->nreads <= ahead->max_reads * 3 / 4;
+	return fpb_window_length(window) <= window->distance * 3 / 4 &&
+		window->nreads <= window->max_reads * 3 / 4;
 }
 
 /*
  * May another page be announced?
  */
 static inline bool
-fpb_window_wants(const FpbWindow *ahead)
+fpb_window_wants(const FpbWindow *window)
 {
-	return (int) fpb_window_length(ahead) < ahead->distance &&
-		ahead->nreads < ahead->max_reads;
+	return (int) fpb_window_length(window) < window->distance &&
+		window->nreads < window->max_reads;
 }
 
 /*
  * The n'th page of the window, from 0 on, or InvalidBlockNumber.
  */
 static inline BlockNumber
-fpb_window_block(const FpbWindow *ahead, uint32 n)
+fpb_window_block(const FpbWindow *window, uint32 n)
 {
-	if (n >= fpb_window_length(ahead))
+	if (n >= fpb_window_length(window))
 		return InvalidBlockNumber;
-	return ahead->queue[(ahead->head + n) & ahead->mask].block;
+	return window->queue[(window->head + n) & window->mask].block;
 }
 
 /*
  * Is it the kernel that is advised, rather than a read started?
  */
 static inline bool
-fpb_window_is_advice(const FpbWindow *ahead)
+fpb_window_is_advice(const FpbWindow *window)
 {
-	return ahead->max_distance > 0 && ahead->reads == NULL;
+	return window->max_distance > 0 && window->reads == NULL;
 }
 
 extern bool fpb_window_at_hand(Relation rel, BlockNumber block);
 extern bool fpb_window_read_aside(Relation rel, BlockNumber block, Page page);
-extern void fpb_window_add(FpbWindow *ahead, BlockNumber block, uint64 number);
+extern void fpb_window_add(FpbWindow *window, BlockNumber block, uint64 number);
 
 /* ------------------------------------------------------------------------
  * the internal jump-pointer array (prefetch/jump_pointers.c)
@@ -179,11 +179,11 @@ typedef struct FpbWalk
 extern void fpb_walk_init(FpbWalk *walk, MemoryContext cxt, FpbIndex *ix,
 						  int level);
 extern void fpb_walk_end(FpbWalk *walk);
-extern bool fpb_walk_seek(FpbWalk *walk, const FpbProbe *probe, bool before);
+extern bool fpb_walk_seek(FpbWalk *walk, const FpbSearchKey *search, bool before);
 extern bool fpb_walk_seek_edge(FpbWalk *walk, bool rightmost);
 extern bool fpb_walk_step(FpbWalk *walk, bool forward);
 extern bool fpb_walk_high(const FpbWalk *walk, FpbKey *key);
-extern int	fpb_walk_compare_low(const FpbWalk *walk, const FpbProbe *probe);
-extern int	fpb_walk_compare_high(const FpbWalk *walk, const FpbProbe *probe);
+extern int	fpb_walk_compare_low(const FpbWalk *walk, const FpbSearchKey *search);
+extern int	fpb_walk_compare_high(const FpbWalk *walk, const FpbSearchKey *search);
 
 #endif							/* FPB_PREFETCH_PREFETCH_H */

@@ -17,8 +17,8 @@
 #include "prefetch/prefetch.h"
 
 /* -1: by effective_io_concurrency */
-int			fpb_ahead_distance = -1;
-int			fpb_ahead_heap_distance = -1;
+int			fpb_prefetch_distance = -1;
+int			fpb_prefetch_heap_distance = -1;
 int			fpb_pio_max = -1;
 
 int			fpb_prefetch_method = FPB_PREFETCH_AUTO;
@@ -34,19 +34,19 @@ static const struct config_enum_entry prefetch_methods[] =
  * Define the settings.
  */
 void
-fpb_ahead_init(void)
+fpb_prefetch_init(void)
 {
 	DefineCustomIntVariable("fpbtree.prefetch_distance",
 							"Pages of an fpbtree index that a scan reads ahead at most.",
 							"0 reads none ahead; -1 reads as many at a time as effective_io_concurrency of the index's tablespace says.",
-							&fpb_ahead_distance,
+							&fpb_prefetch_distance,
 							-1, -1, FPB_MAX_DISTANCE,
 							PGC_USERSET, 0,
 							NULL, NULL, NULL);
 	DefineCustomIntVariable("fpbtree.heap_prefetch_distance",
 							"Pages of the table that a scan of an fpbtree index reads ahead at most.",
 							"0 reads none ahead; -1 reads as many at a time as effective_io_concurrency of the table's tablespace says.",
-							&fpb_ahead_heap_distance,
+							&fpb_prefetch_heap_distance,
 							-1, -1, FPB_MAX_DISTANCE,
 							PGC_USERSET, 0,
 							NULL, NULL, NULL);
@@ -71,7 +71,7 @@ fpb_ahead_init(void)
  * set them to zero.
  */
 void
-fpb_ahead_report(Relation index, bool heap, FpbAheadCounts *counts)
+fpb_prefetch_report(Relation index, bool heap, FpbPrefetchCounts *counts)
 {
 	FpbShared  *shared;
 
@@ -92,7 +92,7 @@ fpb_ahead_report(Relation index, bool heap, FpbAheadCounts *counts)
  * those of its table.
  */
 void
-fpb_ahead_total(Relation index, bool heap, FpbAheadCounts *counts)
+fpb_prefetch_total(Relation index, bool heap, FpbPrefetchCounts *counts)
 {
 	FpbShared  *shared = fpb_shared_of(RelationGetRelid(index));
 

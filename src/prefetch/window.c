@@ -117,49 +117,49 @@ share_of_buffers(void)
  * allocated is in cxt.
  */
 void
-fpb_window_init(FpbWindow *ahead, MemoryContext cxt, Relation rel, int distance)
+fpb_window_init(FpbWindow *window, MemoryContext cxt, Relation rel, int distance)
 {
 	int			concurrency = get_tablespace_io_concurrency(rel->rd_rel->reltablespace);
 	bool		async;
 
-	memset(ahead, 0, sizeof(*ahead));
-	ahead->rel = rel;
-	ahead->cxt = cxt;
-	ahead->last = InvalidBlockNumber;
+	memset(window, 0, sizeof(*window));
+	window->rel = rel;
+	window->cxt = cxt;
+	window->last = InvalidBlockNumber;
 	if (distance == 0 || concurrency == 0 || !can_read_ahead(rel, &async))
 		return;
 
 	if (distance > 0)
-		ahead->max_reads = ahead->max_distance = distance;
+		window->max_reads = window->max_distance = distance;
 	else
 	{
-		ahead->max_reads = Min(concurrency, FPB_MAX_DISTANCE);
-		ahead->max_distance = Min(ahead->max_reads * io_combine_limit,
-								  FPB_MAX_DISTANCE);
+		window->max_reads = Min(concurrency, FPB_MAX_DISTANCE);
+		window->max_distance = Min(window->max_reads * io_combine_limit,
+								   FPB_MAX_DISTANCE);
 	}
-	ahead->max_distance = Min(ahead->max_distance, share_of_buffers());
-	ahead->max_reads = Min(ahead->max_reads, ahead->max_distance);
+	window->max_distance = Min(window->max_distance, share_of_buffers());
+	window->max_reads = Min(window->max_reads, window->max_distance);
 
 	/* one page ahead is the page that is read next anyway */
-	if (ahead->max_distance < 2)
+	if (window->max_distance < 2)
 	{
-		ahead->max_distance = ahead->max_reads = 0;
+		window->max_distance = window->max_reads = 0;
 		return;
 	}
 
-	ahead->nblocks = RelationGetNumberOfBlocks(rel);
-	ahead->mask = pg_nextpower2_32(ahead->max_distance) - 1;
-	ahead->queue = MemoryContextAlloc(cxt, (ahead->mask + 1) * sizeof(FpbWindowPage));
-	ahead->distance = ahead->min_distance = 2;
+	window->nblocks = RelationGetNumberOfBlocks(rel);
+	window->mask = pg_nextpower2_32(window->max_distance) - 1;
+	window->queue = MemoryContextAlloc(cxt, (window->mask + 1) * sizeof(FpbWindowPage));
+	window->distance = window->min_distance = 2;
 
 #ifdef FPB_HAVE_AIO
 	if (async)
 	{
-		ahead->reads = MemoryContextAllocZero(cxt, offsetof(FpbWindowReads, ops) +
-											  ahead->max_reads * sizeof(ReadBuffersOperation));
-		ahead->reads->size = ahead->max_reads;
-		for (int i = 0; i < ahead->max_reads; i++)
-			pgaio_wref_clear(&ahead->reads->ops[i].io_wref);
+		window->reads = MemoryContextAllocZero(cxt, offsetof(FpbWindowReads, ops) +
+											   window->max_reads * sizeof(ReadBuffersOperation));
+		window->reads->size = window->max_reads;
+		for (int i = 0; i < window->max_reads; i++)
+			pgaio_wref_clear(&window->reads->ops[i].io_wref);
 	}
 #endif
 }
@@ -170,9 +170,9 @@ fpb_window_init(FpbWindow *ahead, MemoryContext cxt, Relation rel, int distance)
  * An entry of the queue by its number.
  */
 static inline FpbWindowPage *
-queued(const FpbWindow *ahead, uint32 i)
+queued(const FpbWindow *window, uint32 i)
 {
-	return &ahead->queue[i & ahead->mask];
+	return &window->queue[i & window->mask];
 }
 
 /*
@@ -180,21 +180,21 @@ queued(const FpbWindow *ahead, uint32 i)
  * caller numbers them, it can say which have been come to by others.
  */
 void
-fpb_window_add(FpbWindow *ahead, BlockNumber block, uint64 number)
+fpb_window_add(FpbWindow *window, BlockNumber block, uint64 number)
 {
-	FpbWindowPage *page = queued(ahead, ahead->tail);
+	FpbWindowPage *page = queued(window, window->tail);
 
-	Assert(fpb_window_length(ahead) <= ahead->mask);
+	Assert(fpb_window_length(window) <= window->mask);
 	page->block = block;
 	page->number = number;
 	page->started = false;
 	/* a neighbour of the last will be read together with it, presumably */
-	page->first = ahead->unstarted == 0 || (block != ahead->last + 1 &&
-											block + 1 != ahead->last);
-	ahead->nreads += page->first;
-	ahead->tail++;
-	ahead->unstarted++;
-	ahead->last = block;
+	page->first = window->unstarted == 0 || (block != window->last + 1 &&
+											 block + 1 != window->last);
+	window->nreads += page->first;
+	window->tail++;
+	window->unstarted++;
+	window->last = block;
 }
 
 /*
@@ -271,13 +271,13 @@ next_read(FpbWindowReads *reads)
  * Start reading n neighbouring pages.
  */
 static void
-start_reads(FpbWindow *ahead, BlockNumber block, int n)
+start_reads(FpbWindow *window, BlockNumber block, int n)
 {
-	Relation	rel = ahead->rel;
+	Relation	rel = window->rel;
 
 	while (n > 0)
 	{
-		ReadBuffersOperation *op = next_read(ahead->reads);
+		ReadBuffersOperation *op = next_read(window->reads);
 		Buffer		buffers[MAX_IO_COMBINE_LIMIT];
 		int			nblocks = Min(n, io_combine_limit);
 		int			npinned = nblocks;
@@ -305,16 +305,16 @@ start_reads(FpbWindow *ahead, BlockNumber block, int n)
  * the queue: they go up by one block each, or down.
  */
 static uint32
-end_of_run(const FpbWindow *ahead, uint32 from)
+end_of_run(const FpbWindow *window, uint32 from)
 {
 	uint32		to = from + 1;
 	int64		step = 0;
 
-	while (to != ahead->tail && (int) (to - from) < io_combine_limit &&
-		   queued(ahead, to)->started)
+	while (to != window->tail && (int) (to - from) < io_combine_limit &&
+		   queued(window, to)->started)
 	{
-		int64		gap = (int64) queued(ahead, to)->block -
-			(int64) queued(ahead, to - 1)->block;
+		int64		gap = (int64) queued(window, to)->block -
+			(int64) queued(window, to - 1)->block;
 
 		if ((gap != 1 && gap != -1) || (step != 0 && gap != step))
 			break;
@@ -330,11 +330,11 @@ end_of_run(const FpbWindow *ahead, uint32 from)
  * it has paid for most of what is read in vain if it stops here.
  */
 static bool
-needs_all(const FpbWindow *ahead)
+needs_all(const FpbWindow *window)
 {
-	return ahead->to_the_end &&
-		ahead->nstarted >= ahead->nblocks / ALL_BEGINS &&
-		ahead->nblocks <= (BlockNumber) effective_cache_size / 2;
+	return window->to_the_end &&
+		window->nstarted >= window->nblocks / ALL_BEGINS &&
+		window->nblocks <= (BlockNumber) effective_cache_size / 2;
 }
 
 /*
@@ -345,20 +345,20 @@ needs_all(const FpbWindow *ahead)
  * of each page by itself is still to come.
  */
 static void
-advise_around(FpbWindow *ahead, BlockNumber block)
+advise_around(FpbWindow *window, BlockNumber block)
 {
 	int			part = block / AROUND;
 	BlockNumber first = part * AROUND;
 	MemoryContext old;
 
-	if (bms_is_member(part, ahead->around))
+	if (bms_is_member(part, window->around))
 		return;
-	old = MemoryContextSwitchTo(ahead->cxt);
-	ahead->around = bms_add_member(ahead->around, part);
+	old = MemoryContextSwitchTo(window->cxt);
+	window->around = bms_add_member(window->around, part);
 	MemoryContextSwitchTo(old);
 	FPB_INJECTION_POINT("fpbtree-advise-around");
-	(void) smgrprefetch(RelationGetSmgr(ahead->rel), MAIN_FORKNUM, first,
-						Min(AROUND, ahead->nblocks - first));
+	(void) smgrprefetch(RelationGetSmgr(window->rel), MAIN_FORKNUM, first,
+						Min(AROUND, window->nblocks - first));
 }
 
 /*
@@ -366,22 +366,22 @@ advise_around(FpbWindow *ahead, BlockNumber block)
  * to - 1, which go up or down by one.
  */
 static void
-start_run(FpbWindow *ahead, uint32 from, uint32 to)
+start_run(FpbWindow *window, uint32 from, uint32 to)
 {
-	BlockNumber first = queued(ahead, from)->block;
-	BlockNumber last = queued(ahead, to - 1)->block;
+	BlockNumber first = queued(window, from)->block;
+	BlockNumber last = queued(window, to - 1)->block;
 
 #ifdef FPB_HAVE_AIO
-	if (ahead->reads != NULL)
+	if (window->reads != NULL)
 	{
-		start_reads(ahead, Min(first, last), to - from);
+		start_reads(window, Min(first, last), to - from);
 		return;
 	}
 #endif
-	if (needs_all(ahead))
-		advise_around(ahead, first);
+	if (needs_all(window))
+		advise_around(window, first);
 	for (BlockNumber block = Min(first, last); block <= Max(first, last); block++)
-		(void) PrefetchBuffer(ahead->rel, MAIN_FORKNUM, block);
+		(void) PrefetchBuffer(window->rel, MAIN_FORKNUM, block);
 }
 
 /*
@@ -389,33 +389,33 @@ start_run(FpbWindow *ahead, uint32 from, uint32 to)
  * memory.
  */
 void
-fpb_window_start(FpbWindow *ahead)
+fpb_window_start(FpbWindow *window)
 {
-	bool		temporary = RelationUsesLocalBuffers(ahead->rel);
+	bool		temporary = RelationUsesLocalBuffers(window->rel);
 #ifdef FPB_HAVE_AIO
 	bool		batch = false;
 #endif
 	int			nstarted = 0;
 	int			ncached = 0;
 
-	if (ahead->unstarted == 0)
+	if (window->unstarted == 0)
 		return;
 
 	/* which of them are missing, and which of those are neighbours? */
-	for (uint32 i = ahead->tail - ahead->unstarted; i != ahead->tail; i++)
+	for (uint32 i = window->tail - window->unstarted; i != window->tail; i++)
 	{
-		FpbWindowPage *page = queued(ahead, i);
+		FpbWindowPage *page = queued(window, i);
 
-		ahead->nreads -= page->first;
+		window->nreads -= page->first;
 		page->first = false;
-		if (page->block >= ahead->nblocks)
+		if (page->block >= window->nblocks)
 		{
 			/* it may have come since; or the link to it is damaged */
-			ahead->nblocks = RelationGetNumberOfBlocks(ahead->rel);
-			if (page->block >= ahead->nblocks)
+			window->nblocks = RelationGetNumberOfBlocks(window->rel);
+			if (page->block >= window->nblocks)
 				continue;
 		}
-		page->started = temporary || !fpb_is_in_memory(ahead->rel, page->block, false);
+		page->started = temporary || !fpb_is_in_memory(window->rel, page->block, false);
 		if (page->started)
 			nstarted++;
 		else
@@ -424,20 +424,20 @@ fpb_window_start(FpbWindow *ahead)
 
 #ifdef FPB_HAVE_AIO
 	/* reads begun and not submitted yet are a danger: see fpb_window_serve */
-	batch = ahead->reads != NULL && nstarted > 1 && !others_complete_reads();
+	batch = window->reads != NULL && nstarted > 1 && !others_complete_reads();
 	if (batch)
 		pgaio_enter_batchmode();
 #endif
-	for (uint32 from = ahead->tail - ahead->unstarted, to; from != ahead->tail;
+	for (uint32 from = window->tail - window->unstarted, to; from != window->tail;
 		 from = to)
 	{
 		to = from + 1;
-		if (queued(ahead, from)->started)
+		if (queued(window, from)->started)
 		{
-			to = end_of_run(ahead, from);
-			queued(ahead, from)->first = true;
-			ahead->nreads++;
-			start_run(ahead, from, to);
+			to = end_of_run(window, from);
+			queued(window, from)->first = true;
+			window->nreads++;
+			start_run(window, from, to);
 		}
 	}
 #ifdef FPB_HAVE_AIO
@@ -445,24 +445,24 @@ fpb_window_start(FpbWindow *ahead)
 		pgaio_exit_batchmode();
 #endif
 	if (nstarted > 0)
-		fpb_window_serve(ahead);
-	ahead->unstarted = 0;
+		fpb_window_serve(window);
+	window->unstarted = 0;
 
 	if (nstarted > 0)
 	{
-		ahead->idle = 0;
-		ahead->distance = Min(2 * ahead->distance, ahead->max_distance);
+		window->idle = 0;
+		window->distance = Min(2 * window->distance, window->max_distance);
 	}
 	else
 	{
-		ahead->idle += ncached;
-		if (ahead->distance < ahead->min_distance)
-			ahead->distance = Min(2 * ahead->distance, ahead->min_distance);
+		window->idle += ncached;
+		if (window->distance < window->min_distance)
+			window->distance = Min(2 * window->distance, window->min_distance);
 		else
-			ahead->distance = Max(ahead->distance - ncached, ahead->min_distance);
+			window->distance = Max(window->distance - ncached, window->min_distance);
 	}
-	ahead->nstarted += nstarted;
-	ahead->counts.prefetched += nstarted;
+	window->nstarted += nstarted;
+	window->counts.prefetched += nstarted;
 }
 
 #ifdef FPB_HAVE_AIO
@@ -509,10 +509,10 @@ is_awaited(PgAioWaitRef *wref)
  * So we look right after submitting reads whether somebody has come too early.
  */
 void
-fpb_window_serve(FpbWindow *ahead pg_attribute_unused())
+fpb_window_serve(FpbWindow *window pg_attribute_unused())
 {
 #ifdef FPB_HAVE_AIO
-	FpbWindowReads *reads = ahead->reads;
+	FpbWindowReads *reads = window->reads;
 
 	if (reads == NULL || !others_complete_reads())
 		return;
@@ -532,19 +532,19 @@ fpb_window_serve(FpbWindow *ahead pg_attribute_unused())
  * Take the oldest page off the queue.
  */
 static void
-drop_oldest(FpbWindow *ahead, bool used)
+drop_oldest(FpbWindow *window, bool used)
 {
-	FpbWindowPage *page = queued(ahead, ahead->head);
+	FpbWindowPage *page = queued(window, window->head);
 
-	ahead->nreads -= page->first;
+	window->nreads -= page->first;
 	if (page->started)
 	{
 		if (used)
-			ahead->counts.used++;
+			window->counts.used++;
 		else
-			ahead->counts.wasted++;
+			window->counts.wasted++;
 	}
-	ahead->head++;
+	window->head++;
 }
 
 /*
@@ -553,16 +553,16 @@ drop_oldest(FpbWindow *ahead, bool used)
  * these.
  */
 bool
-fpb_window_reach(FpbWindow *ahead, BlockNumber block, bool shared)
+fpb_window_reach(FpbWindow *window, BlockNumber block, bool shared)
 {
-	Assert(ahead->unstarted == 0);
-	for (uint32 i = ahead->head; i != ahead->tail; i++)
+	Assert(window->unstarted == 0);
+	for (uint32 i = window->head; i != window->tail; i++)
 	{
-		if (queued(ahead, i)->block == block)
+		if (queued(window, i)->block == block)
 		{
-			while (ahead->head != i)
-				drop_oldest(ahead, shared);
-			drop_oldest(ahead, true);
+			while (window->head != i)
+				drop_oldest(window, shared);
+			drop_oldest(window, true);
 			return true;
 		}
 	}
@@ -573,11 +573,11 @@ fpb_window_reach(FpbWindow *ahead, BlockNumber block, bool shared)
  * Somebody has come to the pages of all numbers up to this one.
  */
 void
-fpb_window_pass(FpbWindow *ahead, uint64 number)
+fpb_window_pass(FpbWindow *window, uint64 number)
 {
-	while (ahead->head != ahead->tail &&
-		   queued(ahead, ahead->head)->number <= number)
-		drop_oldest(ahead, true);
+	while (window->head != window->tail &&
+		   queued(window, window->head)->number <= number)
+		drop_oldest(window, true);
 }
 
 /*
@@ -585,17 +585,17 @@ fpb_window_pass(FpbWindow *ahead, uint64 number)
  * pages there at first.
  */
 void
-fpb_window_reset(FpbWindow *ahead)
+fpb_window_reset(FpbWindow *window)
 {
-	while (ahead->head != ahead->tail)
-		drop_oldest(ahead, false);
-	ahead->unstarted = 0;
-	ahead->last = InvalidBlockNumber;
-	ahead->distance = Min(2, ahead->max_distance);
-	ahead->idle = 0;
-	ahead->nstarted = 0;
-	bms_free(ahead->around);
-	ahead->around = NULL;
+	while (window->head != window->tail)
+		drop_oldest(window, false);
+	window->unstarted = 0;
+	window->last = InvalidBlockNumber;
+	window->distance = Min(2, window->max_distance);
+	window->idle = 0;
+	window->nstarted = 0;
+	bms_free(window->around);
+	window->around = NULL;
 }
 
 /*
@@ -603,19 +603,19 @@ fpb_window_reset(FpbWindow *ahead)
  * what has come of them to our memory.
  */
 void
-fpb_window_end(FpbWindow *ahead)
+fpb_window_end(FpbWindow *window)
 {
-	fpb_window_reset(ahead);
+	fpb_window_reset(window);
 #ifdef FPB_HAVE_AIO
-	if (ahead->reads != NULL)
+	if (window->reads != NULL)
 	{
-		complete_reads(ahead->reads);
-		pfree(ahead->reads);
-		ahead->reads = NULL;
+		complete_reads(window->reads);
+		pfree(window->reads);
+		window->reads = NULL;
 	}
 #endif
-	if (ahead->queue != NULL)
-		pfree(ahead->queue);
-	ahead->queue = NULL;
-	ahead->max_distance = ahead->max_reads = ahead->distance = 0;
+	if (window->queue != NULL)
+		pfree(window->queue);
+	window->queue = NULL;
+	window->max_distance = window->max_reads = window->distance = 0;
 }

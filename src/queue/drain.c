@@ -44,7 +44,7 @@ typedef struct Target
 } Target;
 
 /* a batch update under way */
-struct FpbBatch
+struct FpbDrain
 {
 	FpbIndex   *ix;
 	FpbIndex	queue;
@@ -79,44 +79,44 @@ static FpbNoted failed_noted = FPB_NOT_NOTED;
  * leave_failed: main leaves to which nothing could be moved a short while ago,
  * because they are damaged, say, are not visited.
  */
-FpbBatch *
-fpb_batch_begin(FpbIndex *ix, Relation heap, bool leave_failed)
+FpbDrain *
+fpb_drain_begin(FpbIndex *ix, Relation heap, bool leave_failed)
 {
 	MemoryContext context = AllocSetContextCreate(CurrentMemoryContext,
 												  "fpbtree batch update",
 												  ALLOCSET_DEFAULT_SIZES);
-	FpbBatch   *batch = MemoryContextAllocZero(context, sizeof(FpbBatch));
+	FpbDrain   *drain = MemoryContextAllocZero(context, sizeof(FpbDrain));
 
-	batch->ix = ix;
+	drain->ix = ix;
 	fpb_index_refresh(ix);
-	fpb_index_of_queue(ix, &batch->queue);
-	batch->heap = heap;
-	batch->context = context;
-	batch->leaf_context = AllocSetContextCreate(context, "fpbtree batch update leaf",
+	fpb_index_of_queue(ix, &drain->queue);
+	drain->heap = heap;
+	drain->context = context;
+	drain->leaf_context = AllocSetContextCreate(context, "fpbtree batch update leaf",
 												ALLOCSET_DEFAULT_SIZES);
-	fpb_filter_open(&batch->filter, ix->rel);
-	batch->shared = batch->filter.shared;
-	batch->leave_failed = leave_failed && batch->shared != NULL;
-	fpb_window_init(&batch->window, context, ix->rel, fpb_pio_max);
-	batch->window.min_distance = batch->window.max_distance;
-	fpb_walk_init(&batch->walk, context, ix, 1);
-	batch->copy = MemoryContextAllocAligned(context, BLCKSZ, PG_IO_ALIGN_SIZE, 0);
-	batch->entries = MemoryContextAlloc(context, sizeof(FpbEntry) * FPB_MAX_PAGE_ENTRIES);
-	batch->targets = MemoryContextAlloc(context, sizeof(Target) * FPB_MAX_PAGE_ENTRIES);
-	return batch;
+	fpb_filter_open(&drain->filter, ix->rel);
+	drain->shared = drain->filter.shared;
+	drain->leave_failed = leave_failed && drain->shared != NULL;
+	fpb_window_init(&drain->window, context, ix->rel, fpb_pio_max);
+	drain->window.min_distance = drain->window.max_distance;
+	fpb_walk_init(&drain->walk, context, ix, 1);
+	drain->copy = MemoryContextAllocAligned(context, BLCKSZ, PG_IO_ALIGN_SIZE, 0);
+	drain->entries = MemoryContextAlloc(context, sizeof(FpbEntry) * FPB_MAX_PAGE_ENTRIES);
+	drain->targets = MemoryContextAlloc(context, sizeof(Target) * FPB_MAX_PAGE_ENTRIES);
+	return drain;
 }
 
 /*
  * End the update; returns how many entries have moved.
  */
 int64
-fpb_batch_end(FpbBatch *batch)
+fpb_drain_end(FpbDrain *drain)
 {
-	int64		moved = batch->moved;
+	int64		moved = drain->moved;
 
-	fpb_window_end(&batch->window);
-	fpb_ahead_report(batch->ix->rel, false, &batch->window.counts);
-	MemoryContextDelete(batch->context);
+	fpb_window_end(&drain->window);
+	fpb_prefetch_report(drain->ix->rel, false, &drain->window.counts);
+	MemoryContextDelete(drain->context);
 	return moved;
 }
 
@@ -124,9 +124,9 @@ fpb_batch_end(FpbBatch *batch)
  * The queue that a batch update is about.
  */
 FpbIndex *
-fpb_batch_queue(FpbBatch *batch)
+fpb_drain_tree(FpbDrain *drain)
 {
-	return &batch->queue;
+	return &drain->queue;
 }
 
 /*
@@ -134,16 +134,16 @@ fpb_batch_queue(FpbBatch *batch)
  * main leaf a short while ago?
  */
 bool
-fpb_batch_has_left(const FpbBatch *batch)
+fpb_drain_has_left(const FpbDrain *drain)
 {
-	return batch->left;
+	return drain->left;
 }
 
 /*
  * What follows has not failed yet.
  */
 void
-fpb_batch_forget_failure(void)
+fpb_drain_forget_failure(void)
 {
 	failed_leaf = InvalidBlockNumber;
 	failed_noted = FPB_NOT_NOTED;
@@ -154,7 +154,7 @@ fpb_batch_forget_failure(void)
  * moved to a main leaf, *leaf?
  */
 FpbNoted
-fpb_batch_failure(BlockNumber *leaf)
+fpb_drain_failure(BlockNumber *leaf)
 {
 	*leaf = failed_leaf;
 	return failed_noted;
@@ -165,56 +165,56 @@ fpb_batch_failure(BlockNumber *leaf)
  * next.  Returns how many there are.
  */
 int
-fpb_batch_take(FpbBatch *batch, Page page)
+fpb_drain_take(FpbDrain *drain, Page page)
 {
 	FpbItem    *items = palloc(sizeof(FpbItem) * FPB_MAX_PAGE_ENTRIES);
 	FpbPos		from = FPB_POS_FIRST;
 	bool		more;
 
-	memcpy(batch->copy, page, BLCKSZ);
-	batch->nentries = fpb_page_read(&batch->queue, batch->copy, from, NULL, false, items,
+	memcpy(drain->copy, page, BLCKSZ);
+	drain->nentries = fpb_page_read(&drain->queue, drain->copy, from, NULL, false, items,
 									FPB_MAX_PAGE_ENTRIES, &more);
-	for (int i = 0; i < batch->nentries; i++)
-		batch->entries[i].key = items[i].key;
-	batch->fullness = fpb_items_fullness(&batch->queue, items, batch->nentries);
+	for (int i = 0; i < drain->nentries; i++)
+		drain->entries[i].key = items[i].key;
+	drain->fullness = fpb_items_fullness(&drain->queue, items, drain->nentries);
 	pfree(items);
-	return batch->nentries;
+	return drain->nentries;
 }
 
 /*
  * How full the leaf was from which they have been taken, in percent.
  */
 int
-fpb_batch_fullness(const FpbBatch *batch)
+fpb_drain_fullness(const FpbDrain *drain)
 {
-	return batch->fullness;
+	return drain->fullness;
 }
 
 /*
  * Find out which main leaves the entries taken are for.
  */
 static void
-find_targets(FpbBatch *batch)
+find_targets(FpbDrain *drain)
 {
 	int			next = 0;		/* the first entry behind those dealt with */
 
-	batch->ntargets = 0;
-	while (next < batch->nentries)
+	drain->ntargets = 0;
+	while (next < drain->nentries)
 	{
-		Target	   *target = &batch->targets[batch->ntargets++];
-		FpbProbe	probe;
+		Target	   *target = &drain->targets[drain->ntargets++];
+		FpbSearchKey search;
 
 		CHECK_FOR_INTERRUPTS();
 		target->first = next;
 		target->leaf = InvalidBlockNumber;
-		fpb_probe_from_key(batch->ix, &batch->entries[next++].key, &probe);
-		if (fpb_walk_seek(&batch->walk, &probe, false))
+		fpb_search_key_from(drain->ix, &drain->entries[next++].key, &search);
+		if (fpb_walk_seek(&drain->walk, &search, false))
 		{
-			target->leaf = batch->walk.child.child;
-			for (; next < batch->nentries; next++)
+			target->leaf = drain->walk.child.child;
+			for (; next < drain->nentries; next++)
 			{
-				fpb_probe_from_key(batch->ix, &batch->entries[next].key, &probe);
-				if (fpb_walk_compare_high(&batch->walk, &probe) <= 0)
+				fpb_search_key_from(drain->ix, &drain->entries[next].key, &search);
+				if (fpb_walk_compare_high(&drain->walk, &search) <= 0)
 					break;
 			}
 		}
@@ -245,17 +245,17 @@ compare_places(const void *a, const void *b)
  * many as have a share of the entries between them.
  */
 static void
-choose_targets(FpbBatch *batch, FpbMoved which)
+choose_targets(FpbDrain *drain, FpbMoved which)
 {
-	int			least = which == FPB_MOVE_LARGEST ? 1 : batch->nentries;
+	int			least = which == FPB_MOVE_LARGEST ? 1 : drain->nentries;
 	int			chosen = 0;
 	int			nentries = 0;
 
-	qsort(batch->targets, batch->ntargets, sizeof(Target), compare_targets);
-	while (chosen < batch->ntargets && nentries * MOVED_SHARE < least)
-		nentries += batch->targets[chosen++].nentries;
-	batch->ntargets = chosen;
-	qsort(batch->targets, batch->ntargets, sizeof(Target), compare_places);
+	qsort(drain->targets, drain->ntargets, sizeof(Target), compare_targets);
+	while (chosen < drain->ntargets && nentries * MOVED_SHARE < least)
+		nentries += drain->targets[chosen++].nentries;
+	drain->ntargets = chosen;
+	qsort(drain->targets, drain->ntargets, sizeof(Target), compare_places);
 }
 
 /*
@@ -263,31 +263,31 @@ choose_targets(FpbBatch *batch, FpbMoved which)
  * split, for the leaves that come of it.  No lock is held on entry or exit.
  */
 static void
-visit(FpbBatch *batch, const FpbEntry *entry)
+visit(FpbDrain *drain, const FpbEntry *entry)
 {
 	FpbKey		at = entry->key;
 	bool		more = true;
 
 	while (more)
 	{
-		FpbProbe	place;
+		FpbSearchKey place;
 		FpbStack	stack;
 		Buffer		buf;
-		bool		counted = fpb_filter_counted(&batch->filter, batch->ix->rel);
+		bool		counted = fpb_filter_counted(&drain->filter, drain->ix->rel);
 		int			moved;
 
 		CHECK_FOR_INTERRUPTS();
-		fpb_probe_from_key(batch->ix, &at, &place);
-		buf = fpb_descend(batch->ix, &place, 0, false, BUFFER_LOCK_EXCLUSIVE, &stack);
-		if (batch->window.max_distance > 0)
-			(void) fpb_window_reach(&batch->window, BufferGetBlockNumber(buf), false);
-		moved = fpb_move_entries(batch->ix, batch->heap, buf, &stack, &place,
-								 counted ? &batch->filter : NULL, &at, &more);
+		fpb_search_key_from(drain->ix, &at, &place);
+		buf = fpb_descend(drain->ix, &place, 0, false, BUFFER_LOCK_EXCLUSIVE, &stack);
+		if (drain->window.max_distance > 0)
+			(void) fpb_window_reach(&drain->window, BufferGetBlockNumber(buf), false);
+		moved = fpb_move_entries(drain->ix, drain->heap, buf, &stack, &place,
+								 counted ? &drain->filter : NULL, &at, &more);
 		if (moved < 0)
 			continue;
-		batch->moved += moved;
-		if (moved > 0 && batch->shared != NULL)
-			fpb_shared_count_visit(batch->shared, moved);
+		drain->moved += moved;
+		if (moved > 0 && drain->shared != NULL)
+			fpb_shared_count_visit(drain->shared, moved);
 	}
 }
 
@@ -296,41 +296,41 @@ visit(FpbBatch *batch, const FpbEntry *entry)
  * or exit.
  */
 static void
-visit_target(FpbBatch *batch, const Target *target)
+visit_target(FpbDrain *drain, const Target *target)
 {
 	PG_TRY();
 	{
-		visit(batch, &batch->entries[target->first]);
+		visit(drain, &drain->entries[target->first]);
 	}
 	PG_CATCH();
 	{
-		if (batch->shared != NULL && !fpb_is_own_error(geterrcode()))
+		if (drain->shared != NULL && !fpb_is_own_error(geterrcode()))
 		{
 			failed_leaf = target->leaf;
-			failed_noted = fpb_shared_note_failed_leaf(batch->shared, target->leaf);
+			failed_noted = fpb_shared_note_failed_leaf(drain->shared, target->leaf);
 		}
 		PG_RE_THROW();
 	}
 	PG_END_TRY();
-	if (batch->shared != NULL)
-		fpb_shared_forget_failed_leaf(batch->shared, target->leaf);
+	if (drain->shared != NULL)
+		fpb_shared_forget_failed_leaf(drain->shared, target->leaf);
 }
 
 /*
  * Leave out the targets to which nothing could be moved a short while ago.
  */
 static void
-leave_failed_targets(FpbBatch *batch)
+leave_failed_targets(FpbDrain *drain)
 {
 	int			kept = 0;
 
-	for (int i = 0; i < batch->ntargets; i++)
+	for (int i = 0; i < drain->ntargets; i++)
 	{
-		if (!fpb_shared_is_failed_leaf(batch->shared, batch->targets[i].leaf))
-			batch->targets[kept++] = batch->targets[i];
+		if (!fpb_shared_is_failed_leaf(drain->shared, drain->targets[i].leaf))
+			drain->targets[kept++] = drain->targets[i];
 	}
-	batch->left = batch->left || kept < batch->ntargets;
-	batch->ntargets = kept;
+	drain->left = drain->left || kept < drain->ntargets;
+	drain->ntargets = kept;
 }
 
 /*
@@ -340,37 +340,37 @@ leave_failed_targets(FpbBatch *batch)
  * exit.
  */
 void
-fpb_batch_move(FpbBatch *batch, FpbMoved which)
+fpb_drain_move(FpbDrain *drain, FpbMoved which)
 {
-	MemoryContext old = MemoryContextSwitchTo(batch->leaf_context);
+	MemoryContext old = MemoryContextSwitchTo(drain->leaf_context);
 	int			announced = 0;
 
-	find_targets(batch);
-	if (batch->leave_failed)
-		leave_failed_targets(batch);
+	find_targets(drain);
+	if (drain->leave_failed)
+		leave_failed_targets(drain);
 	if (which != FPB_MOVE_ALL)
-		choose_targets(batch, which);
-	for (int i = 0; i < batch->ntargets; i++)
+		choose_targets(drain, which);
+	for (int i = 0; i < drain->ntargets; i++)
 	{
 		/* what is announced still is of no use: such leaves have been split */
 		if (announced <= i)
-			fpb_window_reset(&batch->window);
-		while (announced < batch->ntargets &&
-			   (announced <= i || fpb_window_wants(&batch->window)))
+			fpb_window_reset(&drain->window);
+		while (announced < drain->ntargets &&
+			   (announced <= i || fpb_window_wants(&drain->window)))
 		{
-			Target	   *target = &batch->targets[announced++];
+			Target	   *target = &drain->targets[announced++];
 
 			/* (a single one is read where it is visited) */
-			if (batch->window.max_distance > 0 && batch->ntargets > 1 &&
+			if (drain->window.max_distance > 0 && drain->ntargets > 1 &&
 				target->leaf != InvalidBlockNumber)
-				fpb_window_add(&batch->window, target->leaf, 0);
+				fpb_window_add(&drain->window, target->leaf, 0);
 		}
-		fpb_window_start(&batch->window);
-		visit_target(batch, &batch->targets[i]);
+		fpb_window_start(&drain->window);
+		visit_target(drain, &drain->targets[i]);
 	}
-	fpb_window_reset(&batch->window);
+	fpb_window_reset(&drain->window);
 	MemoryContextSwitchTo(old);
-	MemoryContextReset(batch->leaf_context);
+	MemoryContextReset(drain->leaf_context);
 }
 
 /* whose room is to be made, and where */
@@ -378,7 +378,7 @@ typedef struct MakeRoom
 {
 	FpbIndex   *ix;
 	Relation	heap;
-	const FpbProbe *place;
+	const FpbSearchKey *place;
 } MakeRoom;
 
 /*
@@ -390,17 +390,17 @@ static void
 move_largest(void *arg)
 {
 	MakeRoom   *room = arg;
-	FpbBatch   *batch = fpb_batch_begin(room->ix, room->heap, true);
-	Buffer		buf = fpb_descend(&batch->queue, room->place, 0, false,
+	FpbDrain   *drain = fpb_drain_begin(room->ix, room->heap, true);
+	Buffer		buf = fpb_descend(&drain->queue, room->place, 0, false,
 								  BUFFER_LOCK_SHARE, NULL);
 
 	if (BufferIsValid(buf))
 	{
-		(void) fpb_batch_take(batch, BufferGetPage(buf));
+		(void) fpb_drain_take(drain, BufferGetPage(buf));
 		fpb_relbuf(buf);
-		fpb_batch_move(batch, FPB_MOVE_LARGEST);
+		fpb_drain_move(drain, FPB_MOVE_LARGEST);
 	}
-	(void) fpb_batch_end(batch);
+	(void) fpb_drain_end(drain);
 }
 
 /*
@@ -437,7 +437,7 @@ try_move_largest(MakeRoom *room, FpbShared *shared)
 	bool		again = false;
 	ErrorData  *error;
 
-	fpb_batch_forget_failure();
+	fpb_drain_forget_failure();
 	error = fpb_try(move_largest, room);
 	if (error == NULL)
 		fpb_shared_forget_failed_leaf(shared, FPB_METAPAGE);
@@ -465,7 +465,7 @@ try_move_largest(MakeRoom *room, FpbShared *shared)
  * index's table.
  */
 void
-fpb_batch_make_room(FpbIndex *ix, Relation heap, const FpbProbe *place)
+fpb_drain_make_room(FpbIndex *ix, Relation heap, const FpbSearchKey *place)
 {
 	FpbShared  *shared = fpb_shared_of(RelationGetRelid(ix->rel));
 	MakeRoom	room = {ix, heap, place};
@@ -486,22 +486,22 @@ fpb_batch_make_room(FpbIndex *ix, Relation heap, const FpbProbe *place)
  * Move what the queue's leaves have, once.
  */
 static void
-go_round(FpbBatch *batch, FpbShared *progress)
+go_round(FpbDrain *drain, FpbShared *progress)
 {
 	FpbLeaves	walk;
 	Buffer		buf;
 
-	fpb_leaves_begin(&walk, &batch->queue);
+	fpb_leaves_begin(&walk, &drain->queue);
 	while (BufferIsValid(buf = fpb_leaves_next(&walk)))
 	{
-		(void) fpb_batch_take(batch, BufferGetPage(buf));
+		(void) fpb_drain_take(drain, BufferGetPage(buf));
 		fpb_leaves_leave(&walk, buf);
 		CHECK_FOR_INTERRUPTS();
-		fpb_batch_move(batch, FPB_MOVE_ALL);
+		fpb_drain_move(drain, FPB_MOVE_ALL);
 		if (progress != NULL)
 		{
 			pg_atomic_fetch_add_u64(&progress->flush_done, 1);
-			pg_atomic_write_u64(&progress->flush_moved, batch->moved);
+			pg_atomic_write_u64(&progress->flush_moved, drain->moved);
 		}
 	}
 	fpb_leaves_end(&walk);
@@ -513,9 +513,9 @@ go_round(FpbBatch *batch, FpbShared *progress)
 static void
 trim(void *arg)
 {
-	FpbBatch   *batch = arg;
+	FpbDrain   *drain = arg;
 
-	fpb_queue_trim(&batch->queue);
+	fpb_queue_trim(&drain->queue);
 }
 
 /*
@@ -525,24 +525,24 @@ trim(void *arg)
  * index's table.  How far it is is told in *progress, unless that is NULL.
  */
 int64
-fpb_batch_update(FpbIndex *ix, Relation heap, FpbShared *progress)
+fpb_drain_queue(FpbIndex *ix, Relation heap, FpbShared *progress)
 {
-	FpbBatch   *batch = fpb_batch_begin(ix, heap, false);
+	FpbDrain   *drain = fpb_drain_begin(ix, heap, false);
 	ErrorData  *error;
 
 	for (int round = 0; round < MAX_ROUNDS; round++)
 	{
-		int64		before = batch->moved;
+		int64		before = drain->moved;
 
-		go_round(batch, progress);
-		if (batch->moved == before)
+		go_round(drain, progress);
+		if (drain->moved == before)
 			break;
 	}
-	error = fpb_try(trim, batch);
+	error = fpb_try(trim, drain);
 	if (error != NULL)
 		fpb_warn_of(error, WARNING,
 					psprintf("take away the operation queue of index \"%s\"",
 							 RelationGetRelationName(ix->rel)),
 					"Its entries have moved. The worker, and the next call, try this again.");
-	return fpb_batch_end(batch);
+	return fpb_drain_end(drain);
 }

@@ -167,7 +167,7 @@ fpb_filter_prefetch(const FpbFilter *filter, uint64 head)
 	int			shift;
 
 	if (filter->counters != NULL)
-		fpb_prefetch_for_write(counter_of(filter, head, &shift));
+		fpb_fetch_line_for_write(counter_of(filter, head, &shift));
 }
 
 /*

@@ -52,13 +52,13 @@ flush(FpbIndex *ix, Relation heap)
 
 	if (shared == NULL ||
 		!pg_atomic_compare_exchange_u32(&shared->flusher, &nobody, MyProcPid))
-		return fpb_batch_update(ix, heap, NULL);
+		return fpb_drain_queue(ix, heap, NULL);
 	PG_ENSURE_ERROR_CLEANUP(end_progress, PointerGetDatum(shared));
 	{
 		pg_atomic_write_u64(&shared->flush_pages, fpb_queue_pages(ix, NULL));
 		pg_atomic_write_u64(&shared->flush_done, 0);
 		pg_atomic_write_u64(&shared->flush_moved, 0);
-		moved = fpb_batch_update(ix, heap, shared);
+		moved = fpb_drain_queue(ix, heap, shared);
 	}
 	PG_END_ENSURE_ERROR_CLEANUP(end_progress, PointerGetDatum(shared));
 	end_progress(0, PointerGetDatum(shared));

@@ -60,7 +60,7 @@ copy_tuple(const FpbKey *key)
  * low and high (NULL: at infinity).
  */
 static void
-collect(Batch *b, const FpbProbe *low, const FpbProbe *high)
+collect(Batch *b, const FpbSearchKey *low, const FpbSearchKey *high)
 {
 	Page		page = BufferGetPage(b->from);
 	FpbItem    *items = palloc(sizeof(FpbItem) * FPB_MAX_PAGE_ENTRIES);
@@ -208,7 +208,7 @@ split_and_move(Batch *b, FpbStack *stack, Page copy, int n, bool image_due)
  * main leaf is locked, and begins and ends at low and high.
  */
 static void
-begin_batch(Batch *b, const FpbProbe *place, const FpbProbe *low, const FpbProbe *high)
+begin_drain(Batch *b, const FpbSearchKey *place, const FpbSearchKey *low, const FpbSearchKey *high)
 {
 	b->nentries = 0;
 	FPB_INJECTION_POINT("fpbtree-move-leaf-locked");
@@ -239,17 +239,17 @@ begin_batch(Batch *b, const FpbProbe *place, const FpbProbe *low, const FpbProbe
  */
 int
 fpb_move_entries(FpbIndex *ix, Relation heap, Buffer buf, FpbStack *stack,
-				 const FpbProbe *place, const FpbFilter *counted,
+				 const FpbSearchKey *place, const FpbFilter *counted,
 				 FpbKey *rest, bool *more)
 {
 	FpbIndex	queue;
 	BlockNumber missing;
 	Batch		b = {.ix = ix,.queue = &queue,.leaf = buf,.from = InvalidBuffer,.counted = counted};
 	Page		page = BufferGetPage(buf);
-	FpbProbe	low;
-	FpbProbe	high;
-	FpbProbe   *lowp = NULL;
-	FpbProbe   *highp = NULL;
+	FpbSearchKey low;
+	FpbSearchKey high;
+	FpbSearchKey *lowp = NULL;
+	FpbSearchKey *highp = NULL;
 	FpbWal		wal;
 	FpbWalPage *wp = NULL;
 	Page		copy = palloc_aligned(BLCKSZ, PG_IO_ALIGN_SIZE, 0);
@@ -269,7 +269,7 @@ fpb_move_entries(FpbIndex *ix, Relation heap, Buffer buf, FpbStack *stack,
 		FpbKey		fence;
 
 		fpb_page_low(ix, page, &fence);
-		fpb_fence_probe(ix, &fence, &low);
+		fpb_fence_search_key(ix, &fence, &low);
 		lowp = &low;
 	}
 	if (!FpbPageIsRightmost(page))
@@ -277,7 +277,7 @@ fpb_move_entries(FpbIndex *ix, Relation heap, Buffer buf, FpbStack *stack,
 		FpbKey		fence;
 		Buffer		right = fpb_lock_high(ix, buf, &fence);
 
-		fpb_fence_probe(ix, &fence, &high);
+		fpb_fence_search_key(ix, &fence, &high);
 		if (BufferIsValid(right))
 			fpb_relbuf(right);
 		highp = &high;
@@ -286,7 +286,7 @@ fpb_move_entries(FpbIndex *ix, Relation heap, Buffer buf, FpbStack *stack,
 	for (;;)
 	{
 		missing = InvalidBlockNumber;
-		begin_batch(&b, place, lowp, highp);
+		begin_drain(&b, place, lowp, highp);
 		if (!BufferIsValid(b.from) && missing != InvalidBlockNumber)
 			break;
 		if (b.nentries == 0)

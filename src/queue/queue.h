@@ -28,14 +28,14 @@ extern uint32 fpb_queue_pages(const FpbIndex *ix, XLogRecPtr *lsn);
  * Move what the queue has for a main leaf into it (queue/move.c).
  */
 extern int	fpb_move_entries(FpbIndex *ix, Relation heap, Buffer buf,
-							 FpbStack *stack, const FpbProbe *place,
+							 FpbStack *stack, const FpbSearchKey *place,
 							 const FpbFilter *counted, FpbKey *rest, bool *more);
 
 /*
  * Batch update (queue/drain.c): moving what waits in the operation queue.  All
  * of it; some of what a full leaf has; or what is taken of some leaves.
  */
-typedef struct FpbBatch FpbBatch;
+typedef struct FpbDrain FpbDrain;
 typedef enum FpbMoved
 {
 	FPB_MOVE_ALL,				/* all that has been taken */
@@ -43,22 +43,22 @@ typedef enum FpbMoved
 	FPB_MOVE_LARGEST			/* what there is for a single main leaf, that
 								 * for which there is most */
 } FpbMoved;
-extern int64 fpb_batch_update(FpbIndex *ix, Relation heap, FpbShared *progress);
-extern void fpb_batch_make_room(FpbIndex *ix, Relation heap,
-								const FpbProbe *place);
-extern FpbBatch *fpb_batch_begin(FpbIndex *ix, Relation heap, bool leave_failed);
-extern FpbIndex *fpb_batch_queue(FpbBatch *batch);
-extern int	fpb_batch_take(FpbBatch *batch, Page page);
-extern int	fpb_batch_fullness(const FpbBatch *batch);
-extern bool fpb_batch_has_left(const FpbBatch *batch);
-extern void fpb_batch_forget_failure(void);
-extern FpbNoted fpb_batch_failure(BlockNumber *leaf);
-extern void fpb_batch_move(FpbBatch *batch, FpbMoved which);
-extern int64 fpb_batch_end(FpbBatch *batch);
+extern int64 fpb_drain_queue(FpbIndex *ix, Relation heap, FpbShared *progress);
+extern void fpb_drain_make_room(FpbIndex *ix, Relation heap,
+								const FpbSearchKey *place);
+extern FpbDrain *fpb_drain_begin(FpbIndex *ix, Relation heap, bool leave_failed);
+extern FpbIndex *fpb_drain_tree(FpbDrain *drain);
+extern int	fpb_drain_take(FpbDrain *drain, Page page);
+extern int	fpb_drain_fullness(const FpbDrain *drain);
+extern bool fpb_drain_has_left(const FpbDrain *drain);
+extern void fpb_drain_forget_failure(void);
+extern FpbNoted fpb_drain_failure(BlockNumber *leaf);
+extern void fpb_drain_move(FpbDrain *drain, FpbMoved which);
+extern int64 fpb_drain_end(FpbDrain *drain);
 
 /* Have a worker see to the index's queue (queue/worker.c). */
 extern void fpb_worker_init(void);
-extern void fpb_worker_want(Relation index);
+extern void fpb_worker_request(Relation index);
 extern PGDLLEXPORT void fpb_worker_main(Datum database);
 
 extern int	fpb_worker_countdown;

@@ -116,7 +116,7 @@ typedef struct WorkerIndex
 	TimestampTz rest_until;		/* the queue is not looked at before */
 	char	   *name;			/* of the index, as far as is known; in the
 								 * worker's memory */
-	FpbMilestone milestone;		/* whether the round gets on */
+	FpbLoopGuard loop_guard;	/* whether the round gets on */
 } WorkerIndex;
 
 static HTAB *worker_indexes = NULL;
@@ -170,7 +170,7 @@ start_worker(void)
  * Have a worker see to the queue of an index.  No page is locked.
  */
 void
-fpb_worker_want(Relation index)
+fpb_worker_request(Relation index)
 {
 	FpbShared  *shared;
 
@@ -179,7 +179,7 @@ fpb_worker_want(Relation index)
 	shared = fpb_shared_of(RelationGetRelid(index));
 	if (shared == NULL)
 		return;
-	fpb_shared_want(shared);
+	fpb_shared_request(shared);
 	if (fpb_shared_worker_claim())
 		start_worker();
 }
@@ -236,32 +236,32 @@ set_place(WorkerIndex *wi, const FpbKey *key)
  * come to the end.
  */
 static bool
-go_round(FpbBatch *batch, WorkerIndex *wi, int least)
+go_round(FpbDrain *drain, WorkerIndex *wi, int least)
 {
-	FpbIndex   *queue = fpb_batch_queue(batch);
+	FpbIndex   *queue = fpb_drain_tree(drain);
 	TimestampTz until = TimestampTzPlusMilliseconds(GetCurrentTimestamp(), MOVE_TIME);
 	FpbLeaves	walk;
 	Buffer		buf;
 	bool		in_time = true;
 
 	fpb_leaves_begin(&walk, queue);
-	walk.milestone = &wi->milestone;
+	walk.loop_guard = &wi->loop_guard;
 	if (wi->has_place)
 		fpb_leaves_seek(&walk, &wi->place);
 	else
-		fpb_milestone_reset(&wi->milestone);
+		fpb_loop_guard_reset(&wi->loop_guard);
 	set_place(wi, NULL);
 	while (in_time && BufferIsValid(buf = fpb_leaves_next(&walk)))
 	{
-		bool		any = fpb_batch_take(batch, BufferGetPage(buf)) > 0;
+		bool		any = fpb_drain_take(drain, BufferGetPage(buf)) > 0;
 
 		fpb_leaves_leave(&walk, buf);
 		CHECK_FOR_INTERRUPTS();
 
 		/* if that fails, what is behind this leaf comes next all the same */
 		set_place(wi, walk.at_end ? NULL : &walk.place);
-		if (any && fpb_batch_fullness(batch) >= least)
-			fpb_batch_move(batch, least == 0 ? FPB_MOVE_ALL : FPB_MOVE_SHARE);
+		if (any && fpb_drain_fullness(drain) >= least)
+			fpb_drain_move(drain, least == 0 ? FPB_MOVE_ALL : FPB_MOVE_SHARE);
 
 		/* one leaf is dealt with at least */
 		in_time = walk.at_end || GetCurrentTimestamp() < until;
@@ -281,7 +281,7 @@ static bool
 work_on_queue(Relation heap, Relation index, FpbShared *shared, WorkerIndex *wi, bool *busy)
 {
 	FpbIndex	ix;
-	FpbBatch   *batch;
+	FpbDrain   *drain;
 	TimestampTz now = GetCurrentTimestamp();
 	BlockNumber limit;
 	uint32		pages;
@@ -292,13 +292,13 @@ work_on_queue(Relation heap, Relation index, FpbShared *shared, WorkerIndex *wi,
 	int64		moved;
 
 	fpb_index_open(&ix, index);
-	batch = fpb_batch_begin(&ix, heap, true);
-	if (fpb_batch_queue(batch)->root == FPB_METAPAGE)
+	drain = fpb_drain_begin(&ix, heap, true);
+	if (fpb_drain_tree(drain)->root == FPB_METAPAGE)
 	{
-		(void) fpb_batch_end(batch);
+		(void) fpb_drain_end(drain);
 		return false;
 	}
-	fpb_queue_count(fpb_batch_queue(batch));
+	fpb_queue_count(fpb_drain_tree(drain));
 	limit = fpb_queue_limit(index, RelationGetNumberOfBlocks(index));
 	pages = fpb_queue_pages(&ix, NULL);
 	pg_atomic_write_u32(&shared->queue_pages, pages);
@@ -307,11 +307,11 @@ work_on_queue(Relation heap, Relation index, FpbShared *shared, WorkerIndex *wi,
 		(flush_after >= 0 &&
 		 now >= TimestampTzPlusMilliseconds(wi->changed, flush_after));
 	if (quiet || full)
-		complete = go_round(batch, wi, quiet ? 0 : FULL_LEAF);
+		complete = go_round(drain, wi, quiet ? 0 : FULL_LEAF);
 	if (quiet && complete)
-		fpb_queue_trim(fpb_batch_queue(batch));
-	has_left = fpb_batch_has_left(batch);
-	moved = fpb_batch_end(batch);
+		fpb_queue_trim(fpb_drain_tree(drain));
+	has_left = fpb_drain_has_left(drain);
+	moved = fpb_drain_end(drain);
 	if (moved > 0)
 		ereport(DEBUG1,
 				(errmsg_internal("fpbtree: moved " INT64_FORMAT " entries of the operation queue of index \"%s\", which has %u pages",
@@ -449,7 +449,7 @@ try_work_on(const FpbRequest *request, WorkerIndex *wi, bool *busy)
 	};
 	volatile bool needed = true;
 
-	fpb_batch_forget_failure();
+	fpb_drain_forget_failure();
 	error_context_stack = &callback;
 	PG_TRY();
 	{
@@ -460,7 +460,7 @@ try_work_on(const FpbRequest *request, WorkerIndex *wi, bool *busy)
 	{
 		int			sqlstate = geterrcode();
 		BlockNumber leaf;
-		FpbNoted	noted = fpb_batch_failure(&leaf);
+		FpbNoted	noted = fpb_drain_failure(&leaf);
 
 		recover(context, noted == FPB_NOTED_AGAIN);
 		if (noted == FPB_NOT_NOTED)
@@ -503,7 +503,7 @@ worker_index(Oid index)
 		wi->has_place = false;
 		wi->rest_until = 0;
 		wi->name = NULL;
-		fpb_milestone_init(&wi->milestone, TopMemoryContext);
+		fpb_loop_guard_init(&wi->loop_guard, TopMemoryContext);
 	}
 	return wi;
 }
@@ -521,7 +521,7 @@ forget_index(Oid index)
 	MemoryContextDelete(wi->context);
 	if (wi->name != NULL)
 		pfree(wi->name);
-	fpb_milestone_end(&wi->milestone);
+	fpb_loop_guard_end(&wi->loop_guard);
 	hash_search(worker_indexes, &index, HASH_REMOVE, NULL);
 }
 
@@ -646,7 +646,7 @@ look_at(Oid indexoid)
 	if (index != NULL && fpb_has_queue(index))
 		shared = fpb_shared_of(indexoid);
 	if (shared != NULL)
-		fpb_shared_want(shared);
+		fpb_shared_request(shared);
 	if (index != NULL)
 		index_close(index, NoLock);
 	CommitTransactionCommand();

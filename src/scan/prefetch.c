@@ -67,7 +67,7 @@ typedef struct RangeWalk
 	uint64		number;			/* of the child, as FpbScan's leaf_number */
 } RangeWalk;
 
-typedef struct FpbScanAhead
+typedef struct FpbScanPrefetch
 {
 	/* leaves */
 	FpbWindow	leaves;
@@ -100,17 +100,17 @@ typedef struct FpbScanAhead
 	Page		aside;			/* memory for a page read past the buffers */
 	BlockNumber aside_failed;	/* the last one that was of no use */
 	int			peek_item;		/* the next to look at */
-} FpbScanAhead;
+} FpbScanPrefetch;
 
 /*
  * The scan's state of reading ahead, made if need be.
  */
-static FpbScanAhead *
-get_ahead(FpbScan *so)
+static FpbScanPrefetch *
+get_prefetch(FpbScan *so)
 {
-	if (so->ahead == NULL)
-		so->ahead = MemoryContextAllocZero(so->cxt, sizeof(FpbScanAhead));
-	return so->ahead;
+	if (so->prefetch == NULL)
+		so->prefetch = MemoryContextAllocZero(so->cxt, sizeof(FpbScanPrefetch));
+	return so->prefetch;
 }
 
 /* --- leaves --- */
@@ -122,15 +122,15 @@ static void
 begin_walk(FpbScan *so, RangeWalk *rw, bool forward)
 {
 	FpbScanKeys *keys = &so->keys;
-	FpbProbe	probe;
+	FpbSearchKey search;
 	bool		found;
 
 	rw->range = so->at.range;
 	rw->number = so->leaf_number;
 	if (so->at.inside)
 	{
-		fpb_probe_from_key(&so->ix, &so->at.key, &probe);
-		found = fpb_walk_seek(&rw->walk, &probe, !forward);
+		fpb_search_key_from(&so->ix, &so->at.key, &search);
+		found = fpb_walk_seek(&rw->walk, &search, !forward);
 	}
 	else
 	{
@@ -213,29 +213,29 @@ walk_left(FpbScanKeys *keys, RangeWalk *rw)
  * that the walk itself reads, or NULL.
  */
 static void
-fill_window(FpbScan *so, FpbWindow *ahead, RangeWalk *rw, bool forward,
+fill_window(FpbScan *so, FpbWindow *window, RangeWalk *rw, bool forward,
 			FpbWindow *parents, uint64 from)
 {
 	if (rw->phase == WALK_NEW)
 	{
 		begin_walk(so, rw, forward);
 		fpb_keys_set_range(&so->keys, rw->range);
-		ahead->to_the_end = so->keys.nranges == 1 &&
+		window->to_the_end = so->keys.nranges == 1 &&
 			!(forward ? so->keys.has_upper : so->keys.has_lower);
 	}
-	for (; rw->phase == WALK_GOING && fpb_window_wants(ahead); rw->number++)
+	for (; rw->phase == WALK_GOING && fpb_window_wants(window); rw->number++)
 	{
 		BlockNumber parent = rw->walk.block;
 
 		CHECK_FOR_INTERRUPTS();
 		if (rw->number >= from)
-			fpb_window_add(ahead, rw->walk.child.child, rw->number);
+			fpb_window_add(window, rw->walk.child.child, rw->number);
 		if (!(forward ? walk_right(&so->keys, rw) : walk_left(&so->keys, rw)))
 			rw->phase = WALK_ENDED;
 		if (parents != NULL && parent != rw->walk.block)
 			fpb_window_reach(parents, rw->walk.block, false);
 	}
-	fpb_window_start(ahead);
+	fpb_window_start(window);
 }
 
 /*
@@ -251,8 +251,8 @@ many_distance(IndexScanDesc scan, FpbScan *so)
 		distance = get_tablespace_io_concurrency(so->ix.rel->rd_rel->reltablespace);
 	if (distance > 0 && so->heap_wanted)
 	{
-		if (fpb_ahead_heap_distance > 0)
-			distance += fpb_ahead_heap_distance;
+		if (fpb_prefetch_heap_distance > 0)
+			distance += fpb_prefetch_heap_distance;
 		else
 			distance += get_tablespace_io_concurrency(scan->heapRelation->rd_rel->reltablespace);
 	}
@@ -264,7 +264,7 @@ many_distance(IndexScanDesc scan, FpbScan *so)
  * of search.
  */
 static void
-init_leaves(IndexScanDesc scan, FpbScan *so, FpbScanAhead *sa)
+init_leaves(IndexScanDesc scan, FpbScan *so, FpbScanPrefetch *sa)
 {
 	Relation	rel = so->ix.rel;
 
@@ -272,8 +272,8 @@ init_leaves(IndexScanDesc scan, FpbScan *so, FpbScanAhead *sa)
 	{
 		fpb_window_end(&sa->leaves);
 		fpb_window_end(&sa->parents);
-		fpb_ahead_report(rel, false, &sa->leaves.counts);
-		fpb_ahead_report(rel, false, &sa->parents.counts);
+		fpb_prefetch_report(rel, false, &sa->leaves.counts);
+		fpb_prefetch_report(rel, false, &sa->parents.counts);
 	}
 	else
 	{
@@ -282,7 +282,7 @@ init_leaves(IndexScanDesc scan, FpbScan *so, FpbScanAhead *sa)
 	}
 	sa->many = so->keys.nranges > 1;
 	fpb_window_init(&sa->leaves, so->cxt, rel,
-					sa->many ? many_distance(scan, so) : fpb_ahead_distance);
+					sa->many ? many_distance(scan, so) : fpb_prefetch_distance);
 
 	/* a leaf may have but one TID, so more of them are peeked at */
 	if (sa->many && so->heap_wanted)
@@ -295,7 +295,7 @@ init_leaves(IndexScanDesc scan, FpbScan *so, FpbScanAhead *sa)
  * Forget what leaves are ahead.
  */
 static void
-forget_leaves(FpbScanAhead *sa)
+forget_leaves(FpbScanPrefetch *sa)
 {
 	fpb_window_reset(&sa->leaves);
 	fpb_window_reset(&sa->parents);
@@ -310,9 +310,9 @@ forget_leaves(FpbScanAhead *sa)
  * afterwards.
  */
 void
-fpb_scan_ahead_leaves(IndexScanDesc scan, FpbScan *so, bool forward)
+fpb_scan_prefetch_leaves(IndexScanDesc scan, FpbScan *so, bool forward)
 {
-	FpbScanAhead *sa = get_ahead(so);
+	FpbScanPrefetch *sa = get_prefetch(so);
 	bool		parallel = scan->parallel_scan != NULL;
 
 	if (!sa->leaves_ready || sa->many != (so->keys.nranges > 1))
@@ -350,7 +350,7 @@ fpb_scan_ahead_leaves(IndexScanDesc scan, FpbScan *so, bool forward)
  * Forget the leaves peeked at.
  */
 static void
-forget_peeked(FpbScanAhead *sa)
+forget_peeked(FpbScanPrefetch *sa)
 {
 	sa->peeked_head = sa->peeked_tail = 0;
 }
@@ -359,12 +359,12 @@ forget_peeked(FpbScanAhead *sa)
  * Begin to read pages of the table ahead, from the entry handed out last.
  */
 static void
-begin_heap(IndexScanDesc scan, FpbScan *so, FpbScanAhead *sa, bool forward)
+begin_heap(IndexScanDesc scan, FpbScan *so, FpbScanPrefetch *sa, bool forward)
 {
 	if (!sa->heap_ready)
 	{
 		fpb_window_init(&sa->heap, so->cxt, scan->heapRelation,
-						fpb_ahead_heap_distance);
+						fpb_prefetch_heap_distance);
 		sa->heap_ready = true;
 	}
 	fpb_window_reset(&sa->heap);
@@ -393,7 +393,7 @@ begin_heap(IndexScanDesc scan, FpbScan *so, FpbScanAhead *sa, bool forward)
  * does no harm here, but a comparator must not be given a tuple that is none.
  */
 static bool
-peek_at(IndexScanDesc scan, FpbScan *so, FpbScanAhead *sa,
+peek_at(IndexScanDesc scan, FpbScan *so, FpbScanPrefetch *sa,
 		const FpbScanEdge *at, uint32 n)
 {
 	bool		forward = sa->heap_forward;
@@ -428,7 +428,7 @@ peek_at(IndexScanDesc scan, FpbScan *so, FpbScanAhead *sa,
  * have to be waited for.
  */
 static bool
-peek_further(IndexScanDesc scan, FpbScan *so, FpbScanAhead *sa)
+peek_further(IndexScanDesc scan, FpbScan *so, FpbScanPrefetch *sa)
 {
 	uint32		npeeked = sa->peeked_tail - sa->peeked_head;
 	bool		forward = sa->heap_forward;
@@ -465,7 +465,7 @@ peek_further(IndexScanDesc scan, FpbScan *so, FpbScanAhead *sa)
  * The page of the table that the next entry not looked at yet points to.
  */
 static bool
-next_heap_page(IndexScanDesc scan, FpbScan *so, FpbScanAhead *sa,
+next_heap_page(IndexScanDesc scan, FpbScan *so, FpbScanPrefetch *sa,
 			   BlockNumber *block)
 {
 	int			step = sa->heap_forward ? 1 : -1;
@@ -502,7 +502,7 @@ next_heap_page(IndexScanDesc scan, FpbScan *so, FpbScanAhead *sa,
  * becomes so, or ceases to be, is read in vain, or not ahead.
  */
 static void
-fill_heap(IndexScanDesc scan, FpbScan *so, FpbScanAhead *sa)
+fill_heap(IndexScanDesc scan, FpbScan *so, FpbScanPrefetch *sa)
 {
 	BlockNumber last = InvalidBlockNumber;
 	Buffer		vmbuffer = InvalidBuffer;
@@ -535,9 +535,9 @@ fill_heap(IndexScanDesc scan, FpbScan *so, FpbScanAhead *sa)
  * of the entries behind it are being read.  No lock is held on entry or exit.
  */
 void
-fpb_scan_ahead_heap(IndexScanDesc scan, FpbScan *so, bool forward)
+fpb_scan_prefetch_heap(IndexScanDesc scan, FpbScan *so, bool forward)
 {
-	FpbScanAhead *sa = get_ahead(so);
+	FpbScanPrefetch *sa = get_prefetch(so);
 	ItemPointerData tid;
 	BlockNumber block;
 
@@ -568,9 +568,9 @@ fpb_scan_ahead_heap(IndexScanDesc scan, FpbScan *so, bool forward)
  * The scan has read a leaf into so->page, which may hold nothing for it.
  */
 void
-fpb_scan_ahead_come(IndexScanDesc scan, FpbScan *so, bool forward)
+fpb_scan_prefetch_come(IndexScanDesc scan, FpbScan *so, bool forward)
 {
-	FpbScanAhead *sa = so->ahead;
+	FpbScanPrefetch *sa = so->prefetch;
 	FpbScanPage *sp = so->page;
 
 	if (so->leaves_active && sa->leaves.max_distance > 0 &&
@@ -609,9 +609,9 @@ fpb_scan_ahead_come(IndexScanDesc scan, FpbScan *so, bool forward)
  * not wait for reads that the scan has started.
  */
 void
-fpb_scan_ahead_serve(FpbScan *so)
+fpb_scan_prefetch_serve(FpbScan *so)
 {
-	FpbScanAhead *sa = so->ahead;
+	FpbScanPrefetch *sa = so->prefetch;
 
 	if (sa->leaves_ready)
 	{
@@ -627,9 +627,9 @@ fpb_scan_ahead_serve(FpbScan *so)
  * that will be so this time, presumably.
  */
 void
-fpb_scan_ahead_rescan(FpbScan *so)
+fpb_scan_prefetch_rescan(FpbScan *so)
 {
-	FpbScanAhead *sa = so->ahead;
+	FpbScanPrefetch *sa = so->prefetch;
 
 	if (sa->leaves_ready && sa->leaves.max_distance > 0)
 		forget_leaves(sa);
@@ -642,9 +642,9 @@ fpb_scan_ahead_rescan(FpbScan *so)
  * Be done with reading ahead, and tell what has come of it.
  */
 void
-fpb_scan_ahead_end(FpbScan *so)
+fpb_scan_prefetch_end(FpbScan *so)
 {
-	FpbScanAhead *sa = so->ahead;
+	FpbScanPrefetch *sa = so->prefetch;
 
 	if (sa->leaves_ready)
 	{
@@ -652,19 +652,19 @@ fpb_scan_ahead_end(FpbScan *so)
 		fpb_window_end(&sa->parents);
 		fpb_walk_end(&sa->leaf_walk.walk);
 		fpb_walk_end(&sa->parent_walk.walk);
-		fpb_ahead_report(so->ix.rel, false, &sa->leaves.counts);
-		fpb_ahead_report(so->ix.rel, false, &sa->parents.counts);
+		fpb_prefetch_report(so->ix.rel, false, &sa->leaves.counts);
+		fpb_prefetch_report(so->ix.rel, false, &sa->parents.counts);
 	}
 	if (sa->heap_ready)
 	{
 		fpb_window_end(&sa->heap);
-		fpb_ahead_report(so->ix.rel, true, &sa->heap.counts);
+		fpb_prefetch_report(so->ix.rel, true, &sa->heap.counts);
 	}
 	if (sa->peek != NULL)
 		fpb_scan_page_free(sa->peek);
 	if (sa->aside != NULL)
 		pfree(sa->aside);
 	pfree(sa);
-	so->ahead = NULL;
+	so->prefetch = NULL;
 	so->leaves_active = so->heap_active = false;
 }

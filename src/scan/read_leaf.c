@@ -72,14 +72,14 @@ page_high(FpbScan *so, Page page, FpbKey *high)
 }
 
 /*
- * Sign of the same against a probe, infinities included.
+ * Sign of the same against a search key, infinities included.
  */
 static inline int
-compare_high(FpbScan *so, Page page, const FpbProbe *probe)
+compare_high(FpbScan *so, Page page, const FpbSearchKey *search)
 {
 	if (unlikely(FpbPageHighElided(page)))
-		return fpb_compare(&so->ix, &elided_of(so, page)->key, probe);
-	return fpb_compare_high(&so->ix, page, probe);
+		return fpb_compare(&so->ix, &elided_of(so, page)->key, search);
+	return fpb_compare_high(&so->ix, page, search);
 }
 
 /*
@@ -142,7 +142,7 @@ low_page(FpbScan *so, Segment *seg)
 	if (seg->low_page == NULL)
 	{
 		FpbKey		low;
-		FpbProbe	probe;
+		FpbSearchKey search;
 
 		seg->low_page = seg->leaf;
 		if (seg->queue != NULL && FpbPageIsLeftmost(seg->leaf))
@@ -150,8 +150,8 @@ low_page(FpbScan *so, Segment *seg)
 		else if (seg->queue != NULL)
 		{
 			fpb_page_low(&so->ix, seg->leaf, &low);
-			fpb_probe_from_key(&so->ix, &low, &probe);
-			if (fpb_compare_low(&so->ix, seg->queue, &probe) > 0)
+			fpb_search_key_from(&so->ix, &low, &search);
+			if (fpb_compare_low(&so->ix, seg->queue, &search) > 0)
 				seg->low_page = seg->queue;
 		}
 	}
@@ -167,7 +167,7 @@ high_page(FpbScan *so, Segment *seg)
 	if (seg->high_page == NULL)
 	{
 		FpbKey		high;
-		FpbProbe	probe;
+		FpbSearchKey search;
 
 		seg->high_page = seg->leaf;
 		if (seg->queue != NULL && FpbPageIsRightmost(seg->leaf))
@@ -175,8 +175,8 @@ high_page(FpbScan *so, Segment *seg)
 		else if (seg->queue != NULL)
 		{
 			page_high(so, seg->leaf, &high);
-			fpb_probe_from_key(&so->ix, &high, &probe);
-			if (compare_high(so, seg->queue, &probe) < 0)
+			fpb_search_key_from(&so->ix, &high, &search);
+			if (compare_high(so, seg->queue, &search) < 0)
 				seg->high_page = seg->queue;
 		}
 	}
@@ -187,7 +187,7 @@ high_page(FpbScan *so, Segment *seg)
  * Does a segment end before a place (NULL: infinity), or at it?
  */
 static inline bool
-ends_before(FpbScan *so, const Segment *seg, const FpbProbe *place)
+ends_before(FpbScan *so, const Segment *seg, const FpbSearchKey *place)
 {
 	if (place == NULL)
 		return !FpbPageIsRightmost(seg->leaf) ||
@@ -197,7 +197,7 @@ ends_before(FpbScan *so, const Segment *seg, const FpbProbe *place)
 }
 
 static inline bool
-ends_by(FpbScan *so, const Segment *seg, const FpbProbe *place)
+ends_by(FpbScan *so, const Segment *seg, const FpbSearchKey *place)
 {
 	return compare_high(so, seg->leaf, place) <= 0 ||
 		(seg->queue != NULL && compare_high(so, seg->queue, place) <= 0);
@@ -320,7 +320,7 @@ queue_index(FpbScan *so, BlockNumber *missing)
  * returned must be seen, and it may have been the first to go to a queue.
  */
 static Buffer
-lock_queue(IndexScanDesc scan, FpbScan *so, const FpbProbe *probe, bool forward,
+lock_queue(IndexScanDesc scan, FpbScan *so, const FpbSearchKey *search, bool forward,
 		   BlockNumber *missing)
 {
 	bool		meta_locked = false;
@@ -332,11 +332,11 @@ lock_queue(IndexScanDesc scan, FpbScan *so, const FpbProbe *probe, bool forward,
 		{
 			if (is_excluded(so) && !LOOK_ANYWAY)
 				return InvalidBuffer;
-			if (probe == NULL)
+			if (search == NULL)
 				buf = fpb_descend_edge(queue_index(so, missing), 0, !forward,
 									   BUFFER_LOCK_SHARE);
 			else
-				buf = fpb_descend(queue_index(so, missing), probe, 0, !forward,
+				buf = fpb_descend(queue_index(so, missing), search, 0, !forward,
 								  BUFFER_LOCK_SHARE, NULL);
 			if (BufferIsValid(buf))
 				break;
@@ -366,9 +366,9 @@ lock_queue(IndexScanDesc scan, FpbScan *so, const FpbProbe *probe, bool forward,
  * none.  No lock is held on entry or exit.
  */
 static Page
-copy_queue(IndexScanDesc scan, FpbScan *so, const FpbProbe *probe, bool forward)
+copy_queue(IndexScanDesc scan, FpbScan *so, const FpbSearchKey *search, bool forward)
 {
-	Buffer		buf = lock_queue(scan, so, probe, forward, NULL);
+	Buffer		buf = lock_queue(scan, so, search, forward, NULL);
 
 	if (!BufferIsValid(buf))
 		return NULL;
@@ -551,7 +551,7 @@ drop_doubles(const FpbIndex *ix, FpbItem *items, int n)
  */
 static int
 read_leaf(IndexScanDesc scan, FpbScan *so, FpbScanPage *sp, Reading *r,
-		  const FpbProbe *start, const FpbProbe *end, int nitems, bool *more)
+		  const FpbSearchKey *start, const FpbSearchKey *end, int nitems, bool *more)
 {
 	FpbPos		pos = FPB_POS_FIRST;
 	int			most = (int) FPB_MAX_PAGE_ENTRIES - r->nread;
@@ -595,7 +595,7 @@ read_leaf(IndexScanDesc scan, FpbScan *so, FpbScanPage *sp, Reading *r,
  */
 static int
 read_queued(IndexScanDesc scan, FpbScan *so, FpbScanPage *sp, Reading *r,
-			const FpbProbe *start, const FpbProbe *end, int n, bool copied)
+			const FpbSearchKey *start, const FpbSearchKey *end, int n, bool copied)
 {
 	bool		more;
 	int			m = read_leaf(scan, so, sp, r, start, end, sp->nitems + n, &more);
@@ -618,15 +618,15 @@ read_queued(IndexScanDesc scan, FpbScan *so, FpbScanPage *sp, Reading *r,
  */
 static int
 read_ranges(IndexScanDesc scan, FpbScan *so, FpbScanPage *sp, Segment *seg,
-			int64 first, const FpbProbe *from,
-			int64 last, const FpbProbe *to, bool backward)
+			int64 first, const FpbSearchKey *from,
+			int64 last, const FpbSearchKey *to, bool backward)
 {
 	FpbIndex   *ix = &so->ix;
 	FpbScanKeys *keys = &so->keys;
 	Reading		leaf = {.tree = ix,.page = seg->leaf};
 	Reading		queue = {.tree = so->queue,.page = seg->queue};
-	FpbProbe	low;
-	FpbProbe	high;
+	FpbSearchKey low;
+	FpbSearchKey high;
 	FpbKey		fence;
 	int64		range = first;
 	int			nqueued = 0;
@@ -635,12 +635,12 @@ read_ranges(IndexScanDesc scan, FpbScan *so, FpbScanPage *sp, Segment *seg,
 	if (seg->queue != NULL && backward && !FpbPageIsLeftmost(low_page(so, seg)))
 	{
 		fpb_page_low(ix, low_page(so, seg), &fence);
-		fpb_probe_from_key(ix, &fence, &low);
+		fpb_search_key_from(ix, &fence, &low);
 	}
 	for (;;)
 	{
-		const FpbProbe *start;
-		const FpbProbe *end;
+		const FpbSearchKey *start;
+		const FpbSearchKey *end;
 		bool		more = true;
 		bool		goes_on;
 		int			n;
@@ -662,7 +662,7 @@ read_ranges(IndexScanDesc scan, FpbScan *so, FpbScanPage *sp, Segment *seg,
 			if (goes_on)
 			{
 				page_high(so, high_page(so, seg), &fence);
-				fpb_probe_from_key(ix, &fence, &high);
+				fpb_search_key_from(ix, &fence, &high);
 			}
 			if (backward && !FpbPageIsLeftmost(low_page(so, seg)) &&
 				(start == NULL || fpb_compare_low(ix, low_page(so, seg), start) > 0))
@@ -699,12 +699,12 @@ read_ranges(IndexScanDesc scan, FpbScan *so, FpbScanPage *sp, Segment *seg,
 
 /*
  * Forward: read into *sp the segment, locked, that the scan comes to at *at
- * (as a probe, *from), from there on.  Returns how many items are of the
+ * (as a search key, *from), from there on.  Returns how many items are of the
  * queue's leaf.
  */
 static int
 read_forward(IndexScanDesc scan, FpbScan *so, FpbScanPage *sp, Segment *seg,
-			 const FpbScanEdge *at, const FpbProbe *from)
+			 const FpbScanEdge *at, const FpbSearchKey *from)
 {
 	fpb_edge_copy(so, &sp->before, at);
 	if (!at->inside)
@@ -719,7 +719,7 @@ read_forward(IndexScanDesc scan, FpbScan *so, FpbScanPage *sp, Segment *seg,
  */
 static int
 read_backward(IndexScanDesc scan, FpbScan *so, FpbScanPage *sp, Segment *seg,
-			  const FpbScanEdge *at, const FpbProbe *from)
+			  const FpbScanEdge *at, const FpbSearchKey *from)
 {
 	FpbIndex   *ix = &so->ix;
 	FpbScanKeys *keys = &so->keys;
@@ -831,16 +831,16 @@ copy_tuples(FpbScan *so, const Segment *seg)
 
 /*
  * The place where a scan goes on in a direction at *at, of which *from becomes
- * the probe if it is a fence; NULL if that is an end of the index.
+ * the search key if it is a fence; NULL if that is an end of the index.
  */
-static const FpbProbe *
-probe_at(FpbScan *so, const FpbScanEdge *at, FpbProbe *from, bool forward)
+static const FpbSearchKey *
+search_key_at(FpbScan *so, const FpbScanEdge *at, FpbSearchKey *from, bool forward)
 {
 	FpbScanKeys *keys = &so->keys;
 
 	if (at->inside)
 	{
-		fpb_probe_from_key(&so->ix, &at->key, from);
+		fpb_search_key_from(&so->ix, &at->key, from);
 		return from;
 	}
 	fpb_keys_set_range(keys, at->range);
@@ -853,16 +853,16 @@ probe_at(FpbScan *so, const FpbScanEdge *at, FpbProbe *from, bool forward)
  * Lock the leaf of that place.  No lock is held on entry.
  */
 static Buffer
-lock_page(FpbScan *so, const FpbScanEdge *at, FpbProbe *from, bool forward)
+lock_page(FpbScan *so, const FpbScanEdge *at, FpbSearchKey *from, bool forward)
 {
 	FpbIndex   *ix = &so->ix;
-	const FpbProbe *probe = probe_at(so, at, from, forward);
+	const FpbSearchKey *search = search_key_at(so, at, from, forward);
 
-	if (probe == NULL)
+	if (search == NULL)
 		return fpb_descend_edge(ix, 0, !forward, BUFFER_LOCK_SHARE);
 	if (at->inside && forward)
 		return fpb_goto_right(ix, at->right, BUFFER_LOCK_SHARE, from);
-	return fpb_descend(ix, probe, 0, !forward, BUFFER_LOCK_SHARE, NULL);
+	return fpb_descend(ix, search, 0, !forward, BUFFER_LOCK_SHARE, NULL);
 }
 
 /*
@@ -907,9 +907,9 @@ ask_for_worker(FpbScan *so)
 	FpbShared  *shared = so->filter.shared;
 
 	if (shared != NULL &&
-		pg_atomic_read_u32(&shared->wanted) == FPB_UNWANTED &&
+		pg_atomic_read_u32(&shared->wanted) == FPB_NOT_REQUESTED &&
 		!fpb_filter_counted(&so->filter, so->ix.rel))
-		fpb_worker_want(so->ix.rel);
+		fpb_worker_request(so->ix.rel);
 }
 
 /*
@@ -938,7 +938,7 @@ lock_both(IndexScanDesc scan, FpbScan *so, bool forward, Segment *seg,
 		pin_meta(so);
 		seg->copied = RecoveryInProgress();
 		if (seg->copied)
-			seg->queue = copy_queue(scan, so, probe_at(so, &so->at, &so->from, forward), forward);
+			seg->queue = copy_queue(scan, so, search_key_at(so, &so->at, &so->from, forward), forward);
 		else if (!so->filter_open && queue_root(so) != FPB_METAPAGE)
 		{
 			fpb_filter_open(&so->filter, so->ix.rel);
@@ -959,7 +959,7 @@ lock_both(IndexScanDesc scan, FpbScan *so, bool forward, Segment *seg,
 		if (seg->copied)
 			return buf;
 		so->missing = InvalidBlockNumber;
-		*queue_buf = lock_queue(scan, so, probe_at(so, &so->at, &so->from, forward),
+		*queue_buf = lock_queue(scan, so, search_key_at(so, &so->at, &so->from, forward),
 								forward, &so->missing);
 		if (BufferIsValid(*queue_buf))
 			seg->queue = BufferGetPage(*queue_buf);
@@ -1055,7 +1055,7 @@ fpb_scan_peek(IndexScanDesc scan, FpbScan *so, FpbScanPage *sp,
 			  const FpbScanEdge *at, bool forward)
 {
 	int64		blocks_read = fpb_blocks_read();
-	FpbProbe	from;
+	FpbSearchKey from;
 	Buffer		buf;
 	Segment		seg = {0};
 
@@ -1088,15 +1088,15 @@ bool
 fpb_scan_peek_copy(IndexScanDesc scan, FpbScan *so, FpbScanPage *sp, Page copy,
 				   BlockNumber block, const FpbScanEdge *at, bool forward)
 {
-	FpbProbe	from;
-	const FpbProbe *probe;
+	FpbSearchKey from;
+	const FpbSearchKey *search;
 	Segment		seg = {.leaf = copy};
 
 	if (at->range < 0 || at->range >= so->keys.nranges ||
 		FpbPageHighElided(copy))
 		return false;
-	probe = probe_at(so, at, &from, forward);
-	if (probe == NULL || !fpb_page_covers(&so->ix, copy, probe, 0, !forward))
+	search = search_key_at(so, at, &from, forward);
+	if (search == NULL || !fpb_page_covers(&so->ix, copy, search, 0, !forward))
 		return false;
 	sp->block = block;
 	if (forward)

@@ -118,7 +118,7 @@ kill_items(IndexScanDesc scan, FpbScan *so)
 	so->nkilled = 0;
 
 	qsort(dead, ndead, sizeof(FpbPos), compare_positions);
-	fpb_hint_dead(ix, scan->heapRelation, buf, dead, ndead);
+	fpb_kill_entries(ix, scan->heapRelation, buf, dead, ndead);
 	pfree(dead);
 	pfree(moved);
 	LockBuffer(buf, BUFFER_LOCK_UNLOCK);
@@ -184,8 +184,8 @@ seize(IndexScanDesc scan, FpbScan *so, int64 first)
 	while ((seized = fpb_parallel_seize(scan, so, &so->at, first)) == FPB_SEIZED_BY_ANOTHER)
 	{
 		/* he who is reading must not have to wait for us */
-		if (so->ahead != NULL)
-			fpb_scan_ahead_serve(so);
+		if (so->prefetch != NULL)
+			fpb_scan_prefetch_serve(so);
 		fpb_parallel_wait(scan);
 	}
 	return seized == FPB_SEIZED;
@@ -204,7 +204,7 @@ find_page(IndexScanDesc scan, FpbScan *so, bool forward)
 	for (;;)
 	{
 		FpbScanPage *sp;
-		bool		ahead;
+		bool		prefetch;
 
 		CHECK_FOR_INTERRUPTS();
 
@@ -214,18 +214,18 @@ find_page(IndexScanDesc scan, FpbScan *so, bool forward)
 			break;
 		if (so->at.range < 0 || so->at.range >= nranges)
 			break;
-		fpb_milestone_pass(&so->ix, &so->milestone, so->at.range,
-						   so->at.inside ? &so->at.key : NULL, forward, so->page->block);
-		ahead = so->npages++ >= FPB_PAGES_ALONE && so->leaves_active;
-		if (ahead && !parallel)
-			fpb_scan_ahead_leaves(scan, so, forward);
+		fpb_loop_guard_pass(&so->ix, &so->loop_guard, so->at.range,
+							so->at.inside ? &so->at.key : NULL, forward, so->page->block);
+		prefetch = so->npages++ >= FPB_PAGES_ALONE && so->leaves_active;
+		if (prefetch && !parallel)
+			fpb_scan_prefetch_leaves(scan, so, forward);
 		fpb_scan_read_page(scan, so, forward);
-		if (ahead && parallel)
-			fpb_scan_ahead_leaves(scan, so, forward);
+		if (prefetch && parallel)
+			fpb_scan_prefetch_leaves(scan, so, forward);
 
 		sp = so->page;
-		if (so->ahead != NULL)
-			fpb_scan_ahead_come(scan, so, forward);
+		if (so->prefetch != NULL)
+			fpb_scan_prefetch_come(scan, so, forward);
 		if (sp->nitems > 0)
 		{
 			sp->current = forward ? 0 : sp->nitems - 1;
@@ -247,8 +247,8 @@ find_page(IndexScanDesc scan, FpbScan *so, bool forward)
 		fpb_scan_unpin_meta(so);
 
 	/* nobody shall wait for what this process would not get to any more */
-	if (parallel && so->ahead != NULL)
-		fpb_scan_ahead_end(so);
+	if (parallel && so->prefetch != NULL)
+		fpb_scan_prefetch_end(so);
 	return false;
 }
 
@@ -269,7 +269,7 @@ first_page(IndexScanDesc scan, FpbScan *so, bool forward)
 	}
 	fpb_edge_set_range(&so->at, forward ? 0 : keys->nranges - 1);
 	/* a cursor may come back from the end often */
-	fpb_milestone_reset(&so->milestone);
+	fpb_loop_guard_reset(&so->loop_guard);
 	return find_page(scan, so, forward);
 }
 
@@ -430,7 +430,7 @@ fpb_beginscan(Relation rel, int nkeys, int norderbys)
 	so->queued = NULL;
 	so->queue_copy = NULL;
 	so->leaf_number = 0;
-	fpb_milestone_init(&so->milestone, so->cxt);
+	fpb_loop_guard_init(&so->loop_guard, so->cxt);
 	so->mark_item = -1;
 	so->mark_page = NULL;
 	so->mark_state = FPB_SCAN_NEW;
@@ -439,7 +439,7 @@ fpb_beginscan(Relation rel, int nkeys, int norderbys)
 	so->row_fetch = NULL;
 	so->row_slot = NULL;
 	so->npages = 0;
-	so->ahead = NULL;
+	so->prefetch = NULL;
 	so->leaves_active = so->heap_wanted = so->heap_active = false;
 	so->templates = NULL;
 	so->last_tuple = NULL;
@@ -489,14 +489,14 @@ fpb_rescan(IndexScanDesc scan, ScanKey keys, int nkeys pg_attribute_unused(),
 		 !RelationNeedsWAL(scan->indexRelation));
 
 	so->npages = 0;
-	fpb_milestone_reset(&so->milestone);
+	fpb_loop_guard_reset(&so->loop_guard);
 	so->leaves_active = false;
 	so->heap_wanted = scan->heapRelation != NULL &&
 		scan->heapRelation->rd_rel->relam == HEAP_TABLE_AM_OID &&
-		fpb_ahead_heap_distance != 0;
+		fpb_prefetch_heap_distance != 0;
 	so->heap_check = scan->xs_want_itup ? 7 : 0;
-	if (so->ahead != NULL)
-		fpb_scan_ahead_rescan(so);
+	if (so->prefetch != NULL)
+		fpb_scan_prefetch_rescan(so);
 
 	if (keys != NULL && scan->numberOfKeys > 0)
 		memcpy(scan->keyData, keys, scan->numberOfKeys * sizeof(ScanKeyData));
@@ -580,7 +580,7 @@ fpb_gettuple(IndexScanDesc scan, ScanDirection dir)
 			item->key.tuple;
 	if (unlikely(heap_missed || so->heap_active))
 	{
-		fpb_scan_ahead_heap(scan, so, forward);
+		fpb_scan_prefetch_heap(scan, so, forward);
 		so->blocks_read = fpb_blocks_read();
 	}
 	return true;
@@ -627,8 +627,8 @@ fpb_endscan(IndexScanDesc scan)
 	FpbScan    *so = (FpbScan *) scan->opaque;
 
 	forget_position(scan, so);
-	if (so->ahead != NULL)
-		fpb_scan_ahead_end(so);
+	if (so->prefetch != NULL)
+		fpb_scan_prefetch_end(so);
 	fpb_scan_end_rows(so);
 	fpb_keys_end(&so->keys);
 	fpb_scan_page_free(so->page);
@@ -636,7 +636,7 @@ fpb_endscan(IndexScanDesc scan)
 		fpb_scan_page_free(so->mark_page);
 	if (so->at.key.tuple != NULL)
 		pfree(so->at.key.tuple);
-	fpb_milestone_end(&so->milestone);
+	fpb_loop_guard_end(&so->loop_guard);
 	if (so->elided.key.tuple != NULL)
 		pfree(so->elided.key.tuple);
 	if (so->queue_elided.key.tuple != NULL)
@@ -700,5 +700,5 @@ fpb_restrpos(IndexScanDesc scan)
 		so->page->current = so->mark_item;
 	so->state = so->mark_state;
 	/* it rightly comes by here again */
-	fpb_milestone_reset(&so->milestone);
+	fpb_loop_guard_reset(&so->loop_guard);
 }

@@ -75,10 +75,10 @@ typedef struct FpbScanKeys
 	int64		range;			/* its number, or -1 */
 	bool		has_lower;		/* else it begins with the first entry */
 	bool		has_upper;		/* else it ends with the last entry */
-	FpbProbe	lower;
-	FpbProbe	upper;
+	FpbSearchKey lower;
+	FpbSearchKey upper;
 
-	/* word indexes: what the probes are made of */
+	/* word indexes: what the search keys are made of */
 	int			nlower;
 	int			nupper;
 	FpbColumnBound lower_bounds[FPB_MAX_WORD_COLUMNS];
@@ -197,10 +197,10 @@ typedef struct FpbScan
 								 * it is needed */
 	FpbItem    *queued;			/* items of the queue's leaf, while they are
 								 * merged; or NULL */
-	FpbProbe	from;			/* the same as a probe */
+	FpbSearchKey from;			/* the same as a search key */
 	uint64		leaf_number;	/* parallel scans: which of the scan's leaves */
 
-	FpbMilestone milestone;		/* has it been here before? */
+	FpbLoopGuard loop_guard;	/* has it been here before? */
 
 	/*
 	 * The mark.  As long as the scan stays on the marked page, mark_item is
@@ -219,7 +219,7 @@ typedef struct FpbScan
 
 	/* reading ahead */
 	int64		npages;			/* leaves read since the scan was (re)started */
-	struct FpbScanAhead *ahead; /* NULL: has not been needed so far */
+	struct FpbScanPrefetch *prefetch;	/* NULL: has not been needed so far */
 	bool		leaves_active;	/* are leaves being read ahead, or to be? */
 	bool		heap_wanted;	/* if the heap is not all in memory, are its
 								 * pages to be read ahead? */
@@ -284,12 +284,12 @@ extern void fpb_scan_end_rows(FpbScan *so);
 /* so many leaves of a scan are read with none ahead of them */
 #define FPB_PAGES_ALONE		2
 
-extern void fpb_scan_ahead_leaves(IndexScanDesc scan, FpbScan *so, bool forward);
-extern void fpb_scan_ahead_come(IndexScanDesc scan, FpbScan *so, bool forward);
-extern void fpb_scan_ahead_heap(IndexScanDesc scan, FpbScan *so, bool forward);
-extern void fpb_scan_ahead_serve(FpbScan *so);
-extern void fpb_scan_ahead_rescan(FpbScan *so);
-extern void fpb_scan_ahead_end(FpbScan *so);
+extern void fpb_scan_prefetch_leaves(IndexScanDesc scan, FpbScan *so, bool forward);
+extern void fpb_scan_prefetch_come(IndexScanDesc scan, FpbScan *so, bool forward);
+extern void fpb_scan_prefetch_heap(IndexScanDesc scan, FpbScan *so, bool forward);
+extern void fpb_scan_prefetch_serve(FpbScan *so);
+extern void fpb_scan_prefetch_rescan(FpbScan *so);
+extern void fpb_scan_prefetch_end(FpbScan *so);
 
 /*
  * Pages that this backend has read from storage, whatever for.

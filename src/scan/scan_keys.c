@@ -924,10 +924,10 @@ word_set_value(FpbScanKeys *keys, int c, int digit)
 
 /*
  * Tuple indexes: add the column behind the prefix, and what follows it in a
- * row comparison, to the probe of one end.  The prefix is there already.
+ * row comparison, to the search key of one end.  The prefix is there already.
  */
 static void
-tuple_range_end(FpbScanKeys *keys, bool upper, FpbProbe *probe)
+tuple_range_end(FpbScanKeys *keys, bool upper, FpbSearchKey *search)
 {
 	const FpbIndex *ix = keys->ix;
 	const FpbQual *q = upper ? keys->range_upper : keys->range_lower;
@@ -939,9 +939,9 @@ tuple_range_end(FpbScanKeys *keys, bool upper, FpbProbe *probe)
 		/* NULLs are left out if they lie at this end */
 		if (keys->range_not_null && ix->cols[n].nulls_first != upper)
 		{
-			probe->cols[n].value = (Datum) 0;
-			probe->cols[n].isnull = true;
-			probe->cols[n].cmp = ix->cols[n].cmp;
+			search->cols[n].value = (Datum) 0;
+			search->cols[n].isnull = true;
+			search->cols[n].cmp = ix->cols[n].cmp;
 			n++;
 			include_equal = false;
 		}
@@ -953,18 +953,18 @@ tuple_range_end(FpbScanKeys *keys, bool upper, FpbProbe *probe)
 
 		for (int i = 0; i < nmembers; i++)
 		{
-			probe->cols[n].value = members[i].sk_argument;
-			probe->cols[n].isnull = false;
-			probe->cols[n].cmp = &members[i].sk_func;
+			search->cols[n].value = members[i].sk_argument;
+			search->cols[n].isnull = false;
+			search->cols[n].cmp = &members[i].sk_func;
 			n++;
 		}
 		include_equal = !row_is_strict(q, nmembers);
 	}
 	else
 	{
-		probe->cols[n].value = bound_value(q, upper != ix->cols[n].desc);
-		probe->cols[n].isnull = false;
-		probe->cols[n].cmp = q->cmp;
+		search->cols[n].value = bound_value(q, upper != ix->cols[n].desc);
+		search->cols[n].isnull = false;
+		search->cols[n].cmp = q->cmp;
 		n++;
 		include_equal = q->kind == FPB_QUAL_ROW || !q->exact ||
 			!is_strict(q->strategy);
@@ -974,16 +974,16 @@ tuple_range_end(FpbScanKeys *keys, bool upper, FpbProbe *probe)
 	 * The lower end lies before equal entries if they belong to the range,
 	 * the upper end behind them.
 	 */
-	probe->ncols = n;
-	probe->on_equal = (include_equal != upper) ? 1 : -1;
-	probe->tail = probe->on_equal > 0 ? FPB_TAIL_MIN : FPB_TAIL_MAX;
+	search->ncols = n;
+	search->on_equal = (include_equal != upper) ? 1 : -1;
+	search->tail = search->on_equal > 0 ? FPB_TAIL_MIN : FPB_TAIL_MAX;
 }
 
 /*
- * Is the c'th column of a probe of the opclass's own type?
+ * Is the c'th column of a search key of the opclass's own type?
  */
 static bool
-probe_is_own_type(const FpbScanKeys *keys, bool upper, int c)
+search_key_is_own_type(const FpbScanKeys *keys, bool upper, int c)
 {
 	const FpbQual *q;
 	ScanKey		member;
@@ -1001,21 +1001,21 @@ probe_is_own_type(const FpbScanKeys *keys, bool upper, int c)
 }
 
 /*
- * Tuple indexes: set the head of a probe whose columns are complete.
+ * Tuple indexes: set the head of a search key whose columns are complete.
  */
 static void
-tuple_set_head(FpbScanKeys *keys, bool upper, FpbProbe *probe)
+tuple_set_head(FpbScanKeys *keys, bool upper, FpbSearchKey *search)
 {
 	Datum		values[INDEX_MAX_KEYS];
 	bool		isnull[INDEX_MAX_KEYS];
 	int			own = 0;
 
-	probe->head = 0;
-	probe->has_head = false;
-	while (own < probe->ncols && probe_is_own_type(keys, upper, own))
+	search->head = 0;
+	search->has_head = false;
+	while (own < search->ncols && search_key_is_own_type(keys, upper, own))
 	{
-		values[own] = probe->cols[own].value;
-		isnull[own] = probe->cols[own].isnull;
+		values[own] = search->cols[own].value;
+		isnull[own] = search->cols[own].isnull;
 		own++;
 	}
 	if (own == 0)
@@ -1023,26 +1023,26 @@ tuple_set_head(FpbScanKeys *keys, bool upper, FpbProbe *probe)
 
 	/*
 	 * A head made of two columns must not be guessed from the first if the
-	 * probe has a second.
+	 * search key has a second.
 	 */
-	if (own < probe->ncols)
+	if (own < search->ncols)
 	{
 		if (keys->ix->cols[0].head == FPB_HEAD_PAIR)
 			return;
 		own = 1;
 	}
-	probe->has_head = fpb_head_of(keys->ix, values, isnull, own,
-								  probe->on_equal < 0, &probe->head);
+	search->has_head = fpb_head_of(keys->ix, values, isnull, own,
+								   search->on_equal < 0, &search->head);
 }
 
 /*
- * Tuple indexes: set a prefix column of both probes to a value.
+ * Tuple indexes: set a prefix column of both search keys to a value.
  */
 static void
 tuple_set_value(FpbScanKeys *keys, int c, int digit)
 {
 	FpbScanColumn *sc = &keys->prefix[c];
-	FpbProbeColumn *col = &keys->lower.cols[c];
+	FpbSearchColumn *col = &keys->lower.cols[c];
 
 	col->isnull = (sc->eq == NULL);
 	col->value = col->isnull ? (Datum) 0 : sc->values[digit];
@@ -1185,7 +1185,7 @@ free_datums(const FpbIndex *ix, const Datum *values, const bool *isnull)
 /* --- ranges --- */
 
 /*
- * Make the probes of a range.
+ * Make the search keys of a range.
  */
 void
 fpb_keys_set_range(FpbScanKeys *keys, int64 range)
@@ -1222,11 +1222,11 @@ fpb_keys_set_range(FpbScanKeys *keys, int64 range)
 		keys->has_lower = keys->nlower > 0;
 		keys->has_upper = keys->nupper > 0;
 		if (keys->has_lower)
-			fpb_word_probe(keys->ix, keys->lower_bounds, keys->nlower, false,
-						   &keys->lower);
+			fpb_word_search_key(keys->ix, keys->lower_bounds, keys->nlower, false,
+								&keys->lower);
 		if (keys->has_upper)
-			fpb_word_probe(keys->ix, keys->upper_bounds, keys->nupper, true,
-						   &keys->upper);
+			fpb_word_search_key(keys->ix, keys->upper_bounds, keys->nupper, true,
+								&keys->upper);
 	}
 	else
 	{

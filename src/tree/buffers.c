@@ -107,11 +107,11 @@ lock_page(const FpbIndex *ix, Buffer buf, int access)
 	char	   *page = BufferGetPage(buf);
 
 	/* all at one latency, while the lock is being taken */
-	fpb_prefetch(page, ix->prefetch_front);
-	fpb_prefetch(page + BLCKSZ - ix->prefetch_back, ix->prefetch_back);
+	fpb_fetch_lines(page, ix->prefetch_front);
+	fpb_fetch_lines(page + BLCKSZ - ix->prefetch_back, ix->prefetch_back);
 	if (ix->named_node != 0 && ix->prefetch)
-		fpb_prefetch(page + ix->nodes_off + (ix->named_node - 1) * ix->node_size,
-					 ix->node_size);
+		fpb_fetch_lines(page + ix->nodes_off + (ix->named_node - 1) * ix->node_size,
+						ix->node_size);
 	LockBuffer(buf, access);
 	fpb_checkpage(ix, buf);
 	return buf;

@@ -44,7 +44,7 @@ typedef struct Merge
 	BlockNumber page;
 	BlockNumber left;			/* its left sibling, under the same parent */
 	BlockNumber parent;
-	FpbProbe	low;			/* the page's low fence */
+	FpbSearchKey low;			/* the page's low fence */
 } Merge;
 
 /* The page to be merged away, its left sibling and their parent, locked
@@ -145,7 +145,7 @@ find_neighbours(FpbIndex *ix, Merge *m, bool *lonely)
 	if (ok)
 	{
 		fpb_page_low(ix, BufferGetPage(buf), &low);
-		fpb_fence_probe(ix, &low, &m->low);
+		fpb_fence_search_key(ix, &low, &m->low);
 	}
 	fpb_relbuf(buf);
 	if (!ok)

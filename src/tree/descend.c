@@ -5,8 +5,8 @@
  *
  * A descent holds one page lock at a time.  What it has read of a page may be
  * out of date by the time it follows a link, but the fences of the page it
- * comes to tell: a page is the right one if the probe lies between them.  See
- * "Fences" in README.md.  What they don't tell is which tree it is of, the
+ * comes to tell: a page is the right one if the search key lies between them.
+ * See "Fences" in README.md.  What they don't tell is which tree it is of, the
  * main one or the operation queue's: a flag does.
  *
  *-------------------------------------------------------------------------
@@ -97,7 +97,7 @@ fpb_lock_high(const FpbIndex *ix, Buffer buf, FpbKey *high)
  * fpb_compare_end, of a page that has elided its high fence.
  */
 int
-fpb_compare_elided(const FpbIndex *ix, Buffer buf, const FpbProbe *probe)
+fpb_compare_elided(const FpbIndex *ix, Buffer buf, const FpbSearchKey *search)
 {
 	FpbKey		high;
 	Buffer		right;
@@ -105,10 +105,10 @@ fpb_compare_elided(const FpbIndex *ix, Buffer buf, const FpbProbe *probe)
 
 	/* the head may tell */
 	fpb_page_high(ix, BufferGetPage(buf), &high);
-	if (probe->has_head && high.head != probe->head)
-		return high.head < probe->head ? -1 : 1;
+	if (search->has_head && high.head != search->head)
+		return high.head < search->head ? -1 : 1;
 	right = fpb_lock_high(ix, buf, &high);
-	sign = fpb_compare(ix, &high, probe);
+	sign = fpb_compare(ix, &high, search);
 	fpb_relbuf(right);
 	return sign;
 }
@@ -141,8 +141,8 @@ finish_split_met(FpbIndex *ix, Buffer buf, int access)
 }
 
 /*
- * From a page, locked as access says, step right until the probe's place is
- * reached.  On a descent for writing, incomplete splits met on the way are
+ * From a page, locked as access says, step right until the search key's place
+ * is reached.  On a descent for writing, incomplete splits met on the way are
  * finished, the final page's included: before anybody goes on to a page that
  * has no downlink it gets one, on every level, and whoever is given a page
  * locked exclusively knows that its right sibling has one.
@@ -154,8 +154,8 @@ finish_split_met(FpbIndex *ix, Buffer buf, int access)
  * finished first.
  */
 static Buffer
-settle(FpbIndex *ix, Buffer buf, const FpbProbe *probe, int level,
-	   bool before, int access, bool writing, bool hint)
+move_right(FpbIndex *ix, Buffer buf, const FpbSearchKey *search, int level,
+		   bool before, int access, bool writing, bool hint)
 {
 	uint32		steps = 0;
 
@@ -165,7 +165,7 @@ settle(FpbIndex *ix, Buffer buf, const FpbProbe *probe, int level,
 		BlockNumber right;
 		int			end;
 
-		if (!fpb_page_reaches_left(ix, page, probe, level, before))
+		if (!fpb_page_reaches_left(ix, page, search, level, before))
 		{
 			fpb_relbuf(buf);
 			return InvalidBuffer;
@@ -179,7 +179,7 @@ settle(FpbIndex *ix, Buffer buf, const FpbProbe *probe, int level,
 			}
 			continue;
 		}
-		end = fpb_compare_end(ix, buf, probe);
+		end = fpb_compare_end(ix, buf, search);
 		if (before ? end >= 0 : end > 0)
 			return buf;
 
@@ -295,18 +295,19 @@ get_root(FpbIndex *ix, int level, int access)
 }
 
 /*
- * The copy of an inner page, if there is one and it covers the probe's place,
- * which is simple.  One that does not may be out of date: it is dropped.
+ * The copy of an inner page, if there is one and it covers the search key's
+ * place, which is simple.  One that does not may be out of date: it is
+ * dropped.
  */
 static inline Page
-usable_copy(FpbIndex *ix, BlockNumber blkno, const FpbProbe *probe, int level,
+usable_copy(FpbIndex *ix, BlockNumber blkno, const FpbSearchKey *search, int level,
 			bool before)
 {
 	Page		page = fpb_cache_lookup(ix->cache, blkno);
 
 	if (page == NULL)
 		return NULL;
-	if (fpb_page_covers(ix, page, probe, level, before))
+	if (fpb_page_covers(ix, page, search, level, before))
 		return page;
 	fpb_cache_drop(ix->cache, blkno);
 	return NULL;
@@ -325,7 +326,7 @@ keep_copy(FpbIndex *ix, BlockNumber blkno, Page page)
 }
 
 /*
- * Descend to the page of a level that the probe falls into, and lock it.
+ * Descend to the page of a level that the search key falls into, and lock it.
  * Other locks may be held only on pages of the levels below.  A descent for an
  * exclusive lock finishes the incomplete splits that it comes by.
  *
@@ -333,11 +334,11 @@ keep_copy(FpbIndex *ix, BlockNumber blkno, Page page)
  * page that one has led to is not the right one, it is dropped.
  */
 Buffer
-fpb_descend(FpbIndex *ix, const FpbProbe *probe, int level, bool before,
+fpb_descend(FpbIndex *ix, const FpbSearchKey *search, int level, bool before,
 			int access, FpbStack *stack)
 {
 	bool		use_copies = fpb_inner_page_cache > 0 &&
-		fpb_probe_is_simple(ix, probe);
+		fpb_search_key_is_simple(ix, search);
 
 	for (int restarts = 0; restarts < MAX_RESTARTS; restarts++)
 	{
@@ -356,7 +357,7 @@ fpb_descend(FpbIndex *ix, const FpbProbe *probe, int level, bool before,
 			BlockNumber child;
 
 			if (use_copies && at > level)
-				page = usable_copy(ix, blkno, probe, at, before);
+				page = usable_copy(ix, blkno, search, at, before);
 			if (page == NULL)
 			{
 				if (parent == InvalidBlockNumber)
@@ -378,10 +379,10 @@ fpb_descend(FpbIndex *ix, const FpbProbe *probe, int level, bool before,
 					buf = fpb_getbuf_recent(ix, blkno, access);
 				}
 				if (BufferIsValid(buf))
-					buf = settle(ix, buf, probe, at, before,
-								 at == level ? access : BUFFER_LOCK_SHARE,
-								 access == BUFFER_LOCK_EXCLUSIVE,
-								 use_copies && parent != InvalidBlockNumber);
+					buf = move_right(ix, buf, search, at, before,
+									 at == level ? access : BUFFER_LOCK_SHARE,
+									 access == BUFFER_LOCK_EXCLUSIVE,
+									 use_copies && parent != InvalidBlockNumber);
 
 				/* not where the parent has sent us: was that a stale copy? */
 				if ((!BufferIsValid(buf) || BufferGetBlockNumber(buf) != blkno) &&
@@ -395,7 +396,7 @@ fpb_descend(FpbIndex *ix, const FpbProbe *probe, int level, bool before,
 				if (at == level)
 					return buf;
 				page = BufferGetPage(buf);
-				child = fpb_page_downlink(ix, page, probe, before, &named);
+				child = fpb_page_downlink(ix, page, search, before, &named);
 
 				if (use_copies)
 					keep_copy(ix, blkno, page);
@@ -403,7 +404,7 @@ fpb_descend(FpbIndex *ix, const FpbProbe *probe, int level, bool before,
 			}
 			else
 			{
-				child = fpb_page_downlink(ix, page, probe, before, &named);
+				child = fpb_page_downlink(ix, page, search, before, &named);
 				if (stack != NULL)
 					stack->blocks[at] = blkno;
 			}
@@ -433,7 +434,7 @@ fpb_descend(FpbIndex *ix, const FpbProbe *probe, int level, bool before,
  * that, by whatever link it has been come to: as at the end of a descent.
  */
 Buffer
-fpb_descend_insert(FpbIndex *ix, const FpbProbe *probe, FpbStack *stack)
+fpb_descend_insert(FpbIndex *ix, const FpbSearchKey *search, FpbStack *stack)
 {
 	BlockNumber last = RelationGetTargetBlock(ix->rel);
 	Buffer		buf;
@@ -446,7 +447,7 @@ fpb_descend_insert(FpbIndex *ix, const FpbProbe *probe, FpbStack *stack)
 		ix->named_node = 0;
 		buf = fpb_getbuf_recent(ix, last, BUFFER_LOCK_EXCLUSIVE);
 		page = BufferGetPage(buf);
-		if (FpbPageIsRightmost(page) && fpb_page_reaches_left(ix, page, probe, 0, false))
+		if (FpbPageIsRightmost(page) && fpb_page_reaches_left(ix, page, search, 0, false))
 		{
 			RelationSetTargetBlock(ix->rel, last);
 			stack->height = 0;
@@ -454,7 +455,7 @@ fpb_descend_insert(FpbIndex *ix, const FpbProbe *probe, FpbStack *stack)
 		}
 		fpb_relbuf(buf);
 	}
-	buf = fpb_descend(ix, probe, 0, false, BUFFER_LOCK_EXCLUSIVE, stack);
+	buf = fpb_descend(ix, search, 0, false, BUFFER_LOCK_EXCLUSIVE, stack);
 	page = BufferGetPage(buf);
 	/* the descent to an only leaf takes no longer */
 	if (FpbPageIsRightmost(page) && !FpbPageIsLeftmost(page))
@@ -463,35 +464,35 @@ fpb_descend_insert(FpbIndex *ix, const FpbProbe *probe, FpbStack *stack)
 }
 
 /*
- * The leaf for the probe's place that copies of inner pages name, or
+ * The leaf for the search key's place that copies of inner pages name, or
  * InvalidBlockNumber if one is missing.
  */
 static BlockNumber
-leaf_by_copies(FpbIndex *ix, const FpbProbe *probe)
+leaf_by_copies(FpbIndex *ix, const FpbSearchKey *search)
 {
 	BlockNumber blkno = ix->root;
 	uint16		named;
 
-	if (fpb_inner_page_cache == 0 || !fpb_probe_is_simple(ix, probe))
+	if (fpb_inner_page_cache == 0 || !fpb_search_key_is_simple(ix, search))
 		return InvalidBlockNumber;
 	for (int at = ix->level; at > 0; at--)
 	{
-		Page		page = usable_copy(ix, blkno, probe, at, false);
+		Page		page = usable_copy(ix, blkno, search, at, false);
 
 		if (page == NULL)
 			return InvalidBlockNumber;
-		blkno = fpb_page_downlink(ix, page, probe, false, &named);
+		blkno = fpb_page_downlink(ix, page, search, false, &named);
 	}
 	return blkno;
 }
 
 /*
- * The leaf for the probe's place that the level above names, which it may have
- * been a moment ago; InvalidBlockNumber if there is no level above.  The leaf
- * is not touched.  No lock is held on entry or exit.
+ * The leaf for the search key's place that the level above names, which it may
+ * have been a moment ago; InvalidBlockNumber if there is no level above.  The
+ * leaf is not touched.  No lock is held on entry or exit.
  */
 BlockNumber
-fpb_name_leaf(FpbIndex *ix, const FpbProbe *probe)
+fpb_name_leaf(FpbIndex *ix, const FpbSearchKey *search)
 {
 	BlockNumber leaf;
 	uint16		named;
@@ -499,12 +500,12 @@ fpb_name_leaf(FpbIndex *ix, const FpbProbe *probe)
 
 	if (ix->level == 0)
 		return InvalidBlockNumber;
-	leaf = leaf_by_copies(ix, probe);
+	leaf = leaf_by_copies(ix, search);
 	if (leaf != InvalidBlockNumber)
 		return leaf;
-	buf = fpb_descend(ix, probe, 1, false, BUFFER_LOCK_SHARE, NULL);
-	leaf = fpb_page_downlink(ix, BufferGetPage(buf), probe, false, &named);
-	if (fpb_inner_page_cache > 0 && fpb_probe_is_simple(ix, probe))
+	buf = fpb_descend(ix, search, 1, false, BUFFER_LOCK_SHARE, NULL);
+	leaf = fpb_page_downlink(ix, BufferGetPage(buf), search, false, &named);
+	if (fpb_inner_page_cache > 0 && fpb_search_key_is_simple(ix, search))
 		keep_copy(ix, BufferGetBlockNumber(buf), BufferGetPage(buf));
 	fpb_relbuf(buf);
 	return leaf;
@@ -598,7 +599,7 @@ fpb_descend_edge(FpbIndex *ix, int level, bool rightmost, int access)
  * held on entry.
  */
 Buffer
-fpb_goto_right(FpbIndex *ix, BlockNumber right, int access, FpbProbe *from)
+fpb_goto_right(FpbIndex *ix, BlockNumber right, int access, FpbSearchKey *from)
 {
 	ix->named_node = 0;
 	if (right != InvalidBlockNumber)
@@ -623,10 +624,10 @@ fpb_goto_right(FpbIndex *ix, BlockNumber right, int access, FpbProbe *from)
 }
 
 /*
- * Make a probe of a fence that outlives the lock on its page.
+ * Make a search key of a fence that outlives the lock on its page.
  */
 void
-fpb_fence_probe(const FpbIndex *ix, const FpbKey *fence, FpbProbe *probe)
+fpb_fence_search_key(const FpbIndex *ix, const FpbKey *fence, FpbSearchKey *search)
 {
 	FpbKey		copy = *fence;
 
@@ -635,7 +636,7 @@ fpb_fence_probe(const FpbIndex *ix, const FpbKey *fence, FpbProbe *probe)
 		copy.tuple = palloc(IndexTupleSize(fence->tuple));
 		memcpy(copy.tuple, fence->tuple, IndexTupleSize(fence->tuple));
 	}
-	fpb_probe_from_key(ix, &copy, probe);
+	fpb_search_key_from(ix, &copy, search);
 }
 
 /*
@@ -651,8 +652,8 @@ fpb_leaves_begin(FpbLeaves *walk, FpbIndex *ix)
 												  "fpbtree leaves",
 												  ALLOCSET_SMALL_SIZES);
 	walk->turn = 0;
-	fpb_milestone_init(&walk->own, CurrentMemoryContext);
-	walk->milestone = &walk->own;
+	fpb_loop_guard_init(&walk->own, CurrentMemoryContext);
+	walk->loop_guard = &walk->own;
 }
 
 /*
@@ -686,7 +687,7 @@ set_from(FpbLeaves *walk, const FpbKey *at, BlockNumber next)
 		walk->place.tuple = palloc(IndexTupleSize(at->tuple));
 		memcpy(walk->place.tuple, at->tuple, IndexTupleSize(at->tuple));
 	}
-	fpb_probe_from_key(walk->ix, &walk->place, &walk->from);
+	fpb_search_key_from(walk->ix, &walk->place, &walk->from);
 	MemoryContextSwitchTo(old);
 	walk->next = next;
 	walk->begun = true;
@@ -723,7 +724,7 @@ fpb_leaves_still(FpbLeaves *walk, Buffer buf)
 	if (BufferIsValid(right))
 		fpb_relbuf(right);
 	if (!still)
-		fpb_milestone_stay(walk->ix, walk->milestone, BufferGetBlockNumber(buf));
+		fpb_loop_guard_stay(walk->ix, walk->loop_guard, BufferGetBlockNumber(buf));
 	return still;
 }
 
@@ -745,8 +746,8 @@ fpb_leaves_leave(FpbLeaves *walk, Buffer buf)
 
 		if (walk->begun && fpb_compare(walk->ix, &high, &walk->from) <= 0)
 			fpb_report_no_order(walk->ix, BufferGetBlockNumber(buf));
-		fpb_milestone_pass(walk->ix, walk->milestone, 0, &high, true,
-						   BufferGetBlockNumber(buf));
+		fpb_loop_guard_pass(walk->ix, walk->loop_guard, 0, &high, true,
+							BufferGetBlockNumber(buf));
 		set_from(walk, &high, FpbHdr(page)->right);
 		if (BufferIsValid(right))
 			fpb_relbuf(right);
@@ -762,7 +763,7 @@ fpb_leaves_end(FpbLeaves *walk)
 {
 	for (int i = 0; i < 2; i++)
 		MemoryContextDelete(walk->from_cxt[i]);
-	fpb_milestone_end(&walk->own);
+	fpb_loop_guard_end(&walk->own);
 }
 
 /*
@@ -770,7 +771,7 @@ fpb_leaves_end(FpbLeaves *walk)
  * the separator falls.  The stack is a hint.
  */
 Buffer
-fpb_find_parent(FpbIndex *ix, const FpbProbe *separator, int level,
+fpb_find_parent(FpbIndex *ix, const FpbSearchKey *separator, int level,
 				FpbStack *stack)
 {
 	if (stack != NULL && stack->height > level + 1)
@@ -779,8 +780,8 @@ fpb_find_parent(FpbIndex *ix, const FpbProbe *separator, int level,
 										   level + 1, BUFFER_LOCK_EXCLUSIVE);
 
 		if (BufferIsValid(buf))
-			buf = settle(ix, buf, separator, level + 1, false,
-						 BUFFER_LOCK_EXCLUSIVE, true, true);
+			buf = move_right(ix, buf, separator, level + 1, false,
+							 BUFFER_LOCK_EXCLUSIVE, true, true);
 		if (BufferIsValid(buf))
 			return buf;
 	}

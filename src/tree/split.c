@@ -7,7 +7,7 @@
  * left one's right link, and flags the left; the second inserts the downlink
  * and clears the flag.  If it is not written, because of a crash or an error,
  * the next descent for writing that comes by the flagged page finishes the
- * split (tree/descend.c, settle), or VACUUM does.
+ * split (tree/descend.c, move_right), or VACUUM does.
  *
  *-------------------------------------------------------------------------
  */
@@ -140,8 +140,8 @@ fpb_insert_downlink(FpbIndex *ix, Buffer left, Buffer right, FpbStack *stack)
 	FpbEntry	entry;
 	FpbEntry	downlink;
 	FpbKey		low;
-	FpbProbe	begin;
-	FpbProbe	separator;
+	FpbSearchKey begin;
+	FpbSearchKey separator;
 	FpbPos		pos;
 	Buffer		parent;
 
@@ -180,7 +180,7 @@ fpb_insert_downlink(FpbIndex *ix, Buffer left, Buffer right, FpbStack *stack)
 			return false;
 	}
 
-	fpb_probe_from_key(ix, &entry.key, &separator);
+	fpb_search_key_from(ix, &entry.key, &separator);
 	parent = fpb_find_parent(ix, &separator, level, stack);
 	/* the queue's root may be lower than it was */
 	if (!BufferIsValid(parent))
@@ -192,7 +192,7 @@ fpb_insert_downlink(FpbIndex *ix, Buffer left, Buffer right, FpbStack *stack)
 		if (!FpbPageIsLeftmost(page))
 		{
 			fpb_page_low(ix, page, &low);
-			fpb_probe_from_key(ix, &low, &begin);
+			fpb_search_key_from(ix, &low, &begin);
 			if (fpb_compare(ix, &downlink.key, &begin) < 0)
 			{
 				fpb_relbuf(parent);

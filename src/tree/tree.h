@@ -18,28 +18,28 @@ typedef struct FpbStack
 } FpbStack;
 
 /*
- * Descend to the page of the given level that the probe falls into and lock
- * it.  before = false: low <= probe < high; before = true: low < probe <= high
- * (the page that holds what comes before the probe).  With access
- * BUFFER_LOCK_EXCLUSIVE incomplete splits met on the way, on any level, are
- * finished.  stack may be NULL.  Always returns a page, but for the queue's
- * tree: InvalidBuffer if there is no queue (any more), or none of so many
- * levels, or if *ix->missing has been set.
+ * Descend to the page of the given level that the search key falls into and
+ * lock it.  before = false: low <= search key < high; before = true: low <
+ * search key <= high (the page that holds what comes before the search key).
+ * With access BUFFER_LOCK_EXCLUSIVE incomplete splits met on the way, on any
+ * level, are finished.  stack may be NULL.  Always returns a page, but for the
+ * queue's tree: InvalidBuffer if there is no queue (any more), or none of so
+ * many levels, or if *ix->missing has been set.
  */
-extern Buffer fpb_descend(FpbIndex *ix, const FpbProbe *probe, int level, bool before,
+extern Buffer fpb_descend(FpbIndex *ix, const FpbSearchKey *search, int level, bool before,
 						  int access, FpbStack *stack);
 
 /*
  * The same for an entry to be inserted into the main tree: its leaf, locked
  * exclusively.  The stack may be left empty.
  */
-extern Buffer fpb_descend_insert(FpbIndex *ix, const FpbProbe *probe, FpbStack *stack);
+extern Buffer fpb_descend_insert(FpbIndex *ix, const FpbSearchKey *search, FpbStack *stack);
 
 /*
- * The leaf of the main tree for the probe, as the level above names it; or
- * InvalidBlockNumber.  It is not touched.
+ * The leaf of the main tree for the search key, as the level above names it;
+ * or InvalidBlockNumber.  It is not touched.
  */
-extern BlockNumber fpb_name_leaf(FpbIndex *ix, const FpbProbe *probe);
+extern BlockNumber fpb_name_leaf(FpbIndex *ix, const FpbSearchKey *search);
 
 /* The leftmost (rightmost) page of a level; no queue: InvalidBuffer. */
 extern Buffer fpb_descend_edge(FpbIndex *ix, int level, bool rightmost,
@@ -54,14 +54,14 @@ extern Buffer fpb_descend_edge(FpbIndex *ix, int level, bool rightmost,
  * of a queue that is gone.
  */
 extern Buffer fpb_goto_right(FpbIndex *ix, BlockNumber right, int access,
-							 FpbProbe *from);
+							 FpbSearchKey *from);
 
 /*
- * Whether a walk from leaf to leaf gets on (tree/progress.c): where it has
+ * Whether a walk from leaf to leaf gets on (tree/loop_guard.c): where it has
  * been some time ago.  A place is a key, or, of several ranges, the number of
  * one, and a key unless it is at that range's beginning.
  */
-typedef struct FpbMilestone
+typedef struct FpbLoopGuard
 {
 	MemoryContext cxt;			/* of the key's tuple */
 	uint64		passed;			/* leaves come to in this direction */
@@ -71,23 +71,23 @@ typedef struct FpbMilestone
 	bool		inside;			/* is there a key? */
 	FpbKey		key;
 	Size		tuple_size;		/* room for the key's tuple */
-} FpbMilestone;
+} FpbLoopGuard;
 
-/* so many leaves are come to before the first milestone is set up */
+/* so many leaves are come to before the first loop_guard is set up */
 #define FPB_MILESTONE_FROM	16
 
-extern void fpb_milestone_init(FpbMilestone *m, MemoryContext cxt);
-extern void fpb_milestone_end(FpbMilestone *m);
-extern void fpb_milestone_check(const FpbIndex *ix, FpbMilestone *m, int64 range,
-								const FpbKey *key, BlockNumber block);
-extern void fpb_milestone_stay(const FpbIndex *ix, FpbMilestone *m, BlockNumber block);
+extern void fpb_loop_guard_init(FpbLoopGuard *m, MemoryContext cxt);
+extern void fpb_loop_guard_end(FpbLoopGuard *m);
+extern void fpb_loop_guard_check(const FpbIndex *ix, FpbLoopGuard *m, int64 range,
+								 const FpbKey *key, BlockNumber block);
+extern void fpb_loop_guard_stay(const FpbIndex *ix, FpbLoopGuard *m, BlockNumber block);
 extern void fpb_report_no_order(const FpbIndex *ix, BlockNumber block);
 
 /*
  * Forget where a walk has been: it rightly comes by there again.
  */
 static inline void
-fpb_milestone_reset(FpbMilestone *m)
+fpb_loop_guard_reset(FpbLoopGuard *m)
 {
 	m->passed = 0;
 	m->stayed = 0;
@@ -95,18 +95,18 @@ fpb_milestone_reset(FpbMilestone *m)
 
 /*
  * A walk has come to a place, by way of the block named.  Raises an error
- * unless that is behind the milestone.
+ * unless that is behind the loop_guard.
  */
 static inline void
-fpb_milestone_pass(const FpbIndex *ix, FpbMilestone *m, int64 range, const FpbKey *key,
-				   bool forward, BlockNumber block)
+fpb_loop_guard_pass(const FpbIndex *ix, FpbLoopGuard *m, int64 range, const FpbKey *key,
+					bool forward, BlockNumber block)
 {
 	if (m->forward != forward)
 		m->passed = 0;
 	m->forward = forward;
 	m->stayed = 0;
 	if (++m->passed >= FPB_MILESTONE_FROM)
-		fpb_milestone_check(ix, m, range, key, block);
+		fpb_loop_guard_check(ix, m, range, key, block);
 }
 
 /*
@@ -124,12 +124,12 @@ typedef struct FpbLeaves
 	bool		begun;			/* is it at a place, not at the first leaf? */
 	bool		at_end;
 	FpbKey		place;			/* where the next one begins */
-	FpbProbe	from;			/* the same as a probe */
+	FpbSearchKey from;			/* the same as a search key */
 	BlockNumber next;			/* and its block, as far as is known */
 	MemoryContext from_cxt[2];	/* these live in one of these in turn */
 	int			turn;
-	FpbMilestone own;
-	FpbMilestone *milestone;	/* the walk's own, unless it is a part of one
+	FpbLoopGuard own;
+	FpbLoopGuard *loop_guard;	/* the walk's own, unless it is a part of one
 								 * that has been broken off */
 } FpbLeaves;
 
@@ -154,33 +154,33 @@ fpb_page_is_in_tree(const FpbIndex *ix, Page page)
 
 /*
  * Is the page, of the level expected, in the tree and not to the right of the
- * probe's place?
+ * search key's place?
  */
 static inline bool
-fpb_page_reaches_left(const FpbIndex *ix, Page page, const FpbProbe *probe,
+fpb_page_reaches_left(const FpbIndex *ix, Page page, const FpbSearchKey *search,
 					  int level, bool before)
 {
 	int			sign;
 
 	if (!fpb_page_is_in_tree(ix, page) || FpbHdr(page)->level != level)
 		return false;
-	sign = fpb_compare_low(ix, page, probe);
+	sign = fpb_compare_low(ix, page, search);
 	return before ? sign < 0 : sign <= 0;
 }
 
 /*
  * Is the copy of a page, whose high fence is not elided, that of the one of a
- * level that the probe falls into?
+ * level that the search key falls into?
  */
 static inline bool
-fpb_page_covers(const FpbIndex *ix, Page page, const FpbProbe *probe,
+fpb_page_covers(const FpbIndex *ix, Page page, const FpbSearchKey *search,
 				int level, bool before)
 {
 	int			sign;
 
-	if (!fpb_page_reaches_left(ix, page, probe, level, before))
+	if (!fpb_page_reaches_left(ix, page, search, level, before))
 		return false;
-	sign = fpb_compare_high(ix, page, probe);
+	sign = fpb_compare_high(ix, page, search);
 	return before ? sign >= 0 : sign > 0;
 }
 
@@ -191,26 +191,26 @@ fpb_page_covers(const FpbIndex *ix, Page page, const FpbProbe *probe,
  */
 extern Buffer fpb_lock_high(const FpbIndex *ix, Buffer buf, FpbKey *high);
 
-/* Sign of the high fence of a locked page against a probe, elided or not. */
+/* Sign of the high fence of a locked page against a search key, elided or not. */
 extern int	fpb_compare_elided(const FpbIndex *ix, Buffer buf,
-							   const FpbProbe *probe);
+							   const FpbSearchKey *search);
 
 static inline int
-fpb_compare_end(const FpbIndex *ix, Buffer buf, const FpbProbe *probe)
+fpb_compare_end(const FpbIndex *ix, Buffer buf, const FpbSearchKey *search)
 {
 	Page		page = BufferGetPage(buf);
 
 	if (unlikely(FpbPageHighElided(page)))
-		return fpb_compare_elided(ix, buf, probe);
-	return fpb_compare_high(ix, page, probe);
+		return fpb_compare_elided(ix, buf, search);
+	return fpb_compare_high(ix, page, search);
 }
 
-/* Copy a fence of a locked page into a probe that outlives the lock. */
-extern void fpb_fence_probe(const FpbIndex *ix, const FpbKey *fence,
-							FpbProbe *probe);
+/* Copy a fence of a locked page into a search key that outlives the lock. */
+extern void fpb_fence_search_key(const FpbIndex *ix, const FpbKey *fence,
+								 FpbSearchKey *search);
 
 /* The parent of a page being split, locked exclusively; the stack is a hint. */
-extern Buffer fpb_find_parent(FpbIndex *ix, const FpbProbe *separator, int level,
+extern Buffer fpb_find_parent(FpbIndex *ix, const FpbSearchKey *separator, int level,
 							  FpbStack *stack);
 
 /*
@@ -233,9 +233,9 @@ extern bool fpb_insert_if_fits(FpbIndex *ix, Buffer buf, const FpbEntry *entry);
 extern bool fpb_insert_downlink(FpbIndex *ix, Buffer left, Buffer right,
 								FpbStack *stack);
 
-/* Leave hints for dead entries on a leaf locked at least share (tree/kill_hints.c). */
-extern void fpb_hint_dead(const FpbIndex *ix, Relation heap, Buffer buf,
-						  FpbPos *pos, int npos);
+/* Leave hints for dead entries on a leaf locked at least share (tree/kill.c). */
+extern void fpb_kill_entries(const FpbIndex *ix, Relation heap, Buffer buf,
+							 FpbPos *pos, int npos);
 
 /* Remove dead entries from a leaf locked exclusively (tree/prune.c). */
 extern bool fpb_prune_killed(const FpbIndex *ix, Relation heap, Buffer buf);

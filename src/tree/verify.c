@@ -214,20 +214,20 @@ check_search(Verify *v, const Content *c, int i)
 {
 	const FpbEntry *entry = &c->entries[i].entry;
 	FpbEntry	found;
-	FpbProbe	probe;
+	FpbSearchKey search;
 	FpbPos		pos;
 
 	if (!fpb_index_is_simple(v->ix))
 		return;
-	fpb_probe_from_key(v->ix, &entry->key, &probe);
+	fpb_search_key_from(v->ix, &entry->key, &search);
 	if (FpbPageIsLeaf(c->page))
 	{
-		fpb_page_search(v->ix, c->page, &probe, &pos);
+		fpb_page_search(v->ix, c->page, &search, &pos);
 		if (!fpb_page_next(v->ix, c->page, &pos, &found))
 			note(v, "a search does not find an entry");
 	}
 	else
-		fpb_page_child(v->ix, c->page, &probe, false, &pos, &found);
+		fpb_page_child(v->ix, c->page, &search, false, &pos, &found);
 	if (!fpb_pos_equal(pos, c->entries[i].pos))
 		note(v, "a search finds another entry");
 }

@@ -35,7 +35,7 @@
 typedef struct Sample
 {
 	FpbEntry	entry;
-	FpbProbe	probe;
+	FpbSearchKey search;
 } Sample;
 
 /* does some operations; returns how many */
@@ -90,7 +90,7 @@ make_known(FpbMeasured *measured, pg_prng_state *random, Sample *sample)
 	ItemPointerSet(&tid, 0, 1);
 	make_key(measured, 2 * (int64) pg_prng_uint64_range(random, 1, measured->keys),
 			 &tid, &sample->entry.key);
-	fpb_probe_equal(&measured->ix, &sample->entry.key, false, &sample->probe);
+	fpb_search_keys_equal(&measured->ix, &sample->entry.key, false, &sample->search);
 }
 
 /*
@@ -111,7 +111,7 @@ make_fresh(FpbMeasured *measured, pg_prng_state *random, bool *taken,
 	ItemPointerSet(&tid, MaxBlockNumber - 1 - (BlockNumber) (number / 200), 1 + number % 200);
 	make_key(measured, 2 * (int64) number + 1, &tid, &sample->entry.key);
 	sample->entry.child = InvalidBlockNumber;
-	fpb_probe_from_key(&measured->ix, &sample->entry.key, &sample->probe);
+	fpb_search_key_from(&measured->ix, &sample->entry.key, &sample->search);
 }
 
 /* --- operations --- */
@@ -122,9 +122,9 @@ make_fresh(FpbMeasured *measured, pg_prng_state *random, bool *taken,
 static Buffer
 find_place(FpbMeasured *measured, Sample *sample, int lock, FpbPos *pos)
 {
-	Buffer		buf = fpb_descend(&measured->ix, &sample->probe, 0, false, lock, NULL);
+	Buffer		buf = fpb_descend(&measured->ix, &sample->search, 0, false, lock, NULL);
 
-	fpb_page_search(&measured->ix, BufferGetPage(buf), &sample->probe, pos);
+	fpb_page_search(&measured->ix, BufferGetPage(buf), &sample->search, pos);
 	return buf;
 }
 
@@ -178,7 +178,7 @@ static int64
 insert(FpbMeasured *measured, Sample *sample)
 {
 	FpbStack	stack;
-	Buffer		buf = fpb_descend(&measured->ix, &sample->probe, 0, false,
+	Buffer		buf = fpb_descend(&measured->ix, &sample->search, 0, false,
 								  BUFFER_LOCK_EXCLUSIVE, &stack);
 
 	fpb_insert_entry(&measured->ix, measured->heap, buf, &stack, &sample->entry, false);
@@ -193,7 +193,7 @@ delete(FpbMeasured *measured, Sample *sample)
 	Buffer		buf = find_place(measured, sample, BUFFER_LOCK_EXCLUSIVE, &pos);
 
 	if (fpb_page_next(&measured->ix, BufferGetPage(buf), &pos, &entry) &&
-		entry.key.head == sample->probe.head)
+		entry.key.head == sample->search.head)
 	{
 		FpbWal		wal;
 		FpbWalPage *wp;

@@ -85,7 +85,7 @@ report_duplicate(UniqueCheck *check, Buffer first, Buffer here)
 static void
 kill_dead(UniqueCheck *check, Buffer here)
 {
-	fpb_hint_dead(check->ix, check->heap, here, check->dead, check->ndead);
+	fpb_kill_entries(check->ix, check->heap, here, check->dead, check->ndead);
 	check->ndead = 0;
 }
 
@@ -145,10 +145,10 @@ check_entry(UniqueCheck *check, Buffer first, Buffer here, FpbPos pos,
  * Returns the transaction that must end before it can be told.
  */
 static TransactionId
-check_unique(UniqueCheck *check, Buffer first, const FpbProbe *start)
+check_unique(UniqueCheck *check, Buffer first, const FpbSearchKey *start)
 {
 	FpbIndex   *ix = check->ix;
-	FpbProbe	end;
+	FpbSearchKey end;
 	Buffer		here = first;
 	FpbPos		pos;
 	FpbEntry	entry;
@@ -165,7 +165,7 @@ check_unique(UniqueCheck *check, Buffer first, const FpbProbe *start)
 
 	check->dead = NULL;
 	check->ndead = 0;
-	fpb_probe_equal(ix, check->key, true, &end);
+	fpb_search_keys_equal(ix, check->key, true, &end);
 	for (;;)
 	{
 		Page		page = BufferGetPage(here);
@@ -218,11 +218,11 @@ check_unique(UniqueCheck *check, Buffer first, const FpbProbe *start)
 static Buffer
 move_to_place(FpbIndex *ix, Buffer buf, const FpbKey *key)
 {
-	FpbProbe	probe;
+	FpbSearchKey search;
 	uint32		steps = 0;
 
-	fpb_probe_from_key(ix, key, &probe);
-	while (fpb_compare_end(ix, buf, &probe) <= 0)
+	fpb_search_key_from(ix, key, &search);
+	while (fpb_compare_end(ix, buf, &search) <= 0)
 	{
 		Buffer		next;
 
@@ -248,7 +248,7 @@ insert_unique(FpbIndex *ix, Relation heap, FpbEntry *entry, Datum *values,
 			  bool *isnull, IndexUniqueCheck mode, bool unchanged)
 {
 	UniqueCheck check;
-	FpbProbe	start;
+	FpbSearchKey start;
 	FpbStack	stack;
 
 	check.ix = ix;
@@ -259,7 +259,7 @@ insert_unique(FpbIndex *ix, Relation heap, FpbEntry *entry, Datum *values,
 	check.isnull = isnull;
 	InitDirtySnapshot(check.dirty);
 
-	fpb_probe_equal(ix, &entry->key, false, &start);
+	fpb_search_keys_equal(ix, &entry->key, false, &start);
 
 	for (;;)
 	{
@@ -336,7 +336,7 @@ known_blocks(const FpbIndex *ix)
  * that is full, once their leaf has been found missing.
  */
 static bool
-wants_queue(FpbIndex *ix, const FpbProbe *probe)
+wants_queue(FpbIndex *ix, const FpbSearchKey *search)
 {
 	FpbQueueMode mode;
 	BlockNumber leaf;
@@ -348,7 +348,7 @@ wants_queue(FpbIndex *ix, const FpbProbe *probe)
 		return mode == FPB_QUEUE_ON;
 	if (known_blocks(ix) < (BlockNumber) NBuffers / QUEUE_BUFFERS_SHARE)
 		return false;
-	leaf = fpb_name_leaf(ix, probe);
+	leaf = fpb_name_leaf(ix, search);
 	return leaf != InvalidBlockNumber && !fpb_is_at_hand(ix, leaf) &&
 		fpb_index_note_queued(ix, leaf);
 }
@@ -362,7 +362,7 @@ wants_queue(FpbIndex *ix, const FpbProbe *probe)
  * held on entry or exit.
  */
 static bool
-insert_queued(FpbIndex *ix, const FpbEntry *entry, const FpbProbe *probe)
+insert_queued(FpbIndex *ix, const FpbEntry *entry, const FpbSearchKey *search)
 {
 	static uint32 insertions = 0;
 	FpbFilter	filter;
@@ -373,12 +373,12 @@ insert_queued(FpbIndex *ix, const FpbEntry *entry, const FpbProbe *probe)
 	fpb_filter_open(&filter, ix->rel);
 	fpb_filter_prefetch(&filter, entry->key.head);
 	fpb_index_of_queue(ix, &queue);
-	while (!BufferIsValid(buf = fpb_descend(&queue, probe, 0, false,
+	while (!BufferIsValid(buf = fpb_descend(&queue, search, 0, false,
 											BUFFER_LOCK_EXCLUSIVE, &stack)))
 	{
 		CHECK_FOR_INTERRUPTS();
 		fpb_queue_begin(&queue);
-		fpb_worker_want(ix->rel);
+		fpb_worker_request(ix->rel);
 	}
 
 	/*
@@ -398,8 +398,8 @@ insert_queued(FpbIndex *ix, const FpbEntry *entry, const FpbProbe *probe)
 		 * been refused, or have been stopped.
 		 */
 		if (filter.shared != NULL &&
-			(pg_atomic_read_u32(&filter.shared->wanted) != FPB_WANTED || ++insertions % ASK_AGAIN == 0))
-			fpb_worker_want(ix->rel);
+			(pg_atomic_read_u32(&filter.shared->wanted) != FPB_REQUESTED || ++insertions % ASK_AGAIN == 0))
+			fpb_worker_request(ix->rel);
 		if (filter.shared != NULL)
 			pg_atomic_fetch_add_u64(&filter.shared->queue_entries, 1);
 		return true;
@@ -417,7 +417,7 @@ insert_queued(FpbIndex *ix, const FpbEntry *entry, const FpbProbe *probe)
 			pg_atomic_write_u32(&filter.shared->queue_pages, fpb_queue_pages(ix, NULL));
 		pg_atomic_fetch_add_u64(&filter.shared->queue_entries, 1);
 	}
-	fpb_worker_want(ix->rel);
+	fpb_worker_request(ix->rel);
 	return true;
 }
 
@@ -426,7 +426,7 @@ insert_queued(FpbIndex *ix, const FpbEntry *entry, const FpbProbe *probe)
  * it.  No lock is held on entry or exit.
  */
 static void
-make_room(FpbIndex *ix, Relation heap, const FpbProbe *probe)
+make_room(FpbIndex *ix, Relation heap, const FpbSearchKey *search)
 {
 	FpbShared  *shared = fpb_shared_of(RelationGetRelid(ix->rel));
 	instr_time	begin;
@@ -434,9 +434,9 @@ make_room(FpbIndex *ix, Relation heap, const FpbProbe *probe)
 	uint64		longest;
 	uint64		time;
 
-	fpb_worker_want(ix->rel);
+	fpb_worker_request(ix->rel);
 	INSTR_TIME_SET_CURRENT(begin);
-	fpb_batch_make_room(ix, heap, probe);
+	fpb_drain_make_room(ix, heap, search);
 	INSTR_TIME_SET_CURRENT(end);
 
 	if (shared == NULL)
@@ -459,21 +459,21 @@ make_room(FpbIndex *ix, Relation heap, const FpbProbe *probe)
 static void
 insert_plain(FpbIndex *ix, Relation heap, FpbEntry *entry, bool unchanged)
 {
-	FpbProbe	probe;
+	FpbSearchKey search;
 	FpbStack	stack;
 	Buffer		buf;
 
-	fpb_probe_from_key(ix, &entry->key, &probe);
-	if (wants_queue(ix, &probe))
+	fpb_search_key_from(ix, &entry->key, &search);
+	if (wants_queue(ix, &search))
 	{
-		if (insert_queued(ix, entry, &probe))
+		if (insert_queued(ix, entry, &search))
 			return;
-		make_room(ix, heap, &probe);
+		make_room(ix, heap, &search);
 		FPB_INJECTION_POINT("fpbtree-room-made");
-		if (insert_queued(ix, entry, &probe))
+		if (insert_queued(ix, entry, &search))
 			return;
 	}
-	buf = fpb_descend_insert(ix, &probe, &stack);
+	buf = fpb_descend_insert(ix, &search, &stack);
 	CheckForSerializableConflictIn(ix->rel, NULL, BufferGetBlockNumber(buf));
 	fpb_insert_entry(ix, heap, buf, &stack, entry, unchanged);
 }

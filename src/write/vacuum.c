@@ -276,13 +276,13 @@ finish_split(void *arg)
 	bool		incomplete = !FpbPageIsDeleted(page) &&
 		FpbPageSplitIncomplete(page) && !FpbPageIsRightmost(page);
 	FpbKey		high;
-	FpbProbe	end;
+	FpbSearchKey end;
 
 	if (incomplete)
 	{
 		Buffer		right = fpb_lock_high(tree, buf, &high);
 
-		fpb_fence_probe(ix, &high, &end);
+		fpb_fence_search_key(ix, &high, &end);
 		if (BufferIsValid(right))
 			fpb_relbuf(right);
 	}
@@ -533,7 +533,7 @@ vacuum_scan(IndexVacuumInfo *info, IndexBulkDeleteResult *stats,
 	MemoryContextReset(vs->upkeep_cxt);
 	fpb_index_of_queue(&vs->ix, &vs->queue);
 	if (vs->queue.root != FPB_METAPAGE)
-		fpb_worker_want(rel);
+		fpb_worker_request(rel);
 	if (vs->ix.may_queue)
 		visit_queue(vs);
 

@@ -74,8 +74,8 @@ static int
 nodes_closed(const FpbFiller *filler, int plain, int run, int *rest)
 {
 	const FillState *state = State(filler);
-	int			one_key = fpb_one_key_part(filler_shape(filler), run,
-										   state->one_key_fill);
+	int			one_key = fpb_one_key_packing(filler_shape(filler), run,
+											  state->one_key_fill);
 
 	if (one_key == 0)
 	{
@@ -203,10 +203,10 @@ fpb_disk_first_filler_write(const FpbFiller *filler, const FpbKey *high,
 	int			nparts;
 
 	if (fpb_is_word(filler->ix))
-		nparts = fpb_part_by_runs(filler->ix, shape, filler->entries,
+		nparts = fpb_pack_by_runs(filler->ix, shape, filler->entries,
 								  filler->nentries, filler->slack, parts);
 	else
-		nparts = fpb_part_tuples(filler->ix, shape, filler->entries,
+		nparts = fpb_pack_tuples(filler->ix, shape, filler->entries,
 								 filler->nentries, filler->slack, parts, slots);
 	return nparts >= 0 &&
 		fpb_write_page(filler->ix, filler->page, filler->level, filler->flags,

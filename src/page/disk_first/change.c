@@ -43,7 +43,7 @@ raise_next_bound(Page page, int dir, uint64 head, FpbWalPage *wp)
  */
 static void
 insert_into_slot(const FpbIndex *ix, Page page, const FpbEntry *entry,
-				 uint32 tuple_offset, const FpbPlace *pos, FpbWalPage *wp)
+				 uint32 tuple_offset, const FpbNodePos *pos, FpbWalPage *wp)
 {
 	const FpbShape *shape = fpb_shape(ix, page);
 	FpbCodec	codec = fpb_dir_codecs(page)[pos->dir];
@@ -75,7 +75,7 @@ insert_into_slot(const FpbIndex *ix, Page page, const FpbEntry *entry,
 			tuple_offset = fpb_add_tuple(page, &entry->key, wp);
 		fpb_write_slot(ix, shape, node, slot, entry, tuple_offset);
 	}
-	fpb_page_clear_hints(ix, page, pos->dir, Min(slot, gap), Max(slot, gap));
+	fpb_page_clear_killed(ix, page, pos->dir, Min(slot, gap), Max(slot, gap));
 
 	/* an entry put before all of the node's may be below its bound */
 	if (entry->key.head < heads[pos->dir])
@@ -242,7 +242,7 @@ static void
 split_node(const FpbIndex *ix, Page page, const FpbEntry *entry,
 		   const FpbSlotPlan *plan, FpbWalPage *wp)
 {
-	const FpbPlace *pos = &plan->place;
+	const FpbNodePos *pos = &plan->place;
 	int			at = plan->split_at;
 	const FpbShape *shape = fpb_shape(ix, page);
 	FpbCodec	codec = fpb_dir_codecs(page)[pos->dir];
@@ -250,7 +250,7 @@ split_node(const FpbIndex *ix, Page page, const FpbEntry *entry,
 	int			nslots = fpb_node_slots(shape, codec);
 	NodeCopy	copy;
 	char	   *right;
-	FpbPlace	place = {0};
+	FpbNodePos	place = {0};
 
 	memcpy(copy.data, node, shape->size);
 	if (codec == FPB_NODE_PLAIN)
@@ -275,7 +275,7 @@ split_node(const FpbIndex *ix, Page page, const FpbEntry *entry,
 	if (!plan->in_place)
 		fpb_wal_note(wp, node, shape->size);
 	fpb_wal_note(wp, right, shape->size);
-	fpb_page_clear_hints(ix, page, pos->dir, 0, nslots - 1);
+	fpb_page_clear_killed(ix, page, pos->dir, 0, nslots - 1);
 	if (plan->in_place)
 	{
 		insert_into_slot(ix, page, entry, 0, pos, wp);
@@ -300,7 +300,7 @@ split_node(const FpbIndex *ix, Page page, const FpbEntry *entry,
  */
 static void
 convert_node(const FpbIndex *ix, Page page, const FpbEntry *entry,
-			 const FpbPlace *pos, FpbWalPage *wp)
+			 const FpbNodePos *pos, FpbWalPage *wp)
 {
 	const FpbShape *shape = fpb_shape(ix, page);
 	char	   *node = fpb_node_at(fpb_shape(ix, page), page, pos->dir);
@@ -309,7 +309,7 @@ convert_node(const FpbIndex *ix, Page page, const FpbEntry *entry,
 	int			one_key_slots = fpb_one_key_slots(shape);
 	char		tails[FPB_MAX_LINES * FPB_CACHE_LINE];
 	FpbEntry	first;
-	FpbPlace	place = *pos;
+	FpbNodePos	place = *pos;
 
 	fpb_read_slot(ix, page, shape, FPB_NODE_PLAIN, node, 0, &first);
 	for (int i = 0; i < nslots; i++)
@@ -325,7 +325,7 @@ convert_node(const FpbIndex *ix, Page page, const FpbEntry *entry,
 	fpb_dir_codecs(page)[pos->dir] = FPB_NODE_ONE_KEY;
 	fpb_wal_note(wp, node, shape->size);
 	fpb_wal_note(wp, &fpb_dir_codecs(page)[pos->dir], sizeof(uint8));
-	fpb_page_clear_hints(ix, page, pos->dir, 0, nslots - 1);
+	fpb_page_clear_killed(ix, page, pos->dir, 0, nslots - 1);
 
 	place.slot = pos->slot == 0 ? 0 : (pos->slot - 1) * one_key_slots / nslots + 1;
 	insert_into_slot(ix, page, entry, 0, &place, wp);
@@ -347,7 +347,7 @@ empty_slot(const FpbIndex *ix, Page page, int dir, int slot, FpbWalPage *wp)
 	fpb_note_slots(wp, arrays[last].start, slot, slot, arrays[last].width);
 	if (shape->child_off != 0)
 		fpb_note_slots(wp, node + shape->child_off, slot, slot, sizeof(uint32));
-	fpb_page_clear_hints(ix, page, dir, slot, slot);
+	fpb_page_clear_killed(ix, page, dir, slot, slot);
 }
 
 /*
@@ -368,7 +368,7 @@ node_was_zero(const FpbIndex *ix, Page page, const char *node,
  */
 static void
 append_node(const FpbIndex *ix, Page page, const FpbEntry *entry,
-			uint16 tuple_offset, const FpbPlace *pos, FpbWalPage *wp)
+			uint16 tuple_offset, const FpbNodePos *pos, FpbWalPage *wp)
 {
 	const FpbShape *shape = fpb_shape(ix, page);
 	char	   *node;
@@ -491,7 +491,7 @@ spread_nodes(const FpbIndex *ix, Page page, const FpbEntry *entry,
 		heads[i] = fpb_node_head(ix, packed.data, from);
 		spread_plain(ix, shape, node, &wide, packed.data, from, to);
 		fpb_wal_note(wp, node, shape->size);
-		fpb_page_clear_hints(ix, page, plan->first + i, 0, shape->nslots - 1);
+		fpb_page_clear_killed(ix, page, plan->first + i, 0, shape->nslots - 1);
 		from = to;
 	}
 	fpb_wal_note(wp, heads, nnodes * sizeof(uint64));
@@ -501,7 +501,7 @@ spread_nodes(const FpbIndex *ix, Page page, const FpbEntry *entry,
  * The tuple of a slot that is not a gap, which has been checked.
  */
 static IndexTuple
-slot_tuple(const FpbIndex *ix, Page page, const FpbPlace *pos)
+slot_tuple(const FpbIndex *ix, Page page, const FpbNodePos *pos)
 {
 	return (IndexTuple) ((char *) page +
 						 fpb_node_tuples(fpb_leaf_shape(ix), fpb_node_at(fpb_shape(ix, page), page, pos->dir))[pos->slot]);
@@ -512,7 +512,7 @@ slot_tuple(const FpbIndex *ix, Page page, const FpbPlace *pos)
  */
 static void
 insert_into_posting(const FpbIndex *ix, Page page, const FpbEntry *entry,
-					const FpbPlace *pos, FpbWalPage *wp)
+					const FpbNodePos *pos, FpbWalPage *wp)
 {
 	IndexTuple	posting = slot_tuple(ix, page, pos);
 	char	   *tails = fpb_posting_tails(posting);
@@ -527,7 +527,7 @@ insert_into_posting(const FpbIndex *ix, Page page, const FpbEntry *entry,
 		fpb_shift_slots(tails, gap + 1, item, -1, FPB_TAIL_BYTES);
 	fpb_write_tail(tails, item, entry->key.tail);
 	fpb_note_slots(wp, tails, Min(item, gap), Max(item, gap), FPB_TAIL_BYTES);
-	fpb_page_clear_hints(ix, page, pos->dir, pos->slot, pos->slot);
+	fpb_page_clear_killed(ix, page, pos->dir, pos->slot, pos->slot);
 }
 
 /*
@@ -537,7 +537,7 @@ insert_into_posting(const FpbIndex *ix, Page page, const FpbEntry *entry,
  */
 static void
 grow_posting(const FpbIndex *ix, Page page, const FpbEntry *entry,
-			 const FpbPlace *pos, int tids, FpbWalPage *wp)
+			 const FpbNodePos *pos, int tids, FpbWalPage *wp)
 {
 	FpbPageHeader *hdr = FpbHdr(page);
 	uint16	   *place = fpb_node_tuples(fpb_leaf_shape(ix), fpb_node_at(fpb_shape(ix, page), page, pos->dir)) + pos->slot;
@@ -574,7 +574,7 @@ grow_posting(const FpbIndex *ix, Page page, const FpbEntry *entry,
 	fpb_wal_note(wp, (char *) page + offset, end - offset);
 	fpb_wal_note(wp, &hdr->pd.pd_upper, sizeof(hdr->pd.pd_upper));
 	fpb_wal_note(wp, place, sizeof(uint16));
-	fpb_page_clear_hints(ix, page, pos->dir, pos->slot, pos->slot);
+	fpb_page_clear_killed(ix, page, pos->dir, pos->slot, pos->slot);
 }
 
 /*
@@ -583,7 +583,7 @@ grow_posting(const FpbIndex *ix, Page page, const FpbEntry *entry,
  */
 static void
 swap_last(const FpbIndex *ix, Page page, const FpbEntry *entry,
-		  const FpbPlace *pos, FpbEntry *last, IndexTuple tuple, FpbWalPage *wp)
+		  const FpbNodePos *pos, FpbEntry *last, IndexTuple tuple, FpbWalPage *wp)
 {
 	IndexTuple	posting = slot_tuple(ix, page, pos);
 	char	   *tails = fpb_posting_tails(posting);
@@ -596,7 +596,7 @@ swap_last(const FpbIndex *ix, Page page, const FpbEntry *entry,
 	fpb_shift_slots(tails, pos->item, n - 2, 1, FPB_TAIL_BYTES);
 	fpb_write_tail(tails, pos->item, entry->key.tail);
 	fpb_note_slots(wp, tails, pos->item, n - 1, FPB_TAIL_BYTES);
-	fpb_page_clear_hints(ix, page, pos->dir, pos->slot, pos->slot);
+	fpb_page_clear_killed(ix, page, pos->dir, pos->slot, pos->slot);
 }
 
 /*
@@ -605,7 +605,7 @@ swap_last(const FpbIndex *ix, Page page, const FpbEntry *entry,
  */
 static void
 append_one_key(const FpbIndex *ix, Page page, const FpbEntry *entry,
-			   const FpbPlace *pos, FpbWalPage *wp)
+			   const FpbNodePos *pos, FpbWalPage *wp)
 {
 	const FpbShape *shape = fpb_shape(ix, page);
 	char	   *before = fpb_node_at(fpb_shape(ix, page), page, pos->dir - 1);
@@ -673,7 +673,7 @@ fpb_disk_first_insert(const FpbIndex *ix, Page page, const FpbEntry *entry,
  * Delete an entry; none, if *pos is that of a gap.
  */
 static void
-delete_entry(const FpbIndex *ix, Page page, const FpbPlace *pos, FpbWalPage *wp)
+delete_entry(const FpbIndex *ix, Page page, const FpbNodePos *pos, FpbWalPage *wp)
 {
 	const FpbShape *shape = fpb_shape(ix, page);
 	IndexTuple	posting;
@@ -701,7 +701,7 @@ fpb_disk_first_delete(const FpbIndex *ix, Page page, const FpbPos *pos,
 {
 	for (int i = 0; i < npos; i++)
 	{
-		FpbPlace	place = fpb_place_of(ix, pos[i]);
+		FpbNodePos	place = fpb_place_of(ix, pos[i]);
 
 		delete_entry(ix, page, &place, wp);
 	}
@@ -715,7 +715,7 @@ fpb_disk_first_delete(const FpbIndex *ix, Page page, const FpbPos *pos,
 void
 fpb_disk_first_cut(const FpbIndex *ix, Page page, FpbPos pos, FpbWalPage *wp)
 {
-	FpbPlace	place = fpb_place_of(ix, pos);
+	FpbNodePos	place = fpb_place_of(ix, pos);
 	FpbPageHeader *hdr = FpbHdr(page);
 	const FpbShape *shape = fpb_shape(ix, page);
 	int			keep = place.dir + (place.slot > 0 || place.item > 0 ? 1 : 0);
@@ -725,7 +725,7 @@ fpb_disk_first_cut(const FpbIndex *ix, Page page, FpbPos pos, FpbWalPage *wp)
 	if (keep > place.dir)
 	{
 		int			nslots = fpb_node_slots(shape, fpb_dir_codecs(page)[place.dir]);
-		FpbPlace	gone = place;
+		FpbNodePos	gone = place;
 
 		if (place.item > 0)
 		{
@@ -739,7 +739,7 @@ fpb_disk_first_cut(const FpbIndex *ix, Page page, FpbPos pos, FpbWalPage *wp)
 			empty_slot(ix, page, gone.dir, gone.slot, wp);
 	}
 	for (int dir = keep; dir < FpbDir(page)->nnodes; dir++)
-		fpb_page_clear_hints(ix, page, dir, 0, BLCKSZ);
+		fpb_page_clear_killed(ix, page, dir, 0, BLCKSZ);
 	FpbDir(page)->nnodes = keep;
 	for (int dir = 0; dir < keep; dir++)
 		nalloc = Max(nalloc, fpb_node_number(page, dir) + 1);

@@ -327,7 +327,7 @@ fpb_disk_first_node_info(const FpbIndex *ix, Page page, int n, FpbNodeInfo *info
 
 	for (int slot = 0; slot < fpb_node_slots(shape, codec); slot++)
 	{
-		FpbPlace	place = {n, slot, 0};
+		FpbNodePos	place = {n, slot, 0};
 		FpbEntry	entry;
 
 		if (fpb_node_is_gap(ix, shape, codec, node, slot))

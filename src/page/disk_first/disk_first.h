@@ -169,21 +169,21 @@ fpb_hints(const FpbShape *shape, Page page)
  * it; and in the posting of a slot the item'th TID.  Slots and items may be
  * gaps, in which no entry is stored.
  */
-typedef struct FpbPlace
+typedef struct FpbNodePos
 {
 	uint16		dir;
 	uint16		slot;
 	uint16		item;			/* else 0; or more: behind the slot's entry */
-} FpbPlace;
+} FpbNodePos;
 
 static inline bool
-fpb_place_equal(FpbPlace a, FpbPlace b)
+fpb_place_equal(FpbNodePos a, FpbNodePos b)
 {
 	return a.dir == b.dir && a.slot == b.slot && a.item == b.item;
 }
 
 static inline bool
-fpb_place_before(FpbPlace a, FpbPlace b)
+fpb_place_before(FpbNodePos a, FpbNodePos b)
 {
 	if (a.dir != b.dir)
 		return a.dir < b.dir;
@@ -191,8 +191,8 @@ fpb_place_before(FpbPlace a, FpbPlace b)
 }
 
 /* The place behind an entry's. */
-static inline FpbPlace
-fpb_place_behind(const FpbIndex *ix, FpbPlace place)
+static inline FpbNodePos
+fpb_place_behind(const FpbIndex *ix, FpbNodePos place)
 {
 	if (fpb_is_word(ix))
 		place.slot++;
@@ -211,15 +211,15 @@ fpb_pos_at(int dir, int slot, int item)
 }
 
 static inline FpbPos
-fpb_pos_of(FpbPlace place)
+fpb_pos_of(FpbNodePos place)
 {
 	return fpb_pos_at(place.dir, place.slot, place.item);
 }
 
-static inline FpbPlace
+static inline FpbNodePos
 fpb_place_of(const FpbIndex *ix, FpbPos pos)
 {
-	FpbPlace	place = {Min(pos.place >> 32, PG_UINT16_MAX),
+	FpbNodePos	place = {Min(pos.place >> 32, PG_UINT16_MAX),
 	(uint16) (pos.place >> 16), (uint16) pos.place};
 
 	/* the place behind a word is the next slot */
@@ -239,13 +239,13 @@ extern int	fpb_possible_lines(int lines);
 extern char *fpb_page_node(const FpbIndex *ix, Page page, int dir,
 						   FpbCodec *codec);
 extern void fpb_place_search(const FpbIndex *ix, Page page,
-							 const FpbProbe *probe, FpbPlace *place);
-extern bool fpb_place_next(const FpbIndex *ix, Page page, FpbPlace *place,
+							 const FpbSearchKey *search, FpbNodePos *place);
+extern bool fpb_place_next(const FpbIndex *ix, Page page, FpbNodePos *place,
 						   FpbEntry *entry);
-extern bool fpb_place_prev(const FpbIndex *ix, Page page, FpbPlace *place,
+extern bool fpb_place_prev(const FpbIndex *ix, Page page, FpbNodePos *place,
 						   FpbEntry *entry);
-extern void fpb_page_clear_hints(const FpbIndex *ix, Page page, int dir,
-								 int from, int to);
+extern void fpb_page_clear_killed(const FpbIndex *ix, Page page, int dir,
+								  int from, int to);
 
 /* --- parting entries into nodes (page/disk_first/pack.c) --- */
 
@@ -261,18 +261,18 @@ typedef struct FpbNodePart
 
 extern int	fpb_plain_fill(const FpbShape *shape, int slack);
 extern int	fpb_one_key_fill(const FpbShape *shape, int slack);
-extern int	fpb_one_key_part(const FpbShape *shape, int run, int fill);
-extern int	fpb_part_by_runs(const FpbIndex *ix, const FpbShape *shape,
+extern int	fpb_one_key_packing(const FpbShape *shape, int run, int fill);
+extern int	fpb_pack_by_runs(const FpbIndex *ix, const FpbShape *shape,
 							 const FpbEntry *entries, int nentries, int slack,
 							 FpbNodePart *parts);
-extern bool fpb_part_has_long_run(const FpbIndex *ix, const FpbShape *shape,
+extern bool fpb_pack_has_long_run(const FpbIndex *ix, const FpbShape *shape,
 								  const FpbEntry *entries, int nentries, int slack);
-extern int	fpb_part_fewest_nodes(const FpbIndex *ix, const FpbShape *shape,
+extern int	fpb_pack_fewest_nodes(const FpbIndex *ix, const FpbShape *shape,
 								  const FpbEntry *entries, int nentries,
 								  int slack, FpbNodePart *parts);
 extern int	fpb_slot_entries(const FpbIndex *ix, const FpbShape *shape,
 							 const FpbEntry *entries, int nentries);
-extern int	fpb_part_tuples(const FpbIndex *ix, const FpbShape *shape,
+extern int	fpb_pack_tuples(const FpbIndex *ix, const FpbShape *shape,
 							const FpbEntry *entries, int nentries, int slack,
 							FpbNodePart *parts, uint16 *slots);
 
@@ -314,13 +314,13 @@ typedef struct FpbSlotPlan
 	FpbPlanKind kind;
 	bool		swap;			/* into a full posting, at *swapped, the last
 								 * TID of which goes where else is said */
-	FpbPlace	swapped;
-	FpbPlace	place;			/* where it goes */
+	FpbNodePos	swapped;
+	FpbNodePos	place;			/* where it goes */
 	int			split_at;		/* FPB_PLAN_SPLIT_NODE: slots that stay, */
 	bool		in_place;		/* and whether gaps are left only behind them */
 	int			tids;			/* FPB_PLAN_GROW: room for so many */
-	FpbPlace	spill;			/* FPB_PLAN_SPILL: the entry that moves, */
-	FpbPlace	spill_to;		/* and where to */
+	FpbNodePos	spill;			/* FPB_PLAN_SPILL: the entry that moves, */
+	FpbNodePos	spill_to;		/* and where to */
 	uint16		first;			/* FPB_PLAN_SPREAD: the first and the last of */
 	uint16		last;			/* the nodes, as the directory has them; */
 	uint16		added;			/* how many are added, */
@@ -333,7 +333,7 @@ StaticAssertDecl(sizeof(FpbSlotPlan) <= sizeof(((FpbInsertPlan *) NULL)->details
 #define FpbSlots(plan)	((FpbSlotPlan *) (plan)->details)
 
 extern void fpb_last_of_posting(const FpbIndex *ix, Page page,
-								const FpbPlace *place, FpbEntry *entry);
+								const FpbNodePos *place, FpbEntry *entry);
 
 /* --- the layout's routines, each in one of the files --- */
 
@@ -341,12 +341,12 @@ extern void fpb_last_of_posting(const FpbIndex *ix, Page page,
 extern void fpb_disk_first_set_shapes(FpbIndex *ix, int leaf_lines, int inner_lines);
 extern void fpb_disk_first_get_shapes(const FpbIndex *ix, int *leaf_lines, int *inner_lines);
 extern const char *fpb_disk_first_header_fault(const FpbIndex *ix, Page page);
-extern void fpb_disk_first_search(const FpbIndex *ix, Page page, const FpbProbe *probe, FpbPos *pos);
+extern void fpb_disk_first_search(const FpbIndex *ix, Page page, const FpbSearchKey *search, FpbPos *pos);
 extern bool fpb_disk_first_next(const FpbIndex *ix, Page page, FpbPos *pos, FpbEntry *entry);
 extern bool fpb_disk_first_prev(const FpbIndex *ix, Page page, FpbPos *pos, FpbEntry *entry);
-extern int	fpb_disk_first_read(const FpbIndex *ix, Page page, FpbPos pos, const FpbProbe *end, bool near, FpbItem *items, int room, bool *more);
-extern BlockNumber fpb_disk_first_downlink(const FpbIndex *ix, Page page, const FpbProbe *probe, bool before, uint16 *named);
-extern void fpb_disk_first_child(const FpbIndex *ix, Page page, const FpbProbe *probe, bool before, FpbPos *pos, FpbEntry *entry);
+extern int	fpb_disk_first_read(const FpbIndex *ix, Page page, FpbPos pos, const FpbSearchKey *end, bool near, FpbItem *items, int room, bool *more);
+extern BlockNumber fpb_disk_first_downlink(const FpbIndex *ix, Page page, const FpbSearchKey *search, bool before, uint16 *named);
+extern void fpb_disk_first_child(const FpbIndex *ix, Page page, const FpbSearchKey *search, bool before, FpbPos *pos, FpbEntry *entry);
 extern bool fpb_disk_first_has_killed(const FpbIndex *ix, Page page);
 extern bool fpb_disk_first_is_killed(const FpbIndex *ix, Page page, FpbPos pos);
 extern bool fpb_disk_first_kill(const FpbIndex *ix, Page page, const FpbPos *pos, int npos);

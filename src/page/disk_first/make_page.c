@@ -314,7 +314,7 @@ fpb_disk_first_build(const FpbIndex *ix, Page page, int level, int flags,
 
 	if (!fpb_is_word(ix))
 	{
-		nparts = fpb_part_tuples(ix, shape, entries, nentries, slack, parts, slots);
+		nparts = fpb_pack_tuples(ix, shape, entries, nentries, slack, parts, slots);
 		return nparts >= 0 &&
 			fpb_write_page(ix, page, level, flags, right, low, high, entries,
 						   parts, nparts, slots, slack > 0,
@@ -322,19 +322,19 @@ fpb_disk_first_build(const FpbIndex *ix, Page page, int level, int flags,
 	}
 
 	/* Duplicates are likely to be more, so they get nodes of their own. */
-	nparts = fpb_part_by_runs(ix, shape, entries, nentries, slack, parts);
+	nparts = fpb_pack_by_runs(ix, shape, entries, nentries, slack, parts);
 	if (nparts >= 0 &&
 		fpb_write_page(ix, page, level, flags, right, low, high, entries,
 					   parts, nparts, NULL, slack > 0, 0))
 		return true;
 	if (level > 0)
 		return false;
-	if (!fpb_part_has_long_run(ix, shape, entries, nentries, slack))
+	if (!fpb_pack_has_long_run(ix, shape, entries, nentries, slack))
 	{
-		Assert(fpb_part_fewest_nodes(ix, shape, entries, nentries, slack, parts) == nparts);
+		Assert(fpb_pack_fewest_nodes(ix, shape, entries, nentries, slack, parts) == nparts);
 		return false;
 	}
-	nparts = fpb_part_fewest_nodes(ix, shape, entries, nentries, slack, parts);
+	nparts = fpb_pack_fewest_nodes(ix, shape, entries, nentries, slack, parts);
 	return nparts >= 0 &&
 		fpb_write_page(ix, page, level, flags, right, low, high, entries, parts,
 					   nparts, NULL, slack > 0, 0);

@@ -93,7 +93,7 @@ fpb_slot_entries(const FpbIndex *ix, const FpbShape *shape,
  * Returns how many nodes, or -1 if a page can't have so many.
  */
 int
-fpb_part_tuples(const FpbIndex *ix, const FpbShape *shape,
+fpb_pack_tuples(const FpbIndex *ix, const FpbShape *shape,
 				const FpbEntry *entries, int nentries, int slack,
 				FpbNodePart *parts, uint16 *slots)
 {
@@ -138,7 +138,7 @@ fpb_part_tuples(const FpbIndex *ix, const FpbShape *shape,
  * or -1 if there are too many.
  */
 static int
-put_parts(FpbNodePart *parts, int at, int start, int end, int fill, bool evenly,
+put_packs(FpbNodePart *parts, int at, int start, int end, int fill, bool evenly,
 		  FpbCodec codec)
 {
 	int			count = end - start;
@@ -168,7 +168,7 @@ put_parts(FpbNodePart *parts, int at, int start, int end, int fill, bool evenly,
  * behind.
  */
 int
-fpb_one_key_part(const FpbShape *shape, int run, int fill)
+fpb_one_key_packing(const FpbShape *shape, int run, int fill)
 {
 	if (run < ONE_KEY_RUN(shape))
 		return 0;
@@ -215,7 +215,7 @@ has_run(const FpbIndex *ix, const FpbEntry *entries, int nentries, int enough)
  * -1 if a page can't have so many.
  */
 int
-fpb_part_by_runs(const FpbIndex *ix, const FpbShape *shape,
+fpb_pack_by_runs(const FpbIndex *ix, const FpbShape *shape,
 				 const FpbEntry *entries, int nentries, int slack,
 				 FpbNodePart *parts)
 {
@@ -227,7 +227,7 @@ fpb_part_by_runs(const FpbIndex *ix, const FpbShape *shape,
 	int			end = nentries; /* of entries not yet parted */
 	int			last = nentries;	/* of the run looked at */
 
-	/* from the end, as put_parts wants it */
+	/* from the end, as put_packs wants it */
 	while (one_key && last > 0 && at >= 0)
 	{
 		int			start = last - 1;
@@ -236,20 +236,20 @@ fpb_part_by_runs(const FpbIndex *ix, const FpbShape *shape,
 		while (start > 0 &&
 			   fpb_keys_identical(ix, &entries[start - 1].key, &entries[last - 1].key))
 			start--;
-		npart = fpb_one_key_part(shape, last - start, one_key_fill);
+		npart = fpb_one_key_packing(shape, last - start, one_key_fill);
 		if (npart > 0)
 		{
-			at = put_parts(parts, at, start + npart, end, plain_fill, slack > 0,
+			at = put_packs(parts, at, start + npart, end, plain_fill, slack > 0,
 						   FPB_NODE_PLAIN);
 			if (at >= 0)
-				at = put_parts(parts, at, start, start + npart, one_key_fill,
+				at = put_packs(parts, at, start, start + npart, one_key_fill,
 							   slack > 0, FPB_NODE_ONE_KEY);
 			end = start;
 		}
 		last = start;
 	}
 	if (at >= 0)
-		at = put_parts(parts, at, 0, end, plain_fill, slack > 0, FPB_NODE_PLAIN);
+		at = put_packs(parts, at, 0, end, plain_fill, slack > 0, FPB_NODE_PLAIN);
 	if (at < 0)
 		return -1;
 	memmove(parts, parts + at, (FPB_MAX_NODES - at) * sizeof(FpbNodePart));
@@ -259,13 +259,13 @@ fpb_part_by_runs(const FpbIndex *ix, const FpbShape *shape,
 /* --- words: the fewest nodes --- */
 
 /*
- * Has a run among sorted entries so many of them that fpb_part_by_runs may
+ * Has a run among sorted entries so many of them that fpb_pack_by_runs may
  * have given it nodes of its own, or that a one-key node would hold more of
  * them than a plain one?  If none has, there are no fewer nodes than with
- * plain ones alone, as fpb_part_by_runs has parted them.
+ * plain ones alone, as fpb_pack_by_runs has parted them.
  */
 bool
-fpb_part_has_long_run(const FpbIndex *ix, const FpbShape *shape,
+fpb_pack_has_long_run(const FpbIndex *ix, const FpbShape *shape,
 					  const FpbEntry *entries, int nentries, int slack)
 {
 	return has_run(ix, entries, nentries,
@@ -293,7 +293,7 @@ typedef struct WordRun
  * fill.
  */
 static WordRun
-part_run(const WordRun *before, int start, int count, int one_key,
+pack_run(const WordRun *before, int start, int count, int one_key,
 		 int plain_fill, int one_key_fill)
 {
 	WordRun		run = {.start = start,.count = count,.one_key = one_key};
@@ -319,7 +319,7 @@ part_run(const WordRun *before, int start, int count, int one_key,
  * be.  So the best way for each run, from the first on, is the best for all.
  */
 int
-fpb_part_fewest_nodes(const FpbIndex *ix, const FpbShape *shape,
+fpb_pack_fewest_nodes(const FpbIndex *ix, const FpbShape *shape,
 					  const FpbEntry *entries, int nentries, int slack,
 					  FpbNodePart *parts)
 {
@@ -342,12 +342,12 @@ fpb_part_fewest_nodes(const FpbIndex *ix, const FpbShape *shape,
 			count++;
 		if (count > 1 && ix->one_key)
 			most = nodes_for(count, one_key_fill);
-		*best = part_run(last, start, count, 0, plain_fill, one_key_fill);
+		*best = pack_run(last, start, count, 0, plain_fill, one_key_fill);
 
 		/* with three nodes less, another plain one would have to be there */
 		for (int n = Max(1, most - 2); n <= most; n++)
 		{
-			WordRun		run = part_run(last, start, count, n, plain_fill, one_key_fill);
+			WordRun		run = pack_run(last, start, count, n, plain_fill, one_key_fill);
 
 			if (run.nodes < best->nodes ||
 				(run.nodes == best->nodes && run.free > best->free))
@@ -370,13 +370,13 @@ fpb_part_fewest_nodes(const FpbIndex *ix, const FpbShape *shape,
 
 			if (npart == 0)
 				continue;
-			at = put_parts(parts, at, start + npart, end, plain_fill, slack > 0,
+			at = put_packs(parts, at, start + npart, end, plain_fill, slack > 0,
 						   FPB_NODE_PLAIN);
-			at = put_parts(parts, at, start, start + npart, one_key_fill,
+			at = put_packs(parts, at, start, start + npart, one_key_fill,
 						   slack > 0, FPB_NODE_ONE_KEY);
 			end = start;
 		}
-		at = put_parts(parts, at, 0, end, plain_fill, slack > 0, FPB_NODE_PLAIN);
+		at = put_packs(parts, at, 0, end, plain_fill, slack > 0, FPB_NODE_PLAIN);
 		Assert(at == 0);
 		at = nodes;
 	}

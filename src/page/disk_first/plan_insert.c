@@ -93,13 +93,13 @@ plain_gaps(const FpbIndex *ix, Page page, int dir)
  * The place of an entry behind all those of a plain node: gaps there are in
  * the order of their heads like everything else.
  */
-static FpbPlace
+static FpbNodePos
 end_of_node(const FpbIndex *ix, Page page, int dir, const FpbEntry *entry)
 {
 	const FpbShape *shape = fpb_shape(ix, page);
 	FpbCodec	codec;
 	char	   *node = fpb_page_node(ix, page, dir, &codec);
-	FpbPlace	pos = {dir, shape->nslots, 0};
+	FpbNodePos	pos = {dir, shape->nslots, 0};
 
 	while (pos.slot > 0 &&
 		   fpb_node_is_gap(ix, shape, codec, node, pos.slot - 1) &&
@@ -173,7 +173,7 @@ split_slot(const FpbIndex *ix, Page page, const FpbShape *shape, char *node)
  */
 static bool
 plan_spill(const FpbIndex *ix, Page page, const FpbEntry *entry,
-		   const FpbPlace *place, char *node, FpbSlotPlan *plan)
+		   const FpbNodePos *place, char *node, FpbSlotPlan *plan)
 {
 	const FpbShape *shape = fpb_shape(ix, page);
 	FpbEntry	moved;
@@ -215,9 +215,9 @@ plan_spill(const FpbIndex *ix, Page page, const FpbEntry *entry,
  */
 static bool
 follows_series(const FpbIndex *ix, Page page, const FpbEntry *entry,
-			   const FpbPlace *place)
+			   const FpbNodePos *place)
 {
-	FpbPlace	pos = *place;
+	FpbNodePos	pos = *place;
 	FpbEntry	before;
 	FpbEntry	behind;
 
@@ -234,7 +234,7 @@ follows_series(const FpbIndex *ix, Page page, const FpbEntry *entry,
  * is room, either for the entry or for those of the node that are behind it.
  */
 static void
-plan_in_series(const FpbIndex *ix, Page page, const FpbPlace *place,
+plan_in_series(const FpbIndex *ix, Page page, const FpbNodePos *place,
 			   FpbSlotPlan *plan)
 {
 	int			nslots = fpb_shape(ix, page)->nslots;
@@ -263,7 +263,7 @@ plan_in_series(const FpbIndex *ix, Page page, const FpbPlace *place,
  * node is full, too.
  */
 static bool
-plan_late(const FpbIndex *ix, Page page, char *node, const FpbPlace *place,
+plan_late(const FpbIndex *ix, Page page, char *node, const FpbNodePos *place,
 		  FpbSlotPlan *plan)
 {
 	const FpbShape *shape = fpb_shape(ix, page);
@@ -294,7 +294,7 @@ plan_late(const FpbIndex *ix, Page page, char *node, const FpbPlace *place,
  * are killed entries, which are better removed than moved.
  */
 static bool
-plan_spread(const FpbIndex *ix, Page page, const FpbPlace *place,
+plan_spread(const FpbIndex *ix, Page page, const FpbNodePos *place,
 			FpbSlotPlan *plan)
 {
 	const FpbShape *shape = fpb_shape(ix, page);
@@ -354,7 +354,7 @@ plain_entries(const FpbIndex *ix, Page page, int dir)
  * there may be gaps?
  */
 static bool
-is_crowded(const FpbIndex *ix, Page page, const FpbPlace *place)
+is_crowded(const FpbIndex *ix, Page page, const FpbNodePos *place)
 {
 	const FpbShape *shape = fpb_shape(ix, page);
 
@@ -369,7 +369,7 @@ is_crowded(const FpbIndex *ix, Page page, const FpbPlace *place)
  * left and all it has are crowded.
  */
 static bool
-plan_parting(const FpbIndex *ix, Page page, const FpbPlace *place,
+plan_packing(const FpbIndex *ix, Page page, const FpbNodePos *place,
 			 FpbSlotPlan *plan)
 {
 	int			most = fpb_shape(ix, page)->most;
@@ -407,9 +407,9 @@ plan_parting(const FpbIndex *ix, Page page, const FpbPlace *place,
  * Is a place in the page's last node, and behind all its entries?
  */
 static bool
-is_at_end(const FpbIndex *ix, Page page, const FpbPlace *place)
+is_at_end(const FpbIndex *ix, Page page, const FpbNodePos *place)
 {
-	FpbPlace	pos = *place;
+	FpbNodePos	pos = *place;
 	FpbEntry	entry;
 
 	return place->dir == FpbDir(page)->nnodes - 1 &&
@@ -437,7 +437,7 @@ has_duplicates(const FpbIndex *ix, Page page, const FpbEntry *entries,
  */
 static void
 plan_to_make_room(const FpbIndex *ix, Page page, const FpbEntry *entry,
-				  const FpbPlace *place, FpbInsertPlan *plan)
+				  const FpbNodePos *place, FpbInsertPlan *plan)
 {
 	int			n;
 	FpbEntry   *entries = fpb_collect_with(ix, page, entry, fpb_pos_of(*place), &n);
@@ -460,7 +460,7 @@ plan_to_make_room(const FpbIndex *ix, Page page, const FpbEntry *entry,
  * be.
  */
 static bool
-plan_sharing(const FpbIndex *ix, Page page, FpbPlace pos, FpbSlotPlan *plan)
+plan_sharing(const FpbIndex *ix, Page page, FpbNodePos pos, FpbSlotPlan *plan)
 {
 	const FpbShape *shape = fpb_shape(ix, page);
 	FpbCodec	codec;
@@ -495,7 +495,7 @@ plan_sharing(const FpbIndex *ix, Page page, FpbPlace pos, FpbSlotPlan *plan)
  */
 static bool
 may_be_beside(const FpbIndex *ix, Page page, const FpbEntry *entry,
-			  const FpbPlace *place, bool before)
+			  const FpbNodePos *place, bool before)
 {
 	int			slot = place->slot - (before ? 1 : 0);
 	FpbCodec	codec;
@@ -515,9 +515,9 @@ may_be_beside(const FpbIndex *ix, Page page, const FpbEntry *entry,
  */
 static bool
 plan_beside_equal(const FpbIndex *ix, Page page, const FpbEntry *entry,
-				  const FpbPlace *place, FpbSlotPlan *plan)
+				  const FpbNodePos *place, FpbSlotPlan *plan)
 {
-	FpbPlace	pos = *place;
+	FpbNodePos	pos = *place;
 	FpbEntry	old;
 
 	if (may_be_beside(ix, page, entry, place, true) &&
@@ -543,7 +543,7 @@ plan_beside_equal(const FpbIndex *ix, Page page, const FpbEntry *entry,
  * The entry that a full posting loses if it gets another one inside.
  */
 void
-fpb_last_of_posting(const FpbIndex *ix, Page page, const FpbPlace *pos, FpbEntry *entry)
+fpb_last_of_posting(const FpbIndex *ix, Page page, const FpbNodePos *pos, FpbEntry *entry)
 {
 	FpbCodec	codec;
 	char	   *node = fpb_page_node(ix, page, pos->dir, &codec);
@@ -559,7 +559,7 @@ fpb_last_of_posting(const FpbIndex *ix, Page page, const FpbPlace *pos, FpbEntry
  */
 static void
 plan_beside_one_key(const FpbIndex *ix, Page page, const FpbEntry *entry,
-					const FpbProbe *probe, const FpbPlace *place, char *node,
+					const FpbSearchKey *search, const FpbNodePos *place, char *node,
 					FpbInsertPlan *plan)
 {
 	const FpbShape *shape = fpb_shape(ix, page);
@@ -591,7 +591,7 @@ plan_beside_one_key(const FpbIndex *ix, Page page, const FpbEntry *entry,
 		 * Another key comes before or behind the whole node: into the plain
 		 * node there if it has a gap, else into a new one.
 		 */
-		bool		before = fpb_compare(ix, &any.key, probe) > 0;
+		bool		before = fpb_compare(ix, &any.key, search) > 0;
 		int			neighbour = place->dir + (before ? -1 : 1);
 
 		if (plain_gaps(ix, page, neighbour) > 0)
@@ -623,7 +623,7 @@ plan_beside_one_key(const FpbIndex *ix, Page page, const FpbEntry *entry,
  */
 static bool
 plan_slot(const FpbIndex *ix, Page page, const FpbEntry *entry,
-		  const FpbProbe *probe, const FpbPlace *place, FpbInsertPlan *plan)
+		  const FpbSearchKey *search, const FpbNodePos *place, FpbInsertPlan *plan)
 {
 	const FpbShape *shape = fpb_shape(ix, page);
 	Size		tuple = fpb_tuple_room(ix, &entry->key, 1);
@@ -646,14 +646,14 @@ plan_slot(const FpbIndex *ix, Page page, const FpbEntry *entry,
 
 	if (codec == FPB_NODE_ONE_KEY)
 	{
-		plan_beside_one_key(ix, page, entry, probe, place, node, plan);
+		plan_beside_one_key(ix, page, entry, search, place, node, plan);
 		return true;
 	}
 
 	if (is_crowded(ix, page, place))
 	{
 		if (!is_at_end(ix, page, place) || !page_has_room(ix, page, 1, tuple))
-			return plan_parting(ix, page, place, slots);
+			return plan_packing(ix, page, place, slots);
 		slots->kind = FPB_PLAN_APPEND_NODE;
 		slots->place.dir++;
 		slots->place.slot = 0;
@@ -714,15 +714,15 @@ fpb_disk_first_plan_insert(const FpbIndex *ix, Page page, const FpbEntry *entry,
 	FpbSlotPlan *slots = FpbSlots(plan);
 	const FpbEntry *rest = entry;	/* what is to have a slot */
 	FpbEntry	last;
-	FpbPlace	found;
-	FpbPlace	place;
-	FpbProbe	probe;
+	FpbNodePos	found;
+	FpbNodePos	place;
+	FpbSearchKey search;
 
 	plan->outcome = FPB_PLAN_FITS;
 	plan->image = NULL;
 	slots->swap = false;
-	fpb_probe_from_key(ix, &entry->key, &probe);
-	fpb_place_search(ix, page, &probe, &found);
+	fpb_search_key_from(ix, &entry->key, &search);
+	fpb_place_search(ix, page, &search, &found);
 	place = found;
 
 	/*
@@ -743,7 +743,7 @@ fpb_disk_first_plan_insert(const FpbIndex *ix, Page page, const FpbEntry *entry,
 	if (ix->max_posting > 0 && FpbPageIsLeaf(page) &&
 		plan_beside_equal(ix, page, rest, &place, slots))
 		return;
-	if (!plan_slot(ix, page, rest, &probe, &place, plan))
+	if (!plan_slot(ix, page, rest, &search, &place, plan))
 		plan_to_make_room(ix, page, entry, &found, plan);
 }
 

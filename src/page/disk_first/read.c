@@ -230,13 +230,13 @@ fpb_page_node(const FpbIndex *ix, Page page, int dir, FpbCodec *codec)
 /* --- search --- */
 
 /*
- * The last directory entry in [lo, hi] whose node begins with an entry < probe
- * (equal: <= probe), or lo - 1 if there is none.  Nodes without an entry are
- * passed over.
+ * The last directory entry in [lo, hi] whose node begins with an entry <
+ * search key (equal: <= search key), or lo - 1 if there is none.  Nodes
+ * without an entry are passed over.
  */
 static int
 search_directory_ties(const FpbIndex *ix, Page page, const FpbShape *shape,
-					  int lo, int hi, const FpbProbe *probe, bool equal)
+					  int lo, int hi, const FpbSearchKey *search, bool equal)
 {
 	int			found = lo - 1;
 
@@ -261,7 +261,7 @@ search_directory_ties(const FpbIndex *ix, Page page, const FpbShape *shape,
 			hi = mid - 1;
 			continue;
 		}
-		sign = fpb_compare_slot(ix, page, shape, codec, node, slot, false, probe);
+		sign = fpb_compare_slot(ix, page, shape, codec, node, slot, false, search);
 		if (sign < 0 || (equal && sign == 0))
 		{
 			found = at;
@@ -274,13 +274,13 @@ search_directory_ties(const FpbIndex *ix, Page page, const FpbShape *shape,
 }
 
 /*
- * The directory entry of the node in which the place of the probe is: every
- * entry of the nodes before is < probe, and the nodes after begin with entries
- * >= probe (equal: > probe).  The page has a node.
+ * The directory entry of the node in which the place of the search key is:
+ * every entry of the nodes before is < search key, and the nodes after begin
+ * with entries >= search key (equal: > search key).  The page has a node.
  */
 static inline int
 search_directory(const FpbIndex *ix, Page page, const FpbShape *shape,
-				 const FpbProbe *probe, bool equal)
+				 const FpbSearchKey *search, bool equal)
 {
 	const uint64 *heads = fpb_dir_heads(page);
 	int			n = FpbDir(page)->nnodes;
@@ -288,15 +288,15 @@ search_directory(const FpbIndex *ix, Page page, const FpbShape *shape,
 	int			last = n - 1;
 
 	/* the first node has no lower bound */
-	if (fpb_is_word(ix) || probe->has_head)
+	if (fpb_is_word(ix) || search->has_head)
 	{
-		first = fpb_count_less64(heads + 1, n - 1, probe->head, ix->count_most);
-		if (first == n - 1 || heads[first + 1] != probe->head)
+		first = fpb_count_less64(heads + 1, n - 1, search->head, ix->count_most);
+		if (first == n - 1 || heads[first + 1] != search->head)
 			return first;
-		last = probe->head == PG_UINT64_MAX ? n - 1 :
-			fpb_count_less64(heads + 1, n - 1, probe->head + 1, ix->count_most);
+		last = search->head == PG_UINT64_MAX ? n - 1 :
+			fpb_count_less64(heads + 1, n - 1, search->head + 1, ix->count_most);
 	}
-	first = search_directory_ties(ix, page, shape, first + 1, last, probe, equal);
+	first = search_directory_ties(ix, page, shape, first + 1, last, search, equal);
 	return Max(first, 0);
 }
 
@@ -309,19 +309,19 @@ prefetch_node(const FpbIndex *ix, const FpbShape *shape, Page page, int dir, cha
 {
 	if (!ix->prefetch)
 		return;
-	fpb_prefetch(node, shape->size);
+	fpb_fetch_lines(node, shape->size);
 	if (shape->hint_bytes > 0)
-		fpb_prefetch((char *) fpb_hints(shape, page) +
-					 fpb_node_number(page, dir) * shape->hint_bytes, 1);
+		fpb_fetch_lines((char *) fpb_hints(shape, page) +
+						fpb_node_number(page, dir) * shape->hint_bytes, 1);
 }
 
 /*
- * If the next slot's posting begins before the probe, make *pos the place of
- * the probe among its TIDs.
+ * If the next slot's posting begins before the search key, make *pos the place
+ * of the search key among its TIDs.
  */
 static void
 search_posting(const FpbIndex *ix, Page page, const FpbShape *shape, char *node,
-			   const FpbProbe *probe, FpbPlace *pos)
+			   const FpbSearchKey *search, FpbNodePos *pos)
 {
 	int			slot = fpb_next_live(ix, shape, FPB_NODE_PLAIN, node, pos->slot);
 	int			lo = 0;
@@ -331,14 +331,17 @@ search_posting(const FpbIndex *ix, Page page, const FpbShape *shape, char *node,
 
 	/* most have other keys, as their heads tell */
 	if (slot == shape->nslots ||
-		(probe->has_head && fpb_node_head(ix, node, slot) != probe->head) ||
+		(search->has_head && fpb_node_head(ix, node, slot) != search->head) ||
 		!fpb_is_posting(fpb_page_tuple(ix, page, fpb_node_tuples(shape, node)[slot])))
 		return;
 	fpb_read_slot(ix, page, shape, FPB_NODE_PLAIN, node, slot, &entry);
-	if (fpb_compare(ix, &entry.key, probe) >= 0)
+	if (fpb_compare(ix, &entry.key, search) >= 0)
 		return;
 
-	/* it does not end before the probe, so its key is that of the probe */
+	/*
+	 * it does not end before the search key, so its key is that of the search
+	 * key
+	 */
 	posting = entry.key.tuple;
 	hi = fpb_posting_slots(posting);
 	while (lo < hi)
@@ -346,7 +349,7 @@ search_posting(const FpbIndex *ix, Page page, const FpbShape *shape, char *node,
 		int			mid = lo + (hi - lo) / 2;
 		int			live = fpb_posting_next(posting, mid);
 
-		if (live >= hi || fpb_posting_tail(posting, live) >= probe->tail)
+		if (live >= hi || fpb_posting_tail(posting, live) >= search->tail)
 			hi = mid;
 		else
 			lo = live + 1;
@@ -356,13 +359,13 @@ search_posting(const FpbIndex *ix, Page page, const FpbShape *shape, char *node,
 }
 
 /*
- * The place of the probe in the leaf's node that level 1 has named, if there
- * are entries on both sides of it in that node: then it is nowhere else.  The
- * name is a hint, about a leaf as it has been or about another one.
+ * The place of the search key in the leaf's node that level 1 has named, if
+ * there are entries on both sides of it in that node: then it is nowhere else.
+ * The name is a hint, about a leaf as it has been or about another one.
  */
 static bool
 search_named_node(const FpbIndex *ix, Page page, const FpbShape *shape,
-				  const FpbProbe *probe, FpbPlace *place)
+				  const FpbSearchKey *search, FpbNodePos *place)
 {
 	int			dir = fpb_node_of_number(page, ix->named_node - 1);
 	FpbCodec	codec;
@@ -373,7 +376,7 @@ search_named_node(const FpbIndex *ix, Page page, const FpbShape *shape,
 	if (dir < 0)
 		return false;
 	node = fpb_page_node(ix, page, dir, &codec);
-	slot = fpb_search_node(ix, page, shape, codec, node, probe, false);
+	slot = fpb_search_node(ix, page, shape, codec, node, search, false);
 	if (fpb_next_live(ix, shape, codec, node, slot) == fpb_node_slots(shape, codec))
 		return false;
 	before = slot - 1;
@@ -387,12 +390,12 @@ search_named_node(const FpbIndex *ix, Page page, const FpbShape *shape,
 }
 
 /*
- * Place of the first entry >= probe, or the place behind the last entry before
- * the probe, from where fpb_place_next finds it.
+ * Place of the first entry >= search key, or the place behind the last entry
+ * before the search key, from where fpb_place_next finds it.
  */
 void
-fpb_place_search(const FpbIndex *ix, Page page, const FpbProbe *probe,
-				 FpbPlace *place)
+fpb_place_search(const FpbIndex *ix, Page page, const FpbSearchKey *search,
+				 FpbNodePos *place)
 {
 	const FpbShape *shape = fpb_shape(ix, page);
 	FpbCodec	codec;
@@ -402,23 +405,23 @@ fpb_place_search(const FpbIndex *ix, Page page, const FpbProbe *probe,
 	if (FpbDir(page)->nnodes == 0)
 		return;
 	if (ix->named_node != 0 && shape->child_off == 0 &&
-		search_named_node(ix, page, shape, probe, place))
+		search_named_node(ix, page, shape, search, place))
 		return;
-	place->dir = search_directory(ix, page, shape, probe, false);
+	place->dir = search_directory(ix, page, shape, search, false);
 	node = fpb_page_node(ix, page, place->dir, &codec);
 	prefetch_node(ix, shape, page, place->dir, node);
-	place->slot = fpb_search_node(ix, page, shape, codec, node, probe, false);
+	place->slot = fpb_search_node(ix, page, shape, codec, node, search, false);
 	if (ix->max_posting > 0 && shape->child_off == 0)
-		search_posting(ix, page, shape, node, probe, place);
+		search_posting(ix, page, shape, node, search, place);
 }
 
 void
-fpb_disk_first_search(const FpbIndex *ix, Page page, const FpbProbe *probe,
+fpb_disk_first_search(const FpbIndex *ix, Page page, const FpbSearchKey *search,
 					  FpbPos *pos)
 {
-	FpbPlace	place;
+	FpbNodePos	place;
 
-	fpb_place_search(ix, page, probe, &place);
+	fpb_place_search(ix, page, search, &place);
 	*pos = fpb_pos_of(place);
 }
 
@@ -427,7 +430,7 @@ fpb_disk_first_search(const FpbIndex *ix, Page page, const FpbProbe *probe,
  * there is none.
  */
 bool
-fpb_place_next(const FpbIndex *ix, Page page, FpbPlace *place, FpbEntry *entry)
+fpb_place_next(const FpbIndex *ix, Page page, FpbNodePos *place, FpbEntry *entry)
 {
 	const FpbShape *shape = fpb_shape(ix, page);
 
@@ -467,7 +470,7 @@ fpb_place_next(const FpbIndex *ix, Page page, FpbPlace *place, FpbEntry *entry)
 bool
 fpb_disk_first_next(const FpbIndex *ix, Page page, FpbPos *pos, FpbEntry *entry)
 {
-	FpbPlace	place = fpb_place_of(ix, *pos);
+	FpbNodePos	place = fpb_place_of(ix, *pos);
 	bool		found = fpb_place_next(ix, page, &place, entry);
 
 	*pos = fpb_pos_of(place);
@@ -479,7 +482,7 @@ fpb_disk_first_next(const FpbIndex *ix, Page page, FpbPos *pos, FpbEntry *entry)
  * none.
  */
 bool
-fpb_place_prev(const FpbIndex *ix, Page page, FpbPlace *place, FpbEntry *entry)
+fpb_place_prev(const FpbIndex *ix, Page page, FpbNodePos *place, FpbEntry *entry)
 {
 	const FpbShape *shape = fpb_shape(ix, page);
 	int			dir = Min(place->dir, FpbDir(page)->nnodes);
@@ -533,7 +536,7 @@ fpb_place_prev(const FpbIndex *ix, Page page, FpbPlace *place, FpbEntry *entry)
 bool
 fpb_disk_first_prev(const FpbIndex *ix, Page page, FpbPos *pos, FpbEntry *entry)
 {
-	FpbPlace	place = fpb_place_of(ix, *pos);
+	FpbNodePos	place = fpb_place_of(ix, *pos);
 
 	if (!fpb_place_prev(ix, page, &place, entry))
 		return false;
@@ -594,8 +597,8 @@ read_entries(const FpbIndex *ix, Page page, const FpbShape *shape, FpbCodec code
  * most scans want one at most.
  */
 static void
-find_end(const FpbIndex *ix, Page page, FpbPlace pos, const FpbProbe *end,
-		 bool near, FpbPlace *stop, bool *more)
+find_end(const FpbIndex *ix, Page page, FpbNodePos pos, const FpbSearchKey *end,
+		 bool near, FpbNodePos *stop, bool *more)
 {
 	FpbEntry	entry;
 
@@ -622,14 +625,14 @@ find_end(const FpbIndex *ix, Page page, FpbPlace pos, const FpbProbe *end,
  */
 int
 fpb_disk_first_read(const FpbIndex *ix, Page page, FpbPos start,
-					const FpbProbe *end, bool near, FpbItem *items, int room,
+					const FpbSearchKey *end, bool near, FpbItem *items, int room,
 					bool *more)
 {
 	const FpbShape *shape = fpb_shape(ix, page);
-	FpbPlace	pos = fpb_place_of(ix, start);
+	FpbNodePos	pos = fpb_place_of(ix, start);
 	int			nnodes = FpbDir(page)->nnodes;
 	int			count = 0;
-	FpbPlace	stop = {nnodes};
+	FpbNodePos	stop = {nnodes};
 
 	if (nnodes == 0)
 		return 0;
@@ -674,17 +677,17 @@ fpb_disk_first_read(const FpbIndex *ix, Page page, FpbPos start,
 }
 
 /*
- * Find the slot of the child to descend to for the probe, and return its node.
- * The first child's low key is the page's low fence, so a probe within the
- * fences always finds one; one outside gets the first.
+ * Find the slot of the child to descend to for the search key, and return its
+ * node.  The first child's low key is the page's low fence, so a search key
+ * within the fences always finds one; one outside gets the first.
  *
- * *named is set to 1 + the number of the child's node in which the probe's
- * place may be, by the last exit before it, or if there is none by the child's
- * own slot; or to 0 if the page has no exits.
+ * *named is set to 1 + the number of the child's node in which the search
+ * key's place may be, by the last exit before it, or if there is none by the
+ * child's own slot; or to 0 if the page has no exits.
  */
 static char *
-search_child(const FpbIndex *ix, Page page, const FpbProbe *probe, bool before,
-			 FpbPlace *pos, uint16 *named)
+search_child(const FpbIndex *ix, Page page, const FpbSearchKey *search, bool before,
+			 FpbNodePos *pos, uint16 *named)
 {
 	const FpbShape *shape = fpb_shape(ix, page);
 	bool		exits = fpb_page_has_exits(ix, page);
@@ -695,10 +698,10 @@ search_child(const FpbIndex *ix, Page page, const FpbProbe *probe, bool before,
 	*named = 0;
 	if (FpbDir(page)->nnodes == 0)
 		fpb_page_damaged(ix, page, "An inner page is empty.");
-	pos->dir = search_directory(ix, page, shape, probe, !before);
+	pos->dir = search_directory(ix, page, shape, search, !before);
 	node = fpb_page_node(ix, page, pos->dir, &codec);
 	prefetch_node(ix, shape, page, pos->dir, node);
-	pos->slot = fpb_search_node(ix, page, shape, codec, node, probe, !before);
+	pos->slot = fpb_search_node(ix, page, shape, codec, node, search, !before);
 	pos->item = 0;
 
 	/* the one before that place */
@@ -724,30 +727,30 @@ search_child(const FpbIndex *ix, Page page, const FpbProbe *probe, bool before,
 }
 
 /*
- * The child to descend to for the probe.  Its separator's tuple, which is
+ * The child to descend to for the search key.  Its separator's tuple, which is
  * likely to be in no cache, is not looked at.
  */
 BlockNumber
-fpb_disk_first_downlink(const FpbIndex *ix, Page page, const FpbProbe *probe,
+fpb_disk_first_downlink(const FpbIndex *ix, Page page, const FpbSearchKey *search,
 						bool before, uint16 *named)
 {
-	FpbPlace	pos;
-	char	   *node = search_child(ix, page, probe, before, &pos, named);
+	FpbNodePos	pos;
+	char	   *node = search_child(ix, page, search, before, &pos, named);
 
 	return fpb_node_children(fpb_shape(ix, page), node)[pos.slot];
 }
 
 /*
- * The entry of the child to descend to for the probe, its tuple in the page,
- * and the place of that in *pos.
+ * The entry of the child to descend to for the search key, its tuple in the
+ * page, and the place of that in *pos.
  */
 void
-fpb_disk_first_child(const FpbIndex *ix, Page page, const FpbProbe *probe,
+fpb_disk_first_child(const FpbIndex *ix, Page page, const FpbSearchKey *search,
 					 bool before, FpbPos *pos, FpbEntry *entry)
 {
-	FpbPlace	place;
+	FpbNodePos	place;
 	uint16		named;
-	char	   *node = search_child(ix, page, probe, before, &place, &named);
+	char	   *node = search_child(ix, page, search, before, &place, &named);
 
 	fpb_read_slot(ix, page, fpb_shape(ix, page), FPB_NODE_PLAIN, node, place.slot, entry);
 	*pos = fpb_pos_of(place);
@@ -759,7 +762,7 @@ fpb_disk_first_child(const FpbIndex *ix, Page page, const FpbProbe *probe,
  * The byte with a slot's hint, or NULL if it has none.
  */
 static uint8 *
-hint_byte(const FpbIndex *ix, Page page, FpbPlace pos)
+hint_byte(const FpbIndex *ix, Page page, FpbNodePos pos)
 {
 	const FpbShape *shape = fpb_shape(ix, page);
 
@@ -791,7 +794,7 @@ fpb_disk_first_has_killed(const FpbIndex *ix, Page page)
 bool
 fpb_disk_first_is_killed(const FpbIndex *ix, Page page, FpbPos pos)
 {
-	FpbPlace	place = fpb_place_of(ix, pos);
+	FpbNodePos	place = fpb_place_of(ix, pos);
 	uint8	   *byte = hint_byte(ix, page, place);
 
 	return byte != NULL && (*byte & (1 << (place.slot % 8))) != 0;
@@ -801,7 +804,7 @@ fpb_disk_first_is_killed(const FpbIndex *ix, Page page, FpbPos pos)
  * Entries of a leaf's slot that is not a gap.
  */
 static int
-slot_count(const FpbIndex *ix, Page page, FpbPlace pos)
+slot_count(const FpbIndex *ix, Page page, FpbNodePos pos)
 {
 	FpbCodec	codec;
 	char	   *node = fpb_page_node(ix, page, pos.dir, &codec);
@@ -821,9 +824,9 @@ slot_count(const FpbIndex *ix, Page page, FpbPlace pos)
  * perhaps more than once.  A slot has one hint, so those of a posting get it
  * only if they all are.
  *
- * For fpb_hint_dead, between fpb_begin_hints and fpb_finish_hints.  Before 19,
- * two backends may set bits of one byte at once, so that one is lost: it is
- * only a hint.
+ * For fpb_kill_entries, between fpb_begin_hints and fpb_finish_hints.  Before
+ * 19, two backends may set bits of one byte at once, so that one is lost: it
+ * is only a hint.
  */
 bool
 fpb_disk_first_kill(const FpbIndex *ix, Page page, const FpbPos *pos, int npos)
@@ -832,13 +835,13 @@ fpb_disk_first_kill(const FpbIndex *ix, Page page, const FpbPos *pos, int npos)
 
 	for (int i = 0, n; i < npos; i += n)
 	{
-		FpbPlace	place = fpb_place_of(ix, pos[i]);
+		FpbNodePos	place = fpb_place_of(ix, pos[i]);
 		uint8	   *byte = hint_byte(ix, page, place);
 		int			dead = 1;
 
 		for (n = 1; i + n < npos; n++)
 		{
-			FpbPlace	next = fpb_place_of(ix, pos[i + n]);
+			FpbNodePos	next = fpb_place_of(ix, pos[i + n]);
 
 			if (next.dir != place.dir || next.slot != place.slot)
 				break;
@@ -856,7 +859,7 @@ fpb_disk_first_kill(const FpbIndex *ix, Page page, const FpbPos *pos, int npos)
  * Clear the hints of slots [from, to] of a node.
  */
 void
-fpb_page_clear_hints(const FpbIndex *ix, Page page, int dir, int from, int to)
+fpb_page_clear_killed(const FpbIndex *ix, Page page, int dir, int from, int to)
 {
 	const FpbShape *shape = fpb_shape(ix, page);
 	uint8	   *hints = fpb_hints(shape, page) +

@@ -1,6 +1,6 @@
 /*-------------------------------------------------------------------------
  *
- * tree/progress.c
+ * tree/loop_guard.c
  *	  Whether a walk from leaf to leaf gets on.
  *
  * A walk goes on where a leaf ends, and each such place is behind the last one
@@ -11,11 +11,11 @@
  * the while, so that a sound walk comes to more of them than the index has
  * pages.
  *
- * So each place is compared with an earlier one, the milestone, which is moved
- * to where the walk is each time that it has come to twice as many leaves.  If
- * the walk goes round in a circle, then the milestone is in the circle before
- * long, and the walk comes to the very same key.  That is noticed whatever the
- * comparator says of a key and itself.
+ * So each place is compared with an earlier one, the loop_guard, which is
+ * moved to where the walk is each time that it has come to twice as many
+ * leaves.  If the walk goes round in a circle, then the loop_guard is in the
+ * circle before long, and the walk comes to the very same key.  That is
+ * noticed whatever the comparator says of a key and itself.
  *
  *-------------------------------------------------------------------------
  */
@@ -46,20 +46,20 @@ fpb_report_no_order(const FpbIndex *ix, BlockNumber block)
 }
 
 /*
- * Set up a milestone, which is nowhere as yet, in memory that lives in cxt.
+ * Set up a loop_guard, which is nowhere as yet, in memory that lives in cxt.
  */
 void
-fpb_milestone_init(FpbMilestone *m, MemoryContext cxt)
+fpb_loop_guard_init(FpbLoopGuard *m, MemoryContext cxt)
 {
-	memset(m, 0, sizeof(FpbMilestone));
+	memset(m, 0, sizeof(FpbLoopGuard));
 	m->cxt = cxt;
 }
 
 /*
- * Free what a milestone has allocated.
+ * Free what a loop_guard has allocated.
  */
 void
-fpb_milestone_end(FpbMilestone *m)
+fpb_loop_guard_end(FpbLoopGuard *m)
 {
 	if (m->key.tuple != NULL)
 		pfree(m->key.tuple);
@@ -84,12 +84,12 @@ is_same_key(const FpbKey *a, const FpbKey *b)
 }
 
 /*
- * Is a place behind the milestone, in the direction of the walk?
+ * Is a place behind the loop_guard, in the direction of the walk?
  */
 static bool
-is_behind(const FpbIndex *ix, const FpbMilestone *m, int64 range, const FpbKey *key)
+is_behind(const FpbIndex *ix, const FpbLoopGuard *m, int64 range, const FpbKey *key)
 {
-	FpbProbe	probe;
+	FpbSearchKey search;
 	int			sign;
 
 	if (range != m->range)
@@ -98,16 +98,16 @@ is_behind(const FpbIndex *ix, const FpbMilestone *m, int64 range, const FpbKey *
 		return key != NULL;
 	if (is_same_key(key, &m->key))
 		return false;
-	fpb_probe_from_key(ix, &m->key, &probe);
-	sign = fpb_compare(ix, key, &probe);
+	fpb_search_key_from(ix, &m->key, &search);
+	sign = fpb_compare(ix, key, &search);
 	return m->forward ? sign > 0 : sign < 0;
 }
 
 /*
- * Move the milestone to a place.
+ * Move the loop_guard to a place.
  */
 static void
-move_to(FpbMilestone *m, int64 range, const FpbKey *key)
+move_to(FpbLoopGuard *m, int64 range, const FpbKey *key)
 {
 	IndexTuple	tuple = m->key.tuple;
 
@@ -123,7 +123,7 @@ move_to(FpbMilestone *m, int64 range, const FpbKey *key)
 
 		if (m->tuple_size < size)
 		{
-			fpb_milestone_end(m);
+			fpb_loop_guard_end(m);
 			m->key.tuple = MemoryContextAlloc(m->cxt, size);
 			m->tuple_size = size;
 		}
@@ -132,11 +132,11 @@ move_to(FpbMilestone *m, int64 range, const FpbKey *key)
 }
 
 /*
- * fpb_milestone_pass, of a walk that has come to some leaves.
+ * fpb_loop_guard_pass, of a walk that has come to some leaves.
  */
 void
-fpb_milestone_check(const FpbIndex *ix, FpbMilestone *m, int64 range, const FpbKey *key,
-					BlockNumber block)
+fpb_loop_guard_check(const FpbIndex *ix, FpbLoopGuard *m, int64 range, const FpbKey *key,
+					 BlockNumber block)
 {
 	if (m->passed > FPB_MILESTONE_FROM && !is_behind(ix, m, range, key))
 		fpb_report_no_order(ix, block);
@@ -149,7 +149,7 @@ fpb_milestone_check(const FpbIndex *ix, FpbMilestone *m, int64 range, const FpbK
  * begins anew at the place where it is.  Raises an error if it has too often.
  */
 void
-fpb_milestone_stay(const FpbIndex *ix, FpbMilestone *m, BlockNumber block)
+fpb_loop_guard_stay(const FpbIndex *ix, FpbLoopGuard *m, BlockNumber block)
 {
 	if (++m->stayed > MAX_STAYS)
 		fpb_report_no_order(ix, block);

@@ -1,6 +1,6 @@
 /*-------------------------------------------------------------------------
  *
- * tree/kill_hints.c
+ * tree/kill.c
  *	  Leaving hints on a leaf for the rows that have been found dead.
  *
  * A hint is not logged, and the page can be written with it as soon as the WAL
@@ -141,7 +141,7 @@ keep_crash_proof(const FpbIndex *ix, Relation heap, Page page, FpbPos *pos, int 
  * table, or the commit log, can.
  */
 void
-fpb_hint_dead(const FpbIndex *ix, Relation heap, Buffer buf, FpbPos *pos, int npos)
+fpb_kill_entries(const FpbIndex *ix, Relation heap, Buffer buf, FpbPos *pos, int npos)
 {
 	Page		page = BufferGetPage(buf);
 
