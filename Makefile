@@ -17,9 +17,6 @@
 
 clone := $(dir $(lastword $(MAKEFILE_LIST)))
 
-EXTENSION = fpbtree
-DATA := $(patsubst $(clone)%,%,$(wildcard $(clone)fpbtree--*.sql))
-
 MODULE_big = fpbtree
 PG_CFLAGS = -MMD -MP
 PGFILEDESC = "fpbtree - fractal prefetching B+-tree index access method"
@@ -52,6 +49,14 @@ PG_CONFIG ?= pg_config
 PGXS := $(wildcard $(shell $(PG_CONFIG) --pgxs 2>/dev/null))
 pg_major := $(shell $(PG_CONFIG) --version 2>/dev/null | sed 's/^PostgreSQL \([0-9]*\).*/\1/')
 
+# Where the server has operator classes that earlier ones have not, the version of the extension has another name. So
+# after pg_upgrade there is something to update to, and the script of the update makes them. The control file is among
+# the data, because one that EXTENSION names PGXS takes from the clone.
+of_server := $(if $(filter-out 17 18,$(pg_major)),-pg19)
+MODULEDIR = extension
+DATA = fpbtree--1.0.sql $(addprefix fpbtree--1.0--1.0,$(addsuffix .sql,$(of_server)))
+DATA_built = $(CURDIR)/fpbtree.control
+
 ifeq ($(and $(PGXS),$(filter-out 8 9 10 11 12 13 14 15 16,$(pg_major))),)
 all install uninstall installcheck clean:
 	@echo "PG_CONFIG=$(PG_CONFIG) does not name a PostgreSQL 17 or newer with its server headers." >&2
@@ -67,6 +72,10 @@ $(OBJS): | $(object_folders)
 -include $(OBJS:.o=.d)
 $(object_folders):
 	mkdir -p $@
+
+# Made each time: the one that is there may be another server's.
+$(DATA_built): $(clone)fpbtree.control.in
+	sed 's/@OF_SERVER@/$(of_server)/' $< >$@
 endif
 
 demo:
@@ -107,4 +116,4 @@ container-test:
 bench:
 	@$(clone)bench/run
 
-.PHONY: all install uninstall installcheck clean demo test differential histories coverage crashes prefixes page-fuzz layouts packages-test container-test bench
+.PHONY: $(DATA_built) all install uninstall installcheck clean demo test differential histories coverage crashes prefixes page-fuzz layouts packages-test container-test bench

@@ -19,6 +19,9 @@ my ($major) = `pg_config --version` =~ /(\d+)/;
 my @olds = grep { $ENV{"FPBTREE_PG_CONFIG_$_"} } 17 .. $major - 1;
 plan skip_all => 'no FPBTREE_PG_CONFIG_... names an older server' unless @olds && $ENV{"FPBTREE_PG_CONFIG_$major"};
 
+# what pg_upgrade leaves where extensions have an update
+my $UPDATES = 'update_extensions.sql';
+
 my %prefix;
 foreach my $version (@olds, $major)
 {
@@ -81,6 +84,7 @@ FROM pg_opclass c JOIN pg_am a ON a.oid = opcmethod AND amname = 'fpbtree' ORDER
 	my $mode = $ENV{FPB_UPGRADE_MODE} || '--copy';
 	my $bin = "$prefix{$major}/bin/pg_upgrade";
 	chdir $PostgreSQL::Test::Utils::tmp_check or die;
+	unlink $UPDATES;
 	command_ok(
 		[
 			$bin, '--no-sync',
@@ -98,19 +102,7 @@ FROM pg_opclass c JOIN pg_am a ON a.oid = opcmethod AND amname = 'fpbtree' ORDER
 	is_deeply(index_answers($new, 'index'), $before, 'their answers are the same');
 	is($new->safe_psql('moved', $moved), $moved_before, 'operator classes and figures are there, too');
 
-	# Those of pg_catalog that the new server has and the old one had not, if any, can be made.
-	$new->safe_psql(
-		'moved', q{
-SELECT ext.fpbtree_clone_opclass(format('pg_catalog.%I', opcname))
-FROM pg_opclass c JOIN pg_am a ON a.oid = opcmethod AND amname = 'btree' AND opcnamespace = 'pg_catalog'::regnamespace
-WHERE NOT EXISTS (SELECT FROM pg_opclass o JOIN pg_am a ON a.oid = o.opcmethod AND amname = 'fpbtree' WHERE o.opcname = c.opcname AND o.opcintype = c.opcintype)});
-	if ($major >= 19)
-	{
-		is( $new->safe_psql('moved', q{
-CREATE TABLE numbered AS SELECT i::text::oid8 AS a FROM generate_series(1, 1000) i;
-CREATE INDEX numbered_a ON numbered USING fpbtree (a);
-SELECT form FROM ext.fpbtree_stats('numbered_a')}), 'word8', 'an operator class that has been made so: oid8');
-	}
+	update_extension($new, $from, "$prefix{$major}/bin/psql");
 	$new->safe_psql('moved', 'DROP EXTENSION fpbtree CASCADE; CREATE EXTENSION fpbtree');
 
 	# and they work
@@ -121,4 +113,54 @@ SELECT form FROM ext.fpbtree_stats('numbered_a')}), 'word8', 'an operator class 
 	$new->safe_psql('postgres', 'REINDEX TABLE w');
 	check_indexes($new, 'after, built anew');
 	$new->stop;
+}
+
+# Makes the operator classes that the new server has and the old one had not.
+sub update_extension
+{
+	my ($new, $from, $psql) = @_;
+	my $missing = q{
+SELECT opcname, opcintype::regtype, opcdefault FROM pg_opclass JOIN pg_am a ON a.oid = opcmethod
+WHERE amname = 'btree' AND opcnamespace = 'pg_catalog'::regnamespace
+EXCEPT
+SELECT opcname, opcintype::regtype, opcdefault FROM pg_opclass JOIN pg_am a ON a.oid = opcmethod
+WHERE amname = 'fpbtree' AND opcnamespace = 'pg_catalog'::regnamespace};
+
+	# in one database somebody has made one meanwhile
+	if ($from < 19 && $major >= 19)
+	{
+		is($new->safe_psql('moved', $missing), 'oid8_ops|oid8|t', "from $from: oid8 has no operator class yet");
+		$new->safe_psql(
+			'postgres', q{
+CREATE OPERATOR CLASS public.own_ops DEFAULT FOR TYPE oid8 USING fpbtree AS
+	OPERATOR 1 <, OPERATOR 2 <=, OPERATOR 3 =, OPERATOR 4 >=, OPERATOR 5 >, FUNCTION 1 btoid8cmp(oid8, oid8)});
+		like(slurp_file($UPDATES), qr/^ALTER EXTENSION "fpbtree" UPDATE;$/m, 'pg_upgrade says that there is an update');
+		command_ok([ $psql, '-X', '-v', 'ON_ERROR_STOP=1', '-f', $UPDATES, $new->connstr('postgres') ], 'which is done');
+		is( $new->safe_psql('postgres', q{SELECT string_agg(opcname, ' ') FROM pg_opclass JOIN pg_am a ON a.oid = opcmethod WHERE amname = 'fpbtree' AND opcintype = 'oid8'::regtype}),
+			'own_ops', 'and leaves what somebody has made meanwhile');
+	}
+	$new->safe_psql($_, 'ALTER EXTENSION fpbtree UPDATE') foreach ('postgres', 'moved');
+	is($new->safe_psql('moved', $missing), '', "from $from: no operator class is missing");
+	return if $from >= 19 || $major < 19;
+
+	is( $new->safe_psql('moved', q{
+SELECT d.classid::regclass, e.extname FROM pg_opclass c JOIN pg_am a ON a.oid = opcmethod
+	JOIN pg_depend d ON (d.classid, d.objid) IN (('pg_opclass'::regclass, c.oid), ('pg_opfamily'::regclass, c.opcfamily)) AND d.deptype = 'e'
+	JOIN pg_extension e ON e.oid = d.refobjid
+WHERE amname = 'fpbtree' AND opcname = 'oid8_ops' ORDER BY 1}),
+		"pg_opclass|fpbtree\npg_opfamily|fpbtree", 'that of oid8 belongs to the extension');
+	$new->safe_psql(
+		'moved', q{
+CREATE TABLE numbered AS SELECT trunc(i::numeric * 18446744073709551615 / 5000)::text::oid8 AS a FROM generate_series(0, 5000) i;
+CREATE INDEX numbered_a ON numbered USING fpbtree (a);
+VACUUM numbered});
+	is($new->safe_psql('moved', q{SELECT form FROM ext.fpbtree_stats('numbered_a')}), 'word8', 'an index of it has words');
+	$new->safe_psql('moved', q{SELECT ext.fpbtree_check('numbered_a', true)});
+	foreach my $condition ("< '9223372036854775808'", "= '9223372036854775807'", ">= '18446744073709551615'")
+	{
+		my $rows = "SELECT count(*), sum(hashoid8(a)), min(a), max(a) FROM numbered WHERE a $condition";
+		is($new->safe_psql('moved', "SET enable_seqscan = off; SET enable_bitmapscan = off; $rows"),
+			$new->safe_psql('moved', "SET enable_indexscan = off; SET enable_indexonlyscan = off; SET enable_bitmapscan = off; $rows"),
+			"and finds what is $condition");
+	}
 }
