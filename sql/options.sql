@@ -113,6 +113,12 @@ ALTER INDEX told_format SET (layout = disk_first, leaf_lines = 4);
 ALTER INDEX told_format SET (layout = disk_first, fillfactor = 80, operation_queue = on);
 ALTER INDEX told_format RESET (leaf_lines, node_format);
 ALTER INDEX told_format SET (node_search = bisecting, node_prefetch = off, optimize_for = scan);
+CREATE INDEX told_purpose ON told USING fpbtree (a) WITH (optimize_for = insert);
+CREATE INDEX told_balance ON told USING fpbtree (b) WITH (optimize_for = balanced, leaf_lines = 4);
+CREATE INDEX told_named ON told USING fpbtree (a)
+    WITH (optimize_for = insert, layout = disk_first, node_format = csb, leaf_lines = 4, node_search = counting, node_prefetch = on);
+ALTER INDEX told_purpose SET (optimize_for = balanced);
+ALTER INDEX told_purpose RESET (optimize_for);
 ALTER INDEX told_format RENAME TO "Told";
 ALTER TABLE "Told" SET (node_search = counting);
 CREATE MATERIALIZED VIEW told_view AS SELECT * FROM told;
@@ -127,7 +133,7 @@ ALTER TABLE told SET (fillfactor = 80);
 DROP TABLE told CASCADE;
 -- but not when a table becomes empty
 CREATE TEMP TABLE told (a int4);
-CREATE INDEX told_a ON told USING fpbtree (a) WITH (opq_size = 64);
+CREATE INDEX told_a ON told USING fpbtree (a) WITH (opq_size = 64, optimize_for = lookup);
 INSERT INTO told VALUES (1);
 TRUNCATE told;
 DROP TABLE told;

@@ -49,6 +49,12 @@ SELECT figures($$VALUES
 SELECT columns, purpose, shape(columns, 'optimize_for = ' || purpose)
     FROM unnest('{w4,w8,w16}'::text[]) columns, unnest('{lookup,insert,scan,balanced}'::text[]) purpose ORDER BY 1, 2;
 SELECT shape('w4'), shape('w4 DESC'), shape('w8, w4'), shape('w4, w4');
+-- (a NOTICE tells if there is none)
+SET client_min_messages = notice;
+SELECT shape('w4', 'optimize_for = balanced') = shape('w4', 'leaf_lines = 8, optimize_for = lookup') AS same;
+SELECT shape('w4', 'optimize_for = scan, leaf_lines = 5, node_format = csb') = shape('w4', 'leaf_lines = 5, node_format = csb') AS same;
+SELECT shape('t', 'optimize_for = insert') = shape AS usual FROM usual WHERE columns = 't';
+SET client_min_messages = warning;
 SELECT columns, shape(columns) = shape AS usual FROM usual ORDER BY 1;
 SELECT parameters, shape('w4', parameters || 'optimize_for = lookup')
     FROM unnest('{"layout = disk_first, ","node_format = csb, ","leaf_lines = 9, ","leaf_lines = 3, ",

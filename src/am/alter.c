@@ -72,7 +72,7 @@ report_options(Relation index, const FpbOptions *before, const FpbOptions *after
 	note_change(&names, "node_format", before->design.node_format, after->design.node_format);
 	note_change(&names, "node_search", before->design.node_search, after->design.node_search);
 	note_change(&names, "node_prefetch", before->design.node_prefetch, after->design.node_prefetch);
-	note_change(&names, "optimize_for", before->purpose, after->purpose);
+	note_change(&names, "optimize_for", fpb_purpose(before), fpb_purpose(after));
 	if (names.len > 0)
 		ereport(NOTICE,
 				(errmsg("options of index \"%s\" take effect when it is built anew",

@@ -169,7 +169,7 @@ fpb_options_init(void)
 					   ShareUpdateExclusiveLock);
 	add_enum_reloption(fpb_relopt_kind, "optimize_for",
 					   "What pages are shaped for, where fpbtree_tune() has measured what is fastest",
-					   purposes, FPB_FOR_BALANCED,
+					   purposes, FPB_UNNAMED,
 					   "Valid values are \"lookup\", \"insert\", \"scan\" and \"balanced\".",
 					   ShareUpdateExclusiveLock);
 
@@ -250,6 +250,17 @@ fpb_fillfactor(Relation rel)
 }
 
 /*
+ * What an index with these options is to be best at.
+ */
+FpbPurpose
+fpb_purpose(const FpbOptions *options)
+{
+	if (options == NULL || options->purpose == FPB_UNNAMED)
+		return FPB_FOR_BALANCED;
+	return options->purpose;
+}
+
+/*
  * What the user wants of the pages of an index to be built: fills *design as
  * far as it has been named, and returns what it is to be best at.
  */
@@ -271,7 +282,7 @@ fpb_wanted_design(Relation rel, FpbDesign *design)
 	 */
 	if (design->node_format == FPB_UNNAMED && design->layout != FPB_MICRO_INDEX)
 		design->node_format = default_node_format;
-	return options != NULL ? options->purpose : FPB_FOR_BALANCED;
+	return fpb_purpose(options);
 }
 
 /*

@@ -73,7 +73,7 @@ typedef struct FpbOptions
 {
 	int32		vl_len_;		/* varlena header (do not touch directly!) */
 	int			fillfactor;		/* slots in a hundred that a build fills */
-	int			purpose;		/* FpbPurpose */
+	int			purpose;		/* FpbPurpose, or FPB_UNNAMED */
 	FpbDesign	design;
 	int			operation_queue;	/* FpbQueueMode */
 	int			opq_size;		/* kB; 0: by the sizes of the index and of
@@ -86,6 +86,7 @@ typedef struct FpbOptions
 extern void fpb_options_init(void);
 extern bytea *fpb_options(Datum reloptions, bool validate);
 extern int	fpb_fillfactor(Relation rel);
+extern FpbPurpose fpb_purpose(const FpbOptions *options);
 extern FpbPurpose fpb_wanted_design(Relation rel, FpbDesign *design);
 extern bool fpb_may_queue(Relation rel);
 extern FpbQueueMode fpb_queue_mode(Relation rel);

@@ -30,6 +30,8 @@ typedef struct FpbParallelBuild FpbParallelBuild;
 typedef struct FpbDecision
 {
 	FpbDesign	design;
+	bool		measured;		/* has all of the design been named or
+								 * measured? */
 	bool		one_key;		/* may duplicates share one key? */
 } FpbDecision;
 

@@ -266,9 +266,9 @@ agrees(const FpbDesign *row, const FpbDesign *wanted)
 
 /*
  * Find the fastest design that has been measured and agrees with what *design
- * has named, and set *design to it, if there is one.
+ * has named, and set *design to it.  False if there is none.
  */
-static void
+static bool
 find_fastest(FpbForm form, FpbPurpose purpose, FpbDesign *design)
 {
 	const FpbDesign wanted = *design;
@@ -280,7 +280,7 @@ find_fastest(FpbForm form, FpbPurpose purpose, FpbDesign *design)
 	ListCell   *lc;
 
 	if (!OidIsValid(function))
-		return;
+		return false;
 	context = AllocSetContextCreate(CurrentMemoryContext, "fpbtree figures",
 									ALLOCSET_DEFAULT_SIZES);
 	old = MemoryContextSwitchTo(context);
@@ -303,21 +303,26 @@ find_fastest(FpbForm form, FpbPurpose purpose, FpbDesign *design)
 	}
 	MemoryContextSwitchTo(old);
 	MemoryContextDelete(context);
+	return found;
 }
 
 /*
  * Complete a design for keys of that form: what has been named stays, and the
  * rest becomes what is fastest at the purpose if the figures are to be asked,
  * or else the default.  (An index of a temporary table may be built with every
- * commit, and does without.)  No buffer is locked.
+ * commit, and does without.)  Returns whether no default has been taken, and
+ * so the purpose has been obeyed as far as it had a choice.  No buffer is
+ * locked.
  */
-void
+bool
 fpb_complete_design(FpbForm form, FpbPurpose purpose, bool ask, FpbDesign *design)
 {
-	if (ask && (design->layout == FPB_UNNAMED || design->node_format == FPB_UNNAMED ||
-				design->leaf_lines == 0 || design->node_search == FPB_UNNAMED ||
-				design->node_prefetch == FPB_UNNAMED))
-		find_fastest(form, purpose, design);
+	bool		measured = true;
+
+	if (design->layout == FPB_UNNAMED || design->node_format == FPB_UNNAMED ||
+		design->leaf_lines == 0 || design->node_search == FPB_UNNAMED ||
+		design->node_prefetch == FPB_UNNAMED)
+		measured = ask && find_fastest(form, purpose, design);
 	if (design->layout == FPB_UNNAMED)
 		design->layout = FPB_DISK_FIRST;
 	if (design->node_format == FPB_UNNAMED)
@@ -326,4 +331,5 @@ fpb_complete_design(FpbForm form, FpbPurpose purpose, bool ask, FpbDesign *desig
 		design->node_search = FPB_SEARCH_COUNTING;
 	if (design->node_prefetch == FPB_UNNAMED)
 		design->node_prefetch = true;
+	return measured;
 }

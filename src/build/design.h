@@ -14,7 +14,7 @@
 
 extern const char *fpb_form_name(FpbForm form);
 extern Oid	fpb_tuning_function(void);
-extern void fpb_complete_design(FpbForm form, FpbPurpose purpose,
+extern bool fpb_complete_design(FpbForm form, FpbPurpose purpose,
 								bool ask, FpbDesign *design);
 
 #endif							/* FPB_BUILD_DESIGN_H */

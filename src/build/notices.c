@@ -88,6 +88,27 @@ report_shape(const FpbBuild *build)
 }
 
 /*
+ * Tell that what an index is to be best at has made no difference to it, for
+ * want of figures.
+ */
+static void
+report_purpose(const FpbBuild *build)
+{
+	const FpbOptions *options = (const FpbOptions *) build->index->rd_options;
+
+	if (options == NULL || options->purpose == FPB_UNNAMED ||
+		build->decision.measured)
+		return;
+	ereport(NOTICE,
+			(errmsg("option \"%s\" has no effect on index \"%s\"",
+					"optimize_for", RelationGetRelationName(build->index)),
+			 RelationUsesLocalBuffers(build->index) ?
+			 errdetail("Indexes of temporary tables go by nothing that has been measured.") :
+			 (errdetail("No index of such keys and with the other options has been measured."),
+			  errhint("If fpbtree_tune() has not been called in this database, call it, and build the index anew."))));
+}
+
+/*
  * Is another unique index of the table not of btree, either?  Then this one
  * makes no difference to ON CONFLICT; it may be about to take the other's
  * place.
@@ -133,6 +154,7 @@ fpb_report_build(const FpbBuild *build)
 	{
 		fpb_report_queue_options(index, (const FpbOptions *) index->rd_options);
 		report_shape(build);
+		report_purpose(build);
 	}
 
 	if (FPB_CONFLICT_NEEDS_BTREE && is_new && build->unique &&

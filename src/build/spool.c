@@ -24,8 +24,9 @@ decide(const FpbIndex *ix, FpbDecision *decision)
 {
 	FpbPurpose	purpose = fpb_wanted_design(ix->rel, &decision->design);
 
-	fpb_complete_design(ix->form, purpose, !RelationUsesLocalBuffers(ix->rel),
-						&decision->design);
+	decision->measured = fpb_complete_design(ix->form, purpose,
+											 !RelationUsesLocalBuffers(ix->rel),
+											 &decision->design);
 	decision->one_key = fpb_may_share_keys(ix);
 }
 
