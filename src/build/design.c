@@ -39,12 +39,29 @@ enum
 /* what has been measured of a design, in nanoseconds */
 typedef struct Row
 {
+	FpbForm		form;			/* of the keys */
 	FpbDesign	design;
 	double		lookup;
 	double		insert;
 	double		scan;
 	bool		usual;			/* what an index is without figures */
 } Row;
+
+/* what a body says */
+typedef struct Figures
+{
+	MemoryContext context;		/* which has all of it */
+	char	   *body;
+	int			nrows;
+	Row			rows[FLEXIBLE_ARRAY_MEMBER];
+} Figures;
+
+/*
+ * Those that the session has read last, or NULL.  To parse some hundred rows
+ * takes as long as all else that CREATE INDEX does on an empty table, and
+ * whoever makes an index may make one for each partition.
+ */
+static Figures *last_read = NULL;
 
 /*
  * Another design has to be so many times as fast as the usual one, the one
@@ -64,6 +81,25 @@ fpb_form_name(FpbForm form)
 	};
 
 	return names[form];
+}
+
+/*
+ * The form of that name.  False if there is none.
+ */
+static bool
+form_named(const char *name, FpbForm *form)
+{
+	static const FpbForm forms[] = {FPB_WORD4, FPB_WORD8, FPB_WORD16, FPB_TUPLE};
+
+	for (int i = 0; i < (int) lengthof(forms); i++)
+	{
+		if (strcmp(fpb_form_name(forms[i]), name) == 0)
+		{
+			*form = forms[i];
+			return true;
+		}
+	}
+	return false;
 }
 
 /*
@@ -106,46 +142,29 @@ tell_of_body(void *body)
 }
 
 /*
- * The rows of constants that the function's body consists of, as lists of
- * nodes; NIL if there are none.  The body is parsed, never executed: so no
- * code is run but the server's grammar, nobody needs a privilege, and it makes
- * no difference what names mean in the session.  Raises an error if it is no
- * SQL, which the server doesn't let anybody leave there without being told to.
+ * The rows of constants that a body consists of, as lists of nodes; NIL if
+ * there are none.  The body is parsed, never executed: so no code is run but
+ * the server's grammar, nobody needs a privilege, and it makes no difference
+ * what names mean in the session.  Raises an error if it is no SQL, which the
+ * server doesn't let anybody leave there without being told to.
  */
 static List *
-read_body(Oid function)
+parse_body(char *body)
 {
-	HeapTuple	tuple = SearchSysCache1(PROCOID, ObjectIdGetDatum(function));
-	List	   *statements = NIL;
+	List	   *statements;
 	ErrorContextCallback callback;
 	SelectStmt *select;
-	char	   *body;
 
-	if (!HeapTupleIsValid(tuple))
-		elog(ERROR, "cache lookup failed for function %u", function);
-	body = TextDatumGetCString(SysCacheGetAttrNotNull(PROCOID, tuple, Anum_pg_proc_prosrc));
-	if (((Form_pg_proc) GETSTRUCT(tuple))->prolang == SQLlanguageId)
-	{
-		callback.callback = tell_of_body;
-		callback.arg = body;
-		callback.previous = error_context_stack;
-		error_context_stack = &callback;
-		statements = raw_parser(body, RAW_PARSE_DEFAULT);
-		error_context_stack = callback.previous;
-	}
-	ReleaseSysCache(tuple);
+	callback.callback = tell_of_body;
+	callback.arg = body;
+	callback.previous = error_context_stack;
+	error_context_stack = &callback;
+	statements = raw_parser(body, RAW_PARSE_DEFAULT);
+	error_context_stack = callback.previous;
 
 	select = list_length(statements) != 1 ? NULL :
 		(SelectStmt *) linitial_node(RawStmt, statements)->stmt;
-	if (select == NULL || !IsA(select, SelectStmt) || select->valuesLists == NIL)
-	{
-		ereport(WARNING,
-				(errcode(ERRCODE_OBJECT_NOT_IN_PREREQUISITE_STATE),
-				 errmsg("function \"%s\" is not as the extension made it, and not used", "fpbtree_tuning"),
-				 errhint("Call fpbtree_tune() or fpbtree_tune_reset(), or name layout, node_format, leaf_lines, node_search and node_prefetch.")));
-		return NIL;
-	}
-	return select->valuesLists;
+	return select != NULL && IsA(select, SelectStmt) ? select->valuesLists : NIL;
 }
 
 /*
@@ -185,11 +204,11 @@ get_boolean(Node *node, bool *value)
 }
 
 /*
- * What a row says of a design of an index of that form.  False if it says
- * nothing: it is of another form, of a later version, or by hand.
+ * What a row says of a design.  False if it says nothing: it is of a later
+ * version, or by hand.
  */
 static bool
-read_row(FpbForm form, const List *values, Row *row)
+read_row(const List *values, Row *row)
 {
 	const char *names[NCOLUMNS];
 	double		leaf_lines;
@@ -201,7 +220,7 @@ read_row(FpbForm form, const List *values, Row *row)
 		names[i] = get_text(list_nth(values, i));
 	if (names[FORM] == NULL || names[LAYOUT] == NULL ||
 		names[NODE_FORMAT] == NULL || names[NODE_SEARCH] == NULL ||
-		strcmp(names[FORM], fpb_form_name(form)) != 0 ||
+		!form_named(names[FORM], &row->form) ||
 		!get_number(list_nth(values, LEAF_LINES), &leaf_lines) ||
 		!get_boolean(list_nth(values, NODE_PREFETCH), &node_prefetch) ||
 		!get_number(list_nth(values, LOOKUP), &row->lookup) ||
@@ -218,6 +237,72 @@ read_row(FpbForm form, const List *values, Row *row)
 	return row->design.layout != FPB_UNNAMED &&
 		row->design.node_format != FPB_UNNAMED &&
 		row->design.node_search != FPB_UNNAMED;
+}
+
+/*
+ * Read the figures of a body, in a memory context of their own that goes with
+ * the session, and forget those read before.  They are NULL if the body has
+ * none.
+ */
+static void
+read_figures(char *body)
+{
+	List	   *lists = parse_body(body);
+	MemoryContext context;
+	Figures    *figures;
+
+	if (last_read != NULL)
+	{
+		context = last_read->context;
+		last_read = NULL;
+		MemoryContextDelete(context);
+	}
+	if (lists == NIL)
+		return;
+
+	context = AllocSetContextCreate(CacheMemoryContext, "fpbtree figures",
+									ALLOCSET_SMALL_SIZES);
+	figures = MemoryContextAlloc(context, offsetof(Figures, rows) +
+								 sizeof(Row) * list_length(lists));
+	figures->context = context;
+	figures->body = MemoryContextStrdup(context, body);
+	figures->nrows = 0;
+	foreach_ptr(List, values, lists)
+	{
+		if (read_row(values, &figures->rows[figures->nrows]))
+			figures->nrows++;
+	}
+	last_read = figures;
+}
+
+/*
+ * The figures of the function, as they are now; NULL, and a warning, if it is
+ * not as the extension made it.  They stay until the next call.
+ */
+static const Figures *
+get_figures(Oid function)
+{
+	HeapTuple	tuple = SearchSysCache1(PROCOID, ObjectIdGetDatum(function));
+	bool		is_sql;
+	char	   *body;
+
+	if (!HeapTupleIsValid(tuple))
+		elog(ERROR, "cache lookup failed for function %u", function);
+	is_sql = ((Form_pg_proc) GETSTRUCT(tuple))->prolang == SQLlanguageId;
+	body = TextDatumGetCString(SysCacheGetAttrNotNull(PROCOID, tuple, Anum_pg_proc_prosrc));
+	ReleaseSysCache(tuple);
+
+	if (is_sql && (last_read == NULL || strcmp(last_read->body, body) != 0))
+		read_figures(body);
+	if (!is_sql || last_read == NULL)
+	{
+		ereport(WARNING,
+				(errcode(ERRCODE_OBJECT_NOT_IN_PREREQUISITE_STATE),
+				 errmsg("function \"%s\" is not as the extension made it, and not used", "fpbtree_tuning"),
+				 errhint("Call fpbtree_tune() or fpbtree_tune_reset(), or name layout, node_format, leaf_lines, node_search and node_prefetch.")));
+		return NULL;
+	}
+	return last_read;
 }
 
 /*
@@ -275,34 +360,35 @@ find_fastest(FpbForm form, FpbPurpose purpose, FpbDesign *design)
 	Oid			function = fpb_tuning_function();
 	double		best = 0;
 	bool		found = false;
+	const Figures *figures;
 	MemoryContext context;
 	MemoryContext old;
-	ListCell   *lc;
 
 	if (!OidIsValid(function))
 		return false;
-	context = AllocSetContextCreate(CurrentMemoryContext, "fpbtree figures",
+	context = AllocSetContextCreate(CurrentMemoryContext, "fpbtree tuning",
 									ALLOCSET_DEFAULT_SIZES);
 	old = MemoryContextSwitchTo(context);
-	foreach(lc, read_body(function))
-	{
-		Row			row;
+	figures = get_figures(function);
+	MemoryContextSwitchTo(old);
+	MemoryContextDelete(context);
 
-		if (read_row(form, (List *) lfirst(lc), &row) &&
-			agrees(&row.design, &wanted))
+	for (int i = 0; figures != NULL && i < figures->nrows; i++)
+	{
+		const Row  *row = &figures->rows[i];
+
+		if (row->form == form && agrees(&row->design, &wanted))
 		{
-			double		cost = cost_of(purpose, &row);
+			double		cost = cost_of(purpose, row);
 
 			if (!found || cost < best)
 			{
-				*design = row.design;
+				*design = row->design;
 				best = cost;
 				found = true;
 			}
 		}
 	}
-	MemoryContextSwitchTo(old);
-	MemoryContextDelete(context);
 	return found;
 }
 
