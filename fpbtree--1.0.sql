@@ -292,13 +292,9 @@ DECLARE
 	to_btree constant boolean := method = 'btree';
 	old_method constant text := CASE WHEN to_btree THEN 'fpbtree' ELSE 'btree' END;
 	suffix constant text := CASE WHEN to_btree THEN '_bt' ELSE '_fpb' END;
-	self oid;
-	own_schema regnamespace;
+	-- of the functions: it may have been renamed since CREATE EXTENSION
+	own_schema constant regnamespace := (SELECT e.extnamespace FROM pg_extension e WHERE e.extname = 'fpbtree');
 BEGIN
-	-- The schema may have been renamed since CREATE EXTENSION.
-	GET DIAGNOSTICS self = PG_ROUTINE_OID;
-	SELECT p.pronamespace INTO own_schema FROM pg_proc p WHERE p.oid = self;
-
 	RETURN QUERY
 	-- every index of a tree, and what the parts of its definition are
 	WITH parts AS (
@@ -570,8 +566,8 @@ DECLARE
 	buffers constant bigint := pg_size_bytes(current_setting('shared_buffers'));
 	-- what leaves room for insertions all over an index
 	roomy constant integer := 85;
-	self oid;
-	own_schema regnamespace;
+	-- of the functions: it may have been renamed since CREATE EXTENSION
+	own_schema constant regnamespace := (SELECT e.extnamespace FROM pg_extension e WHERE e.extname = 'fpbtree');
 	shards oid[];
 	distributed oid[];
 	roots oid[];
@@ -585,10 +581,6 @@ DECLARE
 	given oid[];
 	given_fillfactors integer[];
 BEGIN
-	-- The schema may have been renamed since CREATE EXTENSION.
-	GET DIAGNOSTICS self = PG_ROUTINE_OID;
-	SELECT p.pronamespace INTO own_schema FROM pg_proc p WHERE p.oid = self;
-
 	EXECUTE format('SELECT * FROM %s.fpbtree_citus_tables()', own_schema) INTO shards, distributed;
 	IF distributed <> '{}' THEN
 		RAISE NOTICE 'tables that Citus distributes are left out, and their shards'
@@ -672,7 +664,7 @@ BEGIN
 		     JOIN pg_index i ON i.indexrelid = x.leaf
 		GROUP BY x.root
 	), judged AS (
-		SELECT r.*, format('%%I.%%I', cn.nspname, c.relname) AS index, format('%%I.%%I', tn.nspname, t.relname) AS of_table,
+		SELECT r.*, i.indexrelid::regclass::text AS index, i.indrelid::regclass::text AS of_table,
 		       s.n_distinct > 0 AND i.indnkeyatts > 1
 		           AND s.n_distinct < r.size / current_setting('block_size')::bigint / 3 AS skips,
 		       r.scans > 0 AND r.tuples_read <= 100 * r.scans AND r.form <> 'tuple' AS looks_up,
@@ -680,7 +672,6 @@ BEGIN
 		FROM trees r
 		     JOIN pg_index i ON i.indexrelid = r.root
 		     JOIN pg_class c ON c.oid = r.root
-		     JOIN pg_namespace cn ON cn.oid = c.relnamespace
 		     JOIN pg_class t ON t.oid = i.indrelid
 		     JOIN pg_namespace tn ON tn.oid = t.relnamespace
 		     JOIN pg_attribute a ON a.attrelid = CASE WHEN i.indkey[0] = 0 THEN i.indexrelid ELSE i.indrelid END
@@ -729,15 +720,11 @@ SET quote_all_identifiers = off
 AS $function$
 #variable_conflict use_column
 DECLARE
-	self oid;
-	own_schema regnamespace;
+	-- of the functions: it may have been renamed since CREATE EXTENSION
+	own_schema constant regnamespace := (SELECT e.extnamespace FROM pg_extension e WHERE e.extname = 'fpbtree');
 	shards oid[];
 	roots oid[];
 BEGIN
-	-- The schema may have been renamed since CREATE EXTENSION.
-	GET DIAGNOSTICS self = PG_ROUTINE_OID;
-	SELECT p.pronamespace INTO own_schema FROM pg_proc p WHERE p.oid = self;
-
 	EXECUTE format('SELECT c.shards FROM %s.fpbtree_citus_tables() c', own_schema) INTO shards;
 	SELECT array_agg(c.oid) INTO roots
 	FROM pg_index i
@@ -748,13 +735,9 @@ BEGIN
 	      AND NOT t.oid = ANY (shards);
 
 	RETURN QUERY EXECUTE format($query$
-	SELECT format('%%I.%%I', cn.nspname, c.relname), format('%%I.%%I', tn.nspname, t.relname), p.lost, p.statements, p.afterwards
+	SELECT p.index::text, i.indrelid::regclass::text, p.lost, p.statements, p.afterwards
 	FROM %s.fpbtree_replacements($1::regclass[], '{}'::integer[], 'btree'::name) p
-	     JOIN pg_class c ON c.oid = p.index
-	     JOIN pg_namespace cn ON cn.oid = c.relnamespace
 	     JOIN pg_index i ON i.indexrelid = p.index
-	     JOIN pg_class t ON t.oid = i.indrelid
-	     JOIN pg_namespace tn ON tn.oid = t.relnamespace
 	ORDER BY 2, 1
 	$query$, own_schema)
 	USING roots;
