@@ -3,7 +3,7 @@
 --
 -- In 17 the server asks for btree by name in most of these places; 18 goes by
 -- what the access method says it can do.  server.out is from 18, server_1.out
--- from 17.  The errors are the server's: README.md lists them.
+-- from 17.  The errors are the server's: docs/limits.md lists them.
 --
 SET client_min_messages = warning;
 CREATE EXTENSION IF NOT EXISTS fpbtree;
