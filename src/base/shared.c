@@ -1,21 +1,19 @@
 /*-------------------------------------------------------------------------
  *
  * base/shared.c
- *	  What the backends of a server share about each index, and about workers.
+ *	  The table in shared memory: what the backends of a server share about
+ *	  each index.
  *
- * It is in shared memory that the server makes when someone first needs it,
- * and lost when it stops.  The table has room for as many indexes as
- * fpbtree.shared_indexes says.  When it is full, whoever comes with another
- * index makes room: the slots of indexes that have been dropped since are used
- * again.  Of those for which there is no room nothing is known, and no worker
- * sees to them.  (Temporary and unique indexes come here only if they are read
- * ahead, or looked into.)
+ * The server makes the table when a backend first needs it, and loses it when
+ * it stops.  The table has room for as many indexes as fpbtree.shared_indexes
+ * says.  A backend that finds it full frees the slots of dropped indexes.  If
+ * an index gets no slot all the same, nothing is counted of it, and no worker
+ * sees to it.  (Temporary and unique indexes get one only if they are
+ * prefetched, or looked into.)
  *
  *-------------------------------------------------------------------------
  */
 #include "postgres.h"
-
-#include <unistd.h>
 
 #include "access/genam.h"
 #include "access/table.h"
@@ -23,7 +21,6 @@
 #include "access/xlog.h"
 #include "catalog/pg_class.h"
 #include "common/hashfn.h"
-#include "common/relpath.h"
 #include "miscadmin.h"
 #include "port/pg_bitutils.h"
 #include "storage/bufmgr.h"
@@ -37,7 +34,7 @@
 #include "utils/timestamp.h"
 
 #include "base/compat.h"
-#include "base/shared.h"
+#include "base/shared_table.h"
 
 /* fpbtree.shared_indexes */
 static int	max_indexes = 6144;
@@ -45,13 +42,13 @@ static int	max_indexes = 6144;
 #define MIN_INDEXES		16
 #define MAX_INDEXES		100000
 
-/* the key of a slot: neither is one of an index, of which both OIDs are valid */
+/* keys of slots without an index; in an index's key both OIDs are valid */
 #define KEY_NONE		UINT64CONST(0)	/* never used: a search ends here */
 #define KEY_GONE		UINT64CONST(1)	/* free again: a search goes on */
 
 /*
- * The table is not gone through for dropped indexes again so soon after it has
- * been, unless that has been of use, in ms.
+ * How long after a search of the table for dropped indexes there is no other,
+ * unless the search has been of use, in ms.
  */
 #define SWEEP_INTERVAL	60000
 
@@ -61,63 +58,7 @@ static int	max_indexes = 6144;
 /* the name of our lock, in pg_stat_activity */
 #define TRANCHE			"Fpbtree"
 
-#define MAX_WORKERS		64		/* databases that have one at a time */
-
-/* a worker that has not come by then will not come, in ms */
-#define START_TIMEOUT	10000
-
-/* how long until the next one is tried, by FpbWorkerEnd, in ms */
-static const int retry_after[] = {0, 1000, 60000};
-
-/*
- * How long what has failed is left alone, in ms: twice as long after each
- * failure, from one to the other.
- */
-#define MIN_BACK_OFF	1000
-#define MAX_BACK_OFF	300000
-
-typedef enum WorkerPhase
-{
-	WORKER_NONE,
-	WORKER_CLAIMED,				/* somebody is about to start it */
-	WORKER_RUNNING
-} WorkerPhase;
-
-typedef struct SharedWorker
-{
-	Oid			database;		/* InvalidOid: free */
-	Oid			tablespace;		/* of the database; InvalidOid: not known yet */
-	WorkerPhase phase;
-	bool		connecting;		/* one has begun to connect to the database,
-								 * and not come to its end */
-	bool		looked_over;	/* one has looked which indexes have queues,
-								 * since the server was started */
-	TimestampTz next_try;		/* none is started before */
-} SharedWorker;
-
-/*
- * Of what is below.  Libraries of two versions may be in use while a server
- * that has got a new one has not been restarted.
- */
-#define SHARED_VERSION	2
-
-typedef struct SharedTable
-{
-	uint32		version;
-	LWLock		lock;			/* held to change the set of indexes, and what
-								 * is said to need it; of the workers */
-	int			tranche;
-	uint32		nslots;			/* a power of two */
-	uint32		max_indexes;	/* so many of them are used at most */
-	pg_atomic_uint32 nindexes;	/* so many are */
-	uint32		nbusy;			/* these, and those that a search goes on at */
-	pg_atomic_uint64 next_sweep;	/* a TimestampTz */
-	SharedWorker workers[MAX_WORKERS];
-	uint32		counter_mask;	/* there is one counter more */
-	pg_atomic_uint32 counters[FLEXIBLE_ARRAY_MEMBER];	/* four in each */
-} SharedTable;
-
-static SharedTable *shared_table = NULL;
+FpbSharedTable *fpb_shared_table = NULL;
 
 /*
  * The indexes: a hash table with linear probing.  It is searched without a
@@ -126,16 +67,16 @@ static SharedTable *shared_table = NULL;
 static FpbShared *shared_indexes = NULL;
 
 /*
- * How many counters there are, a power of two: bytes, a 64th of
- * shared_buffers.  By default a queue takes an eighth of that, with some 400
- * entries a page.
+ * How many counters of keys there are, a byte each: a power of two, about a
+ * 64th of shared_buffers in bytes.  (By default a queue takes an eighth of
+ * shared_buffers, and has some 400 entries a page.)
  */
 #define MIN_COUNTERS	(64 * 1024)
 #define MAX_COUNTERS	(16 * 1024 * 1024)
 #define BUFFER_COUNTERS	(BLCKSZ / 64)
 
 /*
- * Define the setting.  It is read by whoever makes the table.
+ * Define the setting.  It is read when the table is made.
  */
 void
 fpb_shared_init(void)
@@ -160,12 +101,12 @@ number_of_counters(void)
 static void
 init_table(FPB_SEGMENT_INIT_PARAMS)
 {
-	SharedTable *table = ptr;
+	FpbSharedTable *table = ptr;
 
-	table->version = SHARED_VERSION;
+	table->version = FPB_SHARED_VERSION;
 	table->tranche = fpb_new_tranche(TRANCHE);
 	LWLockInitialize(&table->lock, table->tranche);
-	/* at most three of four slots are used: a search ends soon */
+	/* at most three of four slots are used, so that a search ends soon */
 	table->max_indexes = max_indexes;
 	table->nslots = pg_nextpower2_32(table->max_indexes * 4 / 3);
 	pg_atomic_init_u32(&table->nindexes, 0);
@@ -178,7 +119,7 @@ init_table(FPB_SEGMENT_INIT_PARAMS)
 }
 
 /*
- * Have nothing known of the index of a slot that nobody uses.
+ * Initialize a slot that nobody uses: nothing is known of its index.
  */
 static void
 init_slot(FpbShared *shared)
@@ -223,7 +164,7 @@ init_indexes(FPB_SEGMENT_INIT_PARAMS)
 {
 	FpbShared  *indexes = ptr;
 
-	for (uint32 i = 0; i < shared_table->nslots; i++)
+	for (uint32 i = 0; i < fpb_shared_table->nslots; i++)
 	{
 		pg_atomic_init_u64(&indexes[i].key, KEY_NONE);
 		init_slot(&indexes[i]);
@@ -231,14 +172,17 @@ init_indexes(FPB_SEGMENT_INIT_PARAMS)
 }
 
 /*
- * Have the table at hand.  False if there is none, in a single-user server.
- * Raises an error if it is not of this version: with tables of their own, two
- * versions would count what is in a queue apart, and lookups miss rows.
+ * Attach to the table, making it if need be.  False if there is none, in a
+ * single-user server.
+ *
+ * Raises an error if the table is not of this version.  If each version had a
+ * table of its own, each would count only some of a queue's entries, and
+ * lookups would miss rows.
  */
-static bool
-attach(void)
+bool
+fpb_shared_attach(void)
 {
-	SharedTable *table;
+	FpbSharedTable *table;
 	bool		found;
 
 	if (shared_indexes != NULL)
@@ -247,34 +191,25 @@ attach(void)
 	if (!IsUnderPostmaster)
 		return false;
 	table = fpb_named_segment("fpbtree",
-							  offsetof(SharedTable, counters) + number_of_counters(),
+							  offsetof(FpbSharedTable, counters) + number_of_counters(),
 							  init_table, &found);
-	if (table->version != SHARED_VERSION)
+	if (table->version != FPB_SHARED_VERSION)
 		ereport(ERROR,
 				(errcode(ERRCODE_OBJECT_NOT_IN_PREREQUISITE_STATE),
 				 errmsg("another version of fpbtree is in use in this server"),
 				 errhint("Restart the server, so that all sessions use the version installed.")));
-	shared_table = table;
-	fpb_register_tranche(shared_table->tranche, TRANCHE);
+	fpb_shared_table = table;
+	fpb_register_tranche(fpb_shared_table->tranche, TRANCHE);
 	shared_indexes = fpb_named_segment("fpbtree indexes",
-									   shared_table->nslots * sizeof(FpbShared),
+									   fpb_shared_table->nslots * sizeof(FpbShared),
 									   init_indexes, &found);
 	return true;
 }
 
 /* ------------------------------------------------------------------------
- * indexes
+ * slots
  * ------------------------------------------------------------------------
  */
-
-/*
- * The key of an index of this database.
- */
-static inline uint64
-key_of(Oid index)
-{
-	return (uint64) MyDatabaseId << 32 | index;
-}
 
 static inline Oid
 database_of(uint64 key)
@@ -295,8 +230,8 @@ is_index(uint64 key)
 }
 
 /*
- * Look for a key.  False if it is not there, and then *slot is where it would
- * be: a free slot.
+ * Search the table for a key, and set *slot to its slot.  If the key is not
+ * there, returns false, and *slot is the free one that it would get.
  */
 static bool
 look_up(uint64 key, FpbShared **slot)
@@ -306,12 +241,12 @@ look_up(uint64 key, FpbShared **slot)
 
 	for (;; hash++)
 	{
-		FpbShared  *here = &shared_indexes[hash & (shared_table->nslots - 1)];
+		FpbShared  *here = &shared_indexes[hash & (fpb_shared_table->nslots - 1)];
 		uint64		found = pg_atomic_read_u64(&here->key);
 
 		if (found == key)
 		{
-			/* what is said of it has been cleared before */
+			/* see what add_key wrote before the key */
 			pg_read_barrier();
 			*slot = here;
 			return true;
@@ -332,47 +267,46 @@ look_up(uint64 key, FpbShared **slot)
 static inline bool
 is_full(void)
 {
-	return pg_atomic_read_u32(&shared_table->nindexes) >= shared_table->max_indexes;
+	return pg_atomic_read_u32(&fpb_shared_table->nindexes) >= fpb_shared_table->max_indexes;
 }
 
 /*
- * May the table be gone through for indexes that have gone?
+ * May the table be searched for dropped indexes now?
  */
 static bool
 may_sweep(void)
 {
-	return (TimestampTz) pg_atomic_read_u64(&shared_table->next_sweep) <= GetCurrentTimestamp() &&
+	return (TimestampTz) pg_atomic_read_u64(&fpb_shared_table->next_sweep) <= GetCurrentTimestamp() &&
 		IsTransactionState();
 }
 
 /*
- * Add a key to the table, unless somebody has been faster; NULL if there is no
- * room.
+ * Give a key a slot, unless it has one by now.  NULL if there is no room.
  */
 static FpbShared *
 add_key(uint64 key)
 {
 	FpbShared  *shared;
 
-	LWLockAcquire(&shared_table->lock, LW_EXCLUSIVE);
+	LWLockAcquire(&fpb_shared_table->lock, LW_EXCLUSIVE);
 	if (!look_up(key, &shared))
 	{
 		bool		unused = pg_atomic_read_u64(&shared->key) == KEY_NONE;
 
-		/* there is always a slot for searches to end at, and most end soon */
+		/* a search needs a slot that has never been used to end at */
 		if (is_full() ||
-			(unused && shared_table->nbusy >= shared_table->nslots / 8 * 7))
+			(unused && fpb_shared_table->nbusy >= fpb_shared_table->nslots / 8 * 7))
 			shared = NULL;
 		else
 		{
-			shared_table->nbusy += unused;
-			pg_atomic_fetch_add_u32(&shared_table->nindexes, 1);
+			fpb_shared_table->nbusy += unused;
+			pg_atomic_fetch_add_u32(&fpb_shared_table->nindexes, 1);
 			init_slot(shared);
 			pg_write_barrier();
 			pg_atomic_write_u64(&shared->key, key);
 		}
 	}
-	LWLockRelease(&shared_table->lock);
+	LWLockRelease(&fpb_shared_table->lock);
 	return shared;
 }
 
@@ -382,18 +316,18 @@ add_key(uint64 key)
 static void
 remove_key(uint64 key)
 {
-	uint32		mask = shared_table->nslots - 1;
+	uint32		mask = fpb_shared_table->nslots - 1;
 	FpbShared  *shared;
 	uint32		at;
 
 	if (!look_up(key, &shared))
 		return;
 	pg_atomic_write_u64(&shared->key, KEY_GONE);
-	pg_atomic_fetch_sub_u32(&shared_table->nindexes, 1);
+	pg_atomic_fetch_sub_u32(&fpb_shared_table->nindexes, 1);
 
 	/*
-	 * If there is nothing behind that a search would have to come to, it may
-	 * end here; and so on, backward.
+	 * If searches end at the next slot, they may as well end at this one, and
+	 * so at those before it that are free again.
 	 */
 	at = shared - shared_indexes;
 	if (pg_atomic_read_u64(&shared_indexes[(at + 1) & mask].key) != KEY_NONE)
@@ -401,12 +335,13 @@ remove_key(uint64 key)
 	for (; pg_atomic_read_u64(&shared_indexes[at].key) == KEY_GONE; at = (at - 1) & mask)
 	{
 		pg_atomic_write_u64(&shared_indexes[at].key, KEY_NONE);
-		shared_table->nbusy--;
+		fpb_shared_table->nbusy--;
 	}
 }
 
 /*
- * Does a snapshot, or else one of this moment, see an index?
+ * Is an index's row in pg_class visible to a snapshot?  NULL: to one taken
+ * now.
  */
 static bool
 sees_index(Relation pg_class, Oid index, Snapshot snapshot)
@@ -424,15 +359,16 @@ sees_index(Relation pg_class, Oid index, Snapshot snapshot)
 }
 
 /*
- * Is an index there for anybody, even if only for who has just created it?  A
- * dirty snapshot tells that, but may miss a row that is just being updated.
+ * Does an index exist for any transaction, be it only for the one that has
+ * just created it?  A dirty snapshot tells that, but it may miss a row that is
+ * just being updated.
  */
 static bool
 index_exists(Relation pg_class, Oid index)
 {
 	SnapshotData dirty;
 
-	/* who has dropped it himself may yet take that back */
+	/* this transaction may have dropped it, and may yet roll back */
 	if (CheckRelationOidLockedByMe(index, AccessShareLock, true))
 		return true;
 	InitDirtySnapshot(dirty);
@@ -440,18 +376,18 @@ index_exists(Relation pg_class, Oid index)
 }
 
 /*
- * Free the slots of indexes that have gone: of this database's, and of dropped
- * databases.  Other databases' catalogs can't be read.  If few have, the log
- * says that the table is full.  No page is locked.
+ * Free the slots of this database's dropped indexes, and of dropped databases.
+ * (Other databases' catalogs can't be read.)  If that frees few, the log says
+ * that the table is full.  The caller has no page locked.
  *
- * An index that anybody has locked is there for at least one of them, so
- * nobody uses the slot of one that is not.  (The worker may: see
- * fpb_shared_take_request.)
+ * An index that somebody has locked exists for that transaction.  So nobody
+ * uses the slot of an index that does not exist, but for the worker: see
+ * fpb_shared_lock_request.
  */
 static void
 sweep(void)
 {
-	uint32		nslots = shared_table->nslots;
+	uint32		nslots = fpb_shared_table->nslots;
 	uint64	   *gone = palloc(nslots * sizeof(uint64));
 	uint32		ngone = 0;
 	bool		worthwhile;
@@ -468,15 +404,15 @@ sweep(void)
 	}
 	table_close(pg_class, AccessShareLock);
 
-	worthwhile = ngone >= shared_table->max_indexes / SWEEP_WORTH_ONE_IN;
+	worthwhile = ngone >= fpb_shared_table->max_indexes / SWEEP_WORTH_ONE_IN;
 
-	LWLockAcquire(&shared_table->lock, LW_EXCLUSIVE);
+	LWLockAcquire(&fpb_shared_table->lock, LW_EXCLUSIVE);
 	for (uint32 i = 0; i < ngone; i++)
 		remove_key(gone[i]);
 	if (!worthwhile)
-		pg_atomic_write_u64(&shared_table->next_sweep,
+		pg_atomic_write_u64(&fpb_shared_table->next_sweep,
 							TimestampTzPlusMilliseconds(GetCurrentTimestamp(), SWEEP_INTERVAL));
-	LWLockRelease(&shared_table->lock);
+	LWLockRelease(&fpb_shared_table->lock);
 	pfree(gone);
 
 	ereport(DEBUG1,
@@ -486,58 +422,59 @@ sweep(void)
 				(errcode(ERRCODE_CONFIGURATION_LIMIT_EXCEEDED),
 				 errmsg("shared memory for fpbtree indexes is full"),
 				 errdetail("It has room for %u. Of others nothing is counted, and no worker sees to their operation queues.",
-						   shared_table->max_indexes),
+						   fpb_shared_table->max_indexes),
 				 errhint("Consider increasing the configuration parameter \"%s\".",
 						 "fpbtree.shared_indexes")));
 }
 
 /*
- * What is shared of an index, made if need be; NULL if there is nothing.  The
- * caller has the index locked; no page is.
+ * The slot of an index of this database, which is made if need be.  NULL if
+ * there is no room, or no table.  The caller has the index locked, but no
+ * page.
  */
 FpbShared *
 fpb_shared_of(Oid index)
 {
 	FpbShared  *shared;
 
-	if (!attach())
+	if (!fpb_shared_attach())
 		return NULL;
-	if (look_up(key_of(index), &shared))
+	if (look_up(fpb_shared_key(index), &shared))
 		return shared;
 	if (is_full() && !may_sweep())
 		return NULL;
-	shared = add_key(key_of(index));
+	shared = add_key(fpb_shared_key(index));
 	if (shared == NULL && may_sweep())
 	{
 		sweep();
-		shared = add_key(key_of(index));
+		shared = add_key(fpb_shared_key(index));
 	}
 	return shared;
 }
 
 /*
- * The counters of keys, four in each word; their number is *mask + 1.  NULL if
- * there are none.
+ * The counters of keys, four in each integer; there are *mask + 1 of them.
+ * NULL if there are none.
  */
 pg_atomic_uint32 *
 fpb_shared_counters(uint32 *mask)
 {
-	if (!attach())
+	if (!fpb_shared_attach())
 		return NULL;
-	*mask = shared_table->counter_mask;
-	return shared_table->counters;
+	*mask = fpb_shared_table->counter_mask;
+	return fpb_shared_table->counters;
 }
 
 /*
- * The next index of this database from *position on, or NULL.  *position, 0 at
- * first, is moved behind it.
+ * Find the next index of this database from *position on, which is 0 at first
+ * and is moved past it.  NULL if there is none.
  */
 FpbShared *
 fpb_shared_next(int *position, Oid *index)
 {
-	if (!attach())
+	if (!fpb_shared_attach())
 		return NULL;
-	while (*position < shared_table->nslots)
+	while (*position < fpb_shared_table->nslots)
 	{
 		FpbShared  *shared = &shared_indexes[(*position)++];
 		uint64		key = pg_atomic_read_u64(&shared->key);
@@ -552,306 +489,12 @@ fpb_shared_next(int *position, Oid *index)
 }
 
 /* ------------------------------------------------------------------------
- * requests to the worker
- * ------------------------------------------------------------------------
- */
-
-/*
- * A worker is to see to an index, which the caller has locked.
- */
-void
-fpb_shared_request(FpbShared *shared)
-{
-	if (pg_atomic_read_u32(&shared->wanted) != FPB_REQUESTED)
-		pg_atomic_write_u32(&shared->wanted, FPB_REQUESTED);
-}
-
-/*
- * The next index of this database that a worker is to see to, from *position
- * on; false if there is none.
- */
-bool
-fpb_shared_next_request(int *position, FpbRequest *request)
-{
-	while ((request->shared = fpb_shared_next(position, &request->index)) != NULL)
-	{
-		request->key = key_of(request->index);
-		if (pg_atomic_read_u32(&request->shared->wanted) != FPB_NOT_REQUESTED)
-			return true;
-	}
-	return false;
-}
-
-/*
- * Lock the table, if the slot still is the request's: the worker has not
- * locked the index, which may have been dropped, and another one have its
- * slot.  False, and no lock, if it is not.
- */
-static bool
-lock_request(const FpbRequest *request, LWLockMode mode)
-{
-	LWLockAcquire(&shared_table->lock, mode);
-	if (pg_atomic_read_u64(&request->shared->key) == request->key)
-		return true;
-	LWLockRelease(&shared_table->lock);
-	return false;
-}
-
-/*
- * The worker is about to see to a request: from now on, who puts entries into
- * the queue asks again.  Returns whether somebody has asked since it did this
- * last.
- */
-bool
-fpb_shared_take_request(const FpbRequest *request)
-{
-	bool		asked;
-
-	if (!lock_request(request, LW_SHARED))
-		return false;
-	asked = pg_atomic_exchange_u32(&request->shared->wanted, FPB_REQUEST_TAKEN) == FPB_REQUESTED;
-	pg_atomic_write_u32(&request->shared->working, true);
-	LWLockRelease(&shared_table->lock);
-	return asked;
-}
-
-/*
- * The index needs no worker any more, unless somebody has asked meanwhile.
- */
-void
-fpb_shared_end_request(const FpbRequest *request)
-{
-	uint32		kept = FPB_REQUEST_TAKEN;
-
-	if (!lock_request(request, LW_SHARED))
-		return;
-	(void) pg_atomic_compare_exchange_u32(&request->shared->wanted, &kept, FPB_NOT_REQUESTED);
-	LWLockRelease(&shared_table->lock);
-}
-
-/*
- * The worker ends.  Whoever finds that a queue is wanted already asks for
- * none; so those that this one has not looked at are only kept.
- */
-void
-fpb_shared_keep_requests(void)
-{
-	int			position = 0;
-	Oid			index;
-	FpbShared  *shared;
-
-	while ((shared = fpb_shared_next(&position, &index)) != NULL)
-	{
-		uint32		wanted = FPB_REQUESTED;
-
-		(void) pg_atomic_compare_exchange_u32(&shared->wanted, &wanted, FPB_REQUEST_TAKEN);
-		pg_atomic_write_u32(&shared->working, false);
-	}
-}
-
-/* ------------------------------------------------------------------------
- * what has gone wrong
- * ------------------------------------------------------------------------
- */
-
-/*
- * When what has failed so many times in succession is tried again.
- */
-static TimestampTz
-retry_time(uint32 failures)
-{
-	int64		delay = (int64) MIN_BACK_OFF << Min(failures - 1, 20);
-
-	return TimestampTzPlusMilliseconds(GetCurrentTimestamp(), Min(delay, MAX_BACK_OFF));
-}
-
-/*
- * When the worker may see to an index again that it has failed at.
- */
-TimestampTz
-fpb_shared_retry_at(const FpbRequest *request)
-{
-	return (TimestampTz) pg_atomic_read_u64(&request->shared->retry_at);
-}
-
-/*
- * The worker has failed at an index, which it leaves alone for a while.  What
- * has been asked is asked still.
- */
-void
-fpb_shared_failed(const FpbRequest *request, int sqlstate)
-{
-	FpbShared  *shared = request->shared;
-
-	if (!lock_request(request, LW_EXCLUSIVE))
-		return;
-	pg_atomic_write_u64(&shared->retry_at,
-						retry_time(pg_atomic_add_fetch_u32(&shared->failures, 1)));
-	pg_atomic_write_u32(&shared->error, sqlstate);
-	pg_atomic_write_u64(&shared->error_at, GetCurrentTimestamp());
-	pg_atomic_write_u32(&shared->working, false);
-	LWLockRelease(&shared_table->lock);
-}
-
-/*
- * The worker has come to its end with an index, this time.
- */
-void
-fpb_shared_succeeded(const FpbRequest *request)
-{
-	FpbShared  *shared = request->shared;
-
-	if (!lock_request(request, LW_SHARED))
-		return;
-	if (pg_atomic_read_u32(&shared->failures) != 0)
-	{
-		pg_atomic_write_u32(&shared->failures, 0);
-		pg_atomic_write_u64(&shared->retry_at, 0);
-	}
-	pg_atomic_write_u32(&shared->working, false);
-	LWLockRelease(&shared_table->lock);
-}
-
-/*
- * The place of a leaf among the failed ones; of InvalidBlockNumber: a free
- * one.  FPB_FAILED_LEAVES if there is none.  The table is locked.
- */
-static int
-failed_leaf(const FpbShared *shared, BlockNumber leaf)
-{
-	int			i;
-
-	for (i = 0; i < FPB_FAILED_LEAVES && shared->failed[i].leaf != leaf; i++)
-		;
-	return i;
-}
-
-/*
- * A place for another failed leaf: a free one, or that of one that has not
- * been tried again though it could have been.  FPB_FAILED_LEAVES if there is
- * none.  The table is locked exclusively.
- */
-static int
-place_for_failed_leaf(FpbShared *shared)
-{
-	TimestampTz now = GetCurrentTimestamp();
-	int			i = failed_leaf(shared, InvalidBlockNumber);
-
-	if (i < FPB_FAILED_LEAVES)
-	{
-		pg_atomic_fetch_add_u32(&shared->nfailed, 1);
-		return i;
-	}
-	for (i = 0; i < FPB_FAILED_LEAVES && shared->failed[i].retry_at > now; i++)
-		;
-	return i;
-}
-
-/*
- * No entries could be moved to a leaf: it is left alone for a while.
- */
-FpbNoted
-fpb_shared_note_failed_leaf(FpbShared *shared, BlockNumber leaf)
-{
-	FpbNoted	noted = FPB_NOT_NOTED;
-	int			i;
-
-	if (leaf == InvalidBlockNumber)
-		return FPB_NOT_NOTED;
-	LWLockAcquire(&shared_table->lock, LW_EXCLUSIVE);
-	i = failed_leaf(shared, leaf);
-	if (i < FPB_FAILED_LEAVES)
-		noted = FPB_NOTED_AGAIN;
-	else if ((i = place_for_failed_leaf(shared)) < FPB_FAILED_LEAVES)
-	{
-		noted = FPB_NOTED;
-		shared->failed[i].leaf = leaf;
-		shared->failed[i].failures = 0;
-	}
-	if (noted != FPB_NOT_NOTED)
-		shared->failed[i].retry_at = retry_time(++shared->failed[i].failures);
-	LWLockRelease(&shared_table->lock);
-	return noted;
-}
-
-/*
- * Entries have been moved to a leaf.
- */
-void
-fpb_shared_forget_failed_leaf(FpbShared *shared, BlockNumber leaf)
-{
-	int			i;
-
-	if (pg_atomic_read_u32(&shared->nfailed) == 0 || leaf == InvalidBlockNumber)
-		return;
-	LWLockAcquire(&shared_table->lock, LW_EXCLUSIVE);
-	i = failed_leaf(shared, leaf);
-	if (i < FPB_FAILED_LEAVES)
-	{
-		shared->failed[i].leaf = InvalidBlockNumber;
-		pg_atomic_fetch_sub_u32(&shared->nfailed, 1);
-	}
-	LWLockRelease(&shared_table->lock);
-}
-
-/*
- * The queue has gone, or another one has come.
- */
-void
-fpb_shared_forget_failed_leaves(FpbShared *shared)
-{
-	if (pg_atomic_read_u32(&shared->nfailed) == 0)
-		return;
-	LWLockAcquire(&shared_table->lock, LW_EXCLUSIVE);
-	for (int i = 0; i < FPB_FAILED_LEAVES; i++)
-		shared->failed[i].leaf = InvalidBlockNumber;
-	pg_atomic_write_u32(&shared->nfailed, 0);
-	LWLockRelease(&shared_table->lock);
-}
-
-/*
- * Is a leaf to be left alone?
- */
-bool
-fpb_shared_is_failed_leaf(FpbShared *shared, BlockNumber leaf)
-{
-	bool		failed = false;
-	int			i;
-
-	if (pg_atomic_read_u32(&shared->nfailed) == 0 || leaf == InvalidBlockNumber)
-		return false;
-	LWLockAcquire(&shared_table->lock, LW_SHARED);
-	i = failed_leaf(shared, leaf);
-	if (i < FPB_FAILED_LEAVES)
-		failed = shared->failed[i].retry_at > GetCurrentTimestamp();
-	LWLockRelease(&shared_table->lock);
-	return failed;
-}
-
-/*
- * The leaves to which no entries could be moved, FPB_FAILED_LEAVES at most;
- * returns how many.
- */
-int
-fpb_shared_failed_leaves(FpbShared *shared, BlockNumber *leaves)
-{
-	int			n = 0;
-
-	LWLockAcquire(&shared_table->lock, LW_SHARED);
-	for (int i = 0; i < FPB_FAILED_LEAVES; i++)
-		if (shared->failed[i].leaf != InvalidBlockNumber)
-			leaves[n++] = shared->failed[i].leaf;
-	LWLockRelease(&shared_table->lock);
-	return n;
-}
-
-/* ------------------------------------------------------------------------
  * counts
  * ------------------------------------------------------------------------
  */
 
 /*
- * Count a visit to a main leaf, to which so many entries have moved.
+ * Count a visit to a main leaf, to which the visit has moved so many entries.
  */
 void
 fpb_shared_count_visit(FpbShared *shared, int moved)
@@ -874,8 +517,8 @@ fpb_shared_count_visit(FpbShared *shared, int moved)
 }
 
 /*
- * How many entries have moved between one checkpoint and the next, on the
- * average; -1 if that is not known yet.
+ * How many entries move between one checkpoint and the next, on average; -1 if
+ * that is not known yet.
  */
 double
 fpb_shared_checkpoint_moved(FpbShared *shared)
@@ -884,188 +527,7 @@ fpb_shared_checkpoint_moved(FpbShared *shared)
 
 	if (n < 2)
 		return -1;
-	/* who counts may have been held up */
+	/* a backend may have been held up before it wrote the first or the last */
 	return Max((double) pg_atomic_read_u64(&shared->moved_last) -
 			   (double) pg_atomic_read_u64(&shared->moved_first), 0) / (n - 1);
-}
-
-/* ------------------------------------------------------------------------
- * workers
- * ------------------------------------------------------------------------
- */
-
-/*
- * A database's entry among the workers', made if need be, from that of a
- * database without a worker if none is free; NULL if there are too many.  The
- * table is locked exclusively.
- */
-static SharedWorker *
-worker_of(Oid database)
-{
-	SharedWorker *unused = NULL;
-
-	for (int i = 0; i < MAX_WORKERS; i++)
-	{
-		SharedWorker *worker = &shared_table->workers[i];
-
-		if (worker->database == database)
-			return worker;
-		if (!OidIsValid(worker->database) ?
-			(unused == NULL || OidIsValid(unused->database)) :
-			(unused == NULL && worker->phase != WORKER_RUNNING &&
-			 worker->next_try <= GetCurrentTimestamp()))
-			unused = worker;
-	}
-	if (unused != NULL)
-	{
-		memset(unused, 0, sizeof(SharedWorker));
-		unused->database = database;
-	}
-	return unused;
-}
-
-/*
- * Has this database no worker, though nobody has looked for its queues, or
- * something is asked of one?
- */
-bool
-fpb_shared_worker_missing(void)
-{
-	SharedWorker *worker;
-	bool		running;
-	bool		looked_over;
-	int			position = 0;
-	FpbRequest	request;
-
-	if (!attach())
-		return false;
-	LWLockAcquire(&shared_table->lock, LW_EXCLUSIVE);
-	worker = worker_of(MyDatabaseId);
-	running = worker != NULL && worker->phase == WORKER_RUNNING;
-	looked_over = worker != NULL && worker->looked_over;
-	LWLockRelease(&shared_table->lock);
-	return !running &&
-		(!looked_over || fpb_shared_next_request(&position, &request));
-}
-
-/*
- * May the caller start a worker for this database?  Not if there is one, or
- * one has just been tried.
- */
-bool
-fpb_shared_worker_claim(void)
-{
-	TimestampTz now = GetCurrentTimestamp();
-	SharedWorker *worker;
-	bool		claimed = false;
-
-	if (!attach())
-		return false;
-	LWLockAcquire(&shared_table->lock, LW_EXCLUSIVE);
-	worker = worker_of(MyDatabaseId);
-	if (worker != NULL && worker->phase != WORKER_RUNNING && worker->next_try <= now)
-	{
-		worker->phase = WORKER_CLAIMED;
-		worker->connecting = false;
-
-		/* it may have moved since a worker was here */
-		worker->tablespace = MyDatabaseTableSpace;
-		worker->next_try = TimestampTzPlusMilliseconds(now, START_TIMEOUT);
-		claimed = true;
-	}
-	LWLockRelease(&shared_table->lock);
-	return claimed;
-}
-
-/*
- * May the caller, who is to be a database's worker, connect to it?  Who can't
- * connect is started again by the postmaster, again and again; so not if the
- * one before has not succeeded, or the database has gone.
- */
-bool
-fpb_shared_worker_connect(Oid database)
-{
-	SharedWorker *worker;
-	bool		may_connect = true;
-	Oid			tablespace = InvalidOid;
-
-	if (!attach())
-		return false;
-	LWLockAcquire(&shared_table->lock, LW_EXCLUSIVE);
-	worker = worker_of(database);
-	if (worker != NULL)
-	{
-		may_connect = !worker->connecting;
-		worker->connecting = may_connect;
-		tablespace = worker->tablespace;
-	}
-	LWLockRelease(&shared_table->lock);
-	if (may_connect && OidIsValid(tablespace))
-	{
-		char	   *path = GetDatabasePath(database, tablespace);
-
-		may_connect = access(path, F_OK) == 0;
-		pfree(path);
-	}
-	return may_connect;
-}
-
-/*
- * The caller is this database's worker from now on, unless there is one.
- * *look_over: is it to look which indexes have queues?
- */
-bool
-fpb_shared_worker_enter(bool *look_over)
-{
-	SharedWorker *worker;
-	bool		entered = false;
-
-	if (!attach())
-		return false;
-	LWLockAcquire(&shared_table->lock, LW_EXCLUSIVE);
-	worker = worker_of(MyDatabaseId);
-	if (worker != NULL)
-	{
-		worker->connecting = false;
-		worker->tablespace = MyDatabaseTableSpace;
-		*look_over = !worker->looked_over;
-		entered = worker->phase != WORKER_RUNNING;
-		worker->phase = WORKER_RUNNING;
-	}
-	LWLockRelease(&shared_table->lock);
-	return entered;
-}
-
-/*
- * The worker has looked which indexes have queues.
- */
-void
-fpb_shared_worker_looked_over(void)
-{
-	SharedWorker *worker;
-
-	LWLockAcquire(&shared_table->lock, LW_EXCLUSIVE);
-	worker = worker_of(MyDatabaseId);
-	if (worker != NULL)
-		worker->looked_over = true;
-	LWLockRelease(&shared_table->lock);
-}
-
-/*
- * There is no worker of this database any more, or none could be started.
- */
-void
-fpb_shared_worker_leave(FpbWorkerEnd how)
-{
-	SharedWorker *worker;
-
-	LWLockAcquire(&shared_table->lock, LW_EXCLUSIVE);
-	worker = worker_of(MyDatabaseId);
-	if (worker != NULL)
-	{
-		worker->phase = WORKER_NONE;
-		worker->next_try = TimestampTzPlusMilliseconds(GetCurrentTimestamp(),
-													   retry_after[how]);
-	}
-	LWLockRelease(&shared_table->lock);
 }

@@ -1,8 +1,9 @@
 /*-------------------------------------------------------------------------
  *
  * base/shared.h
- *	  What the backends of a server share about each index, and about the
- *	  workers that move entries of operation queues (base/shared.c).
+ *	  What the backends of a server share about each index (base/shared.c,
+ *	  base/failures.c), and about the workers that move entries out of
+ *	  operation queues (base/requests.c, base/workers.c).
  *
  *-------------------------------------------------------------------------
  */
@@ -13,7 +14,7 @@
 #include "port/atomics.h"
 #include "storage/block.h"
 
-/* counts of index pages, and of heap pages */
+/* pages are counted by kind: index pages, and heap pages */
 #define FPB_SHARED_KINDS	2
 
 /* does an index need the worker? */
@@ -21,14 +22,14 @@ typedef enum FpbRequestState
 {
 	FPB_NOT_REQUESTED = 0,
 	FPB_REQUESTED,				/* entries have come to its queue since the
-								 * worker has looked last */
-	FPB_REQUEST_TAKEN			/* none have, but it is not done with it */
+								 * worker took the last request */
+	FPB_REQUEST_TAKEN			/* none have, but the worker is not done */
 } FpbRequestState;
 
 /* a main leaf to which no entries could be moved */
 typedef struct FpbFailedLeaf
 {
-	BlockNumber leaf;			/* InvalidBlockNumber: none */
+	BlockNumber leaf;			/* InvalidBlockNumber: the place is free */
 	uint32		failures;		/* in succession */
 	TimestampTz retry_at;		/* nobody tries before */
 } FpbFailedLeaf;
@@ -36,13 +37,14 @@ typedef struct FpbFailedLeaf
 /* nobody has looked since the server was started */
 #define FPB_PAGES_UNKNOWN	PG_UINT32_MAX
 
-/* of so many leaves that is kept in mind */
+/* how many failed leaves of an index are remembered */
 #define FPB_FAILED_LEAVES	4
 
 /*
- * A process that has found it by fpb_shared_of may use it as long as it has
- * the index locked.  What lookups read comes first, then what is seldom
- * changed, so that counting does not take it from processors' caches.
+ * What is shared of one index.  A process that has found it by fpb_shared_of
+ * may use it as long as it has the index locked.  What lookups read comes
+ * first, then what is seldom changed, so that counting does not take these out
+ * of other processors' caches.
  */
 typedef struct FpbShared
 {
@@ -50,48 +52,47 @@ typedef struct FpbShared
 	pg_atomic_uint64 counted_queue; /* the mark of its queue, if all entries
 									 * there have been counted
 									 * (queue/filter.c) */
-	pg_atomic_uint32 wanted;	/* is a worker to see to it?  FpbRequestState */
-	pg_atomic_uint32 working;	/* does it? */
+	pg_atomic_uint32 wanted;	/* FpbRequestState */
+	pg_atomic_uint32 working;	/* is the worker seeing to it? */
 
 	/* what has gone wrong with it; changed with the table locked */
 	pg_atomic_uint32 failures;	/* of the worker, in succession */
-	pg_atomic_uint32 error;		/* the last one's SQLSTATE; 0: there has been
-								 * none */
+	pg_atomic_uint32 error;		/* SQLSTATE of the last one; 0: none so far */
 	pg_atomic_uint64 error_at;	/* when that was, a TimestampTz */
 	pg_atomic_uint64 retry_at;	/* the worker does not try before */
 	FpbFailedLeaf failed[FPB_FAILED_LEAVES];
-	pg_atomic_uint32 nfailed;	/* so many leaves are there */
+	pg_atomic_uint32 nfailed;	/* how many of these are leaves */
 
 	/* the operation queue */
-	pg_atomic_uint32 queue_pages;	/* as last seen, or FPB_PAGES_UNKNOWN:
-									 * then so are the entries */
+	pg_atomic_uint32 queue_pages;	/* as last seen; or FPB_PAGES_UNKNOWN, and
+									 * then the entries are unknown, too */
 	pg_atomic_uint64 queue_entries; /* put there, less those taken out, since
 									 * the queue was made or counted */
-	pg_atomic_uint64 visits;	/* to main leaves, to which entries have moved */
-	pg_atomic_uint64 moved;		/* so many entries */
-	pg_atomic_uint64 stalls;	/* insertions that came to a full queue */
+	pg_atomic_uint64 visits;	/* to main leaves, to move entries there */
+	pg_atomic_uint64 moved;		/* entries moved by these visits */
+	pg_atomic_uint64 stalls;	/* insertions that found the queue full */
 	pg_atomic_uint64 longest_stall; /* of these, in microseconds */
 	pg_atomic_uint64 redo;		/* where recovery would have begun at the last
 								 * visit; 0: there has been none */
 	pg_atomic_uint32 checkpoints;	/* how often that has changed */
-	pg_atomic_uint64 moved_first;	/* moved, when it changed first */
+	pg_atomic_uint64 moved_first;	/* "moved" when it changed first */
 	pg_atomic_uint64 moved_last;	/* and last */
 	pg_atomic_uint32 flusher;	/* the process that is flushing it; 0: none */
-	pg_atomic_uint64 flush_pages;	/* of the queue, when that began */
-	pg_atomic_uint64 flush_done;	/* leaves of it that have been emptied */
-	pg_atomic_uint64 flush_moved;	/* entries that have moved from there */
+	pg_atomic_uint64 flush_pages;	/* pages of the queue when that began */
+	pg_atomic_uint64 flush_done;	/* leaves of the queue emptied since */
+	pg_atomic_uint64 flush_moved;	/* entries moved since */
 
-	/* pages read ahead by scans */
+	/* pages prefetched by scans */
 	pg_atomic_uint64 prefetched[FPB_SHARED_KINDS];
 	pg_atomic_uint64 used[FPB_SHARED_KINDS];
 	pg_atomic_uint64 wasted[FPB_SHARED_KINDS];
 } FpbShared;
 
-/* an index that a worker is to see to */
+/* an index that the worker is to see to */
 typedef struct FpbRequest
 {
-	FpbShared  *shared;			/* may be another's by now */
-	uint64		key;
+	FpbShared  *shared;			/* may be another index's by now */
+	uint64		key;			/* of this one */
 	Oid			index;
 } FpbRequest;
 
@@ -103,29 +104,30 @@ typedef enum FpbWorkerEnd
 	FPB_WORKER_FAILED
 } FpbWorkerEnd;
 
-/* has a leaf been noted to which no entries could be moved? */
+/* has a failed leaf been noted? */
 typedef enum FpbNoted
 {
-	FPB_NOT_NOTED,				/* there are too many, or it is not known */
+	FPB_NOT_NOTED,				/* there are too many, or nobody knows which
+								 * leaf it is */
 	FPB_NOTED,
-	FPB_NOTED_AGAIN
+	FPB_NOTED_AGAIN				/* it was a failed one already */
 } FpbNoted;
 
 extern void fpb_shared_init(void);
 extern FpbShared *fpb_shared_of(Oid index);
 extern FpbShared *fpb_shared_next(int *position, Oid *index);
-extern void fpb_shared_request(FpbShared *shared);
 extern void fpb_shared_count_visit(FpbShared *shared, int moved);
 extern double fpb_shared_checkpoint_moved(FpbShared *shared);
 extern pg_atomic_uint32 *fpb_shared_counters(uint32 *mask);
 
-/* what the worker is asked for */
+/* requests to the worker (base/requests.c) */
+extern void fpb_shared_request(FpbShared *shared);
 extern bool fpb_shared_next_request(int *position, FpbRequest *request);
 extern bool fpb_shared_take_request(const FpbRequest *request);
 extern void fpb_shared_end_request(const FpbRequest *request);
 extern void fpb_shared_keep_requests(void);
 
-/* what has gone wrong */
+/* what has gone wrong (base/failures.c) */
 extern TimestampTz fpb_shared_retry_at(const FpbRequest *request);
 extern void fpb_shared_failed(const FpbRequest *request, int sqlstate);
 extern void fpb_shared_succeeded(const FpbRequest *request);
@@ -135,7 +137,7 @@ extern void fpb_shared_forget_failed_leaves(FpbShared *shared);
 extern bool fpb_shared_is_failed_leaf(FpbShared *shared, BlockNumber leaf);
 extern int	fpb_shared_failed_leaves(FpbShared *shared, BlockNumber *leaves);
 
-/* the worker of a database */
+/* the worker of a database (base/workers.c) */
 extern bool fpb_shared_worker_missing(void);
 extern bool fpb_shared_worker_claim(void);
 extern bool fpb_shared_worker_connect(Oid database);
