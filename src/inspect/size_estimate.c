@@ -4,18 +4,19 @@
  *	  fpbtree_expected_size(): how large a btree index would be, made anew, as
  *	  fpbtree and as btree.
  *
- * The entries of a sample of the btree's pages are sorted and laid out in
- * pages as CREATE INDEX would do it, by the same code, and the pages are
- * counted instead of written; those of a btree by inspect/btree_size.c.  As
- * many as they make of those looked at, inner, deleted and empty ones among
- * them, the whole index will make of all.  So no formula has to follow the
- * formats of pages, and no statistics have to be fresh: what decides about the
- * size, lengths, duplicates, NULLs, how full the btree is, is in the entries.
- * They are taken by whole pages, lest duplicates be torn apart.  An index with
- * no more pages than the sample has is computed to the page.
+ * A sample of the btree's pages is read, of all kinds of them, and the entries
+ * found there are sorted.  The code of CREATE INDEX lays them out in pages,
+ * which are counted instead of written; inspect/btree_size.c does the same for
+ * a btree.  The whole index is taken to shrink or grow as the sample does.  An
+ * index that has no more pages than a sample is computed to the page.
  *
- * What can be wrong is the sample; and rows that are dead have entries until
- * VACUUM comes.
+ * So no formula has to follow the formats of pages, and no statistics have to
+ * be fresh: the entries have all that the size depends on, their lengths,
+ * duplicates and NULLs.  The sample is of whole pages because duplicates lie
+ * together.
+ *
+ * The estimate can be wrong because of the sample, and because dead rows have
+ * entries until VACUUM removes them.
  *
  *-------------------------------------------------------------------------
  */
@@ -45,23 +46,24 @@
 PG_FUNCTION_INFO_V1(fpbtree_expected_size);
 
 /*
- * Pages that are looked at.  Where leaves differ in fullness by a quarter, on
- * the average, so many are off by 1.5%.
+ * How many pages the sample has.  If the fullness of leaves has a standard
+ * deviation of a quarter, that of the estimate is 1.5%.
  */
 #define SAMPLE	256
 
-/* what is expected of an index */
-typedef struct Expected
+/* what an index would be */
+typedef struct SizeEstimate
 {
 	FpbForm		form;
 	BlockNumber pages;
 	BlockNumber btree_pages;
-} Expected;
+} SizeEstimate;
 
 /*
- * Open a btree index and its table, or raise an error.  NULL if there is none
- * of this OID, or if it is not valid, as somebody who goes through a list of
- * them may find of one that is being dropped.
+ * Open a btree index and its table.  NULL, with nothing opened, if there is no
+ * index of this OID or if it is not valid: a caller that goes through a list
+ * of indexes may find one being dropped.  Raises an error if the OID is that
+ * of something else, or if the index can't be read.
  */
 static Relation
 open_btree(Oid indexoid, Relation *table)
@@ -69,7 +71,7 @@ open_btree(Oid indexoid, Relation *table)
 	Oid			tableoid = IndexGetRelation(indexoid, true);
 	Relation	index;
 
-	/* The table is to be locked before the index. */
+	/* the table is locked before the index */
 	*table = OidIsValid(tableoid) ? try_table_open(tableoid, AccessShareLock) : NULL;
 	index = try_relation_open(indexoid, AccessShareLock);
 	if (index != NULL &&
@@ -99,8 +101,8 @@ open_btree(Oid indexoid, Relation *table)
 }
 
 /*
- * The options that an fpbtree index gets from those of a btree, and that
- * fillfactor, if it is not 0.
+ * The options that an fpbtree index gets from those of a btree, with another
+ * fillfactor if that is not 0.
  */
 static bytea *
 get_options(Relation index, int fillfactor)
@@ -121,8 +123,8 @@ get_options(Relation index, int fillfactor)
 }
 
 /*
- * Where the key of a tuple of a leaf of the btree ends: before its TIDs, if it
- * has several.
+ * Where the key of a tuple of a btree's leaf ends: before its TIDs if it is a
+ * posting.
  */
 static inline Size
 key_end(IndexTuple tuple)
@@ -132,7 +134,7 @@ key_end(IndexTuple tuple)
 }
 
 /*
- * What is wrong with an item of a leaf of the btree, or NULL.
+ * What is wrong with an item of a btree's leaf, or NULL.
  */
 static const char *
 item_fault(const FpbIndex *ix, Page page, ItemId item)
@@ -170,9 +172,9 @@ item_fault(const FpbIndex *ix, Page page, ItemId item)
 }
 
 /*
- * Put the entries of a page of the btree, if it is a leaf, into the sorts.
- * Raises an error if it is damaged: what is in it has not been looked at by
- * anybody.
+ * Put the entries of a page of the btree into the sorts, if it is a leaf.
+ * Raises an error if the page is damaged, because what reads its tuples trusts
+ * them.
  */
 static void
 add_page(FpbBuild *build, FpbBtreeSize *btree, Relation index, BlockNumber block,
@@ -225,7 +227,7 @@ add_page(FpbBuild *build, FpbBtreeSize *btree, Relation index, BlockNumber block
 }
 
 /*
- * The size in pages that a sample of an index stands for.
+ * How many pages the whole index would have, if the sample has made so many.
  */
 static BlockNumber
 pages_of_all(BlockNumber made, BlockNumber sample, BlockNumber nblocks)
@@ -234,11 +236,11 @@ pages_of_all(BlockNumber made, BlockNumber sample, BlockNumber nblocks)
 }
 
 /*
- * What to expect of an index.  Which pages are in the sample depends on the
- * index's OID: so all sizes are off in the same direction, if they are off.
+ * Estimate what an index would be.  Its OID decides which pages are in the
+ * sample, so both sizes are of one sample, and off in the same direction.
  */
-static Expected
-expected_size(Relation table, Relation index, int fillfactor)
+static SizeEstimate
+estimate_size(Relation table, Relation index, int fillfactor)
 {
 	BlockNumber nblocks = RelationGetNumberOfBlocks(index);
 	BufferAccessStrategy strategy = GetAccessStrategy(BAS_BULKREAD);
@@ -248,9 +250,9 @@ expected_size(Relation table, Relation index, int fillfactor)
 	FpbBtreeSize *btree;
 	BlockSamplerData sampler;
 	BlockNumber sample;
-	Expected	expected;
+	SizeEstimate estimate;
 
-	/* What CREATE INDEX would see: the same columns, but options of ours. */
+	/* what CREATE INDEX would see: the same columns, but options of ours */
 	as_fpbtree.rd_options = get_options(index, fillfactor);
 	fpb_build_init(&build, table, &as_fpbtree, false, false, NULL);
 
@@ -262,12 +264,12 @@ expected_size(Relation table, Relation index, int fillfactor)
 		CHECK_FOR_INTERRUPTS();
 		add_page(&build, btree, index, BlockSampler_Next(&sampler), strategy, copy);
 	}
-	expected.form = build.ix.form;
-	expected.pages = pages_of_all(fpb_load_sorted(&build, InvalidForkNumber), sample, nblocks);
-	expected.btree_pages = pages_of_all(fpb_btree_size_end(btree), sample, nblocks);
+	estimate.form = build.ix.form;
+	estimate.pages = pages_of_all(fpb_load_sorted(&build, InvalidForkNumber), sample, nblocks);
+	estimate.btree_pages = pages_of_all(fpb_btree_size_end(btree), sample, nblocks);
 	fpb_sort_end(build.sort);
 	FreeAccessStrategy(strategy);
-	return expected;
+	return estimate;
 }
 
 /*
@@ -280,7 +282,7 @@ fpbtree_expected_size(PG_FUNCTION_ARGS)
 	Relation	table;
 	Relation	index;
 	FpbCaller	caller;
-	Expected	expected;
+	SizeEstimate estimate;
 	TupleDesc	tupdesc;
 	Datum		values[3];
 	bool		nulls[3] = {0};
@@ -295,15 +297,15 @@ fpbtree_expected_size(PG_FUNCTION_ARGS)
 	if (index == NULL)
 		PG_RETURN_NULL();
 
-	/* it decides what the index would be, and compares keys */
+	/* functions of the index's are run: equalimage and comparators */
 	fpb_become_owner(index, &caller);
-	expected = expected_size(table, index, fillfactor);
+	estimate = estimate_size(table, index, fillfactor);
 	fpb_become_caller(&caller);
 	relation_close(index, AccessShareLock);
 	table_close(table, AccessShareLock);
 
-	values[0] = CStringGetTextDatum(fpb_form_name(expected.form));
-	values[1] = Int64GetDatum((int64) expected.pages * BLCKSZ);
-	values[2] = Int64GetDatum((int64) expected.btree_pages * BLCKSZ);
+	values[0] = CStringGetTextDatum(fpb_form_name(estimate.form));
+	values[1] = Int64GetDatum((int64) estimate.pages * BLCKSZ);
+	values[2] = Int64GetDatum((int64) estimate.btree_pages * BLCKSZ);
 	PG_RETURN_DATUM(HeapTupleGetDatum(heap_form_tuple(BlessTupleDesc(tupdesc), values, nulls)));
 }

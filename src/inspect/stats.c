@@ -2,14 +2,16 @@
  *
  * inspect/stats.c
  *	  SQL functions that show what an index is made of: fpbtree_stats(),
- *	  fpbtree_page(), fpbtree_nodes(); and how it fares: fpbtree_prefetch_stats().
+ *	  fpbtree_page(), fpbtree_nodes(); and what its prefetching is worth:
+ *	  fpbtree_prefetch_stats().
  *
- * The extension's script grants them as pgstattuple's and amcheck's functions
- * are granted: to superusers and pg_stat_scan_tables.  These need not be
- * allowed to read the table: where a key would be shown, others see NULL.
+ * The extension's script grants them as those of pgstattuple and amcheck are
+ * granted, to superusers and pg_stat_scan_tables.  Their caller need not be
+ * allowed to read the table.  Whoever may not read it sees NULL instead of a
+ * key.
  *
- * Pages are copied under a share lock and looked at afterwards; a damaged one
- * is reported.
+ * Pages are copied under a share lock and looked at afterwards.  A damaged one
+ * raises an error.
  *
  *-------------------------------------------------------------------------
  */
@@ -65,7 +67,7 @@ typedef struct Content
 } Content;
 
 /*
- * Take a block number from SQL.
+ * Check a block number that an SQL function was called with.
  */
 static BlockNumber
 get_block_argument(Relation rel, int64 block)
@@ -84,8 +86,8 @@ get_block_argument(Relation rel, int64 block)
 }
 
 /*
- * Copy a page; its header has been checked unless the page is new.  The
- * metapage is refused.
+ * Copy a page.  Raises an error for the metapage, and if the page's header is
+ * damaged; the page may be new.
  */
 static void
 copy_page(const FpbIndex *ix, BlockNumber blkno, BufferAccessStrategy strategy,
@@ -151,8 +153,8 @@ check_structure(const FpbIndex *ix, BlockNumber blkno, Page page)
 }
 
 /*
- * A key's values as text, as errors of unique violations show them, and its
- * TID if it has one.  Types' output functions are run, so the caller has
+ * A key's values as text, in the form that errors about duplicates have, and
+ * its TID if it has one.  Runs output functions of types, so the caller has
  * become the index's owner.
  */
 static Datum
@@ -221,166 +223,314 @@ get_result_desc(FunctionCallInfo fcinfo, int ncolumns)
 	return BlessTupleDesc(desc);
 }
 
-/*
- * What fpbtree_stats tells of the operation queue, put into columns from
- * number i on; returns the number of the next one.  The index has so many main
- * leaves; leaves and entries are the queue's.
+/* ------------------------------------------------------------------------
+ * fpbtree_stats
+ * ------------------------------------------------------------------------
  */
-static int
-tell_queue(const FpbIndex *ix, BlockNumber nblocks, int64 main_leaves, int64 leaves,
-		   int64 entries, Datum *values, bool *nulls, int i)
+
+/* the columns of fpbtree_stats, in the order of its SQL declaration */
+typedef enum StatsColumn
+{
+	STATS_VERSION,
+	STATS_FORM,
+	STATS_LAYOUT,
+	STATS_LEAF_LINES,
+	STATS_INNER_LINES,
+	STATS_NODE_FORMAT,
+	STATS_NODE_SEARCH,
+	STATS_NODE_PREFETCH,
+	STATS_ROOT_BLOCK,
+	STATS_LEVELS,
+	STATS_BLOCKS,
+	STATS_LEAF_PAGES,
+	STATS_INNER_PAGES,
+	STATS_DELETED_PAGES,
+	STATS_NEW_PAGES,
+	STATS_UNFINISHED_SPLITS,
+	STATS_ENTRIES,
+	STATS_GAPS,
+	STATS_ONE_KEY_NODES,
+	STATS_POSTINGS,
+	STATS_USED_BYTES,
+	STATS_FREE_BYTES,
+	STATS_LEAF_DENSITY,
+	STATS_LEAF_FRAGMENTATION,
+	STATS_OPERATION_QUEUE,
+	STATS_QUEUE_LIMIT,
+	STATS_QUEUE_PAGES,
+	STATS_QUEUE_LEAF_PAGES,
+	STATS_QUEUE_ENTRIES,
+	STATS_QUEUE_VISITS,
+	STATS_QUEUE_MOVED,
+	STATS_QUEUE_VISIT_ENTRIES,
+	STATS_QUEUE_CHECKPOINT_ENTRIES,
+	STATS_QUEUE_STALLS,
+	STATS_QUEUE_LONGEST_STALL,
+	STATS_COLUMNS
+} StatsColumn;
+
+/* what the pages of an index hold; leaves are those of the queue, too */
+typedef struct PageCounts
+{
+	int64		leaf_pages;
+	int64		inner_pages;
+	int64		deleted_pages;
+	int64		new_pages;
+	int64		unfinished_splits;
+	int64		entries;
+	int64		gaps;
+	int64		one_key_nodes;
+	int64		postings;
+	int64		used_bytes;
+	int64		free_bytes;
+	int64		links;			/* of main leaves to their right siblings */
+	int64		jumps;			/* those to another block than the next */
+	int64		queue_leaf_pages;
+	int64		queue_entries;
+} PageCounts;
+
+/*
+ * Count what a faultless leaf holds.
+ */
+static void
+count_leaf(const FpbIndex *ix, BlockNumber blkno, Page page, PageCounts *counts)
+{
+	Content		content;
+
+	count_page(ix, page, &content);
+	counts->leaf_pages++;
+	counts->entries += content.entries;
+	counts->gaps += content.gaps;
+	counts->one_key_nodes += content.one_key_nodes;
+	counts->postings += content.postings;
+	counts->used_bytes += content.used;
+	counts->free_bytes += content.available;
+	if (FpbPageIsQueue(page))
+	{
+		counts->queue_leaf_pages++;
+		counts->queue_entries += content.entries;
+	}
+	else if (!FpbPageIsRightmost(page))
+	{
+		counts->links++;
+		if (FpbHdr(page)->right != blkno + 1)
+			counts->jumps++;
+	}
+}
+
+/*
+ * Read so many pages of an index, each under a lock of its own, and count what
+ * they hold.  What changes meanwhile may be counted or not.
+ */
+static void
+count_pages(const FpbIndex *ix, BlockNumber nblocks, PageCounts *counts)
+{
+	BufferAccessStrategy strategy = GetAccessStrategy(BAS_BULKREAD);
+	Page		page = alloc_page();
+
+	memset(counts, 0, sizeof(*counts));
+	for (BlockNumber blkno = FPB_METAPAGE + 1; blkno < nblocks; blkno++)
+	{
+		CHECK_FOR_INTERRUPTS();
+		copy_page(ix, blkno, strategy, page);
+		if (!PageIsNew(page) && FpbPageSplitIncomplete(page))
+			counts->unfinished_splits++;
+		if (PageIsNew(page))
+			counts->new_pages++;
+		else if (FpbPageIsDeleted(page))
+			counts->deleted_pages++;
+		else if (!FpbPageIsLeaf(page))
+			counts->inner_pages++;
+		else
+		{
+			check_structure(ix, blkno, page);
+			count_leaf(ix, blkno, page, counts);
+		}
+	}
+	FreeAccessStrategy(strategy);
+}
+
+/*
+ * Fill the columns about the index's form and design.
+ */
+static void
+tell_design(const FpbIndex *ix, Datum *values)
+{
+	int			leaf_lines;
+	int			inner_lines;
+
+	fpb_layout_lines(ix, &leaf_lines, &inner_lines);
+	values[STATS_VERSION] = Int32GetDatum(FPB_VERSION);
+	values[STATS_FORM] = CStringGetTextDatum(fpb_form_name(ix->form));
+	values[STATS_LAYOUT] = CStringGetTextDatum(fpb_layout_name(ix->layout->id));
+	values[STATS_LEAF_LINES] = Int32GetDatum(leaf_lines);
+	values[STATS_INNER_LINES] = Int32GetDatum(inner_lines);
+	values[STATS_NODE_FORMAT] =
+		CStringGetTextDatum(fpb_node_format_name(ix->csb ? FPB_NODES_CSB : FPB_NODES_NUMBERED));
+	values[STATS_NODE_SEARCH] =
+		CStringGetTextDatum(fpb_node_search_name(ix->count_most < FPB_COUNT_MOST ?
+												 FPB_SEARCH_BISECTING : FPB_SEARCH_COUNTING));
+	values[STATS_NODE_PREFETCH] = BoolGetDatum(ix->prefetch);
+}
+
+/*
+ * Fill the columns about the index's pages, of which there are so many.
+ */
+static void
+tell_pages(const FpbIndex *ix, BlockNumber nblocks, const PageCounts *counts,
+		   Datum *values, bool *nulls)
+{
+	double		room = (double) counts->leaf_pages * (BLCKSZ - sizeof(FpbPageHeader));
+
+	values[STATS_ROOT_BLOCK] = Int64GetDatum(ix->root);
+	values[STATS_LEVELS] = Int32GetDatum(ix->level + 1);
+	values[STATS_BLOCKS] = Int64GetDatum(nblocks);
+	values[STATS_LEAF_PAGES] = Int64GetDatum(counts->leaf_pages);
+	values[STATS_INNER_PAGES] = Int64GetDatum(counts->inner_pages);
+	values[STATS_DELETED_PAGES] = Int64GetDatum(counts->deleted_pages);
+	values[STATS_NEW_PAGES] = Int64GetDatum(counts->new_pages);
+	values[STATS_UNFINISHED_SPLITS] = Int64GetDatum(counts->unfinished_splits);
+	values[STATS_ENTRIES] = Int64GetDatum(counts->entries);
+	values[STATS_GAPS] = Int64GetDatum(counts->gaps);
+	values[STATS_ONE_KEY_NODES] = Int64GetDatum(counts->one_key_nodes);
+	values[STATS_POSTINGS] = Int64GetDatum(counts->postings);
+	values[STATS_USED_BYTES] = Int64GetDatum(counts->used_bytes);
+	values[STATS_FREE_BYTES] = Int64GetDatum(counts->free_bytes);
+
+	nulls[STATS_LEAF_DENSITY] = counts->leaf_pages == 0;
+	values[STATS_LEAF_DENSITY] =
+		Float8GetDatum(counts->leaf_pages == 0 ? 0.0 : 100.0 * counts->used_bytes / room);
+	nulls[STATS_LEAF_FRAGMENTATION] = counts->links == 0;
+	values[STATS_LEAF_FRAGMENTATION] =
+		Float8GetDatum(counts->links == 0 ? 0.0 : 100.0 * counts->jumps / counts->links);
+}
+
+/*
+ * Fill the columns about what shared memory has of the operation queue.  They
+ * are NULL if the index has no slot there, or if nothing has been moved yet.
+ */
+static void
+tell_queue_activity(const FpbIndex *ix, int64 main_leaf_pages, Datum *values, bool *nulls)
 {
 	FpbShared  *shared = fpb_shared_of(RelationGetRelid(ix->rel));
-	uint64		visits;
-	double		checkpoint_moved;
+	uint64		visits = 0;
+	uint64		moved = 0;
+	double		checkpoint_moved = -1;
 
-	values[i++] = CStringGetTextDatum(fpb_queue_mode_name(ix->may_queue ? fpb_queue_mode(ix->rel) :
-														  FPB_QUEUE_OFF));
-	nulls[i] = !ix->may_queue;
-	values[i++] = Int64GetDatum(ix->may_queue ? (int64) fpb_queue_limit(ix->rel, nblocks) : 0);
-	values[i++] = Int64GetDatum(fpb_queue_pages(ix, NULL));
-	values[i++] = Int64GetDatum(leaves);
-	values[i++] = Int64GetDatum(entries);
-	nulls[i] = nulls[i + 1] = shared == NULL;
-	values[i++] = Int64GetDatum(shared == NULL ? 0 : pg_atomic_read_u64(&shared->visits));
-	values[i++] = Int64GetDatum(shared == NULL ? 0 : pg_atomic_read_u64(&shared->moved));
-	visits = shared == NULL ? 0 : pg_atomic_read_u64(&shared->visits);
-	nulls[i] = visits == 0;
-	values[i++] = Float8GetDatum(visits == 0 ? 0.0 :
-								 (double) pg_atomic_read_u64(&shared->moved) / visits);
-	checkpoint_moved = shared == NULL ? -1 : fpb_shared_checkpoint_moved(shared);
-	nulls[i] = checkpoint_moved < 0 || main_leaves <= 0;
-	values[i] = Float8GetDatum(nulls[i] ? 0.0 : checkpoint_moved / main_leaves);
-	i++;
-	nulls[i] = nulls[i + 1] = shared == NULL;
-	values[i++] = Int64GetDatum(shared == NULL ? 0 : pg_atomic_read_u64(&shared->stalls));
-	values[i++] = Float8GetDatum(shared == NULL ? 0.0 : pg_atomic_read_u64(&shared->longest_stall) / 1000.0);
-	return i;
+	if (shared != NULL)
+	{
+		visits = pg_atomic_read_u64(&shared->visits);
+		moved = pg_atomic_read_u64(&shared->moved);
+		checkpoint_moved = fpb_shared_checkpoint_moved(shared);
+		values[STATS_QUEUE_STALLS] = Int64GetDatum(pg_atomic_read_u64(&shared->stalls));
+		values[STATS_QUEUE_LONGEST_STALL] =
+			Float8GetDatum(pg_atomic_read_u64(&shared->longest_stall) / 1000.0);
+	}
+	values[STATS_QUEUE_VISITS] = Int64GetDatum(visits);
+	values[STATS_QUEUE_MOVED] = Int64GetDatum(moved);
+	if (visits > 0)
+		values[STATS_QUEUE_VISIT_ENTRIES] = Float8GetDatum((double) moved / visits);
+	if (checkpoint_moved >= 0 && main_leaf_pages > 0)
+		values[STATS_QUEUE_CHECKPOINT_ENTRIES] = Float8GetDatum(checkpoint_moved / main_leaf_pages);
+
+	nulls[STATS_QUEUE_VISITS] = shared == NULL;
+	nulls[STATS_QUEUE_MOVED] = shared == NULL;
+	nulls[STATS_QUEUE_VISIT_ENTRIES] = visits == 0;
+	nulls[STATS_QUEUE_CHECKPOINT_ENTRIES] = checkpoint_moved < 0 || main_leaf_pages <= 0;
+	nulls[STATS_QUEUE_STALLS] = shared == NULL;
+	nulls[STATS_QUEUE_LONGEST_STALL] = shared == NULL;
+}
+
+/*
+ * Fill the columns about the operation queue of an index of so many blocks.
+ */
+static void
+tell_queue(const FpbIndex *ix, BlockNumber nblocks, const PageCounts *counts,
+		   Datum *values, bool *nulls)
+{
+	FpbQueueMode mode = ix->may_queue ? fpb_queue_mode(ix->rel) : FPB_QUEUE_OFF;
+
+	values[STATS_OPERATION_QUEUE] = CStringGetTextDatum(fpb_queue_mode_name(mode));
+	nulls[STATS_QUEUE_LIMIT] = !ix->may_queue;
+	values[STATS_QUEUE_LIMIT] =
+		Int64GetDatum(ix->may_queue ? (int64) fpb_queue_limit(ix->rel, nblocks) : 0);
+	values[STATS_QUEUE_PAGES] = Int64GetDatum(fpb_queue_pages(ix, NULL));
+	values[STATS_QUEUE_LEAF_PAGES] = Int64GetDatum(counts->queue_leaf_pages);
+	values[STATS_QUEUE_ENTRIES] = Int64GetDatum(counts->queue_entries);
+	tell_queue_activity(ix, counts->leaf_pages - counts->queue_leaf_pages, values, nulls);
 }
 
 /*
  * fpbtree_stats(index regclass) returns record
  *
- * Reads every page of the index, each under a lock of its own: what is changed
- * meanwhile may be counted or not.  NULLs if there are none, as for an index
- * that is being built: whoever asks for all indexes shall not fail because of
- * it.
+ * Reads every page of the index.  All columns are NULL if it has none yet, as
+ * one that is being built: a query about all indexes must not fail because of
+ * one of them.
  */
 Datum
 fpbtree_stats(PG_FUNCTION_ARGS)
 {
-	TupleDesc	desc = get_result_desc(fcinfo, 35);
+	TupleDesc	desc = get_result_desc(fcinfo, STATS_COLUMNS);
 	Relation	rel = fpb_open_index(PG_GETARG_OID(0), AccessShareLock);
-	BufferAccessStrategy strategy = GetAccessStrategy(BAS_BULKREAD);
-	Page		page = alloc_page();
 	FpbIndex	ix;
 	BlockNumber nblocks;
-	int64		leaf_pages = 0;
-	int64		inner_pages = 0;
-	int64		deleted_pages = 0;
-	int64		new_pages = 0;
-	int64		unfinished_splits = 0;
-	int64		leaf_entries = 0;
-	int64		leaf_gaps = 0;
-	int64		one_key_nodes = 0;
-	int64		postings = 0;
-	int64		free_bytes = 0;
-	int64		used_bytes = 0;
-	int64		links = 0;
-	int64		jumps = 0;
-	int			leaf_lines;
-	int			inner_lines;
-	int64		queue_leaf_pages = 0;
-	int64		queue_entries = 0;
-	Datum		values[35];
-	bool		nulls[35] = {0};
-	int			i = 0;
+	PageCounts	counts;
+	Datum		values[STATS_COLUMNS] = {0};
+	bool		nulls[STATS_COLUMNS] = {0};
 
 	if (!fpb_has_pages(rel))
-	{
 		memset(nulls, true, sizeof(nulls));
-		relation_close(rel, AccessShareLock);
-		PG_RETURN_DATUM(HeapTupleGetDatum(heap_form_tuple(desc, values, nulls)));
-	}
-	fpb_index_open(&ix, rel);
-	fpb_index_refresh(&ix);
-	nblocks = RelationGetNumberOfBlocks(rel);
-	for (BlockNumber blkno = FPB_METAPAGE + 1; blkno < nblocks; blkno++)
+	else
 	{
-		Content		content;
-
-		CHECK_FOR_INTERRUPTS();
-		copy_page(&ix, blkno, strategy, page);
-		if (!PageIsNew(page) && FpbPageSplitIncomplete(page))
-			unfinished_splits++;
-		if (PageIsNew(page))
-			new_pages++;
-		else if (FpbPageIsDeleted(page))
-			deleted_pages++;
-		else if (!FpbPageIsLeaf(page))
-			inner_pages++;
-		else
-		{
-			check_structure(&ix, blkno, page);
-			count_page(&ix, page, &content);
-			leaf_pages++;
-			leaf_entries += content.entries;
-			leaf_gaps += content.gaps;
-			one_key_nodes += content.one_key_nodes;
-			postings += content.postings;
-			free_bytes += content.available;
-			used_bytes += content.used;
-			if (FpbPageIsQueue(page))
-			{
-				queue_leaf_pages++;
-				queue_entries += content.entries;
-			}
-			else if (!FpbPageIsRightmost(page))
-			{
-				links++;
-				if (FpbHdr(page)->right != blkno + 1)
-					jumps++;
-			}
-		}
+		fpb_index_open(&ix, rel);
+		fpb_index_refresh(&ix);
+		nblocks = RelationGetNumberOfBlocks(rel);
+		count_pages(&ix, nblocks, &counts);
+		tell_design(&ix, values);
+		tell_pages(&ix, nblocks, &counts, values, nulls);
+		tell_queue(&ix, nblocks, &counts, values, nulls);
 	}
-
-	values[i++] = Int32GetDatum(FPB_VERSION);
-	values[i++] = CStringGetTextDatum(fpb_form_name(ix.form));
-	values[i++] = CStringGetTextDatum(fpb_layout_name(ix.layout->id));
-	fpb_layout_lines(&ix, &leaf_lines, &inner_lines);
-	values[i++] = Int32GetDatum(leaf_lines);
-	values[i++] = Int32GetDatum(inner_lines);
-	values[i++] = CStringGetTextDatum(fpb_node_format_name(ix.csb ? FPB_NODES_CSB : FPB_NODES_NUMBERED));
-	values[i++] = CStringGetTextDatum(fpb_node_search_name(ix.count_most < FPB_COUNT_MOST ?
-														   FPB_SEARCH_BISECTING : FPB_SEARCH_COUNTING));
-	values[i++] = BoolGetDatum(ix.prefetch);
-	values[i++] = Int64GetDatum(ix.root);
-	values[i++] = Int32GetDatum(ix.level + 1);
-	values[i++] = Int64GetDatum(nblocks);
-	values[i++] = Int64GetDatum(leaf_pages);
-	values[i++] = Int64GetDatum(inner_pages);
-	values[i++] = Int64GetDatum(deleted_pages);
-	values[i++] = Int64GetDatum(new_pages);
-	values[i++] = Int64GetDatum(unfinished_splits);
-	values[i++] = Int64GetDatum(leaf_entries);
-	values[i++] = Int64GetDatum(leaf_gaps);
-	values[i++] = Int64GetDatum(one_key_nodes);
-	values[i++] = Int64GetDatum(postings);
-	values[i++] = Int64GetDatum(used_bytes);
-	values[i++] = Int64GetDatum(free_bytes);
-	nulls[i] = (leaf_pages == 0);
-	values[i++] = Float8GetDatum(leaf_pages == 0 ? 0.0 :
-								 100.0 * used_bytes / ((double) leaf_pages * (BLCKSZ - sizeof(FpbPageHeader))));
-	nulls[i] = (links == 0);
-	values[i++] = Float8GetDatum(links == 0 ? 0.0 : 100.0 * jumps / links);
-	i = tell_queue(&ix, nblocks, leaf_pages - queue_leaf_pages, queue_leaf_pages,
-				   queue_entries, values, nulls, i);
-	Assert(i == lengthof(values));
-
-	FreeAccessStrategy(strategy);
 	relation_close(rel, AccessShareLock);
 	PG_RETURN_DATUM(HeapTupleGetDatum(heap_form_tuple(desc, values, nulls)));
 }
+
+/* ------------------------------------------------------------------------
+ * fpbtree_page and fpbtree_nodes
+ * ------------------------------------------------------------------------
+ */
+
+/* the columns of fpbtree_page, in the order of its SQL declaration */
+typedef enum PageColumn
+{
+	PAGE_KIND,
+	PAGE_LEVEL,
+	PAGE_FLAGS,
+	PAGE_RIGHT_BLOCK,
+	PAGE_NODES,
+	PAGE_NODES_ALLOCATED,
+	PAGE_NODES_MOST,
+	PAGE_ENTRIES,
+	PAGE_GAPS,
+	PAGE_LOWER,
+	PAGE_UPPER,
+	PAGE_LOW_FENCE,
+	PAGE_HIGH_FENCE,
+	PAGE_COLUMNS
+} PageColumn;
+
+/* the columns of fpbtree_nodes, likewise */
+typedef enum NodeColumn
+{
+	NODE_DIR,
+	NODE_NODE,
+	NODE_CODEC,
+	NODE_ENTRIES,
+	NODE_GAPS,
+	NODE_EXITS,
+	NODE_HEAD,
+	NODE_FIRST_ENTRY,
+	NODE_COLUMNS
+} NodeColumn;
 
 /*
  * The flags of a page as an array of text.
@@ -411,73 +561,78 @@ flags_array(int flags)
 }
 
 /*
+ * Fill the columns of fpbtree_page for a copied page that is not new.  Raises
+ * an error if its structure is damaged.  Fences are NULL unless the caller may
+ * read keys.
+ */
+static void
+tell_page(const FpbIndex *ix, BlockNumber blkno, Page page, bool may_read,
+		  Datum *values, bool *nulls)
+{
+	FpbPageHeader *hdr = FpbHdr(page);
+	Content		content;
+	FpbPageInfo info;
+	FpbKey		fence;
+
+	check_structure(ix, blkno, page);
+	count_page(ix, page, &content);
+	fpb_page_info(ix, page, &info);
+
+	values[PAGE_KIND] = CStringGetTextDatum(FpbPageIsDeleted(page) ? "deleted" :
+											FpbPageIsLeaf(page) ? "leaf" : "inner");
+	values[PAGE_LEVEL] = Int32GetDatum(hdr->level);
+	values[PAGE_FLAGS] = flags_array(hdr->flags);
+	nulls[PAGE_RIGHT_BLOCK] = FpbPageIsRightmost(page);
+	values[PAGE_RIGHT_BLOCK] = Int64GetDatum(hdr->right);
+	values[PAGE_NODES] = Int32GetDatum(info.nodes);
+	values[PAGE_NODES_ALLOCATED] = Int32GetDatum(info.allocated);
+	values[PAGE_NODES_MOST] = Int32GetDatum(info.capacity);
+	values[PAGE_ENTRIES] = Int32GetDatum(content.entries);
+	values[PAGE_GAPS] = Int32GetDatum(content.gaps);
+	values[PAGE_LOWER] = Int32GetDatum(hdr->pd.pd_lower);
+	values[PAGE_UPPER] = Int32GetDatum(hdr->pd.pd_upper);
+
+	nulls[PAGE_LOW_FENCE] = FpbPageIsLeftmost(page) || !may_read;
+	if (!nulls[PAGE_LOW_FENCE])
+	{
+		fpb_page_low(ix, page, &fence);
+		values[PAGE_LOW_FENCE] = key_text(ix, &fence, true);
+	}
+	nulls[PAGE_HIGH_FENCE] = FpbPageIsRightmost(page) || FpbPageHighElided(page) || !may_read;
+	if (!nulls[PAGE_HIGH_FENCE])
+	{
+		fpb_page_high(ix, page, &fence);
+		values[PAGE_HIGH_FENCE] = key_text(ix, &fence, true);
+	}
+}
+
+/*
  * fpbtree_page(index regclass, block bigint) returns record
  */
 Datum
 fpbtree_page(PG_FUNCTION_ARGS)
 {
-	TupleDesc	desc = get_result_desc(fcinfo, 13);
+	TupleDesc	desc = get_result_desc(fcinfo, PAGE_COLUMNS);
 	Relation	rel = fpb_open_index(PG_GETARG_OID(0), AccessShareLock);
 	BlockNumber blkno = get_block_argument(rel, PG_GETARG_INT64(1));
 	Page		page = alloc_page();
-	FpbPageHeader *hdr = FpbHdr(page);
 	bool		may_read = fpb_may_read_keys(rel);
 	FpbCaller	caller;
 	FpbIndex	ix;
-	Datum		values[13];
-	bool		nulls[13];
-	int			i = 0;
+	Datum		values[PAGE_COLUMNS] = {0};
+	bool		nulls[PAGE_COLUMNS] = {0};
 
 	fpb_become_owner(rel, &caller);
 	fpb_index_open(&ix, rel);
 	copy_page(&ix, blkno, NULL, page);
-	memset(nulls, true, sizeof(nulls));
-
 	if (PageIsNew(page))
 	{
-		nulls[0] = false;
-		values[0] = CStringGetTextDatum("new");
+		memset(nulls, true, sizeof(nulls));
+		nulls[PAGE_KIND] = false;
+		values[PAGE_KIND] = CStringGetTextDatum("new");
 	}
 	else
-	{
-		Content		content;
-		FpbPageInfo info;
-		FpbKey		fence;
-
-		check_structure(&ix, blkno, page);
-		count_page(&ix, page, &content);
-		fpb_page_info(&ix, page, &info);
-		memset(nulls, false, sizeof(nulls));
-		values[i++] = CStringGetTextDatum(FpbPageIsDeleted(page) ? "deleted" :
-										  FpbPageIsLeaf(page) ? "leaf" : "inner");
-		values[i++] = Int32GetDatum(hdr->level);
-		values[i++] = flags_array(hdr->flags);
-		nulls[i] = FpbPageIsRightmost(page);
-		values[i++] = Int64GetDatum(hdr->right);
-		values[i++] = Int32GetDatum(info.nodes);
-		values[i++] = Int32GetDatum(info.allocated);
-		values[i++] = Int32GetDatum(info.capacity);
-		values[i++] = Int32GetDatum(content.entries);
-		values[i++] = Int32GetDatum(content.gaps);
-		values[i++] = Int32GetDatum(hdr->pd.pd_lower);
-		values[i++] = Int32GetDatum(hdr->pd.pd_upper);
-		nulls[i] = FpbPageIsLeftmost(page) || !may_read;
-		if (!nulls[i])
-		{
-			fpb_page_low(&ix, page, &fence);
-			values[i] = key_text(&ix, &fence, true);
-		}
-		i++;
-		nulls[i] = FpbPageIsRightmost(page) || FpbPageHighElided(page) || !may_read;
-		if (!nulls[i])
-		{
-			fpb_page_high(&ix, page, &fence);
-			values[i] = key_text(&ix, &fence, true);
-		}
-		i++;
-		Assert(i == lengthof(values));
-	}
-
+		tell_page(&ix, blkno, page, may_read, values, nulls);
 	fpb_become_caller(&caller);
 	relation_close(rel, AccessShareLock);
 	PG_RETURN_DATUM(HeapTupleGetDatum(heap_form_tuple(desc, values, nulls)));
@@ -509,20 +664,20 @@ fpbtree_nodes(PG_FUNCTION_ARGS)
 		check_structure(&ix, blkno, page);
 		for (int n = 0; fpb_node_info(&ix, page, n, &info); n++)
 		{
-			Datum		values[8];
-			bool		nulls[8] = {0};
+			Datum		values[NODE_COLUMNS] = {0};
+			bool		nulls[NODE_COLUMNS] = {0};
 
-			values[0] = Int32GetDatum(n);
-			values[1] = Int32GetDatum(info.number);
-			values[2] = CStringGetTextDatum(info.codec);
-			values[3] = Int32GetDatum(info.entries);
-			values[4] = Int32GetDatum(info.gaps);
-			values[5] = Int32GetDatum(info.exits);
-			values[6] = PointerGetDatum(cstring_to_text(psprintf("%016" PRIx64, info.head)));
-			nulls[6] = !may_read;	/* the beginning of a key */
-			nulls[7] = info.entries == 0 || !may_read;
-			if (!nulls[7])
-				values[7] = key_text(&ix, &info.first.key, !FpbPageIsLeaf(page));
+			values[NODE_DIR] = Int32GetDatum(n);
+			values[NODE_NODE] = Int32GetDatum(info.number);
+			values[NODE_CODEC] = CStringGetTextDatum(info.codec);
+			values[NODE_ENTRIES] = Int32GetDatum(info.entries);
+			values[NODE_GAPS] = Int32GetDatum(info.gaps);
+			values[NODE_EXITS] = Int32GetDatum(info.exits);
+			values[NODE_HEAD] = PointerGetDatum(cstring_to_text(psprintf("%016" PRIx64, info.head)));
+			nulls[NODE_HEAD] = !may_read;	/* the beginning of a key */
+			nulls[NODE_FIRST_ENTRY] = info.entries == 0 || !may_read;
+			if (!nulls[NODE_FIRST_ENTRY])
+				values[NODE_FIRST_ENTRY] = key_text(&ix, &info.first.key, !FpbPageIsLeaf(page));
 			tuplestore_putvalues(rsinfo->setResult, rsinfo->setDesc, values, nulls);
 		}
 	}
@@ -531,28 +686,45 @@ fpbtree_nodes(PG_FUNCTION_ARGS)
 	return (Datum) 0;
 }
 
+/* ------------------------------------------------------------------------
+ * fpbtree_prefetch_stats
+ * ------------------------------------------------------------------------
+ */
+
+/* the columns of fpbtree_prefetch_stats: three for index pages, then for heap pages */
+typedef enum PrefetchColumn
+{
+	PREFETCH_PREFETCHED,
+	PREFETCH_USED,
+	PREFETCH_WASTED,
+	PREFETCH_KIND_COLUMNS,
+	PREFETCH_COLUMNS = 2 * PREFETCH_KIND_COLUMNS
+} PrefetchColumn;
+
 /*
- * fpbtree_prefetch_stats(index regclass): pages of the index and of its table
- * that scans and VACUUM have read ahead since the server was started, those
- * used and those that were not.
+ * fpbtree_prefetch_stats(index regclass) returns record
+ *
+ * Tells of index pages, then of heap pages, how many scans and VACUUM have
+ * prefetched since the server was started, and how many of them were used or
+ * not.
  */
 Datum
 fpbtree_prefetch_stats(PG_FUNCTION_ARGS)
 {
-	TupleDesc	desc = get_result_desc(fcinfo, 6);
+	TupleDesc	desc = get_result_desc(fcinfo, PREFETCH_COLUMNS);
 	Relation	rel = fpb_open_index(PG_GETARG_OID(0), AccessShareLock);
-	Datum		values[6];
-	bool		nulls[6] = {0};
-	int			n = 0;
+	Datum		values[PREFETCH_COLUMNS];
+	bool		nulls[PREFETCH_COLUMNS] = {0};
 
 	for (int heap = 0; heap <= 1; heap++)
 	{
+		Datum	   *columns = values + heap * PREFETCH_KIND_COLUMNS;
 		FpbPrefetchCounts counts;
 
 		fpb_prefetch_total(rel, heap != 0, &counts);
-		values[n++] = Int64GetDatum((int64) counts.prefetched);
-		values[n++] = Int64GetDatum((int64) counts.used);
-		values[n++] = Int64GetDatum((int64) counts.wasted);
+		columns[PREFETCH_PREFETCHED] = Int64GetDatum((int64) counts.prefetched);
+		columns[PREFETCH_USED] = Int64GetDatum((int64) counts.used);
+		columns[PREFETCH_WASTED] = Int64GetDatum((int64) counts.wasted);
 	}
 	relation_close(rel, AccessShareLock);
 	PG_RETURN_DATUM(HeapTupleGetDatum(heap_form_tuple(desc, values, nulls)));
