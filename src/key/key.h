@@ -1,7 +1,7 @@
 /*-------------------------------------------------------------------------
  *
  * key/key.h
- *	  Key words, tuples, comparison (key/word.c, key/key.c).
+ *	  Keys: words and tuples, search keys, comparison, pivots.
  *
  *-------------------------------------------------------------------------
  */
@@ -335,8 +335,21 @@ fpb_tuple_space(IndexTuple tuple)
 	return fpb_posting_space(tuple, 1);
 }
 
-/* Number of untruncated key columns of a pivot tuple. */
-extern int	fpb_pivot_natts(const FpbIndex *ix, IndexTuple pivot);
+/*
+ * Number of key columns that a pivot has.  A pivot without TID has an invalid
+ * offset number, and the number of its columns for a block number.  Any other
+ * tuple has all key columns.
+ */
+static inline int
+fpb_pivot_natts(const FpbIndex *ix, IndexTuple pivot)
+{
+	BlockNumber natts;
+
+	if (likely(ItemPointerGetOffsetNumberNoCheck(&pivot->t_tid) != InvalidOffsetNumber))
+		return ix->nkeyatts;
+	natts = ItemPointerGetBlockNumberNoCheck(&pivot->t_tid);
+	return Min(natts, (BlockNumber) ix->nkeyatts);
+}
 
 /* bytes of the longest tuple that btree takes at this block size */
 #define FPB_MAX_TUPLE_SIZE \

@@ -26,7 +26,7 @@ static const char misplaced[] = "A tuple offset points outside the page's tuples
 /*
  * The tuple at an offset in the page, which is checked: its length, and that
  * it lies where its columns may be read.  The columns themselves are looked at
- * by those who read them (key/key.c).
+ * by those who read them (key/tuple.h).
  */
 IndexTuple
 fpb_page_tuple(const FpbIndex *ix, Page page, uint32 offset)

@@ -1,0 +1,301 @@
+/*-------------------------------------------------------------------------
+ *
+ * key/compare.c
+ *	  Comparison of keys.
+ *
+ *-------------------------------------------------------------------------
+ */
+#include "postgres.h"
+
+#include "access/transam.h"
+#include "common/int.h"
+#include "utils/fmgroids.h"
+
+#include "key/key.h"
+#include "key/tuple.h"
+
+
+/*
+ * Order of two values of a column as the index has it.  cmp is the opclass's
+ * comparator or one whose second argument is of b's type.
+ */
+static inline int
+compare_values(const FpbColumn *col, FmgrInfo *cmp,
+			   Datum a, bool a_isnull, Datum b, bool b_isnull)
+{
+	int			result;
+
+	if (unlikely(a_isnull || b_isnull))
+	{
+		if (a_isnull && b_isnull)
+			return 0;
+		return a_isnull == col->nulls_first ? -1 : 1;
+	}
+
+	result = DatumGetInt32(FunctionCall2Coll(cmp, col->collation, a, b));
+	if (result == 0)
+		return 0;
+	return (result < 0) != col->desc ? -1 : 1;
+}
+
+/*
+ * Is it certain that a comparator runs no code but the server's own, which
+ * leaves indexes of ours alone?  Those of containers call that of the
+ * elements, which may be anybody's.
+ */
+static bool
+is_simple(const FmgrInfo *cmp)
+{
+	switch (cmp->fn_oid)
+	{
+		case F_BTARRAYCMP:
+		case F_BTRECORDCMP:
+		case F_RANGE_CMP:
+		case F_MULTIRANGE_CMP:
+			return false;
+		default:
+			return cmp->fn_oid < FirstGenbkiObjectId;
+	}
+}
+
+/*
+ * Do comparisons of the index's keys with each other run no code but the
+ * server's own, which uses no index?
+ */
+bool
+fpb_index_is_simple(const FpbIndex *ix)
+{
+	if (fpb_is_word(ix))
+		return true;
+	for (int i = 0; i < ix->nkeyatts; i++)
+	{
+		if (!is_simple(ix->cols[i].cmp))
+			return false;
+	}
+	return true;
+}
+
+/*
+ * Do comparisons of the index's keys with the search key run no code but the
+ * server's own, which uses no index?
+ */
+bool
+fpb_search_key_is_simple(const FpbIndex *ix, const FpbSearchKey *search)
+{
+	if (fpb_is_word(ix))
+		return true;
+	for (int i = 0; i < search->ncols; i++)
+	{
+		if (!is_simple(search->cols[i].cmp))
+			return false;
+	}
+	return true;
+}
+
+/*
+ * Sign of key - search key by their columns behind the first one, up to the
+ * ncompare'th.  Raises errors as compare_tuple does.
+ */
+static int
+compare_rest(const FpbIndex *ix, IndexTuple tuple, const FpbSearchKey *search,
+			 int ncompare)
+{
+	FpbTupleReader reader;
+
+	fpb_begin_reading(&reader, ix, tuple);
+	(void) fpb_next_column(&reader);
+	for (int i = 1; i < ncompare; i++)
+	{
+		const FpbSearchColumn *pcol = &search->cols[i];
+		Datum		value;
+		bool		isnull;
+		int			result;
+
+		value = fpb_read_column(&reader, &isnull);
+		result = compare_values(&ix->cols[i], pcol->cmp, value, isnull,
+								pcol->value, pcol->isnull);
+		if (result != 0)
+			return result;
+	}
+	return 0;
+}
+
+/*
+ * Sign of key - search key for tuples whose heads leave it open.  Raises an
+ * error if a column that is compared is damaged, and what comparators raise.
+ */
+static int
+compare_tuple(const FpbIndex *ix, const FpbKey *key, const FpbSearchKey *search)
+{
+	int			natts = fpb_pivot_natts(ix, key->tuple);
+	int			ncompare = Min(natts, search->ncols);
+	bool		isnull;
+	int			result;
+
+	if (ncompare > 0)
+	{
+		Datum		value = fpb_read_first_column(ix, key->tuple, &isnull);
+
+		result = compare_values(&ix->cols[0], search->cols[0].cmp, value, isnull,
+								search->cols[0].value, search->cols[0].isnull);
+		if (result != 0)
+			return result;
+	}
+	if (ncompare > 1)
+	{
+		result = compare_rest(ix, key->tuple, search, ncompare);
+		if (result != 0)
+			return result;
+	}
+
+	/* a truncated column is less than any value */
+	if (natts < search->ncols)
+		return -1;
+	if (search->ncols == ix->nkeyatts)
+		return pg_cmp_u64(key->tail, search->tail);
+
+	/*
+	 * a pivot that ends here stands just where a search key before all equals
+	 * is
+	 */
+	if (natts == search->ncols && search->on_equal > 0)
+		return 0;
+	return search->on_equal;
+}
+
+/*
+ * Sign of key - search key; key may be a pivot.  Calls comparators where words
+ * or heads don't tell, and raises what they do, or an error if what they would
+ * be handed is damaged.
+ */
+int
+fpb_compare(const FpbIndex *ix, const FpbKey *key, const FpbSearchKey *search)
+{
+	if (fpb_is_word(ix))
+	{
+		if (key->head != search->head)
+			return key->head < search->head ? -1 : 1;
+		if (key->low != search->low)
+			return key->low < search->low ? -1 : 1;
+		return pg_cmp_u64(key->tail, search->tail);
+	}
+
+	if (search->has_head && key->head != search->head)
+		return key->head < search->head ? -1 : 1;
+	return compare_tuple(ix, key, search);
+}
+
+/*
+ * How many of the first ncolumns columns of two tuples are equal, before one
+ * that isn't?  *order is set to the sign of a - b there, or 0.  Raises errors
+ * as fpb_compare does.
+ */
+int
+fpb_equal_columns(const FpbIndex *ix, const FpbKey *a, const FpbKey *b,
+				  int ncolumns, int *order)
+{
+	FpbTupleReader a_reader;
+	FpbTupleReader b_reader;
+
+	*order = 0;
+	fpb_begin_reading(&a_reader, ix, a->tuple);
+	fpb_begin_reading(&b_reader, ix, b->tuple);
+	for (int i = 0; i < ncolumns; i++)
+	{
+		Datum		a_value,
+					b_value;
+		bool		a_isnull,
+					b_isnull;
+
+		a_value = fpb_read_column(&a_reader, &a_isnull);
+		b_value = fpb_read_column(&b_reader, &b_isnull);
+		*order = compare_values(&ix->cols[i], ix->cols[i].cmp,
+								a_value, a_isnull, b_value, b_isnull);
+		if (*order != 0)
+			return i;
+	}
+	return ncolumns;
+}
+
+/*
+ * Sign of a - b, TIDs included; either may be a pivot.  Calls comparators
+ * where words or heads don't tell, and raises what they do.
+ */
+int
+fpb_compare_keys(const FpbIndex *ix, const FpbKey *a, const FpbKey *b)
+{
+	if (a->head != b->head)
+		return a->head < b->head ? -1 : 1;
+
+	if (fpb_is_word(ix))
+	{
+		if (a->low != b->low)
+			return a->low < b->low ? -1 : 1;
+	}
+	else
+	{
+		int			a_natts = fpb_pivot_natts(ix, a->tuple);
+		int			b_natts = fpb_pivot_natts(ix, b->tuple);
+		int			order;
+
+		(void) fpb_equal_columns(ix, a, b, Min(a_natts, b_natts), &order);
+		if (order != 0)
+			return order;
+		if (a_natts != b_natts)
+			return a_natts < b_natts ? -1 : 1;
+	}
+	return pg_cmp_u64(a->tail, b->tail);
+}
+
+/*
+ * Are all key columns of a and b, entries of leaves, equal as the opclass has
+ * it?  NULLs are equal to each other here.
+ */
+bool
+fpb_keys_equal(const FpbIndex *ix, const FpbKey *a, const FpbKey *b)
+{
+	int			order;
+
+	if (a->head != b->head)
+		return false;
+	if (fpb_is_word(ix))
+		return fpb_word_equal(ix, a, b);
+	(void) fpb_equal_columns(ix, a, b, ix->nkeyatts, &order);
+	return order == 0;
+}
+
+/*
+ * Are the keys of a and b, two entries of leaves or two pivots, the same
+ * bytes, so that one copy serves both?  TIDs are of no account, but where a
+ * pivot has some in its tuple.
+ */
+bool
+fpb_keys_identical(const FpbIndex *ix, const FpbKey *a, const FpbKey *b)
+{
+	if (a->head != b->head)
+		return false;
+	if (fpb_is_word(ix))
+		return a->low == b->low;	/* the tie is with the TID */
+	if (a->tuple == b->tuple)
+		return true;
+	return a->tuple->t_info == b->tuple->t_info &&
+		memcmp((char *) a->tuple + sizeof(IndexTupleData),
+			   (char *) b->tuple + sizeof(IndexTupleData),
+			   IndexTupleSize(a->tuple) - sizeof(IndexTupleData)) == 0;
+}
+
+/*
+ * Do a and b, entries of leaves, agree in the first of several key columns, or
+ * in the only one?  A NULL may pass for a value: this is for guesses.
+ */
+bool
+fpb_keys_share_prefix(const FpbIndex *ix, const FpbKey *a, const FpbKey *b)
+{
+	int			order;
+
+	if (!fpb_is_word(ix))
+		return fpb_equal_columns(ix, a, b, 1, &order) == 1;
+	if (ix->nkeyatts == 1)
+		return a->head == b->head && a->low == b->low;
+	return (a->head ^ b->head) >> (64 - ix->cols[0].width) == 0;
+}

@@ -1,0 +1,241 @@
+/*-------------------------------------------------------------------------
+ *
+ * key/describe.c
+ *	  The form of an index, and what is to be known of its columns.
+ *
+ *-------------------------------------------------------------------------
+ */
+#include "postgres.h"
+
+#include "access/tupmacs.h"
+#include "catalog/pg_type.h"
+#include "utils/fmgroids.h"
+#include "utils/pg_locale.h"
+
+#include "base/options.h"
+#include "key/key.h"
+
+
+/*
+ * Which head does a first column without a word type have?  The answer is part
+ * of the on-disk format: it must only depend on what can't change while the
+ * index exists.
+ */
+static FpbHeadKind
+bytes_head_kind(const FpbColumn *col, Oid cmp_proc, Form_pg_attribute att)
+{
+	switch (cmp_proc)
+	{
+		case F_BTTEXTCMP:
+			return fpb_collation_is_c(col->collation) && att->attlen == -1 ?
+				FPB_HEAD_BYTES : FPB_HEAD_NONE;
+		case F_BPCHARCMP:
+			return fpb_collation_is_c(col->collation) && att->attlen == -1 ?
+				FPB_HEAD_BPCHAR : FPB_HEAD_NONE;
+		case F_BTNAMECMP:
+			/* stored as a cstring or as a name, which ends with zeros */
+			return fpb_collation_is_c(col->collation) &&
+				(att->attlen == -2 || att->attlen == NAMEDATALEN) ?
+				FPB_HEAD_CSTRING : FPB_HEAD_NONE;
+		case F_BTTEXT_PATTERN_CMP:
+		case F_BYTEACMP:
+			return att->attlen == -1 ? FPB_HEAD_BYTES : FPB_HEAD_NONE;
+		case F_BTBPCHAR_PATTERN_CMP:
+			return att->attlen == -1 ? FPB_HEAD_BPCHAR : FPB_HEAD_NONE;
+		default:
+			return FPB_HEAD_NONE;
+	}
+}
+
+/*
+ * The form of an index whose key columns all have word types: the shortest
+ * word that has room for all codes.
+ */
+static FpbForm
+word_form(const FpbIndex *ix)
+{
+	int			bits = 0;
+
+	for (int i = 0; i < ix->nkeyatts; i++)
+		bits += fpb_word_bits(ix->cols[i].word);
+	return bits <= 32 ? FPB_WORD4 : bits <= 64 ? FPB_WORD8 :
+		bits <= 128 ? FPB_WORD16 : FPB_TUPLE;
+}
+
+/*
+ * Choose the widths of the columns' codes and, in tuple form, the head.
+ */
+static void
+choose_layout(FpbIndex *ix, Oid first_cmp_proc)
+{
+	FpbColumn  *first = &ix->cols[0];
+	int			bits0 = first->word ? fpb_word_bits(first->word) : 0;
+
+	if (ix->form != FPB_TUPLE)
+	{
+		ix->head_width = ix->form == FPB_WORD4 ? 4 : 8;
+		if (ix->nkeyatts == 1)
+			first->width = ix->form == FPB_WORD4 ? 32 : ix->form == FPB_WORD8 ? 64 : 128;
+		else
+		{
+			for (int i = 0; i < ix->nkeyatts; i++)
+				ix->cols[i].width = fpb_word_bits(ix->cols[i].word);
+		}
+		return;
+	}
+
+	if (first->word == NULL)
+	{
+		first->head = bytes_head_kind(first, first_cmp_proc,
+									  TupleDescAttr(RelationGetDescr(ix->rel), 0));
+		/* more would help a search, but make the index larger than a btree */
+		ix->head_width = 4;
+		return;
+	}
+
+	ix->head_width = 8;
+	if (bits0 > 64)
+	{
+		first->width = 128;
+		first->head = FPB_HEAD_UUID;
+	}
+	else if (bits0 > 32)
+	{
+		first->width = 64;
+		first->head = FPB_HEAD_WORD;
+	}
+	else
+	{
+		first->width = 32;
+		first->head = FPB_HEAD_WORD;
+		if (ix->nkeyatts > 1 && ix->cols[1].word != NULL &&
+			fpb_word_bits(ix->cols[1].word) <= 32)
+		{
+			ix->cols[1].width = 32;
+			first->head = FPB_HEAD_PAIR;
+		}
+	}
+}
+
+/*
+ * Do the operator classes of a described index say that equal keys are always
+ * the same value, though perhaps not compressed alike?  Words need not ask:
+ * what of a value is not in the word is in the tie bits, with the TID.
+ *
+ * This calls support function 4 of the operator classes, which may be
+ * anybody's: the caller has become the index's owner, and holds no buffer
+ * lock.
+ */
+bool
+fpb_opclasses_say_equal_image(const FpbIndex *ix)
+{
+	Relation	rel = ix->rel;
+
+	if (fpb_is_word(ix))
+		return true;
+	for (int i = 0; i < ix->nkeyatts; i++)
+	{
+		Oid			proc = index_getprocid(rel, i + 1, FPB_EQUALIMAGE_PROC);
+
+		if (!OidIsValid(proc) ||
+			!DatumGetBool(OidFunctionCall1Coll(proc, rel->rd_indcollation[i],
+											   ObjectIdGetDatum(rel->rd_opcintype[i]))))
+			return false;
+	}
+	return true;
+}
+
+/*
+ * Has a described index a key column of type bpchar without a length?  Any
+ * number of blanks may be behind its values, so that equal ones may differ,
+ * whatever their operator class says.  An index keeps its file when a char(n)
+ * loses its length, so this may become true of one that shares keys.  Asks the
+ * relcache entry alone.
+ */
+bool
+fpb_has_loose_blanks(const FpbIndex *ix)
+{
+	for (int i = 0; i < ix->nkeyatts; i++)
+	{
+		if (ix->rel->rd_opcintype[i] == BPCHAROID &&
+			TupleDescAttr(RelationGetDescr(ix->rel), i)->atttypmod < 0)
+			return true;
+	}
+	return false;
+}
+
+/*
+ * May duplicates share one key in an index that is about to be built?  Only if
+ * equal keys are always the same value: else an equal key of another value
+ * might belong between two TIDs of a posting tuple.  Who builds the index asks
+ * once, as its owner, and the metapage keeps the answer, because whoever works
+ * on the index later must find the same, and run nobody's code.
+ */
+bool
+fpb_may_share_keys(const FpbIndex *ix)
+{
+	if (ix->natts > ix->nkeyatts)
+		return false;
+	return !fpb_has_loose_blanks(ix) && fpb_opclasses_say_equal_image(ix);
+}
+
+/*
+ * Fill in what the relcache entry tells of an index: rel, form, head_width,
+ * natts, nkeyatts and the columns.  What depends on the metapage is left
+ * alone.  The comparators belong to the relcache entry.  Catalogs may be read,
+ * so no buffer lock may be held.
+ */
+void
+fpb_index_describe(FpbIndex *ix, Relation rel)
+{
+	bool		all_words = true;
+	Oid			first_cmp_proc = InvalidOid;
+
+	ix->rel = rel;
+
+	ix->may_queue = fpb_may_queue(rel);
+	ix->tree = 0;
+	ix->queue_root = FPB_METAPAGE;
+	ix->queue_level = 0;
+	ix->missing = NULL;
+	ix->natts = IndexRelationGetNumberOfAttributes(rel);
+	ix->nkeyatts = IndexRelationGetNumberOfKeyAttributes(rel);
+
+	memset(ix->cols, 0, ix->natts * sizeof(FpbColumn));
+	for (int i = 0; i < ix->natts; i++)
+	{
+		Form_pg_attribute att = TupleDescAttr(RelationGetDescr(rel), i);
+		FpbColumn  *col = &ix->cols[i];
+
+		fpb_inside_describe(att, &col->inside);
+		col->plain_from = att->attlen != -1 ? PG_UINT8_MAX :
+			fpb_inside_plain_from(&col->inside);
+		col->length = att->attlen;
+		col->align = att_align_nominal(1, att->attalign);
+		col->by_value = att->attbyval;
+	}
+	for (int i = 0; i < ix->nkeyatts; i++)
+	{
+		FpbColumn  *col = &ix->cols[i];
+		Oid			cmp_proc = index_getprocid(rel, i + 1, FPB_ORDER_PROC);
+
+		if (i == 0)
+			first_cmp_proc = cmp_proc;
+		col->cmp = index_getprocinfo(rel, i + 1, FPB_ORDER_PROC);
+		col->collation = rel->rd_indcollation[i];
+		col->desc = (rel->rd_indoption[i] & INDOPTION_DESC) != 0;
+		col->nulls_first = (rel->rd_indoption[i] & INDOPTION_NULLS_FIRST) != 0;
+		col->head = FPB_HEAD_NONE;
+		col->width = 0;
+		col->word = fpb_word_type(cmp_proc, rel->rd_opcintype[i]);
+		if (col->word != NULL &&
+			!fpb_word_fits(col->word, TupleDescAttr(RelationGetDescr(rel), i)))
+			col->word = NULL;
+		if (col->word == NULL)
+			all_words = false;
+	}
+
+	ix->form = all_words && ix->nkeyatts <= FPB_MAX_WORD_COLUMNS && ix->natts == ix->nkeyatts ?
+		word_form(ix) : FPB_TUPLE;
+	choose_layout(ix, first_cmp_proc);
+}

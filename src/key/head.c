@@ -1,0 +1,162 @@
+/*-------------------------------------------------------------------------
+ *
+ * key/head.c
+ *	  The heads of tuples.
+ *
+ * A head is weakly monotone in the key: if a < b then head(a) <= head(b), and
+ * equal keys have equal heads.  It depends on the first column, or on the
+ * first two.
+ *
+ * FPB_HEAD_PAIR: codes A and B in fields of 32 bits make the head A:B, but A:0
+ * if A is the code that NULL shares.  If a < b by the first column, then A(a)
+ * < A(b), or both are the shared code and both heads are A:0.  If a and b are
+ * equal in the first column, A is the same and B is weakly monotone.
+ *
+ * FPB_HEAD_WORD, FPB_HEAD_UUID: the code of the first column, or its upper
+ * half.
+ *
+ * The others: the bytes that memcmp would look at first, filled up with zeros,
+ * all inverted for DESC.  NULLs have zero or all ones, on their side.  These
+ * heads are used only where the opclass's order is that of memcmp, then of
+ * length.
+ *
+ * A pivot that keeps n columns has the smallest head of the keys that begin
+ * with them.  The rules above give it if a missing B counts as 0, and so does
+ * a missing A.  The pivot p lies just before these keys.  So if e < p, e is
+ * less than each of them, and head(e) <= head(p).  If e > p, e is one of them
+ * or greater, and head(e) >= head(p).  Therefore pivots may be sorted in by
+ * head.
+ *
+ * A search key q is a place before (on_equal = 1) or after (on_equal = -1) all
+ * keys that begin with its columns.  Its head is the smallest of these keys'
+ * heads if it lies before them, the largest if after.  Wherever heads differ,
+ * they tell the order of q and what it is compared with:
+ *
+ * With a key e, if q lies before: as for pivots.  If q lies after, then e < q
+ * means that e is one of these keys or less, so head(e) <= head(q); e > q
+ * means that e is greater than all of them, so head(e) >= head(q).
+ *
+ * With a pivot p that keeps fewer columns, equal to those of q: p < q, and its
+ * head is the smallest of a set of keys that includes those of q, so head(p)
+ * <= head(q).  If p keeps the same columns, it is at the place of a q that
+ * lies before, with the same head; and it is before a q that lies after, with
+ * a head that is not larger.  If p keeps more columns, it lies among the keys
+ * of q, and so does its head.
+ *
+ * All this needs the head of all columns of the search key.  If the search key
+ * has two columns and heads are pairs, the head of the first column alone
+ * would put it at the wrong place among the keys that have this first column.
+ *
+ *-------------------------------------------------------------------------
+ */
+#include "postgres.h"
+
+#include "port/pg_bswap.h"
+#include "utils/builtins.h"
+
+#include "key/key.h"
+#include "key/tuple.h"
+
+
+/* the part of a head that is kept when heads have 4 bytes */
+#define HEAD4_MASK	UINT64CONST(0xFFFFFFFF00000000)
+
+/* Up to 8 bytes as a big-endian integer, filled up with zeros. */
+static uint64
+first_bytes(const char *data, Size length)
+{
+	uint64		bytes = 0;
+
+	memcpy(&bytes, data, Min(length, sizeof(bytes)));
+	return pg_ntoh64(bytes);
+}
+
+/*
+ * The head of a value that compares by its bytes, before DESC.  Decompresses
+ * the value if it is compressed.
+ */
+static uint64
+bytes_head(FpbHeadKind kind, Datum value)
+{
+	struct varlena *v;
+	Size		length;
+	uint64		head;
+
+	if (kind == FPB_HEAD_CSTRING)
+	{
+		const char *s = DatumGetCString(value);
+
+		return first_bytes(s, strnlen(s, sizeof(head)));
+	}
+
+	v = PG_DETOAST_DATUM_PACKED(value);
+	length = VARSIZE_ANY_EXHDR(v);
+	if (kind == FPB_HEAD_BPCHAR)
+		length = bpchartruelen(VARDATA_ANY(v), length);
+	head = first_bytes(VARDATA_ANY(v), length);
+	if ((Pointer) v != DatumGetPointer(value))
+		pfree(v);
+	return head;
+}
+
+/*
+ * Set *head to the head of a search key with these ncols leading columns: that
+ * of the smallest (upper: of the largest) key that begins with them.  upper
+ * must agree with the search key's on_equal, -1 or 1; with all nkeyatts
+ * columns it makes no difference.  The values that the head depends on (two if
+ * it is of a pair) are of the opclass's own types; one may be compressed or
+ * lie in a TOAST table.  False if heads say nothing in this index; *head is 0
+ * then.
+ */
+bool
+fpb_head_of(const FpbIndex *ix, const Datum *values, const bool *isnull,
+			int ncols, bool upper, uint64 *head)
+{
+	const FpbColumn *first = &ix->cols[0];
+
+	*head = 0;
+	if (first->head == FPB_HEAD_NONE)
+		return false;
+
+	if (ncols == 0)
+		*head = upper ? PG_UINT64_MAX : 0;
+	else if (first->head == FPB_HEAD_UUID)
+		*head = fpb_word_code(first, values[0], isnull[0]);
+	else if (first->head == FPB_HEAD_WORD || first->head == FPB_HEAD_PAIR)
+	{
+		uint64		code = fpb_word_code(first, values[0], isnull[0]);
+
+		*head = first->width == 32 ? code << 32 : code;
+		if (first->head == FPB_HEAD_PAIR && !fpb_word_is_shared(first, code))
+		{
+			if (ncols > 1)
+				*head |= fpb_word_code(&ix->cols[1], values[1], isnull[1]);
+			else if (upper)
+				*head |= PG_UINT32_MAX;
+		}
+	}
+	else if (isnull[0])
+		*head = first->nulls_first ? 0 : PG_UINT64_MAX;
+	else
+	{
+		*head = bytes_head(first->head, values[0]);
+		if (first->desc)
+			*head = ~*head;
+	}
+
+	if (ix->head_width == 4)
+		*head &= HEAD4_MASK;
+	return true;
+}
+
+/*
+ * The head of a pivot that keeps the first natts columns, at least one, of a
+ * key with this head.
+ */
+uint64
+fpb_pivot_head(const FpbIndex *ix, uint64 head, int natts)
+{
+	if (natts == 1 && ix->cols[0].head == FPB_HEAD_PAIR)
+		return head & HEAD4_MASK;
+	return head;
+}

@@ -1,0 +1,234 @@
+/*-------------------------------------------------------------------------
+ *
+ * key/tuple.h
+ *	  Reading tuples, for the files of key/ that work on their columns.
+ *
+ * Tuples lie in pages, which may be damaged: a length is not followed before
+ * it is known to end within its tuple, whose own length has been checked
+ * against the page (fpb_page_tuple).
+ *
+ *-------------------------------------------------------------------------
+ */
+#ifndef FPB_KEY_TUPLE_H
+#define FPB_KEY_TUPLE_H
+
+#include "access/itup.h"
+#include "access/tupmacs.h"
+
+#include "key/key.h"
+
+#define FPB_SHORT_TUPLE		"tuple is shorter than its header"
+#define FPB_PAST_TUPLE		"column extends past its tuple"
+
+extern const char *fpb_long_column_fault(const FpbColumn *col, const char *data, Size size,
+										 Size *off, Size *length);
+extern void fpb_tuple_damaged(const FpbIndex *ix, IndexTuple tuple,
+							  const char *fault) __attribute__((noreturn, cold, noinline));
+extern Size fpb_columns_end(const FpbIndex *ix, IndexTuple tuple, int natts,
+							bool *aligned, bool *nulls);
+extern IndexTuple fpb_truncate_tuple(const FpbIndex *ix, IndexTuple source, int natts);
+
+/* of heads and of comparisons, for pivots (key/head.c, key/compare.c) */
+extern uint64 fpb_pivot_head(const FpbIndex *ix, uint64 head, int natts);
+extern int	fpb_equal_columns(const FpbIndex *ix, const FpbKey *a, const FpbKey *b,
+							  int ncolumns, int *order);
+
+/*
+ * What is wrong with the place of a column that is not NULL, in the data of a
+ * tuple, which has so many bytes, or NULL.  *off is where the column before it
+ * ends, and becomes the offset of the value, *length its length: all of it is
+ * within the data.
+ */
+static pg_attribute_always_inline const char *
+fpb_column_fault(const FpbColumn *col, const char *data, Size size,
+				 Size *off, Size *length)
+{
+	const char *fault;
+
+	if (col->length == -1)
+	{
+		if (unlikely(*off >= size))
+			return FPB_PAST_TUPLE;
+		if (likely(VARATT_IS_1B(data + *off) && !VARATT_IS_1B_E(data + *off)))
+			*length = VARSIZE_1B(data + *off);
+		else
+		{
+			/* of others nothing need have an address */
+			Size		long_off = *off;
+			Size		long_length = 0;
+
+			fault = fpb_long_column_fault(col, data, size, &long_off, &long_length);
+			if (unlikely(fault != NULL))
+				return fault;
+			*off = long_off;
+			*length = long_length;
+		}
+	}
+	else
+	{
+		*off = TYPEALIGN(col->align, *off);
+		if (unlikely(*off > size))
+			return FPB_PAST_TUPLE;
+		*length = col->length > 0 ? (Size) col->length :
+			strnlen(data + *off, size - *off) + 1;
+	}
+	return unlikely(*length > size - *off) ? FPB_PAST_TUPLE : NULL;
+}
+
+/*
+ * Must a tuple with this value be MAXALIGNed?  A short varlena is read
+ * bytewise, and others are where index_form_tuple assumed them to be only
+ * relative to the tuple's start.
+ */
+static inline bool
+fpb_needs_alignment(const FpbColumn *col, const char *value)
+{
+	return col->align > sizeof(uint16) &&
+		!(col->length == -1 && VARATT_IS_1B(value));
+}
+
+/*
+ * What is wrong inside of a value, which ends in time, or NULL.
+ */
+static pg_attribute_always_inline const char *
+fpb_inside_fault(const FpbColumn *col, const char *value)
+{
+	if (likely(col->inside.kind == FPB_INSIDE_NONE) ||
+		(VARATT_IS_1B(value) && VARSIZE_1B(value) >= col->plain_from))
+		return NULL;
+	return fpb_value_fault(&col->inside, value);
+}
+
+/* a tuple whose columns are read one after the other */
+typedef struct FpbTupleReader
+{
+	const FpbIndex *ix;
+	IndexTuple	tuple;
+	const char *data;			/* of the columns */
+	Size		size;			/* bytes of that */
+	Size		off;			/* where the last one ends */
+	int			next;			/* the next column's number, from 0 */
+} FpbTupleReader;
+
+/*
+ * Begin to read a tuple, which lies in a page as far as it says how long it
+ * is.  Raises an error if its header does not fit it.
+ */
+static inline void
+fpb_begin_reading(FpbTupleReader *reader, const FpbIndex *ix, IndexTuple tuple)
+{
+	Size		start = IndexInfoFindDataOffset(tuple->t_info);
+
+	if (unlikely(IndexTupleSize(tuple) < start))
+		fpb_tuple_damaged(ix, tuple, FPB_SHORT_TUPLE);
+	reader->ix = ix;
+	reader->tuple = tuple;
+	reader->data = (char *) tuple + start;
+	reader->size = IndexTupleSize(tuple) - start;
+	reader->off = 0;
+	reader->next = 0;
+}
+
+/*
+ * Go to the next column, and set *value to where it lies.  NULL if it is NULL.
+ * Raises an error if it does not lie within the tuple, or if the value's type
+ * would be led out of it.
+ */
+static pg_attribute_always_inline const char *
+fpb_next_column(FpbTupleReader *reader)
+{
+	int			i = reader->next++;
+	const char *value;
+	const char *fault;
+	Size		length = 0;
+
+	if (unlikely(IndexTupleHasNulls(reader->tuple) &&
+				 att_isnull(i, (uint8 *) ((char *) reader->tuple + sizeof(IndexTupleData)))))
+		return NULL;
+	fault = fpb_column_fault(&reader->ix->cols[i], reader->data, reader->size, &reader->off, &length);
+	if (unlikely(fault != NULL))
+		fpb_tuple_damaged(reader->ix, reader->tuple, fault);
+	value = reader->data + reader->off;
+	reader->off += length;
+	return value;
+}
+
+/*
+ * The value of the next column.  By-reference ones point into the tuple.
+ * Raises an error if it does not lie within the tuple, or if its type would be
+ * led out of it.
+ */
+static pg_attribute_always_inline Datum
+fpb_read_column(FpbTupleReader *reader, bool *isnull)
+{
+	const FpbColumn *col = &reader->ix->cols[reader->next];
+	const char *value = fpb_next_column(reader);
+	const char *fault;
+
+	*isnull = value == NULL;
+	if (unlikely(value == NULL))
+		return (Datum) 0;
+	fault = fpb_inside_fault(col, value);
+	if (unlikely(fault != NULL))
+		fpb_tuple_damaged(reader->ix, reader->tuple, fault);
+	if (unlikely(!(reader->tuple->t_info & INDEX_AM_RESERVED_BIT) &&
+				 fpb_needs_alignment(col, value)))
+		fpb_tuple_damaged(reader->ix, reader->tuple, "tuple has the wrong alignment flag");
+	return fetch_att(value, col->by_value, col->length);
+}
+
+/*
+ * The value of column i, from 0, of a tuple, as fpb_read_column gives it.
+ */
+static inline Datum
+fpb_read_nth_column(const FpbIndex *ix, IndexTuple tuple, int i, bool *isnull)
+{
+	FpbTupleReader reader;
+
+	fpb_begin_reading(&reader, ix, tuple);
+	while (reader.next < i)
+		(void) fpb_next_column(&reader);
+	return fpb_read_column(&reader, isnull);
+}
+
+/*
+ * The value of a tuple's first column, of which it has one, as fpb_read_column
+ * gives it.  What most keys are, a short varlena or of fixed length, and not
+ * NULL, is seen at once to end within the tuple.
+ */
+static pg_attribute_always_inline Datum
+fpb_read_first_column(const FpbIndex *ix, IndexTuple tuple, bool *isnull)
+{
+	const FpbColumn *col = &ix->cols[0];
+	const char *value = (char *) tuple + IndexInfoFindDataOffset(0);
+	Size		room = IndexTupleSize(tuple) - IndexInfoFindDataOffset(0);
+
+	*isnull = false;
+	if (likely((tuple->t_info & INDEX_NULL_MASK) == 0 && room > 0))
+	{
+		/* one that is stored elsewhere has a length of 0 */
+		if (likely(VARATT_IS_1B(value) && VARSIZE_1B(value) >= col->plain_from &&
+				   VARSIZE_1B(value) <= room))
+			return PointerGetDatum(value);
+		if (col->length > 0 && (Size) col->length <= room &&
+			(col->align <= sizeof(uint16) ||
+			 (tuple->t_info & INDEX_AM_RESERVED_BIT) != 0))
+			return fetch_att(value, col->by_value, col->length);
+	}
+	return fpb_read_nth_column(ix, tuple, 0, isnull);
+}
+
+/*
+ * Write a tuple's size and flags.  INDEX_AM_RESERVED_BIT tells the layout that
+ * the tuple must be MAXALIGNed in the page.
+ */
+static inline void
+fpb_set_tuple_info(IndexTuple tuple, Size size, bool aligned)
+{
+	tuple->t_info &= ~(INDEX_SIZE_MASK | INDEX_AM_RESERVED_BIT);
+	tuple->t_info |= size;
+	if (aligned)
+		tuple->t_info |= INDEX_AM_RESERVED_BIT;
+}
+
+#endif							/* FPB_KEY_TUPLE_H */
