@@ -14,7 +14,6 @@
 #include "key/key.h"
 #include "key/tuple.h"
 
-
 /*
  * Order of two values of a column as the index has it.  cmp is the opclass's
  * comparator or one whose second argument is of b's type.

@@ -15,7 +15,6 @@
 #include "base/options.h"
 #include "key/key.h"
 
-
 /*
  * Which head does a first column without a word type have?  The answer is part
  * of the on-disk format: it must only depend on what can't change while the

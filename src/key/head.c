@@ -57,7 +57,6 @@
 #include "key/key.h"
 #include "key/tuple.h"
 
-
 /* the part of a head that is kept when heads have 4 bytes */
 #define HEAD4_MASK	UINT64CONST(0xFFFFFFFF00000000)
 

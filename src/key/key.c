@@ -15,7 +15,6 @@
 #include "key/key.h"
 #include "key/tuple.h"
 
-
 /*
  * Make the key of a row.  Raises an error for a TID that a tail can't hold,
  * which the table access method "heap" never makes, and what index_form_tuple

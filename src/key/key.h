@@ -82,7 +82,7 @@ typedef struct FpbEntry
 /* columns that a word can be made of */
 #define FPB_MAX_WORD_COLUMNS	4
 
-/* what key/word.c knows of a column whose values are words */
+/* what key/code.c knows of a column whose values are words */
 typedef struct FpbWordType FpbWordType;
 
 /*
@@ -396,14 +396,14 @@ extern const char *fpb_tuple_fault(const FpbIndex *ix, IndexTuple tuple,
 extern const char *fpb_btree_tuple_fault(const FpbIndex *ix, IndexTuple tuple,
 										 Size size);
 
-/* --- words of single columns (key/word.c) --- */
+/* types whose values are words (key/code.c) */
 extern const FpbWordType *fpb_word_type(Oid cmp_proc, Oid type);
 extern int	fpb_word_bits(const FpbWordType *type);
 
 /* Does the index's column have the representation that its word type is for? */
 extern bool fpb_word_fits(const FpbWordType *type, Form_pg_attribute att);
 
-/* The head, low and tail of a key, in word indexes, and back. */
+/* words: the head, low and tail of a key, and back (key/word.c) */
 extern void fpb_word_form(const FpbIndex *ix, const Datum *values,
 						  const bool *isnull, ItemPointer tid, FpbKey *key);
 
@@ -430,7 +430,7 @@ extern bool fpb_word_is_shared(const FpbColumn *col, uint64 code);
 /*
  * Bounds of a scan in a word index.  Given for each leading column a range of
  * the column's codes, fpb_word_bound makes the search key of its lower or
- * upper end (src/key/word.c tells how); FpbColumnBound is one column's end.
+ * upper end (key/bound.c tells how); FpbColumnBound is one column's end.
  */
 typedef struct FpbColumnBound
 {

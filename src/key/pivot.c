@@ -12,7 +12,6 @@
 #include "key/key.h"
 #include "key/tuple.h"
 
-
 /*
  * Make *key the pivot that lies before every key.  Tuple form: allocates its
  * tuple, which has no columns.

@@ -13,7 +13,6 @@
 
 #include "key/tuple.h"
 
-
 /*
  * Times as long as what it is compressed to, a value can't be longer: LZ4, the
  * better of the two methods, has a byte for 255 of a long match.

@@ -1,0 +1,373 @@
+/*-------------------------------------------------------------------------
+ *
+ * key/bound.c
+ *	  Bounds of scans in word indexes: from conditions on columns to search
+ *	  keys.
+ *
+ *-------------------------------------------------------------------------
+ */
+#include "postgres.h"
+
+#include "access/stratnum.h"
+#include "catalog/pg_type.h"
+#include "utils/fmgroids.h"
+
+#include "key/code.h"
+
+static inline bool
+code_is_less(FpbCode a, FpbCode b)
+{
+	return a.hi != b.hi ? a.hi < b.hi : a.lo < b.lo;
+}
+
+/* The greatest raw code of a type. */
+static FpbCode
+max_raw(const FpbWordType *type)
+{
+	FpbCode		max;
+
+	max.hi = type->bits >= 64 ? PG_UINT64_MAX :
+		(UINT64CONST(1) << type->bits) - 1;
+	max.lo = type->bits == 128 ? PG_UINT64_MAX : 0;
+	return max;
+}
+
+/* Step to the next raw code; the caller knows that there is one. */
+static FpbCode
+next_raw(const FpbWordType *type, FpbCode raw)
+{
+	if (type->bits < 128)
+		raw.hi++;
+	else if (++raw.lo == 0)
+		raw.hi++;
+	return raw;
+}
+
+/* Step back to the previous raw code; false if there is none. */
+static bool
+previous_raw(const FpbWordType *type, FpbCode *raw)
+{
+	if (raw->hi == 0 && raw->lo == 0)
+		return false;
+	if (type->bits < 128)
+		raw->hi--;
+	else if (raw->lo-- == 0)
+		raw->hi--;
+	return true;
+}
+
+/*
+ * Sign of the value nearest to a raw code against a value of another type.
+ */
+static int
+compare_raw(const FpbColumn *col, FpbCode raw, int64 slack, Datum value,
+			FmgrInfo *cmp)
+{
+	Datum		nearest = fpb_code_decode(col->word->kind, fpb_code_nearest(col->word, raw, slack),
+										  false);
+
+	return DatumGetInt32(FunctionCall2Coll(cmp, col->collation, nearest, value));
+}
+
+/*
+ * The last raw code whose nearest value, within slack, is < value (inclusive:
+ * <= value): found bit by bit, in no more comparisons than the code has bits,
+ * plus one.  False if there is none.
+ */
+static bool
+search_codes(const FpbColumn *col, int64 slack, Datum value, FmgrInfo *cmp,
+			 bool inclusive, FpbCode *last)
+{
+	int			limit = inclusive ? 0 : -1;
+	FpbCode		raw = {0, 0};
+
+	if (compare_raw(col, raw, slack, value, cmp) > limit)
+		return false;
+
+	for (int bit = col->word->bits - 1; bit >= 0; bit--)
+	{
+		FpbCode		trial = raw;
+
+		if (col->word->bits < 128)
+			trial.hi |= UINT64CONST(1) << bit;
+		else if (bit >= 64)
+			trial.hi |= UINT64CONST(1) << (bit - 64);
+		else
+			trial.lo |= UINT64CONST(1) << bit;
+		if (compare_raw(col, trial, slack, value, cmp) <= limit)
+			raw = trial;
+	}
+	*last = raw;
+	return true;
+}
+
+/*
+ * The last raw code whose value is < value (inclusive: <= value) by a
+ * comparator of other types than the column's own.  False if there is none.
+ *
+ * The comparator meets what is beyond the range of the type's input only if
+ * the value is finite and not within that range itself: it may be somebody's
+ * who does not expect such values.
+ */
+static bool
+search_cut(const FpbColumn *col, Datum value, FmgrInfo *cmp, bool inclusive,
+		   FpbCode *last)
+{
+	const FpbWordType *type = col->word;
+	FpbCode		max = max_raw(type);
+	FpbCode		next;
+
+	if (!search_codes(col, 0, value, cmp, inclusive, last))
+		return false;
+	if (type->slack == 0 || last->hi == max.hi)
+		return true;
+
+	/* have the codes on both sides of the cut been compared themselves? */
+	next = next_raw(type, *last);
+	if (fpb_code_nearest(type, *last, 0).hi == last->hi &&
+		fpb_code_nearest(type, next, 0).hi == next.hi)
+		return true;
+	/* what is finite lies on one side of an infinity */
+	if (compare_raw(col, last->hi == 0 ? *last : max, 0, value, cmp) == 0)
+		return true;
+	return search_codes(col, type->slack, value, cmp, inclusive, last);
+}
+
+/*
+ * If the comparator is the server's one of two integer types, get value as an
+ * int64.  (An operator family may have another for the same types.)
+ */
+static bool
+integer_value(const FpbWordType *type, Datum value, FmgrInfo *cmp, int64 *i)
+{
+	if (type->type != INT2OID && type->type != INT4OID && type->type != INT8OID)
+		return false;
+
+	switch (cmp->fn_oid)
+	{
+		case F_BTINT42CMP:
+		case F_BTINT82CMP:
+			*i = DatumGetInt16(value);
+			return true;
+		case F_BTINT24CMP:
+		case F_BTINT84CMP:
+			*i = DatumGetInt32(value);
+			return true;
+		case F_BTINT28CMP:
+		case F_BTINT48CMP:
+			*i = DatumGetInt64(value);
+			return true;
+		default:
+			return false;
+	}
+}
+
+/*
+ * The last raw code whose value is < value (inclusive: <= value).  False if
+ * there is none.
+ */
+static bool
+find_cut(const FpbColumn *col, Datum value, Oid value_type, FmgrInfo *cmp,
+		 bool inclusive, FpbCode *last)
+{
+	const FpbWordType *type = col->word;
+	int64		i;
+
+	if (!OidIsValid(value_type) || value_type == type->type)
+		*last = fpb_code_encode(type->kind, value);
+	else if (cmp == NULL)
+		elog(ERROR, "no comparator of types %u and %u given",
+			 type->type, value_type);
+	else if (integer_value(type, value, cmp, &i))
+	{
+		if (i < type->min)
+			return false;
+		*last = max_raw(type);
+		if (i > type->max)
+			return true;
+		/* type->min has raw code 0 */
+		last->hi = (uint64) i - (uint64) type->min;
+	}
+	else
+		return search_cut(col, value, cmp, inclusive, last);
+
+	return inclusive || previous_raw(type, last);
+}
+
+/* Set a bound to the values of a code. */
+static inline void
+set_value_bound(const FpbColumn *col, FpbCode code, bool upper,
+				FpbColumnBound *bound)
+{
+	bound->code = code.hi;
+	bound->low = code.lo;
+	bound->isnull = false;
+	if (fpb_code_is_zero(col, code))
+		bound->tie = upper ? 1 : 0;
+	else
+		bound->tie = fpb_code_tie(col, code);
+}
+
+/*
+ * Set *bound to one end of the values of a column that satisfy "column op
+ * value", for strategies <, <=, =, >=, >: in index order the lower, or the
+ * upper (of a DESC column, > and >= have upper ends); it is within them.  cmp
+ * compares (column type, value_type), NULL for the column's own type.  If the
+ * condition leaves the end that was asked for open, the bound is that of all
+ * values that are not NULL.  False if no value of the column satisfies the
+ * condition.
+ */
+bool
+fpb_word_column_bound(const FpbColumn *col, Datum value, Oid value_type,
+					  FmgrInfo *cmp, StrategyNumber strategy, bool upper,
+					  FpbColumnBound *bound)
+{
+	const FpbWordType *type = col->word;
+	FpbCode		max = max_raw(type);
+	FpbCode		first = {0, 0};
+	FpbCode		last = max;
+	FpbCode		cut;
+	FpbCode		end;
+
+	/* [first, last] becomes the raw codes that satisfy the condition */
+	switch (strategy)
+	{
+		case BTLessStrategyNumber:
+		case BTLessEqualStrategyNumber:
+			if (!find_cut(col, value, value_type, cmp,
+						  strategy == BTLessEqualStrategyNumber, &last))
+				return false;
+			break;
+
+		case BTEqualStrategyNumber:
+			if (!find_cut(col, value, value_type, cmp, true, &last))
+				return false;
+			if (find_cut(col, value, value_type, cmp, false, &cut))
+			{
+				if (!code_is_less(cut, last))
+					return false;
+				first = next_raw(type, cut);
+			}
+			break;
+
+		case BTGreaterEqualStrategyNumber:
+		case BTGreaterStrategyNumber:
+			if (find_cut(col, value, value_type, cmp,
+						 strategy == BTGreaterStrategyNumber, &cut))
+			{
+				if (!code_is_less(cut, max))
+					return false;
+				first = next_raw(type, cut);
+			}
+			break;
+
+		default:
+			elog(ERROR, "unrecognized strategy number: %d", strategy);
+	}
+
+	end = upper != col->desc ? last : first;
+
+	/*
+	 * A value of another type has been compared with codes that no value has,
+	 * too: what they decode to is a neighbour's value.  The bound is that
+	 * value's own code.  Else "=" could have two bounds of different codes,
+	 * and the next column is not in order between these.
+	 */
+	if (OidIsValid(value_type) && value_type != type->type)
+		end = fpb_code_encode(type->kind, fpb_code_decode(type->kind, fpb_code_nearest(type, end, type->slack), false));
+	set_value_bound(col, fpb_code_direct(col, end), upper, bound);
+	return true;
+}
+
+/*
+ * Set *bound to the lower or upper end of a column's NULLs (null), or of its
+ * values that are not NULL.
+ */
+void
+fpb_word_null_bound(const FpbColumn *col, bool null, bool upper,
+					FpbColumnBound *bound)
+{
+	if (null)
+	{
+		FpbCoded	coded = fpb_code_of_column(col, (Datum) 0, true);
+
+		bound->code = coded.code.hi;
+		bound->low = coded.code.lo;
+		bound->tie = coded.tie;
+		bound->isnull = true;
+	}
+	else
+	{
+		FpbCode		raw = {0, 0};
+
+		if (upper != col->desc)
+			raw = max_raw(col->word);
+		set_value_bound(col, fpb_code_direct(col, raw), upper, bound);
+	}
+}
+
+/*
+ * Make *search key the end of the key range in which the first ncols columns
+ * are at bounds[]: the lower one, which is <= each of its entries, or the
+ * upper one, which is > each of them.  Columns without a bound are filled with
+ * their ends, NULLs included, and as fpb_word_compose keeps the order of the
+ * columns, so is the end of the range that of the word.  An upper end's tail
+ * is the last that the tie admits: no TID has it, since its block number is
+ * invalid.
+ */
+void
+fpb_word_search_key(const FpbIndex *ix, const FpbColumnBound *bounds, int ncols,
+					bool upper, FpbSearchKey *search)
+{
+	FpbCoded	coded[FPB_MAX_WORD_COLUMNS];
+	uint32		tie;
+
+	for (int i = 0; i < ix->nkeyatts; i++)
+	{
+		if (i < ncols)
+		{
+			coded[i].code.hi = bounds[i].code;
+			coded[i].code.lo = bounds[i].low;
+			coded[i].tie = bounds[i].tie;
+		}
+		else
+		{
+			const FpbColumn *col = &ix->cols[i];
+
+			coded[i].code.hi = upper ? fpb_code_mask(col) : 0;
+			coded[i].code.lo = upper && col->width == 128 ? PG_UINT64_MAX : 0;
+			coded[i].tie = upper && !col->nulls_first ? 1 : 0;
+		}
+	}
+
+	fpb_word_compose(ix, coded, &search->head, &search->low, &tie);
+	search->tail = (uint64) tie << FPB_TAIL_TIE_SHIFT;
+	if (upper)
+		search->tail |= FPB_TAIL_TID_MASK;
+	search->has_head = true;
+	search->ncols = 0;
+	search->on_equal = 0;
+}
+
+/* fpb_search_keys_equal for words: all the signs that zeros may have. */
+void
+fpb_word_search_keys_equal(const FpbIndex *ix, const FpbKey *key, bool upper,
+						   FpbSearchKey *search)
+{
+	FpbCoded	coded[FPB_MAX_WORD_COLUMNS];
+	FpbColumnBound bounds[FPB_MAX_WORD_COLUMNS];
+
+	fpb_word_split(ix, key, coded);
+	for (int i = 0; i < ix->nkeyatts; i++)
+	{
+		const FpbColumn *col = &ix->cols[i];
+
+		bounds[i].code = coded[i].code.hi;
+		bounds[i].low = coded[i].code.lo;
+		bounds[i].isnull = fpb_code_is_null(col, &coded[i]);
+		bounds[i].tie = coded[i].tie;
+		if (fpb_code_is_zero(col, coded[i].code))
+			bounds[i].tie = upper ? 1 : 0;
+	}
+	fpb_word_search_key(ix, bounds, ix->nkeyatts, upper, search);
+}

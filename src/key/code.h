@@ -1,0 +1,181 @@
+/*-------------------------------------------------------------------------
+ *
+ * key/code.h
+ *	  The codes of single columns, which words are made of (key/code.c).
+ *
+ * A column's *raw code* is an unsigned integer of as many bits as its type
+ * has, in the order of the opclass.  Its *code* is what is stored: the raw
+ * code at the low end of a field of col->width bits, all bits of the field
+ * inverted if the column is DESC.  Codes of a column compare as the index
+ * orders its values.
+ *
+ * A field has no pattern to spare for NULL, so NULL has the code of its end of
+ * the field: all ones for NULLS LAST, zero for NULLS FIRST.  That code is the
+ * *shared* one, and a tie bit says what it stands for.  The NULL has tie 1 in
+ * NULLS LAST and 0 in NULLS FIRST, the value the other one.  (If the type is
+ * narrower than its field, or float, there may be no such value.  Nothing
+ * depends on that.)
+ *
+ * All other codes have tie 0, except the zero of a float type: -0.0 has 0 and
+ * 0.0 has 1.  These two are one value to the opclass.  So the order of a
+ * column is that of (code, tie), except that it may not tell the zeros apart.
+ *
+ *-------------------------------------------------------------------------
+ */
+#ifndef FPB_KEY_CODE_H
+#define FPB_KEY_CODE_H
+
+#include <math.h>
+
+#include "key/key.h"
+
+/* how the values of a type are turned into raw codes and back */
+typedef enum FpbWordKind
+{
+	FPB_KIND_BOOL,
+	FPB_KIND_CHAR,				/* "char" compares as an unsigned byte */
+	FPB_KIND_INT2,
+	FPB_KIND_INT4,
+	FPB_KIND_INT8,
+	FPB_KIND_UINT4,
+	FPB_KIND_UINT8,
+	FPB_KIND_FLOAT4,
+	FPB_KIND_FLOAT8,
+	FPB_KIND_MACADDR,
+	FPB_KIND_MACADDR8,
+	FPB_KIND_TID,
+	FPB_KIND_UUID
+} FpbWordKind;
+
+/*
+ * A type whose values are words.  It is recognised by the comparator, which is
+ * what defines the order, and not by the opclass.
+ */
+struct FpbWordType
+{
+	Oid			cmp_proc;
+	Oid			type;
+	uint8		kind;			/* FpbWordKind */
+	uint8		bits;			/* of a raw code */
+	bool		is_float;		/* has two zeros */
+	bool		has_infinity;	/* the least and greatest integers are
+								 * infinite */
+	int16		typlen;
+	int64		min;			/* finite integers that the type's input
+								 * takes, */
+	int64		max;			/* if not all */
+	int64		slack;			/* how far beyond others may be stored */
+};
+
+#define FPB_SIGN32	UINT64CONST(0x80000000)
+#define FPB_SIGN64	UINT64CONST(0x8000000000000000)
+
+/* A raw code, or a code.  lo is used by types of 128 bits only. */
+typedef struct FpbCode
+{
+	uint64		hi;				/* all of it if it has 64 bits or less */
+	uint64		lo;
+} FpbCode;
+
+/* a column's code and tie */
+typedef struct FpbCoded
+{
+	FpbCode		code;
+	uint32		tie;
+} FpbCoded;
+
+/* All ones of a field (of the upper half of a uuid's). */
+static inline uint64
+fpb_code_mask(const FpbColumn *col)
+{
+	return col->width < 64 ? (UINT64CONST(1) << col->width) - 1 : PG_UINT64_MAX;
+}
+
+/* Raw code to code, or back: DESC columns are stored inverted. */
+static inline FpbCode
+fpb_code_direct(const FpbColumn *col, FpbCode code)
+{
+	if (col->desc)
+	{
+		code.hi = ~code.hi & fpb_code_mask(col);
+		if (col->width == 128)
+			code.lo = ~code.lo;
+	}
+	return code;
+}
+
+/* Is it one of the codes with which NULLs are stored? */
+static inline bool
+fpb_code_is_shared(const FpbColumn *col, FpbCode code)
+{
+	uint64		end = col->nulls_first ? 0 : fpb_code_mask(col);
+
+	return code.hi == end && (col->width != 128 || code.lo == end);
+}
+
+/* Is it the code that -0.0 and 0.0 have in common? */
+static inline bool
+fpb_code_is_zero(const FpbColumn *col, FpbCode code)
+{
+	FpbCode		zero;
+
+	if (!col->word->is_float)
+		return false;
+	zero.hi = UINT64CONST(1) << (col->word->bits - 1);
+	zero.lo = 0;
+	return code.hi == fpb_code_direct(col, zero).hi;
+}
+
+/* The tie of a value that is not a zero; NULL has the opposite. */
+static inline uint32
+fpb_code_tie(const FpbColumn *col, FpbCode code)
+{
+	return col->nulls_first && fpb_code_is_shared(col, code) ? 1 : 0;
+}
+
+/* Does (code, tie) stand for NULL? */
+static inline bool
+fpb_code_is_null(const FpbColumn *col, const FpbCoded *coded)
+{
+	return fpb_code_is_shared(col, coded->code) &&
+		coded->tie == (col->nulls_first ? 0 : 1);
+}
+
+extern FpbCode fpb_code_encode(FpbWordKind kind, Datum value);
+extern Datum fpb_code_decode(FpbWordKind kind, FpbCode raw, bool negative_zero);
+extern FpbCode fpb_code_nearest(const FpbWordType *type, FpbCode raw, int64 slack);
+
+/*
+ * Code and tie of a column's value, which may be NULL.
+ */
+static inline FpbCoded
+fpb_code_of_column(const FpbColumn *col, Datum value, bool isnull)
+{
+	FpbCoded	coded;
+
+	if (unlikely(isnull))
+	{
+		coded.code.hi = col->nulls_first ? 0 : fpb_code_mask(col);
+		coded.code.lo = col->width == 128 ? coded.code.hi : 0;
+		coded.tie = col->nulls_first ? 0 : 1;
+		return coded;
+	}
+
+	coded.code = fpb_code_direct(col, fpb_code_encode(col->word->kind, value));
+	coded.tie = fpb_code_tie(col, coded.code);
+	if (fpb_code_is_zero(col, coded.code))
+	{
+		if (col->word->kind == FPB_KIND_FLOAT4)
+			coded.tie = signbit(DatumGetFloat4(value)) ? 0 : 1;
+		else
+			coded.tie = signbit(DatumGetFloat8(value)) ? 0 : 1;
+	}
+	return coded;
+}
+
+/* words of all key columns (key/word.c) */
+extern void fpb_word_compose(const FpbIndex *ix, const FpbCoded *coded,
+							 uint64 *head, uint64 *low, uint32 *tie);
+extern void fpb_word_split(const FpbIndex *ix, const FpbKey *key, FpbCoded *coded);
+
+#endif							/* FPB_KEY_CODE_H */
