@@ -3,11 +3,11 @@
  * base/attempt.c
  *	  Work that may fail without failing the caller.
  *
- * An error leaves locks, pins and much else to be let go of, which the end of
- * a transaction does, or of a subtransaction.  So that is what such work is
- * made.  The server allows that in parallel mode, too, in the leader and in
- * the workers of a parallel VACUUM, as long as no transaction ID is assigned,
- * which changes of an index don't ask for.
+ * An error leaves locks, pins and much else behind, which only the end of a
+ * transaction or subtransaction releases.  So such work is done in a
+ * subtransaction.  The server allows that in parallel mode, too, in the leader
+ * and in the workers of a parallel VACUUM, as long as no transaction ID is
+ * assigned.  Changes of an index need none.
  *
  *-------------------------------------------------------------------------
  */
@@ -30,7 +30,7 @@ typedef struct Progress
 } Progress;
 
 /*
- * Remember it.
+ * Save what this backend shows of its progress.
  */
 static void
 save_progress(Progress *progress)
@@ -45,8 +45,8 @@ save_progress(Progress *progress)
 }
 
 /*
- * Show it again, after the end of a subtransaction has taken it for that of
- * the command.
+ * Show it again, because the end of a subtransaction has cleared it as if the
+ * command had ended.
  */
 static void
 restore_progress(const Progress *progress)
@@ -59,11 +59,11 @@ restore_progress(const Progress *progress)
 }
 
 /*
- * Do a step in a subtransaction.  Returns NULL, or the error that it has
+ * Do a step in a subtransaction.  Returns NULL, or the error that the step has
  * raised, in the current memory context.  No page is locked on entry or exit.
  *
- * Whatever the step takes hold of it must let go of by its end, as all is let
- * go of when it raises an error.  What it allocates stays in either case.
+ * The step has to release what it has acquired before it ends, because an
+ * error releases it, too.  What it allocates stays in either case.
  */
 ErrorData *
 fpb_try(FpbTryStep step, void *arg)
@@ -96,8 +96,8 @@ fpb_try(FpbTryStep step, void *arg)
 }
 
 /*
- * Is an error the business of the session that has met it, whatever it was
- * about: has somebody stopped it, or has it waited too long?
+ * Is an error about the session, whatever it was doing: has somebody canceled
+ * it, or has it waited too long?
  */
 bool
 fpb_is_own_error(int sqlstate)
@@ -108,9 +108,9 @@ fpb_is_own_error(int sqlstate)
 }
 
 /*
- * Make a warning, or a message of another level, of an error: that what has
- * failed; hint is given if the error has none.  Errors that are the session's
- * own business go on.
+ * Report that what has failed with an error, as a warning or a message of
+ * another level.  The hint is given if the error has none.  An error about the
+ * session (fpb_is_own_error) is raised again.
  */
 void
 fpb_warn_of(ErrorData *error, int level, const char *what, const char *hint)

@@ -26,9 +26,9 @@
 #endif
 
 /*
- * 18 lets an index access method say how its strategies compare (which is what
- * foreign keys, ON CONFLICT and merge joins go by), that its operator families
- * are consistent, and how high a tree is.
+ * Since 18, an index access method can say how its strategies compare (foreign
+ * keys, ON CONFLICT and merge joins ask), that its operator families are
+ * consistent, and how high a tree is.
  */
 #if PG_VERSION_NUM >= 180000
 #define FPB_HAVE_COMPARE_TYPES
@@ -86,8 +86,8 @@
 #endif
 
 /*
- * Since 19, somebody who wants a database for himself (DROP DATABASE and the
- * like) can end the background workers that allow it.
+ * Since 19, commands that need a database for themselves, such as DROP
+ * DATABASE, can end the background workers that allow it.
  */
 #ifdef BGWORKER_INTERRUPTIBLE
 #define FPB_WORKER_INTERRUPTIBLE	BGWORKER_INTERRUPTIBLE
@@ -95,7 +95,7 @@
 #define FPB_WORKER_INTERRUPTIBLE	0
 #endif
 
-/* what a signal handler hands on to another one */
+/* arguments that a signal handler passes on to another one */
 #if PG_VERSION_NUM >= 190000
 #define FPB_SIGNAL_ARGS		postgres_signal_arg, pg_siginfo
 #else
@@ -128,9 +128,9 @@
 #endif
 
 /*
- * Start a read, as StartReadBuffers does.  Since 19, the operation may be of a
- * read that somebody else has started already: that is not for us to complete
- * or to wait for, and nothing is written into our memory by it.
+ * Start a read, as StartReadBuffers does.  Since 19, another backend may have
+ * started the read already.  Then we must not complete it or wait for it, and
+ * it writes nothing to our memory.
  */
 #if PG_VERSION_NUM >= 190000
 #define fpb_start_read(op, buffers, block, nblocks) \
@@ -145,7 +145,7 @@
 	((void) StartReadBuffers(op, buffers, block, nblocks, 0))
 #endif
 
-/* Is a page, just read, what has been written?  Without a message if not. */
+/* Has a page just read the right checksum?  No message if not. */
 #if PG_VERSION_NUM >= 180000
 #define fpb_page_is_verified(page, block)	PageIsVerified(page, block, 0, NULL)
 #else
@@ -153,10 +153,9 @@
 #endif
 
 /*
- * Prune a heap page locked for cleanup, as heap_page_prune_opt does where it
- * finds the page worth it, and have *result say what that has come to.  Since
- * 19, the page of the visibility map is to be pinned before: pruning repairs
- * the map.
+ * Prune a heap page locked for cleanup, as heap_page_prune_opt does if the
+ * page is worth it, and set *result to what has been done.  Since 19, the page
+ * of the visibility map is pinned first, because pruning repairs the map.
  */
 #if PG_VERSION_NUM >= 190000
 #define fpb_pin_visibility_map(heap, block, vmbuffer) \
@@ -181,8 +180,8 @@
 #endif
 
 /*
- * Since 19, the node of an access method's handler is kept as it is; earlier
- * releases copy it and free it.
+ * Since 19, the server keeps the node that an access method's handler returns.
+ * Earlier releases copy and free it.
  */
 #if PG_VERSION_NUM >= 190000
 #define FPB_RETURN_ROUTINE(routine)		PG_RETURN_POINTER(&(routine))
@@ -193,9 +192,9 @@
 #endif
 
 /*
- * The planner's hook that is called when a table's indexes have been
- * collected.  19's is called for all that a query reads from, be it a table or
- * not.  Needs pathnode.h and plancat.h.
+ * The planner's hook after the indexes of a table have been collected.  19's
+ * is called for everything that a query reads from, be it a table or not.
+ * Needs pathnode.h and plancat.h.
  */
 #if PG_VERSION_NUM >= 190000
 #define FPB_RELATION_HOOK			build_simple_rel_hook
@@ -216,7 +215,7 @@
 #define fpb_buffer_state(desc)		((uint64) pg_atomic_read_u32(&(desc)->state))
 #endif
 
-/* Since 19, scans of tables are told what else there is to know about them. */
+/* Since 19, the beginning of a table scan has flags. */
 #if PG_VERSION_NUM >= 190000
 #define fpb_table_index_fetch_begin(table)	table_index_fetch_begin(table, SO_NONE)
 #define fpb_table_beginscan(table, snapshot) \
@@ -241,8 +240,8 @@
 #endif
 
 /*
- * Named shared memory, and the names of locks in it, which each backend had to
- * be told before 19.
+ * Named shared memory, and the names of locks in it.  Before 19, each backend
+ * had to register these names.
  */
 #if PG_VERSION_NUM >= 190000
 #define FPB_SEGMENT_INIT_PARAMS	void *ptr, void *arg pg_attribute_unused()
@@ -276,7 +275,7 @@
 	} while (0)
 #endif
 
-/* Where in the shared state of a parallel index scan ours begins. */
+/* Where our part of a parallel index scan's shared state begins. */
 #if PG_VERSION_NUM >= 180000
 #define FPB_PARALLEL_STATE(pscan)	OffsetToPointer(pscan, (pscan)->ps_offset_am)
 #else
@@ -284,10 +283,10 @@
 #endif
 
 /*
- * Hints are left on a page locked at least share.  Since 19, that takes a
- * stronger lock, which can't always be had, so that nobody else changes the
- * page while it is being written.  fpb_finish_hints is told whether there are
- * hints.
+ * Setting hints on a page that is locked at least share.  Since 19, that needs
+ * a stronger lock, which can't always be had, because a page must not change
+ * while it is being written.  fpb_finish_hints is told whether hints have been
+ * set.
  */
 #if PG_VERSION_NUM >= 190000
 #define fpb_begin_hints(buf)			BufferBeginSetHintBits(buf)
@@ -302,8 +301,8 @@
 #endif
 
 /*
- * A place at which a test can have a backend wait or fail.  Since 18, such a
- * point can be given an argument.
+ * A point at which a test can make a backend wait or fail.  Since 18, it can
+ * have an argument.
  */
 #if PG_VERSION_NUM >= 180000
 #define FPB_INJECTION_POINT(name)	INJECTION_POINT(name, NULL)

@@ -1,8 +1,8 @@
 /*-------------------------------------------------------------------------
  *
  * base/open_index.c
- *	  Indexes that SQL functions are called for: opened, and what of them the
- *	  caller may see.
+ *	  Opening the index that an SQL function is called for, and what the
+ *	  caller may see of it.
  *
  *-------------------------------------------------------------------------
  */
@@ -33,7 +33,7 @@
 #include "base/options.h"
 
 /*
- * Is an index one of ours, whatever the access method is called?
+ * Is an open index an fpbtree index, whatever the access method is called?
  */
 bool
 fpb_is_fpbtree(Relation index)
@@ -42,8 +42,9 @@ fpb_is_fpbtree(Relation index)
 }
 
 /*
- * Open an fpbtree index.  Raises an error if relid is something else, or an
- * index of another session's temporary table, whose pages can't be read.
+ * Open and lock an fpbtree index.  Raises an error if relid is that of
+ * something else, or of an index of another session's temporary table, whose
+ * pages can't be read.
  */
 Relation
 fpb_open_index(Oid relid, LOCKMODE lockmode)
@@ -71,7 +72,8 @@ fpb_open_index(Oid relid, LOCKMODE lockmode)
 }
 
 /*
- * The same with its table, which is locked first.
+ * Open and lock an fpbtree index and its table, which is locked first.  Raises
+ * an error as fpb_open_index does, or if the table has gone.
  */
 Relation
 fpb_open_index_and_table(Oid relid, LOCKMODE lockmode, Relation *table)
@@ -79,7 +81,7 @@ fpb_open_index_and_table(Oid relid, LOCKMODE lockmode, Relation *table)
 	Oid			tableoid = IndexGetRelation(relid, true);
 	Relation	rel;
 
-	/* what is no index is said below */
+	/* fpb_open_index raises the error if it is no index */
 	*table = OidIsValid(tableoid) ? table_open(tableoid, lockmode) : NULL;
 	rel = fpb_open_index(relid, lockmode);
 	if (*table == NULL || tableoid != IndexGetRelation(relid, false))
@@ -92,8 +94,8 @@ fpb_open_index_and_table(Oid relid, LOCKMODE lockmode, Relation *table)
 
 /*
  * Add the columns of an index's predicate to a set, as pull_varattnos numbers
- * them.  The predicate is taken as it is in the catalog: to simplify it, as
- * RelationGetIndexPredicate does, is to evaluate functions in it.
+ * them.  The predicate is taken from the catalog as it is.
+ * RelationGetIndexPredicate would simplify it, which evaluates functions.
  */
 static void
 add_predicate_columns(Relation index, Bitmapset **columns)
@@ -107,14 +109,15 @@ add_predicate_columns(Relation index, Bitmapset **columns)
 }
 
 /*
- * May the current user see the keys of an index?  No function of the index's
- * is run.
+ * May the current user see the keys of an index?  Runs no function of the
+ * index's.
  *
- * The rule is that of the keys in the server's messages about duplicates: with
- * row-level security, not; with the right to select from the table, yes; else
- * if the index has columns alone, no expressions, and each may be selected.
- * Here that goes for INCLUDE columns, too, and for those of a partial index's
- * predicate, which whoever sees a key knows to be satisfied.
+ * The rule is the server's for keys in its messages about duplicates.  With
+ * row-level security, the user may not.  With the right to select from the
+ * table, the user may.  Else the index has to have no expressions, and the
+ * user has to have the right to select each of its columns.  Here, that
+ * includes INCLUDE columns and the columns of a partial index's predicate,
+ * because a key tells that its row satisfies the predicate.
  */
 bool
 fpb_may_read_keys(Relation index)
@@ -146,9 +149,9 @@ fpb_may_read_keys(Relation index)
 }
 
 /*
- * Are there pages of an index to be looked at?  There may be none yet, as
- * CREATE INDEX CONCURRENTLY is still at it, or has failed; and there are none
- * in recovery of one that is unlogged.
+ * Has an index pages to be looked at?  It has none yet if CREATE INDEX
+ * CONCURRENTLY has not finished, or has failed.  An unlogged index has none
+ * during recovery.
  */
 bool
 fpb_has_pages(Relation rel)
@@ -158,7 +161,7 @@ fpb_has_pages(Relation rel)
 }
 
 /*
- * Raise an error if there are not.
+ * Raise an error if an index has no pages to be looked at.
  */
 void
 fpb_require_pages(Relation rel)

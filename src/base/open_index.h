@@ -1,7 +1,8 @@
 /*-------------------------------------------------------------------------
  *
  * base/open_index.h
- *	  Indexes that SQL functions are called for (base/open_index.c).
+ *	  Opening the index that an SQL function is called for
+ *	  (base/open_index.c).
  *
  *-------------------------------------------------------------------------
  */
@@ -14,10 +15,10 @@
 /* Is an index, which is open, an fpbtree index? */
 extern bool fpb_is_fpbtree(Relation index);
 
-/* Open and lock an fpbtree index, or raise an error if it is something else. */
+/* Open and lock an fpbtree index.  Raises an error if it is something else. */
 extern Relation fpb_open_index(Oid relid, LOCKMODE lockmode);
 
-/* The same, and its table before it; it is an error if that has gone. */
+/* The same for an index and its table, which is locked first. */
 extern Relation fpb_open_index_and_table(Oid relid, LOCKMODE lockmode,
 										 Relation *table);
 

@@ -1,14 +1,13 @@
 /*-------------------------------------------------------------------------
  *
  * base/owner.c
- *	  Functions of others, run as the owner of the index they belong to.
+ *	  Running an index's functions as the index's owner.
  *
  * An index's comparators, the functions in its expressions and its predicate,
  * and its types' output functions may do anything, and their owner may replace
- * them at any time.  A command that runs them at somebody's wish, who has not
- * asked for a row of the table, must not give them his rights: nor does the
- * server, in CREATE INDEX, REINDEX and VACUUM.  src/README.md lists where they
- * run, and as whom.
+ * them at any time.  A command about the index must not lend them its caller's
+ * rights.  The server's CREATE INDEX, REINDEX and VACUUM don't, either.
+ * src/README.md lists where these functions run, and as whom.
  *
  *-------------------------------------------------------------------------
  */
@@ -21,16 +20,16 @@
 #include "base/owner.h"
 
 /*
- * Become the owner of an open index, in the server's restricted context: who
- * is in it can't become anybody else, nor leave anything in the session that
- * runs later.  Names are looked up in pg_catalog and pg_temp alone, and
- * settings changed from now on are set back by fpb_become_caller.  *caller
- * keeps what to go back to.
+ * Become the owner of an open index, in the server's restricted context.  Code
+ * that runs there can't become anybody else, and can't leave anything in the
+ * session that runs later.  Names are looked up in pg_catalog and pg_temp
+ * only.  fpb_become_caller goes back to *caller, and sets settings back that
+ * have been changed meanwhile.
  *
- * The owner is the table's, and stays so: who changes that locks the table's
- * indexes exclusively, too, and the caller has locked this one, in any mode.
+ * The caller has locked the index, in any mode.  So its owner stays the
+ * table's: ALTER TABLE ... OWNER TO locks the indexes exclusively, too.
  *
- * An error sets all this back, as it ends a transaction or a subtransaction.
+ * The end of the transaction or subtransaction goes back after an error.
  */
 void
 fpb_become_owner(Relation index, FpbCaller *caller)
@@ -43,7 +42,7 @@ fpb_become_owner(Relation index, FpbCaller *caller)
 }
 
 /*
- * Become again who has called fpb_become_owner.
+ * Become the caller of fpb_become_owner again.
  */
 void
 fpb_become_caller(const FpbCaller *caller)

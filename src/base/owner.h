@@ -1,8 +1,7 @@
 /*-------------------------------------------------------------------------
  *
  * base/owner.h
- *	  Functions of others, run as the owner of the index they belong to
- *	  (base/owner.c).
+ *	  Running an index's functions as the index's owner (base/owner.c).
  *
  *-------------------------------------------------------------------------
  */
@@ -11,7 +10,7 @@
 
 #include "utils/relcache.h"
 
-/* who has become an owner, and what he goes back to */
+/* what fpb_become_caller goes back to */
 typedef struct FpbCaller
 {
 	Oid			userid;

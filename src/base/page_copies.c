@@ -3,25 +3,25 @@
  * base/page_copies.c
  *	  A backend's own copies of inner pages.
  *
- * A descent that goes through copies pins and locks nothing but the page it is
- * looking for.  A copy may be out of date, but so may be what a descent has
- * read of a page by the time it follows a link: whether the page arrived at is
- * the right one is told by its fences alone (see "Fences" in README.md).  A
+ * A descent that goes through copies pins and locks no page but the one that
+ * it is looking for.  A copy may be out of date.  So may be whatever a descent
+ * has read in a page, by the time it follows a link: only its fences tell
+ * whether the page arrived at is the right one (see "Fences" in README.md).  A
  * copy that has led to the wrong page is dropped.
  *
- * Beside the copies, it is remembered in which buffer each page below them has
- * been seen last.  A buffer's tag tells whether it is there still.
+ * Beside the copies, a backend remembers in which buffer it has seen each page
+ * below them last.  A buffer's tag tells whether the page still is there.
  *
- * What fences can't tell is whether a block exists.  An index is truncated
- * only when it is built again, and that is announced by an invalidation of its
- * relcache entry, upon which fpb_index_open calls fpb_cache_attach.
+ * Fences can't tell whether a block exists.  But an index is truncated only
+ * when it is built again.  That invalidates its relcache entry, and then
+ * fpb_index_open calls fpb_cache_attach.
  *
- * All this memory belongs to the relcache entry, with which it goes: when the
- * index is dropped, or what is known of it invalidated while nobody uses it.
+ * All this memory belongs to the relcache entry and goes with it: when the
+ * index is dropped, or when the entry is invalidated while nobody uses it.
  *
- * Copies are dropped here, whenever somebody wants room for others.  So nobody
- * may be looking at a copy who can be interrupted by another operation on an
- * index: see fpb_search_key_is_simple.
+ * Any fpb_cache_* call may drop copies to make room for others.  So a search
+ * that another operation on an index may interrupt must not look at a copy:
+ * see fpb_search_key_is_simple.
  *
  *-------------------------------------------------------------------------
  */
@@ -55,7 +55,7 @@ typedef struct CachedPage
 #define SH_SCOPE		static inline
 #define SH_DECLARE
 #define SH_DEFINE
-/* what it makes may leave parameters unused */
+/* the functions that it makes may leave parameters unused */
 #pragma GCC diagnostic push
 #pragma GCC diagnostic ignored "-Wunused-parameter"
 #include "lib/simplehash.h"
@@ -75,21 +75,22 @@ struct FpbPageCache
 	uint32		nrecent;		/* 0, or a power of 2 */
 };
 
-/* the table of an index's copies has room for so many at first */
+/* how many copies the table of an index has room for at first */
 #define FEW_PAGES		4
 
-/* recent[] is of so many elements at first */
+/* how many elements recent[] has at first */
 #define MIN_RECENT		64
 
-/* and takes no larger part than this of the memory for copies */
+/* the largest part of the memory for copies that it may take */
 #define RECENT_SHARE	4
 
 /*
- * As many times as many pages as there is room for are turned away before the
- * copies are dropped.  Soon enough for those not needed any more to go; seldom
- * enough that copying costs nothing where there is not room for all that are
- * needed, and the same half of them serves as well as another.  (Tests want
- * copies to be dropped at bad moments.)
+ * When the memory is full, new pages are turned away.  All copies are dropped
+ * when the pages turned away would have filled the memory so many times.  That
+ * is soon enough for copies that are not needed any more.  It is seldom enough
+ * that copying costs nothing where there is no room for all copies needed, and
+ * one half of them serves as well as the other.  (Tests want copies to be
+ * dropped at bad moments.)
  */
 #ifdef USE_ASSERT_CHECKING
 #define PATIENCE		1
@@ -120,7 +121,7 @@ fpb_cache_init(void)
 }
 
 /*
- * Count memory that an index's copies take up, or have given back.
+ * Count memory that an index's copies have taken, or given back if negative.
  */
 static void
 count_memory(FpbPageCache *cache, ssize_t bytes)
@@ -166,7 +167,7 @@ forget_cache(void *arg)
 }
 
 /*
- * Drop all copies of all indexes, so that those needed now get their turn.
+ * Drop all copies of all indexes, so that pages needed now can be copied.
  */
 static void
 drop_all(void)
@@ -181,8 +182,8 @@ drop_all(void)
 }
 
 /*
- * The copies of an open index, of which there are none yet: what the relcache
- * knew of it has been invalidated.
+ * Make an empty cache of copies for an open index, whose relcache entry is new
+ * or has been invalidated.
  */
 FpbPageCache *
 fpb_cache_attach(Relation rel)
@@ -219,7 +220,7 @@ fpb_cache_attach(Relation rel)
 }
 
 /*
- * The copy of a block, or NULL.  It stays until another fpb_cache_* call.
+ * The copy of a block, or NULL.  Valid until the next fpb_cache_* call.
  */
 Page
 fpb_cache_lookup(FpbPageCache *cache, BlockNumber blkno)
@@ -233,7 +234,7 @@ fpb_cache_lookup(FpbPageCache *cache, BlockNumber blkno)
 }
 
 /*
- * Have room to remember the buffer of this block, if there is memory.
+ * Make room to remember the buffer of this block, if there is memory.
  */
 static void
 enlarge_recent(FpbPageCache *cache, BlockNumber blkno)
@@ -264,8 +265,8 @@ enlarge_recent(FpbPageCache *cache, BlockNumber blkno)
 }
 
 /*
- * Where the buffer is remembered in which this block has been seen, maybe, or
- * InvalidBuffer; NULL if there is no memory for that.  It stays until another
+ * Where a block's buffer is remembered: it may be another block's, or
+ * InvalidBuffer.  NULL if there is no memory.  Valid until the next
  * fpb_cache_* call.
  */
 Buffer *
@@ -281,9 +282,9 @@ fpb_cache_recent(FpbPageCache *cache, BlockNumber blkno)
 }
 
 /*
- * Copy what a page holds to memory that is as large.  The hole between is not
- * touched, and costs nothing in fresh memory: the root of a small index, of
- * which a backend may have many, is little more than a hole.
+ * Copy a page, but for its hole, to memory of the same size.  Fresh memory
+ * that is not touched costs nothing.  A backend may use many small indexes,
+ * whose roots are little more than a hole.
  */
 static void
 copy_page(char *copy, Page page)
@@ -298,9 +299,9 @@ copy_page(char *copy, Page page)
 }
 
 /*
- * Copy a page, which is locked.  When the memory is used up, new pages are
- * turned away until they have become many times as many as those kept: then
- * these may be the ones not needed any more.
+ * Keep a copy of a page, which is locked, if there is room.  If many pages
+ * have been turned away, the copies there are may not be needed any more, and
+ * are dropped.
  */
 void
 fpb_cache_store(FpbPageCache *cache, BlockNumber blkno, Page page)
@@ -354,7 +355,7 @@ fpb_cache_drop(FpbPageCache *cache, BlockNumber blkno)
 }
 
 /*
- * Does this lie in a page?
+ * Does an address lie in a page?
  */
 static inline bool
 lies_in(const char *at, const char *page)
@@ -363,8 +364,9 @@ lies_in(const char *at, const char *page)
 }
 
 /*
- * The block of the page in which this lies, for error messages: a page in a
- * buffer, which is pinned, or the copy of one; else InvalidBlockNumber.
+ * The block of the page in which an address lies, for error messages.  The
+ * page is in a pinned buffer or is a copy, else the block is
+ * InvalidBlockNumber.
  */
 BlockNumber
 fpb_cache_block(FpbPageCache *cache, const void *at)

@@ -1,7 +1,7 @@
 /*-------------------------------------------------------------------------
  *
  * base/page_header.c
- *	  What can be done with a page whatever is in it.
+ *	  New page headers, and reports of damage.
  *
  *-------------------------------------------------------------------------
  */
@@ -12,8 +12,8 @@
 #include "base/page_header.h"
 
 /*
- * Report a damaged page and what is wrong with it.  InvalidBlockNumber: it is
- * about the whole index, or nobody knows which page it is.
+ * Raise the error that a page is damaged, with its fault.  InvalidBlockNumber:
+ * the fault is one of the whole index, or the page is not known.
  */
 void
 fpb_report_damage(Relation rel, BlockNumber blkno, const char *fault)

@@ -1,7 +1,7 @@
 /*-------------------------------------------------------------------------
  *
  * base/page_header.h
- *	  Block numbers, the page header, the metapage's content.
+ *	  The page header, the metapage's content, reports of damage.
  *
  *-------------------------------------------------------------------------
  */
@@ -28,9 +28,9 @@
 											 * yet */
 #define FPB_LEFTMOST			(1 << 4)	/* low fence is minus infinity */
 #define FPB_RIGHTMOST			(1 << 5)	/* high fence is plus infinity */
-#define FPB_HIGH_ELIDED			(1 << 6)	/* the page leaves its high fence
-											 * to its right sibling, save the
-											 * head */
+#define FPB_HIGH_ELIDED			(1 << 6)	/* of its high fence the page has
+											 * the head only; the right
+											 * sibling has all of it */
 #define FPB_QUEUE				(1 << 7)	/* of the operation queue's tree,
 											 * not of the main one */
 
@@ -40,9 +40,8 @@
 
 /*
  * The header of every page but the metapage: what the tree has to know of a
- * page, and a place for what its layout has.
- *
- * What a descent looks at first is in the first cache line.
+ * page, and room for the layout.  What a descent looks at first is in the
+ * first cache line.
  *
  * A fence as the header stores it: in the word forms, (head, low, tail) is the
  * whole key; in the tuple form head is the head of the pivot tuple that lies

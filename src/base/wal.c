@@ -3,17 +3,23 @@
  * base/wal.c
  *	  Generic WAL records made of exact deltas.
  *
- * The server's generic WAL lets an extension's changes be replayed anywhere,
- * but GenericXLogFinish finds out what has changed by comparing whole pages,
- * which costs as much as a btree insertion.  We know what we change.  The
- * record we write is the one GenericXLogFinish would: for each page a sequence
- * of fragments (offset, length, bytes), or an image of the whole page; replay
- * is the server's own.
+ * The server's generic WAL lets an extension's changes be replayed anywhere.
+ * But GenericXLogFinish finds out what has changed by comparing whole pages,
+ * which costs as much as a btree insertion, and we know what we change.  So we
+ * write the record that GenericXLogFinish would write: for each page a
+ * sequence of fragments (offset, length, bytes), or an image of the whole
+ * page.  Replay is the server's own.
  *
- * The order of calls: fpb_wal_begin, fpb_wal_add for each page, everything
- * that may raise an error, fpb_wal_enter, the changes with an fpb_wal_note for
- * each, fpb_wal_finish.  A page added with fpb_wal_add_copy is changed before
- * fpb_wal_enter.
+ * The order of calls:
+ *
+ *		fpb_wal_begin
+ *		fpb_wal_add for each page
+ *		everything that may raise an error
+ *		fpb_wal_enter
+ *		the changes, with an fpb_wal_note for each
+ *		fpb_wal_finish
+ *
+ * A page added with fpb_wal_add_copy is changed before fpb_wal_enter.
  *
  *-------------------------------------------------------------------------
  */
@@ -34,16 +40,16 @@
  */
 #define MERGE_DISTANCE		FRAGMENT_HEADER
 
-/* The fragments of each page are put together here. */
+/* the fragments of each page are put together here */
 static char fragments[FPB_WAL_MAX_PAGES][BLCKSZ];
 
 #ifdef USE_ASSERT_CHECKING
-/* The pages as they were before the record, for checks. */
+/* the pages as they were before the record, for checks */
 static PGAlignedBlock before[FPB_WAL_MAX_PAGES];
 
 /*
- * What the i'th page of the last record was before it, until the next one is
- * begun.
+ * The i'th page of the last record as it was before the record.  Valid until
+ * the next one is begun.
  */
 const char *
 fpb_wal_before(int i)
@@ -52,10 +58,10 @@ fpb_wal_before(int i)
 }
 
 /*
- * Would replay make of the i'th page what it is now?  It copies the fragments
- * and zeroes the hole, which is left out here.  The hints that the hole had
- * may be there in recovery, or not, as they were written to disk or not.  In
- * the critical section.
+ * Check that replay would make of the i'th page what it is now.  Replay copies
+ * the fragments and zeroes the hole, which is not compared here.  Hints that
+ * were in the hole may or may not have been written to disk, so replay may
+ * find them or not.  Called in the critical section.
  */
 static void
 check_ranges(const FpbWal *wal, int i, bool hints)
@@ -97,8 +103,8 @@ fpb_wal_begin(FpbWal *wal, Relation rel)
 }
 
 /*
- * Add a page, locked exclusively, to the record.  image: it is to be logged
- * whole, as it must be if it is new.
+ * Add a page, locked exclusively, to the record.  With image, the page is
+ * logged whole, as a new one must be.
  */
 FpbWalPage *
 fpb_wal_add(FpbWal *wal, Buffer buffer, bool image)
@@ -118,9 +124,9 @@ fpb_wal_add(FpbWal *wal, Buffer buffer, bool image)
 }
 
 /*
- * Add a page, locked exclusively, whose changes are made in a copy and noted
- * before fpb_wal_enter, which puts the copy in its place.  So the changes may
- * raise errors.
+ * Add a page, locked exclusively, that is changed in a copy.  The changes are
+ * made and noted before fpb_wal_enter, which puts the copy in the page's
+ * place.  So they may raise errors.
  */
 FpbWalPage *
 fpb_wal_add_copy(FpbWal *wal, Buffer buffer, Page copy)
@@ -170,7 +176,7 @@ fpb_wal_note(FpbWalPage *wp, const void *start, Size length)
 	if (wp->image || length == 0)
 		return;
 
-	/* Changes come in runs more often than not, so look at the last first. */
+	/* changes often come in runs, so look at the last range first */
 	for (int i = wp->nranges - 1; i >= 0; i--)
 	{
 		uint32		other = wp->ranges[i].offset;
@@ -180,8 +186,8 @@ fpb_wal_note(FpbWalPage *wp, const void *start, Size length)
 			other <= end + MERGE_DISTANCE)
 		{
 			/*
-			 * Ranges may come to overlap another one by this; that costs some
-			 * bytes but is as right, all bytes being read at the end.
+			 * The range may now overlap another one.  That costs some bytes,
+			 * but is not wrong, because all bytes are read at the end.
 			 */
 			wp->ranges[i].offset = (uint16) Min(offset, other);
 			wp->ranges[i].length = (uint16) (Max(end, other_end) - wp->ranges[i].offset);
@@ -200,8 +206,8 @@ fpb_wal_note(FpbWalPage *wp, const void *start, Size length)
 }
 
 /*
- * Write a page's fragments to dst, of BLCKSZ bytes.  Returns their size, or 0
- * if they don't fit, or are no shorter than an image would be.
+ * Write a page's fragments to dst, which has BLCKSZ bytes.  Returns their
+ * size, or 0 if they don't fit or are no shorter than an image.
  */
 static Size
 write_fragments(FpbWalPage *wp, char *dst)
@@ -229,9 +235,8 @@ write_fragments(FpbWalPage *wp, char *dst)
 }
 
 /*
- * Where a page comes in the order of locks, as far as trees and levels go:
- * leaves of the main tree come before those of the queue, and the metapage is
- * the last.
+ * The rank of a page in the order of locks: level by level from the leaves, on
+ * each level the main tree before the queue, and the metapage last.
  */
 static inline int
 lock_rank(const FpbWalPage *wp)
@@ -244,9 +249,9 @@ lock_rank(const FpbWalPage *wp)
 }
 
 /*
- * The order in which the pages are to be in the record, which is that in which
- * replay locks them: from the lower levels to the upper ones.  Those of one
- * level have been added from left to right.
+ * Find the order of the pages in the record, in which replay locks them: from
+ * the lower levels to the upper ones.  Pages of one level have been added from
+ * left to right, and stay in this order.
  */
 static void
 order_pages(const FpbWal *wal, int *order)

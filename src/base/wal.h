@@ -12,7 +12,7 @@
 
 #include "base/page_header.h"
 
-#define FPB_WAL_MAX_PAGES	4	/* as generic WAL replays no more */
+#define FPB_WAL_MAX_PAGES	4	/* generic WAL replays no more */
 #define FPB_WAL_MAX_RANGES	96	/* of one page; more become a page image */
 
 typedef struct FpbWalPage
@@ -45,7 +45,7 @@ extern void fpb_wal_enter(FpbWal *wal); /* starts the critical section */
 extern void fpb_wal_note(FpbWalPage *wp, const void *start, Size length);
 extern void fpb_wal_finish(FpbWal *wal);	/* logs; ends the critical section */
 #ifdef USE_ASSERT_CHECKING
-/* what the record's i'th page was before it, until the next record */
+/* the record's i'th page as it was before, until the next record */
 extern const char *fpb_wal_before(int i);
 #endif
 
