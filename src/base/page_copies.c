@@ -182,8 +182,8 @@ drop_all(void)
 }
 
 /*
- * Make an empty cache of copies for an open index, whose relcache entry is new
- * or has been invalidated.
+ * The cache of copies of an open index, without any copies: its relcache entry
+ * is new or has been invalidated.
  */
 FpbPageCache *
 fpb_cache_attach(Relation rel)

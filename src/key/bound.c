@@ -32,7 +32,7 @@ max_raw(const FpbWordType *type)
 	return max;
 }
 
-/* Step to the next raw code; the caller knows that there is one. */
+/* The next raw code.  The caller knows that there is one. */
 static FpbCode
 next_raw(const FpbWordType *type, FpbCode raw)
 {
@@ -43,7 +43,7 @@ next_raw(const FpbWordType *type, FpbCode raw)
 	return raw;
 }
 
-/* Step back to the previous raw code; false if there is none. */
+/* Step back to the previous raw code.  False if there is none. */
 static bool
 previous_raw(const FpbWordType *type, FpbCode *raw)
 {
@@ -57,7 +57,7 @@ previous_raw(const FpbWordType *type, FpbCode *raw)
 }
 
 /*
- * Sign of the value nearest to a raw code against a value of another type.
+ * Sign of the value nearest to a raw code minus a value of another type.
  */
 static int
 compare_raw(const FpbColumn *col, FpbCode raw, int64 slack, Datum value,
@@ -70,9 +70,9 @@ compare_raw(const FpbColumn *col, FpbCode raw, int64 slack, Datum value,
 }
 
 /*
- * The last raw code whose nearest value, within slack, is < value (inclusive:
- * <= value): found bit by bit, in no more comparisons than the code has bits,
- * plus one.  False if there is none.
+ * Find the last raw code whose nearest value, within slack, is < value
+ * (inclusive: <= value).  False if there is none.  It is found bit by bit, in
+ * one comparison for each bit and one more.
  */
 static bool
 search_codes(const FpbColumn *col, int64 slack, Datum value, FmgrInfo *cmp,
@@ -102,12 +102,12 @@ search_codes(const FpbColumn *col, int64 slack, Datum value, FmgrInfo *cmp,
 }
 
 /*
- * The last raw code whose value is < value (inclusive: <= value) by a
+ * Find the last raw code whose value is < value (inclusive: <= value) by a
  * comparator of other types than the column's own.  False if there is none.
  *
- * The comparator meets what is beyond the range of the type's input only if
- * the value is finite and not within that range itself: it may be somebody's
- * who does not expect such values.
+ * The comparator may not expect values beyond the range of the type's input.
+ * It gets such values only if the value compared with is finite and beyond
+ * that range itself.
  */
 static bool
 search_cut(const FpbColumn *col, Datum value, FmgrInfo *cmp, bool inclusive,
@@ -134,8 +134,8 @@ search_cut(const FpbColumn *col, Datum value, FmgrInfo *cmp, bool inclusive,
 }
 
 /*
- * If the comparator is the server's one of two integer types, get value as an
- * int64.  (An operator family may have another for the same types.)
+ * If the comparator is the server's own of two integer types, get value as an
+ * int64.  (An operator family may have another one for these types.)
  */
 static bool
 integer_value(const FpbWordType *type, Datum value, FmgrInfo *cmp, int64 *i)
@@ -163,8 +163,8 @@ integer_value(const FpbWordType *type, Datum value, FmgrInfo *cmp, int64 *i)
 }
 
 /*
- * The last raw code whose value is < value (inclusive: <= value).  False if
- * there is none.
+ * Find the last raw code whose value is < value (inclusive: <= value).  False
+ * if there is none.
  */
 static bool
 find_cut(const FpbColumn *col, Datum value, Oid value_type, FmgrInfo *cmp,
@@ -209,13 +209,14 @@ set_value_bound(const FpbColumn *col, FpbCode code, bool upper,
 }
 
 /*
- * Set *bound to one end of the values of a column that satisfy "column op
- * value", for strategies <, <=, =, >=, >: in index order the lower, or the
- * upper (of a DESC column, > and >= have upper ends); it is within them.  cmp
- * compares (column type, value_type), NULL for the column's own type.  If the
- * condition leaves the end that was asked for open, the bound is that of all
- * values that are not NULL.  False if no value of the column satisfies the
- * condition.
+ * Set *bound to the lower or upper end, in index order, of the values of a
+ * column that satisfy "column op value", for strategies <, <=, =, >=, >.  The
+ * bound is inclusive.  If the condition leaves that end open, it is the end of
+ * all values that are not NULL.  (For a DESC column, > and >= bound the upper
+ * end.)  False if no value of the column satisfies the condition.
+ *
+ * cmp compares (column type, value_type).  It is NULL for the column's own
+ * type.
  */
 bool
 fpb_word_column_bound(const FpbColumn *col, Datum value, Oid value_type,
@@ -268,10 +269,10 @@ fpb_word_column_bound(const FpbColumn *col, Datum value, Oid value_type,
 	end = upper != col->desc ? last : first;
 
 	/*
-	 * A value of another type has been compared with codes that no value has,
-	 * too: what they decode to is a neighbour's value.  The bound is that
-	 * value's own code.  Else "=" could have two bounds of different codes,
-	 * and the next column is not in order between these.
+	 * A value of another type has been compared with all codes.  The code
+	 * found may be no value's, and decode to a neighbour's value.  The bound
+	 * is that value's own code.  Otherwise "=" could have two bounds of
+	 * different codes, between which the next column is not in order.
 	 */
 	if (OidIsValid(value_type) && value_type != type->type)
 		end = fpb_code_encode(type->kind, fpb_code_decode(type->kind, fpb_code_nearest(type, end, type->slack), false));
@@ -280,8 +281,8 @@ fpb_word_column_bound(const FpbColumn *col, Datum value, Oid value_type,
 }
 
 /*
- * Set *bound to the lower or upper end of a column's NULLs (null), or of its
- * values that are not NULL.
+ * Set *bound to the lower or upper end, in index order, of a column's NULLs
+ * (null), or of its values that are not NULL.
  */
 void
 fpb_word_null_bound(const FpbColumn *col, bool null, bool upper,
@@ -307,13 +308,14 @@ fpb_word_null_bound(const FpbColumn *col, bool null, bool upper,
 }
 
 /*
- * Make *search key the end of the key range in which the first ncols columns
- * are at bounds[]: the lower one, which is <= each of its entries, or the
- * upper one, which is > each of them.  Columns without a bound are filled with
- * their ends, NULLs included, and as fpb_word_compose keeps the order of the
- * columns, so is the end of the range that of the word.  An upper end's tail
- * is the last that the tie admits: no TID has it, since its block number is
- * invalid.
+ * Make *search one end of the key range in which the first ncols columns are
+ * at bounds[]: the lower end, which is <= each entry of the range, or the
+ * upper one, which is > each of them.
+ *
+ * Columns without a bound get their own end, NULLs included.  fpb_word_compose
+ * keeps the order of the columns, so the ends of the columns make the end of
+ * the word.  The tail of an upper end is the last one of its tie.  No entry
+ * has that tail, because its block number is invalid.
  */
 void
 fpb_word_search_key(const FpbIndex *ix, const FpbColumnBound *bounds, int ncols,
@@ -349,7 +351,7 @@ fpb_word_search_key(const FpbIndex *ix, const FpbColumnBound *bounds, int ncols,
 	search->on_equal = 0;
 }
 
-/* fpb_search_keys_equal for words: all the signs that zeros may have. */
+/* fpb_search_keys_equal for words: zeros of either sign are equal. */
 void
 fpb_word_search_keys_equal(const FpbIndex *ix, const FpbKey *key, bool upper,
 						   FpbSearchKey *search)

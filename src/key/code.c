@@ -27,12 +27,15 @@
 #define DATE_MAX	((int64) DATE_END_JULIAN - POSTGRES_EPOCH_JDATE - 1)
 
 /*
- * The server stores dates and timestamps that their own input refuses, because
- * it checks the range before the last step, or not at all.  timestamp(n) makes
- * END_TIMESTAMP of what is a fraction of a second less; the date of the first
- * instants is, west of Greenwich, the day before the first; that day can be
- * cast to timestamp; and ALTER TABLE makes timestamps with time zone of
- * timestamps, in UTC, without looking at them.
+ * The server stores dates and timestamps that their types' input refuses,
+ * because it checks the range before the last step, or not at all:
+ *
+ * - timestamp(n) rounds what is a fraction of a second less up to
+ *	 END_TIMESTAMP.
+ * - West of Greenwich, the date of the first instants is the day before the
+ *	 first day; and that day can be cast to timestamp.
+ * - In UTC, ALTER TABLE turns timestamps into timestamps with time zone
+ *	 without looking at them.
  */
 #define DATE_SLACK	1
 #define TIMESTAMP_SLACK	USECS_PER_DAY
@@ -89,7 +92,7 @@ fpb_word_type(Oid cmp_proc, Oid type)
 	return NULL;
 }
 
-/* Bits of the type's raw codes, from which the key form is chosen. */
+/* How many bits the type's raw codes have. */
 int
 fpb_word_bits(const FpbWordType *type)
 {
@@ -97,8 +100,8 @@ fpb_word_bits(const FpbWordType *type)
 }
 
 /*
- * Is the column stored as its word type takes it?  Domains are; this guards
- * against operator classes with a storage type of their own.
+ * Is the column stored as its word type takes it?  It is not if the operator
+ * class has a storage type of its own.
  */
 bool
 fpb_word_fits(const FpbWordType *type, Form_pg_attribute att)
@@ -108,8 +111,8 @@ fpb_word_fits(const FpbWordType *type, Form_pg_attribute att)
 
 /*
  * Raw code of a float's bit pattern, which is sign and magnitude.  sign is the
- * sign bit.  The caller has replaced -0.0 by 0.0 and NaNs by the positive
- * quiet one, which so comes last.
+ * sign bit.  The caller has replaced -0.0 by 0.0, and NaNs by the positive
+ * quiet one, which has the greatest code.
  */
 static inline uint64
 float_code(uint64 pattern, uint64 sign)
@@ -118,9 +121,8 @@ float_code(uint64 pattern, uint64 sign)
 }
 
 /*
- * The reverse.  Codes above the infinities all give NaNs, and those below
- * -infinity give that, not NaNs with a sign, which would be the greatest
- * values.
+ * The reverse.  Codes above infinity give NaNs.  Codes below -infinity give
+ * -infinity, because NaNs with a sign would be the greatest values.
  */
 static inline uint64
 float_pattern(uint64 raw, uint64 sign, uint64 minus_infinity)
@@ -134,7 +136,7 @@ float_pattern(uint64 raw, uint64 sign, uint64 minus_infinity)
 }
 
 /*
- * Raw code of a value.
+ * The raw code of a value of a type of this kind.
  */
 FpbCode
 fpb_code_encode(FpbWordKind kind, Datum value)
@@ -239,9 +241,9 @@ fpb_code_encode(FpbWordKind kind, Datum value)
  * The value of a raw code, palloc'd if by reference.  negative_zero chooses
  * between the zeros.
  *
- * This is the inverse of fpb_code_encode, whatever the value, but for the bits
- * of a NaN: what is stored is what an index-only scan gives back, be it in the
- * range of the type's input or not.
+ * This is the inverse of fpb_code_encode, but for the bits of a NaN.  So an
+ * index-only scan returns what was stored, even if it is out of the range of
+ * the type's input.
  */
 Datum
 fpb_code_decode(FpbWordKind kind, FpbCode raw, bool negative_zero)
@@ -332,14 +334,14 @@ fpb_code_decode(FpbWordKind kind, FpbCode raw, bool negative_zero)
 }
 
 /*
- * The raw code of the nearest value to a raw code that need not be anyone's: a
- * search for a bound tries any, and a fence without its tie may lack the last
- * bit of one.  Finite integers are taken to be slack beyond the range of the
- * type's input at most.  Floats need nothing done: fpb_code_decode gives what
- * is beyond their infinities a value.
+ * The raw code of the value nearest to a raw code that may be no value's.  (A
+ * search for a bound tries any code.  A fence without its tie may lack the
+ * last bit of one.)  Finite integers become at most slack beyond the range of
+ * the type's input.  Floats stay as they are, because fpb_code_decode gives
+ * every code of theirs a value.
  *
- * The value is weakly monotone in the raw code, and no comparator meets one
- * that could not exist: some overflow or raise errors then.
+ * The result is weakly monotone in the raw code.  It keeps values that could
+ * not exist from comparators, some of which overflow or raise errors then.
  */
 FpbCode
 fpb_code_nearest(const FpbWordType *type, FpbCode raw, int64 slack)
@@ -358,8 +360,7 @@ fpb_code_nearest(const FpbWordType *type, FpbCode raw, int64 slack)
 }
 
 /*
- * The code (of a uuid, its upper half) with which a column takes part in the
- * head of a tuple.
+ * The code (of a uuid, its upper half) of a column's value, for heads.
  */
 uint64
 fpb_word_code(const FpbColumn *col, Datum value, bool isnull)
@@ -368,8 +369,8 @@ fpb_word_code(const FpbColumn *col, Datum value, bool isnull)
 }
 
 /*
- * Is this the code that NULL shares with a value?  Not for uuid, of which the
- * caller has half a code.
+ * Is this the code that NULL shares with a value?  The column is no uuid, of
+ * which fpb_word_code returns only half.
  */
 bool
 fpb_word_is_shared(const FpbColumn *col, uint64 code)

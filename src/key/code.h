@@ -48,8 +48,8 @@ typedef enum FpbWordKind
 } FpbWordKind;
 
 /*
- * A type whose values are words.  It is recognised by the comparator, which is
- * what defines the order, and not by the opclass.
+ * A type whose values are words.  It is recognised by the comparator, because
+ * that defines the order, and not by the opclass.
  */
 struct FpbWordType
 {
@@ -61,10 +61,9 @@ struct FpbWordType
 	bool		has_infinity;	/* the least and greatest integers are
 								 * infinite */
 	int16		typlen;
-	int64		min;			/* finite integers that the type's input
-								 * takes, */
-	int64		max;			/* if not all */
-	int64		slack;			/* how far beyond others may be stored */
+	int64		min;			/* if integers: the least and the greatest */
+	int64		max;			/* finite one that the type's input takes */
+	int64		slack;			/* how far beyond these one may be stored */
 };
 
 #define FPB_SIGN32	UINT64CONST(0x80000000)
@@ -84,14 +83,14 @@ typedef struct FpbCoded
 	uint32		tie;
 } FpbCoded;
 
-/* All ones of a field (of the upper half of a uuid's). */
+/* A field of all ones (of a uuid: its upper half). */
 static inline uint64
 fpb_code_mask(const FpbColumn *col)
 {
 	return col->width < 64 ? (UINT64CONST(1) << col->width) - 1 : PG_UINT64_MAX;
 }
 
-/* Raw code to code, or back: DESC columns are stored inverted. */
+/* Turn a raw code into a code, or back: DESC inverts. */
 static inline FpbCode
 fpb_code_direct(const FpbColumn *col, FpbCode code)
 {
@@ -104,7 +103,7 @@ fpb_code_direct(const FpbColumn *col, FpbCode code)
 	return code;
 }
 
-/* Is it one of the codes with which NULLs are stored? */
+/* Is this the code that NULL shares with a value? */
 static inline bool
 fpb_code_is_shared(const FpbColumn *col, FpbCode code)
 {
@@ -113,7 +112,7 @@ fpb_code_is_shared(const FpbColumn *col, FpbCode code)
 	return code.hi == end && (col->width != 128 || code.lo == end);
 }
 
-/* Is it the code that -0.0 and 0.0 have in common? */
+/* Is this the code that -0.0 and 0.0 share? */
 static inline bool
 fpb_code_is_zero(const FpbColumn *col, FpbCode code)
 {
@@ -126,7 +125,7 @@ fpb_code_is_zero(const FpbColumn *col, FpbCode code)
 	return code.hi == fpb_code_direct(col, zero).hi;
 }
 
-/* The tie of a value that is not a zero; NULL has the opposite. */
+/* The tie of a value that is no zero of a float type. */
 static inline uint32
 fpb_code_tie(const FpbColumn *col, FpbCode code)
 {

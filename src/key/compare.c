@@ -15,8 +15,8 @@
 #include "key/tuple.h"
 
 /*
- * Order of two values of a column as the index has it.  cmp is the opclass's
- * comparator or one whose second argument is of b's type.
+ * Sign of a - b, two values of a column, in the index's order.  cmp is the
+ * opclass's comparator, or one whose second argument is of b's type.
  */
 static inline int
 compare_values(const FpbColumn *col, FmgrInfo *cmp,
@@ -38,8 +38,8 @@ compare_values(const FpbColumn *col, FmgrInfo *cmp,
 }
 
 /*
- * Is it certain that a comparator runs no code but the server's own, which
- * leaves indexes of ours alone?  Those of containers call that of the
+ * Is it certain that a comparator runs only code of the server's own, which
+ * uses no fpbtree index?  The comparators of containers call that of their
  * elements, which may be anybody's.
  */
 static bool
@@ -58,8 +58,8 @@ is_simple(const FmgrInfo *cmp)
 }
 
 /*
- * Do comparisons of the index's keys with each other run no code but the
- * server's own, which uses no index?
+ * Do comparisons of the index's keys with each other run only code of the
+ * server's own, which uses no fpbtree index?
  */
 bool
 fpb_index_is_simple(const FpbIndex *ix)
@@ -75,8 +75,8 @@ fpb_index_is_simple(const FpbIndex *ix)
 }
 
 /*
- * Do comparisons of the index's keys with the search key run no code but the
- * server's own, which uses no index?
+ * Do comparisons of the index's keys with the search key run only code of the
+ * server's own, which uses no fpbtree index?
  */
 bool
 fpb_search_key_is_simple(const FpbIndex *ix, const FpbSearchKey *search)
@@ -92,8 +92,8 @@ fpb_search_key_is_simple(const FpbIndex *ix, const FpbSearchKey *search)
 }
 
 /*
- * Sign of key - search key by their columns behind the first one, up to the
- * ncompare'th.  Raises errors as compare_tuple does.
+ * Sign of key - search key by the second to the ncompare'th column.  Raises
+ * errors as compare_tuple does.
  */
 static int
 compare_rest(const FpbIndex *ix, IndexTuple tuple, const FpbSearchKey *search,
@@ -120,8 +120,8 @@ compare_rest(const FpbIndex *ix, IndexTuple tuple, const FpbSearchKey *search,
 }
 
 /*
- * Sign of key - search key for tuples whose heads leave it open.  Raises an
- * error if a column that is compared is damaged, and what comparators raise.
+ * Sign of key - search key for tuples whose heads don't tell.  Raises an error
+ * if a column that is compared is damaged, and what comparators raise.
  */
 static int
 compare_tuple(const FpbIndex *ix, const FpbKey *key, const FpbSearchKey *search)
@@ -154,8 +154,8 @@ compare_tuple(const FpbIndex *ix, const FpbKey *key, const FpbSearchKey *search)
 		return pg_cmp_u64(key->tail, search->tail);
 
 	/*
-	 * a pivot that ends here stands just where a search key before all equals
-	 * is
+	 * a pivot with the same columns is at the place of a search key that lies
+	 * before all its equals
 	 */
 	if (natts == search->ncols && search->on_equal > 0)
 		return 0;
@@ -163,9 +163,9 @@ compare_tuple(const FpbIndex *ix, const FpbKey *key, const FpbSearchKey *search)
 }
 
 /*
- * Sign of key - search key; key may be a pivot.  Calls comparators where words
- * or heads don't tell, and raises what they do, or an error if what they would
- * be handed is damaged.
+ * Sign of key - search key.  The key may be a pivot.  Calls comparators where
+ * heads don't tell, and raises what they raise, or an error if a column that
+ * they would get is damaged.
  */
 int
 fpb_compare(const FpbIndex *ix, const FpbKey *key, const FpbSearchKey *search)
@@ -185,9 +185,9 @@ fpb_compare(const FpbIndex *ix, const FpbKey *key, const FpbSearchKey *search)
 }
 
 /*
- * How many of the first ncolumns columns of two tuples are equal, before one
- * that isn't?  *order is set to the sign of a - b there, or 0.  Raises errors
- * as fpb_compare does.
+ * How many leading columns of two tuples are equal, of the first ncolumns?
+ * Sets *order to the sign of a - b in the next one, or 0 if all are equal.
+ * Raises errors as fpb_compare does.
  */
 int
 fpb_equal_columns(const FpbIndex *ix, const FpbKey *a, const FpbKey *b,
@@ -217,8 +217,8 @@ fpb_equal_columns(const FpbIndex *ix, const FpbKey *a, const FpbKey *b,
 }
 
 /*
- * Sign of a - b, TIDs included; either may be a pivot.  Calls comparators
- * where words or heads don't tell, and raises what they do.
+ * Sign of a - b, TIDs included.  Either may be a pivot.  Calls comparators
+ * where heads don't tell, and raises errors as fpb_compare does.
  */
 int
 fpb_compare_keys(const FpbIndex *ix, const FpbKey *a, const FpbKey *b)
@@ -247,8 +247,8 @@ fpb_compare_keys(const FpbIndex *ix, const FpbKey *a, const FpbKey *b)
 }
 
 /*
- * Are all key columns of a and b, entries of leaves, equal as the opclass has
- * it?  NULLs are equal to each other here.
+ * Are all key columns of a and b, entries of leaves, equal to the opclasses?
+ * NULLs are equal to each other here.
  */
 bool
 fpb_keys_equal(const FpbIndex *ix, const FpbKey *a, const FpbKey *b)
@@ -284,8 +284,8 @@ fpb_keys_identical(const FpbIndex *ix, const FpbKey *a, const FpbKey *b)
 }
 
 /*
- * Do a and b, entries of leaves, agree in the first of several key columns, or
- * in the only one?  A NULL may pass for a value: this is for guesses.
+ * Are a and b, entries of leaves, equal in the first key column?  This is for
+ * guesses: a NULL may pass for a value.
  */
 bool
 fpb_keys_share_prefix(const FpbIndex *ix, const FpbKey *a, const FpbKey *b)

@@ -1,7 +1,7 @@
 /*-------------------------------------------------------------------------
  *
  * key/describe.c
- *	  The form of an index, and what is to be known of its columns.
+ *	  What the relcache tells of an index: its form and its columns.
  *
  *-------------------------------------------------------------------------
  */
@@ -16,9 +16,9 @@
 #include "key/key.h"
 
 /*
- * Which head does a first column without a word type have?  The answer is part
- * of the on-disk format: it must only depend on what can't change while the
- * index exists.
+ * The kind of head of a first column without a word type.  It is part of the
+ * on-disk format, so it must depend only on what can't change while the index
+ * exists.
  */
 static FpbHeadKind
 bytes_head_kind(const FpbColumn *col, Oid cmp_proc, Form_pg_attribute att)
@@ -47,8 +47,8 @@ bytes_head_kind(const FpbColumn *col, Oid cmp_proc, Form_pg_attribute att)
 }
 
 /*
- * The form of an index whose key columns all have word types: the shortest
- * word that has room for all codes.
+ * The form of an index whose key columns all have word types: that of the
+ * shortest word with room for all codes, or the tuple form.
  */
 static FpbForm
 word_form(const FpbIndex *ix)
@@ -65,7 +65,7 @@ word_form(const FpbIndex *ix)
  * Choose the widths of the columns' codes and, in tuple form, the head.
  */
 static void
-choose_layout(FpbIndex *ix, Oid first_cmp_proc)
+choose_widths(FpbIndex *ix, Oid first_cmp_proc)
 {
 	FpbColumn  *first = &ix->cols[0];
 	int			bits0 = first->word ? fpb_word_bits(first->word) : 0;
@@ -118,12 +118,11 @@ choose_layout(FpbIndex *ix, Oid first_cmp_proc)
 
 /*
  * Do the operator classes of a described index say that equal keys are always
- * the same value, though perhaps not compressed alike?  Words need not ask:
- * what of a value is not in the word is in the tie bits, with the TID.
+ * the same value, though perhaps not compressed alike?  In the word forms they
+ * are not asked: the word and the tie bits together are the value.
  *
- * This calls support function 4 of the operator classes, which may be
- * anybody's: the caller has become the index's owner, and holds no buffer
- * lock.
+ * Calls support function 4 of the operator classes, which may be anybody's.
+ * So the caller has become the index's owner, and holds no buffer lock.
  */
 bool
 fpb_opclasses_say_equal_image(const FpbIndex *ix)
@@ -145,11 +144,12 @@ fpb_opclasses_say_equal_image(const FpbIndex *ix)
 }
 
 /*
- * Has a described index a key column of type bpchar without a length?  Any
- * number of blanks may be behind its values, so that equal ones may differ,
- * whatever their operator class says.  An index keeps its file when a char(n)
- * loses its length, so this may become true of one that shares keys.  Asks the
- * relcache entry alone.
+ * Has a described index a key column of type bpchar without a length?  Its
+ * values may end with any number of blanks, so equal ones may differ, whatever
+ * the operator class says.
+ *
+ * An index keeps its file when a char(n) loses its length.  So this may become
+ * true of an index that shares keys.  Reads no catalog.
  */
 bool
 fpb_has_loose_blanks(const FpbIndex *ix)
@@ -165,10 +165,12 @@ fpb_has_loose_blanks(const FpbIndex *ix)
 
 /*
  * May duplicates share one key in an index that is about to be built?  Only if
- * equal keys are always the same value: else an equal key of another value
- * might belong between two TIDs of a posting tuple.  Who builds the index asks
- * once, as its owner, and the metapage keeps the answer, because whoever works
- * on the index later must find the same, and run nobody's code.
+ * equal keys are always the same value.  Else an equal key of another value
+ * might belong between two TIDs of a posting.
+ *
+ * The build asks once, as the index's owner, and the metapage keeps the
+ * answer.  All later work on the index must find the same answer, and must not
+ * run anybody's code for it.
  */
 bool
 fpb_may_share_keys(const FpbIndex *ix)
@@ -180,9 +182,9 @@ fpb_may_share_keys(const FpbIndex *ix)
 
 /*
  * Fill in what the relcache entry tells of an index: rel, form, head_width,
- * natts, nkeyatts and the columns.  What depends on the metapage is left
- * alone.  The comparators belong to the relcache entry.  Catalogs may be read,
- * so no buffer lock may be held.
+ * natts, nkeyatts and the columns.  Leaves alone what depends on the metapage.
+ * The comparators belong to the relcache entry.  May read catalogs, so the
+ * caller holds no buffer lock.
  */
 void
 fpb_index_describe(FpbIndex *ix, Relation rel)
@@ -236,5 +238,5 @@ fpb_index_describe(FpbIndex *ix, Relation rel)
 
 	ix->form = all_words && ix->nkeyatts <= FPB_MAX_WORD_COLUMNS && ix->natts == ix->nkeyatts ?
 		word_form(ix) : FPB_TUPLE;
-	choose_layout(ix, first_cmp_proc);
+	choose_widths(ix, first_cmp_proc);
 }

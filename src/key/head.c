@@ -60,7 +60,7 @@
 /* the part of a head that is kept when heads have 4 bytes */
 #define HEAD4_MASK	UINT64CONST(0xFFFFFFFF00000000)
 
-/* Up to 8 bytes as a big-endian integer, filled up with zeros. */
+/* The first 8 bytes as a big-endian integer, filled up with zeros. */
 static uint64
 first_bytes(const char *data, Size length)
 {
@@ -71,8 +71,8 @@ first_bytes(const char *data, Size length)
 }
 
 /*
- * The head of a value that compares by its bytes, before DESC.  Decompresses
- * the value if it is compressed.
+ * The head of a value that compares by its bytes, before it is inverted for
+ * DESC.  Decompresses the value if need be.
  */
 static uint64
 bytes_head(FpbHeadKind kind, Datum value)
@@ -100,12 +100,13 @@ bytes_head(FpbHeadKind kind, Datum value)
 
 /*
  * Set *head to the head of a search key with these ncols leading columns: that
- * of the smallest (upper: of the largest) key that begins with them.  upper
- * must agree with the search key's on_equal, -1 or 1; with all nkeyatts
- * columns it makes no difference.  The values that the head depends on (two if
- * it is of a pair) are of the opclass's own types; one may be compressed or
- * lie in a TOAST table.  False if heads say nothing in this index; *head is 0
- * then.
+ * of the smallest (upper: of the largest) key that begins with them.  False,
+ * with a *head of 0, if heads say nothing in this index.
+ *
+ * upper is true if the search key's on_equal is -1, and false if it is 1.
+ * With all nkeyatts columns it makes no difference.  The values that the head
+ * depends on (two if it is of a pair) are of the opclass's own types.  They
+ * may be compressed or lie in a TOAST table.
  */
 bool
 fpb_head_of(const FpbIndex *ix, const Datum *values, const bool *isnull,

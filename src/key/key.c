@@ -3,8 +3,8 @@
  * key/key.c
  *	  Keys: making them, taking them apart, looking for them.
  *
- * What is particular to words is in key/word.c, what is to tuples in
- * key/tuple.c.  Here are the functions that choose between the two.
+ * What only words need is in key/word.c, what only tuples need in key/tuple.c.
+ * The functions here choose between the two.
  *
  *-------------------------------------------------------------------------
  */
@@ -16,8 +16,8 @@
 #include "key/tuple.h"
 
 /*
- * Make the key of a row.  Raises an error for a TID that a tail can't hold,
- * which the table access method "heap" never makes, and what index_form_tuple
+ * Make the key of a row.  Raises an error for a TID that a tail can't hold
+ * (the table access method "heap" never makes one), and what index_form_tuple
  * raises.
  */
 void
@@ -60,7 +60,7 @@ fpb_key_form(const FpbIndex *ix, Datum *values, bool *isnull,
 		Datum		stored[1];
 		bool		stored_isnull[1];
 
-		/* spares fetching a value from its TOAST table once more */
+		/* the value in the tuple need not be fetched from a TOAST table */
 		stored[0] = index_getattr(tuple, 1, desc, &stored_isnull[0]);
 		(void) fpb_head_of(ix, stored, stored_isnull, 1, false, &key->head);
 	}
@@ -69,9 +69,9 @@ fpb_key_form(const FpbIndex *ix, Datum *values, bool *isnull,
 }
 
 /*
- * The values of a leaf entry's columns, INCLUDE columns among them, into
- * values[] and isnull[].  By-reference ones of a tuple point into it; those of
- * words are palloc'd.  Raises an error if the tuple is damaged.
+ * Get the values of a leaf entry's columns, INCLUDE columns among them.  Those
+ * passed by reference point into a tuple, and are palloc'd for words.  Raises
+ * an error if the tuple is damaged.
  */
 void
 fpb_key_datums(const FpbIndex *ix, const FpbKey *key,
@@ -109,10 +109,10 @@ fpb_key_has_null(const FpbIndex *ix, const FpbKey *key)
 }
 
 /*
- * Make *search key the place of exactly this key, TID included.  The search
- * key's values point into the key's tuple, which must live as long as the
- * search key.  The search key of a truncated pivot is the place before all
- * keys that begin with its columns.  Raises an error if the tuple is damaged.
+ * Make *search the place of exactly this key, TID included.  If the key is a
+ * truncated pivot, that is the place before all keys that begin with its
+ * columns.  The search key's values point into the key's tuple, which must
+ * live as long.  Raises an error if the tuple is damaged.
  */
 void
 fpb_search_key_from(const FpbIndex *ix, const FpbKey *key, FpbSearchKey *search)
@@ -140,10 +140,10 @@ fpb_search_key_from(const FpbIndex *ix, const FpbKey *key, FpbSearchKey *search)
 }
 
 /*
- * Make *search key one end of the entries whose key columns equal those of
- * key, as the opclass has it: the first of them is the first entry >= the
- * lower end (upper false), and they are those < the upper one.  Points into
- * key's tuple.
+ * Make *search one end of the entries whose key columns equal those of key, to
+ * the opclasses.  The first of them is the first entry >= the lower end (upper
+ * = false), and they are the entries < the upper one.  Points into key's
+ * tuple.
  */
 void
 fpb_search_keys_equal(const FpbIndex *ix, const FpbKey *key, bool upper,
@@ -159,8 +159,8 @@ fpb_search_keys_equal(const FpbIndex *ix, const FpbKey *key, bool upper,
 }
 
 /*
- * Raise an error if the tuple of a new row is too long.  heap is the table, or
- * NULL if it is not at hand.
+ * Raise an error, in btree's words, if the tuple of a new row is too long for
+ * a page.  heap is the table, or NULL if the caller has not opened it.
  */
 void
 fpb_check_key_size(const FpbIndex *ix, Relation heap, const FpbKey *key)

@@ -20,13 +20,14 @@
 
 /*
  * Word forms: all key columns together are an order-preserving integer of 32,
- * 64 or 128 bits plus four "tie" bits, which tell a NULL (or -0.0) from the
- * extreme value whose word it shares.  Tuple form: an IndexTuple behind a
- * head, an integer that is weakly monotone in the key; equal heads are decided
- * by the opclass comparators.
+ * 64 or 128 bits, and four "tie" bits, which tell a NULL (or -0.0) from the
+ * value whose word it shares.
  *
- * The total order is (key, TID).  An entry's tail is the integer tie << 44 |
- * block << 12 | offset: what follows the words in that order.
+ * Tuple form: an IndexTuple behind a head, an integer that is weakly monotone
+ * in the key.  Where heads are equal, the opclass comparators decide.
+ *
+ * The total order is (key, TID).  What follows the words in that order is an
+ * entry's tail, the integer tie << 44 | block << 12 | offset.
  */
 #define FPB_TAIL_OFFSET_BITS	12
 #define FPB_TAIL_MAX_OFFSET		((1 << FPB_TAIL_OFFSET_BITS) - 1)
@@ -60,9 +61,10 @@ fpb_tail_tie(uint64 tail)
 
 /*
  * One key with its TID, unpacked.  In the tuple form, tuple is the entry and
- * tail its TID; tuple may point into a page.  A pivot is a key whose trailing
- * columns (and TID) may be truncated, which stands for minus infinity there.
- * In the word forms truncation is a tail of FPB_TAIL_MIN.
+ * tail its TID.  tuple may point into a page.
+ *
+ * A pivot is a key whose TID and trailing columns may be truncated, which
+ * stands for minus infinity there.  A truncated TID is 0 in the tail.
  */
 typedef struct FpbKey
 {
@@ -100,7 +102,7 @@ typedef enum FpbHeadKind
 	FPB_HEAD_CSTRING			/* first bytes of a name */
 } FpbHeadKind;
 
-/* One column; of INCLUDE columns, no more than their inside. */
+/* One column.  Of INCLUDE columns only what reading them needs is set. */
 typedef struct FpbColumn
 {
 	const FpbWordType *word;	/* its word type, or NULL */
@@ -114,10 +116,10 @@ typedef struct FpbColumn
 	bool		by_value;		/* as pg_attribute has it */
 	uint8		align;			/* bytes */
 	int16		length;			/* as pg_attribute has it */
-	uint8		plain_from;		/* from which length on, header included, a
-								 * varlena with a short header has nothing in
-								 * it to be looked at */
-	FpbInside	inside;			/* what is looked at */
+	uint8		plain_from;		/* a varlena with a short header and at least
+								 * this length, header included, has nothing
+								 * inside to be checked */
+	FpbInside	inside;			/* what is checked */
 } FpbColumn;
 
 /*
@@ -178,19 +180,15 @@ fpb_is_word(const FpbIndex *ix)
 	return ix->form != FPB_TUPLE;
 }
 
-/* What fpb_index_open derives from the relcache alone: form and columns. */
+/* what fpb_index_open derives from the relcache alone (key/describe.c) */
 extern void fpb_index_describe(FpbIndex *ix, Relation rel);
 
-/* Of an index so described: is an equal key the same value? */
+/* of an index so described: are equal keys always the same value? */
 extern bool fpb_opclasses_say_equal_image(const FpbIndex *ix);
 extern bool fpb_has_loose_blanks(const FpbIndex *ix);
 extern bool fpb_may_share_keys(const FpbIndex *ix);
 
-/*
- * A place in the key space: what searches look for.  An entry that is equal to
- * the search key in all of the search key's columns lies on the side that
- * on_equal tells; where the search key has all key columns its tail decides.
- */
+/* a column of a search key, below */
 typedef struct FpbSearchColumn
 {
 	Datum		value;
@@ -198,11 +196,18 @@ typedef struct FpbSearchColumn
 	FmgrInfo   *cmp;			/* comparator (column type, value's type) */
 } FpbSearchColumn;
 
+/*
+ * A search key: the place in the order of keys that a search looks for.
+ *
+ * Word forms: the place of (head, low, tail).
+ *
+ * Tuple form: if the search key has fewer columns than keys have, entries that
+ * are equal to it in these lie on the side that on_equal tells.  If it has all
+ * key columns, its tail decides.
+ */
 typedef struct FpbSearchKey
 {
-	uint64		head;			/* word forms: the whole search key is (head,
-								 * low, tail).  Tuple form: head of the first
-								 * column, or bound on it */
+	uint64		head;			/* tuple form: see fpb_head_of */
 	uint64		low;
 	uint64		tail;
 	bool		has_head;		/* tuple form: may heads be compared? */
@@ -213,13 +218,13 @@ typedef struct FpbSearchKey
 	FpbSearchColumn cols[INDEX_MAX_KEYS];
 } FpbSearchKey;
 
-/* Make the key of a new row; tuple form: *key owns a palloc'd tuple. */
+/* Make the key of a row.  Tuple form: allocates the tuple. */
 extern void fpb_key_form(const FpbIndex *ix, Datum *values, bool *isnull,
 						 ItemPointer tid, FpbKey *key);
 
 /*
- * The datums of the first columns of a tuple, as many as are asked for, and of
- * a leaf key.  By-reference ones of a tuple point into it; those of words are
+ * The values of the first columns of a tuple, and of all columns of a leaf's
+ * entry.  By-reference ones of a tuple point into it, those of words are
  * palloc'd.
  */
 extern void fpb_tuple_datums(const FpbIndex *ix, IndexTuple tuple, int ncolumns,
@@ -227,16 +232,16 @@ extern void fpb_tuple_datums(const FpbIndex *ix, IndexTuple tuple, int ncolumns,
 extern void fpb_key_datums(const FpbIndex *ix, const FpbKey *key,
 						   Datum *values, bool *isnull);
 
-/* Does any key column of the key hold a NULL? */
+/* Is a key column of a leaf's entry NULL? */
 extern bool fpb_key_has_null(const FpbIndex *ix, const FpbKey *key);
 
-/* Probe for exactly this key; tail is the key's own unless it is replaced. */
+/* Make the search key of exactly this key, TID included. */
 extern void fpb_search_key_from(const FpbIndex *ix, const FpbKey *key,
 								FpbSearchKey *search);
 
 /*
- * Do comparisons of keys of the index (with the search key) run no code but
- * the server's own, which uses no index?
+ * Do comparisons of the index's keys with each other, or with the search key,
+ * run only code of the server's own, which uses no fpbtree index?
  */
 extern bool fpb_index_is_simple(const FpbIndex *ix);
 extern bool fpb_search_key_is_simple(const FpbIndex *ix, const FpbSearchKey *search);
@@ -245,22 +250,22 @@ extern bool fpb_search_key_is_simple(const FpbIndex *ix, const FpbSearchKey *sea
 extern int	fpb_compare(const FpbIndex *ix, const FpbKey *key,
 						const FpbSearchKey *search);
 
-/* sign(a - b) of whole entries, TIDs included (build, check) */
+/* sign(a - b) of whole entries or pivots, TIDs included */
 extern int	fpb_compare_keys(const FpbIndex *ix, const FpbKey *a,
 							 const FpbKey *b);
 
-/* Are all key columns of a and b equal as the opclass has it? */
+/* Are all key columns of a and b equal to the opclasses? */
 extern bool fpb_keys_equal(const FpbIndex *ix, const FpbKey *a,
 						   const FpbKey *b);
 
 /*
- * Do they agree in the first of several columns, or in the only one?  A NULL
- * may pass for a value.
+ * Are they equal in the first key column?  A guess: a NULL may pass for a
+ * value.
  */
 extern bool fpb_keys_share_prefix(const FpbIndex *ix, const FpbKey *a,
 								  const FpbKey *b);
 
-/* Are they the same bytes, so that one copy serves both (one-key nodes)? */
+/* Are they the same bytes, so that one copy serves both? */
 extern bool fpb_keys_identical(const FpbIndex *ix, const FpbKey *a,
 							   const FpbKey *b);
 
@@ -283,11 +288,11 @@ fpb_tuple_align(IndexTuple tuple)
 }
 
 /*
- * Posting tuples.  In leaves of the tuple form, entries of one key may have
- * its tuple in common: behind it are their TIDs, in order, of 6 bytes each,
- * gaps among them as in a node.  (t_info's size is that of the key alone, so
- * that it is an entry's tuple to whoever looks at its columns.)  t_tid tells
- * how many TIDs there is room for, with a bit that no TID's offset number has.
+ * Postings.  In leaves of the tuple form, entries with one key may share its
+ * tuple.  Their TIDs follow it, in order, 6 bytes each, with gaps among them
+ * as in a node.  The size in t_info is that of the key alone, so code that
+ * reads columns sees the tuple of an entry.  t_tid has the number of TIDs that
+ * there is room for, and a bit that no TID's offset number has.
  */
 #define FPB_TAIL_BYTES		6	/* of a stored TID, with tie bits */
 #define FPB_POSTING_BIT		0x8000
@@ -311,9 +316,9 @@ fpb_posting_set_slots(IndexTuple posting, int slots)
 }
 
 /*
- * Bytes of a tuple with TIDs behind it, none if it is that of one entry; and
- * the room it takes.  A single one has 12, however short its key, so that two
- * never take less than a posting of both.
+ * Bytes of a tuple with so many TIDs behind it, and the room it takes in a
+ * page.  A tuple of one entry has no TID behind it, but 12 bytes at least, so
+ * that two such tuples never take less room than a posting of both.
  */
 static inline Size
 fpb_posting_size(IndexTuple tuple, int tids)
@@ -363,9 +368,10 @@ extern void fpb_check_key_size(const FpbIndex *ix, Relation heap,
 							   const FpbKey *key);
 
 /*
- * Probe for one end of the keys that equal key as the opclass has it: the
- * first of them is the first entry >= the lower one (upper = false), and they
- * are those < the upper one.  Tuple form: points into key's tuple.
+ * Make the search key of one end of the entries whose key columns equal those
+ * of key, to the opclasses.  The first of them is the first entry >= the lower
+ * end (upper = false), and they are the entries < the upper one.  Tuple form:
+ * points into key's tuple.
  */
 extern void fpb_search_keys_equal(const FpbIndex *ix, const FpbKey *key, bool upper,
 								  FpbSearchKey *search);
@@ -374,11 +380,11 @@ extern void fpb_search_keys_equal(const FpbIndex *ix, const FpbKey *key, bool up
 extern void fpb_key_minus_infinity(const FpbIndex *ix, FpbKey *key);
 
 /*
- * Tuple form: the head of a search key with these ncols columns: that of the
- * smallest (upper: the largest) key that begins with them.  upper must be true
- * if on_equal is -1 and false if it is 1; it makes no difference if ncols is
- * nkeyatts.  The values that the head depends on (two if it is of a pair) must
- * be of the opclass's own types, else the search key can't have a head.
+ * Tuple form: the head of a search key with these ncols columns, which is that
+ * of the smallest (upper: the largest) key that begins with them.  upper must
+ * be true if on_equal is -1 and false if it is 1.  It makes no difference if
+ * ncols is nkeyatts.  If a value that the head depends on (two if it is of a
+ * pair) is not of the opclass's own type, the search key can't have a head.
  * Returns false if heads say nothing in this index.
  */
 extern bool fpb_head_of(const FpbIndex *ix, const Datum *values,
@@ -386,13 +392,13 @@ extern bool fpb_head_of(const FpbIndex *ix, const Datum *values,
 						uint64 *head);
 
 /*
- * What is wrong with the structure of a tuple that has avail bytes to lie in,
- * or NULL: everything that reading its columns relies on.
+ * The fault in the structure of a tuple that has avail bytes to lie in, or
+ * NULL: everything that reading its columns relies on.
  */
 extern const char *fpb_tuple_fault(const FpbIndex *ix, IndexTuple tuple,
 								   Size avail, bool pivot);
 
-/* The same of a leaf's tuple of a btree, whose key takes so many bytes. */
+/* The same of a tuple in a btree's leaf, whose key takes so many bytes. */
 extern const char *fpb_btree_tuple_fault(const FpbIndex *ix, IndexTuple tuple,
 										 Size size);
 
@@ -400,7 +406,7 @@ extern const char *fpb_btree_tuple_fault(const FpbIndex *ix, IndexTuple tuple,
 extern const FpbWordType *fpb_word_type(Oid cmp_proc, Oid type);
 extern int	fpb_word_bits(const FpbWordType *type);
 
-/* Does the index's column have the representation that its word type is for? */
+/* Is the column stored as its word type takes it? */
 extern bool fpb_word_fits(const FpbWordType *type, Form_pg_attribute att);
 
 /* words: the head, low and tail of a key, and back (key/word.c) */
@@ -412,7 +418,7 @@ extern bool fpb_word_is_plain(const FpbIndex *ix, uint64 *flip);
 extern void fpb_word_datums(const FpbIndex *ix, const FpbKey *key,
 							Datum *values, bool *isnull);
 
-/* Values for a fence, whose word may be nobody's, to be compared, or shown. */
+/* values for a fence, whose word may be no key's, to be compared or shown */
 extern void fpb_word_fence_datums(const FpbIndex *ix, const FpbKey *key,
 								  bool shown, Datum *values, bool *isnull);
 extern bool fpb_word_has_null(const FpbIndex *ix, const FpbKey *key);
@@ -428,9 +434,9 @@ extern uint64 fpb_word_code(const FpbColumn *col, Datum value, bool isnull);
 extern bool fpb_word_is_shared(const FpbColumn *col, uint64 code);
 
 /*
- * Bounds of a scan in a word index.  Given for each leading column a range of
- * the column's codes, fpb_word_bound makes the search key of its lower or
- * upper end (key/bound.c tells how); FpbColumnBound is one column's end.
+ * Bounds of a scan in a word index (key/bound.c): one end of a range of a
+ * column's codes.  fpb_word_search_key makes the search key of those of the
+ * leading columns.
  */
 typedef struct FpbColumnBound
 {
@@ -441,32 +447,26 @@ typedef struct FpbColumnBound
 } FpbColumnBound;
 
 /*
- * Bound of a column by "column op value", for strategies <, <=, =, >=, >.
- * upper: the upper end is wanted (of <, <=, =), else the lower (of >, >=, =).
- * Returns false if no value of the column satisfies the condition.  cmp
- * compares (column type, value's type), NULL for the column's own type.  The
- * bound is inclusive at both ends and in index order: for a DESC column, > and
- * >= give upper ends.
+ * The lower or upper bound of a column by "column op value".  Returns false if
+ * no value of the column satisfies the condition.
  */
 extern bool fpb_word_column_bound(const FpbColumn *col, Datum value,
 								  Oid value_type, FmgrInfo *cmp,
 								  StrategyNumber strategy, bool upper,
 								  FpbColumnBound *bound);
 
-/* The end of the non-null (null = false) or null values of the column. */
+/* The lower or upper bound of the column's NULLs, or of its other values. */
 extern void fpb_word_null_bound(const FpbColumn *col, bool null, bool upper,
 								FpbColumnBound *bound);
 
 /*
- * Probe for the end of the key range in which the first ncols columns are at
- * bounds[]: upper = false: the first such entry is the lower bound of the
- * search key; upper = true: entries in range are those that compare < search
- * key.
+ * The search key of the lower or upper end of the key range in which the first
+ * ncols columns are at bounds[].
  */
 extern void fpb_word_search_key(const FpbIndex *ix, const FpbColumnBound *bounds,
 								int ncols, bool upper, FpbSearchKey *search);
 
-/* Support function numbers: btree's own, so that opclasses carry over. */
+/* numbers of support functions: btree's, so that opclasses carry over */
 #define FPB_ORDER_PROC		1
 #define FPB_SORTSUPPORT_PROC 2
 #define FPB_INRANGE_PROC	3

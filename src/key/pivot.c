@@ -1,7 +1,7 @@
 /*-------------------------------------------------------------------------
  *
  * key/pivot.c
- *	  Pivots: separators and the key before all keys.
+ *	  Pivots: separators of leaves, and the pivot before all keys.
  *
  *-------------------------------------------------------------------------
  */
@@ -29,8 +29,8 @@ fpb_key_minus_infinity(const FpbIndex *ix, FpbKey *key)
 }
 
 /*
- * Separator of words: all that can be cut off is the TID.  The tie stays if it
- * is what tells left from right.
+ * The separator of words.  Only the TID can be cut off, and the tie with it,
+ * unless the tie is what tells left from right.
  */
 static void
 word_separator(const FpbKey *left, const FpbKey *right, FpbKey *pivot)
@@ -43,8 +43,8 @@ word_separator(const FpbKey *left, const FpbKey *right, FpbKey *pivot)
 }
 
 /*
- * The tail after an entry's: that of the next offset number, or of the first
- * of the next block.
+ * The next tail after an entry's: that of the next offset number, or of the
+ * first one of the next block.
  */
 static uint64
 next_tail(uint64 tail)
@@ -55,20 +55,19 @@ next_tail(uint64 tail)
 }
 
 /*
- * Make *pivot the shortest with left < pivot <= right, which are entries of a
- * leaf: the low fence of the leaf that begins with right.  Tuple form:
- * allocates pivot->tuple, which takes no more room than left's.  Calls
- * comparators.
+ * Make *pivot the separator of left and right, two entries of a leaf: the
+ * shortest pivot with left < pivot <= right.  It becomes the low fence of the
+ * leaf that begins with right.  Tuple form: allocates pivot->tuple, which
+ * takes no more room than left's.  Calls comparators.
  *
- * There are two candidates, and the one that takes less room is made.
+ * There are two candidates, of which the one that takes less room is made.
  *
  * - Right, its columns behind the first in which it is greater than left cut
  *	 off.  If there is none, the TID after left's is what tells them apart.
- * - Left's own key, with the TID after left's.
+ * - Left's key columns, with the TID after left's.
  *
- * The second is left without its INCLUDE columns, so a separator never takes
- * more room than left does: what a page keeps for its high fence is reckoned
- * by that.
+ * The second never takes more room than left does, so a separator doesn't,
+ * either.  Pages reserve room for their high fence by that.
  */
 void
 fpb_key_separator(const FpbIndex *ix, const FpbKey *left, const FpbKey *right,
@@ -85,7 +84,7 @@ fpb_key_separator(const FpbIndex *ix, const FpbKey *left, const FpbKey *right,
 	}
 
 	/*
-	 * (Left is not less than right where a comparator is inconsistent, and
+	 * (With an inconsistent comparator, left may not be less than right. Then
 	 * any separator is as good as another.)
 	 */
 	nequal = fpb_equal_columns(ix, left, right, ix->nkeyatts, &order);

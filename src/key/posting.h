@@ -1,7 +1,8 @@
 /*-------------------------------------------------------------------------
  *
  * key/posting.h
- *	  How TIDs are stored, and postings: tuples that several entries share.
+ *	  How TIDs are stored, and the TIDs of postings, which are tuples that
+ *	  several entries share.
  *
  *-------------------------------------------------------------------------
  */
@@ -13,8 +14,9 @@
 #include "key/key.h"
 
 /*
- * A stored tail: an ItemPointerData whose offset number has the tie on top.
- * The halves of its block number, the upper one first, are read as one.
+ * A stored tail is an ItemPointerData whose offset number has the tie in its
+ * upper bits.  The two halves of its block number, of which the upper one is
+ * first, are read as one integer.
  */
 static inline uint64
 fpb_read_tail(const char *tails, int slot)
@@ -44,7 +46,7 @@ fpb_write_tail(char *tails, int slot, uint64 tail)
 					 (tail & FPB_TAIL_MAX_OFFSET));
 }
 
-/* Is a stored tail's offset number 0? */
+/* Is a stored tail's offset number 0, which makes it a gap? */
 static inline bool
 fpb_tail_is_gap(const char *tails, int slot)
 {
@@ -58,7 +60,7 @@ fpb_posting_tails(IndexTuple posting)
 	return (char *) posting + TYPEALIGN(sizeof(uint16), IndexTupleSize(posting));
 }
 
-/* First item from item on that is no gap, or their number. */
+/* The first TID from number item on that is no gap; their number if none is. */
 static inline int
 fpb_posting_next(IndexTuple posting, int item)
 {
@@ -69,7 +71,7 @@ fpb_posting_next(IndexTuple posting, int item)
 	return item;
 }
 
-/* Last one before item, or -1. */
+/* The last one before number item that is no gap, or -1. */
 static inline int
 fpb_posting_prev(IndexTuple posting, int item)
 {
@@ -79,7 +81,7 @@ fpb_posting_prev(IndexTuple posting, int item)
 	return item;
 }
 
-/* The tail of an item; of one that there is not, 0. */
+/* The tail of number item, or 0 if there is no such number. */
 static inline uint64
 fpb_posting_tail(IndexTuple posting, int item)
 {
@@ -89,9 +91,9 @@ fpb_posting_tail(IndexTuple posting, int item)
 }
 
 /*
- * The most TIDs that the posting of a key may have room for: 1 if it may have
- * none.  One that needs MAXALIGN has no padding when it is full, so that full
- * ones take no more room than as many TIDs in others.
+ * The most TIDs that the posting of a key may have room for; 1 if the key may
+ * have no posting.  A posting that needs MAXALIGN gets a number of TIDs that
+ * needs no padding, so that it takes no more room per TID than others.
  */
 static inline int
 fpb_posting_most(const FpbIndex *ix, IndexTuple tuple)
@@ -105,7 +107,7 @@ fpb_posting_most(const FpbIndex *ix, IndexTuple tuple)
 }
 
 /*
- * The gap of a posting nearest to the place before item, or -1.
+ * The gap of a posting nearest to the place before number item, or -1.
  */
 static inline int
 fpb_posting_gap(IndexTuple posting, int item)

@@ -1,9 +1,9 @@
 /*-------------------------------------------------------------------------
  *
  * key/tuple.c
- *	  Tuples: what is wrong with one, truncated copies, their columns.
+ *	  Tuples: their faults, truncated copies, the values of their columns.
  *
- * Index tuples here have their exact size.
+ * A tuple has its exact size, without padding at its end.
  *
  *-------------------------------------------------------------------------
  */
@@ -14,13 +14,13 @@
 #include "key/tuple.h"
 
 /*
- * Times as long as what it is compressed to, a value can't be longer: LZ4, the
- * better of the two methods, has a byte for 255 of a long match.
+ * How many times as long as its compressed form a value can be at most.  LZ4,
+ * the better of the two methods, has a byte for 255 of a long match.
  */
 #define MOST_COMPRESSED		255
 
 /*
- * Report that a tuple contradicts itself.
+ * Raise the error that a tuple is damaged, with its fault.
  */
 void
 fpb_tuple_damaged(const FpbIndex *ix, IndexTuple tuple, const char *fault)
@@ -30,7 +30,7 @@ fpb_tuple_damaged(const FpbIndex *ix, IndexTuple tuple, const char *fault)
 }
 
 /*
- * fpb_column_fault, of a varlena that has not a header of one byte.
+ * fpb_column_fault, for a varlena without a header of one byte.
  */
 const char *
 fpb_long_column_fault(const FpbColumn *col, const char *data, Size size,
@@ -77,9 +77,9 @@ fpb_long_column_fault(const FpbColumn *col, const char *data, Size size,
 /*
  * Where the first natts columns of a tuple end, from its start.
  *
- * *aligned is set if one of them needs more alignment than 2 bytes, so that
- * the tuple must lie where index_form_tuple assumed it would.  *nulls is set
- * if one of them is NULL.  Raises an error if they don't lie within the tuple.
+ * Sets *aligned to whether one of them needs more alignment than 2 bytes, so
+ * that the tuple must be MAXALIGNed, and *nulls to whether one of them is
+ * NULL.  Raises an error if they don't lie within the tuple.
  */
 Size
 fpb_columns_end(const FpbIndex *ix, IndexTuple tuple, int natts,
@@ -103,10 +103,10 @@ fpb_columns_end(const FpbIndex *ix, IndexTuple tuple, int natts,
 }
 
 /*
- * A copy of a tuple's first natts key columns, without TID.  They are the
- * first bytes of its data.  If none of them is NULL, the null bitmap is left
- * out; its size is a multiple of MAXALIGN, so that what follows keeps its
- * alignment.
+ * A palloc'd copy of a tuple's first natts key columns, which are the first
+ * bytes of its data, without TID.  If none of them is NULL, the null bitmap is
+ * left out.  The columns keep their alignment, because a header with a bitmap
+ * is longer by a multiple of MAXALIGN.
  */
 IndexTuple
 fpb_truncate_tuple(const FpbIndex *ix, IndexTuple source, int natts)
@@ -139,10 +139,10 @@ fpb_truncate_tuple(const FpbIndex *ix, IndexTuple source, int natts)
 }
 
 /*
- * What is wrong with the first natts columns of a tuple, the data of which are
- * so many bytes, or NULL; *end is where they end in these, and *aligned is set
- * if one of them needs more alignment than 2 bytes.  The others may be
- * missing, if the data end after so many.
+ * The fault in the first natts columns of a tuple, or NULL.  The tuple's data
+ * have size bytes.  If they end after the first "least" columns, the others
+ * may be missing.  Sets *end to where the columns end in the data, and
+ * *aligned to whether one of them needs more alignment than 2 bytes.
  */
 static pg_attribute_always_inline const char *
 columns_fault(const FpbIndex *ix, IndexTuple tuple, Size size, int natts,
@@ -179,11 +179,12 @@ columns_fault(const FpbIndex *ix, IndexTuple tuple, Size size, int natts,
 }
 
 /*
- * What is wrong with the structure of a tuple, a leaf entry's or a pivot, that
- * has avail bytes to lie in, as text, or NULL: everything that reading its
- * columns relies on.  Used before a page that came from disk is trusted, so it
- * looks at nothing outside the avail bytes; calls no function of the columns'
- * types and raises nothing.
+ * The fault in the structure of a tuple, or NULL: everything that reading its
+ * columns relies on.  The tuple, of a leaf's entry or a pivot, has avail bytes
+ * to lie in.
+ *
+ * The page is not trusted yet.  So this looks at nothing outside the avail
+ * bytes, calls no function of the columns' types, and raises nothing.
  */
 const char *
 fpb_tuple_fault(const FpbIndex *ix, IndexTuple tuple, Size avail, bool pivot)
@@ -231,8 +232,9 @@ fpb_tuple_fault(const FpbIndex *ix, IndexTuple tuple, Size avail, bool pivot)
 }
 
 /*
- * What is wrong with the columns of a tuple of a btree index with the columns
- * of ix, whose key takes so many bytes with its header, or NULL.  As above.
+ * The fault in the columns of a tuple of a btree index, or NULL.  The btree
+ * has the columns of ix.  The key takes size bytes, header included.  Raises
+ * nothing, as above.
  */
 const char *
 fpb_btree_tuple_fault(const FpbIndex *ix, IndexTuple tuple, Size size)
@@ -247,9 +249,9 @@ fpb_btree_tuple_fault(const FpbIndex *ix, IndexTuple tuple, Size size)
 }
 
 /*
- * The values of the first ncolumns columns of a tuple, of which a pivot may
- * have fewer than others, into values[] and isnull[].  By-reference ones point
- * into it.  Raises an error if the tuple is damaged there.
+ * Get the values of the first ncolumns columns of a tuple, which has so many:
+ * a pivot may be truncated.  By-reference ones point into the tuple.  Raises
+ * an error if the tuple is damaged there.
  */
 void
 fpb_tuple_datums(const FpbIndex *ix, IndexTuple tuple, int ncolumns,

@@ -3,9 +3,9 @@
  * key/tuple.h
  *	  Reading tuples, for the files of key/ that work on their columns.
  *
- * Tuples lie in pages, which may be damaged: a length is not followed before
- * it is known to end within its tuple, whose own length has been checked
- * against the page (fpb_page_tuple).
+ * Tuples lie in pages, which may be damaged.  fpb_page_tuple has checked that
+ * a tuple ends within its page.  The functions here follow no length before
+ * they know that it ends within the tuple.
  *
  *-------------------------------------------------------------------------
  */
@@ -28,16 +28,17 @@ extern Size fpb_columns_end(const FpbIndex *ix, IndexTuple tuple, int natts,
 							bool *aligned, bool *nulls);
 extern IndexTuple fpb_truncate_tuple(const FpbIndex *ix, IndexTuple source, int natts);
 
-/* of heads and of comparisons, for pivots (key/head.c, key/compare.c) */
+/* what pivots need of heads and of comparison (key/head.c, key/compare.c) */
 extern uint64 fpb_pivot_head(const FpbIndex *ix, uint64 head, int natts);
 extern int	fpb_equal_columns(const FpbIndex *ix, const FpbKey *a, const FpbKey *b,
 							  int ncolumns, int *order);
 
 /*
- * What is wrong with the place of a column that is not NULL, in the data of a
- * tuple, which has so many bytes, or NULL.  *off is where the column before it
- * ends, and becomes the offset of the value, *length its length: all of it is
- * within the data.
+ * The fault in the place of a column that is not NULL, or NULL.
+ *
+ * The tuple's data have size bytes.  *off is where the column before it ends.
+ * It becomes the offset of the value, and *length the value's length.  If
+ * there is no fault, all of the value is within the data.
  */
 static pg_attribute_always_inline const char *
 fpb_column_fault(const FpbColumn *col, const char *data, Size size,
@@ -53,7 +54,7 @@ fpb_column_fault(const FpbColumn *col, const char *data, Size size,
 			*length = VARSIZE_1B(data + *off);
 		else
 		{
-			/* of others nothing need have an address */
+			/* so that off and length can stay in registers otherwise */
 			Size		long_off = *off;
 			Size		long_length = 0;
 
@@ -76,9 +77,8 @@ fpb_column_fault(const FpbColumn *col, const char *data, Size size,
 }
 
 /*
- * Must a tuple with this value be MAXALIGNed?  A short varlena is read
- * bytewise, and others are where index_form_tuple assumed them to be only
- * relative to the tuple's start.
+ * Must a tuple with this value be MAXALIGNed?  index_form_tuple has aligned
+ * the value relative to the tuple's start.  A short varlena is read bytewise.
  */
 static inline bool
 fpb_needs_alignment(const FpbColumn *col, const char *value)
@@ -88,7 +88,7 @@ fpb_needs_alignment(const FpbColumn *col, const char *value)
 }
 
 /*
- * What is wrong inside of a value, which ends in time, or NULL.
+ * The fault inside of a value that ends within its tuple, or NULL.
  */
 static pg_attribute_always_inline const char *
 fpb_inside_fault(const FpbColumn *col, const char *value)
@@ -111,8 +111,8 @@ typedef struct FpbTupleReader
 } FpbTupleReader;
 
 /*
- * Begin to read a tuple, which lies in a page as far as it says how long it
- * is.  Raises an error if its header does not fit it.
+ * Begin to read a tuple, all of which lies in its page.  Raises an error if it
+ * is shorter than its header.
  */
 static inline void
 fpb_begin_reading(FpbTupleReader *reader, const FpbIndex *ix, IndexTuple tuple)
@@ -130,9 +130,8 @@ fpb_begin_reading(FpbTupleReader *reader, const FpbIndex *ix, IndexTuple tuple)
 }
 
 /*
- * Go to the next column, and set *value to where it lies.  NULL if it is NULL.
- * Raises an error if it does not lie within the tuple, or if the value's type
- * would be led out of it.
+ * Go to the next column.  Returns where its value lies; NULL if it is NULL.
+ * Raises an error if it does not lie within the tuple.
  */
 static pg_attribute_always_inline const char *
 fpb_next_column(FpbTupleReader *reader)
@@ -154,9 +153,9 @@ fpb_next_column(FpbTupleReader *reader)
 }
 
 /*
- * The value of the next column.  By-reference ones point into the tuple.
- * Raises an error if it does not lie within the tuple, or if its type would be
- * led out of it.
+ * The value of the next column.  A by-reference one points into the tuple.
+ * Raises an error if it does not lie within the tuple, or if functions of its
+ * type would read beyond it.
  */
 static pg_attribute_always_inline Datum
 fpb_read_column(FpbTupleReader *reader, bool *isnull)
@@ -178,7 +177,7 @@ fpb_read_column(FpbTupleReader *reader, bool *isnull)
 }
 
 /*
- * The value of column i, from 0, of a tuple, as fpb_read_column gives it.
+ * The value of a tuple's column i, from 0, as fpb_read_column gives it.
  */
 static inline Datum
 fpb_read_nth_column(const FpbIndex *ix, IndexTuple tuple, int i, bool *isnull)
@@ -192,9 +191,9 @@ fpb_read_nth_column(const FpbIndex *ix, IndexTuple tuple, int i, bool *isnull)
 }
 
 /*
- * The value of a tuple's first column, of which it has one, as fpb_read_column
- * gives it.  What most keys are, a short varlena or of fixed length, and not
- * NULL, is seen at once to end within the tuple.
+ * The value of a tuple's first column, as fpb_read_column gives it.  The tuple
+ * has one.  Most first columns are not NULL, and are a short varlena or of
+ * fixed length: two comparisons tell that such a value ends within the tuple.
  */
 static pg_attribute_always_inline Datum
 fpb_read_first_column(const FpbIndex *ix, IndexTuple tuple, bool *isnull)
@@ -219,8 +218,8 @@ fpb_read_first_column(const FpbIndex *ix, IndexTuple tuple, bool *isnull)
 }
 
 /*
- * Write a tuple's size and flags.  INDEX_AM_RESERVED_BIT tells the layout that
- * the tuple must be MAXALIGNed in the page.
+ * Set a tuple's size, and whether it must be MAXALIGNed in its page, which
+ * INDEX_AM_RESERVED_BIT tells.
  */
 static inline void
 fpb_set_tuple_info(IndexTuple tuple, Size size, bool aligned)

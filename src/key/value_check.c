@@ -1,15 +1,16 @@
 /*-------------------------------------------------------------------------
  *
  * key/value_check.c
- *	  What is wrong inside of a value that came from disk?
+ *	  Faults inside of a value that came from disk.
  *
- * The server's functions trust what they are handed.  Those of text and of
- * types of fixed length look at nothing but the value's bytes; but a numeric,
- * or an array, has lengths and counts of its own, which lead them out of a
- * value that is damaged, and so out of memory.  Here these are followed first,
- * for the types of which that takes little.  Values of other types that have
- * an inside, which are jsonb, records, multiranges, the types of text search,
- * and those of extensions, and whatever is compressed, are not looked into.
+ * The server's functions trust the values they are given.  Those of text and
+ * of types of fixed length look only at the value's bytes.  But a numeric or
+ * an array has lengths and counts inside.  In a damaged value, these lead the
+ * functions out of the value, and so out of memory.  The functions here follow
+ * them first, for types where that takes little.
+ *
+ * Other types with an inside are not checked: jsonb, records, multiranges, the
+ * types of text search, and those of extensions.  Nor is any compressed value.
  *
  *-------------------------------------------------------------------------
  */
@@ -57,8 +58,8 @@ simple_kind(Oid type)
 }
 
 /*
- * Fill *inside for a column.  Catalogs are read, so no buffer lock may be
- * held.
+ * Fill *inside for a column.  Reads catalogs, so the caller holds no buffer
+ * lock.
  */
 void
 fpb_inside_describe(Form_pg_attribute att, FpbInside *inside)
@@ -81,7 +82,7 @@ fpb_inside_describe(Form_pg_attribute att, FpbInside *inside)
 		inside->kind = FPB_INSIDE_ARRAY;
 		inside->type = item;
 
-		/* PL/Python says the base type of an array of a domain */
+		/* PL/Python names the base type in an array of a domain */
 		inside->base_type = getBaseType(item);
 	}
 	else
@@ -97,8 +98,8 @@ fpb_inside_describe(Form_pg_attribute att, FpbInside *inside)
 }
 
 /*
- * From which length on, header included, is nothing looked at in a value with
- * a header of one byte?  PG_UINT8_MAX: there always is something.
+ * The length, header included, from which on a value with a header of one byte
+ * has nothing inside to be checked.  PG_UINT8_MAX: there always is something.
  */
 uint8
 fpb_inside_plain_from(const FpbInside *inside)
@@ -125,8 +126,8 @@ read32(const char *at)
 }
 
 /*
- * What is wrong with size bytes of a value that has no items, without its
- * header, or NULL.
+ * The fault in the size bytes, without the header, of a value that has no
+ * items, or NULL.
  */
 static const char *
 simple_fault(FpbInsideKind kind, const char *data, Size size)
@@ -161,8 +162,8 @@ simple_fault(FpbInsideKind kind, const char *data, Size size)
 }
 
 /*
- * What is wrong with an item of an array or a range, which has size bytes, at
- * *off, or NULL; *off becomes its end.
+ * The fault in the item at *off of an array or a range, or NULL.  The array or
+ * range has size bytes.  Sets *off to the item's end.
  */
 static const char *
 item_fault(const FpbInside *inside, const char *base, Size size, Size *off)
@@ -200,8 +201,8 @@ item_fault(const FpbInside *inside, const char *base, Size size, Size *off)
 }
 
 /*
- * What is wrong with an array, or NULL.  Offsets count the header that it has
- * when it is not stored with a short one; size does, too.
+ * The fault in an array, or NULL.  Offsets and size count a header of 4 bytes,
+ * even if it is stored with a short one.
  */
 static const char *
 array_fault(const FpbInside *inside, const char *base, Size size)
@@ -258,7 +259,7 @@ array_fault(const FpbInside *inside, const char *base, Size size)
 }
 
 /*
- * What is wrong with a range, or NULL.  Offsets and size are as an array's.
+ * The fault in a range, or NULL.  Offsets and size are as an array's.
  */
 static const char *
 range_fault(const FpbInside *inside, const char *base, Size size)
@@ -286,8 +287,8 @@ range_fault(const FpbInside *inside, const char *base, Size size)
 }
 
 /*
- * What is wrong inside of a value, whose own length is sound, or NULL.  Calls
- * no function of types and raises nothing.
+ * The fault inside of a value whose own length is sound, or NULL.  Calls no
+ * function of types, and raises nothing.
  */
 const char *
 fpb_value_fault(const FpbInside *inside, const char *value)

@@ -1,7 +1,7 @@
 /*-------------------------------------------------------------------------
  *
  * key/value_check.h
- *	  What is inside of values (key/value_check.c).
+ *	  Faults inside of values (key/value_check.c).
  *
  *-------------------------------------------------------------------------
  */
@@ -10,7 +10,7 @@
 
 #include "access/tupdesc.h"
 
-/* Types whose functions follow lengths and counts inside of a value. */
+/* types whose functions follow lengths and counts inside of a value */
 typedef enum FpbInsideKind
 {
 	FPB_INSIDE_NONE,			/* others, text among them */
@@ -21,7 +21,7 @@ typedef enum FpbInsideKind
 	FPB_INSIDE_RANGE
 } FpbInsideKind;
 
-/* What is to be known of a column's type to look into its values. */
+/* what the check of a column's values has to know of its type */
 typedef struct FpbInside
 {
 	uint8		kind;			/* FpbInsideKind */
@@ -32,18 +32,18 @@ typedef struct FpbInside
 	Oid			base_type;		/* of the elements, if their type is a domain */
 } FpbInside;
 
-/* Fill *inside for a column.  Catalogs are read. */
+/* Fill *inside for a column.  Reads catalogs. */
 extern void fpb_inside_describe(Form_pg_attribute att, FpbInside *inside);
 
 /*
- * From which length on, header included, is nothing looked at in a value with
- * a header of one byte?  PG_UINT8_MAX: there always is something.
+ * The length, header included, from which on a value with a header of one byte
+ * has nothing inside to be checked.  PG_UINT8_MAX: there always is something.
  */
 extern uint8 fpb_inside_plain_from(const FpbInside *inside);
 
 /*
- * What is wrong inside of a value, whose own length is sound, or NULL: what
- * comparators and output functions would follow out of it.
+ * The fault inside of a value whose own length is sound, or NULL: whatever
+ * would lead comparators and output functions out of the value.
  */
 extern const char *fpb_value_fault(const FpbInside *inside, const char *value);
 

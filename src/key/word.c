@@ -31,8 +31,8 @@
 #include "key/code.h"
 
 /*
- * A string of bits, of which the first is the highest of the first word; the
- * others are zero until they are written.
+ * A string of bits.  The first one is the highest of words[0].  Bits are zero
+ * until they are written.
  */
 typedef struct FpbBits
 {
@@ -77,8 +77,7 @@ word_bits(const FpbIndex *ix)
 }
 
 /*
- * Put the columns of a key together: head, low and tie as the file's header
- * comment has it.
+ * Put the columns of a key together, as the head of this file tells.
  */
 void
 fpb_word_compose(const FpbIndex *ix, const FpbCoded *coded,
@@ -116,7 +115,7 @@ fpb_word_compose(const FpbIndex *ix, const FpbCoded *coded,
 
 /*
  * Take the columns of a key apart: the inverse of fpb_word_compose.  A damaged
- * key gives codes that no value has, which decode to something all the same.
+ * key gives codes that are no value's, but which can be decoded all the same.
  */
 void
 fpb_word_split(const FpbIndex *ix, const FpbKey *key, FpbCoded *coded)
@@ -154,8 +153,8 @@ fpb_word_split(const FpbIndex *ix, const FpbKey *key, FpbCoded *coded)
 }
 
 /*
- * Make the key of a row in a word index.  The caller has checked that the TID
- * fits a tail.
+ * Make the key of a row in a word index.  The caller has checked that a tail
+ * can hold the TID.
  */
 void
 fpb_word_form(const FpbIndex *ix, const Datum *values, const bool *isnull,
@@ -172,9 +171,9 @@ fpb_word_form(const FpbIndex *ix, const Datum *values, const bool *isnull,
 }
 
 /*
- * Is a word of the index its column's own integer but for the bits in *flip,
- * which is set?  Only those of single columns of 32 and 64 bits are; the
- * shared code, which may be NULL, is not plain.
+ * Is a word of the index its column's integer with the bits in *flip inverted?
+ * It is for single columns of integers of 32 and 64 bits, except the shared
+ * code, which may stand for NULL.  Sets *flip.
  */
 bool
 fpb_word_is_plain(const FpbIndex *ix, uint64 *flip)
@@ -202,8 +201,9 @@ fpb_word_is_plain(const FpbIndex *ix, uint64 *flip)
 }
 
 /*
- * The values of a word key; with nearest, those of the nearest codes that have
- * one: strictly in the range of the types' input, or slack beyond.
+ * Get the values of a word key.  With nearest, codes that are no value's stand
+ * for the nearest one that is.  With strict, that is in the range of the
+ * type's input, else it may be slack beyond.
  */
 static inline void
 key_values(const FpbIndex *ix, const FpbKey *key, bool nearest, bool strict,
@@ -226,8 +226,9 @@ key_values(const FpbIndex *ix, const FpbKey *key, bool nearest, bool strict,
 }
 
 /*
- * The values of an entry's word, exactly as they were put in but for the bits
- * of a NaN, which no operator shows.  By-reference ones are palloc'd.
+ * Get the values of an entry's word, exactly as they were put in, but for the
+ * bits of a NaN, which no operator shows.  Those passed by reference are
+ * palloc'd.
  */
 void
 fpb_word_datums(const FpbIndex *ix, const FpbKey *key,
@@ -237,10 +238,11 @@ fpb_word_datums(const FpbIndex *ix, const FpbKey *key,
 }
 
 /*
- * Values for the word of a fence, which without its tie may be nobody's: no
- * greater in the index's order than those of any key behind the fence, and fit
- * for comparators.  With shown, they are near those, and fit for the types'
- * output, which refuses some that can be stored.
+ * Get values for the word of a fence, which may be no key's if it lacks its
+ * tie.  They are not greater, in the index's order, than those of any key
+ * after the fence, and comparators can take them.  With shown, they are only
+ * near that, and output functions can take them, which refuse some values that
+ * can be stored.
  */
 void
 fpb_word_fence_datums(const FpbIndex *ix, const FpbKey *key, bool shown,
@@ -265,8 +267,8 @@ fpb_word_has_null(const FpbIndex *ix, const FpbKey *key)
 }
 
 /*
- * Are two word keys equal to the opclasses?  They are if their words and ties
- * are, and else only if all they differ in are the signs of zeros.
+ * Are two word keys equal to the opclasses?  They are if they differ in
+ * nothing but the signs of zeros.
  */
 bool
 fpb_word_equal(const FpbIndex *ix, const FpbKey *a, const FpbKey *b)
