@@ -99,7 +99,7 @@ is(advice($node, 'expected_size > 0', 'u_id'), 't', 'an unlogged index on the pr
 is(advice($standby, 'count(*)', 'u_id'), 0, 'not on the standby');
 is(advice($standby, 'index, expected_size', 't_unique'), advice($node, 'index, expected_size', 't_unique'), 'others as on the primary');
 my (undef, undef, $stderr) = $standby->psql('postgres', q{SELECT "Re ""named".fpbtree_expected_size('u_id')});
-like($stderr, qr/cannot read index "u_id"\nDETAIL:  It is unlogged, and the server in recovery/, 'there is nothing to read');
+like($stderr, qr/cannot read index "u_id"\nDETAIL:  It is unlogged, and recovery is in progress/, 'there is nothing to read');
 
 $standby->stop;
 $node->stop;

@@ -77,7 +77,7 @@ report_options(Relation index, const FpbOptions *before, const FpbOptions *after
 		ereport(NOTICE,
 				(errmsg("options of index \"%s\" take effect when it is built anew",
 						RelationGetRelationName(index)),
-				 errdetail("Changed are %s.", names.data),
+				 errdetail("Changed options: %s.", names.data),
 				 errhint("REINDEX INDEX CONCURRENTLY %s builds it anew.",
 						 quote_qualified_identifier(get_namespace_name(RelationGetNamespace(index)),
 													RelationGetRelationName(index)))));

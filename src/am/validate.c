@@ -32,7 +32,7 @@
 #include "am/am.h"
 #include "key/key.h"
 
-static bool fault(const char *format,...) pg_attribute_printf(1, 2);
+static bool report_fault(const char *format,...) pg_attribute_printf(1, 2);
 
 #define FPB_ALL_STRATEGIES \
 	((UINT64CONST(1) << BTLessStrategyNumber) | \
@@ -46,7 +46,7 @@ static bool fault(const char *format,...) pg_attribute_printf(1, 2);
  * to tell.  Always returns false.
  */
 static bool
-fault(const char *format,...)
+report_fault(const char *format,...)
 {
 	StringInfoData message;
 	int			needed;
@@ -76,7 +76,7 @@ fault(const char *format,...)
  * number demands?
  */
 static bool
-check_function(const char *family, Form_pg_amproc proc)
+validate_function(const char *family, Form_pg_amproc proc)
 {
 	Oid			left = proc->amproclefttype;
 	Oid			right = proc->amprocrighttype;
@@ -105,15 +105,15 @@ check_function(const char *family, Form_pg_amproc proc)
 			ok = check_amoptsproc_signature(proc->amproc);
 			break;
 		default:
-			return fault("operator family \"%s\" of access method %s contains function %s with invalid support number %d",
-						 family, FPB_AM_NAME,
-						 format_procedure(proc->amproc), proc->amprocnum);
+			return report_fault("operator family \"%s\" of access method %s contains function %s with invalid support number %d",
+								family, FPB_AM_NAME,
+								format_procedure(proc->amproc), proc->amprocnum);
 	}
 
 	if (!ok)
-		return fault("operator family \"%s\" of access method %s contains function %s with wrong signature for support number %d",
-					 family, FPB_AM_NAME,
-					 format_procedure(proc->amproc), proc->amprocnum);
+		return report_fault("operator family \"%s\" of access method %s contains function %s with wrong signature for support number %d",
+							family, FPB_AM_NAME,
+							format_procedure(proc->amproc), proc->amprocnum);
 	return true;
 }
 
@@ -122,24 +122,24 @@ check_function(const char *family, Form_pg_amproc proc)
  * compare the types it is registered for?
  */
 static bool
-check_operator(const char *family, Form_pg_amop op)
+validate_operator(const char *family, Form_pg_amop op)
 {
 	bool		result = true;
 
 	if (op->amopstrategy < BTLessStrategyNumber ||
 		op->amopstrategy > BTGreaterStrategyNumber)
-		result = fault("operator family \"%s\" of access method %s contains operator %s with invalid strategy number %d",
-					   family, FPB_AM_NAME,
-					   format_operator(op->amopopr), op->amopstrategy);
+		result = report_fault("operator family \"%s\" of access method %s contains operator %s with invalid strategy number %d",
+							  family, FPB_AM_NAME,
+							  format_operator(op->amopopr), op->amopstrategy);
 
 	if (op->amoppurpose != AMOP_SEARCH || OidIsValid(op->amopsortfamily))
-		result = fault("operator family \"%s\" of access method %s contains invalid ORDER BY specification for operator %s",
-					   family, FPB_AM_NAME, format_operator(op->amopopr));
+		result = report_fault("operator family \"%s\" of access method %s contains invalid ORDER BY specification for operator %s",
+							  family, FPB_AM_NAME, format_operator(op->amopopr));
 
 	if (!check_amop_signature(op->amopopr, BOOLOID,
 							  op->amoplefttype, op->amoprighttype))
-		result = fault("operator family \"%s\" of access method %s contains operator %s with wrong signature",
-					   family, FPB_AM_NAME, format_operator(op->amopopr));
+		result = report_fault("operator family \"%s\" of access method %s contains operator %s with wrong signature",
+							  family, FPB_AM_NAME, format_operator(op->amopopr));
 
 	return result;
 }
@@ -148,21 +148,21 @@ check_operator(const char *family, Form_pg_amop op)
  * Does a pair of types have all its operators and its comparison function?
  */
 static bool
-check_group(const char *family, const OpFamilyOpFuncGroup *group)
+validate_group(const char *family, const OpFamilyOpFuncGroup *group)
 {
 	bool		result = true;
 
 	if (group->operatorset != FPB_ALL_STRATEGIES)
-		result = fault("operator family \"%s\" of access method %s is missing operator(s) for types %s and %s",
-					   family, FPB_AM_NAME,
-					   format_type_be(group->lefttype),
-					   format_type_be(group->righttype));
+		result = report_fault("operator family \"%s\" of access method %s is missing operator(s) for types %s and %s",
+							  family, FPB_AM_NAME,
+							  format_type_be(group->lefttype),
+							  format_type_be(group->righttype));
 
 	if ((group->functionset & (UINT64CONST(1) << FPB_ORDER_PROC)) == 0)
-		result = fault("operator family \"%s\" of access method %s is missing support function for types %s and %s",
-					   family, FPB_AM_NAME,
-					   format_type_be(group->lefttype),
-					   format_type_be(group->righttype));
+		result = report_fault("operator family \"%s\" of access method %s is missing support function for types %s and %s",
+							  family, FPB_AM_NAME,
+							  format_type_be(group->lefttype),
+							  format_type_be(group->righttype));
 
 	return result;
 }
@@ -172,7 +172,7 @@ check_group(const char *family, const OpFamilyOpFuncGroup *group)
  * type, which an operator class indexes, among them.
  */
 static bool
-check_groups(const char *family, const char *opclass, Oid type, List *groups)
+validate_groups(const char *family, const char *opclass, Oid type, List *groups)
 {
 	bool		result = true;
 	bool		found = false;
@@ -192,7 +192,7 @@ check_groups(const char *family, const char *opclass, Oid type, List *groups)
 			group->functionset == (UINT64CONST(1) << FPB_INRANGE_PROC))
 			continue;
 
-		if (!check_group(family, group))
+		if (!validate_group(family, group))
 			result = false;
 		if (group->lefttype == type && group->righttype == type)
 			found = true;
@@ -202,13 +202,13 @@ check_groups(const char *family, const char *opclass, Oid type, List *groups)
 	}
 
 	if (!found)
-		result = fault("operator class \"%s\" of access method %s is missing operator(s)",
-					   opclass, FPB_AM_NAME);
+		result = report_fault("operator class \"%s\" of access method %s is missing operator(s)",
+							  opclass, FPB_AM_NAME);
 
 	/* the planner derives conditions across all types of a family */
 	if (npairs != list_length(types) * list_length(types))
-		result = fault("operator family \"%s\" of access method %s is missing cross-type operator(s)",
-					   family, FPB_AM_NAME);
+		result = report_fault("operator family \"%s\" of access method %s is missing cross-type operator(s)",
+							  family, FPB_AM_NAME);
 
 	return result;
 }
@@ -243,16 +243,16 @@ fpb_validate(Oid opclassoid)
 	if (OidIsValid(opclass->opckeytype) &&
 		opclass->opckeytype != opclass->opcintype &&
 		!(opclass->opcintype == NAMEOID && opclass->opckeytype == CSTRINGOID))
-		result = fault("operator class \"%s\" of access method %s stores type %s, which is not supported",
-					   NameStr(opclass->opcname), FPB_AM_NAME,
-					   format_type_be(opclass->opckeytype));
+		result = report_fault("operator class \"%s\" of access method %s stores type %s, which is not supported",
+							  NameStr(opclass->opcname), FPB_AM_NAME,
+							  format_type_be(opclass->opckeytype));
 
 	functions = SearchSysCacheList1(AMPROCNUM,
 									ObjectIdGetDatum(opclass->opcfamily));
 	for (int i = 0; i < functions->n_members; i++)
 	{
-		if (!check_function(family, (Form_pg_amproc)
-							GETSTRUCT(&functions->members[i]->tuple)))
+		if (!validate_function(family, (Form_pg_amproc)
+							   GETSTRUCT(&functions->members[i]->tuple)))
 			result = false;
 	}
 
@@ -260,13 +260,13 @@ fpb_validate(Oid opclassoid)
 									ObjectIdGetDatum(opclass->opcfamily));
 	for (int i = 0; i < operators->n_members; i++)
 	{
-		if (!check_operator(family, (Form_pg_amop)
-							GETSTRUCT(&operators->members[i]->tuple)))
+		if (!validate_operator(family, (Form_pg_amop)
+							   GETSTRUCT(&operators->members[i]->tuple)))
 			result = false;
 	}
 
-	if (!check_groups(family, NameStr(opclass->opcname), opclass->opcintype,
-					  identify_opfamily_groups(operators, functions)))
+	if (!validate_groups(family, NameStr(opclass->opcname), opclass->opcintype,
+						 identify_opfamily_groups(operators, functions)))
 		result = false;
 
 	ReleaseCatCacheList(operators);

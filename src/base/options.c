@@ -127,7 +127,7 @@ check_replaces(const char *value)
 		ereport(ERROR,
 				(errcode(ERRCODE_INVALID_PARAMETER_VALUE),
 				 errmsg("invalid value for parameter \"%s\"", "replaces"),
-				 errdetail("It has letters, digits, spaces, and the characters \"_\", \"=\" and \",\".")));
+				 errdetail("It may have letters, digits, spaces, and the characters \"_\", \"=\" and \",\".")));
 }
 
 /*

@@ -82,8 +82,8 @@ void
 fpb_shared_init(void)
 {
 	DefineCustomIntVariable("fpbtree.shared_indexes",
-							"Indexes about which processes share something in memory.",
-							"Of others nothing is counted, and no worker sees to their operation queues. Takes effect when the server is started.",
+							"Maximum number of indexes that have a place in shared memory.",
+							"Of other indexes nothing is counted, and no worker sees to their operation queues. Takes effect when the server is started.",
 							&max_indexes,
 							6144, MIN_INDEXES, MAX_INDEXES, PGC_SIGHUP, 0, NULL, NULL, NULL);
 }
@@ -421,7 +421,7 @@ sweep(void)
 		ereport(LOG,
 				(errcode(ERRCODE_CONFIGURATION_LIMIT_EXCEEDED),
 				 errmsg("shared memory for fpbtree indexes is full"),
-				 errdetail("It has room for %u. Of others nothing is counted, and no worker sees to their operation queues.",
+				 errdetail("It has room for %u indexes. Of others nothing is counted, and no worker sees to their operation queues.",
 						   fpb_shared_table->max_indexes),
 				 errhint("Consider increasing the configuration parameter \"%s\".",
 						 "fpbtree.shared_indexes")));

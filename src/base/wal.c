@@ -44,7 +44,7 @@
 static char fragments[FPB_WAL_MAX_PAGES][BLCKSZ];
 
 #ifdef USE_ASSERT_CHECKING
-/* the pages as they were before the record, for checks */
+/* the pages as they were before the record, to verify it */
 static PGAlignedBlock before[FPB_WAL_MAX_PAGES];
 
 /*
@@ -58,13 +58,13 @@ fpb_wal_before(int i)
 }
 
 /*
- * Check that replay would make of the i'th page what it is now.  Replay copies
- * the fragments and zeroes the hole, which is not compared here.  Hints that
- * were in the hole may or may not have been written to disk, so replay may
- * find them or not.  Called in the critical section.
+ * Verify that replay would make of the i'th page what it is now.  Replay
+ * copies the fragments and zeroes the hole, which is not compared here.  Hints
+ * that were in the hole may or may not have been written to disk, so replay
+ * may find them or not.  Called in the critical section.
  */
 static void
-check_ranges(const FpbWal *wal, int i, bool hints)
+verify_ranges(const FpbWal *wal, int i, bool hints)
 {
 	const FpbWalPage *wp = &wal->pages[i];
 	PageHeader	page = (PageHeader) BufferGetPage(wp->buffer);
@@ -277,8 +277,8 @@ fpb_wal_finish(FpbWal *wal)
 #ifdef USE_ASSERT_CHECKING
 	for (int i = 0; i < wal->npages; i++)
 	{
-		check_ranges(wal, i, true);
-		check_ranges(wal, i, false);
+		verify_ranges(wal, i, true);
+		verify_ranges(wal, i, false);
 	}
 #endif
 	if (RelationNeedsWAL(wal->rel))

@@ -1,14 +1,14 @@
 /*-------------------------------------------------------------------------
  *
  * inspect/btree_size.c
- *	  How many pages a btree would have that is made of some entries.
+ *	  How many pages a btree built of some entries would have.
  *
- * A btree that has grown is larger than one that has just been built, and
- * REINDEX alone makes it smaller.  So what fpbtree saves is to be compared
- * with a btree that is built of the same entries.  The server sorts them,
- * finds duplicates and truncates separators by its own functions; what is done
- * here after it is the arithmetic of _bt_load() and _bt_buildadd() in
- * nbtsort.c: which tuples come onto one page.  No page is made.
+ * A btree that has grown is larger than one that has just been built, so
+ * REINDEX makes it smaller.  A fair comparison with fpbtree is with a btree
+ * built of the same entries.  The server's own functions sort them, find
+ * duplicates and truncate separators.  The code here follows the arithmetic of
+ * _bt_load() and _bt_buildadd() in nbtsort.c, which decides which tuples come
+ * onto one page.  No page is made.
  *
  *-------------------------------------------------------------------------
  */
@@ -22,17 +22,17 @@
 
 #include "inspect/btree_size.h"
 
-/* a tree of more levels has more than all pages that there can be */
+/* a tree of more levels would have more pages than there can be */
 #define MAX_LEVELS	32
 
-/* a level of the tree, of which only the last page is looked at */
+/* a level of the tree, and its last page */
 typedef struct Level
 {
 	BlockNumber pages;
 	Size		room;			/* of the last page, line pointers included */
-	int			nitems;			/* there */
-	Size		last_size;		/* of the last of these */
-	Size		last_postings;	/* as much of it as are TIDs */
+	int			nitems;			/* on the last page */
+	Size		last_size;		/* of the last item there */
+	Size		last_postings;	/* how much of it are TIDs */
 	Size		low_key;		/* size of the page's lower bound above */
 } Level;
 
@@ -47,8 +47,8 @@ struct FpbBtreeSize
 };
 
 /*
- * Begin.  The caller sees to it that comparators are run as whoever they are
- * to be run as, here and at the end.
+ * Begin.  Runs equalimage and, at the end, comparators of the index, so the
+ * caller has become the index's owner.
  */
 FpbBtreeSize *
 fpb_btree_size_begin(Relation table, Relation index)
@@ -64,9 +64,9 @@ fpb_btree_size_begin(Relation table, Relation index)
 }
 
 /*
- * Add an entry.  It gets a TID of its own: duplicates are in some order, and a
- * row whose entry has been moved while pages were read, and is seen twice, has
- * not the same TID twice, which the server's sort takes for a fault.
+ * Add an entry.  It gets a TID made for it.  An entry that moved to another
+ * page while pages were read may be seen twice, and the server's sort raises
+ * an error if equal keys have equal TIDs.
  */
 void
 fpb_btree_size_add(FpbBtreeSize *size, const Datum *values, const bool *isnull)
@@ -92,8 +92,8 @@ begin_page(Level *level)
 }
 
 /*
- * Put an item onto the last page of a level.  The first one above the leaves
- * is truncated to its downlink.
+ * Put an item onto the last page of a level.  Above the leaves, a page's first
+ * item is truncated to its downlink.
  */
 static void
 put_item(Level *level, bool isleaf, Size itemsize, Size postings)
@@ -107,10 +107,10 @@ put_item(Level *level, bool isleaf, Size itemsize, Size postings)
 }
 
 /*
- * Add an item to a level, after _bt_buildadd(): a page that is full is
- * finished, its last item becoming the first of the next page, and its
- * downlink goes to the level above.  At the leaves, key has the item's key,
- * and postings is how much of it TIDs take.
+ * Add an item to a level, as _bt_buildadd() does.  If the page is full, it is
+ * finished: its last item becomes the first one of the next page, and its
+ * downlink goes to the level above.  On the leaf level, key is the item's key,
+ * and postings is how much of the item its TIDs take.
  */
 static void
 add_item(FpbBtreeSize *size, int n, IndexTuple key, Size itemsize, Size postings)
@@ -160,7 +160,7 @@ add_item(FpbBtreeSize *size, int n, IndexTuple key, Size itemsize, Size postings
 }
 
 /*
- * Add the entries of a key, so many of them, to the leaves.
+ * Add a key with so many TIDs to the leaves.
  */
 static void
 add_duplicates(FpbBtreeSize *size, IndexTuple key, int ntids)
@@ -177,7 +177,7 @@ add_duplicates(FpbBtreeSize *size, IndexTuple key, int ntids)
 }
 
 /*
- * Sort what has been added, and add it to the tree, after _bt_load().
+ * Sort the entries and add them to the tree, as _bt_load() does.
  */
 static void
 load(FpbBtreeSize *size)
@@ -212,7 +212,7 @@ load(FpbBtreeSize *size)
 }
 
 /*
- * The number of pages, the metapage included, that all entries take.
+ * The number of pages that all entries take, the metapage included.
  */
 BlockNumber
 fpb_btree_size_end(FpbBtreeSize *size)

@@ -1,7 +1,8 @@
 /*-------------------------------------------------------------------------
  *
  * inspect/btree_size.h
- *	  How large a btree would be, made anew (inspect/btree_size.c).
+ *	  How many pages a btree built of some entries would have
+ *	  (inspect/btree_size.c).
  *
  *-------------------------------------------------------------------------
  */

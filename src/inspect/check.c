@@ -1,10 +1,11 @@
 /*-------------------------------------------------------------------------
  *
  * inspect/check.c
- *	  fpbtree_check() and fpbtree_damage(): is every invariant of an index true?
+ *	  fpbtree_check() and fpbtree_damage(): does every invariant of an index
+ *	  hold?
  *
- * Both do the same; the one raises the first fault as an error, the other
- * returns all as rows.
+ * Both make the same check.  fpbtree_check() raises the first fault as an
+ * error, fpbtree_damage() returns all faults as rows.
  *
  *-------------------------------------------------------------------------
  */
@@ -57,7 +58,7 @@ check_index(FpbCheck *check, bool heapallindexed)
 }
 
 /*
- * Open an index and its table for a check, do it, and close them.
+ * Open an index and its table, check them, and close them.
  */
 static void
 open_and_check(FpbCheck *check, Oid indexoid, bool heapallindexed)
@@ -83,7 +84,7 @@ open_and_check(FpbCheck *check, Oid indexoid, bool heapallindexed)
 	check->heap = heap;
 	check->may_read = fpb_may_read_keys(index);
 
-	/* it compares keys, and evaluates expressions */
+	/* the check compares keys and evaluates expressions */
 	fpb_become_owner(index, &caller);
 	check_index(check, heapallindexed);
 	fpb_become_caller(&caller);
@@ -94,7 +95,7 @@ open_and_check(FpbCheck *check, Oid indexoid, bool heapallindexed)
 /*
  * fpbtree_check(index regclass, heapallindexed boolean) returns void
  *
- * Raises an error of class "index_corrupted" if anything is wrong.
+ * Raises an error "index_corrupted" if there is a fault.
  */
 Datum
 fpbtree_check(PG_FUNCTION_ARGS)
@@ -108,7 +109,7 @@ fpbtree_check(PG_FUNCTION_ARGS)
 /*
  * fpbtree_damage(index regclass, heapallindexed boolean) returns setof record
  *
- * A row (block, fault) for each thing that is wrong.
+ * Returns a row (block, fault) for each fault.
  */
 Datum
 fpbtree_damage(PG_FUNCTION_ARGS)

@@ -1,8 +1,8 @@
 /*-------------------------------------------------------------------------
  *
  * inspect/check.h
- *	  What the files of the check share: inspect/check_pages.c looks at pages,
- *	  inspect/check_rows.c at entries and rows.
+ *	  What the files of the check share: inspect/check_pages.c checks pages,
+ *	  inspect/check_rows.c entries and rows.
  *
  *-------------------------------------------------------------------------
  */
@@ -17,10 +17,10 @@
 #include "base/open_index.h"
 #include "tree/tree.h"
 
-/* how often a page that somebody else has locked, or changed, is tried again */
+/* how often a page is tried again that somebody else has locked or changed */
 #define FPB_CHECK_TRIES	1000
 
-/* What a check of the rows keeps to itself (inspect/check_rows.c). */
+/* the state of the check of rows (inspect/check_rows.c) */
 typedef struct FpbRowCheck FpbRowCheck;
 
 typedef struct FpbCheck
@@ -37,38 +37,39 @@ typedef struct FpbCheck
 	TupleDesc	desc;
 	bool		may_read;		/* may the caller see what errors tell of
 								 * keys? */
-	uint8	   *faulty;			/* a bit for each of nblocks: something is
-								 * wrong within the page, and has been told */
-	int64		nfaulty;		/* such pages */
-	uint32		nqueue_pages;	/* pages of the queue that have been met */
+	uint8	   *faulty;			/* a bit for each of nblocks: a fault within
+								 * the page has been reported */
+	int64		nfaulty;		/* how many pages have that */
+	uint32		nqueue_pages;	/* pages of the queue found so far */
 
-	bool		can_descend;	/* is no page damaged in such a way that a
-								 * descent might run comparators on it? */
+	bool		can_descend;	/* false if a descent might run comparators on
+								 * something damaged */
 
-	/* looking from page to page has failed */
-	int			lost;
-	BlockNumber first_lost;
-	char	   *lost_reason;
+	/* errors while pages were compared with others */
+	int			lost;			/* how many */
+	BlockNumber first_lost;		/* where the first one was */
+	char	   *lost_reason;	/* and what it said */
 
 	/* the page at hand */
 	BlockNumber blkno;
 	Page		page;			/* a copy */
 	FpbIndex   *tree;			/* the one it is of: ix or queue */
 	bool		live;			/* is it in use, and sound in itself? */
-	bool		damaged;		/* is it not sound?  That has been reported. */
-	FpbEntry   *entries;		/* then its entries, tuples in the copy */
+	bool		damaged;		/* has it a fault?  That has been reported. */
+	FpbEntry   *entries;		/* of a live page: its entries, whose tuples
+								 * are in the copy */
 	int			nentries;
-	FpbKey		high;			/* its high fence, unless it is the rightmost;
-								 * one that is elided has no tuple if it could
-								 * not be had */
-	int			nth;			/* the one that is being looked at */
+	FpbKey		high;			/* its high fence, unless it is the rightmost.
+								 * An elided one has no tuple if the right
+								 * sibling could not be read. */
+	int			nth;			/* the entry that is being checked */
 	MemoryContext context;		/* lives as long as the check */
 	MemoryContext page_cxt;		/* reset when the next page is copied */
 
 	FpbRowCheck *row_check;		/* NULL until the rows' turn comes */
 } FpbCheck;
 
-/* one part of the check, which may raise an error */
+/* a step of the check, which may raise an error */
 typedef void (*FpbCheckStep) (FpbCheck *check);
 
 extern void fpb_check_report(FpbCheck *check, BlockNumber blkno,

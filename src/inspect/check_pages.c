@@ -1,42 +1,43 @@
 /*-------------------------------------------------------------------------
  *
  * inspect/check_pages.c
- *	  Is every invariant of an index's pages true?
+ *	  The part of fpbtree_check() that is about pages: does every invariant of
+ *	  an index's pages hold?
  *
- * Only AccessShareLock is taken, so the index may change while it is checked.
- * Pages are visited in the order of the file, not by their links, so that no
- * damage can make the check go round in a circle, or hide what is behind it.
- * Each page is copied under a share lock and the copy is examined.  What holds
- * of a single page must hold of the copy.  What holds between pages is first
- * looked at without care, one page after the other; if it seems not to be
- * true, then it is looked at again with all pages concerned locked at once, in
- * the usual order (left to right, then upwards), under which it must be:
+ * The check visits pages in the order of the file, not by their links.  So no
+ * damage can lead it round in a circle, or hide pages.  It takes only
+ * AccessShareLock, so the index may change meanwhile.
  *
- * - a page that is live and has the right link R is followed by R, which is
- *	 live, too, and begins where the page ends;
- * - a child that is named by an entry of a live inner page is live, one level
- *	 below, and begins with the entry's key;
- * - a page, but the leftmost of its level, whose left sibling is not marked as
- *	 incompletely split, has an entry in the level above, else it has none;
- * - a key belongs to one page of a level: a descent to a live page's low fence
+ * Each page is copied under a share lock, and the copy is examined.  What
+ * holds within a page must hold of the copy.  What holds between pages is
+ * first checked without locking more than one page.  If it seems not to hold,
+ * it is checked again with all pages concerned locked at once, in the usual
+ * order (left to right, then upwards).  Then it must hold:
+ *
+ * - If a live page has a right link, the right sibling is live, and begins
+ *	 where the page ends.
+ * - The child that an entry of a live inner page names is live, is one level
+ *	 below, and begins with the entry's key.
+ * - A page other than the leftmost of its level has an entry in the level
+ *	 above, unless its left sibling is marked as incompletely split.  In that
+ *	 case it has none.
+ * - A key belongs to one page of a level: a descent to a live page's low fence
  *	 arrives at that page.
  *
- * These are enough.  Beginning with the first child of the first child and so
- * on of the root, which begin with minus infinity, the right links of a level
- * lead from fence to fence, ever upwards, to the page that ends with infinity;
- * and any live page is one of those, since a descent to its place finds it and
- * not another.
+ * This is enough.  The first child of the root, its first child, and so on,
+ * begin with minus infinity.  From there, the right links of a level lead from
+ * fence to fence, upwards, to the page that ends with infinity.  Any live page
+ * is one of these, because a descent to its place finds it and no other.
  *
- * Pages change their right link, lose or gain an entry of the level above, or
- * change what they cover only while they and the left sibling concerned are
- * locked exclusively.  A page's level and low fence stay the same until it is
- * deleted.
+ * A page's right link, its entry in the level above, and what it covers change
+ * only while the page and the left sibling concerned are locked exclusively.
+ * A page's level and low fence stay the same until it is deleted.
  *
- * To go on behind a fault, each part of the check is a subtransaction:
- * whatever error it raises, for a value may be damaged in such a way that only
- * its type knows, becomes a row.  Each page is looked at by itself before a
- * descent is made anywhere, and none is made where it could come by a tuple
- * whose structure is damaged.
+ * fpbtree_damage goes on after a fault.  So each step of the check is a
+ * subtransaction, and the error that it raises becomes a row: only a value's
+ * type may notice that the value is damaged.  Each page is checked by itself
+ * before any descent.  No descent is made if it might come by a tuple whose
+ * structure is damaged.
  *
  *-------------------------------------------------------------------------
  */
@@ -56,16 +57,15 @@
 #include "inspect/check.h"
 #include "queue/queue.h"
 
-/* while waiting for somebody else who has locked a page */
+/* how long the check waits before it tries to lock a page again */
 #define TRY_DELAY		1000	/* microseconds */
 
-/* how often the queue's pages are counted where there is no WAL */
+/* how often the queue's pages are counted if the index is not logged */
 #define MAX_COUNTS		3
 
 /*
- * When it has failed for so many pages, don't look for any more pages' places
- * in the tree: close to the root, one fault makes every descent fail, perhaps
- * after many steps.
+ * After so many errors, pages are not compared with others any more.  A fault
+ * close to the root makes every descent fail, perhaps after many steps.
  */
 #define MAX_LOST		100
 
@@ -75,8 +75,8 @@
  */
 
 /*
- * Report what is wrong with a block, or, if that is InvalidBlockNumber, with
- * the whole index.  Raises an error if the first fault is to be one.
+ * Report a fault of a block, or of the whole index if the block is
+ * InvalidBlockNumber.  fpbtree_check raises it as an error.
  */
 void
 fpb_check_report(FpbCheck *check, BlockNumber blkno, const char *fmt,...)
@@ -110,7 +110,7 @@ fpb_check_report(FpbCheck *check, BlockNumber blkno, const char *fmt,...)
 }
 
 /*
- * Has something been found to be wrong within the page itself?
+ * Has a fault within the page itself been reported?
  */
 static bool
 is_faulty(const FpbCheck *check, BlockNumber blkno)
@@ -120,8 +120,7 @@ is_faulty(const FpbCheck *check, BlockNumber blkno)
 }
 
 /*
- * Report what is wrong within a page itself, once, however often one comes to
- * it.
+ * Report a fault within the page itself, unless one has been reported before.
  */
 static void
 report_own(FpbCheck *check, BlockNumber blkno, const char *fault)
@@ -135,9 +134,9 @@ report_own(FpbCheck *check, BlockNumber blkno, const char *fault)
 }
 
 /*
- * What an error says, as the text of a fault.  Errors that are not about the
- * index go on, and so do all if the first fault is to be raised; what may tell
- * of a key is left out if the caller may not read it.
+ * Make the text of a fault of an error.  Errors that are not about the index
+ * are raised again, and so is any error if fpbtree_check is to raise the first
+ * fault.  If the caller may not read keys, what might show one is left out.
  */
 static char *
 describe_error(const FpbCheck *check, ErrorData *error)
@@ -164,7 +163,7 @@ describe_error(const FpbCheck *check, ErrorData *error)
 					error->detail ? error->detail : "");
 }
 
-/* a part of the check */
+/* a step of the check, for fpb_try */
 typedef struct Part
 {
 	FpbCheck   *check;
@@ -172,7 +171,7 @@ typedef struct Part
 } Part;
 
 /*
- * Do it.
+ * Do the step.
  */
 static void
 do_part(void *arg)
@@ -183,10 +182,11 @@ do_part(void *arg)
 }
 
 /*
- * Do a part of the check.  Returns NULL, or what error it has raised.
+ * Do a step of the check.  Returns NULL, or the error that it has raised as
+ * the text of a fault.
  *
- * Whatever a part takes hold of it must let go of by its end, as all is let go
- * of when it raises an error.
+ * The step has to release what it has acquired before it ends, because an
+ * error releases it, too.
  */
 char *
 fpb_check_try(FpbCheck *check, FpbCheckStep step)
@@ -209,8 +209,9 @@ fpb_check_try(FpbCheck *check, FpbCheckStep step)
  */
 
 /*
- * Lock a page, at all costs while others are locked: it may be any page, whose
- * holder waits for one of those.  False if that can't be done at once.
+ * Lock a page while others are locked, if that can be done at once, else
+ * return false.  It may be any page, so whoever has locked it may be waiting
+ * for one of the others.
  */
 static bool
 try_lock(FpbCheck *check, BlockNumber blkno, Buffer *buf)
@@ -223,7 +224,7 @@ try_lock(FpbCheck *check, BlockNumber blkno, Buffer *buf)
 }
 
 /*
- * Wait a little for somebody who has locked a page.
+ * Wait a little until somebody unlocks a page.
  */
 static void
 wait_for_lock(void)
@@ -234,7 +235,7 @@ wait_for_lock(void)
 }
 
 /*
- * The tree that a page is of: an index to work with.
+ * The tree that a page belongs to, to work with.
  */
 FpbIndex *
 fpb_check_tree(FpbCheck *check, Page page)
@@ -253,8 +254,8 @@ is_usable(const FpbIndex *ix, Page page)
 }
 
 /*
- * May a usable page, locked, be where another one ends that has elided its
- * high fence, as far as that can be told from heads?
+ * May a page be the right sibling of left, as far as heads tell?  left has
+ * elided its high fence.  Both are locked, and left is usable.
  */
 static bool
 may_follow(const FpbIndex *ix, Page left, Page page)
@@ -265,9 +266,9 @@ may_follow(const FpbIndex *ix, Page left, Page page)
 }
 
 /*
- * The page at hand, still locked, has elided its high fence: make check->high
- * a copy of what it is, if the right sibling is as it should be.  False if
- * somebody else has locked that.
+ * Copy the high fence that the page at hand, still locked, has elided, to
+ * check->high, if the right sibling seems to be the right one.  False if
+ * somebody else has locked the sibling.
  */
 static bool
 take_elided(FpbCheck *check)
@@ -306,8 +307,10 @@ fpb_check_knows_high(const FpbCheck *check)
 }
 
 /*
- * Copy a locked page, which is released, to check->page, and see whether it
- * may be worked with: whether no offset or length in it is out of bounds.
+ * Copy a locked page to check->page, release it, and check its structure:
+ * whether any offset or length in it is out of bounds.  Sets check->live if
+ * the copy may be worked with, and check->damaged if it has a fault, which is
+ * reported.
  */
 void
 fpb_check_take(FpbCheck *check, Buffer buf)
@@ -334,7 +337,7 @@ fpb_check_take(FpbCheck *check, Buffer buf)
 	}
 	fpb_relbuf(buf);
 	if (PageIsNew(page))
-		return;					/* a crash has left it behind */
+		return;					/* left behind by a crash */
 	fault = fpb_header_fault(&check->ix, page);
 	if (fault == NULL && FpbPageIsDeleted(page))
 		return;
@@ -373,9 +376,8 @@ take_page(FpbCheck *check)
 }
 
 /*
- * Copy the page at hand, check->blkno, and check all that can be known from
- * the copy alone: its structure, and the order of its keys.  No lock is held
- * on entry or exit.
+ * Copy the page check->blkno, and check what the copy alone tells: its
+ * structure, and the order of its keys.  No lock is held on entry or exit.
  */
 static void
 check_page(FpbCheck *check)
@@ -400,9 +402,9 @@ check_page(FpbCheck *check)
  */
 
 /*
- * Pin and share-lock the page that a link in the page at hand names; nothing
- * in it has been checked.  InvalidBuffer, and the fault is reported, if there
- * is no such page.
+ * Pin and share-lock the page that a link in the page at hand names, without
+ * checking it.  If there is no such page, reports that and returns
+ * InvalidBuffer.
  */
 static Buffer
 lock_linked(FpbCheck *check, BlockNumber link)
@@ -425,7 +427,8 @@ lock_linked(FpbCheck *check, BlockNumber link)
 }
 
 /*
- * Is it the page of this level that begins with low (NULL: minus infinity)?
+ * Is a locked page the one of this level that begins with low (NULL: minus
+ * infinity)?
  */
 static bool
 is_at(const FpbIndex *ix, Page page, int level, const FpbSearchKey *low)
@@ -438,8 +441,8 @@ is_at(const FpbIndex *ix, Page page, int level, const FpbSearchKey *low)
 }
 
 /*
- * What is wrong within a locked page, as far as it keeps it from being where a
- * link says, or else that it isn't there.
+ * Report that a locked page is not what a link says.  If the reason is a fault
+ * within the page, report that fault instead.
  */
 static void
 report_not_at(FpbCheck *check, Buffer buf, const char *what)
@@ -457,8 +460,8 @@ report_not_at(FpbCheck *check, Buffer buf, const char *what)
 }
 
 /*
- * Does a locked page begin above all that its left sibling, locked, too, has,
- * which has elided its high fence?
+ * Does a page begin after all entries of its left sibling, which has elided
+ * its high fence?  Both are locked.
  */
 static bool
 begins_behind(FpbCheck *check, Page left, Page page)
@@ -479,9 +482,9 @@ begins_behind(FpbCheck *check, Page left, Page page)
 }
 
 /*
- * The page at hand has elided its high fence.  See that it is followed by a
- * page that begins behind its entries.  False if the page is not as it was
- * copied.
+ * The page at hand has elided its high fence.  Check that its right sibling
+ * begins after its entries.  False if the page has changed since it was
+ * copied.  Then it is copied again.
  */
 static bool
 check_elided(FpbCheck *check)
@@ -518,7 +521,7 @@ check_elided(FpbCheck *check)
 }
 
 /*
- * See that the page at hand is followed by the page that begins where it ends.
+ * Check that the page's right sibling begins where the page ends.
  */
 static void
 check_right(FpbCheck *check)
@@ -559,7 +562,7 @@ check_right(FpbCheck *check)
 		if (same)
 			return;
 
-		/* As long as the page is locked and has this link, it must be right. */
+		/* as long as the page is locked and has this link, it must be right */
 		leftbuf = ReadBuffer(ix->rel, blkno);
 		LockBuffer(leftbuf, BUFFER_LOCK_SHARE);
 		if (is_usable(ix, BufferGetPage(leftbuf)) &&
@@ -587,9 +590,8 @@ check_right(FpbCheck *check)
 }
 
 /*
- * Does the level above have an entry for the page that begins with low?  That
- * the entry's key is low, too, is for check_child to see, which looks at it
- * from above.
+ * Does the level above have an entry for the page that begins with low?
+ * (check_child checks from above that the entry's key is low, too.)
  */
 static bool
 has_downlink(FpbCheck *check, const FpbSearchKey *low, int level, BlockNumber blkno)
@@ -611,8 +613,8 @@ has_downlink(FpbCheck *check, const FpbSearchKey *low, int level, BlockNumber bl
 }
 
 /*
- * The page at hand has not been found to have an entry in the level above.
- * See that this is because the split that made it has not been finished.
+ * No entry for the page at hand has been found in the level above.  Check that
+ * this is because the split that made the page has not been finished.
  */
 static void
 check_downlink(FpbCheck *check, const FpbSearchKey *low, int level)
@@ -623,8 +625,8 @@ check_downlink(FpbCheck *check, const FpbSearchKey *low, int level)
 	bool		found = true;
 
 	/*
-	 * While the left sibling is locked, the page can't be deleted, nor its
-	 * entry in the level above be inserted or removed.
+	 * While the left sibling is locked, nobody can delete the page, nor
+	 * insert or remove its entry in the level above.
 	 */
 	buf = fpb_descend(ix, low, level, true, BUFFER_LOCK_SHARE, NULL);
 	if (!BufferIsValid(buf))
@@ -639,8 +641,8 @@ check_downlink(FpbCheck *check, const FpbSearchKey *low, int level)
 }
 
 /*
- * Is the page to which a descent to the place of the page at hand leads
- * another one, or is there none?  Reports it if so.
+ * Does a descent to the place of the page at hand lead to another page, or to
+ * none?  If that is a fault, reports it.
  */
 static bool
 is_orphan(FpbCheck *check, const FpbSearchKey *low, int level)
@@ -663,7 +665,7 @@ is_orphan(FpbCheck *check, const FpbSearchKey *low, int level)
 			return false;
 		}
 
-		/* Can it be live at the same time as the page its key belongs to? */
+		/* is it live while the page that covers its low fence is locked? */
 		if (try_lock(check, check->blkno, &buf))
 		{
 			bool		orphan = is_at(ix, BufferGetPage(buf), level, low);
@@ -689,10 +691,10 @@ is_orphan(FpbCheck *check, const FpbSearchKey *low, int level)
 }
 
 /*
- * See that a page, the copy of which seems to be the leftmost of a level that
- * there is not, or of the root's with others to its right, is not so.  The
- * queue's root may have been lowered since the copy was made, but not while
- * the page is locked and in use.
+ * The copy of a page is of a level above the root's, or is the leftmost of the
+ * root's level with others to its right.  Check that the page is not so any
+ * more.  The queue's root may have been lowered since the copy was made, but
+ * can't be while the page is locked and in use.
  */
 static void
 check_level(FpbCheck *check, int level)
@@ -719,7 +721,7 @@ check_level(FpbCheck *check, int level)
 }
 
 /*
- * See that the page at hand has a place in the tree.
+ * Check that the page at hand has a place in the tree.
  */
 static void
 check_place(FpbCheck *check)
@@ -731,7 +733,7 @@ check_place(FpbCheck *check)
 	FpbSearchKey low;
 	FpbSearchKey *lowp = NULL;
 
-	/* A level is there before its pages are. */
+	/* the metapage knows of a level before it has pages */
 	if (level >= (int) ix->level)
 		fpb_index_refresh(ix);
 	if (level > (int) ix->level)
@@ -740,7 +742,7 @@ check_place(FpbCheck *check)
 		return;
 	}
 
-	/* A split root is not incomplete any more once the metapage says so. */
+	/* when a root's split is complete, the metapage names the new root */
 	if (level == (int) ix->level && FpbPageIsLeftmost(page) &&
 		!FpbPageIsRightmost(page) && !FpbPageSplitIncomplete(page))
 		check_level(check, level);
@@ -758,9 +760,9 @@ check_place(FpbCheck *check)
 }
 
 /*
- * The page at hand is marked as incompletely split.  Both halves are locked
- * until that is not true any more, so that nobody sees it unless the split has
- * come to a sudden end.  The index is sound, but searches take a step more.
+ * The page at hand is marked as incompletely split.  A split keeps both halves
+ * locked until it is complete, so nobody sees the mark unless the split has
+ * been interrupted.  That is no fault, but searches take one more step.
  */
 static void
 check_split(FpbCheck *check)
@@ -798,8 +800,8 @@ check_split(FpbCheck *check)
 }
 
 /*
- * Is a child, locked, what the entry for it of a locked inner page says, if
- * that is of this level and has one?
+ * Is a locked child what its entry in a locked inner page says?  Also true if
+ * the inner page is not of this level any more, or has no entry for the child.
  */
 static bool
 agrees_with_child(const FpbIndex *ix, Page page, int level, Buffer child)
@@ -824,11 +826,11 @@ agrees_with_child(const FpbIndex *ix, Page page, int level, Buffer child)
 }
 
 /*
- * See that a child, check->nth, is what the entry for it of the page at hand
+ * Check that a child is what its entry, number check->nth of the page at hand,
  * says.
  *
- * The parent may only be waited for if the child is what it should be: else it
- * may by now be any page, a parent's parent even.
+ * If it is not, it may be any page by now, even the parent's parent.  So the
+ * parent must not be waited for while the child is locked.
  */
 static void
 check_child(FpbCheck *check)
@@ -864,8 +866,9 @@ check_child(FpbCheck *check)
 		}
 
 		/*
-		 * It has been deleted since the copy was made, and perhaps used
-		 * again, even for another child of the same page; or this is damage.
+		 * Either the child has been deleted since the copy was made, and
+		 * perhaps reused, even for another child of the same page.  Or this
+		 * is a fault.
 		 */
 		if (try_lock(check, check->blkno, &parentbuf))
 		{
@@ -897,13 +900,13 @@ has_entry(const FpbIndex *tree, Page page, const FpbSearchKey *search)
 }
 
 /*
- * See that no entry of the page at hand, a leaf of the queue, is in the main
- * tree, too.  One that seems to be may have moved there since the copy was
- * made; so the queue's leaf is asked again, with the main one locked.
+ * Check that no entry of the page at hand, a leaf of the queue, is in the main
+ * tree, too.  An entry that seems to be may have moved there since the copy
+ * was made.  So the queue is searched again with the main leaf locked.
  *
- * In recovery nothing of the queue is waited for with a main leaf locked: see
- * lock_both in scan/read_leaf.c.  That one stays pinned, and all is begun anew
- * if it has been changed meanwhile.
+ * In recovery, nobody waits for a page of the queue with a main leaf locked:
+ * see lock_both in scan/read_leaf.c.  The main leaf only stays pinned.  If it
+ * has changed meanwhile, the entry is checked anew.
  */
 static void
 check_both_trees(FpbCheck *check)
@@ -964,9 +967,9 @@ check_both_trees(FpbCheck *check)
 }
 
 /*
- * Do a part of the check that is about the page at hand and others.  If an
- * error is raised, that is because of these, and need not be told for each
- * page.
+ * Do a step of the check that compares the page at hand with others.  An error
+ * is because of the others, so the first one and their number are reported at
+ * the end, and not one for each page.
  */
 static void
 try_neighbours(FpbCheck *check, FpbCheckStep step)
@@ -984,7 +987,7 @@ try_neighbours(FpbCheck *check, FpbCheckStep step)
 }
 
 /*
- * See that the page at hand agrees with all others.
+ * Check the page at hand against all others.
  */
 static void
 check_neighbours(FpbCheck *check)
@@ -1004,7 +1007,7 @@ check_neighbours(FpbCheck *check)
 	if (check->can_descend && level == 0 && check->tree == &check->queue)
 		try_neighbours(check, check_both_trees);
 
-	/* may copy the page anew */
+	/* comes last, because it may copy the page anew */
 	try_neighbours(check, check_right);
 }
 
@@ -1040,11 +1043,13 @@ count_queue_pages(FpbCheck *check)
 }
 
 /*
- * See that the metapage is right about how many pages the queue's tree has.
- * None comes, nor goes, without a record of which the metapage is a part, and
- * all pages of a record are locked until it is done, in replay, too.  So
- * nothing can be said if the metapage has changed.  (Without WAL that is told
- * by the number alone; but then not several times in succession by chance.)
+ * Check that the metapage has the right number of pages of the queue's tree.
+ *
+ * The record that adds or removes such a page includes the metapage, and its
+ * pages stay locked until it is done, in replay, too.  So the number must be
+ * right unless the metapage has changed while the pages were counted, which
+ * its LSN tells.  (Without WAL, only the number tells that it has changed.
+ * But a wrong number can't be found several times in succession by chance.)
  */
 static void
 check_queue_pages(FpbCheck *check)
@@ -1069,9 +1074,9 @@ check_queue_pages(FpbCheck *check)
 }
 
 /*
- * See that there is a root of the queue where the metapage says so.  With that
- * page locked the metapage can't come to say something else of it; if it does,
- * the page has been looked at too late.
+ * Check that the queue's root is where the metapage says.  What the metapage
+ * says of a page can't change while that page is locked.  If it has changed,
+ * the page was locked too late, and the new root is checked.
  */
 static void
 check_queue_root(FpbCheck *check)
@@ -1101,8 +1106,8 @@ check_queue_root(FpbCheck *check)
 }
 
 /*
- * Read what the metapage says, not what the cache knows, and see that there
- * are the roots.
+ * Read the metapage itself, not what is cached of it, and check that the roots
+ * are where it says.
  */
 void
 fpb_check_root(FpbCheck *check)
@@ -1119,7 +1124,7 @@ fpb_check_root(FpbCheck *check)
 	if (!BufferIsValid(buf))
 		return;
 
-	/* even one that has been split since is the leftmost of its level */
+	/* a root that has been split since still is the leftmost of its level */
 	if (!is_at(ix, BufferGetPage(buf), ix->level, NULL))
 		report_not_at(check, buf,
 					  psprintf("The page is the root, but not the leftmost of level %u.",
@@ -1129,8 +1134,8 @@ fpb_check_root(FpbCheck *check)
 }
 
 /*
- * See that nobody has changed his mind about what the metapage says: that
- * equal keys are the same value, so that they may share one copy.
+ * Check that the operator classes still say that equal keys are the same
+ * value, if the metapage says so and duplicates may share one key.
  */
 static void
 check_shared_keys(FpbCheck *check)
@@ -1158,7 +1163,7 @@ fpb_check_pages(FpbCheck *check)
 			report_own(check, blkno, fault);
 	}
 
-	/* Descents go through any page: now what is wrong within each is known. */
+	/* descents may go through any page, so faults within pages come first */
 	for (BlockNumber blkno = FPB_METAPAGE + 1; blkno < check->nblocks; blkno++)
 	{
 		CHECK_FOR_INTERRUPTS();

@@ -4,18 +4,21 @@
  *	  The part of fpbtree_check() that is about rows: does every row have its
  *	  entry, and every entry its row?
  *
- * As entries move to the right only, or from the operation queue to the main
- * tree, a walk over the leaves from left to right, the queue's first, meets
- * every entry that was there when it began and that VACUUM has not removed.  A
- * snapshot is taken before the walk, the entries met are remembered in a Bloom
- * filter, and every row that the snapshot sees must be among them.  The other
- * way round, the row that an entry points to must have the entry's key if the
- * snapshot sees it.  If it does not, there must at least be a line pointer in
- * use: VACUUM frees it only after it has removed the entry, so that while the
- * leaf with the entry is locked it has to be there.
+ * The check walks over the leaves from left to right, the queue's first.
+ * Entries move only to the right, or from the queue to the main tree.  So the
+ * walk meets every entry that was there when it began, unless VACUUM has
+ * removed it.
  *
- * A leaf that is damaged is passed over, to the next one that the level above
- * names.  Nothing can be said of rows without entries then.
+ * A snapshot is taken before the walk.  The entries met are put into a Bloom
+ * filter, and each row that the snapshot sees must be in it.
+ *
+ * The other way round, an entry's row must have the entry's key if the
+ * snapshot sees it.  If the snapshot doesn't, there must be a line pointer in
+ * use all the same, as long as the entry's leaf is locked: VACUUM frees a line
+ * pointer only after it has removed the entry.
+ *
+ * The walk passes over a damaged leaf, to the next one that the level above
+ * names.  Then the check can't tell which rows have no entry.
  *
  *-------------------------------------------------------------------------
  */
@@ -36,10 +39,10 @@
 
 #include "inspect/check.h"
 
-/* leaf entries in a page, at the least, to size the Bloom filter by */
+/* how many entries a page has at least, to size the Bloom filter */
 #define MIN_ENTRIES		100
 
-/* damage: the leaves are not in order if the walk has so many for each block */
+/* the walk goes in a circle if it meets so many leaves for each block */
 #define MAX_LEAVES_A_BLOCK	10
 
 struct FpbRowCheck
@@ -48,23 +51,24 @@ struct FpbRowCheck
 	bloom_filter *filter;		/* entries met */
 	StringInfoData element;		/* one of them, and its row's */
 	StringInfoData row_element;
-	bool	   *visible;		/* of each entry of the leaf at hand: does the
-								 * snapshot see its row? */
-	FpbItem    *items;			/* the entries, for their places */
+	bool	   *visible;		/* does the snapshot see the row of each entry
+								 * of the leaf at hand? */
+	FpbItem    *items;			/* these entries, for their positions */
 	bool		is_heap;
 	BlockNumber heap_blocks;	/* of the table, at least */
 
 	/* the walk over the leaves */
-	FpbIndex   *tree;			/* of this tree */
-	FpbSearchKey from;			/* where the next one begins */
-	MemoryContext from_cxt[2];	/* that lives in one of these in turn */
-	int			turn;
-	BlockNumber right;			/* a link to it, if there is a good one */
-	bool		at_end;			/* there is none */
-	int			level;			/* whose entries are asked for the next leaf */
-	int64		nleaves;		/* come by */
-	bool		incomplete;		/* some have not been looked at */
-	char	   *reason;			/* the first error that has kept from it */
+	FpbIndex   *tree;			/* the tree */
+	FpbSearchKey from;			/* where the next leaf begins */
+	MemoryContext from_cxt[2];	/* "from" lives in one of these in turn */
+	int			turn;			/* this one */
+	BlockNumber right;			/* the next leaf; InvalidBlockNumber: to be
+								 * found by a descent */
+	bool		at_end;			/* there is no next leaf */
+	int			level;			/* the level that is asked for the next leaf */
+	int64		nleaves;		/* met so far */
+	bool		incomplete;		/* some leaves have been passed over */
+	char	   *reason;			/* the first error that was the reason */
 
 	/* to look at the rows of a leaf */
 	IndexFetchTableData *fetch;
@@ -73,13 +77,14 @@ struct FpbRowCheck
 	EState	   *estate;			/* to evaluate expressions */
 	ExprState  *predicate;
 
-	/* uniqueness: of the entries with the key of the last one */
-	bool		unique;
+	/* uniqueness */
+	bool		unique;			/* is it checked? */
 	bool		have_last;
-	FpbKey		last;
-	MemoryContext last_cxt[2];
-	int			last_turn;
-	ItemPointerData last_visible;	/* whose row is seen; or invalid */
+	FpbKey		last;			/* the last key of the leaf before */
+	MemoryContext last_cxt[2];	/* it lives in one of these in turn */
+	int			last_turn;		/* this one */
+	ItemPointerData last_visible;	/* the row with the last key that the
+									 * snapshot sees, or invalid */
 };
 
 /* ------------------------------------------------------------------------
@@ -88,11 +93,11 @@ struct FpbRowCheck
  */
 
 /*
- * Make an element of the Bloom filter of a tuple's or a row's values: the same
- * bytes whether they come from the index or the table, where long ones may be
- * stored in other ways, and integers be extended to a Datum in others.  Blanks
- * behind a bpchar are left out: a one-key node need not have a row's own (see
- * fpb_canreturn).
+ * Make an element of the Bloom filter of a tuple's or a row's values.  It has
+ * the same bytes whether the values come from the index or the table.  There,
+ * long ones may be stored in another way, and integers may be extended to a
+ * Datum in another way.  Blanks at the end of a bpchar are left out, because a
+ * key that duplicates share may not have a row's own (see fpb_canreturn).
  */
 static void
 make_element(const FpbIndex *ix, const Datum *values, const bool *isnull,
@@ -138,8 +143,8 @@ make_element(const FpbIndex *ix, const Datum *values, const bool *isnull,
 }
 
 /*
- * Make the element of an entry.  A word is its own: it need not give back all
- * of a row's value (of a NaN it does not).
+ * Make the element of an entry.  Of a word it is the word itself, which need
+ * not give back a row's value exactly (of a NaN it does not).
  */
 static void
 make_key_element(const FpbIndex *ix, const FpbKey *key, ItemPointer tid,
@@ -179,7 +184,7 @@ make_row_element(const FpbIndex *ix, Datum *values, bool *isnull,
 }
 
 /*
- * Is there a line pointer in use at this place of the table?
+ * Has the table a line pointer in use at this TID?
  */
 static bool
 row_exists(FpbCheck *check, ItemPointer tid)
@@ -206,9 +211,9 @@ row_exists(FpbCheck *check, ItemPointer tid)
 }
 
 /*
- * An entry of the leaf copied names a line pointer that is not in use.  If the
- * entry is still there, and while the leaf is locked the line pointer is still
- * not in use, that is damage.
+ * An entry of the copied leaf points to a line pointer that is not in use.
+ * That is a fault if the entry still is there, and if the line pointer is not
+ * in use while the entry's leaf is locked.
  */
 static void
 confirm_missing_row(FpbCheck *check, const FpbKey *key, ItemPointer tid)
@@ -248,7 +253,8 @@ compare_tids(const void *a, const void *b)
 }
 
 /*
- * See that the row in rc->slot has the entry's key, which is in rc->element.
+ * Check that the row in rc->slot has the key of its entry, which is in
+ * rc->element.
  */
 static void
 check_row_key(FpbCheck *check, ItemPointer tid)
@@ -278,7 +284,7 @@ check_row_key(FpbCheck *check, ItemPointer tid)
 }
 
 /*
- * Remember an entry of the leaf at hand, the n'th, and look at its row.
+ * Put the n'th entry of the leaf at hand into the filter, and check its row.
  */
 static void
 check_entry(FpbCheck *check, int n)
@@ -296,7 +302,7 @@ check_entry(FpbCheck *check, int n)
 	bloom_add_element(rc->filter, (unsigned char *) rc->element.data,
 					  rc->element.len);
 
-	/* the fetch relies on the line pointer's being there */
+	/* the fetch relies on a line pointer in use */
 	if (rc->is_heap && !row_exists(check, &tid))
 		confirm_missing_row(check, key, &tid);
 	else
@@ -310,7 +316,7 @@ check_entry(FpbCheck *check, int n)
 	}
 	rc->visible[n] = visible;
 
-	/* on a standby such marks may have come with a base backup */
+	/* on a standby, marks may have come with a base backup */
 	if (visible && !rc->snapshot->takenDuringRecovery &&
 		fpb_page_is_killed(&check->ix, check->page, rc->items[n].pos))
 		fpb_check_report(check, check->blkno, "The entry for row (%u,%u) is marked as dead, but the row is not.",
@@ -319,8 +325,8 @@ check_entry(FpbCheck *check, int n)
 }
 
 /*
- * See that of the entries with equal keys no two are of rows that the snapshot
- * sees.
+ * Check that of the entries with equal keys, the snapshot sees the row of one
+ * at most.
  */
 static void
 check_unique(FpbCheck *check)
@@ -352,7 +358,7 @@ check_unique(FpbCheck *check)
 		rc->last_visible = tid;
 	}
 
-	/* The last key is to be compared with the first of the next leaf. */
+	/* the last key will be compared with the first of the next leaf */
 	if (check->nentries > 0)
 	{
 		rc->last_turn ^= 1;
@@ -371,8 +377,7 @@ check_unique(FpbCheck *check)
 }
 
 /*
- * Remember the entries of the leaf at hand, and look at their rows, in the
- * table's order.
+ * Check the entries of the leaf at hand, and their rows in the table's order.
  */
 static void
 check_leaf(FpbCheck *check)
@@ -412,7 +417,7 @@ check_leaf(FpbCheck *check)
  */
 
 /*
- * The next leaf begins at this key.
+ * Note that the next leaf begins at this key.
  */
 static void
 set_from(FpbRowCheck *rc, const FpbIndex *ix, const FpbKey *key)
@@ -427,7 +432,7 @@ set_from(FpbRowCheck *rc, const FpbIndex *ix, const FpbKey *key)
 }
 
 /*
- * Is the page at hand the leaf into which a search key falls?
+ * Is the page at hand the leaf that covers a search key?
  */
 static bool
 covers(const FpbCheck *check, const FpbSearchKey *search)
@@ -439,12 +444,13 @@ covers(const FpbCheck *check, const FpbSearchKey *search)
 }
 
 /*
- * Copy the leaf where rc->from is.  Without it (check->live is false) if it is
- * damaged, or the tree is; rc->at_end if there is none.  No lock is held on
- * entry or exit.
+ * Copy the leaf that covers rc->from.  check->live is false if the leaf or the
+ * way to it is damaged.  rc->at_end is set if there is no leaf.  No lock is
+ * held on entry or exit.
  *
- * To find out where it ends, the copying may have had to unlock the leaf and
- * wait for its sibling.  It may be split meanwhile, or have gone.
+ * fpb_check_take may have to unlock the leaf and wait for its sibling, to find
+ * out where the leaf ends.  Meanwhile the leaf may be split or deleted.  Then
+ * it is searched again.
  */
 static void
 find_leaf(FpbCheck *check)
@@ -468,7 +474,7 @@ find_leaf(FpbCheck *check)
 
 		if (!BufferIsValid(buf))
 		{
-			rc->at_end = true;	/* a queue that is gone */
+			rc->at_end = true;	/* the queue has gone */
 			return;
 		}
 		FPB_INJECTION_POINT("fpbtree-check-leaf");
@@ -476,7 +482,7 @@ find_leaf(FpbCheck *check)
 		if (check->damaged || (check->live && covers(check, &rc->from)))
 			return;
 
-		/* a leaf of which nobody knows where it ends can't be gone on from */
+		/* the walk can't go on from a leaf whose end is not known */
 		if (check->live && !FpbPageIsRightmost(check->page) &&
 			!fpb_check_knows_high(check))
 			break;
@@ -493,7 +499,7 @@ find_leaf(FpbCheck *check)
 
 /*
  * Ask an inner level, rc->level, where the leaf after the one at rc->from
- * begins, or one further on.
+ * begins, or a leaf further on.
  */
 static void
 find_next_key(FpbCheck *check)
@@ -525,7 +531,7 @@ find_next_key(FpbCheck *check)
 
 /*
  * Pass over the leaf at rc->from, which can't be read, and perhaps over more.
- * reason: what error has been raised, or NULL.
+ * reason is the error that was raised, or NULL.
  */
 static void
 skip_leaf(FpbCheck *check, const char *reason)
@@ -543,7 +549,7 @@ skip_leaf(FpbCheck *check, const char *reason)
 }
 
 /*
- * Take the next leaf.  False if there is none.
+ * Copy the next leaf that can be read.  False if there is none.
  */
 static bool
 next_leaf(FpbCheck *check)
@@ -587,7 +593,7 @@ next_leaf(FpbCheck *check)
  */
 
 /*
- * Callback of table_index_build_scan: a row must have been met in the index.
+ * Callback of table_index_build_scan: check that a row has an entry.
  */
 static void
 check_row(Relation index pg_attribute_unused(), ItemPointer tid,
@@ -611,7 +617,7 @@ check_row(Relation index pg_attribute_unused(), ItemPointer tid,
 }
 
 /*
- * See that every row that the snapshot sees has been met in the index.
+ * Check that each row that the snapshot sees has an entry.
  */
 static void
 check_table(FpbCheck *check)
@@ -620,9 +626,9 @@ check_table(FpbCheck *check)
 	TableScanDesc scan;
 
 	/*
-	 * As the first scan of CREATE INDEX CONCURRENTLY does, this returns what
-	 * the snapshot sees; it must not wait for others' insertions on the
-	 * grounds that they might violate a constraint.
+	 * Like the first scan of CREATE INDEX CONCURRENTLY, this returns the rows
+	 * that the snapshot sees.  It must not wait for insertions of others that
+	 * might violate a constraint.
 	 */
 	scan = table_beginscan_strat(check->heap, check->row_check->snapshot, 0, NULL,
 								 true, true);
@@ -641,7 +647,7 @@ check_table(FpbCheck *check)
  */
 
 /*
- * Get ready: take the snapshot, before any entry is read.
+ * Set up the check of rows.  Takes the snapshot before any entry is read.
  */
 static void
 begin_rows(FpbCheck *check)
@@ -653,9 +659,9 @@ begin_rows(FpbCheck *check)
 	check->row_check = rc;
 
 	/*
-	 * Not the transaction's snapshot, which may be older than the index: it
-	 * may see rows that CREATE INDEX had no need to enter, and two of a key
-	 * that was not unique yet.
+	 * The transaction's snapshot won't do, because it may be older than the
+	 * index.  It may see rows for which CREATE INDEX made no entries, and two
+	 * rows with a key that was not unique yet.
 	 */
 	rc->snapshot = RegisterSnapshot(GetLatestSnapshot());
 
@@ -670,7 +676,7 @@ begin_rows(FpbCheck *check)
 	rc->is_heap = check->heap->rd_tableam == GetHeapamTableAmRoutine();
 	rc->heap_blocks = RelationGetNumberOfBlocks(check->heap);
 
-	/* A deferred constraint may be violated by this very transaction. */
+	/* this very transaction may violate a deferred constraint, for now */
 	rc->unique = index->rd_index->indisunique && index->rd_index->indimmediate;
 	for (int i = 0; i < 2; i++)
 	{
@@ -728,7 +734,7 @@ fpb_check_rows(FpbCheck *check)
 	check_leaves(check, &check->ix);
 	MemoryContextSwitchTo(check->context);
 
-	/* A leaf may have been passed over, or the walk have been led astray. */
+	/* a leaf may have been passed over, or the walk led astray */
 	if (rc->incomplete || check->nfaulty > 0)
 		fpb_check_report(check, InvalidBlockNumber,
 						 "Whether each row has an entry was not looked at: %s%s",

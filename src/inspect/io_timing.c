@@ -3,11 +3,11 @@
  * inspect/io_timing.c
  *	  How long the storage takes to read and to write a page.
  *
- * The micro-benchmark of pio-btree, section 3.6.  Reads are those of random
- * pages of the index that are not in shared buffers, as the server does them:
- * what the kernel has cached is as fast as it is for the server.  Writes are
- * those of a temporary file, and wait for the disk, as those of a checkpoint
- * do in the end.
+ * This is the micro-benchmark of pio-btree, section 3.6.  It reads random
+ * pages of the index that are not in shared buffers, as the server reads them.
+ * So a page that the kernel has cached is as fast as it is for the server.  It
+ * writes pages of a temporary file, and waits for the disk, as a checkpoint
+ * does in the end.
  *
  *-------------------------------------------------------------------------
  */
@@ -26,16 +26,16 @@
 #include "prefetch/prefetch.h"
 
 /*
- * Pages read at each depth; fewer if they would be more than this part of the
- * buffers, or of the index.
+ * How many pages are read at each depth, and the largest part of the buffers
+ * and of the index that they may be.
  */
 #define READS			256
 #define READS_SHARE		8
 
-/* less than this says nothing */
+/* fewer pages say nothing */
 #define READS_LEAST		16
 
-/* so many pages are looked at for one that is to be read */
+/* how many random pages are looked at to find one that is not in memory */
 #define TRIES			16
 
 /* pages written one by one, and at a time; pages of the file */
@@ -54,8 +54,7 @@ microseconds_since(instr_time begin)
 }
 
 /*
- * Find random pages that are not in memory, as many as n if there are; returns
- * how many.
+ * Find up to n random pages that are not in memory.  Returns how many.
  */
 static int
 find_pages(Relation rel, BlockNumber nblocks, BlockNumber *blocks, int n)
@@ -73,8 +72,8 @@ find_pages(Relation rel, BlockNumber nblocks, BlockNumber *blocks, int n)
 }
 
 /*
- * Time for one of n pages, read with so many reads in flight; negative if
- * there can't be so many.
+ * The time for one page, in microseconds, when n pages are read with so many
+ * reads in flight.  Negative if there can't be so many.
  */
 static double
 time_reads(Relation rel, const BlockNumber *blocks, int n, int depth)
@@ -107,8 +106,8 @@ time_reads(Relation rel, const BlockNumber *blocks, int n, int depth)
 }
 
 /*
- * Write random pages of a file, and have them on the disk, so many at a time;
- * returns the time for one.
+ * Write n random pages of a file, and wait for the disk after each at_a_time
+ * of them.  Returns the time for one page, in microseconds.
  */
 static double
 time_writes(File file, char *page, int n, int at_a_time)
@@ -150,7 +149,7 @@ measure_writes(FpbStorage *storage)
 }
 
 /*
- * Measure reads of an index, and writes.
+ * Measure reads of an index's pages, and writes to the disk.
  */
 void
 fpb_io_timing_measure(Relation rel, FpbStorage *storage)

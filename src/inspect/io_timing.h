@@ -11,15 +11,16 @@
 #include "storage/block.h"
 #include "utils/relcache.h"
 
-/* reads in flight that are tried: 1, 2, 4, ... */
+/* how many depths are tried: 1, 2, 4, ... reads in flight */
 #define FPB_STORAGE_DEPTHS	8
 
 /* times of a page, in microseconds; negative: not known */
 typedef struct FpbStorage
 {
-	int			ndepths;		/* 0: there was next to nothing to be read */
+	int			ndepths;		/* how many are known; 0: nearly all pages are
+								 * in memory */
 	double		read[FPB_STORAGE_DEPTHS];	/* with 2^i reads in flight */
-	double		write_alone;	/* and on the disk before the next one */
+	double		write_alone;	/* when it is on disk before the next one */
 	double		write_many;		/* many at a time */
 } FpbStorage;
 

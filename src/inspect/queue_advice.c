@@ -4,25 +4,26 @@
  *	  fpbtree_queue_advice(): what an operation queue would be worth, how large
  *	  it should be, and how many reads should be in flight.
  *
- * The cost model of pio-btree, sections 3.5 and 3.6, for what our queue is:
- * one tree from which the entries for one leaf move at a time.  Costs are
- * times of the storage; the processor's are left out, and the inner pages,
- * which are in memory.  With N leaves, B buffers and a queue of Q pages, of
- * which each has room for E entries:
+ * The cost model is that of pio-btree, sections 3.5 and 3.6.  Our queue is one
+ * tree, from which the entries for one leaf move at a time.  Costs are times
+ * of the storage.  Those of the processor are left out, and so are inner
+ * pages, which are in memory.  With N leaves, B buffers and a queue of Q
+ * pages, each of which has room for E entries:
  *
- *	miss(Q) = 1 - (B - Q) / N			a leaf has to be read
+ *	miss(Q) = 1 - (B - Q) / N			share of leaves that have to be read
  *	k(Q) = 2 * FILLED * E * Q / N		entries that move at a visit to a leaf:
- *										those are visited that have waited
+ *										visits are to leaves that have waited
  *										longest, for twice the average
  *	lookup(Q) = miss(Q) * read alone
  *	insertion(0) = miss(0) * read alone + write
  *	insertion(Q) = (miss(Q) * read in flight + write) / k(Q)
  *
- * What is least is the sum of both, weighted by the share of insertions.
+ * The best queue has the least sum of both, weighted by the share of
+ * insertions.
  *
- * With i insertions a leaf between two checkpoints, a leaf's image is logged
- * once for i of them without a queue, and once for max(i, k) with one: so
- * where k <= i a queue saves no WAL.
+ * If a leaf gets i insertions between two checkpoints, its image is logged
+ * once for i of them without a queue, and once for max(i, k) with one.  So a
+ * queue saves no WAL if k <= i.
  *
  *-------------------------------------------------------------------------
  */
@@ -48,23 +49,23 @@
 
 PG_FUNCTION_INFO_V1(fpbtree_queue_advice);
 
-/* how full a page of the queue is on the average */
+/* how full a page of the queue is on average */
 #define FILLED			0.6
 
-/* pages of which the content is looked at */
+/* how many pages are sampled */
 #define SAMPLE			64
 
-/* the largest queue thought of, a fraction of the buffers, and of the leaves */
+/* the largest queue considered, as a fraction of the buffers and of the leaves */
 #define BUFFERS_SHARE	2
 #define LEAVES_SHARE	4
 
-/* a smaller one will do if it costs no more than this times the least */
+/* the smallest queue that costs no more than this times the least is advised */
 #define GOOD_ENOUGH		1.03
 
-/* a queue is worth it if insertions and lookups take this part of the time */
+/* a queue is worth it if it costs no more than this times no queue */
 #define WORTH_IT		0.95
 
-/* and fewer reads in flight, if a page takes no more than this times the least */
+/* the fewest reads in flight with no more than this times the least time */
 #define FLIGHT_ENOUGH	1.1
 
 /* what costs are computed from */
@@ -72,9 +73,9 @@ typedef struct Model
 {
 	double		leaves;			/* N */
 	double		page_entries;	/* E */
-	double		insertions;		/* their share */
+	double		insertions;		/* the share of operations that they are */
 	FpbStorage	storage;
-	int			depth;			/* of the reads in flight */
+	int			depth;			/* 2^depth reads are in flight */
 } Model;
 
 static double
@@ -114,7 +115,7 @@ cost(const Model *m, double queue)
 }
 
 /*
- * The fewest reads in flight, as a power of 2, that are good enough.
+ * The logarithm (base 2) of the fewest reads in flight that are good enough.
  */
 static int
 best_depth(const FpbStorage *storage)
@@ -148,8 +149,8 @@ best_queue(const Model *m)
 }
 
 /*
- * Look at some leaves of the main tree: how many entries a full one would
- * have, and what part of the pages are such leaves.
+ * Sample pages to find how many entries a full leaf of the main tree would
+ * have, and which part of the pages are such leaves.
  */
 static void
 sample_leaves(FpbIndex *ix, BlockNumber nblocks, double *page_entries, double *part)
@@ -222,7 +223,7 @@ tell_queue(ReturnSetInfo *result, const FpbIndex *ix, const Model *m, double que
 	tell(result, "opq_size",
 		 psprintf("%.0f", fpb_queue_limit(ix->rel, nblocks) * (BLCKSZ / 1024.0)),
 		 worth_it ? psprintf("%.0f", queue * (BLCKSZ / 1024.0)) : NULL,
-		 psprintf("of %.0f leaves; of those asked for, %.1f%% are not in memory",
+		 psprintf("the index has %.0f leaves; %.1f%% of those asked for are not in memory",
 				  m->leaves, 100 * miss(m, queue)));
 }
 
@@ -242,7 +243,7 @@ tell_depth(ReturnSetInfo *result, const Model *m)
 }
 
 /*
- * What the queue does to the WAL.
+ * Add rows about what the queue does to the WAL.
  */
 static void
 tell_wal(ReturnSetInfo *result, const FpbIndex *ix, const Model *m, double queue)
@@ -260,22 +261,22 @@ tell_wal(ReturnSetInfo *result, const FpbIndex *ix, const Model *m, double queue
 	tell(result, "entries a leaf between checkpoints (i)",
 		 moved < 0 ? NULL : psprintf("%.1f", i), NULL,
 		 moved < 0 ? "known after two checkpoints with entries moving" :
-		 k > i ? psprintf("less than k: images of leaves take a part of %.2f of the WAL they would take", Max(i, 1) / k) :
+		 k > i ? psprintf("less than k: images of leaves take %.2f times the WAL that they would take without a queue", Max(i, 1) / k) :
 		 "not less than k: images of leaves are logged as often with a queue as without one");
 	if (moved >= 0 && k <= i)
 		ereport(WARNING,
 				(errmsg("the operation queue of index \"%s\" saves reads and writes, but no WAL",
 						RelationGetRelationName(ix->rel)),
-				 errdetail("Between two checkpoints a leaf gets %.1f entries, and at a visit %.1f.", i, k),
-				 errhint("Checkpoints that are further apart are more, of a larger max_wal_size, or a larger opq_size.")));
+				 errdetail("A leaf gets %.1f entries between two checkpoints, and %.1f at a visit.", i, k),
+				 errhint("Increase \"max_wal_size\", so that pages are logged whole less often, or \"opq_size\", so that more entries move at a visit.")));
 }
 
 /*
  * fpbtree_queue_advice(index regclass, insert_share float8) returns setof
  * record
  *
- * What is chosen for a workload of lookups and so large a share of insertions,
- * all of random keys, and why.  Takes a reader's locks.
+ * Advises for a workload of lookups and insertions of random keys, of which
+ * insertions are this share.  Takes a reader's locks.
  */
 Datum
 fpbtree_queue_advice(PG_FUNCTION_ARGS)

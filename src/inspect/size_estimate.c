@@ -96,7 +96,7 @@ open_btree(Oid indexoid, Relation *table)
 		ereport(ERROR,
 				(errcode(ERRCODE_OBJECT_NOT_IN_PREREQUISITE_STATE),
 				 errmsg("cannot read index \"%s\"", RelationGetRelationName(index)),
-				 errdetail("It is unlogged, and the server in recovery.")));
+				 errdetail("It is unlogged, and recovery is in progress.")));
 	return index;
 }
 

@@ -144,7 +144,7 @@ count_page(const FpbIndex *ix, Page page, Content *content)
  * Raise an error if the structure of a copied page is damaged.
  */
 static void
-check_structure(const FpbIndex *ix, BlockNumber blkno, Page page)
+require_sound_page(const FpbIndex *ix, BlockNumber blkno, Page page)
 {
 	const char *fault = fpb_page_fault(ix, page);
 
@@ -343,7 +343,7 @@ count_pages(const FpbIndex *ix, BlockNumber nblocks, PageCounts *counts)
 			counts->inner_pages++;
 		else
 		{
-			check_structure(ix, blkno, page);
+			require_sound_page(ix, blkno, page);
 			count_leaf(ix, blkno, page, counts);
 		}
 	}
@@ -574,7 +574,7 @@ tell_page(const FpbIndex *ix, BlockNumber blkno, Page page, bool may_read,
 	FpbPageInfo info;
 	FpbKey		fence;
 
-	check_structure(ix, blkno, page);
+	require_sound_page(ix, blkno, page);
 	count_page(ix, page, &content);
 	fpb_page_info(ix, page, &info);
 
@@ -661,7 +661,7 @@ fpbtree_nodes(PG_FUNCTION_ARGS)
 	copy_page(&ix, blkno, NULL, page);
 	if (!PageIsNew(page))
 	{
-		check_structure(&ix, blkno, page);
+		require_sound_page(&ix, blkno, page);
 		for (int n = 0; fpb_node_info(&ix, page, n, &info); n++)
 		{
 			Datum		values[NODE_COLUMNS] = {0};

@@ -16,7 +16,7 @@
 
 #include "base/page_copies.h"
 #include "base/page_header.h"
-#include "key/value_check.h"
+#include "key/value_fault.h"
 
 /*
  * Word forms: all key columns together are an order-preserving integer of 32,

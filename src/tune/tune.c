@@ -531,7 +531,7 @@ lock_figures(void)
 		ereport(ERROR,
 				(errcode(ERRCODE_UNDEFINED_FUNCTION),
 				 errmsg("the extension \"fpbtree\" has no function \"fpbtree_tuning\""),
-				 errhint("Make the extension anew.")));
+				 errhint("Drop the extension, and create it again.")));
 	LockDatabaseObject(ProcedureRelationId, function, 0, ShareRowExclusiveLock);
 	if (fpb_tuning_function() != function)
 		ereport(ERROR,
@@ -601,7 +601,7 @@ fpbtree_tune(PG_FUNCTION_ARGS)
 
 	if (!XLogIsNeeded())
 		ereport(WARNING,
-				(errmsg("insertions are measured without WAL, as \"wal_level\" is \"minimal\"")));
+				(errmsg("insertions are measured without WAL, because \"wal_level\" is \"minimal\"")));
 	measure_memory(&t1, &tnext);
 	ereport(NOTICE,
 			(errmsg("memory: a cache miss takes %.0f ns, each further line asked for at once %.1f ns",

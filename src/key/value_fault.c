@@ -1,6 +1,6 @@
 /*-------------------------------------------------------------------------
  *
- * key/value_check.c
+ * key/value_fault.c
  *	  Faults inside of a value that came from disk.
  *
  * The server's functions trust the values they are given.  Those of text and
@@ -27,7 +27,7 @@
 #include "utils/rangetypes.h"
 #include "utils/varbit.h"
 
-#include "key/value_check.h"
+#include "key/value_fault.h"
 
 /* numeric.c keeps its format to itself: a first word with this bit is all */
 #define NUMERIC_SHORT_HEADER	0x8000

@@ -1,12 +1,12 @@
 /*-------------------------------------------------------------------------
  *
- * key/value_check.h
- *	  Faults inside of values (key/value_check.c).
+ * key/value_fault.h
+ *	  Faults inside of values (key/value_fault.c).
  *
  *-------------------------------------------------------------------------
  */
-#ifndef FPB_KEY_VALUE_CHECK_H
-#define FPB_KEY_VALUE_CHECK_H
+#ifndef FPB_KEY_VALUE_FAULT_H
+#define FPB_KEY_VALUE_FAULT_H
 
 #include "access/tupdesc.h"
 
@@ -47,4 +47,4 @@ extern uint8 fpb_inside_plain_from(const FpbInside *inside);
  */
 extern const char *fpb_value_fault(const FpbInside *inside, const char *value);
 
-#endif							/* FPB_KEY_VALUE_CHECK_H */
+#endif							/* FPB_KEY_VALUE_FAULT_H */
