@@ -28,9 +28,9 @@ LANGUAGE C STRICT;
 COMMENT ON FUNCTION fpbtree_clone_opclass(text) IS
   'make a btree operator class available to fpbtree';
 
--- Every btree operator class that this server comes with, in the order in
--- which they were made, and like these in pg_catalog: so they are found whatever
--- the search_path.
+-- Clone every btree operator class that this server comes with, in the order in
+-- which they were made.  The clones are in pg_catalog, too, so that they are found
+-- whatever the search_path.
 SELECT pg_catalog.count(fpbtree_clone_opclass(pg_catalog.format('pg_catalog.%I', opcname)))
 FROM (SELECT c.opcname
       FROM pg_catalog.pg_opclass c
@@ -40,7 +40,7 @@ FROM (SELECT c.opcname
       ORDER BY c.oid) AS btree;
 
 
--- looking inside
+-- checks and statistics
 
 CREATE FUNCTION fpbtree_check(index regclass, heapallindexed boolean DEFAULT false)
 RETURNS void
@@ -48,7 +48,7 @@ AS 'MODULE_PATHNAME'
 LANGUAGE C STRICT PARALLEL UNSAFE;
 
 COMMENT ON FUNCTION fpbtree_check(regclass, boolean) IS
-  'raise an error if anything is wrong with an fpbtree index';
+  'check an fpbtree index, and raise its first fault as an error';
 
 CREATE FUNCTION fpbtree_damage(index regclass, heapallindexed boolean DEFAULT false,
 	OUT block bigint,
@@ -58,7 +58,7 @@ AS 'MODULE_PATHNAME'
 LANGUAGE C STRICT PARALLEL UNSAFE;
 
 COMMENT ON FUNCTION fpbtree_damage(regclass, boolean) IS
-  'everything that is wrong with an fpbtree index';
+  'check an fpbtree index, and return all its faults';
 
 CREATE FUNCTION fpbtree_stats(index regclass,
 	OUT version integer,
@@ -149,7 +149,7 @@ AS 'MODULE_PATHNAME'
 LANGUAGE C STRICT PARALLEL SAFE;
 
 COMMENT ON FUNCTION fpbtree_prefetch_stats(regclass) IS
-  'pages read ahead by scans of an fpbtree index since the server was started';
+  'pages prefetched by scans of an fpbtree index since the server was started';
 
 -- the operation queue
 
@@ -199,7 +199,7 @@ AS 'MODULE_PATHNAME'
 LANGUAGE C STRICT PARALLEL SAFE;
 
 COMMENT ON FUNCTION fpbtree_activity() IS
-  'queues and read-ahead of the fpbtree indexes of this database, without reading them';
+  'queues and prefetching of the fpbtree indexes of this database, without reading them';
 
 CREATE FUNCTION fpbtree_queue_advice(index regclass, insert_share float8 DEFAULT 0.5,
 	OUT name text,
@@ -238,9 +238,10 @@ LANGUAGE C STRICT PARALLEL UNSAFE;
 COMMENT ON FUNCTION fpbtree_tune_reset() IS
   'forget what fpbtree_tune has measured';
 
--- fpbtree_tuning() returns what fpbtree_tune has measured, in nanoseconds;
--- CREATE INDEX takes the fastest design that agrees with the index's parameters.
--- The figures are its body, and whoever replaces that has its definition, too.
+-- This makes fpbtree_tuning(), which returns what fpbtree_tune has measured, in
+-- nanoseconds.  CREATE INDEX takes the fastest design that agrees with the index's
+-- parameters.  The figures are the function's body, and the code that replaces the
+-- body has the function's definition, too.
 SELECT fpbtree_tune_reset();
 
 COMMENT ON FUNCTION fpbtree_tuning() IS
@@ -257,19 +258,22 @@ AS 'MODULE_PATHNAME'
 LANGUAGE C STRICT PARALLEL UNSAFE;
 
 COMMENT ON FUNCTION fpbtree_expected_size(regclass, integer) IS
-  'how large a btree index would be in bytes, made anew, as an fpbtree index and as a btree';
+  'estimate how large a btree index would be, in bytes, rebuilt as an fpbtree index and as a btree';
 
--- The statements that replace indexes, each with its partitions, by such of the
--- other access method, btree or fpbtree: for the functions below.  "lost" is what
--- does not come along.  Where an index names no fillfactor, the new one gets the
--- one given for it, if there is one.
+-- Write the statements that replace indexes, each with its partitions, by indexes
+-- of the other access method, btree or fpbtree.  The functions below use it.
+-- "lost" is what the new index can't take over.  If an index names no fillfactor,
+-- the new one gets the one given for it here, if any.
 --
--- What an fpbtree index can't be, but the btree was, it keeps as its parameter
--- "replaces": "primary key", "unique constraint"; "default identity", if the
--- primary key was the replica identity as such; "constraint comment", if the
--- comment was the constraint's; "fillfactor=N", if that was given here; and
--- parameters that a btree has and fpbtree has not, with the place of
--- "fillfactor" among them.
+-- An fpbtree index can't be all that a btree can.  It keeps the rest as its
+-- parameter "replaces":
+--
+--   "primary key", "unique constraint"   the constraint that the btree belonged to
+--   "default identity"                   the primary key was the default replica identity
+--   "constraint comment"                 the comment was the constraint's
+--   "fillfactor=N"                       the fillfactor N was given here
+--   other parameters                     those that only a btree has, with the place
+--                                        of "fillfactor" among them
 CREATE FUNCTION fpbtree_replacements(indexes regclass[], fillfactors integer[], method name,
 	OUT index regclass,
 	OUT lost text,
@@ -277,10 +281,10 @@ CREATE FUNCTION fpbtree_replacements(indexes regclass[], fillfactors integer[], 
 	OUT afterwards text[])
 RETURNS SETOF record
 LANGUAGE plpgsql STRICT PARALLEL UNSAFE
--- Nobody else's functions and operators are called, and whatever the server
--- says of a definition is qualified.
+-- So that only the server's functions and operators are called, and all names in
+-- the server's definitions are qualified.
 SET search_path = pg_catalog, pg_temp
--- It says it in one way, which means the same in other sessions.
+-- So that the definitions mean the same in other sessions.
 SET quote_all_identifiers = off
 SET datestyle = 'ISO'
 SET intervalstyle = 'postgres'
@@ -309,8 +313,8 @@ BEGIN
 		       obj_description(k.oid, 'pg_constraint') AS constraint_comment,
 		       items.items,
 		       o.replaced,
-		       -- the constraint that the new index is to become; a partition's goes by
-		       -- that of the whole, which it may have been attached to since
+		       -- the constraint that the new index becomes; for a partition, that of
+		       -- the whole, because it may have been attached later
 		       CASE WHEN NOT to_btree OR k.oid IS NOT NULL OR NOT i.indisunique
 		                 OR i.indpred IS NOT NULL OR i.indexprs IS NOT NULL THEN NULL
 		            WHEN 'primary key' = ANY (o.replaced || whole.replaced)
@@ -329,8 +333,8 @@ BEGIN
 		     JOIN pg_class t ON t.oid = i.indrelid
 		     JOIN pg_namespace tn ON tn.oid = t.relnamespace
 		     LEFT JOIN pg_constraint k ON k.conindid = p.oid AND k.conrelid = t.oid AND k.contype IN ('p', 'u', 'x')
-		     -- What the server writes is taken apart at texts that are known in
-		     -- full, from both ends; no value of a parameter holds parentheses.
+		     -- The server's definition is cut at its known beginning and end.  No
+		     -- value of a parameter has parentheses.
 		     CROSS JOIN LATERAL (SELECT pg_get_expr(i.indpred, i.indrelid) AS pred) w
 		     CROSS JOIN LATERAL (
 			SELECT CASE WHEN k.contype = 'x'
@@ -346,8 +350,8 @@ BEGIN
 		     CROSS JOIN LATERAL (
 			SELECT regexp_replace(substr(left(e.def, length(e.def) - length(e.ending)), length(e.head) + 1),
 			                      CASE WHEN c.reloptions IS NULL THEN '$' ELSE ' WITH \([^()]*\)$' END, '') AS items) items
-		     -- parameters: those named, what an earlier replacement has kept, and
-		     -- what this one has to keep
+		     -- parameters: those named, those that an earlier replacement has
+		     -- kept, and those that this one has to keep
 		     CROSS JOIN LATERAL (
 			SELECT max(o.option_value) FILTER (WHERE o.option_name = 'fillfactor') AS fillfactor,
 			       string_to_array(max(o.option_value) FILTER (WHERE o.option_name = 'replaces'), ', ') AS replaced,
@@ -377,8 +381,9 @@ BEGIN
 			SELECT string_to_array(w.option_value, ', ') AS replaced
 			FROM pg_class rc, pg_options_to_table(rc.reloptions) w
 			WHERE rc.oid = r.root AND w.option_name = 'replaces') whole ON true
-		     -- the suffix behind the old name, or behind the beginning of it and the
-		     -- OID, with a number, so that no two of the names made here are equal
+		     -- the new name: the old one and the suffix, or the beginning of the
+		     -- old one, the OID, the suffix and a number; so that no two new names
+		     -- are equal
 		     CROSS JOIN LATERAL (
 			SELECT v.name AS new_name
 			FROM generate_series(0, 100) n,
@@ -405,7 +410,8 @@ BEGIN
 		                 || CASE WHEN p.parent IS NOT NULL AND p.becomes IS NULL THEN ARRAY[a.attach] END END
 		           || CASE WHEN p.becomes IS NULL OR p.relkind = 'i' THEN f.features END
 		           || CASE WHEN p.indexprs IS NOT NULL AND p.relkind = 'i' THEN ARRAY['ANALYZE ' || p.of_table] END AS make,
-		       -- what the table knows an index by, before the old one goes
+		       -- before the old index is dropped, the new one becomes the constraint
+		       -- and so on
 		       CASE WHEN p.becomes IS NULL THEN NULL
 		            WHEN p.relkind = 'i'
 		            THEN ARRAY[format('ALTER TABLE %s ADD CONSTRAINT %I %s USING INDEX %I', p.of_table, p.new_name, p.becomes, p.new_name)]
@@ -458,7 +464,7 @@ BEGIN
 		                         UNION ALL SELECT 'mark', 3, u.* FROM unnest(s.mark) WITH ORDINALITY u
 		                         UNION ALL SELECT 'rename', 1, s.rename, 1) m (what, phase, statement, n)
 		GROUP BY s.root
-	-- what is true of a whole tree
+	-- facts about a whole tree of partitions
 	), trees AS (
 		SELECT p.root, bool_or(p.indisclustered) AS clustered, bool_or(p.indisreplident OR p.contype = 'p') AS identifies,
 		       bool_or(p.contype IN ('p', 'u') AND p.comment IS NOT NULL AND p.constraint_comment IS NOT NULL) AS two_comments,
@@ -500,7 +506,7 @@ BEGIN
 	FROM scripts s
 	     JOIN trees t USING (root)
 	     JOIN parts p ON p.indexrelid = s.root
-	     -- who could not do without it
+	     -- the objects that depend on it
 	     CROSS JOIN LATERAL (
 		SELECT string_agg(DISTINCT pg_describe_object(d.classid, d.objid, d.objsubid), ', ') AS dependents
 		FROM parts q
@@ -514,8 +520,8 @@ $function$;
 COMMENT ON FUNCTION fpbtree_replacements(regclass[], integer[], name) IS
   'the statements that replace indexes, for fpbtree_advise and fpbtree_to_btree';
 
--- Shards of Citus on this node, and tables the rows of which are in shards.  (Its
--- own function knows a shard only in a table that the search_path has.)
+-- The shards of Citus on this node, and the tables whose rows are in shards.
+-- (Citus' own function knows a shard only if its table is in the search_path.)
 CREATE FUNCTION fpbtree_citus_tables(OUT shards oid[], OUT distributed oid[])
 RETURNS record
 LANGUAGE plpgsql STABLE STRICT PARALLEL SAFE
@@ -564,7 +570,7 @@ AS $function$
 DECLARE
 	is_17 constant boolean := current_setting('server_version_num')::integer < 180000;
 	buffers constant bigint := pg_size_bytes(current_setting('shared_buffers'));
-	-- what leaves room for insertions all over an index
+	-- a fillfactor that leaves room for insertions all over an index
 	roomy constant integer := 85;
 	-- of the functions: it may have been renamed since CREATE EXTENSION
 	own_schema constant regnamespace := (SELECT e.extnamespace FROM pg_extension e WHERE e.extname = 'fpbtree');
@@ -584,14 +590,14 @@ BEGIN
 	EXECUTE format('SELECT * FROM %s.fpbtree_citus_tables()', own_schema) INTO shards, distributed;
 	IF distributed <> '{}' THEN
 		RAISE NOTICE 'tables that Citus distributes are left out, and their shards'
-			USING HINT = 'fpbtree_expected_size() tells on the workers what becomes of the shards'' indexes; make new ones on the coordinator.';
+			USING HINT = 'Call fpbtree_expected_size() on the workers for the indexes of shards. Create new indexes on the coordinator.';
 	END IF;
 
-	-- Indexes that are no partitions of others, and those that have pages: they
-	-- themselves, or their partitions.  How many of the keys of a leaf have come
-	-- since statistics are counted, how far they are in order, and the fillfactor
-	-- that would be given to it: keys in random order want one, if they are a
-	-- twentieth of all.
+	-- The candidates: indexes that are no partitions of others ("root"), each
+	-- with the indexes that have pages ("leaf"), itself or its partitions.  For
+	-- each of the latter: how many keys have been inserted since statistics are
+	-- counted, how far they are in order, and the fillfactor that it would get.
+	-- It gets one if its keys come in random order and are a twentieth of all.
 	WITH candidates AS (
 		SELECT c.oid AS root, l.leaf, sum(pg_relation_size(l.leaf)) OVER (PARTITION BY c.oid) AS total,
 		       pg_stat_get_tuples_inserted(li.indrelid) + pg_stat_get_tuples_updated(li.indrelid)
@@ -617,7 +623,7 @@ BEGIN
 		      AND t.relkind IN ('r', 'p', 'm') AND t.oid >= 16384
 		      AND t.relpersistence <> 't'
 		      AND NOT (c.relkind = 'I' AND is_17 AND (i.indisunique OR i.indisexclusion))
-		      -- an index of a foreign table, which is none, can't be attached
+		      -- a foreign table has no index that could be attached
 		      AND NOT (c.relkind = 'I' AND EXISTS (SELECT FROM pg_partition_tree(t.oid) p JOIN pg_class f ON f.oid = p.relid
 		                                           WHERE f.relkind = 'f'))
 		      -- an extension's own tables are its own business
@@ -637,7 +643,7 @@ BEGIN
 	INTO roots, leaves, changes, correlations, fillfactors
 	FROM judged j;
 
-	-- The types are named, lest another's function of that name fit better.
+	-- The types are named, so that no other function of that name fits better.
 	EXECUTE format('SELECT array_agg(e.form ORDER BY l.n), array_agg(e.size ORDER BY l.n), array_agg(e.btree_size ORDER BY l.n)'
 	               ' FROM unnest($1, $2) WITH ORDINALITY AS l (leaf, fillfactor, n),'
 	               '      LATERAL %s.fpbtree_expected_size(l.leaf::regclass, l.fillfactor) e', own_schema)
@@ -656,8 +662,8 @@ BEGIN
 		       sum(pg_stat_get_tuples_updated(i.indrelid))::bigint AS updates,
 		       sum(pg_stat_get_tuples_hot_updated(i.indrelid))::bigint AS hot_updates,
 		       sum(pg_table_size(i.indrelid))::bigint AS table_size,
-		       -- insertions that an operation queue is for: of random keys, into an
-		       -- index, each partition's for itself, that is not in memory
+		       -- insertions that an operation queue is good for: of random keys into
+		       -- an index, or a partition's index, that is not in memory
 		       sum(CASE WHEN NOT i.indisunique AND x.expected >= $7 / 4 AND abs(coalesce(x.correlation, 0)) < 0.9
 		                THEN x.changes ELSE 0 END)::bigint AS queued
 		FROM unnest($1, $2, $3, $4, $5, $6, $8) AS x (root, leaf, changes, correlation, form, expected, rebuilt)
@@ -747,8 +753,8 @@ $function$;
 COMMENT ON FUNCTION fpbtree_to_btree() IS
   'the fpbtree indexes, and how they become btree indexes (again)';
 
--- They read whole tables, and tell how full and how frequent things are, but
--- show keys only to those who may select them.
+-- These functions read whole indexes, and tell how full they are and how frequent
+-- things are.  They show keys only to those who may select them.
 REVOKE ALL ON FUNCTION fpbtree_clone_opclass(text) FROM PUBLIC;
 REVOKE ALL ON FUNCTION fpbtree_check(regclass, boolean) FROM PUBLIC;
 REVOKE ALL ON FUNCTION fpbtree_damage(regclass, boolean) FROM PUBLIC;

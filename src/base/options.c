@@ -3,11 +3,15 @@
  * base/options.c
  *	  The storage parameters of an fpbtree index.
  *
- * Whatever shapes pages is read when the index is built and kept in its
- * metapage; changing it later takes effect at the next REINDEX, as a change of
- * fillfactor does.  The operation queue's take effect at once: each insertion
- * goes by what it finds, and whether there is a queue the metapage tells.  So
- * none of the parameters needs a lock that keeps readers or writers out.
+ * Parameters that shape pages are read when the index is built, and its
+ * metapage keeps them.  A change takes effect at the next REINDEX, as a change
+ * of fillfactor does.  Parameters of the operation queue take effect at once:
+ * each insertion goes by what it finds, and the metapage tells whether there
+ * is a queue.  So no parameter needs a lock that keeps readers or writers out.
+ *
+ * The parameters node_format, node_search, node_prefetch and optimize_for are
+ * for experts: they repeat the experiments of the papers.  Other users leave
+ * them alone.
  *
  *-------------------------------------------------------------------------
  */
@@ -23,7 +27,7 @@
 #include "base/options.h"
 
 /*
- * Nothing has been named.
+ * A design of which nothing has been named.
  */
 const FpbDesign fpb_unnamed_design = {
 	.layout = FPB_UNNAMED,
@@ -32,7 +36,7 @@ const FpbDesign fpb_unnamed_design = {
 	.node_prefetch = FPB_UNNAMED
 };
 
-/* fpbtree.default_layout; FPB_UNNAMED: the tuner's choice */
+/* fpbtree.default_layout; FPB_UNNAMED: fpbtree_tune's choice */
 static int	default_layout = FPB_UNNAMED;
 
 /* fpbtree.default_node_format, likewise */
@@ -115,10 +119,26 @@ static relopt_enum_elt_def purposes[] =
 	{(const char *) NULL}		/* list terminator */
 };
 
+/* each value has its name, here and in the settings ("auto" is one more there) */
+StaticAssertDecl(lengthof(layouts) == FPB_LAYOUTS + 1 &&
+				 lengthof(layout_settings) == FPB_LAYOUTS + 2,
+				 "a layout has no name");
+StaticAssertDecl(lengthof(node_formats) == FPB_NODE_FORMATS + 1 &&
+				 lengthof(node_format_settings) == FPB_NODE_FORMATS + 2,
+				 "a format of nodes has no name");
+StaticAssertDecl(lengthof(node_searches) == FPB_NODE_SEARCHES + 1,
+				 "a way to search nodes has no name");
+StaticAssertDecl(lengthof(queue_modes) == FPB_QUEUE_MODES + 1 &&
+				 lengthof(queue_mode_settings) == FPB_QUEUE_MODES + 1,
+				 "a mode of the operation queue has no name");
+StaticAssertDecl(lengthof(purposes) == FPB_PURPOSES + 1,
+				 "a purpose has no name");
+
 /*
- * Raise an error if the value of "replaces" is not in the words that
- * fpbtree_advise writes.  The statements that are made of an index's
- * definition rely on there being no parentheses and quotes.
+ * Raise an error if the value of "replaces" has other characters than
+ * fpbtree_advise writes.  The functions for migration cut an index's
+ * definition into parts, and rely on it that parameters have no parentheses
+ * and no quotes.
  */
 static void
 check_replaces(const char *value)
@@ -131,8 +151,8 @@ check_replaces(const char *value)
 }
 
 /*
- * Define the parameters, and the settings that are the defaults of two.
- * Called once in a backend, when the module is loaded.
+ * Define the parameters, and the settings that are defaults of some.  Called
+ * once in a backend, when the module is loaded.
  */
 void
 fpb_options_init(void)
@@ -153,22 +173,22 @@ fpb_options_init(void)
 					  0, 0, FPB_MAX_LINES,
 					  ShareUpdateExclusiveLock);
 	add_enum_reloption(fpb_relopt_kind, "node_format",
-					   "How the nodes of a page are found",
+					   "For experts: how the nodes of a page are found",
 					   node_formats, FPB_UNNAMED,
 					   "Valid values are \"numbered\" and \"csb\".",
 					   ShareUpdateExclusiveLock);
 	add_enum_reloption(fpb_relopt_kind, "node_search",
-					   "How a node is searched",
+					   "For experts: how a node is searched",
 					   node_searches, FPB_UNNAMED,
 					   "Valid values are \"counting\" and \"bisecting\".",
 					   ShareUpdateExclusiveLock);
 	add_enum_reloption(fpb_relopt_kind, "node_prefetch",
-					   "Whether the cache lines of a node are fetched at once",
+					   "For experts: whether the cache lines of a node are prefetched",
 					   switches, FPB_UNNAMED,
 					   "Valid values are \"on\" and \"off\".",
 					   ShareUpdateExclusiveLock);
 	add_enum_reloption(fpb_relopt_kind, "optimize_for",
-					   "What pages are shaped for, where fpbtree_tune() has measured what is fastest",
+					   "For experts: which of the operations that fpbtree_tune() has measured pages are shaped for",
 					   purposes, FPB_UNNAMED,
 					   "Valid values are \"lookup\", \"insert\", \"scan\" and \"balanced\".",
 					   ShareUpdateExclusiveLock);
@@ -183,29 +203,29 @@ fpb_options_init(void)
 					  0, 0, MAX_KILOBYTES,
 					  ShareUpdateExclusiveLock);
 	add_string_reloption(fpb_relopt_kind, "replaces",
-						 "What fpbtree_to_btree() makes of the index besides what it is",
+						 "What a btree was that this index replaces, for fpbtree_to_btree()",
 						 NULL, check_replaces,
 						 ShareUpdateExclusiveLock);
 
-	/* so that what creates a btree index needs one word changed */
+	/* so that a command for a btree index needs only its method changed */
 	add_bool_reloption(fpb_relopt_kind, "deduplicate_items",
 					   "Accepted because btree has it, without any effect",
 					   true, ShareUpdateExclusiveLock);
 
 	DefineCustomEnumVariable("fpbtree.default_operation_queue",
-							 "Use of the operation queue by fpbtree indexes that don't say.",
+							 "Default of the option \"operation_queue\" of fpbtree indexes.",
 							 NULL,
 							 &default_queue_mode,
 							 FPB_QUEUE_AUTO, queue_mode_settings,
 							 PGC_USERSET, 0, NULL, NULL, NULL);
 	DefineCustomEnumVariable("fpbtree.default_layout",
-							 "Layout of fpbtree indexes that are built without naming one.",
+							 "Default of the option \"layout\" of fpbtree indexes.",
 							 NULL,
 							 &default_layout,
 							 FPB_UNNAMED, layout_settings,
 							 PGC_USERSET, 0, NULL, NULL, NULL);
 	DefineCustomEnumVariable("fpbtree.default_node_format",
-							 "Format of nodes of fpbtree indexes that are built without naming one.",
+							 "For experts: default of the option \"node_format\" of fpbtree indexes.",
 							 NULL,
 							 &default_node_format,
 							 FPB_UNNAMED, node_format_settings,
@@ -239,7 +259,7 @@ fpb_options(Datum reloptions, bool validate)
 }
 
 /*
- * Slots in a hundred that building the index fills on leaves.
+ * The percentage of slots that CREATE INDEX fills in leaves.
  */
 int
 fpb_fillfactor(Relation rel)
@@ -261,8 +281,8 @@ fpb_purpose(const FpbOptions *options)
 }
 
 /*
- * What the user wants of the pages of an index to be built: fills *design as
- * far as it has been named, and returns what it is to be best at.
+ * Fill *design as far as the options and settings name it, for an index to be
+ * built.  Returns the purpose that the rest is chosen for.
  */
 FpbPurpose
 fpb_wanted_design(Relation rel, FpbDesign *design)
@@ -277,8 +297,8 @@ fpb_wanted_design(Relation rel, FpbDesign *design)
 		design->layout = default_layout;
 
 	/*
-	 * A layout without nodes has no format of them: what has been measured of
-	 * it must not be passed over because of the setting.
+	 * A layout without nodes has no format of nodes.  If the setting named
+	 * one, what has been measured of that layout would be passed over.
 	 */
 	if (design->node_format == FPB_UNNAMED && design->layout != FPB_MICRO_INDEX)
 		design->node_format = default_node_format;
@@ -286,8 +306,9 @@ fpb_wanted_design(Relation rel, FpbDesign *design)
 }
 
 /*
- * Can the index have an operation queue at all?  A uniqueness check reads the
- * leaf in any case, and temporary tables are out of a worker's reach.
+ * Can the index have an operation queue at all?  A unique index can't, because
+ * a uniqueness check reads the leaf in any case.  An index of a temporary
+ * table can't, because a worker can't read it.
  */
 bool
 fpb_may_queue(Relation rel)
@@ -310,12 +331,12 @@ fpb_queue_mode(Relation rel)
 }
 
 /*
- * How many pages the queue of an index of nblocks may have, before what is in
- * it has to move.
+ * How many pages the queue of an index of nblocks may have before its entries
+ * have to move.
  *
- * An insertion reads no leaf but for its share of a visit, so a queue of 4% of
- * the leaves, that is some 25 entries a visit, is as good as a larger one for
- * most; and it should not crowd out what else is in memory.
+ * An insertion costs its share of a visit to a leaf.  With a queue of 4% of
+ * the leaves, a visit moves some 25 entries.  A larger queue would save little
+ * more, and would take memory from other pages.
  */
 BlockNumber
 fpb_queue_limit(Relation rel, BlockNumber nblocks)
@@ -333,7 +354,7 @@ fpb_queue_limit(Relation rel, BlockNumber nblocks)
 }
 
 /*
- * Name and value of a parameter's members.
+ * The name of an enum parameter's value.
  */
 static const char *
 name_of(const relopt_enum_elt_def *members, int value)
@@ -344,6 +365,9 @@ name_of(const relopt_enum_elt_def *members, int value)
 	return "unknown";
 }
 
+/*
+ * The value with a name, or FPB_UNNAMED if there is none.
+ */
 static int
 named(const relopt_enum_elt_def *members, const char *name)
 {

@@ -12,7 +12,7 @@
 
 #include "base/page_header.h"
 
-/* of the access method, and of its settings */
+/* the name of the access method, and of its settings' class */
 #define FPB_AM_NAME		"fpbtree"
 
 #define FPB_MIN_FILLFACTOR		10
@@ -26,12 +26,16 @@ typedef enum FpbNodeFormat
 	FPB_NODES_CSB				/* they lie in the order of their keys */
 } FpbNodeFormat;
 
+#define FPB_NODE_FORMATS	(FPB_NODES_CSB + 1)
+
 /* how a node is searched */
 typedef enum FpbNodeSearch
 {
-	FPB_SEARCH_COUNTING,		/* few heads are all looked at */
+	FPB_SEARCH_COUNTING,		/* all heads are looked at if they are few */
 	FPB_SEARCH_BISECTING
 } FpbNodeSearch;
+
+#define FPB_NODE_SEARCHES	(FPB_SEARCH_BISECTING + 1)
 
 /* what an index is to be best at */
 typedef enum FpbPurpose
@@ -39,7 +43,7 @@ typedef enum FpbPurpose
 	FPB_FOR_LOOKUP,
 	FPB_FOR_INSERT,
 	FPB_FOR_SCAN,
-	FPB_FOR_BALANCED			/* all of them alike */
+	FPB_FOR_BALANCED			/* all three alike */
 } FpbPurpose;
 
 #define FPB_PURPOSES	(FPB_FOR_BALANCED + 1)
@@ -64,7 +68,9 @@ typedef enum FpbQueueMode
 	FPB_QUEUE_OFF
 } FpbQueueMode;
 
-/* the smallest queue, in pages, that is made where no size has been named */
+#define FPB_QUEUE_MODES		(FPB_QUEUE_OFF + 1)
+
+/* the smallest queue, in pages, unless the option opq_size names its size */
 #define FPB_MIN_QUEUE_PAGES		8
 
 extern const FpbDesign fpb_unnamed_design;
@@ -78,9 +84,9 @@ typedef struct FpbOptions
 	int			operation_queue;	/* FpbQueueMode */
 	int			opq_size;		/* kB; 0: by the sizes of the index and of
 								 * shared_buffers */
-	int			replaces;		/* offset of the string; for the functions
-								 * about migration alone */
-	bool		deduplicate_items;	/* nothing is made of it */
+	int			replaces;		/* offset of the string; only the SQL
+								 * functions for migration use it */
+	bool		deduplicate_items;	/* has no effect */
 } FpbOptions;
 
 extern void fpb_options_init(void);

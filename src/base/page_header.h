@@ -106,7 +106,9 @@ typedef enum FpbLayout
 	FPB_CACHE_FIRST
 } FpbLayout;
 
-/* a node of no more heads is searched by counting: see fpb_count_less64 */
+#define FPB_LAYOUTS		(FPB_CACHE_FIRST + 1)
+
+/* a node with at most so many heads is searched by counting: see fpb_count_less64 */
 #define FPB_COUNT_MOST		64
 
 /* The metapage's content, in place of what follows the right link. */
