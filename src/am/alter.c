@@ -1,12 +1,12 @@
 /*-------------------------------------------------------------------------
  *
  * am/alter.c
- *	  What ALTER INDEX ... SET and RESET tell of options that it does not put
- *	  in force.
+ *	  Notices of ALTER INDEX ... SET and RESET about options that don't take
+ *	  effect at once.
  *
- * The server asks the access method about options by amoptions, which does not
- * say for which index, nor why.  Once they are in the catalog it calls
- * object_access_hook, and by then our module is loaded.
+ * The server calls amoptions to parse options, but does not tell for which
+ * index or command.  It calls object_access_hook when the options are in the
+ * catalog.  By then it has loaded this module.
  *
  *-------------------------------------------------------------------------
  */
@@ -35,7 +35,7 @@
 static object_access_hook_type prev_object_access_hook = NULL;
 
 /*
- * The text of the options in a row of pg_class, or 0 if there are none.
+ * The options in a row of pg_class, as text[]; 0 if there are none.
  */
 static Datum
 reloptions_of(HeapTuple tuple, TupleDesc desc)
@@ -58,8 +58,8 @@ note_change(StringInfo names, const char *name, int before, int after)
 }
 
 /*
- * Tell which of an index's options have changed that shape its pages, and
- * which ask for a queue that it can't have.
+ * Report which options of an index have changed that shape its pages, and
+ * whether they ask for a queue that it can't have.
  */
 static void
 report_options(Relation index, const FpbOptions *before, const FpbOptions *after)
@@ -89,8 +89,8 @@ report_options(Relation index, const FpbOptions *before, const FpbOptions *after
 }
 
 /*
- * The options of an index have been changed by the command under way, which
- * holds a lock on it: tell what is to be told if it is one of ours.
+ * The current command has changed the options of an index, which it has
+ * locked.  Report that if it is an fpbtree index.
  */
 static void
 options_changed(Oid relid, Datum before, Datum after)
@@ -105,8 +105,8 @@ options_changed(Oid relid, Datum before, Datum after)
 }
 
 /*
- * The row of a relation in pg_class has been changed by the command under way.
- * The syscache still has it as it was.
+ * The current command has changed the row of a relation in pg_class.  The
+ * syscache still has the old row.
  */
 static void
 relation_altered(Oid relid)
@@ -156,7 +156,7 @@ object_accessed(ObjectAccessType access, Oid class_id, Oid object_id,
 }
 
 /*
- * Called once in a backend, when the module is loaded.
+ * Install the hook.  Called once in a backend, when the module is loaded.
  */
 void
 fpb_alter_init(void)

@@ -51,19 +51,19 @@
 #include "am/am.h"
 #include "tree/tree.h"
 
-/* operators that searching a page is worth */
+/* how many operators searching a page costs */
 #define FPB_PAGE_OPERATORS		15.0
 
 /* the share of comparisons that heads leave to the operator class */
 #define FPB_HEADED_COMPARISONS	0.25
 
-/* descents of one scan are at most this share of the index's pages */
+/* the most descents of one scan, as a share of the index's pages */
 #define FPB_MAX_DESCENTS		(1.0 / 3.0)
 
-/* a correlation of the first of several columns is worth this much */
+/* how much the correlation of the first of several columns counts */
 #define FPB_FIRST_COLUMN_SHARE	0.75
 
-/* children of an inner page, where there is no index to look at */
+/* how many children an inner page has, if there is no index to look at */
 #define FPB_ASSUMED_FANOUT		400.0
 
 /* the conditions that bound the range a scan reads */
@@ -96,9 +96,9 @@ is_equality(Node *clause, Oid opfamily)
 }
 
 /*
- * Find the conditions that bound the range: all of those on the leading
- * columns with an equality and on the column after them.  Index clauses come
- * in the order of index columns.
+ * Find the conditions that bound the range: those on the leading columns that
+ * have an equality, and on the column after them.  Index clauses come in the
+ * order of index columns.
  */
 static void
 find_bound_quals(PlannerInfo *root, IndexPath *path, FpbBoundQuals *bound)
@@ -190,7 +190,7 @@ descent_cost(IndexOptInfo *index)
 
 	if (index->hypothetical)
 	{
-		/* no index to look at: something invented it to see the plan */
+		/* there is no index: an extension has invented it to see the plan */
 		pages = 1;
 		for (double level = index->pages; level > 1; level /= FPB_ASSUMED_FANOUT)
 			pages++;
@@ -214,8 +214,8 @@ descent_cost(IndexOptInfo *index)
 }
 
 /*
- * How far the order of the index is that of the table, from -1 to 1: the
- * statistics of the first column tell.
+ * How far the order of the index is that of the table, from -1 to 1.  It is
+ * taken from the statistics of the first column.
  */
 static double
 index_correlation(PlannerInfo *root, IndexOptInfo *index)
@@ -229,7 +229,7 @@ index_correlation(PlannerInfo *root, IndexOptInfo *index)
 	AttStatsSlot slot;
 	double		correlation = 0;
 
-	/* of a plain column no more is needed than its statistics */
+	/* a plain column needs no examine_variable, only its statistics */
 	if (index->indexkeys[0] != 0 && get_relation_stats_hook == NULL)
 	{
 		RangeTblEntry *rte = planner_rt_fetch(index->rel->relid, root);

@@ -1,11 +1,11 @@
 /*-------------------------------------------------------------------------
  *
  * am/handler.c
- *	  The access method's handler: what the server is told of fpbtree.
+ *	  The access method's handler.
  *
- * fpbtree claims every property that btree has, with btree's strategy and
- * support function numbers, so that it can serve wherever the server doesn't
- * ask for btree by name.
+ * fpbtree has every property of btree, and btree's numbers of strategies and
+ * support functions.  So it can serve wherever the server doesn't ask for
+ * btree by name.
  *
  *-------------------------------------------------------------------------
  */
@@ -38,8 +38,7 @@ PG_FUNCTION_INFO_V1(fpbtree_handler);
 void		_PG_init(void);
 
 /*
- * Set up what a backend has one of: the kind of storage parameters, the
- * planner's view of our indexes, what ALTER INDEX tells.
+ * Set up a backend when it loads the module: options, settings and hooks.
  */
 void
 _PG_init(void)
@@ -53,20 +52,21 @@ _PG_init(void)
 	fpb_worker_init();
 	fpb_shared_init();
 
-	/* a misspelt fpbtree.something is an error, not a setting of its own */
+	/* so that a misspelt fpbtree.something is an error, and no new setting */
 	MarkGUCPrefixReserved(FPB_AM_NAME);
 }
 
 /*
- * Can an index-only scan return column attno?  Our pages give back every one,
- * unless an index was made to share the keys of duplicates when equal ones
- * were the same value, and now they are not: see fpb_has_loose_blanks.  An
- * entry may then have taken on the key of another one.  Reads the metapage
- * unless it is cached, and raises an error if that is damaged.
+ * Can an index-only scan return column attno?
  *
- * An index need not have a metapage: one that could not be built (CREATE INDEX
- * CONCURRENTLY leaves it invalid), or an unlogged one in recovery.  The
- * planner does not ask about these, but pg_index_column_has_property does.
+ * It can, with one exception.  An index was built to share the keys of
+ * duplicates, because equal keys were the same value, and by now they need not
+ * be: see fpb_has_loose_blanks.  Then an entry may have another row's key.
+ *
+ * Reads the metapage unless it is cached, and raises an error if that is
+ * damaged.  Some indexes have no metapage: one that CREATE INDEX CONCURRENTLY
+ * has left invalid, and an unlogged one in recovery.  The planner does not ask
+ * about these, but pg_index_column_has_property does.
  */
 static bool
 fpb_canreturn(Relation index, int attno pg_attribute_unused())
@@ -83,8 +83,8 @@ fpb_canreturn(Relation index, int attno pg_attribute_unused())
 }
 
 /*
- * Name of a phase of CREATE INDEX for pg_stat_progress_create_index.  Our
- * phases are btree's, so that monitoring that knows those understands ours.
+ * The name of a phase of CREATE INDEX, for pg_stat_progress_create_index.  The
+ * phases are btree's, so that monitoring knows them.
  */
 static char *
 fpb_buildphasename(int64 phase)
@@ -108,8 +108,8 @@ fpb_buildphasename(int64 phase)
 
 #ifdef FPB_HAVE_TREE_HEIGHT
 /*
- * Levels above the leaves, for the planner.  Reads the metapage unless it is
- * cached, and raises an error if that is damaged.
+ * How many levels are above the leaves, for the planner.  Reads the metapage
+ * unless it is cached, and raises an error if that is damaged.
  */
 static int
 fpb_gettreeheight(Relation index)
@@ -123,7 +123,7 @@ fpb_gettreeheight(Relation index)
 #endif
 
 #ifdef FPB_HAVE_COMPARE_TYPES
-/* What a strategy means, whatever the operator family. */
+/* The comparison that a strategy stands for, in any operator family. */
 static CompareType
 fpb_translatestrategy(StrategyNumber strategy,
 					  Oid opfamily pg_attribute_unused())
@@ -145,7 +145,7 @@ fpb_translatestrategy(StrategyNumber strategy,
 	}
 }
 
-/* The strategy that has a meaning; the inverse of fpb_translatestrategy. */
+/* The strategy for a comparison: the inverse of fpb_translatestrategy. */
 static StrategyNumber
 fpb_translatecmptype(CompareType cmptype, Oid opfamily pg_attribute_unused())
 {

@@ -1,19 +1,20 @@
 /*-------------------------------------------------------------------------
  *
  * am/planner.c
- *	  Makes the planner see an fpbtree index as the ordered index it is.
+ *	  Makes the planner use an fpbtree index for all that it uses a btree for.
  *
  * Some places of the planner know an operator family or an access method by
  * its OID: LIKE with a *_pattern_ops family, subnets with network_ops (17),
- * proofs of uniqueness (17), row comparisons.  An operator family of ours that
- * has the same members as one of btree's (as each of those does that
- * fpbtree_clone_opclass makes) means the same to the planner.  So, once the
- * planner has collected what it needs to know of a table's indexes, we write
- * the btree family in the place of ours.  The executor goes by the index's own
- * catalog entries and finds the same operators there.
+ * proofs of uniqueness (17), row comparisons.
  *
- * Families that differ in any member are left as they are, which costs
- * optimizations but never correctness.
+ * fpbtree_clone_opclass makes operator families of fpbtree that have the same
+ * members as btree's.  Such a family means the same to the planner.  So, when
+ * the planner has collected a table's indexes, we put the btree family in the
+ * place of ours.  The executor goes by the index's own catalog entries, and
+ * finds the same operators there.
+ *
+ * A family that differs in any member is left as it is.  That costs
+ * optimizations, but never correctness.
  *
  *-------------------------------------------------------------------------
  */
@@ -35,12 +36,12 @@
 #include "am/am.h"
 #include "key/key.h"
 
-/* what is known of an operator family of ours */
+/* the btree family for an operator family of fpbtree, remembered */
 typedef struct FpbFamily
 {
 	Oid			family;			/* hash key */
-	Oid			btree_family;	/* of the same members, or InvalidOid */
-	uint64		generation;		/* of pg_amop, when this was found out */
+	Oid			btree_family;	/* with the same members, or InvalidOid */
+	uint64		generation;		/* of pg_amop when this was looked up */
 } FpbFamily;
 
 static HTAB *fpb_families = NULL;
@@ -51,7 +52,7 @@ static uint64 fpb_amop_generation = 1;
 static FPB_RELATION_HOOK_TYPE prev_relation_hook = NULL;
 
 /*
- * Syscache callback: what has been found out from pg_amop may be wrong now.
+ * Syscache callback: pg_amop has changed, so what is remembered may be wrong.
  */
 static void
 forget_families(Datum arg pg_attribute_unused(),
@@ -91,8 +92,8 @@ same_members(Oid family, Oid btree_family)
 }
 
 /*
- * The btree family in which lt_op is the "<" operator, and all other operators
- * are those of the given family; InvalidOid if there is none.
+ * Find the btree family that has the same operators as a family, of which
+ * lt_op is a "<" operator.  InvalidOid if there is none.
  */
 static Oid
 find_btree_family(Oid family, Oid lt_op)
@@ -116,8 +117,8 @@ find_btree_family(Oid family, Oid lt_op)
 }
 
 /*
- * find_btree_family with a memory.  type is an input type of an operator class
- * of the family, which has a "<" operator of that type.
+ * find_btree_family, but remembered.  type is the input type of an operator
+ * class of the family, which has a "<" operator for that type.
  */
 static Oid
 btree_family(Oid family, Oid type)
@@ -142,8 +143,8 @@ btree_family(Oid family, Oid type)
 		return entry->btree_family;
 
 	/*
-	 * Catalog lookups may tell us of changes to pg_amop that they don't see
-	 * all of; then the entry is out of date from the start.
+	 * Changes to pg_amop may be announced during the catalog lookups, which
+	 * may not see all of them.  Then the entry is out of date from the start.
 	 */
 	generation = fpb_amop_generation;
 	lt_op = get_opfamily_member(family, type, type, BTLessStrategyNumber);
@@ -180,7 +181,7 @@ is_ours(IndexOptInfo *index)
 }
 
 /*
- * Present one of our indexes to the planner.
+ * Present an fpbtree index to the planner.
  */
 static void
 present_index(IndexOptInfo *index)
@@ -200,16 +201,16 @@ present_index(IndexOptInfo *index)
 	}
 
 	/*
-	 * With relam, the planner asks whether operators can be looked up in the
-	 * index's families as if they were btree's: to match row comparisons, and
-	 * to discard equivalence classes early.
+	 * The planner looks at relam to know whether it may look up operators in
+	 * the index's families as in btree's.  It does that to match row
+	 * comparisons, and to discard equivalence classes early.
 	 */
 	if (FPB_ROW_COMPARE && npresented == index->nkeycolumns)
 		index->relam = BTREE_AM_OID;
 }
 
 /*
- * Planner hook: the indexes of a table have been collected.
+ * The planner's hook after it has collected the indexes of a table.
  */
 static void
 fpb_relation_hook(FPB_RELATION_HOOK_PARAMS)
@@ -229,9 +230,9 @@ fpb_relation_hook(FPB_RELATION_HOOK_PARAMS)
 }
 
 /*
- * Called once in a backend, when the module is loaded.  That is early enough:
- * the planner loads it by opening the first index of ours, before it calls the
- * hook for that index's table.
+ * Install the hook.  Called once in a backend, when the module is loaded.
+ * That is early enough: the planner opens a table's indexes, which loads the
+ * module, before it calls the hook for the table.
  */
 void
 fpb_planner_init(void)

@@ -1,14 +1,14 @@
 /*-------------------------------------------------------------------------
  *
  * am/validate.c
- *	  What makes an operator class of fpbtree complete and consistent.
+ *	  Validation of operator classes: are they complete and consistent?
  *
- * The demands are btree's: five operators and a comparison function for each
- * pair of types of a family, of the right signatures, and further support
- * functions that may be missing.
+ * The rules are btree's.  A family has five operators and a comparison
+ * function for each pair of its types, with the right signatures.  Other
+ * support functions may be missing.
  *
- * One operator class stores another type than it indexes, as in btree:
- * name_ops keeps names as cstrings, without the zeros they end with.
+ * As in btree, one operator class stores another type than it indexes:
+ * name_ops stores names as cstrings, without the zeros at their end.
  *
  *-------------------------------------------------------------------------
  */
@@ -42,8 +42,8 @@ static bool report_fault(const char *format,...) pg_attribute_printf(1, 2);
 	 (UINT64CONST(1) << BTGreaterStrategyNumber))
 
 /*
- * Report a fault; as INFO, so that one call of amvalidate tells all there is
- * to tell.  Always returns false.
+ * Report a fault as INFO, so that one call of amvalidate reports all faults.
+ * Always returns false.
  */
 static bool
 report_fault(const char *format,...)
@@ -72,8 +72,8 @@ report_fault(const char *format,...)
 }
 
 /*
- * Does a support function have a number that exists and the signature that the
- * number demands?
+ * Validate a support function: does its number exist, and has it the signature
+ * that the number asks for?
  */
 static bool
 validate_function(const char *family, Form_pg_amproc proc)
@@ -118,8 +118,8 @@ validate_function(const char *family, Form_pg_amproc proc)
 }
 
 /*
- * Does an operator have a strategy that exists, as a search operator, and
- * compare the types it is registered for?
+ * Validate an operator: does its strategy exist, is it a search operator, and
+ * does it compare the types that it is registered for?
  */
 static bool
 validate_operator(const char *family, Form_pg_amop op)
@@ -145,7 +145,8 @@ validate_operator(const char *family, Form_pg_amop op)
 }
 
 /*
- * Does a pair of types have all its operators and its comparison function?
+ * Validate a pair of types: has it all its operators and its comparison
+ * function?
  */
 static bool
 validate_group(const char *family, const OpFamilyOpFuncGroup *group)
@@ -168,8 +169,8 @@ validate_group(const char *family, const OpFamilyOpFuncGroup *group)
 }
 
 /*
- * Check the pairs of types of a family: each one complete, none missing, and
- * type, which an operator class indexes, among them.
+ * Validate the pairs of types of a family: is each one complete, is none
+ * missing, and is the type that the operator class indexes among them?
  */
 static bool
 validate_groups(const char *family, const char *opclass, Oid type, List *groups)
@@ -185,8 +186,8 @@ validate_groups(const char *family, const char *opclass, Oid type, List *groups)
 		OpFamilyOpFuncGroup *group = lfirst(lc);
 
 		/*
-		 * in_range functions have offsets of types that the family need not
-		 * compare, such as interval.
+		 * in_range functions may have an offset of a type that the family
+		 * does not compare, such as interval.
 		 */
 		if (group->operatorset == 0 &&
 			group->functionset == (UINT64CONST(1) << FPB_INRANGE_PROC))
@@ -214,8 +215,8 @@ validate_groups(const char *family, const char *opclass, Oid type, List *groups)
 }
 
 /*
- * amvalidate: check an operator class and the family it belongs to.  Faults
- * are reported as INFO messages.
+ * amvalidate: validate an operator class and its family.  Faults are reported
+ * as INFO messages.
  */
 bool
 fpb_validate(Oid opclassoid)
@@ -278,7 +279,7 @@ fpb_validate(Oid opclassoid)
 }
 
 /*
- * The access method of an operator family: ours, under its OID.
+ * The OID of an operator family's access method, which is fpbtree.
  */
 static Oid
 family_am(Oid opfamilyoid)
@@ -296,13 +297,13 @@ family_am(Oid opfamilyoid)
 }
 
 /*
- * amadjustmembers: decide what operators and functions that are about to be
- * added to a family depend on.
+ * amadjustmembers: set what the operators and functions depend on that are
+ * about to be added to a family.
  *
- * The comparison function and the operators of a type are parts of the
- * operator class for that type, if there is one; it would be useless without
- * them.  All others are loose members of the family and may be dropped from
- * it.  opclassoid is invalid if it's the family that is being altered.
+ * The comparison function and the operators of a type are parts of the type's
+ * operator class, if it has one, which would be useless without them.  All
+ * others are loose members of the family, and may be dropped from it.
+ * opclassoid is invalid if it is the family that is being altered.
  */
 void
 fpb_adjustmembers(Oid opfamilyoid, Oid opclassoid,

@@ -1,15 +1,14 @@
 /*-------------------------------------------------------------------------
  *
  * tune/measure.c
- *	  Operations on an index, many in one call, and how long they take.
+ *	  How long operations on an index take.
  *
- * An index is measured without the executor, which costs more than the index
- * and is the same for all of them: as the papers' experiments do.  The keys
- * are made before the clock is started.
+ * An index is measured without the executor, as in the papers' experiments:
+ * the executor costs more than the index, and the same for all indexes.  The
+ * keys are made before the clock is started.
  *
- * Insertions and deletions leave the index with entries for rows that there
- * aren't, and without some for rows that there are.  So it has to be one that
- * has been made to be measured.
+ * Insertions add entries for rows that don't exist, and deletions remove
+ * entries of rows that do.  So the index must have been made to be measured.
  *
  *-------------------------------------------------------------------------
  */
@@ -28,7 +27,7 @@
 #include "tree/tree.h"
 #include "tune/measure.h"
 
-/* keys that are made at a time */
+/* how many keys are made at a time */
 #define BATCH_KEYS		128
 
 /* a random key, and how it is looked for */
@@ -38,7 +37,7 @@ typedef struct Sample
 	FpbSearchKey search;
 } Sample;
 
-/* does some operations; returns how many */
+/* a function that does some operations, and returns how many */
 typedef int64 (*Operate) (FpbMeasured *measured, Sample *sample);
 
 /* --- keys --- */
@@ -79,8 +78,8 @@ make_key(FpbMeasured *measured, int64 number, ItemPointer tid, FpbKey *key)
 }
 
 /*
- * Make a sample of a random key that there is, to be looked for from its first
- * entry on.
+ * Make a sample of a random key of the index, to be searched for from its
+ * first entry on.
  */
 static void
 make_known(FpbMeasured *measured, pg_prng_state *random, Sample *sample)
@@ -94,8 +93,9 @@ make_known(FpbMeasured *measured, pg_prng_state *random, Sample *sample)
 }
 
 /*
- * Make a sample of a random key that there isn't, and that is not taken.  (Two
- * entries of a key would be looked at for versions of a row, in the table.)
+ * Make a sample of a random key that is not in the index, nor taken, and take
+ * it.  (If a key had two entries, an insertion might look at the table whether
+ * they are versions of one row.)
  */
 static void
 make_fresh(FpbMeasured *measured, pg_prng_state *random, bool *taken,
@@ -117,7 +117,7 @@ make_fresh(FpbMeasured *measured, pg_prng_state *random, bool *taken,
 /* --- operations --- */
 
 /*
- * Find a sample's place; returns its leaf, locked.
+ * Find a sample's place.  Returns its leaf, locked.
  */
 static Buffer
 find_place(FpbMeasured *measured, Sample *sample, int lock, FpbPos *pos)
@@ -211,7 +211,7 @@ delete(FpbMeasured *measured, Sample *sample)
 /* --- measuring --- */
 
 /*
- * Read all of an index into the buffers: a build leaves nothing there.
+ * Read all of an index into the buffers, because a build leaves nothing there.
  */
 void
 fpb_measure_prepare(Relation index)
@@ -226,8 +226,8 @@ fpb_measure_prepare(Relation index)
 }
 
 /*
- * The time that this process has been running: what else the machine does in
- * the meantime, and waits for the log's files, are not the index's.
+ * Read the clock.  Usually it is this process's processor time, which leaves
+ * out what else the machine does, and waits for the log's files.
  */
 static inline void
 read_clock(const FpbMeasured *measured, instr_time *now)
@@ -245,10 +245,11 @@ read_clock(const FpbMeasured *measured, instr_time *now)
 }
 
 /*
- * Do so many operations, of insertions at most as many as there are keys
- * (left, if the caller tells which are taken), and those once; returns
- * nanoseconds for each.  No lock is held but that of the index, which for
- * changes is RowExclusiveLock.
+ * Do so many operations.  Returns how many nanoseconds each has taken.
+ *
+ * Each key is inserted only once.  So there can't be more insertions than the
+ * index has keys, less those taken already.  The caller has locked the index,
+ * for changes in RowExclusiveLock, and no page.
  */
 double
 fpb_measure(FpbMeasured *measured, FpbWork work, int64 operations)

@@ -1,7 +1,7 @@
 /*-------------------------------------------------------------------------
  *
  * tune/measure.h
- *	  Operations on an index, many in one call, and how long they take.
+ *	  How long operations on an index take (tune/measure.c).
  *
  *-------------------------------------------------------------------------
  */
@@ -15,18 +15,18 @@
 /* what can be measured */
 typedef enum FpbWork
 {
-	FPB_WORK_LOOKUP,			/* look a random key up that there is */
+	FPB_WORK_LOOKUP,			/* look up a random key of the index */
 	FPB_WORK_SCAN,				/* read entries in order, from a random key
 								 * on; an operation is an entry */
-	FPB_WORK_INSERT,			/* insert a random key that there isn't, for a
-								 * row that there isn't either */
-	FPB_WORK_DELETE				/* delete a random key, if it is still there */
+	FPB_WORK_INSERT,			/* insert a random new key, for a row that
+								 * does not exist */
+	FPB_WORK_DELETE				/* delete a random key, if it still is there */
 } FpbWork;
 
 /*
- * An index to be measured.  Each of its columns, of type int4, int8 or text,
- * has been filled from the numbers 2, 4, .. 2 * keys, as they are, or as the
- * MD5 of their digits.
+ * An index to be measured.  Its keys are the numbers 2, 4, .. 2 * keys.  Each
+ * column has the number itself, of type int4 or int8, or the MD5 of its digits
+ * as text.
  */
 typedef struct FpbMeasured
 {
@@ -34,14 +34,12 @@ typedef struct FpbMeasured
 	Relation	heap;
 	int64		keys;
 	uint64		seed;
-	void		(*clock) (instr_time *now); /* what time is taken from; NULL:
-											 * the processor's time of this
-											 * process */
-	bool	   *taken;			/* by number, the keys that have been
-								 * inserted, if there are some already; NULL:
-								 * none have */
+	void		(*clock) (instr_time *now); /* the clock; NULL: processor time
+											 * of this process */
+	bool	   *taken;			/* which keys have been inserted, by number;
+								 * NULL: none */
 	uint64		found;			/* depends on all that has been read, so that
-								 * no compiler leaves it out */
+								 * the compiler does not leave it out */
 } FpbMeasured;
 
 extern void fpb_measure_prepare(Relation index);

@@ -1,13 +1,13 @@
 /*-------------------------------------------------------------------------
  *
  * tune/tune.c
- *	  fpbtree_tune: measures designs on this machine.
+ *	  fpbtree_tune(): measures designs on this machine.
  *
- * The papers' point is that the best shape of a page depends on the processor.
- * So indexes of every form of keys are built in many designs and measured: how
- * long a lookup, an insertion and an entry of a scan take.  The figures become
- * the body of the extension's function fpbtree_tuning, which CREATE INDEX
- * reads (build/design.c).
+ * According to the papers, the best shape of a page depends on the processor.
+ * So fpbtree_tune() builds indexes of every form of keys in many designs, and
+ * measures how long a lookup, an insertion and an entry of a scan take.  The
+ * figures become the body of the extension's function fpbtree_tuning(), which
+ * CREATE INDEX reads (build/design.c).
  *
  *-------------------------------------------------------------------------
  */
@@ -41,38 +41,38 @@
 PG_FUNCTION_INFO_V1(fpbtree_tune);
 PG_FUNCTION_INFO_V1(fpbtree_tune_reset);
 
-/* keys that an index can be measured with */
+/* how many keys an index can be measured with */
 #define MIN_KEYS		1000
 #define MAX_KEYS		INT64CONST(100000000)
 
-/* operations that are timed together; of insertions a twentieth of the keys */
+/* how many operations are timed together; at most a twentieth of the keys are inserted */
 #define OPERATIONS		100000
 
 /*
- * Each kind and width is built so often, all others between two times, and is
- * read so often each time; the least counts, as a machine is not always as
- * fast as it can be.
+ * How often each kind and width is built, with all others between two times,
+ * and how often it is read each time.  The least time counts, because a
+ * machine is not always as fast as it can be.
  */
 #define TURNS			2
 #define READINGS		3
 
 /*
- * How full the leaves are, in percent: as they are in the long run, lest the
- * insertions be measured by the few gaps that a new index happens to have.
+ * How full the leaves are, in percent.  That is how full they are in the long
+ * run.  A new index has few gaps, which insertions would depend on.
  */
 #define FULL			80
 
-/* memory in which cache misses are measured: larger than caches are */
+/* memory in which cache misses are measured, larger than any cache */
 #define CHAIN_BYTES		(256 * 1024 * 1024)
 #define CHAIN_STEPS		1000000
 #define LINES_AT_ONCE	16
 
-/* what is measured in the name of a form */
+/* the table and the index that stand for a form */
 typedef struct Subject
 {
 	FpbForm		form;
-	const char *values;			/* of number 2 * i */
-	const char *columns;		/* of the index */
+	const char *values;			/* the columns of row i, of number 2 * i */
+	const char *columns;		/* those of the index */
 } Subject;
 
 static const Subject subjects[] = {
@@ -83,10 +83,10 @@ static const Subject subjects[] = {
 };
 
 /*
- * The designs: each of these kinds, with so many of these widths, searched in
- * each of these ways.  The first is the one that an index has if there are no
- * figures.  (An insertion into a sorted array logs half of a page, whatever
- * the width.)
+ * The designs: each of these kinds, with the first nwidths of these widths,
+ * searched in each of these ways.  The first design is what an index has
+ * without figures.  (micro_index needs few widths, because an insertion into a
+ * sorted array logs half a page, whatever the width.)
  */
 static const struct
 {
@@ -116,13 +116,13 @@ static const struct
 #define WAYS			((int) lengthof(ways))
 
 /*
- * Insertions, which change what is measured, are parted into so many rounds,
- * each begun by another way.  The median of all rounds counts: after a
- * checkpoint, which may come at any time, they log images of pages.
+ * How many rounds insertions are divided into, each of which begins with
+ * another way, because insertions change the index.  The median of all rounds
+ * counts, because insertions after a checkpoint log images of pages.
  */
 #define ROUNDS			lengthof(ways)
 
-/* what something takes, in nanoseconds an operation */
+/* how long operations take, in nanoseconds each */
 typedef struct Figures
 {
 	double		lookup;
@@ -134,19 +134,19 @@ typedef struct Figures
 typedef struct Candidate
 {
 	FpbDesign	design;
-	bool		skip;			/* an earlier one has come to the same */
+	bool		skip;			/* an earlier one has the same design */
 	Figures		figures[lengthof(ways)];
 	double		rounds[lengthof(ways)][TURNS * ROUNDS]; /* of insertions */
 } Candidate;
 
-/* no more than these */
+/* how many there can be */
 #define CANDIDATES		(lengthof(kinds) * lengthof(widths))
 
 /* --- the memory --- */
 
 /*
- * What a cache miss takes (T1), and what each further line does that is asked
- * for at the same time (Tnext), both in nanoseconds: fpbtree-sigmod2002,
+ * Measure the time of a cache miss (T1), and of each further line that is
+ * fetched at the same time (Tnext), in nanoseconds: see fpbtree-sigmod2002,
  * section 3.1.1.
  */
 static void
@@ -215,7 +215,7 @@ measure_memory(double *t1, double *tnext)
 /* --- an index --- */
 
 /*
- * Execute a statement of ours.
+ * Execute a statement by SPI.
  */
 static void
 execute(const char *statement)
@@ -227,8 +227,8 @@ execute(const char *statement)
 }
 
 /*
- * Tell the user no notices, as of what an index of ours has not got of its
- * options, until AtEOXact_GUC is called with the result.
+ * Suppress notices, such as those about options of the measured index, until
+ * AtEOXact_GUC is called with the result.
  */
 static int
 begin_quiet(void)
@@ -242,8 +242,8 @@ begin_quiet(void)
 }
 
 /*
- * Build the index again, in its own file, as TRUNCATE does: the table is of
- * this transaction.
+ * Build the index again in its own file, as TRUNCATE does.  That is allowed
+ * because this transaction has made the table.
  */
 static void
 rebuild(Relation heap, Relation index)
@@ -253,9 +253,9 @@ rebuild(Relation heap, Relation index)
 }
 
 /*
- * Have the nodes of an open index searched in one of the ways, until its
- * metapage is read again.  (It is when insertions have split the root; then
- * some of a round's are searched as the index itself is.)
+ * Make searches of an open index's nodes go one of the ways, until its
+ * metapage is read again.  (That happens when insertions have split the root.
+ * The rest of a round's then search as the index itself does.)
  */
 static void
 use_way(FpbIndex *ix, int way)
@@ -270,8 +270,8 @@ use_way(FpbIndex *ix, int way)
 }
 
 /*
- * Measure lookups and scans in all ways, in turn.  A figure becomes the least
- * of that and what it was.
+ * Measure lookups and scans in all ways, in turn.  The least of all times
+ * measured so far becomes the figure.
  */
 static void
 measure_reading(FpbMeasured *measured, Figures *figures)
@@ -324,7 +324,7 @@ compare_doubles(const void *a, const void *b)
 }
 
 /*
- * What the rounds of insertions have come to.
+ * Take the medians of the rounds of insertions as figures.
  */
 static void
 take_medians(Candidate *candidate)
@@ -375,7 +375,8 @@ measure_candidate(const char *schema, Oid heapid, Oid indexid, int64 keys, int t
 }
 
 /*
- * The candidates of a form, as they are asked for; returns how many.
+ * List the candidates of a form, with the designs that are asked for.  Returns
+ * how many there are.
  */
 static int
 begin_candidates(FpbForm form, Candidate *candidates)
@@ -391,7 +392,7 @@ begin_candidates(FpbForm form, Candidate *candidates)
 			candidates[n].design.layout = kinds[kind].layout;
 			candidates[n].design.node_format = kinds[kind].node_format;
 			candidates[n].design.leaf_lines = widths[i];
-			/* of tuples cache_first makes disk_first's pages */
+			/* cache_first makes the same pages of tuples as disk_first */
 			candidates[n].skip = form == FPB_TUPLE &&
 				kinds[kind].layout == FPB_CACHE_FIRST;
 			for (int way = 0; way < WAYS; way++)
@@ -403,7 +404,7 @@ begin_candidates(FpbForm form, Candidate *candidates)
 }
 
 /*
- * Has an earlier candidate come to the same design?
+ * Has an earlier candidate got the same design as the n'th?
  */
 static bool
 is_repeated(const Candidate *candidates, int n)
@@ -417,8 +418,8 @@ is_repeated(const Candidate *candidates, int n)
 }
 
 /*
- * Add a candidate's figures to the others', as rows of VALUES, and tell of
- * them.
+ * Add a candidate's figures to the others', as rows of VALUES, and report them
+ * as notices.
  */
 static void
 note_figures(FpbForm form, const Candidate *candidate, bool usual, StringInfo values)
@@ -460,8 +461,8 @@ measure_form(const char *schema, Oid namespace, const Subject *subject, int64 ke
 	int			guc_level;
 
 	/*
-	 * what is logged only when a table is rewritten is not sent to
-	 * subscribers
+	 * Rows of an unlogged table are not logged until the table is rewritten,
+	 * and then not sent to subscribers.
 	 */
 	execute(psprintf("CREATE UNLOGGED TABLE %s.fpbtree_tuned USING heap AS"
 					 " SELECT %s FROM generate_series(1, " INT64_FORMAT "::int8) i",
@@ -499,13 +500,13 @@ measure_form(const char *schema, Oid namespace, const Subject *subject, int64 ke
 
 /* --- the functions --- */
 
-/* no rows, of the right types */
+/* rows of VALUES: none, but of the right types */
 #define NO_FIGURES	"('', '', '', 0, '', true, 0, 0, 0, false) LIMIT 0"
 
 /*
  * Make the figures, rows of VALUES, the body of fpbtree_tuning.  The body
- * names nothing, so that it means the same whoever calls it, whatever his
- * search_path.  SPI is connected; the server sees to privileges.
+ * names nothing, so it means the same for any caller and search_path.  SPI is
+ * connected.  The server checks privileges.
  */
 static void
 set_figures(const char *schema, const char *values)
@@ -519,8 +520,8 @@ set_figures(const char *schema, const char *values)
 }
 
 /*
- * Lock fpbtree_tuning against others who would change or drop it; an error if
- * it isn't there.
+ * Lock fpbtree_tuning, so that nobody else changes or drops it.  Raises an
+ * error if it does not exist.
  */
 static void
 lock_figures(void)
@@ -539,8 +540,22 @@ lock_figures(void)
 				 errmsg("the extension \"fpbtree\" has been dropped concurrently")));
 }
 
+/* the columns of fpbtree_tune, in the order of its SQL declaration */
+typedef enum ChoiceColumn
+{
+	CHOICE_FORM,
+	CHOICE_PURPOSE,
+	CHOICE_LAYOUT,
+	CHOICE_NODE_FORMAT,
+	CHOICE_LEAF_LINES,
+	CHOICE_NODE_SEARCH,
+	CHOICE_NODE_PREFETCH,
+	CHOICE_COLUMNS
+} ChoiceColumn;
+
 /*
- * Return what CREATE INDEX now takes, a row for each form and purpose.
+ * Return the designs that CREATE INDEX chooses now, a row for each form and
+ * purpose.
  */
 static void
 return_choices(ReturnSetInfo *result)
@@ -550,17 +565,19 @@ return_choices(ReturnSetInfo *result)
 		for (int purpose = 0; purpose < FPB_PURPOSES; purpose++)
 		{
 			FpbDesign	design = fpb_unnamed_design;
-			Datum		values[7];
-			bool		nulls[7] = {0};
+			Datum		values[CHOICE_COLUMNS];
+			bool		nulls[CHOICE_COLUMNS] = {0};
 
 			fpb_complete_design(subjects[i].form, purpose, true, &design);
-			values[0] = CStringGetTextDatum(fpb_form_name(subjects[i].form));
-			values[1] = CStringGetTextDatum(fpb_purpose_name(purpose));
-			values[2] = CStringGetTextDatum(fpb_layout_name(design.layout));
-			values[3] = CStringGetTextDatum(fpb_node_format_name(design.node_format));
-			values[4] = Int32GetDatum(design.leaf_lines);
-			values[5] = CStringGetTextDatum(fpb_node_search_name(design.node_search));
-			values[6] = BoolGetDatum(design.node_prefetch);
+			values[CHOICE_FORM] = CStringGetTextDatum(fpb_form_name(subjects[i].form));
+			values[CHOICE_PURPOSE] = CStringGetTextDatum(fpb_purpose_name(purpose));
+			values[CHOICE_LAYOUT] = CStringGetTextDatum(fpb_layout_name(design.layout));
+			values[CHOICE_NODE_FORMAT] =
+				CStringGetTextDatum(fpb_node_format_name(design.node_format));
+			values[CHOICE_LEAF_LINES] = Int32GetDatum(design.leaf_lines);
+			values[CHOICE_NODE_SEARCH] =
+				CStringGetTextDatum(fpb_node_search_name(design.node_search));
+			values[CHOICE_NODE_PREFETCH] = BoolGetDatum(design.node_prefetch);
 			tuplestore_putvalues(result->setResult, result->setDesc, values, nulls);
 		}
 	}
@@ -569,8 +586,9 @@ return_choices(ReturnSetInfo *result)
 /*
  * fpbtree_tune(keys bigint) returns setof record
  *
- * Takes minutes, which it tells of by notices, and all of a processor; what it
- * builds is gone when it ends.  If it fails, the figures stay what they were.
+ * Takes minutes and all of a processor, and reports by notices how far it is.
+ * What it builds is gone when it ends.  If it fails, the figures stay as they
+ * were.
  */
 Datum
 fpbtree_tune(PG_FUNCTION_ARGS)
@@ -588,13 +606,13 @@ fpbtree_tune(PG_FUNCTION_ARGS)
 				(errcode(ERRCODE_INVALID_PARAMETER_VALUE),
 				 errmsg("number of keys must be between %d and " INT64_FORMAT, MIN_KEYS, MAX_KEYS)));
 
-	/* one at a time: they would disturb each other's figures */
+	/* one at a time, because they would disturb each other's figures */
 	lock_figures();
 	namespace = get_extension_schema(get_extension_oid("fpbtree", false));
 	schema = quote_identifier(get_namespace_name(namespace));
 	InitMaterializedSRF(fcinfo, 0);
 
-	/* names and operators are the server's, whatever the search_path */
+	/* so that all names and operators are the server's */
 	nest = NewGUCNestLevel();
 	RestrictSearchPath();
 	SPI_connect();
@@ -607,10 +625,7 @@ fpbtree_tune(PG_FUNCTION_ARGS)
 			(errmsg("memory: a cache miss takes %.0f ns, each further line asked for at once %.1f ns",
 					t1, tnext)));
 
-	/*
-	 * an index that is measured has what is usual, whatever was measured
-	 * before
-	 */
+	/* so that earlier figures have no influence on the measured indexes */
 	set_figures(schema, NO_FIGURES);
 	CommandCounterIncrement();
 	initStringInfo(&values);
@@ -628,7 +643,8 @@ fpbtree_tune(PG_FUNCTION_ARGS)
 /*
  * fpbtree_tune_reset() returns void
  *
- * Forgets the figures.  CREATE EXTENSION, too, makes fpbtree_tuning by it.
+ * Forgets the figures.  CREATE EXTENSION calls it, too, to make
+ * fpbtree_tuning.
  */
 Datum
 fpbtree_tune_reset(PG_FUNCTION_ARGS pg_attribute_unused())
