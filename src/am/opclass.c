@@ -1,29 +1,28 @@
 /*-------------------------------------------------------------------------
  *
  * am/opclass.c
- *	  fpbtree_clone_opclass: makes a btree operator class one of fpbtree's.
+ *	  fpbtree_clone_opclass(): makes an operator class of fpbtree from one of
+ *	  btree.
  *
- * Operator classes of fpbtree are made of the same operators and support
- * functions as btree's, under the same numbers, so the catalogs know all there
- * is to know.  CREATE EXTENSION clones every class of pg_catalog in this way,
- * so that each release of the server gets just its own; users clone those of
- * other extensions' types.
+ * The clone has the same operators and support functions, under the same
+ * numbers, so the catalogs have all that is needed.  CREATE EXTENSION clones
+ * every class of pg_catalog, so that each release of the server gets its own
+ * classes.  Users clone those of other extensions' types.
  *
- * A class goes to the schema of btree's, so that it is found wherever that is.
- * For the server's own types that is pg_catalog, where pg_dump takes
- * everything to be the server's own: it dumps nothing there that does not
- * belong to an extension.  So what is made there belongs to ours, even if it
- * is made after CREATE EXTENSION (of a class that came with a later release,
- * say).
+ * A clone is in the schema of its original, so that it is found wherever that
+ * is found.  For the server's own types that is pg_catalog.  pg_dump takes
+ * objects there for the server's, unless they belong to an extension.  So what
+ * is made there belongs to this extension, even if it is made after CREATE
+ * EXTENSION (a class may come with a later release of the server).
  *
- * A family is cloned as a whole with the first of its classes: the planner
- * takes it that equality operators of one family are in the same families (see
- * also am/planner.c).  What a class should own is at first loose in the
- * family, then, and becomes part of the class when that is cloned, so that the
- * order of cloning makes no difference.
+ * With the first of its classes, a family is cloned as a whole, because the
+ * planner assumes that the equality operators of one family are in the same
+ * families (see also am/planner.c).  So what a class should own is loose in
+ * the family at first.  It becomes part of the class when that is cloned.
+ * Therefore the order of cloning makes no difference.
  *
- * The objects are made by SQL commands, so that event triggers, extension
- * membership, ownership and dependencies are as for any others.
+ * The objects are made by SQL commands, so that event triggers, membership in
+ * extensions, ownership and dependencies are as for any others.
  *
  *-------------------------------------------------------------------------
  */
@@ -57,17 +56,17 @@
 
 PG_FUNCTION_INFO_V1(fpbtree_clone_opclass);
 
-/* what is being cloned, and to where */
+/* what is being cloned, and where to */
 typedef struct FpbClone
 {
 	Oid			am;				/* fpbtree */
 	Oid			family;			/* btree's */
-	Oid			type;			/* that the class indexes */
-	Oid			storage;		/* that it stores, if another, or invalid */
+	Oid			type;			/* the type that the class indexes */
+	Oid			storage;		/* the type that it stores, if another */
 	bool		isdefault;
 	Oid			schema;			/* of both classes */
 	char	   *name;			/* quoted and qualified, of the new class */
-	Oid			target;			/* fpbtree's family, invalid until it's made */
+	Oid			target;			/* fpbtree's family; invalid until it is made */
 	char	   *target_name;	/* quoted and qualified */
 } FpbClone;
 
@@ -76,13 +75,13 @@ static void append_item(StringInfo items, const char *format,...) pg_attribute_p
 /* which members of a family are wanted */
 typedef enum FpbMembers
 {
-	FPB_MEMBERS_OWN,			/* those a class should own */
-	FPB_MEMBERS_MISSING			/* those the target family hasn't got */
+	FPB_MEMBERS_OWN,			/* those that a class should own */
+	FPB_MEMBERS_MISSING			/* those that the target family lacks */
 } FpbMembers;
 
 /*
- * Should the class being cloned own the member (rather than its family)?
- * Those are operators and comparison functions of its type: see
+ * Should the class being cloned own the member, rather than its family?  It
+ * owns the operators and the comparison function of its type: see
  * fpb_adjustmembers.
  */
 static bool
@@ -115,8 +114,8 @@ append_item(StringInfo items, const char *format,...)
 }
 
 /*
- * Append operators of the btree family, as CREATE OPERATOR CLASS and ALTER
- * OPERATOR FAMILY ... ADD want them.
+ * Append operators of the btree family, in the syntax of CREATE OPERATOR CLASS
+ * and ALTER OPERATOR FAMILY ... ADD.
  */
 static void
 append_operators(const FpbClone *clone, FpbMembers which, StringInfo items)
@@ -146,9 +145,8 @@ append_operators(const FpbClone *clone, FpbMembers which, StringInfo items)
 }
 
 /*
- * Append the support functions of a clone's family, or of the class alone, as
- * which says, to the items of CREATE OPERATOR CLASS.  Of those that a class
- * should own there is only the comparison function.
+ * Append support functions of the btree family, in the same syntax.  The only
+ * one that a class should own is its comparison function.
  */
 static void
 append_functions(const FpbClone *clone, FpbMembers which, StringInfo items)
@@ -161,7 +159,7 @@ append_functions(const FpbClone *clone, FpbMembers which, StringInfo items)
 		Form_pg_amproc proc = (Form_pg_amproc) GETSTRUCT(&list->members[i]->tuple);
 		bool		wanted;
 
-		/* btree has support functions that we have no use for */
+		/* fpbtree has no use for some of btree's support functions */
 		if (proc->amprocnum > FPB_NPROCS)
 			continue;
 
@@ -185,8 +183,8 @@ append_functions(const FpbClone *clone, FpbMembers which, StringInfo items)
 }
 
 /*
- * The family of ours that has the "<" operators of the btree family, wherever
- * it is and whatever its name; InvalidOid if there is none.
+ * Find the family of fpbtree that has the "<" operators of the btree family,
+ * in any schema and under any name.  InvalidOid if there is none.
  */
 static Oid
 find_target_family(const FpbClone *clone)
@@ -221,8 +219,8 @@ find_target_family(const FpbClone *clone)
 }
 
 /*
- * Quoted and qualified name of an operator family; in *bare, if that is not
- * NULL, the name as it is.
+ * The quoted and qualified name of an operator family.  Sets *bare, if it is
+ * not NULL, to the name as it is.
  */
 static char *
 family_name(Oid family, char **bare)
@@ -245,9 +243,9 @@ family_name(Oid family, char **bare)
 }
 
 /*
- * Is there an operator class in the target family for the type?  Raises an
- * error if there is one of the given name, which means that this class has
- * been cloned already, perhaps into another schema.
+ * Has the target family an operator class for the type?  Raises an error if it
+ * has one with the given name, because then this class has been cloned
+ * already, perhaps into another schema.
  */
 static bool
 target_has_class(const FpbClone *clone, const char *name)
@@ -290,8 +288,8 @@ run(const char *command)
 }
 
 /*
- * Have something just made belong to the extension if it would be lost by
- * pg_dump otherwise.  (What CREATE EXTENSION makes belongs to it anyway.)
+ * Make a new object a member of the extension, if pg_dump would lose it
+ * otherwise.  (What CREATE EXTENSION makes is a member anyway.)
  */
 static void
 keep(const FpbClone *clone, const char *kind, const char *name)
@@ -307,10 +305,10 @@ keep(const FpbClone *clone, const char *kind, const char *name)
 }
 
 /*
- * Find or make the family that the class goes to, as clone->target.
+ * Find or make the family that the class goes to, and set clone->target.
  *
- * A family of that name in the schema will do if it has no members yet:
- * somebody may have made it for the purpose.  With members, it's about
+ * If the schema has a family of that name without members, it is taken,
+ * because somebody may have made it for this.  If it has members, it is for
  * something else.
  */
 static void
@@ -365,7 +363,7 @@ provide_family(FpbClone *clone)
 }
 
 /*
- * Take out of the target family what the class will own.  It is there if
+ * Drop from the target family what the class will own.  The family has it if
  * another class of the family was cloned earlier.
  */
 static void
@@ -391,8 +389,8 @@ drop_loose_members(const FpbClone *clone)
 }
 
 /*
- * Make the operator class.  If there's another for the same type in the
- * family, as text_ops is when varchar_ops is cloned, that has the members.
+ * Make the operator class.  If the family has another one for the same type
+ * (text_ops when varchar_ops is cloned), that one has the members.
  */
 static void
 create_class(const FpbClone *clone, bool has_members)
@@ -420,12 +418,12 @@ create_class(const FpbClone *clone, bool has_members)
 }
 
 /*
- * Append the support function by which duplicates of char(n) share their key,
- * if neither btree's family has it nor the target.
+ * Append the support function equalimage of char(n), by which duplicates share
+ * their key, if neither btree's family nor the target has it.
  *
- * btree's say so before 19, and not since: two values of bpchar that are equal
- * may differ in their blanks.  Two of the same length n don't, and we ask for
- * n ourselves (fpb_has_loose_blanks).
+ * btree's families for bpchar have had it before 19.  They lack it since then,
+ * because equal values of bpchar may differ in their blanks.  Values of the
+ * same length n don't, and fpb_has_loose_blanks asks for n.
  */
 static void
 append_equal_image(const FpbClone *clone, StringInfo items)
@@ -447,8 +445,8 @@ append_equal_image(const FpbClone *clone, StringInfo items)
 }
 
 /*
- * Add what the target family lacks of the btree family, and equalimage where
- * it is true for us.
+ * Add to the target family what it lacks of the btree family, and equalimage
+ * if it holds for fpbtree.
  */
 static void
 add_missing_members(const FpbClone *clone)
@@ -468,9 +466,8 @@ add_missing_members(const FpbClone *clone)
 /*
  * fpbtree_clone_opclass(name text) returns text
  *
- * Make the btree operator class of the given name, which may be qualified, one
- * of fpbtree's, in the same schema.  Returns the name of the new operator
- * class.
+ * Clones the btree operator class of the given name, which may be qualified,
+ * into the same schema.  Returns the name of the new operator class.
  */
 Datum
 fpbtree_clone_opclass(PG_FUNCTION_ARGS)
@@ -482,7 +479,7 @@ fpbtree_clone_opclass(PG_FUNCTION_ARGS)
 	Form_pg_opclass source;
 	char	   *name;
 
-	/* as CREATE OPERATOR CLASS does, but before anything is looked at */
+	/* CREATE OPERATOR CLASS does the same, but here it comes first of all */
 	if (!superuser())
 		ereport(ERROR,
 				(errcode(ERRCODE_INSUFFICIENT_PRIVILEGE),
