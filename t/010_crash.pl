@@ -71,10 +71,13 @@ foreach my $round (1 .. $rounds)
 	$node->append_conf('postgresql.conf', 'restart_after_crash = on');
 	$node->reload;
 	sleep 2;
+	# one that is active, if there is one
 	my $victim = $node->safe_psql('postgres',
-		"SELECT pid FROM pg_stat_activity WHERE application_name = 'pgbench' AND state = 'active' LIMIT 1");
-	kill 'KILL', $victim if $victim;
+		"SELECT pid FROM pg_stat_activity WHERE backend_type = 'client backend' AND pid <> pg_backend_pid() ORDER BY state LIMIT 1");
+	like($victim, qr/^\d+$/, 'there is a backend to kill');
+	kill 'KILL', $victim;
 	$load->finish;
+	like($output, qr/Run was aborted/, 'the others have been ended, too');
 	$node->poll_query_until('postgres', 'SELECT true') or die 'the server did not come back';
 	check_indexes($node, 'one backend killed');
 }
