@@ -217,11 +217,12 @@ sub kill_everything
 sub index_answers
 {
 	my ($node, $how) = @_;
+	my $script = $how eq 'index'
+	  ? "SET enable_seqscan = off; SET enable_sort = off; SET enable_bitmapscan = off; SET enable_incremental_sort = off;\n"
+	  : "SET enable_indexscan = off; SET enable_indexonlyscan = off; SET enable_bitmapscan = off;\n";
 	my %answers;
-	my $settings = $how eq 'index'
-	  ? 'SET enable_seqscan = off; SET enable_sort = off; SET enable_bitmapscan = off; SET enable_incremental_sort = off;'
-	  : 'SET enable_indexscan = off; SET enable_indexonlyscan = off; SET enable_bitmapscan = off;';
 
+	# all by one session
 	foreach my $index (@INDEXES)
 	{
 		my ($name, $columns, $rest) = @$index;
@@ -230,16 +231,24 @@ sub index_answers
 		my $backward = $columns =~ /DESC/ ? $out : $columns =~ /NULLS FIRST/ ? 'n DESC NULLS LAST'
 		  : join(', ', map { "$_ DESC" } split(/, /, $columns));
 		my @sql = map {
-			"SELECT count(*), md5(string_agg(x::text, ',')) FROM (SELECT ROW($out) AS x FROM w $where ORDER BY $_ OFFSET 0) s"
+			"SELECT count(*), md5(string_agg(x::text, ',')) FROM (SELECT ROW($out) AS x FROM w $where ORDER BY $_ OFFSET 0) s;\n"
 		} ($columns, $backward);
+
+		$script .= "\\echo index $name\n" . ($how eq 'index' ? "EXPLAIN $sql[0]\\echo answers\n" : '') . join('', @sql);
+	}
+	foreach my $part (split /^index (?=w_)/m, $node->safe_psql('postgres', $script))
+	{
+		my ($name, $said) = split /\n/, $part, 2;
+		next unless defined $said;
 		if ($how eq 'index')
 		{
-			my $plan = $node->safe_psql('postgres', "$settings EXPLAIN $sql[0]");
-			$answers{$name} = "NOT USED: $plan" unless $plan =~ /using (w_\w+)/;
-			next if defined $answers{$name};
+			(my $plan, $said) = split /^answers\n/m, $said;
+			$said = "NOT USED: $plan" unless $plan =~ /using (w_\w+)/;
 		}
-		$answers{$name} = $node->safe_psql('postgres', "$settings $sql[0]; $sql[1]");
+		chomp($said);
+		$answers{$name} = $said;
 	}
+	die 'not all indexes have answered' if keys %answers != @INDEXES;
 	return \%answers;
 }
 
@@ -249,18 +258,19 @@ sub check_indexes
 {
 	my ($node, $when) = @_;
 	my $check = am() eq 'btree' ? 'bt_index_parent_check(%s, true, true)' : 'fpbtree_check(%s, true)';
-	my @bad;
+	my @names = ((map { $_->[0] } @INDEXES), 'w_unlogged_k');
+	my ($status, $bad, $error) = $node->psql('postgres',
+		join('', map { 'SELECT ' . sprintf($check, "'$_'::regclass") . ";\n\\if :ERROR\n\\echo $_: :LAST_ERROR_MESSAGE\n\\endif\n" } @names) . "\\echo end\n",
+		on_error_stop => 0);
 
-	foreach my $name ((map { $_->[0] } @INDEXES), 'w_unlogged_k')
-	{
-		my ($status, $out, $err) = $node->psql('postgres', 'SELECT ' . sprintf($check, "'$name'::regclass"));
-		push @bad, "$name: $err" if $status != 0;
-	}
+	$bad .= $error if $status != 0 || $bad !~ /^end$/m;
+	$bad =~ s/^(end)?\n//mg;
+	$bad =~ s/^end$//m;
 	my $twice = $node->safe_psql('postgres', q{
 		SET enable_indexscan = off; SET enable_indexonlyscan = off; SET enable_bitmapscan = off;
 		SELECT un, count(*) FROM w WHERE un IS NOT NULL GROUP BY un HAVING count(*) > 1;});
-	push @bad, "keys in w_unique more than once: $twice" if $twice ne '';
-	is(join("\n", @bad), '', "$when: all indexes are sound");
+	$bad .= "keys in w_unique more than once: $twice" if $twice ne '';
+	is($bad, '', "$when: all indexes are sound");
 	is_deeply(index_answers($node, 'index'), index_answers($node, 'table'), "$when: indexes agree with the table");
 	return;
 }
