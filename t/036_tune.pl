@@ -96,7 +96,7 @@ SELECT count(*) FROM t WHERE i BETWEEN 101 AND 200;}),
 $node->safe_psql('postgres', q{SELECT pg_drop_replication_slot('listener'); CREATE EXTENSION fpbtree});
 $node->append_conf('postgresql.conf', "wal_level = minimal\nmax_wal_senders = 0\nshared_buffers = 640kB\n");
 $node->restart;
-($status, $stdout, $stderr) = $node->psql('postgres', 'SELECT count(*) FROM fpbtree_tune(20000)');
+($status, $stdout, $stderr) = $node->psql('postgres', 'SELECT count(*) FROM fpbtree_tune(10000)');
 is($stdout, 16, 'measured');
 like($stderr, qr/WARNING:  insertions are measured without WAL/, 'without WAL');
 like($stderr, qr/WARNING:  tuple: an index of so many keys takes more than half of "shared_buffers"/, 'with few buffers');
