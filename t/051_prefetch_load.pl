@@ -119,7 +119,7 @@ foreach my $method (@methods)
 	}
 
 	my $output = '';
-	my $load = start_load($node, 10, 6, \$output, compare => [ 12, $compare ]);
+	my $load = start_load($node, 6, 6, \$output, compare => [ 12, $compare ]);
 	$load->finish;
 	unlike($output, qr{another answer|out of order|aborted|server closed}, "${named}no reader has found anything wrong") or diag $output;
 	like($output, qr/number of transactions actually processed: [1-9]/, "${named}there was a load");
@@ -130,7 +130,7 @@ foreach my $method (@methods)
 	# reads that take their time: past the kernel
 	$node->append_conf('postgresql.conf', "debug_io_direct = data\nshared_buffers = 8MB");
 	$node->restart;
-	$node->command_ok([ 'pgbench', '-n', '-c', 2, '-t', 40, '-f', $node->basedir . '/together.sql', 'postgres' ],
+	$node->command_ok([ 'pgbench', '-n', '-c', 2, '-t', $method eq 'io_uring' ? 40 : 10, '-f', $node->basedir . '/together.sql', 'postgres' ],
 		"${named}parallel scans of the same pages");
 	$node->append_conf('postgresql.conf', "debug_io_direct = ''\nshared_buffers = 4MB");
 }
