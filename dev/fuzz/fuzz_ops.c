@@ -804,14 +804,14 @@ make_leaf(const Fuzz *f, Page leaf, int at, const FuzzEntry *entries, int n)
 
 	fpb_page_init(leaf, 0, FPB_LEAF, RIGHT_BLOCK);
 	fuzz_entry_key(f, &f->model[at], &key);
-	FpbHdr(leaf)->low_head = key.head;
+	FpbHdr(leaf)->fences.head[FPB_LOW] = key.head;
 	if (at + 1 < f->nmodel)
 	{
 		fuzz_entry_key(f, &f->model[at + 1], &key);
-		FpbHdr(leaf)->high_head = key.head;
+		FpbHdr(leaf)->fences.head[FPB_HIGH] = key.head;
 	}
 	else if (f->high.finite)
-		FpbHdr(leaf)->high_head = f->high.key.head;
+		FpbHdr(leaf)->fences.head[FPB_HIGH] = f->high.key.head;
 	else
 		FpbHdr(leaf)->flags |= FPB_RIGHTMOST;
 	dir->dircap = shape->max_nodes;

@@ -38,15 +38,37 @@
 #define FPB_MAX_LINES	32
 #define FPB_MAX_LEVELS	64
 
+/* a page's fences: the low one is inclusive, the high one exclusive */
+typedef enum FpbSide
+{
+	FPB_LOW,
+	FPB_HIGH
+} FpbSide;
+
+#define FPB_SIDES	2
+
+/*
+ * The fences as the header stores them, each of them at its side of the
+ * arrays.  In the word forms (head, low, tail) is the whole key.  In the tuple
+ * form head is the head of the pivot tuple that lies at page offset tail, and
+ * low is 0.  A high fence that is elided has its head only.
+ *
+ * The heads of both come before the rest, because they settle most comparisons
+ * and the first cache line has no room for two whole fences.
+ */
+typedef struct FpbFences
+{
+	uint64		head[FPB_SIDES];
+	uint64		tail[FPB_SIDES];
+	uint64		low[FPB_SIDES];
+} FpbFences;
+
 /*
  * The header of every page but the metapage: what the tree has to know of a
- * page, and room for the layout.  What a descent looks at first is in the
- * first cache line.
+ * page, and room for the layout.
  *
- * A fence as the header stores it: in the word forms, (head, low, tail) is the
- * whole key; in the tuple form head is the head of the pivot tuple that lies
- * at page offset tail, and low is 0.  A high fence that is elided has but its
- * head.
+ * What a descent looks at first is in the first cache line, which ends after
+ * the low fence's tail.
  */
 typedef struct FpbPageHeader
 {
@@ -66,18 +88,15 @@ typedef struct FpbPageHeader
 	uint8		flags;
 	BlockNumber right;			/* right sibling or InvalidBlockNumber */
 	uint16		layout[4];		/* the layout's */
-	uint64		low_head;		/* low fence, inclusive */
-	uint64		high_head;		/* high fence, exclusive */
-	uint64		low_tail;
-	uint64		high_tail;		/* second cache line */
-	uint64		low_low;
-	uint64		high_low;
+	FpbFences	fences;
 } FpbPageHeader;
 
 StaticAssertDecl(offsetof(FpbPageHeader, magic) == SizeOfPageHeaderData &&
 				 offsetof(FpbPageHeader, pd.pd_lower) == offsetof(PageHeaderData, pd_lower) &&
 				 offsetof(FpbPageHeader, pd.pd_upper) == offsetof(PageHeaderData, pd_upper),
 				 "FpbPageHeader must begin as every page does");
+StaticAssertDecl(offsetof(FpbPageHeader, fences.tail[FPB_HIGH]) == FPB_CACHE_LINE,
+				 "both heads and the low fence's tail must be in the first cache line");
 
 #define FpbHdr(page)	((FpbPageHeader *) (page))
 

@@ -262,7 +262,7 @@ may_follow(const FpbIndex *ix, Page left, Page page)
 {
 	return is_usable(ix, page) && !FpbPageIsLeftmost(page) &&
 		FpbHdr(page)->level == FpbHdr(left)->level &&
-		FpbHdr(page)->low_head == FpbHdr(left)->high_head;
+		FpbHdr(page)->fences.head[FPB_LOW] == FpbHdr(left)->fences.head[FPB_HIGH];
 }
 
 /*

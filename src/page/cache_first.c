@@ -101,8 +101,8 @@ static void
 exits_of_leaf(Page leaf, Exits *exits)
 {
 	const FpbPageHeader *hdr = FpbHdr(leaf);
-	uint64		least = FpbPageIsLeftmost(leaf) ? 0 : hdr->low_head;
-	uint64		most = FpbPageIsRightmost(leaf) ? PG_UINT64_MAX : hdr->high_head;
+	uint64		least = FpbPageIsLeftmost(leaf) ? 0 : hdr->fences.head[FPB_LOW];
+	uint64		most = FpbPageIsRightmost(leaf) ? PG_UINT64_MAX : hdr->fences.head[FPB_HIGH];
 
 	exits->n = 0;
 	for (int dir = 1; dir < FpbDir(leaf)->nnodes; dir++)

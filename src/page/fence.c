@@ -42,19 +42,20 @@ fpb_page_tuple(const FpbIndex *ix, Page page, uint32 offset)
 /* --- fences --- */
 
 /*
- * Unpack one fence.
+ * Unpack the fence at one side, which the page has.  A tuple stays in place.
  */
 static void
-read_fence(const FpbIndex *ix, Page page, uint64 head, uint64 low,
-		   uint64 tail, FpbKey *key)
+read_fence(const FpbIndex *ix, Page page, FpbSide side, FpbKey *key)
 {
-	key->head = head;
-	key->low = low;
-	key->tail = tail;
+	const FpbFences *fences = &FpbHdr(page)->fences;
+
+	key->head = fences->head[side];
+	key->low = fences->low[side];
+	key->tail = fences->tail[side];
 	key->tuple = NULL;
 	if (!fpb_is_word(ix))
 	{
-		key->tuple = fpb_page_tuple(ix, page, (uint32) Min(tail, BLCKSZ));
+		key->tuple = fpb_page_tuple(ix, page, (uint32) Min(key->tail, BLCKSZ));
 		key->tail = fpb_pivot_tail(key->tuple);
 	}
 }
@@ -65,10 +66,8 @@ read_fence(const FpbIndex *ix, Page page, uint64 head, uint64 low,
 void
 fpb_page_low(const FpbIndex *ix, Page page, FpbKey *key)
 {
-	FpbPageHeader *hdr = FpbHdr(page);
-
 	Assert(!FpbPageIsLeftmost(page));
-	read_fence(ix, page, hdr->low_head, hdr->low_low, hdr->low_tail, key);
+	read_fence(ix, page, FPB_LOW, key);
 }
 
 /*
@@ -78,16 +77,14 @@ fpb_page_low(const FpbIndex *ix, Page page, FpbKey *key)
 void
 fpb_page_high(const FpbIndex *ix, Page page, FpbKey *key)
 {
-	FpbPageHeader *hdr = FpbHdr(page);
-
 	Assert(!FpbPageIsRightmost(page));
 	if (FpbPageHighElided(page))
 	{
 		memset(key, 0, sizeof(FpbKey));
-		key->head = hdr->high_head;
+		key->head = FpbHdr(page)->fences.head[FPB_HIGH];
 		return;
 	}
-	read_fence(ix, page, hdr->high_head, hdr->high_low, hdr->high_tail, key);
+	read_fence(ix, page, FPB_HIGH, key);
 }
 
 /*
@@ -110,13 +107,12 @@ fpb_compare_low(const FpbIndex *ix, Page page, const FpbSearchKey *search)
 int
 fpb_compare_high(const FpbIndex *ix, Page page, const FpbSearchKey *search)
 {
-	FpbPageHeader *hdr = FpbHdr(page);
 	FpbKey		key;
 
 	if (FpbPageIsRightmost(page))
 		return 1;
 	Assert(!FpbPageHighElided(page));
-	read_fence(ix, page, hdr->high_head, hdr->high_low, hdr->high_tail, &key);
+	read_fence(ix, page, FPB_HIGH, &key);
 	return fpb_compare(ix, &key, search);
 }
 
@@ -137,28 +133,19 @@ fpb_place_tuple(Page page, IndexTuple tuple, int tids, FpbTupleArea *ends)
 }
 
 /*
- * Store the fences.
+ * See page/fence.h.
  */
 void
 fpb_write_fences(const FpbIndex *ix, Page page, const FpbKey *low,
 				 const FpbKey *high, FpbTupleArea *ends)
 {
-	FpbPageHeader *hdr = FpbHdr(page);
-
 	if (low != NULL)
-	{
-		hdr->low_head = low->head;
-		hdr->low_low = low->low;
-		hdr->low_tail = fpb_is_word(ix) ? low->tail :
-			fpb_place_tuple(page, low->tuple, 1, ends);
-	}
+		fpb_set_fence(page, FPB_LOW, low, fpb_is_word(ix) ? low->tail :
+					  fpb_place_tuple(page, low->tuple, 1, ends));
 	if (high != NULL)
-	{
-		hdr->high_head = high->head;
-		hdr->high_low = high->low;
-		hdr->high_tail = fpb_is_word(ix) ? high->tail :
-			FpbPageHighElided(page) ? 0 : fpb_place_tuple(page, high->tuple, 1, ends);
-	}
+		fpb_set_fence(page, FPB_HIGH, high, fpb_is_word(ix) ? high->tail :
+					  FpbPageHighElided(page) ? 0 :
+					  fpb_place_tuple(page, high->tuple, 1, ends));
 }
 
 /*
@@ -273,7 +260,7 @@ const char *
 fpb_entry_tuple_fault(FpbTupleCheck *tc, uint64 offset)
 {
 	bool		shared = !tc->any && !FpbPageIsLeftmost(tc->page) &&
-		offset == FpbHdr(tc->page)->low_tail;
+		offset == FpbHdr(tc->page)->fences.tail[FPB_LOW];
 
 	return tuple_fault(tc, offset, !FpbPageIsLeaf(tc->page), !shared);
 }
@@ -289,12 +276,12 @@ fpb_fence_tuples_fault(FpbTupleCheck *tc)
 	const char *fault = NULL;
 
 	if (!FpbPageIsLeftmost(tc->page))
-		fault = tuple_fault(tc, hdr->low_tail, true, true);
+		fault = tuple_fault(tc, hdr->fences.tail[FPB_LOW], true, true);
 	if (fault == NULL && FpbPageHighElided(tc->page))
-		fault = hdr->high_tail == 0 ? NULL :
+		fault = hdr->fences.tail[FPB_HIGH] == 0 ? NULL :
 			"A high fence that is elided has a tuple.";
 	else if (fault == NULL && !FpbPageIsRightmost(tc->page))
-		fault = tuple_fault(tc, hdr->high_tail, true, true);
+		fault = tuple_fault(tc, hdr->fences.tail[FPB_HIGH], true, true);
 	return fault;
 }
 

@@ -113,7 +113,24 @@ fpb_area_begin(FpbTupleArea *area)
 extern uint32 fpb_place_tuple(Page page, IndexTuple tuple, int tids,
 							  FpbTupleArea *ends);
 
-/* Store the fences of a page being written, whose flags have been set. */
+/*
+ * Store one fence in the header.  tail: of the key, in the word forms; else
+ * the page offset of its tuple, or 0 if the fence is elided.
+ */
+static inline void
+fpb_set_fence(Page page, FpbSide side, const FpbKey *key, uint64 tail)
+{
+	FpbFences  *fences = &FpbHdr(page)->fences;
+
+	fences->head[side] = key->head;
+	fences->low[side] = key->low;
+	fences->tail[side] = tail;
+}
+
+/*
+ * Store the fences (NULL: infinite) of a page being written, whose flags have
+ * been set, and copy their tuples into it.
+ */
 extern void fpb_write_fences(const FpbIndex *ix, Page page, const FpbKey *low,
 							 const FpbKey *high, FpbTupleArea *ends);
 

@@ -379,9 +379,9 @@ fpb_free_last_tuples(const FpbIndex *ix, Page page, FpbWalPage *wp)
 		pos = fpb_pos_behind(pos);
 	}
 	if (!FpbPageIsLeftmost(page))
-		upper = Min(upper, (uint32) hdr->low_tail);
+		upper = Min(upper, (uint32) hdr->fences.tail[FPB_LOW]);
 	if (!FpbPageIsRightmost(page) && !FpbPageHighElided(page))
-		upper = Min(upper, (uint32) hdr->high_tail);
+		upper = Min(upper, (uint32) hdr->fences.tail[FPB_HIGH]);
 	if (upper <= old)
 		return;
 	hdr->pd.pd_upper = upper;
@@ -417,16 +417,13 @@ fpb_page_extend(const FpbIndex *ix, Page page, const FpbKey *high,
 		hdr->flags |= FPB_RIGHTMOST;
 	else
 	{
-		hdr->high_head = high->head;
-		hdr->high_low = high->low;
+		uint64		tail = 0;
+
 		if (fpb_high_elided(ix, high))
-		{
-			hdr->high_tail = 0;
 			hdr->flags |= FPB_HIGH_ELIDED;
-		}
 		else
-			hdr->high_tail = fpb_is_word(ix) ? high->tail :
-				fpb_add_tuple(page, high, wp);
+			tail = fpb_is_word(ix) ? high->tail : fpb_add_tuple(page, high, wp);
+		fpb_set_fence(page, FPB_HIGH, high, tail);
 	}
 	fpb_wal_note(wp, (char *) page + offsetof(FpbPageHeader, magic),
 				 sizeof(FpbPageHeader) - offsetof(FpbPageHeader, magic));
@@ -513,7 +510,7 @@ range_fault(const FpbIndex *ix, Page page, const FpbEntry *entries, int nentries
 		if (!fpb_is_word(ix) && !head_is_right(ix, &fence, true))
 			return "The head of the low fence is not that of its values.";
 		fpb_search_key_from(ix, &fence, &search);
-		if (FpbPageHighElided(page) ? FpbHdr(page)->high_head < fence.head :
+		if (FpbPageHighElided(page) ? FpbHdr(page)->fences.head[FPB_HIGH] < fence.head :
 			fpb_compare_high(ix, page, &search) <= 0)
 			return "The high fence is not above the low fence.";
 		if (leaf && nentries > 0 && fpb_compare(ix, &entries[0].key, &search) < 0)
@@ -525,7 +522,7 @@ range_fault(const FpbIndex *ix, Page page, const FpbEntry *entries, int nentries
 		return "The first child's key is not minus infinity.";
 	if (FpbPageHighElided(page))
 	{
-		if (nentries > 0 && entries[nentries - 1].key.head > FpbHdr(page)->high_head)
+		if (nentries > 0 && entries[nentries - 1].key.head > FpbHdr(page)->fences.head[FPB_HIGH])
 			return "The last entry is not below the high fence.";
 	}
 	else if (!FpbPageIsRightmost(page))

@@ -691,7 +691,7 @@ micro_build(const FpbIndex *ix, Page page, int level, int flags,
 		uint32		offset = 0;
 
 		if (i == 0 && shared)
-			offset = (uint32) hdr->low_tail;
+			offset = (uint32) hdr->fences.tail[FPB_LOW];
 		else if (!fpb_is_word(ix))
 			offset = fpb_place_tuple(page, entries[i].key.tuple, 1, &area);
 

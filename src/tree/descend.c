@@ -85,7 +85,7 @@ fpb_lock_high(const FpbIndex *ix, Buffer buf, FpbKey *high)
 	right_page = BufferGetPage(right);
 	if (!fpb_page_is_in_tree(ix, right_page) || FpbPageIsLeftmost(right_page) ||
 		FpbHdr(right_page)->level != FpbHdr(page)->level ||
-		FpbHdr(right_page)->low_head != high->head)
+		FpbHdr(right_page)->fences.head[FPB_LOW] != high->head)
 		fpb_report_damage(ix->rel, BufferGetBlockNumber(right),
 						  psprintf("The page does not begin where its left sibling, block %u, ends.",
 								   BufferGetBlockNumber(buf)));

@@ -565,7 +565,7 @@ grow_posting(const FpbIndex *ix, Page page, const FpbEntry *entry,
 		fpb_write_tail(fpb_posting_tails(new), item, tail);
 	}
 
-	if (*place == end && (FpbPageIsLeftmost(page) || hdr->low_tail != end))
+	if (*place == end && (FpbPageIsLeftmost(page) || hdr->fences.tail[FPB_LOW] != end))
 		end += fpb_posting_size(old, nold);
 	offset = TYPEALIGN_DOWN(fpb_tuple_align(new), end - size);
 	memcpy((char *) page + offset, new, size);

@@ -288,7 +288,7 @@ fpb_write_page(const FpbIndex *ix, Page page, int level, int flags,
 		node = fpb_node_at(shape, page, i);
 		if (parts[i].codec == FPB_NODE_PLAIN)
 			write_plain_node(ix, page, shape, node, entries, &parts[i], slots,
-							 spread, &room, i == 0 && shared ? (uint32) hdr->low_tail : 0);
+							 spread, &room, i == 0 && shared ? (uint32) hdr->fences.tail[FPB_LOW] : 0);
 		else
 			write_one_key_node(ix, shape, node, entries, &parts[i], spread);
 	}
