@@ -174,15 +174,20 @@ static bool
 build_from(Fuzz *f, int n, int slack, bool elide)
 {
 	FpbKey		high;
+	FpbPageContent content = {
+		.level = f->level,
+		.flags = page_flags(f),
+		.right = f->high.finite ? RIGHT_BLOCK : InvalidBlockNumber,
+		.low = f->low.finite ? &f->low.key : NULL,
+		.high = high_key(&f->high, elide, &high),
+		.entries = f->found,
+		.nentries = n,
+	};
 
 	for (int i = 0; i < n; i++)
 		model_entry(f, i, &f->found[i]);
 	memset(f->page, 0x7E, BLCKSZ);
-	return fpb_page_build(&f->ix, f->page, f->level, page_flags(f),
-						  f->high.finite ? RIGHT_BLOCK : InvalidBlockNumber,
-						  f->low.finite ? &f->low.key : NULL,
-						  high_key(&f->high, elide, &high),
-						  f->found, n, slack);
+	return fpb_page_build(&f->ix, f->page, &content, slack);
 }
 
 /*
@@ -725,26 +730,30 @@ extend(Fuzz *f, const FuzzOp *op)
 	if (f->level > 0 || !fpb_page_plan_extend(&f->ix, f->page, key))
 	{
 		int			n = fpb_page_entries(&f->ix, f->page, f->found);
-		int			flags = FpbHdr(f->page)->flags | (high.finite ? 0 : FPB_RIGHTMOST);
+		FpbPageContent content;
 		FpbKey		low;
+		FpbKey		old_high;
 
 		f->doing = "merge";
 		if (n >= FPB_MAX_PAGE_ENTRIES)
 			return false;
-		if (f->low.finite)
-			fpb_page_low(&f->ix, f->page, &low);
 		if (f->level > 0)
 		{
 			f->found[n].key = f->high.key;
 			f->found[n++].child = f->next_child;
 		}
+		fpb_page_frame(&f->ix, f->page, &low, &old_high, &content);
+		if (!high.finite)
+			content.flags |= FPB_RIGHTMOST;
+		content.right = high.finite ? RIGHT_BLOCK : InvalidBlockNumber;
+		content.entries = f->found;
+		content.nentries = n;
 		image = palloc_aligned(sizeof(PGAlignedBlock), PG_IO_ALIGN_SIZE, 0);
 		while (image != NULL)
 		{
 			memset(image, 0x7E, BLCKSZ);
-			if (fpb_page_build(&f->ix, image->data, f->level, flags,
-							   high.finite ? RIGHT_BLOCK : InvalidBlockNumber,
-							   f->low.finite ? &low : NULL, key, f->found, n, 0))
+			content.high = key;
+			if (fpb_page_build(&f->ix, image->data, &content, 0))
 				break;
 			if (elide || !high.finite || f->level == 0)
 			{

@@ -93,15 +93,19 @@ void
 fpb_filler_end(FpbFiller *filler, const FpbKey *high, BlockNumber right)
 {
 	const FpbLayoutRoutine *layout = filler->ix->layout;
+	FpbPageContent content = {.level = filler->level,.flags = filler->flags,
+		.right = right,.low = filler->low,.high = high,
+	.entries = filler->entries,.nentries = filler->nentries};
 	FpbKey		elided;
 
-	if (layout->filler_write(filler, high, right))
+	if (layout->filler_write(filler, &content))
 		return;
 	if (high != NULL)
 	{
 		elided = *high;
 		elided.tuple = NULL;
-		if (layout->filler_write(filler, &elided, right))
+		content.high = &elided;
+		if (layout->filler_write(filler, &content))
 			return;
 	}
 	elog(ERROR, "%d entries do not fit a page of index \"%s\"",

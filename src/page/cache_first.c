@@ -365,16 +365,13 @@ cache_first_insert(const FpbIndex *ix, Page page, const FpbEntry *entry,
  * need not be as close together as can be.
  */
 static bool
-cache_first_build(const FpbIndex *ix, Page page, int level, int flags,
-				  BlockNumber right, const FpbKey *low, const FpbKey *high,
-				  const FpbEntry *entries, int nentries, int slack)
+cache_first_build(const FpbIndex *ix, Page page, const FpbPageContent *content,
+				  int slack)
 {
-	if (fpb_is_word(ix) && level == 1 && slack == 0 &&
-		fpb_disk_first_build(ix, page, level, flags, right, low, high,
-							 entries, nentries, 1))
+	if (fpb_is_word(ix) && content->level == 1 && slack == 0 &&
+		fpb_disk_first_build(ix, page, content, 1))
 		return true;
-	return fpb_disk_first_build(ix, page, level, flags, right, low, high,
-								entries, nentries, slack);
+	return fpb_disk_first_build(ix, page, content, slack);
 }
 
 /* what a filler for pages of level 1 knows of its children: exits of each */
@@ -399,13 +396,12 @@ cache_first_filler_child(FpbFiller *filler, Page child)
  * Write the page, and what is known of its children.
  */
 static bool
-cache_first_filler_write(const FpbFiller *filler, const FpbKey *high,
-						 BlockNumber right)
+cache_first_filler_write(const FpbFiller *filler, const FpbPageContent *content)
 {
 	const FpbIndex *ix = filler->ix;
 	FpbWalPage	whole = {.page = filler->page,.image = true};
 
-	if (!fpb_disk_first_filler_write(filler, high, right))
+	if (!fpb_disk_first_filler_write(filler, content))
 		return false;
 	for (int i = 0; filler->children != NULL && i < filler->nentries; i++)
 	{

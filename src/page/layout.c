@@ -220,6 +220,31 @@ fpb_page_replace(Page page, const char *image, FpbWalPage *wp)
 /* --- making a page afresh --- */
 
 /*
+ * See page/layout.h.
+ */
+void
+fpb_page_frame(const FpbIndex *ix, Page page, FpbKey *low, FpbKey *high,
+			   FpbPageContent *content)
+{
+	const FpbPageHeader *hdr = FpbHdr(page);
+
+	memset(content, 0, sizeof(*content));
+	content->level = hdr->level;
+	content->flags = hdr->flags;
+	content->right = hdr->right;
+	if (!FpbPageIsLeftmost(page))
+	{
+		fpb_page_low(ix, page, low);
+		content->low = low;
+	}
+	if (!FpbPageIsRightmost(page))
+	{
+		fpb_page_high(ix, page, high);
+		content->high = high;
+	}
+}
+
+/*
  * Make an image of the page with the new entry in it, entries[] being all,
  * with slack of a hundred slots free.  Its high fence may be elided, or not.
  */
@@ -227,20 +252,16 @@ static bool
 rebuild(const FpbIndex *ix, Page page, const FpbEntry *entries, int nentries,
 		int slack, bool elide, FpbInsertPlan *plan)
 {
-	FpbPageHeader *hdr = FpbHdr(page);
+	FpbPageContent content;
 	FpbKey		low;
 	FpbKey		high;
 
-	if (!FpbPageIsLeftmost(page))
-		fpb_page_low(ix, page, &low);
-	if (!FpbPageIsRightmost(page))
-		fpb_page_high(ix, page, &high);
+	fpb_page_frame(ix, page, &low, &high, &content);
 	if (elide)
 		high.tuple = NULL;
-	return fpb_page_build(ix, plan->image->data, hdr->level, hdr->flags,
-						  hdr->right, FpbPageIsLeftmost(page) ? NULL : &low,
-						  FpbPageIsRightmost(page) ? NULL : &high,
-						  entries, nentries, slack);
+	content.entries = entries;
+	content.nentries = nentries;
+	return fpb_page_build(ix, plan->image->data, &content, slack);
 }
 
 /*

@@ -98,6 +98,22 @@ typedef struct FpbInsertPlan
 	uint64		details[8];		/* the layout's */
 } FpbInsertPlan;
 
+/*
+ * What a page that is made afresh is to be.  Fences: NULL stands for infinity,
+ * and a high one without tuple, in the tuple form, is elided.  The entries are
+ * in order, and nothing points into the memory that the page is made in.
+ */
+typedef struct FpbPageContent
+{
+	int			level;
+	int			flags;
+	BlockNumber right;
+	const FpbKey *low;
+	const FpbKey *high;
+	const FpbEntry *entries;
+	int			nentries;
+} FpbPageContent;
+
 /* a page being filled by a bulk load (page/bulk_fill.c) */
 typedef struct FpbFiller
 {
@@ -156,7 +172,8 @@ typedef struct FpbNodeInfo
  * filler_begin: a page has been begun; sets up the filler's details.
  * filler_take: has the page room for another entry at this fill factor?  If so
  * it is counted in.
- * filler_write: writes the page; false if there is no room for its high fence.
+ * filler_write: writes the page, which is to have what has been added; false
+ * if there is no room for its high fence.
  * filler_child, name_nodes, take_over_names: NULL where pages know nothing of
  * their children but their links.
  */
@@ -202,16 +219,14 @@ typedef struct FpbLayoutRoutine
 	void		(*cut) (const FpbIndex *ix, Page page, FpbPos pos,
 						FpbWalPage *wp);
 
-	bool		(*build) (const FpbIndex *ix, Page page, int level, int flags,
-						  BlockNumber right, const FpbKey *low,
-						  const FpbKey *high, const FpbEntry *entries,
-						  int nentries, int slack);
+	bool		(*build) (const FpbIndex *ix, Page page,
+						  const FpbPageContent *content, int slack);
 	void		(*filler_begin) (FpbFiller *filler);
 	bool		(*filler_take) (FpbFiller *filler, const FpbEntry *entry);
 	bool		(*filler_fence_fits) (const FpbFiller *filler,
 									  const FpbKey *high);
-	bool		(*filler_write) (const FpbFiller *filler, const FpbKey *high,
-								 BlockNumber right);
+	bool		(*filler_write) (const FpbFiller *filler,
+								 const FpbPageContent *content);
 
 	void		(*filler_child) (FpbFiller *filler, Page child);
 	void		(*name_nodes) (const FpbIndex *ix, Page page,
@@ -564,21 +579,24 @@ extern void fpb_page_split(const FpbIndex *ix, Page page,
  */
 
 /*
- * Make a page from sorted entries, with these fences (NULL: infinite; a high
- * one without tuple, in the tuple form: elided).  page is memory of the
- * caller's, and nothing in entries and fences may point into it.  slack: how
- * many of a hundred slots are to be left free; none, and the page takes no
- * more room than it must.  Returns false if the entries don't fit so: the page
- * is then undefined.
+ * Make a page in memory of the caller's.  slack: how many of a hundred slots
+ * are to be left free; none, and the page takes no more room than it must.
+ * Returns false if the content does not fit so: the page is then undefined.
  */
 static inline bool
-fpb_page_build(const FpbIndex *ix, Page page, int level, int flags,
-			   BlockNumber right, const FpbKey *low, const FpbKey *high,
-			   const FpbEntry *entries, int nentries, int slack)
+fpb_page_build(const FpbIndex *ix, Page page, const FpbPageContent *content,
+			   int slack)
 {
-	return ix->layout->build(ix, page, level, flags, right, low, high,
-							 entries, nentries, slack);
+	return ix->layout->build(ix, page, content, slack);
 }
+
+/*
+ * Begin to say what a page that replaces this one is to be: the same but for
+ * its entries, of which there are none yet.  *low and *high are to hold its
+ * fences, the tuples of which stay in the page.
+ */
+extern void fpb_page_frame(const FpbIndex *ix, Page page, FpbKey *low,
+						   FpbKey *high, FpbPageContent *content);
 
 /*
  * Bulk load (page/bulk_fill.c): entries are added in order, and a page is as

@@ -22,6 +22,20 @@ extern int	fpb_read_words(const FpbIndex *ix, const FpbShape *shape,
 						   uint64 step, FpbItem *items, int room);
 
 /*
+ * Set up the header of a page that is to have this content, but for its fences
+ * and what is the layout's.
+ */
+static inline void
+fpb_begin_page(const FpbIndex *ix, Page page, const FpbPageContent *content)
+{
+	int			flags = content->flags & ~FPB_HIGH_ELIDED;
+
+	if (fpb_high_elided(ix, content->high))
+		flags |= FPB_HIGH_ELIDED;
+	fpb_page_init(page, content->level, flags, content->right);
+}
+
+/*
  * All entries of the page with a new one among them, before pos, in a palloc'd
  * array of their own.
  */

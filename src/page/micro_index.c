@@ -595,13 +595,14 @@ micro_cut(const FpbIndex *ix, Page page, FpbPos pos, FpbWalPage *wp)
  * room for another separator.
  */
 static bool
-shares_fence(const FpbIndex *ix, const FpbKey *low, const FpbEntry *entries,
-			 int nentries)
+shares_fence(const FpbIndex *ix, const FpbPageContent *content)
 {
-	if (low == NULL || fpb_is_word(ix) || nentries == 0)
+	const FpbKey *low = content->low;
+
+	if (low == NULL || fpb_is_word(ix) || content->nentries == 0)
 		return false;
-	return low->tail == entries[0].key.tail &&
-		fpb_keys_identical(ix, low, &entries[0].key);
+	return low->tail == content->entries[0].key.tail &&
+		fpb_keys_identical(ix, low, &content->entries[0].key);
 }
 
 /*
@@ -642,17 +643,21 @@ choose_capacity(const FpbIndex *ix, bool leaf, int nentries, Size tuples)
  * See fpb_page_build.
  */
 static bool
-micro_build(const FpbIndex *ix, Page page, int level, int flags,
-			BlockNumber right, const FpbKey *low, const FpbKey *high,
-			const FpbEntry *entries, int nentries, int slack)
+micro_build(const FpbIndex *ix, Page page, const FpbPageContent *content,
+			int slack)
 {
 	FpbPageHeader *hdr = FpbHdr(page);
-	const FpbShape *base = fpb_level_shape(ix, level);
+	const FpbShape *base = fpb_level_shape(ix, content->level);
+	bool		leaf = content->level == 0;
+	const FpbKey *low = content->low;
+	const FpbKey *high = content->high;
+	const FpbEntry *entries = content->entries;
+	int			nentries = content->nentries;
 	FpbTupleArea area = {0};
 	FpbShape	shape;
 	char	   *node;
 	int			capacity = base->nslots;
-	bool		shared = shares_fence(ix, low, entries, nentries);
+	bool		shared = shares_fence(ix, content);
 
 	if (fpb_is_word(ix))
 	{
@@ -668,19 +673,16 @@ micro_build(const FpbIndex *ix, Page page, int level, int flags,
 		if (high != NULL && high->tuple != NULL)
 			*fpb_area_of(&area, high->tuple) += fpb_tuple_space(high->tuple);
 		if (nentries > (int) FPB_MAX_PAGE_ENTRIES ||
-			page_space(ix, level == 0, nentries) + area.aligned + area.packed +
+			page_space(ix, leaf, nentries) + area.aligned + area.packed +
 			BLCKSZ * slack / 100 > BLCKSZ)
 			return false;
-		capacity = choose_capacity(ix, level == 0, nentries, area.aligned + area.packed);
+		capacity = choose_capacity(ix, leaf, nentries, area.aligned + area.packed);
 	}
 
-	flags &= ~FPB_HIGH_ELIDED;
-	if (fpb_high_elided(ix, high))
-		flags |= FPB_HIGH_ELIDED;
-	fpb_page_init(page, level, flags, right);
+	fpb_begin_page(ix, page, content);
 	Micro(page)->capacity = capacity;
 	Micro(page)->nentries = nentries;
-	hdr->pd.pd_lower = set_shape(ix, &shape, base->size, capacity, level > 0);
+	hdr->pd.pd_lower = set_shape(ix, &shape, base->size, capacity, !leaf);
 	hdr->pd.pd_upper = BLCKSZ - area.aligned - area.packed;
 	fpb_area_begin(&area);
 	fpb_write_fences(ix, page, low, high, &area);
@@ -696,7 +698,7 @@ micro_build(const FpbIndex *ix, Page page, int level, int flags,
 			offset = fpb_place_tuple(page, entries[i].key.tuple, 1, &area);
 
 		/* an entry out of a posting has no TID in its tuple */
-		if (!fpb_is_word(ix) && level == 0)
+		if (!fpb_is_word(ix) && leaf)
 			fpb_tail_tid(entries[i].key.tail, &((IndexTuple) ((char *) page + offset))->t_tid);
 		fpb_write_slot(ix, &shape, node, i, &entries[i], offset);
 	}
@@ -756,12 +758,9 @@ micro_filler_fence_fits(const FpbFiller *filler, const FpbKey *high)
 }
 
 static bool
-micro_filler_write(const FpbFiller *filler, const FpbKey *high,
-				   BlockNumber right)
+micro_filler_write(const FpbFiller *filler, const FpbPageContent *content)
 {
-	return micro_build(filler->ix, filler->page, filler->level,
-					   filler->flags, right, filler->low, high,
-					   filler->entries, filler->nentries, 0);
+	return micro_build(filler->ix, filler->page, content, 0);
 }
 
 /* --- what is wrong with a page, and what is in it --- */

@@ -244,8 +244,17 @@ static bool
 build_spread(const Split *s, bool left, int split, const FpbKey *low,
 			 const FpbKey *high)
 {
-	FpbPageHeader *hdr = FpbHdr(s->page);
+	const FpbPageHeader *hdr = FpbHdr(s->page);
 	FpbWalPage *wp = left ? s->left_page : s->right_page;
+	FpbPageContent content = {
+		.level = hdr->level,
+		.flags = left ? left_flags(s) : hdr->flags & ~FPB_LEFTMOST,
+		.right = left ? s->right : hdr->right,
+		.low = low,
+		.high = high,
+		.entries = left ? s->entries : s->entries + split,
+		.nentries = left ? split : s->nentries - split,
+	};
 
 	/*
 	 * More entries behind the last will want no gaps before it; at the end of
@@ -261,13 +270,7 @@ build_spread(const Split *s, bool left, int split, const FpbKey *low,
 	{
 		if (split_slacks[i] > most)
 			continue;
-		if (left ?
-			fpb_page_build(s->ix, wp->page, hdr->level, left_flags(s), s->right,
-						   low, high, s->entries, split, split_slacks[i]) :
-			fpb_page_build(s->ix, wp->page, hdr->level,
-						   hdr->flags & ~FPB_LEFTMOST, hdr->right, low, high,
-						   s->entries + split, s->nentries - split,
-						   split_slacks[i]))
+		if (fpb_page_build(s->ix, wp->page, &content, split_slacks[i]))
 		{
 			fpb_page_take_over_names(s->ix, wp->page, s->page);
 			return true;

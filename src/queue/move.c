@@ -115,21 +115,16 @@ fill_copy(const Batch *b, FpbWalPage *wp, int from)
 static void
 pack_copy(const Batch *b, FpbWalPage *wp)
 {
-	FpbPageHeader *hdr = FpbHdr(wp->page);
 	FpbEntry   *entries = palloc(sizeof(FpbEntry) * FPB_MAX_PAGE_ENTRIES);
 	Page		image = palloc_aligned(BLCKSZ, PG_IO_ALIGN_SIZE, 0);
+	FpbPageContent content;
 	FpbKey		low;
 	FpbKey		high;
-	int			n = fpb_page_entries(b->ix, wp->page, entries);
 
-	if (!FpbPageIsLeftmost(wp->page))
-		fpb_page_low(b->ix, wp->page, &low);
-	if (!FpbPageIsRightmost(wp->page))
-		fpb_page_high(b->ix, wp->page, &high);
-	if (fpb_page_build(b->ix, image, 0, hdr->flags, hdr->right,
-					   FpbPageIsLeftmost(wp->page) ? NULL : &low,
-					   FpbPageIsRightmost(wp->page) ? NULL : &high,
-					   entries, n, IMAGE_SLACK))
+	fpb_page_frame(b->ix, wp->page, &low, &high, &content);
+	content.nentries = fpb_page_entries(b->ix, wp->page, entries);
+	content.entries = entries;
+	if (fpb_page_build(b->ix, image, &content, IMAGE_SLACK))
 		fpb_page_replace(wp->page, image, wp);
 	pfree(image);
 	pfree(entries);

@@ -50,6 +50,10 @@ void
 fpb_queue_begin(FpbIndex *queue)
 {
 	Page		image = palloc_aligned(BLCKSZ, PG_IO_ALIGN_SIZE, 0);
+	FpbPageContent empty = {
+		.flags = FPB_LEAF | FPB_LEFTMOST | FPB_RIGHTMOST | FPB_QUEUE,
+		.right = InvalidBlockNumber,
+	};
 	FpbWal		wal;
 	FpbWalPage *wp_root;
 	FpbWalPage *wp_meta;
@@ -59,9 +63,7 @@ fpb_queue_begin(FpbIndex *queue)
 	FpbFilter	filter;
 
 	Assert(queue->tree == FPB_QUEUE && queue->may_queue);
-	if (!fpb_page_build(queue, image, 0,
-						FPB_LEAF | FPB_LEFTMOST | FPB_RIGHTMOST | FPB_QUEUE,
-						InvalidBlockNumber, NULL, NULL, NULL, 0, 0))
+	if (!fpb_page_build(queue, image, &empty, 0))
 		elog(ERROR, "an empty leaf does not fit a page of index \"%s\"",
 			 RelationGetRelationName(queue->rel));
 

@@ -283,27 +283,32 @@ build_left(FpbIndex *ix, const Merge *m, const MergeBufs *b, const FpbKey *high)
 	Page		left = BufferGetPage(b->left);
 	PGAlignedBlock *image = palloc(sizeof(PGAlignedBlock));
 	FpbEntry   *entries = palloc((FPB_MAX_PAGE_ENTRIES + 1) * sizeof(FpbEntry));
-	int			flags = FpbHdr(left)->flags;
+	FpbPageContent content = {
+		.level = m->level,
+		.flags = FpbHdr(left)->flags,
+		.right = FpbHdr(page)->right,
+		.high = high,
+		.entries = entries,
+	};
 	FpbKey		low;
-	int			nentries;
 	bool		fits;
 
 	if (FpbPageIsRightmost(page))
-		flags |= FPB_RIGHTMOST;
+		content.flags |= FPB_RIGHTMOST;
 	if (!FpbPageIsLeftmost(left))
+	{
 		fpb_page_low(ix, left, &low);
-	nentries = fpb_page_entries(ix, left, entries);
+		content.low = &low;
+	}
+	content.nentries = fpb_page_entries(ix, left, entries);
 	if (m->level > 0)
 	{
-		FpbEntry   *moved = &entries[nentries++];
+		FpbEntry   *moved = &entries[content.nentries++];
 
 		fpb_page_low(ix, page, &moved->key);
 		moved->child = only_child(ix, page);
 	}
-	fits = fpb_page_build(ix, image->data, m->level, flags,
-						  FpbHdr(page)->right,
-						  FpbPageIsLeftmost(left) ? NULL : &low, high,
-						  entries, nentries, 0);
+	fits = fpb_page_build(ix, image->data, &content, 0);
 	pfree(entries);
 	if (!fits)
 	{

@@ -71,6 +71,13 @@ grow_root(FpbIndex *ix, Buffer left, Buffer right,
 	FpbMeta    *meta = FpbPageGetMeta(BufferGetPage(metabuf));
 	PGAlignedBlock *image;
 	FpbEntry	entries[2];
+	FpbPageContent content = {
+		.level = level,
+		.flags = FPB_LEFTMOST | FPB_RIGHTMOST | ix->tree,
+		.right = InvalidBlockNumber,
+		.entries = entries,
+		.nentries = 2,
+	};
 	Buffer		rootbuf;
 	FpbWal		wal;
 	FpbWalPage *wp_meta;
@@ -88,9 +95,7 @@ grow_root(FpbIndex *ix, Buffer left, Buffer right,
 	entries[1].key = *separator;
 	entries[1].child = BufferGetBlockNumber(right);
 	image = palloc_aligned(sizeof(PGAlignedBlock), PG_IO_ALIGN_SIZE, 0);
-	if (!fpb_page_build(ix, image->data, level,
-						FPB_LEFTMOST | FPB_RIGHTMOST | ix->tree,
-						InvalidBlockNumber, NULL, NULL, entries, 2, 0))
+	if (!fpb_page_build(ix, image->data, &content, 0))
 		elog(ERROR, "two downlinks do not fit a page of index \"%s\"",
 			 RelationGetRelationName(ix->rel));
 	rootbuf = fpb_allocbuf(ix->rel);

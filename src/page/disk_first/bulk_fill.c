@@ -3,11 +3,12 @@
  * page/disk_first/bulk_fill.c
  *	  Bulk load: when is a disk-first page full?
  *
- * A page takes entries until it is as full as the fill factor says with them
- * parted into slots and nodes as they will be (page/disk_first/pack.c), and
- * with a high fence of the length of the last one, which is the most that a
- * separator from the next entry takes.  Only for the first two of very long
- * entries there may be no room but without: then the fence is elided.
+ * A page takes entries until it is as full as the fill factor says.  Its
+ * entries count as they will be packed into slots and nodes
+ * (page/disk_first/pack.c), and a high fence as long as the last entry counts,
+ * too: the separator from the next entry takes no more.  The first two entries
+ * are taken in any case; if they are so long that they leave no room for the
+ * fence, it is elided.
  *
  *-------------------------------------------------------------------------
  */
@@ -145,7 +146,7 @@ tuple_fits(FpbFiller *filler, IndexTuple tuple, bool same)
 	int			used;
 	int			free;
 
-	/* (fpb_slot_entries tells alike) */
+	/* (fpb_pack_tuples packs alike) */
 	if (same && state->last_slot < fpb_posting_most(filler->ix, tuple))
 	{
 		last_slot += state->last_slot;
@@ -194,24 +195,16 @@ fpb_disk_first_filler_take(FpbFiller *filler, const FpbEntry *entry)
  * Write the page.  False if there is no room for the high fence.
  */
 bool
-fpb_disk_first_filler_write(const FpbFiller *filler, const FpbKey *high,
-							BlockNumber right)
+fpb_disk_first_filler_write(const FpbFiller *filler,
+							const FpbPageContent *content)
 {
-	const FpbShape *shape = filler_shape(filler);
-	FpbNodePart parts[FPB_MAX_NODES];
-	uint16		slots[FPB_MAX_PAGE_ENTRIES + 1];
-	int			nparts;
+	const FpbIndex *ix = filler->ix;
+	FpbPacking	packing;
 
-	if (fpb_is_word(filler->ix))
-		nparts = fpb_pack_by_runs(filler->ix, shape, filler->entries,
-								  filler->nentries, filler->slack, parts);
-	else
-		nparts = fpb_pack_tuples(filler->ix, shape, filler->entries,
-								 filler->nentries, filler->slack, parts, slots);
-	return nparts >= 0 &&
-		fpb_write_page(filler->ix, filler->page, filler->level, filler->flags,
-					   right, filler->low, high, filler->entries, parts,
-					   nparts, slots, filler->slack > 0, 0);
+	if (!(fpb_is_word(ix) ? fpb_pack_by_runs : fpb_pack_tuples)
+		(ix, content, filler->slack, &packing))
+		return false;
+	return fpb_write_page(ix, filler->page, content, &packing, 0);
 }
 
 /*

@@ -247,45 +247,50 @@ extern bool fpb_place_prev(const FpbIndex *ix, Page page, FpbNodePos *place,
 extern void fpb_page_clear_killed(const FpbIndex *ix, Page page, int dir,
 								  int from, int to);
 
-/* --- parting entries into nodes (page/disk_first/pack.c) --- */
+/* --- packing entries into nodes (page/disk_first/pack.c) --- */
 
-/* one node to be */
-typedef struct FpbNodePart
+/* one node that a page is to have */
+typedef struct FpbPackedNode
 {
 	int			start;			/* its first entry */
 	int			count;
-	int			slot;			/* tuples: the first of the page's slots */
-	int			nslots;			/* that these take */
+	int			slot;			/* its first slot, of all the page's */
+	int			nslots;			/* slots that its entries take */
 	FpbCodec	codec;
-} FpbNodePart;
+} FpbPackedNode;
+
+/* all nodes that a page is to have; what is not said to be there is undefined */
+typedef struct FpbPacking
+{
+	bool		spread;			/* entries over all slots of a node, or in the
+								 * first ones? */
+	int			nnodes;
+	FpbPackedNode nodes[FPB_MAX_NODES];
+	uint16		slots[FPB_MAX_PAGE_ENTRIES + 1];	/* tuples: how many
+													 * entries share each slot */
+} FpbPacking;
 
 extern int	fpb_plain_fill(const FpbShape *shape, int slack);
 extern int	fpb_one_key_fill(const FpbShape *shape, int slack);
 extern int	fpb_one_key_packing(const FpbShape *shape, int run, int fill);
-extern int	fpb_pack_by_runs(const FpbIndex *ix, const FpbShape *shape,
-							 const FpbEntry *entries, int nentries, int slack,
-							 FpbNodePart *parts);
-extern bool fpb_pack_has_long_run(const FpbIndex *ix, const FpbShape *shape,
-								  const FpbEntry *entries, int nentries, int slack);
-extern int	fpb_pack_fewest_nodes(const FpbIndex *ix, const FpbShape *shape,
-								  const FpbEntry *entries, int nentries,
-								  int slack, FpbNodePart *parts);
-extern int	fpb_slot_entries(const FpbIndex *ix, const FpbShape *shape,
-							 const FpbEntry *entries, int nentries);
-extern int	fpb_pack_tuples(const FpbIndex *ix, const FpbShape *shape,
-							const FpbEntry *entries, int nentries, int slack,
-							FpbNodePart *parts, uint16 *slots);
+extern bool fpb_pack_by_runs(const FpbIndex *ix, const FpbPageContent *content,
+							 int slack, FpbPacking *packing);
+extern bool fpb_pack_has_long_run(const FpbIndex *ix,
+								  const FpbPageContent *content, int slack);
+extern bool fpb_pack_fewest_nodes(const FpbIndex *ix,
+								  const FpbPageContent *content, int slack,
+								  FpbPacking *packing);
+extern bool fpb_pack_tuples(const FpbIndex *ix, const FpbPageContent *content,
+							int slack, FpbPacking *packing);
 
 /* --- writing pages (page/disk_first/make_page.c) --- */
 
 extern Size fpb_max_tuple_size(const FpbIndex *ix);
 extern int	fpb_directory_capacity(const FpbIndex *ix, const FpbShape *shape,
-								   int nparts, Size used);
-extern bool fpb_write_page(const FpbIndex *ix, Page page, int level, int flags,
-						   BlockNumber right, const FpbKey *low,
-						   const FpbKey *high, const FpbEntry *entries,
-						   const FpbNodePart *parts, int nparts,
-						   const uint16 *slots, bool spread, Size want_free);
+								   int nnodes, Size used);
+extern bool fpb_write_page(const FpbIndex *ix, Page page,
+						   const FpbPageContent *content,
+						   const FpbPacking *packing, Size want_free);
 
 /* --- changing pages (page/disk_first/plan_insert.c, page/disk_first/change.c) --- */
 
@@ -337,7 +342,6 @@ extern void fpb_last_of_posting(const FpbIndex *ix, Page page,
 
 /* --- the layout's routines, each in one of the files --- */
 
-
 extern void fpb_disk_first_set_shapes(FpbIndex *ix, int leaf_lines, int inner_lines);
 extern void fpb_disk_first_get_shapes(const FpbIndex *ix, int *leaf_lines, int *inner_lines);
 extern const char *fpb_disk_first_header_fault(const FpbIndex *ix, Page page);
@@ -357,11 +361,11 @@ extern bool fpb_disk_first_has_room(const FpbIndex *ix, Page page, Size tuple);
 extern Size fpb_disk_first_slot_space(const FpbIndex *ix, bool leaf);
 extern void fpb_disk_first_cut(const FpbIndex *ix, Page page, FpbPos pos,
 							   FpbWalPage *wp);
-extern bool fpb_disk_first_build(const FpbIndex *ix, Page page, int level, int flags, BlockNumber right, const FpbKey *low, const FpbKey *high, const FpbEntry *entries, int nentries, int slack);
+extern bool fpb_disk_first_build(const FpbIndex *ix, Page page, const FpbPageContent *content, int slack);
 extern void fpb_disk_first_filler_begin(FpbFiller *filler);
 extern bool fpb_disk_first_filler_take(FpbFiller *filler, const FpbEntry *entry);
 extern bool fpb_disk_first_filler_fence_fits(const FpbFiller *filler, const FpbKey *high);
-extern bool fpb_disk_first_filler_write(const FpbFiller *filler, const FpbKey *high, BlockNumber right);
+extern bool fpb_disk_first_filler_write(const FpbFiller *filler, const FpbPageContent *content);
 extern const char *fpb_disk_first_fault(const FpbIndex *ix, Page page);
 extern void fpb_disk_first_page_info(const FpbIndex *ix, Page page, FpbPageInfo *info);
 extern bool fpb_disk_first_node_info(const FpbIndex *ix, Page page, int n, FpbNodeInfo *info);

@@ -3,9 +3,9 @@
  * page/disk_first/make_page.c
  *	  Making whole disk-first pages from sorted entries.
  *
- * First the entries are parted into slots and nodes (page/disk_first/pack.c);
- * then the nodes are written, what they hold spread over their slots so that
- * an insertion finds a gap nearby (fpbtree-sigmod2002, section 3.1.2,
+ * First the entries are packed into slots and nodes (page/disk_first/pack.c).
+ * Then the nodes are written.  Their entries are spread over their slots, so
+ * that an insertion finds a gap nearby (fpbtree-sigmod2002, section 3.1.2,
  * "Bulkload").
  *
  *-------------------------------------------------------------------------
@@ -14,18 +14,23 @@
 
 #include "page/disk_first/disk_first.h"
 
-/* --- room --- */
-
-/*
- * Room for tuples in a page that is being written, and for more TIDs in its
- * postings.
- */
-typedef struct TupleRoom
+/* a page being written */
+typedef struct PageWriter
 {
-	FpbTupleArea area;
-	int			postings;		/* of them */
-	int			spare;			/* gaps that each is to have */
-} TupleRoom;
+	const FpbIndex *ix;
+	Page		page;
+	const FpbPageContent *content;
+	const FpbPacking *packing;
+	const FpbShape *shape;
+	int			nslots;			/* that the entries take */
+	bool		shared;			/* is the first slot's tuple the low fence's,
+								 * too? */
+	FpbTupleArea area;			/* room for tuples */
+	int			postings;		/* how many there are among these */
+	int			spare;			/* gaps that each of them is to have */
+} PageWriter;
+
+/* --- room --- */
 
 /*
  * Is the first slot's tuple the low fence's?  In inner pages their keys are
@@ -33,14 +38,15 @@ typedef struct TupleRoom
  * room for another separator; but a posting can't be a fence.
  */
 static bool
-shares_fence(const FpbIndex *ix, int level, const FpbKey *low,
-			 const FpbEntry *entries, const uint16 *slots, int nslots)
+shares_fence(const PageWriter *w)
 {
-	if (low == NULL || fpb_is_word(ix) || nslots == 0)
+	const FpbKey *low = w->content->low;
+	const FpbKey *first = &w->content->entries[0].key;
+
+	if (low == NULL || fpb_is_word(w->ix) || w->nslots == 0)
 		return false;
-	return low->tail == entries[0].key.tail &&
-		fpb_keys_identical(ix, low, &entries[0].key) &&
-		(level > 0 || slots[0] == 1);
+	return low->tail == first->tail && fpb_keys_identical(w->ix, low, first) &&
+		(w->content->level > 0 || w->packing->slots[0] == 1);
 }
 
 /*
@@ -48,63 +54,75 @@ shares_fence(const FpbIndex *ix, int level, const FpbKey *low,
  * gaps that a posting has are no more than half of its entries.
  */
 static int
-slot_tids(const FpbIndex *ix, IndexTuple tuple, int entries, int spare)
+slot_tids(const PageWriter *w, IndexTuple tuple, int entries)
 {
 	if (entries == 1)
 		return 1;
-	return Min(entries + Min(spare, entries / 2 + 1), fpb_posting_most(ix, tuple));
+	return Min(entries + Min(w->spare, entries / 2 + 1),
+			   fpb_posting_most(w->ix, tuple));
 }
 
 /*
- * Find out what room the tuples of entries and fences take, with as many spare
- * places in each posting as *room says.
+ * Set w->area to the room that the tuples of all slots take, each posting with
+ * w->spare gaps, and count the postings.
  */
 static void
-measure_tuples(const FpbIndex *ix, const FpbEntry *entries,
-			   const uint16 *slots, int nslots, const FpbKey *low,
-			   const FpbKey *high, TupleRoom *room)
+measure_slots(PageWriter *w)
 {
-	room->area.aligned = room->area.packed = 0;
-	room->postings = 0;
-	for (int slot = 0; slot < nslots; slot++)
-	{
-		IndexTuple	tuple = entries->key.tuple;
-		int			n = slots[slot];
+	const FpbEntry *entry = w->content->entries;
 
-		*fpb_area_of(&room->area, tuple) +=
-			fpb_posting_space(tuple, slot_tids(ix, tuple, n, room->spare));
-		room->postings += n > 1;
-		entries += n;
+	w->area.aligned = w->area.packed = 0;
+	w->postings = 0;
+	for (int slot = 0; slot < w->nslots; slot++)
+	{
+		IndexTuple	tuple = entry->key.tuple;
+		int			n = w->packing->slots[slot];
+
+		*fpb_area_of(&w->area, tuple) +=
+			fpb_posting_space(tuple, slot_tids(w, tuple, n));
+		w->postings += n > 1;
+		entry += n;
 	}
-	if (low != NULL)
-		*fpb_area_of(&room->area, low->tuple) += fpb_tuple_space(low->tuple);
-	if (high != NULL && high->tuple != NULL)
-		*fpb_area_of(&room->area, high->tuple) += fpb_tuple_space(high->tuple);
 }
 
 /*
- * Directory capacity for a page that starts with nparts nodes and used bytes
+ * Add the tuples of the fences to w->area.
+ */
+static void
+measure_fences(PageWriter *w)
+{
+	const FpbKey *low = w->content->low;
+	const FpbKey *high = w->content->high;
+
+	if (low != NULL && !w->shared)
+		*fpb_area_of(&w->area, low->tuple) += fpb_tuple_space(low->tuple);
+	if (high != NULL && high->tuple != NULL)
+		*fpb_area_of(&w->area, high->tuple) += fpb_tuple_space(high->tuple);
+}
+
+/*
+ * Directory capacity for a page that starts with nnodes nodes and used bytes
  * in these and in tuples.  Words: all the nodes the page can ever hold.
  * Tuples: they, not the nodes, will fill the page, so there is room for as
  * many nodes again as would hold them at half their present number of tuples a
  * node, or for what a page mostly empty will have when it is full.
  */
 int
-fpb_directory_capacity(const FpbIndex *ix, const FpbShape *shape, int nparts,
+fpb_directory_capacity(const FpbIndex *ix, const FpbShape *shape, int nnodes,
 					   Size used)
 {
 	int			most = shape->max_nodes;
-	int			capacity = nparts + nparts / 2 + 2;
+	int			capacity = nnodes + nnodes / 2 + 2;
 
 	if (fpb_is_word(ix))
 		return most;
-	if (nparts > 0 && used < BLCKSZ / 2)
-		capacity = Max(capacity, (int) (nparts * BLCKSZ / used));
+	if (nnodes > 0 && used < BLCKSZ / 2)
+		capacity = Max(capacity, (int) (nnodes * BLCKSZ / used));
 	return Min(most, capacity);
 }
 
 /*
- * The longest tuple that pages can take, so that a split can part any entries:
+ * The longest tuple that pages can take, so that any entries can be split:
  * btree's, unless nodes are so wide that two tuples don't fit a page together
  * with what README.md ("Splits always fit") finds that a split may need
  * besides.
@@ -125,6 +143,48 @@ fpb_max_tuple_size(const FpbIndex *ix)
 	return most;
 }
 
+/*
+ * Tuple form: find room for all tuples, and for a directory.  Returns the
+ * directory's capacity, or -1 if that does not leave want_free bytes; where
+ * none are wanted, the directory may be as small as it can be.
+ */
+static int
+measure_tuples(PageWriter *w, Size want_free)
+{
+	const FpbIndex *ix = w->ix;
+	int			nnodes = w->packing->nnodes;
+	Size		hints = nnodes * w->shape->hint_bytes;
+	Size		nodes = nnodes * w->shape->size;
+	Size		used;
+	int			dircap;
+
+	measure_slots(w);
+	dircap = fpb_directory_capacity(ix, w->shape, nnodes, nodes + hints +
+									w->area.aligned + w->area.packed);
+	measure_fences(w);
+
+	/* hints may lie in bytes that are free */
+	used = nodes + w->area.aligned + w->area.packed + Max(hints, want_free);
+	if (want_free == 0)
+		while (dircap > nnodes &&
+			   fpb_page_base(dircap, fpb_numbers_capacity(ix, dircap)) + used > BLCKSZ)
+			dircap--;
+	if (fpb_page_base(dircap, fpb_numbers_capacity(ix, dircap)) + used > BLCKSZ)
+		return -1;
+
+	/*
+	 * Duplicates are likely to be more: half of what hints leave of it is for
+	 * those.  (Half, lest with its padding it be more than all.)
+	 */
+	if (w->postings > 0 && want_free > hints)
+	{
+		w->spare = (want_free - hints) / 2 / (w->postings * FPB_TAIL_BYTES);
+		measure_slots(w);
+		measure_fences(w);
+	}
+	return dircap;
+}
+
 /* --- writing a page --- */
 
 /*
@@ -134,15 +194,14 @@ fpb_max_tuple_size(const FpbIndex *ix)
  * already, unless that is 0.  Returns the tuple's offset.
  */
 static uint32
-place_entries(const FpbIndex *ix, Page page, const FpbEntry *entries, int n,
-			  uint32 offset, TupleRoom *room)
+place_entries(PageWriter *w, const FpbEntry *entries, int n, uint32 offset)
 {
-	int			tids = slot_tids(ix, entries[0].key.tuple, n, room->spare);
+	int			tids = slot_tids(w, entries[0].key.tuple, n);
 	IndexTuple	tuple;
 
 	if (offset == 0)
-		offset = fpb_place_tuple(page, entries[0].key.tuple, tids, &room->area);
-	tuple = (IndexTuple) ((char *) page + offset);
+		offset = fpb_place_tuple(w->page, entries[0].key.tuple, tids, &w->area);
+	tuple = (IndexTuple) ((char *) w->page + offset);
 	/* an entry out of a posting has no TID in its tuple */
 	if (n == 1)
 		fpb_tail_tid(entries[0].key.tail, &tuple->t_tid);
@@ -155,187 +214,163 @@ place_entries(const FpbIndex *ix, Page page, const FpbEntry *entries, int n,
 }
 
 /*
- * Write a plain node with the entries of a part, spread over its slots, or in
- * its first slots; tuples: slots[] tells how many go into each.  The first
- * one's tuple is at first_tuple already, unless that is 0.
+ * Write a plain node, its entries spread over its slots or in the first ones.
+ * The tuple of its first entry is at first_tuple already, unless that is 0.
  */
 static void
-write_plain_node(const FpbIndex *ix, Page page, const FpbShape *shape,
-				 char *node, const FpbEntry *entries, const FpbNodePart *part,
-				 const uint16 *slots, bool spread, TupleRoom *room,
+write_plain_node(PageWriter *w, const FpbPackedNode *packed, char *node,
 				 uint32 first_tuple)
 {
+	const FpbIndex *ix = w->ix;
+	const FpbShape *shape = w->shape;
+	const FpbEntry *entries = w->content->entries + packed->start;
 	int			slot = 0;
 
-	entries += part->start;
-	for (int i = 0, done = 1, n; i < part->count; i += n, done++)
+	for (int i = 0, done = 1, n; i < packed->count; i += n, done++)
 	{
-		int			next = (spread || done == part->nslots) ?
-			done * shape->nslots / part->nslots : slot + 1;
+		int			next = (w->packing->spread || done == packed->nslots) ?
+			done * shape->nslots / packed->nslots : slot + 1;
 		uint32		offset = i == 0 ? first_tuple : 0;
 
-		n = fpb_is_word(ix) ? 1 : slots[part->slot + done - 1];
+		n = fpb_is_word(ix) ? 1 : w->packing->slots[packed->slot + done - 1];
 		if (!fpb_is_word(ix) && shape->child_off == 0)
-			offset = place_entries(ix, page, entries + i, n, offset, room);
+			offset = place_entries(w, entries + i, n, offset);
 		else if (!fpb_is_word(ix) && offset == 0)
-			offset = fpb_place_tuple(page, entries[i].key.tuple, 1, &room->area);
+			offset = fpb_place_tuple(w->page, entries[i].key.tuple, 1, &w->area);
 		fpb_write_slot(ix, shape, node, slot++, &entries[i], offset);
 		for (; slot < next; slot++)
-			fpb_write_gap(ix, shape, node, slot, i + n < part->count ?
+			fpb_write_gap(ix, shape, node, slot, i + n < packed->count ?
 						  entries[i + n].key.head : PG_UINT64_MAX);
 	}
 }
 
 /*
- * Write a one-key node with the entries of a part, likewise.
+ * Write a one-key node, likewise.
  */
 static void
-write_one_key_node(const FpbIndex *ix, const FpbShape *shape, char *node,
-				   const FpbEntry *entries, const FpbNodePart *part, bool spread)
+write_one_key_node(PageWriter *w, const FpbPackedNode *packed, char *node)
 {
+	const FpbEntry *entries = w->content->entries + packed->start;
 	uint64	   *header = (uint64 *) node;
 
-	entries += part->start;
 	header[0] = entries[0].key.head;
 	header[1] = entries[0].key.low;
-	for (int i = 0, slot = 0; i < part->count; i++)
+	for (int i = 0, slot = 0; i < packed->count; i++)
 	{
-		int			next = (spread || i + 1 == part->count) ?
-			(i + 1) * fpb_one_key_slots(shape) / part->count : slot + 1;
+		int			next = (w->packing->spread || i + 1 == packed->count) ?
+			(i + 1) * fpb_one_key_slots(w->shape) / packed->count : slot + 1;
 
 		fpb_write_tail(node + FPB_ONE_KEY_HEADER, slot++, entries[i].key.tail);
 		for (; slot < next; slot++)
-			fpb_make_gap(ix, shape, FPB_NODE_ONE_KEY, node, slot);
+			fpb_make_gap(w->ix, w->shape, FPB_NODE_ONE_KEY, node, slot);
 	}
 }
 
 /*
- * Write a page: header, fences, and the nodes given by parts, their entries
- * spread over their slots or not.  False if that does not leave as many bytes
- * free as wanted; where none are, the directory may be as small as it can be.
+ * Write the n'th node, and what the directory says of it.
+ */
+static void
+write_node(PageWriter *w, int n)
+{
+	const FpbPackedNode *packed = &w->packing->nodes[n];
+	char	   *node;
+
+	fpb_dir_heads(w->page)[n] = w->content->entries[packed->start].key.head;
+	if (!w->ix->csb)
+		fpb_dir_nodes(w->page)[n] = n;
+	fpb_dir_codecs(w->page)[n] = packed->codec;
+	node = fpb_node_at(w->shape, w->page, n);
+	switch (packed->codec)
+	{
+		case FPB_NODE_PLAIN:
+			write_plain_node(w, packed, node, n == 0 && w->shared ?
+							 (uint32) FpbHdr(w->page)->fences.tail[FPB_LOW] : 0);
+			break;
+		case FPB_NODE_ONE_KEY:
+			write_one_key_node(w, packed, node);
+			break;
+	}
+}
+
+/*
+ * Write a page with this content, packed so.  False if that does not leave
+ * want_free bytes free.
  */
 bool
-fpb_write_page(const FpbIndex *ix, Page page, int level, int flags,
-			   BlockNumber right, const FpbKey *low, const FpbKey *high,
-			   const FpbEntry *entries, const FpbNodePart *parts, int nparts,
-			   const uint16 *slots, bool spread, Size want_free)
+fpb_write_page(const FpbIndex *ix, Page page, const FpbPageContent *content,
+			   const FpbPacking *packing, Size want_free)
 {
 	FpbPageHeader *hdr = FpbHdr(page);
-	const FpbShape *shape = fpb_level_shape(ix, level);
-	Size		hints = nparts * shape->hint_bytes;
-	Size		nodes = nparts * shape->size + hints;
-	int			nslots = nparts == 0 ? 0 :
-		parts[nparts - 1].slot + parts[nparts - 1].nslots;
-	bool		shared = shares_fence(ix, level, low, entries, slots, nslots);
-	TupleRoom	room = {0};
+	int			nnodes = packing->nnodes;
+	const FpbPackedNode *last = &packing->nodes[Max(nnodes - 1, 0)];
+	PageWriter	w = {.ix = ix,.page = page,.content = content,
+		.packing = packing,.shape = fpb_level_shape(ix, content->level),
+	.nslots = nnodes == 0 ? 0 : last->slot + last->nslots};
 	int			dircap;
 
-	if (fpb_is_word(ix))
-		dircap = shape->max_nodes;
-	else
-	{
-		Size		used;
-
-		measure_tuples(ix, entries, slots, nslots, NULL, NULL, &room);
-		dircap = fpb_directory_capacity(ix, shape, nparts,
-										nodes + room.area.aligned + room.area.packed);
-		measure_tuples(ix, entries, slots, nslots, shared ? NULL : low, high, &room);
-
-		/* hints may lie in bytes that are free */
-		used = nparts * shape->size + room.area.aligned + room.area.packed +
-			Max(hints, want_free);
-		if (want_free == 0)
-			while (dircap > nparts &&
-				   fpb_page_base(dircap, fpb_numbers_capacity(ix, dircap)) + used > BLCKSZ)
-				dircap--;
-		if (fpb_page_base(dircap, fpb_numbers_capacity(ix, dircap)) + used > BLCKSZ)
-			return false;
-
-		/*
-		 * Duplicates are likely to be more: half of what hints leave of it is
-		 * for those.  (Half, lest with its padding it be more than all.)
-		 */
-		if (room.postings > 0 && want_free > hints)
-		{
-			room.spare = (want_free - hints) / 2 / (room.postings * FPB_TAIL_BYTES);
-			measure_tuples(ix, entries, slots, nslots, shared ? NULL : low,
-						   high, &room);
-		}
-	}
-	if (nparts > dircap)
+	w.shared = shares_fence(&w);
+	dircap = fpb_is_word(ix) ? w.shape->max_nodes : measure_tuples(&w, want_free);
+	if (nnodes > dircap)
 		return false;
 
-	flags &= ~FPB_HIGH_ELIDED;
-	if (fpb_high_elided(ix, high))
-		flags |= FPB_HIGH_ELIDED;
-	fpb_page_init(page, level, flags, right);
+	fpb_begin_page(ix, page, content);
 	FpbDir(page)->dircap = dircap;
 	FpbDir(page)->numcap = fpb_numbers_capacity(ix, dircap);
-	FpbDir(page)->nnodes = FpbDir(page)->nalloc = nparts;
-	hdr->pd.pd_lower = fpb_page_base(dircap, FpbDir(page)->numcap) + nparts * shape->size;
-	hdr->pd.pd_upper = BLCKSZ - room.area.aligned - room.area.packed;
-	fpb_area_begin(&room.area);
-	fpb_write_fences(ix, page, low, high, &room.area);
-
-	for (int i = 0; i < nparts; i++)
-	{
-		char	   *node;
-
-		fpb_dir_heads(page)[i] = entries[parts[i].start].key.head;
-		if (!ix->csb)
-			fpb_dir_nodes(page)[i] = i;
-		fpb_dir_codecs(page)[i] = parts[i].codec;
-		node = fpb_node_at(shape, page, i);
-		if (parts[i].codec == FPB_NODE_PLAIN)
-			write_plain_node(ix, page, shape, node, entries, &parts[i], slots,
-							 spread, &room, i == 0 && shared ? (uint32) hdr->fences.tail[FPB_LOW] : 0);
-		else
-			write_one_key_node(ix, shape, node, entries, &parts[i], spread);
-	}
-	Assert(fpb_is_word(ix) || room.area.packed == hdr->pd.pd_upper);
+	FpbDir(page)->nnodes = FpbDir(page)->nalloc = nnodes;
+	hdr->pd.pd_lower = fpb_page_base(dircap, FpbDir(page)->numcap) + nnodes * w.shape->size;
+	hdr->pd.pd_upper = BLCKSZ - w.area.aligned - w.area.packed;
+	fpb_area_begin(&w.area);
+	fpb_write_fences(ix, page, content->low, content->high, &w.area);
+	for (int i = 0; i < nnodes; i++)
+		write_node(&w, i);
+	Assert(fpb_is_word(ix) || w.area.packed == hdr->pd.pd_upper);
 	return true;
 }
 
+#ifdef USE_ASSERT_CHECKING
 /*
- * Make a page from sorted entries, at least slack slots of a hundred free in
- * its nodes, and as much of the page; with no slack, the free slots are behind
- * all entries.  False if they don't fit so; the page is then undefined.
- * Nothing in entries and fences may point into the page.
+ * Do entries of words take so many nodes (-1: more than a page can have), in
+ * whatever way they are packed?
+ */
+static bool
+takes_nodes(const FpbIndex *ix, const FpbPageContent *content, int slack,
+			int nnodes)
+{
+	FpbPacking	packing;
+
+	if (!fpb_pack_fewest_nodes(ix, content, slack, &packing))
+		return nnodes < 0;
+	return packing.nnodes == nnodes;
+}
+#endif
+
+/*
+ * Make a page with at least slack slots of a hundred free in its nodes, and as
+ * much of the page.  With no slack, the free slots are behind all entries.
+ * False if the content does not fit so; the page is then undefined.
  */
 bool
-fpb_disk_first_build(const FpbIndex *ix, Page page, int level, int flags,
-					 BlockNumber right, const FpbKey *low, const FpbKey *high,
-					 const FpbEntry *entries, int nentries, int slack)
+fpb_disk_first_build(const FpbIndex *ix, Page page,
+					 const FpbPageContent *content, int slack)
 {
-	const FpbShape *shape = fpb_level_shape(ix, level);
-	FpbNodePart parts[FPB_MAX_NODES];
-	uint16		slots[FPB_MAX_PAGE_ENTRIES + 1];
-	int			nparts;
+	FpbPacking	packing;
+	bool		packed;
 
 	if (!fpb_is_word(ix))
-	{
-		nparts = fpb_pack_tuples(ix, shape, entries, nentries, slack, parts, slots);
-		return nparts >= 0 &&
-			fpb_write_page(ix, page, level, flags, right, low, high, entries,
-						   parts, nparts, slots, slack > 0,
-						   BLCKSZ * slack / 100);
-	}
+		return fpb_pack_tuples(ix, content, slack, &packing) &&
+			fpb_write_page(ix, page, content, &packing, BLCKSZ * slack / 100);
 
 	/* Duplicates are likely to be more, so they get nodes of their own. */
-	nparts = fpb_pack_by_runs(ix, shape, entries, nentries, slack, parts);
-	if (nparts >= 0 &&
-		fpb_write_page(ix, page, level, flags, right, low, high, entries,
-					   parts, nparts, NULL, slack > 0, 0))
+	packed = fpb_pack_by_runs(ix, content, slack, &packing);
+	if (packed && fpb_write_page(ix, page, content, &packing, 0))
 		return true;
-	if (level > 0)
+	if (content->level > 0)
 		return false;
-	if (!fpb_pack_has_long_run(ix, shape, entries, nentries, slack))
+	if (!fpb_pack_has_long_run(ix, content, slack))
 	{
-		Assert(fpb_pack_fewest_nodes(ix, shape, entries, nentries, slack, parts) == nparts);
+		Assert(takes_nodes(ix, content, slack, packed ? packing.nnodes : -1));
 		return false;
 	}
-	nparts = fpb_pack_fewest_nodes(ix, shape, entries, nentries, slack, parts);
-	return nparts >= 0 &&
-		fpb_write_page(ix, page, level, flags, right, low, high, entries, parts,
-					   nparts, NULL, slack > 0, 0);
+	return fpb_pack_fewest_nodes(ix, content, slack, &packing) &&
+		fpb_write_page(ix, page, content, &packing, 0);
 }

@@ -1,7 +1,7 @@
 /*-------------------------------------------------------------------------
  *
  * page/disk_first/pack.c
- *	  Parting sorted entries into the slots and nodes of a page.
+ *	  Packing sorted entries into the slots and nodes of a page.
  *
  * A run is the entries of one key.  In the tuple form, those of a run go into
  * postings, as many as one can hold into each.  In the word forms, they may go
@@ -71,9 +71,9 @@ nodes_for(int count, int fill)
 /*
  * How many of sorted entries, from the first on, the first slot gets.
  */
-int
-fpb_slot_entries(const FpbIndex *ix, const FpbShape *shape,
-				 const FpbEntry *entries, int nentries)
+static int
+slot_entries(const FpbIndex *ix, const FpbShape *shape,
+			 const FpbEntry *entries, int nentries)
 {
 	int			n = 1;
 	int			most;
@@ -88,76 +88,104 @@ fpb_slot_entries(const FpbIndex *ix, const FpbShape *shape,
 }
 
 /*
- * Part sorted entries of tuples into slots and these into nodes, with slack
- * slots of a hundred free.  slots[] gets the number of entries in each slot.
- * Returns how many nodes, or -1 if a page can't have so many.
+ * Pack entries of tuples into slots and these into nodes, with slack slots of
+ * a hundred free.  False if a page can't have so many nodes.
  */
-int
-fpb_pack_tuples(const FpbIndex *ix, const FpbShape *shape,
-				const FpbEntry *entries, int nentries, int slack,
-				FpbNodePart *parts, uint16 *slots)
+bool
+fpb_pack_tuples(const FpbIndex *ix, const FpbPageContent *content, int slack,
+				FpbPacking *packing)
 {
+	const FpbShape *shape = fpb_level_shape(ix, content->level);
 	int			fill = fpb_plain_fill(shape, slack);
 	int			nslots = 0;
-	int			nodes;
+	int			nnodes;
 	int			at = 0;
 
-	for (int i = 0; i < nentries; i += slots[nslots++])
+	for (int i = 0; i < content->nentries; i += packing->slots[nslots++])
 	{
 		if (nslots == FPB_MAX_PAGE_ENTRIES)
-			return -1;
-		slots[nslots] = fpb_slot_entries(ix, shape, entries + i, nentries - i);
+			return false;
+		packing->slots[nslots] = slot_entries(ix, shape, content->entries + i,
+											  content->nentries - i);
 	}
-	nodes = nodes_for(nslots, fill);
-	if (nodes > FPB_MAX_NODES)
-		return -1;
+	nnodes = nodes_for(nslots, fill);
+	if (nnodes > FPB_MAX_NODES)
+		return false;
+	packing->nnodes = nnodes;
+	packing->spread = slack > 0;
 
 	/* evenly, or all but the last one filled */
-	for (int i = 0; i < nodes; i++)
+	for (int i = 0; i < nnodes; i++)
 	{
-		int			from = slack > 0 ? nslots * i / nodes : i * fill;
-		int			to = slack > 0 ? nslots * (i + 1) / nodes :
+		FpbPackedNode *node = &packing->nodes[i];
+		int			from = slack > 0 ? nslots * i / nnodes : i * fill;
+		int			to = slack > 0 ? nslots * (i + 1) / nnodes :
 			Min(nslots, from + fill);
 
-		parts[i].start = at;
-		parts[i].slot = from;
-		parts[i].nslots = to - from;
-		parts[i].codec = FPB_NODE_PLAIN;
+		node->start = at;
+		node->slot = from;
+		node->nslots = to - from;
+		node->codec = FPB_NODE_PLAIN;
 		for (int slot = from; slot < to; slot++)
-			at += slots[slot];
-		parts[i].count = at - parts[i].start;
+			at += packing->slots[slot];
+		node->count = at - node->start;
 	}
-	return nodes;
+	return true;
 }
 
 /* --- words: writing down the nodes --- */
 
 /*
- * Put the nodes that entries [start, end) fill before parts[at], evenly, or
- * with all but the last one filled.  Returns the index of the first of them,
- * or -1 if there are too many.
+ * Nodes being written down, from the last one to the first: packing->nodes
+ * from at on have been.  at is -1 once there are too many.
  */
-static int
-put_packs(FpbNodePart *parts, int at, int start, int end, int fill, bool evenly,
-		  FpbCodec codec)
+typedef struct PackWriter
 {
-	int			count = end - start;
-	int			nodes = nodes_for(count, fill);
+	FpbPacking *packing;
+	int			at;
+	int			plain_fill;		/* slots to fill of a plain node, */
+	int			one_key_fill;	/* and of a one-key node */
+} PackWriter;
 
-	if (nodes > at)
-		return -1;
-	at -= nodes;
-	for (int i = 0; i < nodes; i++)
+static void
+begin_packing(const FpbShape *shape, int slack, FpbPacking *packing, int nnodes,
+			  PackWriter *w)
+{
+	packing->spread = slack > 0;
+	w->packing = packing;
+	w->at = nnodes;
+	w->plain_fill = fpb_plain_fill(shape, slack);
+	w->one_key_fill = fpb_one_key_fill(shape, slack);
+}
+
+/*
+ * Put the nodes that entries [start, end) fill before those that have been
+ * written down: evenly, or with all but the last one filled.
+ */
+static void
+put_nodes(PackWriter *w, int start, int end, FpbCodec codec)
+{
+	bool		evenly = w->packing->spread;
+	int			fill = codec == FPB_NODE_PLAIN ? w->plain_fill : w->one_key_fill;
+	int			count = end - start;
+	int			nnodes = nodes_for(count, fill);
+
+	if (nnodes > w->at)
+		w->at = -1;
+	if (w->at < 0)
+		return;
+	w->at -= nnodes;
+	for (int i = 0; i < nnodes; i++)
 	{
-		int			from = evenly ? (int) ((int64) count * i / nodes) : i * fill;
-		int			to = evenly ? (int) ((int64) count * (i + 1) / nodes) :
+		FpbPackedNode *node = &w->packing->nodes[w->at + i];
+		int			from = evenly ? (int) ((int64) count * i / nnodes) : i * fill;
+		int			to = evenly ? (int) ((int64) count * (i + 1) / nnodes) :
 			Min(count, from + fill);
 
-		parts[at + i].start = parts[at + i].slot = start + from;
-		parts[at + i].count = parts[at + i].nslots = to - from;
-		parts[at + i].codec = codec;
+		node->start = node->slot = start + from;
+		node->count = node->nslots = to - from;
+		node->codec = codec;
 	}
-	return at;
 }
 
 /* --- words: by the length of runs --- */
@@ -210,69 +238,70 @@ has_run(const FpbIndex *ix, const FpbEntry *entries, int nentries, int enough)
 }
 
 /*
- * Part sorted entries of words into nodes so that every long run has one-key
- * nodes, which have room for many more duplicates.  Returns how many nodes, or
- * -1 if a page can't have so many.
+ * Pack entries of words into nodes so that every long run has one-key nodes,
+ * which have room for many more duplicates.  False if a page can't have so
+ * many nodes.
  */
-int
-fpb_pack_by_runs(const FpbIndex *ix, const FpbShape *shape,
-				 const FpbEntry *entries, int nentries, int slack,
-				 FpbNodePart *parts)
+bool
+fpb_pack_by_runs(const FpbIndex *ix, const FpbPageContent *content, int slack,
+				 FpbPacking *packing)
 {
-	int			plain_fill = fpb_plain_fill(shape, slack);
-	int			one_key_fill = fpb_one_key_fill(shape, slack);
-	bool		one_key = ix->one_key && shape == fpb_leaf_shape(ix) &&
-		has_run(ix, entries, nentries, ONE_KEY_RUN(shape));
-	int			at = FPB_MAX_NODES;
-	int			end = nentries; /* of entries not yet parted */
-	int			last = nentries;	/* of the run looked at */
+	const FpbShape *shape = fpb_level_shape(ix, content->level);
+	const FpbEntry *entries = content->entries;
+	bool		one_key = ix->one_key && content->level == 0 &&
+		has_run(ix, entries, content->nentries, ONE_KEY_RUN(shape));
+	int			end = content->nentries;	/* of entries not yet packed */
+	int			last = end;		/* of the run looked at */
+	PackWriter	w;
 
-	/* from the end, as put_packs wants it */
-	while (one_key && last > 0 && at >= 0)
+	begin_packing(shape, slack, packing, FPB_MAX_NODES, &w);
+
+	/* from the end, as put_nodes wants it */
+	while (one_key && last > 0 && w.at >= 0)
 	{
 		int			start = last - 1;
-		int			npart;
+		int			behind;		/* the run's entries in one-key nodes */
 
 		while (start > 0 &&
 			   fpb_keys_identical(ix, &entries[start - 1].key, &entries[last - 1].key))
 			start--;
-		npart = fpb_one_key_packing(shape, last - start, one_key_fill);
-		if (npart > 0)
+		behind = start + fpb_one_key_packing(shape, last - start, w.one_key_fill);
+		if (behind > start)
 		{
-			at = put_packs(parts, at, start + npart, end, plain_fill, slack > 0,
-						   FPB_NODE_PLAIN);
-			if (at >= 0)
-				at = put_packs(parts, at, start, start + npart, one_key_fill,
-							   slack > 0, FPB_NODE_ONE_KEY);
+			put_nodes(&w, behind, end, FPB_NODE_PLAIN);
+			put_nodes(&w, start, behind, FPB_NODE_ONE_KEY);
 			end = start;
 		}
 		last = start;
 	}
-	if (at >= 0)
-		at = put_packs(parts, at, 0, end, plain_fill, slack > 0, FPB_NODE_PLAIN);
-	if (at < 0)
-		return -1;
-	memmove(parts, parts + at, (FPB_MAX_NODES - at) * sizeof(FpbNodePart));
-	return FPB_MAX_NODES - at;
+	put_nodes(&w, 0, end, FPB_NODE_PLAIN);
+	if (w.at < 0)
+		return false;
+	packing->nnodes = FPB_MAX_NODES - w.at;
+	memmove(packing->nodes, packing->nodes + w.at,
+			packing->nnodes * sizeof(FpbPackedNode));
+	return true;
 }
 
 /* --- words: the fewest nodes --- */
 
 /*
- * Has a run among sorted entries so many of them that fpb_pack_by_runs may
- * have given it nodes of its own, or that a one-key node would hold more of
- * them than a plain one?  If none has, there are no fewer nodes than with
- * plain ones alone, as fpb_pack_by_runs has parted them.
+ * Is there a run so long that fpb_pack_by_runs may have given it nodes of its
+ * own, or that a one-key node would hold more of its entries than a plain one?
+ * If there is none, no packing has fewer nodes than that of plain ones alone,
+ * which fpb_pack_by_runs makes.
  */
 bool
-fpb_pack_has_long_run(const FpbIndex *ix, const FpbShape *shape,
-					  const FpbEntry *entries, int nentries, int slack)
+fpb_pack_has_long_run(const FpbIndex *ix, const FpbPageContent *content,
+					  int slack)
 {
-	return has_run(ix, entries, nentries,
+	const FpbShape *shape = fpb_level_shape(ix, content->level);
+
+	return has_run(ix, content->entries, content->nentries,
 				   Min(ONE_KEY_RUN(shape), fpb_plain_fill(shape, slack) + 1));
 }
 
-/* a run, parted in the best way */
+/* a run, packed in the best way */
 typedef struct WordRun
 {
 	int			start;			/* its first entry */
@@ -284,7 +313,7 @@ typedef struct WordRun
 } WordRun;
 
 /*
- * Give a run so many one-key nodes, behind runs that have been parted as
+ * Give a run so many one-key nodes, behind runs that have been packed as
  * *before says.
  *
  * The order of the keys fixes that of the nodes.  So those of its entries that
@@ -293,61 +322,58 @@ typedef struct WordRun
  * fill.
  */
 static WordRun
-pack_run(const WordRun *before, int start, int count, int one_key,
-		 int plain_fill, int one_key_fill)
+pack_run(const PackWriter *w, const WordRun *before, int start, int count,
+		 int one_key)
 {
 	WordRun		run = {.start = start,.count = count,.one_key = one_key};
-	int			rest = Max(0, count - one_key * one_key_fill);
+	int			rest = Max(0, count - one_key * w->one_key_fill);
 	int			plain;
 
 	run.front = Min(rest, before->free);
-	plain = nodes_for(rest - run.front, plain_fill);
+	plain = nodes_for(rest - run.front, w->plain_fill);
 	run.nodes = before->nodes + one_key + plain;
-	run.free = plain * plain_fill - (rest - run.front);
+	run.free = plain * w->plain_fill - (rest - run.front);
 	if (one_key == 0 && plain == 0)
 		run.free = before->free - run.front;
 	return run;
 }
 
 /*
- * Part sorted entries of words into as few nodes as can be.  Returns how many,
- * or -1 if a page can't have so many.
+ * Find the best packing of each run of entries of words, with w's fills: into
+ * runs[], behind its first element, which stands for no run.  Returns the last
+ * run's.
  *
  * What the entries before a run have in common with it is the last node, if it
- * is plain and not full.  Of two ways to part them, one with fewer nodes is
- * better whatever comes, as with another node it has as many slots left as can
- * be.  So the best way for each run, from the first on, is the best for all.
+ * is plain and not full.  Of two packings of them, the one with fewer nodes is
+ * better whatever comes, because another node would give it as many free slots
+ * as can be.  So the best packing of each run, from the first on, is part of
+ * the best packing of all.
  */
-int
-fpb_pack_fewest_nodes(const FpbIndex *ix, const FpbShape *shape,
-					  const FpbEntry *entries, int nentries, int slack,
-					  FpbNodePart *parts)
+static WordRun *
+pack_all_runs(const FpbIndex *ix, const FpbPageContent *content,
+			  const PackWriter *w, WordRun *runs)
 {
-	WordRun    *runs = palloc((nentries + 1) * sizeof(WordRun));
+	const FpbEntry *entries = content->entries;
 	WordRun    *last = runs;
-	int			plain_fill = fpb_plain_fill(shape, slack);
-	int			one_key_fill = fpb_one_key_fill(shape, slack);
-	int			at;
-	int			end = nentries; /* of entries not yet written down */
 
 	memset(last, 0, sizeof(WordRun));
-	for (int start = 0; start < nentries; start += last->count)
+	for (int start = 0; start < content->nentries; start += last->count)
 	{
 		int			count = 1;
 		int			most = 0;
 		WordRun    *best = last + 1;
 
-		while (start + count < nentries &&
+		while (start + count < content->nentries &&
 			   fpb_keys_identical(ix, &entries[start + count].key, &entries[start].key))
 			count++;
 		if (count > 1 && ix->one_key)
-			most = nodes_for(count, one_key_fill);
-		*best = pack_run(last, start, count, 0, plain_fill, one_key_fill);
+			most = nodes_for(count, w->one_key_fill);
+		*best = pack_run(w, last, start, count, 0);
 
 		/* with three nodes less, another plain one would have to be there */
 		for (int n = Max(1, most - 2); n <= most; n++)
 		{
-			WordRun		run = pack_run(last, start, count, n, plain_fill, one_key_fill);
+			WordRun		run = pack_run(w, last, start, count, n);
 
 			if (run.nodes < best->nodes ||
 				(run.nodes == best->nodes && run.free > best->free))
@@ -355,31 +381,44 @@ fpb_pack_fewest_nodes(const FpbIndex *ix, const FpbShape *shape,
 		}
 		last = best;
 	}
+	return last;
+}
 
-	at = last->nodes;
-	if (at > FPB_MAX_NODES)
-		at = -1;
-	else
+/*
+ * Pack entries of words into as few nodes as can be.  False if a page can't
+ * have so many.
+ */
+bool
+fpb_pack_fewest_nodes(const FpbIndex *ix, const FpbPageContent *content,
+					  int slack, FpbPacking *packing)
+{
+	WordRun    *runs = palloc((content->nentries + 1) * sizeof(WordRun));
+	WordRun    *last;
+	int			end = content->nentries;	/* of entries not yet written down */
+	PackWriter	w;
+
+	begin_packing(fpb_level_shape(ix, content->level), slack, packing, 0, &w);
+	last = pack_all_runs(ix, content, &w, runs);
+	packing->nnodes = w.at = last->nodes;
+	if (last->nodes > FPB_MAX_NODES)
 	{
-		int			nodes = at;
-
-		for (const WordRun *run = last; run > runs; run--)
-		{
-			int			npart = Min(run->count, run->one_key * one_key_fill);
-			int			start = run->start + run->front;
-
-			if (npart == 0)
-				continue;
-			at = put_packs(parts, at, start + npart, end, plain_fill, slack > 0,
-						   FPB_NODE_PLAIN);
-			at = put_packs(parts, at, start, start + npart, one_key_fill,
-						   slack > 0, FPB_NODE_ONE_KEY);
-			end = start;
-		}
-		at = put_packs(parts, at, 0, end, plain_fill, slack > 0, FPB_NODE_PLAIN);
-		Assert(at == 0);
-		at = nodes;
+		pfree(runs);
+		return false;
 	}
+
+	for (const WordRun *run = last; run > runs; run--)
+	{
+		int			start = run->start + run->front;
+		int			behind = start + Min(run->count, run->one_key * w.one_key_fill);
+
+		if (behind == start)
+			continue;
+		put_nodes(&w, behind, end, FPB_NODE_PLAIN);
+		put_nodes(&w, start, behind, FPB_NODE_ONE_KEY);
+		end = start;
+	}
+	put_nodes(&w, 0, end, FPB_NODE_PLAIN);
+	Assert(w.at == 0);
 	pfree(runs);
-	return at;
+	return true;
 }
