@@ -128,7 +128,7 @@ CREATE FUNCTION fpbtree_nodes(index regclass, block bigint,
 	OUT codec text,
 	OUT entries integer,
 	OUT gaps integer,
-	OUT exits integer,
+	OUT child_hints integer,
 	OUT head text,
 	OUT first_entry text)
 RETURNS SETOF record

@@ -179,7 +179,7 @@ SELECT sum(n.entries) = min(p.entries) AS entries, sum(n.gaps) = min(p.gaps) AS 
 -- Names: level 1 knows the nodes of its children, but for the first of each. All are named when an index is built, and
 -- most where leaves have been split, however old their neighbours; ascending keys, too, leave them behind named
 CREATE FUNCTION named(index regclass) RETURNS float8 LANGUAGE sql AS $$
-    SELECT sum(exits) FILTER (WHERE level = 1) / (count(*) FILTER (WHERE level = 0) - count(DISTINCT b) FILTER (WHERE level = 0))::float8
+    SELECT sum(child_hints) FILTER (WHERE level = 1) / (count(*) FILTER (WHERE level = 0) - count(DISTINCT b) FILTER (WHERE level = 0))::float8
     FROM generate_series(1, pg_relation_size(index) / current_setting('block_size')::int - 1) b, fpbtree_page(index, b), fpbtree_nodes(index, b)
 $$;
 CREATE TABLE lay_names AS SELECT i * 2 AS w4, i * 2::int8 AS w8, (i * 2)::int8 AS w16 FROM generate_series(1, 40000) i;
@@ -196,9 +196,9 @@ INSERT INTO lay_names SELECT i, -i, i FROM generate_series(1, 80000) i;
 SELECT relname, named(oid) > 0.9 AS named FROM pg_class WHERE relname LIKE 'lay\_names\__%' AND relkind = 'i' ORDER BY relname;
 SELECT bool_and(fpbtree_check(oid, true) IS NOT NULL) AS sound FROM pg_class WHERE relname LIKE 'lay\_names\__%' AND relkind = 'i';
 
--- Tuples have no exits
+-- Tuples have no child-node hints
 CREATE INDEX lay_names_t ON lay USING fpbtree (t) WITH (layout = cache_first);
-SELECT sum(exits) AS exits FROM generate_series(1, pg_relation_size('lay_names_t') / current_setting('block_size')::int - 1) b, fpbtree_nodes('lay_names_t', b);
+SELECT sum(child_hints) AS child_hints FROM generate_series(1, pg_relation_size('lay_names_t') / current_setting('block_size')::int - 1) b, fpbtree_nodes('lay_names_t', b);
 
 DROP FUNCTION try_layout, try_cell, named;
 DROP TABLE lay, lay_long, lay_cell, lay_short, lay_names, grown;

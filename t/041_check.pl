@@ -217,27 +217,27 @@ sub words_slot
 	die 'no such slot';
 }
 
-# Word pages' hints lie at the page's end, so many bytes for each node.
-sub hint_bytes { return int((words_shape(shift)->{slots} + 7) / 8); }
-sub hints { my ($page) = @_; return $blcksz - hint_bytes($page) * field($page, 'dircap'); }
+# Word pages' killed bits lie at the page's end, so many bytes for each node.
+sub killed_bytes { return int((words_shape(shift)->{slots} + 7) / 8); }
+sub killed_bits { my ($page) = @_; return $blcksz - killed_bytes($page) * field($page, 'dircap'); }
 
 try_fault('words', $leaf, sub { my $p = shift; put($p, field($p, 'lower') + 2, 1, 1); },
 	'The unused space of the page is not zero', 'a byte in the hole');
 # Says that the first slot of the first node that is, or isn't, a gap is dead.
-sub put_hint
+sub put_killed
 {
 	my ($page, $gap) = @_;
 	my ($slot) = words_slot($page, $gap);
 
-	put($page, hints($page) + get($page, 88 + 8 * field($page, 'dircap'), 1) * hint_bytes($page) + int($slot / 8), 1, 1 << $slot % 8);
+	put($page, killed_bits($page) + get($page, 88 + 8 * field($page, 'dircap'), 1) * killed_bytes($page) + int($slot / 8), 1, 1 << $slot % 8);
 	return;
 }
 
-try_fault('words', $leaf, sub { put_hint(shift, 1); }, 'A hint says that an entry is dead where there is none', 'a hint about a gap');
-try_fault('words', $leaf, sub { put_hint(shift, 0); }, 'The entry for row \(\d+,\d+\) is marked as dead, but the row is not', 'a hint about a living row');
+try_fault('words', $leaf, sub { put_killed(shift, 1); }, 'A killed bit is set where there is no entry', 'a killed bit of a gap');
+try_fault('words', $leaf, sub { put_killed(shift, 0); }, 'The entry for row \(\d+,\d+\) is marked as dead, but the row is not', 'a killed bit of a living row');
 try_fault('words', $#{ $good{words} },
-	sub { my $p = shift; put($p, hints($p) + field($p, 'nalloc') * hint_bytes($p), 1, 1); },
-	'A hint is about a node that the directory does not name', 'a hint about no node');
+	sub { my $p = shift; put($p, killed_bits($p) + field($p, 'nalloc') * killed_bytes($p), 1, 1); },
+	'A killed bit is about a node that the directory does not name', 'a killed bit of no node');
 try_fault('words', $leaf, sub { my $p = shift; my ($slot, $tail) = words_slot($p, 0); put($p, $tail + 4, 2, 0); },
 	'A gap has a part of a TID', 'an offset number lost');
 try_fault('words', $words_root,
@@ -257,7 +257,7 @@ sub put_one_key { my ($page, $dir) = @_; put($page, 88 + 9 * field($page, 'dirca
 
 try_fault('words', $words_root, sub { put_one_key(shift, 0); }, 'The page has a one-key node, which it may not have', 'a one-key node in an inner page');
 
-# So large a directory that the nodes reach into the hints.
+# So large a directory that the nodes reach into the killed bits.
 try_fault('words', $leaf,
 	sub {
 		my $p = shift;
@@ -269,9 +269,9 @@ try_fault('words', $leaf,
 		set_field($p, 'nalloc', $nalloc);
 		set_field($p, 'nnodes', 1);
 		set_field($p, 'lower', base($p) + $nalloc * $size);
-		die 'no such page' if field($p, 'lower') != $lower || $lower <= hints($p) + hint_bytes($p) * (field($p, 'dircap') - $nalloc);
+		die 'no such page' if field($p, 'lower') != $lower || $lower <= killed_bits($p) + killed_bytes($p) * (field($p, 'dircap') - $nalloc);
 	},
-	"The page's node counts do not agree with its bounds", 'nodes over hints');
+	"The page's node counts do not agree with its bounds", 'nodes over killed bits');
 
 # --- structure, tuples ---
 
@@ -308,7 +308,7 @@ try_fault('texts', $leaf, sub { my $p = shift; my ($a) = texts_places($p); put($
 try_fault('texts', $leaf, sub { my $p = shift; put($p, field($p, 'upper') - 2, 1, 1); },
 	'The unused space of the page is not zero', 'a byte before the tuples');
 try_fault('texts', $leaf, sub { my $p = shift; set_field($p, 'upper', field($p, 'lower')); },
-	"The page's node counts do not agree with its bounds", 'tuples over hints');
+	"The page's node counts do not agree with its bounds", 'tuples over killed bits');
 try_fault('texts', $leaf, sub { put_one_key(shift, 0); }, 'The page has a one-key node, which it may not have', 'a one-key node of tuples');
 try_fault('texts', $texts_root, sub { my $p = shift; put($p, node_at($p, 0) + texts_shape($p)->{child}, 4, 0xffffffff); },
 	'An entry has no downlink', 'a tuple without a downlink');
@@ -595,12 +595,12 @@ try_fault('cover', $leaf, sub { make_posting(shift, 2); }, 'The page has a posti
 
 # --- structure, cache_first ---
 
-# The places of the exits of a page of level 1, where 1 + the number of a node is.
-sub exits
+# The places of the child-node hints of a page of level 1, where 1 + the number of a node is.
+sub child_hints
 {
 	my ($page) = @_;
 	my $shape = words_shape($page);
-	my @exits;
+	my @child_hints;
 
 	foreach my $dir (0 .. field($page, 'nnodes') - 1)
 	{
@@ -610,44 +610,44 @@ sub exits
 		{
 			my $tail = $node + $shape->{tail} + 6 * $slot;
 
-			push @exits, $tail + 4 if get($page, $node + $shape->{child} + 4 * $slot, 4) == 0xffffffff && get($page, $tail + 4, 2) != 0;
+			push @child_hints, $tail + 4 if get($page, $node + $shape->{child} + 4 * $slot, 4) == 0xffffffff && get($page, $tail + 4, 2) != 0;
 		}
 	}
-	return @exits;
+	return @child_hints;
 }
 
 my $level_1 = page_of('named', 1, 0, 0);
-cmp_ok(scalar exits(\(get_good('named'))[$level_1]), '>', 50, 'a page of level 1 has exits');
-try_fault('named', $level_1, sub { my $p = shift; put($p, (exits($p))[7], 2, 256); },
-	'An exit names a node that no page can have', 'an exit to a node that there cannot be');
+cmp_ok(scalar child_hints(\(get_good('named'))[$level_1]), '>', 50, 'a page of level 1 has child-node hints');
+try_fault('named', $level_1, sub { my $p = shift; put($p, (child_hints($p))[7], 2, 256); },
+	'A child-node hint names a node that no page can have', 'a child-node hint to a node that there cannot be');
 try_fault('named', page_of('named', 0, 0, $LEFTMOST | $RIGHTMOST), sub { my $p = shift; my ($slot, $tail) = words_slot($p, 1); put($p, $tail, 4, 1); },
-	'A gap has a part of a TID', 'an exit in a leaf');
+	'A gap has a part of a TID', 'a child-node hint in a leaf');
 
-# Whatever exits say, searches find what there is: only the way is longer.
+# Whatever child-node hints say, searches find what there is: only the way is longer.
 foreach my $says ('the next node', 'any node', 'one node', 'none')
 {
 	my @pages = get_good('named');
 
 	foreach my $page (map { \$pages[$_] } grep { field(\$pages[$_], 'level') == 1 } 1 .. $#pages)
 	{
-		foreach my $exit (exits($page))
+		foreach my $hint (child_hints($page))
 		{
-			my $number = get($page, $exit, 2);
+			my $number = get($page, $hint, 2);
 
-			put($page, $exit, 2, $says eq 'none' ? 0 : $says eq 'one node' ? 3 : $says eq 'any node' ? 1 + int rand 255 : $number % 12 + 1);
+			put($page, $hint, 2, $says eq 'none' ? 0 : $says eq 'one node' ? 3 : $says eq 'any node' ? 1 + int rand 255 : $number % 12 + 1);
 		}
 	}
 	put_file('named', @pages);
 	is(query("SET enable_seqscan = off; SELECT count(*) FROM generate_series(0, 200010) i, LATERAL (SELECT count(*) AS n FROM named WHERE k = i OFFSET 0) s WHERE n <> (i % 10 = 0 AND i BETWEEN 10 AND 200000)::int"),
-		'0', "exits name $says: every key is found, and no other");
+		'0', "child-node hints name $says: every key is found, and no other");
 	is(query('SET enable_seqscan = off; SELECT count(*) FROM generate_series(1, 1000) i, LATERAL (SELECT min(k) AS first, max(k) AS last FROM named WHERE k BETWEEN i * 199 - 3 AND i * 199 + 900) s WHERE first <> greatest(10, (i * 199 - 3 + 9) / 10 * 10) OR last <> least(200000, (i * 199 + 900) / 10 * 10)'),
-		'0', "exits name $says: ranges are right");
-	is(check('named'), 'sound', "exits name $says: no damage");
+		'0', "child-node hints name $says: ranges are right");
+	is(check('named'), 'sound', "child-node hints name $says: no damage");
 }
 
 # --- structure, micro_index ---
 
-# Where a page has its micro-index, heads, downlinks, tails (or tuple offsets), and hints: of keys with heads of four
+# Where a page has its micro-index, heads, downlinks, tails (or tuple offsets), and killed bits: of keys with heads of four
 # bytes, in sub-arrays of four cache lines.
 sub micro
 {
@@ -659,7 +659,7 @@ sub micro
 
 	return { n => $n, capacity => $capacity, subs => 88, heads => $heads, children => $children,
 		tails => $children + (field($page, 'level') > 0 ? 4 * $capacity : 0),
-		hints => $words ? $blcksz - int(($capacity + 7) / 8) : field($page, 'lower') };
+		killed_bits => $words ? $blcksz - int(($capacity + 7) / 8) : field($page, 'lower') };
 }
 
 sub try_micro
@@ -678,18 +678,18 @@ foreach my $table ('words', 'texts')
 	try_micro($table, 0, sub { my ($p, $m) = @_; put($p, 34, 2, 0xffff); }, $bounds, "$table: room for more than there can be");
 	try_micro($table, 0, sub { my ($p, $m) = @_; put($p, 34, 2, $m->{n}); }, $bounds, "$table: room for less than there is");
 	try_micro($table, 0, sub { my ($p, $m) = @_; set_field($p, 'lower', field($p, 'lower') + 2); }, $bounds, "$table: other bounds");
-	try_micro($table, 0, sub { my ($p, $m) = @_; set_field($p, 'upper', field($p, 'lower')); }, $bounds, "$table: no room for hints");
+	try_micro($table, 0, sub { my ($p, $m) = @_; set_field($p, 'upper', field($p, 'lower')); }, $bounds, "$table: no room for killed bits");
 	try_micro($table, 0, sub { my ($p, $m) = @_; put($p, $m->{heads} + 4 * 20, 4, 0); }, 'The heads of a page are out of order', "$table: a head");
 	try_micro($table, 0, sub { my ($p, $m) = @_; put($p, $m->{subs}, 8, get($p, $m->{subs}, 8) - 1); },
 		'The micro-index does not agree with its sub-array', "$table: a sub-array's head in front");
 	try_micro($table, 1, sub { my ($p, $m) = @_; put($p, 32, 2, 0); }, 'An inner page is empty', "$table: an inner page without entries");
 	try_micro($table, 1, sub { my ($p, $m) = @_; put($p, $m->{children} + 4, 4, 0xffffffff); }, 'An entry has no downlink', "$table: a downlink lost");
 	try_micro($table, 1, sub { my ($p, $m) = @_; put($p, $m->{children} + 4, 4, 0); }, 'An entry has no downlink', "$table: a downlink to the metapage");
-	try_micro($table, 0, sub { my ($p, $m) = @_; put($p, $m->{hints} + int($m->{n} / 8), 1, 1 << $m->{n} % 8); },
-		'A hint says that an entry is dead where there is none', "$table: a hint about no entry");
-	try_micro($table, 0, sub { my ($p, $m) = @_; put($p, $m->{hints} + 1, 1, 4); },
-		'The entry for row \(\d+,\d+\) is marked as dead, but the row is not', "$table: a hint about a living row");
-	try_micro($table, 0, sub { my ($p, $m) = @_; put($p, $m->{hints} - 1, 1, 1) if $table eq 'words'; put($p, field($p, 'upper') - 1, 1, 1) if $table eq 'texts'; },
+	try_micro($table, 0, sub { my ($p, $m) = @_; put($p, $m->{killed_bits} + int($m->{n} / 8), 1, 1 << $m->{n} % 8); },
+		'A killed bit is set where there is no entry', "$table: a killed bit of no entry");
+	try_micro($table, 0, sub { my ($p, $m) = @_; put($p, $m->{killed_bits} + 1, 1, 4); },
+		'The entry for row \(\d+,\d+\) is marked as dead, but the row is not', "$table: a killed bit of a living row");
+	try_micro($table, 0, sub { my ($p, $m) = @_; put($p, $m->{killed_bits} - 1, 1, 1) if $table eq 'words'; put($p, field($p, 'upper') - 1, 1, 1) if $table eq 'texts'; },
 		'The unused space of the page is not zero', "$table: a byte in the hole");
 }
 try_micro('words', 0, sub { my ($p, $m) = @_; put($p, $m->{tails}, 4, 0xffffffff); }, 'An entry has an invalid TID', 'an impossible block number');

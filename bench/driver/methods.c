@@ -136,7 +136,7 @@ find_head(const FpbIndex *ix, Page page, uint64 head)
 static void
 method_search(const FpbIndex *ix, Page page, const FpbSearchKey *search, FpbPos *pos)
 {
-	*pos = fpb_pos_of(find_head(ix, page, search->head));
+	*pos = fpb_pos_pack(find_head(ix, page, search->head));
 }
 
 /*
@@ -145,14 +145,14 @@ method_search(const FpbIndex *ix, Page page, const FpbSearchKey *search, FpbPos 
  */
 static BlockNumber
 method_downlink(const FpbIndex *ix, Page page, const FpbSearchKey *search,
-				bool before pg_attribute_unused(), uint16 *named)
+				bool before pg_attribute_unused(), uint16 *child_node)
 {
 	FpbPos		pos = FPB_POS_END;
 	FpbEntry	entry;
 
-	*named = 0;
+	*child_node = 0;
 	if (search->head != PG_UINT64_MAX)
-		pos = fpb_pos_of(find_head(ix, page, search->head + 1));
+		pos = fpb_pos_pack(find_head(ix, page, search->head + 1));
 	if (!fpb_page_prev(ix, page, &pos, &entry))
 	{
 		pos = FPB_POS_FIRST;

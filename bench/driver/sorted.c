@@ -66,7 +66,7 @@ sorted_search(const FpbIndex *ix, Page page, const FpbSearchKey *search, FpbPos 
 		else
 			hi = mid;
 	}
-	pos->place = lo;
+	pos->number = lo;
 
 	/*
 	 * all keys differ, but an entry may have the search key's and a smaller
@@ -75,7 +75,7 @@ sorted_search(const FpbIndex *ix, Page page, const FpbSearchKey *search, FpbPos 
 	if (lo < FpbHdr(page)->layout[NENTRIES] &&
 		fpb_node_head(ix, node, lo) == search->head &&
 		fpb_page_next(ix, page, pos, &entry) && fpb_compare(ix, &entry.key, search) < 0)
-		pos->place++;
+		pos->number++;
 }
 
 /*
@@ -88,21 +88,21 @@ sorted_child(const FpbIndex *ix, Page page, const FpbSearchKey *search,
 {
 	sorted_search(ix, page, search, pos);
 	if (!fpb_page_next(ix, page, pos, entry) ||
-		(pos->place > 0 && (before || fpb_compare(ix, &entry->key, search) > 0)))
+		(pos->number > 0 && (before || fpb_compare(ix, &entry->key, search) > 0)))
 	{
-		pos->place--;
+		pos->number--;
 		(void) fpb_page_next(ix, page, pos, entry);
 	}
 }
 
 static BlockNumber
 sorted_downlink(const FpbIndex *ix, Page page, const FpbSearchKey *search, bool before,
-				uint16 *named)
+				uint16 *child_node)
 {
 	FpbPos		pos;
 	FpbEntry	entry;
 
-	*named = 0;
+	*child_node = 0;
 	sorted_child(ix, page, search, before, &pos, &entry);
 	return entry.child;
 }
@@ -124,13 +124,13 @@ sorted_read(const FpbIndex *ix, Page page, FpbPos pos, const FpbSearchKey *end,
 
 	if (end != NULL)
 		elog(ERROR, "the baseline reads whole pages");
-	for (int slot = (int) pos.place; slot < FpbHdr(page)->layout[NENTRIES]; slot++, item++)
+	for (int slot = (int) pos.number; slot < FpbHdr(page)->layout[NENTRIES]; slot++, item++)
 	{
 		item->key.head = fpb_node_head(ix, node, slot);
 		item->key.low = shape->low_off != 0 ? lows[slot] : 0;
 		item->key.tail = fpb_read_tail(tails, slot);
 		item->key.tuple = NULL;
-		item->pos.place = slot;
+		item->pos.number = slot;
 	}
 	return item - items;
 }
@@ -148,7 +148,7 @@ sorted_plan_insert(const FpbIndex *ix, Page page, const FpbEntry *entry,
 	fpb_search_key_from(ix, &entry->key, &search);
 	sorted_search(ix, page, &search, &pos);
 	plan->image = NULL;
-	plan->details[0] = pos.place;
+	plan->details[0] = pos.number;
 	plan->outcome = FpbHdr(page)->layout[NENTRIES] < FpbHdr(page)->layout[CAPACITY] ?
 		FPB_PLAN_FITS : FPB_PLAN_FULL;
 }
@@ -203,7 +203,7 @@ sorted_delete(const FpbIndex *ix, Page page, const FpbPos *pos, int npos,
 
 	while (npos-- > 0)
 	{
-		int			slot = (int) pos[npos].place;
+		int			slot = (int) pos[npos].number;
 
 		n--;
 		for (int i = 0; slot < n && i < narrays; i++)

@@ -11,7 +11,7 @@ CREATE FUNCTION page_fuzz(index regclass, seed bigint, steps bigint) RETURNS TAB
 CREATE TABLE done (form text, kind text, times bigint);
 CREATE TABLE least (kind text, disk_first int, micro_index int, cache_first int);
 INSERT INTO least VALUES
-  ('slot', 200000, 300000, 200000), ('delete', 30000, 30000, 30000), ('delete the last entry', 4000, 4000, 4000), ('hints', 3000, 3000, 3000),
+  ('slot', 200000, 300000, 200000), ('delete', 30000, 30000, 30000), ('delete the last entry', 4000, 4000, 4000), ('killed bits', 3000, 3000, 3000),
   ('build', 1400, 1400, 1400), ('rebuild', 1300, 1300, 1300), ('reorganise', 1000, 700, 1000), ('full', 700, 700, 700), ('extend', 450, 450, 450),
   ('page split in place', 700, 700, 700), ('page split by image', 350, 350, 350), ('fill', 350, 350, 350), ('merge', 70, 70, 70),
   ('with the high fence elided', 7000, 7000, 7000), ('high fence elided for want of room', 500, 500, 500),
@@ -19,7 +19,7 @@ INSERT INTO least VALUES
   ('convert node', 200, NULL, 200), ('append below the next bound', 4, NULL, 2),
   ('spill into a new node', 200, NULL, 40), ('split node behind a series', 300, NULL, 40), ('page split beside an emptied node', 25, NULL, 12),
   ('into a posting', 60000, NULL, 60000), ('grow a posting', 25000, NULL, 25000), ('swap a posting''s last TID', 200, NULL, 200),
-  ('page split through a posting', 15, NULL, 8), ('hint of a posting', 10000, NULL, 10000),
+  ('page split through a posting', 15, NULL, 8), ('killed bit of a posting', 10000, NULL, 10000),
   ('name nodes', NULL, NULL, 5000), ('names kept', NULL, NULL, 40), ('found by name', NULL, NULL, 2000);
 CREATE VIEW total AS SELECT kind, sum(times) AS times FROM done GROUP BY kind;
 CREATE VIEW missing AS
@@ -87,7 +87,7 @@ CREATE INDEX f_text_k ON f_text USING fpbtree (k);
 CREATE INDEX f_text_desc ON f_text USING fpbtree (k DESC);
 CREATE INDEX f_text_nohead ON f_text USING fpbtree (k COLLATE "default");
 
--- so many short keys that hints, a bit for each slot, are more than what little may be free
+-- so many short keys that killed bits, a bit for each slot, are more than what little may be free
 CREATE TABLE f_short AS SELECT lpad(to_hex(i * 3), 3, '0') COLLATE "C" AS k FROM generate_series(1, 1200) i;
 CREATE INDEX f_short_k ON f_short USING fpbtree (k);
 

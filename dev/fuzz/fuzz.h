@@ -69,7 +69,7 @@ typedef struct FuzzEntry
 	uint64		place;
 	BlockNumber child;			/* inner pages */
 	uint16		key;			/* in the pool, or FUZZ_MINUS_INFINITY */
-	bool		killed;			/* may have a hint */
+	bool		killed;			/* may have a killed bit */
 } FuzzEntry;
 
 #define FUZZ_MINUS_INFINITY		PG_UINT16_MAX
@@ -80,7 +80,7 @@ typedef enum FuzzOpKind
 	FUZZ_FILL,					/* the same by the bulk loader */
 	FUZZ_INSERT,
 	FUZZ_DELETE,
-	FUZZ_KILL,					/* leave hints */
+	FUZZ_KILL,					/* leave killed bits */
 	FUZZ_EXTEND,				/* take over the right sibling's fence */
 	FUZZ_NAME					/* name the nodes of a child: the first entry
 								 * is its, the others' heads are where its
@@ -114,7 +114,7 @@ typedef struct FuzzHistory
 	int			level;
 	int			lines;			/* cache lines of a node */
 	int			max_nodes;		/* nodes that the page may have, or 0 */
-	int			hints;			/* bytes of hints, times what is needed */
+	int			killed_bits;	/* bytes of killed bits, times what is needed */
 	FuzzOp	   *ops;
 	int			nops;
 	int			max_ops;
@@ -152,7 +152,7 @@ typedef enum FuzzCount
 	FUZZ_N_DELETE,
 	FUZZ_N_EMPTY,				/* a page that has lost its last entry */
 	FUZZ_N_KILL,
-	FUZZ_N_KILL_POSTING,		/* a posting has got a hint */
+	FUZZ_N_KILL_POSTING,		/* a posting has got a killed bit */
 	FUZZ_N_EXTEND,
 	FUZZ_N_MERGE,				/* the same by making the page afresh */
 	FUZZ_N_ELIDED,				/* something done to a page without high fence */

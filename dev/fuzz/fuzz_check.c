@@ -16,16 +16,16 @@
 
 #include "fuzz.h"
 
-/* the most exits of a page: it has no more gaps */
-#define MAX_EXITS		((int) FPB_MAX_PAGE_ENTRIES)
+/* the most child-node hints of a page: it has no more gaps */
+#define MAX_CHILD_HINTS		((int) FPB_MAX_PAGE_ENTRIES)
 
-/* one exit of a page of level 1 */
-typedef struct Exit
+/* one child-node hint of a page of level 1 */
+typedef struct ChildHint
 {
 	FpbPos		pos;
 	uint64		head;
 	int			number;
-} Exit;
+} ChildHint;
 
 /* entries of whole pages that are looked at in an operation, on the average */
 #define CREDIT			48
@@ -145,7 +145,7 @@ check_search(Fuzz *f, const FpbSearchKey *search, int at)
 		f->ix.named_node = pg_prng_uint64_range(&f->check_random, 0, FpbDir(f->page)->nalloc + 1);
 	fpb_page_search(&f->ix, f->page, search, &found);
 	if (f->ix.named_node > 0 && f->level == 0 &&
-		fpb_place_of(&f->ix, found).dir == fpb_node_of_number(f->page, f->ix.named_node - 1))
+		fpb_pos_unpack(&f->ix, found).dir == fpb_node_of_number(f->page, f->ix.named_node - 1))
 		f->counts[FUZZ_N_FOUND_BY_NAME]++;
 	f->ix.named_node = 0;
 	pos = found;
@@ -175,10 +175,10 @@ fuzz_check_inserted(Fuzz *f, int at)
 	fuzz_check_some(f);
 }
 
-/* --- exits --- */
+/* --- child-node hints --- */
 
 /*
- * The number of a child's node that begins with a head, so that any exit can
+ * The number of a child's node that begins with a head, so that any hint can
  * be checked.
  */
 int
@@ -188,15 +188,15 @@ fuzz_node_number(const Fuzz *f, uint64 head)
 }
 
 /*
- * The exits of a page, in order, into exits[], which has room for MAX_EXITS;
- * returns how many.
+ * The hints of a page, in order, into hints[], which has room for
+ * MAX_CHILD_HINTS; returns how many.
  */
 static int
-read_exits(const Fuzz *f, Page page, Exit *exits)
+read_child_hints(const Fuzz *f, Page page, ChildHint *hints)
 {
 	int			n = 0;
 
-	for (int dir = 0; fpb_page_has_exits(&f->ix, page) && dir < FpbDir(page)->nnodes; dir++)
+	for (int dir = 0; fpb_page_has_child_hints(&f->ix, page) && dir < FpbDir(page)->nnodes; dir++)
 	{
 		FpbCodec	codec;
 		char	   *node = fpb_page_node(&f->ix, page, dir, &codec);
@@ -204,46 +204,46 @@ read_exits(const Fuzz *f, Page page, Exit *exits)
 		for (int slot = 0; slot < f->shape->nslots; slot++)
 		{
 			if (!fpb_node_is_gap(&f->ix, f->shape, codec, node, slot) ||
-				fpb_slot_exit(f->shape, node, slot) == 0)
+				fpb_slot_child_hint(f->shape, node, slot) == 0)
 				continue;
-			exits[n].pos = fpb_pos_at(dir, slot, 0);
-			exits[n].head = fpb_node_head(&f->ix, node, slot);
-			exits[n++].number = fpb_slot_exit(f->shape, node, slot) - 1;
+			hints[n].pos = fpb_pos_at(dir, slot, 0);
+			hints[n].head = fpb_node_head(&f->ix, node, slot);
+			hints[n++].number = fpb_slot_child_hint(f->shape, node, slot) - 1;
 		}
 	}
 	return n;
 }
 
 /*
- * Check that the page's exits name what they have been told.  (Nodes that lie
+ * Check that the page's hints name what they have been told.  (Nodes that lie
  * in the order of their keys have the numbers of that order.)
  */
 static void
 check_exits(Fuzz *f)
 {
-	Exit		exits[MAX_EXITS];
-	int			n = read_exits(f, f->page, exits);
+	ChildHint	hints[MAX_CHILD_HINTS];
+	int			n = read_child_hints(f, f->page, hints);
 
 	for (int i = 0; i < n && !f->ix.csb; i++)
-		if (exits[i].number != fuzz_node_number(f, exits[i].head))
-			fuzz_fail(f, "the exit at %llx names node %d",
-					  (unsigned long long) exits[i].head, exits[i].number);
+		if (hints[i].number != fuzz_node_number(f, hints[i].head))
+			fuzz_fail(f, "the hint at %llx names node %d",
+					  (unsigned long long) hints[i].head, hints[i].number);
 }
 
 /*
- * Is there an exit with a head from least to most behind a child's slot in its
+ * Is there a hint with a head from least to most behind a child's slot in its
  * node?
  */
 static bool
-has_exit(const Fuzz *f, const Exit *exits, int n, int dir, int slot, int end,
-		 uint64 least, uint64 most)
+has_child_hint(const Fuzz *f, const ChildHint *hints, int n, int dir, int slot, int end,
+			   uint64 least, uint64 most)
 {
 	for (int i = 0; i < n; i++)
 	{
-		FpbNodePos	place = fpb_place_of(&f->ix, exits[i].pos);
+		FpbNodePos	place = fpb_pos_unpack(&f->ix, hints[i].pos);
 
 		if (place.dir == dir && place.slot > slot && place.slot < end &&
-			exits[i].head >= least && exits[i].head <= most)
+			hints[i].head >= least && hints[i].head <= most)
 			return true;
 	}
 	return false;
@@ -256,16 +256,16 @@ has_exit(const Fuzz *f, const Exit *exits, int n, int dir, int slot, int end,
 void
 fuzz_check_kept(Fuzz *f, Page old, Page new)
 {
-	Exit		old_exits[MAX_EXITS];
-	Exit		exits[MAX_EXITS];
-	int			n = read_exits(f, new, exits);
-	int			old_n = read_exits(f, old, old_exits);
+	ChildHint	old_exits[MAX_CHILD_HINTS];
+	ChildHint	hints[MAX_CHILD_HINTS];
+	int			n = read_child_hints(f, new, hints);
+	int			old_n = read_child_hints(f, old, old_exits);
 	FpbPos		pos = FPB_POS_FIRST;
 	FpbEntry	entry;
 
 	for (; old_n > 0 && fpb_page_next(&f->ix, new, &pos, &entry); pos = fpb_pos_behind(pos))
 	{
-		FpbNodePos	place = fpb_place_of(&f->ix, pos);
+		FpbNodePos	place = fpb_pos_unpack(&f->ix, pos);
 		FpbPos		next = fpb_pos_behind(pos);
 		FpbPos		old_pos = FPB_POS_FIRST;
 		FpbEntry	other;
@@ -276,23 +276,23 @@ fuzz_check_kept(Fuzz *f, Page old, Page new)
 		if (fpb_page_next(&f->ix, new, &next, &other))
 		{
 			most = other.key.head;
-			if (fpb_place_of(&f->ix, next).dir == place.dir)
-				end = fpb_place_of(&f->ix, next).slot;
+			if (fpb_pos_unpack(&f->ix, next).dir == place.dir)
+				end = fpb_pos_unpack(&f->ix, next).slot;
 		}
 		while (fpb_page_next(&f->ix, old, &old_pos, &other) && other.child != entry.child)
 			old_pos = fpb_pos_behind(old_pos);
 		if (other.child != entry.child)
 			continue;
-		old_place = fpb_place_of(&f->ix, old_pos);
+		old_place = fpb_pos_unpack(&f->ix, old_pos);
 		next = fpb_pos_behind(old_pos);
 		if (end == place.slot + 1 ||
-			!has_exit(f, old_exits, old_n, old_place.dir, old_place.slot,
-					  fpb_page_next(&f->ix, old, &next, &other) &&
-					  fpb_place_of(&f->ix, next).dir == old_place.dir ?
-					  fpb_place_of(&f->ix, next).slot : f->shape->nslots,
-					  entry.key.head, most))
+			!has_child_hint(f, old_exits, old_n, old_place.dir, old_place.slot,
+							fpb_page_next(&f->ix, old, &next, &other) &&
+							fpb_pos_unpack(&f->ix, next).dir == old_place.dir ?
+							fpb_pos_unpack(&f->ix, next).slot : f->shape->nslots,
+							entry.key.head, most))
 			continue;
-		if (!has_exit(f, exits, n, place.dir, place.slot, end, entry.key.head, most))
+		if (!has_child_hint(f, hints, n, place.dir, place.slot, end, entry.key.head, most))
 			fuzz_fail(f, "a page made anew names no node of child %u", entry.child);
 		f->counts[FUZZ_N_NAMES_KEPT]++;
 	}
@@ -300,33 +300,33 @@ fuzz_check_kept(Fuzz *f, Page old, Page new)
 
 /*
  * Check what a search for a child, which is at this place in the page, names:
- * the last exit before the search key, unless that is the child's own slot.
- * Exits that have outlived their child may be out of order, among themselves
+ * the last hint before the search key, unless that is the child's own slot.
+ * Hints that have outlived their child may be out of order, among themselves
  * or with the bound of a node added behind them; then nothing is said.
  */
 static void
 check_named(Fuzz *f, const FpbSearchKey *search, FpbPos child, uint16 named)
 {
-	Exit		exits[MAX_EXITS];
-	int			n = read_exits(f, f->page, exits);
+	ChildHint	hints[MAX_CHILD_HINTS];
+	int			n = read_child_hints(f, f->page, hints);
 	int			last = -1;
 
 	for (int i = 0; i < n; i++)
 	{
-		int			next = fpb_place_of(&f->ix, exits[i].pos).dir + 1;
+		int			next = fpb_pos_unpack(&f->ix, hints[i].pos).dir + 1;
 
-		if ((i > 0 && exits[i].head < exits[i - 1].head) || exits[i].head == search->head)
+		if ((i > 0 && hints[i].head < hints[i - 1].head) || hints[i].head == search->head)
 			return;
-		if (next < FpbDir(f->page)->nnodes && exits[i].head > fpb_dir_heads(f->page)[next])
+		if (next < FpbDir(f->page)->nnodes && hints[i].head > fpb_dir_heads(f->page)[next])
 			return;
-		if (exits[i].head < search->head)
+		if (hints[i].head < search->head)
 			last = i;
 	}
-	if (last < 0 || fpb_pos_before(exits[last].pos, child) || f->ix.csb)
+	if (last < 0 || fpb_pos_before(hints[last].pos, child) || f->ix.csb)
 		return;
-	if (named != fuzz_node_number(f, exits[last].head) + 1)
-		fuzz_fail(f, "a search for a child names %d and not what the exit at %llx does",
-				  named, (unsigned long long) exits[last].head);
+	if (named != fuzz_node_number(f, hints[last].head) + 1)
+		fuzz_fail(f, "a search for a child names %d and not what the hint at %llx does",
+				  named, (unsigned long long) hints[last].head);
 }
 
 /* --- searches --- */
@@ -370,10 +370,10 @@ check_child(Fuzz *f, const FpbSearchKey *search, uint64 place)
 					"a search for the child");
 		if (fpb_page_downlink(&f->ix, f->page, search, before, &named) != entry.child)
 			fuzz_fail(f, "a search for a downlink finds another than that for the child");
-		if (fpb_page_has_exits(&f->ix, f->page))
+		if (fpb_page_has_child_hints(&f->ix, f->page))
 			check_named(f, search, pos, named);
 		else if (named != 0)
-			fuzz_fail(f, "a node is named by a page without exits");
+			fuzz_fail(f, "a page without child-node hints names a node");
 	}
 }
 
@@ -547,8 +547,8 @@ check_fence(Fuzz *f, const FuzzFence *fence, bool low)
 }
 
 /*
- * Check that there are hints at no entries but those that have been given one.
- * (fpb_page_fault says where else there must be none.)
+ * Check that there are killed bits at no entries but those that have been
+ * given one.  (fpb_page_fault says where else there must be none.)
  */
 static void
 check_hints(Fuzz *f)
@@ -561,7 +561,7 @@ check_hints(Fuzz *f)
 	for (int i = 0; i < f->nmodel && fpb_page_next(&f->ix, f->page, &pos, &entry); i++)
 	{
 		if (fpb_page_is_killed(&f->ix, f->page, pos) && !f->model[i].killed)
-			fuzz_fail(f, "the entry at %d has a hint that was not left there", i);
+			fuzz_fail(f, "the entry at %d has a killed bit that was not left there", i);
 		pos = fpb_pos_behind(pos);
 	}
 }

@@ -397,7 +397,7 @@ insert(Life *life)
 static int
 node_of(const Fuzz *f, FpbPos pos)
 {
-	return fuzz_disk_first(f) ? fpb_place_of(&f->ix, pos).dir : (int) (pos.place / 32);
+	return fuzz_disk_first(f) ? fpb_pos_unpack(&f->ix, pos).dir : (int) (pos.number / 32);
 }
 
 /*
@@ -455,7 +455,7 @@ add_thinned(Life *life, int keep)
 }
 
 /*
- * Choose entries, for deletion or hints.
+ * Choose entries, for deletion or killed bits.
  */
 static void
 add_some(Life *life)
@@ -660,7 +660,7 @@ choose_habits(Life *life)
 		h->max_nodes = ONE_OF(life, 0, 3, 4, 6, 10);
 	else
 		h->max_nodes = 0;
-	h->hints = !fuzz_disk_first(f) || fpb_is_word(&f->ix) || h->lines < 2 || h->lines > 4 ? 1 : ONE_OF(life, 1, 1, 32);
+	h->killed_bits = !fuzz_disk_first(f) || fpb_is_word(&f->ix) || h->lines < 2 || h->lines > 4 ? 1 : ONE_OF(life, 1, 1, 32);
 	fuzz_begin(f, h);
 
 	all = f->pool->nranks;

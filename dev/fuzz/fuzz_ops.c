@@ -50,14 +50,14 @@ begin_record(const Fuzz *f, FpbWalPage *wp, Page copy)
 	wp->lower = FpbHdr(f->page)->pd.pd_lower;
 	wp->nranges = 0;
 
-	/* what replay begins with may have been written out with its hints */
+	/* what replay begins with may have been written out with its killed bits */
 	if (f->step % 4 == 0)
 		memcpy((char *) f->standby + wp->lower, (char *) f->page + wp->lower,
 			   FpbHdr(f->page)->pd.pd_upper - wp->lower);
 }
 
 /*
- * Forget all hints: the page's nodes are new.
+ * Forget all killed bits: the page's nodes are new.
  */
 static void
 no_hints(Fuzz *f)
@@ -655,7 +655,7 @@ delete(Fuzz *f, const FuzzHistory *history, const FuzzOp *op)
 }
 
 /*
- * Leave hints at those of the entries that there are, as scans do.
+ * Leave killed bits at those of the entries that there are, as scans do.
  */
 static bool
 leave_hints(Fuzz *f, const FuzzHistory *history, const FuzzOp *op)
@@ -663,7 +663,7 @@ leave_hints(Fuzz *f, const FuzzHistory *history, const FuzzOp *op)
 	bool		done = false;
 	int			n = 0;
 
-	f->doing = "leave hints";
+	f->doing = "leave killed bits";
 	for (int i = 0; i < op->nentries; i++)
 	{
 		uint64		place = history->entries[op->first + i].place;
@@ -691,11 +691,11 @@ leave_hints(Fuzz *f, const FuzzHistory *history, const FuzzOp *op)
 			if (fpb_page_is_killed(&f->ix, f->page, f->positions[i]))
 			{
 				seen = true;
-				if (fuzz_disk_first(f) && fpb_place_of(&f->ix, f->positions[i]).item > 0)
+				if (fuzz_disk_first(f) && fpb_pos_unpack(&f->ix, f->positions[i]).item > 0)
 					f->counts[FUZZ_N_KILL_POSTING]++;
 			}
 		if (!seen || !fpb_page_has_killed(&f->ix, f->page))
-			fuzz_fail(f, "a hint is not to be seen");
+			fuzz_fail(f, "a killed bit is not to be seen");
 	}
 	if (done)
 	{
@@ -851,14 +851,14 @@ name_nodes(Fuzz *f, const FuzzHistory *history, const FuzzOp *op)
 	PGAlignedBlock leaf;
 	FpbWalPage	wp;
 
-	if (!fpb_page_has_exits(&f->ix, f->page) || at == f->nmodel ||
+	if (!fpb_page_has_child_hints(&f->ix, f->page) || at == f->nmodel ||
 		f->model[at].place != entries[0].place)
 		return false;
 	f->doing = "name nodes";
 	make_leaf(f, leaf.data, at, entries, op->nentries);
 	begin_record(f, &wp, f->page);
 	START_CRIT_SECTION();
-	fpb_page_name_nodes(&f->ix, f->page, f->model[at].child, leaf.data, &wp);
+	fpb_page_write_child_hints(&f->ix, f->page, f->model[at].child, leaf.data, &wp);
 	END_CRIT_SECTION();
 	f->counts[FUZZ_N_NAME]++;
 	fuzz_check_replay(f, &wp, f->page);
@@ -884,15 +884,15 @@ fuzz_begin(Fuzz *f, const FuzzHistory *history)
 	if (history->max_nodes > 0 && history->max_nodes < shape->max_nodes)
 	{
 		shape->max_nodes = history->max_nodes;
-		if (shape->hints_off != 0)
-			shape->hints_off = BLCKSZ - shape->max_nodes * shape->hint_bytes;
+		if (shape->killed_off != 0)
+			shape->killed_off = BLCKSZ - shape->max_nodes * shape->killed_bytes;
 	}
 
 	/* those of few nodes reach as far as those of many do on a larger page */
-	if (history->hints > 1)
+	if (history->killed_bits > 1)
 	{
-		shape->hint_bytes *= history->hints;
-		shape->max_nodes = shape->max_nodes * shape->size / (shape->size + shape->hint_bytes);
+		shape->killed_bytes *= history->killed_bits;
+		shape->max_nodes = shape->max_nodes * shape->size / (shape->size + shape->killed_bytes);
 	}
 	f->level = history->level;
 	f->shape = shape;

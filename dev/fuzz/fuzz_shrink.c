@@ -140,7 +140,7 @@ print_entry(const Fuzz *f, StringInfo out, const FuzzEntry *entry)
 static void
 print_op(const Fuzz *f, StringInfo out, const FuzzHistory *h, const FuzzOp *op)
 {
-	static const char *const names[] = {"build", "fill", "insert", "delete", "hints at", "extend to", "name nodes of"};
+	static const char *const names[] = {"build", "fill", "insert", "delete", "killed bits at", "extend to", "name nodes of"};
 
 	appendStringInfo(out, "%4d  %s", (int) (op - h->ops) + 1, names[op->kind]);
 	if (op->kind == FUZZ_BUILD || op->kind == FUZZ_FILL)
@@ -400,7 +400,7 @@ print_entries(const Fuzz *f, StringInfo out, Page page, const char *title)
 	appendStringInfo(out, "%s: lower %d, upper %d\n", title,
 					 FpbHdr(page)->pd.pd_lower, FpbHdr(page)->pd.pd_upper);
 	for (; fpb_page_next(&f->ix, page, &pos, &entry); pos = fpb_pos_behind(pos))
-		appendStringInfo(out, " %llu: %llx:%llx:%llx%s", (unsigned long long) pos.place,
+		appendStringInfo(out, " %llu: %llx:%llx:%llx%s", (unsigned long long) pos.number,
 						 (unsigned long long) entry.key.head,
 						 (unsigned long long) entry.key.low,
 						 (unsigned long long) entry.key.tail,

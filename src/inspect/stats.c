@@ -526,7 +526,7 @@ typedef enum NodeColumn
 	NODE_CODEC,
 	NODE_ENTRIES,
 	NODE_GAPS,
-	NODE_EXITS,
+	NODE_CHILD_HINTS,
 	NODE_HEAD,
 	NODE_FIRST_ENTRY,
 	NODE_COLUMNS
@@ -672,7 +672,7 @@ fpbtree_nodes(PG_FUNCTION_ARGS)
 			values[NODE_CODEC] = CStringGetTextDatum(info.codec);
 			values[NODE_ENTRIES] = Int32GetDatum(info.entries);
 			values[NODE_GAPS] = Int32GetDatum(info.gaps);
-			values[NODE_EXITS] = Int32GetDatum(info.exits);
+			values[NODE_CHILD_HINTS] = Int32GetDatum(info.child_hints);
 			values[NODE_HEAD] = PointerGetDatum(cstring_to_text(psprintf("%016" PRIx64, info.head)));
 			nulls[NODE_HEAD] = !may_read;	/* the beginning of a key */
 			nulls[NODE_FIRST_ENTRY] = info.entries == 0 || !may_read;

@@ -3,22 +3,22 @@
  * page/cache_first.c
  *	  The cache-first layout: a search finds a leaf's node from level 1.
  *
- * Pages are those of the disk-first layout; but what is above the leaves knows
- * their nodes, not their pages alone (fpbtree-sigmod2002, section 3.2).  On
- * level 1, the gaps behind the downlink of a leaf are exits: a head, where one
- * of the leaf's nodes begins, and that node's number.  So header and node of
- * the leaf are fetched at one latency, and its directory, the in-page parent
- * of its nodes, is no more than what a search falls back on.
+ * The pages are those of the disk-first layout, but level 1 knows the nodes of
+ * its leaves, not only their pages (fpbtree-sigmod2002, section 3.2).  A
+ * search takes a leaf's node from there, so it fetches the leaf's header and
+ * that node at one latency.  It falls back on the leaf's directory, the
+ * in-page parent of its nodes.
  *
- * To everybody but the search exits are gaps like others.  What they say is a
- * hint, about the leaf as it has been when its downlink was made: they are
- * written in the record that puts the downlink in its place, and never again.
- * Whoever needs a gap takes one; what makes nodes, or the page, of its entries
- * anew takes them over.  README.md, "cache_first", tells what they need not
- * be.
+ * The gaps behind a leaf's downlink are child-node hints: each has the head at
+ * which one of the leaf's nodes begins, and that node's number.  To everything
+ * but a search they are gaps like others.  A hint is about the leaf as it was
+ * when its downlink was inserted: it is written in that record, and never
+ * again.  An insertion takes any gap; whatever makes a node or the page anew
+ * takes the hints over.  FORMAT.md, "cache_first", tells why they may be
+ * wrong.
  *
- * Word forms only: an exit is kept where an entry has its TID.  Pages of
- * tuples are as disk_first has them.
+ * Word forms only: a hint is kept where an entry has its TID.  Pages of tuples
+ * are as disk_first has them.
  *
  *-------------------------------------------------------------------------
  */
@@ -32,13 +32,13 @@
  */
 #define CHILDREN	2
 
-/* nodes of one leaf, in order, to be named or as they have been */
-typedef struct Exits
+/* hints of one leaf, in order, to be written or as they have been found */
+typedef struct ChildHints
 {
 	int			n;
 	uint64		heads[FPB_MAX_NODES];
 	uint8		numbers[FPB_MAX_NODES];
-} Exits;
+} ChildHints;
 
 /* --- shapes --- */
 
@@ -89,22 +89,22 @@ cache_first_set_shapes(FpbIndex *ix, int leaf_lines, int inner_lines)
 	ix->node_size = leaf->size;
 }
 
-/* --- exits --- */
+/* --- child-node hints --- */
 
 /*
- * The nodes of a leaf but the first, which needs no exit.  Those whose heads
- * are not in order, or outside of the leaf's fences, are left out: a node
- * without entries may be.  (So are those that are not there, in a damaged
- * leaf.)
+ * Hints of all nodes of a leaf but the first, which needs none.  Nodes whose
+ * heads are not in order, or outside of the leaf's fences, are left out: a
+ * node without entries may be such.  (So are nodes that do not exist, in a
+ * damaged leaf.)
  */
 static void
-exits_of_leaf(Page leaf, Exits *exits)
+hints_of_leaf(Page leaf, ChildHints *hints)
 {
 	const FpbPageHeader *hdr = FpbHdr(leaf);
 	uint64		least = FpbPageIsLeftmost(leaf) ? 0 : hdr->fences.head[FPB_LOW];
 	uint64		most = FpbPageIsRightmost(leaf) ? PG_UINT64_MAX : hdr->fences.head[FPB_HIGH];
 
-	exits->n = 0;
+	hints->n = 0;
 	for (int dir = 1; dir < FpbDir(leaf)->nnodes; dir++)
 	{
 		uint64		head = fpb_dir_heads(leaf)[dir];
@@ -113,8 +113,8 @@ exits_of_leaf(Page leaf, Exits *exits)
 			fpb_node_number(leaf, dir) >= FpbDir(leaf)->nalloc)
 			continue;
 		least = head;
-		exits->heads[exits->n] = head;
-		exits->numbers[exits->n++] = fpb_node_number(leaf, dir);
+		hints->heads[hints->n] = head;
+		hints->numbers[hints->n++] = fpb_node_number(leaf, dir);
 	}
 }
 
@@ -161,36 +161,36 @@ end_of_gaps(const FpbIndex *ix, const FpbShape *shape, char *node, int slot)
 }
 
 /*
- * What the gaps behind a child's slot name.
+ * The hints in the gaps behind a child's slot.
  */
 static void
-exits_of_child(const FpbIndex *ix, Page page, int dir, int slot, Exits *exits)
+hints_of_child(const FpbIndex *ix, Page page, int dir, int slot, ChildHints *hints)
 {
 	const FpbShape *shape = fpb_shape(ix, page);
 	char	   *node = parent_node(ix, page, dir);
 	int			end = end_of_gaps(ix, shape, node, slot);
 
-	exits->n = 0;
-	for (slot++; slot < end && exits->n < FPB_MAX_NODES; slot++)
+	hints->n = 0;
+	for (slot++; slot < end && hints->n < FPB_MAX_NODES; slot++)
 	{
-		uint16		named = fpb_slot_exit(shape, node, slot);
+		uint16		named = fpb_slot_child_hint(shape, node, slot);
 
 		if (named == 0 || named > FPB_MAX_NODES)
 			continue;
-		exits->heads[exits->n] = fpb_node_head(ix, node, slot);
-		exits->numbers[exits->n++] = named - 1;
+		hints->heads[hints->n] = fpb_node_head(ix, node, slot);
+		hints->numbers[hints->n++] = named - 1;
 	}
 }
 
 /*
- * Have the gaps behind a child's slot name its nodes: all of them, if there
+ * Write hints of a child into the gaps behind its slot: all of them if there
  * are as many gaps, else some that are as far apart as can be.  The heads of
- * the gaps stay between those of the entries beside them, and below the next
- * node's bound, from where on a search would not look here.
+ * the gaps stay between those of the entries beside them, and no greater than
+ * the next node's bound, because a search does not look here from there on.
  */
 static void
-write_exits(const FpbIndex *ix, Page page, int dir, int slot,
-			const Exits *exits, FpbWalPage *wp)
+write_child_hints(const FpbIndex *ix, Page page, int dir, int slot,
+				  const ChildHints *hints, FpbWalPage *wp)
 {
 	const FpbShape *shape = fpb_shape(ix, page);
 	char	   *node = parent_node(ix, page, dir);
@@ -199,14 +199,14 @@ write_exits(const FpbIndex *ix, Page page, int dir, int slot,
 	uint64		next = end < shape->nslots ? fpb_node_head(ix, node, end) : PG_UINT64_MAX;
 	uint64		most = next;
 	int			from = 0;
-	int			to = exits->n;
+	int			to = hints->n;
 	int			written;
 
 	if (dir + 1 < FpbDir(page)->nnodes)
 		most = Min(most, fpb_dir_heads(page)[dir + 1]);
-	while (from < to && exits->heads[from] < least)
+	while (from < to && hints->heads[from] < least)
 		from++;
-	while (to > from && exits->heads[to - 1] > most)
+	while (to > from && hints->heads[to - 1] > most)
 		to--;
 	if (slot + 1 == end)
 		return;
@@ -215,35 +215,36 @@ write_exits(const FpbIndex *ix, Page page, int dir, int slot,
 	{
 		int			which = from + (2 * i + 1) * (to - from) / (2 * Max(written, 1));
 
-		fpb_node_set_head(ix, node, slot + 1 + i, i < written ? exits->heads[which] : next);
+		fpb_node_set_head(ix, node, slot + 1 + i, i < written ? hints->heads[which] : next);
 		fpb_write_tail(node + shape->tail_off, slot + 1 + i,
-					   i < written ? exits->numbers[which] + 1 : 0);
+					   i < written ? hints->numbers[which] + 1 : 0);
 	}
 	fpb_note_slots(wp, node, slot + 1, end - 1, ix->head_width);
 	fpb_note_slots(wp, node + shape->tail_off, slot + 1, end - 1, FPB_TAIL_BYTES);
 }
 
 /*
- * See fpb_page_name_nodes.
+ * See fpb_page_write_child_hints.
  */
 static void
-cache_first_name_nodes(const FpbIndex *ix, Page page, BlockNumber child,
-					   Page leaf, FpbWalPage *wp)
+cache_first_write_child_hints(const FpbIndex *ix, Page page, BlockNumber child,
+							  Page leaf, FpbWalPage *wp)
 {
-	Exits		exits;
+	ChildHints	hints;
 	int			dir;
 	int			slot;
 
-	if (!fpb_page_has_exits(ix, page) ||
+	if (!fpb_page_has_child_hints(ix, page) ||
 		!find_child(ix, page, child, 0, FpbDir(page)->nnodes - 1, &dir, &slot))
 		return;
-	exits_of_leaf(leaf, &exits);
-	write_exits(ix, page, dir, slot, &exits, wp);
+	hints_of_leaf(leaf, &hints);
+	write_child_hints(ix, page, dir, slot, &hints, wp);
 }
 
 /*
- * Have the dir'th nodes of a page, from first to last, name what those of an
- * old one, from old_first to old_last, have named of the same children.
+ * Write the hints that the nodes of an old page have, from old_first to
+ * old_last in its directory, into the nodes of a page that have the same
+ * children, from first to last.
  */
 static void
 take_over_in_nodes(const FpbIndex *ix, Page page, int first, int last,
@@ -257,7 +258,7 @@ take_over_in_nodes(const FpbIndex *ix, Page page, int first, int last,
 
 		for (int old_slot = 0; node != NULL && old_slot < shape->nslots; old_slot++)
 		{
-			Exits		exits;
+			ChildHints	hints;
 			int			dir;
 			int			slot;
 
@@ -265,21 +266,21 @@ take_over_in_nodes(const FpbIndex *ix, Page page, int first, int last,
 				!find_child(ix, page, fpb_node_children(shape, node)[old_slot],
 							first, last, &dir, &slot))
 				continue;
-			exits_of_child(ix, old, old_dir, old_slot, &exits);
-			write_exits(ix, page, dir, slot, &exits, wp);
+			hints_of_child(ix, old, old_dir, old_slot, &hints);
+			write_child_hints(ix, page, dir, slot, &hints, wp);
 		}
 	}
 }
 
 /*
- * See fpb_page_take_over_names.
+ * See fpb_page_take_over_child_hints.
  */
 static void
-cache_first_take_over_names(const FpbIndex *ix, Page page, Page old)
+cache_first_take_over_child_hints(const FpbIndex *ix, Page page, Page old)
 {
 	FpbWalPage	whole = {.page = page,.image = true};
 
-	if (fpb_page_has_exits(ix, page))
+	if (fpb_page_has_child_hints(ix, page))
 		take_over_in_nodes(ix, page, 0, FpbDir(page)->nnodes - 1,
 						   old, 0, FpbDir(old)->nnodes - 1, &whole);
 }
@@ -315,7 +316,7 @@ insert_into_slot(const FpbIndex *ix, Page page, const FpbEntry *entry,
 	char	   *node = parent_node(ix, page, place->dir);
 	int			before = place->slot - 1;
 	int			gaps;
-	Exits		exits;
+	ChildHints	hints;
 
 	while (before >= 0 && fpb_node_is_gap(ix, shape, FPB_NODE_PLAIN, node, before))
 		before--;
@@ -325,17 +326,17 @@ insert_into_slot(const FpbIndex *ix, Page page, const FpbEntry *entry,
 		fpb_disk_first_insert(ix, page, entry, plan, wp);
 		return;
 	}
-	exits_of_child(ix, page, place->dir, before, &exits);
+	hints_of_child(ix, page, place->dir, before, &hints);
 	place->slot = before + 1 + gaps_before(ix, page, place->dir, gaps);
 	fpb_disk_first_insert(ix, page, entry, &moved, wp);
 
 	/* so that the heads are in order again */
-	write_exits(ix, page, place->dir, before, &exits, wp);
-	write_exits(ix, page, place->dir, place->slot, &exits, wp);
+	write_child_hints(ix, page, place->dir, before, &hints, wp);
+	write_child_hints(ix, page, place->dir, place->slot, &hints, wp);
 }
 
 /*
- * Carry out a plan.  Where that writes nodes anew, they keep their exits.
+ * Carry out a plan.  Nodes that are written anew keep their hints.
  */
 static void
 cache_first_insert(const FpbIndex *ix, Page page, const FpbEntry *entry,
@@ -343,9 +344,9 @@ cache_first_insert(const FpbIndex *ix, Page page, const FpbEntry *entry,
 {
 	const FpbSlotPlan *slots = FpbSlots(plan);
 
-	if (fpb_page_has_exits(ix, page) && slots->kind == FPB_PLAN_SLOT)
+	if (fpb_page_has_child_hints(ix, page) && slots->kind == FPB_PLAN_SLOT)
 		insert_into_slot(ix, page, entry, plan, wp);
-	else if (fpb_page_has_exits(ix, page) && slots->kind == FPB_PLAN_SPREAD)
+	else if (fpb_page_has_child_hints(ix, page) && slots->kind == FPB_PLAN_SPREAD)
 	{
 		PGAlignedBlock old;
 
@@ -374,8 +375,8 @@ cache_first_build(const FpbIndex *ix, Page page, const FpbPageContent *content,
 	return fpb_disk_first_build(ix, page, content, slack);
 }
 
-/* what a filler for pages of level 1 knows of its children: exits of each */
-#define FillerExits(filler)	((Exits **) (filler)->children)
+/* what a filler for pages of level 1 knows of its children: hints of each */
+#define FillerHints(filler)	((ChildHints **) (filler)->children)
 
 /*
  * See fpb_filler_child.
@@ -387,9 +388,9 @@ cache_first_filler_child(FpbFiller *filler, Page child)
 		return;
 	if (filler->children == NULL)
 		filler->children = MemoryContextAllocZero(filler->context,
-												  FPB_MAX_PAGE_ENTRIES * sizeof(Exits *));
-	FillerExits(filler)[filler->nentries - 1] = MemoryContextAlloc(filler->context, sizeof(Exits));
-	exits_of_leaf(child, FillerExits(filler)[filler->nentries - 1]);
+												  FPB_MAX_PAGE_ENTRIES * sizeof(ChildHints *));
+	FillerHints(filler)[filler->nentries - 1] = MemoryContextAlloc(filler->context, sizeof(ChildHints));
+	hints_of_leaf(child, FillerHints(filler)[filler->nentries - 1]);
 }
 
 /*
@@ -405,14 +406,14 @@ cache_first_filler_write(const FpbFiller *filler, const FpbPageContent *content)
 		return false;
 	for (int i = 0; filler->children != NULL && i < filler->nentries; i++)
 	{
-		const Exits *exits = FillerExits(filler)[i];
+		const ChildHints *hints = FillerHints(filler)[i];
 		int			dir;
 		int			slot;
 
-		if (exits != NULL &&
+		if (hints != NULL &&
 			find_child(ix, filler->page, filler->entries[i].child, 0,
 					   FpbDir(filler->page)->nnodes - 1, &dir, &slot))
-			write_exits(ix, filler->page, dir, slot, exits, &whole);
+			write_child_hints(ix, filler->page, dir, slot, hints, &whole);
 	}
 	return true;
 }
@@ -443,8 +444,8 @@ const FpbLayoutRoutine fpb_cache_first_routine = {
 	.filler_fence_fits = fpb_disk_first_filler_fence_fits,
 	.filler_write = cache_first_filler_write,
 	.filler_child = cache_first_filler_child,
-	.name_nodes = cache_first_name_nodes,
-	.take_over_names = cache_first_take_over_names,
+	.write_child_hints = cache_first_write_child_hints,
+	.take_over_child_hints = cache_first_take_over_child_hints,
 	.fault = fpb_disk_first_fault,
 	.page_info = fpb_disk_first_page_info,
 	.node_info = fpb_disk_first_node_info,

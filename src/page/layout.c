@@ -70,7 +70,7 @@ read_words(FpbForm form, const FpbShape *shape, const char *node, int from,
 		item->key.tail = tail;
 		item->key.tuple = NULL;
 		item->pos = pos;
-		pos.place += step;
+		pos.number += step;
 		item += (tail & FPB_TAIL_MAX_OFFSET) != 0;
 	}
 	return item - items;
@@ -329,7 +329,7 @@ fpb_plan_rebuild(const FpbIndex *ix, Page page, const FpbEntry *entries,
 		plan->image = NULL;
 		return;
 	}
-	fpb_page_take_over_names(ix, plan->image->data, page);
+	fpb_page_take_over_child_hints(ix, plan->image->data, page);
 }
 
 /*

@@ -38,7 +38,7 @@
  */
 typedef struct FpbPos
 {
-	uint64		place;
+	uint64		number;
 } FpbPos;
 
 #define FPB_POS_FIRST	((FpbPos) {0})
@@ -47,20 +47,20 @@ typedef struct FpbPos
 static inline bool
 fpb_pos_equal(FpbPos a, FpbPos b)
 {
-	return a.place == b.place;
+	return a.number == b.number;
 }
 
 static inline bool
 fpb_pos_before(FpbPos a, FpbPos b)
 {
-	return a.place < b.place;
+	return a.number < b.number;
 }
 
 /* The place behind an entry's. */
 static inline FpbPos
 fpb_pos_behind(FpbPos pos)
 {
-	pos.place++;
+	pos.number++;
 	return pos;
 }
 
@@ -148,7 +148,8 @@ typedef struct FpbNodeInfo
 	uint64		head;			/* no entry of it has a smaller one */
 	int			entries;
 	int			gaps;
-	int			exits;			/* among the gaps: see fpb_page_name_nodes */
+	int			child_hints;	/* among the gaps: see
+								 * fpb_page_write_child_hints */
 	int			postings;
 	bool		one_key;		/* is its key stored once? */
 	Size		used;			/* bytes of what its entries take */
@@ -197,7 +198,7 @@ typedef struct FpbLayoutRoutine
 						 int room, bool *more);
 	BlockNumber (*downlink) (const FpbIndex *ix, Page page,
 							 const FpbSearchKey *search, bool before,
-							 uint16 *named);
+							 uint16 *child_node);
 	void		(*child) (const FpbIndex *ix, Page page,
 						  const FpbSearchKey *search, bool before, FpbPos *pos,
 						  FpbEntry *entry);
@@ -229,9 +230,9 @@ typedef struct FpbLayoutRoutine
 								 const FpbPageContent *content);
 
 	void		(*filler_child) (FpbFiller *filler, Page child);
-	void		(*name_nodes) (const FpbIndex *ix, Page page,
-							   BlockNumber child, Page leaf, FpbWalPage *wp);
-	void		(*take_over_names) (const FpbIndex *ix, Page page, Page old);
+	void		(*write_child_hints) (const FpbIndex *ix, Page page,
+									  BlockNumber child, Page leaf, FpbWalPage *wp);
+	void		(*take_over_child_hints) (const FpbIndex *ix, Page page, Page old);
 
 	const char *(*fault) (const FpbIndex *ix, Page page);
 	void		(*page_info) (const FpbIndex *ix, Page page,
@@ -374,15 +375,15 @@ fpb_page_read(const FpbIndex *ix, Page page, FpbPos pos, const FpbSearchKey *end
  * such.  The separator's tuple, which is likely to be in no cache, is not
  * looked at.
  *
- * *named becomes what ix->named_node is to be for the search of that child: a
- * hint.  It may be any number, at worst the search takes longer; whoever goes
- * on to another page makes it 0.
+ * *child_node becomes what ix->named_node is to be for the search of that
+ * child: a hint, of which node to look in first.  It may be any number; at
+ * worst the search takes longer.  Whoever goes on to another page makes it 0.
  */
 static inline BlockNumber
 fpb_page_downlink(const FpbIndex *ix, Page page, const FpbSearchKey *search,
-				  bool before, uint16 *named)
+				  bool before, uint16 *child_node)
 {
-	return ix->layout->downlink(ix, page, search, before, named);
+	return ix->layout->downlink(ix, page, search, before, child_node);
 }
 
 /*
@@ -418,14 +419,14 @@ extern int	fpb_page_entries_with(const FpbIndex *ix, Page page,
 extern bool fpb_page_is_empty(const FpbIndex *ix, Page page);
 
 /* ------------------------------------------------------------------------
- * hints that entries of a leaf are dead to everyone
+ * killed bits: entries of a leaf that are dead to everyone
  * ------------------------------------------------------------------------
  *
  * They are not logged, and not to be asked for by a snapshot taken in
  * recovery: "Dead entries" in README.md.
  */
 
-/* Is there a hint on the page? */
+/* Is there a killed bit on the page? */
 static inline bool
 fpb_page_has_killed(const FpbIndex *ix, Page page)
 {
@@ -440,11 +441,11 @@ fpb_page_is_killed(const FpbIndex *ix, Page page, FpbPos pos)
 }
 
 /*
- * Leave hints for the entries at pos[], in order, perhaps some of them more
- * than once; true if any has been left, of which the caller, fpb_kill_entries,
- * then tells the buffer.  The page is locked at least share: two backends may
- * be here at once, and a hint be lost.  An entry may have to go without if
- * others share its tuple and are not given.
+ * Leave killed bits for the entries at pos[], in order, perhaps some of them
+ * more than once; true if any has been left, of which the caller,
+ * fpb_kill_entries, then tells the buffer.  The page is locked at least share:
+ * two backends may be here at once, and a killed bit be lost.  An entry may
+ * have to go without if others share its tuple and are not given.
  */
 static inline bool
 fpb_page_kill(const FpbIndex *ix, Page page, const FpbPos *pos, int npos)
@@ -517,29 +518,29 @@ extern void fpb_page_extend(const FpbIndex *ix, Page page, const FpbKey *high,
 							BlockNumber right, FpbWalPage *wp);
 
 /*
- * Have an inner page, in which a downlink to the child has been put, or whose
- * child has been split, name the nodes of the child, in gaps behind the
- * downlink: hints, by which a search finds its place at once
+ * Write child-node hints into an inner page, in gaps behind the child's
+ * downlink, after that has been inserted or the child has been split.  They
+ * name nodes of the child, so that a search looks there first
  * (fpb_page_downlink).  Nothing happens if the page has no such downlink.
  * Both pages are locked exclusively.  In the critical section.
  */
 static inline void
-fpb_page_name_nodes(const FpbIndex *ix, Page page, BlockNumber child,
-					Page child_page, FpbWalPage *wp)
+fpb_page_write_child_hints(const FpbIndex *ix, Page page, BlockNumber child,
+						   Page child_page, FpbWalPage *wp)
 {
-	if (ix->layout->name_nodes != NULL)
-		ix->layout->name_nodes(ix, page, child, child_page, wp);
+	if (ix->layout->write_child_hints != NULL)
+		ix->layout->write_child_hints(ix, page, child, child_page, wp);
 }
 
 /*
- * Have a page that has just been made of entries of an old one, in memory of
- * the caller's, name what that has named.  Raises nothing.
+ * Copy the child-node hints of an old page to one that has just been made of
+ * its entries, in memory of the caller's.  Raises nothing.
  */
 static inline void
-fpb_page_take_over_names(const FpbIndex *ix, Page page, Page old)
+fpb_page_take_over_child_hints(const FpbIndex *ix, Page page, Page old)
 {
-	if (ix->layout->take_over_names != NULL)
-		ix->layout->take_over_names(ix, page, old);
+	if (ix->layout->take_over_child_hints != NULL)
+		ix->layout->take_over_child_hints(ix, page, old);
 }
 
 /*

@@ -12,7 +12,7 @@
  * for tables that are read.
  *
  *	  header | micro-index: uint64[] | heads | low words | downlinks |
- *	  tails or tuple offsets | hole, with hints in it | tuples
+ *	  tails or tuple offsets | hole, with killed bits in it | tuples
  *
  * The arrays have room for as many entries as the page's header says.  In the
  * word forms that is always the same; in the tuple form it is chosen for the
@@ -100,9 +100,9 @@ set_shape(const FpbIndex *ix, FpbShape *shape, int size, int capacity, bool inne
 	memset(shape, 0, sizeof(*shape));
 	shape->size = size;
 	end = fpb_lay_out_slots(ix, shape, capacity, inner);
-	shape->hint_bytes = inner ? 0 : (capacity + 7) / 8;
+	shape->killed_bytes = inner ? 0 : (capacity + 7) / 8;
 	if (fpb_is_word(ix))
-		shape->hints_off = BLCKSZ - shape->hint_bytes;
+		shape->killed_off = BLCKSZ - shape->killed_bytes;
 	return arrays_at(ix, shape, capacity) + end;
 }
 
@@ -136,13 +136,13 @@ micro_set_shapes(FpbIndex *ix, int leaf_lines, int inner_lines)
 			lines = DEFAULT_LINES;
 		lines = Min(Max(lines, FPB_MIN_LINES), FPB_MAX_LINES);
 		while (set_shape(ix, shape, lines * FPB_CACHE_LINE, capacity, level > 0) +
-			   shape->hint_bytes > BLCKSZ)
+			   shape->killed_bytes > BLCKSZ)
 			capacity--;
 	}
 	ix->max_tuple = FPB_MAX_TUPLE_SIZE;
 	ix->max_posting = 0;
 	ix->prefetch_front = 4 * FPB_CACHE_LINE;
-	ix->prefetch_back = fpb_is_word(ix) ? fpb_leaf_shape(ix)->hint_bytes : 0;
+	ix->prefetch_back = fpb_is_word(ix) ? fpb_leaf_shape(ix)->killed_bytes : 0;
 }
 
 static void
@@ -178,9 +178,9 @@ page_node(const FpbIndex *ix, Page page, const FpbShape *shape)
 }
 
 static inline uint8 *
-page_hints(const FpbShape *shape, Page page)
+killed_bits(const FpbShape *shape, Page page)
 {
-	return (uint8 *) page + (shape->hints_off != 0 ? shape->hints_off :
+	return (uint8 *) page + (shape->killed_off != 0 ? shape->killed_off :
 							 FpbHdr(page)->pd.pd_lower);
 }
 
@@ -200,7 +200,7 @@ micro_header_fault(const FpbIndex *ix, Page page)
 		hdr->pd.pd_lower != set_shape(ix, &shape, base->size, Micro(page)->capacity,
 									  !FpbPageIsLeaf(page)) ||
 		hdr->pd.pd_upper > BLCKSZ ||
-		hdr->pd.pd_lower + shape.hint_bytes > hdr->pd.pd_upper)
+		hdr->pd.pd_lower + shape.killed_bytes > hdr->pd.pd_upper)
 		return "The page's counts of entries do not agree with its bounds.";
 	return NULL;
 }
@@ -262,7 +262,7 @@ micro_search(const FpbIndex *ix, Page page, const FpbSearchKey *search,
 {
 	FpbShape	space;
 
-	pos->place = search_page(ix, page, page_shape(ix, page, &space), search, false);
+	pos->number = search_page(ix, page, page_shape(ix, page, &space), search, false);
 }
 
 static bool
@@ -271,22 +271,22 @@ micro_next(const FpbIndex *ix, Page page, FpbPos *pos, FpbEntry *entry)
 	FpbShape	space;
 	const FpbShape *shape;
 
-	if (pos->place >= Micro(page)->nentries)
+	if (pos->number >= Micro(page)->nentries)
 		return false;
 	shape = page_shape(ix, page, &space);
 	fpb_read_slot(ix, page, shape, FPB_NODE_PLAIN, page_node(ix, page, shape),
-				  (int) pos->place, entry);
+				  (int) pos->number, entry);
 	return true;
 }
 
 static bool
 micro_prev(const FpbIndex *ix, Page page, FpbPos *pos, FpbEntry *entry)
 {
-	FpbPos		before = {Min(pos->place, Micro(page)->nentries)};
+	FpbPos		before = {Min(pos->number, Micro(page)->nentries)};
 
-	if (before.place == 0)
+	if (before.number == 0)
 		return false;
-	before.place--;
+	before.number--;
 	*pos = before;
 	return micro_next(ix, page, pos, entry);
 }
@@ -326,7 +326,7 @@ micro_read(const FpbIndex *ix, Page page, FpbPos pos, const FpbSearchKey *end,
 	FpbShape	space;
 	const FpbShape *shape = page_shape(ix, page, &space);
 	char	   *node = page_node(ix, page, shape);
-	int			from = (int) Min(pos.place, Micro(page)->nentries);
+	int			from = (int) Min(pos.number, Micro(page)->nentries);
 	int			to = Micro(page)->nentries;
 	FpbItem    *item = items;
 
@@ -334,7 +334,7 @@ micro_read(const FpbIndex *ix, Page page, FpbPos pos, const FpbSearchKey *end,
 		to = find_end(ix, page, shape, from, end, near, more);
 	if (room < to - from)
 		return -1;
-	pos.place = from;
+	pos.number = from;
 	if (fpb_is_word(ix))
 	{
 		int			n = fpb_read_words(ix, shape, node, from, to, pos, 1, items, room);
@@ -350,7 +350,7 @@ micro_read(const FpbIndex *ix, Page page, FpbPos pos, const FpbSearchKey *end,
 
 		fpb_read_slot(ix, page, shape, FPB_NODE_PLAIN, node, slot, &entry);
 		item->key = entry.key;
-		item->pos.place = slot;
+		item->pos.number = slot;
 	}
 	return item - items;
 }
@@ -369,13 +369,13 @@ search_child(const FpbIndex *ix, Page page, const FpbShape *shape,
 
 static BlockNumber
 micro_downlink(const FpbIndex *ix, Page page, const FpbSearchKey *search,
-			   bool before, uint16 *named)
+			   bool before, uint16 *child_node)
 {
 	FpbShape	space;
 	const FpbShape *shape = page_shape(ix, page, &space);
 	int			slot = search_child(ix, page, shape, search, before);
 
-	*named = 0;
+	*child_node = 0;
 	return fpb_node_children(shape, page_node(ix, page, shape))[slot];
 }
 
@@ -388,20 +388,20 @@ micro_child(const FpbIndex *ix, Page page, const FpbSearchKey *search,
 	int			slot = search_child(ix, page, shape, search, before);
 
 	fpb_read_slot(ix, page, shape, FPB_NODE_PLAIN, page_node(ix, page, shape), slot, entry);
-	pos->place = slot;
+	pos->number = slot;
 }
 
-/* --- hints --- */
+/* --- killed bits --- */
 
 static bool
 micro_has_killed(const FpbIndex *ix, Page page)
 {
 	FpbShape	space;
 	const FpbShape *shape = page_shape(ix, page, &space);
-	const uint8 *hints = page_hints(shape, page);
+	const uint8 *bits = killed_bits(shape, page);
 
-	for (int i = 0; i < shape->hint_bytes; i++)
-		if (hints[i] != 0)
+	for (int i = 0; i < shape->killed_bytes; i++)
+		if (bits[i] != 0)
 			return true;
 	return false;
 }
@@ -411,38 +411,38 @@ micro_is_killed(const FpbIndex *ix, Page page, FpbPos pos)
 {
 	FpbShape	space;
 
-	Assert(FpbPageIsLeaf(page) && pos.place < Micro(page)->nentries);
-	return (page_hints(page_shape(ix, page, &space), page)[pos.place / 8] &
-			(1 << (pos.place % 8))) != 0;
+	Assert(FpbPageIsLeaf(page) && pos.number < Micro(page)->nentries);
+	return (killed_bits(page_shape(ix, page, &space), page)[pos.number / 8] &
+			(1 << (pos.number % 8))) != 0;
 }
 
 static bool
 micro_kill(const FpbIndex *ix, Page page, const FpbPos *pos, int npos)
 {
 	FpbShape	space;
-	uint8	   *hints = page_hints(page_shape(ix, page, &space), page);
+	uint8	   *bits = killed_bits(page_shape(ix, page, &space), page);
 
 	for (int i = 0; i < npos; i++)
 	{
-		Assert(pos[i].place < Micro(page)->nentries);
-		hints[pos[i].place / 8] |= 1 << (pos[i].place % 8);
+		Assert(pos[i].number < Micro(page)->nentries);
+		bits[pos[i].number / 8] |= 1 << (pos[i].number % 8);
 	}
 	return npos > 0;
 }
 
 /*
- * Clear the hints of all slots from this one on: what they hold has moved, or
- * goes.
+ * Clear the killed bits of all slots from this one on: what they hold has
+ * moved, or goes.
  */
 static void
-clear_hints(Page page, const FpbShape *shape, int from)
+clear_killed(Page page, const FpbShape *shape, int from)
 {
-	uint8	   *hints = page_hints(shape, page);
+	uint8	   *bits = killed_bits(shape, page);
 
-	if (from / 8 >= shape->hint_bytes)
+	if (from / 8 >= shape->killed_bytes)
 		return;
-	hints[from / 8] &= (1 << (from % 8)) - 1;
-	memset(hints + from / 8 + 1, 0, shape->hint_bytes - from / 8 - 1);
+	bits[from / 8] &= (1 << (from % 8)) - 1;
+	memset(bits + from / 8 + 1, 0, shape->killed_bytes - from / 8 - 1);
 }
 
 /* --- changes --- */
@@ -456,7 +456,7 @@ micro_has_room(const FpbIndex *ix, Page page, Size tuple)
 	FpbShape	space;
 
 	return fpb_is_word(ix) ||
-		FpbHdr(page)->pd.pd_lower + page_shape(ix, page, &space)->hint_bytes + tuple <=
+		FpbHdr(page)->pd.pd_lower + page_shape(ix, page, &space)->killed_bytes + tuple <=
 		FpbHdr(page)->pd.pd_upper;
 }
 
@@ -475,7 +475,7 @@ micro_plan_insert(const FpbIndex *ix, Page page, const FpbEntry *entry,
 	fpb_search_key_from(ix, &entry->key, &search);
 	micro_search(ix, page, &search, &pos);
 	plan->image = NULL;
-	plan->details[0] = pos.place;
+	plan->details[0] = pos.number;
 	if (Micro(page)->nentries < Micro(page)->capacity &&
 		micro_has_room(ix, page, fpb_tuple_room(ix, &entry->key, 1)))
 	{
@@ -512,7 +512,7 @@ set_entries(const FpbIndex *ix, Page page, const FpbShape *shape, int first,
 		fpb_wal_note(wp, micro_heads(page) + from, (to - from) * sizeof(uint64));
 	Micro(page)->nentries = nentries;
 	fpb_wal_note(wp, &Micro(page)->nentries, sizeof(uint16));
-	clear_hints(page, shape, first);
+	clear_killed(page, shape, first);
 }
 
 /*
@@ -558,8 +558,8 @@ micro_delete(const FpbIndex *ix, Page page, const FpbPos *pos, int npos,
 
 	for (int i = 0; i < npos; i++)
 	{
-		gone[pos[i].place] = true;
-		first = Min(first, (int) pos[i].place);
+		gone[pos[i].number] = true;
+		first = Min(first, (int) pos[i].number);
 	}
 	kept = first;
 	for (int slot = first; slot < n; slot++)
@@ -580,7 +580,7 @@ static void
 micro_cut(const FpbIndex *ix, Page page, FpbPos pos, FpbWalPage *wp)
 {
 	FpbShape	space;
-	int			kept = (int) Min(pos.place, Micro(page)->nentries);
+	int			kept = (int) Min(pos.number, Micro(page)->nentries);
 
 	set_entries(ix, page, page_shape(ix, page, &space), kept, kept, wp);
 	if (!fpb_is_word(ix))
@@ -615,7 +615,7 @@ page_space(const FpbIndex *ix, bool leaf, int capacity)
 	FpbShape	shape;
 	uint32		end = set_shape(ix, &shape, base->size, capacity, !leaf);
 
-	return end + shape.hint_bytes;
+	return end + shape.killed_bytes;
 }
 
 /*
@@ -800,14 +800,14 @@ hole_fault(Page page, const FpbShape *shape)
 	const FpbPageHeader *hdr = FpbHdr(page);
 	const char *start = (const char *) page + hdr->pd.pd_lower;
 	const char *end = (const char *) page + hdr->pd.pd_upper;
-	const uint8 *hints = page_hints(shape, page);
+	const uint8 *bits = killed_bits(shape, page);
 
-	for (int i = Micro(page)->nentries; i < shape->hint_bytes * 8; i++)
-		if (hints[i / 8] & (1 << (i % 8)))
-			return "A hint says that an entry is dead where there is none.";
+	for (int i = Micro(page)->nentries; i < shape->killed_bytes * 8; i++)
+		if (bits[i / 8] & (1 << (i % 8)))
+			return "A killed bit is set where there is no entry.";
 	for (; start < end; start++)
 		if (*start != 0 &&
-			(start < (const char *) hints || start >= (const char *) hints + shape->hint_bytes))
+			(start < (const char *) bits || start >= (const char *) bits + shape->killed_bytes))
 			return "The unused space of the page is not zero.";
 	return NULL;
 }

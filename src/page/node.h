@@ -23,8 +23,8 @@ typedef struct FpbShape
 	uint16		tail_off;		/* of the array of tails (6 bytes each), or of
 								 * tuple offsets (2 bytes each) */
 	uint16		child_off;		/* of the array of downlinks (inner pages) */
-	uint16		hint_bytes;		/* of the node's bitmap of killed slots */
-	uint16		hints_off;		/* where these begin in the page; 0: they
+	uint16		killed_bytes;	/* of the node's bitmap of killed slots */
+	uint16		killed_off;		/* where these begin in the page; 0: they
 								 * follow the nodes (tuple form) */
 	uint16		max_nodes;		/* what a page of nothing else has room for */
 	uint16		most;			/* entries that a plain node gets while there

@@ -272,7 +272,7 @@ build_spread(const Split *s, bool left, int split, const FpbKey *low,
 			continue;
 		if (fpb_page_build(s->ix, wp->page, &content, split_slacks[i]))
 		{
-			fpb_page_take_over_names(s->ix, wp->page, s->page);
+			fpb_page_take_over_child_hints(s->ix, wp->page, s->page);
 			return true;
 		}
 	}

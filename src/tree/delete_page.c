@@ -315,8 +315,8 @@ build_left(FpbIndex *ix, const Merge *m, const MergeBufs *b, const FpbKey *high)
 		pfree(image);
 		return NULL;
 	}
-	fpb_page_take_over_names(ix, image->data, left);
-	fpb_page_take_over_names(ix, image->data, page);
+	fpb_page_take_over_child_hints(ix, image->data, left);
+	fpb_page_take_over_child_hints(ix, image->data, page);
 	return image;
 }
 

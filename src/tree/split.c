@@ -44,10 +44,10 @@ void
 fpb_name_halves(const FpbIndex *ix, Page page, Buffer left, Buffer right,
 				FpbWalPage *wp)
 {
-	fpb_page_name_nodes(ix, page, BufferGetBlockNumber(left),
-						BufferGetPage(left), wp);
-	fpb_page_name_nodes(ix, page, BufferGetBlockNumber(right),
-						BufferGetPage(right), wp);
+	fpb_page_write_child_hints(ix, page, BufferGetBlockNumber(left),
+							   BufferGetPage(left), wp);
+	fpb_page_write_child_hints(ix, page, BufferGetBlockNumber(right),
+							   BufferGetPage(right), wp);
 }
 
 /*

@@ -129,7 +129,7 @@ page_space(const FpbFiller *filler, int nslots, int tuples, int *free)
 
 	*free = (nodes * shape->nslots - nslots) * (shape->size / shape->nslots);
 	return fpb_page_base(Max(dircap, nodes), fpb_numbers_capacity(filler->ix, Max(dircap, nodes))) + state->fences +
-		nodes * (shape->size + shape->hint_bytes) + tuples;
+		nodes * (shape->size + shape->killed_bytes) + tuples;
 }
 
 /*

@@ -109,22 +109,22 @@ number_node(Page page, int dir, int moved, FpbWalPage *wp)
 
 /*
  * Where nodes lie in the order of their keys: have room for one more at dir,
- * by moving all behind it, with their hints.
+ * by moving all behind it, with their killed bits.
  */
 static void
 move_nodes(const FpbShape *shape, Page page, int dir, int moved, FpbWalPage *wp)
 {
 	char	   *node = fpb_node_at(shape, page, dir);
-	uint8	   *hints = fpb_hints(shape, page) + dir * shape->hint_bytes;
+	uint8	   *bits = fpb_killed_bits(shape, page) + dir * shape->killed_bytes;
 
 	if (moved == 0)
 		return;
 	memmove(node + shape->size, node, moved * shape->size);
 	fpb_wal_note(wp, node + shape->size, moved * shape->size);
-	if (shape->hints_off != 0)
+	if (shape->killed_off != 0)
 	{
-		memmove(hints + shape->hint_bytes, hints, moved * shape->hint_bytes);
-		memset(hints, 0, shape->hint_bytes);
+		memmove(bits + shape->killed_bytes, bits, moved * shape->killed_bytes);
+		memset(bits, 0, shape->killed_bytes);
 	}
 }
 
@@ -154,9 +154,9 @@ add_node(const FpbIndex *ix, Page page, int dir, uint64 head, FpbCodec codec,
 		FpbDir(page)->nalloc++;
 		hdr->pd.pd_lower += shape->size;
 
-		/* hints that lie behind the nodes have to begin anew */
-		if (shape->hints_off == 0)
-			memset(fpb_hints(shape, page), 0, FpbDir(page)->nalloc * shape->hint_bytes);
+		/* killed bits that lie behind the nodes have to begin anew */
+		if (shape->killed_off == 0)
+			memset(fpb_killed_bits(shape, page), 0, FpbDir(page)->nalloc * shape->killed_bytes);
 	}
 	if (ix->csb)
 		move_nodes(shape, page, dir, moved, wp);
@@ -353,7 +353,7 @@ empty_slot(const FpbIndex *ix, Page page, int dir, int slot, FpbWalPage *wp)
 /*
  * Was the node that has just been added all zeros before, at replay too?  It
  * was if it comes out of the hole, and not from a cut in the same record.  (In
- * the tuple form hints may have been there.)
+ * the tuple form killed bits may have been there.)
  */
 static bool
 node_was_zero(const FpbIndex *ix, Page page, const char *node,
@@ -701,7 +701,7 @@ fpb_disk_first_delete(const FpbIndex *ix, Page page, const FpbPos *pos,
 {
 	for (int i = 0; i < npos; i++)
 	{
-		FpbNodePos	place = fpb_place_of(ix, pos[i]);
+		FpbNodePos	place = fpb_pos_unpack(ix, pos[i]);
 
 		delete_entry(ix, page, &place, wp);
 	}
@@ -715,7 +715,7 @@ fpb_disk_first_delete(const FpbIndex *ix, Page page, const FpbPos *pos,
 void
 fpb_disk_first_cut(const FpbIndex *ix, Page page, FpbPos pos, FpbWalPage *wp)
 {
-	FpbNodePos	place = fpb_place_of(ix, pos);
+	FpbNodePos	place = fpb_pos_unpack(ix, pos);
 	FpbPageHeader *hdr = FpbHdr(page);
 	const FpbShape *shape = fpb_shape(ix, page);
 	int			keep = place.dir + (place.slot > 0 || place.item > 0 ? 1 : 0);
@@ -744,9 +744,9 @@ fpb_disk_first_cut(const FpbIndex *ix, Page page, FpbPos pos, FpbWalPage *wp)
 	for (int dir = 0; dir < keep; dir++)
 		nalloc = Max(nalloc, fpb_node_number(page, dir) + 1);
 
-	/* hints that lie behind the nodes have to begin anew */
-	if (shape->hints_off == 0)
-		memset(fpb_hints(shape, page), 0, FpbDir(page)->nalloc * shape->hint_bytes);
+	/* killed bits that lie behind the nodes have to begin anew */
+	if (shape->killed_off == 0)
+		memset(fpb_killed_bits(shape, page), 0, FpbDir(page)->nalloc * shape->killed_bytes);
 	freed = (FpbDir(page)->nalloc - nalloc) * shape->size;
 	FpbDir(page)->nalloc = nalloc;
 	hdr->pd.pd_lower -= freed;

@@ -40,10 +40,10 @@ all_zero(const char *start, const char *end)
 static const char *
 gap_fault(const PageCheck *pc, FpbCodec codec, char *node, int slot)
 {
-	if (fpb_page_has_exits(pc->ix, pc->page))
+	if (fpb_page_has_child_hints(pc->ix, pc->page))
 	{
-		if (fpb_slot_exit(pc->shape, node, slot) > FPB_MAX_NODES)
-			return "An exit names a node that no page can have.";
+		if (fpb_slot_child_hint(pc->shape, node, slot) > FPB_MAX_NODES)
+			return "A child-node hint names a node that no page can have.";
 	}
 	else if (fpb_is_word(pc->ix) &&
 			 fpb_read_tail(fpb_node_tails(pc->shape, codec, node), slot) != 0)
@@ -99,24 +99,24 @@ one_key_fault(const PageCheck *pc, char *node)
 }
 
 /*
- * What is wrong with the hints of a node, the dir'th, or NULL: there must be
- * none where there is no entry.
+ * What is wrong with the killed bits of a node, the dir'th, or NULL: there
+ * must be none where there is no entry.
  */
 static const char *
-hint_fault(const PageCheck *pc, int dir, FpbCodec codec, char *node)
+killed_fault(const PageCheck *pc, int dir, FpbCodec codec, char *node)
 {
-	const uint8 *hints = fpb_hints(pc->shape, pc->page) +
-		fpb_node_number(pc->page, dir) * pc->shape->hint_bytes;
+	const uint8 *bits = fpb_killed_bits(pc->shape, pc->page) +
+		fpb_node_number(pc->page, dir) * pc->shape->killed_bytes;
 
-	for (int i = 0; i < pc->shape->hint_bytes; i++)
+	for (int i = 0; i < pc->shape->killed_bytes; i++)
 	{
-		if (hints[i] == 0)
+		if (bits[i] == 0)
 			continue;
 		for (int slot = i * 8; slot < i * 8 + 8; slot++)
-			if ((hints[i] & (1 << (slot % 8))) != 0 &&
+			if ((bits[i] & (1 << (slot % 8))) != 0 &&
 				(slot >= pc->shape->nslots ||
 				 fpb_node_is_gap(pc->ix, pc->shape, codec, node, slot)))
-				return "A hint says that an entry is dead where there is none.";
+				return "A killed bit is set where there is no entry.";
 	}
 	return NULL;
 }
@@ -170,7 +170,7 @@ node_fault(PageCheck *pc, int dir)
 			fault = target_fault(pc, codec, node, slot);
 	}
 	if (fault == NULL)
-		fault = hint_fault(pc, dir, codec, node);
+		fault = killed_fault(pc, dir, codec, node);
 	return fault;
 }
 
@@ -184,20 +184,20 @@ hole_fault(const PageCheck *pc, const bool *used)
 	FpbPageHeader *hdr = FpbHdr(pc->page);
 	const FpbShape *shape = pc->shape;
 	char	   *page = (char *) pc->page;
-	char	   *hints = (char *) fpb_hints(shape, pc->page);
-	int			nhints = shape->hints_off != 0 ? shape->max_nodes : FpbDir(page)->nalloc;
-	char	   *hints_end = hints + nhints * shape->hint_bytes;
+	char	   *bits = (char *) fpb_killed_bits(shape, pc->page);
+	int			nbitmaps = shape->killed_off != 0 ? shape->max_nodes : FpbDir(page)->nalloc;
+	char	   *bits_end = bits + nbitmaps * shape->killed_bytes;
 
-	if (shape->hints_off != 0 ?
-		!all_zero(page + hdr->pd.pd_lower, hints) || !all_zero(hints_end, page + BLCKSZ) :
-		!all_zero(hints_end, page + hdr->pd.pd_upper))
+	if (shape->killed_off != 0 ?
+		!all_zero(page + hdr->pd.pd_lower, bits) || !all_zero(bits_end, page + BLCKSZ) :
+		!all_zero(bits_end, page + hdr->pd.pd_upper))
 		return "The unused space of the page is not zero.";
-	for (int number = 0; number < nhints; number++)
+	for (int number = 0; number < nbitmaps; number++)
 	{
-		char	   *start = hints + number * shape->hint_bytes;
+		char	   *start = bits + number * shape->killed_bytes;
 
-		if (!used[number] && !all_zero(start, start + shape->hint_bytes))
-			return "A hint is about a node that the directory does not name.";
+		if (!used[number] && !all_zero(start, start + shape->killed_bytes))
+			return "A killed bit is about a node that the directory does not name.";
 	}
 	return NULL;
 }
@@ -332,15 +332,15 @@ fpb_disk_first_node_info(const FpbIndex *ix, Page page, int n, FpbNodeInfo *info
 
 		if (fpb_node_is_gap(ix, shape, codec, node, slot))
 		{
-			if (fpb_page_has_exits(ix, page) && fpb_slot_exit(shape, node, slot) > 0)
-				info->exits++;
+			if (fpb_page_has_child_hints(ix, page) && fpb_slot_child_hint(shape, node, slot) > 0)
+				info->child_hints++;
 			continue;
 		}
 		taken++;
 		info->used += bytes;
-		for (; fpb_place_next(ix, page, &place, &entry) &&
+		for (; fpb_node_pos_next(ix, page, &place, &entry) &&
 			 place.dir == n && place.slot == slot;
-			 place = fpb_place_behind(ix, place))
+			 place = fpb_node_pos_behind(ix, place))
 			if (info->entries++ == 0)
 				info->first = entry;
 		fpb_read_slot(ix, page, shape, codec, node, slot, &entry);

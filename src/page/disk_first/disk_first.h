@@ -108,24 +108,24 @@ fpb_node_at(const FpbShape *shape, Page page, int dir)
 		fpb_node_number(page, dir) * shape->size;
 }
 
-/* --- exits (page/cache_first.c) --- */
+/* --- child-node hints (page/cache_first.c) --- */
 
 /*
  * May gaps of this page name nodes of the leaf whose downlink is before them?
  */
 static inline bool
-fpb_page_has_exits(const FpbIndex *ix, Page page)
+fpb_page_has_child_hints(const FpbIndex *ix, Page page)
 {
 	return ix->layout->id == FPB_CACHE_FIRST && FpbHdr(page)->level == 1 &&
 		fpb_is_word(ix);
 }
 
 /*
- * 1 + the number that an exit names, in a slot of a page that may have some;
- * or 0 if it is another gap.
+ * 1 + the number of the child's node that a gap names, in a page that may have
+ * child-node hints; 0 if it names none.
  */
 static inline uint16
-fpb_slot_exit(const FpbShape *shape, const char *node, int slot)
+fpb_slot_child_hint(const FpbShape *shape, const char *node, int slot)
 {
 	uint64		tail = fpb_read_tail(node + shape->tail_off, slot);
 
@@ -133,41 +133,47 @@ fpb_slot_exit(const FpbShape *shape, const char *node, int slot)
 }
 
 /*
- * The same for what a search ends at: a leaf's first node is its own slot's,
- * and has the first number, at least if it has been made with the page.  What
- * no leaf can have is 0.
+ * The same for any slot that a search ends at.  An entry's own slot stands for
+ * its child's first node, which has the first number if it was made with the
+ * page.  A number that no leaf can have counts as none.
  */
 static inline uint16
-fpb_slot_names(const FpbIndex *ix, const FpbShape *shape, char *node, int slot)
+fpb_slot_child_node(const FpbIndex *ix, const FpbShape *shape, char *node, int slot)
 {
 	uint16		named = 1;
 
 	if (fpb_node_is_gap(ix, shape, FPB_NODE_PLAIN, node, slot))
-		named = fpb_slot_exit(shape, node, slot);
+		named = fpb_slot_child_hint(shape, node, slot);
 	return named <= fpb_leaf_shape(ix)->max_nodes ? named : 0;
 }
 
-/* --- hints --- */
+/* --- killed bits --- */
 
 /*
- * The hint bitmaps of a page's nodes, in the order of their numbers.  They lie
- * in the hole; in the word forms, whose nodes alone use the page, always at
- * its end, so that they can be prefetched before anything is known of the
- * page.
+ * The bitmaps of the nodes, in the order of their numbers, with a killed bit
+ * for each slot that is killed.  They lie in the hole: in the tuple form
+ * behind the nodes, in the word forms always at the page's end, so that they
+ * can be prefetched before anything is known of the page.
  */
 static inline uint8 *
-fpb_hints(const FpbShape *shape, Page page)
+fpb_killed_bits(const FpbShape *shape, Page page)
 {
-	return (uint8 *) page + (shape->hints_off != 0 ? shape->hints_off :
+	return (uint8 *) page + (shape->killed_off != 0 ? shape->killed_off :
 							 FpbHdr(page)->pd.pd_lower);
 }
 
-/* --- places --- */
+/* --- positions --- */
 
 /*
- * A place names a slot: the dir'th node of the directory, the slot'th slot in
- * it; and in the posting of a slot the item'th TID.  Slots and items may be
- * gaps, in which no entry is stored.
+ * A position as this layout understands it: the slot'th slot of the dir'th
+ * node of the directory, and in the slot's posting the item'th TID.  Slots and
+ * items may be gaps, which hold no entry.
+ *
+ * FpbPos is the same position packed into a number, for those above the
+ * layout: they compare positions and ask for the next one, but know of no
+ * nodes.  The packing is not one to one in the word forms, which have no
+ * items: there the position behind an entry is the next number, and means the
+ * next slot.
  */
 typedef struct FpbNodePos
 {
@@ -176,23 +182,9 @@ typedef struct FpbNodePos
 	uint16		item;			/* else 0; or more: behind the slot's entry */
 } FpbNodePos;
 
-static inline bool
-fpb_place_equal(FpbNodePos a, FpbNodePos b)
-{
-	return a.dir == b.dir && a.slot == b.slot && a.item == b.item;
-}
-
-static inline bool
-fpb_place_before(FpbNodePos a, FpbNodePos b)
-{
-	if (a.dir != b.dir)
-		return a.dir < b.dir;
-	return a.slot < b.slot || (a.slot == b.slot && a.item < b.item);
-}
-
-/* The place behind an entry's. */
+/* The position behind an entry's. */
 static inline FpbNodePos
-fpb_place_behind(const FpbIndex *ix, FpbNodePos place)
+fpb_node_pos_behind(const FpbIndex *ix, FpbNodePos place)
 {
 	if (fpb_is_word(ix))
 		place.slot++;
@@ -201,7 +193,7 @@ fpb_place_behind(const FpbIndex *ix, FpbNodePos place)
 	return place;
 }
 
-/* A place as those above the layout know it, and back. */
+/* A position as those above the layout know it, and back. */
 static inline FpbPos
 fpb_pos_at(int dir, int slot, int item)
 {
@@ -211,16 +203,16 @@ fpb_pos_at(int dir, int slot, int item)
 }
 
 static inline FpbPos
-fpb_pos_of(FpbNodePos place)
+fpb_pos_pack(FpbNodePos place)
 {
 	return fpb_pos_at(place.dir, place.slot, place.item);
 }
 
 static inline FpbNodePos
-fpb_place_of(const FpbIndex *ix, FpbPos pos)
+fpb_pos_unpack(const FpbIndex *ix, FpbPos pos)
 {
-	FpbNodePos	place = {Min(pos.place >> 32, PG_UINT16_MAX),
-	(uint16) (pos.place >> 16), (uint16) pos.place};
+	FpbNodePos	place = {Min(pos.number >> 32, PG_UINT16_MAX),
+	(uint16) (pos.number >> 16), (uint16) pos.number};
 
 	/* the place behind a word is the next slot */
 	if (fpb_is_word(ix) && place.item > 0)
@@ -238,12 +230,12 @@ extern void fpb_set_shape(const FpbIndex *ix, FpbShape *shape, int lines,
 extern int	fpb_possible_lines(int lines);
 extern char *fpb_page_node(const FpbIndex *ix, Page page, int dir,
 						   FpbCodec *codec);
-extern void fpb_place_search(const FpbIndex *ix, Page page,
-							 const FpbSearchKey *search, FpbNodePos *place);
-extern bool fpb_place_next(const FpbIndex *ix, Page page, FpbNodePos *place,
-						   FpbEntry *entry);
-extern bool fpb_place_prev(const FpbIndex *ix, Page page, FpbNodePos *place,
-						   FpbEntry *entry);
+extern void fpb_node_pos_search(const FpbIndex *ix, Page page,
+								const FpbSearchKey *search, FpbNodePos *place);
+extern bool fpb_node_pos_next(const FpbIndex *ix, Page page, FpbNodePos *place,
+							  FpbEntry *entry);
+extern bool fpb_node_pos_prev(const FpbIndex *ix, Page page, FpbNodePos *place,
+							  FpbEntry *entry);
 extern void fpb_page_clear_killed(const FpbIndex *ix, Page page, int dir,
 								  int from, int to);
 
@@ -349,7 +341,7 @@ extern void fpb_disk_first_search(const FpbIndex *ix, Page page, const FpbSearch
 extern bool fpb_disk_first_next(const FpbIndex *ix, Page page, FpbPos *pos, FpbEntry *entry);
 extern bool fpb_disk_first_prev(const FpbIndex *ix, Page page, FpbPos *pos, FpbEntry *entry);
 extern int	fpb_disk_first_read(const FpbIndex *ix, Page page, FpbPos pos, const FpbSearchKey *end, bool near, FpbItem *items, int room, bool *more);
-extern BlockNumber fpb_disk_first_downlink(const FpbIndex *ix, Page page, const FpbSearchKey *search, bool before, uint16 *named);
+extern BlockNumber fpb_disk_first_downlink(const FpbIndex *ix, Page page, const FpbSearchKey *search, bool before, uint16 *child_node);
 extern void fpb_disk_first_child(const FpbIndex *ix, Page page, const FpbSearchKey *search, bool before, FpbPos *pos, FpbEntry *entry);
 extern bool fpb_disk_first_has_killed(const FpbIndex *ix, Page page);
 extern bool fpb_disk_first_is_killed(const FpbIndex *ix, Page page, FpbPos pos);

@@ -135,7 +135,7 @@ fpb_max_tuple_size(const FpbIndex *ix)
 	for (int i = 0; i < FPB_SHAPES; i++)
 	{
 		const FpbShape *shape = fpb_level_shape(ix, i);
-		Size		node = shape->size + shape->hint_bytes;
+		Size		node = shape->size + shape->killed_bytes;
 		Size		split = BLCKSZ - 2 * node - 192 - BLCKSZ / 7;
 
 		most = Min(most, MAXALIGN_DOWN(split / 2));
@@ -153,18 +153,18 @@ measure_tuples(PageWriter *w, Size want_free)
 {
 	const FpbIndex *ix = w->ix;
 	int			nnodes = w->packing->nnodes;
-	Size		hints = nnodes * w->shape->hint_bytes;
+	Size		bits = nnodes * w->shape->killed_bytes;
 	Size		nodes = nnodes * w->shape->size;
 	Size		used;
 	int			dircap;
 
 	measure_slots(w);
-	dircap = fpb_directory_capacity(ix, w->shape, nnodes, nodes + hints +
+	dircap = fpb_directory_capacity(ix, w->shape, nnodes, nodes + bits +
 									w->area.aligned + w->area.packed);
 	measure_fences(w);
 
-	/* hints may lie in bytes that are free */
-	used = nodes + w->area.aligned + w->area.packed + Max(hints, want_free);
+	/* killed bits may lie in bytes that are free */
+	used = nodes + w->area.aligned + w->area.packed + Max(bits, want_free);
 	if (want_free == 0)
 		while (dircap > nnodes &&
 			   fpb_page_base(dircap, fpb_numbers_capacity(ix, dircap)) + used > BLCKSZ)
@@ -173,12 +173,12 @@ measure_tuples(PageWriter *w, Size want_free)
 		return -1;
 
 	/*
-	 * Duplicates are likely to be more: half of what hints leave of it is for
-	 * those.  (Half, lest with its padding it be more than all.)
+	 * Duplicates are likely to be more: half of what killed bits leave of it
+	 * is for those.  (Half, lest with its padding it be more than all.)
 	 */
-	if (w->postings > 0 && want_free > hints)
+	if (w->postings > 0 && want_free > bits)
 	{
-		w->spare = (want_free - hints) / 2 / (w->postings * FPB_TAIL_BYTES);
+		w->spare = (want_free - bits) / 2 / (w->postings * FPB_TAIL_BYTES);
 		measure_slots(w);
 		measure_fences(w);
 	}

@@ -64,7 +64,7 @@ page_has_room(const FpbIndex *ix, Page page, int more_nodes, Size tuple)
 		return false;
 	return fpb_is_word(ix) ||
 		hdr->pd.pd_lower + (nalloc - FpbDir(page)->nalloc) * shape->size +
-		nalloc * shape->hint_bytes + tuple <= hdr->pd.pd_upper;
+		nalloc * shape->killed_bytes + tuple <= hdr->pd.pd_upper;
 }
 
 /*
@@ -221,10 +221,10 @@ follows_series(const FpbIndex *ix, Page page, const FpbEntry *entry,
 	FpbEntry	before;
 	FpbEntry	behind;
 
-	if (!FpbPageIsLeaf(page) || !fpb_place_prev(ix, page, &pos, &before))
+	if (!FpbPageIsLeaf(page) || !fpb_node_pos_prev(ix, page, &pos, &before))
 		return false;
 	pos = *place;
-	return fpb_place_next(ix, page, &pos, &behind) &&
+	return fpb_node_pos_next(ix, page, &pos, &behind) &&
 		entry->key.head - before.key.head < (behind.key.head - entry->key.head) / SERIES_DISTANCE;
 }
 
@@ -413,7 +413,7 @@ is_at_end(const FpbIndex *ix, Page page, const FpbNodePos *place)
 	FpbEntry	entry;
 
 	return place->dir == FpbDir(page)->nnodes - 1 &&
-		!fpb_place_next(ix, page, &pos, &entry);
+		!fpb_node_pos_next(ix, page, &pos, &entry);
 }
 
 /*
@@ -440,7 +440,7 @@ plan_to_make_room(const FpbIndex *ix, Page page, const FpbEntry *entry,
 				  const FpbNodePos *place, FpbInsertPlan *plan)
 {
 	int			n;
-	FpbEntry   *entries = fpb_collect_with(ix, page, entry, fpb_pos_of(*place), &n);
+	FpbEntry   *entries = fpb_collect_with(ix, page, entry, fpb_pos_pack(*place), &n);
 	int			one_slot = 100 / fpb_shape(ix, page)->nslots + 1;
 
 	/* a slot of each node at least, however narrow */
@@ -521,7 +521,7 @@ plan_beside_equal(const FpbIndex *ix, Page page, const FpbEntry *entry,
 	FpbEntry	old;
 
 	if (may_be_beside(ix, page, entry, place, true) &&
-		fpb_place_prev(ix, page, &pos, &old) &&
+		fpb_node_pos_prev(ix, page, &pos, &old) &&
 		fpb_keys_identical(ix, &old.key, &entry->key))
 	{
 		pos.item++;
@@ -530,7 +530,7 @@ plan_beside_equal(const FpbIndex *ix, Page page, const FpbEntry *entry,
 	}
 	pos = *place;
 	if (may_be_beside(ix, page, entry, place, false) &&
-		fpb_place_next(ix, page, &pos, &old) &&
+		fpb_node_pos_next(ix, page, &pos, &old) &&
 		fpb_keys_identical(ix, &old.key, &entry->key))
 	{
 		pos.item = 0;
@@ -610,7 +610,7 @@ plan_beside_one_key(const FpbIndex *ix, Page page, const FpbEntry *entry,
 	if (!page_has_room(ix, page, 1, 0))
 	{
 		int			n;
-		FpbEntry   *entries = fpb_collect_with(ix, page, entry, fpb_pos_of(*place), &n);
+		FpbEntry   *entries = fpb_collect_with(ix, page, entry, fpb_pos_pack(*place), &n);
 
 		fpb_plan_rebuild(ix, page, entries, n, REBUILD_SLACK_ONE_KEY, 0, plan);
 		pfree(entries);
@@ -722,7 +722,7 @@ fpb_disk_first_plan_insert(const FpbIndex *ix, Page page, const FpbEntry *entry,
 	plan->image = NULL;
 	slots->swap = false;
 	fpb_search_key_from(ix, &entry->key, &search);
-	fpb_place_search(ix, page, &search, &found);
+	fpb_node_pos_search(ix, page, &search, &found);
 	place = found;
 
 	/*

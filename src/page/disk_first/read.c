@@ -55,14 +55,14 @@ fpb_set_shape(const FpbIndex *ix, FpbShape *shape, int lines, bool inner)
 		n = Min(n, fpb_one_key_slots(shape) - 2);
 	while (fpb_lay_out_slots(ix, shape, n, inner) > shape->size)
 		n--;
-	shape->hint_bytes = inner ? 0 : (n + 7) / 8;
+	shape->killed_bytes = inner ? 0 : (n + 7) / 8;
 
 	n = Min(BLCKSZ / shape->size, FPB_MAX_NODES);
-	while (n > 1 && fpb_page_base(n, fpb_numbers_capacity(ix, n)) + n * (shape->size + shape->hint_bytes) > BLCKSZ)
+	while (n > 1 && fpb_page_base(n, fpb_numbers_capacity(ix, n)) + n * (shape->size + shape->killed_bytes) > BLCKSZ)
 		n--;
 	shape->max_nodes = n;
 	if (fpb_is_word(ix))
-		shape->hints_off = BLCKSZ - n * shape->hint_bytes;
+		shape->killed_off = BLCKSZ - n * shape->killed_bytes;
 }
 
 /*
@@ -157,9 +157,9 @@ fpb_disk_first_set_shapes(FpbIndex *ix, int leaf_lines, int inner_lines)
 
 	ix->max_tuple = fpb_max_tuple_size(ix);
 
-	/* header and directory; and where words have their hints */
+	/* header and directory; and where words have their killed bits */
 	ix->prefetch_front = front_size(ix, fpb_leaf_shape(ix));
-	ix->prefetch_back = fpb_is_word(ix) ? BLCKSZ - fpb_leaf_shape(ix)->hints_off : 0;
+	ix->prefetch_back = fpb_is_word(ix) ? BLCKSZ - fpb_leaf_shape(ix)->killed_off : 0;
 
 	/* a split may have to repeat a posting's key: README.md tells how often */
 	ix->max_posting = 0;
@@ -205,8 +205,8 @@ fpb_disk_first_header_fault(const FpbIndex *ix, Page page)
 		dir->numcap != fpb_numbers_capacity(ix, dir->dircap) ||
 		hdr->pd.pd_lower != fpb_page_base(dir->dircap, dir->numcap) + dir->nalloc * shape->size ||
 		hdr->pd.pd_upper > BLCKSZ ||
-		hdr->pd.pd_lower + (fpb_is_word(ix) ? 0 : dir->nalloc * shape->hint_bytes) >
-		(fpb_is_word(ix) ? shape->hints_off : hdr->pd.pd_upper))
+		hdr->pd.pd_lower + (fpb_is_word(ix) ? 0 : dir->nalloc * shape->killed_bytes) >
+		(fpb_is_word(ix) ? shape->killed_off : hdr->pd.pd_upper))
 		return "The page's node counts do not agree with its bounds.";
 	return NULL;
 }
@@ -302,7 +302,7 @@ search_directory(const FpbIndex *ix, Page page, const FpbShape *shape,
 
 /*
  * Have the lines of a node that a search will touch fetched together, and with
- * them the line of its hints, which whoever finds an entry asks for.
+ * them the line of its killed bits, which whoever finds an entry asks for.
  */
 static inline void
 prefetch_node(const FpbIndex *ix, const FpbShape *shape, Page page, int dir, char *node)
@@ -310,9 +310,9 @@ prefetch_node(const FpbIndex *ix, const FpbShape *shape, Page page, int dir, cha
 	if (!ix->prefetch)
 		return;
 	fpb_fetch_lines(node, shape->size);
-	if (shape->hint_bytes > 0)
-		fpb_fetch_lines((char *) fpb_hints(shape, page) +
-						fpb_node_number(page, dir) * shape->hint_bytes, 1);
+	if (shape->killed_bytes > 0)
+		fpb_fetch_lines((char *) fpb_killed_bits(shape, page) +
+						fpb_node_number(page, dir) * shape->killed_bytes, 1);
 }
 
 /*
@@ -359,9 +359,9 @@ search_posting(const FpbIndex *ix, Page page, const FpbShape *shape, char *node,
 }
 
 /*
- * The place of the search key in the leaf's node that level 1 has named, if
- * there are entries on both sides of it in that node: then it is nowhere else.
- * The name is a hint, about a leaf as it has been or about another one.
+ * The position of the search key in the leaf's node that a child-node hint of
+ * level 1 has named.  False unless that node has entries on both sides of it:
+ * if it has, the position is nowhere else, whatever leaf the hint was about.
  */
 static bool
 search_named_node(const FpbIndex *ix, Page page, const FpbShape *shape,
@@ -391,11 +391,11 @@ search_named_node(const FpbIndex *ix, Page page, const FpbShape *shape,
 
 /*
  * Place of the first entry >= search key, or the place behind the last entry
- * before the search key, from where fpb_place_next finds it.
+ * before the search key, from where fpb_node_pos_next finds it.
  */
 void
-fpb_place_search(const FpbIndex *ix, Page page, const FpbSearchKey *search,
-				 FpbNodePos *place)
+fpb_node_pos_search(const FpbIndex *ix, Page page, const FpbSearchKey *search,
+					FpbNodePos *place)
 {
 	const FpbShape *shape = fpb_shape(ix, page);
 	FpbCodec	codec;
@@ -421,8 +421,8 @@ fpb_disk_first_search(const FpbIndex *ix, Page page, const FpbSearchKey *search,
 {
 	FpbNodePos	place;
 
-	fpb_place_search(ix, page, search, &place);
-	*pos = fpb_pos_of(place);
+	fpb_node_pos_search(ix, page, search, &place);
+	*pos = fpb_pos_pack(place);
 }
 
 /*
@@ -430,7 +430,7 @@ fpb_disk_first_search(const FpbIndex *ix, Page page, const FpbSearchKey *search,
  * there is none.
  */
 bool
-fpb_place_next(const FpbIndex *ix, Page page, FpbNodePos *place, FpbEntry *entry)
+fpb_node_pos_next(const FpbIndex *ix, Page page, FpbNodePos *place, FpbEntry *entry)
 {
 	const FpbShape *shape = fpb_shape(ix, page);
 
@@ -470,10 +470,10 @@ fpb_place_next(const FpbIndex *ix, Page page, FpbNodePos *place, FpbEntry *entry
 bool
 fpb_disk_first_next(const FpbIndex *ix, Page page, FpbPos *pos, FpbEntry *entry)
 {
-	FpbNodePos	place = fpb_place_of(ix, *pos);
-	bool		found = fpb_place_next(ix, page, &place, entry);
+	FpbNodePos	place = fpb_pos_unpack(ix, *pos);
+	bool		found = fpb_node_pos_next(ix, page, &place, entry);
 
-	*pos = fpb_pos_of(place);
+	*pos = fpb_pos_pack(place);
 	return found;
 }
 
@@ -482,7 +482,7 @@ fpb_disk_first_next(const FpbIndex *ix, Page page, FpbPos *pos, FpbEntry *entry)
  * none.
  */
 bool
-fpb_place_prev(const FpbIndex *ix, Page page, FpbNodePos *place, FpbEntry *entry)
+fpb_node_pos_prev(const FpbIndex *ix, Page page, FpbNodePos *place, FpbEntry *entry)
 {
 	const FpbShape *shape = fpb_shape(ix, page);
 	int			dir = Min(place->dir, FpbDir(page)->nnodes);
@@ -536,11 +536,11 @@ fpb_place_prev(const FpbIndex *ix, Page page, FpbNodePos *place, FpbEntry *entry
 bool
 fpb_disk_first_prev(const FpbIndex *ix, Page page, FpbPos *pos, FpbEntry *entry)
 {
-	FpbNodePos	place = fpb_place_of(ix, *pos);
+	FpbNodePos	place = fpb_pos_unpack(ix, *pos);
 
-	if (!fpb_place_prev(ix, page, &place, entry))
+	if (!fpb_node_pos_prev(ix, page, &place, entry))
 		return false;
-	*pos = fpb_pos_of(place);
+	*pos = fpb_pos_pack(place);
 	return true;
 }
 
@@ -605,18 +605,18 @@ find_end(const FpbIndex *ix, Page page, FpbNodePos pos, const FpbSearchKey *end,
 	for (int i = 0; near && i < 2; i++)
 	{
 		*stop = pos;
-		if (!fpb_place_next(ix, page, &pos, &entry))
+		if (!fpb_node_pos_next(ix, page, &pos, &entry))
 			return;
 		if (fpb_compare(ix, &entry.key, end) >= 0)
 		{
 			*more = false;
 			return;
 		}
-		pos = fpb_place_behind(ix, pos);
+		pos = fpb_node_pos_behind(ix, pos);
 	}
-	fpb_place_search(ix, page, end, stop);
+	fpb_node_pos_search(ix, page, end, stop);
 	pos = *stop;
-	if (fpb_place_next(ix, page, &pos, &entry))
+	if (fpb_node_pos_next(ix, page, &pos, &entry))
 		*more = false;
 }
 
@@ -629,7 +629,7 @@ fpb_disk_first_read(const FpbIndex *ix, Page page, FpbPos start,
 					bool *more)
 {
 	const FpbShape *shape = fpb_shape(ix, page);
-	FpbNodePos	pos = fpb_place_of(ix, start);
+	FpbNodePos	pos = fpb_pos_unpack(ix, start);
 	int			nnodes = FpbDir(page)->nnodes;
 	int			count = 0;
 	FpbNodePos	stop = {nnodes};
@@ -664,7 +664,7 @@ fpb_disk_first_read(const FpbIndex *ix, Page page, FpbPos start,
 		if (codec == FPB_NODE_PLAIN && fpb_is_word(ix))
 			n = fpb_read_words(ix, shape, node, slot, to,
 							   fpb_pos_at(dir, slot, 0),
-							   fpb_pos_at(0, 1, 0).place,
+							   fpb_pos_at(0, 1, 0).number,
 							   items + count, room - count);
 		else
 			n = read_entries(ix, page, shape, codec, node, dir, slot, item,
@@ -681,21 +681,21 @@ fpb_disk_first_read(const FpbIndex *ix, Page page, FpbPos start,
  * node.  The first child's low key is the page's low fence, so a search key
  * within the fences always finds one; one outside gets the first.
  *
- * *named is set to 1 + the number of the child's node in which the search
- * key's place may be, by the last exit before it, or if there is none by the
- * child's own slot; or to 0 if the page has no exits.
+ * *child_node is set to 1 + the number of the child's node in which the search
+ * key's place may be, as the last child-node hint before it says, or if there
+ * is none the child's own slot; or to 0 if the page has no such hints.
  */
 static char *
 search_child(const FpbIndex *ix, Page page, const FpbSearchKey *search, bool before,
-			 FpbNodePos *pos, uint16 *named)
+			 FpbNodePos *pos, uint16 *child_node)
 {
 	const FpbShape *shape = fpb_shape(ix, page);
-	bool		exits = fpb_page_has_exits(ix, page);
+	bool		hinted = fpb_page_has_child_hints(ix, page);
 	FpbEntry	first;
 	FpbCodec	codec;
 	char	   *node;
 
-	*named = 0;
+	*child_node = 0;
 	if (FpbDir(page)->nnodes == 0)
 		fpb_page_damaged(ix, page, "An inner page is empty.");
 	pos->dir = search_directory(ix, page, shape, search, !before);
@@ -710,8 +710,8 @@ search_child(const FpbIndex *ix, Page page, const FpbSearchKey *search, bool bef
 		while (pos->slot > 0)
 		{
 			pos->slot--;
-			if (exits && *named == 0)
-				*named = fpb_slot_names(ix, shape, node, pos->slot);
+			if (hinted && *child_node == 0)
+				*child_node = fpb_slot_child_node(ix, shape, node, pos->slot);
 			if (!fpb_node_is_gap(ix, shape, codec, node, pos->slot))
 				return node;
 		}
@@ -720,8 +720,8 @@ search_child(const FpbIndex *ix, Page page, const FpbSearchKey *search, bool bef
 		node = fpb_page_node(ix, page, --pos->dir, &codec);
 		pos->slot = shape->nslots;
 	}
-	*named = 0;
-	if (!fpb_place_next(ix, page, pos, &first))
+	*child_node = 0;
+	if (!fpb_node_pos_next(ix, page, pos, &first))
 		fpb_page_damaged(ix, page, "An inner page is empty.");
 	return fpb_page_node(ix, page, pos->dir, &codec);
 }
@@ -732,10 +732,10 @@ search_child(const FpbIndex *ix, Page page, const FpbSearchKey *search, bool bef
  */
 BlockNumber
 fpb_disk_first_downlink(const FpbIndex *ix, Page page, const FpbSearchKey *search,
-						bool before, uint16 *named)
+						bool before, uint16 *child_node)
 {
 	FpbNodePos	pos;
-	char	   *node = search_child(ix, page, search, before, &pos, named);
+	char	   *node = search_child(ix, page, search, before, &pos, child_node);
 
 	return fpb_node_children(fpb_shape(ix, page), node)[pos.slot];
 }
@@ -749,27 +749,27 @@ fpb_disk_first_child(const FpbIndex *ix, Page page, const FpbSearchKey *search,
 					 bool before, FpbPos *pos, FpbEntry *entry)
 {
 	FpbNodePos	place;
-	uint16		named;
-	char	   *node = search_child(ix, page, search, before, &place, &named);
+	uint16		child_node;
+	char	   *node = search_child(ix, page, search, before, &place, &child_node);
 
 	fpb_read_slot(ix, page, fpb_shape(ix, page), FPB_NODE_PLAIN, node, place.slot, entry);
-	*pos = fpb_pos_of(place);
+	*pos = fpb_pos_pack(place);
 }
 
-/* --- killed-entry hints --- */
+/* --- killed bits --- */
 
 /*
- * The byte with a slot's hint, or NULL if it has none.
+ * The byte with a slot's killed bit, or NULL if it has none.
  */
 static uint8 *
-hint_byte(const FpbIndex *ix, Page page, FpbNodePos pos)
+killed_byte(const FpbIndex *ix, Page page, FpbNodePos pos)
 {
 	const FpbShape *shape = fpb_shape(ix, page);
 
-	if (pos.slot >= shape->nslots || shape->hint_bytes == 0)
+	if (pos.slot >= shape->nslots || shape->killed_bytes == 0)
 		return NULL;
-	return fpb_hints(shape, page) +
-		fpb_node_number(page, pos.dir) * shape->hint_bytes + pos.slot / 8;
+	return fpb_killed_bits(shape, page) +
+		fpb_node_number(page, pos.dir) * shape->killed_bytes + pos.slot / 8;
 }
 
 /*
@@ -778,11 +778,11 @@ hint_byte(const FpbIndex *ix, Page page, FpbNodePos pos)
 bool
 fpb_disk_first_has_killed(const FpbIndex *ix, Page page)
 {
-	const uint8 *hints = fpb_hints(fpb_leaf_shape(ix), page);
-	int			n = FpbDir(page)->nalloc * fpb_leaf_shape(ix)->hint_bytes;
+	const uint8 *bits = fpb_killed_bits(fpb_leaf_shape(ix), page);
+	int			n = FpbDir(page)->nalloc * fpb_leaf_shape(ix)->killed_bytes;
 
 	for (int i = 0; i < n; i++)
-		if (hints[i] != 0)
+		if (bits[i] != 0)
 			return true;
 	return false;
 }
@@ -794,8 +794,8 @@ fpb_disk_first_has_killed(const FpbIndex *ix, Page page)
 bool
 fpb_disk_first_is_killed(const FpbIndex *ix, Page page, FpbPos pos)
 {
-	FpbNodePos	place = fpb_place_of(ix, pos);
-	uint8	   *byte = hint_byte(ix, page, place);
+	FpbNodePos	place = fpb_pos_unpack(ix, pos);
+	uint8	   *byte = killed_byte(ix, page, place);
 
 	return byte != NULL && (*byte & (1 << (place.slot % 8))) != 0;
 }
@@ -821,8 +821,8 @@ slot_count(const FpbIndex *ix, Page page, FpbNodePos pos)
 
 /*
  * Note that entries are dead to everyone, given their positions in order,
- * perhaps more than once.  A slot has one hint, so those of a posting get it
- * only if they all are.
+ * perhaps more than once.  A slot has one killed bit, so those of a posting
+ * get it only if they all are.
  *
  * For fpb_kill_entries, between fpb_begin_hints and fpb_finish_hints.  Before
  * 19, two backends may set bits of one byte at once, so that one is lost: it
@@ -835,13 +835,13 @@ fpb_disk_first_kill(const FpbIndex *ix, Page page, const FpbPos *pos, int npos)
 
 	for (int i = 0, n; i < npos; i += n)
 	{
-		FpbNodePos	place = fpb_place_of(ix, pos[i]);
-		uint8	   *byte = hint_byte(ix, page, place);
+		FpbNodePos	place = fpb_pos_unpack(ix, pos[i]);
+		uint8	   *byte = killed_byte(ix, page, place);
 		int			dead = 1;
 
 		for (n = 1; i + n < npos; n++)
 		{
-			FpbNodePos	next = fpb_place_of(ix, pos[i + n]);
+			FpbNodePos	next = fpb_pos_unpack(ix, pos[i + n]);
 
 			if (next.dir != place.dir || next.slot != place.slot)
 				break;
@@ -856,20 +856,20 @@ fpb_disk_first_kill(const FpbIndex *ix, Page page, const FpbPos *pos, int npos)
 }
 
 /*
- * Clear the hints of slots [from, to] of a node.
+ * Clear the killed bits of slots [from, to] of a node.
  */
 void
 fpb_page_clear_killed(const FpbIndex *ix, Page page, int dir, int from, int to)
 {
 	const FpbShape *shape = fpb_shape(ix, page);
-	uint8	   *hints = fpb_hints(shape, page) +
-		fpb_node_number(page, dir) * shape->hint_bytes;
+	uint8	   *bits = fpb_killed_bits(shape, page) +
+		fpb_node_number(page, dir) * shape->killed_bytes;
 
-	for (int i = from / 8; i < shape->hint_bytes && i <= to / 8; i++)
+	for (int i = from / 8; i < shape->killed_bytes && i <= to / 8; i++)
 	{
-		if (hints[i] == 0)
+		if (bits[i] == 0)
 			continue;
 		for (int slot = Max(from, i * 8); slot <= Min(to, i * 8 + 7); slot++)
-			hints[i] &= ~(1 << (slot % 8));
+			bits[i] &= ~(1 << (slot % 8));
 	}
 }
