@@ -436,12 +436,12 @@ print_page(const Fuzz *f, StringInfo out, Page page, const char *title)
 
 		appendStringInfo(out, "  node %d from %016llx", fpb_node_number(page, dir),
 						 (unsigned long long) fpb_dir_heads(page)[dir]);
-		if (offset + shape->size > BLCKSZ || codec > FPB_NODE_ONE_KEY)
+		if (offset + shape->size > BLCKSZ || !fpb_codec_exists(codec))
 		{
 			appendStringInfoString(out, " impossible\n");
 			continue;
 		}
-		if (codec == FPB_NODE_ONE_KEY)
+		if (fpb_codec_shares_key(codec))
 			appendStringInfo(out, " one key, %016llx:%llx",
 							 (unsigned long long) ((uint64 *) node)[0],
 							 (unsigned long long) ((uint64 *) node)[1]);
@@ -452,12 +452,12 @@ print_page(const Fuzz *f, StringInfo out, Page page, const char *title)
 
 			if (slot % 8 == 0)
 				appendStringInfoString(out, "\n   ");
-			if (codec == FPB_NODE_PLAIN)
+			if (!fpb_codec_shares_key(codec))
 				appendStringInfo(out, gap ? " (%llx)" : " %llx",
 								 (unsigned long long) fpb_node_head(&f->ix, node, slot) >> (f->ix.head_width == 4 ? 32 : 0));
 			else if (gap)
 				appendStringInfoString(out, " ()");
-			if (!gap && (codec == FPB_NODE_ONE_KEY || fpb_is_word(&f->ix)))
+			if (!gap && fpb_is_word(&f->ix))
 			{
 				ItemPointerData tid;
 

@@ -158,9 +158,7 @@ micro_get_shapes(const FpbIndex *ix, int *leaf_lines, int *inner_lines)
 static Size
 micro_slot_space(const FpbIndex *ix, bool leaf)
 {
-	return ix->head_width + (ix->form == FPB_WORD16 ? sizeof(uint64) : 0) +
-		(fpb_is_word(ix) ? FPB_TAIL_BYTES : sizeof(uint16)) +
-		(leaf ? 0 : sizeof(uint32));
+	return fpb_slot_bytes(ix, FPB_NODE_PLAIN, !leaf);
 }
 
 /* --- parts of a page --- */

@@ -10,6 +10,43 @@
 #include "page/fence.h"
 #include "page/node.h"
 
+/* --- what there is to know of a codec --- */
+
+/*
+ * What it is called where a page's nodes are shown.
+ */
+const char *
+fpb_codec_name(FpbCodec codec)
+{
+	switch (codec)
+	{
+		case FPB_NODE_PLAIN:
+			return "plain";
+		case FPB_NODE_ONE_KEY:
+			return "one_key";
+	}
+	pg_unreachable();
+}
+
+/*
+ * Bytes that a slot takes in its node, of a leaf or of an inner page.
+ */
+Size
+fpb_slot_bytes(const FpbIndex *ix, FpbCodec codec, bool inner)
+{
+	switch (codec)
+	{
+		case FPB_NODE_PLAIN:
+			return ix->head_width +
+				(ix->form == FPB_WORD16 ? sizeof(uint64) : 0) +
+				(fpb_is_word(ix) ? FPB_TAIL_BYTES : sizeof(uint16)) +
+				(inner ? sizeof(uint32) : 0);
+		case FPB_NODE_ONE_KEY:
+			return FPB_TAIL_BYTES;
+	}
+	pg_unreachable();
+}
+
 /* --- shapes --- */
 
 /*

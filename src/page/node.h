@@ -63,8 +63,11 @@ fpb_shape(const FpbIndex *ix, Page page)
 }
 
 /*
- * How a node stores its entries.  Whoever asks this lists all there are, so
- * that the compiler finds who would take a new one for an old one.
+ * How a node stores its entries: a byte in the page's directory.
+ *
+ * Wherever codecs are treated in different ways, there is a switch without a
+ * default that lists them all.  So after adding one here, compile: -Wswitch
+ * names each place that has to know it.
  */
 typedef enum FpbCodec
 {
@@ -72,10 +75,58 @@ typedef enum FpbCodec
 	FPB_NODE_ONE_KEY			/* words only */
 } FpbCodec;
 
-#define FPB_MAX_CODEC		FPB_NODE_ONE_KEY
-
 /* a one-key node: the key, then the TIDs */
 #define FPB_ONE_KEY_HEADER	(2 * sizeof(uint64))
+
+/* --- what there is to know of a codec --- */
+
+/*
+ * Is there a codec of this number, which may come from a damaged page?
+ */
+static inline bool
+fpb_codec_exists(FpbCodec codec)
+{
+	switch (codec)
+	{
+		case FPB_NODE_PLAIN:
+		case FPB_NODE_ONE_KEY:
+			return true;
+	}
+	return false;
+}
+
+/*
+ * And may a node of a leaf, or of an inner page, have it?
+ */
+static inline bool
+fpb_codec_fits(const FpbIndex *ix, bool leaf, FpbCodec codec)
+{
+	switch (codec)
+	{
+		case FPB_NODE_PLAIN:
+			return true;
+		case FPB_NODE_ONE_KEY:
+			return leaf && fpb_is_word(ix);
+	}
+	return false;
+}
+
+/* Does a node have its key once, for all its entries? */
+static inline bool
+fpb_codec_shares_key(FpbCodec codec)
+{
+	switch (codec)
+	{
+		case FPB_NODE_PLAIN:
+			return false;
+		case FPB_NODE_ONE_KEY:
+			return true;
+	}
+	pg_unreachable();
+}
+
+extern const char *fpb_codec_name(FpbCodec codec);
+extern Size fpb_slot_bytes(const FpbIndex *ix, FpbCodec codec, bool inner);
 
 /* --- arrays of a node --- */
 
@@ -113,12 +164,31 @@ fpb_node_tails(const FpbShape *shape, FpbCodec codec, char *node)
 	pg_unreachable();
 }
 
+/*
+ * The head of a plain node's slot.
+ */
 static inline uint64
 fpb_node_head(const FpbIndex *ix, const char *node, int slot)
 {
 	if (ix->head_width == 4)
 		return (uint64) ((const uint32 *) node)[slot] << 32;
 	return ((const uint64 *) node)[slot];
+}
+
+/*
+ * The head of a slot, whatever the codec.
+ */
+static inline uint64
+fpb_slot_head(const FpbIndex *ix, FpbCodec codec, const char *node, int slot)
+{
+	switch (codec)
+	{
+		case FPB_NODE_PLAIN:
+			return fpb_node_head(ix, node, slot);
+		case FPB_NODE_ONE_KEY:
+			return ((const uint64 *) node)[0];
+	}
+	pg_unreachable();
 }
 
 static inline void

@@ -51,7 +51,7 @@ insert_into_slot(const FpbIndex *ix, Page page, const FpbEntry *entry,
 	int			gap = fpb_nearest_gap(ix, shape, codec, node, pos->slot);
 	int			slot = gap >= pos->slot ? pos->slot : pos->slot - 1;
 	uint64	   *heads = fpb_dir_heads(page);
-	FpbNodeArray arrays[4];
+	FpbNodeArray arrays[FPB_MAX_ARRAYS];
 	int			narrays = fpb_node_arrays(ix, shape, codec, node, arrays);
 
 	/* writing before the node would be the worst of answers */
@@ -67,13 +67,16 @@ insert_into_slot(const FpbIndex *ix, Page page, const FpbEntry *entry,
 					   arrays[i].width);
 	}
 
-	if (codec == FPB_NODE_ONE_KEY)
-		fpb_write_tail(node + FPB_ONE_KEY_HEADER, slot, entry->key.tail);
-	else
+	switch (codec)
 	{
-		if (!fpb_is_word(ix) && tuple_offset == 0)
-			tuple_offset = fpb_add_tuple(page, &entry->key, wp);
-		fpb_write_slot(ix, shape, node, slot, entry, tuple_offset);
+		case FPB_NODE_PLAIN:
+			if (!fpb_is_word(ix) && tuple_offset == 0)
+				tuple_offset = fpb_add_tuple(page, &entry->key, wp);
+			fpb_write_slot(ix, shape, node, slot, entry, tuple_offset);
+			break;
+		case FPB_NODE_ONE_KEY:
+			fpb_write_tail(node + FPB_ONE_KEY_HEADER, slot, entry->key.tail);
+			break;
 	}
 	fpb_page_clear_killed(ix, page, pos->dir, Min(slot, gap), Max(slot, gap));
 
@@ -177,8 +180,8 @@ static void
 spread_plain(const FpbIndex *ix, const FpbShape *shape, char *node,
 			 const FpbShape *copy_shape, char *copy, int from, int to)
 {
-	FpbNodeArray dst[4];
-	FpbNodeArray src[4];
+	FpbNodeArray dst[FPB_MAX_ARRAYS];
+	FpbNodeArray src[FPB_MAX_ARRAYS];
 	int			narrays = fpb_node_arrays(ix, shape, FPB_NODE_PLAIN, node, dst);
 	int			count = to - from;
 	int			slot = 0;
@@ -225,7 +228,7 @@ static void
 clear_slots(const FpbIndex *ix, const FpbShape *shape, char *node, int from,
 			FpbWalPage *wp)
 {
-	FpbNodeArray arrays[4];
+	FpbNodeArray arrays[FPB_MAX_ARRAYS];
 	int			narrays = fpb_node_arrays(ix, shape, FPB_NODE_PLAIN, node, arrays);
 
 	for (int slot = from; slot < shape->nslots; slot++)
@@ -253,24 +256,24 @@ split_node(const FpbIndex *ix, Page page, const FpbEntry *entry,
 	FpbNodePos	place = {0};
 
 	memcpy(copy.data, node, shape->size);
-	if (codec == FPB_NODE_PLAIN)
+	right = add_node(ix, page, pos->dir + 1,
+					 fpb_slot_head(ix, codec, node, at), codec, wp);
+	switch (codec)
 	{
-		right = add_node(ix, page, pos->dir + 1,
-						 fpb_node_head(ix, node, at), codec, wp);
-		spread_plain(ix, shape, right, shape, copy.data, at, nslots);
-		if (plan->in_place)
-			clear_slots(ix, shape, node, at, wp);
-		else
-			spread_plain(ix, shape, node, shape, copy.data, 0, at);
-	}
-	else
-	{
-		right = add_node(ix, page, pos->dir + 1, ((uint64 *) node)[0], codec, wp);
-		memcpy(right, node, FPB_ONE_KEY_HEADER);
-		spread_tails(right + FPB_ONE_KEY_HEADER, nslots,
-					 copy.data + FPB_ONE_KEY_HEADER, at, nslots);
-		spread_tails(node + FPB_ONE_KEY_HEADER, nslots,
-					 copy.data + FPB_ONE_KEY_HEADER, 0, at);
+		case FPB_NODE_PLAIN:
+			spread_plain(ix, shape, right, shape, copy.data, at, nslots);
+			if (plan->in_place)
+				clear_slots(ix, shape, node, at, wp);
+			else
+				spread_plain(ix, shape, node, shape, copy.data, 0, at);
+			break;
+		case FPB_NODE_ONE_KEY:
+			memcpy(right, copy.data, FPB_ONE_KEY_HEADER);
+			spread_tails(right + FPB_ONE_KEY_HEADER, nslots,
+						 copy.data + FPB_ONE_KEY_HEADER, at, nslots);
+			spread_tails(node + FPB_ONE_KEY_HEADER, nslots,
+						 copy.data + FPB_ONE_KEY_HEADER, 0, at);
+			break;
 	}
 	if (!plan->in_place)
 		fpb_wal_note(wp, node, shape->size);
@@ -340,7 +343,7 @@ empty_slot(const FpbIndex *ix, Page page, int dir, int slot, FpbWalPage *wp)
 	const FpbShape *shape = fpb_shape(ix, page);
 	FpbCodec	codec = fpb_dir_codecs(page)[dir];
 	char	   *node = fpb_node_at(fpb_shape(ix, page), page, dir);
-	FpbNodeArray arrays[4];
+	FpbNodeArray arrays[FPB_MAX_ARRAYS];
 	int			last = fpb_node_arrays(ix, shape, codec, node, arrays) - 1;
 
 	fpb_make_gap(ix, shape, codec, node, slot);
@@ -385,7 +388,7 @@ append_node(const FpbIndex *ix, Page page, const FpbEntry *entry,
 	/* gaps have heads, and downlinks that are not zero */
 	if (node_was_zero(ix, page, node, wp))
 	{
-		FpbNodeArray arrays[4];
+		FpbNodeArray arrays[FPB_MAX_ARRAYS];
 		int			narrays = fpb_node_arrays(ix, shape, FPB_NODE_PLAIN, node, arrays);
 
 		for (int i = 0; i < narrays; i++)
@@ -434,8 +437,8 @@ pack_nodes(const FpbIndex *ix, Page page, const FpbEntry *entry,
 		   FpbWalPage *wp)
 {
 	const FpbShape *shape = fpb_shape(ix, page);
-	FpbNodeArray dst[4];
-	FpbNodeArray src[4];
+	FpbNodeArray dst[FPB_MAX_ARRAYS];
+	FpbNodeArray src[FPB_MAX_ARRAYS];
 	int			narrays = fpb_node_arrays(ix, wide, FPB_NODE_PLAIN, packed, dst);
 	int			n = 0;
 

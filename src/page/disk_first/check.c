@@ -137,24 +137,24 @@ node_fault(PageCheck *pc, int dir)
 	uint64		min = fpb_dir_heads(pc->page)[dir];
 	uint64		max = dir == FpbDir(pc->page)->nnodes - 1 ? PG_UINT64_MAX :
 		fpb_dir_heads(pc->page)[dir + 1];
-	uint64		head = 0;
+	uint64		head;
 	uint64		before = 0;
 	const char *fault = NULL;
 
-	if (codec == FPB_NODE_ONE_KEY)
+	switch (codec)
 	{
-		fault = one_key_fault(pc, node);
-		head = *(const uint64 *) node;
+		case FPB_NODE_PLAIN:
+			break;
+		case FPB_NODE_ONE_KEY:
+			fault = one_key_fault(pc, node);
+			break;
 	}
 	for (int slot = 0; fault == NULL && slot < fpb_node_slots(pc->shape, codec); slot++)
 	{
-		if (codec == FPB_NODE_PLAIN)
-		{
-			head = fpb_node_head(ix, node, slot);
-			if (head < before)
-				return "The heads of a node are out of order.";
-			before = head;
-		}
+		head = fpb_slot_head(ix, codec, node, slot);
+		if (head < before)
+			return "The heads of a node are out of order.";
+		before = head;
 		if (fpb_node_is_gap(ix, pc->shape, codec, node, slot))
 		{
 			fault = gap_fault(pc, codec, node, slot);
@@ -163,7 +163,7 @@ node_fault(PageCheck *pc, int dir)
 		if (head < min || head > max)
 			return "An entry's head is outside the bounds of its directory entry.";
 
-		if (codec == FPB_NODE_PLAIN && !fpb_is_word(ix))
+		if (!fpb_is_word(ix))
 			fault = fpb_entry_tuple_fault(&pc->tuples, fpb_node_tuples(pc->shape, node)[slot]);
 		pc->tuples.any = true;
 		if (fault == NULL)
@@ -225,10 +225,10 @@ fpb_disk_first_fault(const FpbIndex *ix, Page page)
 		int			number = fpb_node_number(page, dir);
 		FpbCodec	codec = fpb_dir_codecs(page)[dir];
 
-		if (number >= FpbDir(page)->nalloc || codec > FPB_NODE_ONE_KEY)
+		if (number >= FpbDir(page)->nalloc || !fpb_codec_exists(codec))
 			return "The directory names a node that does not exist.";
-		if (codec == FPB_NODE_ONE_KEY &&
-			!(ix->one_key && fpb_is_word(ix) && FpbPageIsLeaf(page)))
+		if (!fpb_codec_fits(ix, FpbPageIsLeaf(page), codec) ||
+			(fpb_codec_shares_key(codec) && !ix->one_key))
 			return "The page has a one-key node, which it may not have.";
 		if (used[number])
 			return "The directory names a node twice.";
@@ -245,25 +245,6 @@ fpb_disk_first_fault(const FpbIndex *ix, Page page)
 }
 
 /* --- what there is to show --- */
-
-/*
- * Bytes that a slot takes in its node.
- */
-static Size
-slot_bytes(const FpbIndex *ix, const FpbShape *shape, FpbCodec codec)
-{
-	switch (codec)
-	{
-		case FPB_NODE_PLAIN:
-			break;
-		case FPB_NODE_ONE_KEY:
-			return FPB_TAIL_BYTES;
-	}
-	return ix->head_width +
-		(ix->form == FPB_WORD16 ? sizeof(uint64) : 0) +
-		(fpb_is_word(ix) ? FPB_TAIL_BYTES : sizeof(uint16)) +
-		(shape->child_off != 0 ? sizeof(uint32) : 0);
-}
 
 /*
  * Add a posting to *info.
@@ -285,22 +266,6 @@ count_posting(IndexTuple posting, FpbNodeInfo *info)
 }
 
 /*
- * What a codec is called.
- */
-static const char *
-codec_name(FpbCodec codec)
-{
-	switch (codec)
-	{
-		case FPB_NODE_PLAIN:
-			return "plain";
-		case FPB_NODE_ONE_KEY:
-			return "one_key";
-	}
-	pg_unreachable();
-}
-
-/*
  * Describe the n'th node.
  */
 bool
@@ -316,11 +281,11 @@ fpb_disk_first_node_info(const FpbIndex *ix, Page page, int n, FpbNodeInfo *info
 		return false;
 	codec = fpb_dir_codecs(page)[n];
 	node = fpb_node_at(shape, page, n);
-	bytes = slot_bytes(ix, shape, codec);
+	bytes = fpb_slot_bytes(ix, codec, shape->child_off != 0);
 	memset(info, 0, sizeof(*info));
 	info->number = fpb_node_number(page, n);
-	info->codec = codec_name(codec);
-	info->one_key = codec == FPB_NODE_ONE_KEY;
+	info->codec = fpb_codec_name(codec);
+	info->one_key = fpb_codec_shares_key(codec);
 	info->head = fpb_dir_heads(page)[n];
 	if (info->one_key)
 		info->used += FPB_ONE_KEY_HEADER;

@@ -159,6 +159,22 @@ begin_packing(const FpbShape *shape, int slack, FpbPacking *packing, int nnodes,
 }
 
 /*
+ * How many slots to fill of a node of this codec.
+ */
+static inline int
+slots_filled(const PackWriter *w, FpbCodec codec)
+{
+	switch (codec)
+	{
+		case FPB_NODE_PLAIN:
+			return w->plain_fill;
+		case FPB_NODE_ONE_KEY:
+			return w->one_key_fill;
+	}
+	pg_unreachable();
+}
+
+/*
  * Put the nodes that entries [start, end) fill before those that have been
  * written down: evenly, or with all but the last one filled.
  */
@@ -166,7 +182,7 @@ static void
 put_nodes(PackWriter *w, int start, int end, FpbCodec codec)
 {
 	bool		evenly = w->packing->spread;
-	int			fill = codec == FPB_NODE_PLAIN ? w->plain_fill : w->one_key_fill;
+	int			fill = slots_filled(w, codec);
 	int			count = end - start;
 	int			nnodes = nodes_for(count, fill);
 

@@ -82,8 +82,13 @@ plain_gaps(const FpbIndex *ix, Page page, int dir)
 	if (dir < 0 || dir >= FpbDir(page)->nnodes)
 		return -1;
 	node = fpb_page_node(ix, page, dir, &codec);
-	if (codec != FPB_NODE_PLAIN)
-		return -1;
+	switch (codec)
+	{
+		case FPB_NODE_PLAIN:
+			break;
+		case FPB_NODE_ONE_KEY:
+			return -1;
+	}
 	for (int slot = 0; slot < shape->nslots; slot++)
 		gaps += fpb_node_is_gap(ix, shape, codec, node, slot);
 	return gaps;
@@ -644,10 +649,13 @@ plan_slot(const FpbIndex *ix, Page page, const FpbEntry *entry,
 	node = fpb_page_node(ix, page, place->dir, &codec);
 	nslots = fpb_node_slots(shape, codec);
 
-	if (codec == FPB_NODE_ONE_KEY)
+	switch (codec)
 	{
-		plan_beside_one_key(ix, page, entry, search, place, node, plan);
-		return true;
+		case FPB_NODE_PLAIN:
+			break;
+		case FPB_NODE_ONE_KEY:
+			plan_beside_one_key(ix, page, entry, search, place, node, plan);
+			return true;
 	}
 
 	if (is_crowded(ix, page, place))

@@ -40,15 +40,11 @@
 void
 fpb_set_shape(const FpbIndex *ix, FpbShape *shape, int lines, bool inner)
 {
-	int			payload;
 	int			n;
 
 	memset(shape, 0, sizeof(*shape));
 	shape->size = lines * FPB_CACHE_LINE;
-	payload = fpb_is_word(ix) ? FPB_TAIL_BYTES : sizeof(uint16);
-	n = shape->size / (ix->head_width +
-					   (ix->form == FPB_WORD16 ? sizeof(uint64) : 0) +
-					   payload + (inner ? sizeof(uint32) : 0));
+	n = shape->size / fpb_slot_bytes(ix, FPB_NODE_PLAIN, inner);
 
 	/* a node full of duplicates becomes a one-key node, with slots to spare */
 	if (!inner && fpb_is_word(ix))
@@ -221,8 +217,7 @@ fpb_page_node(const FpbIndex *ix, Page page, int dir, FpbCodec *codec)
 
 	*codec = fpb_dir_codecs(page)[dir];
 	if (unlikely(fpb_node_number(page, dir) >= FpbDir(page)->nalloc ||
-				 *codec > (FpbPageIsLeaf(page) && fpb_is_word(ix) ?
-						   FPB_NODE_ONE_KEY : FPB_NODE_PLAIN)))
+				 !fpb_codec_fits(ix, FpbPageIsLeaf(page), *codec)))
 		fpb_page_damaged(ix, page, "The directory names a node that does not exist.");
 	return fpb_node_at(shape, page, dir);
 }
@@ -545,23 +540,41 @@ fpb_disk_first_prev(const FpbIndex *ix, Page page, FpbPos *pos, FpbEntry *entry)
 }
 
 /*
- * The entries in slots [from, to) of a node, the dir'th, of a leaf into
- * items[], which has room for so many; returns how many, or -1 if there may be
- * more.  In the first slot only those from from_item on, and in the one behind
- * the last those before to_item.
+ * Read the entries of a leaf's node from one position up to another, which is
+ * of the same node or behind it, into items[].  Returns how many, or -1 if
+ * there may be more than there is room for.
  */
-static int
-read_entries(const FpbIndex *ix, Page page, const FpbShape *shape, FpbCodec codec,
-			 char *node, int dir, int from, int from_item, int to, int to_item,
-			 FpbItem *items, int room)
+static inline int
+read_node(const FpbIndex *ix, Page page, FpbNodePos from, FpbNodePos to,
+		  FpbItem *items, int room)
 {
+	const FpbShape *shape = fpb_shape(ix, page);
+	FpbCodec	codec;
+	char	   *node = fpb_page_node(ix, page, from.dir, &codec);
+	int			nslots = fpb_node_slots(shape, codec);
 	FpbItem    *item = items;
-	int			end = Min(to + (to_item > 0 ? 1 : 0), fpb_node_slots(shape, codec));
 
-	for (int slot = from; slot < end; slot++)
+	if (from.dir < to.dir)
+	{
+		to.slot = nslots;
+		to.item = 0;
+	}
+	switch (codec)
+	{
+		case FPB_NODE_PLAIN:
+			if (fpb_is_word(ix))
+				return fpb_read_words(ix, shape, node, from.slot,
+									  Min(to.slot, nslots), fpb_pos_pack(from),
+									  fpb_pos_at(0, 1, 0).number, items, room);
+			break;
+		case FPB_NODE_ONE_KEY:
+			break;
+	}
+
+	for (int slot = from.slot; slot < nslots && slot < to.slot + (to.item > 0); slot++)
 	{
 		FpbEntry	entry;
-		int			first = slot == from ? from_item : 0;
+		int			first = slot == from.slot ? from.item : 0;
 
 		if (fpb_node_is_gap(ix, shape, codec, node, slot))
 			continue;
@@ -570,7 +583,7 @@ read_entries(const FpbIndex *ix, Page page, const FpbShape *shape, FpbCodec code
 					 (fpb_has_posting(shape, &entry) ? Max(fpb_posting_slots(entry.key.tuple), 1) : 1)))
 			return -1;
 		item->key = entry.key;
-		item->pos = fpb_pos_at(dir, slot, 0);
+		item->pos = fpb_pos_at(from.dir, slot, 0);
 		if (!fpb_has_posting(shape, &entry))
 		{
 			item += first == 0;
@@ -578,13 +591,13 @@ read_entries(const FpbIndex *ix, Page page, const FpbShape *shape, FpbCodec code
 		}
 		for (int i = first; i < fpb_posting_slots(entry.key.tuple); i++)
 		{
-			if (slot == to && i >= to_item)
+			if (slot == to.slot && i >= to.item)
 				break;
 			if (fpb_tail_is_gap(fpb_posting_tails(entry.key.tuple), i))
 				continue;
 			item->key = entry.key;
 			item->key.tail = fpb_posting_tail(entry.key.tuple, i);
-			item->pos = fpb_pos_at(dir, slot, i);
+			item->pos = fpb_pos_at(from.dir, slot, i);
 			item++;
 		}
 	}
@@ -629,7 +642,7 @@ fpb_disk_first_read(const FpbIndex *ix, Page page, FpbPos start,
 					bool *more)
 {
 	const FpbShape *shape = fpb_shape(ix, page);
-	FpbNodePos	pos = fpb_pos_unpack(ix, start);
+	FpbNodePos	from = fpb_pos_unpack(ix, start);
 	int			nnodes = FpbDir(page)->nnodes;
 	int			count = 0;
 	FpbNodePos	stop = {nnodes};
@@ -637,41 +650,24 @@ fpb_disk_first_read(const FpbIndex *ix, Page page, FpbPos start,
 	if (nnodes == 0)
 		return 0;
 	if (end != NULL)
-		find_end(ix, page, pos, end, near, &stop, more);
+		find_end(ix, page, from, end, near, &stop, more);
 
-	for (int dir = pos.dir; dir < nnodes && dir <= stop.dir; dir++)
+	for (; from.dir < nnodes && from.dir <= stop.dir; from.dir++)
 	{
-		FpbCodec	codec;
-		char	   *node = fpb_page_node(ix, page, dir, &codec);
-		int			slot = (dir == pos.dir) ? pos.slot : 0;
-		int			item = (dir == pos.dir) ? pos.item : 0;
-		int			to = fpb_node_slots(shape, codec);
-		int			nitems = 0;
 		int			n;
 
-		if (dir == stop.dir)
-		{
-			to = Min(to, stop.slot);
-			nitems = stop.item;
-		}
-		if (dir + 1 < nnodes && dir < stop.dir)
+		if (from.dir + 1 < nnodes && from.dir < stop.dir)
 		{
 			FpbCodec	next_codec;
 
-			prefetch_node(ix, shape, page, dir + 1,
-						  fpb_page_node(ix, page, dir + 1, &next_codec));
+			prefetch_node(ix, shape, page, from.dir + 1,
+						  fpb_page_node(ix, page, from.dir + 1, &next_codec));
 		}
-		if (codec == FPB_NODE_PLAIN && fpb_is_word(ix))
-			n = fpb_read_words(ix, shape, node, slot, to,
-							   fpb_pos_at(dir, slot, 0),
-							   fpb_pos_at(0, 1, 0).number,
-							   items + count, room - count);
-		else
-			n = read_entries(ix, page, shape, codec, node, dir, slot, item,
-							 to, nitems, items + count, room - count);
+		n = read_node(ix, page, from, stop, items + count, room - count);
 		if (n < 0)
 			return -1;
 		count += n;
+		from.slot = from.item = 0;
 	}
 	return count;
 }
