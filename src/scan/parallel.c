@@ -157,11 +157,11 @@ fpb_parallel_seize(IndexScanDesc scan, FpbScan *so, FpbScanEdge *at,
 	}
 	if (!at->inside || !at->same_leaf)
 		ps->nleaves++;
-	so->leaf_number = ps->nleaves - 1;
+	so->cursor.leaf_number = ps->nleaves - 1;
 
 	/* if others read ahead, so do we */
-	if (pg_atomic_read_u64(&ps->nannounced) > so->leaf_number)
-		so->leaves_active = true;
+	if (pg_atomic_read_u64(&ps->nannounced) > so->cursor.leaf_number)
+		so->prefetch.leaves_on = true;
 	return FPB_SEIZED;
 }
 

@@ -1,22 +1,21 @@
 /*-------------------------------------------------------------------------
  *
  * scan/prefetch.c
- *	  What a scan reads ahead: leaves, and pages of the table.
+ *	  What a scan prefetches: leaves, and pages of the table.
  *
- * Leaves.  From its third leaf on, a scan that has had to have a page read
- * from storage has the leaves that it will come to read ahead, in the order in
- * which the pages above name them (prefetch/jump_pointers.c).  A leaf is left
- * out if none of the scan's ranges reaches into it, so nothing is read beyond
- * the end of the last, and a search for many keys reads the leaves of several
- * at a time.  For such a search, the parents of leaves are read ahead
- * likewise.
+ * Leaves.  A scan that has had to wait for a page of the index prefetches,
+ * from its third leaf on, the leaves that it will come to, in the order in
+ * which the pages above name them (prefetch/jump_pointers.c).  It leaves out a
+ * leaf that none of its ranges reaches into.  So it reads nothing beyond the
+ * end of the last range, and a search for many keys reads the leaves of
+ * several at a time.  Such a search prefetches the parents of leaves, too.
  *
- * Pages of the table.  They are read ahead only when some have had to be read:
- * then the TIDs of the leaf at hand say which pages come next, and when they
- * run out, those of the next leaves, at which we peek for the purpose.
+ * Pages of the table.  The scan prefetches them only after some have had to be
+ * read.  The TIDs of the leaf at hand say which pages come next; when they run
+ * out, the scan peeks at the next leaves for more.
  *
- * When pages need no reading time after time, they are left alone until one
- * does, so that a scan of what is in memory has no work with this.
+ * When pages have been in memory time after time, the scan stops looking ahead
+ * until one is not, so that a scan of what is in memory has no work with this.
  *
  * A scan that stops early has read too much: at most as many pages as it has
  * come to before.
@@ -45,7 +44,7 @@
  */
 #define IDLE_PAGES		64
 
-/* leaves peeked at and not come to yet, at most */
+/* at most so many leaves are peeked at before the scan comes to them */
 #define MAX_PEEKED		64
 
 /* pages announced lately, so as not to announce them again */
@@ -63,11 +62,14 @@ typedef struct RangeWalk
 		WALK_GOING,				/* the child at hand is to be announced */
 		WALK_ENDED				/* there are no more */
 	}			phase;
-	int64		range;			/* that the walk is in */
+	FpbRange	range;			/* that the walk is in */
 	uint64		number;			/* of the child, as FpbScan's leaf_number */
 } RangeWalk;
 
-typedef struct FpbScanPrefetch
+/*
+ * The state of a scan's prefetch.
+ */
+typedef struct FpbPrefetchState
 {
 	/* leaves */
 	FpbWindow	leaves;
@@ -97,112 +99,113 @@ typedef struct FpbScanPrefetch
 	uint32		peeked_tail;
 	BlockNumber peeked[MAX_PEEKED];
 	FpbScanPage *peek;
+	FpbRange	peek_range;		/* the range read last */
 	Page		aside;			/* memory for a page read past the buffers */
 	BlockNumber aside_failed;	/* the last one that was of no use */
 	int			peek_item;		/* the next to look at */
-} FpbScanPrefetch;
+} FpbPrefetchState;
 
 /*
- * The scan's state of reading ahead, made if need be.
+ * The scan's state, made if need be.
  */
-static FpbScanPrefetch *
-get_prefetch(FpbScan *so)
+static FpbPrefetchState *
+get_state(FpbScan *so)
 {
-	if (so->prefetch == NULL)
-		so->prefetch = MemoryContextAllocZero(so->cxt, sizeof(FpbScanPrefetch));
-	return so->prefetch;
+	if (so->prefetch.state == NULL)
+		so->prefetch.state = MemoryContextAllocZero(so->cxt, sizeof(FpbPrefetchState));
+	return so->prefetch.state;
 }
 
 /* --- leaves --- */
 
 /*
- * Begin a walk at so->at.
+ * Begin a walk where the scan reads next.
  */
 static void
 begin_walk(FpbScan *so, RangeWalk *rw, bool forward)
 {
-	FpbScanKeys *keys = &so->keys;
+	FpbRange   *range = &rw->range;
 	FpbSearchKey search;
 	bool		found;
 
-	rw->range = so->at.range;
-	rw->number = so->leaf_number;
-	if (so->at.inside)
+	fpb_range_set(&so->keys, range, so->cursor.at.range);
+	rw->number = so->cursor.leaf_number;
+	if (so->cursor.at.inside)
 	{
-		fpb_search_key_from(&so->ix, &so->at.key, &search);
+		fpb_search_key_from(&so->ix, &so->cursor.at.key, &search);
 		found = fpb_walk_seek(&rw->walk, &search, !forward);
 	}
+	else if (forward ? range->has_lower : range->has_upper)
+		found = fpb_walk_seek(&rw->walk, forward ? &range->lower : &range->upper,
+							  !forward);
 	else
-	{
-		fpb_keys_set_range(keys, rw->range);
-		if (forward ? keys->has_lower : keys->has_upper)
-			found = fpb_walk_seek(&rw->walk,
-								  forward ? &keys->lower : &keys->upper, !forward);
-		else
-			found = fpb_walk_seek_edge(&rw->walk, !forward);
-	}
+		found = fpb_walk_seek_edge(&rw->walk, !forward);
 	rw->phase = found ? WALK_GOING : WALK_ENDED;
 }
 
 /*
  * Go on to the next page to the right that a range reaches into.  This is what
- * read_ranges in scan/scan.c does with leaves, by fences alone.
+ * read_ranges in scan/read_ranges.c does with leaves, by fences alone.
  */
 static bool
 walk_right(FpbScanKeys *keys, RangeWalk *rw)
 {
+	FpbRange   *range = &rw->range;
 	FpbKey		high;
+	int64		next;
 
 	for (;;)
 	{
-		fpb_keys_set_range(keys, rw->range);
-		if (!keys->has_upper ||
-			fpb_walk_compare_high(&rw->walk, &keys->upper) < 0)
+		if (!range->has_upper ||
+			fpb_walk_compare_high(&rw->walk, &range->upper) < 0)
 			return fpb_walk_step(&rw->walk, true);
 
-		/* the range ends here: which is the first that goes on behind? */
-		if (rw->range + 1 >= keys->nranges || !fpb_walk_high(&rw->walk, &high))
+		/* the range ends here: which is the first that goes on after it? */
+		if (range->number + 1 >= keys->nranges || !fpb_walk_high(&rw->walk, &high))
 			return false;
-		rw->range = Max(rw->range + 1, fpb_keys_seek(keys, &high, true, true));
-		if (rw->range >= keys->nranges)
+		next = fpb_keys_seek(keys, &high, true, range);
+		next = Max(next, range->number + 1);
+		if (next >= keys->nranges)
 			return false;
-		fpb_keys_set_range(keys, rw->range);
-		if (keys->has_lower &&
-			fpb_walk_compare_high(&rw->walk, &keys->lower) <= 0)
-			return fpb_walk_seek(&rw->walk, &keys->lower, false);
+		fpb_range_set(keys, range, next);
+		if (range->has_lower &&
+			fpb_walk_compare_high(&rw->walk, &range->lower) <= 0)
+			return fpb_walk_seek(&rw->walk, &range->lower, false);
 	}
 }
 
 /*
- * Go one leaf to the left from the one that the walk is at, which rw->range
- * has entries in: to the leaf before it if the range begins further left, else
- * to the one in which the nearest range before it ends, as read_backward finds
+ * Go one leaf to the left from the one that the walk is at, in which rw->range
+ * has entries: to the leaf before it if the range begins further left, else to
+ * the one in which the nearest range before it ends, as read_backward finds
  * it.  Sets rw->range accordingly.  False if there is no such leaf.
  */
 static bool
 walk_left(FpbScanKeys *keys, RangeWalk *rw)
 {
-	fpb_keys_set_range(keys, rw->range);
-	if (keys->has_lower && fpb_walk_compare_low(&rw->walk, &keys->lower) <= 0)
+	FpbRange   *range = &rw->range;
+
+	if (range->has_lower && fpb_walk_compare_low(&rw->walk, &range->lower) <= 0)
 	{
+		int64		next;
+
 		/* the range begins here: which is the last that begins before? */
-		if (rw->range > 0)
-			rw->range = Min(rw->range - 1,
-							fpb_keys_seek(keys, &rw->walk.child.key, true, false));
-		else
+		if (range->number == 0)
 			return false;
+		next = fpb_keys_seek(keys, &rw->walk.child.key, true, NULL);
+		next = Min(next, range->number - 1);
 		for (;;)
 		{
-			fpb_keys_set_range(keys, rw->range);
-			if (!keys->has_lower ||
-				fpb_walk_compare_low(&rw->walk, &keys->lower) > 0)
+			fpb_range_set(keys, range, next);
+			if (!range->has_lower ||
+				fpb_walk_compare_low(&rw->walk, &range->lower) > 0)
 				break;
-			if (--rw->range < 0)
+			if (--next < 0)
 				return false;
 		}
-		if (keys->has_upper &&
-			fpb_walk_compare_low(&rw->walk, &keys->upper) >= 0)
-			return fpb_walk_seek(&rw->walk, &keys->upper, true);
+		if (range->has_upper &&
+			fpb_walk_compare_low(&rw->walk, &range->upper) >= 0)
+			return fpb_walk_seek(&rw->walk, &range->upper, true);
 	}
 	return fpb_walk_step(&rw->walk, false);
 }
@@ -219,9 +222,8 @@ fill_window(FpbScan *so, FpbWindow *window, RangeWalk *rw, bool forward,
 	if (rw->phase == WALK_NEW)
 	{
 		begin_walk(so, rw, forward);
-		fpb_keys_set_range(&so->keys, rw->range);
 		window->to_the_end = so->keys.nranges == 1 &&
-			!(forward ? so->keys.has_upper : so->keys.has_lower);
+			!(forward ? rw->range.has_upper : rw->range.has_lower);
 	}
 	for (; rw->phase == WALK_GOING && fpb_window_wants(window); rw->number++)
 	{
@@ -249,7 +251,7 @@ many_distance(IndexScanDesc scan, FpbScan *so)
 
 	if (distance < 0)
 		distance = get_tablespace_io_concurrency(so->ix.rel->rd_rel->reltablespace);
-	if (distance > 0 && so->heap_wanted)
+	if (distance > 0 && so->prefetch.heap_allowed)
 	{
 		if (fpb_prefetch_heap_distance > 0)
 			distance += fpb_prefetch_heap_distance;
@@ -264,83 +266,82 @@ many_distance(IndexScanDesc scan, FpbScan *so)
  * of search.
  */
 static void
-init_leaves(IndexScanDesc scan, FpbScan *so, FpbScanPrefetch *sa)
+init_leaves(IndexScanDesc scan, FpbScan *so, FpbPrefetchState *ps)
 {
 	Relation	rel = so->ix.rel;
 
-	if (sa->leaves_ready)
+	if (ps->leaves_ready)
 	{
-		fpb_window_end(&sa->leaves);
-		fpb_window_end(&sa->parents);
-		fpb_prefetch_report(rel, false, &sa->leaves.counts);
-		fpb_prefetch_report(rel, false, &sa->parents.counts);
+		fpb_window_end(&ps->leaves);
+		fpb_window_end(&ps->parents);
+		fpb_prefetch_report(rel, false, &ps->leaves.counts);
+		fpb_prefetch_report(rel, false, &ps->parents.counts);
 	}
 	else
 	{
-		fpb_walk_init(&sa->leaf_walk.walk, so->cxt, &so->ix, 1);
-		fpb_walk_init(&sa->parent_walk.walk, so->cxt, &so->ix, 2);
+		fpb_walk_init(&ps->leaf_walk.walk, so->cxt, &so->ix, 1);
+		fpb_walk_init(&ps->parent_walk.walk, so->cxt, &so->ix, 2);
 	}
-	sa->many = so->keys.nranges > 1;
-	fpb_window_init(&sa->leaves, so->cxt, rel,
-					sa->many ? many_distance(scan, so) : fpb_prefetch_distance);
+	ps->many = so->keys.nranges > 1;
+	fpb_window_init(&ps->leaves, so->cxt, rel,
+					ps->many ? many_distance(scan, so) : fpb_prefetch_distance);
 
 	/* a leaf may have but one TID, so more of them are peeked at */
-	if (sa->many && so->heap_wanted)
-		sa->leaves.min_distance = sa->leaves.max_distance;
-	fpb_window_init(&sa->parents, so->cxt, rel, sa->many ? fpb_pio_max : 0);
-	sa->leaves_ready = true;
+	if (ps->many && so->prefetch.heap_allowed)
+		ps->leaves.min_distance = ps->leaves.max_distance;
+	fpb_window_init(&ps->parents, so->cxt, rel, ps->many ? fpb_pio_max : 0);
+	ps->leaves_ready = true;
 }
 
 /*
- * Forget what leaves are ahead.
+ * Forget the leaves announced.
  */
 static void
-forget_leaves(FpbScanPrefetch *sa)
+forget_leaves(FpbPrefetchState *ps)
 {
-	fpb_window_reset(&sa->leaves);
-	fpb_window_reset(&sa->parents);
-	sa->leaf_walk.phase = sa->parent_walk.phase = WALK_NEW;
-	sa->nmissed = 0;
+	fpb_window_reset(&ps->leaves);
+	fpb_window_reset(&ps->parents);
+	ps->leaf_walk.phase = ps->parent_walk.phase = WALK_NEW;
+	ps->nmissed = 0;
 }
 
 /*
- * The scan is about to read the leaf at so->at, or, if it is a parallel one,
- * has just read it: see to it that this and those behind it are being read.
- * No lock is held on entry or exit.  The keys' current range is undefined
- * afterwards.
+ * The scan is about to read the leaf at the cursor's edge, or, if it is a
+ * parallel one, has just read it: see to it that this and those after it are
+ * being read.  No lock is held on entry or exit.
  */
 void
 fpb_scan_prefetch_leaves(IndexScanDesc scan, FpbScan *so, bool forward)
 {
-	FpbScanPrefetch *sa = get_prefetch(so);
+	FpbPrefetchState *ps = get_state(so);
 	bool		parallel = scan->parallel_scan != NULL;
 
-	if (!sa->leaves_ready || sa->many != (so->keys.nranges > 1))
-		init_leaves(scan, so, sa);
-	if (sa->leaves.max_distance == 0)
+	if (!ps->leaves_ready || ps->many != (so->keys.nranges > 1))
+		init_leaves(scan, so, ps);
+	if (ps->leaves.max_distance == 0)
 		return;
 
-	if (sa->leaves.idle >= IDLE_PAGES)
+	if (ps->leaves.idle >= IDLE_PAGES)
 	{
-		forget_leaves(sa);
-		so->leaves_active = false;
+		forget_leaves(ps);
+		so->prefetch.leaves_on = false;
 		if (parallel)
 			fpb_parallel_retract(scan);
 		return;
 	}
-	if (sa->nmissed >= MAX_MISSED || sa->forward != forward)
-		forget_leaves(sa);
-	sa->forward = forward;
-	if (sa->many && sa->parents.max_distance > 0 &&
-		fpb_window_due(&sa->parents))
-		fill_window(so, &sa->parents, &sa->parent_walk, forward, NULL, 0);
-	if (fpb_window_due(&sa->leaves))
+	if (ps->nmissed >= MAX_MISSED || ps->forward != forward)
+		forget_leaves(ps);
+	ps->forward = forward;
+	if (ps->many && ps->parents.max_distance > 0 &&
+		fpb_window_due(&ps->parents))
+		fill_window(so, &ps->parents, &ps->parent_walk, forward, NULL, 0);
+	if (fpb_window_due(&ps->leaves))
 	{
-		fill_window(so, &sa->leaves, &sa->leaf_walk, forward,
-					sa->many ? &sa->parents : NULL,
-					parallel ? Max(fpb_parallel_announced(scan), so->leaf_number) : 0);
+		fill_window(so, &ps->leaves, &ps->leaf_walk, forward,
+					ps->many ? &ps->parents : NULL,
+					parallel ? Max(fpb_parallel_announced(scan), so->cursor.leaf_number) : 0);
 		if (parallel)
-			fpb_parallel_announce(scan, sa->leaf_walk.number);
+			fpb_parallel_announce(scan, ps->leaf_walk.number);
 	}
 }
 
@@ -350,108 +351,113 @@ fpb_scan_prefetch_leaves(IndexScanDesc scan, FpbScan *so, bool forward)
  * Forget the leaves peeked at.
  */
 static void
-forget_peeked(FpbScanPrefetch *sa)
+forget_peeked(FpbPrefetchState *ps)
 {
-	sa->peeked_head = sa->peeked_tail = 0;
+	ps->peeked_head = ps->peeked_tail = 0;
 }
 
 /*
- * Begin to read pages of the table ahead, from the entry handed out last.
+ * Begin to prefetch pages of the table, from the entry handed out last.
  */
 static void
-begin_heap(IndexScanDesc scan, FpbScan *so, FpbScanPrefetch *sa, bool forward)
+begin_heap(IndexScanDesc scan, FpbScan *so, FpbPrefetchState *ps, bool forward)
 {
-	if (!sa->heap_ready)
+	if (!ps->heap_ready)
 	{
-		fpb_window_init(&sa->heap, so->cxt, scan->heapRelation,
+		fpb_window_init(&ps->heap, so->cxt, scan->heapRelation,
 						fpb_prefetch_heap_distance);
-		sa->heap_ready = true;
+		ps->heap_ready = true;
 	}
-	fpb_window_reset(&sa->heap);
-	forget_peeked(sa);
+	fpb_window_reset(&ps->heap);
+	forget_peeked(ps);
 	for (int i = 0; i < NRECENT; i++)
-		sa->recent[i] = InvalidBlockNumber;
-	sa->heap_forward = forward;
-	sa->heap_at = InvalidBlockNumber;
-	sa->aside_failed = InvalidBlockNumber;
-	sa->item = so->page->current + (forward ? 1 : -1);
-	so->heap_active = sa->heap.max_distance > 0;
-	so->heap_wanted = so->heap_active;
+		ps->recent[i] = InvalidBlockNumber;
+	ps->heap_forward = forward;
+	ps->heap_at = InvalidBlockNumber;
+	ps->aside_failed = InvalidBlockNumber;
+	ps->item = so->cursor.page->current + (forward ? 1 : -1);
+	so->prefetch.heap_on = ps->heap.max_distance > 0;
+	so->prefetch.heap_allowed = so->prefetch.heap_on;
 }
 
 /*
- * Read the leaf at *at, the n'th to come, into sa->peek.  False if there is
- * none, or if it has not arrived yet: it would have to be waited for, and
- * raise its error, if it can't be read, before the entries in front of it are
- * handed out.
+ * Read the leaf at *at, the n'th to come, into ps->peek.  False if there is
+ * none, or if it has not arrived yet: the scan would have to wait for it, and
+ * would raise its error, if it can't be read, before it has handed out the
+ * entries in front of it.
  *
- * Where no leaves are being read ahead, all of the index seems to be in
- * memory.  Where the kernel is advised to read them, nothing tells whether it
- * has; as the first of those announced, it has most likely, and we read it
- * aside.  Somebody may be writing it then, and half of what we get may be old
- * and half new.  Only a checksum tells that; without one, a word read wrongly
- * does no harm here, but a comparator must not be given a tuple that is none.
+ * Where no leaves are prefetched, all of the index seems to be in memory.
+ * Where the kernel is advised to read them, nothing tells whether it has read
+ * this one.  Because it is the first of those announced, the kernel most
+ * likely has, and we read it aside.  Somebody may be writing it at the same
+ * time, so half of what we get may be old and half new.  Only a checksum tells
+ * that.  Without one, a word read wrongly does no harm here, but a comparator
+ * must not be given a tuple that is none: so we leave tuples alone then.
  */
 static bool
-peek_at(IndexScanDesc scan, FpbScan *so, FpbScanPrefetch *sa,
+peek_at(IndexScanDesc scan, FpbScan *so, FpbPrefetchState *ps,
 		const FpbScanEdge *at, uint32 n)
 {
-	bool		forward = sa->heap_forward;
+	FpbPeek		peek = {.at = at,.forward = ps->heap_forward,.range = &ps->peek_range,.sp = ps->peek};
 	BlockNumber block = InvalidBlockNumber;
 
-	if (so->leaves_active)
-		block = fpb_window_block(&sa->leaves, n);
-	if (block == InvalidBlockNumber && at->inside && forward)
+	if (so->prefetch.leaves_on)
+		block = fpb_window_block(&ps->leaves, n);
+	if (block == InvalidBlockNumber && at->inside && peek.forward)
 		block = at->right;
-	if (block == InvalidBlockNumber ? !so->leaves_active :
+	if (block == InvalidBlockNumber ? !so->prefetch.leaves_on :
 		fpb_window_at_hand(so->ix.rel, block))
-		return fpb_scan_peek(scan, so, sa->peek, at, forward);
+		return fpb_scan_peek(scan, so, &peek);
 
-	if (block == InvalidBlockNumber || block == sa->aside_failed ||
-		!so->leaves_active || !fpb_window_is_advice(&sa->leaves) ||
+	if (block == InvalidBlockNumber || block == ps->aside_failed ||
+		!so->prefetch.leaves_on || !fpb_window_is_advice(&ps->leaves) ||
 		!(fpb_is_word(&so->ix) || DataChecksumsEnabled()))
 		return false;
-	if (sa->aside == NULL)
-		sa->aside = MemoryContextAllocAligned(so->cxt, BLCKSZ,
+	if (ps->aside == NULL)
+		ps->aside = MemoryContextAllocAligned(so->cxt, BLCKSZ,
 											  PG_IO_ALIGN_SIZE, 0);
-	if (fpb_window_read_aside(so->ix.rel, block, sa->aside) &&
-		fpb_header_fault(&so->ix, sa->aside) == NULL &&
-		fpb_page_fault(&so->ix, sa->aside) == NULL &&
-		fpb_scan_peek_copy(scan, so, sa->peek, sa->aside, block, at, forward))
-		return true;
-	sa->aside_failed = block;
+	if (fpb_window_read_aside(so->ix.rel, block, ps->aside) &&
+		fpb_header_fault(&so->ix, ps->aside) == NULL &&
+		fpb_page_fault(&so->ix, ps->aside) == NULL)
+	{
+		peek.copy = ps->aside;
+		peek.block = block;
+		if (fpb_scan_peek(scan, so, &peek))
+			return true;
+	}
+	ps->aside_failed = block;
 	return false;
 }
 
 /*
- * Peek at the leaf behind those known.  False if there is none, or if it would
- * have to be waited for.
+ * Peek at the leaf after those known.  False if there is none, or if the scan
+ * would have to wait for it.
  */
 static bool
-peek_further(IndexScanDesc scan, FpbScan *so, FpbScanPrefetch *sa)
+peek_further(IndexScanDesc scan, FpbScan *so, FpbPrefetchState *ps)
 {
-	uint32		npeeked = sa->peeked_tail - sa->peeked_head;
-	bool		forward = sa->heap_forward;
-	FpbScanPage *last = npeeked > 0 ? sa->peek : so->page;
+	uint32		npeeked = ps->peeked_tail - ps->peeked_head;
+	bool		forward = ps->heap_forward;
+	FpbScanPage *last = npeeked > 0 ? ps->peek : so->cursor.page;
 	const FpbScanEdge *next = forward ? &last->after : &last->before;
 	FpbScanEdge at;
 
-	if (so->npages < FPB_PAGES_ALONE || scan->parallel_scan != NULL ||
+	if (so->prefetch.nleaves < FPB_FIRST_LEAVES || scan->parallel_scan != NULL ||
 		npeeked >= MAX_PEEKED)
 		return false;
-	if (sa->peek == NULL)
+	if (ps->peek == NULL)
 	{
-		sa->peek = MemoryContextAlloc(so->cxt, sizeof(FpbScanPage));
-		fpb_scan_page_init(sa->peek);
+		ps->peek = MemoryContextAlloc(so->cxt, sizeof(FpbScanPage));
+		fpb_scan_page_init(ps->peek);
 	}
 
-	/* reading into sa->peek overwrites its edges */
+	/* reading into ps->peek overwrites its edges */
 	memset(&at, 0, sizeof(at));
 	fpb_edge_copy(so, &at, next);
-	if (peek_at(scan, so, sa, &at, npeeked))
+	if (peek_at(scan, so, ps, &at, npeeked))
 	{
-		sa->peeked[sa->peeked_tail++ % MAX_PEEKED] = sa->peek->block;
-		sa->peek_item = forward ? 0 : sa->peek->nitems - 1;
+		ps->peeked[ps->peeked_tail++ % MAX_PEEKED] = ps->peek->block;
+		ps->peek_item = forward ? 0 : ps->peek->nitems - 1;
 		npeeked++;
 	}
 	else
@@ -465,28 +471,28 @@ peek_further(IndexScanDesc scan, FpbScan *so, FpbScanPrefetch *sa)
  * The page of the table that the next entry not looked at yet points to.
  */
 static bool
-next_heap_page(IndexScanDesc scan, FpbScan *so, FpbScanPrefetch *sa,
+next_heap_page(IndexScanDesc scan, FpbScan *so, FpbPrefetchState *ps,
 			   BlockNumber *block)
 {
-	int			step = sa->heap_forward ? 1 : -1;
+	int			step = ps->heap_forward ? 1 : -1;
 
 	for (;;)
 	{
 		const FpbItem *item;
 		ItemPointerData tid;
 
-		if (sa->item >= 0 && sa->item < so->page->nitems)
+		if (ps->item >= 0 && ps->item < so->cursor.page->nitems)
 		{
-			item = &so->page->items[sa->item];
-			sa->item += step;
+			item = &so->cursor.page->items[ps->item];
+			ps->item += step;
 		}
-		else if (sa->peeked_head != sa->peeked_tail && sa->peek_item >= 0 &&
-				 sa->peek_item < sa->peek->nitems)
+		else if (ps->peeked_head != ps->peeked_tail && ps->peek_item >= 0 &&
+				 ps->peek_item < ps->peek->nitems)
 		{
-			item = &sa->peek->items[sa->peek_item];
-			sa->peek_item += step;
+			item = &ps->peek->items[ps->peek_item];
+			ps->peek_item += step;
 		}
-		else if (peek_further(scan, so, sa))
+		else if (peek_further(scan, so, ps))
 			continue;
 		else
 			return false;
@@ -502,106 +508,108 @@ next_heap_page(IndexScanDesc scan, FpbScan *so, FpbScanPrefetch *sa,
  * becomes so, or ceases to be, is read in vain, or not ahead.
  */
 static void
-fill_heap(IndexScanDesc scan, FpbScan *so, FpbScanPrefetch *sa)
+fill_heap(IndexScanDesc scan, FpbScan *so, FpbPrefetchState *ps)
 {
 	BlockNumber last = InvalidBlockNumber;
 	Buffer		vmbuffer = InvalidBuffer;
 	BlockNumber block;
 
-	while (fpb_window_wants(&sa->heap) && next_heap_page(scan, so, sa, &block))
+	while (fpb_window_wants(&ps->heap) && next_heap_page(scan, so, ps, &block))
 	{
 		CHECK_FOR_INTERRUPTS();
-		if (block == last || sa->recent[block % NRECENT] == block)
+		if (block == last || ps->recent[block % NRECENT] == block)
 			continue;
 		last = block;
 		if (scan->xs_want_itup &&
 			VM_ALL_VISIBLE(scan->heapRelation, block, &vmbuffer))
 		{
-			if (++sa->heap.idle >= IDLE_PAGES)
+			if (++ps->heap.idle >= IDLE_PAGES)
 				break;
 			continue;
 		}
-		sa->recent[block % NRECENT] = block;
-		fpb_window_add(&sa->heap, block, 0);
+		ps->recent[block % NRECENT] = block;
+		fpb_window_add(&ps->heap, block, 0);
 	}
 	if (BufferIsValid(vmbuffer))
 		ReleaseBuffer(vmbuffer);
-	fpb_window_start(&sa->heap);
+	fpb_window_start(&ps->heap);
 }
 
 /*
- * The scan is about to hand out so->page's current entry, and pages have had
- * to be read for those before, or are being read ahead: see to it that those
- * of the entries behind it are being read.  No lock is held on entry or exit.
+ * The scan is about to hand out the page's current entry, and pages of the
+ * table have had to be read for entries before it, or are being prefetched:
+ * see to it that those of the entries after it are being read.  No lock is
+ * held on entry or exit.
  */
 void
 fpb_scan_prefetch_heap(IndexScanDesc scan, FpbScan *so, bool forward)
 {
-	FpbScanPrefetch *sa = get_prefetch(so);
+	FpbPrefetchState *ps = get_state(so);
 	ItemPointerData tid;
 	BlockNumber block;
 
-	if (!so->heap_active || sa->heap_forward != forward)
+	if (!so->prefetch.heap_on || ps->heap_forward != forward)
 	{
-		begin_heap(scan, so, sa, forward);
-		if (!so->heap_active)
+		begin_heap(scan, so, ps, forward);
+		if (!so->prefetch.heap_on)
 			return;
 	}
 
-	fpb_tail_tid(so->page->items[so->page->current].key.tail, &tid);
+	fpb_tail_tid(so->cursor.page->items[so->cursor.page->current].key.tail, &tid);
 	block = ItemPointerGetBlockNumber(&tid);
-	if (block != sa->heap_at)
-		fpb_window_reach(&sa->heap, block, false);
-	sa->heap_at = block;
+	if (block != ps->heap_at)
+		fpb_window_reach(&ps->heap, block, false);
+	ps->heap_at = block;
 
-	if (fpb_window_due(&sa->heap))
+	if (fpb_window_due(&ps->heap))
 	{
-		fill_heap(scan, so, sa);
-		if (sa->heap.idle >= IDLE_PAGES)
-			so->heap_active = false;
+		fill_heap(scan, so, ps);
+		if (ps->heap.idle >= IDLE_PAGES)
+			so->prefetch.heap_on = false;
 	}
 }
 
 /* --- the scan's movements --- */
 
 /*
- * The scan has read a leaf into so->page, which may hold nothing for it.
+ * The scan has read a leaf into the cursor's page.  It may hold nothing for
+ * the scan.
  */
 void
 fpb_scan_prefetch_come(IndexScanDesc scan, FpbScan *so, bool forward)
 {
-	FpbScanPrefetch *sa = so->prefetch;
-	FpbScanPage *sp = so->page;
+	FpbPrefetchState *ps = so->prefetch.state;
+	FpbScanPage *sp = so->cursor.page;
 
-	if (so->leaves_active && sa->leaves.max_distance > 0 &&
-		!(so->at.inside && so->at.same_leaf))
+	if (so->prefetch.leaves_on && ps->leaves.max_distance > 0 &&
+		!(so->cursor.at.inside && so->cursor.at.same_leaf))
 	{
 		bool		parallel = scan->parallel_scan != NULL;
 
-		if (fpb_window_reach(&sa->leaves, sp->block, parallel))
-			sa->nmissed = 0;
+		if (fpb_window_reach(&ps->leaves, sp->block, parallel))
+			ps->nmissed = 0;
 		else if (parallel)
-			fpb_window_pass(&sa->leaves, so->leaf_number);
+			fpb_window_pass(&ps->leaves, so->cursor.leaf_number);
 		else
-			sa->nmissed++;
+			ps->nmissed++;
 	}
-	if (!so->heap_active)
+	if (!so->prefetch.heap_on)
 		return;
 
-	sa->item = forward ? 0 : sp->nitems - 1;
-	for (uint32 i = sa->peeked_head; i != sa->peeked_tail; i++)
+	ps->item = forward ? 0 : sp->nitems - 1;
+	for (uint32 i = ps->peeked_head; i != ps->peeked_tail; i++)
 	{
-		if (sa->peeked[i % MAX_PEEKED] == sp->block)
+		if (ps->peeked[i % MAX_PEEKED] == sp->block)
 		{
-			sa->peeked_head = i + 1;
-			if (sa->peeked_head != sa->peeked_tail)
-				sa->item = -1;	/* all of it has been announced */
+			ps->peeked_head = i + 1;
+			if (ps->peeked_head != ps->peeked_tail)
+				ps->item = -1;	/* all of it has been announced */
 			else
-				sa->item = sa->peek_item;
+				ps->item = ps->peek_item;
 			return;
 		}
 	}
-	forget_peeked(sa);
+	forget_peeked(ps);
 }
 
 /*
@@ -611,60 +619,60 @@ fpb_scan_prefetch_come(IndexScanDesc scan, FpbScan *so, bool forward)
 void
 fpb_scan_prefetch_serve(FpbScan *so)
 {
-	FpbScanPrefetch *sa = so->prefetch;
+	FpbPrefetchState *ps = so->prefetch.state;
 
-	if (sa->leaves_ready)
+	if (ps->leaves_ready)
 	{
-		fpb_window_serve(&sa->leaves);
-		fpb_window_serve(&sa->parents);
+		fpb_window_serve(&ps->leaves);
+		fpb_window_serve(&ps->parents);
 	}
-	if (sa->heap_ready)
-		fpb_window_serve(&sa->heap);
+	if (ps->heap_ready)
+		fpb_window_serve(&ps->heap);
 }
 
 /*
- * The scan starts again.  If what was read ahead of it has been needed, then
- * that will be so this time, presumably.
+ * The scan starts again.  If it has needed what it prefetched, then it will do
+ * so this time, presumably: the windows stay.
  */
 void
 fpb_scan_prefetch_rescan(FpbScan *so)
 {
-	FpbScanPrefetch *sa = so->prefetch;
+	FpbPrefetchState *ps = so->prefetch.state;
 
-	if (sa->leaves_ready && sa->leaves.max_distance > 0)
-		forget_leaves(sa);
-	if (sa->heap_ready && sa->heap.max_distance > 0)
-		fpb_window_reset(&sa->heap);
-	so->heap_active = false;
+	if (ps->leaves_ready && ps->leaves.max_distance > 0)
+		forget_leaves(ps);
+	if (ps->heap_ready && ps->heap.max_distance > 0)
+		fpb_window_reset(&ps->heap);
+	so->prefetch.heap_on = false;
 }
 
 /*
- * Be done with reading ahead, and tell what has come of it.
+ * Be done with prefetch, and tell what has come of it.
  */
 void
 fpb_scan_prefetch_end(FpbScan *so)
 {
-	FpbScanPrefetch *sa = so->prefetch;
+	FpbPrefetchState *ps = so->prefetch.state;
 
-	if (sa->leaves_ready)
+	if (ps->leaves_ready)
 	{
-		fpb_window_end(&sa->leaves);
-		fpb_window_end(&sa->parents);
-		fpb_walk_end(&sa->leaf_walk.walk);
-		fpb_walk_end(&sa->parent_walk.walk);
-		fpb_prefetch_report(so->ix.rel, false, &sa->leaves.counts);
-		fpb_prefetch_report(so->ix.rel, false, &sa->parents.counts);
+		fpb_window_end(&ps->leaves);
+		fpb_window_end(&ps->parents);
+		fpb_walk_end(&ps->leaf_walk.walk);
+		fpb_walk_end(&ps->parent_walk.walk);
+		fpb_prefetch_report(so->ix.rel, false, &ps->leaves.counts);
+		fpb_prefetch_report(so->ix.rel, false, &ps->parents.counts);
 	}
-	if (sa->heap_ready)
+	if (ps->heap_ready)
 	{
-		fpb_window_end(&sa->heap);
-		fpb_prefetch_report(so->ix.rel, true, &sa->heap.counts);
+		fpb_window_end(&ps->heap);
+		fpb_prefetch_report(so->ix.rel, true, &ps->heap.counts);
 	}
-	if (sa->peek != NULL)
-		fpb_scan_page_free(sa->peek);
-	if (sa->aside != NULL)
-		pfree(sa->aside);
-	pfree(sa);
-	so->prefetch = NULL;
-	so->leaves_active = so->heap_active = false;
+	if (ps->peek != NULL)
+		fpb_scan_page_free(ps->peek);
+	if (ps->aside != NULL)
+		pfree(ps->aside);
+	pfree(ps);
+	so->prefetch.state = NULL;
+	so->prefetch.leaves_on = so->prefetch.heap_on = false;
 }

@@ -13,89 +13,11 @@
 
 #include "prefetch/prefetch.h"
 #include "queue/filter.h"
+#include "scan/scan_keys.h"
 #include "tree/tree.h"
 
 /* ------------------------------------------------------------------------
- * values that depend on the time zone (scan/timezone.c)
- * ------------------------------------------------------------------------
- */
-extern Oid	fpb_zone_type(Oid cmp_proc);
-extern bool fpb_zone_translate(FmgrInfo *cmp, Datum value, Datum *low,
-							   Datum *high);
-
-/* ------------------------------------------------------------------------
- * what the scan keys mean: ranges of the index and filters (scan/scan_keys.c)
- * ------------------------------------------------------------------------
- */
-typedef struct FpbQual FpbQual;
-
-/*
- * A column of the equality prefix, and the values that it may have.
- */
-typedef struct FpbScanColumn
-{
-	FpbQual    *eq;				/* where the values are from; NULL: IS NULL */
-	Datum	   *values;			/* in index order, no two equal */
-	int			nvalues;
-	int			digit;			/* of the current range: index of the value */
-	int64		weight;			/* ranges between one value and the next */
-} FpbScanColumn;
-
-/*
- * The scan keys as a sequence of disjoint ranges in index order, one for each
- * combination of values of the equality prefix, and the conditions that being
- * in a range does not imply.
- *
- * A range holds the entries e with lower <= e < upper.
- */
-typedef struct FpbScanKeys
-{
-	FpbIndex   *ix;
-	MemoryContext cxt;			/* lives as long as the scan */
-	MemoryContext array_cxt;	/* arrays, until the next rescan; or NULL */
-
-	/* of the keys' form: changes with their operators only */
-	int			nquals;
-	FpbQual    *quals;
-	bool		simple;			/* "=" on each column of a prefix, no more */
-
-	/* of this rescan */
-	bool		prepared;
-	bool		empty;			/* nothing can satisfy the keys */
-	int			nprefix;
-	FpbScanColumn prefix[INDEX_MAX_KEYS];
-	int64		nranges;
-	FpbQual    *range_lower;	/* bounds of the column behind the prefix */
-	FpbQual    *range_upper;	/* (or of several, if a row comparison) */
-	bool		range_not_null; /* that column is not to be NULL */
-	int			nfilters;
-	FpbQual   **filters;
-
-	/* the current range */
-	int64		range;			/* its number, or -1 */
-	bool		has_lower;		/* else it begins with the first entry */
-	bool		has_upper;		/* else it ends with the last entry */
-	FpbSearchKey lower;
-	FpbSearchKey upper;
-
-	/* word indexes: what the search keys are made of */
-	int			nlower;
-	int			nupper;
-	FpbColumnBound lower_bounds[FPB_MAX_WORD_COLUMNS];
-	FpbColumnBound upper_bounds[FPB_MAX_WORD_COLUMNS];
-} FpbScanKeys;
-
-extern void fpb_keys_init(FpbScanKeys *keys, FpbIndex *ix);
-extern void fpb_keys_end(FpbScanKeys *keys);
-extern void fpb_keys_reset(FpbScanKeys *keys);
-extern bool fpb_keys_prepare(FpbScanKeys *keys, ScanKey scankeys, int nkeys);
-extern void fpb_keys_set_range(FpbScanKeys *keys, int64 range);
-extern int64 fpb_keys_seek(FpbScanKeys *keys, const FpbKey *key, bool pivot,
-						   bool ahead);
-extern bool fpb_keys_match(FpbScanKeys *keys, const FpbKey *key);
-
-/* ------------------------------------------------------------------------
- * reading pages (scan/read_leaf.c)
+ * the scan, and what it has read
  * ------------------------------------------------------------------------
  */
 
@@ -152,9 +74,72 @@ typedef enum FpbScanState
 {
 	FPB_SCAN_NEW,				/* not begun */
 	FPB_SCAN_BEFORE,			/* before the first entry */
-	FPB_SCAN_ON_PAGE,			/* at scan->page's current item */
+	FPB_SCAN_ON_PAGE,			/* at the cursor's page's current item */
 	FPB_SCAN_AFTER				/* after the last entry */
 } FpbScanState;
+
+/*
+ * The mark.  As long as the scan stays on the marked page, item is the item;
+ * when it leaves the page, what has been read of it goes to *page.
+ */
+typedef struct FpbScanMark
+{
+	int			item;			/* or -1 */
+	FpbScanPage *page;			/* allocated when needed */
+	FpbScanState state;			/* of a mark on no page */
+} FpbScanMark;
+
+/*
+ * Where a scan is, and where it goes on.
+ */
+typedef struct FpbScanCursor
+{
+	FpbScanState state;
+	bool		restarted;		/* have there been keys before these? */
+	bool		keep_pin;		/* must the leaf stay pinned? */
+	FpbScanPage *page;			/* the leaf read last */
+	FpbScanEdge at;				/* where the next one is read */
+	FpbRange	range;			/* the range read last */
+	uint64		leaf_number;	/* parallel scans: which of the scan's leaves */
+	FpbLoopGuard loop_guard;	/* has it been here before? */
+	FpbScanMark mark;
+	int			nkilled;		/* items of the page that have proved dead */
+	int		   *killed;			/* their numbers */
+} FpbScanCursor;
+
+/*
+ * How the entries of the operation queue come in (scan/queue_leaf.c,
+ * scan/merge_queue.c).
+ */
+typedef struct FpbQueueMerge
+{
+	FpbIndex   *tree;			/* the index, for the queue's tree; NULL until
+								 * that has been looked for */
+	BlockNumber missing;		/* a page of it to be read with no lock held */
+	Buffer		metabuf;		/* pinned, or InvalidBuffer */
+	FpbFilter	filter;			/* of the queue's keys, once it is open */
+	bool		filter_open;
+	Page		copy;			/* recovery: of the queue's leaf; NULL until
+								 * it is needed */
+	FpbItem    *items;			/* of the queue's leaf, while they are merged;
+								 * or NULL */
+} FpbQueueMerge;
+
+/*
+ * What a scan prefetches (scan/prefetch.c).
+ */
+typedef struct FpbScanPrefetch
+{
+	struct FpbPrefetchState *state; /* NULL: has not been needed so far */
+	int64		nleaves;		/* read since the scan was (re)started */
+	bool		leaves_on;		/* are leaves prefetched, or to be? */
+	bool		heap_allowed;	/* may pages of the table be? */
+	bool		heap_on;		/* are they? */
+	int			heap_check;		/* where this meets no bit of an item's
+								 * number, see if the table has been read */
+	int64		blocks_read;	/* as fpb_blocks_read() was when the scan last
+								 * read something itself */
+} FpbScanPrefetch;
 
 /*
  * An index tuple to be made of words, and where the columns' values go.  There
@@ -173,70 +158,49 @@ typedef struct FpbTupleTemplate
 	}			values[FPB_MAX_WORD_COLUMNS];
 } FpbTupleTemplate;
 
+/*
+ * The tuples of an index-only scan of a word index (scan/form_tuple.c).
+ */
+typedef struct FpbTupleForming
+{
+	FpbTupleTemplate *templates;	/* 1 << FPB_MAX_WORD_COLUMNS, or NULL */
+	bool		plain;			/* are words the values, but for ... */
+	uint64		flip;			/* ... these bits? */
+	IndexTuple	last;			/* the tuple made last, or NULL */
+	uint64		last_head;		/* what it is made of */
+	uint64		last_low;
+	uint32		last_tie;
+} FpbTupleForming;
+
+/*
+ * A leaf that a scan will come to, looked at for its TIDs (scan/read_leaf.c).
+ */
+typedef struct FpbPeek
+{
+	const FpbScanEdge *at;		/* where the scan will come to it, */
+	bool		forward;		/* and in which direction */
+	FpbRange   *range;			/* the range read last */
+	FpbScanPage *sp;			/* what has been read goes there */
+	BlockNumber block;			/* of the copy */
+	Page		copy;			/* sound, of the leaf that it may be; NULL:
+								 * the leaf itself is read */
+} FpbPeek;
+
 typedef struct FpbScan
 {
 	FpbIndex	ix;
-	FpbIndex   *queue;			/* the same, for the operation queue's tree;
-								 * NULL until that has been looked for */
-	BlockNumber missing;		/* a page of that to be read with no lock held */
-	Buffer		metabuf;		/* pinned, or InvalidBuffer */
-	bool		restarted;		/* have there been keys before these? */
-	FpbFilter	filter;			/* of the queue's keys, once it is open */
-	bool		filter_open;
 	MemoryContext cxt;			/* lives as long as the scan */
 	FpbScanKeys keys;
-	FpbScanState state;
-	bool		keep_pin;		/* must the leaf stay pinned? */
-
-	FpbScanPage *page;
-	FpbScanEdge at;				/* where the next page is read */
-	FpbScanEdge elided;			/* the high fence of the page being read, if
-								 * it has elided that */
-	FpbScanEdge queue_elided;	/* the same of the queue's */
-	Page		queue_copy;		/* recovery: of the queue's leaf; NULL until
-								 * it is needed */
-	FpbItem    *queued;			/* items of the queue's leaf, while they are
-								 * merged; or NULL */
-	FpbSearchKey from;			/* the same as a search key */
-	uint64		leaf_number;	/* parallel scans: which of the scan's leaves */
-
-	FpbLoopGuard loop_guard;	/* has it been here before? */
-
-	/*
-	 * The mark.  As long as the scan stays on the marked page, mark_item is
-	 * the item; when it leaves the page, *page becomes *mark_page.
-	 */
-	int			mark_item;		/* or -1 */
-	FpbScanPage *mark_page;		/* allocated when needed */
-	FpbScanState mark_state;	/* of a mark on no page */
-
-	int			nkilled;
-	int		   *killed;			/* indexes into page->items */
+	FpbScanCursor cursor;
+	FpbQueueMerge queue;
+	FpbScanEdge elided[2];		/* the high fences of the leaf being read, and
+								 * of the queue's, if they have elided them */
+	FpbScanPrefetch prefetch;
+	FpbTupleForming tuples;
 
 	/* index-only scans in recovery: for looking at rows, NULL until needed */
 	struct IndexFetchTableData *row_fetch;
 	struct TupleTableSlot *row_slot;
-
-	/* reading ahead */
-	int64		npages;			/* leaves read since the scan was (re)started */
-	struct FpbScanPrefetch *prefetch;	/* NULL: has not been needed so far */
-	bool		leaves_active;	/* are leaves being read ahead, or to be? */
-	bool		heap_wanted;	/* if the heap is not all in memory, are its
-								 * pages to be read ahead? */
-	bool		heap_active;	/* are they being read ahead? */
-	int			heap_check;		/* where this meets no bit of an item's
-								 * number, see if the heap has been read */
-	int64		blocks_read;	/* as fpb_blocks_read() was when the scan last
-								 * read something itself */
-
-	/* index-only scans of word indexes */
-	FpbTupleTemplate *templates;	/* 1 << FPB_MAX_WORD_COLUMNS, or NULL */
-	bool		plain;			/* are words the values, but for ... */
-	uint64		flip;			/* ... these bits? */
-	IndexTuple	last_tuple;		/* the tuple made last, or NULL */
-	uint64		last_head;		/* what it is made of */
-	uint64		last_low;
-	uint32		last_tie;
 } FpbScan;
 
 /*
@@ -258,14 +222,62 @@ extern void fpb_edge_copy(FpbScan *so, FpbScanEdge *to,
 extern void fpb_scan_page_init(FpbScanPage *page);
 extern void fpb_scan_page_free(FpbScanPage *page);
 
-/* scan/read_leaf.c */
+/* scan/queue_leaf.c */
 extern void fpb_scan_unpin_meta(FpbScan *so);
-extern void fpb_scan_read_page(IndexScanDesc scan, FpbScan *so, bool forward);
-extern bool fpb_scan_peek(IndexScanDesc scan, FpbScan *so, FpbScanPage *sp,
-						  const FpbScanEdge *at, bool forward);
-extern bool fpb_scan_peek_copy(IndexScanDesc scan, FpbScan *so,
-							   FpbScanPage *sp, Page copy, BlockNumber block,
-							   const FpbScanEdge *at, bool forward);
+
+/* scan/read_leaf.c */
+extern void fpb_scan_read_leaf(IndexScanDesc scan, FpbScan *so, bool forward);
+extern bool fpb_scan_peek(IndexScanDesc scan, FpbScan *so, FpbPeek *peek);
+
+/* scan/kill_items.c */
+extern void fpb_scan_kill_items(IndexScanDesc scan, FpbScan *so);
+
+/* scan/form_tuple.c */
+extern void fpb_tuples_init(FpbScan *so);
+extern void fpb_tuples_end(FpbScan *so);
+extern IndexTuple fpb_decode_word_tuple(FpbScan *so, const FpbKey *key);
+
+/* the greatest 4-byte word, to the left of a key's head: it may be NULL's */
+#define FPB_WORD4_MAX	(UINT64CONST(0xFFFFFFFF) << 32)
+
+
+/*
+ * The index tuple of a word key.  It lives until the next one is made.
+ *
+ * Most words are plain: the value but for some bits, so that nothing has to be
+ * decoded.  Words at either end are left to the decoder, because one of them
+ * may stand for NULL.
+ */
+static inline IndexTuple
+fpb_word_tuple(FpbScan *so, const FpbKey *key)
+{
+	FpbTupleForming *tuples = &so->tuples;
+	uint32		tie = fpb_tail_tie(key->tail);
+
+	/* duplicates are frequent */
+	if (key->head == tuples->last_head && key->low == tuples->last_low &&
+		tie == tuples->last_tie && tuples->last != NULL)
+		return tuples->last;
+
+	if (tuples->plain && tuples->templates != NULL &&
+		tuples->templates[0].tuple != NULL &&
+		key->head != 0 && key->head < FPB_WORD4_MAX)
+	{
+		char	   *to = tuples->templates[0].values[0].to;
+
+		if (so->ix.form == FPB_WORD4)
+			*(uint32 *) to = (uint32) (key->head >> 32) ^ (uint32) tuples->flip;
+		else
+			*(uint64 *) to = key->head ^ tuples->flip;
+		tuples->last = tuples->templates[0].tuple;
+	}
+	else
+		tuples->last = fpb_decode_word_tuple(so, key);
+	tuples->last_head = key->head;
+	tuples->last_low = key->low;
+	tuples->last_tie = tie;
+	return tuples->last;
+}
 
 /* ------------------------------------------------------------------------
  * index-only scans in recovery (scan/standby.c)
@@ -277,12 +289,12 @@ extern bool fpb_scan_sees_row(IndexScanDesc scan, FpbScan *so);
 extern void fpb_scan_end_rows(FpbScan *so);
 
 /* ------------------------------------------------------------------------
- * reading ahead (scan/prefetch.c)
+ * prefetch (scan/prefetch.c)
  * ------------------------------------------------------------------------
  */
 
-/* so many leaves of a scan are read with none ahead of them */
-#define FPB_PAGES_ALONE		2
+/* so many leaves of a scan are read before any is prefetched */
+#define FPB_FIRST_LEAVES	2
 
 extern void fpb_scan_prefetch_leaves(IndexScanDesc scan, FpbScan *so, bool forward);
 extern void fpb_scan_prefetch_come(IndexScanDesc scan, FpbScan *so, bool forward);
@@ -307,7 +319,7 @@ fpb_blocks_read(void)
 static inline bool
 fpb_scan_missed(IndexScanDesc scan, const FpbScan *so)
 {
-	return so->blocks_read != fpb_blocks_read() &&
+	return so->prefetch.blocks_read != fpb_blocks_read() &&
 		BufferIsValid(((IndexFetchHeapData *) scan->xs_heapfetch)->xs_cbuf);
 }
 

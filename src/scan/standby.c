@@ -68,7 +68,7 @@ fpb_scan_note_visible(IndexScanDesc scan, FpbScanPage *sp, bool copied)
 bool
 fpb_scan_sees_row(IndexScanDesc scan, FpbScan *so)
 {
-	FpbScanPage *sp = so->page;
+	FpbScanPage *sp = so->cursor.page;
 	int			i = sp->current;
 	ItemPointerData tid;
 	bool		call_again = false;

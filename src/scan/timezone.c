@@ -30,7 +30,8 @@
 #include "utils/fmgroids.h"
 #include "utils/timestamp.h"
 
-#include "scan/scan.h"
+#include "base/compat.h"
+#include "scan/timezone.h"
 
 /*
  * Does a function that compares (column, value) ask for the time zone?  If so,

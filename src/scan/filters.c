@@ -1,0 +1,87 @@
+/*-------------------------------------------------------------------------
+ *
+ * scan/filters.c
+ *	  Filters: does an entry satisfy the keys that being in a range does not imply?
+ *
+ *-------------------------------------------------------------------------
+ */
+#include "postgres.h"
+
+#include "scan/qual.h"
+
+/*
+ * Does a key with one operator hold for a value of the column?  It is
+ * evaluated as the executor would, by the operator's own function.
+ */
+bool
+fpb_qual_match(const FpbScanKeys *keys, const FpbQual *q, Datum value)
+{
+	ScanKey		key = q->key;
+
+	if (q->kind == FPB_QUAL_ARRAY)
+		return fpb_array_match(keys, q, value);
+	return DatumGetBool(FunctionCall2Coll(&key->sk_func, key->sk_collation,
+										  value, key->sk_argument));
+}
+
+/*
+ * Does a row comparison hold for an entry?
+ */
+static bool
+match_row(const FpbQual *q, const Datum *values, const bool *isnull)
+{
+	ScanKey		member = (ScanKey) DatumGetPointer(q->key->sk_argument);
+	int			sign;
+
+	for (;; member++)
+	{
+		int			c = member->sk_attno - 1;
+
+		/* NULL before the first difference makes the result NULL */
+		if (isnull[c] || (member->sk_flags & SK_ISNULL))
+			return false;
+		sign = fpb_call_cmp(&member->sk_func, member->sk_collation, values[c],
+							member->sk_argument);
+		if (sign != 0 || (member->sk_flags & SK_ROW_END))
+			return fpb_strategy_holds(q->strategy, sign);
+	}
+}
+
+/*
+ * Does an entry pass one filter?
+ */
+static bool
+match_qual(const FpbScanKeys *keys, const FpbQual *q, const Datum *values,
+		   const bool *isnull)
+{
+	switch (q->kind)
+	{
+		case FPB_QUAL_NULL:
+			return isnull[q->col];
+		case FPB_QUAL_NOT_NULL:
+			return !isnull[q->col];
+		case FPB_QUAL_OP:
+		case FPB_QUAL_ARRAY:
+			return !isnull[q->col] && fpb_qual_match(keys, q, values[q->col]);
+		case FPB_QUAL_ROW:
+			return match_row(q, values, isnull);
+	}
+	pg_unreachable();
+}
+
+/*
+ * Does an entry pass all filters?
+ */
+bool
+fpb_keys_match(FpbScanKeys *keys, const FpbKey *key)
+{
+	Datum		values[INDEX_MAX_KEYS];
+	bool		isnull[INDEX_MAX_KEYS];
+	bool		match = true;
+
+	fpb_key_datums(keys->ix, key, values, isnull);
+	for (int i = 0; match && i < keys->nfilters; i++)
+		match = match_qual(keys, keys->filters[i], values, isnull);
+	fpb_free_datums(keys->ix, values, isnull);
+	return match;
+}

@@ -1,0 +1,172 @@
+/*-------------------------------------------------------------------------
+ *
+ * scan/key_form.c
+ *	  The form of the scan keys: what is known of a key but its value.
+ *
+ * A rescan hands over keys of the same form with other values, so that the
+ * form is analysed once.
+ *
+ *-------------------------------------------------------------------------
+ */
+#include "postgres.h"
+
+#include "utils/lsyscache.h"
+#include "utils/memutils.h"
+
+#include "scan/qual.h"
+#include "scan/timezone.h"
+
+/*
+ * The opfamily's comparison function of (left, right) for a column, or NULL.
+ */
+static FmgrInfo *
+order_proc(FpbScanKeys *keys, MemoryContext cxt, int col, Oid left, Oid right)
+{
+	Relation	rel = keys->ix->rel;
+	Oid			own = rel->rd_opcintype[col];
+	Oid			proc;
+	FmgrInfo   *info;
+
+	if (left == own && right == own)
+		return keys->ix->cols[col].cmp;
+	proc = get_opfamily_proc(rel->rd_opfamily[col], left, right, FPB_ORDER_PROC);
+	if (!OidIsValid(proc))
+		return NULL;
+	info = MemoryContextAlloc(cxt, sizeof(FmgrInfo));
+	fmgr_info_cxt(proc, info, cxt);
+	return info;
+}
+
+/*
+ * Is the form of the key what it was when it was analysed?
+ */
+static inline bool
+same_form(const FpbQual *q, const ScanKeyData *key)
+{
+	return q->attno == key->sk_attno &&
+		q->strategy == key->sk_strategy &&
+		q->subtype == key->sk_subtype &&
+		q->func == key->sk_func.fn_oid &&
+		q->flags == (key->sk_flags & ~SK_ISNULL);
+}
+
+/*
+ * Fill in all that is to be known of a key but its value.
+ */
+static void
+analyse_key(FpbScanKeys *keys, FpbQual *q, ScanKey key)
+{
+	Relation	rel = keys->ix->rel;
+
+	memset(q, 0, sizeof(*q));
+	q->flags = key->sk_flags & ~SK_ISNULL;
+	q->attno = key->sk_attno;
+	q->strategy = key->sk_strategy;
+	q->subtype = key->sk_subtype;
+	q->func = key->sk_func.fn_oid;
+	q->collation = key->sk_collation;
+	q->col = key->sk_attno - 1;
+
+	if (q->col < 0 || q->col >= keys->ix->nkeyatts)
+		elog(ERROR, "scan key of index \"%s\" is for column %d",
+			 RelationGetRelationName(rel), key->sk_attno);
+
+	if (key->sk_flags & SK_SEARCHNULL)
+	{
+		q->kind = FPB_QUAL_NULL;
+		return;
+	}
+	if (key->sk_flags & SK_SEARCHNOTNULL)
+	{
+		q->kind = FPB_QUAL_NOT_NULL;
+		return;
+	}
+
+	if (key->sk_strategy < 1 || key->sk_strategy > BTMaxStrategyNumber)
+		elog(ERROR, "unrecognized strategy %d of a scan key of index \"%s\"",
+			 key->sk_strategy, RelationGetRelationName(rel));
+	if (key->sk_flags & SK_ROW_HEADER)
+	{
+		ScanKey		member = (ScanKey) DatumGetPointer(key->sk_argument);
+
+		q->kind = FPB_QUAL_ROW;
+		q->type = member->sk_subtype;
+		q->collation = member->sk_collation;
+	}
+	else
+	{
+		q->kind = (key->sk_flags & SK_SEARCHARRAY) ? FPB_QUAL_ARRAY : FPB_QUAL_OP;
+		q->type = key->sk_subtype;
+	}
+	if (!OidIsValid(q->type))
+		q->type = rel->rd_opcintype[q->col];
+	q->cmp = order_proc(keys, keys->cxt, q->col,
+						rel->rd_opcintype[q->col], q->type);
+	q->exact = true;
+	if (q->cmp != NULL && OidIsValid(fpb_zone_type(q->cmp->fn_oid)))
+	{
+		q->zone_cmp = q->cmp;
+		q->type = fpb_zone_type(q->cmp->fn_oid);
+		q->cmp = order_proc(keys, keys->cxt, q->col,
+							rel->rd_opcintype[q->col], q->type);
+	}
+	q->own_type = (q->type == rel->rd_opcintype[q->col]);
+	q->value_cmp = order_proc(keys, keys->cxt, q->col, q->type, q->type);
+}
+
+/*
+ * Analyse the keys' form, unless that has been done in an earlier rescan.
+ */
+void
+fpb_analyse_keys(FpbScanKeys *keys, ScanKey scankeys, int nkeys)
+{
+	bool		same = (keys->quals != NULL && keys->nquals == nkeys);
+
+	for (int i = 0; same && i < nkeys; i++)
+		same = same_form(&keys->quals[i], &scankeys[i]);
+	if (same)
+		return;
+
+	if (keys->quals != NULL)
+		pfree(keys->quals);
+	keys->quals = MemoryContextAlloc(keys->cxt,
+									 (nkeys + 1) * (sizeof(FpbQual) + sizeof(FpbQual *)));
+	keys->filters = (FpbQual **) (keys->quals + nkeys + 1);
+	keys->nquals = nkeys;
+	keys->simple = true;
+	for (int i = 0; i < nkeys; i++)
+	{
+		FpbQual    *q = &keys->quals[i];
+
+		analyse_key(keys, q, &scankeys[i]);
+		if (q->kind != FPB_QUAL_OP || q->strategy != BTEqualStrategyNumber ||
+			!q->own_type || q->zone_cmp != NULL || q->col != i)
+			keys->simple = false;
+	}
+}
+
+/*
+ * The memory for what must live until the next rescan.
+ */
+MemoryContext
+fpb_array_context(FpbScanKeys *keys)
+{
+	if (keys->array_cxt == NULL)
+		keys->array_cxt = AllocSetContextCreate(keys->cxt, "fpbtree scan keys",
+												ALLOCSET_SMALL_SIZES);
+	return keys->array_cxt;
+}
+
+/*
+ * The function that compares values of a with values of b, keys of the same
+ * column; NULL if the opfamily has none.
+ */
+FmgrInfo *
+fpb_pair_proc(FpbScanKeys *keys, const FpbQual *a, const FpbQual *b)
+{
+	if (a->type == b->type)
+		return a->value_cmp;
+	if (a->own_type)
+		return b->cmp;
+	return order_proc(keys, fpb_array_context(keys), a->col, a->type, b->type);
+}

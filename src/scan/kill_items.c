@@ -1,0 +1,114 @@
+/*-------------------------------------------------------------------------
+ *
+ * scan/kill_items.c
+ *	  Entries that the scan has found dead, so marked on their leaf.
+ *
+ *-------------------------------------------------------------------------
+ */
+#include "postgres.h"
+
+#include "scan/scan.h"
+
+/*
+ * qsort comparators of TIDs and of positions.
+ */
+static int
+compare_tids(const void *a, const void *b)
+{
+	return ItemPointerCompare((ItemPointer) a, (ItemPointer) b);
+}
+
+static int
+compare_positions(const void *a, const void *b)
+{
+	return fpb_pos_before(*(const FpbPos *) a, *(const FpbPos *) b) ? -1 :
+		fpb_pos_before(*(const FpbPos *) b, *(const FpbPos *) a);
+}
+
+/*
+ * Find the entries to kill that are not where they were read.  tids: their
+ * TIDs; there is one entry of a TID at most.  Their positions go to found[];
+ * returns how many.
+ */
+static int
+find_moved(FpbScan *so, Page page, ItemPointerData *tids, int ntids, FpbPos *found)
+{
+	FpbPos		pos = FPB_POS_FIRST;
+	FpbEntry	entry;
+	int			n = 0;
+
+	qsort(tids, ntids, sizeof(ItemPointerData), compare_tids);
+	while (n < ntids && fpb_page_next(&so->ix, page, &pos, &entry))
+	{
+		ItemPointerData tid;
+
+		fpb_tail_tid(entry.key.tail, &tid);
+		if (bsearch(&tid, tids, ntids, sizeof(ItemPointerData), compare_tids))
+			found[n++] = pos;
+		pos = fpb_pos_behind(pos);
+	}
+	return n;
+}
+
+/*
+ * Note on the page that the items in cursor.killed are dead to everyone.
+ *
+ * That is so only if their TIDs have not been recycled since the page was
+ * read.  VACUUM can't have removed them from the page as long as we held a
+ * pin; if we held none, the page must not have changed at all, which its LSN
+ * tells.  (Where there is no WAL, and so no LSN, the pin has been kept.)
+ */
+void
+fpb_scan_kill_items(IndexScanDesc scan, FpbScan *so)
+{
+	FpbScanPage *sp = so->cursor.page;
+	FpbIndex   *ix = &so->ix;
+	Buffer		buf = sp->buf;
+	Page		page;
+	FpbPos	   *dead = palloc(so->cursor.nkilled * sizeof(FpbPos));
+	int			ndead = 0;
+	ItemPointerData *moved = palloc(so->cursor.nkilled * sizeof(ItemPointerData));
+	int			nmoved = 0;
+
+	if (BufferIsValid(buf))
+	{
+		LockBuffer(buf, BUFFER_LOCK_SHARE);
+		page = BufferGetPage(buf);
+		if (!FpbPageIsLeaf(page) || FpbPageIsDeleted(page))
+			so->cursor.nkilled = 0; /* pure paranoia, as we have it pinned */
+	}
+	else
+	{
+		buf = ReadBuffer(ix->rel, sp->block);
+		LockBuffer(buf, BUFFER_LOCK_SHARE);
+		page = BufferGetPage(buf);
+		if (BufferGetLSNAtomic(buf) != sp->lsn)
+			so->cursor.nkilled = 0;
+	}
+
+	for (int i = 0; i < so->cursor.nkilled; i++)
+	{
+		FpbItem    *item = &sp->items[so->cursor.killed[i]];
+		FpbPos		pos = item->pos;
+		FpbEntry	entry;
+
+		if (fpb_page_next(ix, page, &pos, &entry) &&
+			fpb_pos_equal(pos, item->pos) &&
+			(entry.key.tail & FPB_TAIL_TID_MASK) ==
+			(item->key.tail & FPB_TAIL_TID_MASK))
+			dead[ndead++] = pos;
+		else
+			fpb_tail_tid(item->key.tail, &moved[nmoved++]);
+	}
+	if (nmoved > 0)
+		ndead += find_moved(so, page, moved, nmoved, dead + ndead);
+	so->cursor.nkilled = 0;
+
+	qsort(dead, ndead, sizeof(FpbPos), compare_positions);
+	fpb_kill_entries(ix, scan->heapRelation, buf, dead, ndead);
+	pfree(dead);
+	pfree(moved);
+	LockBuffer(buf, BUFFER_LOCK_UNLOCK);
+	if (!BufferIsValid(sp->buf))
+		ReleaseBuffer(buf);
+}

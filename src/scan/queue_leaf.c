@@ -1,0 +1,211 @@
+/*-------------------------------------------------------------------------
+ *
+ * scan/queue_leaf.c
+ *	  The queue's leaf for the place that a scan reads: locked, or copied in
+ *	  recovery, or known to have nothing.
+ *
+ *-------------------------------------------------------------------------
+ */
+#include "postgres.h"
+
+#include "access/xact.h"
+#include "common/pg_prng.h"
+#include "miscadmin.h"
+#include "storage/predicate.h"
+#include "utils/memutils.h"
+
+#include "queue/queue.h"
+#include "scan/reader.h"
+
+/*
+ * Pin the metapage, which names the queue's root, if it is not pinned yet.
+ */
+static inline void
+pin_meta(FpbScan *so)
+{
+	if (!BufferIsValid(so->queue.metabuf))
+		so->queue.metabuf = fpb_pin_meta(&so->ix);
+}
+
+/*
+ * Unpin the metapage.
+ */
+void
+fpb_scan_unpin_meta(FpbScan *so)
+{
+	if (BufferIsValid(so->queue.metabuf))
+		ReleaseBuffer(so->queue.metabuf);
+	so->queue.metabuf = InvalidBuffer;
+}
+
+/*
+ * The root of the queue that the metapage names at this moment: one aligned
+ * word, so that no lock is needed.
+ */
+static inline BlockNumber
+queue_root(FpbScan *so)
+{
+	return *(volatile BlockNumber *) &FpbPageGetMeta(BufferGetPage(so->queue.metabuf))->queue_root;
+}
+
+/*
+ * Is the queue known to have nothing that the scan looks for?  The main leaf
+ * of the place looked at is locked.
+ *
+ * A serializable transaction has to lock the queue's leaf all the same.
+ */
+bool
+fpb_queue_excluded(FpbReader *r)
+{
+	FpbScan    *so = r->so;
+	FpbRange   *range = r->range;
+
+	if (!so->queue.filter_open || so->keys.nranges != 1 || IsolationIsSerializable())
+		return false;
+	fpb_range_set(&so->keys, range, 0);
+	if (!range->has_lower || !range->has_upper ||
+		range->lower.head != range->upper.head ||
+		!(fpb_is_word(&so->ix) || (range->lower.has_head && range->upper.has_head)))
+		return false;
+	return fpb_filter_excludes(&so->queue.filter, BufferGetPage(so->queue.metabuf),
+							   range->lower.head);
+}
+
+/*
+ * Assertion builds look into the queue half the times all the same, to see if
+ * it has nothing.
+ */
+#ifdef USE_ASSERT_CHECKING
+#define LOOK_ANYWAY	pg_prng_bool(&pg_global_prng_state)
+#else
+#define LOOK_ANYWAY	false
+#endif
+
+/*
+ * The index as one has it who works on the queue's tree.  missing: where to
+ * note a page that would have to be read; NULL: it may be.
+ */
+static FpbIndex *
+queue_index(FpbScan *so, BlockNumber *missing)
+{
+	if (so->queue.tree == NULL)
+	{
+		so->queue.tree = MemoryContextAlloc(so->cxt, sizeof(FpbIndex));
+		fpb_index_of_queue(&so->ix, so->queue.tree);
+	}
+	so->queue.tree->missing = missing;
+	return so->queue.tree;
+}
+
+/*
+ * Lock the queue's leaf for a place (NULL: an end of the index), and its
+ * predicate lock is taken.  The metapage is pinned.  InvalidBuffer if there is
+ * no queue, or if *missing has been set to a page that is to be read first,
+ * unless missing is NULL.
+ *
+ * The main leaf of the place is locked, except in recovery.
+ *
+ * What relcache invalidations tell would come too late: an insertion that has
+ * returned must be seen, and it may have been the first to go to a queue.
+ */
+Buffer
+fpb_lock_queue_leaf(FpbReader *r, const FpbSearchKey *search, BlockNumber *missing)
+{
+	FpbScan    *so = r->so;
+	IndexScanDesc scan = r->scan;
+	bool		meta_locked = false;
+	Buffer		buf;
+
+	for (;;)
+	{
+		if (queue_root(so) != FPB_METAPAGE)
+		{
+			if (fpb_queue_excluded(r) && !LOOK_ANYWAY)
+				return InvalidBuffer;
+			if (search == NULL)
+				buf = fpb_descend_edge(queue_index(so, missing), 0, !r->forward,
+									   BUFFER_LOCK_SHARE);
+			else
+				buf = fpb_descend(queue_index(so, missing), search, 0, !r->forward,
+								  BUFFER_LOCK_SHARE, NULL);
+			if (BufferIsValid(buf))
+				break;
+			if (missing != NULL && *missing != InvalidBlockNumber)
+				return InvalidBuffer;
+		}
+
+		/*
+		 * Whoever inserts into a queue looks for locks on the metapage, too,
+		 * when it is there: so the lock comes first, then the look.
+		 */
+		else if (meta_locked || !IsolationIsSerializable())
+			return InvalidBuffer;
+		else
+		{
+			PredicateLockPage(scan->indexRelation, FPB_METAPAGE, scan->xs_snapshot);
+			meta_locked = true;
+		}
+	}
+	PredicateLockPage(scan->indexRelation, BufferGetBlockNumber(buf), scan->xs_snapshot);
+	fpb_fetch_high(so, so->queue.tree, buf);
+	return buf;
+}
+
+/*
+ * In recovery: copy the queue's leaf for a place, as above; NULL if there is
+ * none.  No lock is held on entry or exit.
+ */
+static Page
+copy_leaf(FpbReader *r, const FpbSearchKey *search)
+{
+	FpbScan    *so = r->so;
+	Buffer		buf = fpb_lock_queue_leaf(r, search, NULL);
+
+	if (!BufferIsValid(buf))
+		return NULL;
+	if (so->queue.copy == NULL)
+		so->queue.copy = MemoryContextAllocAligned(so->cxt, BLCKSZ, PG_CACHE_LINE_SIZE, 0);
+	memcpy(so->queue.copy, BufferGetPage(buf), BLCKSZ);
+	fpb_relbuf(buf);
+	return so->queue.copy;
+}
+
+/*
+ * There is a queue.  If nobody has asked for a worker, and none has counted
+ * what is in it, it has come to this index with its file: ask.  No page is
+ * locked.
+ */
+static void
+ask_for_worker(FpbScan *so)
+{
+	FpbShared  *shared = so->queue.filter.shared;
+
+	if (shared != NULL &&
+		pg_atomic_read_u32(&shared->wanted) == FPB_NOT_REQUESTED &&
+		!fpb_filter_counted(&so->queue.filter, so->ix.rel))
+		fpb_worker_request(so->ix.rel);
+}
+
+/*
+ * Do what is to be done about the queue before the main leaf of a place is
+ * locked: pin the metapage; in recovery, copy the queue's leaf into the
+ * segment; else open the filter once there is a queue.  No lock is held on
+ * entry or exit.
+ */
+void
+fpb_open_queue(FpbReader *r, const FpbSearchKey *search)
+{
+	FpbScan    *so = r->so;
+	FpbSegment *seg = &r->seg;
+
+	pin_meta(so);
+	seg->copied = RecoveryInProgress();
+	if (seg->copied)
+		seg->queue = copy_leaf(r, search);
+	else if (!so->queue.filter_open && queue_root(so) != FPB_METAPAGE)
+	{
+		fpb_filter_open(&so->queue.filter, so->ix.rel);
+		so->queue.filter_open = true;
+		ask_for_worker(so);
+	}
+}

@@ -1,0 +1,474 @@
+/*-------------------------------------------------------------------------
+ *
+ * scan/ranges.c
+ *	  The ranges of an index that the scan keys ask for, each made from its number.
+ *
+ * Each combination of values of the equality prefix gives one range, and the
+ * ranges are numbered in index order: a mixed-radix number whose digits are
+ * the columns' values.
+ *
+ *-------------------------------------------------------------------------
+ */
+#include "postgres.h"
+
+#include "scan/qual.h"
+#include "scan/timezone.h"
+
+/*
+ * The number of leading members of a row comparison that bound the range from
+ * one side: those of successive index columns in one direction, up to a NULL
+ * or one that asks for the time zone.
+ */
+static int
+row_members(const FpbScanKeys *keys, const FpbQual *q)
+{
+	const FpbIndex *ix = keys->ix;
+	ScanKey		members = (ScanKey) DatumGetPointer(q->key->sk_argument);
+	int			n = 0;
+
+	for (;;)
+	{
+		int			col = members[n].sk_attno - 1;
+
+		if (col != q->col + n ||
+			ix->cols[col].desc != ix->cols[q->col].desc ||
+			(members[n].sk_flags & SK_ISNULL) != 0 ||
+			OidIsValid(fpb_zone_type(members[n].sk_func.fn_oid)))
+			return n;
+		n++;
+		if (members[n - 1].sk_flags & SK_ROW_END)
+			return n;
+	}
+}
+
+/*
+ * Does the bound by a row comparison leave out what is equal in its first n
+ * members?
+ */
+static bool
+row_is_strict(const FpbQual *q, int n)
+{
+	ScanKey		members = (ScanKey) DatumGetPointer(q->key->sk_argument);
+
+	return fpb_is_strict(q->strategy) && (members[n - 1].sk_flags & SK_ROW_END) != 0;
+}
+
+/*
+ * Word indexes: bounds of the range's end by all members of a row comparison.
+ * False if it can't be done: then the first member has to do.
+ */
+static bool
+word_row_bound(FpbScanKeys *keys, const FpbQual *q, bool upper,
+			   FpbColumnBound *bounds, int *nbounds)
+{
+	const FpbIndex *ix = keys->ix;
+	ScanKey		members = (ScanKey) DatumGetPointer(q->key->sk_argument);
+	int			n = row_members(keys, q);
+
+	for (int i = 0; i < n; i++)
+	{
+		int			col = q->col + i;
+		StrategyNumber strategy = BTEqualStrategyNumber;
+
+		/* only the column's own type is tried */
+		if (members[i].sk_subtype != ix->rel->rd_opcintype[col])
+			return false;
+		if (i == n - 1)
+			strategy = row_is_strict(q, n) ? q->strategy :
+				fpb_is_upward(q->strategy) ? BTGreaterEqualStrategyNumber :
+				BTLessEqualStrategyNumber;
+		if (!fpb_word_column_bound(&ix->cols[col], members[i].sk_argument,
+								   ix->rel->rd_opcintype[col], NULL,
+								   strategy, upper, &bounds[i]))
+			return false;
+	}
+	*nbounds += n;
+	return n > 0;
+}
+
+/*
+ * Word indexes: the bounds of one end of the column behind the prefix, which
+ * are the same for all ranges.  False if no value of the column is inside.
+ */
+bool
+fpb_word_range_end(FpbScanKeys *keys, bool upper)
+{
+	const FpbQual *q = upper ? keys->range_upper : keys->range_lower;
+	FpbColumnBound *bounds = upper ? keys->upper_bounds : keys->lower_bounds;
+	int			n = keys->nprefix;
+
+	if (q == NULL)
+	{
+		if (keys->range_not_null)
+		{
+			fpb_word_null_bound(&keys->ix->cols[n], false, upper, &bounds[n]);
+			n++;
+		}
+	}
+	else if (q->kind != FPB_QUAL_ROW ||
+			 !word_row_bound(keys, q, upper, &bounds[n], &n))
+	{
+		bool		beyond = (upper != keys->ix->cols[n].desc);
+		StrategyNumber strategy = q->strategy;
+
+		if (q->kind == FPB_QUAL_ROW || !q->exact)
+			strategy = beyond ? BTLessEqualStrategyNumber :
+				BTGreaterEqualStrategyNumber;
+		if (!fpb_word_column_bound(&keys->ix->cols[n], fpb_bound_value(q, beyond),
+								   q->type, q->own_type ? NULL : q->cmp,
+								   strategy, upper, &bounds[n]))
+			return false;
+		n++;
+	}
+
+	if (upper)
+		keys->nupper = n;
+	else
+		keys->nlower = n;
+	return true;
+}
+
+/*
+ * Word indexes: set the bounds of a prefix column to its value in the range.
+ */
+static void
+word_set_value(const FpbScanKeys *keys, FpbRange *range, int c)
+{
+	const FpbColumn *col = &keys->ix->cols[c];
+	const FpbScanColumn *sc = &keys->prefix[c];
+	Datum		value;
+	bool		possible;
+
+	if (sc->eq == NULL)
+	{
+		fpb_word_null_bound(col, true, false, &range->lower_bounds[c]);
+		fpb_word_null_bound(col, true, true, &range->upper_bounds[c]);
+		return;
+	}
+	value = sc->values[range->digits[c]];
+	possible = fpb_word_column_bound(col, value, sc->eq->type,
+									 sc->eq->own_type ? NULL : sc->eq->cmp,
+									 BTEqualStrategyNumber, false,
+									 &range->lower_bounds[c]) &&
+		fpb_word_column_bound(col, value, sc->eq->type,
+							  sc->eq->own_type ? NULL : sc->eq->cmp,
+							  BTEqualStrategyNumber, true,
+							  &range->upper_bounds[c]);
+	if (unlikely(!possible))
+		elog(ERROR, "value of a scan key has no place in index \"%s\"",
+			 RelationGetRelationName(keys->ix->rel));
+}
+
+/*
+ * Tuple indexes: add the column behind the prefix, and what follows it in a
+ * row comparison, to the search key of one end.  The prefix is there already.
+ */
+static void
+tuple_range_end(FpbScanKeys *keys, bool upper, FpbSearchKey *search)
+{
+	const FpbIndex *ix = keys->ix;
+	const FpbQual *q = upper ? keys->range_upper : keys->range_lower;
+	int			n = keys->nprefix;
+	bool		include_equal = true;
+
+	if (q == NULL)
+	{
+		/* NULLs are left out if they lie at this end */
+		if (keys->range_not_null && ix->cols[n].nulls_first != upper)
+		{
+			search->cols[n].value = (Datum) 0;
+			search->cols[n].isnull = true;
+			search->cols[n].cmp = ix->cols[n].cmp;
+			n++;
+			include_equal = false;
+		}
+	}
+	else if (q->kind == FPB_QUAL_ROW && q->zone_cmp == NULL)
+	{
+		ScanKey		members = (ScanKey) DatumGetPointer(q->key->sk_argument);
+		int			nmembers = row_members(keys, q);
+
+		for (int i = 0; i < nmembers; i++)
+		{
+			search->cols[n].value = members[i].sk_argument;
+			search->cols[n].isnull = false;
+			search->cols[n].cmp = &members[i].sk_func;
+			n++;
+		}
+		include_equal = !row_is_strict(q, nmembers);
+	}
+	else
+	{
+		search->cols[n].value = fpb_bound_value(q, upper != ix->cols[n].desc);
+		search->cols[n].isnull = false;
+		search->cols[n].cmp = q->cmp;
+		n++;
+		include_equal = q->kind == FPB_QUAL_ROW || !q->exact ||
+			!fpb_is_strict(q->strategy);
+	}
+
+	/*
+	 * The lower end lies before equal entries if they belong to the range,
+	 * the upper end behind them.
+	 */
+	search->ncols = n;
+	search->on_equal = (include_equal != upper) ? 1 : -1;
+	search->tail = search->on_equal > 0 ? FPB_TAIL_MIN : FPB_TAIL_MAX;
+}
+
+/*
+ * Is the c'th column of a search key of the opclass's own type?
+ */
+static bool
+search_key_is_own_type(const FpbScanKeys *keys, bool upper, int c)
+{
+	const FpbQual *q;
+	ScanKey		member;
+
+	if (c < keys->nprefix)
+		q = keys->prefix[c].eq;
+	else
+		q = upper ? keys->range_upper : keys->range_lower;
+	if (q == NULL)
+		return true;			/* NULL */
+	if (q->kind != FPB_QUAL_ROW || q->zone_cmp != NULL)
+		return q->own_type;
+	member = (ScanKey) DatumGetPointer(q->key->sk_argument) + (c - q->col);
+	return member->sk_subtype == keys->ix->rel->rd_opcintype[c];
+}
+
+/*
+ * Tuple indexes: set the head of a search key whose columns are complete.
+ */
+static void
+tuple_set_head(FpbScanKeys *keys, bool upper, FpbSearchKey *search)
+{
+	Datum		values[INDEX_MAX_KEYS];
+	bool		isnull[INDEX_MAX_KEYS];
+	int			own = 0;
+
+	search->head = 0;
+	search->has_head = false;
+	while (own < search->ncols && search_key_is_own_type(keys, upper, own))
+	{
+		values[own] = search->cols[own].value;
+		isnull[own] = search->cols[own].isnull;
+		own++;
+	}
+	if (own == 0)
+		return;
+
+	/*
+	 * A head made of two columns must not be guessed from the first if the
+	 * search key has a second.
+	 */
+	if (own < search->ncols)
+	{
+		if (keys->ix->cols[0].head == FPB_HEAD_PAIR)
+			return;
+		own = 1;
+	}
+	search->has_head = fpb_head_of(keys->ix, values, isnull, own,
+								   search->on_equal < 0, &search->head);
+}
+
+/*
+ * Tuple indexes: set a prefix column of both search keys to its value.
+ */
+static void
+tuple_set_value(const FpbScanKeys *keys, FpbRange *range, int c)
+{
+	const FpbScanColumn *sc = &keys->prefix[c];
+	FpbSearchColumn *col = &range->lower.cols[c];
+
+	col->isnull = (sc->eq == NULL);
+	col->value = col->isnull ? (Datum) 0 : sc->values[range->digits[c]];
+	col->cmp = col->isnull ? keys->ix->cols[c].cmp : sc->eq->cmp;
+	range->upper.cols[c] = *col;
+}
+
+/*
+ * Make *range the range of that number, unless it is that already.
+ */
+void
+fpb_range_set(FpbScanKeys *keys, FpbRange *range, int64 number)
+{
+	bool		word = fpb_is_word(keys->ix);
+	bool		fresh = range->generation != keys->generation;
+	int64		rest = number;
+
+	if (!fresh && range->number == number)
+		return;
+	Assert(number >= 0 && number < keys->nranges);
+	range->generation = keys->generation;
+	range->number = number;
+
+	/* what all ranges have in common is the column behind the prefix */
+	if (word && fresh)
+	{
+		for (int c = keys->nprefix; c < keys->nlower; c++)
+			range->lower_bounds[c] = keys->lower_bounds[c];
+		for (int c = keys->nprefix; c < keys->nupper; c++)
+			range->upper_bounds[c] = keys->upper_bounds[c];
+	}
+
+	for (int c = 0; c < keys->nprefix; c++)
+	{
+		int			digit = 0;
+
+		if (keys->nranges > 1)
+		{
+			digit = (int) (rest / keys->prefix[c].weight);
+			rest %= keys->prefix[c].weight;
+		}
+		if (!fresh && digit == range->digits[c])
+			continue;
+		range->digits[c] = digit;
+		if (word)
+			word_set_value(keys, range, c);
+		else
+			tuple_set_value(keys, range, c);
+	}
+
+	if (word)
+	{
+		range->has_lower = keys->nlower > 0;
+		range->has_upper = keys->nupper > 0;
+		if (range->has_lower)
+			fpb_word_search_key(keys->ix, range->lower_bounds, keys->nlower, false,
+								&range->lower);
+		if (range->has_upper)
+			fpb_word_search_key(keys->ix, range->upper_bounds, keys->nupper, true,
+								&range->upper);
+	}
+	else
+	{
+		range->lower.low = range->upper.low = 0;
+		tuple_range_end(keys, false, &range->lower);
+		tuple_range_end(keys, true, &range->upper);
+		range->has_lower = range->lower.ncols > 0;
+		range->has_upper = range->upper.ncols > 0;
+		tuple_set_head(keys, false, &range->lower);
+		tuple_set_head(keys, true, &range->upper);
+	}
+}
+
+/*
+ * Sign of a prefix column's value against an entry's, in index order.
+ */
+static int
+compare_value(const FpbScanKeys *keys, int c, int digit, Datum datum,
+			  bool isnull)
+{
+	const FpbScanColumn *sc = &keys->prefix[c];
+	const FpbColumn *col = &keys->ix->cols[c];
+	int			sign;
+
+	if (sc->eq == NULL || isnull)
+	{
+		if (sc->eq == NULL && isnull)
+			return 0;
+		return (sc->eq == NULL) == col->nulls_first ? -1 : 1;
+	}
+	/* the function takes (column, value), so this is the opposite sign */
+	sign = fpb_call_cmp(sc->eq->cmp, col->collation, datum, sc->values[digit]);
+	if (!col->desc)
+		INVERT_COMPARE_RESULT(sign);
+	return sign;
+}
+
+/*
+ * The first value from start on that is not before an entry's, or the number
+ * of values.  It is looked for near start, where it usually is.
+ */
+static int
+seek_value(const FpbScanKeys *keys, int c, int start, Datum datum,
+		   bool isnull, bool *equal)
+{
+	int			n = keys->prefix[c].nvalues;
+	int			lo = start;
+	int			hi = start;
+	int			step = 1;
+
+	*equal = false;
+	while (hi < n)
+	{
+		int			sign = compare_value(keys, c, hi, datum, isnull);
+
+		if (sign >= 0)
+		{
+			if (sign == 0)
+			{
+				*equal = true;
+				return hi;
+			}
+			break;
+		}
+		lo = hi + 1;
+		hi = lo + step;
+		step *= 2;
+	}
+	hi = Min(hi, n);
+	while (lo < hi)
+	{
+		int			mid = lo + (hi - lo) / 2;
+		int			sign = compare_value(keys, c, mid, datum, isnull);
+
+		if (sign == 0)
+		{
+			*equal = true;
+			return mid;
+		}
+		if (sign < 0)
+			lo = mid + 1;
+		else
+			hi = mid;
+	}
+	return lo;
+}
+
+/*
+ * The number of the first range that may hold entries >= key; nranges if there
+ * is none.  This is what skips combinations of array elements that the index
+ * does not have.  pivot: key is a fence, whose trailing columns may be
+ * missing.  from: ranges before this one don't matter; NULL: all do.
+ */
+int64
+fpb_keys_seek(FpbScanKeys *keys, const FpbKey *key, bool pivot,
+			  const FpbRange *from)
+{
+	const FpbIndex *ix = keys->ix;
+	Datum		values[INDEX_MAX_KEYS];
+	bool		isnull[INDEX_MAX_KEYS];
+	int			ncols = keys->nprefix;
+	bool		same = from != NULL;
+	int64		range = 0;
+
+	if (fpb_is_word(ix) && pivot)
+		fpb_word_fence_datums(ix, key, false, values, isnull);
+	else if (fpb_is_word(ix))
+		fpb_word_datums(ix, key, values, isnull);
+	else
+	{
+		if (pivot)
+			ncols = Min(ncols, fpb_pivot_natts(ix, key->tuple));
+		fpb_tuple_datums(ix, key->tuple, ncols, values, isnull);
+	}
+
+	for (int c = 0; c < ncols; c++)
+	{
+		const FpbScanColumn *sc = &keys->prefix[c];
+		bool		equal;
+		int			digit = seek_value(keys, c, same ? from->digits[c] : 0,
+									   values[c], isnull[c], &equal);
+
+		/* a digit past the last carries over by itself */
+		range += digit * sc->weight;
+		if (!equal)
+			break;
+		if (same && digit != from->digits[c])
+			same = false;
+	}
+	fpb_free_datums(ix, values, isnull);
+	return range;
+}

@@ -1,0 +1,353 @@
+/*-------------------------------------------------------------------------
+ *
+ * scan/read_ranges.c
+ *	  Reading a segment: the entries of all ranges that reach into it.
+ *
+ *-------------------------------------------------------------------------
+ */
+#include "postgres.h"
+
+#include "utils/memutils.h"
+
+#include "scan/reader.h"
+
+/*
+ * How far a page has been read.
+ */
+typedef struct PageReading
+{
+	const FpbIndex *tree;
+	Page		page;
+	bool		any;			/* has an entry been read? */
+	FpbPos		last;			/* then the last one */
+	int			nread;			/* how many, be they kept or not */
+} PageReading;
+
+/* so few entries are asked one by one whether they are known dead */
+#define FEW_ITEMS	4
+
+/*
+ * Have room in *sp for so many items, of which the first n are there.
+ */
+void
+fpb_make_room(FpbScan *so, FpbScanPage *sp, int room, int n)
+{
+	FpbItem    *items;
+
+	if (sp->room >= room)
+		return;
+	items = MemoryContextAlloc(so->cxt, room * sizeof(FpbItem));
+	memcpy(items, sp->items, n * sizeof(FpbItem));
+	if (sp->items != sp->few)
+		pfree(sp->items);
+	sp->items = items;
+	sp->room = room;
+}
+
+/*
+ * Of the n entries read to items[], keep those that are not known dead and
+ * pass the filters; returns how many.  The page is locked.
+ */
+static int
+keep_matching(FpbReader *r, const PageReading *pr, FpbItem *items, int n)
+{
+	FpbScan    *so = r->so;
+	Page		page = pr->page;
+	bool		filter = so->keys.nfilters > 0;
+	bool		killed = r->scan->ignore_killed_tuples && pr->tree == &so->ix &&
+		(n <= FEW_ITEMS || fpb_page_has_killed(&so->ix, page));
+	int			kept = 0;
+
+	if (!filter && !killed)
+		return n;
+	for (int i = 0; i < n; i++)
+	{
+		if (killed && fpb_page_is_killed(&so->ix, page, items[i].pos))
+			continue;
+		if (filter && !fpb_keys_match(&so->keys, &items[i].key))
+			continue;
+		if (kept != i)
+			items[kept] = items[i];
+		kept++;
+	}
+	return kept;
+}
+
+/*
+ * The number of the range that the first entry of a page after r->range is in,
+ * or before; nranges if there is none.
+ */
+static int64
+seek_behind(FpbReader *r, const FpbIndex *tree, Page page)
+{
+	FpbScanKeys *keys = &r->so->keys;
+	FpbPos		pos;
+	FpbEntry	entry;
+
+	fpb_page_search(tree, page, &r->range->upper, &pos);
+	if (!fpb_page_next(tree, page, &pos, &entry))
+		return keys->nranges;
+	return fpb_keys_seek(keys, &entry.key, false, r->range);
+}
+
+/*
+ * The number of the next range that can have entries, given what follows
+ * r->range: the page's first entry after it if the range has ended on the
+ * page, else the high fence.  last: the number of the last range wanted.
+ *
+ * Of two pages, each may have that entry, or the fence may come first.
+ */
+static int64
+next_range(FpbReader *r, bool ended_on_page, int64 last)
+{
+	FpbScan    *so = r->so;
+	FpbScanKeys *keys = &so->keys;
+	FpbSegment *seg = &r->seg;
+	int64		range = r->range->number + 1;
+	int64		found = keys->nranges;
+	FpbKey		high;
+
+	if (range > last)
+		return range;
+	if (seg->queue != NULL && r->range->has_upper)
+	{
+		found = Min(seek_behind(r, &so->ix, seg->leaf),
+					seek_behind(r, so->queue.tree, seg->queue));
+		ended_on_page = false;
+	}
+	else if (ended_on_page)
+	{
+		FpbPos		pos;
+		FpbEntry	entry;
+
+		fpb_page_search(&so->ix, seg->leaf, &r->range->upper, &pos);
+		if (!fpb_page_next(&so->ix, seg->leaf, &pos, &entry))
+			return range;
+		found = fpb_keys_seek(keys, &entry.key, false, r->range);
+	}
+	if (!ended_on_page && !FpbPageIsRightmost(fpb_segment_high_page(so, seg)))
+	{
+		int64		behind;
+
+		fpb_scan_page_high(so, fpb_segment_high_page(so, seg), &high);
+		behind = fpb_keys_seek(keys, &high, true, r->range);
+		found = Min(found, behind);
+	}
+	return Max(range, found);
+}
+
+/*
+ * Read what a page has from start (NULL: its beginning) to end (NULL: its end)
+ * and keep what matches, after the nitems that r->sp has; returns how many.
+ * *more becomes false if there is an entry >= end.
+ */
+static int
+read_page(FpbReader *r, PageReading *pr, const FpbSearchKey *start,
+		  const FpbSearchKey *end, int nitems, bool *more)
+{
+	FpbScanPage *sp = r->sp;
+	FpbPos		pos = FPB_POS_FIRST;
+	int			most = (int) FPB_MAX_PAGE_ENTRIES - pr->nread;
+	bool		in_order;
+	int			n = -1;
+
+	if (start != NULL)
+		fpb_page_search(pr->tree, pr->page, start, &pos);
+	in_order = !pr->any || fpb_pos_before(pr->last, pos);
+	if (!in_order)
+	{
+		/*
+		 * The ranges are disjoint and in order, so the page's entries can't
+		 * be, or a cross-type operator is not transitive.  No entry must be
+		 * read twice: there is room for each once.
+		 */
+		pos = pr->last;
+		pos = fpb_pos_behind(pos);
+	}
+	if (sp->room - nitems < most)
+		n = fpb_page_read_few(pr->tree, pr->page, pos, end, in_order,
+							  sp->items + nitems, sp->room - nitems, more);
+	if (n < 0)
+	{
+		fpb_make_room(r->so, sp, FPB_MAX_PAGE_ENTRIES, nitems);
+		n = fpb_page_read(pr->tree, pr->page, pos, end, in_order,
+						  sp->items + nitems, most, more);
+	}
+	if (n == 0)
+		return 0;
+	pr->any = true;
+	pr->last = sp->items[nitems + n - 1].pos;
+	pr->nread += n;
+	return keep_matching(r, pr, sp->items + nitems, n);
+}
+
+/*
+ * Read the entries of the ranges from number first to last into r->sp.  The
+ * first range begins at *from if that is not NULL, the last ends at *to.  On
+ * return, r->range is the last one of which the segment may have entries, and
+ * r->sp->after tells how to go on after the segment.  Returns how many items
+ * are of the queue's leaf.
+ *
+ * Backward, the first range may begin before the segment.
+ */
+static int
+read_ranges(FpbReader *r, int64 first, const FpbSearchKey *from,
+			int64 last, const FpbSearchKey *to)
+{
+	FpbScan    *so = r->so;
+	FpbIndex   *ix = &so->ix;
+	FpbScanPage *sp = r->sp;
+	FpbSegment *seg = &r->seg;
+	FpbRange   *range = r->range;
+	PageReading leaf = {.tree = ix,.page = seg->leaf};
+	PageReading queue = {.tree = so->queue.tree,.page = seg->queue};
+	FpbSearchKey low;
+	FpbSearchKey high;
+	FpbKey		fence;
+	int64		number = first;
+	int			nqueued = 0;
+
+	sp->nitems = 0;
+	if (seg->queue != NULL && !r->forward &&
+		!FpbPageIsLeftmost(fpb_segment_low_page(so, seg)))
+	{
+		fpb_page_low(ix, fpb_segment_low_page(so, seg), &fence);
+		fpb_search_key_from(ix, &fence, &low);
+	}
+	for (;;)
+	{
+		const FpbSearchKey *start;
+		const FpbSearchKey *end;
+		bool		more = true;
+		bool		goes_on;
+		int			n;
+
+		fpb_range_set(&so->keys, range, number);
+		start = from != NULL ? from : range->has_lower ? &range->lower : NULL;
+		end = (to != NULL && number == last) ? to :
+			range->has_upper ? &range->upper : NULL;
+
+		if (seg->queue == NULL)
+		{
+			n = read_page(r, &leaf, start, end, sp->nitems, &more);
+			goes_on = more && fpb_segment_ends_before(so, seg, end);
+		}
+		else
+		{
+			bool		more_queued;
+			int			m;
+
+			/* not beyond the segment, where the other page may go on */
+			goes_on = fpb_segment_ends_before(so, seg, end);
+			if (goes_on)
+			{
+				fpb_scan_page_high(so, fpb_segment_high_page(so, seg), &fence);
+				fpb_search_key_from(ix, &fence, &high);
+				end = &high;
+			}
+			if (!r->forward && !FpbPageIsLeftmost(fpb_segment_low_page(so, seg)) &&
+				(start == NULL || fpb_compare_low(ix, fpb_segment_low_page(so, seg), start) > 0))
+				start = &low;
+			n = read_page(r, &leaf, start, end, sp->nitems, &more);
+			m = read_page(r, &queue, start, end, sp->nitems + n, &more_queued);
+			nqueued -= n;
+			n = fpb_merge_queue(so, sp->items + sp->nitems, n, m, seg->copied);
+			nqueued += n;
+		}
+		sp->nitems += n;
+
+		if (goes_on)
+		{
+			fpb_set_edge_fence(r, true);
+			return nqueued;
+		}
+
+		number = next_range(r, !more, last);
+		if (number > last)
+		{
+			fpb_edge_set_range(&sp->after, last + 1);
+			return nqueued;
+		}
+		fpb_range_set(&so->keys, range, number);
+		if (fpb_segment_ends_by(so, seg, &range->lower))
+		{
+			fpb_edge_set_range(&sp->after, number);
+			return nqueued;
+		}
+		from = NULL;
+	}
+}
+
+/*
+ * Forward: read the segment from r->at on.
+ */
+static int
+read_forward(FpbReader *r)
+{
+	FpbScanPage *sp = r->sp;
+	const FpbScanEdge *at = r->at;
+
+	fpb_edge_copy(r->so, &sp->before, at);
+	if (!at->inside)
+		sp->before.range = at->range - 1;
+	return read_ranges(r, at->range, at->inside ? &r->from : NULL,
+					   r->so->keys.nranges - 1, NULL);
+}
+
+/*
+ * Backward: read the segment up to r->at.
+ */
+static int
+read_backward(FpbReader *r)
+{
+	FpbScan    *so = r->so;
+	FpbIndex   *ix = &so->ix;
+	FpbScanKeys *keys = &so->keys;
+	FpbScanPage *sp = r->sp;
+	FpbRange   *range = r->range;
+	const FpbScanEdge *at = r->at;
+	Page		page = fpb_segment_low_page(so, &r->seg);
+	int64		first = at->range;
+	FpbKey		low;
+	int			nqueued;
+
+	/* the first range that may have entries in this segment */
+	if (FpbPageIsLeftmost(page))
+		first = 0;
+	else
+	{
+		fpb_page_low(ix, page, &low);
+		if (keys->nranges > 1)
+			first = Min(first, fpb_keys_seek(keys, &low, true, NULL));
+	}
+
+	nqueued = read_ranges(r, first, NULL, at->range, at->inside ? &r->from : NULL);
+
+	fpb_edge_copy(so, &sp->after, at);
+	if (at->inside)
+		sp->after.right = FpbHdr(r->seg.leaf)->right;
+	else
+		sp->after.range = at->range + 1;
+
+	fpb_range_set(keys, range, first);
+	if (FpbPageIsLeftmost(page))
+		fpb_edge_set_range(&sp->before, -1);
+	else if (range->has_upper && fpb_compare_low(ix, page, &range->upper) >= 0)
+		fpb_edge_set_range(&sp->before, first); /* it ends before this one */
+	else if (!range->has_lower || fpb_compare_low(ix, page, &range->lower) > 0)
+		fpb_set_edge_fence(r, false);
+	else
+		fpb_edge_set_range(&sp->before, first - 1);
+	return nqueued;
+}
+
+/*
+ * Read the segment, whose pages are locked or copies, into r->sp: what a scan
+ * has to hand out when it comes there at r->at, and how it goes on in either
+ * direction.  Returns how many items are of the queue's leaf.
+ */
+int
+fpb_read_segment(FpbReader *r)
+{
+	return r->forward ? read_forward(r) : read_backward(r);
+}

@@ -1,0 +1,100 @@
+/*-------------------------------------------------------------------------
+ *
+ * scan/scan_keys.h
+ *	  What the scan keys mean: ranges of the index, and filters.
+ *
+ *-------------------------------------------------------------------------
+ */
+#ifndef FPB_SCAN_SCAN_KEYS_H
+#define FPB_SCAN_SCAN_KEYS_H
+
+#include "access/skey.h"
+
+#include "key/key.h"
+
+typedef struct FpbQual FpbQual;
+
+/*
+ * A column of the equality prefix, and the values that it may have.
+ */
+typedef struct FpbScanColumn
+{
+	FpbQual    *eq;				/* where the values are from; NULL: IS NULL */
+	Datum	   *values;			/* in index order, no two equal */
+	int			nvalues;
+	int64		weight;			/* ranges between one value and the next */
+} FpbScanColumn;
+
+/*
+ * The scan keys as a sequence of disjoint ranges in index order, one for each
+ * combination of values of the equality prefix, and the conditions that being
+ * in a range does not imply.
+ */
+typedef struct FpbScanKeys
+{
+	FpbIndex   *ix;
+	MemoryContext cxt;			/* lives as long as the scan */
+	MemoryContext array_cxt;	/* arrays, until the next rescan; or NULL */
+
+	/* of the keys' form: changes with their operators only */
+	int			nquals;
+	FpbQual    *quals;
+	bool		simple;			/* "=" on each column of a prefix, no more */
+
+	/* of this rescan */
+	bool		prepared;
+	uint64		generation;		/* how often they have been prepared */
+	bool		empty;			/* nothing can satisfy the keys */
+	int			nprefix;
+	FpbScanColumn prefix[INDEX_MAX_KEYS];
+	int64		nranges;
+	FpbQual    *range_lower;	/* bounds of the column behind the prefix */
+	FpbQual    *range_upper;	/* (or of several, if a row comparison) */
+	bool		range_not_null; /* that column is not to be NULL */
+	int			nfilters;
+	FpbQual   **filters;
+
+	/* word indexes: bounds behind the prefix, the same for all ranges */
+	int			nlower;			/* columns that have one, those of the prefix
+								 * included */
+	int			nupper;
+	FpbColumnBound lower_bounds[FPB_MAX_WORD_COLUMNS];
+	FpbColumnBound upper_bounds[FPB_MAX_WORD_COLUMNS];
+} FpbScanKeys;
+
+/*
+ * One of the ranges: it holds the entries e with lower <= e < upper.  Whoever
+ * goes over ranges has an FpbRange of his own, whose generation is 0 at first.
+ */
+typedef struct FpbRange
+{
+	uint64		generation;		/* of the keys that it has been made of */
+	int64		number;
+	bool		has_lower;		/* else it begins with the first entry */
+	bool		has_upper;		/* else it ends with the last entry */
+	FpbSearchKey lower;
+	FpbSearchKey upper;
+
+	int			digits[INDEX_MAX_KEYS]; /* of each column of the prefix: the
+										 * index of its value */
+
+	/* word indexes: what the search keys are made of */
+	FpbColumnBound lower_bounds[FPB_MAX_WORD_COLUMNS];
+	FpbColumnBound upper_bounds[FPB_MAX_WORD_COLUMNS];
+} FpbRange;
+
+/* scan/scan_keys.c */
+extern void fpb_keys_init(FpbScanKeys *keys, FpbIndex *ix);
+extern void fpb_keys_end(FpbScanKeys *keys);
+extern void fpb_keys_reset(FpbScanKeys *keys);
+extern bool fpb_keys_prepare(FpbScanKeys *keys, ScanKey scankeys, int nkeys);
+
+/* scan/ranges.c */
+extern void fpb_range_set(FpbScanKeys *keys, FpbRange *range, int64 number);
+extern int64 fpb_keys_seek(FpbScanKeys *keys, const FpbKey *key, bool pivot,
+						   const FpbRange *from);
+
+/* scan/filters.c */
+extern bool fpb_keys_match(FpbScanKeys *keys, const FpbKey *key);
+
+#endif							/* FPB_SCAN_SCAN_KEYS_H */

@@ -1,0 +1,138 @@
+/*-------------------------------------------------------------------------
+ *
+ * scan/segment.c
+ *	  The fences of what is read at a time: of a leaf, and of the queue's for
+ *	  the same place.
+ *
+ *-------------------------------------------------------------------------
+ */
+#include "postgres.h"
+
+#include "scan/reader.h"
+
+/*
+ * Raise an error unless a page's fence, which is whole, is a sound pivot: all
+ * of its columns will be taken out of it.
+ */
+static void
+check_fence(FpbScan *so, FpbScanPage *sp, const FpbKey *fence)
+{
+	const char *fault;
+
+	if (fence->tuple == NULL)
+		return;
+	fault = fpb_tuple_fault(&so->ix, fence->tuple,
+							IndexTupleSize(fence->tuple), true);
+	if (unlikely(fault != NULL))
+		fpb_report_damage(so->ix.rel, sp->block, psprintf("Of a fence: %s.", fault));
+}
+
+/*
+ * The page by whose low fence a segment begins.
+ */
+Page
+fpb_segment_low_page(FpbScan *so, FpbSegment *seg)
+{
+	if (seg->low_page == NULL)
+	{
+		FpbKey		low;
+		FpbSearchKey search;
+
+		seg->low_page = seg->leaf;
+		if (seg->queue != NULL && FpbPageIsLeftmost(seg->leaf))
+			seg->low_page = seg->queue;
+		else if (seg->queue != NULL)
+		{
+			fpb_page_low(&so->ix, seg->leaf, &low);
+			fpb_search_key_from(&so->ix, &low, &search);
+			if (fpb_compare_low(&so->ix, seg->queue, &search) > 0)
+				seg->low_page = seg->queue;
+		}
+	}
+	return seg->low_page;
+}
+
+/*
+ * The page by whose high fence a segment ends.
+ */
+Page
+fpb_segment_high_page(FpbScan *so, FpbSegment *seg)
+{
+	if (seg->high_page == NULL)
+	{
+		FpbKey		high;
+		FpbSearchKey search;
+
+		seg->high_page = seg->leaf;
+		if (seg->queue != NULL && FpbPageIsRightmost(seg->leaf))
+			seg->high_page = seg->queue;
+		else if (seg->queue != NULL)
+		{
+			fpb_scan_page_high(so, seg->leaf, &high);
+			fpb_search_key_from(&so->ix, &high, &search);
+			if (fpb_scan_compare_high(so, seg->queue, &search) < 0)
+				seg->high_page = seg->queue;
+		}
+	}
+	return seg->high_page;
+}
+
+/*
+ * Set the edge after the segment (forward), or before it, in the middle of
+ * r->range: the scan goes on at the segment's fence.
+ */
+void
+fpb_set_edge_fence(FpbReader *r, bool forward)
+{
+	FpbScan    *so = r->so;
+	FpbSegment *seg = &r->seg;
+	FpbScanEdge *edge = forward ? &r->sp->after : &r->sp->before;
+	FpbKey		fence;
+
+	edge->right = InvalidBlockNumber;
+	if (!forward)
+		fpb_page_low(&so->ix, fpb_segment_low_page(so, seg), &fence);
+	else
+	{
+		fpb_scan_page_high(so, fpb_segment_high_page(so, seg), &fence);
+
+		/* the leaf goes on where the queue's ends */
+		edge->right = fpb_segment_high_page(so, seg) == seg->leaf ?
+			FpbHdr(seg->leaf)->right : r->sp->block;
+	}
+	check_fence(so, r->sp, &fence);
+	fpb_edge_set_key(so, edge, &fence);
+	edge->range = r->range->number;
+	edge->same_leaf = (forward ? seg->high_page : seg->low_page) != seg->leaf;
+}
+
+/*
+ * Parallel scans: if the segment's fences tell how to go on after it, set the
+ * edge before the segment is read, so that another process can read the next
+ * one meanwhile.  They do if the first range goes on there; reading the
+ * segment sets the edge again, to the same.
+ */
+bool
+fpb_set_edge_early(FpbReader *r)
+{
+	FpbScan    *so = r->so;
+	FpbRange   *range = r->range;
+
+	fpb_range_set(&so->keys, range, r->at->range);
+	if (r->forward)
+	{
+		if (!fpb_segment_ends_before(so, &r->seg, range->has_upper ? &range->upper : NULL))
+			return false;
+	}
+	else
+	{
+		Page		page = fpb_segment_low_page(so, &r->seg);
+
+		if (FpbPageIsLeftmost(page) ||
+			(range->has_upper && fpb_compare_low(&so->ix, page, &range->upper) >= 0) ||
+			(range->has_lower && fpb_compare_low(&so->ix, page, &range->lower) <= 0))
+			return false;
+	}
+	fpb_set_edge_fence(r, r->forward);
+	return true;
+}
