@@ -423,7 +423,7 @@ extern bool fpb_page_is_empty(const FpbIndex *ix, Page page);
  * ------------------------------------------------------------------------
  *
  * They are not logged, and not to be asked for by a snapshot taken in
- * recovery: "Dead entries" in README.md.
+ * recovery: "Killed entries" in src/README.md.
  */
 
 /* Is there a killed bit on the page? */

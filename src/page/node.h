@@ -3,7 +3,7 @@
  * page/node.h
  *	  One in-page node: slots, gaps, search among integers.
  *
- * A plain node is nothing but parallel arrays of slots, see README.md.  All
+ * A plain node is nothing but parallel arrays of slots, see FORMAT.md.  All
  * these functions are inline because they are the inner loop of everything.
  *
  *-------------------------------------------------------------------------

@@ -409,7 +409,7 @@ try_places(const Split *s, int first, int best, int last)
  * Work out where to split, and make both pages.  If they can't be made with
  * the shortest separators, because all there is near the middle is very long,
  * they can if the separator takes no room in the right page of its own, and
- * high fences none at all: README.md, "Splits always fit".
+ * high fences none at all: FORMAT.md, "Splits always fit".
  */
 static void
 plan_split(Split *s, int fillfactor)

@@ -124,7 +124,7 @@ fpb_directory_capacity(const FpbIndex *ix, const FpbShape *shape, int nnodes,
 /*
  * The longest tuple that pages can take, so that any entries can be split:
  * btree's, unless nodes are so wide that two tuples don't fit a page together
- * with what README.md ("Splits always fit") finds that a split may need
+ * with what FORMAT.md ("Splits always fit") finds that a split may need
  * besides.
  */
 Size

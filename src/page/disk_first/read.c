@@ -157,7 +157,7 @@ fpb_disk_first_set_shapes(FpbIndex *ix, int leaf_lines, int inner_lines)
 	ix->prefetch_front = front_size(ix, fpb_leaf_shape(ix));
 	ix->prefetch_back = fpb_is_word(ix) ? BLCKSZ - fpb_leaf_shape(ix)->killed_off : 0;
 
-	/* a split may have to repeat a posting's key: README.md tells how often */
+	/* a split may have to repeat a posting's key: FORMAT.md tells how often */
 	ix->max_posting = 0;
 	if (ix->one_key && !fpb_is_word(ix))
 		ix->max_posting = MAXALIGN_DOWN(ix->max_tuple / 2);
