@@ -24,9 +24,8 @@ fpb_page_damaged(const FpbIndex *ix, Page page, const char *fault)
 static const char misplaced[] = "A tuple offset points outside the page's tuples, or to one that is not aligned.";
 
 /*
- * The tuple at an offset in the page, which is checked: its length, and that
- * it lies where its columns may be read.  The columns themselves are looked at
- * by those who read them (key/tuple.h).
+ * The tuple at an offset in the page.  Checks that its length and its
+ * alignment permit to read it; whoever reads a column checks that (src/key).
  */
 IndexTuple
 fpb_page_tuple(const FpbIndex *ix, Page page, uint32 offset)
@@ -119,8 +118,7 @@ fpb_compare_high(const FpbIndex *ix, Page page, const FpbSearchKey *search)
 /* --- writing them --- */
 
 /*
- * Copy a tuple into the page, with room for so many TIDs behind it if they are
- * several; returns its offset.
+ * See page/fence.h.
  */
 uint32
 fpb_place_tuple(Page page, IndexTuple tuple, int tids, FpbTupleArea *ends)
@@ -149,7 +147,7 @@ fpb_write_fences(const FpbIndex *ix, Page page, const FpbKey *low,
 }
 
 /*
- * Copy a tuple into the tuple area, where there is room; returns its offset.
+ * See page/fence.h.
  */
 uint32
 fpb_add_tuple(Page page, const FpbKey *key, FpbWalPage *wp)
@@ -209,8 +207,8 @@ posting_fault(const FpbTupleCheck *tc, IndexTuple posting)
 }
 
 /*
- * What is wrong with the tuple at this offset, or NULL.  Another one must not
- * lie on the same bytes, unless claim is false.
+ * What is wrong with the tuple at this offset, or NULL.  claim: note its
+ * bytes, on which no other tuple may lie.
  */
 static const char *
 tuple_fault(FpbTupleCheck *tc, uint64 offset, bool pivot, bool claim)
@@ -251,10 +249,10 @@ tuple_fault(FpbTupleCheck *tc, uint64 offset, bool pivot, bool claim)
 }
 
 /*
- * What is wrong with the tuple of an entry, which lies at offset, or NULL; it
- * is taken down where it lies, so that no other one may lie there.  That of
- * the first entry may be the low fence's, too: in an inner page it is the same
- * key, and in a leaf it is where a split had no room for another separator.
+ * What is wrong with an entry's tuple, which lies at offset, or NULL.  Notes
+ * its bytes.  The first entry may share the low fence's tuple: in an inner
+ * page it has the same key, and in a leaf it has if a split had no room for
+ * another separator.
  */
 const char *
 fpb_entry_tuple_fault(FpbTupleCheck *tc, uint64 offset)
@@ -266,8 +264,8 @@ fpb_entry_tuple_fault(FpbTupleCheck *tc, uint64 offset)
 }
 
 /*
- * What is wrong with the tuples of the fences, or NULL; they are taken down
- * where they lie.  To be called before those of the entries are looked at.
+ * What is wrong with the fences' tuples, or NULL.  Notes their bytes, so it
+ * has to be called before the entries' tuples are looked at.
  */
 const char *
 fpb_fence_tuples_fault(FpbTupleCheck *tc)
@@ -286,8 +284,7 @@ fpb_fence_tuples_fault(FpbTupleCheck *tc)
 }
 
 /*
- * What is wrong with the fences of a page whose header has been checked, or
- * NULL: what comparing them relies on.
+ * See page/fence.h.
  */
 const char *
 fpb_page_fence_fault(const FpbIndex *ix, Page page)

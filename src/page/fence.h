@@ -81,10 +81,11 @@ extern int	fpb_compare_low(const FpbIndex *ix, Page page, const FpbSearchKey *se
 extern int	fpb_compare_high(const FpbIndex *ix, Page page, const FpbSearchKey *search);
 
 /*
- * Tuples in a page that is being written: first the bytes they will take, then
- * (fpb_area_begin) the ends of the places of the next ones.  Those that are to
- * be MAXALIGNed lie at the page's end, the others before them.  So each takes
- * what fpb_posting_space says, whatever the order they come in.
+ * Room for tuples in a page that is being written.  At first it counts the
+ * bytes that they will take.  After fpb_area_begin it is where the next ones
+ * end.  Tuples that need MAXALIGN lie at the page's end, the others before
+ * them; so each takes what fpb_posting_space says, in whatever order they
+ * come.
  */
 typedef struct FpbTupleArea
 {
@@ -107,8 +108,8 @@ fpb_area_begin(FpbTupleArea *area)
 }
 
 /*
- * Copy a tuple into a page being written, with room for so many TIDs behind it
- * if they are several; returns its offset.
+ * Copy a tuple into a page being written.  If tids is more than 1, leave room
+ * for so many TIDs behind it.  Returns its offset.
  */
 extern uint32 fpb_place_tuple(Page page, IndexTuple tuple, int tids,
 							  FpbTupleArea *ends);
@@ -147,15 +148,15 @@ fpb_tuple_room(const FpbIndex *ix, const FpbKey *key, int tids)
 }
 
 /*
- * Copy a tuple into the tuple area, in the critical section, where there is
- * room; returns its offset.
+ * Copy a tuple into the page's tuple area, which has room for it.  Returns its
+ * offset.  In the critical section.
  */
 extern uint32 fpb_add_tuple(Page page, const FpbKey *key, FpbWalPage *wp);
 
 /*
- * What is wrong with the tuples of a page: they are shown one after the other,
- * the fences' first and the entries' in their order, so that no two are taken
- * for sound that lie on the same bytes.
+ * A check of a page's tuples.  It is shown the fences' tuples first, then the
+ * entries' in their order, and notes the bytes of each, so that it finds two
+ * that lie on the same bytes.
  */
 typedef struct FpbTupleCheck
 {
@@ -171,7 +172,8 @@ extern const char *fpb_entry_tuple_fault(FpbTupleCheck *tc, uint64 offset);
 
 /*
  * What is wrong with the fences of a page whose header is sound, as text, or
- * NULL: all that comparing them relies on.  Calls no comparator.
+ * NULL: everything that a comparison with them relies on.  Calls no
+ * comparator.
  */
 extern const char *fpb_page_fence_fault(const FpbIndex *ix, Page page);
 

@@ -10,9 +10,9 @@
 #include "page/layout_common.h"
 
 /*
- * Slots in a hundred left free in a page that an image is logged of, if they
- * can be; else as many as can be.  More gaps make the image larger, fewer make
- * the records of the insertions that follow so.
+ * Slots in a hundred to leave free in a page of which an image is logged: the
+ * first of these that fits.  More gaps make the image larger; fewer make the
+ * records of later insertions larger.
  */
 static const int reorganise_slacks[] = {50, 30, 15, 10, 5, 2};
 
@@ -48,9 +48,9 @@ fpb_report_crowd(const FpbIndex *ix, Page page)
 }
 
 /*
- * As fpb_read_words, compiled for each form of words.  This is what a scan
- * spends its time on.  An item is written whether or not the slot is a gap: so
- * nothing is left to be mispredicted.
+ * As fpb_read_words, compiled for each form of words.  A scan spends its time
+ * here.  An item is written even if the slot is a gap, and overwritten by the
+ * next one: so no branch can be mispredicted.
  */
 static pg_attribute_always_inline int
 read_words(FpbForm form, const FpbShape *shape, const char *node, int from,
@@ -101,11 +101,12 @@ fpb_read_words(const FpbIndex *ix, const FpbShape *shape,
 }
 
 /*
- * All entries of the page and, unless NULL, their places, in order; returns
- * how many.  Tuples stay in the page.  Those of a leaf are read as scans read
- * them, which is several times as fast, and raises an error if there are too
- * many.  (In inner pages, which have no postings, there can't be, be they
- * damaged.)
+ * All entries of the page, in order, and their positions unless places is
+ * NULL.  Returns how many.  Tuples stay in the page.
+ *
+ * A leaf is read as scans read it, which is several times as fast, and raises
+ * an error if there are too many entries.  An inner page can't have too many,
+ * even if it is damaged, because it has no postings.
  */
 static int
 entries_and_places(const FpbIndex *ix, Page page, FpbEntry *entries, FpbPos *places)
@@ -193,7 +194,7 @@ fpb_page_entries_with(const FpbIndex *ix, Page page, const FpbEntry *entry,
 }
 
 /*
- * Does the page hold no entry?
+ * See page/layout.h.
  */
 bool
 fpb_page_is_empty(const FpbIndex *ix, Page page)
@@ -205,7 +206,7 @@ fpb_page_is_empty(const FpbIndex *ix, Page page)
 }
 
 /*
- * Replace a page by an image made of it.  To be called in a critical section.
+ * See page/layout.h.
  */
 void
 fpb_page_replace(Page page, const char *image, FpbWalPage *wp)
@@ -245,8 +246,8 @@ fpb_page_frame(const FpbIndex *ix, Page page, FpbKey *low, FpbKey *high,
 }
 
 /*
- * Make an image of the page with the new entry in it, entries[] being all,
- * with slack of a hundred slots free.  Its high fence may be elided, or not.
+ * Make plan->image of the page with these entries, with slack of a hundred
+ * slots free.  elide: without its high fence.  False if they don't fit so.
  */
 static bool
 rebuild(const FpbIndex *ix, Page page, const FpbEntry *entries, int nentries,
@@ -265,8 +266,7 @@ rebuild(const FpbIndex *ix, Page page, const FpbEntry *entries, int nentries,
 }
 
 /*
- * All entries of the page with a new one at its place, in an array of their
- * own.
+ * See page/layout_common.h.
  */
 FpbEntry *
 fpb_collect_with(const FpbIndex *ix, Page page, const FpbEntry *entry,
@@ -279,9 +279,9 @@ fpb_collect_with(const FpbIndex *ix, Page page, const FpbEntry *entry,
 }
 
 /*
- * How full a leaf is by the entries that have been read there, in percent: 100
- * if nothing may fit any more.  In a one-key node they take less than others,
- * which is not made out; fences take as much as the longest entry, at most.
+ * How full a leaf is, in percent, by the entries that have been read there.
+ * An estimate: entries of one-key nodes count as others do, though they take
+ * less, and each fence counts as the longest entry.
  */
 int
 fpb_items_fullness(const FpbIndex *ix, const FpbItem *items, int nitems)
@@ -305,13 +305,7 @@ fpb_items_fullness(const FpbIndex *ix, const FpbItem *items, int nitems)
 }
 
 /*
- * Plan to make the page afresh, entries[] being all, the new one among them,
- * with slack of a hundred slots free.  Allocates the image.  The plan is
- * FPB_PLAN_FULL if the entries don't fit so.
- *
- * A page of so few entries that at best one would be left on a side must not
- * be split for nothing but slack, or the room of its high fence, unless few is
- * 0.
+ * See page/layout_common.h.
  */
 void
 fpb_plan_rebuild(const FpbIndex *ix, Page page, const FpbEntry *entries,
@@ -333,11 +327,9 @@ fpb_plan_rebuild(const FpbIndex *ix, Page page, const FpbEntry *entries,
 }
 
 /*
- * Plan to make the page afresh, with as much slack as it has room for: because
- * an image of it will be logged anyway, so that the reorganisation that it
- * would need some insertions later is free and the image no larger than it
- * must be; or because dead entries have left room in it, and it need not be
- * split.  False if it is too full.
+ * See page/layout.h.  If an image of the page is logged anyway, the rebuild
+ * that it would need some insertions later is free now, and the image no
+ * larger than it must be.
  */
 bool
 fpb_page_plan_reorganise(const FpbIndex *ix, Page page, const FpbEntry *entry,
@@ -382,8 +374,7 @@ fpb_page_insert(const FpbIndex *ix, Page page, const FpbEntry *entry,
 }
 
 /*
- * Return tuples to the page's hole that nothing refers to any more, and that
- * have been added later than all others.
+ * See page/layout_common.h.
  */
 void
 fpb_free_last_tuples(const FpbIndex *ix, Page page, FpbWalPage *wp)
@@ -423,8 +414,7 @@ fpb_page_plan_extend(const FpbIndex *ix, Page page, const FpbKey *high)
 }
 
 /*
- * Give the page another high fence and right link, when its right sibling is
- * deleted.  high is NULL if that was the rightmost.
+ * See page/layout.h.
  */
 void
 fpb_page_extend(const FpbIndex *ix, Page page, const FpbKey *high,

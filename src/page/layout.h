@@ -3,18 +3,19 @@
  * page/layout.h
  *	  The interface of a layout: one page as a searchable set of entries.
  *
- * A layout says how the entries of a page lie in it.  To those above it is the
- * functions declared here and no more: what a page has between its header and
- * its end, but for the tuples and the fences (page/fence.h), they don't look
- * at.  Which layout an index has its metapage tells; fpb_index_open finds the
- * layout's routines.
+ * A layout says how the entries of a page lie in it.  The code above sees the
+ * functions declared here and no more.  Of what lies between a page's header
+ * and its end it looks only at tuples and fences (page/fence.h).  The metapage
+ * says which layout an index has; fpb_index_open finds the layout's routines.
  *
- * Wherever a function takes a page, the page is locked, at least share for
- * those that read it and exclusively for those that plan or make a change, or
- * is the caller's own; its header has been checked by fpb_header_fault.  Those
- * that read raise ERRCODE_INDEX_CORRUPTED if they come upon damage, and what
- * comparators raise, and leave nothing behind; those that are called in a
- * critical section raise nothing.
+ * Locks: a page that a function takes is locked by the caller, share or
+ * exclusively if it is only read, exclusively if a change of it is planned or
+ * made; or it is the caller's own memory.  fpb_header_fault has checked its
+ * header.
+ *
+ * Errors: a function that reads a page raises ERRCODE_INDEX_CORRUPTED if it
+ * comes upon damage, and whatever a comparator raises; it leaves nothing
+ * behind.  A function for a critical section raises nothing.
  *
  *-------------------------------------------------------------------------
  */
@@ -29,12 +30,13 @@
  * ------------------------------------------------------------------------
  *
  * A position is a place in a page: that of an entry, or one between entries.
- * What the number says is the layout's business, but for three things: the
- * positions of a page's entries are in the order of the entries; the one after
- * an entry's is the next number; and FPB_POS_FIRST is before all entries, and
- * FPB_POS_END behind.  A position is good until the page is changed; after
- * that it is a place still, and whoever asks for the entry there gets another
- * one, or none.
+ * Callers know three things of the number: positions are in the order of the
+ * entries; the position behind an entry is the next number; FPB_POS_FIRST is
+ * before all entries, and FPB_POS_END behind them.  The rest is the layout's
+ * business.
+ *
+ * A position is good until the page is changed.  After that it may be used
+ * still, but another entry may be there, or none.
  */
 typedef struct FpbPos
 {
@@ -56,7 +58,7 @@ fpb_pos_before(FpbPos a, FpbPos b)
 	return a.number < b.number;
 }
 
-/* The place behind an entry's. */
+/* The position behind an entry's. */
 static inline FpbPos
 fpb_pos_behind(FpbPos pos)
 {
@@ -161,15 +163,15 @@ typedef struct FpbNodeInfo
  * a layout's routines
  * ------------------------------------------------------------------------
  *
- * Each is told of at the function below by which it is called, but for these:
+ * Most are described at the function below that calls them.  The others are:
  *
  * slot_space: bytes that an entry of a leaf (or of an inner page) takes of its
- * page, on the average, besides its tuple.
+ * page on the average, without its tuple.
  * insert: carries out a plan whose outcome is FPB_PLAN_FITS.
- * has_room: has the page room for another tuple of this size, none of its
- * entries'?
- * cut: deletes all entries from pos on and gives back the room that they take,
- * as far as it is no tuples'; page is a copy that nobody else sees.
+ * has_room: has the page room for one more tuple of this size that belongs to
+ * no entry?
+ * cut: deletes all entries from pos on, and frees the room that they take,
+ * except that of tuples.  page is a copy that nobody else sees.
  * filler_begin: a page has been begun; sets up the filler's details.
  * filler_take: has the page room for another entry at this fill factor?  If so
  * it is counted in.
@@ -254,9 +256,9 @@ extern const FpbLayoutRoutine *fpb_layout_routine(int id);
  */
 
 /*
- * Set up how nodes are searched: by bisection alone, or by counting where they
- * have few heads; and whether all their cache lines are fetched at once.  What
- * is found is the same.
+ * Set up how nodes are searched: by bisection alone, or by counting if they
+ * have few heads; and whether all their cache lines are fetched at once.  The
+ * answers are the same.
  */
 static inline void
 fpb_layout_search(FpbIndex *ix, bool bisecting, bool prefetch)
@@ -266,12 +268,11 @@ fpb_layout_search(FpbIndex *ix, bool bisecting, bool prefetch)
 }
 
 /*
- * Set up what ix says of the shapes of pages: ix->shapes, max_tuple,
- * max_posting, prefetch_front and prefetch_back.  The lines are the widths of
- * nodes of leaves and of inner pages, in cache lines, as the metapage has
- * them; 0 stands for the layout's own choice.  What is asked for may be
- * changed to what can be; fpb_layout_lines tells what has come of it.  Raises
- * nothing.  fpb_layout_search has been called before.
+ * Set up ix->shapes, max_tuple, max_posting, prefetch_front and prefetch_back.
+ * leaf_lines and inner_lines are the widths of nodes in cache lines, as the
+ * metapage has them; 0 stands for the layout's own choice.  A width that can't
+ * be is changed to one that can; fpb_layout_lines returns it.  Raises nothing.
+ * fpb_layout_search has been called before.
  */
 static inline void
 fpb_layout_shapes(FpbIndex *ix, int leaf_lines, int inner_lines)
@@ -290,8 +291,8 @@ fpb_layout_lines(const FpbIndex *ix, int *leaf_lines, int *inner_lines)
 }
 
 /*
- * Set up the shapes of a new index, with nodes of leaves as wide as asked for
- * unless that would keep out the longest tuples that btree takes.
+ * Set up the shapes of a new index.  The nodes of its leaves are as wide as
+ * asked for, unless a page could then not take the longest tuples of btree.
  */
 extern void fpb_layout_choose(FpbIndex *ix, int leaf_lines);
 
@@ -301,8 +302,8 @@ extern void fpb_layout_choose(FpbIndex *ix, int leaf_lines);
  */
 
 /*
- * Set *pos to the place of the first entry >= search key, or behind all if
- * there is none: what fpb_page_next then finds is that entry.
+ * Set *pos to the position of the search key: from there fpb_page_next finds
+ * the first entry >= search key, or none if there is none.
  */
 static inline void
 fpb_page_search(const FpbIndex *ix, Page page, const FpbSearchKey *search,
@@ -312,9 +313,9 @@ fpb_page_search(const FpbIndex *ix, Page page, const FpbSearchKey *search,
 }
 
 /*
- * Find the first entry at or behind *pos.  True: *pos is its place and *entry
- * has been filled, its tuple in the page.  False: there is none; *pos is then
- * behind all, and *entry undefined.  pos may be anything (see "positions").
+ * Find the first entry at or behind *pos, which may be any number.  True: *pos
+ * is its position and *entry has been filled, its tuple in the page.  False:
+ * there is none; *pos is behind all entries, and *entry undefined.
  */
 static inline bool
 fpb_page_next(const FpbIndex *ix, Page page, FpbPos *pos, FpbEntry *entry)
@@ -323,9 +324,9 @@ fpb_page_next(const FpbIndex *ix, Page page, FpbPos *pos, FpbEntry *entry)
 }
 
 /*
- * Find the last entry before *pos.  True: *pos is its place and *entry has
- * been filled, its tuple in the page.  False: there is none; *pos is what it
- * was, and *entry undefined.
+ * Find the last entry before *pos.  True: *pos is its position and *entry has
+ * been filled, its tuple in the page.  False: there is none; *pos stays as it
+ * was, and *entry is undefined.
  */
 static inline bool
 fpb_page_prev(const FpbIndex *ix, Page page, FpbPos *pos, FpbEntry *entry)
@@ -335,11 +336,11 @@ fpb_page_prev(const FpbIndex *ix, Page page, FpbPos *pos, FpbEntry *entry)
 
 /*
  * Read the entries of a leaf from pos on that are < end (NULL: all) into
- * items[], in order; returns how many, or -1 if there may be more than items[]
- * has room for.  Tuples stay in the page.  *more is set to false if there is
- * an entry >= end, else left as it is.  near: the end is likely to be among
- * the next few entries, and no entry behind one that is >= end is < end.
- * Raises an error for entries that can't be: the page is damaged.
+ * items[], in order.  Returns how many, or -1 if there may be more than there
+ * is room for.  Tuples stay in the page.  *more becomes false if the page has
+ * an entry >= end, else stays as it is.  near: the end is likely to be among
+ * the next few entries, so these are compared with it before it is searched;
+ * and behind an entry >= end there is none < end.
  */
 static inline int
 fpb_page_read_few(const FpbIndex *ix, Page page, FpbPos pos, const FpbSearchKey *end,
@@ -370,10 +371,10 @@ fpb_page_read(const FpbIndex *ix, Page page, FpbPos pos, const FpbSearchKey *end
 }
 
 /*
- * The child of an inner page to descend to for the search key: the last whose
- * low key is <= search key (before: < search key), or the first if there is no
- * such.  The separator's tuple, which is likely to be in no cache, is not
- * looked at.
+ * The child of an inner page to descend to for the search key: the last one
+ * whose low key is <= search key (before: < search key), or the first child if
+ * there is none.  Does not read the separator's tuple, which is likely to be
+ * in no cache.
  *
  * *child_node becomes what ix->named_node is to be for the search of that
  * child: a hint, of which node to look in first.  It may be any number; at
@@ -388,7 +389,7 @@ fpb_page_downlink(const FpbIndex *ix, Page page, const FpbSearchKey *search,
 
 /*
  * The same child's entry: fills *entry, its tuple in the page, and sets *pos
- * to its place.
+ * to its position.
  */
 static inline void
 fpb_page_child(const FpbIndex *ix, Page page, const FpbSearchKey *search,
@@ -404,11 +405,11 @@ fpb_page_child(const FpbIndex *ix, Page page, const FpbSearchKey *search,
 extern int	fpb_page_entries(const FpbIndex *ix, Page page, FpbEntry *entries);
 
 /*
- * The same with a new entry among them that is not in the page: before the
- * place *pos, which fpb_page_search has found for it.  entries[] has room for
- * one more.  Returns the new one's index.  places[], unless NULL, is filled
- * with the places of all entries (of the new one *pos), and behind them with
- * the one behind all; *nentries with how many they are.
+ * The same with a new entry among them, before *pos, which fpb_page_search has
+ * found for it.  entries[] has room for one more.  Returns the new entry's
+ * index, and sets *nentries to the number of all.  places[], unless NULL, is
+ * filled with the positions of all entries (of the new one *pos), and then
+ * with the position behind all.
  */
 extern int	fpb_page_entries_with(const FpbIndex *ix, Page page,
 								  const FpbEntry *entry, const FpbPos *pos,
@@ -422,8 +423,7 @@ extern bool fpb_page_is_empty(const FpbIndex *ix, Page page);
  * killed bits: entries of a leaf that are dead to everyone
  * ------------------------------------------------------------------------
  *
- * They are not logged, and not to be asked for by a snapshot taken in
- * recovery: "Killed entries" in src/README.md.
+ * They are not logged, and a snapshot taken in recovery must ignore them: "Killed entries" in src/README.md.
  */
 
 /* Is there a killed bit on the page? */
@@ -457,14 +457,13 @@ fpb_page_kill(const FpbIndex *ix, Page page, const FpbPos *pos, int npos)
  * changing a page
  * ------------------------------------------------------------------------
  *
- * What can fail comes first, outside the critical section, and is called a
- * plan.  What is done in the critical section notes in *wp what it changes.
+ * A change is planned first, which may fail.  Then it is made in a critical
+ * section; that notes in *wp what it changes.
  */
 
 /*
- * Find out how a new entry, which is not in the page and belongs there, is to
- * be put into it; fills *plan.  Nothing in the page changes.  May allocate
- * plan->image, which is the caller's to pfree.
+ * Plan the insertion of an entry that belongs to the page: fills *plan.  The
+ * page does not change.  May allocate plan->image, which the caller pfrees.
  */
 static inline void
 fpb_page_plan_insert(const FpbIndex *ix, Page page, const FpbEntry *entry,
@@ -474,26 +473,26 @@ fpb_page_plan_insert(const FpbIndex *ix, Page page, const FpbEntry *entry,
 }
 
 /*
- * The same if an image of the page will be logged anyway, or if it is to be
- * kept from being split: plan to make it afresh with as much slack as it has
- * room for.  True: *plan's outcome is FPB_PLAN_REBUILD.  False: it is too
- * full, *plan's outcome is FPB_PLAN_FULL, and it has no image.
+ * The same, by rebuilding the page with as much slack as it has room for.  For
+ * callers that log an image of the page anyway, or want to spare it a split.
+ * True: *plan's outcome is FPB_PLAN_REBUILD.  False: the page is too full, the
+ * outcome is FPB_PLAN_FULL, and the plan has no image.
  */
 extern bool fpb_page_plan_reorganise(const FpbIndex *ix, Page page,
 									 const FpbEntry *entry,
 									 FpbInsertPlan *plan);
 
 /*
- * Insert the entry as planned; the plan's outcome is not FPB_PLAN_FULL, and
- * the page has not changed since.  In the critical section.
+ * Insert the entry as planned.  The plan's outcome is not FPB_PLAN_FULL, and
+ * the page has not changed since it was made.  In the critical section.
  */
 extern void fpb_page_insert(const FpbIndex *ix, Page page,
 							const FpbEntry *entry, const FpbInsertPlan *plan,
 							FpbWalPage *wp);
 
 /*
- * Delete the entries at pos[], in any order, whose positions have been found
- * since the page was last changed.  In the critical section.
+ * Delete the entries at pos[], in any order.  The page has not changed since
+ * their positions were found.  In the critical section.
  */
 static inline void
 fpb_page_delete(const FpbIndex *ix, Page page, const FpbPos *pos, int npos,
@@ -561,13 +560,13 @@ typedef enum FpbHalves
 } FpbHalves;
 
 /*
- * Work out the split of a page that gets one more entry: where, and what the
- * two pages look like.  They are made in the copies that left_page and
- * right_page are of, and of which these then tell what there is to log; the
- * page itself stays as it is.  right is the block of the right one.
- * fillfactor is how full a page is left behind ascending insertions, in
- * percent.  Any page and any new entry fit two pages, so what is raised is
- * damage, or comes from comparators.
+ * Split a page that gets one more entry: choose where, and make both pages in
+ * the copies of left_page and right_page, which then say what there is to log.
+ * The page itself stays as it is.  right is the right page's block; fillfactor
+ * is how full ascending insertions leave a page behind, in percent.
+ *
+ * Any page and any new entry fit two pages (FORMAT.md, "Splits always fit").
+ * So an error is about damage, or a comparator has raised it.
  */
 extern void fpb_page_split(const FpbIndex *ix, Page page,
 						   const FpbEntry *entry, BlockNumber right,
@@ -655,9 +654,9 @@ extern const FpbKey *fpb_filler_last(const FpbFiller *filler);
  */
 
 /*
- * What is wrong with the layout's part of a page's header, as text, or NULL:
- * the checks that are cheap enough for every access.  What they let through,
- * and what those that read a page check as they come to it, can't make anyone
+ * What is wrong with the layout's part of a page's header, as text, or NULL.
+ * These checks are cheap enough for every access.  Together with those that a
+ * reader makes of each thing it comes to, they keep damage from making anyone
  * read or write outside the page.
  */
 static inline const char *

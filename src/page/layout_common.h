@@ -12,9 +12,9 @@
 #include "page/node.h"
 
 /*
- * The entries in slots [from, to) of a leaf's plain node of words into
- * items[], which has room for so many; returns how many, or -1 if there may be
- * more.  The first slot's position is pos, and each further one's greater by
+ * Read the entries in slots [from, to) of a leaf's plain node of words into
+ * items[].  Returns how many, or -1 if there may be more than there is room
+ * for.  pos is the first slot's position; each further slot's is greater by
  * step.
  */
 extern int	fpb_read_words(const FpbIndex *ix, const FpbShape *shape,
@@ -36,30 +36,29 @@ fpb_begin_page(const FpbIndex *ix, Page page, const FpbPageContent *content)
 }
 
 /*
- * All entries of the page with a new one among them, before pos, in a palloc'd
- * array of their own.
+ * All entries of the page, with a new one among them before pos, in a palloc'd
+ * array.
  */
 extern FpbEntry *fpb_collect_with(const FpbIndex *ix, Page page,
 								  const FpbEntry *entry, FpbPos pos,
 								  int *nentries);
 
 /*
- * Plan to make the page afresh, entries[] being all, the new one among them,
- * with slack of a hundred slots free.  Allocates the image.  The plan's
- * outcome is FPB_PLAN_FULL if the entries don't fit so.
+ * Plan to rebuild the page from entries[], all it has and the new one, with
+ * slack of a hundred slots free.  Allocates the image.  The plan's outcome is
+ * FPB_PLAN_FULL if the entries don't fit so.
  *
- * A page of so few entries that at best one would be left on a side must not
- * be split for nothing but slack, or the room of its high fence, unless few is
- * 0.
+ * If there are no more entries than few, a split would leave a side with one
+ * at best.  Then they need not leave slack, nor room for the high fence.
  */
 extern void fpb_plan_rebuild(const FpbIndex *ix, Page page,
 							 const FpbEntry *entries, int nentries, int slack,
 							 int few, FpbInsertPlan *plan);
 
 /*
- * Return tuples to the page's hole that nothing refers to any more, and that
- * have been added later than all others.  page is a copy that nobody else
- * sees.
+ * Give the bytes of tuples that nothing refers to any more back to the hole,
+ * as far as these were added after all others.  page is a copy that nobody
+ * else sees.
  */
 extern void fpb_free_last_tuples(const FpbIndex *ix, Page page,
 								 FpbWalPage *wp);
