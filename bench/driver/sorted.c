@@ -139,14 +139,10 @@ sorted_read(const FpbIndex *ix, Page page, FpbPos pos, const FpbSearchKey *end,
  * The details of a plan are the slot.
  */
 static void
-sorted_plan_insert(const FpbIndex *ix, Page page, const FpbEntry *entry,
+sorted_plan_insert(const FpbIndex *ix pg_attribute_unused(), Page page,
+				   const FpbEntry *entry pg_attribute_unused(), FpbPos pos,
 				   FpbInsertPlan *plan)
 {
-	FpbSearchKey search;
-	FpbPos		pos;
-
-	fpb_search_key_from(ix, &entry->key, &search);
-	sorted_search(ix, page, &search, &pos);
 	plan->image = NULL;
 	plan->details[0] = pos.number;
 	plan->outcome = FpbHdr(page)->layout[NENTRIES] < FpbHdr(page)->layout[CAPACITY] ?

@@ -395,7 +395,7 @@ split(Fuzz *f, const FuzzOp *op, const FuzzEntry *new, const FpbEntry *entry, in
 	memset(f->right, 0x7E, BLCKSZ);
 	begin_record(f, &left, f->left);
 	begin_record(f, &right, f->right);
-	fpb_page_split(&f->ix, f->page, entry, SPLIT_BLOCK, op->percent,
+	fpb_page_split(&f->ix, f->page, entry, fpb_page_place(&f->ix, f->page, entry), SPLIT_BLOCK, op->percent,
 				   op->halves, &left, &right);
 	f->doing = left.image ? "split by image" : "split in place";
 	f->counts[left.image ? FUZZ_N_SPLIT_BY_IMAGE : FUZZ_N_SPLIT_IN_PLACE]++;
@@ -527,6 +527,7 @@ insert(Fuzz *f, const FuzzHistory *history, const FuzzOp *op)
 	FuzzEntry	new = history->entries[op->first];
 	FpbEntry	entry;
 	FpbInsertPlan plan;
+	FpbPos		pos;
 	FpbWalPage	wp;
 	int			at = fuzz_find(f->model, f->nmodel, new.place);
 
@@ -539,13 +540,14 @@ insert(Fuzz *f, const FuzzHistory *history, const FuzzOp *op)
 	new.killed = false;
 	fuzz_entry_key(f, &new, &entry.key);
 	entry.child = f->level > 0 ? new.child : InvalidBlockNumber;
+	pos = fpb_page_place(&f->ix, f->page, &entry);
 
 	if (op->image && f->level == 0 &&
-		fpb_page_plan_reorganise(&f->ix, f->page, &entry, &plan))
+		fpb_page_plan_reorganise(&f->ix, f->page, &entry, pos, &plan))
 		f->counts[FUZZ_N_REORGANISE]++;
 	else
 	{
-		fpb_page_plan_insert(&f->ix, f->page, &entry, &plan);
+		fpb_page_plan_insert(&f->ix, f->page, &entry, pos, &plan);
 		count_plan(f, &plan);
 	}
 	f->doing = plan_name(f, &plan);

@@ -333,17 +333,13 @@ fpb_plan_rebuild(const FpbIndex *ix, Page page, const FpbEntry *entries,
  */
 bool
 fpb_page_plan_reorganise(const FpbIndex *ix, Page page, const FpbEntry *entry,
-						 FpbInsertPlan *plan)
+						 FpbPos pos, FpbInsertPlan *plan)
 {
 	FpbEntry   *entries;
 	int			n;
 	int			most = FpbPageIsQueue(page) ? QUEUE_SLACK : SLACK;
-	FpbSearchKey search;
-	FpbPos		pos;
 
 	plan->outcome = FPB_PLAN_FULL;
-	fpb_search_key_from(ix, &entry->key, &search);
-	fpb_page_search(ix, page, &search, &pos);
 	entries = fpb_collect_with(ix, page, entry, pos, &n);
 	for (int i = 0; i < lengthof(reorganise_slacks) && plan->outcome == FPB_PLAN_FULL; i++)
 		if (reorganise_slacks[i] <= most)

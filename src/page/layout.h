@@ -211,7 +211,8 @@ typedef struct FpbLayoutRoutine
 						 int npos);
 
 	void		(*plan_insert) (const FpbIndex *ix, Page page,
-								const FpbEntry *entry, FpbInsertPlan *plan);
+								const FpbEntry *entry, FpbPos pos,
+								FpbInsertPlan *plan);
 	void		(*insert) (const FpbIndex *ix, Page page,
 						   const FpbEntry *entry, const FpbInsertPlan *plan,
 						   FpbWalPage *wp);
@@ -462,14 +463,29 @@ fpb_page_kill(const FpbIndex *ix, Page page, const FpbPos *pos, int npos)
  */
 
 /*
- * Plan the insertion of an entry that belongs to the page: fills *plan.  The
- * page does not change.  May allocate plan->image, which the caller pfrees.
+ * Plan the insertion of an entry, which belongs to the page, at its place pos
+ * (fpb_page_search, fpb_page_place): fills *plan.  The page does not change.
+ * May allocate plan->image, which the caller pfrees.
  */
 static inline void
 fpb_page_plan_insert(const FpbIndex *ix, Page page, const FpbEntry *entry,
-					 FpbInsertPlan *plan)
+					 FpbPos pos, FpbInsertPlan *plan)
 {
-	ix->layout->plan_insert(ix, page, entry, plan);
+	ix->layout->plan_insert(ix, page, entry, pos, plan);
+}
+
+/*
+ * Find the place of a new entry in a page where it belongs.
+ */
+static inline FpbPos
+fpb_page_place(const FpbIndex *ix, Page page, const FpbEntry *entry)
+{
+	FpbSearchKey search;
+	FpbPos		pos;
+
+	fpb_search_key_from(ix, &entry->key, &search);
+	fpb_page_search(ix, page, &search, &pos);
+	return pos;
 }
 
 /*
@@ -479,7 +495,7 @@ fpb_page_plan_insert(const FpbIndex *ix, Page page, const FpbEntry *entry,
  * outcome is FPB_PLAN_FULL, and the plan has no image.
  */
 extern bool fpb_page_plan_reorganise(const FpbIndex *ix, Page page,
-									 const FpbEntry *entry,
+									 const FpbEntry *entry, FpbPos pos,
 									 FpbInsertPlan *plan);
 
 /*
@@ -560,7 +576,7 @@ typedef enum FpbHalves
 } FpbHalves;
 
 /*
- * Split a page that gets one more entry: choose where, and make both pages in
+ * Split a page that gets one more entry, at the place pos: choose where, and make both pages in
  * the copies of left_page and right_page, which then say what there is to log.
  * The page itself stays as it is.  right is the right page's block; fillfactor
  * is how full ascending insertions leave a page behind, in percent.
@@ -569,8 +585,8 @@ typedef enum FpbHalves
  * So an error is about damage, or a comparator has raised it.
  */
 extern void fpb_page_split(const FpbIndex *ix, Page page,
-						   const FpbEntry *entry, BlockNumber right,
-						   int fillfactor, FpbHalves halves,
+						   const FpbEntry *entry, FpbPos pos,
+						   BlockNumber right, int fillfactor, FpbHalves halves,
 						   FpbWalPage *left_page, FpbWalPage *right_page);
 
 /* ------------------------------------------------------------------------

@@ -463,15 +463,11 @@ micro_has_room(const FpbIndex *ix, Page page, Size tuple)
  */
 static void
 micro_plan_insert(const FpbIndex *ix, Page page, const FpbEntry *entry,
-				  FpbInsertPlan *plan)
+				  FpbPos pos, FpbInsertPlan *plan)
 {
-	FpbSearchKey search;
-	FpbPos		pos;
 	FpbEntry   *entries;
 	int			n;
 
-	fpb_search_key_from(ix, &entry->key, &search);
-	micro_search(ix, page, &search, &pos);
 	plan->image = NULL;
 	plan->details[0] = pos.number;
 	if (Micro(page)->nentries < Micro(page)->capacity &&

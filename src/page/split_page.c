@@ -326,7 +326,8 @@ cut_left(const Split *s, int split, const FpbKey *separator)
 	if (s->newpos >= split)
 		return true;
 
-	fpb_page_plan_insert(s->ix, wp->page, s->entry, &plan);
+	fpb_page_plan_insert(s->ix, wp->page, s->entry,
+						 fpb_page_place(s->ix, wp->page, s->entry), &plan);
 	if (plan.outcome == FPB_PLAN_FULL)
 		return false;
 	fpb_page_insert(s->ix, wp->page, s->entry, &plan, wp);
@@ -439,21 +440,17 @@ plan_split(Split *s, int fillfactor)
  */
 void
 fpb_page_split(const FpbIndex *ix, Page page, const FpbEntry *entry,
-			   BlockNumber right, int fillfactor, FpbHalves halves,
+			   FpbPos pos, BlockNumber right, int fillfactor, FpbHalves halves,
 			   FpbWalPage *left_page, FpbWalPage *right_page)
 {
 	Split		s = {.ix = ix,.page = page,.right = right,.entry = entry,
 	.halves = halves,.left_page = left_page,.right_page = right_page};
-	FpbSearchKey search;
-	FpbPos		pos;
 	FpbKey		low;
 	FpbKey		high;
 
 	s.slot_space = ix->layout->slot_space(ix, FpbPageIsLeaf(page));
 	s.entries = palloc(sizeof(FpbEntry) * (FPB_MAX_PAGE_ENTRIES + 1));
 	s.places = palloc(sizeof(FpbPos) * (FPB_MAX_PAGE_ENTRIES + 2));
-	fpb_search_key_from(ix, &entry->key, &search);
-	fpb_page_search(ix, page, &search, &pos);
 	s.newpos = fpb_page_entries_with(ix, page, entry, &pos, s.entries, s.places,
 									 &s.nentries);
 	if (unlikely(s.nentries < 2))

@@ -98,7 +98,8 @@ fill_copy(const Batch *b, FpbWalPage *wp, int from)
 	{
 		FpbInsertPlan plan;
 
-		fpb_page_plan_insert(b->ix, wp->page, &b->entries[i], &plan);
+		fpb_page_plan_insert(b->ix, wp->page, &b->entries[i],
+							 fpb_page_place(b->ix, wp->page, &b->entries[i]), &plan);
 		if (plan.outcome == FPB_PLAN_FULL)
 			return i;
 		fpb_page_insert(b->ix, wp->page, &b->entries[i], &plan, wp);
@@ -181,7 +182,8 @@ split_and_move(Batch *b, FpbStack *stack, Page copy, int n, bool image_due)
 	fpb_wal_begin(&wal, ix->rel);
 	wp_left = fpb_wal_add_copy(&wal, b->leaf, images[0].data);
 	wp_right = fpb_wal_add_copy(&wal, right, images[1].data);
-	fpb_page_split(ix, copy, &b->entries[n], BufferGetBlockNumber(right),
+	fpb_page_split(ix, copy, &b->entries[n], fpb_page_place(ix, copy, &b->entries[n]),
+				   BufferGetBlockNumber(right),
 				   fpb_fillfactor(ix->rel),
 				   image_due ? FPB_HALVES_PACKED : FPB_HALVES_SPREAD,
 				   wp_left, wp_right);

@@ -31,6 +31,7 @@ fpb_insert_on_page(FpbIndex *ix, Relation heap, Buffer buf, FpbStack *stack,
 				   Buffer left, Buffer right)
 {
 	Page		page = BufferGetPage(buf);
+	FpbPos		pos = fpb_page_place(ix, page, entry);
 	FpbInsertPlan plan;
 	FpbWal		wal;
 	FpbWalPage *wp;
@@ -41,14 +42,15 @@ fpb_insert_on_page(FpbIndex *ix, Relation heap, Buffer buf, FpbStack *stack,
 
 	if (!(FpbPageIsLeaf(page) && RelationNeedsWAL(ix->rel) &&
 		  XLogCheckBufferNeedsBackup(buf) &&
-		  fpb_page_plan_reorganise(ix, page, entry, &plan)))
-		fpb_page_plan_insert(ix, page, entry, &plan);
+		  fpb_page_plan_reorganise(ix, page, entry, pos, &plan)))
+		fpb_page_plan_insert(ix, page, entry, pos, &plan);
 	if ((plan.outcome == FPB_PLAN_FULL || plan.outcome == FPB_PLAN_REBUILD) &&
 		may_prune && fpb_prune_killed(ix, heap, buf))
 	{
 		if (plan.image != NULL)
 			pfree(plan.image);
-		fpb_page_plan_insert(ix, page, entry, &plan);
+		pos = fpb_page_place(ix, page, entry);
+		fpb_page_plan_insert(ix, page, entry, pos, &plan);
 	}
 
 	if (plan.outcome == FPB_PLAN_FULL && may_prune)
@@ -56,7 +58,10 @@ fpb_insert_on_page(FpbIndex *ix, Relation heap, Buffer buf, FpbStack *stack,
 		bool		pruned = fpb_prune_versions(ix, heap, buf, unchanged);
 
 		if (pruned)
-			fpb_page_plan_insert(ix, page, entry, &plan);
+		{
+			pos = fpb_page_place(ix, page, entry);
+			fpb_page_plan_insert(ix, page, entry, pos, &plan);
+		}
 
 		/*
 		 * A leaf in which rows are updated need not be split for want of room
@@ -67,12 +72,12 @@ fpb_insert_on_page(FpbIndex *ix, Relation heap, Buffer buf, FpbStack *stack,
 		 */
 		if (plan.outcome == FPB_PLAN_FULL &&
 			(pruned || (unchanged && !fpb_is_word(ix))))
-			(void) fpb_page_plan_reorganise(ix, page, entry, &plan);
+			(void) fpb_page_plan_reorganise(ix, page, entry, pos, &plan);
 	}
 	if (plan.outcome == FPB_PLAN_FULL)
 	{
 		if (may_split)
-			fpb_split_page(ix, buf, stack, entry, left, right);
+			fpb_split_page(ix, buf, stack, entry, pos, left, right);
 		return may_split;
 	}
 

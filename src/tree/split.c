@@ -220,7 +220,7 @@ fpb_insert_downlink(FpbIndex *ix, Buffer left, Buffer right, FpbStack *stack)
  */
 void
 fpb_split_page(FpbIndex *ix, Buffer buf, FpbStack *stack, const FpbEntry *entry,
-			   Buffer left, Buffer right)
+			   FpbPos pos, Buffer left, Buffer right)
 {
 	Page		page = BufferGetPage(buf);
 	PGAlignedBlock *images;
@@ -240,7 +240,7 @@ fpb_split_page(FpbIndex *ix, Buffer buf, FpbStack *stack, const FpbEntry *entry,
 	wp_right = fpb_wal_add_copy(&wal, rbuf, images[1].data);
 
 	/* If an image of the left page is due, it should be small and fresh. */
-	fpb_page_split(ix, page, entry, BufferGetBlockNumber(rbuf),
+	fpb_page_split(ix, page, entry, pos, BufferGetBlockNumber(rbuf),
 				   FpbPageIsLeaf(page) ? fpb_fillfactor(ix->rel) : FPB_INNER_FILLFACTOR,
 				   RelationNeedsWAL(ix->rel) && XLogCheckBufferNeedsBackup(buf) ?
 				   FPB_HALVES_SPREAD : FPB_HALVES_IN_PLACE,

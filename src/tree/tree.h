@@ -251,7 +251,8 @@ extern bool fpb_insert_on_page(FpbIndex *ix, Relation heap, Buffer buf,
 							   bool unchanged, bool may_split,
 							   Buffer left, Buffer right);
 extern void fpb_split_page(FpbIndex *ix, Buffer buf, FpbStack *stack,
-						   const FpbEntry *entry, Buffer left, Buffer right);
+						   const FpbEntry *entry, FpbPos pos,
+						   Buffer left, Buffer right);
 extern void fpb_clear_incomplete(Buffer left, FpbWalPage *wp);
 extern void fpb_name_halves(const FpbIndex *ix, Page page, Buffer left,
 							Buffer right, FpbWalPage *wp);

@@ -346,7 +346,8 @@ extern void fpb_disk_first_child(const FpbIndex *ix, Page page, const FpbSearchK
 extern bool fpb_disk_first_has_killed(const FpbIndex *ix, Page page);
 extern bool fpb_disk_first_is_killed(const FpbIndex *ix, Page page, FpbPos pos);
 extern bool fpb_disk_first_kill(const FpbIndex *ix, Page page, const FpbPos *pos, int npos);
-extern void fpb_disk_first_plan_insert(const FpbIndex *ix, Page page, const FpbEntry *entry, FpbInsertPlan *plan);
+extern void fpb_disk_first_plan_insert(const FpbIndex *ix, Page page, const FpbEntry *entry,
+									   FpbPos pos, FpbInsertPlan *plan);
 extern void fpb_disk_first_insert(const FpbIndex *ix, Page page, const FpbEntry *entry, const FpbInsertPlan *plan, FpbWalPage *wp);
 extern void fpb_disk_first_delete(const FpbIndex *ix, Page page, const FpbPos *pos, int npos, FpbWalPage *wp);
 extern bool fpb_disk_first_has_room(const FpbIndex *ix, Page page, Size tuple);

@@ -564,8 +564,7 @@ fpb_last_of_posting(const FpbIndex *ix, Page page, const FpbNodePos *pos, FpbEnt
  */
 static void
 plan_beside_one_key(const FpbIndex *ix, Page page, const FpbEntry *entry,
-					const FpbSearchKey *search, const FpbNodePos *place, char *node,
-					FpbInsertPlan *plan)
+					const FpbNodePos *place, char *node, FpbInsertPlan *plan)
 {
 	const FpbShape *shape = fpb_shape(ix, page);
 	int			nslots = fpb_one_key_slots(shape);
@@ -596,7 +595,7 @@ plan_beside_one_key(const FpbIndex *ix, Page page, const FpbEntry *entry,
 		 * Another key comes before or behind the whole node: into the plain
 		 * node there if it has a gap, else into a new one.
 		 */
-		bool		before = fpb_compare(ix, &any.key, search) > 0;
+		bool		before = fpb_compare_keys(ix, &any.key, &entry->key) > 0;
 		int			neighbour = place->dir + (before ? -1 : 1);
 
 		if (plain_gaps(ix, page, neighbour) > 0)
@@ -628,7 +627,7 @@ plan_beside_one_key(const FpbIndex *ix, Page page, const FpbEntry *entry,
  */
 static bool
 plan_slot(const FpbIndex *ix, Page page, const FpbEntry *entry,
-		  const FpbSearchKey *search, const FpbNodePos *place, FpbInsertPlan *plan)
+		  const FpbNodePos *place, FpbInsertPlan *plan)
 {
 	const FpbShape *shape = fpb_shape(ix, page);
 	Size		tuple = fpb_tuple_room(ix, &entry->key, 1);
@@ -654,7 +653,7 @@ plan_slot(const FpbIndex *ix, Page page, const FpbEntry *entry,
 		case FPB_NODE_PLAIN:
 			break;
 		case FPB_NODE_ONE_KEY:
-			plan_beside_one_key(ix, page, entry, search, place, node, plan);
+			plan_beside_one_key(ix, page, entry, place, node, plan);
 			return true;
 	}
 
@@ -713,25 +712,21 @@ plan_slot(const FpbIndex *ix, Page page, const FpbEntry *entry,
 
 /*
  * Find out how a new entry is to be put into the page, which is locked
- * exclusively and is the right one for it.
+ * exclusively and is the right one for it, at the place pos.
  */
 void
 fpb_disk_first_plan_insert(const FpbIndex *ix, Page page, const FpbEntry *entry,
-						   FpbInsertPlan *plan)
+						   FpbPos pos, FpbInsertPlan *plan)
 {
 	FpbSlotPlan *slots = FpbSlots(plan);
 	const FpbEntry *rest = entry;	/* what is to have a slot */
 	FpbEntry	last;
-	FpbNodePos	found;
-	FpbNodePos	place;
-	FpbSearchKey search;
+	FpbNodePos	found = fpb_pos_unpack(ix, pos);
+	FpbNodePos	place = found;
 
 	plan->outcome = FPB_PLAN_FITS;
 	plan->image = NULL;
 	slots->swap = false;
-	fpb_search_key_from(ix, &entry->key, &search);
-	fpb_node_pos_search(ix, page, &search, &found);
-	place = found;
 
 	/*
 	 * Its place may be among the TIDs of a posting.  (An equal tuple may be
@@ -751,7 +746,7 @@ fpb_disk_first_plan_insert(const FpbIndex *ix, Page page, const FpbEntry *entry,
 	if (ix->max_posting > 0 && FpbPageIsLeaf(page) &&
 		plan_beside_equal(ix, page, rest, &place, slots))
 		return;
-	if (!plan_slot(ix, page, rest, &search, &place, plan))
+	if (!plan_slot(ix, page, rest, &place, plan))
 		plan_to_make_room(ix, page, entry, &found, plan);
 }
 
