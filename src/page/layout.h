@@ -576,8 +576,9 @@ typedef enum FpbHalves
 } FpbHalves;
 
 /*
- * Split a page that gets one more entry, at the place pos: choose where, and make both pages in
- * the copies of left_page and right_page, which then say what there is to log.
+ * Split a page that gets one more entry, at the place pos: choose where, and
+ * make both pages in the copies of left_page and right_page, which then say
+ * what there is to log.
  * The page itself stays as it is.  right is the right page's block; fillfactor
  * is how full ascending insertions leave a page behind, in percent.
  *

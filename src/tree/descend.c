@@ -425,17 +425,19 @@ fpb_descend(FpbIndex *ix, const FpbSearchKey *search, int level, bool before,
 }
 
 /*
- * Find the leaf of the main tree for an entry to be inserted, and lock it
- * exclusively.  No lock is held on entry.
+ * Set ins->buf to the leaf of the main tree where an insertion's search key
+ * falls, locked exclusively; its right sibling has a downlink.  No lock is
+ * held on entry.
  *
- * Keys that ascend all go to the rightmost leaf, so the one that has been it
- * last, in this session, is asked before a descent is begun.  Its block may be
- * any page by now, but one of which the fences say that it is the place is
- * that, by whatever link it has been come to: as at the end of a descent.
+ * Ascending keys all go to the rightmost leaf.  So the leaf that was the
+ * rightmost when this session saw it last is tried before a descent, and
+ * leaves the stack empty.  Its block may hold any page by now, but the fences
+ * tell whether it is the right one, as at the end of a descent.
  */
-Buffer
-fpb_descend_insert(FpbIndex *ix, const FpbSearchKey *search, FpbStack *stack)
+void
+fpb_descend_insert(FpbIndex *ix, FpbInsertState *ins)
 {
+	const FpbSearchKey *search = &ins->search;
 	BlockNumber last = RelationGetTargetBlock(ix->rel);
 	Buffer		buf;
 	Page		page;
@@ -450,17 +452,18 @@ fpb_descend_insert(FpbIndex *ix, const FpbSearchKey *search, FpbStack *stack)
 		if (FpbPageIsRightmost(page) && fpb_page_reaches_left(ix, page, search, 0, false))
 		{
 			RelationSetTargetBlock(ix->rel, last);
-			stack->height = 0;
-			return buf;
+			ins->stack->height = 0;
+			ins->buf = buf;
+			return;
 		}
 		fpb_relbuf(buf);
 	}
-	buf = fpb_descend(ix, search, 0, false, BUFFER_LOCK_EXCLUSIVE, stack);
+	buf = fpb_descend(ix, search, 0, false, BUFFER_LOCK_EXCLUSIVE, ins->stack);
 	page = BufferGetPage(buf);
 	/* the descent to an only leaf takes no longer */
 	if (FpbPageIsRightmost(page) && !FpbPageIsLeftmost(page))
 		RelationSetTargetBlock(ix->rel, BufferGetBlockNumber(buf));
-	return buf;
+	ins->buf = buf;
 }
 
 /*

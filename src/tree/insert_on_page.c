@@ -3,9 +3,10 @@
  * tree/insert_on_page.c
  *	  Insertion of an entry into the page where it belongs.
  *
- * What there is no room for is tried in this order: the page is made afresh,
- * if an image of it is to be logged anyway; dead entries are removed; the page
- * is split (tree/split.c).
+ * An entry goes into a gap, or wherever else the layout finds room for it.  If
+ * there is none, dead entries are removed; if that does not help, the page is
+ * split (tree/split.c).  If an image of the page is to be logged anyway, the
+ * page is made afresh, with gaps for what comes next.
  *
  *-------------------------------------------------------------------------
  */
@@ -18,114 +19,101 @@
 #include "tree/verify.h"
 
 /*
- * Insert an entry into a page, locked exclusively and released, where it
- * belongs.  left and right as in split_page, unchanged as in fpb_insert_entry.
- * heap: for the dead entries of a leaf; an inner page has none.
- *
- * False, with nothing done and the page still locked, if it would have to be
- * split and may not.
+ * Plan the insertion.  The outcome is FPB_PLAN_FULL if the page has to be
+ * split: nothing else makes room for the entry.  Dead entries may have been
+ * removed from the page, and ins->pos is the entry's place after that.
  */
-bool
-fpb_insert_on_page(FpbIndex *ix, Relation heap, Buffer buf, FpbStack *stack,
-				   const FpbEntry *entry, bool unchanged, bool may_split,
-				   Buffer left, Buffer right)
+static void
+plan_insertion(FpbIndex *ix, FpbInsertState *ins, FpbInsertPlan *plan)
 {
-	Page		page = BufferGetPage(buf);
-	FpbPos		pos = fpb_page_place(ix, page, entry);
-	FpbInsertPlan plan;
-	FpbWal		wal;
-	FpbWalPage *wp;
-	FpbWalPage *wp_child = NULL;
+	Page		page = BufferGetPage(ins->buf);
 
 	/* an entry of the queue is not there for long enough to prove dead */
 	bool		may_prune = FpbPageIsLeaf(page) && ix->tree == 0;
 
 	if (!(FpbPageIsLeaf(page) && RelationNeedsWAL(ix->rel) &&
-		  XLogCheckBufferNeedsBackup(buf) &&
-		  fpb_page_plan_reorganise(ix, page, entry, pos, &plan)))
-		fpb_page_plan_insert(ix, page, entry, pos, &plan);
-	if ((plan.outcome == FPB_PLAN_FULL || plan.outcome == FPB_PLAN_REBUILD) &&
-		may_prune && fpb_prune_killed(ix, heap, buf))
+		  XLogCheckBufferNeedsBackup(ins->buf) &&
+		  fpb_page_plan_reorganise(ix, page, &ins->entry, ins->pos, plan)))
+		fpb_page_plan_insert(ix, page, &ins->entry, ins->pos, plan);
+	if ((plan->outcome == FPB_PLAN_FULL || plan->outcome == FPB_PLAN_REBUILD) &&
+		may_prune && fpb_prune_killed(ix, ins->heap, ins->buf))
 	{
-		if (plan.image != NULL)
-			pfree(plan.image);
-		pos = fpb_page_place(ix, page, entry);
-		fpb_page_plan_insert(ix, page, entry, pos, &plan);
+		if (plan->image != NULL)
+			pfree(plan->image);
+		fpb_page_search(ix, page, &ins->search, &ins->pos);
+		fpb_page_plan_insert(ix, page, &ins->entry, ins->pos, plan);
 	}
 
-	if (plan.outcome == FPB_PLAN_FULL && may_prune)
+	if (plan->outcome == FPB_PLAN_FULL && may_prune)
 	{
-		bool		pruned = fpb_prune_versions(ix, heap, buf, unchanged);
+		bool		pruned = fpb_prune_versions(ix, ins->heap, ins->buf, ins->unchanged);
 
 		if (pruned)
 		{
-			pos = fpb_page_place(ix, page, entry);
-			fpb_page_plan_insert(ix, page, entry, pos, &plan);
+			fpb_page_search(ix, page, &ins->search, &ins->pos);
+			fpb_page_plan_insert(ix, page, &ins->entry, ins->pos, plan);
 		}
 
 		/*
-		 * A leaf in which rows are updated need not be split for want of room
-		 * at the right place either: what has been removed is elsewhere, or
-		 * by the time the leaf is really full there will be more dead entries
-		 * in it.  Where nothing has gone, words are better off with a split,
-		 * for they find their places in gaps.
+		 * The entries removed may have left room, but not at the new entry's
+		 * place.  Then making the leaf afresh spares the split.
+		 *
+		 * A leaf in which rows are updated is made afresh even if nothing
+		 * could be removed: by the time it is really full there will be dead
+		 * entries in it.  But not one of words, which is better off with a
+		 * split, because words find their places in gaps.
 		 */
-		if (plan.outcome == FPB_PLAN_FULL &&
-			(pruned || (unchanged && !fpb_is_word(ix))))
-			(void) fpb_page_plan_reorganise(ix, page, entry, pos, &plan);
+		if (plan->outcome == FPB_PLAN_FULL &&
+			(pruned || (ins->unchanged && !fpb_is_word(ix))))
+			(void) fpb_page_plan_reorganise(ix, page, &ins->entry, ins->pos, plan);
 	}
+}
+
+/*
+ * Insert an entry into the page ins->buf, where it belongs at ins->pos.  The
+ * page is locked exclusively, and released.  If it is full it is split, if
+ * that is permitted; the downlink of the new page is then inserted above.
+ *
+ * Returns false, with the page still locked and the entry not in it, if the
+ * page would have to be split and ins->may_split is false.
+ *
+ * Raises errors before anything has been changed, or between two WAL records.
+ */
+bool
+fpb_insert_on_page(FpbIndex *ix, FpbInsertState *ins)
+{
+	Page		page = BufferGetPage(ins->buf);
+	FpbInsertPlan plan;
+	FpbWal		wal;
+	FpbWalPage *wp;
+	FpbWalPage *wp_child = NULL;
+
+	plan_insertion(ix, ins, &plan);
 	if (plan.outcome == FPB_PLAN_FULL)
 	{
-		if (may_split)
-			fpb_split_page(ix, buf, stack, entry, pos, left, right);
-		return may_split;
+		if (ins->may_split)
+			fpb_split_page(ix, ins);
+		return ins->may_split;
 	}
 
 	fpb_wal_begin(&wal, ix->rel);
-	wp = fpb_wal_add(&wal, buf, false);
-	if (BufferIsValid(left))
-		wp_child = fpb_wal_add(&wal, left, false);
+	wp = fpb_wal_add(&wal, ins->buf, false);
+	if (BufferIsValid(ins->left))
+		wp_child = fpb_wal_add(&wal, ins->left, false);
 	fpb_wal_enter(&wal);
-	fpb_page_insert(ix, page, entry, &plan, wp);
+	fpb_page_insert(ix, page, &ins->entry, &plan, wp);
 	if (wp_child != NULL)
 	{
-		fpb_name_halves(ix, page, left, right, wp);
-		fpb_clear_incomplete(left, wp_child);
+		fpb_name_halves(ix, page, ins, wp);
+		fpb_clear_incomplete(ins->left, wp_child);
 	}
 	fpb_wal_finish(&wal);
-	fpb_verify_insert(ix, &wal, 0, entry);
+	fpb_verify_insert(ix, &wal, 0, &ins->entry);
 	if (wp_child != NULL)
 		fpb_verify_insert(ix, &wal, 1, NULL);
 
 	if (plan.image != NULL)
 		pfree(plan.image);
-	fpb_relbuf(buf);
+	fpb_relbuf(ins->buf);
 	return true;
-}
-
-/*
- * Insert an entry into the leaf in buf, where it belongs; buf is locked
- * exclusively, and released.  stack is what the descent to it has passed, a
- * hint.  heap is the index's table, whose pages may be pruned.  unchanged: the
- * row has been updated, its key not.  Splits as needed.  Raises errors before
- * anything has been changed, or between two records.
- */
-void
-fpb_insert_entry(FpbIndex *ix, Relation heap, Buffer buf, FpbStack *stack,
-				 const FpbEntry *entry, bool unchanged)
-{
-	(void) fpb_insert_on_page(ix, heap, buf, stack, entry, unchanged, true,
-							  InvalidBuffer, InvalidBuffer);
-}
-
-/*
- * The same if the leaf, one of the queue's tree, has room for the entry.
- * False, with nothing done and the leaf still locked, if it would have to be
- * split.
- */
-bool
-fpb_insert_if_fits(FpbIndex *ix, Buffer buf, const FpbEntry *entry)
-{
-	return fpb_insert_on_page(ix, NULL, buf, NULL, entry, false, false,
-							  InvalidBuffer, InvalidBuffer);
 }

@@ -37,17 +37,17 @@ fpb_clear_incomplete(Buffer left, FpbWalPage *wp)
 
 /*
  * Have a page to which the downlink of a split's right half has been added
- * name the nodes of both halves, which are locked exclusively.  In the
- * critical section, or while the page is a copy that nobody else sees.
+ * name the nodes of both halves, which are locked exclusively.  The caller is
+ * in the critical section, or the page is a copy that nobody else sees.
  */
 void
-fpb_name_halves(const FpbIndex *ix, Page page, Buffer left, Buffer right,
+fpb_name_halves(const FpbIndex *ix, Page page, const FpbInsertState *downlink,
 				FpbWalPage *wp)
 {
-	fpb_page_write_child_hints(ix, page, BufferGetBlockNumber(left),
-							   BufferGetPage(left), wp);
-	fpb_page_write_child_hints(ix, page, BufferGetBlockNumber(right),
-							   BufferGetPage(right), wp);
+	fpb_page_write_child_hints(ix, page, BufferGetBlockNumber(downlink->left),
+						BufferGetPage(downlink->left), wp);
+	fpb_page_write_child_hints(ix, page, BufferGetBlockNumber(downlink->right),
+						BufferGetPage(downlink->right), wp);
 }
 
 /*
@@ -60,13 +60,14 @@ meta_root(const FpbIndex *ix, FpbMeta *meta)
 }
 
 /*
- * Put a new root above two pages, left having been the root.  All three are
- * locked exclusively; the metapage's lock is taken and released.
+ * Put a new root above the halves of a split, of which the left one was the
+ * root; *downlink is the right one's.  Both halves and the metapage are locked
+ * exclusively, and stay so.
  */
 static void
-grow_root(FpbIndex *ix, Buffer left, Buffer right,
-		  const FpbKey *separator, Buffer metabuf)
+grow_root(FpbIndex *ix, const FpbInsertState *downlink, Buffer metabuf)
 {
+	Buffer		left = downlink->left;
 	int			level = FpbHdr(BufferGetPage(left))->level + 1;
 	FpbMeta    *meta = FpbPageGetMeta(BufferGetPage(metabuf));
 	PGAlignedBlock *image;
@@ -92,8 +93,7 @@ grow_root(FpbIndex *ix, Buffer left, Buffer right,
 
 	fpb_key_minus_infinity(ix, &entries[0].key);
 	entries[0].child = BufferGetBlockNumber(left);
-	entries[1].key = *separator;
-	entries[1].child = BufferGetBlockNumber(right);
+	entries[1] = downlink->entry;
 	image = palloc_aligned(sizeof(PGAlignedBlock), PG_IO_ALIGN_SIZE, 0);
 	if (!fpb_page_build(ix, image->data, &content, 0))
 		elog(ERROR, "two downlinks do not fit a page of index \"%s\"",
@@ -106,7 +106,7 @@ grow_root(FpbIndex *ix, Buffer left, Buffer right,
 	wp_left = fpb_wal_add(&wal, left, false);
 	fpb_wal_enter(&wal);
 	fpb_page_replace(BufferGetPage(rootbuf), image->data, wp_root);
-	fpb_name_halves(ix, BufferGetPage(rootbuf), left, right, wp_root);
+	fpb_name_halves(ix, BufferGetPage(rootbuf), downlink, wp_root);
 	*meta_root(ix, meta) = BufferGetBlockNumber(rootbuf);
 	if (ix->tree == 0)
 		meta->level = level;
@@ -126,52 +126,96 @@ grow_root(FpbIndex *ix, Buffer left, Buffer right,
 }
 
 /*
- * Insert the downlink of the right page of a split and clear the left page's
- * flag.  Both are locked exclusively and stay so: while they are, neither can
- * be split again or deleted.  (Cascading splits keep the pages of all their
- * levels locked.)
+ * Put a new root above the halves of a split if the left one is the root: only
+ * the leftmost page of its level can be.  Both are locked exclusively, and
+ * stay so.  False if it is not the root.
+ */
+static bool
+grow_root_if_split(FpbIndex *ix, const FpbInsertState *downlink)
+{
+	Buffer		metabuf = ReadBuffer(ix->rel, FPB_METAPAGE);
+	bool		is_root;
+
+	LockBuffer(metabuf, BUFFER_LOCK_EXCLUSIVE);
+	is_root = *meta_root(ix, FpbPageGetMeta(BufferGetPage(metabuf))) ==
+		BufferGetBlockNumber(downlink->left);
+	if (is_root)
+		grow_root(ix, downlink, metabuf);
+	UnlockReleaseBuffer(metabuf);
+	return is_root;
+}
+
+/*
+ * Find the place of a downlink on its page, which is locked: it comes right
+ * after the downlink of the split's left half.
  *
- * Returns false, with nothing done, if the left page has no downlink itself,
- * as its own left sibling's split is incomplete: downlinks are inserted from
- * left to right, so that an unflagged page tells that its right sibling has
- * one.  Who came to the page by way of that sibling, or of the parent, has
- * seen to it; but a stale link may lead to the page past both.
+ * False if the left half has no downlink there, because the split of its own
+ * left sibling is incomplete.  Raises an error if there is another reason.
+ */
+static bool
+find_downlink_place(FpbIndex *ix, FpbInsertState *downlink)
+{
+	Page		page = BufferGetPage(downlink->buf);
+	Page		left = BufferGetPage(downlink->left);
+	FpbEntry	before;
+	FpbKey		low;
+	FpbSearchKey begin;
+
+	fpb_page_child(ix, page, &downlink->search, false, &downlink->pos, &before);
+	if (before.child != BufferGetBlockNumber(downlink->left))
+	{
+		if (!FpbPageIsLeftmost(left))
+		{
+			fpb_page_low(ix, left, &low);
+			fpb_search_key_from(ix, &low, &begin);
+			if (fpb_compare(ix, &before.key, &begin) < 0)
+				return false;
+		}
+		fpb_page_damaged(ix, page,
+						 psprintf("The downlink before the separator of blocks %u and %u points to block %u.",
+								  BufferGetBlockNumber(downlink->left),
+								  downlink->entry.child, before.child));
+	}
+	fpb_page_search(ix, page, &downlink->search, &downlink->pos);
+	return true;
+}
+
+/*
+ * Insert the downlink of the right half of a split, and clear the left half's
+ * flag.  Both halves are locked exclusively, and stay so: meanwhile neither
+ * can be split again or deleted.  (Cascading splits keep the pages of all
+ * their levels locked.)  The caller holds no other locks, but for main leaves
+ * and pages of the levels below.  stack is what the descent to the left half
+ * has passed, a hint; or NULL.
+ *
+ * Returns false, with nothing done, if others will have to do it.  Downlinks
+ * are inserted from left to right, so that an unflagged page tells that its
+ * right sibling has one; but a stale link may have led to a left half that has
+ * no downlink itself yet.
  */
 bool
 fpb_insert_downlink(FpbIndex *ix, Buffer left, Buffer right, FpbStack *stack)
 {
 	Page		page = BufferGetPage(left);
 	int			level = FpbHdr(page)->level;
-	FpbEntry	entry;
-	FpbEntry	downlink;
-	FpbKey		low;
-	FpbSearchKey begin;
-	FpbSearchKey separator;
-	FpbPos		pos;
-	Buffer		parent;
+	FpbInsertState downlink;
 
 	Assert(FpbPageSplitIncomplete(page));
 	if (level > 0)
 		FPB_INJECTION_POINT("fpbtree-before-inner-downlink");
 	else
 		FPB_INJECTION_POINT("fpbtree-before-downlink");
+	fpb_insert_init(&downlink, NULL, stack, false);
+	downlink.left = left;
+	downlink.right = right;
 	/* which is the left page's high fence */
-	fpb_page_low(ix, BufferGetPage(right), &entry.key);
-	entry.child = BufferGetBlockNumber(right);
+	fpb_page_low(ix, BufferGetPage(right), &downlink.entry.key);
+	downlink.entry.child = BufferGetBlockNumber(right);
 
-	/* Only the leftmost page of a level can be the root. */
 	if (FpbPageIsLeftmost(page))
 	{
-		Buffer		metabuf = ReadBuffer(ix->rel, FPB_METAPAGE);
-
-		LockBuffer(metabuf, BUFFER_LOCK_EXCLUSIVE);
-		if (*meta_root(ix, FpbPageGetMeta(BufferGetPage(metabuf))) == BufferGetBlockNumber(left))
-		{
-			grow_root(ix, left, right, &entry.key, metabuf);
-			UnlockReleaseBuffer(metabuf);
+		if (grow_root_if_split(ix, &downlink))
 			return true;
-		}
-		UnlockReleaseBuffer(metabuf);
 	}
 	else
 	{
@@ -185,43 +229,32 @@ fpb_insert_downlink(FpbIndex *ix, Buffer left, Buffer right, FpbStack *stack)
 			return false;
 	}
 
-	fpb_search_key_from(ix, &entry.key, &separator);
-	parent = fpb_find_parent(ix, &separator, level, stack);
+	fpb_search_key_from(ix, &downlink.entry.key, &downlink.search);
+	downlink.buf = fpb_find_parent(ix, &downlink.search, level, stack);
 	/* the queue's root may be lower than it was */
-	if (!BufferIsValid(parent))
+	if (!BufferIsValid(downlink.buf))
 		return false;
-	fpb_page_child(ix, BufferGetPage(parent), &separator, false, &pos,
-				   &downlink);
-	if (downlink.child != BufferGetBlockNumber(left))
+	if (!find_downlink_place(ix, &downlink))
 	{
-		if (!FpbPageIsLeftmost(page))
-		{
-			fpb_page_low(ix, page, &low);
-			fpb_search_key_from(ix, &low, &begin);
-			if (fpb_compare(ix, &downlink.key, &begin) < 0)
-			{
-				fpb_relbuf(parent);
-				return false;
-			}
-		}
-		fpb_page_damaged(ix, BufferGetPage(parent),
-						 psprintf("The downlink before the separator of blocks %u and %u points to block %u.",
-								  BufferGetBlockNumber(left), entry.child,
-								  downlink.child));
+		fpb_relbuf(downlink.buf);
+		return false;
 	}
-	(void) fpb_insert_on_page(ix, NULL, parent, stack, &entry, false, true, left, right);
+	(void) fpb_insert_on_page(ix, &downlink);
 	return true;
 }
 
 /*
- * Split a page, locked exclusively and released, adding an entry.  left and
- * right are the pages of the level below of which the entry is the right one's
- * downlink, or invalid; they stay locked.
+ * Split the page ins->buf, which is full, adding the entry at ins->pos.  The
+ * page is locked exclusively, and released.  If the entry is a downlink, the
+ * halves whose downlink it is stay locked.
+ *
+ * The entry is in one of the new pages even if inserting their own downlink
+ * fails: that is another WAL record.
  */
 void
-fpb_split_page(FpbIndex *ix, Buffer buf, FpbStack *stack, const FpbEntry *entry,
-			   FpbPos pos, Buffer left, Buffer right)
+fpb_split_page(FpbIndex *ix, FpbInsertState *ins)
 {
+	Buffer		buf = ins->buf;
 	Page		page = BufferGetPage(buf);
 	PGAlignedBlock *images;
 	Buffer		rbuf;
@@ -240,29 +273,29 @@ fpb_split_page(FpbIndex *ix, Buffer buf, FpbStack *stack, const FpbEntry *entry,
 	wp_right = fpb_wal_add_copy(&wal, rbuf, images[1].data);
 
 	/* If an image of the left page is due, it should be small and fresh. */
-	fpb_page_split(ix, page, entry, pos, BufferGetBlockNumber(rbuf),
+	fpb_page_split(ix, page, &ins->entry, ins->pos, BufferGetBlockNumber(rbuf),
 				   FpbPageIsLeaf(page) ? fpb_fillfactor(ix->rel) : FPB_INNER_FILLFACTOR,
 				   RelationNeedsWAL(ix->rel) && XLogCheckBufferNeedsBackup(buf) ?
 				   FPB_HALVES_SPREAD : FPB_HALVES_IN_PLACE,
 				   wp_left, wp_right);
-	if (BufferIsValid(left))
+	if (BufferIsValid(ins->left))
 	{
-		wp_child = fpb_wal_add(&wal, left, false);
-		fpb_name_halves(ix, wp_left->page, left, right, wp_left);
-		fpb_name_halves(ix, wp_right->page, left, right, wp_right);
+		wp_child = fpb_wal_add(&wal, ins->left, false);
+		fpb_name_halves(ix, wp_left->page, ins, wp_left);
+		fpb_name_halves(ix, wp_right->page, ins, wp_right);
 	}
 	if (ix->tree != 0)
 		metabuf = fpb_add_meta(ix, &wal, &wp_meta);
 	fpb_wal_enter(&wal);
 	if (wp_child != NULL)
-		fpb_clear_incomplete(left, wp_child);
+		fpb_clear_incomplete(ins->left, wp_child);
 	if (wp_meta != NULL)
 		fpb_count_queue_pages(wp_meta, 1);
 	fpb_wal_finish(&wal);
 	if (wp_meta != NULL)
 		fpb_relbuf(metabuf);
-	fpb_verify_split(ix, &wal, entry);
-	if (BufferIsValid(left))
+	fpb_verify_split(ix, &wal, &ins->entry);
+	if (BufferIsValid(ins->left))
 		fpb_verify_insert(ix, &wal, 2, NULL);
 
 	/* the scans that have locked the page now have to lock both */
@@ -272,7 +305,7 @@ fpb_split_page(FpbIndex *ix, Buffer buf, FpbStack *stack, const FpbEntry *entry,
 	pfree(images);
 
 	/* if it can't be done from here, others will do it */
-	(void) fpb_insert_downlink(ix, buf, rbuf, stack);
+	(void) fpb_insert_downlink(ix, buf, rbuf, ins->stack);
 	fpb_relbuf(rbuf);
 	fpb_relbuf(buf);
 }

@@ -30,10 +30,47 @@ extern Buffer fpb_descend(FpbIndex *ix, const FpbSearchKey *search, int level, b
 						  int access, FpbStack *stack);
 
 /*
- * The same for an entry to be inserted into the main tree: its leaf, locked
- * exclusively.  The stack may be left empty.
+ * An insertion under way, of a row's entry or of a downlink: what is known of
+ * it, and of its place (nbtree's BTInsertState).  A leaf is searched once, and
+ * pos stays good until the page is unlocked or changed.
  */
-extern Buffer fpb_descend_insert(FpbIndex *ix, const FpbSearchKey *search, FpbStack *stack);
+typedef struct FpbInsertState
+{
+	FpbEntry	entry;
+	Relation	heap;			/* the index's table, which tells of dead
+								 * entries; NULL of a downlink */
+	bool		unchanged;		/* the row has been updated, its key not */
+	bool		may_split;		/* or is it enough to try? */
+	FpbStack   *stack;			/* what the descent to the page has passed, a
+								 * hint; NULL: nothing */
+	Buffer		buf;			/* the page where the entry belongs, locked
+								 * exclusively */
+	FpbPos		pos;			/* the entry's place there, as found by the
+								 * search key */
+	Buffer		left;			/* of a downlink: the halves of the split, */
+	Buffer		right;			/* locked exclusively; else InvalidBuffer */
+	FpbSearchKey search;		/* the entry's key */
+} FpbInsertState;
+
+/*
+ * Begin an insertion.  The entry, the search key, and what is known of the
+ * place are set by the caller.
+ */
+static inline void
+fpb_insert_init(FpbInsertState *ins, Relation heap, FpbStack *stack, bool unchanged)
+{
+	ins->heap = heap;
+	ins->stack = stack;
+	ins->unchanged = unchanged;
+	ins->may_split = true;
+	ins->left = ins->right = InvalidBuffer;
+}
+
+/*
+ * Set ins->buf to the leaf of the main tree for an insertion's search key,
+ * locked exclusively.  The stack may be left empty.
+ */
+extern void fpb_descend_insert(FpbIndex *ix, FpbInsertState *ins);
 
 /*
  * The leaf of the main tree for the search key, as the level above names it;
@@ -214,16 +251,10 @@ extern Buffer fpb_find_parent(FpbIndex *ix, const FpbSearchKey *separator, int l
 							  FpbStack *stack);
 
 /*
- * Insert an entry at its place.  buf is the locked leaf (exclusive) it belongs
- * to; released.  Splits as needed.  unchanged: the row has been updated, its
- * key not.
+ * Insert an entry into the page where it belongs, which is released.  False,
+ * with nothing done, if it would have to be split and may not.
  */
-extern void fpb_insert_entry(FpbIndex *ix, Relation heap, Buffer buf,
-							 FpbStack *stack, const FpbEntry *entry,
-							 bool unchanged);
-
-/* Insert into a leaf of the queue unless it would have to be split. */
-extern bool fpb_insert_if_fits(FpbIndex *ix, Buffer buf, const FpbEntry *entry);
+extern bool fpb_insert_on_page(FpbIndex *ix, FpbInsertState *ins);
 
 /*
  * Insert the downlink of the right half of a split, both halves being locked
@@ -246,16 +277,10 @@ extern bool fpb_prune_versions(const FpbIndex *ix, Relation heap, Buffer buf,
  * What insertion into a page (tree/insert_on_page.c) and splitting it
  * (tree/split.c) need of each other.
  */
-extern bool fpb_insert_on_page(FpbIndex *ix, Relation heap, Buffer buf,
-							   FpbStack *stack, const FpbEntry *entry,
-							   bool unchanged, bool may_split,
-							   Buffer left, Buffer right);
-extern void fpb_split_page(FpbIndex *ix, Buffer buf, FpbStack *stack,
-						   const FpbEntry *entry, FpbPos pos,
-						   Buffer left, Buffer right);
+extern void fpb_split_page(FpbIndex *ix, FpbInsertState *ins);
 extern void fpb_clear_incomplete(Buffer left, FpbWalPage *wp);
-extern void fpb_name_halves(const FpbIndex *ix, Page page, Buffer left,
-							Buffer right, FpbWalPage *wp);
+extern void fpb_name_halves(const FpbIndex *ix, Page page,
+							const FpbInsertState *downlink, FpbWalPage *wp);
 
 /*
  * Finish the split of a page locked exclusively; stays locked.  False if the

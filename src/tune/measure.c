@@ -177,11 +177,16 @@ scan(FpbMeasured *measured, Sample *sample)
 static int64
 insert(FpbMeasured *measured, Sample *sample)
 {
+	FpbInsertState ins;
 	FpbStack	stack;
-	Buffer		buf = fpb_descend(&measured->ix, &sample->search, 0, false,
-								  BUFFER_LOCK_EXCLUSIVE, &stack);
 
-	fpb_insert_entry(&measured->ix, measured->heap, buf, &stack, &sample->entry, false);
+	fpb_insert_init(&ins, measured->heap, &stack, false);
+	ins.entry = sample->entry;
+	fpb_search_key_from(&measured->ix, &ins.entry.key, &ins.search);
+	ins.buf = fpb_descend(&measured->ix, &ins.search, 0, false,
+						  BUFFER_LOCK_EXCLUSIVE, &stack);
+	fpb_page_search(&measured->ix, BufferGetPage(ins.buf), &ins.search, &ins.pos);
+	(void) fpb_insert_on_page(&measured->ix, &ins);
 	return 1;
 }
 

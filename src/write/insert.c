@@ -29,46 +29,76 @@
 typedef struct UniqueCheck
 {
 	FpbIndex   *ix;
-	Relation	heap;
+	FpbInsertState *ins;		/* of the new row */
 	IndexUniqueCheck mode;
-	const FpbKey *key;			/* of the new row */
 	Datum	   *values;
 	bool	   *isnull;
 	SnapshotData dirty;
 	FpbPos	   *dead;			/* entries of the leaf at hand that are dead
 								 * to everyone */
 	int			ndead;
+	bool		placed;			/* is there no entry of the key on the first
+								 * leaf, so that ins->pos, where they would
+								 * begin, is the new entry's place? */
 	bool		found_self;		/* UNIQUE_CHECK_EXISTING: our own entry seen */
 	bool		unique;
 } UniqueCheck;
 
+/* places of a key that is inserted */
+typedef enum KeyPlace
+{
+	FIRST_EQUAL,				/* where entries of that key begin */
+	BEHIND_EQUAL,				/* where they end */
+	OWN_PLACE					/* where the row's own entry belongs */
+} KeyPlace;
+
 /*
- * Report a duplicate, unless the new row itself has died meanwhile.  Returns
- * in the latter case only.
+ * Have the search key of an insertion, which has been set before, stand for
+ * another place of the entry's key.
  */
 static void
-report_duplicate(UniqueCheck *check, Buffer first, Buffer here)
+set_search(const FpbIndex *ix, FpbInsertState *ins, KeyPlace place)
 {
+	if (fpb_is_word(ix))
+	{
+		if (place == OWN_PLACE)
+			fpb_search_key_from(ix, &ins->entry.key, &ins->search);
+		else
+			fpb_search_keys_equal(ix, &ins->entry.key, place == BEHIND_EQUAL, &ins->search);
+	}
+	else
+		/* the columns are the same */
+		ins->search.tail = place == OWN_PLACE ? ins->entry.key.tail :
+			place == BEHIND_EQUAL ? FPB_TAIL_MAX : FPB_TAIL_MIN;
+}
+
+/*
+ * Report a duplicate.  The first leaf and the one with the duplicate are
+ * locked.
+ *
+ * Returns, with both still locked, only if the new row itself is dead: a
+ * deferred check may come to a row that has been deleted or updated since, and
+ * then there is no conflict.
+ */
+static void
+report_duplicate(UniqueCheck *check, Buffer here)
+{
+	FpbInsertState *ins = check->ins;
 	Relation	rel = check->ix->rel;
 	ItemPointerData tid;
 	char	   *description;
 
-	fpb_tail_tid(check->key->tail, &tid);
-
-	/*
-	 * A deferred check may come to a row that has been deleted or updated
-	 * since, and then there is no conflict.
-	 */
-	if (!table_index_fetch_tuple_check(check->heap, &tid, SnapshotSelf, NULL))
+	fpb_tail_tid(ins->entry.key.tail, &tid);
+	if (!table_index_fetch_tuple_check(ins->heap, &tid, SnapshotSelf, NULL))
 		return;
 
 	/* A serializable conflict, if this is one, is the better explanation. */
-	CheckForSerializableConflictIn(rel, NULL, BufferGetBlockNumber(first));
+	CheckForSerializableConflictIn(rel, NULL, BufferGetBlockNumber(ins->buf));
 
 	/* The description may call user code: not with pages locked. */
-	if (here != first)
+	if (here != ins->buf)
 		fpb_relbuf(here);
-	fpb_relbuf(first);
+	fpb_relbuf(ins->buf);
 
 	description = BuildIndexValueDescription(rel, check->values, check->isnull);
 	ereport(ERROR,
@@ -76,7 +106,7 @@ report_duplicate(UniqueCheck *check, Buffer first, Buffer here)
 			 errmsg("duplicate key value violates unique constraint \"%s\"",
 					RelationGetRelationName(rel)),
 			 description ? errdetail("Key %s already exists.", description) : 0,
-			 errtableconstraint(check->heap, RelationGetRelationName(rel))));
+			 errtableconstraint(ins->heap, RelationGetRelationName(rel))));
 }
 
 /*
@@ -85,18 +115,18 @@ report_duplicate(UniqueCheck *check, Buffer first, Buffer here)
 static void
 kill_dead(UniqueCheck *check, Buffer here)
 {
-	fpb_kill_entries(check->ix, check->heap, here, check->dead, check->ndead);
+	fpb_kill_entries(check->ix, check->ins->heap, here, check->dead, check->ndead);
 	check->ndead = 0;
 }
 
 /*
- * See whether the row of an entry with an equal key conflicts with the new
- * one.  Returns the transaction to wait for, if any.  *done is set if no more
- * entries are to be looked at.
+ * See whether the row of an entry with an equal key, at pos of the leaf here,
+ * conflicts with the new one.  Returns the transaction to wait for, if any.
+ * Sets *done if no more entries are to be looked at.
  */
 static TransactionId
-check_entry(UniqueCheck *check, Buffer first, Buffer here, FpbPos pos,
-			const FpbEntry *entry, bool *done)
+check_entry(UniqueCheck *check, Buffer here, FpbPos pos, const FpbEntry *entry,
+			bool *done)
 {
 	ItemPointerData tid;
 	bool		all_dead = false;
@@ -104,12 +134,12 @@ check_entry(UniqueCheck *check, Buffer first, Buffer here, FpbPos pos,
 
 	fpb_tail_tid(entry->key.tail, &tid);
 	if (check->mode == UNIQUE_CHECK_EXISTING &&
-		(entry->key.tail & FPB_TAIL_TID_MASK) == (check->key->tail & FPB_TAIL_TID_MASK))
+		(entry->key.tail & FPB_TAIL_TID_MASK) == (check->ins->entry.key.tail & FPB_TAIL_TID_MASK))
 	{
 		check->found_self = true;
 		return InvalidTransactionId;
 	}
-	if (!table_index_fetch_tuple_check(check->heap, &tid, &check->dirty, &all_dead))
+	if (!table_index_fetch_tuple_check(check->ins->heap, &tid, &check->dirty, &all_dead))
 	{
 		if (all_dead && check->dead == NULL)
 			check->dead = palloc(FPB_MAX_PAGE_ENTRIES * sizeof(FpbPos));
@@ -132,23 +162,26 @@ check_entry(UniqueCheck *check, Buffer first, Buffer here, FpbPos pos,
 		return xwait;
 
 	kill_dead(check, here);
-	report_duplicate(check, first, here);
+	report_duplicate(check, here);
 	*done = true;
 	return InvalidTransactionId;
 }
 
 /*
- * Look for rows that conflict with the new one, from the leaf "first" on,
- * which is the first that can hold an entry of its key, and which is locked
- * exclusively.  It stays locked: other inserters of the key wait for it.
+ * Look for rows that conflict with the new one, from the leaf ins->buf on: the
+ * first that can hold an entry of its key.  It is locked exclusively and stays
+ * so, because that is what other inserters of the key wait for.  The search
+ * key is the place of the first equal entry, and becomes another one.
  *
  * Returns the transaction that must end before it can be told.
  */
 static TransactionId
-check_unique(UniqueCheck *check, Buffer first, const FpbSearchKey *start)
+check_unique(UniqueCheck *check)
 {
 	FpbIndex   *ix = check->ix;
-	FpbSearchKey end;
+	FpbInsertState *ins = check->ins;
+	const FpbKey *key = &ins->entry.key;
+	Buffer		first = ins->buf;
 	Buffer		here = first;
 	FpbPos		pos;
 	FpbEntry	entry;
@@ -156,7 +189,9 @@ check_unique(UniqueCheck *check, Buffer first, const FpbSearchKey *start)
 	bool		done = false;
 	uint32		steps = 0;
 
-	fpb_page_search(ix, BufferGetPage(first), start, &pos);
+	fpb_page_search(ix, BufferGetPage(first), &ins->search, &ins->pos);
+	pos = ins->pos;
+	check->placed = true;
 
 	/* keys that ascend come behind all that there is */
 	if (FpbPageIsRightmost(BufferGetPage(first)) &&
@@ -165,22 +200,24 @@ check_unique(UniqueCheck *check, Buffer first, const FpbSearchKey *start)
 
 	check->dead = NULL;
 	check->ndead = 0;
-	fpb_search_keys_equal(ix, check->key, true, &end);
+	set_search(ix, ins, BEHIND_EQUAL);
 	for (;;)
 	{
 		Page		page = BufferGetPage(here);
 
 		if (fpb_page_next(ix, page, &pos, &entry))
 		{
-			if (fpb_keys_equal(ix, &entry.key, check->key))
+			if (fpb_keys_equal(ix, &entry.key, key))
 			{
+				check->placed = false;
 				if (!fpb_page_is_killed(ix, page, pos))
-					xwait = check_entry(check, first, here, pos, &entry, &done);
+					xwait = check_entry(check, here, pos, &entry, &done);
 				if (done || TransactionIdIsValid(xwait))
 					break;
 			}
-			else if (fpb_compare(ix, &entry.key, &end) >= 0)
+			else if (fpb_compare(ix, &entry.key, &ins->search) >= 0)
 				break;
+			check->placed = false;
 			pos = fpb_pos_behind(pos);
 		}
 		else
@@ -191,9 +228,10 @@ check_unique(UniqueCheck *check, Buffer first, const FpbSearchKey *start)
 			if (unlikely(FpbHdr(page)->right == BufferGetBlockNumber(first)))
 				fpb_report_damage(ix->rel, BufferGetBlockNumber(here),
 								  "The right links form a circle.");
-			if (fpb_compare_end(ix, here, &end) > 0)
+			if (fpb_compare_end(ix, here, &ins->search) > 0)
 				break;
 
+			check->placed = false;
 			fpb_count_step(ix, here, &steps);
 			next = fpb_getbuf_right(ix, here, BUFFER_LOCK_SHARE);
 			kill_dead(check, here);
@@ -212,99 +250,99 @@ check_unique(UniqueCheck *check, Buffer first, const FpbSearchKey *start)
 }
 
 /*
- * From the leaf on which a new entry's key may be, locked exclusively, go to
- * the one its TID assigns it to, never without a lock.
+ * From the first leaf that can hold the new entry's key, ins->buf, go right to
+ * the leaf that its TID assigns it to.  Both are locked exclusively, and one
+ * of them is at any time.
  */
-static Buffer
-move_to_place(FpbIndex *ix, Buffer buf, const FpbKey *key)
+static void
+move_to_place(FpbIndex *ix, FpbInsertState *ins)
 {
-	FpbSearchKey search;
 	uint32		steps = 0;
 
-	fpb_search_key_from(ix, key, &search);
-	while (fpb_compare_end(ix, buf, &search) <= 0)
+	while (fpb_compare_end(ix, ins->buf, &ins->search) <= 0)
 	{
 		Buffer		next;
 
-		fpb_count_step(ix, buf, &steps);
-		next = fpb_getbuf_right(ix, buf, BUFFER_LOCK_EXCLUSIVE);
-		fpb_relbuf(buf);
-		buf = next;
+		fpb_count_step(ix, ins->buf, &steps);
+		next = fpb_getbuf_right(ix, ins->buf, BUFFER_LOCK_EXCLUSIVE);
+		fpb_relbuf(ins->buf);
+		ins->buf = next;
 		/* it has a downlink, as its left sibling's split was complete */
-		if (FpbPageSplitIncomplete(BufferGetPage(buf)) &&
-			!fpb_finish_split(ix, buf))
-			fpb_report_damage(ix->rel, BufferGetBlockNumber(buf),
+		if (FpbPageSplitIncomplete(BufferGetPage(next)) &&
+			!fpb_finish_split(ix, next))
+			fpb_report_damage(ix->rel, BufferGetBlockNumber(next),
 							  "The page has no downlink.");
 	}
-	return buf;
 }
 
 /*
- * Have a row's entry inserted into a unique index, once no other row can
+ * Insert a row's entry into a unique index, as soon as no other row can
  * conflict.  Returns whether the key is unique for sure.
  */
 static bool
-insert_unique(FpbIndex *ix, Relation heap, FpbEntry *entry, Datum *values,
-			  bool *isnull, IndexUniqueCheck mode, bool unchanged)
+insert_unique(FpbIndex *ix, FpbInsertState *ins, Datum *values, bool *isnull,
+			  IndexUniqueCheck mode)
 {
 	UniqueCheck check;
-	FpbSearchKey start;
-	FpbStack	stack;
 
 	check.ix = ix;
-	check.heap = heap;
+	check.ins = ins;
 	check.mode = mode;
-	check.key = &entry->key;
 	check.values = values;
 	check.isnull = isnull;
 	InitDirtySnapshot(check.dirty);
 
-	fpb_search_keys_equal(ix, &entry->key, false, &start);
-
+	fpb_search_keys_equal(ix, &ins->entry.key, false, &ins->search);
 	for (;;)
 	{
-		Buffer		buf = fpb_descend_insert(ix, &start, &stack);
 		TransactionId xwait;
 
+		fpb_descend_insert(ix, ins);
 		check.unique = true;
 		check.found_self = false;
-		xwait = check_unique(&check, buf, &start);
+		xwait = check_unique(&check);
 		if (TransactionIdIsValid(xwait))
 		{
 			uint32		token = check.dirty.speculativeToken;
 			ItemPointerData tid;
 
-			fpb_relbuf(buf);
-			fpb_tail_tid(entry->key.tail, &tid);
+			fpb_relbuf(ins->buf);
+			fpb_tail_tid(ins->entry.key.tail, &tid);
 			if (token != 0)
 				SpeculativeInsertionWait(xwait, token);
 			else
 				XactLockTableWait(xwait, ix->rel, &tid, XLTW_InsertIndex);
+			set_search(ix, ins, FIRST_EQUAL);
 			continue;
 		}
 
 		if (mode == UNIQUE_CHECK_EXISTING)
 		{
-			fpb_relbuf(buf);
+			fpb_relbuf(ins->buf);
 			if (!check.found_self)
 				ereport(ERROR,
 						(errcode(ERRCODE_INTERNAL_ERROR),
 						 errmsg("failed to re-find tuple within index \"%s\"",
 								RelationGetRelationName(ix->rel)),
 						 errhint("This may be because of a non-immutable index expression."),
-						 errtableconstraint(heap, RelationGetRelationName(ix->rel))));
+						 errtableconstraint(ins->heap, RelationGetRelationName(ix->rel))));
 			return true;
 		}
 
-		buf = move_to_place(ix, buf, &entry->key);
+		set_search(ix, ins, OWN_PLACE);
+		if (!check.placed)
+		{
+			move_to_place(ix, ins);
+			fpb_page_search(ix, BufferGetPage(ins->buf), &ins->search, &ins->pos);
+		}
 
 		/*
 		 * A scan that would have found the row has locked this leaf.  (Not
 		 * always the one where the key begins: a backward scan may not have
 		 * come to that yet.)
 		 */
-		CheckForSerializableConflictIn(ix->rel, NULL, BufferGetBlockNumber(buf));
-		fpb_insert_entry(ix, heap, buf, &stack, entry, unchanged);
+		CheckForSerializableConflictIn(ix->rel, NULL, BufferGetBlockNumber(ins->buf));
+		(void) fpb_insert_on_page(ix, ins);
 		return check.unique;
 	}
 }
@@ -362,19 +400,17 @@ wants_queue(FpbIndex *ix, const FpbSearchKey *search)
  * held on entry or exit.
  */
 static bool
-insert_queued(FpbIndex *ix, const FpbEntry *entry, const FpbSearchKey *search)
+insert_queued(FpbIndex *ix, FpbInsertState *ins)
 {
 	static uint32 insertions = 0;
 	FpbFilter	filter;
 	FpbIndex	queue;
-	FpbStack	stack;
-	Buffer		buf;
 
 	fpb_filter_open(&filter, ix->rel);
-	fpb_filter_prefetch(&filter, entry->key.head);
+	fpb_filter_prefetch(&filter, ins->entry.key.head);
 	fpb_index_of_queue(ix, &queue);
-	while (!BufferIsValid(buf = fpb_descend(&queue, search, 0, false,
-											BUFFER_LOCK_EXCLUSIVE, &stack)))
+	while (!BufferIsValid(ins->buf = fpb_descend(&queue, &ins->search, 0, false,
+												 BUFFER_LOCK_EXCLUSIVE, ins->stack)))
 	{
 		CHECK_FOR_INTERRUPTS();
 		fpb_queue_begin(&queue);
@@ -385,12 +421,14 @@ insert_queued(FpbIndex *ix, const FpbEntry *entry, const FpbSearchKey *search)
 	 * A scan that would have found the row has locked this leaf; or the
 	 * metapage, if it has found that there was no queue.
 	 */
-	CheckForSerializableConflictIn(ix->rel, NULL, BufferGetBlockNumber(buf));
+	CheckForSerializableConflictIn(ix->rel, NULL, BufferGetBlockNumber(ins->buf));
 	CheckForSerializableConflictIn(ix->rel, NULL, FPB_METAPAGE);
 
 	/* whoever looks for the entry must not be told that there is none */
-	fpb_filter_add(&filter, entry->key.head);
-	if (fpb_insert_if_fits(&queue, buf, entry))
+	fpb_filter_add(&filter, ins->entry.key.head);
+	fpb_page_search(&queue, BufferGetPage(ins->buf), &ins->search, &ins->pos);
+	ins->may_split = false;
+	if (fpb_insert_on_page(&queue, ins))
 	{
 		/*
 		 * The worker is to know that entries come; and there may be some from
@@ -404,13 +442,14 @@ insert_queued(FpbIndex *ix, const FpbEntry *entry, const FpbSearchKey *search)
 			pg_atomic_fetch_add_u64(&filter.shared->queue_entries, 1);
 		return true;
 	}
+	ins->may_split = true;
 	if (fpb_queue_pages(ix, NULL) >= fpb_queue_limit(ix->rel, RelationGetNumberOfBlocks(ix->rel)))
 	{
-		fpb_relbuf(buf);
-		fpb_filter_remove(&filter, entry->key.head);
+		fpb_relbuf(ins->buf);
+		fpb_filter_remove(&filter, ins->entry.key.head);
 		return false;
 	}
-	fpb_insert_entry(&queue, NULL, buf, &stack, entry, false);
+	(void) fpb_insert_on_page(&queue, ins);
 	if (filter.shared != NULL)
 	{
 		if (pg_atomic_read_u32(&filter.shared->queue_pages) != FPB_PAGES_UNKNOWN)
@@ -457,25 +496,22 @@ make_room(FpbIndex *ix, Relation heap, const FpbSearchKey *search)
  * where it is of no use to it.
  */
 static void
-insert_plain(FpbIndex *ix, Relation heap, FpbEntry *entry, bool unchanged)
+insert_plain(FpbIndex *ix, FpbInsertState *ins)
 {
-	FpbSearchKey search;
-	FpbStack	stack;
-	Buffer		buf;
-
-	fpb_search_key_from(ix, &entry->key, &search);
-	if (wants_queue(ix, &search))
+	fpb_search_key_from(ix, &ins->entry.key, &ins->search);
+	if (wants_queue(ix, &ins->search))
 	{
-		if (insert_queued(ix, entry, &search))
+		if (insert_queued(ix, ins))
 			return;
-		make_room(ix, heap, &search);
+		make_room(ix, ins->heap, &ins->search);
 		FPB_INJECTION_POINT("fpbtree-room-made");
-		if (insert_queued(ix, entry, &search))
+		if (insert_queued(ix, ins))
 			return;
 	}
-	buf = fpb_descend_insert(ix, &search, &stack);
-	CheckForSerializableConflictIn(ix->rel, NULL, BufferGetBlockNumber(buf));
-	fpb_insert_entry(ix, heap, buf, &stack, entry, unchanged);
+	fpb_descend_insert(ix, ins);
+	CheckForSerializableConflictIn(ix->rel, NULL, BufferGetBlockNumber(ins->buf));
+	fpb_page_search(ix, BufferGetPage(ins->buf), &ins->search, &ins->pos);
+	(void) fpb_insert_on_page(ix, ins);
 }
 
 /*
@@ -487,18 +523,21 @@ fpb_insert(Relation rel, Datum *values, bool *isnull, ItemPointer tid,
 		   IndexInfo *indexInfo)
 {
 	FpbIndex	ix;
-	FpbEntry	entry;
+	FpbInsertState ins;
+	FpbStack	stack;
+	FpbKey	   *key = &ins.entry.key;
 	bool		unique = true;
 
 	fpb_worker_note_use();
 	fpb_index_open(&ix, rel);
-	entry.child = InvalidBlockNumber;
-	fpb_key_form(&ix, values, isnull, tid, &entry.key);
-	fpb_check_key_size(&ix, heap, &entry.key);
+	fpb_insert_init(&ins, heap, &stack, indexUnchanged);
+	ins.entry.child = InvalidBlockNumber;
+	fpb_key_form(&ix, values, isnull, tid, key);
+	fpb_check_key_size(&ix, heap, key);
 
 	/* NULLs are equal to nothing, unless the index says otherwise. */
 	if (checkUnique != UNIQUE_CHECK_NO && !indexInfo->ii_NullsNotDistinct &&
-		fpb_key_has_null(&ix, &entry.key))
+		fpb_key_has_null(&ix, key))
 	{
 		/* a deferred check of such a row has nothing to do */
 		if (checkUnique == UNIQUE_CHECK_EXISTING)
@@ -507,11 +546,10 @@ fpb_insert(Relation rel, Datum *values, bool *isnull, ItemPointer tid,
 	}
 
 	if (checkUnique == UNIQUE_CHECK_NO)
-		insert_plain(&ix, heap, &entry, indexUnchanged);
+		insert_plain(&ix, &ins);
 	else
-		unique = insert_unique(&ix, heap, &entry, values, isnull, checkUnique,
-							   indexUnchanged);
-	if (entry.key.tuple != NULL)
-		pfree(entry.key.tuple);
+		unique = insert_unique(&ix, &ins, values, isnull, checkUnique);
+	if (key->tuple != NULL)
+		pfree(key->tuple);
 	return unique;
 }
