@@ -10,7 +10,9 @@
  * copy that has led to the wrong page is dropped.
  *
  * Beside the copies, a backend remembers in which buffer it has seen each page
- * below them last.  A buffer's tag tells whether the page still is there.
+ * below them last.  A buffer's tag tells whether the page still is there.  It
+ * also remembers the main leaf of the entry that it has put into the operation
+ * queue last (write/insert.c).
  *
  * Fences can't tell whether a block exists.  But an index is truncated only
  * when it is built again.  That invalidates its relcache entry, and then
@@ -73,6 +75,8 @@ struct FpbPageCache
 								 * that agrees with it in the lower bits, has
 								 * been seen; NULL, or of nrecent elements */
 	uint32		nrecent;		/* 0, or a power of 2 */
+	BlockNumber queued_leaf;	/* the main leaf of the entry that has been
+								 * put into the operation queue last */
 };
 
 /* how many copies the table of an index has room for at first */
@@ -216,6 +220,7 @@ fpb_cache_attach(Relation rel)
 		cache->nrecent = 0;
 		MemoryContextRegisterResetCallback(cache->context, &cache->forget);
 	}
+	cache->queued_leaf = InvalidBlockNumber;
 	return cache;
 }
 
@@ -279,6 +284,19 @@ fpb_cache_recent(FpbPageCache *cache, BlockNumber blkno)
 			return NULL;
 	}
 	return &cache->recent[blkno & (cache->nrecent - 1)];
+}
+
+/*
+ * Remember the main leaf of an entry that goes to the operation queue.
+ * Returns false if the entry before it belonged to the same leaf.
+ */
+bool
+fpb_cache_note_queued(FpbPageCache *cache, BlockNumber leaf)
+{
+	if (cache->queued_leaf == leaf)
+		return false;
+	cache->queued_leaf = leaf;
+	return true;
 }
 
 /*

@@ -23,5 +23,6 @@ extern void fpb_cache_store(FpbPageCache *cache, BlockNumber blkno, Page page);
 extern void fpb_cache_drop(FpbPageCache *cache, BlockNumber blkno);
 extern BlockNumber fpb_cache_block(FpbPageCache *cache, const void *at);
 extern Buffer *fpb_cache_recent(FpbPageCache *cache, BlockNumber blkno);
+extern bool fpb_cache_note_queued(FpbPageCache *cache, BlockNumber leaf);
 
 #endif							/* FPB_BASE_PAGE_COPIES_H */

@@ -198,7 +198,6 @@ fpb_index_describe(FpbIndex *ix, Relation rel)
 	ix->tree = 0;
 	ix->queue_root = FPB_METAPAGE;
 	ix->queue_level = 0;
-	ix->missing = NULL;
 	ix->natts = IndexRelationGetNumberOfAttributes(rel);
 	ix->nkeyatts = IndexRelationGetNumberOfKeyAttributes(rel);
 

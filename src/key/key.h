@@ -150,11 +150,6 @@ typedef struct FpbIndex
 	BlockNumber queue_root;		/* the queue's, likewise; FPB_METAPAGE: there
 								 * is none */
 	uint32		queue_level;
-	BlockNumber queued_leaf;	/* where the entry belongs that this backend
-								 * has put into the queue last */
-	BlockNumber *missing;		/* unless NULL, no page of the queue is read
-								 * from storage: the first that would have to
-								 * be is put here */
 	FpbPageCache *cache;
 
 	/* set by the layout: see page/layout.h */

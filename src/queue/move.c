@@ -195,7 +195,7 @@ split_and_move(Batch *b, FpbStack *stack, Page copy, int n, bool image_due)
 	/* no inner page is waited for with a page of the queue locked */
 	FPB_INJECTION_POINT("fpbtree-moved-with-split");
 	release_from(b);
-	(void) fpb_insert_downlink(ix, b->leaf, right, stack);
+	(void) fpb_insert_downlink(ix, b->leaf, right, stack, NULL);
 	fpb_relbuf(right);
 	fpb_relbuf(b->leaf);
 }
@@ -205,11 +205,12 @@ split_and_move(Batch *b, FpbStack *stack, Page copy, int n, bool image_due)
  * main leaf is locked, and begins and ends at low and high.
  */
 static void
-begin_drain(Batch *b, const FpbSearchKey *place, const FpbSearchKey *low, const FpbSearchKey *high)
+begin_drain(Batch *b, const FpbSearchKey *place, const FpbSearchKey *low, const FpbSearchKey *high,
+			BlockNumber *missing)
 {
 	b->nentries = 0;
 	FPB_INJECTION_POINT("fpbtree-move-leaf-locked");
-	b->from = fpb_descend(b->queue, place, 0, false, BUFFER_LOCK_EXCLUSIVE, NULL);
+	b->from = fpb_descend_queue(b->queue, place, false, BUFFER_LOCK_EXCLUSIVE, missing);
 	if (BufferIsValid(b->from))
 	{
 		FPB_INJECTION_POINT("fpbtree-move-both-locked");
@@ -258,7 +259,6 @@ fpb_move_entries(FpbIndex *ix, Relation heap, Buffer buf, FpbStack *stack,
 	int			n = 0;
 
 	fpb_index_of_queue(ix, &queue);
-	queue.missing = &missing;
 	b.entries = palloc(sizeof(FpbEntry) * FPB_MAX_PAGE_ENTRIES);
 	b.places = palloc(sizeof(FpbPos) * FPB_MAX_PAGE_ENTRIES);
 	if (!FpbPageIsLeftmost(page))
@@ -283,7 +283,7 @@ fpb_move_entries(FpbIndex *ix, Relation heap, Buffer buf, FpbStack *stack,
 	for (;;)
 	{
 		missing = InvalidBlockNumber;
-		begin_drain(&b, place, lowp, highp);
+		begin_drain(&b, place, lowp, highp, &missing);
 		if (!BufferIsValid(b.from) && missing != InvalidBlockNumber)
 			break;
 		if (b.nentries == 0)

@@ -82,18 +82,16 @@ fpb_queue_excluded(FpbReader *r)
 #endif
 
 /*
- * The index as one has it who works on the queue's tree.  missing: where to
- * note a page that would have to be read; NULL: it may be.
+ * The same index, to work on the queue's tree.
  */
 static FpbIndex *
-queue_index(FpbScan *so, BlockNumber *missing)
+queue_index(FpbScan *so)
 {
 	if (so->queue.tree == NULL)
 	{
 		so->queue.tree = MemoryContextAlloc(so->cxt, sizeof(FpbIndex));
 		fpb_index_of_queue(&so->ix, so->queue.tree);
 	}
-	so->queue.tree->missing = missing;
 	return so->queue.tree;
 }
 
@@ -122,12 +120,8 @@ fpb_lock_queue_leaf(FpbReader *r, const FpbSearchKey *search, BlockNumber *missi
 		{
 			if (fpb_queue_excluded(r) && !LOOK_ANYWAY)
 				return InvalidBuffer;
-			if (search == NULL)
-				buf = fpb_descend_edge(queue_index(so, missing), 0, !r->forward,
-									   BUFFER_LOCK_SHARE);
-			else
-				buf = fpb_descend(queue_index(so, missing), search, 0, !r->forward,
-								  BUFFER_LOCK_SHARE, NULL);
+			buf = fpb_descend_queue(queue_index(so), search, !r->forward,
+									BUFFER_LOCK_SHARE, missing);
 			if (BufferIsValid(buf))
 				break;
 			if (missing != NULL && *missing != InvalidBlockNumber)

@@ -227,8 +227,10 @@ fpb_is_at_hand(const FpbIndex *ix, BlockNumber blkno)
 
 /*
  * Pin and lock, as access says, block blkno if it is a page of this level of
- * the tree, and check its header; else InvalidBuffer, with no pin and no lock;
- * so, too, with *ix->missing set, if it would have to be read and may not be.
+ * the tree, and check its header; else InvalidBuffer, with no pin and no lock.
+ *
+ * Unless missing is NULL, the page is not read from storage: if it would have
+ * to be, *missing becomes its block, and InvalidBuffer is returned.
  *
  * The caller may hold locks on pages that come before this one in the order of
  * locks: those of the levels below, and, if this one is of the queue, leaves
@@ -242,20 +244,20 @@ fpb_is_at_hand(const FpbIndex *ix, BlockNumber blkno)
  * its level.  So in recovery it is looked at locked, and whoever comes here
  * for a page of the queue has none of the main tree locked.
  */
-static Buffer
-getbuf_level(const FpbIndex *ix, BlockNumber blkno, int level, int access,
-			 bool may_read)
+Buffer
+fpb_getbuf_unread(const FpbIndex *ix, BlockNumber blkno, int level, int access,
+				  BlockNumber *missing)
 {
 	Buffer		buf;
 	bool		look_first;
 
 	if (level == 0)
 		FPB_INJECTION_POINT("fpbtree-before-queue-leaf");
-	if (may_read)
+	if (missing == NULL)
 		check_link(ix, blkno);
 	else if (!fpb_is_at_hand(ix, blkno))
 	{
-		*ix->missing = blkno;
+		*missing = blkno;
 		return InvalidBuffer;
 	}
 	buf = level > 0 ? ReadBuffer(ix->rel, blkno) : fpb_pin_recent(ix, blkno);
@@ -280,15 +282,6 @@ getbuf_level(const FpbIndex *ix, BlockNumber blkno, int level, int access,
 }
 
 /*
- * As above; it may be read if the index says nothing else.
- */
-Buffer
-fpb_getbuf_level(const FpbIndex *ix, BlockNumber blkno, int level, int access)
-{
-	return getbuf_level(ix, blkno, level, access, ix->missing == NULL);
-}
-
-/*
  * Pin and lock, as access says, the right sibling of the page in buf, which is
  * locked and stays so, and is not the rightmost; check its header.  As long as
  * buf is locked its sibling can't be deleted, so the link is good.  Raises an
@@ -304,8 +297,8 @@ fpb_getbuf_right(const FpbIndex *ix, Buffer buf, int access)
 		fpb_report_damage(ix->rel, right, "The page's right link leads to itself.");
 	if (ix->tree != 0)
 	{
-		Buffer		right_buf = getbuf_level(ix, right, FpbHdr(BufferGetPage(buf))->level,
-											 access, true);
+		Buffer		right_buf = fpb_getbuf_level(ix, right, FpbHdr(BufferGetPage(buf))->level,
+												 access);
 
 		/* it may be one of the main leaves that the caller has locked */
 		if (!BufferIsValid(right_buf))

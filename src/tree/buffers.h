@@ -19,16 +19,25 @@ extern void fpb_index_open(FpbIndex *ix, Relation rel);
 
 /* Read the metapage again: the cached root has proved stale. */
 extern void fpb_index_refresh(FpbIndex *ix);
-extern bool fpb_index_note_queued(FpbIndex *ix, BlockNumber leaf);
 
 extern Buffer fpb_getbuf(const FpbIndex *ix, BlockNumber blkno, int access);
 
 /* The same index, to work on the tree of its operation queue. */
 extern void fpb_index_of_queue(const FpbIndex *ix, FpbIndex *queue);
 
-/* InvalidBuffer if the page is not of that level of the tree */
-extern Buffer fpb_getbuf_level(const FpbIndex *ix, BlockNumber blkno,
-							   int level, int access);
+/*
+ * InvalidBuffer if the page is not of that level of the tree; or, unless
+ * missing is NULL, if it would have to be read: then *missing is set.
+ */
+extern Buffer fpb_getbuf_unread(const FpbIndex *ix, BlockNumber blkno,
+								int level, int access, BlockNumber *missing);
+
+static inline Buffer
+fpb_getbuf_level(const FpbIndex *ix, BlockNumber blkno, int level, int access)
+{
+	return fpb_getbuf_unread(ix, blkno, level, access, NULL);
+}
+
 extern Buffer fpb_getbuf_right(const FpbIndex *ix, Buffer buf, int access);
 extern Buffer fpb_pin_recent(const FpbIndex *ix, BlockNumber blkno);
 extern Buffer fpb_getbuf_recent(const FpbIndex *ix, BlockNumber blkno,

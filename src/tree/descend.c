@@ -46,6 +46,16 @@
 /* After so many steps to the right, see whether they can ever end. */
 #define STEPS_TO_CHECK	10000
 
+/* what a descent looks for, and how */
+typedef struct Descent
+{
+	FpbIndex   *ix;
+	const FpbSearchKey *search;
+	bool		before;			/* see fpb_descend */
+	bool		writing;		/* does it finish incomplete splits? */
+	BlockNumber *missing;		/* see fpb_descend_queue; else NULL */
+} Descent;
+
 /*
  * Count a step to the right from a locked page, one of a walk to a place that
  * must be near.  Raises an error if there have been more than there are pages:
@@ -121,19 +131,20 @@ fpb_compare_elided(const FpbIndex *ix, Buffer buf, const FpbSearchKey *search)
  * Returns false if that is not possible from here: see fpb_finish_split.
  */
 static bool
-finish_split_met(FpbIndex *ix, Buffer buf, int access)
+finish_split_met(const Descent *d, Buffer buf, int access)
 {
+	FpbIndex   *ix = d->ix;
 	bool		done = true;
 
 	if (access == BUFFER_LOCK_EXCLUSIVE)
-		return fpb_finish_split(ix, buf);
+		return fpb_finish_split(ix, buf, d->missing);
 
 	LockBuffer(buf, BUFFER_LOCK_UNLOCK);
 	FPB_INJECTION_POINT("fpbtree-split-met");
 	LockBuffer(buf, BUFFER_LOCK_EXCLUSIVE);
 	fpb_checkpage(ix, buf);
 	if (FpbPageSplitIncomplete(BufferGetPage(buf)))
-		done = fpb_finish_split(ix, buf);
+		done = fpb_finish_split(ix, buf, d->missing);
 	LockBuffer(buf, BUFFER_LOCK_UNLOCK);
 	LockBuffer(buf, access);
 	fpb_checkpage(ix, buf);
@@ -141,22 +152,25 @@ finish_split_met(FpbIndex *ix, Buffer buf, int access)
 }
 
 /*
- * From a page, locked as access says, step right until the search key's place
- * is reached.  On a descent for writing, incomplete splits met on the way are
- * finished, the final page's included: before anybody goes on to a page that
- * has no downlink it gets one, on every level, and whoever is given a page
- * locked exclusively knows that its right sibling has one.
+ * Move right until buf covers the search key (nbtree's _bt_moveright).  The
+ * page is of the given level and locked as access says, and so is the page
+ * returned.  Other locks may be held only on pages of the levels below, and,
+ * on a descent in the queue, on main leaves.
  *
- * Other locks may be held only on pages of the levels below.  Returns the
- * page, or InvalidBuffer with no lock on the level held if a link has led
- * astray: to a page that is not to the left of the place, or, if it is a hint,
- * so far to the left; or to one whose own left sibling's split is to be
- * finished first.
+ * A descent for writing finishes every incomplete split on the way, the last
+ * page's included.  So the right sibling of a page that is returned locked
+ * exclusively has a downlink.
+ *
+ * Returns InvalidBuffer, having released buf, if the caller has to restart:
+ * the page is right of the search key, or deleted, or of another level or
+ * tree; or it was named by a hint, and is more than MAX_STEPS pages too far
+ * left; or it lacks a downlink itself, because the split of its left sibling
+ * comes first; or *missing has been set.
  */
 static Buffer
-move_right(FpbIndex *ix, Buffer buf, const FpbSearchKey *search, int level,
-		   bool before, int access, bool writing, bool hint)
+move_right(const Descent *d, Buffer buf, int level, int access, bool hint)
 {
+	FpbIndex   *ix = d->ix;
 	uint32		steps = 0;
 
 	for (;;)
@@ -165,22 +179,22 @@ move_right(FpbIndex *ix, Buffer buf, const FpbSearchKey *search, int level,
 		BlockNumber right;
 		int			end;
 
-		if (!fpb_page_reaches_left(ix, page, search, level, before))
+		if (!fpb_page_reaches_left(ix, page, d->search, level, d->before))
 		{
 			fpb_relbuf(buf);
 			return InvalidBuffer;
 		}
-		if (writing && FpbPageSplitIncomplete(page))
+		if (d->writing && FpbPageSplitIncomplete(page))
 		{
-			if (!finish_split_met(ix, buf, access))
+			if (!finish_split_met(d, buf, access))
 			{
 				fpb_relbuf(buf);
 				return InvalidBuffer;
 			}
 			continue;
 		}
-		end = fpb_compare_end(ix, buf, search);
-		if (before ? end >= 0 : end > 0)
+		end = fpb_compare_end(ix, buf, d->search);
+		if (d->before ? end >= 0 : end > 0)
 			return buf;
 
 		right = FpbHdr(page)->right;
@@ -191,7 +205,7 @@ move_right(FpbIndex *ix, Buffer buf, const FpbSearchKey *search, int level,
 			return InvalidBuffer;
 		CHECK_FOR_INTERRUPTS();
 		if (level > 0 || ix->tree != 0)
-			buf = fpb_getbuf_level(ix, right, level, access);
+			buf = fpb_getbuf_unread(ix, right, level, access, d->missing);
 		else
 			buf = fpb_getbuf(ix, right, access);
 		if (!BufferIsValid(buf))
@@ -211,12 +225,12 @@ count_restart(int restarts)
 }
 
 /*
- * Has a page not been read that would have to be?
+ * Has a page been found that would have to be read, and may not be?
  */
 static inline bool
-is_missing(const FpbIndex *ix)
+is_missing(const BlockNumber *missing)
 {
-	return ix->missing != NULL && *ix->missing != InvalidBlockNumber;
+	return missing != NULL && *missing != InvalidBlockNumber;
 }
 
 /*
@@ -246,14 +260,15 @@ get_main_root(FpbIndex *ix, int level, int access)
 }
 
 /*
- * The root of the queue's tree, which may have been lowered, or taken away and
- * another one have been made: the block can be any page by now.  InvalidBuffer
- * if there is no queue, or none of so many levels.
+ * The root of the queue's tree.  The root may have been lowered, or taken away
+ * and another one have been made: the block can be any page by now.  Any page
+ * that is both the leftmost and the rightmost of its level will do as well.
  *
- * Any page that is the leftmost and the last of its level will do as well.
+ * InvalidBuffer if there is no queue, or none of so many levels, or if
+ * *missing has been set.
  */
 static Buffer
-get_queue_root(FpbIndex *ix, int level, int access)
+get_queue_root(FpbIndex *ix, int level, int access, BlockNumber *missing)
 {
 	for (int tries = 0; tries < MAX_RESTARTS; tries++)
 	{
@@ -263,8 +278,9 @@ get_queue_root(FpbIndex *ix, int level, int access)
 			fpb_index_refresh(ix);
 		if (ix->root == FPB_METAPAGE || level > (int) ix->level)
 			return InvalidBuffer;
-		buf = fpb_getbuf_level(ix, ix->root, ix->level,
-							   level == (int) ix->level ? access : BUFFER_LOCK_SHARE);
+		buf = fpb_getbuf_unread(ix, ix->root, ix->level,
+								level == (int) ix->level ? access : BUFFER_LOCK_SHARE,
+								missing);
 		if (BufferIsValid(buf))
 		{
 			Page		page = BufferGetPage(buf);
@@ -276,7 +292,7 @@ get_queue_root(FpbIndex *ix, int level, int access)
 				return buf;
 			fpb_relbuf(buf);
 		}
-		if (is_missing(ix))
+		if (is_missing(missing))
 			return InvalidBuffer;
 		count_restart(tries);
 	}
@@ -288,10 +304,10 @@ get_queue_root(FpbIndex *ix, int level, int access)
  * Lock the root as far as it is known.
  */
 static Buffer
-get_root(FpbIndex *ix, int level, int access)
+get_root(FpbIndex *ix, int level, int access, BlockNumber *missing)
 {
 	return ix->tree == 0 ? get_main_root(ix, level, access) :
-		get_queue_root(ix, level, access);
+		get_queue_root(ix, level, access, missing);
 }
 
 /*
@@ -326,17 +342,23 @@ keep_copy(FpbIndex *ix, BlockNumber blkno, Page page)
 }
 
 /*
- * Descend to the page of a level that the search key falls into, and lock it.
- * Other locks may be held only on pages of the levels below.  A descent for an
- * exclusive lock finishes the incomplete splits that it comes by.
+ * Descend to the page of a level that the search key falls into, and lock it
+ * as access says.  Other locks may be held only on pages of the levels below,
+ * and, on a descent in the queue, on main leaves.
  *
- * Above that level, copies of pages do as well as the pages, at first.  If the
- * page that one has led to is not the right one, it is dropped.
+ * Above that level, copies of pages serve as well as the pages, at first.  If
+ * a copy has led to a page that is not the right one, the copy is dropped, and
+ * the descent starts again without copies.
+ *
+ * Returns InvalidBuffer only in the queue's tree: if there is no queue, or
+ * none of so many levels, or if *missing has been set.
  */
-Buffer
-fpb_descend(FpbIndex *ix, const FpbSearchKey *search, int level, bool before,
-			int access, FpbStack *stack)
+static inline Buffer
+descend(const Descent *d, int level, int access, FpbStack *stack)
 {
+	FpbIndex   *ix = d->ix;
+	const FpbSearchKey *search = d->search;
+	bool		before = d->before;
 	bool		use_copies = fpb_inner_page_cache > 0 &&
 		fpb_search_key_is_simple(ix, search);
 
@@ -362,7 +384,7 @@ fpb_descend(FpbIndex *ix, const FpbSearchKey *search, int level, bool before,
 			{
 				if (parent == InvalidBlockNumber)
 				{
-					buf = get_root(ix, level, access);
+					buf = get_root(ix, level, access, d->missing);
 					if (!BufferIsValid(buf))
 						return InvalidBuffer;
 					at = ix->level;
@@ -371,17 +393,17 @@ fpb_descend(FpbIndex *ix, const FpbSearchKey *search, int level, bool before,
 						stack->height = at + 1;
 				}
 				else if (at > 0 || ix->tree != 0)
-					buf = fpb_getbuf_level(ix, blkno, at,
-										   at == level ? access : BUFFER_LOCK_SHARE);
+					buf = fpb_getbuf_unread(ix, blkno, at,
+											at == level ? access : BUFFER_LOCK_SHARE,
+											d->missing);
 				else
 				{
 					FPB_INJECTION_POINT("fpbtree-before-leaf");
 					buf = fpb_getbuf_recent(ix, blkno, access);
 				}
 				if (BufferIsValid(buf))
-					buf = move_right(ix, buf, search, at, before,
+					buf = move_right(d, buf, at,
 									 at == level ? access : BUFFER_LOCK_SHARE,
-									 access == BUFFER_LOCK_EXCLUSIVE,
 									 use_copies && parent != InvalidBlockNumber);
 
 				/* not where the parent has sent us: was that a stale copy? */
@@ -416,12 +438,104 @@ fpb_descend(FpbIndex *ix, const FpbSearchKey *search, int level, bool before,
 
 		/* Links read under locks may be stale too, but copies much more so. */
 		use_copies = false;
-		if (is_missing(ix))
+		if (is_missing(d->missing))
 			return InvalidBuffer;
 		count_restart(restarts);
 	}
 	fpb_report_damage(ix->rel, ix->root,
 					  "A descent from this root does not arrive at the page looked for.");
+}
+
+Buffer
+fpb_descend(FpbIndex *ix, const FpbSearchKey *search, int level, bool before,
+			int access, FpbStack *stack)
+{
+	Descent		d = {ix, search, before, access == BUFFER_LOCK_EXCLUSIVE, NULL};
+
+	return descend(&d, level, access, stack);
+}
+
+/*
+ * The leaf for the search key's place that copies of inner pages name, or
+ * InvalidBlockNumber if one is missing.  Fills the stack but for the leaf.
+ */
+static BlockNumber
+leaf_by_copies(FpbIndex *ix, const FpbSearchKey *search, FpbStack *stack)
+{
+	BlockNumber blkno = ix->root;
+	uint16		named = 0;
+
+	if (fpb_inner_page_cache == 0 || !fpb_search_key_is_simple(ix, search))
+		return InvalidBlockNumber;
+	stack->height = ix->level + 1;
+	for (int at = ix->level; at > 0; at--)
+	{
+		Page		page = usable_copy(ix, blkno, search, at, false);
+
+		if (page == NULL)
+			return InvalidBlockNumber;
+		stack->blocks[at] = blkno;
+		blkno = fpb_page_downlink(ix, page, search, false, &named);
+	}
+	ix->named_node = named;
+	return blkno;
+}
+
+/*
+ * Find the leaf for an insertion's search key as the level above names it: the
+ * block is ins->stack->blocks[0], and ins->named is set.  The leaf itself is
+ * not touched, and may be another one by the time it is locked.  No lock is
+ * held on entry or exit.
+ *
+ * ins->named becomes false if there is no level above.
+ */
+void
+fpb_name_leaf(FpbIndex *ix, FpbInsertState *ins)
+{
+	FpbSearchKey *search = &ins->search;
+	BlockNumber leaf;
+	uint16		named;
+	Buffer		buf;
+
+	ins->named = ix->level > 0;
+	if (!ins->named)
+		return;
+	leaf = leaf_by_copies(ix, search, ins->stack);
+	if (leaf == InvalidBlockNumber)
+	{
+		buf = fpb_descend(ix, search, 1, false, BUFFER_LOCK_SHARE, ins->stack);
+		leaf = fpb_page_downlink(ix, BufferGetPage(buf), search, false, &named);
+		ix->named_node = named;
+		if (fpb_inner_page_cache > 0 && fpb_search_key_is_simple(ix, search))
+			keep_copy(ix, BufferGetBlockNumber(buf), BufferGetPage(buf));
+		fpb_relbuf(buf);
+	}
+	ins->stack->blocks[0] = leaf;
+}
+
+/*
+ * End the descent that fpb_name_leaf has begun: lock the leaf that it has
+ * named, or the one to the right to which the search key's place has moved
+ * meanwhile, exclusively.  No lock is held on entry.
+ *
+ * InvalidBuffer if that leads nowhere; a descent from the root will do.
+ */
+static Buffer
+lock_named_leaf(FpbIndex *ix, const FpbInsertState *ins, uint16 named_node)
+{
+	Descent		d = {ix, &ins->search, false, true, NULL};
+	BlockNumber leaf = ins->stack->blocks[0];
+	Buffer		buf;
+
+	FPB_INJECTION_POINT("fpbtree-before-leaf");
+	ix->named_node = named_node;
+	buf = fpb_getbuf_recent(ix, leaf, BUFFER_LOCK_EXCLUSIVE);
+	buf = move_right(&d, buf, 0, BUFFER_LOCK_EXCLUSIVE, true);
+
+	/* not where the parent has sent us: was that a stale copy? */
+	if (!BufferIsValid(buf) || BufferGetBlockNumber(buf) != leaf)
+		fpb_cache_drop(ix->cache, ins->stack->blocks[1]);
+	return buf;
 }
 
 /*
@@ -439,7 +553,8 @@ fpb_descend_insert(FpbIndex *ix, FpbInsertState *ins)
 {
 	const FpbSearchKey *search = &ins->search;
 	BlockNumber last = RelationGetTargetBlock(ix->rel);
-	Buffer		buf;
+	uint16		named_node = ix->named_node;
+	Buffer		buf = InvalidBuffer;
 	Page		page;
 
 	if (last != InvalidBlockNumber)
@@ -457,8 +572,12 @@ fpb_descend_insert(FpbIndex *ix, FpbInsertState *ins)
 			return;
 		}
 		fpb_relbuf(buf);
+		buf = InvalidBuffer;
 	}
-	buf = fpb_descend(ix, search, 0, false, BUFFER_LOCK_EXCLUSIVE, ins->stack);
+	if (ins->named)
+		buf = lock_named_leaf(ix, ins, named_node);
+	if (!BufferIsValid(buf))
+		buf = fpb_descend(ix, search, 0, false, BUFFER_LOCK_EXCLUSIVE, ins->stack);
 	page = BufferGetPage(buf);
 	/* the descent to an only leaf takes no longer */
 	if (FpbPageIsRightmost(page) && !FpbPageIsLeftmost(page))
@@ -467,77 +586,34 @@ fpb_descend_insert(FpbIndex *ix, FpbInsertState *ins)
 }
 
 /*
- * The leaf for the search key's place that copies of inner pages name, or
- * InvalidBlockNumber if one is missing.
- */
-static BlockNumber
-leaf_by_copies(FpbIndex *ix, const FpbSearchKey *search)
-{
-	BlockNumber blkno = ix->root;
-	uint16		named;
-
-	if (fpb_inner_page_cache == 0 || !fpb_search_key_is_simple(ix, search))
-		return InvalidBlockNumber;
-	for (int at = ix->level; at > 0; at--)
-	{
-		Page		page = usable_copy(ix, blkno, search, at, false);
-
-		if (page == NULL)
-			return InvalidBlockNumber;
-		blkno = fpb_page_downlink(ix, page, search, false, &named);
-	}
-	return blkno;
-}
-
-/*
- * The leaf for the search key's place that the level above names, which it may
- * have been a moment ago; InvalidBlockNumber if there is no level above.  The
- * leaf is not touched.  No lock is held on entry or exit.
- */
-BlockNumber
-fpb_name_leaf(FpbIndex *ix, const FpbSearchKey *search)
-{
-	BlockNumber leaf;
-	uint16		named;
-	Buffer		buf;
-
-	if (ix->level == 0)
-		return InvalidBlockNumber;
-	leaf = leaf_by_copies(ix, search);
-	if (leaf != InvalidBlockNumber)
-		return leaf;
-	buf = fpb_descend(ix, search, 1, false, BUFFER_LOCK_SHARE, NULL);
-	leaf = fpb_page_downlink(ix, BufferGetPage(buf), search, false, &named);
-	if (fpb_inner_page_cache > 0 && fpb_search_key_is_simple(ix, search))
-		keep_copy(ix, BufferGetBlockNumber(buf), BufferGetPage(buf));
-	fpb_relbuf(buf);
-	return leaf;
-}
-
-/*
- * A page that a link says is of this level.  Of the queue: InvalidBuffer if it
- * is not; main leaves may be locked.  Else it may be any page, and no lock is
- * held.
+ * A page that a link says is of this level.  InvalidBuffer if it is a page of
+ * the queue and not of this level, or if *missing has been set.  A page of the
+ * main tree may be of any level.
+ *
+ * Main leaves may be locked if it is of the queue; otherwise no lock is held.
  */
 static Buffer
-get_page(const FpbIndex *ix, BlockNumber blkno, int level, int access)
+get_page(const FpbIndex *ix, BlockNumber blkno, int level, int access,
+		 BlockNumber *missing)
 {
 	return ix->tree == 0 ? fpb_getbuf(ix, blkno, access) :
-		fpb_getbuf_level(ix, blkno, level, access);
+		fpb_getbuf_unread(ix, blkno, level, access, missing);
 }
 
 /*
  * The leftmost or rightmost page of a level, locked.  No lock is held on
- * entry, but for those of main leaves if it is one of the queue.
+ * entry, but main leaves may be locked if it is one of the queue.
+ *
+ * Returns InvalidBuffer as descend does.
  */
-Buffer
-fpb_descend_edge(FpbIndex *ix, int level, bool rightmost, int access)
+static Buffer
+descend_edge(FpbIndex *ix, int level, bool rightmost, int access, BlockNumber *missing)
 {
 	uint32		steps = 0;
 
 	for (int restarts = 0; restarts < MAX_RESTARTS; restarts++)
 	{
-		Buffer		buf = get_root(ix, level, access);
+		Buffer		buf = get_root(ix, level, access, missing);
 		int			at = ix->level;
 
 		if (!BufferIsValid(buf))
@@ -563,7 +639,7 @@ fpb_descend_edge(FpbIndex *ix, int level, bool rightmost, int access)
 				fpb_relbuf(buf);
 				CHECK_FOR_INTERRUPTS();
 				buf = get_page(ix, right, at,
-							   at == level ? access : BUFFER_LOCK_SHARE);
+							   at == level ? access : BUFFER_LOCK_SHARE, missing);
 				if (!BufferIsValid(buf))
 					break;
 				continue;
@@ -583,16 +659,43 @@ fpb_descend_edge(FpbIndex *ix, int level, bool rightmost, int access)
 			fpb_relbuf(buf);
 			at--;
 			buf = get_page(ix, child.child, at,
-						   at == level ? access : BUFFER_LOCK_SHARE);
+						   at == level ? access : BUFFER_LOCK_SHARE, missing);
 			if (!BufferIsValid(buf))
 				break;
 		}
-		if (is_missing(ix))
+		if (is_missing(missing))
 			return InvalidBuffer;
 		count_restart(restarts);
 	}
 	fpb_report_damage(ix->rel, ix->root,
 					  "A descent from this root does not arrive at the edge of the tree.");
+}
+
+Buffer
+fpb_descend_edge(FpbIndex *ix, int level, bool rightmost, int access)
+{
+	return descend_edge(ix, level, rightmost, access, NULL);
+}
+
+/*
+ * Lock the leaf of the queue's tree that the search key falls into, or, if
+ * that is NULL, the first leaf (before: the last one).  The caller may have
+ * main leaves locked, and then must not wait for storage: no page is read.
+ *
+ * Returns InvalidBuffer if there is no queue, or, with *missing set to its
+ * block, if a page would have to be read.  *missing is InvalidBlockNumber on
+ * entry.  If missing is NULL, pages are read.
+ */
+Buffer
+fpb_descend_queue(FpbIndex *queue, const FpbSearchKey *search, bool before, int access,
+				  BlockNumber *missing)
+{
+	Descent		d = {queue, search, before, access == BUFFER_LOCK_EXCLUSIVE, missing};
+
+	Assert(queue->tree == FPB_QUEUE);
+	if (search == NULL)
+		return descend_edge(queue, 0, before, access, missing);
+	return descend(&d, 0, access, NULL);
 }
 
 /*
@@ -770,24 +873,26 @@ fpb_leaves_end(FpbLeaves *walk)
 }
 
 /*
- * Lock the parent of a page being split: the page above it into whose range
- * the separator falls.  The stack is a hint.
+ * Lock the parent of a page that is being split, exclusively: the page above
+ * it into whose range the separator falls.  stack is a hint, or NULL.
+ *
+ * Returns InvalidBuffer as descend does.
  */
 Buffer
 fpb_find_parent(FpbIndex *ix, const FpbSearchKey *separator, int level,
-				FpbStack *stack)
+				FpbStack *stack, BlockNumber *missing)
 {
+	Descent		d = {ix, separator, false, true, missing};
+
 	if (stack != NULL && stack->height > level + 1)
 	{
-		Buffer		buf = fpb_getbuf_level(ix, stack->blocks[level + 1],
-										   level + 1, BUFFER_LOCK_EXCLUSIVE);
+		Buffer		buf = fpb_getbuf_unread(ix, stack->blocks[level + 1],
+											level + 1, BUFFER_LOCK_EXCLUSIVE, missing);
 
 		if (BufferIsValid(buf))
-			buf = move_right(ix, buf, separator, level + 1, false,
-							 BUFFER_LOCK_EXCLUSIVE, true, true);
+			buf = move_right(&d, buf, level + 1, BUFFER_LOCK_EXCLUSIVE, true);
 		if (BufferIsValid(buf))
 			return buf;
 	}
-	return fpb_descend(ix, separator, level + 1, false,
-					   BUFFER_LOCK_EXCLUSIVE, NULL);
+	return descend(&d, level + 1, BUFFER_LOCK_EXCLUSIVE, NULL);
 }

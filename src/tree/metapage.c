@@ -173,7 +173,6 @@ fpb_index_open(FpbIndex *ix, Relation rel)
 	{
 		fpb_index_describe(ix, rel);
 		ix->cache = fpb_cache_attach(rel);
-		ix->queued_leaf = InvalidBlockNumber;
 		read_meta(ix);
 		if (rel->rd_amcache == NULL)
 		{
@@ -215,21 +214,6 @@ fpb_index_refresh(FpbIndex *ix)
 		cache->queue_root = ix->queue_root;
 		cache->queue_level = ix->queue_level;
 	}
-}
-
-/*
- * Keep in mind to which leaf an entry belongs that goes to the operation
- * queue.  False if the one before it did, too.
- */
-bool
-fpb_index_note_queued(FpbIndex *ix, BlockNumber leaf)
-{
-	if (ix->queued_leaf == leaf)
-		return false;
-	ix->queued_leaf = leaf;
-	if (ix->rel->rd_amcache != NULL)
-		((FpbIndex *) ix->rel->rd_amcache)->queued_leaf = leaf;
-	return true;
 }
 
 /*

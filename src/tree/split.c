@@ -194,7 +194,8 @@ find_downlink_place(FpbIndex *ix, FpbInsertState *downlink)
  * no downlink itself yet.
  */
 bool
-fpb_insert_downlink(FpbIndex *ix, Buffer left, Buffer right, FpbStack *stack)
+fpb_insert_downlink(FpbIndex *ix, Buffer left, Buffer right, FpbStack *stack,
+					BlockNumber *missing)
 {
 	Page		page = BufferGetPage(left);
 	int			level = FpbHdr(page)->level;
@@ -208,6 +209,7 @@ fpb_insert_downlink(FpbIndex *ix, Buffer left, Buffer right, FpbStack *stack)
 	fpb_insert_init(&downlink, NULL, stack, false);
 	downlink.left = left;
 	downlink.right = right;
+	downlink.missing = missing;
 	/* which is the left page's high fence */
 	fpb_page_low(ix, BufferGetPage(right), &downlink.entry.key);
 	downlink.entry.child = BufferGetBlockNumber(right);
@@ -230,8 +232,8 @@ fpb_insert_downlink(FpbIndex *ix, Buffer left, Buffer right, FpbStack *stack)
 	}
 
 	fpb_search_key_from(ix, &downlink.entry.key, &downlink.search);
-	downlink.buf = fpb_find_parent(ix, &downlink.search, level, stack);
-	/* the queue's root may be lower than it was */
+	downlink.buf = fpb_find_parent(ix, &downlink.search, level, stack, missing);
+	/* the queue's root may be lower than it was, or a page not be in memory */
 	if (!BufferIsValid(downlink.buf))
 		return false;
 	if (!find_downlink_place(ix, &downlink))
@@ -305,25 +307,28 @@ fpb_split_page(FpbIndex *ix, FpbInsertState *ins)
 	pfree(images);
 
 	/* if it can't be done from here, others will do it */
-	(void) fpb_insert_downlink(ix, buf, rbuf, ins->stack);
+	(void) fpb_insert_downlink(ix, buf, rbuf, ins->stack, ins->missing);
 	fpb_relbuf(rbuf);
 	fpb_relbuf(buf);
 }
 
 /*
- * Finish the split of a page, locked exclusively; it stays locked.  Other
- * locks may be held only on pages of the levels below.  Returns false if the
- * split of its left sibling is to be finished first.
+ * Finish the split of a page, which is locked exclusively and stays so.  Other
+ * locks may be held only on pages of the levels below, and, in the queue, on
+ * main leaves.
+ *
+ * Returns false if the split of its left sibling has to be finished first, or
+ * if *missing has been set (fpb_descend_queue).
  */
 bool
-fpb_finish_split(FpbIndex *ix, Buffer left)
+fpb_finish_split(FpbIndex *ix, Buffer left, BlockNumber *missing)
 {
 	Buffer		right;
 	bool		done;
 
 	Assert(FpbPageSplitIncomplete(BufferGetPage(left)));
 	right = fpb_getbuf_right(ix, left, BUFFER_LOCK_EXCLUSIVE);
-	done = fpb_insert_downlink(ix, left, right, NULL);
+	done = fpb_insert_downlink(ix, left, right, NULL, missing);
 	fpb_relbuf(right);
 	return done;
 }

@@ -22,9 +22,10 @@ typedef struct FpbStack
  * lock it.  before = false: low <= search key < high; before = true: low <
  * search key <= high (the page that holds what comes before the search key).
  * With access BUFFER_LOCK_EXCLUSIVE incomplete splits met on the way, on any
- * level, are finished.  stack may be NULL.  Always returns a page, but for the
- * queue's tree: InvalidBuffer if there is no queue (any more), or none of so
- * many levels, or if *ix->missing has been set.
+ * level, are finished.  stack may be NULL.
+ *
+ * Always returns a page of the main tree.  Of the queue's: InvalidBuffer if
+ * there is no queue (any more), or none of so many levels.
  */
 extern Buffer fpb_descend(FpbIndex *ix, const FpbSearchKey *search, int level, bool before,
 						  int access, FpbStack *stack);
@@ -43,12 +44,16 @@ typedef struct FpbInsertState
 	bool		may_split;		/* or is it enough to try? */
 	FpbStack   *stack;			/* what the descent to the page has passed, a
 								 * hint; NULL: nothing */
+	bool		named;			/* does that include the leaf, not locked yet
+								 * (fpb_name_leaf)? */
 	Buffer		buf;			/* the page where the entry belongs, locked
 								 * exclusively */
 	FpbPos		pos;			/* the entry's place there, as found by the
 								 * search key */
 	Buffer		left;			/* of a downlink: the halves of the split, */
 	Buffer		right;			/* locked exclusively; else InvalidBuffer */
+	BlockNumber *missing;		/* of a downlink of the queue's tree: see
+								 * fpb_descend_queue; else NULL */
 	FpbSearchKey search;		/* the entry's key */
 } FpbInsertState;
 
@@ -63,24 +68,34 @@ fpb_insert_init(FpbInsertState *ins, Relation heap, FpbStack *stack, bool unchan
 	ins->stack = stack;
 	ins->unchanged = unchanged;
 	ins->may_split = true;
+	ins->named = false;
 	ins->left = ins->right = InvalidBuffer;
+	ins->missing = NULL;
 }
 
 /*
- * Set ins->buf to the leaf of the main tree for an insertion's search key,
- * locked exclusively.  The stack may be left empty.
+ * Find out which leaf of the main tree the level above names for an
+ * insertion's search key.  It is not touched.
  */
-extern void fpb_descend_insert(FpbIndex *ix, FpbInsertState *ins);
+extern void fpb_name_leaf(FpbIndex *ix, FpbInsertState *ins);
 
 /*
- * The leaf of the main tree for the search key, as the level above names it;
- * or InvalidBlockNumber.  It is not touched.
+ * Set ins->buf to the leaf of the main tree for an insertion's search key,
+ * locked exclusively: by way of the leaf that fpb_name_leaf has just named, if
+ * it has.  The stack may be left empty.
  */
-extern BlockNumber fpb_name_leaf(FpbIndex *ix, const FpbSearchKey *search);
+extern void fpb_descend_insert(FpbIndex *ix, FpbInsertState *ins);
 
 /* The leftmost (rightmost) page of a level; no queue: InvalidBuffer. */
 extern Buffer fpb_descend_edge(FpbIndex *ix, int level, bool rightmost,
 							   int access);
+
+/*
+ * A leaf of the queue's tree, while main leaves are locked: no page is read,
+ * but *missing set to its block, unless missing is NULL.
+ */
+extern Buffer fpb_descend_queue(FpbIndex *queue, const FpbSearchKey *search,
+								bool before, int access, BlockNumber *missing);
 
 /*
  * The leaf behind one that is no longer locked, given its right link and
@@ -248,7 +263,7 @@ extern void fpb_fence_search_key(const FpbIndex *ix, const FpbKey *fence,
 
 /* The parent of a page being split, locked exclusively; the stack is a hint. */
 extern Buffer fpb_find_parent(FpbIndex *ix, const FpbSearchKey *separator, int level,
-							  FpbStack *stack);
+							  FpbStack *stack, BlockNumber *missing);
 
 /*
  * Insert an entry into the page where it belongs, which is released.  False,
@@ -259,10 +274,11 @@ extern bool fpb_insert_on_page(FpbIndex *ix, FpbInsertState *ins);
 /*
  * Insert the downlink of the right half of a split, both halves being locked
  * exclusively, as they stay, and no page that is not below them or a main
- * leaf.  False if others will have to do it (tree/split.c).
+ * leaf.  False if others will have to do it (tree/split.c).  missing as in
+ * fpb_descend_queue.
  */
 extern bool fpb_insert_downlink(FpbIndex *ix, Buffer left, Buffer right,
-								FpbStack *stack);
+								FpbStack *stack, BlockNumber *missing);
 
 /* Leave hints for dead entries on a leaf locked at least share (tree/kill.c). */
 extern void fpb_kill_entries(const FpbIndex *ix, Relation heap, Buffer buf,
@@ -284,9 +300,10 @@ extern void fpb_name_halves(const FpbIndex *ix, Page page,
 
 /*
  * Finish the split of a page locked exclusively; stays locked.  False if the
- * split of its left sibling is to be finished first.
+ * split of its left sibling is to be finished first, or if *missing has been
+ * set.
  */
-extern bool fpb_finish_split(FpbIndex *ix, Buffer left);
+extern bool fpb_finish_split(FpbIndex *ix, Buffer left, BlockNumber *missing);
 
 /*
  * Try to take the empty leaf blkno out of the tree (tree/delete_page.c).  No

@@ -269,7 +269,7 @@ move_to_place(FpbIndex *ix, FpbInsertState *ins)
 		ins->buf = next;
 		/* it has a downlink, as its left sibling's split was complete */
 		if (FpbPageSplitIncomplete(BufferGetPage(next)) &&
-			!fpb_finish_split(ix, next))
+			!fpb_finish_split(ix, next, NULL))
 			fpb_report_damage(ix->rel, BufferGetBlockNumber(next),
 							  "The page has no downlink.");
 	}
@@ -374,7 +374,7 @@ known_blocks(const FpbIndex *ix)
  * that is full, once their leaf has been found missing.
  */
 static bool
-wants_queue(FpbIndex *ix, const FpbSearchKey *search)
+wants_queue(FpbIndex *ix, FpbInsertState *ins)
 {
 	FpbQueueMode mode;
 	BlockNumber leaf;
@@ -386,9 +386,11 @@ wants_queue(FpbIndex *ix, const FpbSearchKey *search)
 		return mode == FPB_QUEUE_ON;
 	if (known_blocks(ix) < (BlockNumber) NBuffers / QUEUE_BUFFERS_SHARE)
 		return false;
-	leaf = fpb_name_leaf(ix, search);
-	return leaf != InvalidBlockNumber && !fpb_is_at_hand(ix, leaf) &&
-		fpb_index_note_queued(ix, leaf);
+	fpb_name_leaf(ix, ins);
+	if (!ins->named)
+		return false;
+	leaf = ins->stack->blocks[0];
+	return !fpb_is_at_hand(ix, leaf) && fpb_cache_note_queued(ix->cache, leaf);
 }
 
 /* a worker is asked for with so many insertions, if it seems to be coming */
@@ -406,6 +408,8 @@ insert_queued(FpbIndex *ix, FpbInsertState *ins)
 	FpbFilter	filter;
 	FpbIndex	queue;
 
+	/* the stack will be the queue's */
+	ins->named = false;
 	fpb_filter_open(&filter, ix->rel);
 	fpb_filter_prefetch(&filter, ins->entry.key.head);
 	fpb_index_of_queue(ix, &queue);
@@ -499,7 +503,7 @@ static void
 insert_plain(FpbIndex *ix, FpbInsertState *ins)
 {
 	fpb_search_key_from(ix, &ins->entry.key, &ins->search);
-	if (wants_queue(ix, &ins->search))
+	if (wants_queue(ix, ins))
 	{
 		if (insert_queued(ix, ins))
 			return;
