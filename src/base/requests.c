@@ -15,8 +15,8 @@
 void
 fpb_shared_request(FpbShared *shared)
 {
-	if (pg_atomic_read_u32(&shared->wanted) != FPB_REQUESTED)
-		pg_atomic_write_u32(&shared->wanted, FPB_REQUESTED);
+	if (pg_atomic_read_u32(&shared->request) != FPB_REQUESTED)
+		pg_atomic_write_u32(&shared->request, FPB_REQUESTED);
 }
 
 /*
@@ -29,7 +29,7 @@ fpb_shared_next_request(int *position, FpbRequest *request)
 	while ((request->shared = fpb_shared_next(position, &request->index)) != NULL)
 	{
 		request->key = fpb_shared_key(request->index);
-		if (pg_atomic_read_u32(&request->shared->wanted) != FPB_NOT_REQUESTED)
+		if (pg_atomic_read_u32(&request->shared->request) != FPB_NOT_REQUESTED)
 			return true;
 	}
 	return false;
@@ -64,7 +64,7 @@ fpb_shared_take_request(const FpbRequest *request)
 
 	if (!fpb_shared_lock_request(request, LW_SHARED))
 		return false;
-	asked = pg_atomic_exchange_u32(&request->shared->wanted, FPB_REQUEST_TAKEN) == FPB_REQUESTED;
+	asked = pg_atomic_exchange_u32(&request->shared->request, FPB_REQUEST_TAKEN) == FPB_REQUESTED;
 	pg_atomic_write_u32(&request->shared->working, true);
 	LWLockRelease(&fpb_shared_table->lock);
 	return asked;
@@ -77,11 +77,11 @@ fpb_shared_take_request(const FpbRequest *request)
 void
 fpb_shared_end_request(const FpbRequest *request)
 {
-	uint32		kept = FPB_REQUEST_TAKEN;
+	uint32		taken = FPB_REQUEST_TAKEN;
 
 	if (!fpb_shared_lock_request(request, LW_SHARED))
 		return;
-	(void) pg_atomic_compare_exchange_u32(&request->shared->wanted, &kept, FPB_NOT_REQUESTED);
+	(void) pg_atomic_compare_exchange_u32(&request->shared->request, &taken, FPB_NOT_REQUESTED);
 	LWLockRelease(&fpb_shared_table->lock);
 }
 
@@ -101,9 +101,9 @@ fpb_shared_keep_requests(void)
 
 	while ((shared = fpb_shared_next(&position, &index)) != NULL)
 	{
-		uint32		wanted = FPB_REQUESTED;
+		uint32		requested = FPB_REQUESTED;
 
-		(void) pg_atomic_compare_exchange_u32(&shared->wanted, &wanted, FPB_REQUEST_TAKEN);
+		(void) pg_atomic_compare_exchange_u32(&shared->request, &requested, FPB_REQUEST_TAKEN);
 		pg_atomic_write_u32(&shared->working, false);
 	}
 }

@@ -125,7 +125,7 @@ static void
 init_slot(FpbShared *shared)
 {
 	pg_atomic_init_u64(&shared->counted_queue, 0);
-	pg_atomic_init_u32(&shared->wanted, FPB_NOT_REQUESTED);
+	pg_atomic_init_u32(&shared->request, FPB_NOT_REQUESTED);
 	pg_atomic_init_u32(&shared->working, false);
 	pg_atomic_init_u32(&shared->failures, 0);
 	pg_atomic_init_u32(&shared->error, 0);

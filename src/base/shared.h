@@ -17,7 +17,7 @@
 /* pages are counted by kind: index pages, and heap pages */
 #define FPB_SHARED_KINDS	2
 
-/* does an index need the worker? */
+/* is the worker requested for an index? */
 typedef enum FpbRequestState
 {
 	FPB_NOT_REQUESTED = 0,
@@ -52,7 +52,7 @@ typedef struct FpbShared
 	pg_atomic_uint64 counted_queue; /* the mark of its queue, if all entries
 									 * there have been counted
 									 * (queue/filter.c) */
-	pg_atomic_uint32 wanted;	/* FpbRequestState */
+	pg_atomic_uint32 request;	/* of a worker: FpbRequestState */
 	pg_atomic_uint32 working;	/* is the worker seeing to it? */
 
 	/* what has gone wrong with it; changed with the table locked */

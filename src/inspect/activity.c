@@ -56,7 +56,7 @@ worker_state(FpbShared *shared)
 {
 	if (pg_atomic_read_u32(&shared->working) != 0)
 		return "working";
-	if (pg_atomic_read_u32(&shared->wanted) == FPB_NOT_REQUESTED)
+	if (pg_atomic_read_u32(&shared->request) == FPB_NOT_REQUESTED)
 		return "none";
 	if ((TimestampTz) pg_atomic_read_u64(&shared->retry_at) > GetCurrentTimestamp())
 		return "backing off";

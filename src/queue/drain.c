@@ -1,7 +1,7 @@
 /*-------------------------------------------------------------------------
  *
  * queue/drain.c
- *	  Batch update: moving what waits in the operation queue to the main tree.
+ *	  Draining the operation queue: its entries are moved to the main tree.
  *
  * The queue's leaves are gone through in the order of keys, so that all that
  * it has for a leaf of the main tree is done at one visit, and the main leaves

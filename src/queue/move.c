@@ -3,10 +3,9 @@
  * queue/move.c
  *	  Moving entries from the operation queue to the main tree.
  *
- * What the queue has for a main leaf moves there in one record, of that leaf
- * and of the queue's, both locked exclusively (pio-btree, 3.3: batch update).
- * So an entry is in one of them or in the other, at any time and in every
- * prefix of the WAL.
+ * What the queue has for a main leaf moves there in one record, which covers
+ * that leaf and the queue's leaf, both locked exclusively.  So an entry is in
+ * one of them or in the other, at any time and in every prefix of the WAL.
  *
  *-------------------------------------------------------------------------
  */
@@ -23,26 +22,27 @@
 #include "tree/tree.h"
 #include "tree/verify.h"
 
-/* slots of a hundred left free in a leaf of which an image is logged anyway */
+/* slots in a hundred left free in a leaf if its image is logged anyway */
 #define IMAGE_SLACK	3
 
-/* what is to be put into a main leaf */
-typedef struct Batch
+/* a move to a main leaf */
+typedef struct Move
 {
 	FpbIndex   *ix;
 	FpbIndex   *queue;
 	Buffer		leaf;			/* of the main tree; locked exclusively */
-	Buffer		from;			/* of the queue; likewise, or InvalidBuffer */
-	FpbEntry   *entries;		/* in order */
+	Buffer		from;			/* the queue's leaf; likewise, or
+								 * InvalidBuffer */
+	FpbEntry   *entries;		/* what is to move, in order */
 	int			nentries;
-	FpbPos	   *places;			/* in the queue's leaf */
-	const FpbFilter *counted;	/* unless NULL, entries that move are counted
-								 * off there */
-} Batch;
+	FpbPos	   *places;			/* of these in the queue's leaf */
+	const FpbFilter *counted;	/* where entries that move are counted off;
+								 * NULL: nowhere */
+} Move;
 
 /*
- * The tuple of an entry in memory of our own, as that of a row's new entry is:
- * in the page, others may have it in common.
+ * Copy an entry's tuple, with its own TID, as a row's new entry has it: in the
+ * page, several entries may share the tuple.
  */
 static IndexTuple
 copy_tuple(const FpbKey *key)
@@ -56,65 +56,65 @@ copy_tuple(const FpbKey *key)
 }
 
 /*
- * Find what the queue's leaf has for the main one, which begins and ends at
- * low and high (NULL: at infinity).
+ * Collect what the queue's leaf has for the main leaf, which begins at low and
+ * ends at high (NULL: infinite).  Both leaves are locked.
  */
 static void
-collect(Batch *b, const FpbSearchKey *low, const FpbSearchKey *high)
+collect(Move *m, const FpbSearchKey *low, const FpbSearchKey *high)
 {
-	Page		page = BufferGetPage(b->from);
+	Page		page = BufferGetPage(m->from);
 	FpbItem    *items = palloc(sizeof(FpbItem) * FPB_MAX_PAGE_ENTRIES);
 	FpbPos		pos = FPB_POS_FIRST;
 	bool		more;
 	int			n;
 
 	if (low != NULL)
-		fpb_page_search(b->queue, page, low, &pos);
-	n = fpb_page_read(b->queue, page, pos, high, false, items,
+		fpb_page_search(m->queue, page, low, &pos);
+	n = fpb_page_read(m->queue, page, pos, high, false, items,
 					  FPB_MAX_PAGE_ENTRIES, &more);
 	for (int i = 0; i < n; i++)
 	{
-		FpbEntry   *entry = &b->entries[i];
+		FpbEntry   *entry = &m->entries[i];
 
 		entry->key = items[i].key;
 		entry->child = InvalidBlockNumber;
 		if (entry->key.tuple != NULL)
 			entry->key.tuple = copy_tuple(&entry->key);
-		b->places[i] = items[i].pos;
+		m->places[i] = items[i].pos;
 	}
-	b->nentries = n;
+	m->nentries = n;
 	pfree(items);
 }
 
 /*
- * Put as many of the entries, from number from on, into a copy of the main
- * leaf as it has room for, without its being split; returns how many are there
- * then.
+ * Put entries into a copy of the main leaf, beginning with number from, until
+ * it has no more room.  Returns how many entries the copy has got in all.
  */
 static int
-fill_copy(const Batch *b, FpbWalPage *wp, int from)
+fill_copy(const Move *m, FpbWalPage *wp, int from)
 {
-	for (int i = from; i < b->nentries; i++)
+	for (int i = from; i < m->nentries; i++)
 	{
 		FpbInsertPlan plan;
 
-		fpb_page_plan_insert(b->ix, wp->page, &b->entries[i],
-							 fpb_page_place(b->ix, wp->page, &b->entries[i]), &plan);
+		fpb_page_plan_insert(m->ix, wp->page, &m->entries[i],
+							 fpb_page_place(m->ix, wp->page, &m->entries[i]), &plan);
 		if (plan.outcome == FPB_PLAN_FULL)
 			return i;
-		fpb_page_insert(b->ix, wp->page, &b->entries[i], &plan, wp);
+		fpb_page_insert(m->ix, wp->page, &m->entries[i], &plan, wp);
 		if (plan.image != NULL)
 			pfree(plan.image);
 	}
-	return b->nentries;
+	return m->nentries;
 }
 
 /*
- * Make a copy of the main leaf, of which an image will be logged, afresh, so
- * that the image is small.  It stays as it is if it does not fit so.
+ * Pack the copy of the main leaf, so that the image of it that is logged is
+ * small.  The copy stays as it is if its entries can't be packed with some
+ * slots left free.
  */
 static void
-pack_copy(const Batch *b, FpbWalPage *wp)
+pack_copy(const Move *m, FpbWalPage *wp)
 {
 	FpbEntry   *entries = palloc(sizeof(FpbEntry) * FPB_MAX_PAGE_ENTRIES);
 	Page		image = palloc_aligned(BLCKSZ, PG_IO_ALIGN_SIZE, 0);
@@ -122,57 +122,57 @@ pack_copy(const Batch *b, FpbWalPage *wp)
 	FpbKey		low;
 	FpbKey		high;
 
-	fpb_page_frame(b->ix, wp->page, &low, &high, &content);
-	content.nentries = fpb_page_entries(b->ix, wp->page, entries);
+	fpb_page_frame(m->ix, wp->page, &low, &high, &content);
+	content.nentries = fpb_page_entries(m->ix, wp->page, entries);
 	content.entries = entries;
-	if (fpb_page_build(b->ix, image, &content, IMAGE_SLACK))
+	if (fpb_page_build(m->ix, image, &content, IMAGE_SLACK))
 		fpb_page_replace(wp->page, image, wp);
 	pfree(image);
 	pfree(entries);
 }
 
 /*
- * Log that the first n of the entries are in the main leaf, and, unless right
- * is invalid, in the right half of its split; and that they are not in the
- * queue any more.
+ * Delete the first n entries from the queue's leaf, and log that in one record
+ * with the pages that have got them: the main leaf, and, unless right is
+ * invalid, the right half of its split.
  */
 static void
-log_move(Batch *b, int n, FpbWal *wal, Buffer right)
+log_move(Move *m, int n, FpbWal *wal, Buffer right)
 {
-	FpbWalPage *wp_from = fpb_wal_add(wal, b->from, false);
+	FpbWalPage *wp_from = fpb_wal_add(wal, m->from, false);
 
 	fpb_wal_enter(wal);
-	fpb_page_delete(b->queue, BufferGetPage(b->from), b->places, n, wp_from);
+	fpb_page_delete(m->queue, BufferGetPage(m->from), m->places, n, wp_from);
 	fpb_wal_finish(wal);
-	fpb_verify_move(b->ix, wal, BufferIsValid(right), b->entries, n);
-	fpb_verify_delete(b->queue, wal, BufferIsValid(right) ? 2 : 1, b->places, n);
-	for (int i = 0; b->counted != NULL && i < n; i++)
-		fpb_filter_remove(b->counted, b->entries[i].key.head);
+	fpb_verify_move(m->ix, wal, BufferIsValid(right), m->entries, n);
+	fpb_verify_delete(m->queue, wal, BufferIsValid(right) ? 2 : 1, m->places, n);
+	for (int i = 0; m->counted != NULL && i < n; i++)
+		fpb_filter_remove(m->counted, m->entries[i].key.head);
 }
 
 /*
- * Give up the queue's leaf.
+ * Release the queue's leaf, if it is locked.
  */
 static void
-release_from(Batch *b)
+release_from(Move *m)
 {
-	if (BufferIsValid(b->from))
-		fpb_relbuf(b->from);
-	b->from = InvalidBuffer;
+	if (BufferIsValid(m->from))
+		fpb_relbuf(m->from);
+	m->from = InvalidBuffer;
 }
 
 /*
- * Split the main leaf, to which n entries have been added in a copy, adding
- * another one.  All buffers are released.
+ * Split the main leaf and add one more entry; its copy has got n entries
+ * already.  Both leaves are locked exclusively, and released.
  *
- * Where an image of the leaf is due, which is where more comes to it in a
- * batch than between two checkpoints, one will be due next time, too: then
- * each half is made afresh anyway, and needs no gaps.
+ * If an image of the leaf is due, then entries come to it less often than
+ * checkpoints, and one will be due next time, too.  The halves will be made
+ * afresh then, and need no gaps now.
  */
 static void
-split_and_move(Batch *b, FpbStack *stack, Page copy, int n, bool image_due)
+split_and_move(Move *m, FpbStack *stack, Page copy, int n, bool image_due)
 {
-	FpbIndex   *ix = b->ix;
+	FpbIndex   *ix = m->ix;
 	PGAlignedBlock *images = palloc_aligned(2 * sizeof(PGAlignedBlock), PG_IO_ALIGN_SIZE, 0);
 	Buffer		right = fpb_allocbuf(ix->rel);
 	FpbWal		wal;
@@ -180,60 +180,64 @@ split_and_move(Batch *b, FpbStack *stack, Page copy, int n, bool image_due)
 	FpbWalPage *wp_right;
 
 	fpb_wal_begin(&wal, ix->rel);
-	wp_left = fpb_wal_add_copy(&wal, b->leaf, images[0].data);
+	wp_left = fpb_wal_add_copy(&wal, m->leaf, images[0].data);
 	wp_right = fpb_wal_add_copy(&wal, right, images[1].data);
-	fpb_page_split(ix, copy, &b->entries[n], fpb_page_place(ix, copy, &b->entries[n]),
+	fpb_page_split(ix, copy, &m->entries[n], fpb_page_place(ix, copy, &m->entries[n]),
 				   BufferGetBlockNumber(right),
 				   fpb_fillfactor(ix->rel),
 				   image_due ? FPB_HALVES_PACKED : FPB_HALVES_SPREAD,
 				   wp_left, wp_right);
-	log_move(b, n + 1, &wal, right);
-	PredicateLockPageSplit(ix->rel, BufferGetBlockNumber(b->leaf),
+	log_move(m, n + 1, &wal, right);
+	PredicateLockPageSplit(ix->rel, BufferGetBlockNumber(m->leaf),
 						   BufferGetBlockNumber(right));
 	pfree(images);
 
-	/* no inner page is waited for with a page of the queue locked */
+	/* nobody may wait for an inner page with a page of the queue locked */
 	FPB_INJECTION_POINT("fpbtree-moved-with-split");
-	release_from(b);
-	(void) fpb_insert_downlink(ix, b->leaf, right, stack, NULL);
+	release_from(m);
+	(void) fpb_insert_downlink(ix, m->leaf, right, stack, NULL);
 	fpb_relbuf(right);
-	fpb_relbuf(b->leaf);
+	fpb_relbuf(m->leaf);
 }
 
 /*
- * Lock the queue's leaf at a place, and find what is to move from there.  The
- * main leaf is locked, and begins and ends at low and high.
+ * Lock the queue's leaf for a place exclusively, and collect what is to move
+ * from there.  The main leaf is locked; it begins at low and ends at high.
+ *
+ * m->from becomes InvalidBuffer if there is no queue, or if *missing has been
+ * set (fpb_descend_queue).
  */
 static void
-begin_drain(Batch *b, const FpbSearchKey *place, const FpbSearchKey *low, const FpbSearchKey *high,
-			BlockNumber *missing)
+begin_move(Move *m, const FpbSearchKey *place, const FpbSearchKey *low, const FpbSearchKey *high,
+		   BlockNumber *missing)
 {
-	b->nentries = 0;
+	m->nentries = 0;
 	FPB_INJECTION_POINT("fpbtree-move-leaf-locked");
-	b->from = fpb_descend_queue(b->queue, place, false, BUFFER_LOCK_EXCLUSIVE, missing);
-	if (BufferIsValid(b->from))
+	m->from = fpb_descend_queue(m->queue, place, false, BUFFER_LOCK_EXCLUSIVE, missing);
+	if (BufferIsValid(m->from))
 	{
 		FPB_INJECTION_POINT("fpbtree-move-both-locked");
-		collect(b, low, high);
+		collect(m, low, high);
 	}
 }
 
 /*
- * Move to the main leaf in buf, which is locked exclusively and released, what
- * the queue's leaf at a place has for it.  place falls into the main leaf.
- * stack is what the descent to the main leaf has passed, a hint.  heap is the
- * index's table.
+ * Move to the main leaf in buf what the queue's leaf for a place has for it.
+ * The main leaf is the one that place falls into; it is locked exclusively,
+ * and released.  No other lock is held.  stack is what the descent to the main
+ * leaf has passed, a hint.  heap is the index's table.
  *
- * What moves is counted off in *counted, unless that is NULL: the caller has
- * asked whether it is to be, before he locked the leaf.
+ * Entries that move are counted off in *counted, unless that is NULL.  The
+ * caller asks whether they have to be (fpb_filter_counted) before it locks the
+ * leaf.
  *
- * If the leaf must be split, what is behind the entry by which it is split may
- * be left in the queue: then *rest becomes the key of the first of these, its
- * tuple palloc'd, and *more true.  Returns how many have moved.
+ * Returns how many entries have moved.  A leaf is split once at most.  If that
+ * does not make room for all, *more becomes true, and *rest the key of the
+ * first entry that is left, with a palloc'd tuple.
  *
- * Returns -1, with nothing done, if a page of the queue was not in memory.  It
- * is now, but has been read with no lock held, as by scans (scan/read_leaf.c):
- * the caller begins anew.
+ * Returns -1, with nothing done, if a page of the queue was not in memory.  No
+ * page is read while the main leaf is locked; so that page has been read after
+ * the leaf was released, and the caller starts again.
  */
 int
 fpb_move_entries(FpbIndex *ix, Relation heap, Buffer buf, FpbStack *stack,
@@ -242,7 +246,7 @@ fpb_move_entries(FpbIndex *ix, Relation heap, Buffer buf, FpbStack *stack,
 {
 	FpbIndex	queue;
 	BlockNumber missing;
-	Batch		b = {.ix = ix,.queue = &queue,.leaf = buf,.from = InvalidBuffer,.counted = counted};
+	Move		m = {.ix = ix,.queue = &queue,.leaf = buf,.from = InvalidBuffer,.counted = counted};
 	Page		page = BufferGetPage(buf);
 	FpbSearchKey low;
 	FpbSearchKey high;
@@ -259,8 +263,8 @@ fpb_move_entries(FpbIndex *ix, Relation heap, Buffer buf, FpbStack *stack,
 	int			n = 0;
 
 	fpb_index_of_queue(ix, &queue);
-	b.entries = palloc(sizeof(FpbEntry) * FPB_MAX_PAGE_ENTRIES);
-	b.places = palloc(sizeof(FpbPos) * FPB_MAX_PAGE_ENTRIES);
+	m.entries = palloc(sizeof(FpbEntry) * FPB_MAX_PAGE_ENTRIES);
+	m.places = palloc(sizeof(FpbPos) * FPB_MAX_PAGE_ENTRIES);
 	if (!FpbPageIsLeftmost(page))
 	{
 		FpbKey		fence;
@@ -283,36 +287,36 @@ fpb_move_entries(FpbIndex *ix, Relation heap, Buffer buf, FpbStack *stack,
 	for (;;)
 	{
 		missing = InvalidBlockNumber;
-		begin_drain(&b, place, lowp, highp, &missing);
-		if (!BufferIsValid(b.from) && missing != InvalidBlockNumber)
+		begin_move(&m, place, lowp, highp, &missing);
+		if (!BufferIsValid(m.from) && missing != InvalidBlockNumber)
 			break;
-		if (b.nentries == 0)
+		if (m.nentries == 0)
 			n = 0;
 		else
 		{
 			memcpy(copy, page, BLCKSZ);
 			fpb_wal_begin(&wal, ix->rel);
 			wp = fpb_wal_add_copy(&wal, buf, copy);
-			n = fill_copy(&b, wp, 0);
+			n = fill_copy(&m, wp, 0);
 
-			/* gaps may be elsewhere than where they are wanted */
-			if (n < b.nentries && image_due)
+			/* the gaps may not be where the entries belong */
+			if (n < m.nentries && image_due)
 			{
-				pack_copy(&b, wp);
-				n = fill_copy(&b, wp, n);
+				pack_copy(&m, wp);
+				n = fill_copy(&m, wp, n);
 			}
 		}
-		if (n == b.nentries || pruned)
+		if (n == m.nentries || pruned)
 			break;
 
-		/* others may use the queue while the table is asked for dead rows */
-		release_from(&b);
+		/* don't keep others from the queue's leaf while the table is read */
+		release_from(&m);
 		pruned = true;
 		if (!fpb_prune_killed(ix, heap, buf))
 			(void) fpb_prune_versions(ix, heap, buf, false);
 	}
 
-	if (!BufferIsValid(b.from) && missing != InvalidBlockNumber)
+	if (!BufferIsValid(m.from) && missing != InvalidBlockNumber)
 	{
 		fpb_relbuf(buf);
 		FPB_INJECTION_POINT("fpbtree-queue-page-missing");
@@ -322,18 +326,18 @@ fpb_move_entries(FpbIndex *ix, Relation heap, Buffer buf, FpbStack *stack,
 		pfree(copy);
 		return -1;
 	}
-	*more = n + 1 < b.nentries;
-	if (n < b.nentries)
+	*more = n + 1 < m.nentries;
+	if (n < m.nentries)
 	{
 		if (*more)
 		{
-			*rest = b.entries[n + 1].key;
+			*rest = m.entries[n + 1].key;
 			MemoryContextSwitchTo(old);
 			if (rest->tuple != NULL)
 				rest->tuple = CopyIndexTuple(rest->tuple);
 			MemoryContextSwitchTo(context);
 		}
-		split_and_move(&b, stack, copy, n, image_due);
+		split_and_move(&m, stack, copy, n, image_due);
 		n++;
 	}
 	else
@@ -341,10 +345,10 @@ fpb_move_entries(FpbIndex *ix, Relation heap, Buffer buf, FpbStack *stack,
 		if (n > 0)
 		{
 			if (image_due)
-				pack_copy(&b, wp);
-			log_move(&b, n, &wal, InvalidBuffer);
+				pack_copy(&m, wp);
+			log_move(&m, n, &wal, InvalidBuffer);
 		}
-		release_from(&b);
+		release_from(&m);
 		fpb_relbuf(buf);
 	}
 	MemoryContextSwitchTo(old);

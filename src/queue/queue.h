@@ -1,7 +1,7 @@
 /*-------------------------------------------------------------------------
  *
  * queue/queue.h
- *	  The operation queue: its tree, and how entries move to the main one.
+ *	  The operation queue: its tree, and how entries move to the main tree.
  *
  *-------------------------------------------------------------------------
  */
@@ -13,11 +13,12 @@
 #include "tree/tree.h"
 
 /*
- * The operation queue: a tree of its own, for entries on their way to the main
- * one (queue/queue.c).  "queue" is the index as fpb_index_of_queue makes it.
+ * The queue's tree (queue/queue.c).  "queue" is the index as
+ * fpb_index_of_queue makes it.
  *
- * begin: make one, unless there is one.  trim: take its empty pages out of it,
- * and itself away if there is nothing in it and nobody looks at it.
+ * begin: make a queue, unless there is one.  trim: take its empty pages out of
+ * it; if it has no entry left and nobody looks at it, remove it.  count: count
+ * the entries of a queue that this server has not filled itself.
  */
 extern void fpb_queue_begin(FpbIndex *queue);
 extern void fpb_queue_trim(FpbIndex *queue);
@@ -32,16 +33,15 @@ extern int	fpb_move_entries(FpbIndex *ix, Relation heap, Buffer buf,
 							 const FpbFilter *counted, FpbKey *rest, bool *more);
 
 /*
- * Batch update (queue/drain.c): moving what waits in the operation queue.  All
- * of it; some of what a full leaf has; or what is taken of some leaves.
+ * A drain (queue/drain.c) moves what waits in the queue to the main tree.  It
+ * takes the entries of a leaf of the queue, and visits their main leaves.
  */
 typedef struct FpbDrain FpbDrain;
 typedef enum FpbMoved
 {
-	FPB_MOVE_ALL,				/* all that has been taken */
-	FPB_MOVE_SHARE,				/* a third, by the visits worth most */
-	FPB_MOVE_LARGEST			/* what there is for a single main leaf, that
-								 * for which there is most */
+	FPB_MOVE_ALL,				/* all entries taken */
+	FPB_MOVE_SHARE,				/* a third, with as few visits as possible */
+	FPB_MOVE_LARGEST			/* those for one main leaf, which has most */
 } FpbMoved;
 extern int64 fpb_drain_queue(FpbIndex *ix, Relation heap, FpbShared *progress);
 extern void fpb_drain_make_room(FpbIndex *ix, Relation heap,
@@ -56,7 +56,7 @@ extern FpbNoted fpb_drain_failure(BlockNumber *leaf);
 extern void fpb_drain_move(FpbDrain *drain, FpbMoved which);
 extern int64 fpb_drain_end(FpbDrain *drain);
 
-/* Have a worker see to the index's queue (queue/worker.c). */
+/* Request the worker for the index's queue (queue/worker.c). */
 extern void fpb_worker_init(void);
 extern void fpb_worker_request(Relation index);
 extern PGDLLEXPORT void fpb_worker_main(Datum database);
@@ -65,8 +65,8 @@ extern int	fpb_worker_countdown;
 extern void fpb_worker_look(void);
 
 /*
- * A scan or an insertion begins: the first of a process, and one now and then,
- * looks if there are queues that nobody sees to.
+ * A scan or an insertion begins.  The first of a process, and one now and
+ * then, looks whether there are queues without a worker.
  */
 static inline void
 fpb_worker_note_use(void)

@@ -175,7 +175,7 @@ ask_for_worker(FpbScan *so)
 	FpbShared  *shared = so->queue.filter.shared;
 
 	if (shared != NULL &&
-		pg_atomic_read_u32(&shared->wanted) == FPB_NOT_REQUESTED &&
+		pg_atomic_read_u32(&shared->request) == FPB_NOT_REQUESTED &&
 		!fpb_filter_counted(&so->queue.filter, so->ix.rel))
 		fpb_worker_request(so->ix.rel);
 }

@@ -152,6 +152,24 @@ finish_split_met(const Descent *d, Buffer buf, int access)
 }
 
 /*
+ * Does a locked page, of the level expected, cover the search key, so that a
+ * descent need not move right?  One that has to finish the page's split first
+ * does.
+ */
+static inline bool
+is_place(const Descent *d, Buffer buf, int level)
+{
+	Page		page = BufferGetPage(buf);
+	int			end;
+
+	if (!fpb_page_reaches_left(d->ix, page, d->search, level, d->before) ||
+		(d->writing && FpbPageSplitIncomplete(page)))
+		return false;
+	end = fpb_compare_end(d->ix, buf, d->search);
+	return d->before ? end >= 0 : end > 0;
+}
+
+/*
  * Move right until buf covers the search key (nbtree's _bt_moveright).  The
  * page is of the given level and locked as access says, and so is the page
  * returned.  Other locks may be held only on pages of the levels below, and,
@@ -353,7 +371,7 @@ keep_copy(FpbIndex *ix, BlockNumber blkno, Page page)
  * Returns InvalidBuffer only in the queue's tree: if there is no queue, or
  * none of so many levels, or if *missing has been set.
  */
-static inline Buffer
+static pg_attribute_always_inline Buffer
 descend(const Descent *d, int level, int access, FpbStack *stack)
 {
 	FpbIndex   *ix = d->ix;
@@ -401,7 +419,7 @@ descend(const Descent *d, int level, int access, FpbStack *stack)
 					FPB_INJECTION_POINT("fpbtree-before-leaf");
 					buf = fpb_getbuf_recent(ix, blkno, access);
 				}
-				if (BufferIsValid(buf))
+				if (BufferIsValid(buf) && !is_place(d, buf, at))
 					buf = move_right(d, buf, at,
 									 at == level ? access : BUFFER_LOCK_SHARE,
 									 use_copies && parent != InvalidBlockNumber);
@@ -521,16 +539,16 @@ fpb_name_leaf(FpbIndex *ix, FpbInsertState *ins)
  * InvalidBuffer if that leads nowhere; a descent from the root will do.
  */
 static Buffer
-lock_named_leaf(FpbIndex *ix, const FpbInsertState *ins, uint16 named_node)
+lock_named_leaf(FpbIndex *ix, const FpbInsertState *ins)
 {
 	Descent		d = {ix, &ins->search, false, true, NULL};
 	BlockNumber leaf = ins->stack->blocks[0];
 	Buffer		buf;
 
 	FPB_INJECTION_POINT("fpbtree-before-leaf");
-	ix->named_node = named_node;
 	buf = fpb_getbuf_recent(ix, leaf, BUFFER_LOCK_EXCLUSIVE);
-	buf = move_right(&d, buf, 0, BUFFER_LOCK_EXCLUSIVE, true);
+	if (!is_place(&d, buf, 0))
+		buf = move_right(&d, buf, 0, BUFFER_LOCK_EXCLUSIVE, true);
 
 	/* not where the parent has sent us: was that a stale copy? */
 	if (!BufferIsValid(buf) || BufferGetBlockNumber(buf) != leaf)
@@ -539,50 +557,81 @@ lock_named_leaf(FpbIndex *ix, const FpbInsertState *ins, uint16 named_node)
 }
 
 /*
- * Set ins->buf to the leaf of the main tree where an insertion's search key
- * falls, locked exclusively; its right sibling has a downlink.  No lock is
- * held on entry.
+ * The rightmost leaf of the main tree, locked exclusively, if an insertion's
+ * search key belongs there, and this session knows its block; otherwise
+ * InvalidBuffer.  No lock is held on entry.
  *
- * Ascending keys all go to the rightmost leaf.  So the leaf that was the
- * rightmost when this session saw it last is tried before a descent, and
- * leaves the stack empty.  Its block may hold any page by now, but the fences
- * tell whether it is the right one, as at the end of a descent.
+ * The block is that of the leaf that was the rightmost when this session saw
+ * it last.  It may hold any page by now, but the fences tell whether it is the
+ * right one, as at the end of a descent.
+ */
+static inline Buffer
+get_rightmost_leaf(FpbIndex *ix, const FpbSearchKey *search)
+{
+	BlockNumber last = RelationGetTargetBlock(ix->rel);
+	Buffer		buf;
+	Page		page;
+
+	if (last == InvalidBlockNumber)
+		return InvalidBuffer;
+
+	/* if it can't be read, the next insertion is not to fail as well */
+	RelationSetTargetBlock(ix->rel, InvalidBlockNumber);
+	buf = fpb_getbuf_recent(ix, last, BUFFER_LOCK_EXCLUSIVE);
+	page = BufferGetPage(buf);
+	if (FpbPageIsRightmost(page) && fpb_page_reaches_left(ix, page, search, 0, false))
+	{
+		RelationSetTargetBlock(ix->rel, last);
+		return buf;
+	}
+	fpb_relbuf(buf);
+	return InvalidBuffer;
+}
+
+/*
+ * Set ins->buf to the leaf for an insertion's search key, found from the leaf
+ * that has been named, or from the root; and note its block if it is the
+ * rightmost.
+ */
+static pg_noinline void
+descend_to_leaf(FpbIndex *ix, FpbInsertState *ins)
+{
+	Buffer		buf = InvalidBuffer;
+	Page		page;
+
+	if (ins->named)
+		buf = lock_named_leaf(ix, ins);
+	if (!BufferIsValid(buf))
+		buf = fpb_descend(ix, &ins->search, 0, false, BUFFER_LOCK_EXCLUSIVE, ins->stack);
+	ins->buf = buf;
+
+	/* the descent to an only leaf takes no longer */
+	page = BufferGetPage(buf);
+	if (FpbPageIsRightmost(page) && !FpbPageIsLeftmost(page))
+		RelationSetTargetBlock(ix->rel, BufferGetBlockNumber(buf));
+}
+
+/*
+ * Set ins->buf to the leaf of the main tree where an insertion's search key
+ * falls, locked exclusively.  No lock is held on entry.
+ *
+ * Ascending keys all go to the rightmost leaf, so that is tried before a
+ * descent; then the stack is left empty.
  */
 void
 fpb_descend_insert(FpbIndex *ix, FpbInsertState *ins)
 {
-	const FpbSearchKey *search = &ins->search;
-	BlockNumber last = RelationGetTargetBlock(ix->rel);
 	uint16		named_node = ix->named_node;
-	Buffer		buf = InvalidBuffer;
-	Page		page;
 
-	if (last != InvalidBlockNumber)
+	ix->named_node = 0;
+	ins->buf = get_rightmost_leaf(ix, &ins->search);
+	if (BufferIsValid(ins->buf))
 	{
-		/* if it can't be read, the next insertion is not to fail as well */
-		RelationSetTargetBlock(ix->rel, InvalidBlockNumber);
-		ix->named_node = 0;
-		buf = fpb_getbuf_recent(ix, last, BUFFER_LOCK_EXCLUSIVE);
-		page = BufferGetPage(buf);
-		if (FpbPageIsRightmost(page) && fpb_page_reaches_left(ix, page, search, 0, false))
-		{
-			RelationSetTargetBlock(ix->rel, last);
-			ins->stack->height = 0;
-			ins->buf = buf;
-			return;
-		}
-		fpb_relbuf(buf);
-		buf = InvalidBuffer;
+		ins->stack->height = 0;
+		return;
 	}
-	if (ins->named)
-		buf = lock_named_leaf(ix, ins, named_node);
-	if (!BufferIsValid(buf))
-		buf = fpb_descend(ix, search, 0, false, BUFFER_LOCK_EXCLUSIVE, ins->stack);
-	page = BufferGetPage(buf);
-	/* the descent to an only leaf takes no longer */
-	if (FpbPageIsRightmost(page) && !FpbPageIsLeftmost(page))
-		RelationSetTargetBlock(ix->rel, BufferGetBlockNumber(buf));
-	ins->buf = buf;
+	ix->named_node = named_node;
+	descend_to_leaf(ix, ins);
 }
 
 /*

@@ -440,7 +440,7 @@ insert_queued(FpbIndex *ix, FpbInsertState *ins)
 		 * been refused, or have been stopped.
 		 */
 		if (filter.shared != NULL &&
-			(pg_atomic_read_u32(&filter.shared->wanted) != FPB_REQUESTED || ++insertions % ASK_AGAIN == 0))
+			(pg_atomic_read_u32(&filter.shared->request) != FPB_REQUESTED || ++insertions % ASK_AGAIN == 0))
 			fpb_worker_request(ix->rel);
 		if (filter.shared != NULL)
 			pg_atomic_fetch_add_u64(&filter.shared->queue_entries, 1);
