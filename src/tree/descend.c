@@ -4,10 +4,10 @@
  *	  Finding pages: descent from the root, and steps to the right.
  *
  * A descent holds one page lock at a time.  What it has read of a page may be
- * out of date by the time it follows a link, but the fences of the page it
- * comes to tell: a page is the right one if the search key lies between them.
- * See "Fences" in README.md.  What they don't tell is which tree it is of, the
- * main one or the operation queue's: a flag does.
+ * out of date by the time it follows a link, but then the fences of the page
+ * it comes to tell: the page is the right one if the search key lies between
+ * them.  See "Fences" in README.md.  A flag of the page tells which tree it is
+ * of, the main one or the operation queue's.
  *
  *-------------------------------------------------------------------------
  */
@@ -21,29 +21,29 @@
 #include "tree/tree.h"
 
 /*
- * A descent that has been sent back to the root this often goes round in
- * circles: no number of concurrent splits and deletions explains it.
+ * A descent that has started again this often goes round in circles: no number
+ * of concurrent splits and deletions explains it.
  */
 #define MAX_RESTARTS	1000
 
 /*
- * From a page named by a stale link, the place looked for may be any number of
- * steps to the right.  From one named by a link that was good a moment ago, or
- * a copy of such, it is a few splits away; after more steps than this another
- * descent, without copies, is cheaper.
+ * From a page named by a link that was good a moment ago, or by a copy of such
+ * a link, the search key's place is a few splits away.  From one named by a
+ * stale link, it may be any number of steps to the right: after more steps
+ * than this, another descent without copies is cheaper.
  */
 #define MAX_STEPS	16
 
 /*
- * In recovery, after so many restarts in succession, replay may be in the
- * midst of a change, and not get on because of us: it has marked a page
- * deleted, and still to lock the page that names it.  Then wait a little each
- * time, in microseconds.
+ * In recovery, a descent may start again and again because replay is in the
+ * midst of a change: it has marked a page deleted, and waits for our lock on
+ * the page that names it.  After so many restarts in succession, wait a little
+ * before each, in microseconds.
  */
 #define RESTARTS_AT_ONCE	10
 #define RESTART_DELAY		1000
 
-/* After so many steps to the right, see whether they can ever end. */
+/* see after so many steps to the right whether they can ever end */
 #define STEPS_TO_CHECK	10000
 
 /* what a descent looks for, and how */
@@ -57,9 +57,9 @@ typedef struct Descent
 } Descent;
 
 /*
- * Count a step to the right from a locked page, one of a walk to a place that
- * must be near.  Raises an error if there have been more than there are pages:
- * damaged links form a circle.
+ * Count a step to the right from a locked page, on the way to a place that
+ * must be near.  Raises an error if there have been more steps than the index
+ * has pages: then damaged links form a circle.
  */
 void
 fpb_count_step(const FpbIndex *ix, Buffer buf, uint32 *steps)
@@ -71,13 +71,14 @@ fpb_count_step(const FpbIndex *ix, Buffer buf, uint32 *steps)
 }
 
 /*
- * Set *high to the high fence of the page in buf, which is not the rightmost,
- * and is locked, as it stays; its lock may be of either kind.
+ * Set *high to the high fence of the page in buf, which is not the rightmost.
+ * The page is locked, share or exclusively, and stays so.
  *
- * If the page has elided its fence, it is the low fence of the right sibling,
- * which is returned locked share and to be released when the key has been
- * used; else InvalidBuffer.  Raises an error if the sibling does not begin
- * where the page ends.
+ * If the page has elided its high fence, that is the low fence of its right
+ * sibling.  The sibling is returned then, locked share, and the caller has to
+ * release it after it has used the key.  Otherwise returns InvalidBuffer.
+ *
+ * Raises an error if the sibling does not begin where the page ends.
  */
 Buffer
 fpb_lock_high(const FpbIndex *ix, Buffer buf, FpbKey *high)
@@ -104,7 +105,7 @@ fpb_lock_high(const FpbIndex *ix, Buffer buf, FpbKey *high)
 }
 
 /*
- * fpb_compare_end, of a page that has elided its high fence.
+ * fpb_compare_end for a page that has elided its high fence.
  */
 int
 fpb_compare_elided(const FpbIndex *ix, Buffer buf, const FpbSearchKey *search)
@@ -124,11 +125,13 @@ fpb_compare_elided(const FpbIndex *ix, Buffer buf, const FpbSearchKey *search)
 }
 
 /*
- * Finish the incomplete split of a page that has been found locked as access
- * says, and leave it locked so.  In between it may have changed, but its pin
- * keeps it from becoming another page (fpb_allocbuf).
+ * Finish the incomplete split of a page that a descent has come by.  The page
+ * is locked as access says on entry and exit.  In between it may have been
+ * unlocked and changed, but it has not become another page, because it has
+ * been pinned all the time (fpb_allocbuf).
  *
- * Returns false if that is not possible from here: see fpb_finish_split.
+ * Returns false if the split can't be finished from here: see
+ * fpb_finish_split.
  */
 static bool
 finish_split_met(const Descent *d, Buffer buf, int access)
@@ -232,7 +235,7 @@ move_right(const Descent *d, Buffer buf, int level, int access, bool hint)
 }
 
 /*
- * A descent begins anew, having been led astray so many times before.
+ * A descent starts again, as it has done so many times before.
  */
 static void
 count_restart(int restarts)
@@ -252,8 +255,10 @@ is_missing(const BlockNumber *missing)
 }
 
 /*
- * The root of the main tree as far as it is known.  If it has got a right
- * sibling, it may not be the root any more: look it up again, once.
+ * Lock the main tree's root, as far as it is known: share if it is above the
+ * level that the descent is for, otherwise as access says.  If it has got a
+ * right sibling, it may not be the root any more, and is looked up again once.
+ * Whatever is found then will do: the descent can move right.
  */
 static Buffer
 get_main_root(FpbIndex *ix, int level, int access)
@@ -278,9 +283,10 @@ get_main_root(FpbIndex *ix, int level, int access)
 }
 
 /*
- * The root of the queue's tree.  The root may have been lowered, or taken away
- * and another one have been made: the block can be any page by now.  Any page
- * that is both the leftmost and the rightmost of its level will do as well.
+ * Lock the root of the queue's tree, likewise.  The root may have been
+ * lowered, or taken away and another one have been made: the block can be any
+ * page by now.  Any page that is both the leftmost and the rightmost of its
+ * level will do as well.
  *
  * InvalidBuffer if there is no queue, or none of so many levels, or if
  * *missing has been set.
@@ -319,7 +325,7 @@ get_queue_root(FpbIndex *ix, int level, int access, BlockNumber *missing)
 }
 
 /*
- * Lock the root as far as it is known.
+ * Lock the root of the tree that is worked on.
  */
 static Buffer
 get_root(FpbIndex *ix, int level, int access, BlockNumber *missing)
@@ -329,9 +335,9 @@ get_root(FpbIndex *ix, int level, int access, BlockNumber *missing)
 }
 
 /*
- * The copy of an inner page, if there is one and it covers the search key's
- * place, which is simple.  One that does not may be out of date: it is
- * dropped.
+ * The copy of an inner page, if there is one and it covers the search key;
+ * otherwise NULL.  A copy that does not cover it may be out of date, and is
+ * dropped.  The search key is simple (fpb_search_key_is_simple).
  */
 static inline Page
 usable_copy(FpbIndex *ix, BlockNumber blkno, const FpbSearchKey *search, int level,
@@ -348,9 +354,9 @@ usable_copy(FpbIndex *ix, BlockNumber blkno, const FpbSearchKey *search, int lev
 }
 
 /*
- * Keep a copy of an inner page, locked.  But a writer is to come by an
- * incomplete split, and finish it; and a copy has no sibling to ask for its
- * high fence.
+ * Keep a copy of an inner page, which is locked.  There is none of a page
+ * whose split is incomplete, so that writers come to the page and finish it,
+ * nor of one without high fence, because a copy has no sibling to ask for it.
  */
 static inline void
 keep_copy(FpbIndex *ix, BlockNumber blkno, Page page)
@@ -474,14 +480,14 @@ fpb_descend(FpbIndex *ix, const FpbSearchKey *search, int level, bool before,
 }
 
 /*
- * The leaf for the search key's place that copies of inner pages name, or
- * InvalidBlockNumber if one is missing.  Fills the stack but for the leaf.
+ * The leaf that copies of inner pages name for the search key, or
+ * InvalidBlockNumber if a copy is missing.  Fills the stack but for the leaf.
+ * *named as in fpb_page_downlink.
  */
 static BlockNumber
-leaf_by_copies(FpbIndex *ix, const FpbSearchKey *search, FpbStack *stack)
+leaf_by_copies(FpbIndex *ix, const FpbSearchKey *search, FpbStack *stack, uint16 *named)
 {
 	BlockNumber blkno = ix->root;
-	uint16		named = 0;
 
 	if (fpb_inner_page_cache == 0 || !fpb_search_key_is_simple(ix, search))
 		return InvalidBlockNumber;
@@ -493,9 +499,8 @@ leaf_by_copies(FpbIndex *ix, const FpbSearchKey *search, FpbStack *stack)
 		if (page == NULL)
 			return InvalidBlockNumber;
 		stack->blocks[at] = blkno;
-		blkno = fpb_page_downlink(ix, page, search, false, &named);
+		blkno = fpb_page_downlink(ix, page, search, false, named);
 	}
-	ix->named_node = named;
 	return blkno;
 }
 
@@ -512,18 +517,16 @@ fpb_name_leaf(FpbIndex *ix, FpbInsertState *ins)
 {
 	FpbSearchKey *search = &ins->search;
 	BlockNumber leaf;
-	uint16		named;
 	Buffer		buf;
 
 	ins->named = ix->level > 0;
 	if (!ins->named)
 		return;
-	leaf = leaf_by_copies(ix, search, ins->stack);
+	leaf = leaf_by_copies(ix, search, ins->stack, &ins->named_node);
 	if (leaf == InvalidBlockNumber)
 	{
 		buf = fpb_descend(ix, search, 1, false, BUFFER_LOCK_SHARE, ins->stack);
-		leaf = fpb_page_downlink(ix, BufferGetPage(buf), search, false, &named);
-		ix->named_node = named;
+		leaf = fpb_page_downlink(ix, BufferGetPage(buf), search, false, &ins->named_node);
 		if (fpb_inner_page_cache > 0 && fpb_search_key_is_simple(ix, search))
 			keep_copy(ix, BufferGetBlockNumber(buf), BufferGetPage(buf));
 		fpb_relbuf(buf);
@@ -546,6 +549,7 @@ lock_named_leaf(FpbIndex *ix, const FpbInsertState *ins)
 	Buffer		buf;
 
 	FPB_INJECTION_POINT("fpbtree-before-leaf");
+	ix->named_node = ins->named_node;
 	buf = fpb_getbuf_recent(ix, leaf, BUFFER_LOCK_EXCLUSIVE);
 	if (!is_place(&d, buf, 0))
 		buf = move_right(&d, buf, 0, BUFFER_LOCK_EXCLUSIVE, true);
@@ -621,8 +625,6 @@ descend_to_leaf(FpbIndex *ix, FpbInsertState *ins)
 void
 fpb_descend_insert(FpbIndex *ix, FpbInsertState *ins)
 {
-	uint16		named_node = ix->named_node;
-
 	ix->named_node = 0;
 	ins->buf = get_rightmost_leaf(ix, &ins->search);
 	if (BufferIsValid(ins->buf))
@@ -630,16 +632,14 @@ fpb_descend_insert(FpbIndex *ix, FpbInsertState *ins)
 		ins->stack->height = 0;
 		return;
 	}
-	ix->named_node = named_node;
 	descend_to_leaf(ix, ins);
 }
 
 /*
- * A page that a link says is of this level.  InvalidBuffer if it is a page of
- * the queue and not of this level, or if *missing has been set.  A page of the
- * main tree may be of any level.
- *
- * Main leaves may be locked if it is of the queue; otherwise no lock is held.
+ * Lock the page that a link names, which should be of this level.  In the main
+ * tree, the caller has to check that it is, and holds no lock.  In the queue's
+ * tree, the caller may have main leaves locked, and gets InvalidBuffer if the
+ * page is of another level or tree, or if *missing has been set.
  */
 static Buffer
 get_page(const FpbIndex *ix, BlockNumber blkno, int level, int access,
@@ -650,10 +650,10 @@ get_page(const FpbIndex *ix, BlockNumber blkno, int level, int access,
 }
 
 /*
- * The leftmost or rightmost page of a level, locked.  No lock is held on
- * entry, but main leaves may be locked if it is one of the queue.
+ * Lock the leftmost or rightmost page of a level.  The caller holds no lock,
+ * except that it may have main leaves locked if the page is one of the queue.
  *
- * Returns InvalidBuffer as descend does.
+ * Returns InvalidBuffer in the same cases as descend.
  */
 static Buffer
 descend_edge(FpbIndex *ix, int level, bool rightmost, int access, BlockNumber *missing)
@@ -748,10 +748,10 @@ fpb_descend_queue(FpbIndex *queue, const FpbSearchKey *search, bool before, int 
 }
 
 /*
- * The leaf that follows one whose right link and high fence (from) have been
- * read, locked.  If the link has become stale, or there is none (the leaf has
- * since become part of the last one), it is found by a descent.  No lock is
- * held on entry.
+ * Lock the leaf to the right of one that is not locked any more, given that
+ * one's right link and its high fence, from.  If the link has become stale, or
+ * there is none, because the leaf has become part of the last one, the leaf is
+ * found by a descent.  No lock is held on entry.
  */
 Buffer
 fpb_goto_right(FpbIndex *ix, BlockNumber right, int access, FpbSearchKey *from)
@@ -779,7 +779,8 @@ fpb_goto_right(FpbIndex *ix, BlockNumber right, int access, FpbSearchKey *from)
 }
 
 /*
- * Make a search key of a fence that outlives the lock on its page.
+ * Make a search key of a copy of a fence, so that it outlives the lock on the
+ * fence's page.
  */
 void
 fpb_fence_search_key(const FpbIndex *ix, const FpbKey *fence, FpbSearchKey *search)
@@ -812,8 +813,8 @@ fpb_leaves_begin(FpbLeaves *walk, FpbIndex *ix)
 }
 
 /*
- * The next leaf, locked share; InvalidBuffer if there is none.  No lock is
- * held on entry.
+ * Lock the next leaf share.  Returns InvalidBuffer if there is none.  No lock
+ * is held on entry.
  */
 Buffer
 fpb_leaves_next(FpbLeaves *walk)
@@ -826,7 +827,8 @@ fpb_leaves_next(FpbLeaves *walk)
 }
 
 /*
- * Have a walk go on at a key, in the leaf of this block, as far as is known.
+ * Let a walk continue at a key.  next is the block of the leaf that is likely
+ * to be there, or InvalidBlockNumber.
  */
 static void
 set_from(FpbLeaves *walk, const FpbKey *at, BlockNumber next)
@@ -849,7 +851,7 @@ set_from(FpbLeaves *walk, const FpbKey *at, BlockNumber next)
 }
 
 /*
- * Have a walk begin at a key.
+ * Let a walk begin at a key.
  */
 void
 fpb_leaves_seek(FpbLeaves *walk, const FpbKey *at)
@@ -858,12 +860,13 @@ fpb_leaves_seek(FpbLeaves *walk, const FpbKey *at)
 }
 
 /*
- * Does a leaf, locked again after it has been unlocked, still end behind the
- * place where the walk is?  It may have been split before that: not if the
- * walk has come to it as the leaf's neighbour, but if that has been merged
- * away, and the place is in the midst of it.  If it does not, the walk is to
- * be asked for the next leaf again; raises an error if that has been so too
- * often.
+ * The caller has unlocked the leaf that the walk has come to, and locked it
+ * again.  Does it still reach beyond the place where the walk is?
+ *
+ * It may have been split to the left of that place meanwhile.  (The place is
+ * inside the leaf, and not at its beginning, if the leaf that began there has
+ * been merged into this one.)  Then the caller has to ask for the next leaf
+ * again; raises an error if that has happened too often.
  */
 bool
 fpb_leaves_still(FpbLeaves *walk, Buffer buf)
@@ -884,8 +887,9 @@ fpb_leaves_still(FpbLeaves *walk, Buffer buf)
 }
 
 /*
- * Note where a leaf, locked since it has been come to, ends, for the next one
- * to be found, and release it.  Raises an error if the walk does not get on.
+ * Note where a leaf ends, so that the next one can be found, and release it.
+ * It has been locked since the walk came to it, or fpb_leaves_still has been
+ * true of it.  Raises an error if the walk makes no progress.
  */
 void
 fpb_leaves_leave(FpbLeaves *walk, Buffer buf)

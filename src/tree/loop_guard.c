@@ -1,21 +1,21 @@
 /*-------------------------------------------------------------------------
  *
  * tree/loop_guard.c
- *	  Whether a walk from leaf to leaf gets on.
+ *	  Whether a walk from leaf to leaf makes progress.
  *
- * A walk goes on where a leaf ends, and each such place is behind the last one
- * in the order of keys.  It is not where the order is none: fences may be
- * damaged, a collation have changed under the index, or a comparator be
- * inconsistent.  Then a walk may come to the same leaves again and again.  It
- * can't be told by the number of leaves: others may split and delete them all
- * the while, so that a sound walk comes to more of them than the index has
- * pages.
+ * A walk continues where a leaf ends, and each such place is beyond the one
+ * before in the order of keys.  But fences may be damaged, a collation may
+ * have changed since the index was built, or a comparator may be inconsistent.
+ * Then there is no order, and a walk may come to the same leaves again and
+ * again.  The number of leaves does not tell: others may split and delete
+ * leaves all the while, so that a sound walk comes to more leaves than the
+ * index has pages.
  *
- * So each place is compared with an earlier one, the loop_guard, which is
- * moved to where the walk is each time that it has come to twice as many
- * leaves.  If the walk goes round in a circle, then the loop_guard is in the
- * circle before long, and the walk comes to the very same key.  That is
- * noticed whatever the comparator says of a key and itself.
+ * So each place is compared with an earlier one, where the guard stands.  The
+ * guard moves to where the walk is whenever the walk has come to twice as many
+ * leaves.  If the walk goes round in a circle, the guard stands on the circle
+ * before long, and the walk comes to the very same key.  That is noticed
+ * whatever the comparator says of a key and itself.
  *
  *-------------------------------------------------------------------------
  */
@@ -26,13 +26,14 @@
 #include "tree/tree.h"
 
 /*
- * A walk that has been led to a leaf that does not do, and begins anew, so
- * often does not get on: no number of concurrent splits explains it.
+ * A walk that has been led to the wrong leaf so often, without coming to the
+ * right one, makes no progress: no number of concurrent splits explains it.
  */
 #define MAX_STAYS	1000
 
 /*
- * Raise an error: a walk, which has come to this block, does not get on.
+ * Raise the error for a walk that makes no progress, and has come to this
+ * block.
  */
 void
 fpb_report_no_order(const FpbIndex *ix, BlockNumber block)
@@ -46,7 +47,7 @@ fpb_report_no_order(const FpbIndex *ix, BlockNumber block)
 }
 
 /*
- * Set up a loop_guard, which is nowhere as yet, in memory that lives in cxt.
+ * Set up a loop guard, which stands nowhere yet.  Its memory is in cxt.
  */
 void
 fpb_loop_guard_init(FpbLoopGuard *m, MemoryContext cxt)
@@ -56,7 +57,7 @@ fpb_loop_guard_init(FpbLoopGuard *m, MemoryContext cxt)
 }
 
 /*
- * Free what a loop_guard has allocated.
+ * Free what a loop guard has allocated.
  */
 void
 fpb_loop_guard_end(FpbLoopGuard *m)
@@ -84,10 +85,10 @@ is_same_key(const FpbKey *a, const FpbKey *b)
 }
 
 /*
- * Is a place behind the loop_guard, in the direction of the walk?
+ * Is a place beyond the guard, in the direction of the walk?
  */
 static bool
-is_behind(const FpbIndex *ix, const FpbLoopGuard *m, int64 range, const FpbKey *key)
+is_beyond(const FpbIndex *ix, const FpbLoopGuard *m, int64 range, const FpbKey *key)
 {
 	FpbSearchKey search;
 	int			sign;
@@ -104,7 +105,7 @@ is_behind(const FpbIndex *ix, const FpbLoopGuard *m, int64 range, const FpbKey *
 }
 
 /*
- * Move the loop_guard to a place.
+ * Move the guard to a place.
  */
 static void
 move_to(FpbLoopGuard *m, int64 range, const FpbKey *key)
@@ -132,21 +133,21 @@ move_to(FpbLoopGuard *m, int64 range, const FpbKey *key)
 }
 
 /*
- * fpb_loop_guard_pass, of a walk that has come to some leaves.
+ * fpb_loop_guard_pass for a walk that has come to FPB_LOOP_GUARD_FROM leaves.
  */
 void
 fpb_loop_guard_check(const FpbIndex *ix, FpbLoopGuard *m, int64 range, const FpbKey *key,
 					 BlockNumber block)
 {
-	if (m->passed > FPB_MILESTONE_FROM && !is_behind(ix, m, range, key))
+	if (m->passed > FPB_LOOP_GUARD_FROM && !is_beyond(ix, m, range, key))
 		fpb_report_no_order(ix, block);
 	if ((m->passed & (m->passed - 1)) == 0)
 		move_to(m, range, key);
 }
 
 /*
- * Count that a walk has been led to a leaf, block, that does not do, and
- * begins anew at the place where it is.  Raises an error if it has too often.
+ * A walk has been led to the wrong leaf, block, and looks again for the leaf
+ * at the place where it is.  Raises an error if that has happened too often.
  */
 void
 fpb_loop_guard_stay(const FpbIndex *ix, FpbLoopGuard *m, BlockNumber block)

@@ -18,14 +18,14 @@ typedef struct FpbStack
 } FpbStack;
 
 /*
- * Descend to the page of the given level that the search key falls into and
- * lock it.  before = false: low <= search key < high; before = true: low <
- * search key <= high (the page that holds what comes before the search key).
- * With access BUFFER_LOCK_EXCLUSIVE incomplete splits met on the way, on any
- * level, are finished.  stack may be NULL.
+ * Descend to the page of the given level that the search key falls into, and
+ * lock it.  before = false: low <= search key < high.  before = true: low <
+ * search key <= high, which is the page that has what comes before the search
+ * key.  If access is BUFFER_LOCK_EXCLUSIVE, incomplete splits on the way are
+ * finished, on every level.  stack may be NULL.
  *
- * Always returns a page of the main tree.  Of the queue's: InvalidBuffer if
- * there is no queue (any more), or none of so many levels.
+ * Always returns a page in the main tree.  In the queue's tree, returns
+ * InvalidBuffer if there is no queue, or none of so many levels.
  */
 extern Buffer fpb_descend(FpbIndex *ix, const FpbSearchKey *search, int level, bool before,
 						  int access, FpbStack *stack);
@@ -46,6 +46,7 @@ typedef struct FpbInsertState
 								 * hint; NULL: nothing */
 	bool		named;			/* does that include the leaf, not locked yet
 								 * (fpb_name_leaf)? */
+	uint16		named_node;		/* then the hint for its search */
 	Buffer		buf;			/* the page where the entry belongs, locked
 								 * exclusively */
 	FpbPos		pos;			/* the entry's place there, as found by the
@@ -86,38 +87,41 @@ extern void fpb_name_leaf(FpbIndex *ix, FpbInsertState *ins);
  */
 extern void fpb_descend_insert(FpbIndex *ix, FpbInsertState *ins);
 
-/* The leftmost (rightmost) page of a level; no queue: InvalidBuffer. */
+/* Lock the leftmost or rightmost page of a level.  No queue: InvalidBuffer. */
 extern Buffer fpb_descend_edge(FpbIndex *ix, int level, bool rightmost,
 							   int access);
 
 /*
- * A leaf of the queue's tree, while main leaves are locked: no page is read,
- * but *missing set to its block, unless missing is NULL.
+ * Lock a leaf of the queue's tree while main leaves are locked: if a page
+ * would have to be read, its block is put into *missing (NULL: it is read).
  */
 extern Buffer fpb_descend_queue(FpbIndex *queue, const FpbSearchKey *search,
 								bool before, int access, BlockNumber *missing);
 
 /*
- * The leaf behind one that is no longer locked, given its right link and
- * *from, a copy of its high fence; locked.  Checks fences and, if the link
- * proves stale, descends afresh.  InvalidBuffer behind the last.  Entries
- * below *from on the leaf returned have been seen already: after a deletion
- * the successor may be one that reaches further left.  InvalidBuffer if it is
- * of a queue that is gone.
+ * Lock the leaf to the right of one that is no longer locked, given its right
+ * link and *from, a copy of its high fence.  If the link has become stale, the
+ * leaf is found by a descent.
+ *
+ * The leaf may begin to the left of *from, because the one that began there
+ * has been merged into it: its entries below *from have been seen already.
+ * InvalidBuffer if it was in a queue that is gone.
  */
 extern Buffer fpb_goto_right(FpbIndex *ix, BlockNumber right, int access,
 							 FpbSearchKey *from);
 
 /*
- * Whether a walk from leaf to leaf gets on (tree/loop_guard.c): where it has
- * been some time ago.  A place is a key, or, of several ranges, the number of
- * one, and a key unless it is at that range's beginning.
+ * A loop guard tells whether a walk from leaf to leaf makes progress, by a
+ * place where the walk has been some time ago (tree/loop_guard.c).  A place is
+ * the number of a range, if the walk is over several, and a key in it, unless
+ * the place is the range's beginning.
  */
 typedef struct FpbLoopGuard
 {
 	MemoryContext cxt;			/* of the key's tuple */
-	uint64		passed;			/* leaves come to in this direction */
-	uint32		stayed;			/* how often in vain, since the last of them */
+	uint64		passed;			/* leaves the walk has come to in this
+								 * direction */
+	uint32		stayed;			/* restarts since the last of them */
 	bool		forward;
 	int64		range;
 	bool		inside;			/* is there a key? */
@@ -125,8 +129,8 @@ typedef struct FpbLoopGuard
 	Size		tuple_size;		/* room for the key's tuple */
 } FpbLoopGuard;
 
-/* so many leaves are come to before the first loop_guard is set up */
-#define FPB_MILESTONE_FROM	16
+/* a walk has no guard before it has come to so many leaves */
+#define FPB_LOOP_GUARD_FROM	16
 
 extern void fpb_loop_guard_init(FpbLoopGuard *m, MemoryContext cxt);
 extern void fpb_loop_guard_end(FpbLoopGuard *m);
@@ -136,7 +140,7 @@ extern void fpb_loop_guard_stay(const FpbIndex *ix, FpbLoopGuard *m, BlockNumber
 extern void fpb_report_no_order(const FpbIndex *ix, BlockNumber block);
 
 /*
- * Forget where a walk has been: it rightly comes by there again.
+ * Forget where a walk has been, because it may rightly come there again.
  */
 static inline void
 fpb_loop_guard_reset(FpbLoopGuard *m)
@@ -146,8 +150,8 @@ fpb_loop_guard_reset(FpbLoopGuard *m)
 }
 
 /*
- * A walk has come to a place, by way of the block named.  Raises an error
- * unless that is behind the loop_guard.
+ * A walk has come to a place, which it has found in this block.  Raises an
+ * error unless the place is beyond the guard, in the walk's direction.
  */
 static inline void
 fpb_loop_guard_pass(const FpbIndex *ix, FpbLoopGuard *m, int64 range, const FpbKey *key,
@@ -157,32 +161,31 @@ fpb_loop_guard_pass(const FpbIndex *ix, FpbLoopGuard *m, int64 range, const FpbK
 		m->passed = 0;
 	m->forward = forward;
 	m->stayed = 0;
-	if (++m->passed >= FPB_MILESTONE_FROM)
+	if (++m->passed >= FPB_LOOP_GUARD_FROM)
 		fpb_loop_guard_check(ix, m, range, key, block);
 }
 
 /*
- * A walk over the leaves of a tree, from the first to the last, to which
- * others may do what they like meanwhile: what is left of the place where it
- * is has been come to, and what is right of it will be.
+ * A walk over the leaves of a tree, from the first to the last, while others
+ * change the tree.  It is at a place in the order of keys: the leaves to the
+ * left have been visited, and those to the right will be.
  *
- * seek: have the walk begin at a key.  next: the next leaf, locked share, or
- * InvalidBuffer.  leave: be done with it, locked in whatever way, and release
- * it.
+ * seek: let the walk begin at a key.  next: lock the next leaf share, or
+ * return InvalidBuffer.  leave: release it, however it is locked.
  */
 typedef struct FpbLeaves
 {
 	FpbIndex   *ix;
-	bool		begun;			/* is it at a place, not at the first leaf? */
+	bool		begun;			/* is it at a place?  Else at the first leaf */
 	bool		at_end;
 	FpbKey		place;			/* where the next one begins */
 	FpbSearchKey from;			/* the same as a search key */
-	BlockNumber next;			/* and its block, as far as is known */
-	MemoryContext from_cxt[2];	/* these live in one of these in turn */
+	BlockNumber next;			/* and its block, a hint */
+	MemoryContext from_cxt[2];	/* place and from live in these in turn */
 	int			turn;
 	FpbLoopGuard own;
-	FpbLoopGuard *loop_guard;	/* the walk's own, unless it is a part of one
-								 * that has been broken off */
+	FpbLoopGuard *loop_guard;	/* the walk's own, unless it continues another
+								 * walk */
 } FpbLeaves;
 
 extern void fpb_leaves_begin(FpbLeaves *walk, FpbIndex *ix);
@@ -192,7 +195,7 @@ extern bool fpb_leaves_still(FpbLeaves *walk, Buffer buf);
 extern void fpb_leaves_leave(FpbLeaves *walk, Buffer buf);
 extern void fpb_leaves_end(FpbLeaves *walk);
 
-/* Count a step to the right; raises an error if they go round in a circle. */
+/* Count a step to the right.  Raises an error if they form a circle. */
 extern void fpb_count_step(const FpbIndex *ix, Buffer buf, uint32 *steps);
 
 /*
@@ -205,8 +208,8 @@ fpb_page_is_in_tree(const FpbIndex *ix, Page page)
 }
 
 /*
- * Is the page, of the level expected, in the tree and not to the right of the
- * search key's place?
+ * Is the page in the tree, of the level expected, and not to the right of the
+ * search key?
  */
 static inline bool
 fpb_page_reaches_left(const FpbIndex *ix, Page page, const FpbSearchKey *search,
@@ -221,8 +224,8 @@ fpb_page_reaches_left(const FpbIndex *ix, Page page, const FpbSearchKey *search,
 }
 
 /*
- * Is the copy of a page, whose high fence is not elided, that of the one of a
- * level that the search key falls into?
+ * Is this the page of a level that the search key falls into?  It is the copy
+ * of a page, whose high fence is not elided.
  */
 static inline bool
 fpb_page_covers(const FpbIndex *ix, Page page, const FpbSearchKey *search,
@@ -238,12 +241,12 @@ fpb_page_covers(const FpbIndex *ix, Page page, const FpbSearchKey *search,
 
 /*
  * The high fence of a locked page that is not the rightmost.  If the page has
- * elided it, it is the low fence of the right sibling, which is returned
- * locked and to be released when the key has been used; else InvalidBuffer.
+ * elided it, the right sibling has it, and is returned locked: to be released
+ * after the key has been used.  Otherwise InvalidBuffer.
  */
 extern Buffer fpb_lock_high(const FpbIndex *ix, Buffer buf, FpbKey *high);
 
-/* Sign of the high fence of a locked page against a search key, elided or not. */
+/* sign(high fence of a locked page - search key), the fence elided or not */
 extern int	fpb_compare_elided(const FpbIndex *ix, Buffer buf,
 							   const FpbSearchKey *search);
 
@@ -261,7 +264,7 @@ fpb_compare_end(const FpbIndex *ix, Buffer buf, const FpbSearchKey *search)
 extern void fpb_fence_search_key(const FpbIndex *ix, const FpbKey *fence,
 								 FpbSearchKey *search);
 
-/* The parent of a page being split, locked exclusively; the stack is a hint. */
+/* Lock the parent of a page being split exclusively.  The stack is a hint. */
 extern Buffer fpb_find_parent(FpbIndex *ix, const FpbSearchKey *separator, int level,
 							  FpbStack *stack, BlockNumber *missing);
 
@@ -272,19 +275,18 @@ extern Buffer fpb_find_parent(FpbIndex *ix, const FpbSearchKey *separator, int l
 extern bool fpb_insert_on_page(FpbIndex *ix, FpbInsertState *ins);
 
 /*
- * Insert the downlink of the right half of a split, both halves being locked
- * exclusively, as they stay, and no page that is not below them or a main
- * leaf.  False if others will have to do it (tree/split.c).  missing as in
- * fpb_descend_queue.
+ * Insert the downlink of the right half of a split.  Both halves are locked
+ * exclusively, and stay so.  False if others will have to do it.  missing as
+ * in fpb_descend_queue.
  */
 extern bool fpb_insert_downlink(FpbIndex *ix, Buffer left, Buffer right,
 								FpbStack *stack, BlockNumber *missing);
 
-/* Leave hints for dead entries on a leaf locked at least share (tree/kill.c). */
+/* Kill entries of a leaf that is locked at least share (tree/kill.c). */
 extern void fpb_kill_entries(const FpbIndex *ix, Relation heap, Buffer buf,
 							 FpbPos *pos, int npos);
 
-/* Remove dead entries from a leaf locked exclusively (tree/prune.c). */
+/* Remove dead entries from a leaf that is locked exclusively (tree/prune.c). */
 extern bool fpb_prune_killed(const FpbIndex *ix, Relation heap, Buffer buf);
 extern bool fpb_prune_versions(const FpbIndex *ix, Relation heap, Buffer buf,
 							   bool unchanged);
@@ -299,17 +301,15 @@ extern void fpb_name_halves(const FpbIndex *ix, Page page,
 							const FpbInsertState *downlink, FpbWalPage *wp);
 
 /*
- * Finish the split of a page locked exclusively; stays locked.  False if the
- * split of its left sibling is to be finished first, or if *missing has been
- * set.
+ * Finish the split of a page, which is locked exclusively and stays so.  False
+ * if its left sibling's split comes first, or if *missing has been set.
  */
 extern bool fpb_finish_split(FpbIndex *ix, Buffer left, BlockNumber *missing);
 
 /*
  * Try to take the empty leaf blkno out of the tree (tree/delete_page.c).  No
- * lock is held on entry or exit.  Adds the blocks freed to a list, as OIDs:
- * inner pages and other leaves may be among them.  If an error is raised, they
- * are there, too.
+ * lock is held on entry or exit.  Adds the blocks freed to *freed as OIDs,
+ * even if it raises an error.  Inner pages and other leaves may be among them.
  */
 extern void fpb_delete_empty(FpbIndex *ix, BlockNumber blkno, List **freed);
 
