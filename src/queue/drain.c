@@ -3,10 +3,10 @@
  * queue/drain.c
  *	  Draining the operation queue: its entries are moved to the main tree.
  *
- * The queue's leaves are gone through in the order of keys, so that all that
- * it has for a leaf of the main tree is done at one visit, and the main leaves
- * that will be visited next are being read (pio-btree, 3.1 and 3.3).  All of
- * them are found from above, by the internal jump-pointer array.
+ * A drain (the batch update of pio-btree, 3.3) visits the queue's leaves in
+ * the order of keys, and moves what a leaf has for a main leaf in one visit to
+ * that.  The level above, as an internal jump-pointer array, names the main
+ * leaves that will be visited next, and these are prefetched (pio-btree, 3.1).
  *
  *-------------------------------------------------------------------------
  */
@@ -22,68 +22,69 @@
 #include "queue/queue.h"
 
 /*
- * One in so many of a leaf's entries are moved where not all have to be.
- * Those main leaves that are not visited then will have got more by the time
- * they are: the fewer are, the more entries a visit.
+ * If not all entries of a leaf have to be moved, one in so many are.  The main
+ * leaves that are left out have got more entries by the time that they are
+ * visited.  So the fewer main leaves are visited at a time, the more entries a
+ * visit moves.
  */
 #define MOVED_SHARE		3
 
 /*
- * So many main leaves does an insertion try that wants room in the queue, if
+ * An insertion that needs room in the queue tries so many main leaves if
  * moving entries there fails.
  */
 #define MAX_TRIES	3
 
-/* what the queue's leaf at hand has for a leaf of the main tree */
+/* a visit to be made: what the queue's leaf at hand has for a main leaf */
 typedef struct Target
 {
 	int			first;			/* the first of its entries */
 	int			nentries;
-	BlockNumber leaf;			/* the main leaf, as far as the level above
-								 * names it, or InvalidBlockNumber */
+	BlockNumber leaf;			/* the main leaf, as the level above names it,
+								 * or InvalidBlockNumber */
 } Target;
 
-/* a batch update under way */
+/* a drain under way */
 struct FpbDrain
 {
 	FpbIndex   *ix;
 	FpbIndex	queue;
 	Relation	heap;
-	MemoryContext context;		/* lives as long as the update */
+	MemoryContext context;		/* lives as long as the drain */
 	MemoryContext leaf_context; /* reset with each leaf of the queue */
 	FpbShared  *shared;
-	bool		leave_failed;	/* are main leaves left alone to which nothing
+	bool		leave_failed;	/* are main leaves left out to which nothing
 								 * could be moved? */
-	bool		left;			/* has any been? */
+	bool		left;			/* has one been left out? */
 	FpbFilter	filter;
 	FpbWindow	window;			/* main leaves being read */
-	FpbWalk		walk;			/* that names them */
+	FpbWalk		walk;			/* over the level that names them */
 	Page		copy;			/* of the queue's leaf at hand */
-	FpbEntry   *entries;		/* what it has; tuples in the copy */
+	FpbEntry   *entries;		/* its entries; tuples in the copy */
 	int			nentries;
 	int			fullness;		/* what they take of the page, in percent */
-	Target	   *targets;		/* where they go, in order */
+	Target	   *targets;		/* visits to be made, in order */
 	int			ntargets;
-	int64		moved;			/* so many entries so far */
+	int64		moved;			/* entries moved so far */
 };
 
 /*
- * The last visit of this process that has failed: to which main leaf, as far
- * as is known, and whether that has been noted.
+ * The last visit of this process that has failed: the main leaf, as far as it
+ * is known, and whether the failure has been noted in shared memory.
  */
 static BlockNumber failed_leaf = InvalidBlockNumber;
 static FpbNoted failed_noted = FPB_NOT_NOTED;
 
 /*
- * Get ready to move entries of the queue; heap is the index's table.
- * leave_failed: main leaves to which nothing could be moved a short while ago,
- * because they are damaged, say, are not visited.
+ * Begin a drain of the index's queue; heap is the index's table.
+ * leave_failed: don't visit main leaves to which nothing could be moved a
+ * short while ago, for example because they are damaged.
  */
 FpbDrain *
 fpb_drain_begin(FpbIndex *ix, Relation heap, bool leave_failed)
 {
 	MemoryContext context = AllocSetContextCreate(CurrentMemoryContext,
-												  "fpbtree batch update",
+												  "fpbtree drain",
 												  ALLOCSET_DEFAULT_SIZES);
 	FpbDrain   *drain = MemoryContextAllocZero(context, sizeof(FpbDrain));
 
@@ -92,7 +93,7 @@ fpb_drain_begin(FpbIndex *ix, Relation heap, bool leave_failed)
 	fpb_index_of_queue(ix, &drain->queue);
 	drain->heap = heap;
 	drain->context = context;
-	drain->leaf_context = AllocSetContextCreate(context, "fpbtree batch update leaf",
+	drain->leaf_context = AllocSetContextCreate(context, "fpbtree drain leaf",
 												ALLOCSET_DEFAULT_SIZES);
 	fpb_filter_open(&drain->filter, ix->rel);
 	drain->shared = drain->filter.shared;
@@ -107,7 +108,7 @@ fpb_drain_begin(FpbIndex *ix, Relation heap, bool leave_failed)
 }
 
 /*
- * End the update; returns how many entries have moved.
+ * End a drain; returns how many entries have moved.
  */
 int64
 fpb_drain_end(FpbDrain *drain)
@@ -121,7 +122,7 @@ fpb_drain_end(FpbDrain *drain)
 }
 
 /*
- * The queue that a batch update is about.
+ * The queue that a drain is about.
  */
 FpbIndex *
 fpb_drain_tree(FpbDrain *drain)
@@ -131,7 +132,7 @@ fpb_drain_tree(FpbDrain *drain)
 
 /*
  * Have entries been left in the queue because nothing could be moved to their
- * main leaf a short while ago?
+ * main leaves a short while ago?
  */
 bool
 fpb_drain_has_left(const FpbDrain *drain)
@@ -140,7 +141,7 @@ fpb_drain_has_left(const FpbDrain *drain)
 }
 
 /*
- * What follows has not failed yet.
+ * Forget a former failure, before something that may fail.
  */
 void
 fpb_drain_forget_failure(void)
@@ -150,8 +151,9 @@ fpb_drain_forget_failure(void)
 }
 
 /*
- * An error has ended a batch update: has it been noted that nothing can be
- * moved to a main leaf, *leaf?
+ * An error has ended a drain.  If it came from a visit to a main leaf, *leaf
+ * becomes its block, otherwise InvalidBlockNumber.  Returns whether that leaf
+ * has been noted as one to which nothing can be moved.
  */
 FpbNoted
 fpb_drain_failure(BlockNumber *leaf)
@@ -161,8 +163,8 @@ fpb_drain_failure(BlockNumber *leaf)
 }
 
 /*
- * Take the entries of a leaf of the queue, locked, as it stays, to be moved
- * next.  Returns how many there are.
+ * Take the entries of a leaf of the queue, which fpb_drain_move will move.
+ * The leaf is locked, and stays so.  Returns how many entries it has.
  */
 int
 fpb_drain_take(FpbDrain *drain, Page page)
@@ -182,7 +184,7 @@ fpb_drain_take(FpbDrain *drain, Page page)
 }
 
 /*
- * How full the leaf was from which they have been taken, in percent.
+ * How full the leaf was whose entries have been taken, in percent.
  */
 int
 fpb_drain_fullness(const FpbDrain *drain)
@@ -196,7 +198,7 @@ fpb_drain_fullness(const FpbDrain *drain)
 static void
 find_targets(FpbDrain *drain)
 {
-	int			next = 0;		/* the first entry behind those dealt with */
+	int			next = 0;		/* the first entry without a target */
 
 	drain->ntargets = 0;
 	while (next < drain->nentries)
@@ -241,8 +243,8 @@ compare_places(const void *a, const void *b)
 }
 
 /*
- * Leave out all targets but those for which there is most: one of them, or as
- * many as have a share of the entries between them.
+ * Keep only the targets with most entries: one of them, or as many as have
+ * MOVED_SHARE of the entries between them.
  */
 static void
 choose_targets(FpbDrain *drain, FpbMoved which)
@@ -259,8 +261,8 @@ choose_targets(FpbDrain *drain, FpbMoved which)
 }
 
 /*
- * Move what the queue has for the main leaf of an entry, and, if that is
- * split, for the leaves that come of it.  No lock is held on entry or exit.
+ * Move what the queue has for the main leaf of an entry; and, if that leaf is
+ * split, for its right halves.  No lock is held on entry or exit.
  */
 static void
 visit(FpbDrain *drain, const FpbEntry *entry)
@@ -292,8 +294,8 @@ visit(FpbDrain *drain, const FpbEntry *entry)
 }
 
 /*
- * Visit a target.  If that fails, its leaf is noted.  No lock is held on entry
- * or exit.
+ * Visit a target.  If that raises an error, note its leaf.  No lock is held on
+ * entry or exit.
  */
 static void
 visit_target(FpbDrain *drain, const Target *target)
@@ -317,7 +319,7 @@ visit_target(FpbDrain *drain, const Target *target)
 }
 
 /*
- * Leave out the targets to which nothing could be moved a short while ago.
+ * Leave out targets to which nothing could be moved a short while ago.
  */
 static void
 leave_failed_targets(FpbDrain *drain)
@@ -334,9 +336,8 @@ leave_failed_targets(FpbDrain *drain)
 }
 
 /*
- * Move the entries taken, a visit to each of their main leaves; or, unless all
- * are to be moved, those for which a visit is worth most.  What has come to
- * the queue meanwhile is left for another time.  No lock is held on entry or
+ * Visit the main leaves of the entries taken, all of them or those with most
+ * entries, and move what the queue has for them.  No lock is held on entry or
  * exit.
  */
 void
@@ -352,7 +353,7 @@ fpb_drain_move(FpbDrain *drain, FpbMoved which)
 		choose_targets(drain, which);
 	for (int i = 0; i < drain->ntargets; i++)
 	{
-		/* what is announced still is of no use: such leaves have been split */
+		/* a page still announced was not visited: the leaf has been split */
 		if (announced <= i)
 			fpb_window_reset(&drain->window);
 		while (announced < drain->ntargets &&
@@ -373,7 +374,7 @@ fpb_drain_move(FpbDrain *drain, FpbMoved which)
 	MemoryContextReset(drain->leaf_context);
 }
 
-/* whose room is to be made, and where */
+/* where room is to be made, in the queue of which index */
 typedef struct MakeRoom
 {
 	FpbIndex   *ix;
@@ -382,9 +383,9 @@ typedef struct MakeRoom
 } MakeRoom;
 
 /*
- * Move what a leaf of the queue, that of a place, has for the main leaf for
- * which it has most, but for those left alone.  No lock is held on entry or
- * exit.
+ * Make room in the queue's leaf for a place: move what it has for one main
+ * leaf, for which it has most.  Main leaves to which nothing could be moved a
+ * short while ago are left out.  No lock is held on entry or exit.
  */
 static void
 move_largest(void *arg)
@@ -404,9 +405,9 @@ move_largest(void *arg)
 }
 
 /*
- * Tell the user that room could not be made, because of an error of others'
- * entries.  Its text may say more of them than he may know, so that is for the
- * log alone.
+ * Warn the user that room could not be made, because of an error that other
+ * users' entries have caused.  The error's text may disclose these entries, so
+ * it goes to the server's log alone.
  */
 static void
 warn_of_failure(const FpbIndex *ix, const ErrorData *error)
@@ -423,9 +424,9 @@ warn_of_failure(const FpbIndex *ix, const ErrorData *error)
 }
 
 /*
- * As move_largest, in a subtransaction: it is others' entries that are moved,
- * and what is wrong with them must not fail an insertion.  Returns false if
- * that has failed, and another leaf may be tried.
+ * move_largest in a subtransaction, because it moves other users' entries, and
+ * an error of theirs must not fail the insertion.  Returns false if it has
+ * failed and another main leaf may be tried.
  */
 static bool
 try_move_largest(MakeRoom *room, FpbShared *shared)
@@ -446,7 +447,7 @@ try_move_largest(MakeRoom *room, FpbShared *shared)
 		if (fpb_is_own_error(error->sqlerrcode))
 			ReThrowError(error);
 
-		/* what has failed elsewhere fails for every leaf of the queue */
+		/* a failure elsewhere concerns every main leaf */
 		if (failed_leaf == InvalidBlockNumber)
 			failed_noted = fpb_shared_note_failed_leaf(shared, FPB_METAPAGE);
 		if (failed_noted == FPB_NOTED)
@@ -459,10 +460,10 @@ try_move_largest(MakeRoom *room, FpbShared *shared)
 }
 
 /*
- * Make room in a leaf of the queue, that of a place: move what it has for the
- * main leaf for which it has most.  There may be none still, if others are
- * faster, or it can't be made.  No lock is held on entry or exit.  heap is the
- * index's table.
+ * Make room in the queue's leaf for a place: move what it has for one main
+ * leaf, for which it has most.  There may be no room afterwards, because
+ * others have taken it, or because it can't be made.  No lock is held on entry
+ * or exit.  heap is the index's table.
  */
 void
 fpb_drain_make_room(FpbIndex *ix, Relation heap, const FpbSearchKey *place)
@@ -470,7 +471,7 @@ fpb_drain_make_room(FpbIndex *ix, Relation heap, const FpbSearchKey *place)
 	FpbShared  *shared = fpb_shared_of(RelationGetRelid(ix->rel));
 	MakeRoom	room = {ix, heap, place};
 
-	/* where there is nothing to note failures in, they are the caller's */
+	/* without shared memory to note failures in, errors are the caller's */
 	if (shared == NULL)
 		move_largest(&room);
 	else if (!fpb_shared_is_failed_leaf(shared, FPB_METAPAGE))
@@ -479,11 +480,11 @@ fpb_drain_make_room(FpbIndex *ix, Relation heap, const FpbSearchKey *place)
 				break;
 }
 
-/* so often the queue is gone round for what has come meanwhile */
+/* rounds through the queue's leaves, for entries that come meanwhile */
 #define MAX_ROUNDS		3
 
 /*
- * Move what the queue's leaves have, once.
+ * Visit each leaf of the queue once and move what it has.
  */
 static void
 go_round(FpbDrain *drain, FpbShared *progress)
@@ -508,7 +509,7 @@ go_round(FpbDrain *drain, FpbShared *progress)
 }
 
 /*
- * Take the queue away if there is nothing in it.
+ * Remove the queue if there is nothing in it.
  */
 static void
 trim(void *arg)
@@ -519,10 +520,12 @@ trim(void *arg)
 }
 
 /*
- * Move all that is in the queue to the main tree, and take the queue away if
- * nothing is put into it meanwhile; a warning is given if that fails.  Returns
- * how many entries have moved.  No lock is held on entry or exit.  heap is the
- * index's table.  How far it is is told in *progress, unless that is NULL.
+ * Move all entries of the queue to the main tree, and remove the queue if no
+ * others have come meanwhile.  If removing it fails, that is a warning.  heap
+ * is the index's table.  Progress is noted in *progress, unless that is NULL.
+ * No lock is held on entry or exit.
+ *
+ * Returns how many entries have moved.
  */
 int64
 fpb_drain_queue(FpbIndex *ix, Relation heap, FpbShared *progress)

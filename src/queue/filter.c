@@ -3,23 +3,25 @@
  * queue/filter.c
  *	  Which keys are not in an operation queue.
  *
- * A lookup costs a descent in the queue, too, mostly for nothing.  So heads of
- * keys are counted, by their hashes, in shared memory (as in a counting Bloom
- * filter with one hash function): where a count is zero, no entry of the queue
- * has such a head.  The counters are those of all indexes of the server.
+ * A lookup has to search the queue, too, mostly in vain.  So the heads of keys
+ * are counted in shared memory, by their hashes, as in a counting Bloom filter
+ * with one hash function.  If a count is zero, no entry of the queue has such
+ * a head.  All indexes of the server share the counters.
  *
- * Whoever puts an entry into a queue has counted it before, always.  Whoever
- * takes one away counts it off afterwards; but only if it must have been
- * counted: a queue may have come to us with entries in it, from before the
- * server was started, or while it was a standby, or in a copy of a file.  So
- * what is counted is marked: in shared memory, by what tells a queue from all
- * others.  That is a number on the metapage, random, which goes where the file
- * goes; the file; and the database's incarnation.  A queue is marked that has
- * been counted from its beginning on, or by a worker who goes through one that
- * has come to us.  Counters are a file's, for indexes may take turns with it.
+ * An entry is always counted before it is put into a queue, and counted off
+ * after it has been taken out; but it may be counted off only if it has been
+ * counted.  A queue may have got entries before the server was started, or
+ * while it was a standby, or in a file that has been copied.  So a queue whose
+ * entries have all been counted is marked in shared memory: those made by this
+ * server, and those that a worker has gone through.
  *
- * What goes wrong makes counts too great, which is harmless: an entry may be
- * counted twice, or its table be truncated.
+ * The mark tells the queue from all others.  It is made of a random number on
+ * the metapage, which goes where the file goes, of the file, and of the
+ * database's incarnation.  The counters are chosen by the file and not by the
+ * index, because several indexes may use a file in turn.
+ *
+ * If something goes wrong, for example because an entry is counted twice, or
+ * its table is truncated, counts become too great, which is harmless.
  *
  *-------------------------------------------------------------------------
  */
@@ -37,14 +39,14 @@
 #include "queue/filter.h"
 #include "tree/buffers.h"
 
-/* a counter that has got so far says nothing any more, and stays there */
+/* a counter that has got so far stays there, and tells nothing any more */
 #define COUNT_MAX	UINT8_MAX
 
 /* counters in a word */
 #define WORD_COUNTERS	(sizeof(uint32) / sizeof(uint8))
 
 /*
- * What tells this database from one of the same OID that has been dropped.
+ * A number that tells this database from a dropped one of the same OID.
  */
 static uint64
 incarnation(void)
@@ -64,11 +66,10 @@ incarnation(void)
 }
 
 /*
- * Get at the counters of an index.  No page is locked.
+ * Set up *filter for an index.  No page is locked.
  *
- * They are the file's, and there even if the index has no part of the shared
- * memory to say whether all entries have been counted: another index that has
- * the same file may have one.
+ * There are counters even if the index has no place in shared memory for its
+ * mark: another index that has the same file may have one.
  */
 void
 fpb_filter_open(FpbFilter *filter, Relation index)
@@ -82,7 +83,7 @@ fpb_filter_open(FpbFilter *filter, Relation index)
 }
 
 /*
- * The word of the counter for a head; *shift: where in the word.
+ * The word of the counter for a head; *shift becomes its place in the word.
  */
 static inline pg_atomic_uint32 *
 counter_of(const FpbFilter *filter, uint64 head, int *shift)
@@ -94,7 +95,7 @@ counter_of(const FpbFilter *filter, uint64 head, int *shift)
 }
 
 /*
- * Add to a counter, or take off it.
+ * Add 1 or -1 to a counter.
  */
 static void
 change_counter(const FpbFilter *filter, uint64 head, int by)
@@ -110,7 +111,7 @@ change_counter(const FpbFilter *filter, uint64 head, int by)
 		if (count == COUNT_MAX)
 			return;
 
-		/* never from the next counter */
+		/* nothing is borrowed from the next counter */
 		Assert(by > 0 || count > 0);
 		if (by < 0 && count == 0)
 			return;
@@ -118,8 +119,8 @@ change_counter(const FpbFilter *filter, uint64 head, int by)
 }
 
 /*
- * The number of the queue, or of the last there was.  The metapage is pinned;
- * it need not be locked, as the word is aligned.
+ * The number of the queue, or of the last one if there is none.  The metapage
+ * is pinned; it need not be locked, because the word is aligned.
  */
 static inline uint64
 queue_number(Page meta)
@@ -128,7 +129,7 @@ queue_number(Page meta)
 }
 
 /*
- * The mark of a queue of that number, not 0.
+ * The mark of the queue of that number; never 0.
  */
 static inline uint64
 mark_of(const FpbFilter *filter, uint64 number)
@@ -144,8 +145,9 @@ is_counted(const FpbFilter *filter, uint64 number)
 }
 
 /*
- * A queue that is about to come, empty: returns its number.  All that will be
- * put into it is counted.  The metapage is locked exclusively.
+ * An empty queue is about to be made.  Returns its number, and marks it, since
+ * all entries that will be put into it are counted.  The metapage is locked
+ * exclusively.
  */
 uint64
 fpb_filter_begin(const FpbFilter *filter)
@@ -158,8 +160,7 @@ fpb_filter_begin(const FpbFilter *filter)
 }
 
 /*
- * Have the counter for a head on its way to the processor's cache, to be
- * changed.
+ * Prefetch the counter for a head into the processor's cache, to change it.
  */
 void
 fpb_filter_prefetch(const FpbFilter *filter, uint64 head)
@@ -181,7 +182,7 @@ fpb_filter_add(const FpbFilter *filter, uint64 head)
 }
 
 /*
- * The number of the queue, as it has just been.
+ * The number of the queue, as read from the metapage.
  */
 static uint64
 read_number(Relation index)
@@ -194,9 +195,9 @@ read_number(Relation index)
 }
 
 /*
- * Are entries that leave the queue from now on to be counted off?  It stays so
- * as long as the index is open: the queues of a file that follow one that is
- * counted are.  No page is locked.
+ * Do entries that leave the queue from now on have to be counted off?  If so,
+ * that holds as long as the index is open: if a queue has been counted, the
+ * next queues of the file are, too.  No page is locked.
  */
 bool
 fpb_filter_counted(const FpbFilter *filter, Relation index)
@@ -205,8 +206,8 @@ fpb_filter_counted(const FpbFilter *filter, Relation index)
 }
 
 /*
- * Are the entries of the queue, of that *number, still to be counted?  No page
- * is locked.
+ * Do the entries of the queue still have to be counted?  Then *number becomes
+ * the queue's.  No page is locked.
  */
 bool
 fpb_filter_uncounted(const FpbFilter *filter, Relation index, uint64 *number)
@@ -218,9 +219,9 @@ fpb_filter_uncounted(const FpbFilter *filter, Relation index, uint64 *number)
 }
 
 /*
- * All entries have been counted that were in the queue of that number when
- * fpb_filter_uncounted was asked.  Those that have come since, or since the
- * server was started, have been counted anyway.
+ * Mark the queue of that number: all entries have been counted that it had
+ * when fpb_filter_uncounted was called.  Those that have come since have been
+ * counted anyway.
  */
 void
 fpb_filter_set_counted(const FpbFilter *filter, uint64 number)
@@ -229,8 +230,7 @@ fpb_filter_set_counted(const FpbFilter *filter, uint64 number)
 }
 
 /*
- * Count an entry off that has been counted, and is not in the queue, or not
- * any more.
+ * Count an entry off that has been counted and is not in the queue (any more).
  */
 void
 fpb_filter_remove(const FpbFilter *filter, uint64 head)
@@ -240,12 +240,12 @@ fpb_filter_remove(const FpbFilter *filter, uint64 head)
 }
 
 /*
- * Has the queue no entry with this head?  The metapage is pinned.  A main leaf
- * is locked, and what is asked for are entries that belong there: none of them
+ * Has the queue certainly no entry with this head?  The metapage is pinned.
+ * The main leaf to which such entries belong is locked.  So none of them
  * leaves the queue meanwhile, and those that come to it need not be seen.
  *
- * Whichever queue it is whose number is read here is the one there is, or
- * comes after one that has been emptied.
+ * The number that is read here is that of the queue as it is now.  If the
+ * caller has seen another queue before, that has been drained since.
  */
 bool
 fpb_filter_excludes(const FpbFilter *filter, Page meta, uint64 head)
@@ -256,7 +256,7 @@ fpb_filter_excludes(const FpbFilter *filter, Page meta, uint64 head)
 	if (filter->shared == NULL || !is_counted(filter, queue_number(meta)))
 		return false;
 
-	/* who has marked it has counted before */
+	/* the mark was written after the counts */
 	pg_read_barrier();
 	word = counter_of(filter, head, &shift);
 	return ((pg_atomic_read_u32(word) >> shift) & COUNT_MAX) == 0;

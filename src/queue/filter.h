@@ -16,8 +16,8 @@
 /* how the keys of an index are counted */
 typedef struct FpbFilter
 {
-	FpbShared  *shared;			/* which says whether all are; NULL: it is not
-								 * known */
+	FpbShared  *shared;			/* has the mark; NULL: not known whether all
+								 * are counted */
 	pg_atomic_uint32 *counters; /* NULL: there are none */
 	uint32		mask;			/* their number - 1 */
 	uint64		seed;			/* of the file */

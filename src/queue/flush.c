@@ -1,8 +1,8 @@
 /*-------------------------------------------------------------------------
  *
  * queue/flush.c
- *	  fpbtree_flush(): the operation queue emptied at somebody's wish; and
- *	  fpbtree_flush_progress(), which tells how far that is.
+ *	  fpbtree_flush(), which drains an operation queue; and
+ *	  fpbtree_flush_progress(), which tells how far that has got.
  *
  *-------------------------------------------------------------------------
  */
@@ -29,7 +29,7 @@ PG_FUNCTION_INFO_V1(fpbtree_flush);
 PG_FUNCTION_INFO_V1(fpbtree_flush_progress);
 
 /*
- * Somebody has done with flushing an index, or has been stopped.
+ * This process has finished flushing an index, or an error has stopped it.
  */
 static void
 end_progress(int code pg_attribute_unused(), Datum arg)
@@ -40,8 +40,9 @@ end_progress(int code pg_attribute_unused(), Datum arg)
 }
 
 /*
- * Empty the queue, and tell how far that is; of several who do at a time the
- * first one tells.  Returns how many entries have moved.
+ * Drain the queue, and note the progress in shared memory.  If several
+ * processes do so at a time, only the first notes its progress.  Returns how
+ * many entries have moved.
  */
 static int64
 flush(FpbIndex *ix, Relation heap)
@@ -68,8 +69,8 @@ flush(FpbIndex *ix, Relation heap)
 /*
  * fpbtree_flush(index regclass) returns bigint
  *
- * Moves what is in the operation queue to the main tree; returns how many
- * entries that was.  For the index's owner, as VACUUM is.
+ * Moves all entries of the operation queue to the main tree; returns how many
+ * there were.  Only the index's owner may do so, as with VACUUM.
  */
 Datum
 fpbtree_flush(PG_FUNCTION_ARGS)

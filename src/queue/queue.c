@@ -3,15 +3,15 @@
  * queue/queue.c
  *	  The operation queue's tree: how it comes and goes.
  *
- * Entries on their way to a main tree that is too large for memory wait in a
- * second tree, of the same pages in the same file, which is small enough to be
- * in memory (pio-btree, 3.3, where the queue is a sorted array).  All that
- * makes it another tree is a flag on its pages and a root of its own in the
- * metapage, so descents, splits and deletions of pages are those of
+ * If the main tree is too large for memory, new entries wait in a second tree,
+ * which is small enough to be in memory (pio-btree, 3.3, where the queue is a
+ * sorted array).  It consists of the same kind of pages, in the same file.
+ * Only a flag on its pages, and a root of its own in the metapage, make it
+ * another tree.  So descents, splits and deletions of pages are those of
  * tree/descend.c, tree/split.c and tree/delete_page.c.  README.md, "Operation
  * queue", argues why nobody misses an entry of either tree.
  *
- * There is no queue at first, and none again when it has been emptied: readers
+ * There is no queue at first, and none after it has been drained.  So readers
  * ask the metapage for its root each time.
  *
  *-------------------------------------------------------------------------
@@ -28,8 +28,8 @@
 #include "tree/verify.h"
 
 /*
- * The queue is known to have so many pages and entries, but for those that are
- * just coming or going.
+ * Note in shared memory that the queue has so many pages and entries, but for
+ * those that are just coming or going.
  */
 static void
 count_anew(const FpbFilter *filter, uint32 pages, uint64 entries)
@@ -43,8 +43,8 @@ count_anew(const FpbFilter *filter, uint32 pages, uint64 entries)
 }
 
 /*
- * Make an empty queue, unless there is one: a leaf that is its root.  No lock
- * is held on entry or exit.
+ * Make an empty queue, which is a leaf that is the root, unless there is a
+ * queue.  No lock is held on entry or exit.
  */
 void
 fpb_queue_begin(FpbIndex *queue)
@@ -94,8 +94,8 @@ fpb_queue_begin(FpbIndex *queue)
 }
 
 /*
- * How many pages the queue's tree has, as the metapage says, and, unless NULL,
- * when that was changed last.
+ * How many pages the queue's tree has.  *lsn, unless lsn is NULL, becomes the
+ * metapage's, which tells when that was changed last.
  */
 uint32
 fpb_queue_pages(const FpbIndex *ix, XLogRecPtr *lsn)
@@ -112,7 +112,8 @@ fpb_queue_pages(const FpbIndex *ix, XLogRecPtr *lsn)
 }
 
 /*
- * Is a locked page the only one of this level of the queue's tree?
+ * Is a locked page the only one of its level in the queue's tree, and is that
+ * this level?
  */
 static bool
 is_alone(const FpbIndex *queue, Page page, int level)
@@ -122,9 +123,10 @@ is_alone(const FpbIndex *queue, Page page, int level)
 }
 
 /*
- * Log that a root, locked exclusively, is none any more: it is marked deleted,
- * and the metapage names the new one, of the level below, or FPB_METAPAGE.
- * The root is released, and free.
+ * Mark the root deleted, and let the metapage name a new one, of the level
+ * below, or FPB_METAPAGE if the queue is removed.  That is one record.  The
+ * root and the metapage are locked exclusively, and released; the root is put
+ * into the free space map.
  */
 static void
 replace_root(FpbIndex *queue, Buffer root, BlockNumber new_root, FpbWal *wal,
@@ -154,9 +156,8 @@ replace_root(FpbIndex *queue, Buffer root, BlockNumber new_root, FpbWal *wal,
 }
 
 /*
- * Take a root away that has a single child.  The child, the only page of its
- * level, becomes the root.  False if it can't be done.  No lock is held on
- * entry or exit.
+ * Remove a root that has only one child, so that the child becomes the root.
+ * False if that can't be done.  No lock is held on entry or exit.
  *
  * The child is locked first, so that it can't be split meanwhile.
  */
@@ -200,11 +201,11 @@ lower_root(FpbIndex *queue)
 }
 
 /*
- * Take an empty leaf away that is all there is of the queue, if nobody has it
- * pinned.  False if it can't be done.  No lock is held on entry or exit.
+ * Remove an empty leaf that is all there is of the queue, if nobody has it
+ * pinned.  False if that can't be done.  No lock is held on entry or exit.
  *
- * Who has it pinned may be handing out what he has read there: VACUUM, which
- * waits for him at each leaf, must find it.
+ * A scan that has it pinned may be handing out what it has read there.  VACUUM
+ * waits for such scans at each leaf, so it must find the leaf.
  */
 static bool
 remove_last(FpbIndex *queue)
@@ -235,16 +236,16 @@ remove_last(FpbIndex *queue)
 		return false;
 	}
 
-	/* where there is no queue, it is the metapage that scans lock */
+	/* if there is no queue, scans have a predicate lock on the metapage */
 	PredicateLockPageCombine(queue->rel, BufferGetBlockNumber(buf), FPB_METAPAGE);
 	replace_root(queue, buf, FPB_METAPAGE, &wal, metabuf, wp_meta);
 	return true;
 }
 
 /*
- * Take the queue away if there is nothing in it, and nobody looks at it or
- * adds to it.  No lock is held on entry or exit, but the one that keeps others
- * from taking pages out of the queue.
+ * Remove the queue, level by level, if there is nothing in it, and nobody
+ * looks at it or adds to it.  No page is locked on entry or exit.  The caller
+ * holds the lock that keeps others from taking pages out of the queue.
  */
 static void
 end_queue(FpbIndex *queue)
@@ -261,9 +262,9 @@ end_queue(FpbIndex *queue)
 }
 
 /*
- * Take empty pages out of the queue, and the whole queue away if that leaves
- * nothing.  Nothing is done if somebody else is about it.  No lock is held on
- * entry or exit.
+ * Take empty pages out of the queue, and remove the queue if nothing is left.
+ * Does nothing if somebody else is doing it.  No lock is held on entry or
+ * exit.
  */
 void
 fpb_queue_trim(FpbIndex *queue)
@@ -286,7 +287,7 @@ fpb_queue_trim(FpbIndex *queue)
 		CHECK_FOR_INTERRUPTS();
 		if (incomplete)
 		{
-			/* a descent for writing finishes what has been broken off */
+			/* a descent for writing finishes the split */
 			buf = fpb_descend(queue, &walk.from, 0, true, BUFFER_LOCK_EXCLUSIVE, NULL);
 			if (BufferIsValid(buf))
 				fpb_relbuf(buf);
@@ -310,9 +311,9 @@ fpb_queue_trim(FpbIndex *queue)
 }
 
 /*
- * Count the entries of a queue that has come to us with some (queue/filter.c),
- * so that lookups need not look there for what it has not.  No lock is held on
- * entry or exit.
+ * Count the entries of a queue unless they have been counted as they came
+ * (queue/filter.c), so that lookups need not search it for keys that it does
+ * not have.  No lock is held on entry or exit.
  */
 void
 fpb_queue_count(FpbIndex *queue)

@@ -1,24 +1,24 @@
 /*-------------------------------------------------------------------------
  *
  * queue/worker.c
- *	  The background worker that moves entries of operation queues.
+ *	  The background worker that drains operation queues.
  *
- * There is one for each database that has a queue with something in it, at
- * most; it sees to all indexes there.  Whoever puts entries into a queue, and
- * finds it filling up, asks for the worker, and goes on whether or not there
- * can be one: at the queue's limit the inserters do its work.
+ * Each database has one worker at most, for all its indexes, and only while
+ * one of them has a queue.  Whoever puts entries into a queue requests the
+ * worker, and continues whether or not there can be one: if the queue is full,
+ * insertions do the worker's work.
  *
- * While entries are coming, the worker keeps the queue from getting full: it
- * goes round its leaves, and of those that are nearly so moves what a visit to
- * a leaf of the main tree is worth most for.  When none have come for a while,
- * it empties the queue and takes it away, unless it has been told not to.  It
- * holds locks and a snapshot for a second at most at a time, waits for no lock
- * of a relation, and ends soon after the last queue.
+ * While entries are coming, the worker keeps the queue from getting full.  It
+ * visits the queue's leaves in turn, and moves entries of leaves that are
+ * nearly full, those for the main leaves that get most.  When no entries have
+ * come for a while, it drains and removes the queue, unless a setting forbids
+ * that.  It holds locks and a snapshot for a second at most at a time, waits
+ * for no lock on a relation, and ends soon after the last queue.
  *
- * An error at an index is that index's alone, which is left alone for a while.
- * A worker that has been stopped is started again by the postmaster.  When the
- * server has been started, the first process of a database that uses an index
- * has a worker started, which looks for indexes that have queues.
+ * If an error concerns one index, the worker leaves that index alone for a
+ * while.  If the worker is stopped, the postmaster starts it again.  After the
+ * server has been started, the first process in a database that uses an index
+ * starts a worker, which looks for indexes that have queues.
  *
  *-------------------------------------------------------------------------
  */
@@ -62,8 +62,8 @@
 static bool use_worker = true;
 
 /*
- * fpbtree.queue_flush_after: so long no entry has come to a queue that is then
- * emptied, in ms; -1: that is not done
+ * fpbtree.queue_flush_after: a queue is drained when no entry has come to it
+ * for so long, in ms; -1: never
  */
 static int	flush_after = 10000;
 
@@ -71,35 +71,35 @@ static int	flush_after = 10000;
 #define MOVE_TIME		500
 
 /*
- * After a round in which there was nothing to do, in ms: twice as long each
- * time, so that leaves get not much fuller than they are to be.
+ * How long to sleep after a round with nothing to do, in ms: twice as long
+ * each time.  The limit keeps leaves from getting much fuller than FULL_LEAF.
  */
 #define MIN_NAP_TIME	1
 #define MAX_NAP_TIME	50
 
-/* so long no entry has come to a queue that needs nobody then, in ms */
+/* a queue needs no worker when no entry has come to it for so long, in ms */
 #define QUIET_TIME		1000
 
-/* so long there has been no queue to see to when the worker ends, in ms */
+/* the worker ends when there has been nothing to work on for so long, in ms */
 #define IDLE_TIME		1000
 
 /*
- * While there is nothing but what has to be left alone for a while, in ms: how
- * soon the worker gives way to who wants the database for himself.
+ * How long to sleep while all queues have to be left alone, in ms.  Whoever
+ * wants the database for itself waits no longer than this for the worker.
  */
 #define REST_NAP_TIME	250
 
-/* so long a queue is left alone if some of its entries can't be moved, in ms */
+/* a queue is left alone for so long if its entries can't be moved, in ms */
 #define REST_TIME		1000
 
-/* after that the postmaster starts a worker again that has been stopped, in s */
+/* the postmaster starts a stopped worker again after so long, in s */
 #define RESTART_TIME	10
 
 /*
- * While entries come: leaves that are as full as this, in percent, have some
- * moved once the queue has so much of the pages that it may have, in percent.
- * The fuller leaves are, the more there is for a visit; but insertions into
- * full ones have more to log, and there should be time to come round.
+ * While entries come, and once the queue has FULL_QUEUE percent of the pages
+ * that it may have, entries of leaves are moved that are FULL_LEAF percent
+ * full.  The fuller a leaf is, the more entries a visit moves.  But insertions
+ * into full leaves have more to log, and the worker needs time to come round.
  */
 #define FULL_LEAF		70
 #define FULL_QUEUE		90
@@ -108,15 +108,15 @@ static int	flush_after = 10000;
 typedef struct WorkerIndex
 {
 	Oid			index;			/* hash key */
-	TimestampTz changed;		/* when it was seen last that entries had come
-								 * to its queue, or at first */
+	TimestampTz changed;		/* when the worker saw last that entries had
+								 * come to its queue, or saw it first */
 	MemoryContext context;		/* of the place's tuple */
-	bool		has_place;		/* has a round been broken off? */
-	FpbKey		place;			/* then where */
-	TimestampTz rest_until;		/* the queue is not looked at before */
+	bool		has_place;		/* has a round been interrupted? */
+	FpbKey		place;			/* then where to continue */
+	TimestampTz rest_until;		/* leave the queue alone until then */
 	char	   *name;			/* of the index, as far as is known; in the
 								 * worker's memory */
-	FpbLoopGuard loop_guard;	/* whether the round gets on */
+	FpbLoopGuard loop_guard;	/* of the round */
 } WorkerIndex;
 
 static HTAB *worker_indexes = NULL;
@@ -140,12 +140,12 @@ fpb_worker_init(void)
 }
 
 /* ------------------------------------------------------------------------
- * asking for a worker
+ * requests for a worker
  * ------------------------------------------------------------------------
  */
 
 /*
- * Start this database's worker, if one can be had.
+ * Start this database's worker, if there is a free worker process.
  */
 static void
 start_worker(void)
@@ -167,7 +167,7 @@ start_worker(void)
 }
 
 /*
- * Have a worker see to the queue of an index.  No page is locked.
+ * Request a worker for the queue of an index.  No page is locked.
  */
 void
 fpb_worker_request(Relation index)
@@ -184,15 +184,15 @@ fpb_worker_request(Relation index)
 		start_worker();
 }
 
-/* so many uses of indexes come before this process looks again */
+/* uses of indexes before this process looks again */
 int			fpb_worker_countdown = 0;
 
 #define LOOK_EVERY	100000
 
 /*
- * Have a worker started if nobody has looked for queues since the server was
- * started, or one that was asked for something has gone.  (In recovery,
- * nothing can be done.)  No page is locked.
+ * Start a worker if nobody has looked for queues since the server was started,
+ * or if there are requests and no worker.  (Not in recovery, when nothing can
+ * be moved.)  No page is locked.
  */
 void
 fpb_worker_look(void)
@@ -210,7 +210,8 @@ fpb_worker_look(void)
  */
 
 /*
- * Remember where to go on next time, or that all has been gone round.
+ * Remember where to continue next time, or, if key is NULL, that the round is
+ * complete.
  */
 static void
 set_place(WorkerIndex *wi, const FpbKey *key)
@@ -231,9 +232,9 @@ set_place(WorkerIndex *wi, const FpbKey *key)
 }
 
 /*
- * Go round the leaves of a queue, and move entries of those that are as full
- * as least says: all, if that is 0.  Returns false if there was no time to
- * come to the end.
+ * Visit the leaves of a queue in turn, and move entries of those that are at
+ * least so full, in percent; if least is 0, move all entries of all leaves.
+ * Returns false if time was up before the last leaf.
  */
 static bool
 go_round(FpbDrain *drain, WorkerIndex *wi, int least)
@@ -258,12 +259,12 @@ go_round(FpbDrain *drain, WorkerIndex *wi, int least)
 		fpb_leaves_leave(&walk, buf);
 		CHECK_FOR_INTERRUPTS();
 
-		/* if that fails, what is behind this leaf comes next all the same */
+		/* even if that raises an error, continue with the next leaf */
 		set_place(wi, walk.at_end ? NULL : &walk.place);
 		if (any && fpb_drain_fullness(drain) >= least)
 			fpb_drain_move(drain, least == 0 ? FPB_MOVE_ALL : FPB_MOVE_SHARE);
 
-		/* one leaf is dealt with at least */
+		/* one leaf is visited at least */
 		in_time = walk.at_end || GetCurrentTimestamp() < until;
 	}
 	if (in_time)
@@ -273,9 +274,9 @@ go_round(FpbDrain *drain, WorkerIndex *wi, int least)
 }
 
 /*
- * See to the queue of an index whose relations are open.  Returns false if
- * there is none any more, or it needs nobody until entries come; *busy tells
- * whether there is more to do at once.
+ * Work on the queue of an index whose relations are open.  Returns false if
+ * there is no queue any more, or if it needs no worker until entries come.
+ * *busy becomes true if there is more to do at once.
  */
 static bool
 work_on_queue(Relation heap, Relation index, FpbShared *shared, WorkerIndex *wi, bool *busy)
@@ -317,7 +318,7 @@ work_on_queue(Relation heap, Relation index, FpbShared *shared, WorkerIndex *wi,
 				(errmsg_internal("fpbtree: moved " INT64_FORMAT " entries of the operation queue of index \"%s\", which has %u pages",
 								 moved, wi->name, fpb_queue_pages(&ix, NULL))));
 
-	/* entries that must stay are not to be read again and again */
+	/* don't read again and again what can't be moved */
 	if (has_left && moved == 0)
 		wi->rest_until = TimestampTzPlusMilliseconds(GetCurrentTimestamp(), REST_TIME);
 	else
@@ -327,7 +328,7 @@ work_on_queue(Relation heap, Relation index, FpbShared *shared, WorkerIndex *wi,
 }
 
 /*
- * Keep in mind what an index, locked, is called.
+ * Remember the name of an index, which is locked.
  */
 static void
 set_name(WorkerIndex *wi, Relation index)
@@ -344,9 +345,11 @@ set_name(WorkerIndex *wi, Relation index)
 }
 
 /*
- * See to an index, in a transaction of its own.  No lock of a relation is
- * waited for: who has it may want to change what we would have to look up
- * again.
+ * Work on an index, in a transaction of its own.  Returns whether it still
+ * needs the worker; *busy as in work_on_queue.
+ *
+ * No lock on a relation is waited for, because whoever holds it may be
+ * changing what we would have to look up again.
  */
 static bool
 work_on(Oid indexoid, WorkerIndex *wi, bool *busy)
@@ -364,7 +367,7 @@ work_on(Oid indexoid, WorkerIndex *wi, bool *busy)
 	heapoid = IndexGetRelation(indexoid, true);
 	if (OidIsValid(heapoid))
 	{
-		exists = true;			/* as long as it can't be locked */
+		exists = true;			/* unless it can be locked and is gone */
 		if (ConditionalLockRelationOid(heapoid, RowExclusiveLock))
 			heap = try_table_open(heapoid, NoLock);
 	}
@@ -384,7 +387,7 @@ work_on(Oid indexoid, WorkerIndex *wi, bool *busy)
 		pgstat_report_activity(STATE_RUNNING, activity);
 		set_name(wi, index);
 
-		/* comparators are run, but not as who has started the server */
+		/* comparators must not run as the server's superuser */
 		fpb_become_owner(index, &caller);
 		exists = work_on_queue(heap, index, shared, wi, busy);
 		fpb_become_caller(&caller);
@@ -401,7 +404,7 @@ work_on(Oid indexoid, WorkerIndex *wi, bool *busy)
 }
 
 /*
- * An error has met an index: says which one.
+ * Error context: the index that the worker works on.
  */
 static void
 tell_index(void *arg)
@@ -415,8 +418,8 @@ tell_index(void *arg)
 }
 
 /*
- * End the transaction in which an error has been raised, and go on without it.
- * quietly: the error is not reported.
+ * End the transaction in which an error has been raised, so that the worker
+ * can continue.  quietly: don't report the error.
  */
 static void
 recover(MemoryContext context, bool quietly)
@@ -434,9 +437,10 @@ recover(MemoryContext context, bool quietly)
 }
 
 /*
- * As work_on; an error, which is reported, is taken for this index's alone.
- * If it is about a single leaf of the main tree, that is left alone for a
- * while, and only reported when it is come to first; else the index is.
+ * work_on, in which errors are caught and reported.  After an error in a visit
+ * to one main leaf, only that leaf is left alone for a while, and the error is
+ * reported only the first time.  After any other error the index is left alone
+ * for a while.
  */
 static bool
 try_work_on(const FpbRequest *request, WorkerIndex *wi, bool *busy)
@@ -467,7 +471,7 @@ try_work_on(const FpbRequest *request, WorkerIndex *wi, bool *busy)
 		{
 			fpb_shared_failed(request, sqlstate);
 
-			/* a function that is replaced because of it is to be seen */
+			/* notice if a function is replaced because of it */
 			RelationCacheInvalidateEntry(request->index);
 			ereport(DEBUG1,
 					(errmsg_internal("fpbtree: leaves the index alone until %s",
@@ -486,7 +490,7 @@ try_work_on(const FpbRequest *request, WorkerIndex *wi, bool *busy)
 }
 
 /*
- * What is known of an index, made if need be.
+ * What the worker knows of an index, which may be nothing yet.
  */
 static WorkerIndex *
 worker_index(Oid index)
@@ -509,7 +513,7 @@ worker_index(Oid index)
 }
 
 /*
- * The index's queue has gone, or the index.
+ * Forget an index, because its queue or the index itself is gone.
  */
 static void
 forget_index(Oid index)
@@ -526,8 +530,8 @@ forget_index(Oid index)
 }
 
 /*
- * Does somebody wait to drop the database, to copy it, or to do with it what
- * else he can't while somebody is connected?
+ * Does somebody wait to drop the database, to copy it, or to do something else
+ * that is impossible while somebody is connected to it?
  */
 static bool
 in_the_way(void)
@@ -541,9 +545,9 @@ in_the_way(void)
 }
 
 /*
- * See to all queues once, unless the worker is in somebody's way.  Returns
- * whether there are any; *resting, whether all of them are to be left alone
- * for a while.
+ * Work on each queue once, unless the worker is in somebody's way.  Returns
+ * whether there are any.  *resting tells whether all of them have to be left
+ * alone for a while.
  */
 static bool
 work_on_all(bool *busy, bool *resting)
@@ -560,7 +564,7 @@ work_on_all(bool *busy, bool *resting)
 
 		CHECK_FOR_INTERRUPTS();
 
-		/* what is asked meanwhile is asked still when its time has come */
+		/* the request stays until its time has come */
 		if (GetCurrentTimestamp() < Max(fpb_shared_retry_at(&request), wi->rest_until))
 		{
 			any = true;
@@ -569,8 +573,9 @@ work_on_all(bool *busy, bool *resting)
 		*resting = false;
 
 		/*
-		 * Who finds that there is no queue any more makes one, and asks
-		 * again.  So the request is taken before the work, and not after it.
+		 * The request is taken before the work, and not after it.  Otherwise
+		 * it would be lost if somebody made a new queue after we have looked,
+		 * and requested a worker for it.
 		 */
 		if (fpb_shared_take_request(&request) || wi->changed == 0)
 			wi->changed = GetCurrentTimestamp();
@@ -592,7 +597,8 @@ work_on_all(bool *busy, bool *resting)
  */
 
 /*
- * The indexes of this database that may have queues, in the caller's memory.
+ * List the indexes of this database that may have queues, in the caller's
+ * memory context.
  */
 static List *
 list_indexes(void)
@@ -629,8 +635,8 @@ list_indexes(void)
 }
 
 /*
- * If an index has a queue, ask ourselves to see to it; so, too, if that can't
- * be told now, as somebody has the index locked.
+ * Request the worker for an index if it has a queue; or if that can't be told
+ * now, because somebody has the index locked.
  */
 static void
 look_at(Oid indexoid)
@@ -653,8 +659,8 @@ look_at(Oid indexoid)
 }
 
 /*
- * As above.  An error is reported, and taken for that index's alone: whoever
- * uses it will meet it as well.
+ * look_at, in which errors are caught and reported.  The index is not looked
+ * at again: whoever uses it will meet the error as well.
  */
 static void
 try_look_at(Oid index)
@@ -674,8 +680,8 @@ try_look_at(Oid index)
 }
 
 /*
- * Look which indexes of this database have queues.  Not to the end if the
- * worker is in somebody's way: then the next one does.
+ * Look which indexes of this database have queues.  If the worker is in
+ * somebody's way, it stops, and the next worker begins again.
  */
 static void
 look_over(void)
@@ -716,7 +722,7 @@ look_over(void)
  */
 
 /*
- * What pg_stat_activity shows while the worker has little to do.
+ * The wait event that pg_stat_activity shows while the worker sleeps.
  */
 static uint32
 worker_wait_event(void)
@@ -732,7 +738,8 @@ worker_wait_event(void)
 static bool entered = false;
 
 /*
- * Become it, if there is none.  *look_over_first: is it to look for queues?
+ * Become the database's worker, if there is none.  *look_over_first tells
+ * whether it has to look for queues.
  */
 static bool
 enter(bool *look_over_first)
@@ -741,12 +748,12 @@ enter(bool *look_over_first)
 	return entered;
 }
 
-/* has somebody told it to end? */
+/* has somebody told this process to end? */
 static volatile sig_atomic_t told_to_end = false;
 
 /*
- * Somebody tells it to: an administrator, or the server, for who wants the
- * database for himself.
+ * An administrator ends the worker, or the server does, because somebody wants
+ * the database for itself.
  */
 static void
 handle_sigterm(SIGNAL_ARGS)
@@ -756,8 +763,8 @@ handle_sigterm(SIGNAL_ARGS)
 }
 
 /*
- * The worker ends: the next one may come at once, unless this one has failed.
- * (The postmaster starts none after one that the server has ended.)
+ * The worker ends.  The next one may come at once, unless this one has failed.
+ * (The postmaster does not restart a worker that the server has ended.)
  */
 static void
 leave(int code, Datum arg pg_attribute_unused())
@@ -770,8 +777,9 @@ leave(int code, Datum arg pg_attribute_unused())
 }
 
 /*
- * Nothing has been wanted for a while: leave, unless somebody who has found
- * that there is a worker wants something at the last moment.
+ * There have been no requests for a while: leave.  But a request may have come
+ * at the last moment, from somebody who saw that there is a worker: then
+ * become the worker again, and return false.
  */
 static bool
 may_end(void)
@@ -785,7 +793,7 @@ may_end(void)
 }
 
 /*
- * Wait for a while, as there is little to do.
+ * Sleep for a while, because there is little to do.
  */
 static void
 take_nap(int nap)
@@ -796,8 +804,8 @@ take_nap(int nap)
 }
 
 /*
- * See to queues until there is none for a while.  False if the worker has to
- * make room for somebody before.
+ * Work on queues until there has been none for a while.  False if the worker
+ * has to end before, because it is in somebody's way.
  */
 static bool
 work(void)
@@ -835,10 +843,10 @@ work(void)
 }
 
 /*
- * The worker of a database.
+ * The main function of a database's worker.
  *
- * It exits with 1 if another one is to come: the postmaster sees to that, as
- * if it had been stopped.
+ * It exits with 1 if another worker has to come: then the postmaster starts it
+ * again, as if it had been stopped.
  */
 void
 fpb_worker_main(Datum database)

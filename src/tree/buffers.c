@@ -21,8 +21,8 @@
 #include "tree/buffers.h"
 
 /*
- * What is wrong with the header of a page that is not the metapage, or NULL.
- * These are the checks cheap enough for every access: see
+ * What is wrong with the header of a page that should not be the metapage, or
+ * NULL.  These checks are cheap enough for every access: see
  * fpb_layout_header_fault.
  */
 const char *
@@ -61,8 +61,8 @@ fpb_checkpage(const FpbIndex *ix, Buffer buf)
 }
 
 /*
- * Raise an error unless a link to this block can be right.  The index's size
- * is asked for only if it isn't known to be large enough: it never shrinks.
+ * Raise an error unless a link to this block can be right.  The index never
+ * shrinks, so its size is asked for only if the known size is too small.
  */
 static inline void
 check_link(const FpbIndex *ix, BlockNumber blkno)
@@ -79,9 +79,9 @@ check_link(const FpbIndex *ix, BlockNumber blkno)
 
 /*
  * Is a pinned page, which need not be locked, one of this level of the tree?
- * Level and flags are read at once: while somebody makes another page of a
- * deleted one, the level of the one must not be seen with the flags of the
- * other.
+ * Level and flags are read at once, because somebody may be making a new page
+ * of a deleted one: the level of the one must not be seen with the flags of
+ * the other.
  */
 static inline bool
 is_of_level(const FpbIndex *ix, Page page, int level)
@@ -128,7 +128,8 @@ fpb_getbuf(const FpbIndex *ix, BlockNumber blkno, int access)
 }
 
 /*
- * Has a buffer been used as often as counts when one is evicted?
+ * Has a buffer the greatest usage count, so that another use would not keep it
+ * in memory any longer?
  */
 static inline bool
 is_used_most(Buffer buf)
@@ -140,10 +141,10 @@ is_used_most(Buffer buf)
 }
 
 /*
- * Pin a page.  If it still is in the buffer where it has been seen last, the
- * lookup in the buffer table is spared; but only an ordinary access is counted
- * as a use of the buffer, so one that could yet be evicted sooner than others
- * is accessed so.
+ * Pin a page.  If it is still in the buffer where it has been seen last, that
+ * spares the lookup in the buffer table.  But only an ordinary access counts
+ * as a use of the buffer.  So the lookup is spared only for buffers that have
+ * been used most.
  */
 Buffer
 fpb_pin_recent(const FpbIndex *ix, BlockNumber blkno)
@@ -165,7 +166,7 @@ fpb_pin_recent(const FpbIndex *ix, BlockNumber blkno)
 }
 
 /*
- * As fpb_getbuf, for pages that are come to again and again.
+ * fpb_getbuf for pages that backends visit again and again.
  */
 Buffer
 fpb_getbuf_recent(const FpbIndex *ix, BlockNumber blkno, int access)
@@ -175,9 +176,9 @@ fpb_getbuf_recent(const FpbIndex *ix, BlockNumber blkno, int access)
 }
 
 /*
- * Is a page in shared buffers, or, unless it has to be there by now, on its
- * way?  It need not be so when the caller acts on it.  Nothing is counted, as
- * nobody has accessed it yet.
+ * Is a page in shared buffers?  One that is just being read counts, too,
+ * unless by_now is set.  The answer may be out of date when the caller acts on
+ * it.  It is no access, and is not counted as one.
  */
 bool
 fpb_is_in_memory(Relation rel, BlockNumber block, bool by_now)
@@ -200,9 +201,10 @@ fpb_is_in_memory(Relation rel, BlockNumber block, bool by_now)
 }
 
 /*
- * Need a page not be read from storage, as far as can be seen?  If it still is
- * in the buffer where it has been seen last, the lookup is spared.  Not for
- * temporary indexes, whose buffers are others.
+ * Is a page in memory, so that it need not be read from storage?  The answer
+ * may be out of date.  If the page is still in the buffer where it has been
+ * seen last, that spares the lookup.  Not for temporary indexes, which don't
+ * use shared buffers.
  */
 bool
 fpb_is_at_hand(const FpbIndex *ix, BlockNumber blkno)
@@ -234,15 +236,17 @@ fpb_is_at_hand(const FpbIndex *ix, BlockNumber blkno)
  *
  * The caller may hold locks on pages that come before this one in the order of
  * locks: those of the levels below, and, if this one is of the queue, leaves
- * of the main tree.  So he must not wait for a lock on a page that has been
- * deleted and is a leaf again, whose holder may be waiting for his: the page
- * is looked at before it is locked, pinned, for fpb_allocbuf takes no page
- * that is.
+ * of the main tree.  But the link may be stale, and the page may have been
+ * deleted and be a leaf now.  Its lock must not be waited for, because whoever
+ * holds it may be waiting for the caller's lock.  So the level is looked at
+ * before the page is locked.  It can't change in between, because the page is
+ * pinned, and fpb_allocbuf takes no page that is pinned.
  *
- * Replay makes a main leaf of the queue's page even if that is pinned, and
- * while it restores a page, that is full of zeros at first and says nothing of
- * its level.  So in recovery it is looked at locked, and whoever comes here
- * for a page of the queue has none of the main tree locked.
+ * In recovery that does not hold: replay makes a main leaf of the queue's page
+ * even if that is pinned, and a page that it restores is full of zeros at
+ * first, with no level.  So the level is looked at after the page has been
+ * locked, and whoever locks a page of the queue has none of the main tree
+ * locked.
  */
 Buffer
 fpb_getbuf_unread(const FpbIndex *ix, BlockNumber blkno, int level, int access,
@@ -282,17 +286,17 @@ fpb_getbuf_unread(const FpbIndex *ix, BlockNumber blkno, int level, int access,
 }
 
 /*
- * Pin and lock, as access says, the right sibling of the page in buf, which is
- * locked and stays so, and is not the rightmost; check its header.  As long as
- * buf is locked its sibling can't be deleted, so the link is good.  Raises an
- * error for damage: a link to the page itself would be waited for for ever.
+ * Pin and lock, as access says, the right sibling of the page in buf, and
+ * check its header.  buf is locked and stays so, and is not the rightmost page
+ * of its level.  As long as it is locked, its sibling can't be deleted, so the
+ * link is good.  Raises an error if it is damaged.
  */
 Buffer
 fpb_getbuf_right(const FpbIndex *ix, Buffer buf, int access)
 {
 	BlockNumber right = FpbHdr(BufferGetPage(buf))->right;
 
-	/* who waits for a lock that he has got waits for ever */
+	/* we would wait for our own lock for ever */
 	if (unlikely(right == BufferGetBlockNumber(buf)))
 		fpb_report_damage(ix->rel, right, "The page's right link leads to itself.");
 	if (ix->tree != 0)
@@ -300,7 +304,7 @@ fpb_getbuf_right(const FpbIndex *ix, Buffer buf, int access)
 		Buffer		right_buf = fpb_getbuf_level(ix, right, FpbHdr(BufferGetPage(buf))->level,
 												 access);
 
-		/* it may be one of the main leaves that the caller has locked */
+		/* it may be a main leaf, and the caller may have locked that */
 		if (!BufferIsValid(right_buf))
 			fpb_report_damage(ix->rel, BufferGetBlockNumber(buf),
 							  "The page's right link leads out of the operation queue.");
@@ -319,7 +323,7 @@ fpb_relbuf(Buffer buf)
 }
 
 /*
- * Is a page that nobody has in the tree: deleted, or never initialised?
+ * Is the page in no tree, because it has been deleted, or never initialised?
  */
 static bool
 page_is_free(Page page)
@@ -331,9 +335,9 @@ page_is_free(Page page)
 }
 
 /*
- * Have a page that is not in the tree any more used again.  The map's upper
- * levels, by which pages are found, learn of it at once, not only when VACUUM
- * comes to its end: it may not.
+ * Put a page that is in no tree any more into the free space map.  The map's
+ * upper levels, by which free pages are found, are updated at once, and not
+ * only at the end of VACUUM, which it may not reach.
  */
 void
 fpb_record_free(Relation rel, BlockNumber blkno)
@@ -344,11 +348,13 @@ fpb_record_free(Relation rel, BlockNumber blkno)
 }
 
 /*
- * Get a page to be initialised: pinned, and locked exclusively.  The caller
- * holds locks on pages of the trees, so a free page that someone has locked or
- * pinned is passed over: whoever came to it by a stale link would otherwise be
- * waited for, or wait for us (see fpb_getbuf_level).  A stale link to it is
- * noticed by its fences: it may be used at once.
+ * Get a page to be initialised, pinned and locked exclusively.
+ *
+ * A page may be used again as soon as it has been deleted, because the fences
+ * tell whoever comes to it by a stale link.  But a free page that somebody has
+ * locked or pinned is passed over: the caller holds locks on pages of the
+ * trees, and must not wait, nor be waited for, by way of a stale link (see
+ * fpb_getbuf_unread).
  */
 Buffer
 fpb_allocbuf(Relation rel)

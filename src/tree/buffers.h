@@ -17,7 +17,7 @@
 /* Fill *ix for an open index; reads the metapage unless it is cached. */
 extern void fpb_index_open(FpbIndex *ix, Relation rel);
 
-/* Read the metapage again: the cached root has proved stale. */
+/* Read the metapage again, because the cached root is not the root any more. */
 extern void fpb_index_refresh(FpbIndex *ix);
 
 extern Buffer fpb_getbuf(const FpbIndex *ix, BlockNumber blkno, int access);
@@ -47,7 +47,8 @@ extern bool fpb_is_at_hand(const FpbIndex *ix, BlockNumber blkno);
 extern const char *fpb_header_fault(const FpbIndex *ix, Page page);
 extern void fpb_checkpage(const FpbIndex *ix, Buffer buf);
 extern void fpb_relbuf(Buffer buf); /* unlock and unpin */
-extern Buffer fpb_allocbuf(Relation rel);	/* X-locked, to be initialised */
+extern Buffer fpb_allocbuf(Relation rel);	/* locked exclusively, to be
+											 * initialised */
 extern void fpb_record_free(Relation rel, BlockNumber blkno);
 extern void fpb_check_meta(const FpbIndex *ix, Page page);
 extern Buffer fpb_pin_meta(const FpbIndex *ix);

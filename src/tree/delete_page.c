@@ -5,23 +5,23 @@
  *
  * An empty leaf is merged into its left sibling: the sibling takes over the
  * leaf's key range and right link, and the parent loses the leaf's downlink.
- * An inner page left with a single child is merged in the same way, its only
- * entry moving along, so that a table whose old rows are deleted while new
- * ones are added does not leave a trail of skinny subtrees.  Either is one WAL
- * record over three pages.
+ * An inner page that has only one child is merged in the same way, and its
+ * entry moves along.  (Otherwise a table whose old rows are deleted while new
+ * ones are added would leave a trail of skinny subtrees.)  Either merge is one
+ * WAL record of three pages.
  *
- * A page is merged only with a left sibling that has the same parent.  The
- * leftmost child of a parent therefore waits until the parent itself, having
- * no other child any more, has been merged; the leftmost page of each level,
- * and so the path from the root to it, stays for ever.
+ * A page is merged only with a left sibling that has the same parent.  So the
+ * leftmost child of a parent waits until it is the only child, and the parent
+ * itself has been merged.  The leftmost page of each level stays for ever, and
+ * so does the path from the root to it.
  *
  * Locks are taken left to right and then upwards, as everywhere.  Only VACUUM
- * deletes pages of the main tree, and a table has one VACUUM at a time; those
- * of the operation queue's are deleted by one at a time, too (queue/queue.c).
- * So a block that was the left sibling or the parent a moment ago may have
- * been split but is still a page of that level.  All else is verified once the
- * locks are held, and whenever anything is not as expected the page is simply
- * left for the next VACUUM.
+ * deletes pages of the main tree, and a table has one VACUUM at a time; pages
+ * of the operation queue are deleted by one process at a time, too
+ * (queue/queue.c).  So a block that was the left sibling or the parent a
+ * moment ago may have been split, but is still a page of that level.  All else
+ * is checked again after the locks have been taken.  If anything is not as
+ * expected, the page is left to the next VACUUM.
  *
  *-------------------------------------------------------------------------
  */
@@ -33,11 +33,11 @@
 #include "tree/tree.h"
 #include "tree/verify.h"
 
-/* how often pages that somebody else has locked are tried again */
+/* tries to lock pages that others have locked, and the pause between them */
 #define MAX_TRIES		20
 #define TRY_DELAY		1000	/* microseconds */
 
-/* A page to be merged away and the pages this changes. */
+/* a page to be merged away, and the pages that this changes */
 typedef struct Merge
 {
 	int			level;			/* of the page */
@@ -47,8 +47,7 @@ typedef struct Merge
 	FpbSearchKey low;			/* the page's low fence */
 } Merge;
 
-/* The page to be merged away, its left sibling and their parent, locked
- * exclusively. */
+/* these pages, locked exclusively */
 typedef struct MergeBufs
 {
 	Buffer		page;
@@ -62,8 +61,8 @@ static void merge_page(FpbIndex *ix, BlockNumber blkno,
 					   int level, List **freed);
 
 /*
- * The child of an inner page that has no other, or InvalidBlockNumber.  The
- * page is locked.
+ * The only child of an inner page, or InvalidBlockNumber if it has several.
+ * The page is locked.
  */
 static BlockNumber
 only_child(const FpbIndex *ix, Page page)
@@ -82,7 +81,7 @@ only_child(const FpbIndex *ix, Page page)
 }
 
 /*
- * May this page, locked, be merged into its left sibling?
+ * May this page be merged into its left sibling?  It is locked.
  */
 static bool
 is_mergeable(const FpbIndex *ix, Page page, int level)
@@ -96,8 +95,9 @@ is_mergeable(const FpbIndex *ix, Page page, int level)
 }
 
 /*
- * Look for the downlink to child in a locked inner page.  *before is the child
- * to the left of it there, or InvalidBlockNumber if there is none.
+ * Look for the downlink to child in a locked inner page.  Returns whether it
+ * is there; if so, *pos is its place, and *before the child before it, or
+ * InvalidBlockNumber.
  */
 static bool
 find_downlink(const FpbIndex *ix, Page page, BlockNumber child, FpbPos *pos,
@@ -125,9 +125,10 @@ find_downlink(const FpbIndex *ix, Page page, BlockNumber child, FpbPos *pos,
 }
 
 /*
- * Find the pages that merging m->page away will change.  *lonely is set if the
- * page can't be merged because it is its parent's only child.  No lock is held
- * on entry or exit, so the answer is to be verified.
+ * Find the pages that merging m->page away will change.  False if the page
+ * can't be merged; then *lonely tells whether that is because it is its
+ * parent's only child.  No lock is held on entry or exit, so lock_pages checks
+ * the answer again.
  */
 static bool
 find_neighbours(FpbIndex *ix, Merge *m, bool *lonely)
@@ -172,8 +173,8 @@ find_neighbours(FpbIndex *ix, Merge *m, bool *lonely)
 }
 
 /*
- * Lock a page exclusively if that can be done at once.  cleanup: and if nobody
- * else has it pinned.
+ * Lock a page exclusively if nobody else has it locked, or, if cleanup is set,
+ * pinned.
  */
 static bool
 try_lock(FpbIndex *ix, BlockNumber blkno, bool cleanup, Buffer *buf)
@@ -190,13 +191,13 @@ try_lock(FpbIndex *ix, BlockNumber blkno, bool cleanup, Buffer *buf)
 
 /*
  * Lock the pages of a merge exclusively, left to right and then upwards, and
- * verify that they are still what find_neighbours saw.  On false no lock is
- * held; *busy tells that this is only because somebody else had one.
+ * check that they are still what find_neighbours saw.  If it returns false, no
+ * lock is held, and *busy tells whether that is only because somebody else had
+ * a lock.
  *
- * No page is waited for while another one is locked.  Somebody who has locked
- * a page and follows a stale link may be waiting for any other one, if that
- * has been deleted and used again; he does not hold up us, so that we do not
- * hold up each other.
+ * No page is waited for while another one is locked.  Whoever has locked a
+ * page and follows a stale link may be waiting for any other page, if that has
+ * been deleted and used again.  It must not wait for us while we wait for it.
  */
 static bool
 lock_pages(FpbIndex *ix, const Merge *m, MergeBufs *b, bool *busy)
@@ -209,7 +210,7 @@ lock_pages(FpbIndex *ix, const Merge *m, MergeBufs *b, bool *busy)
 	b->left = fpb_getbuf(ix, m->left, BUFFER_LOCK_EXCLUSIVE);
 	page = BufferGetPage(b->left);
 
-	/* a high fence that is elided is what the page itself begins with */
+	/* an elided high fence is the low fence of the page, checked below */
 	if (FpbHdr(page)->level != m->level || !fpb_page_is_in_tree(ix, page) ||
 		FpbPageSplitIncomplete(page) || FpbHdr(page)->right != m->page ||
 		(!FpbPageHighElided(page) && fpb_compare_high(ix, page, &m->low) != 0))
@@ -219,8 +220,8 @@ lock_pages(FpbIndex *ix, const Merge *m, MergeBufs *b, bool *busy)
 	}
 
 	/*
-	 * A leaf of the queue may have become empty without anybody's having
-	 * waited for the scans that hand out what they have read there.
+	 * Entries leave a leaf of the queue without a cleanup lock.  So scans may
+	 * still be handing out what they have read there.
 	 */
 	if (!try_lock(ix, m->page, ix->tree != 0, &b->page))
 	{
@@ -259,8 +260,8 @@ lock_pages(FpbIndex *ix, const Merge *m, MergeBufs *b, bool *busy)
 }
 
 /*
- * Mark a page deleted, in the critical section.  Its header, fences included,
- * stays as it is: whoever comes by a stale link must be able to read it.
+ * Mark a page deleted.  Its header and fences stay, because whoever comes by a
+ * stale link has to be able to read them.  In the critical section.
  */
 static void
 mark_deleted(Page page, FpbWalPage *wp)
@@ -272,9 +273,9 @@ mark_deleted(Page page, FpbWalPage *wp)
 }
 
 /*
- * Make the left sibling afresh, with the high fence of the page and, if that
- * is an inner one, its only entry.  NULL if it doesn't fit.  The pages are,
- * and stay, locked.
+ * Make the left sibling afresh in memory, with the high fence of the page and,
+ * if that is an inner page, with its only entry.  NULL if they don't fit.  The
+ * pages are locked, and stay so.
  */
 static PGAlignedBlock *
 build_left(FpbIndex *ix, const Merge *m, const MergeBufs *b, const FpbKey *high)
@@ -322,14 +323,17 @@ build_left(FpbIndex *ix, const Merge *m, const MergeBufs *b, const FpbKey *high)
 
 /*
  * Merge a page into its left sibling.  False if the sibling has no room for
- * what it is to take over.  The pages are, and stay, locked.
+ * what it would take over.  The pages are locked, and stay so.
  *
- * The sibling of an inner page is made afresh, because the key of the entry
- * that moves is the sibling's high fence so far, so that it can't be inserted
- * before the fence is replaced.  That of a leaf is if its tuple area is full,
- * as it may be of nothing but the fences it had before.  If there is still no
- * room for the page's high fence, it is elided, as it is if the page has it
- * so.
+ * The sibling of a leaf gets the leaf's fence and right link as it is, if it
+ * has room for the fence.  Otherwise it is made afresh: its tuple area may be
+ * full of fences that it had before.
+ *
+ * The sibling of an inner page is always made afresh.  The key of the entry
+ * that moves is the sibling's high fence, so the entry can't be inserted
+ * before the fence has been replaced.
+ *
+ * If there is still no room for the page's high fence, the fence is elided.
  */
 static bool
 merge(FpbIndex *ix, const Merge *m, const MergeBufs *b)
@@ -371,7 +375,7 @@ merge(FpbIndex *ix, const Merge *m, const MergeBufs *b)
 	if (ix->tree != 0)
 		metabuf = fpb_add_meta(ix, &wal, &wp_meta);
 
-	/* Who has read the leaf has read a part of what is the sibling's now. */
+	/* the sibling's key range now includes what has been read on the leaf */
 	if (m->level == 0)
 		PredicateLockPageCombine(ix->rel, m->page, m->left);
 	fpb_wal_enter(&wal);
@@ -394,10 +398,10 @@ merge(FpbIndex *ix, const Merge *m, const MergeBufs *b)
 }
 
 /*
- * Merge a page into its left sibling if that can be done, then whatever has
- * become possible by it: the parent may be left with a single child, and the
- * child of an inner page is no longer the leftmost of its parent.  The pages
- * freed are added to *freed.  No lock is held on entry or exit.
+ * Merge a page into its left sibling if that can be done, and then the pages
+ * that can be merged because of it: the parent if it has only one child left,
+ * and the child of an inner page, because it is no longer the leftmost of its
+ * parent.  Adds the pages freed to *freed.  No lock is held on entry or exit.
  */
 static void
 merge_page(FpbIndex *ix, BlockNumber blkno, int level,
@@ -416,7 +420,7 @@ merge_page(FpbIndex *ix, BlockNumber blkno, int level,
 
 	if (!find_neighbours(ix, &m, &lonely))
 	{
-		/* Merging the parent comes back to this page. */
+		/* merging the parent comes back to this page */
 		if (lonely)
 			merge_page(ix, m.parent, level + 1, freed);
 		return;
@@ -432,7 +436,7 @@ merge_page(FpbIndex *ix, BlockNumber blkno, int level,
 	if (level > 0)
 		child = only_child(ix, BufferGetPage(b.page));
 
-	/* once it is deleted, nothing must fail before that has been noted */
+	/* nothing may fail between the deletion and the note of it */
 	*freed = lappend_oid(*freed, FPB_METAPAGE);
 	merged = merge(ix, &m, &b);
 	if (merged)
@@ -446,7 +450,7 @@ merge_page(FpbIndex *ix, BlockNumber blkno, int level,
 		return;
 	}
 
-	/* Stale links are noticed by the fences: it may be used again at once. */
+	/* the fences tell whoever comes by a stale link: it is free at once */
 	fpb_record_free(ix->rel, blkno);
 
 	if (level > 0)
@@ -456,13 +460,13 @@ merge_page(FpbIndex *ix, BlockNumber blkno, int level,
 }
 
 /*
- * Try to take the empty leaf blkno out of the tree, and with it inner pages
- * that this leaves with a single child, and other empty leaves that could not
- * be before.  The blocks of the pages freed, which are then in the free space
- * map, are added to *freed, a list of OIDs.  No lock is held on entry or exit.
+ * Try to take the empty leaf blkno out of the tree; and then inner pages that
+ * have only one child left, and empty leaves that could not be taken out
+ * before.  The pages freed are put into the free space map, and their blocks
+ * are added to *freed, a list of OIDs.  No lock is held on entry or exit.
  *
- * If an error is raised, they have been added, too, and perhaps FPB_METAPAGE,
- * which stands for none.  The last of them may not be in the map then.
+ * If an error is raised, the list has the pages freed before it.  The last of
+ * them may not be in the map; an FPB_METAPAGE in the list stands for no page.
  */
 void
 fpb_delete_empty(FpbIndex *ix, BlockNumber blkno, List **freed)

@@ -1,13 +1,17 @@
 /*-------------------------------------------------------------------------
  *
  * tree/kill.c
- *	  Leaving hints on a leaf for the rows that have been found dead.
+ *	  Killing the entries of rows that have been found dead.
  *
- * A hint is not logged, and the page can be written with it as soon as the WAL
- * is on disk up to the page's LSN.  That can be before the commit which the
- * hint follows from is, if that was asynchronous; a crash then takes the
- * commit back, but not the hint, and scans miss the row.  See "Dead entries"
- * in README.md.
+ * A killed entry is marked on its leaf, so that scans pass over it, and it is
+ * removed before the leaf would have to be split (tree/prune.c).
+ *
+ * The mark is not logged, and the page can be written with it as soon as the
+ * WAL is on disk up to the page's LSN.  If the row was deleted by an
+ * asynchronous commit, the commit may not be on disk by then.  A crash would
+ * take the commit back, but not the mark, and scans would miss the row.  So an
+ * entry is killed only if a crash would leave its row dead.  See "Dead
+ * entries" in README.md.
  *
  *-------------------------------------------------------------------------
  */
@@ -25,10 +29,11 @@
 /*
  * Would a crash leave the row that begins at this line pointer dead?
  *
- * It has been found dead to everyone, so each of its versions was made by a
- * transaction that has been aborted, or deleted by one whose commit is on disk
- * if the server, which keeps that for asynchronous ones, names no LSN beyond.
- * Of what has been pruned only the page's LSN tells.
+ * The row has been found dead to everyone.  So each of its versions was made
+ * by a transaction that has been aborted, or deleted by one that has been
+ * committed.  The server keeps the LSNs of asynchronous commits: a commit is
+ * on disk unless it names one beyond.  Of versions that have been pruned, only
+ * the page's LSN tells.
  *
  * The page of the table is locked share.  Can raise what reading the commit
  * log can.
@@ -75,23 +80,25 @@ stays_dead(Page page, OffsetNumber offset)
 }
 
 /*
- * Which of these entries may get hints, for all that a crash can do?  They are
- * left in pos; returns how many.
+ * Keep those of the entries at pos[] whose rows a crash would leave dead;
+ * returns how many.
  *
- * Those of rows that have been made dead by what is on disk.  In the heap that
- * is so if the WAL is on disk up to the LSN of the row's page: the server
- * takes a row for surely dead only with its hint that the deletion is
- * committed, or with a line pointer that has been pruned.  It gives the hint
- * when the commit is on disk, or below the page's LSN, and logs the other.
- * Where the page has been changed since, the row itself tells.  Of other
- * tables we know nothing, nor of one whose changes are not logged until the
- * transaction that has moved it commits, so all of the WAL has to be.  If it
- * is, which is so where nobody writes, the pages need not be looked at.
+ * If all of the WAL is on disk, as it is if nobody writes, that is so of every
+ * row.  Otherwise it is so of a row of a heap if the WAL is on disk up to the
+ * LSN of the row's page.  For the server takes a row for surely dead only if
+ * the row has the heap's own hint bit for a committed deletion, or if its line
+ * pointer has been pruned.  The bit is set when the commit is on disk or below
+ * the page's LSN; pruning is logged.  If the page has been changed since, the
+ * row itself tells.
  *
- * The others can be given hints by a later scan: each transaction that has
- * written WAL has asked for it at its end.  (One might not wait where crash
- * recovery begins with an image of the leaf, which has no hints.  But nothing
- * tells that it does: see README.md.)
+ * No entry is kept if the table is not a heap, because nothing is known of it,
+ * or if its changes are not logged until the transaction that has moved it
+ * commits.
+ *
+ * A later scan can kill the other entries: each transaction that has written
+ * WAL has asked for it to be written to disk.  (We need not wait if crash
+ * recovery would begin with an image of the leaf, which has no marks.  But
+ * nothing tells that it would: see README.md.)
  *
  * The leaf is locked at least share.  Can raise what reading a page or the
  * commit log can.
@@ -132,10 +139,10 @@ keep_crash_proof(const FpbIndex *ix, Relation heap, Page page, FpbPos *pos, int 
 }
 
 /*
- * Note that entries of a leaf are dead to everyone, given their positions in
- * order, perhaps more than once, which are not the same afterwards.  Nothing
- * is noted while somebody writes the page, say, where the server does not let
- * it be changed then.
+ * Kill the entries of a leaf at pos[], whose rows are dead to everyone.  The
+ * positions are in order, some perhaps more than once, and are changed.  An
+ * entry that can't be killed now is left to a later scan: for example, some
+ * servers let no page be changed while it is being written.
  *
  * The leaf is locked at least share.  Can raise what reading a page of the
  * table, or the commit log, can.

@@ -47,10 +47,10 @@ fpb_meta_init(const FpbIndex *ix, Page page, BlockNumber root, uint32 level)
 }
 
 /*
- * Raise an error unless the page is a metapage of ours that agrees with what
- * the catalogs say of the index.  (They need not agree in whether keys may be
- * shared: a column of type char(n) can lose its length without the index being
- * made anew.  See fpb_canreturn.)
+ * Raise an error unless the page is a metapage of this format that agrees with
+ * what the catalogs say of the index.  (Whether keys may be shared is not
+ * compared, because a column of type char(n) can lose its length without the
+ * index being built again.  See fpb_canreturn.)
  */
 void
 fpb_check_meta(const FpbIndex *ix, Page page)
@@ -95,8 +95,8 @@ fpb_check_meta(const FpbIndex *ix, Page page)
 }
 
 /*
- * Pin the metapage and check it.  It is locked for that: replay may just be
- * restoring it in a buffer full of zeros.
+ * Pin the metapage and check it.  It is locked meanwhile, because replay may
+ * be restoring it, in a buffer that is full of zeros at first.
  */
 Buffer
 fpb_pin_meta(const FpbIndex *ix)
@@ -110,9 +110,9 @@ fpb_pin_meta(const FpbIndex *ix)
 }
 
 /*
- * Has an index an operation queue?  So says its metapage, if that is one of
- * this format: nothing else of the index is looked at, nor at its operator
- * classes.  No page is locked on entry or exit.
+ * Has an index an operation queue?  Only the metapage is looked at, and
+ * nothing else of the index, nor its operator classes.  An index of another
+ * format has none.  No page is locked on entry or exit.
  */
 bool
 fpb_has_queue(Relation rel)
@@ -135,7 +135,8 @@ fpb_has_queue(Relation rel)
 }
 
 /*
- * Read root, level and node sizes from the metapage, the last in the order of
+ * Read what *ix has of the metapage: roots, levels, and shapes of nodes.
+ * Other pages may be locked, because the metapage comes last in the order of
  * locks.
  */
 static void
@@ -162,9 +163,8 @@ read_meta(FpbIndex *ix)
 }
 
 /*
- * Fill *ix for an open index.  What it says of the root may be out of date,
- * which a descent notices: the old root is then merely the leftmost page of
- * its level.
+ * Fill *ix for an open index.  Its root may be out of date.  A descent notices
+ * that: the old root is then merely the leftmost page of its level.
  */
 void
 fpb_index_open(FpbIndex *ix, Relation rel)
@@ -195,8 +195,8 @@ fpb_index_open(FpbIndex *ix, Relation rel)
 }
 
 /*
- * Read the metapage again because a root has been found to be none any more,
- * and update the cache.  Pages of the trees may be locked.
+ * Read the metapage again, because a page is not the root any more, and update
+ * the cache.  Pages of the trees may be locked.
  */
 void
 fpb_index_refresh(FpbIndex *ix)
@@ -217,8 +217,8 @@ fpb_index_refresh(FpbIndex *ix)
 }
 
 /*
- * Make *queue what *ix is, but for the tree: that of the operation queue, if
- * there is one as far as is known.
+ * Make *queue a copy of *ix that works on the tree of the operation queue.
+ * Its root is FPB_METAPAGE if there is no queue, as far as is known.
  */
 void
 fpb_index_of_queue(const FpbIndex *ix, FpbIndex *queue)
@@ -232,9 +232,9 @@ fpb_index_of_queue(const FpbIndex *ix, FpbIndex *queue)
 }
 
 /*
- * Lock the metapage exclusively and add it to a record, whose other pages are
- * locked: it is the last in the order of locks.  It is the caller's to release
- * when the record has been logged.
+ * Lock the metapage exclusively and add it to a record.  The record's other
+ * pages are locked already, because the metapage comes last in the order of
+ * locks.  The caller has to release it after the record has been logged.
  */
 Buffer
 fpb_add_meta(const FpbIndex *ix, FpbWal *wal, FpbWalPage **wp)
@@ -247,8 +247,8 @@ fpb_add_meta(const FpbIndex *ix, FpbWal *wal, FpbWalPage **wp)
 }
 
 /*
- * Have the metapage, a page of a record, tell of so many pages more in the
- * queue's tree.  In the critical section.
+ * Change the number of the queue's pages on the metapage, which is a page of a
+ * record.  In the critical section.
  */
 void
 fpb_count_queue_pages(FpbWalPage *wp, int change)

@@ -3,13 +3,14 @@
  * tree/prune.c
  *	  Removing dead entries from a leaf that would have to be split.
  *
- * Two kinds of entries are suspected to be dead: those that a scan has left a
- * hint for (killed ones), and those that are not alone with their key, as the
- * versions of an updated row are not.  VACUUM is not needed to remove such an
- * entry, but a standby must not lose one that a query there can still see, and
- * our WAL raises no recovery conflict.  So an entry goes only if its heap line
- * pointer is LP_DEAD: the record that made it so has raised the conflict.
- * Pages of the table are pruned to that end.  See "Dead entries" in README.md.
+ * Two kinds of entries are suspected to be dead: those that a scan has killed,
+ * and those that have the same key as another, as the versions of an updated
+ * row do.  Their removal need not wait for VACUUM.  But a standby must not
+ * lose an entry that a query there can still see, and our WAL raises no
+ * recovery conflict.  So an entry is removed only if its heap line pointer is
+ * LP_DEAD: the record that made it so has raised the conflict.  Pages of the
+ * table are pruned to make line pointers LP_DEAD.  See "Dead entries" in
+ * README.md.
  *
  *-------------------------------------------------------------------------
  */
@@ -27,10 +28,11 @@
 #include "tree/verify.h"
 
 /*
- * What is spent on a leaf to find dead versions: the pages of the table that
- * are looked at, those that may have to be read for it, and those in
- * succession without a dead one after which no more are looked at.  Less where
- * nothing says that rows are being updated, and equal keys may be just that.
+ * What is spent on a leaf to find dead versions: so many pages of the table
+ * are looked at, so many of them may be read from storage, and after so many
+ * in succession without a dead version no more are looked at.  The effort is
+ * smaller if it is not sure that rows are being updated: then equal keys may
+ * be nothing but equal keys.
  */
 #define MAX_PAGES			128
 #define MAX_READS			8
@@ -38,17 +40,18 @@
 #define MAX_IN_VAIN			32
 #define MAX_IN_VAIN_UNSURE	4
 
-/* It is enough to have found one in so many of the leaf's entries. */
+/* it is enough to find one dead entry in so many of the leaf's */
 #define ENOUGH_ONE_IN		16
 
 /*
- * A leaf that gives up less than this, in entries or one in so many, is full
- * of others, and is split: the next entries would each have to look again.
+ * A leaf that loses fewer entries than WORTHWHILE, and fewer than one in
+ * WORTHWHILE_ONE_IN, is split all the same.  Otherwise each of the next
+ * insertions would look for dead entries again.
  */
 #define WORTHWHILE			5
 #define WORTHWHILE_ONE_IN	64
 
-/* A key with no more entries than this has hardly more than one row. */
+/* a key with no more entries than this is taken for that of one row */
 #define FEW_VERSIONS		8
 
 /* an entry suspected to be dead */
@@ -56,7 +59,7 @@ typedef struct Suspect
 {
 	uint64		tid;			/* as an integer */
 	FpbPos		pos;
-	bool		promising;		/* more likely so than others */
+	bool		promising;		/* more likely dead than others */
 } Suspect;
 
 /* a page of the table, and its suspects */
@@ -68,7 +71,7 @@ typedef struct SuspectPage
 	int			promising;
 } SuspectPage;
 
-/* a leaf being rid of dead entries */
+/* a leaf that dead entries are removed from */
 typedef struct Prune
 {
 	const FpbIndex *ix;
@@ -121,11 +124,12 @@ suspect_killed(Prune *p)
 }
 
 /*
- * End a run of n suspects with the same key, the last ones; the first is none
- * if it is the only one.  Where a key has few entries, all but one are likely
- * to be dead.  Where it has many, it is those that share their page of the
- * table with another, as an update leaves the new version on the page of the
- * old one if there is room.
+ * The last n suspects have the same key.  Tell which of them are promising; an
+ * entry that is alone with its key is no suspect.
+ *
+ * If a key has few entries, all but one are likely to be dead.  If it has
+ * many, those are that share their page of the table with another, because an
+ * update puts the new version on the page of the old one if there is room.
  */
 static void
 end_run(Prune *p, int n)
@@ -167,8 +171,8 @@ suspect_versions(Prune *p)
 
 /*
  * Fill p->pages with the pages of the table that the suspects are on, in
- * order; returns how many.  There is nothing behind the table's end but
- * damage, which is not ours to report.
+ * order; returns how many.  A TID beyond the table's end is damage, which is
+ * not reported here.
  */
 static int
 suspect_pages(Prune *p)
@@ -201,10 +205,10 @@ suspect_pages(Prune *p)
 }
 
 /*
- * The pages that promise more come first.  The others are not left out, or
- * keys with many versions, spread over the table, would gather in the leaf.
- * Otherwise it is the order of the file, so that passes over other leaves are
- * likely to come to the same ones.
+ * More promising pages come first.  The others are not left out; otherwise the
+ * leaf would fill up with keys of many versions that are spread over the
+ * table.  Equally promising pages come in the order of the file, so that other
+ * leaves are likely to look at the same ones.
  */
 static inline int
 compare_promise(const SuspectPage *a, const SuspectPage *b)
@@ -224,8 +228,8 @@ compare_promise(const SuspectPage *a, const SuspectPage *b)
 #include "lib/sort_template.h"
 
 /*
- * Keep those of n pages, the most promising first, that are worth looking at,
- * and begin to read what is not in memory.  Returns how many are left.
+ * Choose those of the n pages that are to be looked at, the most promising
+ * first, and prefetch them.  Returns how many there are.
  */
 static int
 choose_pages(Prune *p, int n, int max_reads)
@@ -247,8 +251,9 @@ choose_pages(Prune *p, int n, int max_reads)
 }
 
 /*
- * Take down the suspects of a page, locked, whose line pointers are LP_DEAD.
- * Returns how many others would be if it were pruned.
+ * Add the suspects whose line pointers are LP_DEAD to p->dead.  The page of
+ * the table is locked.  Returns how many others would be LP_DEAD if it were
+ * pruned.
  */
 static int
 look_at_page(Prune *p, const SuspectPage *sp, Buffer buf)
@@ -278,9 +283,9 @@ look_at_page(Prune *p, const SuspectPage *sp, Buffer buf)
 }
 
 /*
- * Prune a page of the table, pinned and not locked, which then is locked.
- * False, and no lock, if it can't be done at once: a cleanup lock must not be
- * waited for while the leaf is locked.
+ * Prune a page of the table, which is pinned and not locked.  Returns true
+ * with the page locked, or false without a lock if it can't be pruned at once:
+ * nobody may wait for a cleanup lock with a leaf locked.
  */
 static bool
 prune_page(Prune *p, Buffer buf)
@@ -297,8 +302,8 @@ prune_page(Prune *p, Buffer buf)
 }
 
 /*
- * Take down which suspects of a page of the table are dead.  No lock is held
- * on it on entry or exit.
+ * Find out which suspects of a page of the table are dead.  The page is not
+ * locked on entry or exit.
  */
 static void
 visit_page(Prune *p, const SuspectPage *sp)
@@ -335,7 +340,7 @@ find_killed(Prune *p)
 }
 
 /*
- * Find dead entries among those that are not alone with their key.
+ * Find dead entries among those that have the same key as another.
  */
 static void
 find_versions(Prune *p, bool unchanged)
@@ -358,7 +363,8 @@ find_versions(Prune *p, bool unchanged)
 }
 
 /*
- * Begin to look for dead entries in a leaf; false if they could not be told.
+ * Set up what a search for dead entries of a leaf needs.  False if the table
+ * can't tell which are dead.
  */
 static bool
 begin_prune(Prune *p, const FpbIndex *ix, Relation heap, Buffer buf)
@@ -384,9 +390,12 @@ begin_prune(Prune *p, const FpbIndex *ix, Relation heap, Buffer buf)
 }
 
 /*
- * Remove what has been found dead from the leaf, but for one entry if that is
- * all: the insertion may fail yet, and only VACUUM, which takes a cleanup lock
- * for it, may leave a leaf empty.  See "VACUUM" in README.md.
+ * Remove the dead entries from the leaf, and free what begin_prune has
+ * allocated.
+ *
+ * One entry is kept if all are dead.  The insertion may still fail, and only
+ * VACUUM, which has a cleanup lock, may leave a leaf empty.  See "VACUUM" in
+ * README.md.
  */
 static void
 finish_prune(Prune *p, Buffer buf)
@@ -414,8 +423,8 @@ finish_prune(Prune *p, Buffer buf)
 }
 
 /*
- * Remove the killed entries that can be removed from a leaf locked
- * exclusively, which stays so.  Returns whether any has been.
+ * Remove killed entries from a leaf, as far as that is permitted.  The leaf is
+ * locked exclusively, and stays so.  Returns whether any has been removed.
  */
 bool
 fpb_prune_killed(const FpbIndex *ix, Relation heap, Buffer buf)
@@ -432,11 +441,14 @@ fpb_prune_killed(const FpbIndex *ix, Relation heap, Buffer buf)
 }
 
 /*
- * Remove versions of rows that can be removed from a leaf locked exclusively,
- * which stays so, as far as they can be found at a reasonable cost.  heap is
- * the index's table, of which pages are read and pruned.  unchanged: the leaf
- * is to get an entry of an updated row whose key is the old one.  Returns
- * whether it has been worthwhile.
+ * Remove entries of dead versions of rows from a leaf, as far as they can be
+ * found at a reasonable cost.  The leaf is locked exclusively, and stays so.
+ * heap is the index's table, whose pages are read and pruned.  unchanged: the
+ * new entry is that of a row that has been updated without changing its key,
+ * so that dead versions are likely.
+ *
+ * Returns whether enough entries have been removed for the leaf not to be
+ * split.
  */
 bool
 fpb_prune_versions(const FpbIndex *ix, Relation heap, Buffer buf,

@@ -3,11 +3,11 @@
  * tree/split.c
  *	  Page splits, and growth of the root.
  *
- * A split is two WAL records: the first makes the right page, reachable by the
- * left one's right link, and flags the left; the second inserts the downlink
- * and clears the flag.  If it is not written, because of a crash or an error,
- * the next descent for writing that comes by the flagged page finishes the
- * split (tree/descend.c, move_right), or VACUUM does.
+ * A split is two WAL records.  The first makes the right page, which the left
+ * page's right link leads to, and flags the left page.  The second inserts the
+ * downlink and clears the flag.  If the second is not written, because of a
+ * crash or an error, the next descent for writing that comes by the flagged
+ * page finishes the split (tree/descend.c, move_right), or VACUUM does.
  *
  *-------------------------------------------------------------------------
  */
@@ -23,8 +23,8 @@
 #include "tree/verify.h"
 
 /*
- * Clear the flag of a left page whose right sibling gets its downlink by the
- * record being made.  In the critical section.
+ * Clear the flag of a left page, because its right sibling's downlink is
+ * inserted by the same record.  In the critical section.
  */
 void
 fpb_clear_incomplete(Buffer left, FpbWalPage *wp)
@@ -51,7 +51,7 @@ fpb_name_halves(const FpbIndex *ix, Page page, const FpbInsertState *downlink,
 }
 
 /*
- * The root that the metapage names of the tree that is worked on.
+ * The metapage's root of the tree that is worked on.
  */
 static inline BlockNumber *
 meta_root(const FpbIndex *ix, FpbMeta *meta)

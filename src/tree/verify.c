@@ -1,20 +1,22 @@
 /*-------------------------------------------------------------------------
  *
  * tree/verify.c
- *	  Assertion builds check every change of a page as soon as it is logged.
+ *	  Assertion builds verify each change of a page as soon as it is logged.
  *
- * A fault in a page shows when somebody looks for what it hides, which may be
- * many changes later, or never in a test.  So whoever has changed pages says
- * here what the change was meant to be, and it is checked that the pages are
- * sound, in structure and in order, that their entries are those from before
- * with just the difference meant, that no other entry is hinted dead than was
- * before, and that a new entry is found where a search looks for it.  (That
- * the ranges noted for WAL are all of the difference is base/wal.c's to
- * check.)
+ * A fault in a page shows when somebody looks for what it hides.  That may be
+ * many changes later, or never in a test.  So whoever has changed pages tells
+ * the functions here what the change was meant to be.  They verify that
  *
- * This is done when the critical section is over, because it compares keys,
- * with the pages still locked exclusively.  fpb_wal_before has what the pages
- * were before, until the next record.
+ * - the pages are sound, in structure and in order; - their entries are those
+ * from before, with just the difference meant; - no entry is killed that was
+ * not killed before; - a search finds a new entry.
+ *
+ * (base/wal.c verifies that the ranges noted for WAL are all of the
+ * difference.)
+ *
+ * The pages are still locked exclusively, but the critical section is over,
+ * because keys are compared.  fpb_wal_before has what the pages were before,
+ * until the next record.
  *
  *-------------------------------------------------------------------------
  */
@@ -37,7 +39,7 @@ void
 fpb_verify_init(void)
 {
 	DefineCustomBoolVariable("fpbtree.verify_changes",
-							 "Checks every change of a page as it is made.",
+							 "Verifies each change of a page as it is made.",
 							 "Of builds with assertions only.",
 							 &verify_changes,
 							 true, PGC_SUSET, 0, NULL, NULL, NULL);
@@ -62,7 +64,7 @@ typedef struct Content
 								 * tuple until that is found elsewhere */
 } Content;
 
-/* a check under way */
+/* a change being verified */
 typedef struct Verify
 {
 	const FpbIndex *ix;
@@ -83,7 +85,7 @@ note(Verify *v, const char *fault)
  * Is the page's structure sound, so that it may be read?
  */
 static bool
-check_structure(Verify *v, Page page)
+verify_structure(Verify *v, Page page)
 {
 	const char *fault = fpb_header_fault(v->ix, page);
 
@@ -121,9 +123,9 @@ read_content(const FpbIndex *ix, Page page, Content *c)
 }
 
 /*
- * Are these the same key with the same TID?  In a posting a key takes on the
- * bytes of an equal one; that it is equal is taken on trust if a comparator
- * may change pages itself.
+ * Are these the same key with the same TID?  In a posting, a key takes on the
+ * bytes of an equal one.  Whether it is equal is not asked if comparators may
+ * change pages themselves.
  */
 static bool
 same_key(const FpbIndex *ix, const FpbKey *a, const FpbKey *b)
@@ -144,7 +146,7 @@ same_entry(const FpbIndex *ix, const FpbEntry *a, const FpbEntry *b)
 }
 
 /*
- * May both be the same high fence?  An elided one has but a head.
+ * May both be the same high fence?  Of an elided one only the head is known.
  */
 static bool
 same_high(const FpbIndex *ix, const FpbKey *a, const FpbKey *b)
@@ -166,10 +168,10 @@ below_high(const FpbIndex *ix, const FpbKey *key, const FpbKey *high)
 }
 
 /*
- * Does the page end (begin) where the other one does?
+ * Verify that two pages end (begin) at the same fence.
  */
 static void
-check_same_high(Verify *v, const Content *a, const Content *b)
+verify_same_high(Verify *v, const Content *a, const Content *b)
 {
 	if (FpbPageIsRightmost(a->page) != FpbPageIsRightmost(b->page) ||
 		(!FpbPageIsRightmost(a->page) && !same_high(v->ix, &a->high, &b->high)))
@@ -179,7 +181,7 @@ check_same_high(Verify *v, const Content *a, const Content *b)
 }
 
 static void
-check_same_low(Verify *v, const Content *a, const Content *b)
+verify_same_low(Verify *v, const Content *a, const Content *b)
 {
 	if (FpbPageIsLeftmost(a->page) != FpbPageIsLeftmost(b->page) ||
 		(!FpbPageIsLeftmost(a->page) && !same_key(v->ix, &a->low, &b->low)))
@@ -187,10 +189,10 @@ check_same_low(Verify *v, const Content *a, const Content *b)
 }
 
 /*
- * Is the i'th entry between its neighbours, or the fences?
+ * Verify that the i'th entry is between its neighbours, or the fences.
  */
 static void
-check_place(Verify *v, const Content *c, int i)
+verify_place(Verify *v, const Content *c, int i)
 {
 	const FpbKey *key = &c->entries[i].entry.key;
 
@@ -207,10 +209,10 @@ check_place(Verify *v, const Content *c, int i)
 }
 
 /*
- * Does a search find the i'th entry?
+ * Verify that a search finds the i'th entry.
  */
 static void
-check_search(Verify *v, const Content *c, int i)
+verify_search(Verify *v, const Content *c, int i)
 {
 	const FpbEntry *entry = &c->entries[i].entry;
 	FpbEntry	found;
@@ -233,14 +235,15 @@ check_search(Verify *v, const Content *c, int i)
 }
 
 /*
- * Compare after's entries with before's, from *next on, among which the new
- * ones have been put.  at[] is -1 for each that has not been found yet, and
- * becomes where it has been.
+ * Verify that the page's entries after the change are those from before it,
+ * from *next on, with new ones, entries[], among them.  *next is advanced.
+ * at[] is -1 for each new entry that has not been found yet, and becomes its
+ * index in *after.
  */
 static void
-check_entries(Verify *v, const Content *before, int *next,
-			  const Content *after, const FpbEntry *entries, int nentries,
-			  int *at)
+verify_entries(Verify *v, const Content *before, int *next,
+			   const Content *after, const FpbEntry *entries, int nentries,
+			   int *at)
 {
 	for (int i = 0; i < after->n; i++)
 	{
@@ -251,7 +254,7 @@ check_entries(Verify *v, const Content *before, int *next,
 			same_entry(v->ix, &before->entries[*next].entry, &e->entry))
 		{
 			if (e->killed && !before->entries[*next].killed)
-				note(v, "an entry has got a hint");
+				note(v, "an entry has been killed");
 			(*next)++;
 			continue;
 		}
@@ -263,24 +266,24 @@ check_entries(Verify *v, const Content *before, int *next,
 		else
 		{
 			if (e->killed)
-				note(v, "a new entry has a hint");
+				note(v, "a new entry is killed");
 			at[k] = i;
 		}
 	}
 }
 
 /*
- * Is a page sound in structure and order?
+ * Verify that a page is sound in structure and order.
  */
 static bool
-check_page(Verify *v, Page page)
+verify_page(Verify *v, Page page)
 {
 	FpbEntry   *entries;
 	const char *fault;
 	Content		c;
 	int			n;
 
-	if (!check_structure(v, page))
+	if (!verify_structure(v, page))
 		return false;
 	if (!fpb_index_is_simple(v->ix))
 		return true;
@@ -293,7 +296,7 @@ check_page(Verify *v, Page page)
 
 	read_content(v->ix, page, &c);
 	for (int i = 0; i < c.n; i++)
-		check_search(v, &c, i);
+		verify_search(v, &c, i);
 	pfree(c.entries);
 	return v->fault == NULL;
 }
@@ -311,15 +314,15 @@ conclude(const Verify *v)
 }
 
 /*
- * Read what the i'th page of a record was before, and is now.  False if it
- * can't be read now.
+ * Read what the i'th page of a record was before the change, and what it is
+ * after it.  False if its structure is not sound now.
  */
 static bool
 read_both(Verify *v, const FpbWal *wal, int i, Content *before, Content *after)
 {
 	Page		page = BufferGetPage(wal->pages[i].buffer);
 
-	if (!check_structure(v, page))
+	if (!verify_structure(v, page))
 		return false;
 	read_content(v->ix, (Page) fpb_wal_before(i), before);
 	read_content(v->ix, page, after);
@@ -355,12 +358,12 @@ take_out(Verify *v, Content *c, const FpbPos *pos, int npos)
 }
 
 /*
- * The i'th page has lost the entries at pos[] and got others, either of which
- * may be none; its fences have stayed.
+ * Verify that the i'th page of a record has lost the entries at pos[], and got
+ * entries[], and that its fences are the same.
  */
 static void
-check_change(Verify *v, const FpbWal *wal, int i, const FpbEntry *entries,
-			 int nentries, const FpbPos *pos, int npos)
+verify_change(Verify *v, const FpbWal *wal, int i, const FpbEntry *entries,
+			  int nentries, const FpbPos *pos, int npos)
 {
 	Content		before;
 	Content		after;
@@ -369,12 +372,12 @@ check_change(Verify *v, const FpbWal *wal, int i, const FpbEntry *entries,
 
 	if (!read_both(v, wal, i, &before, &after))
 		return;
-	check_same_low(v, &before, &after);
-	check_same_high(v, &before, &after);
+	verify_same_low(v, &before, &after);
+	verify_same_high(v, &before, &after);
 	take_out(v, &before, pos, npos);
 	for (int k = 0; k < nentries; k++)
 		at[k] = -1;
-	check_entries(v, &before, &next, &after, entries, nentries, at);
+	verify_entries(v, &before, &next, &after, entries, nentries, at);
 	if (next != before.n)
 		note(v, "an entry is missing");
 	for (int k = 0; k < nentries; k++)
@@ -383,8 +386,8 @@ check_change(Verify *v, const FpbWal *wal, int i, const FpbEntry *entries,
 			note(v, "an entry is missing");
 		else
 		{
-			check_place(v, &after, at[k]);
-			check_search(v, &after, at[k]);
+			verify_place(v, &after, at[k]);
+			verify_search(v, &after, at[k]);
 		}
 	}
 	pfree(at);
@@ -393,7 +396,7 @@ check_change(Verify *v, const FpbWal *wal, int i, const FpbEntry *entries,
 }
 
 /*
- * Check a page that has been made for the first time.
+ * Verify a page that has just been made.
  */
 void
 fpb_verify_page(const FpbIndex *ix, Page page)
@@ -402,12 +405,13 @@ fpb_verify_page(const FpbIndex *ix, Page page)
 
 	if (!verify_changes)
 		return;
-	(void) check_page(&v, page);
+	(void) verify_page(&v, page);
 	conclude(&v);
 }
 
 /*
- * The i'th page of a record just logged has got an entry, NULL: none.
+ * The i'th page of a record just logged has got an entry, or, if that is NULL,
+ * none.
  */
 void
 fpb_verify_insert(const FpbIndex *ix, const FpbWal *wal, int i,
@@ -417,12 +421,12 @@ fpb_verify_insert(const FpbIndex *ix, const FpbWal *wal, int i,
 
 	if (!verify_changes)
 		return;
-	check_change(&v, wal, i, entry, entry != NULL ? 1 : 0, NULL, 0);
+	verify_change(&v, wal, i, entry, entry != NULL ? 1 : 0, NULL, 0);
 	conclude(&v);
 }
 
 /*
- * It has lost the entries that were at these positions.
+ * The i'th page of a record has lost the entries that were at these positions.
  */
 void
 fpb_verify_delete(const FpbIndex *ix, const FpbWal *wal, int i,
@@ -432,15 +436,16 @@ fpb_verify_delete(const FpbIndex *ix, const FpbWal *wal, int i,
 
 	if (!verify_changes)
 		return;
-	check_change(&v, wal, i, NULL, 0, pos, npos);
+	verify_change(&v, wal, i, NULL, 0, pos, npos);
 	conclude(&v);
 }
 
 /*
- * Do the halves of a split page have what it had, and the new entries?
+ * Verify that the halves of a split page have what it had, and the new
+ * entries.
  */
 static void
-check_split(Verify *v, const FpbWal *wal, const FpbEntry *entries, int nentries)
+verify_split(Verify *v, const FpbWal *wal, const FpbEntry *entries, int nentries)
 {
 	Page		right_page = BufferGetPage(wal->pages[1].buffer);
 	Content		before;
@@ -449,11 +454,11 @@ check_split(Verify *v, const FpbWal *wal, const FpbEntry *entries, int nentries)
 	int			next = 0;
 	int		   *at = palloc(nentries * sizeof(int));
 
-	if (!check_page(v, right_page) || !read_both(v, wal, 0, &before, &left))
+	if (!verify_page(v, right_page) || !read_both(v, wal, 0, &before, &left))
 		return;
-	(void) check_page(v, left.page);
+	(void) verify_page(v, left.page);
 	read_content(v->ix, right_page, &right);
-	check_same_low(v, &before, &left);
+	verify_same_low(v, &before, &left);
 	if (FpbPageIsRightmost(left.page) || FpbPageIsLeftmost(right_page) ||
 		!same_high(v->ix, &left.high, &right.low) ||
 		FpbHdr(left.page)->right != BufferGetBlockNumber(wal->pages[1].buffer) ||
@@ -462,17 +467,17 @@ check_split(Verify *v, const FpbWal *wal, const FpbEntry *entries, int nentries)
 	else if (left.n > 0)
 	{
 		left.high = right.low;
-		check_place(v, &left, left.n - 1);
+		verify_place(v, &left, left.n - 1);
 	}
-	check_same_high(v, &before, &right);
+	verify_same_high(v, &before, &right);
 	if (!FpbPageSplitIncomplete(left.page) || FpbPageSplitIncomplete(right_page))
 		note(v, "a split is not flagged");
 	if (left.n == 0 || right.n == 0)
 		note(v, "a split has left a page empty");
 	for (int k = 0; k < nentries; k++)
 		at[k] = -1;
-	check_entries(v, &before, &next, &left, entries, nentries, at);
-	check_entries(v, &before, &next, &right, entries, nentries, at);
+	verify_entries(v, &before, &next, &left, entries, nentries, at);
+	verify_entries(v, &before, &next, &right, entries, nentries, at);
 	if (next != before.n)
 		note(v, "a split has lost an entry");
 	for (int k = 0; k < nentries; k++)
@@ -485,7 +490,8 @@ check_split(Verify *v, const FpbWal *wal, const FpbEntry *entries, int nentries)
 }
 
 /*
- * The first page of a record has got an entry and been split to the second.
+ * The first page of a record has been split, the second being the right half,
+ * and has got an entry.
  */
 void
 fpb_verify_split(const FpbIndex *ix, const FpbWal *wal, const FpbEntry *entry)
@@ -494,13 +500,13 @@ fpb_verify_split(const FpbIndex *ix, const FpbWal *wal, const FpbEntry *entry)
 
 	if (!verify_changes)
 		return;
-	check_split(&v, wal, entry, 1);
+	verify_split(&v, wal, entry, 1);
 	conclude(&v);
 }
 
 /*
- * The first page of a record, a main leaf, has got entries of the queue's,
- * and, if so, been split to the second.
+ * The first page of a record, a main leaf, has got entries of the queue.
+ * split: and has been split, the second page being the right half.
  */
 void
 fpb_verify_move(const FpbIndex *ix, const FpbWal *wal, bool split,
@@ -511,18 +517,18 @@ fpb_verify_move(const FpbIndex *ix, const FpbWal *wal, bool split,
 	if (!verify_changes)
 		return;
 	if (split)
-		check_split(&v, wal, entries, nentries);
+		verify_split(&v, wal, entries, nentries);
 	else
-		check_change(&v, wal, 0, entries, nentries, NULL, 0);
+		verify_change(&v, wal, 0, entries, nentries, NULL, 0);
 	conclude(&v);
 }
 
 /*
- * Has the first page what it and the second had, and the second been marked
- * deleted?
+ * Verify that the first page has what it and the second had, and that the
+ * second has been marked deleted.
  */
 static void
-check_merge(Verify *v, const FpbWal *wal)
+verify_merge(Verify *v, const FpbWal *wal)
 {
 	Content		before;
 	Content		after;
@@ -533,7 +539,7 @@ check_merge(Verify *v, const FpbWal *wal)
 
 	if (!read_both(v, wal, 0, &before, &after))
 		return;
-	(void) check_page(v, after.page);
+	(void) verify_page(v, after.page);
 	read_content(v->ix, (Page) fpb_wal_before(1), &page);
 	if (FpbPageIsDeleted(page.page) ||
 		!FpbPageIsDeleted(BufferGetPage(wal->pages[1].buffer)))
@@ -542,10 +548,10 @@ check_merge(Verify *v, const FpbWal *wal)
 		!same_high(v->ix, &before.high, &page.low) ||
 		FpbHdr(before.page)->right != BufferGetBlockNumber(wal->pages[1].buffer))
 		note(v, "pages merged did not meet");
-	check_same_low(v, &before, &after);
-	check_same_high(v, &page, &after);
+	verify_same_low(v, &before, &after);
+	verify_same_high(v, &page, &after);
 	moved = page.n > 0 ? &page.entries[0].entry : NULL;
-	check_entries(v, &before, &next, &after, moved, moved != NULL ? 1 : 0, &at);
+	verify_entries(v, &before, &next, &after, moved, moved != NULL ? 1 : 0, &at);
 	if (next != before.n || page.n > 1 || at != (moved != NULL ? before.n : -1))
 		note(v, "a merge has lost an entry");
 	pfree(before.entries);
@@ -564,8 +570,8 @@ fpb_verify_merge(const FpbIndex *ix, const FpbWal *wal, const FpbPos *downlink)
 
 	if (!verify_changes)
 		return;
-	check_merge(&v, wal);
-	check_change(&v, wal, 2, NULL, 0, downlink, 1);
+	verify_merge(&v, wal);
+	verify_change(&v, wal, 2, NULL, 0, downlink, 1);
 	conclude(&v);
 }
 

@@ -1,7 +1,7 @@
 /*-------------------------------------------------------------------------
  *
  * tree/verify.h
- *	  Assertion builds check what each record has changed (tree/verify.c).
+ *	  Assertion builds verify what each record has changed (tree/verify.c).
  *
  *-------------------------------------------------------------------------
  */
