@@ -25,7 +25,7 @@
 #include "tree/tree.h"
 #include "write/write.h"
 
-/* what a uniqueness check is about and what it finds */
+/* a uniqueness check, and what it finds */
 typedef struct UniqueCheck
 {
 	FpbIndex   *ix;
@@ -37,9 +37,9 @@ typedef struct UniqueCheck
 	FpbPos	   *dead;			/* entries of the leaf at hand that are dead
 								 * to everyone */
 	int			ndead;
-	bool		placed;			/* is there no entry of the key on the first
-								 * leaf, so that ins->pos, where they would
-								 * begin, is the new entry's place? */
+	bool		placed;			/* is ins->pos, where entries of the key begin
+								 * on the first leaf, the new entry's place,
+								 * because there are none? */
 	bool		found_self;		/* UNIQUE_CHECK_EXISTING: our own entry seen */
 	bool		unique;
 } UniqueCheck;
@@ -53,8 +53,7 @@ typedef enum KeyPlace
 } KeyPlace;
 
 /*
- * Have the search key of an insertion, which has been set before, stand for
- * another place of the entry's key.
+ * Change the search key of an insertion to another place of the entry's key.
  */
 static void
 set_search(const FpbIndex *ix, FpbInsertState *ins, KeyPlace place)
@@ -92,10 +91,10 @@ report_duplicate(UniqueCheck *check, Buffer here)
 	if (!table_index_fetch_tuple_check(ins->heap, &tid, SnapshotSelf, NULL))
 		return;
 
-	/* A serializable conflict, if this is one, is the better explanation. */
+	/* if this is a serializable conflict, that is the better explanation */
 	CheckForSerializableConflictIn(rel, NULL, BufferGetBlockNumber(ins->buf));
 
-	/* The description may call user code: not with pages locked. */
+	/* the description may call user code, which must not find pages locked */
 	if (here != ins->buf)
 		fpb_relbuf(here);
 	fpb_relbuf(ins->buf);
@@ -110,7 +109,7 @@ report_duplicate(UniqueCheck *check, Buffer here)
 }
 
 /*
- * Leave hints for the entries of a leaf, locked, that have been found dead.
+ * Kill the entries of a leaf that have been found dead.  The leaf is locked.
  */
 static void
 kill_dead(UniqueCheck *check, Buffer here)
@@ -148,7 +147,7 @@ check_entry(UniqueCheck *check, Buffer here, FpbPos pos, const FpbEntry *entry,
 		return InvalidTransactionId;
 	}
 
-	/* With a partial check, it is enough to know that it may be a duplicate. */
+	/* a partial check need only tell that it may be a duplicate */
 	if (check->mode == UNIQUE_CHECK_PARTIAL)
 	{
 		check->unique = false;
@@ -168,12 +167,13 @@ check_entry(UniqueCheck *check, Buffer here, FpbPos pos, const FpbEntry *entry,
 }
 
 /*
- * Look for rows that conflict with the new one, from the leaf ins->buf on: the
- * first that can hold an entry of its key.  It is locked exclusively and stays
- * so, because that is what other inserters of the key wait for.  The search
- * key is the place of the first equal entry, and becomes another one.
+ * Look for rows that conflict with the new one, from the leaf ins->buf on,
+ * which is the first that can hold an entry of its key.  That leaf is locked
+ * exclusively, and stays so: other inserters of the key wait for it.  The
+ * search key is FIRST_EQUAL on entry, and another place on exit.
  *
- * Returns the transaction that must end before it can be told.
+ * Returns the transaction whose end has to be waited for before the check can
+ * tell, or InvalidTransactionId.
  */
 static TransactionId
 check_unique(UniqueCheck *check)
@@ -193,7 +193,7 @@ check_unique(UniqueCheck *check)
 	pos = ins->pos;
 	check->placed = true;
 
-	/* keys that ascend come behind all that there is */
+	/* an ascending key comes after all others */
 	if (FpbPageIsRightmost(BufferGetPage(first)) &&
 		!fpb_page_next(ix, BufferGetPage(first), &pos, &entry))
 		return InvalidTransactionId;
@@ -224,7 +224,7 @@ check_unique(UniqueCheck *check)
 		{
 			Buffer		next;
 
-			/* before the sibling is locked, if only to tell where this ends */
+			/* before the sibling is locked, be it for its low fence */
 			if (unlikely(FpbHdr(page)->right == BufferGetBlockNumber(first)))
 				fpb_report_damage(ix->rel, BufferGetBlockNumber(here),
 								  "The right links form a circle.");
@@ -250,9 +250,10 @@ check_unique(UniqueCheck *check)
 }
 
 /*
- * From the first leaf that can hold the new entry's key, ins->buf, go right to
- * the leaf that its TID assigns it to.  Both are locked exclusively, and one
- * of them is at any time.
+ * From ins->buf, the first leaf that can hold the new entry's key, move right
+ * to the leaf that its TID assigns it to.  Both are locked exclusively.  The
+ * next leaf on the way is locked before the last one is released, so that
+ * nobody can check the same key in between.
  */
 static void
 move_to_place(FpbIndex *ix, FpbInsertState *ins)
@@ -267,7 +268,7 @@ move_to_place(FpbIndex *ix, FpbInsertState *ins)
 		next = fpb_getbuf_right(ix, ins->buf, BUFFER_LOCK_EXCLUSIVE);
 		fpb_relbuf(ins->buf);
 		ins->buf = next;
-		/* it has a downlink, as its left sibling's split was complete */
+		/* it has a downlink, because its left sibling's split was complete */
 		if (FpbPageSplitIncomplete(BufferGetPage(next)) &&
 			!fpb_finish_split(ix, next, NULL))
 			fpb_report_damage(ix->rel, BufferGetBlockNumber(next),
@@ -276,8 +277,12 @@ move_to_place(FpbIndex *ix, FpbInsertState *ins)
 }
 
 /*
- * Insert a row's entry into a unique index, as soon as no other row can
- * conflict.  Returns whether the key is unique for sure.
+ * Insert a row's entry into a unique index, after it has made sure that no
+ * other row conflicts.  Waits for transactions whose rows may conflict, and
+ * raises an error for a row that does.
+ *
+ * Returns false if mode is UNIQUE_CHECK_PARTIAL and the key may be a
+ * duplicate.  If mode is UNIQUE_CHECK_EXISTING, nothing is inserted.
  */
 static bool
 insert_unique(FpbIndex *ix, FpbInsertState *ins, Datum *values, bool *isnull,
@@ -337,9 +342,9 @@ insert_unique(FpbIndex *ix, FpbInsertState *ins, Datum *values, bool *isnull,
 		}
 
 		/*
-		 * A scan that would have found the row has locked this leaf.  (Not
-		 * always the one where the key begins: a backward scan may not have
-		 * come to that yet.)
+		 * A scan that would have found the row has a predicate lock on this
+		 * leaf.  (It need not have one on the leaf where the key begins,
+		 * which a backward scan may not have come to yet.)
 		 */
 		CheckForSerializableConflictIn(ix->rel, NULL, BufferGetBlockNumber(ins->buf));
 		(void) fpb_insert_on_page(ix, ins);
@@ -348,14 +353,14 @@ insert_unique(FpbIndex *ix, FpbInsertState *ins, Datum *values, bool *isnull,
 }
 
 /*
- * The least size of an index, a fraction of shared_buffers, for its leaves to
- * be asked whether they are in memory.
+ * The leaves of an index that is smaller than this fraction of shared_buffers
+ * are taken to be in memory.
  */
 #define QUEUE_BUFFERS_SHARE		4
 
 /*
- * How large is the index at least?  What is known grows as links lead further
- * (check_link), as those of a growing index do.
+ * The size of the index as far as it is known.  It may be larger by now; the
+ * known size grows when a link leads beyond it (check_link).
  */
 static BlockNumber
 known_blocks(const FpbIndex *ix)
@@ -366,12 +371,14 @@ known_blocks(const FpbIndex *ix)
 }
 
 /*
- * Is an entry to be put into the operation queue, if that has room?
+ * Should an entry be put into the operation queue, if that has room?
  *
- * By default it is if the leaf where it belongs would have to be read: as far
- * as that can be told without reading anything.  A leaf that is asked for
- * twice running is worth it: or ascending keys would go to the queue until
- * that is full, once their leaf has been found missing.
+ * By default, it should if the leaf where it belongs would have to be read, as
+ * far as that can be told without reading anything.  But a leaf that two
+ * insertions in succession belong to is read.  Otherwise ascending keys would
+ * go to the queue until that is full, once their leaf has not been in memory.
+ *
+ * Names the leaf if it has to be looked at.  No lock is held on entry or exit.
  */
 static bool
 wants_queue(FpbIndex *ix, FpbInsertState *ins)
@@ -393,13 +400,13 @@ wants_queue(FpbIndex *ix, FpbInsertState *ins)
 	return !fpb_is_at_hand(ix, leaf) && fpb_cache_note_queued(ix->cache, leaf);
 }
 
-/* a worker is asked for with so many insertions, if it seems to be coming */
+/* repeat a request that has not been taken after so many insertions */
 #define ASK_AGAIN	256
 
 /*
- * Put an entry into the operation queue.  False, with nothing done, if that is
- * full: its leaf has no room, and it has as many pages as it may.  No lock is
- * held on entry or exit.
+ * Put an entry into the operation queue, and make one if there is none.
+ * Returns false, with nothing done, if it is full: its leaf has no room, and
+ * it has as many pages as it may have.  No lock is held on entry or exit.
  */
 static bool
 insert_queued(FpbIndex *ix, FpbInsertState *ins)
@@ -422,22 +429,22 @@ insert_queued(FpbIndex *ix, FpbInsertState *ins)
 	}
 
 	/*
-	 * A scan that would have found the row has locked this leaf; or the
-	 * metapage, if it has found that there was no queue.
+	 * A scan that would have found the row has a predicate lock on this leaf;
+	 * or on the metapage, if it has found that there was no queue.
 	 */
 	CheckForSerializableConflictIn(ix->rel, NULL, BufferGetBlockNumber(ins->buf));
 	CheckForSerializableConflictIn(ix->rel, NULL, FPB_METAPAGE);
 
-	/* whoever looks for the entry must not be told that there is none */
+	/* before the entry can be seen: a lookup must not pass over it */
 	fpb_filter_add(&filter, ins->entry.key.head);
 	fpb_page_search(&queue, BufferGetPage(ins->buf), &ins->search, &ins->pos);
 	ins->may_split = false;
 	if (fpb_insert_on_page(&queue, ins))
 	{
 		/*
-		 * The worker is to know that entries come; and there may be some from
-		 * before a crash, and no leaf be split.  One that is wanted may have
-		 * been refused, or have been stopped.
+		 * The worker has to know that entries come, even if no leaf is split.
+		 * A request may have been in vain, because no worker could be started
+		 * or it has been stopped, so it is repeated now and then.
 		 */
 		if (filter.shared != NULL &&
 			(pg_atomic_read_u32(&filter.shared->request) != FPB_REQUESTED || ++insertions % ASK_AGAIN == 0))
@@ -465,8 +472,8 @@ insert_queued(FpbIndex *ix, FpbInsertState *ins)
 }
 
 /*
- * The operation queue is full where an entry belongs: do one leaf's work for
- * it.  No lock is held on entry or exit.
+ * Make room in the operation queue, which is full, where an entry belongs, and
+ * count how long that takes.  No lock is held on entry or exit.
  */
 static void
 make_room(FpbIndex *ix, Relation heap, const FpbSearchKey *search)
@@ -494,10 +501,10 @@ make_room(FpbIndex *ix, Relation heap, const FpbSearchKey *search)
 }
 
 /*
- * Insert a row's entry into an index that allows duplicates, or whose check is
- * not wanted now.  It goes into its leaf if it is not to be queued, or if the
- * room that has been made for it in the queue has been taken by others, or is
- * where it is of no use to it.
+ * Insert a row's entry without a uniqueness check: into the operation queue,
+ * or into its leaf.  If the queue is full, room is made there.  The entry goes
+ * into its leaf all the same if others have taken that room, or if it is not
+ * on the entry's page.
  */
 static void
 insert_plain(FpbIndex *ix, FpbInsertState *ins)

@@ -5,22 +5,23 @@
  *
  * The leaves of the operation queue come first, in the order of keys.  Then
  * the pages are visited in the order of the file, as nbtree does, so that they
- * are read in large pieces.  Every leaf is locked for cleanup, whether or not
- * it has anything to remove: a scan that has a TID in hand for which it relies
- * on its pin may have read it before a split moved the entry on to another
- * page.
+ * are read in large pieces.
  *
- * A concurrent split moves entries from a leaf that is still to be visited to
- * a page that has just been taken into use, and that may be at a block where
- * we have been.  So we remember the blocks where we have left leaves, and from
- * each leaf go on to its right sibling if we have passed that one's block and
- * left none there; see "VACUUM" in README.md.
+ * Every leaf is locked for cleanup, even if it has nothing to remove.  For a
+ * scan may rely on its pin on a leaf for a TID that it has in hand, and a
+ * split may have moved the entry to another page since.
  *
- * All else that is done here is upkeep: splits are finished, empty leaves
- * taken out of the tree, free pages noted.  A VACUUM that fails leaves the
- * table's dead rows where they are, and its relfrozenxid, so upkeep comes
- * after a page's dead entries have gone, and its errors are warnings: where
- * there is no space left, say, or another page is damaged.
+ * A concurrent split may move entries from a leaf that is still to be visited
+ * to a block that we have passed.  So we remember at which blocks we have
+ * visited leaves.  From each leaf we continue with its right sibling if we
+ * have passed that one's block and visited no leaf there.  See "VACUUM" in
+ * README.md.
+ *
+ * All else that is done here is upkeep: splits are finished, empty leaves are
+ * taken out of the tree, free pages are noted.  Upkeep comes after the page's
+ * dead entries have been removed, and its errors are warnings, for example if
+ * the disk is full, or another page is damaged.  Otherwise VACUUM would fail,
+ * and the table would keep its dead rows and its relfrozenxid.
  *
  *-------------------------------------------------------------------------
  */
@@ -40,7 +41,7 @@
 #include "tree/verify.h"
 #include "write/write.h"
 
-/* so many warnings are given by one scan; what fails is alike, mostly */
+/* a VACUUM gives no more warnings than this, because most are alike */
 #define MAX_WARNINGS	10
 
 typedef struct VacuumState
@@ -55,15 +56,16 @@ typedef struct VacuumState
 	BlockNumber next;			/* the block that is read next */
 	BlockNumber here;			/* all before this have been visited */
 	BlockNumber nblocks;		/* of the index, as far as is known */
-	uint8	   *leaves;			/* a bit for each: have we left a leaf there? */
+	uint8	   *leaves;			/* a bit for each: have we visited a leaf
+								 * there, which is still in the tree? */
 	BlockNumber nfreed;			/* pages that have been added to the free
 								 * space map */
 
 	FpbItem    *items;			/* entries of the page at hand */
-	FpbPos	   *doomed;			/* those of them to be deleted */
-	uint64	   *doomed_heads;
+	FpbPos	   *doomed;			/* positions of those to be removed, */
+	uint64	   *doomed_heads;	/* and their heads */
 	FpbFilter	filter;
-	bool		counted;		/* are those of the queue counted off there? */
+	bool		counted;		/* are entries of the queue counted off? */
 	MemoryContext upkeep_cxt;	/* for a piece of upkeep */
 	int			nwarnings;
 } VacuumState;
@@ -77,7 +79,7 @@ typedef struct Upkeep
 } Upkeep;
 
 /*
- * Note whether a block is a leaf that we have visited.
+ * Note whether a block is a leaf of the tree that we have visited.
  */
 static void
 set_leaf(VacuumState *vs, BlockNumber blkno, bool leaf)
@@ -89,7 +91,7 @@ set_leaf(VacuumState *vs, BlockNumber blkno, bool leaf)
 }
 
 /*
- * Is it one?
+ * Is a block a leaf of the tree that we have visited?
  */
 static bool
 is_leaf(const VacuumState *vs, BlockNumber blkno)
@@ -98,8 +100,8 @@ is_leaf(const VacuumState *vs, BlockNumber blkno)
 }
 
 /*
- * Remove the dead entries of a leaf, of the tree that ix is about, locked for
- * cleanup, and count the rest.
+ * Remove the dead entries of a leaf, and count the others.  The leaf is in the
+ * tree that *ix is about, and is locked for cleanup.
  */
 static void
 vacuum_leaf(VacuumState *vs, FpbIndex *ix, Buffer buf)
@@ -147,7 +149,7 @@ vacuum_leaf(VacuumState *vs, FpbIndex *ix, Buffer buf)
 }
 
 /*
- * The level at which a warning is given: not too many are.
+ * The message level of the next warning, which is lower after MAX_WARNINGS.
  */
 static int
 warning_level(VacuumState *vs)
@@ -156,9 +158,10 @@ warning_level(VacuumState *vs)
 }
 
 /*
- * Do a piece of upkeep; what says what it is, about a block unless that is the
- * metapage.  If it fails, a warning is given, and what it has changed so far
- * stays.  No page is locked on entry or exit.
+ * Do a piece of upkeep, in a subtransaction.  An error becomes a warning, and
+ * what has been changed before it stays.  "what" describes the piece, for the
+ * warning; it is about a block unless upkeep->blkno is FPB_METAPAGE.  No page
+ * is locked on entry or exit.
  */
 static void
 keep_up(VacuumState *vs, Upkeep *upkeep, FpbTryStep step, const char *what)
@@ -180,7 +183,7 @@ keep_up(VacuumState *vs, Upkeep *upkeep, FpbTryStep step, const char *what)
 }
 
 /*
- * Put a page that is not in use into the free space map.
+ * Upkeep: put a free page into the free space map.
  */
 static void
 record_free(void *arg)
@@ -191,9 +194,10 @@ record_free(void *arg)
 }
 
 /*
- * The same, in case a crash has kept it from there: a deleted one, or one that
- * is all zeros, which is nobody's, as whoever extends the index keeps the lock
- * until the page is initialised.
+ * Note a free page that we have visited: a deleted one, or one that is all
+ * zeros.  A crash may have kept it out of the free space map.  (A page of
+ * zeros is in use by nobody, because whoever extends the index has the new
+ * page locked until it is initialised.)
  */
 static void
 note_free(VacuumState *vs, BlockNumber blkno)
@@ -208,8 +212,8 @@ note_free(VacuumState *vs, BlockNumber blkno)
 }
 
 /*
- * Have backends in search of a page find what has been put into the free space
- * map, whose upper levels they may have changed back meanwhile.
+ * Upkeep: update the upper levels of the free space map, by which backends
+ * find free pages.  They may have changed these levels back meanwhile.
  */
 static void
 update_map(void *arg)
@@ -220,8 +224,7 @@ update_map(void *arg)
 }
 
 /*
- * Try to take an empty leaf out of the tree.  Other pages may come out with
- * it.
+ * Upkeep: try to take an empty leaf out of the tree, and with it other pages.
  */
 static void
 delete_empty(void *arg)
@@ -232,7 +235,7 @@ delete_empty(void *arg)
 }
 
 /*
- * The same, and note what has been taken out.
+ * Take an empty leaf out of the tree, and note which pages have been freed.
  */
 static void
 delete_leaf(VacuumState *vs, BlockNumber blkno)
@@ -243,14 +246,14 @@ delete_leaf(VacuumState *vs, BlockNumber blkno)
 	foreach_oid(block, upkeep.freed)
 	{
 		if (block == FPB_METAPAGE)
-			continue;			/* none: that has failed */
+			continue;			/* stands for none */
 
-		/* (what is behind the end as it was known has no bit) */
+		/* blocks beyond the known end have no bit */
 		if (block < vs->nblocks)
 			set_leaf(vs, block, false);
 		vs->nfreed++;
 		vs->stats->pages_newly_deleted++;
-		/* those that are still to be visited will be counted then */
+		/* others will be counted when they are visited */
 		if (block < vs->here)
 		{
 			vs->stats->pages_deleted++;
@@ -261,8 +264,8 @@ delete_leaf(VacuumState *vs, BlockNumber blkno)
 }
 
 /*
- * Finish the split of a page, if it still is one that a crash or an error has
- * broken off.  No lock is held on entry or exit.
+ * Upkeep: finish the split of a page, if that is still incomplete.  No lock is
+ * held on entry or exit.
  */
 static void
 finish_split(void *arg)
@@ -291,8 +294,8 @@ finish_split(void *arg)
 		return;
 
 	/*
-	 * A descent for writing to the page that ends there finishes what it
-	 * comes by.  The queue may have been emptied, and taken away, since.
+	 * A descent for writing, to the page that ends there, finishes the splits
+	 * that it comes by.  The queue may have been removed meanwhile.
 	 */
 	buf = fpb_descend(tree, &end, level, true, BUFFER_LOCK_EXCLUSIVE, NULL);
 	if (BufferIsValid(buf))
@@ -300,8 +303,8 @@ finish_split(void *arg)
 }
 
 /*
- * Is a page, which is damaged in one way or the other, certainly no leaf with
- * entries: a deleted page, or an inner one?
+ * Is a damaged page certainly no leaf with entries, but a deleted or an inner
+ * page?
  */
 static bool
 has_no_entries(const VacuumState *vs, Page page)
@@ -316,15 +319,15 @@ has_no_entries(const VacuumState *vs, Page page)
 }
 
 /*
- * Visit a page, pinned, and release it: vacuum it if it is a leaf of the main
- * tree, finish its split if that is incomplete, take it out of the tree if it
- * has proved empty (so are leaves that an earlier VACUUM emptied but could not
- * take out), or note that it is free.
+ * Visit a page, which is pinned, and release it: remove its dead entries if it
+ * is a leaf of the main tree, finish its split if that is incomplete, take it
+ * out of the tree if it is empty, or note that it is free.
  *
- * Returns the block of such a leaf's right sibling; if the page is none, or
- * has none, InvalidBlockNumber.  Raises an error if it may be a leaf and is
- * damaged: the entries of dead rows would stay in it, and their TIDs be used
- * again.
+ * Returns the block of the leaf's right sibling, or InvalidBlockNumber if the
+ * page is no leaf of the main tree, or has no right sibling.
+ *
+ * Raises an error if the page is damaged and may be a leaf: it would keep
+ * entries of dead rows, and their TIDs would be used again.
  */
 static BlockNumber
 visit_page(VacuumState *vs, Buffer buf)
@@ -354,7 +357,7 @@ visit_page(VacuumState *vs, Buffer buf)
 
 	if (leaf)
 	{
-		/* Only VACUUM takes leaves out of the tree, so it still is one. */
+		/* only VACUUM takes leaves out of the tree, so it is still a leaf */
 		LockBufferForCleanup(buf);
 		fpb_checkpage(ix, buf);
 		vacuum_leaf(vs, ix, buf);
@@ -385,10 +388,10 @@ visit_page(VacuumState *vs, Buffer buf)
 }
 
 /*
- * Visit the leaves of the operation queue, in the order of keys, which no
- * split of a leaf makes miss anything.  Entries move from the queue to the
- * main tree, never back: those that have before their leaf is come to are
- * found when the main tree's leaves are visited, after this.
+ * Visit the leaves of the operation queue in the order of keys, so that no
+ * split makes us miss an entry.  Entries move from the queue to the main tree
+ * and never back.  So those that move before we come to their leaf are found
+ * in the main tree, whose leaves are visited after this.
  */
 static void
 visit_queue(VacuumState *vs)
@@ -418,7 +421,7 @@ visit_queue(VacuumState *vs)
 }
 
 /*
- * The read stream's callback: the next block up to what was the index's end.
+ * The read stream's callback: the next block, up to the known end.
  */
 static BlockNumber
 next_block(ReadStream *stream pg_attribute_unused(),
@@ -431,8 +434,8 @@ next_block(ReadStream *stream pg_attribute_unused(),
 }
 
 /*
- * Visit the blocks from vs->next on, and what has been split off to where we
- * have been.
+ * Visit the blocks from vs->next to the known end, and leaves that splits have
+ * made at blocks that we have passed.
  */
 static void
 visit_blocks(VacuumState *vs)
@@ -467,8 +470,8 @@ visit_blocks(VacuumState *vs)
 }
 
 /*
- * Descend to the first leaf.  What follows takes the pages as they come.  If
- * the file is not that of a tree at all, that should not go unnoticed.
+ * Upkeep: descend to the first leaf.  VACUUM does not need it, but it should
+ * not go unnoticed if the file has no tree at all.
  */
 static void
 find_first_leaf(void *arg)
@@ -479,7 +482,7 @@ find_first_leaf(void *arg)
 }
 
 /*
- * Find out how large the index is, and have a bit for each block.
+ * Find out how large the index is, and make room for a bit for each block.
  */
 static void
 update_nblocks(VacuumState *vs)
@@ -501,7 +504,7 @@ update_nblocks(VacuumState *vs)
 }
 
 /*
- * Go through the whole index.
+ * Remove dead entries from the whole index, and do its upkeep.
  */
 static void
 vacuum_scan(IndexVacuumInfo *info, IndexBulkDeleteResult *stats,
@@ -523,7 +526,7 @@ vacuum_scan(IndexVacuumInfo *info, IndexBulkDeleteResult *stats,
 										   "fpbtree upkeep",
 										   ALLOCSET_DEFAULT_SIZES);
 
-	/* Only these are of the whole command, which may scan more than once. */
+	/* the others are totals of the command, which may scan more than once */
 	stats->num_index_tuples = 0;
 	stats->pages_deleted = 0;
 	stats->pages_free = 0;
@@ -537,7 +540,7 @@ vacuum_scan(IndexVacuumInfo *info, IndexBulkDeleteResult *stats,
 	if (vs->ix.may_queue)
 		visit_queue(vs);
 
-	/* Meanwhile, leaves may be split to behind what was the index's end. */
+	/* meanwhile, splits may make leaves beyond the known end */
 	vs->next = FPB_METAPAGE + 1;
 	for (update_nblocks(vs); vs->next < vs->nblocks; update_nblocks(vs))
 		visit_blocks(vs);
@@ -570,11 +573,10 @@ fpb_bulkdelete(IndexVacuumInfo *info, IndexBulkDeleteResult *stats,
 }
 
 /*
- * amvacuumcleanup: the end of VACUUM.  All is done by fpb_bulkdelete, if it
- * has been called.  If it has not, no row was dead, and the index is not gone
- * through in search of free pages alone: deleted pages enter the free space
- * map at once, so that only those of a crash could be found, and they can
- * wait.
+ * amvacuumcleanup: the end of VACUUM.  If fpb_bulkdelete has been called, it
+ * has done all.  If not, no row was dead, and the index is not searched for
+ * free pages alone: deleted pages enter the free space map at once, so only
+ * those that a crash has kept out of it could be found.
  */
 IndexBulkDeleteResult *
 fpb_vacuumcleanup(IndexVacuumInfo *info, IndexBulkDeleteResult *stats)
