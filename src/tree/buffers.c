@@ -249,8 +249,8 @@ fpb_is_at_hand(const FpbIndex *ix, BlockNumber blkno)
  * locked.
  */
 Buffer
-fpb_getbuf_unread(const FpbIndex *ix, BlockNumber blkno, int level, int access,
-				  BlockNumber *missing)
+fpb_getbuf_at_hand(const FpbIndex *ix, BlockNumber blkno, int level, int access,
+				   BlockNumber *missing)
 {
 	Buffer		buf;
 	bool		look_first;
@@ -354,7 +354,7 @@ fpb_record_free(Relation rel, BlockNumber blkno)
  * tell whoever comes to it by a stale link.  But a free page that somebody has
  * locked or pinned is passed over: the caller holds locks on pages of the
  * trees, and must not wait, nor be waited for, by way of a stale link (see
- * fpb_getbuf_unread).
+ * fpb_getbuf_at_hand).
  */
 Buffer
 fpb_allocbuf(Relation rel)

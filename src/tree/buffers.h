@@ -29,13 +29,13 @@ extern void fpb_index_of_queue(const FpbIndex *ix, FpbIndex *queue);
  * InvalidBuffer if the page is not of that level of the tree; or, unless
  * missing is NULL, if it would have to be read: then *missing is set.
  */
-extern Buffer fpb_getbuf_unread(const FpbIndex *ix, BlockNumber blkno,
-								int level, int access, BlockNumber *missing);
+extern Buffer fpb_getbuf_at_hand(const FpbIndex *ix, BlockNumber blkno,
+								 int level, int access, BlockNumber *missing);
 
 static inline Buffer
 fpb_getbuf_level(const FpbIndex *ix, BlockNumber blkno, int level, int access)
 {
-	return fpb_getbuf_unread(ix, blkno, level, access, NULL);
+	return fpb_getbuf_at_hand(ix, blkno, level, access, NULL);
 }
 
 extern Buffer fpb_getbuf_right(const FpbIndex *ix, Buffer buf, int access);

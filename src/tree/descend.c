@@ -226,7 +226,7 @@ move_right(const Descent *d, Buffer buf, int level, int access, bool hint)
 			return InvalidBuffer;
 		CHECK_FOR_INTERRUPTS();
 		if (level > 0 || ix->tree != 0)
-			buf = fpb_getbuf_unread(ix, right, level, access, d->missing);
+			buf = fpb_getbuf_at_hand(ix, right, level, access, d->missing);
 		else
 			buf = fpb_getbuf(ix, right, access);
 		if (!BufferIsValid(buf))
@@ -302,9 +302,9 @@ get_queue_root(FpbIndex *ix, int level, int access, BlockNumber *missing)
 			fpb_index_refresh(ix);
 		if (ix->root == FPB_METAPAGE || level > (int) ix->level)
 			return InvalidBuffer;
-		buf = fpb_getbuf_unread(ix, ix->root, ix->level,
-								level == (int) ix->level ? access : BUFFER_LOCK_SHARE,
-								missing);
+		buf = fpb_getbuf_at_hand(ix, ix->root, ix->level,
+								 level == (int) ix->level ? access : BUFFER_LOCK_SHARE,
+								 missing);
 		if (BufferIsValid(buf))
 		{
 			Page		page = BufferGetPage(buf);
@@ -417,9 +417,9 @@ descend(const Descent *d, int level, int access, FpbStack *stack)
 						stack->height = at + 1;
 				}
 				else if (at > 0 || ix->tree != 0)
-					buf = fpb_getbuf_unread(ix, blkno, at,
-											at == level ? access : BUFFER_LOCK_SHARE,
-											d->missing);
+					buf = fpb_getbuf_at_hand(ix, blkno, at,
+											 at == level ? access : BUFFER_LOCK_SHARE,
+											 d->missing);
 				else
 				{
 					FPB_INJECTION_POINT("fpbtree-before-leaf");
@@ -646,7 +646,7 @@ get_page(const FpbIndex *ix, BlockNumber blkno, int level, int access,
 		 BlockNumber *missing)
 {
 	return ix->tree == 0 ? fpb_getbuf(ix, blkno, access) :
-		fpb_getbuf_unread(ix, blkno, level, access, missing);
+		fpb_getbuf_at_hand(ix, blkno, level, access, missing);
 }
 
 /*
@@ -939,8 +939,8 @@ fpb_find_parent(FpbIndex *ix, const FpbSearchKey *separator, int level,
 
 	if (stack != NULL && stack->height > level + 1)
 	{
-		Buffer		buf = fpb_getbuf_unread(ix, stack->blocks[level + 1],
-											level + 1, BUFFER_LOCK_EXCLUSIVE, missing);
+		Buffer		buf = fpb_getbuf_at_hand(ix, stack->blocks[level + 1],
+											 level + 1, BUFFER_LOCK_EXCLUSIVE, missing);
 
 		if (BufferIsValid(buf))
 			buf = move_right(&d, buf, level + 1, BUFFER_LOCK_EXCLUSIVE, true);
