@@ -34,7 +34,7 @@ COLD = "cold"
 WORKLOADS = (
     Workload("lookup", "1M keys looked up by a nested-loop index-only join, of 10M; all cached", "warm", (90, 2), (ROWS, "lookup"),
              goals={"time_ms": 2.2}, warm_up=True),
-    Workload("scan-warm", "index-only count of half of these; all cached", "warm", (0, 1), (ROWS,), goals={"time_ms": 1.15}, warm_up=True),
+    Workload("scan-warm", "index-only count of half of 10M keys; all cached", "warm", (0, 1), (ROWS,), goals={"time_ms": 1.15}, warm_up=True),
     Workload("heap-warm", "index scan of rows in random order; all cached", "warm", (0, 1), (ROWS,), goals={"time_ms": 1}, warm_up=True),
     Workload("build", "CREATE INDEX on the 10M rows, without a worker and with one", "warm", (0, 20), (ROWS,), goals={"no_worker_ms": 3}),
     Workload("size", "pages after CREATE INDEX on 2M rows", "warm", (20, 15), ("size",), pairs=1,
@@ -51,14 +51,14 @@ WORKLOADS = (
 
     Workload("scan-cold", "whole index-only scan of an index grown by 5M random inserts", "cold", (70, 4), (COLD,), goals={"time_ms": 3}),
     Workload("heap-cold", "index scan of 8,000 rows in random order", "cold", (0, 3), (COLD,), goals={"time_ms": 5}),
-    Workload("bitmap-cold", "the same rows: fpbtree's index scan, btree's bitmap scan", "cold", (0, 3), (COLD,), goals={"time_ms": 1}),
+    Workload("bitmap-cold", "8,000 rows in random order: fpbtree's index scan, btree's bitmap scan", "cold", (0, 3), (COLD,), goals={"time_ms": 1}),
     Workload("any-cold", "WHERE a = ANY(1,000 keys)", "cold", (0, 3), (COLD,), goals={"time_ms": 4}),
     Workload("ten-cold", "200 ranges of ten rows", "cold", (0, 3), (COLD,), goals={"time_ms": 1}),
     Workload("vacuum-cold", "VACUUM of an index grown by random inserts, few rows of which are dead", "cold", (0, 4), (COLD,), goals={"time_ms": 2}),
 
     Workload("insert-cold", "random inserts into an index eight times as large as the buffers, the queue emptied", "small", (100, 10),
              ("small",), programs.insert_cold, goals={"insertion_us": 6}),
-    Workload("uuid-cold", "the same of random uuids", "small", (0, 10), ("small",), programs.uuid_cold, goals={"insertion_us": 3}),
+    Workload("uuid-cold", "random uuids into an index larger than the buffers, the queue emptied", "small", (0, 10), ("small",), programs.uuid_cold, goals={"insertion_us": 3}),
 
     Workload("queue-mixed", "a random insertion and a lookup, in turn, the same index", "small", (0, 20), ("small",), programs.queue_mixed,
              goals={"both_us": 2.2}),
@@ -72,9 +72,10 @@ WORKLOADS = (
              ("off", "auto", "on"), "queue"),
     Workload("queue-wal-10", "WAL an insertion, the queue 10% of the leaves, a checkpoint each 500k", "logged", (200, 10), ("logged",),
              programs.queue_wal(10, 500000, 1), goals={"insertion_wal": 0.33}),
-    Workload("queue-wal-6", "the same, 6%", "logged", (0, 10), ("logged",), programs.queue_wal(6, 500000, 1), goals={"insertion_wal": 0.4}),
-    Workload("queue-wal-sparse", "the same, 4%, and a checkpoint each 50k", "logged", (0, 15), ("logged",), programs.queue_wal(4, 50000, 10),
-             goals={"insertion_wal": 0.2}),
+    Workload("queue-wal-6", "WAL an insertion, the queue 6% of the leaves, a checkpoint each 500k", "logged", (0, 10), ("logged",),
+             programs.queue_wal(6, 500000, 1), goals={"insertion_wal": 0.4}),
+    Workload("queue-wal-sparse", "WAL an insertion, the queue 4% of the leaves, a checkpoint each 50k", "logged", (0, 15), ("logged",),
+             programs.queue_wal(4, 50000, 10), goals={"insertion_wal": 0.2}),
 
     Workload("pgbench-select", "pgbench -S, 10M accounts", "oltp", (60, 15), ("pgbench",), programs.pgbench_select, (1, 2, 8), "clients",
              {"tps": 1.1}),
