@@ -272,6 +272,15 @@ estimate_size(Relation table, Relation index, int fillfactor)
 	return estimate;
 }
 
+/* the columns of fpbtree_expected_size, in the order of its SQL declaration */
+typedef enum EstimateColumn
+{
+	ESTIMATE_FORM,
+	ESTIMATE_SIZE,
+	ESTIMATE_BTREE_SIZE,
+	ESTIMATE_COLUMNS
+} EstimateColumn;
+
 /*
  * fpbtree_expected_size(index regclass, fillfactor integer) returns record
  */
@@ -284,8 +293,8 @@ fpbtree_expected_size(PG_FUNCTION_ARGS)
 	FpbCaller	caller;
 	SizeEstimate estimate;
 	TupleDesc	tupdesc;
-	Datum		values[3];
-	bool		nulls[3] = {0};
+	Datum		values[ESTIMATE_COLUMNS];
+	bool		nulls[ESTIMATE_COLUMNS] = {0};
 
 	if (get_call_result_type(fcinfo, NULL, &tupdesc) != TYPEFUNC_COMPOSITE)
 		elog(ERROR, "return type must be a row type");
@@ -304,8 +313,8 @@ fpbtree_expected_size(PG_FUNCTION_ARGS)
 	relation_close(index, AccessShareLock);
 	table_close(table, AccessShareLock);
 
-	values[0] = CStringGetTextDatum(fpb_form_name(estimate.form));
-	values[1] = Int64GetDatum((int64) estimate.pages * BLCKSZ);
-	values[2] = Int64GetDatum((int64) estimate.btree_pages * BLCKSZ);
+	values[ESTIMATE_FORM] = CStringGetTextDatum(fpb_form_name(estimate.form));
+	values[ESTIMATE_SIZE] = Int64GetDatum((int64) estimate.pages * BLCKSZ);
+	values[ESTIMATE_BTREE_SIZE] = Int64GetDatum((int64) estimate.btree_pages * BLCKSZ);
 	PG_RETURN_DATUM(HeapTupleGetDatum(heap_form_tuple(BlessTupleDesc(tupdesc), values, nulls)));
 }
