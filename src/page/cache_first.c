@@ -27,8 +27,8 @@
 #include "page/disk_first/disk_first.h"
 
 /*
- * Children that a node of level 1 has room for, with all their nodes named, if
- * the nodes are of the width that no option names.
+ * Children that a node of level 1 has room for, with hints of all their nodes,
+ * if no option names the nodes' width.
  */
 #define CHILDREN	2
 
@@ -43,9 +43,9 @@ typedef struct ChildHints
 /* --- shapes --- */
 
 /*
- * The narrowest width of nodes, of those that fill a page whose size is a
- * power of two, with which CHILDREN children and all their nodes have room in
- * a node of level 1; or else the widest.
+ * The width of nodes that no option names: the narrowest power of two such
+ * that a node of level 1 has room for CHILDREN children and hints of all their
+ * nodes; or else the widest.
  */
 static int
 default_lines(const FpbIndex *ix)
@@ -70,7 +70,8 @@ default_lines(const FpbIndex *ix)
 
 /*
  * See fpb_layout_shapes.  Nodes of level 1 are as wide as those of leaves, and
- * have as many children as they can name the nodes of, two at least.
+ * get as many children as they have room for with hints of all their nodes,
+ * two at least.
  */
 static void
 cache_first_set_shapes(FpbIndex *ix, int leaf_lines, int inner_lines)
@@ -152,7 +153,7 @@ find_child(const FpbIndex *ix, Page page, BlockNumber child, int first,
 }
 
 /*
- * The slot behind a child's and the gaps that follow it in its node.
+ * The slot behind the gaps that follow a child's slot in its node.
  */
 static int
 end_of_gaps(const FpbIndex *ix, const FpbShape *shape, char *node, int slot)
@@ -288,9 +289,9 @@ cache_first_take_over_child_hints(const FpbIndex *ix, Page page, Page old)
 /* --- changes --- */
 
 /*
- * How many of so many gaps are to be left to the child before, if another one
- * comes in behind it, in the dir'th node?  Half of them, as both are halves of
- * a leaf; but where keys ascend the left one has most of the nodes.
+ * How many of the gaps behind a child in the dir'th node it keeps when another
+ * child is inserted there.  Half of them, because the two are halves of a
+ * leaf; but where keys ascend the left half has most of the nodes.
  */
 static int
 gaps_before(const FpbIndex *ix, Page page, int dir, int gaps)
@@ -303,8 +304,8 @@ gaps_before(const FpbIndex *ix, Page page, int dir, int gaps)
 }
 
 /*
- * Put a child into a slot of a node that has a gap, as planned: amid the gaps
- * behind the child before, if there are some, so that either has some of them.
+ * Put a child into a node that has a gap, as planned, but amid the gaps behind
+ * the child before, if there are some, so that both get some of them.
  */
 static void
 insert_into_slot(const FpbIndex *ix, Page page, const FpbEntry *entry,
@@ -362,8 +363,8 @@ cache_first_insert(const FpbIndex *ix, Page page, const FpbEntry *entry,
 /* --- whole pages --- */
 
 /*
- * See fpb_page_build.  A page of level 1 has gaps between its entries, if they
- * need not be as close together as can be.
+ * See fpb_page_build.  A page of level 1 gets gaps between its entries even
+ * without slack, unless they don't fit so.
  */
 static bool
 cache_first_build(const FpbIndex *ix, Page page, const FpbPageContent *content,

@@ -4,20 +4,20 @@
  *	  The micro-indexed page: one sorted array, and an index of it in front.
  *
  * The entries lie in the slots of a single node that is as large as the page,
- * with no gaps; before it is the micro-index, the heads of the first slot of
- * every sub-array (fpbtree-sigmod2002, section 2.1, after Lomet).  A search
- * finds the sub-array in the micro-index, and reads no more heads than that
- * has: so it misses the cache as seldom as in a disk-first page.  But an
- * insertion moves, and logs, all that is behind its place: this is a layout
- * for tables that are read.
+ * with no gaps.  Before it is the micro-index: the head of the first slot of
+ * each sub-array (fpbtree-sigmod2002, section 2.1, after Lomet).  A search
+ * finds the sub-array in the micro-index, and reads only the heads of that.
+ * So it misses the cache as seldom as in a disk-first page.  But an insertion
+ * moves, and logs, everything behind its place: this layout is for tables that
+ * are read.
  *
  *	  header | micro-index: uint64[] | heads | low words | downlinks |
  *	  tails or tuple offsets | hole, with killed bits in it | tuples
  *
- * The arrays have room for as many entries as the page's header says.  In the
+ * The page's header says for how many entries the arrays have room.  In the
  * word forms that is always the same; in the tuple form it is chosen for the
- * entries' lengths when a page is made.  What is in slots that hold no entry
- * is of no account, so that nothing need be logged when entries go.
+ * entries' lengths when a page is made.  The content of slots behind the last
+ * entry is of no account, so nothing is logged there when entries go.
  *
  * Duplicates have a slot and a tuple each.
  *
@@ -290,8 +290,8 @@ micro_prev(const FpbIndex *ix, Page page, FpbPos *pos, FpbEntry *entry)
 }
 
 /*
- * The slot at which the entries from slot on that are < end stop; *more
- * becomes false if there is one behind.
+ * The slot at which the entries from slot on that are < end stop.  *more
+ * becomes false if there is an entry behind them.
  */
 static int
 find_end(const FpbIndex *ix, Page page, const FpbShape *shape, int slot,
@@ -429,8 +429,8 @@ micro_kill(const FpbIndex *ix, Page page, const FpbPos *pos, int npos)
 }
 
 /*
- * Clear the killed bits of all slots from this one on: what they hold has
- * moved, or goes.
+ * Clear the killed bits of all slots from this one on: their entries have
+ * moved or are gone.
  */
 static void
 clear_killed(Page page, const FpbShape *shape, int from)
@@ -488,8 +488,8 @@ micro_plan_insert(const FpbIndex *ix, Page page, const FpbEntry *entry,
 }
 
 /*
- * The page has so many entries now, and those from slot first on are other
- * ones than before: take that down, with the micro-index that goes with it.
+ * Note that the page has nentries entries now, and others than before from
+ * slot first on: in the header and in the micro-index.
  */
 static void
 set_entries(const FpbIndex *ix, Page page, const FpbShape *shape, int first,
@@ -613,9 +613,8 @@ page_space(const FpbIndex *ix, bool leaf, int capacity)
 }
 
 /*
- * For how many slots a page of nentries, whose tuples take so many bytes, is
- * to have room: as many as there would be if what is free were filled with
- * more of the same.
+ * For how many slots a page of nentries entries, whose tuples take so many
+ * bytes, gets room: as many as would fill it with more of the same.
  */
 static int
 choose_capacity(const FpbIndex *ix, bool leaf, int nentries, Size tuples)

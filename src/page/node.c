@@ -50,8 +50,8 @@ fpb_slot_bytes(const FpbIndex *ix, FpbCodec codec, bool inner)
 /* --- shapes --- */
 
 /*
- * Give a shape of zeros the arrays of a plain node with so many slots, of
- * leaves or of inner pages.  Returns how many bytes they take.
+ * Lay out the arrays of a plain node with so many slots, of leaves or of inner
+ * pages, in a shape that is all zeros.  Returns how many bytes they take.
  */
 uint32
 fpb_lay_out_slots(const FpbIndex *ix, FpbShape *shape, int nslots, bool inner)
@@ -125,9 +125,10 @@ fpb_read_slot(const FpbIndex *ix, Page page, const FpbShape *shape, FpbCodec cod
 /* --- search --- */
 
 /*
- * Among the slots [lo, hi) of a node, gaps passed over: the first place that
- * has every entry before it < search key (equal: <= search key), and before
- * all that have none.  (The posting behind it may have some.)
+ * Bisect the slots [lo, hi) of a node, passing over gaps.  Returns the first
+ * slot such that all entries before it are < search key (equal: <= search
+ * key), and none of those behind it is.  (If the next entry is a posting, some
+ * of its TIDs may be.)
  */
 static inline int
 search_slots(const FpbIndex *ix, Page page, const FpbShape *shape, FpbCodec codec,
@@ -160,9 +161,8 @@ fpb_search_slots(const FpbIndex *ix, Page page, const FpbShape *shape,
 }
 
 /*
- * Among all slots of a node: the first place that has every entry before it <
- * search key (equal: <= search key), and before all that have none.  Heads are
- * looked at first, and where they tell nothing else is.
+ * The same among all slots of a node.  Heads are compared first, and nothing
+ * else where they decide.
  */
 int
 fpb_search_node(const FpbIndex *ix, Page page, const FpbShape *shape,
@@ -244,9 +244,9 @@ fpb_make_gap(const FpbIndex *ix, const FpbShape *shape, FpbCodec codec, char *no
 }
 
 /*
- * Write a gap into a slot of a plain node.  Its head is that of the next
- * entry, or the greatest behind the last one: then a search for the place of a
- * new entry between two others ends at the first gap between them.
+ * Write a gap into a slot of a plain node.  head is the next entry's, or all
+ * ones behind the last entry.  So a search for the place of a new entry
+ * between two others ends at the first gap between them.
  */
 void
 fpb_write_gap(const FpbIndex *ix, const FpbShape *shape, char *node, int slot,

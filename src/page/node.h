@@ -3,8 +3,8 @@
  * page/node.h
  *	  One in-page node: slots, gaps, search among integers.
  *
- * A plain node is nothing but parallel arrays of slots, see FORMAT.md.  All
- * these functions are inline because they are the inner loop of everything.
+ * A plain node is nothing but parallel arrays of slots (FORMAT.md, "A node").
+ * The functions here are inline because they are the inner loop of everything.
  *
  *-------------------------------------------------------------------------
  */
@@ -233,7 +233,7 @@ fpb_node_is_gap(const FpbIndex *ix, const FpbShape *shape, FpbCodec codec,
 }
 
 /*
- * Has this entry, or slot, of a page of that shape a posting tuple?
+ * Is the tuple of this entry, of a page of that shape, a posting?
  */
 static inline bool
 fpb_has_posting(const FpbShape *shape, const FpbEntry *entry)
@@ -246,12 +246,12 @@ fpb_has_posting(const FpbShape *shape, const FpbEntry *entry)
 
 /*
  * Number of elements < key of a sorted array.  No branch depends on the data,
- * for a misprediction would be the dearest thing here.
+ * because a misprediction would cost more than anything else here.
  *
- * As long as they are more than most (at least 1), they are halved.  Each such
- * step waits for the line that the one before has chosen, which may not have
- * arrived yet.  Of what is left all elements are looked at: counting asks for
- * all lines, and takes several elements a cycle.
+ * While there are more elements than most (at least 1), they are halved.  Each
+ * such step waits for the line that the step before has chosen, which may not
+ * have arrived yet.  The rest are all counted: that asks for all their lines
+ * at once, and takes several elements a cycle.
  */
 static inline int
 fpb_count_less64(const uint64 *a, int n, uint64 key, int most)
@@ -354,8 +354,8 @@ extern void fpb_read_slot(const FpbIndex *ix, Page page, const FpbShape *shape,
 						  FpbEntry *entry);
 
 /*
- * Sign of the first entry in a slot that is not a gap against the search key,
- * or of the last one.
+ * Sign of a slot's first entry (last: its last one) against the search key.
+ * The slot is not a gap.
  */
 static inline int
 fpb_compare_slot(const FpbIndex *ix, Page page, const FpbShape *shape, FpbCodec codec,

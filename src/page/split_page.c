@@ -3,9 +3,9 @@
  * page/split_page.c
  *	  Working out a page split: where, and what the two pages look like.
  *
- * Both pages are made in memory of the caller's, so that all of this may fail;
- * tree/split.c puts them in place.  A layout says what room entries take, and
- * how those behind a place are cut off.
+ * Both pages are made in memory of the caller's, so anything here may raise an
+ * error; tree/split.c puts them in place.  The layout says how much room
+ * entries take, and cuts off those behind a position.
  *
  *-------------------------------------------------------------------------
  */
@@ -17,8 +17,8 @@
 #include "page/layout.h"
 
 /*
- * Slots of a hundred to leave free in the nodes of a page just split: as many
- * as it has room for.  All its nodes being in use from the start, they need
+ * Slots of a hundred to leave free in the nodes of a page just split: the
+ * first of these that fits.  So all nodes are in use from the start, and need
  * not be split one after the other as they fill.
  */
 static const int split_slacks[] = {50, 40, 30, 20, 10, 5, 0};
@@ -69,7 +69,7 @@ tids_adjacent(uint64 a, uint64 b)
 }
 
 /*
- * Do the i'th entry and the one before share a slot, being of one key?
+ * Are the i'th entry and the one before of one key, so that they share a slot?
  */
 static bool
 same_run(const Split *s, int i)
@@ -114,14 +114,17 @@ ends_long_run(const Split *s)
 }
 
 /*
- * Does the new entry, entries[newpos], look like one of a series of ascending
- * keys?  It does at the end of the level, even if it is not quite the last.
- * Elsewhere in leaves, a series may be one of many, told apart by the first
- * column (or by the whole key: duplicates ascend in their TIDs).  There the
- * new entry has to come next after one that shares this column, behind all
- * others of the page; or else that one has to be of a row inserted just
- * before, as rows with few different values in this column would otherwise be
- * taken for series.  (nbtree's rules are much like these.)
+ * Does the new entry look like one of a series of ascending keys?  (nbtree's
+ * rules are much like these.)
+ *
+ * On the last page of a level it does, even if it is not quite the last entry.
+ *
+ * In other leaves a series may be one of many, told apart by the first column
+ * (or by the whole key: duplicates ascend in their TIDs).  The new entry has
+ * to share this column with the entry just before it.  Besides, it has to be
+ * the page's last, or that entry's row has to have been inserted just before.
+ * Otherwise rows with few different values in this column would look like
+ * series.
  */
 static bool
 is_ascending(const Split *s)
@@ -143,9 +146,9 @@ is_ascending(const Split *s)
 }
 
 /*
- * Where to split rather than before the i'th entry if that is in the midst of
- * a run: at the nearer end of it that leaves a sixteenth of the page on either
- * side.  So a key is on one page as long as that has room for it.
+ * Move a split before the i'th entry out of the run in whose midst it may be:
+ * to the nearer end of the run that leaves a sixteenth of the page on either
+ * side.  So a key stays on one page as long as that has room for it.
  */
 static int
 beside_run(const Split *s, int i, Size total)
@@ -173,20 +176,18 @@ beside_run(const Split *s, int i, Size total)
 }
 
 /*
- * Where to split a full page that gets one more entry, at entries[newpos]: the
- * index of the right page's first entry, at least one on each side, and two of
- * an inner page, if there are four.
+ * Choose where to split: returns the index of the right page's first entry,
+ * and sets *first and *last to the least and the greatest index that may be.
  *
- * Half of the page each, except that a series of ascending keys leaves the
- * page behind as full as fillfactor says, and what comes after one of many
- * series to the right page.
+ * Each side gets half of the page.  But a series of ascending keys leaves the
+ * left page as full as fillfactor says, and if it is one of many series, what
+ * comes after it goes to the right page.
  *
- * An inner page may be full of two children, if their keys are about the
- * longest.  Then one side is left with one, now the left, now the right:
- * always the same would leave a trail of such pages behind ascending, or
- * descending, keys, and the level above would be no smaller than this one.
- *
- * *first and *last are set to the places there may be.
+ * Each side gets at least one entry, or of an inner page two if there are
+ * four.  An inner page may be full with two children, if their keys are about
+ * the longest.  Then one side gets a single one, now the left, now the right.
+ * If it were always the same side, ascending or descending keys would leave a
+ * trail of such pages, and the level above would be no smaller than this one.
  */
 static int
 split_point(const Split *s, int fillfactor, int *first, int *last)
@@ -237,8 +238,8 @@ left_flags(const Split *s)
 }
 
 /*
- * Make one of the two pages afresh, with as much slack as it has room for and
- * should have.
+ * Make one of the two pages afresh, with as much slack as it should have and
+ * has room for.  False if it doesn't fit.
  */
 static bool
 build_spread(const Split *s, bool left, int split, const FpbKey *low,
@@ -280,9 +281,9 @@ build_spread(const Split *s, bool left, int split, const FpbKey *low,
 }
 
 /*
- * Make one of the two pages afresh, with its fences: the separator between
- * them, and those of the page that is split.  If there is no room for its high
- * fence, it is elided, where s->elide permits that.  False if it doesn't fit.
+ * Make one of the two pages afresh.  Its fences are the separator, and a fence
+ * of the page that is split.  If there is no room for the high fence, it is
+ * elided, if s->elide permits that.  False if the page doesn't fit.
  */
 static bool
 build_side(const Split *s, bool left, int split, const FpbKey *separator)
@@ -302,9 +303,9 @@ build_side(const Split *s, bool left, int split, const FpbKey *separator)
 
 /*
  * Make the left page by taking the right one's entries away, which is little
- * to log.  False if the fence or the new entry would then not fit in it.  In
- * the tuple form the entries' tuples stay behind, so there is no room for the
- * new one; but nothing may ever be added to the page again.
+ * to log.  False if the fence or the new entry would then not fit.  (In the
+ * tuple form the tuples of these entries stay, so there may be no room for the
+ * new entry.)
  */
 static bool
 cut_left(const Split *s, int split, const FpbKey *separator)
@@ -352,12 +353,12 @@ entry_pivot(const FpbEntry *entry, FpbKey *pivot)
 }
 
 /*
- * Make both pages, the right one beginning with entries[split].  False if one
- * of them doesn't fit.
+ * Make both pages; the right one begins with entries[split].  False if one of
+ * them doesn't fit.
  *
- * Between leaves is the shortest key that parts them, unless s->first_key says
- * that it is to be the right one's first, TID and all.  An inner page begins
- * with its first child's own low fence.
+ * The separator between leaves is the shortest key that separates them, or, if
+ * s->first_key says so, the right one's first key, TID and all.  Between inner
+ * pages it is the low fence of the right one's first child.
  */
 static bool
 build_split(const Split *s, int split)
@@ -366,7 +367,7 @@ build_split(const Split *s, int split)
 	FpbKey		separator;
 	bool		fits;
 
-	/* nothing parts keys that are out of order */
+	/* nothing separates keys that are out of order */
 	if (fpb_compare_keys(s->ix, &s->entries[split - 1].key,
 						 &s->entries[split].key) >= 0)
 		fpb_page_damaged(s->ix, s->page, "Its entries are out of order.");
@@ -388,9 +389,8 @@ build_split(const Split *s, int split)
 }
 
 /*
- * Make both pages: with the best place for the split, or the nearest to that
- * from first to last where both fit, tuples and fences being of any size.
- * False if there is none.
+ * Make both pages, split at best, or else at the nearest index from first to
+ * last where both fit.  False if there is none.
  */
 static bool
 try_places(const Split *s, int first, int best, int last)
@@ -407,10 +407,10 @@ try_places(const Split *s, int first, int best, int last)
 }
 
 /*
- * Work out where to split, and make both pages.  If they can't be made with
- * the shortest separators, because all there is near the middle is very long,
- * they can if the separator takes no room in the right page of its own, and
- * high fences none at all: FORMAT.md, "Splits always fit".
+ * Work out where to split, and make both pages.  If all keys near the middle
+ * are very long, the pages may not fit with the shortest separators.  They do
+ * if the separator shares its tuple with the right page's first entry and high
+ * fences are elided: FORMAT.md, "Splits always fit".
  */
 static void
 plan_split(Split *s, int fillfactor)

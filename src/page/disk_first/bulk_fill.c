@@ -68,8 +68,8 @@ fpb_disk_first_filler_begin(FpbFiller *filler)
 /* --- words --- */
 
 /*
- * Nodes that plain entries and the run of duplicates behind them will have to
- * themselves; *rest: entries left to a plain node that more may join.
+ * How many nodes are closed, so that no later entry joins them, if so many
+ * plain entries are followed by a run.  *rest: entries of the open plain node.
  */
 static int
 nodes_closed(const FpbFiller *filler, int plain, int run, int *rest)
@@ -116,8 +116,8 @@ word_fits(FpbFiller *filler, bool same)
 /* --- tuples --- */
 
 /*
- * Bytes that the page takes with so many slots and bytes of tuples; *free:
- * those of slots that are not filled.
+ * Bytes that the page takes with so many slots and bytes of tuples.  *free:
+ * bytes among them of slots that are not filled.
  */
 static int
 page_space(const FpbFiller *filler, int nslots, int tuples, int *free)

@@ -1,11 +1,12 @@
 /*-------------------------------------------------------------------------
  *
  * page/disk_first/change.c
- *	  Insertions into and deletions from a disk-first page, done.
+ *	  Insertions into and deletions from a disk-first page, carried out.
  *
- * All this is done in critical sections: what the page is relied on to be has
- * been checked before, by the plan (page/disk_first/plan_insert.c) or by
- * whoever has found the entries to be deleted.
+ * The functions here are called in critical sections, so they raise nothing.
+ * Whatever they rely on has been checked before: by the plan
+ * (page/disk_first/plan_insert.c), or when the entries to be deleted were
+ * found.
  *
  *-------------------------------------------------------------------------
  */
@@ -21,9 +22,9 @@ typedef union NodeCopy
 } NodeCopy;
 
 /*
- * An entry with this head has been put into the dir'th node.  The bound of the
- * next node may be lower than any entry there, and then lower than the new
- * one, which comes before them all: raise it.
+ * An entry with this head has been put into the dir'th node.  The next node's
+ * bound may be lower than any entry there, and lower than the new one, which
+ * comes before them all.  Then raise it.
  */
 static void
 raise_next_bound(Page page, int dir, uint64 head, FpbWalPage *wp)
@@ -38,8 +39,9 @@ raise_next_bound(Page page, int dir, uint64 head, FpbWalPage *wp)
 }
 
 /*
- * Put an entry into a node that has a gap, before pos->slot.  Tuple form: its
- * tuple is at tuple_offset in the page, or is added if that is 0.
+ * Put an entry before pos->slot into a node that has a gap, moving what lies
+ * between.  Tuple form: its tuple is at tuple_offset in the page; if that is
+ * 0, add it.
  */
 static void
 insert_into_slot(const FpbIndex *ix, Page page, const FpbEntry *entry,
@@ -54,7 +56,7 @@ insert_into_slot(const FpbIndex *ix, Page page, const FpbEntry *entry,
 	FpbNodeArray arrays[FPB_MAX_ARRAYS];
 	int			narrays = fpb_node_arrays(ix, shape, codec, node, arrays);
 
-	/* writing before the node would be the worst of answers */
+	/* better than to write before the node */
 	if (unlikely(gap < 0))
 		elog(PANIC, "insertion into a full node of an fpbtree page");
 	for (int i = 0; i < narrays; i++)
@@ -90,8 +92,8 @@ insert_into_slot(const FpbIndex *ix, Page page, const FpbEntry *entry,
 }
 
 /*
- * Find a node that the directory does not name and name it at dir; returns its
- * number.
+ * Give the directory's dir'th node the first number that no other node has,
+ * and return it.  moved: nodes behind it.
  */
 static int
 number_node(Page page, int dir, int moved, FpbWalPage *wp)
@@ -111,7 +113,7 @@ number_node(Page page, int dir, int moved, FpbWalPage *wp)
 }
 
 /*
- * Where nodes lie in the order of their keys: have room for one more at dir,
+ * Where nodes lie in the order of their keys: make room for one more at dir,
  * by moving all behind it, with their killed bits.
  */
 static void
@@ -173,8 +175,8 @@ add_node(const FpbIndex *ix, Page page, int dir, uint64 head, FpbCodec codec,
 }
 
 /*
- * Fill the slots of a plain node from slots [from, to), none of them a gap, of
- * the copy of another one, which may be of another shape, spread evenly.
+ * Fill a plain node with slots [from, to), none of them a gap, of a copy of
+ * another node, which may have another shape.  They are spread evenly.
  */
 static void
 spread_plain(const FpbIndex *ix, const FpbShape *shape, char *node,
@@ -201,9 +203,8 @@ spread_plain(const FpbIndex *ix, const FpbShape *shape, char *node,
 }
 
 /*
- * Write TIDs [from, to) of a copy, which has no gaps among them, to so many
- * places of an array of tails, spread evenly; the places between are made
- * gaps.
+ * Fill an array of nslots tails with TIDs [from, to) of a copy, which has no
+ * gaps among them.  They are spread evenly, with gaps between them.
  */
 static void
 spread_tails(char *tails, int nslots, const char *copy, int from, int to)
@@ -222,7 +223,7 @@ spread_tails(char *tails, int nslots, const char *copy, int from, int to)
 }
 
 /*
- * Make the slots of a plain node from one on, behind its last entry, gaps.
+ * Make the slots of a plain node from this one on gaps.
  */
 static void
 clear_slots(const FpbIndex *ix, const FpbShape *shape, char *node, int from,
@@ -238,7 +239,7 @@ clear_slots(const FpbIndex *ix, const FpbShape *shape, char *node, int from,
 }
 
 /*
- * Split the full node at plan->place in two and put the entry into the half it
+ * Split the full node at plan->place, and put the entry into the half that it
  * belongs to.
  */
 static void
@@ -286,8 +287,8 @@ split_node(const FpbIndex *ix, Page page, const FpbEntry *entry,
 	}
 
 	/*
-	 * The node was full and has been spread, so that its i'th slot is now the
-	 * place of the i'th of so many.
+	 * The node was full, and either half of it has been spread over a node's
+	 * slots: find where the slot before the place has gone to.
 	 */
 	place.dir = pos->slot <= at ? pos->dir : pos->dir + 1;
 	if (place.dir == pos->dir)
@@ -354,9 +355,10 @@ empty_slot(const FpbIndex *ix, Page page, int dir, int slot, FpbWalPage *wp)
 }
 
 /*
- * Was the node that has just been added all zeros before, at replay too?  It
- * was if it comes out of the hole, and not from a cut in the same record.  (In
- * the tuple form killed bits may have been there.)
+ * Was the node that has just been added all zeros before, and will it be at
+ * replay?  Yes if it comes out of the hole as it was before this record, which
+ * may have begun with a cut.  (In the tuple form killed bits may have been
+ * there.)
  */
 static bool
 node_was_zero(const FpbIndex *ix, Page page, const char *node,
@@ -405,8 +407,8 @@ append_node(const FpbIndex *ix, Page page, const FpbEntry *entry,
 }
 
 /*
- * Move the first or last slot of a full node to its neighbour, or to a new
- * last node, as planned, and put the new entry into the node.
+ * Move the first or last entry of a full node to its neighbour, or to a new
+ * last node, as planned.  Then put the new entry into the node.
  */
 static void
 spill_node(const FpbIndex *ix, Page page, const FpbEntry *entry,
@@ -428,8 +430,8 @@ spill_node(const FpbIndex *ix, Page page, const FpbEntry *entry,
 }
 
 /*
- * Copy the entries of plain nodes, as planned, and the new one among them,
- * into one wide node without gaps.
+ * Copy the entries of the nodes that a plan spreads, with the new one among
+ * them, into one wide node without gaps.
  */
 static void
 pack_nodes(const FpbIndex *ix, Page page, const FpbEntry *entry,
@@ -534,9 +536,9 @@ insert_into_posting(const FpbIndex *ix, Page page, const FpbEntry *entry,
 }
 
 /*
- * Make the tuple of a slot, which has no gap, a posting with room for so many
- * TIDs, with an entry put before pos->item.  If the old tuple has been added
- * last, its bytes are used again.
+ * Replace the tuple of a slot, which has no gap, by a posting with room for
+ * tids TIDs, and put an entry into that before pos->item.  If the old tuple
+ * was the last to be added, its bytes are used again.
  */
 static void
 grow_posting(const FpbIndex *ix, Page page, const FpbEntry *entry,
@@ -581,8 +583,8 @@ grow_posting(const FpbIndex *ix, Page page, const FpbEntry *entry,
 }
 
 /*
- * Put an entry into a full posting, before pos->item, and take out the last
- * one, which becomes *last; its tuple is made in memory of the caller's.
+ * Put an entry into a full posting before pos->item, and take out the last
+ * one.  That becomes *last; tuple is memory of the caller's for its tuple.
  */
 static void
 swap_last(const FpbIndex *ix, Page page, const FpbEntry *entry,
@@ -603,8 +605,8 @@ swap_last(const FpbIndex *ix, Page page, const FpbEntry *entry,
 }
 
 /*
- * Put an entry into a new one-key node, the pos->dir'th, whose key is that of
- * the node before.
+ * Put an entry into a new one-key node, the pos->dir'th, with the key of the
+ * node before.
  */
 static void
 append_one_key(const FpbIndex *ix, Page page, const FpbEntry *entry,
@@ -625,7 +627,7 @@ append_one_key(const FpbIndex *ix, Page page, const FpbEntry *entry,
 }
 
 /*
- * Insert an entry as planned; it fits.
+ * Carry out a plan whose outcome is FPB_PLAN_FITS.
  */
 void
 fpb_disk_first_insert(const FpbIndex *ix, Page page, const FpbEntry *entry,
@@ -673,7 +675,7 @@ fpb_disk_first_insert(const FpbIndex *ix, Page page, const FpbEntry *entry,
 }
 
 /*
- * Delete an entry; none, if *pos is that of a gap.
+ * Delete the entry at *pos, unless that is a gap.
  */
 static void
 delete_entry(const FpbIndex *ix, Page page, const FpbNodePos *pos, FpbWalPage *wp)
@@ -711,9 +713,9 @@ fpb_disk_first_delete(const FpbIndex *ix, Page page, const FpbPos *pos,
 }
 
 /*
- * Delete all entries from *pos on and free their nodes; those behind all that
- * remain go back to the page's hole.  Tuples among others stay until the page
- * is made afresh.
+ * Delete all entries from pos on and free their nodes.  Nodes that lie behind
+ * all that remain go back to the hole, and so do tuples that were added after
+ * all others.  Other tuples stay until the page is made afresh.
  */
 void
 fpb_disk_first_cut(const FpbIndex *ix, Page page, FpbPos pos, FpbWalPage *wp)

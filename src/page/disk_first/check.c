@@ -3,8 +3,8 @@
  * page/disk_first/check.c
  *	  What is wrong with a disk-first page, and what is in it?
  *
- * The first answer must be exact: whatever a sound change leaves behind is no
- * fault.
+ * The first answer must be exact: nothing that a sound change leaves behind is
+ * a fault.
  *
  *-------------------------------------------------------------------------
  */
@@ -34,8 +34,8 @@ all_zero(const char *start, const char *end)
 /* --- nodes --- */
 
 /*
- * What is wrong with a gap, or NULL.  It is a gap because one of its fields
- * says so; the others must not contradict.
+ * What is wrong with a gap, or NULL.  One of its fields makes it a gap; the
+ * others must not contradict that.
  */
 static const char *
 gap_fault(const PageCheck *pc, FpbCodec codec, char *node, int slot)
@@ -84,7 +84,7 @@ target_fault(const PageCheck *pc, FpbCodec codec, char *node, int slot)
 
 /*
  * What is wrong with the key of a one-key node, or NULL.  It must be sound
- * even if the node has no entry, for the next one of that key goes there.
+ * even if the node has no entry, because the next one of that key goes there.
  */
 static const char *
 one_key_fault(const PageCheck *pc, char *node)
@@ -124,9 +124,9 @@ killed_fault(const PageCheck *pc, int dir, FpbCodec codec, char *node)
 /*
  * What is wrong with the dir'th node, or NULL.
  *
- * The bounds of the directory hold for entries.  A node without any, and a
- * gap, may be outside of them: an entry put into the node before raises the
- * bound.
+ * The directory's bounds are those of entries.  A gap may be outside of them,
+ * and so may a node without entries, because an entry that is put into the
+ * node before raises the bound.
  */
 static const char *
 node_fault(PageCheck *pc, int dir)
@@ -203,10 +203,7 @@ hole_fault(const PageCheck *pc, const bool *used)
 }
 
 /*
- * What is wrong with the structure of a page, whose header has been checked by
- * fpb_checkpage, or NULL.  A page without a fault can be worked on: no offset
- * or length in it is out of bounds, and no two things are in one place.  The
- * text lives until the next call.
+ * See fpb_page_fault.
  */
 const char *
 fpb_disk_first_fault(const FpbIndex *ix, Page page)

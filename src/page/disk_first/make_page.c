@@ -50,8 +50,8 @@ shares_fence(const PageWriter *w)
 }
 
 /*
- * For how many TIDs the tuple of a slot with so many entries gets room: the
- * gaps that a posting has are no more than half of its entries.
+ * For how many TIDs the tuple of a slot with so many entries gets room: a
+ * posting's gaps are no more than half of its entries.
  */
 static int
 slot_tids(const PageWriter *w, IndexTuple tuple, int entries)
@@ -173,8 +173,8 @@ measure_tuples(PageWriter *w, Size want_free)
 		return -1;
 
 	/*
-	 * Duplicates are likely to be more: half of what killed bits leave of it
-	 * is for those.  (Half, lest with its padding it be more than all.)
+	 * More duplicates are likely to come.  Half of what killed bits leave of
+	 * want_free is for those; with padding, all of it might be too much.
 	 */
 	if (w->postings > 0 && want_free > bits)
 	{
@@ -360,7 +360,7 @@ fpb_disk_first_build(const FpbIndex *ix, Page page,
 		return fpb_pack_tuples(ix, content, slack, &packing) &&
 			fpb_write_page(ix, page, content, &packing, BLCKSZ * slack / 100);
 
-	/* Duplicates are likely to be more, so they get nodes of their own. */
+	/* more duplicates are likely to come, so they get nodes of their own */
 	packed = fpb_pack_by_runs(ix, content, slack, &packing);
 	if (packed && fpb_write_page(ix, page, content, &packing, 0))
 		return true;

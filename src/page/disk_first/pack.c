@@ -3,10 +3,10 @@
  * page/disk_first/pack.c
  *	  Packing sorted entries into the slots and nodes of a page.
  *
- * A run is the entries of one key.  In the tuple form, those of a run go into
- * postings, as many as one can hold into each.  In the word forms, they may go
- * into one-key nodes, which have the key once; or into plain nodes, which runs
- * share; or some here, some there.
+ * A run is the entries of one key.  In the tuple form a run goes into
+ * postings, as many entries into each as it can hold.  In the word forms a run
+ * may go into one-key nodes, which have the key once, or into plain nodes,
+ * which it shares with other runs, or partly into both.
  *
  *-------------------------------------------------------------------------
  */
@@ -15,16 +15,16 @@
 #include "page/disk_first/disk_first.h"
 
 /*
- * Word forms: a run of duplicates gets a one-key node when it would fill this
- * share of a plain one: shorter runs would waste more of the node than the
- * repeated keys.
+ * Word forms: a run gets a one-key node if it would fill this share of a plain
+ * one.  A shorter run would waste more of the node than its repeated keys
+ * take.
  */
 #define ONE_KEY_RUN(shape)	((shape)->nslots * 2 / 3)
 
 /* --- fills --- */
 
 /*
- * How many of a node's slots to fill, to leave slack slots of a hundred free.
+ * How many of nslots slots to fill, if slack of a hundred are to be left free.
  */
 static int
 slots_to_fill(int nslots, int slack)
@@ -35,8 +35,8 @@ slots_to_fill(int nslots, int slack)
 }
 
 /*
- * How many slots of a plain node to fill: with slack, no more than it should
- * have entries.
+ * How many slots of a plain node to fill; with slack, at most as many as it
+ * should have entries.
  */
 int
 fpb_plain_fill(const FpbShape *shape, int slack)
@@ -58,7 +58,7 @@ fpb_one_key_fill(const FpbShape *shape, int slack)
 }
 
 /*
- * Nodes that count slots fill.
+ * How many nodes count entries take, with fill entries in each.
  */
 static inline int
 nodes_for(int count, int fill)
@@ -207,9 +207,9 @@ put_nodes(PackWriter *w, int start, int end, FpbCodec codec)
 /* --- words: by the length of runs --- */
 
 /*
- * How many of a run of duplicates go into one-key nodes: those that would fill
- * too little of the last one are left to a plain node, shared with the entries
- * behind.
+ * How many entries of a run go into one-key nodes.  If they would fill too
+ * little of the last one, that part is left to a plain node, shared with the
+ * entries behind.
  */
 int
 fpb_one_key_packing(const FpbShape *shape, int run, int fill)
@@ -222,12 +222,12 @@ fpb_one_key_packing(const FpbShape *shape, int run, int fill)
 }
 
 /*
- * Has a run among entries so many of them?
+ * Is there a run of at least enough entries?
  *
- * Of any so many entries in succession two are compared that lie half as far
- * apart, wherever the run begins; only where these are identical is the run
- * measured.  (The rest of the caller's work is once a node; this would be once
- * an entry.)
+ * Entries that lie half of that apart are compared.  A run of so many contains
+ * two neighbours of these, wherever it begins; so only a run that two of them
+ * share is measured.  (To compare all entries would cost more than the rest of
+ * the caller's work, which is done once a node.)
  */
 static bool
 has_run(const FpbIndex *ix, const FpbEntry *entries, int nentries, int enough)
@@ -329,13 +329,13 @@ typedef struct WordRun
 } WordRun;
 
 /*
- * Give a run so many one-key nodes, behind runs that have been packed as
+ * Pack a run with so many one-key nodes, behind runs that have been packed as
  * *before says.
  *
- * The order of the keys fixes that of the nodes.  So those of its entries that
- * go to plain nodes may as well be its first ones, as far as the node before
- * has slots left, and its last ones in new nodes, which the next runs go on to
- * fill.
+ * The order of the keys fixes that of the nodes.  So of the entries that go to
+ * plain nodes, the run's first ones take the slots that are left in the node
+ * before.  The others, its last ones, go to new nodes, which the next runs go
+ * on to fill.
  */
 static WordRun
 pack_run(const PackWriter *w, const WordRun *before, int start, int count,

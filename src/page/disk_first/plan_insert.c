@@ -3,9 +3,9 @@
  * page/disk_first/plan_insert.c
  *	  Planning insertions into a disk-first page.
  *
- * An insertion is planned first, which may fail, and then done in a critical
- * section, which may not (page/disk_first/change.c).  What it changes is as
- * little as the node structure permits, for it is what the WAL record holds.
+ * An insertion is planned first, which may fail, and then made in a critical
+ * section, which may not (page/disk_first/change.c).  A plan changes as little
+ * as the node structure permits, because all that changes is logged.
  *
  *-------------------------------------------------------------------------
  */
@@ -14,16 +14,16 @@
 #include "page/disk_first/disk_first.h"
 
 /*
- * A page is reorganised rather than split while its nodes would then have this
- * share of their slots free, in a hundred (fpbtree-sigmod2002, section 3.1.2:
- * "far fewer than the page maximum fan-out").  It is logged whole then.
+ * A page is rebuilt rather than split if that leaves this share of its nodes'
+ * slots free, in a hundred (fpbtree-sigmod2002, section 3.1.2: "far fewer than
+ * the page maximum fan-out").  A rebuild logs the whole page.
  */
 #define REBUILD_SLACK			15
 #define REBUILD_SLACK_ONE_KEY	10	/* room for more duplicates, twice as many */
 
 /*
- * Entries of adjacent nodes are spread anew while these would then have this
- * share of their slots free, in a hundred.  That is what pages fill up to.
+ * Entries of adjacent nodes are spread anew if that leaves this share of their
+ * slots free, in a hundred.  So pages fill up to that.
  */
 #define SPREAD_SLACK			6
 
@@ -39,7 +39,7 @@
 #define FEW_ENTRIES				2
 #define FEW_CHILDREN			3
 
-/* where of so many entries one is a duplicate, they are that */
+/* a page has many duplicates if one of so many entries is one */
 #define MANY_DUPLICATES			8
 
 /*
@@ -95,8 +95,8 @@ plain_gaps(const FpbIndex *ix, Page page, int dir)
 }
 
 /*
- * The place of an entry behind all those of a plain node: gaps there are in
- * the order of their heads like everything else.
+ * The position of an entry that is to be the last one of a plain node: before
+ * the gaps at its end whose heads are not less than the entry's.
  */
 static FpbNodePos
 end_of_node(const FpbIndex *ix, Page page, int dir, const FpbEntry *entry)
@@ -134,9 +134,9 @@ convertible(const FpbIndex *ix, Page page, char *node, const FpbEntry *entry)
 }
 
 /*
- * Where to part a full plain node, when it is split: in the middle, or at the
- * nearer end of a run of duplicates that reaches across it, so that it will
- * have a node of its own.
+ * Where to split a full plain node: in the middle, or if a run of duplicates
+ * reaches across that, at the nearer end of the run, so that it gets a node of
+ * its own.
  */
 static int
 split_slot(const FpbIndex *ix, Page page, const FpbShape *shape, char *node)
@@ -213,10 +213,11 @@ plan_spill(const FpbIndex *ix, Page page, const FpbEntry *entry,
 }
 
 /*
- * Is an entry's key so much nearer to the one before than to the one behind,
- * in a leaf, that it is likely to belong to one of many series of ascending
- * keys, and more to come behind it?  Of numbers in random order one in so many
- * is; of texts, the last of each lot that begins alike.
+ * Does a leaf's entry seem to belong to one of many series of ascending keys,
+ * so that more are likely to come behind it?  It does if its key is
+ * SERIES_DISTANCE times as near to the one before as to the one behind.  Of
+ * numbers in random order one in so many is; of texts, the last of those that
+ * begin alike.
  */
 static bool
 follows_series(const FpbIndex *ix, Page page, const FpbEntry *entry,
@@ -234,9 +235,10 @@ follows_series(const FpbIndex *ix, Page page, const FpbEntry *entry,
 }
 
 /*
- * Plan to give an entry that follows a series room behind it, a full plain
- * node's part before *place staying as it is: with a new node, for which there
- * is room, either for the entry or for those of the node that are behind it.
+ * Plan to give an entry that follows a series room behind it, by a new node,
+ * for which the page has room.  The entries behind it in its full plain node
+ * move there; if there are none, the entry goes there itself.  Those before it
+ * stay.
  */
 static void
 plan_in_series(const FpbIndex *ix, Page page, const FpbNodePos *place,
@@ -261,11 +263,11 @@ plan_in_series(const FpbIndex *ix, Page page, const FpbNodePos *place,
 
 /*
  * Plan to make room in a full plain node for an entry of an ascending series
- * that comes late, after greater ones of other backends: by moving the node's
- * last entry on to where the series goes on, the page's last node or a new one
- * (for which there is room).  To split the node would cost more, and leave
- * halves behind that nothing fills.  False if it is not such an entry, or that
- * node is full, too.
+ * that comes late, after greater ones of other backends.  The node's last
+ * entry moves to where the series goes on: the page's last node, or a new one,
+ * for which there is room.  A split of the node would cost more, and nothing
+ * would fill the halves.  False if it is no such entry, or that node is full,
+ * too.
  */
 static bool
 plan_late(const FpbIndex *ix, Page page, char *node, const FpbNodePos *place,
@@ -293,10 +295,10 @@ plan_late(const FpbIndex *ix, Page page, char *node, const FpbNodePos *place,
 }
 
 /*
- * Plan to spread the entries of a full plain node and of its neighbours, as
- * few of them as have enough gaps together, evenly over these nodes, and the
- * new entry at *place among them.  False if there are not enough, or if there
- * are killed entries, which are better removed than moved.
+ * Plan to spread the entries of a full plain node and of its neighbours evenly
+ * over these nodes, with the new entry at *place among them: over as few nodes
+ * as have enough gaps together.  False if there are not enough gaps, or if the
+ * page has killed entries, which are better removed than moved.
  */
 static bool
 plan_spread(const FpbIndex *ix, Page page, const FpbNodePos *place,
@@ -355,8 +357,8 @@ plain_entries(const FpbIndex *ix, Page page, int dir)
 }
 
 /*
- * Has the node of an entry's place as many entries as it should have, though
- * there may be gaps?
+ * Is the node at *place crowded: has it as many entries as it should have,
+ * even if there are gaps?
  */
 static bool
 is_crowded(const FpbIndex *ix, Page page, const FpbNodePos *place)
@@ -369,9 +371,9 @@ is_crowded(const FpbIndex *ix, Page page, const FpbNodePos *place)
 
 /*
  * Plan to insert an entry at *place, in a crowded node, so that no node gets
- * more entries than it should have: by parting them between the node and a new
- * one, or by spreading those of adjacent nodes.  False if the page has no node
- * left and all it has are crowded.
+ * more entries than it should have: by spreading the node's entries over it
+ * and a new one, or over adjacent nodes.  False if the page has no free node
+ * and all others are crowded, too.
  */
 static bool
 plan_packing(const FpbIndex *ix, Page page, const FpbNodePos *place,
@@ -422,7 +424,7 @@ is_at_end(const FpbIndex *ix, Page page, const FpbNodePos *place)
 }
 
 /*
- * Are many of a leaf's entries duplicates, which postings make room of?
+ * Are many of a leaf's entries duplicates, so that postings would save room?
  */
 static bool
 has_duplicates(const FpbIndex *ix, Page page, const FpbEntry *entries,
@@ -438,7 +440,7 @@ has_duplicates(const FpbIndex *ix, Page page, const FpbEntry *entries,
 }
 
 /*
- * Plan to reorganise a page that has no room otherwise.
+ * Plan to rebuild a page that has no room otherwise.
  */
 static void
 plan_to_make_room(const FpbIndex *ix, Page page, const FpbEntry *entry,
@@ -459,10 +461,9 @@ plan_to_make_room(const FpbIndex *ix, Page page, const FpbEntry *entry,
 }
 
 /*
- * Plan to have the entry share the slot of another one of its key, at
- * pos->slot, where it belongs before pos->item: in a gap of the posting there,
- * or in a larger posting, with room for more to come.  False if neither can
- * be.
+ * Plan to have the entry share the slot of another one of its key, at pos,
+ * where it belongs before pos.item: in a gap of the posting there, or in a
+ * larger posting with room for more.  False if neither can be.
  */
 static bool
 plan_sharing(const FpbIndex *ix, Page page, FpbNodePos pos, FpbSlotPlan *plan)
@@ -495,8 +496,8 @@ plan_sharing(const FpbIndex *ix, Page page, FpbNodePos pos, FpbSlotPlan *plan)
 }
 
 /*
- * Might the entries before, or behind, a place have an entry's key, as far as
- * the heads there tell?
+ * Might the entry before (or behind) *place have this entry's key, by the head
+ * there?
  */
 static bool
 may_be_beside(const FpbIndex *ix, Page page, const FpbEntry *entry,
@@ -711,8 +712,7 @@ plan_slot(const FpbIndex *ix, Page page, const FpbEntry *entry,
 }
 
 /*
- * Find out how a new entry is to be put into the page, which is locked
- * exclusively and is the right one for it, at the place pos.
+ * See fpb_page_plan_insert.
  */
 void
 fpb_disk_first_plan_insert(const FpbIndex *ix, Page page, const FpbEntry *entry,
@@ -729,8 +729,8 @@ fpb_disk_first_plan_insert(const FpbIndex *ix, Page page, const FpbEntry *entry,
 	slots->swap = false;
 
 	/*
-	 * Its place may be among the TIDs of a posting.  (An equal tuple may be
-	 * compressed in another way; it takes on the posting's bytes.)
+	 * Its place may be among the TIDs of a posting.  (A tuple of the key that
+	 * is compressed in another way takes on the posting's bytes.)
 	 */
 	if (place.item > 0)
 	{

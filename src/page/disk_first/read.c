@@ -16,19 +16,19 @@
 #include "page/disk_first/disk_first.h"
 
 /*
- * What a search waits for, to choose widths of nodes by: a cache miss, and
- * each further line that is fetched with it, in the paper's unit and by its
- * figures (fpbtree-sigmod2002, section 3.1.1).  fpbtree_tune measures a better
+ * What a search waits for: a cache miss, and each further line that is fetched
+ * with it.  Widths of nodes are chosen by that.  Unit and figures are the
+ * paper's (fpbtree-sigmod2002, section 3.1.1).  fpbtree_tune measures a better
  * ratio, but not for many lines: processors fetch ten or so at a time.
  */
 #define COST_MISS			150
 #define COST_NEXT_LINE		10
 
 /*
- * Of the widths with which a search of words costs no more than the least by
- * so much in a hundred, the one is taken that gives a page most slots (the
- * paper's table 2 goes up to 10%).  Of tuples, which take more of a page than
- * their slots do, it is the narrowest of those that cost least.
+ * Words: of the widths with which a search costs at most so much in a hundred
+ * more than with the best one, the one that gives a page most slots is taken
+ * (the paper's table 2 goes up to 10%).  Tuples take more of a page than their
+ * slots do, so for them it is the narrowest of the widths that cost least.
  */
 #define COST_TOLERANCE		5
 
@@ -62,7 +62,7 @@ fpb_set_shape(const FpbIndex *ix, FpbShape *shape, int lines, bool inner)
 }
 
 /*
- * The nearest width to one asked for that a page can have: a small page needs
+ * The nearest width to one asked for that a page can have.  A small page needs
  * more than a node or two to be a tree, and node numbers are bytes.
  */
 int
@@ -174,7 +174,7 @@ fpb_disk_first_get_shapes(const FpbIndex *ix, int *leaf_lines, int *inner_lines)
 }
 
 /*
- * Bytes of a node for each of its slots.
+ * See FpbLayoutRoutine: bytes of a node for each of its slots.
  */
 Size
 fpb_disk_first_slot_space(const FpbIndex *ix, bool leaf)
@@ -269,9 +269,9 @@ search_directory_ties(const FpbIndex *ix, Page page, const FpbShape *shape,
 }
 
 /*
- * The directory entry of the node in which the place of the search key is:
- * every entry of the nodes before is < search key, and the nodes after begin
- * with entries >= search key (equal: > search key).  The page has a node.
+ * The directory entry of the node that the search key belongs to: all entries
+ * of the nodes before it are < search key, and the nodes behind it begin with
+ * entries >= search key (equal: > search key).  The page has a node.
  */
 static inline int
 search_directory(const FpbIndex *ix, Page page, const FpbShape *shape,
@@ -296,8 +296,8 @@ search_directory(const FpbIndex *ix, Page page, const FpbShape *shape,
 }
 
 /*
- * Have the lines of a node that a search will touch fetched together, and with
- * them the line of its killed bits, which whoever finds an entry asks for.
+ * Fetch all lines of a node at once, and with them the line of its killed
+ * bits, which are asked for once an entry is found.
  */
 static inline void
 prefetch_node(const FpbIndex *ix, const FpbShape *shape, Page page, int dir, char *node)
@@ -311,8 +311,8 @@ prefetch_node(const FpbIndex *ix, const FpbShape *shape, Page page, int dir, cha
 }
 
 /*
- * If the next slot's posting begins before the search key, make *pos the place
- * of the search key among its TIDs.
+ * If the next entry is a posting that begins before the search key, make *pos
+ * the position of the search key among its TIDs.
  */
 static void
 search_posting(const FpbIndex *ix, Page page, const FpbShape *shape, char *node,
@@ -333,10 +333,7 @@ search_posting(const FpbIndex *ix, Page page, const FpbShape *shape, char *node,
 	if (fpb_compare(ix, &entry.key, search) >= 0)
 		return;
 
-	/*
-	 * it does not end before the search key, so its key is that of the search
-	 * key
-	 */
+	/* it does not end before the search key, so both have the same key */
 	posting = entry.key.tuple;
 	hi = fpb_posting_slots(posting);
 	while (lo < hi)
@@ -385,8 +382,9 @@ search_named_node(const FpbIndex *ix, Page page, const FpbShape *shape,
 }
 
 /*
- * Place of the first entry >= search key, or the place behind the last entry
- * before the search key, from where fpb_node_pos_next finds it.
+ * Set *place to the position of the search key: behind the last entry before
+ * it, so that fpb_node_pos_next finds the first entry >= search key from
+ * there.
  */
 void
 fpb_node_pos_search(const FpbIndex *ix, Page page, const FpbSearchKey *search,
@@ -421,8 +419,8 @@ fpb_disk_first_search(const FpbIndex *ix, Page page, const FpbSearchKey *search,
 }
 
 /*
- * Make *place the first live entry at or after it and unpack it; false if
- * there is none.
+ * Make *place the position of the first entry at or behind it, and unpack
+ * that.  False if there is none.
  */
 bool
 fpb_node_pos_next(const FpbIndex *ix, Page page, FpbNodePos *place, FpbEntry *entry)
@@ -473,8 +471,8 @@ fpb_disk_first_next(const FpbIndex *ix, Page page, FpbPos *pos, FpbEntry *entry)
 }
 
 /*
- * Make *place the last live entry before it and unpack it; false if there is
- * none.
+ * Make *place the position of the last entry before it, and unpack that.
+ * False if there is none.
  */
 bool
 fpb_node_pos_prev(const FpbIndex *ix, Page page, FpbNodePos *place, FpbEntry *entry)
@@ -605,9 +603,9 @@ read_node(const FpbIndex *ix, Page page, FpbNodePos from, FpbNodePos to,
 }
 
 /*
- * The place where the entries from pos on that are < end stop.  *more becomes
- * false if there is an entry behind it.  near: try the next entries first, as
- * most scans want one at most.
+ * Set *stop to the position where the entries from pos on that are < end stop.
+ * *more becomes false if an entry is behind it.  near: try the next entries
+ * first, because most scans want one at most.
  */
 static void
 find_end(const FpbIndex *ix, Page page, FpbNodePos pos, const FpbSearchKey *end,
@@ -673,9 +671,9 @@ fpb_disk_first_read(const FpbIndex *ix, Page page, FpbPos start,
 }
 
 /*
- * Find the slot of the child to descend to for the search key, and return its
- * node.  The first child's low key is the page's low fence, so a search key
- * within the fences always finds one; one outside gets the first.
+ * Find the slot of the child to descend to for the search key, and return the
+ * node that it is in.  The first child's low key is the page's low fence, so a
+ * search key within the fences always finds one.  One below gets the first.
  *
  * *child_node is set to 1 + the number of the child's node in which the search
  * key's place may be, as the last child-node hint before it says, or if there
@@ -723,8 +721,7 @@ search_child(const FpbIndex *ix, Page page, const FpbSearchKey *search, bool bef
 }
 
 /*
- * The child to descend to for the search key.  Its separator's tuple, which is
- * likely to be in no cache, is not looked at.
+ * See fpb_page_downlink.
  */
 BlockNumber
 fpb_disk_first_downlink(const FpbIndex *ix, Page page, const FpbSearchKey *search,
@@ -737,8 +734,7 @@ fpb_disk_first_downlink(const FpbIndex *ix, Page page, const FpbSearchKey *searc
 }
 
 /*
- * The entry of the child to descend to for the search key, its tuple in the
- * page, and the place of that in *pos.
+ * See fpb_page_child.
  */
 void
 fpb_disk_first_child(const FpbIndex *ix, Page page, const FpbSearchKey *search,
@@ -784,8 +780,7 @@ fpb_disk_first_has_killed(const FpbIndex *ix, Page page)
 }
 
 /*
- * Is the entry known to be dead to everyone?  Only a hint, and not to be asked
- * by a snapshot taken in recovery.
+ * See fpb_page_is_killed.
  */
 bool
 fpb_disk_first_is_killed(const FpbIndex *ix, Page page, FpbPos pos)
@@ -816,9 +811,8 @@ slot_count(const FpbIndex *ix, Page page, FpbNodePos pos)
 }
 
 /*
- * Note that entries are dead to everyone, given their positions in order,
- * perhaps more than once.  A slot has one killed bit, so those of a posting
- * get it only if they all are.
+ * See fpb_page_kill.  A slot has one killed bit, so a posting gets it only if
+ * all of its entries are dead.
  *
  * For fpb_kill_entries, between fpb_begin_hints and fpb_finish_hints.  Before
  * 19, two backends may set bits of one byte at once, so that one is lost: it
