@@ -15,13 +15,14 @@
 const FpbLayoutRoutine *
 fpb_layout_routine(int id)
 {
-	static const FpbLayoutRoutine *const routines[] = {
-		[FPB_DISK_FIRST] = &fpb_disk_first_routine,
-		[FPB_MICRO_INDEX] = &fpb_micro_index_routine,
-		[FPB_CACHE_FIRST] = &fpb_cache_first_routine,
-	};
-
-	if (id < 0 || id >= (int) lengthof(routines))
-		return NULL;
-	return routines[id];
+	switch ((FpbLayout) id)
+	{
+		case FPB_DISK_FIRST:
+			return &fpb_disk_first_routine;
+		case FPB_MICRO_INDEX:
+			return &fpb_micro_index_routine;
+		case FPB_CACHE_FIRST:
+			return &fpb_cache_first_routine;
+	}
+	return NULL;
 }
