@@ -44,7 +44,7 @@ cmp_ok($parents, '>', 30, 'the leaves have many parents');
 my $by_index = 'SET enable_seqscan = off; SET enable_bitmapscan = off; SET enable_sort = off; SET max_parallel_workers_per_gather = 0;';
 
 # Runs SQL on a server that has just started; the pages of the index read ahead that were needed, and that were not.
-sub read_ahead
+sub prefetched
 {
 	my ($sql) = @_;
 	$node->restart;
@@ -56,13 +56,13 @@ sub read_ahead
 
 foreach my $order ('k', 'k DESC')
 {
-	my ($used, $wasted) = read_ahead("SELECT count(*) FROM (SELECT k FROM w ORDER BY $order OFFSET 0) x");
+	my ($used, $wasted) = prefetched("SELECT count(*) FROM (SELECT k FROM w ORDER BY $order OFFSET 0) x");
 	cmp_ok($used, '>', $leaves * 0.95, "by $order, the leaves are read ahead");
 	cmp_ok($wasted, '<', $leaves * 0.05, "by $order, hardly any other is");
 }
 
 # A cursor that goes to and fro, by more than the buffers hold.
-my ($used, $wasted) = read_ahead('BEGIN; DECLARE c SCROLL CURSOR FOR SELECT k FROM w ORDER BY k;'
+my ($used, $wasted) = prefetched('BEGIN; DECLARE c SCROLL CURSOR FOR SELECT k FROM w ORDER BY k;'
 	  . 'MOVE 20000 FROM c; MOVE BACKWARD 15000 FROM c;' x 6 . 'COMMIT');
 cmp_ok($used, '>', 2 * $leaves, 'to and fro, leaves are read ahead');
 cmp_ok($wasted, '<', $used * 0.05, 'to and fro, hardly any other is');

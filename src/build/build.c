@@ -22,25 +22,16 @@
 #include "access/htup_details.h"
 #include "access/nbtree.h"
 #include "access/tableam.h"
-#include "catalog/index.h"
 #include "catalog/pg_opclass.h"
 #include "commands/progress.h"
 #include "miscadmin.h"
-#include "optimizer/plancat.h"
 #include "pgstat.h"
-#include "storage/bulk_write.h"
-#include "utils/builtins.h"
 #include "utils/fmgroids.h"
 #include "utils/lsyscache.h"
 #include "utils/memutils.h"
 #include "utils/syscache.h"
 
-#include "base/options.h"
 #include "build/build.h"
-#include "build/design.h"
-#include "page/layout.h"
-#include "tree/buffers.h"
-#include "tree/verify.h"
 
 /*
  * Scan the table and put its rows' entries in the sorts.  Returns the number

@@ -19,15 +19,15 @@
  */
 #include "postgres.h"
 
-#include "access/heapam.h"
 #include "access/tableam.h"
 #include "access/visibilitymap.h"
 #include "access/xact.h"
 #include "catalog/catalog.h"
 #include "commands/progress.h"
-#include "build/build.h"
 #include "miscadmin.h"
 #include "pgstat.h"
+
+#include "build/build.h"
 
 /*
  * Pages that a participant takes at once: few enough that all finish at about

@@ -20,7 +20,6 @@
 #include "catalog/index.h"
 #include "commands/progress.h"
 #include "executor/instrument.h"
-#include "build/build.h"
 #include "miscadmin.h"
 #include "pgstat.h"
 #include "storage/condition_variable.h"
@@ -29,6 +28,8 @@
 #include "utils/memutils.h"
 #include "utils/snapmgr.h"
 #include "utils/wait_event.h"
+
+#include "build/build.h"
 
 /* keys of what is in the shared memory of a parallel build */
 #define FPB_KEY_SHARED			UINT64CONST(0xFB00000000000001)

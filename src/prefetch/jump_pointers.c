@@ -4,14 +4,14 @@
  *	  The internal jump-pointer array: the pages of a level, as the pages above
  *	  name them.
  *
- * This is what section 2.2 of fpbtree-sigmod2002 calls so, without links of
- * its own: a copy of one page of the level above is looked at, with no lock
- * and no pin, and the next one is found by a descent to the fence at its end.
+ * This is what section 2.2 of fpbtree-sigmod2002 calls so, but without links
+ * of its own.  A walk looks at a copy of one page of the level above, with no
+ * lock and no pin, and finds the next page by a descent to the fence at the
+ * copy's end.
  *
- * A copy grows old, so pages may be named that are no longer in the tree, and
- * pages that have come into it may be missing.  That does no harm: whoever
- * walks does so to read pages ahead, and finds the pages it works on by
- * itself.
+ * A copy grows old: it may name pages that are no longer in the tree, and miss
+ * pages that have come into it.  That does no harm.  Walks are for prefetch
+ * only, and the scan finds the pages that it works on by itself.
  *
  *-------------------------------------------------------------------------
  */
@@ -57,10 +57,10 @@ fpb_walk_end(FpbWalk *walk)
 }
 
 /*
- * Copy a locked page, which is released, in place of the copy before last: a
- * search key may yet point into the last one.  False if the page is not sound;
- * what is wrong with it is for those to report who need it.  Nor do we go over
- * pages that leave their high fence to their right sibling.
+ * Copy a locked page and release it.  The copy takes the place of the one
+ * before last, because a search key may still point into the last one.  False
+ * if the page is not sound, which is left to others to report, or if it leaves
+ * its high fence to its right sibling.
  */
 static bool
 take_copy(FpbWalk *walk, Buffer buf)

@@ -1,10 +1,10 @@
 /*-------------------------------------------------------------------------
  *
  * prefetch/prefetch.h
- *	  The prefetch layer: pages that will be needed soon, read ahead.
+ *	  Prefetch: pages are read before they are needed.
  *
- * All of it is advice.  A page that is read ahead and not needed, or needed
- * and not read ahead, costs time and nothing else: no search or scan takes its
+ * All of it is advice.  A page that is prefetched and not needed, or needed
+ * and not prefetched, costs time and nothing else: no search or scan takes its
  * way from what is found here.
  *
  *-------------------------------------------------------------------------
@@ -26,7 +26,7 @@ extern int	fpb_prefetch_distance;
 extern int	fpb_prefetch_heap_distance;
 extern int	fpb_pio_max;
 
-/* how pages are read ahead: fpbtree.prefetch_method */
+/* how pages are prefetched: fpbtree.prefetch_method */
 typedef enum FpbPrefetchMethod
 {
 	FPB_PREFETCH_AUTO,			/* advice where I/O is buffered */
@@ -74,7 +74,7 @@ typedef struct FpbWindow
 	FpbWindowReads *reads;		/* NULL: the kernel is advised */
 	BlockNumber nblocks;		/* of the relation, at least */
 	int			max_reads;		/* that may be in flight */
-	int			max_distance;	/* in pages; 0: don't read ahead */
+	int			max_distance;	/* in pages; 0: no prefetch */
 	int			distance;		/* what is wanted at present */
 	int			min_distance;	/* what is wanted at least, except at first */
 	int			idle;			/* pages found cached since the last read */

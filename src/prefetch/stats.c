@@ -1,7 +1,7 @@
 /*-------------------------------------------------------------------------
  *
  * prefetch/stats.c
- *	  The settings of reading ahead, and counts of what has come of it.
+ *	  The settings of prefetch, and counts of what has come of it.
  *
  * The counts are kept for each index in shared memory (base/shared.c), and
  * lost when the server stops.
@@ -37,15 +37,15 @@ void
 fpb_prefetch_init(void)
 {
 	DefineCustomIntVariable("fpbtree.prefetch_distance",
-							"Pages of an fpbtree index that a scan reads ahead at most.",
-							"0 reads none ahead; -1 reads as many at a time as effective_io_concurrency of the index's tablespace says.",
+							"Pages of an fpbtree index that a scan prefetches at most.",
+							"0 prefetches none; -1 reads as many at a time as effective_io_concurrency of the index's tablespace says.",
 							&fpb_prefetch_distance,
 							-1, -1, FPB_MAX_DISTANCE,
 							PGC_USERSET, 0,
 							NULL, NULL, NULL);
 	DefineCustomIntVariable("fpbtree.heap_prefetch_distance",
-							"Pages of the table that a scan of an fpbtree index reads ahead at most.",
-							"0 reads none ahead; -1 reads as many at a time as effective_io_concurrency of the table's tablespace says.",
+							"Pages of the table that a scan of an fpbtree index prefetches at most.",
+							"0 prefetches none; -1 reads as many at a time as effective_io_concurrency of the table's tablespace says.",
 							&fpb_prefetch_heap_distance,
 							-1, -1, FPB_MAX_DISTANCE,
 							PGC_USERSET, 0,
@@ -58,7 +58,7 @@ fpb_prefetch_init(void)
 							PGC_USERSET, 0,
 							NULL, NULL, NULL);
 	DefineCustomEnumVariable("fpbtree.prefetch_method",
-							 "How pages are read ahead.",
+							 "How pages are prefetched.",
 							 "auto advises the kernel where I/O is buffered, and uses the server's asynchronous I/O under direct I/O; aio uses that wherever there is one.",
 							 &fpb_prefetch_method,
 							 FPB_PREFETCH_AUTO, prefetch_methods,

@@ -3,24 +3,25 @@
  * prefetch/window.c
  *	  A window of pages that are being read, none of them pinned.
  *
- * Whoever will need pages of a relation announces them in that order, starts
- * the reads of those announced, and says what it has come to.  How many pages
- * the window holds follows a read stream's rules: few at first, twice as many
- * after a read, fewer when pages are found in memory; as many reads at a time
- * as the tablespace's effective_io_concurrency says; neighbours are read
- * together.
+ * The user of a window announces pages of a relation in the order in which he
+ * will need them, starts the reads of those announced, and says to which page
+ * he has come.  How many pages the window holds follows a read stream's rules:
+ * few at first, twice as many after a read, fewer when pages are found in
+ * memory; as many reads at a time as the tablespace's effective_io_concurrency
+ * says; neighbours are read together.
  *
- * It is no read stream because that keeps every page of its window pinned, and
- * a scan may be left alone for hours between two rows: pins on leaves would
- * hold up VACUUM's cleanup locks, pins on heap pages pruning and freezing.  A
- * read needs our pin only to be started: from then on the server's
- * asynchronous I/O holds a pin of its own until the read is completed, by us
- * or by whoever wants the page first.  So the pin is dropped at once.
+ * A read stream of the server's would not do: it keeps every page of its
+ * window pinned, and a scan may be left alone for hours between two rows.
+ * Pins on leaves would hold up VACUUM's cleanup locks, and pins on heap pages
+ * would hold up pruning and freezing.  A read needs our pin only to be
+ * started.  From then on the server's asynchronous I/O holds a pin of its own
+ * until the read is completed, by us or by whoever wants the page first.  So
+ * we drop our pin at once.
  *
- * Where files go through the kernel's cache, it is advised instead, for which
- * no buffer is needed: that is quicker, and the only way where there is no
- * asynchronous I/O (17, io_method = sync, and temporary tables, for which
- * workers can't read).  There nothing is read ahead under direct I/O.
+ * Where files go through the kernel's cache, we advise the kernel instead,
+ * which needs no buffer.  That is quicker, and it is the only way where there
+ * is no asynchronous I/O (17, io_method = sync, and temporary tables, whose
+ * pages workers can't read).  There nothing is prefetched under direct I/O.
  *
  * A read that fails is nobody's error here.  Its page is not valid then, and
  * is read again, and the error raised, when someone comes to it.
@@ -42,9 +43,10 @@
 #include "prefetch/prefetch.h"
 
 /*
- * Who needs all pages of a relation, and has announced one of so many, has the
- * kernel read as many at a time, with blocks of 8 kB as many as it reads ahead
- * of a file that is read from one end to the other.
+ * A user that needs all pages of a relation, and has announced one of
+ * ALL_BEGINS, has the kernel read AROUND pages at a time.  With blocks of 8 kB
+ * that is as much as the kernel itself reads ahead of a process that reads a
+ * file from one end to the other.
  */
 #define ALL_BEGINS		16
 #define AROUND			16
@@ -69,15 +71,15 @@ struct FpbWindowReads
 /* --- setting up --- */
 
 /*
- * Can pages of the relation be read ahead at all, and how?
+ * Can pages of the relation be prefetched at all, and how?
  *
- * Where the kernel caches files, it is advised even if there is asynchronous
- * I/O, unless the user wants that: each of the processes of io_method = worker
- * has one read in flight, the kernel any number; and with io_uring a buffered
- * read costs more to begin than advice.
+ * Where the kernel caches files, we advise it even if there is asynchronous
+ * I/O, unless the setting asks for that.  Each of the processes of io_method =
+ * worker has one read in flight, the kernel any number; and with io_uring a
+ * buffered read costs more to begin than advice.
  */
 static bool
-can_read_ahead(Relation rel pg_attribute_unused(), bool *async)
+can_prefetch(Relation rel pg_attribute_unused(), bool *async)
 {
 	bool		has_async = false;
 	bool		has_advice = false;
@@ -95,8 +97,8 @@ can_read_ahead(Relation rel pg_attribute_unused(), bool *async)
 
 /*
  * How many pages a window may hold: half of this backend's share of the
- * buffers, as if they were pinned, for a scan has a window on the index and
- * one on the table.  While they are being read they are pinned.
+ * buffers, because a scan has a window on the index and one on the table.
+ * They count as if they were pinned; while they are being read they are.
  */
 static int
 share_of_buffers(void)
@@ -112,9 +114,9 @@ share_of_buffers(void)
 }
 
 /*
- * Set up a window on a relation.  distance: pages to be ahead at most, 0:
- * none, -1: what effective_io_concurrency of the tablespace asks for.  What is
- * allocated is in cxt.
+ * Set up a window on a relation.  distance: how many pages it holds at most;
+ * 0: none; -1: what effective_io_concurrency of the tablespace asks for.  What
+ * is allocated is in cxt.
  */
 void
 fpb_window_init(FpbWindow *window, MemoryContext cxt, Relation rel, int distance)
@@ -126,7 +128,7 @@ fpb_window_init(FpbWindow *window, MemoryContext cxt, Relation rel, int distance
 	window->rel = rel;
 	window->cxt = cxt;
 	window->last = InvalidBlockNumber;
-	if (distance == 0 || concurrency == 0 || !can_read_ahead(rel, &async))
+	if (distance == 0 || concurrency == 0 || !can_prefetch(rel, &async))
 		return;
 
 	if (distance > 0)
@@ -140,7 +142,7 @@ fpb_window_init(FpbWindow *window, MemoryContext cxt, Relation rel, int distance
 	window->max_distance = Min(window->max_distance, share_of_buffers());
 	window->max_reads = Min(window->max_reads, window->max_distance);
 
-	/* one page ahead is the page that is read next anyway */
+	/* the first page announced is the one that is read next anyway */
 	if (window->max_distance < 2)
 	{
 		window->max_distance = window->max_reads = 0;
@@ -177,7 +179,7 @@ queued(const FpbWindow *window, uint32 i)
 
 /*
  * Announce the page that will be needed after those announced already.  If the
- * caller numbers them, it can say which have been come to by others.
+ * caller numbers them, it can say to which others have come (fpb_window_pass).
  */
 void
 fpb_window_add(FpbWindow *window, BlockNumber block, uint64 number)
@@ -211,7 +213,8 @@ fpb_window_at_hand(Relation rel, BlockNumber block)
  * buffer, but the kernel has been advised to read it.  False if it can't be
  * read, or is damaged; whoever needs it will get the error.
  *
- * What somebody changes in the meantime, having read it, may not be seen.
+ * Another process may read the page into a buffer and change it at the same
+ * time; such changes may be missing from what the caller gets.
  */
 bool
 fpb_window_read_aside(Relation rel, BlockNumber block, Page page)
@@ -236,8 +239,8 @@ fpb_window_read_aside(Relation rel, BlockNumber block, Page page)
 
 #ifdef FPB_HAVE_AIO
 /*
- * Is it whoever needs a page that completes its read (io_uring), rather than a
- * process that does nothing else (worker)?
+ * Does a process that needs a page complete its read itself (io_uring)?  Else
+ * a process that does nothing else does it (worker).
  */
 static inline bool
 others_complete_reads(void)
@@ -246,8 +249,8 @@ others_complete_reads(void)
 }
 
 /*
- * The memory for one more read: that of the oldest, which has most likely been
- * come to by now, or else is waited for.
+ * The memory for one more read: that of the oldest.  Most likely that one is
+ * done by now; if not, we wait for it.
  */
 static ReadBuffersOperation *
 next_read(FpbWindowReads *reads)
@@ -325,9 +328,10 @@ end_of_run(const FpbWindow *window, uint32 from)
 }
 
 /*
- * Does the caller, most likely, need nearly all pages of the relation before
- * the kernel has to drop any?  It has come a part of the way by now, so that
- * it has paid for most of what is read in vain if it stops here.
+ * Will the caller, most likely, need nearly all pages of the relation before
+ * the kernel has to drop any?  We say so only after it has come a part of the
+ * way: if it stops here, what is read in vain is little beside what it has
+ * read.
  */
 static bool
 needs_all(const FpbWindow *window)
@@ -338,11 +342,11 @@ needs_all(const FpbWindow *window)
 }
 
 /*
- * Advise the kernel to read a page and those around it: of neighbours in the
- * file that are needed sooner or later, many are read in little more time than
- * one.  (Of an index grown at random, neighbours in the order of the keys lie
- * far apart.)  Should they be dropped again before they are needed, the advice
- * of each page by itself is still to come.
+ * Advise the kernel to read a page and those around it.  All of these are
+ * needed sooner or later, and many neighbours in the file are read in little
+ * more time than one.  (In an index grown at random, neighbours in the order
+ * of the keys lie far apart.)  If the kernel drops them before they are
+ * needed, the advice of each page by itself is still to come.
  */
 static void
 advise_around(FpbWindow *window, BlockNumber block)
@@ -502,11 +506,12 @@ is_awaited(PgAioWaitRef *wref)
 /*
  * Complete the reads in flight that somebody waits for us to complete.
  *
- * With io_uring, whoever needs a page completes its read himself, whosever it
- * is; but if he finds that the read has been begun and not been submitted yet,
- * all he does is to sleep until somebody else has completed it.  We may go on
- * to sleep in our turn, for a lock that he holds, say, and would never know.
- * So we look right after submitting reads whether somebody has come too early.
+ * With io_uring, a process that needs a page completes its read itself, even
+ * if another process has begun it.  But if the read has been begun and not
+ * been submitted yet, that process can only sleep until somebody completes it.
+ * We might then go on to sleep ourselves, say for a lock that it holds, and
+ * never know.  So right after submitting reads we look whether somebody has
+ * come too early.
  */
 void
 fpb_window_serve(FpbWindow *window pg_attribute_unused())
@@ -549,8 +554,8 @@ drop_oldest(FpbWindow *window, bool used)
 
 /*
  * The caller has come to a page.  False if that has not been announced; else
- * those announced before it are passed over.  shared: somebody else needs
- * these.
+ * those announced before it are dropped.  shared: these are of use to somebody
+ * else.
  */
 bool
 fpb_window_reach(FpbWindow *window, BlockNumber block, bool shared)
@@ -599,8 +604,8 @@ fpb_window_reset(FpbWindow *window)
 }
 
 /*
- * Be done with a window.  Reads in flight are waited for, as the server writes
- * what has come of them to our memory.
+ * Be done with a window.  We wait for reads in flight, because the server
+ * writes what has come of them to our memory.
  */
 void
 fpb_window_end(FpbWindow *window)
