@@ -38,8 +38,9 @@ compare_elements(const void *a, const void *b, void *arg)
 }
 
 /*
- * Translate the elements of an array.  False, and they are as before, if there
- * is one for which no one value will do.
+ * Translate the elements of an array into values that do not depend on the
+ * time zone.  False, leaving them as they are, if one has no exact
+ * translation.
  */
 static bool
 translate_elements(FpbScanKeys *keys, FpbQual *q)
@@ -58,9 +59,12 @@ translate_elements(FpbScanKeys *keys, FpbQual *q)
 }
 
 /*
- * Take the array of a key apart: sorted in index order, without NULLs and
- * duplicates.  Of an inequality only the extreme element matters, which
- * becomes the key's value.  False if no element is left.
+ * Take the array of a key apart, and leave out NULLs.  False if no element is
+ * left.
+ *
+ * The elements of an equality are sorted in index order, without duplicates.
+ * Of an inequality only the extreme element matters, which becomes the key's
+ * value.  Elements that can't be compared stay as they are, for a filter.
  */
 bool
 fpb_array_fetch(FpbScanKeys *keys, FpbQual *q)

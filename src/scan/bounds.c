@@ -1,7 +1,7 @@
 /*-------------------------------------------------------------------------
  *
  * scan/bounds.c
- *	  The bounds of the column behind the equality prefix: which keys give them.
+ *	  The bounds of the column after the equality prefix: which keys give them.
  *
  *-------------------------------------------------------------------------
  */
@@ -55,9 +55,9 @@ is_bound(const FpbQual *q)
 }
 
 /*
- * Find the bounds of a column that has no "=" that gives values.  Bounds by a
- * key without an exact value are wider than the key, which is then a filter
- * too, and imply nothing.
+ * Find the bounds of a column that has no "=" to give values.  A key without
+ * an exact value gives bounds that are wider than the key: it stays a filter,
+ * and such bounds imply no other key.
  */
 void
 fpb_add_bounds(FpbScanKeys *keys, int colno, bool not_null)

@@ -1,7 +1,7 @@
 /*-------------------------------------------------------------------------
  *
  * scan/edge.c
- *	  Where a scan goes on: edges of what it has read.
+ *	  Where a scan goes on: the edges of what it has read.
  *
  *-------------------------------------------------------------------------
  */

@@ -11,8 +11,9 @@
 #include "scan/qual.h"
 
 /*
- * Drop those values of a prefix column that another key of the column rules
- * out.  That key is implied then, if its values can be compared at all.
+ * Drop those values of a prefix column that another key of the column, q,
+ * rules out.  Then being in a range implies q.  If q's values can't be
+ * compared with these, nothing is dropped, and q will be a filter.
  */
 static void
 prune_values(FpbScanKeys *keys, FpbScanColumn *sc, FpbQual *q)
@@ -99,8 +100,9 @@ drop_impossible(FpbScanKeys *keys, FpbScanColumn *sc)
 }
 
 /*
- * Make a column whose keys include "=" the next of the prefix.  False if the
- * keys contradict each other.  *open becomes false if the prefix ends here.
+ * Make a column the next of the prefix; its values are those of key eq, as far
+ * as its other keys allow.  False if the keys contradict each other.  *open
+ * becomes false if the prefix ends before this column after all.
  */
 bool
 fpb_add_equality(FpbScanKeys *keys, int colno, FpbQual *eq, bool *open)

@@ -26,9 +26,9 @@ compare_positions(const void *a, const void *b)
 }
 
 /*
- * Find the entries to kill that are not where they were read.  tids: their
- * TIDs; there is one entry of a TID at most.  Their positions go to found[];
- * returns how many.
+ * Find entries that are not where they were read, by their TIDs: a TID has one
+ * entry at most.  Their positions go to found[]; returns how many.  Sorts
+ * tids[].
  */
 static int
 find_moved(FpbScan *so, Page page, ItemPointerData *tids, int ntids, FpbPos *found)
@@ -51,11 +51,12 @@ find_moved(FpbScan *so, Page page, ItemPointerData *tids, int ntids, FpbPos *fou
 }
 
 /*
- * Note on the page that the items in cursor.killed are dead to everyone.
+ * Mark the items in cursor.killed on their page as dead to everyone.  No lock
+ * is held on entry or exit.
  *
- * That is so only if their TIDs have not been recycled since the page was
+ * They are dead only if their TIDs have not been recycled since the page was
  * read.  VACUUM can't have removed them from the page as long as we held a
- * pin; if we held none, the page must not have changed at all, which its LSN
+ * pin.  If we held none, the page must not have changed at all, which its LSN
  * tells.  (Where there is no WAL, and so no LSN, the pin has been kept.)
  */
 void

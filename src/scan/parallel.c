@@ -1,17 +1,17 @@
 /*-------------------------------------------------------------------------
  *
  * scan/parallel.c
- *	  Parallel index scans: who reads which page.
+ *	  Parallel index scans: which process reads which page.
  *
- * The shared state is the edge where the next page is to be read, in the
- * middle of a range or at the beginning of one.  A process seizes it, goes to
- * the page there, puts down the edge behind that page and goes on to read the
- * page and hand out what it has read, while another goes to the next page.
- * The edge is all that a serial scan needs to go on as well.  That all workers
- * number the ranges alike follows from their having the same keys.
+ * The processes share the edge where the next page is to be read, in the
+ * middle of a range or at the beginning of one.  A process seizes the edge,
+ * goes to the page there, and puts down the edge after that page.  Then it
+ * reads the page and hands out what it has read, while another process goes to
+ * the next page.  A serial scan needs no more than an edge to go on, either.
+ * All processes number the ranges alike because they have the same keys.
  *
- * They also share a count of the leaves that have been announced, for each to
- * read others ahead.
+ * They also share a count of the leaves that have been announced, so that each
+ * prefetches others.
  *
  *-------------------------------------------------------------------------
  */
@@ -24,8 +24,8 @@
 #include "scan/scan.h"
 
 /*
- * While it waits, a process looks so often whether somebody waits for a read
- * that it has started, in ms.
+ * While a process waits, it looks once in so many ms whether somebody waits
+ * for a read that it has started.
  */
 #define SERVE_INTERVAL	10
 
@@ -98,8 +98,8 @@ fpb_parallelrescan(IndexScanDesc scan)
 }
 
 /*
- * What pg_stat_activity shows for a process that waits for another to have
- * read a page.
+ * What pg_stat_activity shows for a process that waits until another has read
+ * a page.
  */
 static uint32
 wait_event(void)
@@ -112,9 +112,9 @@ wait_event(void)
 }
 
 /*
- * Become the process that is reading: *at is set to where, and
- * fpb_parallel_release must follow.  first: the range that the scan begins
- * with.  If another process is reading, fpb_parallel_wait is to be called
+ * Become the process that is reading: *at is set to where, and the caller must
+ * call fpb_parallel_release afterwards.  first: the range that the scan begins
+ * with.  If another process is reading, the caller calls fpb_parallel_wait
  * before the next try.
  */
 FpbSeized
@@ -159,7 +159,7 @@ fpb_parallel_seize(IndexScanDesc scan, FpbScan *so, FpbScanEdge *at,
 		ps->nleaves++;
 	so->cursor.leaf_number = ps->nleaves - 1;
 
-	/* if others read ahead, so do we */
+	/* if others prefetch, so do we */
 	if (pg_atomic_read_u64(&ps->nannounced) > so->cursor.leaf_number)
 		so->prefetch.leaves_on = true;
 	return FPB_SEIZED;
@@ -178,7 +178,7 @@ fpb_parallel_wait(IndexScanDesc scan)
 }
 
 /*
- * How many leaves of the scan have been announced so far, by any process?
+ * How many leaves of the scan has any process announced so far?
  */
 uint64
 fpb_parallel_announced(IndexScanDesc scan)
@@ -190,8 +190,8 @@ fpb_parallel_announced(IndexScanDesc scan)
 }
 
 /*
- * So many have been announced now.  That others may have announced some of the
- * same in the meantime does no harm.
+ * So many have been announced now.  Others may have announced some of them in
+ * the meantime, which does no harm.
  */
 void
 fpb_parallel_announce(IndexScanDesc scan, uint64 nleaves)
@@ -203,8 +203,8 @@ fpb_parallel_announce(IndexScanDesc scan, uint64 nleaves)
 }
 
 /*
- * All that was announced has been in memory: who does not read ahead need not
- * begin to.
+ * All that was announced has been in memory: a process that does not prefetch
+ * need not begin to.
  */
 void
 fpb_parallel_retract(IndexScanDesc scan)
@@ -216,7 +216,7 @@ fpb_parallel_retract(IndexScanDesc scan)
 }
 
 /*
- * Let others go on reading at an edge.
+ * Let the others go on, at *at.
  */
 void
 fpb_parallel_release(IndexScanDesc scan, FpbScan *so, const FpbScanEdge *at)

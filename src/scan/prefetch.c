@@ -62,7 +62,7 @@ typedef struct RangeWalk
 		WALK_GOING,				/* the child at hand is to be announced */
 		WALK_ENDED				/* there are no more */
 	}			phase;
-	FpbRange	range;			/* that the walk is in */
+	FpbKeyRange range;			/* that the walk is in */
 	uint64		number;			/* of the child, as FpbScan's leaf_number */
 } RangeWalk;
 
@@ -99,7 +99,7 @@ typedef struct FpbPrefetchState
 	uint32		peeked_tail;
 	BlockNumber peeked[MAX_PEEKED];
 	FpbScanPage *peek;
-	FpbRange	peek_range;		/* the range read last */
+	FpbKeyRange peek_range;		/* the range read last */
 	Page		aside;			/* memory for a page read past the buffers */
 	BlockNumber aside_failed;	/* the last one that was of no use */
 	int			peek_item;		/* the next to look at */
@@ -124,11 +124,11 @@ get_state(FpbScan *so)
 static void
 begin_walk(FpbScan *so, RangeWalk *rw, bool forward)
 {
-	FpbRange   *range = &rw->range;
+	FpbKeyRange *range = &rw->range;
 	FpbSearchKey search;
 	bool		found;
 
-	fpb_range_set(&so->keys, range, so->cursor.at.range);
+	fpb_key_range_set(&so->keys, range, so->cursor.at.range);
 	rw->number = so->cursor.leaf_number;
 	if (so->cursor.at.inside)
 	{
@@ -150,7 +150,7 @@ begin_walk(FpbScan *so, RangeWalk *rw, bool forward)
 static bool
 walk_right(FpbScanKeys *keys, RangeWalk *rw)
 {
-	FpbRange   *range = &rw->range;
+	FpbKeyRange *range = &rw->range;
 	FpbKey		high;
 	int64		next;
 
@@ -167,7 +167,7 @@ walk_right(FpbScanKeys *keys, RangeWalk *rw)
 		next = Max(next, range->number + 1);
 		if (next >= keys->nranges)
 			return false;
-		fpb_range_set(keys, range, next);
+		fpb_key_range_set(keys, range, next);
 		if (range->has_lower &&
 			fpb_walk_compare_high(&rw->walk, &range->lower) <= 0)
 			return fpb_walk_seek(&rw->walk, &range->lower, false);
@@ -183,7 +183,7 @@ walk_right(FpbScanKeys *keys, RangeWalk *rw)
 static bool
 walk_left(FpbScanKeys *keys, RangeWalk *rw)
 {
-	FpbRange   *range = &rw->range;
+	FpbKeyRange *range = &rw->range;
 
 	if (range->has_lower && fpb_walk_compare_low(&rw->walk, &range->lower) <= 0)
 	{
@@ -196,7 +196,7 @@ walk_left(FpbScanKeys *keys, RangeWalk *rw)
 		next = Min(next, range->number - 1);
 		for (;;)
 		{
-			fpb_range_set(keys, range, next);
+			fpb_key_range_set(keys, range, next);
 			if (!range->has_lower ||
 				fpb_walk_compare_low(&rw->walk, &range->lower) > 0)
 				break;

@@ -49,20 +49,21 @@ queue_root(FpbScan *so)
 }
 
 /*
- * Is the queue known to have nothing that the scan looks for?  The main leaf
- * of the place looked at is locked.
+ * Does the filter tell that the queue has nothing that the scan looks for?
+ * The main leaf of the place is locked.
  *
- * A serializable transaction has to lock the queue's leaf all the same.
+ * In a serializable transaction the answer is no, because it has to lock the
+ * queue's leaf anyway.
  */
 bool
 fpb_queue_excluded(FpbReader *r)
 {
 	FpbScan    *so = r->so;
-	FpbRange   *range = r->range;
+	FpbKeyRange *range = r->range;
 
 	if (!so->queue.filter_open || so->keys.nranges != 1 || IsolationIsSerializable())
 		return false;
-	fpb_range_set(&so->keys, range, 0);
+	fpb_key_range_set(&so->keys, range, 0);
 	if (!range->has_lower || !range->has_upper ||
 		range->lower.head != range->upper.head ||
 		!(fpb_is_word(&so->ix) || (range->lower.has_head && range->upper.has_head)))
@@ -72,8 +73,8 @@ fpb_queue_excluded(FpbReader *r)
 }
 
 /*
- * Assertion builds look into the queue half the times all the same, to see if
- * it has nothing.
+ * Assertion builds look into the queue half of the times all the same, to
+ * verify that it has nothing.
  */
 #ifdef USE_ASSERT_CHECKING
 #define LOOK_ANYWAY	pg_prng_bool(&pg_global_prng_state)
@@ -96,14 +97,15 @@ queue_index(FpbScan *so)
 }
 
 /*
- * Lock the queue's leaf for a place (NULL: an end of the index), and its
- * predicate lock is taken.  The metapage is pinned.  InvalidBuffer if there is
- * no queue, or if *missing has been set to a page that is to be read first,
- * unless missing is NULL.
+ * Lock the queue's leaf for a place (NULL: an end of the index), for
+ * serializable transactions, too.  The metapage is pinned.  The caller has the
+ * main leaf of the place locked, except in recovery.
  *
- * The main leaf of the place is locked, except in recovery.
+ * Returns InvalidBuffer if there is no queue, or if it has nothing for the
+ * scan, or if a page would have to be read first, to which *missing is set
+ * then (missing = NULL: it is read at once).
  *
- * What relcache invalidations tell would come too late: an insertion that has
+ * The relcache tells too late that a queue has come: an insertion that has
  * returned must be seen, and it may have been the first to go to a queue.
  */
 Buffer
@@ -146,8 +148,8 @@ fpb_lock_queue_leaf(FpbReader *r, const FpbSearchKey *search, BlockNumber *missi
 }
 
 /*
- * In recovery: copy the queue's leaf for a place, as above; NULL if there is
- * none.  No lock is held on entry or exit.
+ * In recovery: copy the queue's leaf for a place (NULL: an end of the index).
+ * Returns NULL if there is none.  No lock is held on entry or exit.
  */
 static Page
 copy_leaf(FpbReader *r, const FpbSearchKey *search)
@@ -165,9 +167,9 @@ copy_leaf(FpbReader *r, const FpbSearchKey *search)
 }
 
 /*
- * There is a queue.  If nobody has asked for a worker, and none has counted
- * what is in it, it has come to this index with its file: ask.  No page is
- * locked.
+ * There is a queue.  If nobody has asked for a worker, and no worker has
+ * counted what is in the queue, then the queue has come with the index's file,
+ * as after a restart: ask for one.  No page is locked.
  */
 static void
 ask_for_worker(FpbScan *so)
@@ -181,10 +183,9 @@ ask_for_worker(FpbScan *so)
 }
 
 /*
- * Do what is to be done about the queue before the main leaf of a place is
- * locked: pin the metapage; in recovery, copy the queue's leaf into the
- * segment; else open the filter once there is a queue.  No lock is held on
- * entry or exit.
+ * Prepare to look into the queue, before the main leaf of a place is locked:
+ * pin the metapage; in recovery, copy the queue's leaf into the segment; else
+ * open the filter once there is a queue.  No lock is held on entry or exit.
  */
 void
 fpb_open_queue(FpbReader *r, const FpbSearchKey *search)

@@ -15,9 +15,9 @@
 #include "scan/timezone.h"
 
 /*
- * The number of leading members of a row comparison that bound the range from
- * one side: those of successive index columns in one direction, up to a NULL
- * or one that asks for the time zone.
+ * How many leading members of a row comparison bound the range from one side?
+ * They must be successive index columns, all ascending or all descending.  A
+ * NULL ends them, and so does a member that depends on the time zone.
  */
 static int
 row_members(const FpbScanKeys *keys, const FpbQual *q)
@@ -42,8 +42,8 @@ row_members(const FpbScanKeys *keys, const FpbQual *q)
 }
 
 /*
- * Does the bound by a row comparison leave out what is equal in its first n
- * members?
+ * Does the bound that a row comparison's first n members give leave out
+ * entries that are equal in all of them?
  */
 static bool
 row_is_strict(const FpbQual *q, int n)
@@ -54,8 +54,9 @@ row_is_strict(const FpbQual *q, int n)
 }
 
 /*
- * Word indexes: bounds of the range's end by all members of a row comparison.
- * False if it can't be done: then the first member has to do.
+ * Word indexes: the bounds that the members of a row comparison give one end
+ * of the range.  False if they can't be used: then the caller takes the first
+ * member alone.
  */
 static bool
 word_row_bound(FpbScanKeys *keys, const FpbQual *q, bool upper,
@@ -87,7 +88,7 @@ word_row_bound(FpbScanKeys *keys, const FpbQual *q, bool upper,
 }
 
 /*
- * Word indexes: the bounds of one end of the column behind the prefix, which
+ * Word indexes: the bounds of one end of the column after the prefix, which
  * are the same for all ranges.  False if no value of the column is inside.
  */
 bool
@@ -132,7 +133,7 @@ fpb_word_range_end(FpbScanKeys *keys, bool upper)
  * Word indexes: set the bounds of a prefix column to its value in the range.
  */
 static void
-word_set_value(const FpbScanKeys *keys, FpbRange *range, int c)
+word_set_value(const FpbScanKeys *keys, FpbKeyRange *range, int c)
 {
 	const FpbColumn *col = &keys->ix->cols[c];
 	const FpbScanColumn *sc = &keys->prefix[c];
@@ -160,8 +161,9 @@ word_set_value(const FpbScanKeys *keys, FpbRange *range, int c)
 }
 
 /*
- * Tuple indexes: add the column behind the prefix, and what follows it in a
- * row comparison, to the search key of one end.  The prefix is there already.
+ * Tuple indexes: complete the search key of one end.  The columns of the
+ * prefix are there already; this adds the column after them and, of a row
+ * comparison, those that follow.
  */
 static void
 tuple_range_end(FpbScanKeys *keys, bool upper, FpbSearchKey *search)
@@ -209,7 +211,7 @@ tuple_range_end(FpbScanKeys *keys, bool upper, FpbSearchKey *search)
 
 	/*
 	 * The lower end lies before equal entries if they belong to the range,
-	 * the upper end behind them.
+	 * the upper end after them.
 	 */
 	search->ncols = n;
 	search->on_equal = (include_equal != upper) ? 1 : -1;
@@ -217,7 +219,7 @@ tuple_range_end(FpbScanKeys *keys, bool upper, FpbSearchKey *search)
 }
 
 /*
- * Is the c'th column of a search key of the opclass's own type?
+ * Is the value of column c of a search key of the opclass's own type?
  */
 static bool
 search_key_is_own_type(const FpbScanKeys *keys, bool upper, int c)
@@ -276,7 +278,7 @@ tuple_set_head(FpbScanKeys *keys, bool upper, FpbSearchKey *search)
  * Tuple indexes: set a prefix column of both search keys to its value.
  */
 static void
-tuple_set_value(const FpbScanKeys *keys, FpbRange *range, int c)
+tuple_set_value(const FpbScanKeys *keys, FpbKeyRange *range, int c)
 {
 	const FpbScanColumn *sc = &keys->prefix[c];
 	FpbSearchColumn *col = &range->lower.cols[c];
@@ -291,7 +293,7 @@ tuple_set_value(const FpbScanKeys *keys, FpbRange *range, int c)
  * Make *range the range of that number, unless it is that already.
  */
 void
-fpb_range_set(FpbScanKeys *keys, FpbRange *range, int64 number)
+fpb_key_range_set(FpbScanKeys *keys, FpbKeyRange *range, int64 number)
 {
 	bool		word = fpb_is_word(keys->ix);
 	bool		fresh = range->generation != keys->generation;
@@ -303,7 +305,7 @@ fpb_range_set(FpbScanKeys *keys, FpbRange *range, int64 number)
 	range->generation = keys->generation;
 	range->number = number;
 
-	/* what all ranges have in common is the column behind the prefix */
+	/* what all ranges have in common is the column after the prefix */
 	if (word && fresh)
 	{
 		for (int c = keys->nprefix; c < keys->nlower; c++)
@@ -378,8 +380,9 @@ compare_value(const FpbScanKeys *keys, int c, int digit, Datum datum,
 }
 
 /*
- * The first value from start on that is not before an entry's, or the number
- * of values.  It is looked for near start, where it usually is.
+ * The index of the first value, from start on, that is not before an entry's;
+ * the number of values if there is none.  *equal: is it equal?  The search
+ * gallops, because the value usually is near start.
  */
 static int
 seek_value(const FpbScanKeys *keys, int c, int start, Datum datum,
@@ -429,13 +432,16 @@ seek_value(const FpbScanKeys *keys, int c, int start, Datum datum,
 
 /*
  * The number of the first range that may hold entries >= key; nranges if there
- * is none.  This is what skips combinations of array elements that the index
- * does not have.  pivot: key is a fence, whose trailing columns may be
- * missing.  from: ranges before this one don't matter; NULL: all do.
+ * is none.  So a scan skips combinations of array elements that the index does
+ * not have.
+ *
+ * pivot: key is a fence, whose trailing columns may be missing.  from: where
+ * the search begins; the result may be wrong if it lies before that range.
+ * NULL: with the first.
  */
 int64
 fpb_keys_seek(FpbScanKeys *keys, const FpbKey *key, bool pivot,
-			  const FpbRange *from)
+			  const FpbKeyRange *from)
 {
 	const FpbIndex *ix = keys->ix;
 	Datum		values[INDEX_MAX_KEYS];

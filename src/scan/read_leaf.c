@@ -32,7 +32,7 @@
  */
 static inline void
 init_reader(FpbReader *r, IndexScanDesc scan, FpbScan *so, const FpbScanEdge *at,
-			bool forward, FpbRange *range, FpbScanPage *sp)
+			bool forward, FpbKeyRange *range, FpbScanPage *sp)
 {
 	r->scan = scan;
 	r->so = so;
@@ -55,7 +55,7 @@ search_key(FpbReader *r)
 		fpb_search_key_from(&r->so->ix, &r->at->key, &r->from);
 		return &r->from;
 	}
-	fpb_range_set(&r->so->keys, r->range, r->at->range);
+	fpb_key_range_set(&r->so->keys, r->range, r->at->range);
 	if (r->forward)
 		return r->range->has_lower ? &r->range->lower : NULL;
 	return r->range->has_upper ? &r->range->upper : NULL;

@@ -198,7 +198,7 @@ read_ranges(FpbReader *r, int64 first, const FpbSearchKey *from,
 	FpbIndex   *ix = &so->ix;
 	FpbScanPage *sp = r->sp;
 	FpbSegment *seg = &r->seg;
-	FpbRange   *range = r->range;
+	FpbKeyRange *range = r->range;
 	PageReading leaf = {.tree = ix,.page = seg->leaf};
 	PageReading queue = {.tree = so->queue.tree,.page = seg->queue};
 	FpbSearchKey low;
@@ -222,7 +222,7 @@ read_ranges(FpbReader *r, int64 first, const FpbSearchKey *from,
 		bool		goes_on;
 		int			n;
 
-		fpb_range_set(&so->keys, range, number);
+		fpb_key_range_set(&so->keys, range, number);
 		start = from != NULL ? from : range->has_lower ? &range->lower : NULL;
 		end = (to != NULL && number == last) ? to :
 			range->has_upper ? &range->upper : NULL;
@@ -268,7 +268,7 @@ read_ranges(FpbReader *r, int64 first, const FpbSearchKey *from,
 			fpb_edge_set_range(&sp->after, last + 1);
 			return nqueued;
 		}
-		fpb_range_set(&so->keys, range, number);
+		fpb_key_range_set(&so->keys, range, number);
 		if (fpb_segment_ends_by(so, seg, &range->lower))
 		{
 			fpb_edge_set_range(&sp->after, number);
@@ -304,7 +304,7 @@ read_backward(FpbReader *r)
 	FpbIndex   *ix = &so->ix;
 	FpbScanKeys *keys = &so->keys;
 	FpbScanPage *sp = r->sp;
-	FpbRange   *range = r->range;
+	FpbKeyRange *range = r->range;
 	const FpbScanEdge *at = r->at;
 	Page		page = fpb_segment_low_page(so, &r->seg);
 	int64		first = at->range;
@@ -329,7 +329,7 @@ read_backward(FpbReader *r)
 	else
 		sp->after.range = at->range + 1;
 
-	fpb_range_set(keys, range, first);
+	fpb_key_range_set(keys, range, first);
 	if (FpbPageIsLeftmost(page))
 		fpb_edge_set_range(&sp->before, -1);
 	else if (range->has_upper && fpb_compare_low(ix, page, &range->upper) >= 0)

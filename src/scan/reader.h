@@ -38,7 +38,7 @@ typedef struct FpbReader
 	const FpbScanEdge *at;		/* where the scan comes to the leaf, */
 	FpbSearchKey from;			/* and the same as a search key, if that is a
 								 * fence */
-	FpbRange   *range;			/* the range being read */
+	FpbKeyRange *range;			/* the range being read */
 	FpbScanPage *sp;			/* what is read goes there */
 	FpbSegment	seg;
 } FpbReader;

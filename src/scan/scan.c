@@ -4,7 +4,7 @@
  *	  Index scans and bitmap scans.
  *
  * A scan reads a leaf at a time (scan/read_leaf.c), and then hands out what it
- * has read with no lock held.
+ * has read, holding no lock.
  *
  *-------------------------------------------------------------------------
  */
@@ -36,7 +36,8 @@ unpin_page(FpbScanPage *sp)
 }
 
 /*
- * Be done with so->cursor.page.  If the mark is on it, it becomes *mark_page.
+ * Be done with the cursor's page.  If the mark is on it, it becomes the mark's
+ * page.
  */
 static void
 leave_page(IndexScanDesc scan, FpbScan *so)
@@ -68,8 +69,8 @@ leave_page(IndexScanDesc scan, FpbScan *so)
 /* --- going through the index --- */
 
 /*
- * Of a parallel scan: become the process that reads the next page, at
- * so->cursor.at.  first: the range that the scan begins with.  False if all
+ * Of a parallel scan: wait until this is the process that reads the next page,
+ * at so->cursor.at.  first: the range that the scan begins with.  False if all
  * has been read.
  */
 static bool
@@ -79,7 +80,7 @@ seize(IndexScanDesc scan, FpbScan *so, int64 first)
 
 	while ((seized = fpb_parallel_seize(scan, so, &so->cursor.at, first)) == FPB_SEIZED_BY_ANOTHER)
 	{
-		/* he who is reading must not have to wait for us */
+		/* the process that is reading must not have to wait for us */
 		if (so->prefetch.state != NULL)
 			fpb_scan_prefetch_serve(so);
 		fpb_parallel_wait(scan);
@@ -88,8 +89,9 @@ seize(IndexScanDesc scan, FpbScan *so, int64 first)
 }
 
 /*
- * Find the next page in a direction, from so->cursor.at, that has something to
- * hand out.  False if there is none; then the scan is at its end.
+ * Read on in a direction, from so->cursor.at, to the next page that has
+ * something to hand out.  False if there is none: then the scan is at its end.
+ * No lock is held on entry or exit.
  */
 static bool
 find_page(IndexScanDesc scan, FpbScan *so, bool forward)
@@ -135,21 +137,23 @@ find_page(IndexScanDesc scan, FpbScan *so, bool forward)
 	so->cursor.state = forward ? FPB_SCAN_AFTER : FPB_SCAN_BEFORE;
 
 	/*
-	 * There may be many scans at their ends that nobody ends, of partitions,
-	 * and pins are dear where there are many.  One that is restarted again
-	 * and again, the inner side of a join, is better off with its pin.
+	 * A plan with many partitions keeps many scans at their ends without
+	 * ending them, and pins are dear where there are many.  A scan that is
+	 * restarted again and again, as on the inner side of a join, is better
+	 * off with its pin.
 	 */
 	if (!so->cursor.restarted)
 		fpb_scan_unpin_meta(so);
 
-	/* nobody shall wait for what this process would not get to any more */
+	/* nobody shall wait for reads that this process would not serve any more */
 	if (parallel && so->prefetch.state != NULL)
 		fpb_scan_prefetch_end(so);
 	return false;
 }
 
 /*
- * Begin a scan in a direction, at the end that is opposite to it.
+ * Begin a scan in a direction: forward with the first range, backward with the
+ * last.
  */
 static bool
 first_page(IndexScanDesc scan, FpbScan *so, bool forward)
@@ -170,7 +174,7 @@ first_page(IndexScanDesc scan, FpbScan *so, bool forward)
 }
 
 /*
- * Go on behind the page that has been handed out.
+ * Go on after the page that has been handed out.
  */
 static bool
 next_page(IndexScanDesc scan, FpbScan *so, bool forward)
@@ -257,9 +261,10 @@ fpb_rescan(IndexScanDesc scan, ScanKey keys, int nkeys pg_attribute_unused(),
 
 	/*
 	 * A leaf stays pinned while its TIDs are handed out, so that VACUUM can't
-	 * let them be recycled, unless the snapshot sees that they have been: an
-	 * MVCC snapshot does when it looks at the heap, which index-only scans
-	 * don't.  (In recovery a pin would not help them: see scan/standby.c.)
+	 * let them be recycled.  With an MVCC snapshot there is no need: when the
+	 * executor looks at the heap, the snapshot tells if a TID has been
+	 * recycled.  Index-only scans don't look at the heap, so they need the
+	 * pin.  (In recovery a pin would not help them: see scan/standby.c.)
 	 * Without WAL the pin is what makes killing entries safe.  Bitmap scans
 	 * (no heap relation) read the heap later anyway.
 	 */
@@ -465,7 +470,7 @@ fpb_restrpos(IndexScanDesc scan)
 			so->cursor.mark.page = so->cursor.page;
 			so->cursor.page = marked;
 			so->cursor.mark.item = marked->current;
-			so->prefetch.heap_on = false;	/* what was ahead is not any more */
+			so->prefetch.heap_on = false;	/* it goes on elsewhere */
 		}
 	}
 	if (so->cursor.mark.item >= 0)

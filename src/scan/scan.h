@@ -22,8 +22,8 @@
  */
 
 /*
- * Where a scan goes on when it has handed out a page: at a fence in the middle
- * of a range, or with another range.
+ * Where a scan goes on after it has handed out a page: at a fence in the
+ * middle of a range, or with another range.
  */
 typedef struct FpbScanEdge
 {
@@ -99,7 +99,7 @@ typedef struct FpbScanCursor
 	bool		keep_pin;		/* must the leaf stay pinned? */
 	FpbScanPage *page;			/* the leaf read last */
 	FpbScanEdge at;				/* where the next one is read */
-	FpbRange	range;			/* the range read last */
+	FpbKeyRange range;			/* the range read last */
 	uint64		leaf_number;	/* parallel scans: which of the scan's leaves */
 	FpbLoopGuard loop_guard;	/* has it been here before? */
 	FpbScanMark mark;
@@ -179,7 +179,7 @@ typedef struct FpbPeek
 {
 	const FpbScanEdge *at;		/* where the scan will come to it, */
 	bool		forward;		/* and in which direction */
-	FpbRange   *range;			/* the range read last */
+	FpbKeyRange *range;			/* the range read last */
 	FpbScanPage *sp;			/* what has been read goes there */
 	BlockNumber block;			/* of the copy */
 	Page		copy;			/* sound, of the leaf that it may be; NULL:
@@ -313,8 +313,9 @@ fpb_blocks_read(void)
 }
 
 /*
- * Has a page of the heap had to be read for an entry handed out?  So it seems
- * if the executor has fetched one for the last, and pages have been read.
+ * Did the executor have to read a page of the heap for an entry handed out?
+ * It seems so if it has fetched a row for the last one, and pages have been
+ * read.
  */
 static inline bool
 fpb_scan_missed(IndexScanDesc scan, const FpbScan *so)

@@ -42,8 +42,8 @@ set_value(FpbScanKeys *keys, FpbQual *q, Datum value)
 }
 
 /*
- * Get the value of a key.  False if it is such that no entry can satisfy it:
- * all operators are strict.
+ * Get the value of a key.  False if no entry can satisfy it: all operators are
+ * strict, so none satisfies NULL or an array without elements.
  */
 static bool
 fetch_value(FpbScanKeys *keys, FpbQual *q)
@@ -72,9 +72,9 @@ fetch_value(FpbScanKeys *keys, FpbQual *q)
 }
 
 /*
- * Turn the keys of a column, all columns before which belong to the prefix,
- * into values or bounds.  False if they contradict each other.  *open becomes
- * false if the prefix ends with or before this column.
+ * Turn the keys of a column into values or bounds.  All columns before it
+ * belong to the prefix.  False if the keys contradict each other.  *open
+ * becomes false if the prefix ends with this column or before it.
  */
 static bool
 resolve_column(FpbScanKeys *keys, int colno, bool *open)
@@ -115,7 +115,8 @@ resolve_column(FpbScanKeys *keys, int colno, bool *open)
 }
 
 /*
- * The range of keys that are "=" on each column of a prefix.
+ * The one range of keys that are "=" on each column of a prefix, and nothing
+ * else.  False if a value is NULL.
  */
 static bool
 prepare_simple(FpbScanKeys *keys, ScanKey scankeys)
@@ -139,7 +140,7 @@ prepare_simple(FpbScanKeys *keys, ScanKey scankeys)
 }
 
 /*
- * The ranges and filters of any keys.
+ * The ranges and filters of any keys.  False if nothing can satisfy them.
  */
 static bool
 prepare_general(FpbScanKeys *keys, ScanKey scankeys)

@@ -48,13 +48,13 @@ typedef struct FpbScanKeys
 	int			nprefix;
 	FpbScanColumn prefix[INDEX_MAX_KEYS];
 	int64		nranges;
-	FpbQual    *range_lower;	/* bounds of the column behind the prefix */
+	FpbQual    *range_lower;	/* bounds of the column after the prefix */
 	FpbQual    *range_upper;	/* (or of several, if a row comparison) */
 	bool		range_not_null; /* that column is not to be NULL */
 	int			nfilters;
 	FpbQual   **filters;
 
-	/* word indexes: bounds behind the prefix, the same for all ranges */
+	/* word indexes: bounds after the prefix, the same for all ranges */
 	int			nlower;			/* columns that have one, those of the prefix
 								 * included */
 	int			nupper;
@@ -63,10 +63,11 @@ typedef struct FpbScanKeys
 } FpbScanKeys;
 
 /*
- * One of the ranges: it holds the entries e with lower <= e < upper.  Whoever
- * goes over ranges has an FpbRange of his own, whose generation is 0 at first.
+ * One of the ranges: it holds the entries e with lower <= e < upper.  Each
+ * user that goes over ranges has one of its own.  Its generation is 0 at
+ * first, so that fpb_key_range_set makes it of the keys.
  */
-typedef struct FpbRange
+typedef struct FpbKeyRange
 {
 	uint64		generation;		/* of the keys that it has been made of */
 	int64		number;
@@ -81,7 +82,7 @@ typedef struct FpbRange
 	/* word indexes: what the search keys are made of */
 	FpbColumnBound lower_bounds[FPB_MAX_WORD_COLUMNS];
 	FpbColumnBound upper_bounds[FPB_MAX_WORD_COLUMNS];
-} FpbRange;
+} FpbKeyRange;
 
 /* scan/scan_keys.c */
 extern void fpb_keys_init(FpbScanKeys *keys, FpbIndex *ix);
@@ -90,9 +91,9 @@ extern void fpb_keys_reset(FpbScanKeys *keys);
 extern bool fpb_keys_prepare(FpbScanKeys *keys, ScanKey scankeys, int nkeys);
 
 /* scan/ranges.c */
-extern void fpb_range_set(FpbScanKeys *keys, FpbRange *range, int64 number);
+extern void fpb_key_range_set(FpbScanKeys *keys, FpbKeyRange *range, int64 number);
 extern int64 fpb_keys_seek(FpbScanKeys *keys, const FpbKey *key, bool pivot,
-						   const FpbRange *from);
+						   const FpbKeyRange *from);
 
 /* scan/filters.c */
 extern bool fpb_keys_match(FpbScanKeys *keys, const FpbKey *key);

@@ -116,9 +116,9 @@ bool
 fpb_set_edge_early(FpbReader *r)
 {
 	FpbScan    *so = r->so;
-	FpbRange   *range = r->range;
+	FpbKeyRange *range = r->range;
 
-	fpb_range_set(&so->keys, range, r->at->range);
+	fpb_key_range_set(&so->keys, range, r->at->range);
 	if (r->forward)
 	{
 		if (!fpb_segment_ends_before(so, &r->seg, range->has_upper ? &range->upper : NULL))

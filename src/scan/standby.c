@@ -3,14 +3,14 @@
  * scan/standby.c
  *	  Index-only scans in recovery: whose rows may be handed out.
  *
- * The executor asks the visibility map whether the row of a TID need be looked
- * at.  On a primary, the scan's pin on the leaf keeps VACUUM from having
- * removed the entry meanwhile, so that a bit found set is about the entry's
- * own row.  The replay of our records waits for no pin.  So in recovery a scan
- * finds out by itself, before it hands out a TID, that the row is one that its
- * snapshot sees; then no replay takes the row away before the snapshot has
- * gone, and whatever the executor finds in the map is as right.  README.md,
- * "Index-only scans on a standby", argues this.
+ * The executor asks the visibility map whether it must look at the row of a
+ * TID.  On a primary, the scan's pin on the leaf keeps VACUUM from removing
+ * the entry meanwhile, so a bit that is set is about the entry's own row.  But
+ * the replay of our records waits for no pin.  So in recovery a scan makes
+ * sure itself, before it hands out a TID, that its snapshot sees the row.
+ * Then replay can't take the row away before the snapshot has gone, and
+ * whatever the executor finds in the map is right.  README.md, "Index-only
+ * scans on a standby", argues this.
  *
  *-------------------------------------------------------------------------
  */
@@ -25,15 +25,16 @@
 #include "scan/scan.h"
 
 /*
- * The page in *sp has just been read, and is locked still.  If the scan must
- * see to the visibility of its rows, note which are known to be seen by
- * everyone: their entries being there, the map's bits are about them.
+ * The page in *sp has just been read, and is still locked.  If the scan must
+ * see to the visibility of its rows, note which of them everyone sees by the
+ * visibility map.  The map's bits are about these rows because their entries
+ * are on the page.
  *
- * copied: the queue's entries are of a copy, and need not be there any more.
+ * copied: the queue's entries are of a copy, and may have gone from the queue.
  *
- * Only the planner has other snapshots than MVCC ones in recovery: it looks
- * for a column's least or greatest value, for an estimate, and gives up if it
- * is given too many rows that prove dead.  So it must be given them.
+ * Only the planner has other snapshots than MVCC ones in recovery.  It looks
+ * for a column's least or greatest value, for an estimate, and gives up after
+ * too many rows that prove dead.  So the scan must give it those rows.
  */
 void
 fpb_scan_note_visible(IndexScanDesc scan, FpbScanPage *sp, bool copied)

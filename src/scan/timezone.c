@@ -8,15 +8,14 @@
  * local time.  Where clocks are put forward, a local time that no clock shows
  * is interpreted as if they had not been: 02:30 is the instant of 03:30, and
  * so later than 03:00.  Where a zone skipped a day, two dates are one instant.
- * (So it is in zones that have been in use.  One given as a POSIX string can
- * make a later date the earlier instant.)  And the time zone may be changed
- * while a scan is under way.
+ * (These are zones that have been in use.  A zone given as a POSIX string can
+ * make a later date the earlier instant.)  And a session may change its time
+ * zone while a scan is under way.
  *
- * None of this may reach the ranges of a scan, which are in order and disjoint
- * and stay as they are.  So such a value is translated, when a scan's keys are
- * prepared, into one whose comparison with the column has nothing to do with
- * time zones; or, where there is no such value, into two, between which it
- * lies.
+ * The ranges of a scan must be in order and disjoint, and must not change.  So
+ * when a scan's keys are prepared, such a value is translated into one whose
+ * comparison with the column does not depend on time zones.  Where there is no
+ * such value, it is translated into two, between which it lies.
  *
  *-------------------------------------------------------------------------
  */
@@ -34,8 +33,9 @@
 #include "scan/timezone.h"
 
 /*
- * Does a function that compares (column, value) ask for the time zone?  If so,
- * the type that fpb_zone_translate makes of the values, else InvalidOid.
+ * Does a function that compares (column, value) depend on the time zone?
+ * Returns the type that fpb_zone_translate makes of the values then, else
+ * InvalidOid.
  */
 Oid
 fpb_zone_type(Oid cmp_proc)
@@ -102,8 +102,9 @@ local_times(TimestampTz instant, Timestamp *low, Timestamp *high)
 }
 
 /*
- * If at most one date begins from *low to *high, make them one timestamp to
- * which dates are what they are to the instant.  cmp compares (date, instant).
+ * If at most one date begins between *low and *high, set both to one timestamp
+ * that compares with all dates as the instant does.  cmp compares (date,
+ * instant).
  */
 static void
 narrow_to_dates(FmgrInfo *cmp, Datum instant, Timestamp *low, Timestamp *high)
@@ -128,10 +129,10 @@ narrow_to_dates(FmgrInfo *cmp, Datum instant, Timestamp *low, Timestamp *high)
 
 /*
  * Translate a value into the type that fpb_zone_type says; cmp is the function
- * it was asked about.  The values of the column that are < *low are less than
- * the value, and those > *high are greater.  If the two are equal, and the
- * result true, it is they that the value is to the column: what is equal to
- * them is equal to it, and nothing else.
+ * that it was asked about.  The values of the column that are < *low are less
+ * than the value, and those > *high are greater.  Returns true if *low and
+ * *high are equal: then exactly those values of the column are equal to the
+ * value that are equal to *low.
  *
  * Allocates the results in the current context where int64 is by reference.
  */
