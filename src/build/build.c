@@ -3,13 +3,13 @@
  * build/build.c
  *	  Building an index from the rows of its table.
  *
- * The table's rows are scanned and their entries sorted (build/sort.c), by
+ * A build scans the table's rows and sorts their entries (build/sort.c), in
  * several processes if the planner thinks it worth while (build/parallel.c).
- * The sorted entries are then loaded into pages from left to right, on all
- * levels of the tree at once: each level has one page under construction, and
- * when a page other than the first is begun, the level above gets an entry for
- * it.  A page's block number is given out when it is begun, since its left
- * sibling and its parent must name it.
+ * Then it loads the sorted entries into pages from left to right, on all
+ * levels of the tree at once (build/load.c).  Each level has one page under
+ * construction.  When a page other than the first is begun, the level above
+ * gets an entry for it.  A page gets its block number when it is begun,
+ * because its left sibling and its parent must name it.
  *
  * Pages bypass the buffer cache: storage/bulk_write.h writes and logs them.
  *
@@ -88,9 +88,9 @@ fpb_build_scan(FpbBuild *build, IndexInfo *indexInfo)
 
 /*
  * Raise an error if a column compares bytewise, as text_pattern_ops does, but
- * has a nondeterministic collation, to which "=" would adhere: values that are
- * equal would not be found.  For btree's operator classes, which it knows by
- * their OIDs, the server itself sees to that.
+ * has a nondeterministic collation.  "=" goes by the collation, so the index
+ * would not find all equal values.  The server itself checks this only for
+ * btree's operator classes, which it knows by their OIDs.
  */
 static void
 check_collations(Relation index)

@@ -64,8 +64,9 @@ typedef struct Figures
 static Figures *last_read = NULL;
 
 /*
- * Another design has to be so many times as fast as the usual one, the one
- * that an index has if there are no figures: what is less may be chance.
+ * Another design has to be so many times as fast as the usual one, which is
+ * what an index has if there are no figures: a smaller difference may be
+ * chance.
  */
 #define NOISE			1.05
 
@@ -103,8 +104,8 @@ form_named(const char *name, FpbForm *form)
 }
 
 /*
- * The function whose body has the figures, or InvalidOid if the extension is
- * not there or has lost it.
+ * The function whose body has the figures; InvalidOid if there is no
+ * extension, or if it has lost the function.
  */
 Oid
 fpb_tuning_function(void)
@@ -125,7 +126,7 @@ fpb_tuning_function(void)
 }
 
 /*
- * An error in the body is not one in the user's statement.
+ * Error context callback: an error in the body is not in the user's statement.
  */
 static void
 tell_of_body(void *body)
@@ -142,11 +143,12 @@ tell_of_body(void *body)
 }
 
 /*
- * The rows of constants that a body consists of, as lists of nodes; NIL if
- * there are none.  The body is parsed, never executed: so no code is run but
- * the server's grammar, nobody needs a privilege, and it makes no difference
- * what names mean in the session.  Raises an error if it is no SQL, which the
- * server doesn't let anybody leave there without being told to.
+ * The rows of constants that the body consists of, as lists of
+ * nodes; NIL if there are none.  The body is parsed and never executed.  So no
+ * code runs but the server's grammar, nobody needs a privilege, and it makes
+ * no difference what names mean in the session.  Raises an error if the body
+ * is not SQL; a user can leave such a body only with check_function_bodies
+ * off.
  */
 static List *
 parse_body(char *body)
@@ -168,7 +170,8 @@ parse_body(char *body)
 }
 
 /*
- * The value of a node, if it is a constant of the kind; else NULL, or false.
+ * The value of a node that is a constant of the given kind; else NULL or
+ * false.
  */
 static const char *
 get_text(Node *node)
@@ -204,8 +207,8 @@ get_boolean(Node *node, bool *value)
 }
 
 /*
- * What a row says of a design.  False if it says nothing: it is of a later
- * version, or by hand.
+ * Read what a row says of a design.  False if it says nothing of use: it is of
+ * a later version, or made by hand.
  */
 static bool
 read_row(const List *values, Row *row)
@@ -306,8 +309,8 @@ get_figures(Oid function)
 }
 
 /*
- * What a design costs if it is to be best at this: the logarithm of its
- * nanoseconds, or for all purposes together the mean of these, which compares
+ * The cost of a design for a purpose: the logarithm of its nanoseconds.  For
+ * all purposes together it is the mean of the logarithms, which compares
  * ratios.
  */
 static double
@@ -337,7 +340,7 @@ cost_of(FpbPurpose purpose, const Row *row)
 }
 
 /*
- * Does a design have all that another one has named?
+ * Does a design agree with *wanted in all that *wanted names?
  */
 static bool
 agrees(const FpbDesign *row, const FpbDesign *wanted)
@@ -350,8 +353,8 @@ agrees(const FpbDesign *row, const FpbDesign *wanted)
 }
 
 /*
- * Find the fastest design that has been measured and agrees with what *design
- * has named, and set *design to it.  False if there is none.
+ * Set *design to the fastest design that has been measured and agrees with
+ * what *design names.  False if there is none.
  */
 static bool
 find_fastest(FpbForm form, FpbPurpose purpose, FpbDesign *design)
@@ -393,12 +396,12 @@ find_fastest(FpbForm form, FpbPurpose purpose, FpbDesign *design)
 }
 
 /*
- * Complete a design for keys of that form: what has been named stays, and the
- * rest becomes what is fastest at the purpose if the figures are to be asked,
- * or else the default.  (An index of a temporary table may be built with every
- * commit, and does without.)  Returns whether no default has been taken, and
- * so the purpose has been obeyed as far as it had a choice.  No buffer is
- * locked.
+ * Complete a design for keys of a form: what it names stays.  The rest becomes
+ * what is fastest for the purpose by the figures (ask), and the default where
+ * there are none.  (An index of a temporary table may be built with every
+ * commit, and does without the figures.)  Returns whether no default has been
+ * taken, so that the purpose has been obeyed as far as it had a choice.  No
+ * buffer is locked.
  */
 bool
 fpb_complete_design(FpbForm form, FpbPurpose purpose, bool ask, FpbDesign *design)

@@ -5,15 +5,15 @@
  *
  * A build indexes the rows that anybody may still see, not only those of one
  * snapshot.  To find out, heapam locks the page and looks at the transactions
- * of each row, and that is most of the time that a scan takes.
+ * of each row, which is most of the time that a scan takes.
  *
  * But if the visibility map says that all rows in a page are visible to
- * everybody, then any MVCC snapshot sees just the right rows in it: there are
- * none that are dead to some only, and none is being inserted or deleted,
- * which our lock on the table forbids until we are done.  With such a snapshot
- * heapam looks at a page once.  So the table is scanned in ranges of pages
- * that are all visible, and ranges of others.  Such scans begin where they are
- * told to, so a build does not join a scan of the table that is under way.
+ * everybody, then any MVCC snapshot sees just the right rows in it.  No row is
+ * dead to some only, and none is being inserted or deleted, because our lock
+ * on the table forbids that until we are done.  With such a snapshot heapam
+ * looks at a page once.  So the build scans the table in ranges of pages that
+ * are all visible, and ranges of others.  Such scans begin where they are told
+ * to; hence a build does not join a scan of the table that is under way.
  *
  *-------------------------------------------------------------------------
  */
@@ -30,23 +30,23 @@
 #include "build/build.h"
 
 /*
- * Pages that a participant takes at once: few enough that all finish at about
- * the same time, but so many that a scan of them is worth being begun.
+ * Pages that a participant takes at once: few enough that all participants
+ * finish at about the same time, and so many that they are worth a scan.
  */
 #define FPB_CHUNK_MIN		64
 #define FPB_CHUNK_MAX		2048
 #define FPB_CHUNKS			64
 
-/* a range of visible pages is worth a scan of its own if it is as long */
+/* a range of so many visible pages is worth a scan of its own */
 #define FPB_VISIBLE_MIN		16
 
 /*
- * Is a table to be scanned in ranges?
+ * Should a table be scanned in ranges?
  *
- * Concurrent builds use an MVCC snapshot anyway, and one for all.  In
- * catalogs, rows may be in progress under a lock like ours.  In a serializable
- * transaction, scans with a snapshot would leave predicate locks, and fail
- * because of those of others.
+ * Not in a concurrent build, which uses one MVCC snapshot for all rows anyway.
+ * Not a catalog, whose rows may be in progress under a lock like ours.  Not in
+ * a serializable transaction: scans with a snapshot would leave predicate
+ * locks, and fail because of those of others.
  */
 bool
 fpb_scans_ranges(Relation heap, bool concurrent)
@@ -88,7 +88,7 @@ fpb_ranges_take(FpbRanges *ranges, BlockNumber *start)
 }
 
 /*
- * Number of pages from i on that are visible if pages[i] is, else not.
+ * The number of pages from i on that are like page i: all visible, or none.
  */
 static BlockNumber
 fpb_run_length(const bool *pages, BlockNumber i, BlockNumber npages)
@@ -120,8 +120,8 @@ fpb_scan_range(FpbBuild *build, IndexInfo *indexInfo, BlockNumber start,
 }
 
 /*
- * Scan a chunk of the table, range by range: visible pages, if they are many,
- * and what lies between.
+ * Scan a chunk of the table: ranges of visible pages, if they are long, and
+ * what lies between them.
  */
 static double
 fpb_scan_chunk(FpbBuild *build, IndexInfo *indexInfo, BlockNumber start,
@@ -157,8 +157,8 @@ fpb_scan_chunk(FpbBuild *build, IndexInfo *indexInfo, BlockNumber start,
 }
 
 /*
- * Scan what is left of the table, together with other participants if there
- * are any.  Returns the number of live rows in what this one has scanned.
+ * Scan what is left of the table, together with the other participants, if
+ * there are any.  Returns the number of live rows that this one has scanned.
  */
 double
 fpb_scan_ranges(FpbBuild *build, IndexInfo *indexInfo, FpbRanges *ranges,

@@ -1,8 +1,8 @@
 /*-------------------------------------------------------------------------
  *
  * build/load.c
- *	  The pages of a new index, level by level, from sorted entries; whether a
- *	  key is there twice.
+ *	  Loading sorted entries into the pages of a new index; the check for
+ *	  duplicate keys.
  *
  *-------------------------------------------------------------------------
  */
@@ -53,7 +53,7 @@ static void fpb_load_add(FpbLoad *load, int level, const FpbEntry *entry);
  */
 
 /*
- * A buffer for a page, and the end of it.
+ * Get a buffer for a page; write it out, or drop it if pages are only counted.
  */
 static BulkWriteBuffer
 fpb_load_get_buf(FpbLoad *load)
@@ -130,8 +130,8 @@ fpb_load_end_page(FpbLoad *load, int level, const FpbKey *high,
 }
 
 /*
- * The page of a level is full: end it and begin its right sibling, whose first
- * entry this will be, and tell the level above of that.
+ * The page of a level is full: end it, begin its right sibling, whose first
+ * entry will be *entry, and add the sibling's downlink to the level above.
  */
 static void
 fpb_load_next_page(FpbLoad *load, int level, const FpbEntry *entry)
@@ -144,11 +144,11 @@ fpb_load_next_page(FpbLoad *load, int level, const FpbEntry *entry)
 	CHECK_FOR_INTERRUPTS();
 
 	/*
-	 * Between leaves is the shortest key that parts them.  An inner page must
-	 * begin with its first child's own low fence: else keys between the two
-	 * would fall into the page, but into none of its children.  If that is
-	 * too long to be the left page's high fence, the page ends an entry
-	 * earlier.
+	 * The fence between two leaves is the shortest key that separates them.
+	 * The low fence of an inner page must be its first child's: keys between
+	 * two different ones would fall into the page, but into none of its
+	 * children.  If that key is too long to be the left page's high fence,
+	 * the left page ends an entry earlier.
 	 */
 	popped.key.tuple = NULL;
 	if (level == 0)
@@ -182,7 +182,7 @@ fpb_load_next_page(FpbLoad *load, int level, const FpbEntry *entry)
 		elog(ERROR, "entry does not fit an empty page of index \"%s\"",
 			 RelationGetRelationName(load->build->index));
 
-	/* the separator has been copied by all who need it */
+	/* both pages and the level above have copied the separator */
 	if (parent.key.tuple && (level == 0 || popped.key.tuple))
 		pfree(parent.key.tuple);
 }
@@ -205,8 +205,8 @@ fpb_load_add(FpbLoad *load, int level, const FpbEntry *entry)
 }
 
 /*
- * Begin to load a relation fork, whose metapage will be its first block; or
- * none, InvalidForkNumber, if pages are only to be counted.
+ * Begin to load a relation fork, whose metapage will be its first block.  Of
+ * InvalidForkNumber, pages are counted and not written.
  */
 static void
 fpb_load_begin(FpbLoad *load, FpbBuild *build, ForkNumber fork)
@@ -268,8 +268,8 @@ fpb_report_duplicate(FpbLoad *load, const FpbKey *key)
 }
 
 /*
- * Compare a live entry of a unique index with the one before, and keep it for
- * the next.  Raises an error if they are equal.
+ * Compare a live entry of a unique index with the last one, and keep it for
+ * the next comparison.  Raises an error if they are equal.
  */
 static void
 fpb_check_unique(FpbLoad *load, const FpbKey *key)
@@ -309,8 +309,8 @@ fpb_check_unique(FpbLoad *load, const FpbKey *key)
  */
 
 /*
- * Is it the last entry once more?  An index that is read while others change
- * it, as fpbtree_expected_size does, may show one that has moved twice.
+ * Is this the last entry once more?  fpbtree_expected_size reads an index
+ * while others change it, and may come twice to an entry that moves.
  */
 static bool
 is_repeated(const FpbKey *key, const FpbKey *last)
@@ -320,8 +320,8 @@ is_repeated(const FpbKey *key, const FpbKey *last)
 }
 
 /*
- * Load the sorted entries into a fork of the index, or none: see
- * fpb_load_begin.  Returns the number of pages.
+ * Sort what the build has collected, and load it into a fork of the index, or
+ * into none: see fpb_load_begin.  Returns the number of pages.
  */
 BlockNumber
 fpb_load_sorted(FpbBuild *build, ForkNumber fork)
@@ -375,7 +375,7 @@ fpb_load_sorted(FpbBuild *build, ForkNumber fork)
 }
 
 /*
- * Make an index without entries of a fork.
+ * Load no entries: the fork becomes an empty index.
  */
 void
 fpb_load_nothing(FpbBuild *build, ForkNumber fork)

@@ -1,11 +1,12 @@
 /*-------------------------------------------------------------------------
  *
  * build/notices.c
- *	  What a user is told of an index that is not as its options say, or that
- *	  takes something from its table.
+ *	  Messages about an index that is not as its options say, or that takes
+ *	  something from its table.
  *
- * An option that cannot be had is no error: a definition must not fail on a
- * server with other pages, nor when an index becomes unique.
+ * It is no error if an index can't be as an option says: a definition must not
+ * fail on a server with pages of another size, nor when an index becomes
+ * unique.
  *
  *-------------------------------------------------------------------------
  */
@@ -24,8 +25,8 @@
 #include "page/layout.h"
 
 /*
- * Tell that an index has no operation queue though its options, which may not
- * be in force yet, ask for one.  No lock on a page is held.
+ * Tell if an index can't have the operation queue that options ask for, which
+ * may not be in force yet.  No lock on a page is held.
  */
 void
 fpb_report_queue_options(Relation index, const FpbOptions *options)
@@ -49,8 +50,7 @@ fpb_report_queue_options(Relation index, const FpbOptions *options)
 }
 
 /*
- * Tell what of the shape of its pages that the options name an index has not
- * got.
+ * Tell in which ways the shape of an index's pages differs from its options.
  */
 static void
 report_shape(const FpbBuild *build)
@@ -109,7 +109,7 @@ report_purpose(const FpbBuild *build)
 }
 
 /*
- * Is another unique index of the table not of btree, either?  Then this one
+ * Does the table have another unique index that is not a btree?  Then this one
  * makes no difference to ON CONFLICT; it may be about to take the other's
  * place.
  */
@@ -139,9 +139,9 @@ has_another(Relation heap, Relation index)
 }
 
 /*
- * Tell what is to be known of an index that has been built.  Nothing if it is
- * only built anew for a table that has become empty: TRUNCATE may come often.
- * No lock on a page is held.
+ * Tell what a user should know of an index that has been built.  Nothing if it
+ * has only been built anew for a table that has become empty, because TRUNCATE
+ * may come often.  No lock on a page is held.
  */
 void
 fpb_report_build(const FpbBuild *build)

@@ -190,7 +190,7 @@ fpb_parallel_build_main(dsm_segment *seg, shm_toc *toc)
 }
 
 /*
- * Reserve shared memory for a thing of the given size.
+ * Reserve a chunk of shared memory.
  */
 static void
 fpb_estimate(ParallelContext *pcxt, Size size)
@@ -200,7 +200,7 @@ fpb_estimate(ParallelContext *pcxt, Size size)
 }
 
 /*
- * Take reserved shared memory, to be found by a key.
+ * Take a chunk that has been reserved; processes find it by the key.
  */
 static void *
 fpb_allocate(ParallelContext *pcxt, uint64 key, Size size)
@@ -245,8 +245,8 @@ fpb_parallel_shutdown(FpbParallelBuild *parallel)
 }
 
 /*
- * Enter parallel mode, set up shared memory and launch workers.  Returns NULL,
- * with all undone, if not one worker can be had.
+ * Enter parallel mode, set up shared memory and launch workers.  If there is
+ * no worker to be had, undoes all of that and returns NULL.
  */
 static FpbParallelBuild *
 fpb_parallel_launch(FpbBuild *build, bool concurrent, int nworkers)
@@ -343,7 +343,7 @@ fpb_parallel_launch(FpbBuild *build, bool concurrent, int nworkers)
 
 /*
  * Begin a parallel build and do the leader's part of the scan.  Returns false
- * if there are no workers, and the build must be a serial one.
+ * if there are no workers: then the build must be a serial one.
  *
  * If it returns true, fpb_parallel_scan must be called next, and
  * fpb_parallel_end when the sorts are no longer needed.
@@ -402,7 +402,7 @@ fpb_parallel_scan(FpbBuild *build, IndexInfo *indexInfo)
 	}
 	ConditionVariableCancelSleep();
 
-	/* The participants have freed theirs, so all of the memory is to be had. */
+	/* The participants have freed their memory, so all of it can be used. */
 	build->sort = fpb_sort_begin(&build->ix, maintenance_work_mem, 0,
 								 parallel->sort, parallel->nparticipants);
 	if (build->unique)

@@ -1,7 +1,7 @@
 /*-------------------------------------------------------------------------
  *
  * build/spool.c
- *	  What each process of a build starts with, and does with a row of the
+ *	  The start of each process of a build, and what it does with a row of the
  *	  table.
  *
  *-------------------------------------------------------------------------
@@ -16,8 +16,9 @@
 #include "page/layout.h"
 
 /*
- * Decide what an index will be that is about to be built.  Support functions
- * of operator classes are called, so the caller has become the index's owner.
+ * Decide on the design of an index that is about to be built.  This calls
+ * support functions of operator classes, so the caller has become the index's
+ * owner.
  */
 static void
 decide(const FpbIndex *ix, FpbDecision *decision)
@@ -31,8 +32,9 @@ decide(const FpbIndex *ix, FpbDecision *decision)
 }
 
 /*
- * Set up what a participant needs to know of the build.  All of them have to
- * make the same of the index: the leader (decision = NULL) decides what.
+ * Set up what a participant needs to know of the build.  The leader passes no
+ * decision and makes it; the others pass the leader's, so that all agree on
+ * the index.
  */
 void
 fpb_build_init(FpbBuild *build, Relation heap, Relation index, bool unique,

@@ -186,6 +186,9 @@ typedef struct FpbPeek
 								 * the leaf itself is read */
 } FpbPeek;
 
+/*
+ * An index scan or a bitmap scan.
+ */
 typedef struct FpbScan
 {
 	FpbIndex	ix;
@@ -212,7 +215,6 @@ fpb_edge_set_range(FpbScanEdge *edge, int64 range)
 	edge->inside = false;
 	edge->range = range;
 }
-
 
 /* scan/edge.c */
 extern void fpb_edge_set_key(FpbScan *so, FpbScanEdge *edge,
