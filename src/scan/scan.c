@@ -42,28 +42,30 @@ unpin_page(FpbScanPage *sp)
 static void
 leave_page(IndexScanDesc scan, FpbScan *so)
 {
-	if (!so->cursor.page->valid)
+	FpbScanCursor *cursor = &so->cursor;
+
+	if (!cursor->page->valid)
 		return;
-	if (so->cursor.nkilled > 0)
+	if (cursor->nkilled > 0)
 		fpb_scan_kill_items(scan, so);
 
-	if (so->cursor.mark.item >= 0)
+	if (cursor->mark.item >= 0)
 	{
-		FpbScanPage *marked = so->cursor.page;
+		FpbScanPage *marked = cursor->page;
 
-		if (so->cursor.mark.page == NULL)
+		if (cursor->mark.page == NULL)
 		{
-			so->cursor.mark.page = MemoryContextAlloc(so->cxt, sizeof(FpbScanPage));
-			fpb_scan_page_init(so->cursor.mark.page);
+			cursor->mark.page = MemoryContextAlloc(so->cxt, sizeof(FpbScanPage));
+			fpb_scan_page_init(cursor->mark.page);
 		}
-		Assert(!so->cursor.mark.page->valid);
-		so->cursor.page = so->cursor.mark.page;
-		so->cursor.mark.page = marked;
-		marked->current = so->cursor.mark.item;
-		so->cursor.mark.item = -1;
+		Assert(!cursor->mark.page->valid);
+		cursor->page = cursor->mark.page;
+		cursor->mark.page = marked;
+		marked->current = cursor->mark.item;
+		cursor->mark.item = -1;
 	}
 	else
-		unpin_page(so->cursor.page);
+		unpin_page(cursor->page);
 }
 
 /* --- going through the index --- */
@@ -96,6 +98,7 @@ seize(IndexScanDesc scan, FpbScan *so, int64 first)
 static bool
 find_page(IndexScanDesc scan, FpbScan *so, bool forward)
 {
+	FpbScanCursor *cursor = &so->cursor;
 	int64		nranges = so->keys.nranges;
 	bool		parallel = scan->parallel_scan != NULL;
 
@@ -110,10 +113,10 @@ find_page(IndexScanDesc scan, FpbScan *so, bool forward)
 		if (parallel &&
 			!seize(scan, so, forward ? 0 : nranges - 1))
 			break;
-		if (so->cursor.at.range < 0 || so->cursor.at.range >= nranges)
+		if (cursor->at.range < 0 || cursor->at.range >= nranges)
 			break;
-		fpb_loop_guard_pass(&so->ix, &so->cursor.loop_guard, so->cursor.at.range,
-							so->cursor.at.inside ? &so->cursor.at.key : NULL, forward, so->cursor.page->block);
+		fpb_loop_guard_pass(&so->ix, &cursor->loop_guard, cursor->at.range,
+							cursor->at.inside ? &cursor->at.key : NULL, forward, cursor->page->block);
 		prefetch = so->prefetch.nleaves++ >= FPB_FIRST_LEAVES && so->prefetch.leaves_on;
 		if (prefetch && !parallel)
 			fpb_scan_prefetch_leaves(scan, so, forward);
@@ -121,20 +124,20 @@ find_page(IndexScanDesc scan, FpbScan *so, bool forward)
 		if (prefetch && parallel)
 			fpb_scan_prefetch_leaves(scan, so, forward);
 
-		sp = so->cursor.page;
+		sp = cursor->page;
 		if (so->prefetch.state != NULL)
 			fpb_scan_prefetch_come(scan, so, forward);
 		if (sp->nitems > 0)
 		{
 			sp->current = forward ? 0 : sp->nitems - 1;
-			so->cursor.state = FPB_SCAN_ON_PAGE;
+			cursor->state = FPB_SCAN_ON_PAGE;
 			so->prefetch.blocks_read = fpb_blocks_read();
 			return true;
 		}
-		fpb_edge_copy(so, &so->cursor.at, forward ? &sp->after : &sp->before);
+		fpb_edge_copy(so, &cursor->at, forward ? &sp->after : &sp->before);
 		sp->valid = false;
 	}
-	so->cursor.state = forward ? FPB_SCAN_AFTER : FPB_SCAN_BEFORE;
+	cursor->state = forward ? FPB_SCAN_AFTER : FPB_SCAN_BEFORE;
 
 	/*
 	 * A plan with many partitions keeps many scans at their ends without
@@ -142,7 +145,7 @@ find_page(IndexScanDesc scan, FpbScan *so, bool forward)
 	 * restarted again and again, as on the inner side of a join, is better
 	 * off with its pin.
 	 */
-	if (!so->cursor.restarted)
+	if (!cursor->restarted)
 		fpb_scan_unpin_meta(so);
 
 	/* nobody shall wait for reads that this process would not serve any more */
@@ -194,6 +197,7 @@ fpb_beginscan(Relation rel, int nkeys, int norderbys)
 {
 	IndexScanDesc scan = RelationGetIndexScan(rel, nkeys, norderbys);
 	FpbScan    *so = palloc(sizeof(FpbScan));
+	FpbScanCursor *cursor = &so->cursor;
 
 	Assert(norderbys == 0);
 
@@ -201,32 +205,36 @@ fpb_beginscan(Relation rel, int nkeys, int norderbys)
 	so->cxt = CurrentMemoryContext;
 	fpb_index_open(&so->ix, rel);
 	fpb_keys_init(&so->keys, &so->ix);
-	so->cursor.state = FPB_SCAN_NEW;
-	so->cursor.keep_pin = false;
+
+	cursor->state = FPB_SCAN_NEW;
+	cursor->restarted = false;
+	cursor->keep_pin = false;
+	cursor->page = palloc(sizeof(FpbScanPage));
+	fpb_scan_page_init(cursor->page);
+	memset(&cursor->at, 0, sizeof(cursor->at));
+	cursor->range.generation = 0;
+	cursor->leaf_number = 0;
+	fpb_loop_guard_init(&cursor->loop_guard, so->cxt);
+	cursor->mark.item = -1;
+	cursor->mark.page = NULL;
+	cursor->mark.state = FPB_SCAN_NEW;
+	cursor->nkilled = 0;
+	cursor->killed = NULL;
+
 	so->queue.tree = NULL;
 	so->queue.metabuf = InvalidBuffer;
-	so->cursor.restarted = false;
 	so->queue.filter_open = false;
-	so->queue.items = NULL;
 	so->queue.copy = NULL;
-	so->cursor.page = palloc(sizeof(FpbScanPage));
-	fpb_scan_page_init(so->cursor.page);
-	memset(&so->cursor.at, 0, sizeof(so->cursor.at));
-	so->cursor.range.generation = 0;
+	so->queue.items = NULL;
 	memset(so->elided, 0, sizeof(so->elided));
-	so->cursor.leaf_number = 0;
-	fpb_loop_guard_init(&so->cursor.loop_guard, so->cxt);
-	so->cursor.mark.item = -1;
-	so->cursor.mark.page = NULL;
-	so->cursor.mark.state = FPB_SCAN_NEW;
-	so->cursor.nkilled = 0;
-	so->cursor.killed = NULL;
+
+	so->prefetch.state = NULL;
+	so->prefetch.nleaves = 0;
+	so->prefetch.leaves_on = so->prefetch.heap_allowed = so->prefetch.heap_on = false;
+
+	fpb_tuples_init(so);
 	so->row_fetch = NULL;
 	so->row_slot = NULL;
-	so->prefetch.nleaves = 0;
-	so->prefetch.state = NULL;
-	so->prefetch.leaves_on = so->prefetch.heap_allowed = so->prefetch.heap_on = false;
-	fpb_tuples_init(so);
 
 	scan->xs_itupdesc = RelationGetDescr(rel);
 	scan->opaque = so;
@@ -239,11 +247,13 @@ fpb_beginscan(Relation rel, int nkeys, int norderbys)
 static void
 forget_position(IndexScanDesc scan, FpbScan *so)
 {
-	so->cursor.mark.item = -1;
+	FpbScanCursor *cursor = &so->cursor;
+
+	cursor->mark.item = -1;
 	leave_page(scan, so);
-	if (so->cursor.mark.page != NULL)
-		unpin_page(so->cursor.mark.page);
-	so->cursor.state = so->cursor.mark.state = FPB_SCAN_NEW;
+	if (cursor->mark.page != NULL)
+		unpin_page(cursor->mark.page);
+	cursor->state = cursor->mark.state = FPB_SCAN_NEW;
 }
 
 /*
@@ -293,15 +303,17 @@ fpb_rescan(IndexScanDesc scan, ScanKey keys, int nkeys pg_attribute_unused(),
 static void
 remember_killed(FpbScan *so)
 {
+	FpbScanCursor *cursor = &so->cursor;
+
 	/* it is not in the queue for long */
-	if (fpb_pos_equal(so->cursor.page->items[so->cursor.page->current].pos, FPB_POS_END))
+	if (fpb_pos_equal(cursor->page->items[cursor->page->current].pos, FPB_POS_END))
 		return;
-	if (so->cursor.killed == NULL)
-		so->cursor.killed = MemoryContextAlloc(so->cxt, FPB_MAX_SCAN_ITEMS * sizeof(int));
+	if (cursor->killed == NULL)
+		cursor->killed = MemoryContextAlloc(so->cxt, FPB_MAX_SCAN_ITEMS * sizeof(int));
 
 	/* a cursor going to and fro may kill an item more than once */
-	if (so->cursor.nkilled < (int) FPB_MAX_SCAN_ITEMS)
-		so->cursor.killed[so->cursor.nkilled++] = so->cursor.page->current;
+	if (cursor->nkilled < (int) FPB_MAX_SCAN_ITEMS)
+		cursor->killed[cursor->nkilled++] = cursor->page->current;
 }
 
 /*
@@ -310,13 +322,15 @@ remember_killed(FpbScan *so)
 static bool
 next_item(IndexScanDesc scan, FpbScan *so, bool forward)
 {
-	switch (so->cursor.state)
+	FpbScanCursor *cursor = &so->cursor;
+
+	switch (cursor->state)
 	{
 		case FPB_SCAN_ON_PAGE:
 			if (forward)
-				return ++so->cursor.page->current < so->cursor.page->nitems ||
+				return ++cursor->page->current < cursor->page->nitems ||
 					next_page(scan, so, true);
-			return --so->cursor.page->current >= 0 || next_page(scan, so, false);
+			return --cursor->page->current >= 0 || next_page(scan, so, false);
 
 		case FPB_SCAN_NEW:
 			return first_page(scan, so, forward);
@@ -444,11 +458,12 @@ void
 fpb_markpos(IndexScanDesc scan)
 {
 	FpbScan    *so = (FpbScan *) scan->opaque;
+	FpbScanCursor *cursor = &so->cursor;
 
-	if (so->cursor.mark.page != NULL)
-		unpin_page(so->cursor.mark.page);
-	so->cursor.mark.item = so->cursor.state == FPB_SCAN_ON_PAGE ? so->cursor.page->current : -1;
-	so->cursor.mark.state = so->cursor.state;
+	if (cursor->mark.page != NULL)
+		unpin_page(cursor->mark.page);
+	cursor->mark.item = cursor->state == FPB_SCAN_ON_PAGE ? cursor->page->current : -1;
+	cursor->mark.state = cursor->state;
 }
 
 /*
@@ -458,24 +473,25 @@ void
 fpb_restrpos(IndexScanDesc scan)
 {
 	FpbScan    *so = (FpbScan *) scan->opaque;
+	FpbScanCursor *cursor = &so->cursor;
 
-	if (so->cursor.mark.item < 0)
+	if (cursor->mark.item < 0)
 	{
 		/* the scan has left the page since */
 		leave_page(scan, so);
-		if (so->cursor.mark.state == FPB_SCAN_ON_PAGE)
+		if (cursor->mark.state == FPB_SCAN_ON_PAGE)
 		{
-			FpbScanPage *marked = so->cursor.mark.page;
+			FpbScanPage *marked = cursor->mark.page;
 
-			so->cursor.mark.page = so->cursor.page;
-			so->cursor.page = marked;
-			so->cursor.mark.item = marked->current;
+			cursor->mark.page = cursor->page;
+			cursor->page = marked;
+			cursor->mark.item = marked->current;
 			so->prefetch.heap_on = false;	/* it goes on elsewhere */
 		}
 	}
-	if (so->cursor.mark.item >= 0)
-		so->cursor.page->current = so->cursor.mark.item;
-	so->cursor.state = so->cursor.mark.state;
+	if (cursor->mark.item >= 0)
+		cursor->page->current = cursor->mark.item;
+	cursor->state = cursor->mark.state;
 	/* it rightly comes by here again */
-	fpb_loop_guard_reset(&so->cursor.loop_guard);
+	fpb_loop_guard_reset(&cursor->loop_guard);
 }
