@@ -33,14 +33,14 @@
 #include "scan/scan.h"
 
 /*
- * So many leaves in succession that had not been announced: those announced
- * are not where the scan is.
+ * After so many leaves in succession that had not been announced, those
+ * announced are not where the scan is: they are forgotten.
  */
 #define MAX_MISSED		8
 
 /*
- * After so many pages of the index, or of the table, that need not be read, we
- * look no further until one has to be.
+ * After so many pages of the index, or of the table, that were in memory, the
+ * scan stops looking ahead until one is not.
  */
 #define IDLE_PAGES		64
 
@@ -92,8 +92,8 @@ typedef struct FpbPrefetchState
 	BlockNumber recent[NRECENT];
 
 	/*
-	 * Leaves peeked at, oldest first, a ring; of the last, what has been
-	 * read. All of the others is announced.
+	 * The leaves peeked at, oldest first, in a ring, and what has been read
+	 * of the last one.  The TIDs of the others have all been announced.
 	 */
 	uint32		peeked_head;
 	uint32		peeked_tail;
@@ -211,9 +211,10 @@ walk_left(FpbScanKeys *keys, RangeWalk *rw)
 }
 
 /*
- * Announce the pages of a walk as long as more are wanted, but those of lower
- * numbers than from, and start reading them.  parents: the window of the pages
- * that the walk itself reads, or NULL.
+ * Announce the pages of a walk as long as the window wants more, and start
+ * reading them.  Pages whose numbers are below from are left out: others have
+ * announced them.  parents: the window of the pages that the walk itself
+ * reads, or NULL.
  */
 static void
 fill_window(FpbScan *so, FpbWindow *window, RangeWalk *rw, bool forward,
@@ -241,8 +242,8 @@ fill_window(FpbScan *so, FpbWindow *window, RangeWalk *rw, bool forward,
 }
 
 /*
- * Pages that a search for many keys may be ahead: those being read, and those
- * peeked at, whose TIDs' pages are being read.
+ * How many leaves a search for many keys may announce at a time: those being
+ * read, and those peeked at, whose TIDs' pages of the table are being read.
  */
 static int
 many_distance(IndexScanDesc scan, FpbScan *so)
@@ -503,9 +504,10 @@ next_heap_page(IndexScanDesc scan, FpbScan *so, FpbPrefetchState *ps,
 }
 
 /*
- * Announce pages of the table as long as more are wanted, and start reading
- * them.  Index-only scans need those that are not all-visible; a page that
- * becomes so, or ceases to be, is read in vain, or not ahead.
+ * Announce pages of the table as long as the window wants more, and start
+ * reading them.  Index-only scans need those that are not all-visible.  A page
+ * that becomes all-visible afterwards is read in vain; one that ceases to be
+ * is not prefetched.
  */
 static void
 fill_heap(IndexScanDesc scan, FpbScan *so, FpbPrefetchState *ps)
