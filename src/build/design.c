@@ -143,12 +143,11 @@ tell_of_body(void *body)
 }
 
 /*
- * The rows of constants that the body consists of, as lists of
- * nodes; NIL if there are none.  The body is parsed and never executed.  So no
- * code runs but the server's grammar, nobody needs a privilege, and it makes
- * no difference what names mean in the session.  Raises an error if the body
- * is not SQL; a user can leave such a body only with check_function_bodies
- * off.
+ * The rows of constants that the body consists of, as lists of nodes; NIL if
+ * there are none.  The body is parsed and never executed.  So no code runs but
+ * the server's grammar, nobody needs a privilege, and it makes no difference
+ * what names mean in the session.  Raises an error if the body is not SQL; a
+ * user can leave such a body only with check_function_bodies off.
  */
 static List *
 parse_body(char *body)

@@ -578,9 +578,9 @@ typedef enum FpbHalves
 /*
  * Split a page that gets one more entry, at the place pos: choose where, and
  * make both pages in the copies of left_page and right_page, which then say
- * what there is to log.
- * The page itself stays as it is.  right is the right page's block; fillfactor
- * is how full ascending insertions leave a page behind, in percent.
+ * what there is to log.  The page itself stays as it is.  right is the right
+ * page's block; fillfactor is how full ascending insertions leave a page
+ * behind, in percent.
  *
  * Any page and any new entry fit two pages (FORMAT.md, "Splits always fit").
  * So an error is about damage, or a comparator has raised it.

@@ -45,9 +45,9 @@ fpb_name_halves(const FpbIndex *ix, Page page, const FpbInsertState *downlink,
 				FpbWalPage *wp)
 {
 	fpb_page_write_child_hints(ix, page, BufferGetBlockNumber(downlink->left),
-						BufferGetPage(downlink->left), wp);
+							   BufferGetPage(downlink->left), wp);
 	fpb_page_write_child_hints(ix, page, BufferGetBlockNumber(downlink->right),
-						BufferGetPage(downlink->right), wp);
+							   BufferGetPage(downlink->right), wp);
 }
 
 /*
