@@ -177,7 +177,7 @@ typedef struct FpbNodeInfo
  * it is counted in.
  * filler_write: writes the page, which is to have what has been added; false
  * if there is no room for its high fence.
- * filler_child, name_nodes, take_over_names: NULL where pages know nothing of
+ * filler_child, write_child_hints, take_over_child_hints: NULL where pages know nothing of
  * their children but their links.
  */
 typedef struct FpbLayoutRoutine
