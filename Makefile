@@ -3,6 +3,7 @@
 #   make, make install      the extension, for the PostgreSQL that PG_CONFIG names (17 or newer)
 #   make installcheck       its SQL, isolation and TAP tests on a running server it is installed in
 #   make demo               fpbtree against btree in a throw-away cluster; sets everything up by itself
+#   make check              the short loop: SQL and isolation tests, short fuzzers, on one PostgreSQL; three minutes at most
 #   make test               every test, on PostgreSQLs built for the purpose
 #   make differential       a longer run of the comparison with btree and sequential scans
 #   make histories          random histories of small tables, for two hours
@@ -10,6 +11,7 @@
 #   make crashes            200 crashes of a busy server, all insertions by way of the operation queue: an hour
 #   make prefixes           recovery to the end of each WAL record of a workload, not of some
 #   make page-fuzz          a longer run of the page fuzzer
+#   make hunt               the fuzzers one after the other, with seeds from the clock: some hours
 #   make layouts            the tests with each layout, and each format of nodes, but the default ones
 #   make packages-test      the Debian packages, built and tried in Debian systems of their own
 #   make container-test     docker/'s image and compose file, by a Docker daemon of their own
@@ -57,6 +59,11 @@ MODULEDIR = extension
 DATA = fpbtree--1.0.sql $(addprefix fpbtree--1.0--1.0,$(addsuffix .sql,$(of_server)))
 DATA_built = $(CURDIR)/fpbtree.control
 
+# PGXS has a "check" of its own, which only says that it can't be done.
+ifeq ($(MAKECMDGOALS),check)
+check:
+	@$(clone)dev/check
+else
 ifeq ($(and $(PGXS),$(filter-out 8 9 10 11 12 13 14 15 16,$(pg_major))),)
 all install uninstall installcheck clean:
 	@echo "PG_CONFIG=$(PG_CONFIG) does not name a PostgreSQL 17 or newer with its server headers." >&2
@@ -76,6 +83,7 @@ $(object_folders):
 # Made each time: the one that is there may be another server's.
 $(DATA_built): $(clone)fpbtree.control.in
 	sed 's/@OF_SERVER@/$(of_server)/' $< >$@
+endif
 endif
 
 demo:
@@ -102,6 +110,8 @@ crashes:
 page-fuzz:
 	@$(clone)dev/page-fuzz --minutes 60
 
+hunt: differential histories page-fuzz
+
 layouts:
 	@$(clone)dev/test --layout micro_index
 	@$(clone)dev/test --layout cache_first
@@ -116,4 +126,4 @@ container-test:
 bench:
 	@$(clone)bench/run
 
-.PHONY: $(DATA_built) all install uninstall installcheck clean demo test differential histories coverage crashes prefixes page-fuzz layouts packages-test container-test bench
+.PHONY: $(DATA_built) all install uninstall installcheck clean demo check test differential histories coverage crashes prefixes page-fuzz hunt layouts packages-test container-test bench

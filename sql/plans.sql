@@ -4,6 +4,7 @@
 -- Every query below is planned twice, once with btree indexes only and once
 -- with the same indexes as fpbtree, and the two plans are compared.
 --
+SET seed = 0.5;
 SET client_min_messages = warning;
 CREATE EXTENSION IF NOT EXISTS fpbtree;
 RESET client_min_messages;

@@ -1,5 +1,6 @@
 -- Runs of duplicates: how much room they take, and that they never need more
 -- when there are fewer of them.
+SET seed = 0.5;
 SET client_min_messages = warning;
 CREATE EXTENSION IF NOT EXISTS fpbtree;
 RESET client_min_messages;

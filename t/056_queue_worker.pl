@@ -41,10 +41,13 @@ sub make_table
 	return;
 }
 
+my $insertions = 0;
+
 sub insert
 {
 	my ($name, $n, $db) = @_;
-	query("INSERT INTO $name SELECT hashint8extended(i, (random() * 1e9)::int) FROM generate_series(1, $n) i", $db);
+	$insertions++;
+	query("INSERT INTO $name SELECT hashint8extended(i, $insertions) FROM generate_series(1, $n) i", $db);
 	return;
 }
 
