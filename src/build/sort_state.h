@@ -73,7 +73,6 @@ struct FpbSort
 
 	FpbTupleSort *tuples;		/* the sort of tuple keys, or NULL */
 
-	FpbIndex   *wide;			/* the index with heads of eight bytes */
 
 	/* word forms */
 	int			nwords;			/* of a record */
