@@ -130,6 +130,34 @@ SELECT blocks FROM fpbtree_stats('aborted_k');
 SELECT count(*) FROM aborted WHERE k > -2;
 SELECT fpbtree_check('aborted_k', true);
 
+-- A leaf is split although a few entries of dead versions have been removed: the
+-- new row's entry goes where it belongs all the same.
+CREATE TABLE few (k int, v int) WITH (autovacuum_enabled = off);
+CREATE INDEX few_v ON few (v);
+CREATE PROCEDURE split_with_few_dead(layout text) LANGUAGE plpgsql AS $$
+DECLARE
+    n CONSTANT int := current_setting('block_size')::int * 600 / 8192;
+BEGIN
+    TRUNCATE few;
+    EXECUTE format('CREATE UNIQUE INDEX few_k ON few USING fpbtree (k) WITH (%s)', layout);
+    INSERT INTO few SELECT 2 * g, g FROM generate_series(1, n) g;
+    COMMIT;
+    UPDATE few SET v = -1 WHERE k = 2;
+    COMMIT;
+    FOR i IN 1 .. n - 1 LOOP
+        INSERT INTO few VALUES (CASE WHEN i <= n * 3 / 10 THEN 2 * i + 1 ELSE 2 * (n + n * 3 / 10 - i) + 1 END, i);
+        COMMIT;
+    END LOOP;
+    PERFORM fpbtree_check('few_k', true);
+    DROP INDEX few_k;
+END $$;
+SET client_min_messages = warning;
+CALL split_with_few_dead('layout = disk_first');
+CALL split_with_few_dead('layout = disk_first, node_format = csb');
+CALL split_with_few_dead('layout = micro_index');
+CALL split_with_few_dead('layout = cache_first');
+RESET client_min_messages;
+
 -- A page of the table that somebody has pinned, be it ourselves, stays as it is:
 -- the query has read all columns of a row, and still wants pad after an insertion
 -- has looked for dead rows.  Afterwards they can go.

@@ -506,24 +506,24 @@ leaf_by_copies(FpbIndex *ix, const FpbSearchKey *search, FpbStack *stack, uint16
 
 /*
  * Find the leaf for an insertion's search key as the level above names it: the
- * block is ins->stack->blocks[0], and ins->named is set.  The leaf itself is
- * not touched, and may be another one by the time it is locked.  No lock is
- * held on entry or exit.
+ * block is ins->stack->blocks[0].  The leaf itself is not touched, and may be
+ * another one by the time it is locked.  No lock is held on entry or exit.
  *
- * ins->named becomes false if there is no level above.
+ * ins->named becomes true if copies alone have named the leaf.  Returns false
+ * if there is no level above.
  */
-void
+bool
 fpb_name_leaf(FpbIndex *ix, FpbInsertState *ins)
 {
 	FpbSearchKey *search = &ins->search;
 	BlockNumber leaf;
 	Buffer		buf;
 
-	ins->named = ix->level > 0;
-	if (!ins->named)
-		return;
+	if (ix->level == 0)
+		return false;
 	leaf = leaf_by_copies(ix, search, ins->stack, &ins->named_node);
-	if (leaf == InvalidBlockNumber)
+	ins->named = leaf != InvalidBlockNumber;
+	if (!ins->named)
 	{
 		buf = fpb_descend(ix, search, 1, false, BUFFER_LOCK_SHARE, ins->stack);
 		leaf = fpb_page_downlink(ix, BufferGetPage(buf), search, false, &ins->named_node);
@@ -532,6 +532,7 @@ fpb_name_leaf(FpbIndex *ix, FpbInsertState *ins)
 		fpb_relbuf(buf);
 	}
 	ins->stack->blocks[0] = leaf;
+	return true;
 }
 
 /*
@@ -593,9 +594,12 @@ get_rightmost_leaf(FpbIndex *ix, const FpbSearchKey *search)
 }
 
 /*
- * Set ins->buf to the leaf for an insertion's search key, found from the leaf
- * that has been named, or from the root; and note its block if it is the
- * rightmost.
+ * Set ins->buf to the leaf for an insertion's search key, and note its block
+ * if it is the rightmost.
+ *
+ * If copies alone have named the leaf, the descent is ended from there.  If
+ * not, it begins again at the root, because the one that named the leaf locked
+ * pages as a reader does, and passed by unfinished splits.
  */
 static pg_noinline void
 descend_to_leaf(FpbIndex *ix, FpbInsertState *ins)

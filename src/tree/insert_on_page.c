@@ -48,11 +48,10 @@ plan_insertion(FpbIndex *ix, FpbInsertState *ins, FpbInsertPlan *plan)
 	{
 		bool		pruned = fpb_prune_versions(ix, ins->heap, ins->buf, ins->unchanged);
 
+		/* entries may be gone, even if too few to spare the split */
+		fpb_page_search(ix, page, &ins->search, &ins->pos);
 		if (pruned)
-		{
-			fpb_page_search(ix, page, &ins->search, &ins->pos);
 			fpb_page_plan_insert(ix, page, &ins->entry, ins->pos, plan);
-		}
 
 		/*
 		 * The entries removed may have left room, but not at the new entry's

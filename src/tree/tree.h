@@ -44,8 +44,8 @@ typedef struct FpbInsertState
 	bool		may_split;		/* or is it enough to try? */
 	FpbStack   *stack;			/* what the descent to the page has passed, a
 								 * hint; NULL: nothing */
-	bool		named;			/* does that include the leaf, not locked yet
-								 * (fpb_name_leaf)? */
+	bool		named;			/* does that include the leaf, which copies
+								 * have named (fpb_name_leaf)? */
 	uint16		named_node;		/* then the hint for its search */
 	Buffer		buf;			/* the page where the entry belongs, locked
 								 * exclusively */
@@ -76,9 +76,10 @@ fpb_insert_init(FpbInsertState *ins, Relation heap, FpbStack *stack, bool unchan
 
 /*
  * Find out which leaf of the main tree the level above names for an
- * insertion's search key.  It is not touched.
+ * insertion's search key: ins->stack->blocks[0].  It is not touched.  False if
+ * there is no level above.
  */
-extern void fpb_name_leaf(FpbIndex *ix, FpbInsertState *ins);
+extern bool fpb_name_leaf(FpbIndex *ix, FpbInsertState *ins);
 
 /*
  * Set ins->buf to the leaf of the main tree for an insertion's search key,

@@ -393,8 +393,7 @@ wants_queue(FpbIndex *ix, FpbInsertState *ins)
 		return mode == FPB_QUEUE_ON;
 	if (known_blocks(ix) < (BlockNumber) NBuffers / QUEUE_BUFFERS_SHARE)
 		return false;
-	fpb_name_leaf(ix, ins);
-	if (!ins->named)
+	if (!fpb_name_leaf(ix, ins))
 		return false;
 	leaf = ins->stack->blocks[0];
 	return !fpb_is_at_hand(ix, leaf) && fpb_cache_note_queued(ix->cache, leaf);
