@@ -151,7 +151,7 @@ BEGIN
     PERFORM fpbtree_check('few_k', true);
     DROP INDEX few_k;
 END $$;
-SET client_min_messages = warning;
+SET client_min_messages = error;
 CALL split_with_few_dead('layout = disk_first');
 CALL split_with_few_dead('layout = disk_first, node_format = csb');
 CALL split_with_few_dead('layout = micro_index');
