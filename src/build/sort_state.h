@@ -73,7 +73,6 @@ struct FpbSort
 
 	FpbTupleSort *tuples;		/* the sort of tuple keys, or NULL */
 
-
 	/* word forms */
 	int			nwords;			/* of a record */
 	Size		recsize;		/* in bytes */
