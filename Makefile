@@ -25,9 +25,9 @@ PGFILEDESC = "fpbtree - fractal prefetching B+-tree index access method"
 OBJS := $(patsubst $(clone)%.c,%.o,$(sort $(wildcard $(clone)src/*/*.c $(clone)src/*/*/*.c)))
 PG_CPPFLAGS = -I$(clone)src
 
-# The page fuzzer is no part of the extension: dev/page-fuzz builds it in, with FPB_FUZZ=1.
+# The page fuzzer is no part of the extension: dev/hunts/page-fuzz builds it in, with FPB_FUZZ=1.
 ifdef FPB_FUZZ
-OBJS += $(patsubst $(clone)%.c,%.o,$(sort $(wildcard $(clone)dev/fuzz/*.c)))
+OBJS += $(patsubst $(clone)%.c,%.o,$(sort $(wildcard $(clone)dev/hunts/fuzz/*.c)))
 endif
 
 # Nor is the driver of the papers' experiments: bench/papers builds it in, with FPB_BENCH=1.
@@ -99,7 +99,7 @@ histories:
 	@$(clone)dev/test --histories
 
 coverage:
-	@$(clone)dev/coverage
+	@$(clone)dev/checks/coverage
 
 prefixes:
 	@$(clone)dev/test --prefixes
@@ -108,7 +108,7 @@ crashes:
 	@FPB_CRASHES=200 FPBTREE_TEST_FLAVOURS=18-assert FPBTREE_TEST_TIMEOUT=10800 $(clone)dev/test --layout queue 010_crash
 
 page-fuzz:
-	@$(clone)dev/page-fuzz --minutes 60
+	@$(clone)dev/hunts/page-fuzz --minutes 60
 
 hunt: differential histories page-fuzz
 
@@ -118,10 +118,10 @@ layouts:
 	@$(clone)dev/test --layout csb
 
 packages-test:
-	@$(clone)dev/package-test
+	@$(clone)dev/packaging/package-test
 
 container-test:
-	@$(clone)dev/container-test
+	@$(clone)dev/packaging/container-test
 
 bench:
 	@$(clone)bench/run

@@ -1,6 +1,6 @@
 #
 # The server's own regression tests with fpbtree in btree's place: see
-# dev/btree-regress.
+# dev/checks/btree-regress.
 #
 use strict;
 use warnings FATAL => 'all';
@@ -18,7 +18,7 @@ my $output = '';
 delete @ENV{ grep { /^PG(HOST|PORT|USER|DATABASE)/ } keys %ENV };
 chomp(my $bindir = `pg_config --bindir`);
 IPC::Run::run(
-	[ "$FindBin::RealBin/../dev/btree-regress", '--pg-config' => "$bindir/pg_config", '--source' => $ENV{FPBTREE_PG_SOURCE} ],
+	[ "$FindBin::RealBin/../dev/checks/btree-regress", '--pg-config' => "$bindir/pg_config", '--source' => $ENV{FPBTREE_PG_SOURCE} ],
 	'>', \$output, '2>&1');
 my ($tests) = $output =~ /^(\d+) tests/m;
 note($output);

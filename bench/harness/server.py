@@ -1,4 +1,4 @@
-"""A private copy of a PostgreSQL with the extension installed, and a throw-away cluster of it (dev/cluster)."""
+"""A private copy of a PostgreSQL with the extension installed, and a throw-away cluster of it (dev/servers/cluster)."""
 import fcntl
 import glob
 import os
@@ -99,8 +99,8 @@ class Server:
 
     @staticmethod
     def _own():
-        log("finding or building a PostgreSQL 18 (dev/get-postgres)")
-        return call(os.path.join(CLONE, "dev", "get-postgres"), "18", "release").strip()
+        log("finding or building a PostgreSQL 18 (dev/servers/get-postgres)")
+        return call(os.path.join(CLONE, "dev", "servers", "get-postgres"), "18", "release").strip()
 
     def build(self):
         prefix = os.path.dirname(call(self.source, "--bindir").strip())
@@ -132,12 +132,12 @@ class Server:
     # ---- the cluster ----
 
     def _cluster(self, action, *arguments):
-        return call(os.path.join(CLONE, "dev", "cluster"), action, CLUSTER, *arguments).strip()
+        return call(os.path.join(CLONE, "dev", "servers", "cluster"), action, CLUSTER, *arguments).strip()
 
     def start(self, kind, io="defaults"):
         """Sees to it that a server of this kind runs; one of the kind "cold" is always started anew."""
         if self.running is None:
-            subprocess.run([os.path.join(CLONE, "dev", "cluster"), "destroy", CLUSTER], capture_output=True, check=False)
+            subprocess.run([os.path.join(CLONE, "dev", "servers", "cluster"), "destroy", CLUSTER], capture_output=True, check=False)
         elif self.running == (kind, io) and kind != "cold":
             return
         else:
@@ -168,15 +168,15 @@ class Server:
 
     def data_file(self, relation, database="postgres"):
         """The path of a relation's first file."""
-        data = call(os.path.join(CLONE, "dev", "cluster"), "list")
+        data = call(os.path.join(CLONE, "dev", "servers", "cluster"), "list")
         folder = next(line.split(None, 2)[2] for line in data.splitlines() if line.split()[0] == CLUSTER)
         return os.path.join(folder, "data", self.ask(f"SELECT pg_relation_filepath('{relation}')", database))
 
     def finish(self, keep):
         if keep:
-            log(f"left: cluster {CLUSTER}, {self.folder}; clean up: dev/cluster destroy {CLUSTER}; rm -r {self.folder}")
+            log(f"left: cluster {CLUSTER}, {self.folder}; clean up: dev/servers/cluster destroy {CLUSTER}; rm -r {self.folder}")
             return
-        subprocess.run([os.path.join(CLONE, "dev", "cluster"), "destroy", CLUSTER], capture_output=True, check=False)
+        subprocess.run([os.path.join(CLONE, "dev", "servers", "cluster"), "destroy", CLUSTER], capture_output=True, check=False)
         shutil.rmtree(self.folder, ignore_errors=True)
 
     # ---- statements ----

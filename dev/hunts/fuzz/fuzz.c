@@ -3,8 +3,8 @@
  * fuzz.c
  *	  The page fuzzer's SQL function.
  *
- * Not part of the extension: dev/page-fuzz builds it into a server of its own
- * and declares the function there.
+ * Not part of the extension: dev/hunts/page-fuzz builds it into a server of
+ * its own and declares the function there.
  *
  *	  page_fuzz(index regclass, seed bigint, steps bigint)
  *		returns table (kind text, times bigint)
@@ -30,7 +30,7 @@
 
 PG_FUNCTION_INFO_V1(fpb_page_fuzz);
 
-/* what the kinds of operations are called; dev/fuzz/forms.sql says how many there should be */
+/* what the kinds of operations are called; dev/hunts/fuzz/forms.sql says how many there should be */
 static const char *const kinds[] = {
 	[FUZZ_N_SLOT] = "slot",
 	[FUZZ_N_APPEND_NODE] = "append node",

@@ -1,5 +1,5 @@
 -- A table with fpbtree indexes, and the function smoke_test() that uses them, for servers that fpbtree has been installed
--- in as users install it: dev/package-test and dev/container-test. The function only reads, so standbys can run it.
+-- in as users install it: package-test and container-test. The function only reads, so standbys can run it.
 
 CREATE EXTENSION IF NOT EXISTS fpbtree;
 

@@ -17,7 +17,7 @@ our $SEP = "\x1f";
 our $NULL = "\x1e";
 our $TIMEOUT = 120;    # seconds a statement may take before it counts as hung
 
-my $CLUSTER_TOOL = "$FindBin::Bin/cluster";
+my $CLUSTER_TOOL = "$FindBin::Bin/../servers/cluster";
 my $serial = 0;
 
 # Starts a cluster with settings (NAME=VALUE), which the sessions will connect

@@ -1,10 +1,11 @@
 # shellcheck shell=bash
-# A server with the page fuzzer in it, for dev/page-fuzz and dev/mutations. Sourced after dev/lib.sh, never run.
+# A server with the page fuzzer in it, for dev/hunts/page-fuzz and dev/checks/mutations.
+# Sourced after dev/lib.sh, never run.
 
 FUZZ_COPT='-O2 -Wall -Wextra -Wno-sign-compare -Wno-missing-field-initializers -Werror'
 if [ -n "${FPBTREE_TEST_COVERAGE:-}" ]; then FUZZ_COPT=$COVERAGE; fi
 
-fuzz_psql() { "$FPB_CLONE/dev/cluster" psql page-fuzz -X -q -A -t -v ON_ERROR_STOP=1 "$@"; }
+fuzz_psql() { "$FPB_CLONE/dev/servers/cluster" psql page-fuzz -X -q -A -t -v ON_ERROR_STOP=1 "$@"; }
 
 # Builds the sources in $WORK/build with the fuzzer, and installs them in the server that new sessions are of.
 fuzz_build() {
@@ -16,7 +17,7 @@ fuzz_build() {
 # the tables of all forms. All of it is in $WORK and goes when the script ends.
 fuzz_set_up() {
 	local pg_config=$1
-	[ -n "$pg_config" ] || pg_config=$("$FPB_CLONE/dev/get-postgres" 18 assert)
+	[ -n "$pg_config" ] || pg_config=$("$FPB_CLONE/dev/servers/get-postgres" 18 assert)
 	mkdir -p -- "$(cache_dir)"
 	WORK=$(mktemp -d "$(cache_dir)/page-fuzz.XXXXXX")
 	trap fuzz_finish EXIT
@@ -31,12 +32,12 @@ fuzz_set_up() {
 	fuzz_build || die "the build has failed"
 	# what gcov counts is written beside the objects
 	if [ -n "${FPBTREE_TEST_COVERAGE:-}" ]; then find "$WORK/build/src" -type d | while read -r folder; do user_dir "$folder"; done; fi
-	"$FPB_CLONE/dev/cluster" start page-fuzz --pg-config "$WORK/pg/bin/pg_config" -o fsync=off -o autovacuum=off >/dev/null
-	fuzz_psql -f "$FPB_CLONE/dev/fuzz/forms.sql" >/dev/null
+	"$FPB_CLONE/dev/servers/cluster" start page-fuzz --pg-config "$WORK/pg/bin/pg_config" -o fsync=off -o autovacuum=off >/dev/null
+	fuzz_psql -f "$FPB_CLONE/dev/hunts/fuzz/forms.sql" >/dev/null
 }
 
 fuzz_finish() {
-	"$FPB_CLONE/dev/cluster" destroy page-fuzz >/dev/null 2>&1 || true
+	"$FPB_CLONE/dev/servers/cluster" destroy page-fuzz >/dev/null 2>&1 || true
 	if [ -n "${FPBTREE_TEST_COVERAGE:-}" ]; then
 		mkdir -p "$FPBTREE_TEST_COVERAGE/page-fuzz"
 		(cd "$WORK/build" && find src -name '*.gc*' -exec cp --parents -t "$FPBTREE_TEST_COVERAGE/page-fuzz/" {} +) || true
