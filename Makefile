@@ -30,9 +30,9 @@ ifdef FPB_FUZZ
 OBJS += $(patsubst $(clone)%.c,%.o,$(sort $(wildcard $(clone)dev/hunts/fuzz/*.c)))
 endif
 
-# Nor is the driver of the papers' experiments: bench/papers builds it in, with FPB_BENCH=1.
+# Nor is the driver of the papers' experiments: bench/fpbench papers builds it in, with FPB_BENCH=1.
 ifdef FPB_BENCH
-OBJS += $(patsubst $(clone)%.c,%.o,$(sort $(wildcard $(clone)bench/driver/*.c)))
+OBJS += $(patsubst $(clone)%.c,%.o,$(sort $(wildcard $(clone)bench/papers/driver/*.c)))
 endif
 
 EXTRA_CLEAN = $(OBJS:.o=.d)
@@ -124,6 +124,6 @@ container-test:
 	@$(clone)dev/packaging/container-test
 
 bench:
-	@$(clone)bench/run
+	@$(clone)bench/fpbench run
 
 .PHONY: $(DATA_built) all install uninstall installcheck clean demo check test differential histories coverage crashes prefixes page-fuzz hunt layouts packages-test container-test bench

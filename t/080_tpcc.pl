@@ -20,7 +20,7 @@ $node->init;
 $node->start;
 trust_changes($node);
 
-# Runs bench/tpcc/run on two warehouses a hundredth of the usual size; returns
+# Runs `bench/fpbench tpcc` on two warehouses a hundredth of the usual size; returns
 # its exit status, metrics and messages.
 sub tpcc
 {

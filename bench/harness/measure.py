@@ -16,7 +16,7 @@ class Run:
         self.server = server
         self.results = results
         self.workloads = workloads
-        self.options = options  # of bench/run
+        self.options = options  # of the run
         self.made = set()  # data
         self.device = machine.Device(server.folder)
         self.spent = 0.0

@@ -1,9 +1,9 @@
 #!/usr/bin/env python3
-"""Draws the results of a run: the report with its pictures as one HTML file (SVG), and the same pictures for READMEs (PNG).
+"""Draws the results of a run: the report with its pictures as one HTML file (SVG), and the picture that the documentation shows (PNG).
 
 Usage: plots.py FOLDER
 
-It is a program because the Python that has matplotlib may be another than the one that runs bench/run.
+It is a program because the Python that has matplotlib may be another than the one that runs the rest.
 """
 import collections
 import functools
@@ -358,14 +358,15 @@ def as_html(parts):
 
 
 def pictures(results, folder):
-    """{section: [figures]}; writes the PNGs."""
+    """{section: [figures]}; a picture that is of no section is for the documentation."""
     found = collections.defaultdict(list)
     for name, section, panels_of, title, caption in PICTURES:
         panels = panels_of(results)
         if not panels:
             continue
         figure = draw(panels)
-        figure.savefig(os.path.join(folder, f"{name}.png"), dpi=120, bbox_inches="tight", facecolor="white")
+        if section is None:
+            figure.savefig(os.path.join(folder, f"{name}.png"), dpi=120, bbox_inches="tight", facecolor="white")
         plt.close(figure)
         if section is not None:
             drawn = "".join(svg(panel, f"{name}{number}") for number, panel in enumerate(panels))

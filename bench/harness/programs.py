@@ -434,7 +434,7 @@ def connections(context):
 # ---- TPC-C ----
 
 def tpcc(context):
-    """bench/tpcc/run does it all; its databases are made in the first pair, and left for the next."""
+    """bench/fpbench tpcc does it all; its databases are made in the first pair, and left for the next."""
     shrink = 1 if context.scale >= 0.1 else 20
     done = subprocess.run([os.path.join(BENCH, "tpcc", "run"), "--am", context.am, "--warehouses", str(max(1, round(context.x * context.scale))),
                            "--shrink", str(shrink), "--clients", "2", "--warmup", str(max(1, round(context.seconds / 2))),
@@ -443,5 +443,5 @@ def tpcc(context):
                           env=context.server.environment(), stdout=subprocess.PIPE, text=True, check=False)
     figures = [tuple(line.split()) for line in done.stdout.splitlines() if len(line.split()) == 2]
     if done.returncode != 0:
-        raise Failure("bench/tpcc/run failed")
+        raise Failure("bench/fpbench tpcc failed")
     return figures, []

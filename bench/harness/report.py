@@ -1,8 +1,12 @@
-"""The report of a run: its sections, and how they are written in Markdown."""
+"""The report of a run: its sections, how they are written in Markdown, and where that and the pictures go."""
+import os
 import re
 import statistics
+import subprocess
+import sys
 from dataclasses import dataclass
 
+from harness import server
 from harness.workloads import BY_NAME
 
 # the end of a metric's name: (unit, whether more is better, whether it is a size)
@@ -420,3 +424,41 @@ def missing(results):
     if different:
         lines.append(f"- **btree and fpbtree gave different answers in: {', '.join(different)}**")
     return ["Not measured, or wrong:", *lines] if lines else []
+
+
+def is_faulty(results):
+    """Whether answers were different, or a workload has failed."""
+    return bool(results.different_answers()) or any(name in BY_NAME for name in results.all["left_out"])
+
+
+# ---- its files ----
+
+def write(results, pictures):
+    """Writes the report beside the results; returns the Markdown.
+
+    The pictures, if they are wanted, are made where a Python with matplotlib can be had.
+    """
+    text = markdown(results)
+    folder = os.path.dirname(results.path)
+    with open(os.path.join(folder, "report.md"), "w", encoding="utf-8") as file:
+        file.write(text)
+    python = drawing_python() if pictures else None
+    if python:
+        server.call(python, os.path.join(server.BENCH, "harness", "plots.py"), folder)
+    elif pictures:
+        server.log("no matplotlib, so nothing is drawn")
+    return text
+
+
+def drawing_python():
+    """A Python that has matplotlib: this one, or the distribution's."""
+    for attempt in (1, 2):
+        for python in (sys.executable, "/usr/bin/python3"):
+            if subprocess.run([python, "-c", "import matplotlib"], capture_output=True, check=False).returncode == 0:
+                return python
+        if attempt == 1:
+            try:
+                server.library("install_packages", "python3-matplotlib")
+            except server.Failure:
+                break
+    return None

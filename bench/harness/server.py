@@ -58,7 +58,7 @@ def log(text):
 
 
 def die(text):
-    sys.exit(f"bench/run: {text}")
+    sys.exit(f"fpbench: {text}")
 
 
 def call(*command, **options):
@@ -195,9 +195,9 @@ class Server:
         return self._psql(["-f", "-"], database, input=sql).strip()
 
     def run_file(self, name, database="postgres", **variables):
-        """Runs a file of bench/sql; returns the lines of two words that it prints: metrics and their values."""
+        """Runs a file of sql/; returns the lines of two words that it prints: metrics and their values."""
         arguments = [part for item in variables.items() for part in ("-v", "=".join(map(str, item)))]
-        output = self._psql([*arguments, "-f", os.path.join(BENCH, "sql", name)], database)
+        output = self._psql([*arguments, "-f", os.path.join(BENCH, "harness", "sql", name)], database)
         return [tuple(line.split()) for line in output.splitlines() if len(line.split()) == 2]
 
 

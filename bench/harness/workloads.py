@@ -8,7 +8,7 @@ from harness import programs
 
 @dataclass(frozen=True)
 class Workload:
-    """A workload without a program is bench/sql/NAME.sql, which prints lines of a metric and its value.
+    """A workload without a program is sql/NAME.sql, which prints lines of a metric and its value.
 
     Metrics end in their unit.  Of times (_ms, _us, _ns) it is said how many times as fast fpbtree is, and so of rates
     (tps, tpmc); of sizes (_bytes, _wal, _pages) which part of btree's.  "answer" has to be the same for both;
@@ -18,7 +18,7 @@ class Workload:
     what: str
     server: str  # its kind, of server.KINDS
     seconds: tuple  # roughly: to make the data, and a turn, with --scale 1
-    data: tuple = ()  # what has to be made before: bench/sql/NAME-setup.sql, or a function
+    data: tuple = ()  # what has to be made before: sql/NAME-setup.sql, or a function
     program: Optional[Callable] = None
     xs: tuple = (None,)  # a parameter: each of its values is measured
     x_is: str = ""

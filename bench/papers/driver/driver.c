@@ -3,8 +3,8 @@
  * driver.c
  *	  The papers' experiments: an index measured, and their baseline.
  *
- * Not part of the extension: bench/papers builds it into a server of its own
- * and declares the function there.
+ * Not part of the extension: bench/fpbench papers builds it into a server of
+ * its own and declares the function there.
  *
  *	  fpb_drive(index regclass, work text, operations bigint, keys bigint,
  *				seed bigint, OUT ns float8, OUT elapsed float8, OUT wal float8,

@@ -8,7 +8,8 @@
  * prefetching, and an insertion or a deletion moves what is behind its place.
  * The micro-index is kept, as an index whose root has moved is worked on by
  * micro_index's own routines for some moments; with sub-arrays of 32 lines,
- * which is what bench/papers asks for, that is two or three keys of a leaf.
+ * which is what bench/fpbench papers asks for, that is two or three keys of a
+ * leaf.
  *
  *-------------------------------------------------------------------------
  */

@@ -1,4 +1,4 @@
-"""What bench/papers has measured, as report-papers and draw-papers use it."""
+"""What bench/fpbench papers has measured, as report and draw use it."""
 import collections
 import csv
 import statistics
