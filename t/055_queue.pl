@@ -7,7 +7,7 @@ use strict;
 use warnings FATAL => 'all';
 
 use FindBin;
-use lib $FindBin::RealBin;
+use lib "$FindBin::RealBin/lib";
 use LongKeys;
 use PostgreSQL::Test::Cluster;
 use PostgreSQL::Test::Utils;

@@ -8,7 +8,7 @@ use warnings FATAL => 'all';
 
 use File::Copy;
 use FindBin;
-use lib $FindBin::RealBin;
+use lib "$FindBin::RealBin/lib";
 use PostgreSQL::Test::Cluster;
 use PostgreSQL::Test::Utils;
 use Test::More;

@@ -271,7 +271,7 @@ max_standby_streaming_delay = -1
 	# each recovery begins with a copy of all there is
 	$node->safe_psql('postgres', 'UPDATE pg_database SET datistemplate = false');
 	$node->safe_psql('postgres', "DROP DATABASE template$_") foreach 0, 1;
-	$node->safe_psql('postgres', slurp_file("$FindBin::RealBin/prefixes.sql"));
+	$node->safe_psql('postgres', slurp_file("$FindBin::RealBin/lib/prefixes.sql"));
 	is($node->safe_psql('postgres', q{
 		SELECT index, what FROM indexes, questions(tab, col)
 		WHERE by_index('EXPLAIN (FORMAT JSON) ' || query) !~ ('"Index Name": "' || index || '"')}),
