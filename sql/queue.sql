@@ -235,7 +235,7 @@ SELECT fpbtree_flush('source');
 SELECT fpbtree_flush(NULL) IS NULL AS nothing;
 DROP ROLE regress_fpbtree_other;
 
--- What a queue would be worth: not for everybody, nor for all indexes (t/056_queue_worker has more)
+-- What a queue would be worth: not for everybody, nor for all indexes (t/071_queue_worker has more)
 \set VERBOSITY sqlstate
 SELECT * FROM fpbtree_queue_advice('queued_u');
 SELECT * FROM fpbtree_queue_advice('queued_k', 1.5);

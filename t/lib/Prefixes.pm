@@ -1,8 +1,8 @@
 #
 # Prefixes.pm
 #	  A workload in which everything happens to small indexes, recorded in the
-#	  WAL, and servers that get a part of that WAL: for 016_prefixes.pl and
-#	  017_prefixes_standby.pl.
+#	  WAL, and servers that get a part of that WAL: for 012_prefixes.pl and
+#	  021_prefixes_standby.pl.
 #
 # The tables, and the functions that judge the indexes, are in prefixes.sql.
 #

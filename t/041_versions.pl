@@ -155,17 +155,17 @@ foreach my $vacuum (0, 1)
 		0, [qr/number of failed transactions: 0 /], [qr/^$/],
 		$vacuum ? 'hot rows, with VACUUM' : 'hot rows',
 		{
-			"061_update_$vacuum\@97" => q{
+			"041_update_$vacuum\@97" => q{
 				\set id random_zipfian(1, 400, 1.2)
 				UPDATE hot SET u = u + 1 WHERE id = :id;
 			},
-			"061_abort_$vacuum\@2" => q{
+			"041_abort_$vacuum\@2" => q{
 				\set id random(1, 400)
 				BEGIN;
 				UPDATE hot SET u = u + 100000 WHERE id = :id;
 				ROLLBACK;
 			},
-			"061_vacuum_$vacuum\@1" => $vacuum ? 'VACUUM hot' : 'SELECT 1',
+			"041_vacuum_$vacuum\@1" => $vacuum ? 'VACUUM hot' : 'SELECT 1',
 		});
 	foreach my $condition (@CONDITIONS)
 	{
