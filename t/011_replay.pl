@@ -5,25 +5,22 @@
 use strict;
 use warnings FATAL => 'all';
 
-use PostgreSQL::Test::Cluster;
-use PostgreSQL::Test::Utils;
+use FindBin;
+use lib "$FindBin::RealBin/lib";
+use Servers;
 use Test::More;
 
-my $node = PostgreSQL::Test::Cluster->new('replay');
-$node->init;
 # No page is written before a crash, so that every record is replayed, and no
 # image of a page makes up for what the records before it have missed.
-$node->append_conf(
-	'postgresql.conf', q{
+my $node = start_server(
+	'replay', q{
 shared_buffers = 512MB
 bgwriter_lru_maxpages = 0
 max_wal_size = 4GB
 checkpoint_timeout = 1h
 full_page_writes = off
-autovacuum = off
 });
-$node->start;
-$node->safe_psql('postgres', 'CREATE EXTENSION fpbtree; CREATE EXTENSION pageinspect');
+query('CREATE EXTENSION fpbtree; CREATE EXTENSION pageinspect');
 
 # type of the column k, its value for number i, what follows k in the index
 my %KEYS = (
@@ -51,20 +48,19 @@ sub pages
 }
 
 # Crashes, and sees what has become of the pages.
-sub crash
+sub crash_and_compare
 {
 	my ($after) = @_;
 	my @before = pages();
 
 	# VACUUM leaves its last records to be flushed by a transaction that has written some
-	$node->safe_psql('postgres', q{SELECT pg_logical_emit_message(true, 'replay', '')});
-	$node->stop('immediate');
-	$node->start;
+	query(q{SELECT pg_logical_emit_message(true, 'replay', '')});
+	crash();
 	my @replayed = pages();
 	is(join("\n", map { $before[$_] } grep { $replayed[$_] ne $before[$_] } 0 .. $#before), '', "$after: pages are the same after replay");
 	foreach my $name (sort keys %KEYS)
 	{
-		my ($status, undef, $error) = $node->psql('postgres', "SELECT fpbtree_check('${name}_k', true)");
+		my $error = messages("SELECT fpbtree_check('${name}_k', true)");
 		is($error, '', "$after: index $name is sound");
 	}
 }
@@ -73,42 +69,41 @@ sub crash
 sub insert
 {
 	my ($name, $number, $first, $last) = @_;
-	$node->safe_psql('postgres',
-		"INSERT INTO $name SELECT i, $KEYS{$name}[1] FROM (SELECT $number AS i FROM generate_series($first, $last) g) s");
+	query("INSERT INTO $name SELECT i, $KEYS{$name}[1] FROM (SELECT $number AS i FROM generate_series($first, $last) g) s");
 }
 
 # as many leaves with pages of any size
-my $rows = 12000 * $node->safe_psql('postgres', 'SHOW block_size') / 8192;
+my $rows = 12000 * query('SHOW block_size') / 8192;
 foreach my $name (sort keys %KEYS)
 {
 	my ($type, $key, $rest) = @{ $KEYS{$name} };
 
-	$node->safe_psql('postgres', "CREATE TABLE $name (i int, k $type)");
+	query("CREATE TABLE $name (i int, k $type)");
 	insert($name, 'g * 1000', 1, $rows);
-	$node->safe_psql('postgres', "CREATE INDEX ${name}_k ON $name USING fpbtree (k $rest) WITH (fillfactor = 100)");
+	query("CREATE INDEX ${name}_k ON $name USING fpbtree (k $rest) WITH (fillfactor = 100)");
 	# one into each of the full leaves, each at another place
-	my $entries = $node->safe_psql('postgres', "SELECT entries FROM fpbtree_page('${name}_k', 1)");
+	my $entries = query("SELECT entries FROM fpbtree_page('${name}_k', 1)");
 	insert($name, "(g * $entries + g * 2) * 1000 + 1", 0, "$rows / $entries - 1");
 }
-crash('one row into each leaf');
+crash_and_compare('one row into each leaf');
 
 foreach my $name (sort keys %KEYS)
 {
 	insert($name, "($rows + g) * 1000", 1, $rows);
 	insert($name, '500 - g', 1, 400);
 }
-crash('rows behind and before all others');
+crash_and_compare('rows behind and before all others');
 
 insert($_, "abs(hashint4(g) % ($rows * 2000))", 1, "$rows / 3") foreach sort keys %KEYS;
-crash('rows anywhere');
+crash_and_compare('rows anywhere');
 
-$node->safe_psql('postgres', "DELETE FROM $_ WHERE i % 7 < 3 OR i BETWEEN 2000000 AND $rows * 700"),
-  $node->safe_psql('postgres', "VACUUM (INDEX_CLEANUP ON) $_")
+query("DELETE FROM $_ WHERE i % 7 < 3 OR i BETWEEN 2000000 AND $rows * 700"),
+  query("VACUUM (INDEX_CLEANUP ON) $_")
   foreach sort keys %KEYS;
-crash('deletion of entries and pages');
+crash_and_compare('deletion of entries and pages');
 
 insert($_, "abs(hashint4(-g) % ($rows * 2000))", 1, "$rows / 3") foreach sort keys %KEYS;
-crash('rows into their places');
+crash_and_compare('rows into their places');
 
 $node->stop;
 done_testing();

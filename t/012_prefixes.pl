@@ -20,8 +20,8 @@ use FindBin;
 use lib "$FindBin::RealBin/lib";
 use POSIX ();
 use PostgreSQL::Test::Cluster;
-use PostgreSQL::Test::Utils;
 use Prefixes;
+use Servers;
 use Test::More;
 use Time::HiRes qw(time);
 

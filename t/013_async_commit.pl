@@ -8,19 +8,14 @@ use warnings FATAL => 'all';
 
 use FindBin;
 use lib "$FindBin::RealBin/lib";
-use PostgreSQL::Test::Cluster;
-use PostgreSQL::Test::Utils;
+use Servers;
 use Test::More;
 use Workload;
 
 my $am = am();
-my $node = PostgreSQL::Test::Cluster->new('async_commit');
-
 # With checksums the first hint after a checkpoint makes an image of the page, which has no hints.
-$node->init(no_data_checksums => 1);
-$node->append_conf(
-	'postgresql.conf', q{
-autovacuum = off
+my $node = start_server(
+	'async_commit', q{
 wal_level = minimal
 wal_skip_threshold = 0
 max_wal_senders = 0
@@ -31,11 +26,7 @@ allow_in_place_tablespaces = on
 enable_bitmapscan = off
 enable_seqscan = off
 full_page_writes = off
-});
-$node->start;
-
-my $db = 'postgres';
-sub query { return $node->safe_psql($db, shift); }
+}, no_data_checksums => 1);
 
 my $find = 'SELECT count(*) FROM t WHERE k = 50';
 
@@ -43,17 +34,14 @@ my $find = 'SELECT count(*) FROM t WHERE k = 50';
 sub crash_finds_row
 {
 	my ($what) = @_;
-	$node->stop('immediate');
-	$node->start;
-	is(query("SET enable_seqscan = on; SET enable_indexscan = off; SET enable_indexonlyscan = off; $find"),
-		'1', "$what: the crash has taken the deletion back");
+	crash();
+	is(query("$BY_TABLE $find"), '1', "$what: the crash has taken the deletion back");
 	is(query($find), '1', "$what: an index finds the row");
-	my (undef, $out, $err) = $node->psql($db, "SELECT fpbtree_check('t_k', true)");
-	is($out . $err, '', "$what: the index is sound");
+	is(messages("SELECT fpbtree_check('t_k', true)"), '', "$what: the index is sound");
 	return;
 }
 
-query(q{CREATE EXTENSION fpbtree});
+query('CREATE EXTENSION fpbtree');
 query(qq{CREATE TABLESPACE $_ LOCATION ''}) foreach 'elsewhere', 'further';
 
 # What lets recovery begin without an image of the leaf, whatever its LSN is: it has not been changed since the
@@ -62,8 +50,7 @@ my %before = (
 	'unchanged' => sub { },
 	'changed without images' => sub {
 		query('INSERT INTO t VALUES (51, 0)');
-		$node->append_conf('postgresql.conf', 'full_page_writes = on');
-		$node->reload;
+		set_and_reload('full_page_writes = on');
 		$node->poll_query_until('postgres', 'SHOW full_page_writes', 'on') or die 'there are no images';
 	},
 	'moved' => sub {
@@ -73,7 +60,7 @@ my %before = (
 	'copied' => sub {
 		query('INSERT INTO t VALUES (51, 0)');
 		$node->safe_psql('template1', 'CREATE DATABASE another TEMPLATE postgres STRATEGY wal_log');
-		$db = 'another';
+		use_server($node, 'another');
 	});
 
 # The row is found dead because its page in the table has been changed since, so that the server's own hint there
@@ -158,7 +145,7 @@ ROLLBACK;
 crash_finds_row('a table that has been moved');
 
 # Once the commit is on disk, it is noted.  The first scan has looked at the row in the table, a later one has not.
-$db = 'postgres';
+use_server($node);
 create_pages_of($node);
 
 # That is so whatever has been changed on the pages of the table since, and is not.  (They have some room, so that they
@@ -192,10 +179,8 @@ ROLLBACK;
 });
 my $pages = query("SELECT pages_of('$find')");
 is(query($find), '0', 'the row is deleted again');
-$node->append_conf('postgresql.conf', 'wal_writer_delay = 10ms');
-$node->reload;
-ok($node->poll_query_until('postgres', "SELECT pages_of('$find') < $pages"), 'its entry gets a note');
-is(query("SELECT fpbtree_check('t_k', true)"), '', 'the index is sound');
-$node->stop;
-unlike(slurp_file($node->logfile), qr/TRAP:|PANIC:/, 'no assertion failed');
+set_and_reload('wal_writer_delay = 10ms');
+comes_true('its entry gets a note', "SELECT pages_of('$find') < $pages");
+is_sound('t_k', 'the index is sound');
+stop_servers($node);
 done_testing();

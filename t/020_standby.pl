@@ -8,39 +8,26 @@ use warnings FATAL => 'all';
 
 use FindBin;
 use lib "$FindBin::RealBin/lib";
-use PostgreSQL::Test::Cluster;
-use PostgreSQL::Test::Utils;
+use Servers;
 use Test::More;
 use Workload;
 
-my $primary = PostgreSQL::Test::Cluster->new('primary');
-
-$primary->init(allows_streaming => 1);
-$primary->append_conf(
-	'postgresql.conf', q{
+seed_choices();
+my $primary = start_server(
+	'primary', q{
 shared_buffers = 32MB
 max_wal_size = 1GB
 wal_keep_size = 8GB
 wal_consistency_checking = 'all'
-autovacuum = off
 max_connections = 30
-});
-$primary->start;
+}, allows_streaming => 1);
 create_workload($primary);
 
 # The backup is taken while the load runs.
 my $output = '';
 my $load = start_load($primary, 10, 2, \$output);
 sleep 1;
-$primary->backup('base', backup_options => ['--checkpoint=fast']);
-my $standby = PostgreSQL::Test::Cluster->new('standby');
-$standby->init_from_backup($primary, 'base', has_streaming => 1);
-$standby->append_conf(
-	'postgresql.conf', q{
-hot_standby_feedback = off
-max_standby_streaming_delay = 300s
-});
-start_standby($standby);
+my $standby = make_standby($primary, 'standby', "hot_standby_feedback = off\nmax_standby_streaming_delay = 300s\n");
 
 # Queries on the standby while the primary goes on: an index and the table must
 # agree within one snapshot.
@@ -81,7 +68,7 @@ check_indexes($primary, 'primary');
 is_deeply(index_answers($standby, 'index'), index_answers($primary, 'table'), 'indexes of the standby agree with the table of the primary');
 
 # Of an unlogged index there is nothing on a standby, but one can ask what it is like.
-$primary->safe_psql('postgres', 'CREATE UNLOGGED TABLE u (a numeric); CREATE INDEX u_a ON u USING ' . am() . ' (a)');
+query('CREATE UNLOGGED TABLE u (a numeric); CREATE INDEX u_a ON u USING ' . am() . ' (a)');
 $primary->wait_for_replay_catchup($standby);
 is($standby->safe_psql('postgres', q{SELECT pg_index_column_has_property('u_a', 1, 'returnable')}), 't', 'whether an unlogged index can return its keys');
 
@@ -93,31 +80,27 @@ like($unlogged, qr/cannot check unlogged index "u_a" during recovery/, 'there is
 # not changed: replay would wait for their pins.)
 {
 	# more than are in a page of the table, fewer than in one of the index
-	my $rows = 310 * $primary->safe_psql('postgres', 'SHOW block_size') / 8192;
-	$primary->safe_psql('postgres', q{
+	my $rows = 310 * query('SHOW block_size') / 8192;
+	query(q{
 		CREATE TABLE c (a int8, b text) WITH (autovacuum_enabled = off);
 		INSERT INTO c SELECT i, repeat('x', 20) FROM generate_series(1, 60000) i;} . 'CREATE INDEX c_a ON c USING ' . am() . ' (a)');
-	$primary->safe_psql('postgres', 'DELETE FROM c WHERE a BETWEEN 2300 AND 49700');
+	query('DELETE FROM c WHERE a BETWEEN 2300 AND 49700');
 	$primary->wait_for_replay_catchup($standby);
-	my $session = $standby->background_psql('postgres');
-	$session->query_safe('SET enable_seqscan = off; SET enable_bitmapscan = off; SET enable_sort = off;');
-	$session->query_safe('BEGIN');
-	$session->query_safe('DECLARE f SCROLL CURSOR FOR SELECT a FROM c ORDER BY a');
-	$session->query_safe('DECLARE r SCROLL CURSOR FOR SELECT a FROM c ORDER BY a DESC');
+	my $session = session($standby, $BY_INDEX, 'BEGIN', 'DECLARE f SCROLL CURSOR FOR SELECT a FROM c ORDER BY a',
+		'DECLARE r SCROLL CURSOR FOR SELECT a FROM c ORDER BY a DESC');
 	my @forward = split /\n/, $session->query_safe('FETCH ' . (2300 - $rows) . ' FROM f');
 	my @backward = split /\n/, $session->query_safe('FETCH ' . (10300 - $rows) . ' FROM r');
 	# rows deleted before the snapshot: removing them conflicts with nothing, yet pages go and come back
-	$primary->safe_psql('postgres', 'VACUUM (INDEX_CLEANUP ON) c');
-	$primary->safe_psql('postgres', q{INSERT INTO c SELECT i, 'new' FROM generate_series(2300, 49700) i});
-	$primary->safe_psql('postgres', q{INSERT INTO c SELECT i, 'new' FROM generate_series(60001, 90000) i});
+	query('VACUUM (INDEX_CLEANUP ON) c');
+	query(q{INSERT INTO c SELECT i, 'new' FROM generate_series(2300, 49700) i});
+	query(q{INSERT INTO c SELECT i, 'new' FROM generate_series(60001, 90000) i});
 	$primary->wait_for_replay_catchup($standby);
 	push @forward, split /\n/, $session->query_safe('FETCH ALL FROM f');
 	push @backward, split /\n/, $session->query_safe('FETCH ALL FROM r');
 	my @want = (1 .. 2299, 49701 .. 60000);
 	ok("@forward" eq "@want", 'forward cursor on the standby over pages deleted and used again');
 	ok("@backward" eq join(' ', reverse @want), 'backward cursor likewise');
-	$session->query_safe('COMMIT');
-	$session->quit;
+	commit($session);
 }
 
 # An index-only scan on the standby rests on leaves that it has read, whose entries are then removed, their rows' line
@@ -125,85 +108,75 @@ like($unlogged, qr/cannot check unlogged index "u_a" during recovery/, 'there is
 # (The cursors rest on rows of pages of the table that have lost none, for the executor would have the others pinned, and
 # replay would wait for that. But the leaves have entries of these others.)
 {
-	my $queries = 'SET enable_seqscan = off; SET enable_bitmapscan = off; SET enable_sort = off;';
 	foreach my $type ('int8', 'text COLLATE "C"')
 	{
 		my $key = $type eq 'int8' ? 'i' : "lpad(i::text, 8, '0')";
-		$primary->safe_psql('postgres', qq{
+		query(qq{
 			CREATE TABLE h (a $type) WITH (autovacuum_enabled = off);
 			INSERT INTO h SELECT $key FROM generate_series(1, 30000) i;
 			CREATE INDEX h_a ON h USING } . am() . ' (a)');
-		$primary->safe_psql('postgres', 'VACUUM ANALYZE h');
+		query('VACUUM ANALYZE h');
 		my $block = '(ctid::text::point)[0]::int';
-		my $from = $primary->safe_psql('postgres', "SELECT count(*) FROM h WHERE $block > (SELECT max($block) FROM h WHERE a::int8 < 20000)");
-		$primary->safe_psql('postgres', "DELETE FROM h WHERE $block > 0 AND right(a::text, 1)::int % 2 = 0 AND a::int8 < 20000");
+		my $from = query("SELECT count(*) FROM h WHERE $block > (SELECT max($block) FROM h WHERE a::int8 < 20000)");
+		query("DELETE FROM h WHERE $block > 0 AND right(a::text, 1)::int % 2 = 0 AND a::int8 < 20000");
 		$primary->wait_for_replay_catchup($standby);
-		like($standby->safe_psql('postgres', "$queries EXPLAIN (COSTS OFF) SELECT a FROM h ORDER BY a"), qr/Index Only/, "$type: an index-only scan on a standby");
-		my @want = split /\n/, $primary->safe_psql('postgres', 'SELECT a FROM h ORDER BY a');
+		like($standby->safe_psql('postgres', "$BY_INDEX EXPLAIN (COSTS OFF) SELECT a FROM h ORDER BY a"), qr/Index Only/, "$type: an index-only scan on a standby");
+		my @want = split /\n/, query('SELECT a FROM h ORDER BY a');
 
-		my $session = $standby->background_psql('postgres');
-		$session->query_safe($queries);
-		$session->query_safe('BEGIN');
-		$session->query_safe('DECLARE f SCROLL CURSOR FOR SELECT a FROM h ORDER BY a');
-		$session->query_safe('DECLARE r SCROLL CURSOR FOR SELECT a FROM h ORDER BY a DESC');
+		my $session = session($standby, $BY_INDEX, 'BEGIN', 'DECLARE f SCROLL CURSOR FOR SELECT a FROM h ORDER BY a',
+			'DECLARE r SCROLL CURSOR FOR SELECT a FROM h ORDER BY a DESC');
 		my @forward = split /\n/, $session->query_safe('FETCH 5 FROM f');
 		my @backward = split /\n/, $session->query_safe("FETCH $from FROM r");
-		$primary->safe_psql('postgres', 'VACUUM (INDEX_CLEANUP ON) h');
+		query('VACUUM (INDEX_CLEANUP ON) h');
 		$primary->wait_for_replay_catchup($standby);
 		push @forward, split /\n/, $session->query_safe('FETCH 300 FROM f');
 		push @backward, split /\n/, $session->query_safe('FETCH 300 FROM r');
 		# whose line pointers are now those of other rows
-		$primary->safe_psql('postgres', "INSERT INTO h SELECT $key FROM generate_series(30001, 40000) i");
+		query("INSERT INTO h SELECT $key FROM generate_series(30001, 40000) i");
 		$primary->wait_for_replay_catchup($standby);
 		push @forward, split /\n/, $session->query_safe('FETCH ALL FROM f');
 		push @backward, split /\n/, $session->query_safe('FETCH ALL FROM r');
 		ok("@forward" eq "@want", "$type: it hands out the rows of its snapshot, forward");
 		ok("@backward" eq join(' ', reverse @want), "$type: and backward");
 		is($session->query_safe('MOVE ABSOLUTE 0 IN f; FETCH 3 FROM f'), join("\n", @want[ 0 .. 2 ]), "$type: and from the start again");
-		$session->query_safe('COMMIT');
-		$session->quit;
-		$primary->safe_psql('postgres', 'DROP TABLE h');
+		commit($session);
+		query('DROP TABLE h');
 	}
 }
 
 # The planner looks for a column's greatest value by an index-only scan with a snapshot that is not MVCC, and gives up when
 # it has been given rows of too many pages that are dead: they must not be looked through for it.
 {
-	$primary->safe_psql('postgres', q{
+	query(q{
 		CREATE TABLE d (a int8) WITH (autovacuum_enabled = off);
 		INSERT INTO d SELECT generate_series(1, 30000);} . 'CREATE INDEX d_a ON d USING ' . am() . ' (a)');
-	$primary->safe_psql('postgres', 'VACUUM ANALYZE d');
-	$primary->safe_psql('postgres', 'DELETE FROM d WHERE a > 100');
+	query('VACUUM ANALYZE d');
+	query('DELETE FROM d WHERE a > 100');
 	$primary->wait_for_replay_catchup($standby);
 	my $plan = $standby->safe_psql('postgres', 'EXPLAIN (BUFFERS, FORMAT JSON) SELECT FROM d WHERE a > 29999');
 	my ($hit) = $plan =~ /"Planning": .*?"Shared Hit Blocks": (\d+)/s;
 	cmp_ok($hit, '<', 10000, 'planning does not look at every dead row on a standby');
-	$primary->safe_psql('postgres', 'DROP TABLE d');
+	query('DROP TABLE d');
 }
 
 # The killed-tuple hints that came with pages are not believed.
 {
 	# a table whose one page has room, and is pinned when an insertion would have it pruned, so that replay meets no conflict
-	$primary->safe_psql('postgres', q{
+	query(q{
 		CREATE TABLE k (a int8) WITH (autovacuum_enabled = off);
 		INSERT INTO k SELECT i FROM generate_series(1, 100) i;} . 'CREATE INDEX k_a ON k USING ' . am() . ' (a)');
 	$primary->wait_for_replay_catchup($standby);
-	my $session = $standby->background_psql('postgres');
 	my $count = 'SELECT count(*) FROM k WHERE a > 0';
-	$session->query_safe('SET enable_seqscan = off; SET enable_bitmapscan = off; SET enable_indexonlyscan = off');
-	$session->query_safe('BEGIN ISOLATION LEVEL REPEATABLE READ');
+	my $session = session($standby, "$BY_INDEX SET enable_indexonlyscan = off", 'BEGIN ISOLATION LEVEL REPEATABLE READ');
 	is($session->query_safe($count), '100', 'the standby sees the rows');
 	# dead for all on the primary, but not for the snapshot of the standby
-	$primary->safe_psql('postgres', 'DELETE FROM k WHERE a % 2 = 0');
-	is($primary->safe_psql('postgres', "SET enable_seqscan = off; SET enable_bitmapscan = off; $count"), '50', 'the primary does not')
+	query('DELETE FROM k WHERE a % 2 = 0');
+	is(query("$BY_INDEX $count"), '50', 'the primary does not')
 	  for 1 .. 2;
 	# an image of the page goes into the WAL
-	my $pin = $primary->background_psql('postgres');
-	$pin->query_safe('BEGIN');
-	$pin->query_safe('DECLARE c CURSOR FOR SELECT FROM k');
-	$pin->query_safe('FETCH c');
-	$primary->safe_psql('postgres', 'CHECKPOINT');
-	$primary->safe_psql('postgres', 'INSERT INTO k VALUES (101)');
+	my $pin = session($primary, 'BEGIN', 'DECLARE c CURSOR FOR SELECT FROM k', 'FETCH c');
+	query('CHECKPOINT');
+	query('INSERT INTO k VALUES (101)');
 	$primary->wait_for_replay_catchup($standby);
 	$pin->quit;
 	is($session->query_safe($count), '100', 'the standby still sees the rows of its snapshot');
@@ -213,39 +186,34 @@ like($unlogged, qr/cannot check unlogged index "u_a" during recovery/, 'there is
 }
 
 $primary->wait_for_replay_catchup($standby);
-unlike(slurp_file($standby->logfile), qr/inconsistent page found/, 'every replayed page was consistent');
+is(complaints($standby), '', 'every replayed page was consistent');
 
 # The primary dies in the middle of things; the standby takes over.
-$primary->safe_psql('postgres', q{
+query(q{
 	CREATE TABLE p (a int8) WITH (autovacuum_enabled = off);
 	INSERT INTO p SELECT i FROM generate_series(1, 3000) i;} . 'CREATE INDEX p_a ON p USING ' . am() . ' (a)');
-$primary->safe_psql('postgres', 'VACUUM ANALYZE p');
-$primary->safe_psql('postgres', 'DELETE FROM p WHERE a % 2 = 0');
+query('VACUUM ANALYZE p');
+query('DELETE FROM p WHERE a % 2 = 0');
 $primary->wait_for_replay_catchup($standby);
 $load = start_load($primary, 60, 3, \$output);
 sleep 2;
 kill_everything($primary);
 $load->finish;
 # (an index-only scan begun in recovery goes on after it)
-my $scanner = $standby->background_psql('postgres');
-$scanner->query_safe('SET enable_seqscan = off; SET enable_bitmapscan = off; SET enable_sort = off;');
-$scanner->query_safe('BEGIN');
-$scanner->query_safe('DECLARE f CURSOR FOR SELECT a FROM p ORDER BY a');
+my $scanner = session($standby, $BY_INDEX, 'BEGIN', 'DECLARE f CURSOR FOR SELECT a FROM p ORDER BY a');
 my @scanned = split /\n/, $scanner->query_safe('FETCH 5 FROM f');
 $standby->promote;
 $standby->poll_query_until('postgres', 'SELECT NOT pg_is_in_recovery()') or die;
-$standby->safe_psql('postgres', 'VACUUM (INDEX_CLEANUP ON) p');
+use_server($standby);
+query('VACUUM (INDEX_CLEANUP ON) p');
 push @scanned, split /\n/, $scanner->query_safe('FETCH ALL FROM f');
 ok("@scanned" eq join(' ', grep { $_ % 2 } 1 .. 3000), 'an index-only scan goes on through a promotion');
-$scanner->query_safe('COMMIT');
-$scanner->quit;
+commit($scanner);
 check_indexes($standby, 'promoted');
-$standby->safe_psql('postgres', 'SELECT w_insert(300, false) FROM generate_series(1, 10)');
-$standby->safe_psql('postgres', 'SELECT w_delete(true) FROM generate_series(1, 3)');
-$standby->safe_psql('postgres', 'VACUUM (INDEX_CLEANUP ON) w');
+query('SELECT w_insert(300, false) FROM generate_series(1, 10)');
+query('SELECT w_delete(true) FROM generate_series(1, 3)');
+query('VACUUM (INDEX_CLEANUP ON) w');
 check_indexes($standby, 'promoted, after changes and vacuum');
 
-$standby->stop;
-unlike(slurp_file($standby->logfile), qr/inconsistent page found|TRAP:|PANIC:|was terminated by signal/, 'no complaint in the log of the standby');
-unlike(slurp_file($primary->logfile), qr/TRAP:|PANIC:/, 'none in that of the primary');
+stop_servers($standby, $primary);
 done_testing();

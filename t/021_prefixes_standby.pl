@@ -15,6 +15,7 @@ use lib "$FindBin::RealBin/lib";
 use PostgreSQL::Test::Cluster;
 use PostgreSQL::Test::Utils;
 use Prefixes;
+use Servers;
 use Test::More;
 use Time::HiRes qw(sleep time);
 

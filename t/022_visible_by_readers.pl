@@ -8,39 +8,27 @@ use warnings FATAL => 'all';
 
 use FindBin;
 use lib "$FindBin::RealBin/lib";
-use PostgreSQL::Test::Cluster;
-use PostgreSQL::Test::Utils;
+use Servers;
 use Test::More;
-use Workload;
-
-my $primary = PostgreSQL::Test::Cluster->new('primary');
 
 # (Readers set the bit only of a page that is to be written anyway, and has no image due.)
-$primary->init(allows_streaming => 1);
-$primary->append_conf(
-	'postgresql.conf', q{
-autovacuum = off
+my $primary = start_server(
+	'primary', q{
 bgwriter_lru_maxpages = 0
 checkpoint_timeout = 1d
 max_wal_size = 10GB
 wal_consistency_checking = 'all'
-});
-$primary->start;
+}, allows_streaming => 1);
 my $readers_set = $primary->pg_version->major >= 19;
-sub query { return $primary->safe_psql('postgres', shift); }
 
 query('CREATE EXTENSION fpbtree; CREATE EXTENSION pg_visibility');
-$primary->backup('base', backup_options => ['--checkpoint=fast']);
-my $standby = PostgreSQL::Test::Cluster->new('standby');
-$standby->init_from_backup($primary, 'base', has_streaming => 1);
-$standby->append_conf(
-	'postgresql.conf', q{
+my $standby = make_standby(
+	$primary, 'standby', q{
 hot_standby_feedback = off
 max_standby_streaming_delay = -1
 enable_seqscan = off
 enable_bitmapscan = off
 });
-start_standby($standby);
 
 # Waits until the standby has replayed what a reader has logged, too, which has no commit to flush it.
 sub catch_up
@@ -50,8 +38,7 @@ sub catch_up
 	return;
 }
 
-query(
-	q{CREATE TABLE t (k int, pad text) WITH (autovacuum_enabled = off);
+query(q{CREATE TABLE t (k int, pad text) WITH (autovacuum_enabled = off);
 CREATE INDEX t_k ON t USING fpbtree (k);
 INSERT INTO t SELECT i, repeat('x', 200) FROM generate_series(1, 2000) i});
 $primary->wait_for_catchup($standby);
@@ -61,8 +48,7 @@ my $visible = q{SELECT count(*) FROM pg_visibility_map('t') WHERE all_visible};
 like($standby->safe_psql('postgres', "EXPLAIN $count"), qr/Index Only Scan/, 'an index-only scan');
 
 # An old snapshot on the standby; then there are more rows, and a reader.
-my $old = $standby->background_psql('postgres');
-$old->query_safe('BEGIN ISOLATION LEVEL REPEATABLE READ');
+my $old = session($standby, 'BEGIN ISOLATION LEVEL REPEATABLE READ');
 is($old->query_safe($count), 2000, 'rows there are');
 query(q{INSERT INTO t SELECT i, repeat('x', 200) FROM generate_series(2001, 4000) i});
 query('SELECT count(*) FROM t');
@@ -74,8 +60,7 @@ if ($readers_set)
 		'replay waits for the old snapshot');
 }
 is($old->query_safe($count), 2000, 'the old snapshot sees what it saw');
-$old->query_safe('COMMIT');
-$old->quit;
+commit($old);
 
 # A new snapshot finds the bits set, and rows that it need not look at.
 $primary->wait_for_catchup($standby, 'replay', $lsn);
@@ -86,8 +71,7 @@ is($standby->safe_psql('postgres', $visible) > 0, $readers_set, 'the bits are th
 # whose line pointer keeps it from being so.  Their entries are in the index all the time.
 query(q{UPDATE t SET pad = 'y' WHERE k BETWEEN 1 AND 10; DELETE FROM t WHERE k BETWEEN 101 AND 110});
 $primary->wait_for_catchup($standby);
-my $cursor = $standby->background_psql('postgres');
-$cursor->query_safe('BEGIN; DECLARE c CURSOR FOR SELECT k FROM t WHERE k BETWEEN 1 AND 200');
+my $cursor = session($standby, 'BEGIN', 'DECLARE c CURSOR FOR SELECT k FROM t WHERE k BETWEEN 1 AND 200');
 is($cursor->query_safe('FETCH 5 FROM c'), join("\n", 1 .. 5), 'a scan is in the midst of a leaf');
 query('SELECT count(*) FROM t');
 catch_up();
@@ -95,14 +79,11 @@ is($cursor->query_safe('FETCH 100 FROM c'), join("\n", 6 .. 100, 111 .. 115), 'i
 query('VACUUM t');
 catch_up();
 is($cursor->query_safe('FETCH ALL FROM c'), join("\n", 116 .. 200), 'and on');
-$cursor->query_safe('COMMIT');
-$cursor->quit;
+commit($cursor);
 is($standby->safe_psql('postgres', $count), 3990, 'after VACUUM');
 is($standby->safe_psql('postgres', q{SELECT fpbtree_check('t_k', true)}), '', 'the index is sound');
 
 $standby->promote;
 is($standby->safe_psql('postgres', $count), 3990, 'and after a promotion');
-$standby->stop;
-$primary->stop;
-ok(!$_->log_contains(qr/TRAP:|PANIC:/), 'no complaint in the log of the ' . $_->name) foreach ($primary, $standby);
+stop_servers($standby, $primary);
 done_testing();

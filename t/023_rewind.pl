@@ -11,41 +11,36 @@ use FindBin;
 use lib "$FindBin::RealBin/lib";
 use PostgreSQL::Test::Cluster;
 use PostgreSQL::Test::Utils;
+use Servers;
 use Test::More;
 use Workload;
 
-# t/020 has them all
+# (t/020_standby has them all)
 @INDEXES = grep { $_->[0] =~ /^w_(?:i4|i8|text_long|few|unique)$/ } @INDEXES;
 
-my $first = PostgreSQL::Test::Cluster->new('first');
-$first->init(allows_streaming => 1);
-$first->append_conf(
-	'postgresql.conf', q{
+my $first = start_server(
+	'first', q{
 shared_buffers = 32MB
 max_wal_size = 1GB
 wal_keep_size = 512MB
-autovacuum = off
-});
-$first->start;
+}, allows_streaming => 1);
 trust_changes($first);
 create_workload($first);
-$first->backup('base', backup_options => ['--checkpoint=fast']);
-my ($second, $third) = map { PostgreSQL::Test::Cluster->new($_) } ('second', 'third');
-$second->init_from_backup($first, 'base', has_streaming => 1);
+my $second = make_standby($first, 'second');
+my $third = PostgreSQL::Test::Cluster->new('third');
 $third->init_from_backup($first, 'base');
 $third->enable_streaming($second);
-start_standby($second);
 start_standby($third);
 
 # What others would do in an hour.
 sub change
 {
-	my ($node) = @_;
-	$node->safe_psql('postgres', 'SELECT w_insert(200, i % 3 = 0) FROM generate_series(1, 4) i');
-	$node->safe_psql('postgres', 'SELECT w_delete(true), w_update()');
-	$node->safe_psql('postgres', q{SELECT fpbtree_flush('w_i4')}) unless am() eq 'btree';
-	$node->safe_psql('postgres', 'VACUUM (INDEX_CLEANUP ON) w');
-	$node->safe_psql('postgres', 'SELECT w_insert(200, false), w_delete(false)');
+	use_server(@_);
+	query('SELECT w_insert(200, i % 3 = 0) FROM generate_series(1, 4) i');
+	query('SELECT w_delete(true), w_update()');
+	query(q{SELECT fpbtree_flush('w_i4')}) unless am() eq 'btree';
+	query('VACUUM (INDEX_CLEANUP ON) w');
+	query('SELECT w_insert(200, false), w_delete(false)');
 	return;
 }
 
@@ -87,6 +82,5 @@ $first->promote;
 change($first);
 check_indexes($first, 'primary again');
 
-$_->stop foreach ($third, $first);
-unlike(slurp_file($_->logfile), qr/TRAP:|PANIC:/, 'no complaint in the log of the ' . $_->name) foreach ($first, $second, $third);
+stop_servers($third, $first, $second);
 done_testing();

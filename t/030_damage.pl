@@ -20,24 +20,22 @@
 use strict;
 use warnings FATAL => 'all';
 
-use PostgreSQL::Test::Cluster;
-use PostgreSQL::Test::Utils;
-use Test::More;
+use FindBin;
+use lib "$FindBin::RealBin/lib";
 use List::Util qw(shuffle);
+use Servers;
+use Test::More;
 
 my $stride = $ENV{FPB_DAMAGE} || 17;
 my $body_stride = $stride == 1 ? 1 : 5 * $stride + 2;
 my $only = $ENV{FPB_DAMAGE_INDEX};
 my @ops = split /,/, $ENV{FPB_DAMAGE_OPS} || 'check,damage,lookup,only,forward,backward,bitmap,insert,again,more';
-my $node = PostgreSQL::Test::Cluster->new('damage');
 
 # Statements of this length would be taken for hanging.
 my $limit = 30;
 
-$node->init(no_data_checksums => 1);
-$node->append_conf(
-	'postgresql.conf', qq{
-autovacuum = off
+my $node = start_server(
+	'damage', qq{
 fpbtree.queue_worker = off
 fpbtree.verify_changes = off
 # with wal_level = minimal, building an index leaves it in the buffers
@@ -47,10 +45,9 @@ fsync = off
 enable_seqscan = off
 statement_timeout = ${limit}s
 max_parallel_workers_per_gather = 0
-});
-$node->start;
+}, no_data_checksums => 1);
 
-my $blcksz = $node->safe_psql('postgres', 'SHOW block_size');
+my $blcksz = query('SHOW block_size');
 
 # One table for each form of key: its name, the type of its key column, an
 # expression that makes the key of row i, the index's columns, and rows.  The
@@ -86,8 +83,7 @@ my @small_forms = (
 	[ 'smalltexts', 'text[]', q{ARRAY['one', NULL, i::text]}, '(k)', 10 ],
 	[ 'smallrange', 'numrange', q{numrange(i * 0.5, i + 7)}, '(k)', 10 ]);
 
-$node->safe_psql(
-	'postgres', q{
+query(q{
 CREATE EXTENSION fpbtree;
 CREATE TABLE pristine (form text PRIMARY KEY, bytes bytea);
 ALTER TABLE pristine ALTER bytes SET STORAGE EXTERNAL;
@@ -208,8 +204,7 @@ foreach my $form (@forms, @small_forms)
 
 	# Grown, not built, with some nodes' entries removed and, where pages hold
 	# little, deleted pages.
-	$node->safe_psql(
-		'postgres', qq{
+	query(qq{
 CREATE TABLE $name (k $type, id int, pad text STORAGE plain) WITH (vacuum_truncate = off);
 CREATE $unique INDEX ${name}_index ON $name USING fpbtree $columns $options;
 $insert;
@@ -241,8 +236,7 @@ SELECT '$name', b, p.kind || p.level || CASE WHEN p.low_fence IS NULL THEN 'l' E
 	p.nodes_most, p.lower, p.upper
 FROM generate_series(1, pg_relation_size('${name}_index') / current_setting('block_size')::int - 1) b, fpbtree_page('${name}_index', b) p;
 });
-	$node->safe_psql(
-		'postgres', qq{
+	query(qq{
 INSERT INTO expected SELECT '$name', op, ask('$name', op)
 FROM unnest('{@{[ join ',', @ops ]}}'::text[]) op;
 });
@@ -360,7 +354,7 @@ sub page_tries
 {
 	my ($name, @pages) = @_;
 	my $half = $blcksz / 2;
-	my $earlier = $node->safe_psql('postgres', "SELECT length(bytes) / $blcksz FROM earlier WHERE form = '$name'");
+	my $earlier = query("SELECT length(bytes) / $blcksz FROM earlier WHERE form = '$name'");
 	my @tries;
 
 	foreach my $page (@pages)
@@ -392,7 +386,7 @@ foreach my $form (@forms)
 	next if defined $only && $only ne $name;
 
 	# Some pages of each kind.
-	my $pages = $node->safe_psql('postgres', "SELECT block, kind, nodes, lower, upper FROM pages WHERE form = '$name' ORDER BY block");
+	my $pages = query("SELECT block, kind, nodes, lower, upper FROM pages WHERE form = '$name' ORDER BY block");
 	my @pages = ([ 0, 'meta', 0, 88, $blcksz ], map { [ split /\|/ ] } split /\n/, $pages);
 
 	foreach my $page (@pages)
@@ -443,10 +437,10 @@ foreach my $form (@small_forms)
 	my @tries;
 
 	next if defined $only && $only ne $name;
-	foreach my $page (split /\n/, $node->safe_psql('postgres', "SELECT block, lower, upper FROM pages WHERE form = '$name' AND kind NOT LIKE 'deleted%' ORDER BY block LIMIT 2"))
+	foreach my $page (split /\n/, query("SELECT block, lower, upper FROM pages WHERE form = '$name' AND kind NOT LIKE 'deleted%' ORDER BY block LIMIT 2"))
 	{
 		my ($block, $lower, $upper) = split /\|/, $page;
-		my $bytes = $node->safe_psql('postgres', "SELECT encode(substring(bytes FROM $block * $blcksz + 1 FOR $blcksz), 'hex') FROM pristine WHERE form = '$name'");
+		my $bytes = query("SELECT encode(substring(bytes FROM $block * $blcksz + 1 FOR $blcksz), 'hex') FROM pristine WHERE form = '$name'");
 
 		foreach my $pos (0 .. $lower - 1, $upper .. $blcksz - 1)
 		{
@@ -467,10 +461,8 @@ note("$_: $outcomes{$_}") foreach sort keys %outcomes;
 # An insertion whose page is not made afresh, as its image is not logged, moves
 # what a full node has at its end, where its place is before that: every byte of
 # a page with one node.
-$node->append_conf('postgresql.conf', 'full_page_writes = off');
-$node->restart;
-$node->safe_psql(
-	'postgres', q{
+set_and_restart('full_page_writes = off');
+query(q{
 CREATE TABLE late (k text COLLATE "C") WITH (autovacuum_enabled = off);
 CREATE INDEX late_index ON late USING fpbtree (k) WITH (layout = disk_first, fillfactor = 100);
 DO $$
@@ -493,8 +485,8 @@ BEGIN
 EXCEPTION WHEN OTHERS THEN
 	RETURN SQLSTATE;
 END $$});
-my $late = $node->safe_psql('postgres', q{SELECT lower FROM fpbtree_page('late_index', 1)});
-my $late_key = $node->safe_psql('postgres', q{SELECT lpad((count(*) * 2 - 9)::text, 4, '0') FROM late});
+my $late = query(q{SELECT lower FROM fpbtree_page('late_index', 1)});
+my $late_key = query(q{SELECT lpad((count(*) * 2 - 9)::text, 4, '0') FROM late});
 my ($stdout, $stderr) = ('', '');
 is( $node->psql(
 		'postgres',
@@ -536,8 +528,7 @@ is($stdout, "t XX002\n00000\nXX002", 'and inserts elsewhere')
 
 # fpbtree_expected_size reads pages of btree indexes, which may be damaged, too: bytes
 # anywhere, and what says where others are.
-$node->safe_psql(
-	'postgres', q{
+query(q{
 CREATE FUNCTION expect(f text, advise bool) RETURNS text LANGUAGE plpgsql AS $$
 DECLARE
 	detail text;
@@ -563,8 +554,7 @@ foreach my $btree (
 	my ($results, $errors) = ('', '');
 
 	next if defined $only && $only ne $name;
-	$node->safe_psql(
-		'postgres', qq{
+	query(qq{
 CREATE TABLE $name ($columns);
 INSERT INTO $name SELECT $row FROM generate_series(1, 900) i;
 CREATE INDEX ${name}_index ON $name USING btree $key;
@@ -572,7 +562,7 @@ VACUUM (ANALYZE) $name;
 CHECKPOINT;
 INSERT INTO pristine SELECT '$name', pg_read_binary_file(pg_relation_filepath('${name}_index'))});
 	# the first leaf
-	my $page = pack 'H*', $node->safe_psql('postgres', "SELECT encode(substring(bytes FROM $blcksz + 1 FOR $blcksz), 'hex') FROM pristine WHERE form = '$name'");
+	my $page = pack 'H*', query("SELECT encode(substring(bytes FROM $blcksz + 1 FOR $blcksz), 'hex') FROM pristine WHERE form = '$name'");
 	my ($lower, $upper) = unpack 'x12 v2', $page;
 	my @offsets = map { $_ & 0x7fff } unpack "x24 V" . ($lower - 24) / 4, $page;
 	# its header; line pointers; headers of tuples and of their first columns; and anything
@@ -593,7 +583,7 @@ INSERT INTO pristine SELECT '$name', pg_read_binary_file(pg_relation_filepath('$
 	my @others = grep { !/ \| (a size$|XX00[12] |22|XX000 invalid memory alloc|0A000 .*tuple identifiers)/ } @results;
 	is(join("\n", @others), '', 'what is damaged is told as that');
 	ok(scalar(grep { / \| XX002 .*damaged page at block 1/ } @results) > 10, 'and where');
-	$node->safe_psql('postgres', "DROP TABLE $name");
+	query("DROP TABLE $name");
 }
 
 $node->stop;

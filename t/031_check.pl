@@ -7,17 +7,17 @@
 use strict;
 use warnings FATAL => 'all';
 
-use PostgreSQL::Test::Cluster;
+use FindBin;
+use lib "$FindBin::RealBin/lib";
+use IndexFiles;
+use InjectionPoints;
 use PostgreSQL::Test::Utils;
+use Servers;
 use Test::More;
 
-my $node = PostgreSQL::Test::Cluster->new('check');
-
 # With checksums, a page changed behind the server's back can't be read.
-$node->init(no_data_checksums => 1);
-$node->append_conf(
-	'postgresql.conf', q{
-autovacuum = off
+my $node = start_server(
+	'check', q{
 # with wal_level = minimal, building an index leaves it in the buffers
 wal_level = replica
 # what indexes have that name none: which bytes of their pages to change is known of these
@@ -25,15 +25,12 @@ fpbtree.default_layout = disk_first
 fpbtree.default_node_format = numbered
 enable_seqscan = off
 fpbtree.queue_worker = off
-});
-$node->start;
-
-sub query { return $node->safe_psql('postgres', shift); }
+}, no_data_checksums => 1);
 
 my $blcksz = query('SHOW block_size');
+seed_choices();
 
-query(
-	q{
+query(q{
 CREATE EXTENSION fpbtree;
 -- an inner page above a row of leaves
 CREATE TABLE words (k int);
@@ -103,10 +100,7 @@ sub put_file
 	my ($table, @pages) = @_;
 
 	query("REINDEX INDEX ${table}_k");
-	my $path = $node->data_dir . '/' . query("SELECT pg_relation_filepath('${table}_k')");
-	open my $file, '>:raw', $path or die "$path: $!";
-	print $file join('', @pages);
-	close $file or die $!;
+	replace_file(file_of("${table}_k"), join('', @pages));
 	return;
 }
 
@@ -567,8 +561,7 @@ try_fault('cover', $leaf, sub { make_posting(shift, 2); }, 'The page has a posti
 	put_file('crowd', @pages);
 	foreach my $command (q{SELECT count(*) FROM crowd WHERE k > ''}, 'VACUUM (INDEX_CLEANUP ON) crowd', q{INSERT INTO crowd SELECT 'run 1' FROM generate_series(1, 5000)})
 	{
-		my ($status, $stdout, $stderr) = $node->psql('postgres', "SET enable_seqscan = off; SET enable_bitmapscan = off; SET fpbtree.verify_changes = off;\n$command");
-		like($stderr, qr/damaged page at block 1/, "more entries than there is room for: $command");
+		like(messages("$BY_INDEX SET fpbtree.verify_changes = off;\n$command"), qr/damaged page at block 1/, "more entries than there is room for: $command");
 	}
 
 	# Two postings, each in eight slots: a scan of either key has room for its entries, one of both has not.
@@ -585,7 +578,7 @@ try_fault('cover', $leaf, sub { make_posting(shift, 2); }, 'The page has a posti
 	put_file('crowd', @pages);
 	foreach my $keys ("'run 1'", "'run 3'", "'run 1', 'run 3'")
 	{
-		my ($status, $stdout, $stderr) = $node->psql('postgres', "SET enable_seqscan = off; SET enable_bitmapscan = off;\nSELECT count(*) FROM crowd WHERE k IN ($keys)");
+		my $stderr = messages("$BY_INDEX\nSELECT count(*) FROM crowd WHERE k IN ($keys)");
 		if ($keys =~ /,/) { like($stderr, qr/damaged page at block 1/, 'more entries of two keys than there is room for'); }
 		else { is($stderr, '', "as many of $keys as there is room for"); }
 	}
@@ -638,9 +631,9 @@ foreach my $says ('the next node', 'any node', 'one node', 'none')
 		}
 	}
 	put_file('named', @pages);
-	is(query("SET enable_seqscan = off; SELECT count(*) FROM generate_series(0, 200010) i, LATERAL (SELECT count(*) AS n FROM named WHERE k = i OFFSET 0) s WHERE n <> (i % 10 = 0 AND i BETWEEN 10 AND 200000)::int"),
+	is(query("SELECT count(*) FROM generate_series(0, 200010) i, LATERAL (SELECT count(*) AS n FROM named WHERE k = i OFFSET 0) s WHERE n <> (i % 10 = 0 AND i BETWEEN 10 AND 200000)::int"),
 		'0', "child-node hints name $says: every key is found, and no other");
-	is(query('SET enable_seqscan = off; SELECT count(*) FROM generate_series(1, 1000) i, LATERAL (SELECT min(k) AS first, max(k) AS last FROM named WHERE k BETWEEN i * 199 - 3 AND i * 199 + 900) s WHERE first <> greatest(10, (i * 199 - 3 + 9) / 10 * 10) OR last <> least(200000, (i * 199 + 900) / 10 * 10)'),
+	is(query('SELECT count(*) FROM generate_series(1, 1000) i, LATERAL (SELECT min(k) AS first, max(k) AS last FROM named WHERE k BETWEEN i * 199 - 3 AND i * 199 + 900) s WHERE first <> greatest(10, (i * 199 - 3 + 9) / 10 * 10) OR last <> least(200000, (i * 199 + 900) / 10 * 10)'),
 		'0', "child-node hints name $says: ranges are right");
 	is(check('named'), 'sound', "child-node hints name $says: no damage");
 }
@@ -708,8 +701,7 @@ try_micro('words', 0, sub { my ($p, $m) = @_; put($p, $m->{tails} + 4, 2, 0); },
 	put_file('lost', @pages);
 	foreach my $command ('SELECT count(k) FROM lost WHERE k < 50', 'VACUUM (INDEX_CLEANUP ON) lost', 'INSERT INTO lost SELECT 20 FROM generate_series(1, 3)')
 	{
-		my ($status, $stdout, $stderr) = $node->psql('postgres', "SET enable_seqscan = off; SET enable_bitmapscan = off; SET fpbtree.verify_changes = off;\n$command");
-		like($stderr, qr/damaged page at block 1.*An entry has an invalid TID/s, "entries without offset numbers: $command");
+		like(messages("$BY_INDEX SET fpbtree.verify_changes = off;\n$command"), qr/damaged page at block 1.*An entry has an invalid TID/s, "entries without offset numbers: $command");
 	}
 	query('REINDEX INDEX lost_k');
 	is(report('lost'), '', 'REINDEX mends it');
@@ -797,12 +789,10 @@ try_fault('words', $words_root,
 
 # A row in a block of the table that a crash has left behind.
 {
-	my $path = $node->data_dir . '/' . query(q{SELECT pg_relation_filepath('words')});
+	my $path = file_of('words');
 	my $block = (-s $path) / $blcksz;
 
-	open my $file, '>>:raw', $path or die "$path: $!";
-	print $file "\0" x $blcksz;
-	close $file or die $!;
+	append_to_file($path, "\0" x $blcksz);
 	try_fault('words', $leaf, sub { my $p = shift; my (undef, $tail) = words_slot($p, 0); put($p, $tail, 2, $block >> 16); put($p, $tail + 2, 2, $block & 0xffff); },
 		"An entry points to row \\($block,\\d+\\), which does not exist", 'a row in a new page');
 }
@@ -917,8 +907,7 @@ query(q{UPDATE pg_index SET indisunique = false WHERE indexrelid = 'words_k'::re
 
 # Whoever may not read the table does not see what errors say of it.
 {
-	query(
-		q{
+	query(q{
 CREATE FUNCTION picky_cmp(int, int) RETURNS int LANGUAGE plpgsql AS $$
 BEGIN
 	IF $1 = 77 THEN
@@ -940,13 +929,12 @@ CREATE ROLE watcher;
 GRANT pg_monitor TO watcher;
 });
 	my $prelude = "SET picky.enabled = on; SET ROLE watcher;";
-	is($node->safe_psql('postgres', "SET picky.enabled = on; SELECT * FROM fpbtree_damage('picky_k')"), '1|error P0001: the secret is 77', 'an error of a comparator becomes a row');
-	is($node->safe_psql('postgres', "$prelude SELECT * FROM fpbtree_damage('picky_k')"), '1|error P0001', 'without its text for those who may not know');
-	my ($status, $stdout, $stderr) = $node->psql('postgres', "\\set VERBOSITY verbose\n$prelude SELECT fpbtree_check('picky_k')");
+	is(query("SET picky.enabled = on; SELECT * FROM fpbtree_damage('picky_k')"), '1|error P0001: the secret is 77', 'an error of a comparator becomes a row');
+	is(query("$prelude SELECT * FROM fpbtree_damage('picky_k')"), '1|error P0001', 'without its text for those who may not know');
+	my $stderr = verbose_messages("$prelude SELECT fpbtree_check('picky_k')");
 	like($stderr, qr/ERROR:  P0001: could not check index "picky_k"/, 'an error stays one');
 	unlike($stderr, qr/77/, 'but says nothing');
-	($status, $stdout, $stderr) = $node->psql('postgres', "SET picky.enabled = on; SELECT fpbtree_check('picky_k')");
-	like($stderr, qr/the secret is 77/, 'to others it does');
+	like(messages("SET picky.enabled = on; SELECT fpbtree_check('picky_k')"), qr/the secret is 77/, 'to others it does');
 
 	# what is said of damaged pages tells of no keys
 	my @pages = get_good('deep');
@@ -959,16 +947,13 @@ GRANT pg_monitor TO watcher;
 	set_field(\$pages[$inner], 'lower', 0xffff);
 	put_file('deep', @pages);
 	like(query("SET ROLE watcher; SELECT * FROM fpbtree_damage('deep_k')"), qr/^$inner\|error XX001: invalid page in block $inner/m, 'and so is an unreadable page');
-	($status, $stdout, $stderr) = $node->psql('postgres', "\\set VERBOSITY verbose\nSET ROLE watcher; SELECT fpbtree_check('deep_k')");
-	like($stderr, qr/ERROR:  XX001: invalid page in block $inner/, 'nor does the check hide it');
+	like(verbose_messages("SET ROLE watcher; SELECT fpbtree_check('deep_k')"), qr/ERROR:  XX001: invalid page in block $inner/, 'nor does the check hide it');
 
 	# what is not about the index goes on
-	($status, $stdout, $stderr) = $node->psql('postgres', "\\set VERBOSITY verbose\nSET picky.enabled = full; SELECT * FROM fpbtree_damage('picky_k')");
-	like($stderr, qr/ERROR:  53100: the disk is full/, 'lack of space is not taken for damage');
-	($status, $stdout, $stderr) = $node->psql('postgres', "SET picky.enabled = slow; SET statement_timeout = '100ms'; SELECT * FROM fpbtree_damage('picky_k')");
-	like($stderr, qr/canceling statement due to statement timeout/, 'nor is cancelling, within a part of the check');
+	like(verbose_messages("SET picky.enabled = full; SELECT * FROM fpbtree_damage('picky_k')"), qr/ERROR:  53100: the disk is full/, 'lack of space is not taken for damage');
+	like(messages("SET picky.enabled = slow; SET statement_timeout = '100ms'; SELECT * FROM fpbtree_damage('picky_k')"), qr/canceling statement due to statement timeout/, 'nor is cancelling, within a part of the check');
 	query('GRANT SELECT (k) ON picky TO watcher');
-	is($node->safe_psql('postgres', "$prelude SELECT * FROM fpbtree_damage('picky_k')"), '1|error P0001: the secret is 77', 'or to those who may read the column');
+	is(query("$prelude SELECT * FROM fpbtree_damage('picky_k')"), '1|error P0001: the secret is 77', 'or to those who may read the column');
 }
 
 # A page that the server refuses to read.
@@ -982,15 +967,13 @@ GRANT pg_monitor TO watcher;
 	like(check('words'), qr/^XX001 /, 'for the check it is the error that it is');
 
 	# nor can cancelling be taken for damage
-	my ($status, $stdout, $stderr) = $node->psql('postgres', "SET statement_timeout = '1ms'; SELECT count(*) FROM generate_series(1, 1000), fpbtree_damage('words_k', true)");
-	like($stderr, qr/canceling statement due to statement timeout/, 'cancelling works');
+	like(messages("SET statement_timeout = '1ms'; SELECT count(*) FROM generate_series(1, 1000), fpbtree_damage('words_k', true)"), qr/canceling statement due to statement timeout/, 'cancelling works');
 }
 
 # Leaves with versions of one row, the second of which leads back to the first, and
 # has to be asked where it ends: a uniqueness check must not wait for its own lock.
 {
-	query(
-		q{
+	query(q{
 CREATE TABLE versions (k text STORAGE plain COLLATE "C", v int);
 CREATE UNIQUE INDEX versions_k ON versions USING fpbtree (k);
 CREATE INDEX versions_v ON versions (v);
@@ -1000,19 +983,16 @@ CHECKPOINT;
 CHECKPOINT;
 });
 	my @pages = get_file('versions');
-	my $path = $node->data_dir . '/' . query("SELECT pg_relation_filepath('versions_k')");
+	my $path = file_of('versions_k');
 	my ($first) = grep { field(\$pages[$_], 'level') == 0 && field(\$pages[$_], 'flags') & 16 } 1 .. $#pages;
 	my $second = field(\$pages[$first], 'right');
 
 	elide(\$pages[$second]);
 	set_field(\$pages[$second], 'right', $first);
 	$node->stop;
-	open my $file, '>:raw', $path or die "$path: $!";
-	print $file join('', @pages);
-	close $file or die $!;
+	replace_file($path, join('', @pages));
 	$node->start;
-	my ($status, $stdout, $stderr) = $node->psql('postgres', "INSERT INTO versions VALUES (repeat('x', least($blcksz / 3, 8191) - 60))");
-	like($stderr, qr/damaged page at block $second\nDETAIL:  The right links form a circle/, 'who checks uniqueness is not caught in a circle');
+	like(messages("INSERT INTO versions VALUES (repeat('x', least($blcksz / 3, 8191) - 60))"), qr/damaged page at block $second\nDETAIL:  The right links form a circle/, 'who checks uniqueness is not caught in a circle');
 }
 
 # Pages that VACUUM does not delete, as their left sibling is not what it should be.
@@ -1024,8 +1004,7 @@ foreach my $try (
 {
 	my ($name, $change) = @$try;
 
-	query(
-		q{
+	query(q{
 DROP TABLE IF EXISTS merged;
 CREATE TABLE merged (k int);
 INSERT INTO merged SELECT i * 10 FROM generate_series(1, 3000) i;
@@ -1045,8 +1024,7 @@ CHECKPOINT;
 
 # Pages in the free space map that are not free pages are not used.
 {
-	query(
-		q{
+	query(q{
 CREATE TABLE freed (k int);
 INSERT INTO freed SELECT generate_series(1, 20000);
 CREATE INDEX freed_k ON freed USING fpbtree (k);
@@ -1055,16 +1033,14 @@ VACUUM freed;
 CHECKPOINT;
 });
 	my @pages = get_file('freed');
-	my $path = $node->data_dir . '/' . query("SELECT pg_relation_filepath('freed_k')");
+	my $path = file_of('freed_k');
 	my ($no_page, $metapage, @others) = grep { field(\$pages[$_], 'flags') & $DELETED } 1 .. $#pages;
 
 	cmp_ok(@others, '>', 10, 'there are deleted pages');
 	set_field(\$pages[$no_page], 'magic', 0);
 	set_field(\$pages[$metapage], 'flags', field(\$pages[$metapage], 'flags') | 2);
 	$node->stop;
-	open my $file, '>:raw', $path or die "$path: $!";
-	print $file join('', @pages);
-	close $file or die $!;
+	replace_file($path, join('', @pages));
 	$node->start;
 	query('INSERT INTO freed SELECT generate_series(20001, 50000)');
 	is(query("SELECT pg_relation_size('freed_k') > " . length(join '', @pages)), 't', 'more pages are needed than are free');
@@ -1107,12 +1083,9 @@ foreach my $table ('texts', 'small')
 
 # Indexes of others' temporary tables can't be looked at.
 {
-	my $session = $node->background_psql('postgres');
-
-	$session->query_safe('CREATE TEMP TABLE passing AS SELECT generate_series(1, 10) AS k; CREATE INDEX passing_k ON passing USING fpbtree (k);');
+	my $session = session($node, 'CREATE TEMP TABLE passing AS SELECT generate_series(1, 10) AS k', 'CREATE INDEX passing_k ON passing USING fpbtree (k)');
 	my $oid = $session->query_safe(q{SELECT 'passing_k'::regclass::oid});
-	my ($status, $stdout, $stderr) = $node->psql('postgres', "SELECT fpbtree_stats($oid)");
-	like($stderr, qr/cannot access temporary indexes of other sessions/, 'a temporary index of another session');
+	like(messages("SELECT fpbtree_stats($oid)"), qr/cannot access temporary indexes of other sessions/, 'a temporary index of another session');
 	$session->quit;
 }
 
@@ -1124,12 +1097,9 @@ is(query(q{SET debug_discard_caches = } . query(q{SELECT least(max_val::int, 1) 
 # page, between the page's being copied and the child's being looked at.
 SKIP:
 {
-	skip 'this server has no injection points', 3
-	  if !query(q{SELECT count(*) FROM pg_available_extensions WHERE name = 'injection_points'});
+	skip 'this server has no injection points', 3 if !create_injection_points();
 
-	query(
-		q{
-CREATE EXTENSION injection_points;
+	query(q{
 CREATE FUNCTION key(i int) RETURNS text LANGUAGE sql IMMUTABLE
 	RETURN repeat('x', current_setting('block_size')::int / 20) || lpad(i::text, 6, '0');
 CREATE TABLE reused (i int, k text STORAGE plain COLLATE "C");
@@ -1145,18 +1115,14 @@ WHERE p.kind = 'leaf' AND p.low_fence IS NOT NULL AND p.high_fence IS NOT NULL O
 
 	query("DELETE FROM reused WHERE i >= $low AND i < $high");
 
-	my $session = $node->background_psql('postgres', on_error_stop => 0);
-	$session->query_safe('SELECT injection_points_set_local()');
-	$session->query_safe(q{SELECT injection_points_attach('fpbtree-check-child', 'wait')});
-	$session->query_until(qr/started/, "\\echo started\nSELECT fpbtree_check('reused_k');\n");
-	$node->wait_for_event('client backend', 'fpbtree-check-child');
+	my ($session) = start_session(['fpbtree-check-child'], q{SELECT fpbtree_check('reused_k')});
+	wait_at('fpbtree-check-child');
 	query('VACUUM (INDEX_CLEANUP ON) reused');
 	query("INSERT INTO reused SELECT i, key(i) FROM generate_series($leaves[-1][1] + 1, $leaves[-1][1] + 20) i");
 	my ($now) = grep { $_->[0] == $block } map { [ split /\|/ ] } split /\n/, query($leaves);
 	ok($now && $now->[1] > $low, 'a block is used for another leaf');
-	query(q{SELECT injection_points_detach('fpbtree-check-child')});
-	query(q{SELECT injection_points_wakeup('fpbtree-check-child')});
-	$session->query('SELECT 1');
+	wake('fpbtree-check-child');
+	rest($session);
 	is($session->{stderr}, '', 'that is not taken for damage');
 	$session->quit;
 
@@ -1165,19 +1131,13 @@ WHERE p.kind = 'leaf' AND p.low_fence IS NOT NULL AND p.high_fence IS NOT NULL O
 	put(\$pages[$words_root], node_at(\$pages[$words_root], 0) + words_shape(\$pages[$words_root])->{child} + 4 * $_, 4, scalar @pages)
 	  foreach child_slot(\$pages[$words_root], $leaf);
 	put_file('words', @pages);
-	my $path = $node->data_dir . '/' . query(q{SELECT pg_relation_filepath('words_k')});
-	$session = $node->background_psql('postgres');
-	$session->query_safe('SELECT injection_points_set_local()');
-	$session->query_safe(q{SELECT injection_points_attach('fpbtree-check-child', 'wait')});
-	$session->query_until(qr/started/, "\\echo started\nCREATE TABLE found AS SELECT * FROM fpbtree_damage('words_k');\n");
-	$node->wait_for_event('client backend', 'fpbtree-check-child');
-	open my $file, '>>:raw', $path or die "$path: $!";
+	my $path = file_of('words_k');
+	($session) = start_session(['fpbtree-check-child'], q{CREATE TABLE found AS SELECT * FROM fpbtree_damage('words_k')});
+	wait_at('fpbtree-check-child');
 	set_field(\$pages[$leaf], 'magic', 0);
-	print $file $pages[$leaf];
-	close $file or die $!;
-	query(q{SELECT injection_points_detach('fpbtree-check-child')});
-	query(q{SELECT injection_points_wakeup('fpbtree-check-child')});
-	$session->query('SELECT 1');
+	append_to_file($path, $pages[$leaf]);
+	wake('fpbtree-check-child');
+	rest($session);
 	$session->quit;
 	like(query('SELECT block, fault FROM found'), qr/^${\ scalar @pages}\|The page is not of an fpbtree index/m, 'a page that has been added since');
 }
@@ -1201,8 +1161,7 @@ WHERE p.kind = 'leaf' AND p.low_fence IS NOT NULL AND p.high_fence IS NOT NULL O
 		'The page has no place in the tree|The page is not what its parent', 'a leaf of the main tree that says it is of the queue');
 	try_fault('sole', page_of('sole', 0, 0, $LEFTMOST | $RIGHTMOST), sub { my $p = shift; set_field($p, 'flags', field($p, 'flags') | $QUEUE | $SPLIT); },
 		q{The page is of an operation queue, which the index can't have}, 'a page of a queue where there is none');
-	my ($status, undef, $error) = $node->psql('postgres', 'DELETE FROM sole WHERE k = 5; VACUUM (INDEX_CLEANUP ON) sole');
-	like($error, qr/The page is of an operation queue/, 'VACUUM says so, too');
+	like(messages('DELETE FROM sole WHERE k = 5; VACUUM (INDEX_CLEANUP ON) sole'), qr/The page is of an operation queue/, 'VACUUM says so, too');
 
 	# An entry of the queue becomes that of the row before it, whose own is in the main tree.
 	my @pages = get_good('queued');

@@ -6,24 +6,13 @@
 use strict;
 use warnings FATAL => 'all';
 
-use PostgreSQL::Test::Cluster;
-use PostgreSQL::Test::Utils;
+use FindBin;
+use lib "$FindBin::RealBin/lib";
+use Servers;
 use Test::More;
 
-my $node = PostgreSQL::Test::Cluster->new('walks');
-
-$node->init;
-$node->append_conf(
-	'postgresql.conf', q{
-autovacuum = off
-fpbtree.queue_flush_after = 500ms
-});
-$node->start;
-$node->append_conf('postgresql.conf', 'fpbtree.verify_changes = off')
-  if $node->safe_psql('postgres', q{LOAD 'fpbtree'; SELECT count(*) FROM pg_settings WHERE name = 'fpbtree.verify_changes'});
-$node->restart;
-
-sub query { return $node->safe_psql('postgres', shift); }
+my $node = start_server('walks', "fpbtree.queue_flush_after = 500ms\n");
+trust_changes($node);
 
 # The comparator's order becomes another one.
 sub set_order
@@ -73,12 +62,11 @@ my $n = 0;
 foreach my $order (sort keys %orders)
 {
 	my $name = 'vacuumed' . $n++;
-	my ($stdout, $stderr);
 
 	make_table($name);
 	cmp_ok(query("SELECT queue_leaf_pages FROM fpbtree_stats('${name}_k')"), '>', 1, "$order: the queue has leaves");
 	set_order($orders{$order});
-	$node->psql('postgres', "\\set VERBOSITY verbose\nVACUUM $name", stdout => \$stdout, stderr => \$stderr);
+	my $stderr = verbose_messages("VACUUM $name");
 	like($stderr, qr/^(psql:<stdin>:2: ERROR:  XX002: .*)?$/s, "$order: VACUUM comes to its end");
 	unlike($stderr, qr/^$/, "$order: which is an error") if $order =~ /^(descending|equal keys greater)/;
 	query("DROP TABLE $name");
@@ -91,6 +79,5 @@ my $log = -s $node->logfile;
 query('INSERT INTO worked VALUES (1)');
 ok($node->wait_for_log(qr/The fences of this page and those to its left or right are in no order/, $log), 'the worker comes to an end');
 
-$node->stop;
-unlike(slurp_file($node->logfile), qr/TRAP:|PANIC:/, 'no assertion failed');
+stop_servers($node);
 done_testing();

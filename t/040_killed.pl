@@ -6,34 +6,27 @@
 use strict;
 use warnings FATAL => 'all';
 
-use File::Copy;
 use FindBin;
 use lib "$FindBin::RealBin/lib";
-use PostgreSQL::Test::Cluster;
+use File::Copy;
 use PostgreSQL::Test::Utils;
+use Servers;
 use Test::More;
 use Workload;
 
-my $primary = PostgreSQL::Test::Cluster->new('primary');
-
 # Without checksums a note makes no image of the page, which would have none.
-$primary->init(allows_streaming => 1, no_data_checksums => 1);
-$primary->append_conf(
-	'postgresql.conf', q{
-autovacuum = off
+my $primary = start_server(
+	'primary', q{
 wal_log_hints = off
 enable_bitmapscan = off
 enable_sort = off
 enable_seqscan = off
 max_parallel_workers_per_gather = 0
-});
-$primary->start;
-$primary->safe_psql('postgres', 'CREATE EXTENSION fpbtree');
+}, allows_streaming => 1, no_data_checksums => 1);
+query('CREATE EXTENSION fpbtree');
 create_pages_of($primary);
 
-my $block = $primary->safe_psql('postgres', 'SHOW block_size');
-
-sub query { return $primary->safe_psql('postgres', shift); }
+my $block = query('SHOW block_size');
 
 # Two looks at dead rows: the first has the server prune their pages, the other notes it when the WAL is on disk up to that.
 sub look_twice
@@ -67,9 +60,8 @@ foreach my $kind ('', 'UNLOGGED')
 	is(query($count), '200 200', "$t: all other rows are found");
 
 	query('CHECKPOINT');
-	$primary->stop('immediate');
-	$primary->start;
-	is(query("SELECT fpbtree_check('${t}_k', true)"), '', "$t: the index is sound after a crash");
+	crash();
+	is_sound("${t}_k", "$t: the index is sound after a crash");
 	is(query($count), $kind ? '0 0' : '200 200', "$t: it has the rows that are left");
 	# rows of the same keys and, where the table is empty, at the same places
 	query("INSERT INTO $t SELECT 1000 + i, i, repeat('x', $block / 8) FROM generate_series(101, 600) i");
@@ -79,7 +71,7 @@ foreach my $kind ('', 'UNLOGGED')
 	query("VACUUM $t");
 	query("INSERT INTO $t SELECT 2000 + i, i, repeat('x', $block / 8) FROM generate_series(101, 600) i WHERE i % 2 = 0");
 	is(query($count), $kind ? '500 500' : '600 600', "$t: nor are those at their places taken for dead");
-	is(query("SELECT fpbtree_check('${t}_k', true)"), '', "$t: the index is sound in the end");
+	is_sound("${t}_k", "$t: the index is sound in the end");
 }
 
 # A standby.  Its tables: h, whose index will come to it with notes; and p, of
@@ -98,19 +90,11 @@ query(qq{
 	CREATE INDEX p_k ON p USING fpbtree (long(id));
 	INSERT INTO p SELECT i * 10 FROM generate_series(1, $n) i;
 });
-$primary->backup('base');
-my $standby = PostgreSQL::Test::Cluster->new('standby');
-$standby->init_from_backup($primary, 'base', has_streaming => 1);
-$standby->append_conf('postgresql.conf', q{
-hot_standby_feedback = off
-max_standby_streaming_delay = -1
-});
-start_standby($standby);
+my $standby = make_standby($primary, 'standby', "hot_standby_feedback = off\nmax_standby_streaming_delay = -1\n");
 $primary->wait_for_replay_catchup($standby);
 
 my $seen = q{SELECT count(*) FROM p WHERE long(id) >= '0'};
-my $session = $standby->background_psql('postgres');
-$session->query_safe('BEGIN ISOLATION LEVEL REPEATABLE READ');
+my $session = session($standby, 'BEGIN ISOLATION LEVEL REPEATABLE READ');
 like($session->query_safe("EXPLAIN (COSTS OFF) $seen"), qr/Index Scan using p_k/, 'the standby uses the index');
 is($session->query_safe($seen), $n, 'the standby sees all rows');
 query('DELETE FROM p WHERE id % 20 = 0');
@@ -153,7 +137,5 @@ $standby->append_conf('postgresql.conf', q{primary_conninfo = ''});
 start_standby($standby);
 is($standby->safe_psql('postgres', $seen), '100', 'the standby does not believe them') for 1 .. 2;
 
-$standby->stop;
-$primary->stop;
-unlike(slurp_file($_->logfile), qr/TRAP:|PANIC:/, 'no assertion failed') foreach ($primary, $standby);
+stop_servers($standby, $primary);
 done_testing();

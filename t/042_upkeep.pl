@@ -6,51 +6,25 @@
 use strict;
 use warnings FATAL => 'all';
 
-use PostgreSQL::Test::Cluster;
+use FindBin;
+use lib "$FindBin::RealBin/lib";
+use IndexFiles;
+use InjectionPoints;
+use LongKeys;
 use PostgreSQL::Test::Utils;
+use Servers;
 use Test::More;
 
-my $node = PostgreSQL::Test::Cluster->new('upkeep');
-
 # (what is damaged below is to be read)
-$node->init(no_data_checksums => 1);
-$node->append_conf(
-	'postgresql.conf', q{
-autovacuum = off
+my $node = start_server(
+	'upkeep', q{
 autovacuum_naptime = 1s
 enable_seqscan = off
 min_parallel_index_scan_size = 0
-});
-$node->start;
-if (!$node->safe_psql('postgres', q{SELECT count(*) FROM pg_available_extensions WHERE name = 'injection_points'}))
-{
-	$node->stop;
-	plan skip_all => 'this server has no injection points';
-}
-# Keys so long, and alike for so long, that leaves and inner pages hold some
-# 15 entries.
-$node->safe_psql(
-	'postgres', q{
-CREATE EXTENSION fpbtree;
-CREATE EXTENSION injection_points;
-CREATE FUNCTION key(i int) RETURNS text LANGUAGE sql IMMUTABLE
-	RETURN repeat('x', current_setting('block_size')::int / 19) || lpad(i::text, 6, '0');
-});
-
-sub query { return $node->safe_psql('postgres', shift); }
-
-sub attach { query("SELECT injection_points_attach('$_[0]', 'error')"); return; }
-sub detach { query("SELECT injection_points_detach('$_[0]')"); return; }
-
-# What a statement has to say: with its errors' and warnings' SQLSTATEs.
-sub messages_of
-{
-	my ($sql) = @_;
-	my ($stdout, $stderr);
-
-	$node->psql('postgres', "\\set VERBOSITY verbose\n$sql", stdout => \$stdout, stderr => \$stderr);
-	return $stderr;
-}
+}, no_data_checksums => 1);
+need_injection_points();
+query('CREATE EXTENSION fpbtree');
+create_long_keys();
 
 sub make_table
 {
@@ -70,8 +44,8 @@ sub is_clean
 	query("SELECT pg_stat_force_next_flush()");
 	is(query("SELECT n_dead_tup FROM pg_stat_user_tables WHERE relname = '$name'"), '0', "$what: no row is dead any more");
 	query("INSERT INTO $name VALUES (key(1)), (key(2)); DELETE FROM $name WHERE k IN (key(1), key(2))");
-	unlike(messages_of("VACUUM (INDEX_CLEANUP ON) $name"), qr/ERROR/, "$what: another VACUUM ends");
-	is(query("SELECT fpbtree_check('${name}_k', true)"), '', "$what: the index is sound");
+	unlike(verbose_messages("VACUUM (INDEX_CLEANUP ON) $name"), qr/ERROR/, "$what: another VACUUM ends");
+	is_sound("${name}_k", "$what: the index is sound");
 	return;
 }
 
@@ -79,14 +53,11 @@ sub is_clean
 # extended.
 {
 	make_table('split', 0);
-	my $error = messages_of(q{
-		SELECT injection_points_set_local();
-		SELECT injection_points_attach('fpbtree-before-downlink', 'error');
-		DO $$ BEGIN FOR i IN 1..100 LOOP INSERT INTO split VALUES (key(i)); COMMIT; END LOOP; END $$});
-	like($error, qr/fpbtree-before-downlink/, 'a split is broken off');
+	like(fail_at('fpbtree-before-downlink', 'DO $$ BEGIN FOR i IN 1..100 LOOP INSERT INTO split VALUES (key(i)); COMMIT; END LOOP; END $$'),
+		qr/fpbtree-before-downlink/, 'a split is broken off');
 	query('DELETE FROM split');
 	attach('fpbtree-extend');
-	my $warning = messages_of('VACUUM split');
+	my $warning = verbose_messages('VACUUM split');
 	like($warning, qr/WARNING:  XX000: could not finish the page split at block \d+ of index "split_k": error triggered for injection point fpbtree-extend/,
 		'a full index: VACUUM warns');
 	unlike($warning, qr/ERROR/, 'a full index: and does not fail');
@@ -102,7 +73,7 @@ sub is_clean
 	make_table('map', 1000);
 	query('DELETE FROM map WHERE k < key(9000)');
 	attach('fpbtree-record-free');
-	my $warning = messages_of('VACUUM map');
+	my $warning = verbose_messages('VACUUM map');
 	my $nwarnings = () = $warning =~ /WARNING/g;
 	like($warning, qr/WARNING:  XX000: could not delete the empty page at block \d+ of index "map_k": .*fpbtree-record-free/, 'no free space map: VACUUM warns');
 	unlike($warning, qr/ERROR/, 'no free space map: and does not fail');
@@ -125,14 +96,14 @@ sub is_clean
 	query("CREATE INDEX parallel_2 ON parallel USING fpbtree ((k || 'x')); CREATE INDEX parallel_3 ON parallel USING fpbtree ((k || 'y'))");
 	query('DELETE FROM parallel WHERE k < key(9000)');
 	attach('fpbtree-record-free');
-	my $warning = messages_of('VACUUM (PARALLEL 2, VERBOSE) parallel');
+	my $warning = verbose_messages('VACUUM (PARALLEL 2, VERBOSE) parallel');
 	like($warning, qr/launched 2 parallel vacuum workers/, 'in parallel: with workers');
 	like($warning, qr/WARNING:  XX000: could not delete the empty page at block \d+ of index "$_":/, "in parallel: a warning about $_")
 	  foreach qw(parallel_k parallel_2 parallel_3);
 	unlike($warning, qr/ERROR/, 'in parallel: VACUUM does not fail');
 	is_clean('parallel', 'in parallel');
 	detach('fpbtree-record-free');
-	is(query("SELECT fpbtree_check('$_', true)"), '', "in parallel: $_ is sound") foreach qw(parallel_2 parallel_3);
+	is_sound($_, "in parallel: $_ is sound") foreach qw(parallel_2 parallel_3);
 }
 
 # And by autovacuum.
@@ -143,8 +114,7 @@ sub is_clean
 	my $log = -s $node->logfile;
 	query('ALTER SYSTEM SET autovacuum = on');
 	$node->reload;
-	ok( $node->poll_query_until('postgres', q{SELECT autovacuum_count > 0 AND n_dead_tup = 0 FROM pg_stat_user_tables WHERE relname = 'auto'}),
-		'by autovacuum: dead rows go');
+	comes_true('by autovacuum: dead rows go', q{SELECT autovacuum_count > 0 AND n_dead_tup = 0 FROM pg_stat_user_tables WHERE relname = 'auto'});
 	query('ALTER SYSTEM RESET autovacuum');
 	$node->reload;
 	like(slurp_file($node->logfile, $log), qr/WARNING:  could not delete the empty page at block \d+ of index "auto_k":/, 'by autovacuum: the log has a warning');
@@ -160,7 +130,7 @@ sub is_clean
 		ALTER INDEX flushed_k SET (operation_queue = on, opq_size = 1000);
 		INSERT INTO flushed SELECT key(i * 10 + 1) FROM generate_series(1, 100) i});
 	attach('fpbtree-record-free');
-	my $warning = messages_of("SELECT fpbtree_flush('flushed_k')");
+	my $warning = verbose_messages("SELECT fpbtree_flush('flushed_k')");
 	like($warning, qr/WARNING:  XX000: could not take away the operation queue of index "flushed_k": .*fpbtree-record-free/, 'flushed: a warning');
 	unlike($warning, qr/ERROR/, 'flushed: and no error');
 	is(query("SELECT queue_entries FROM fpbtree_stats('flushed_k')"), '0', 'flushed: nothing is in the queue');
@@ -175,31 +145,22 @@ sub is_clean
 {
 	make_table('stopped', 1000);
 	query('DELETE FROM stopped WHERE k < key(5000)');
-	my $scan = $node->background_psql('postgres');
-	$scan->query_safe(q{
-		SET enable_seqscan = off; SET enable_bitmapscan = off; SET enable_sort = off;
-		BEGIN;
-		DECLARE c CURSOR FOR SELECT k FROM stopped WHERE k >= key(8000) ORDER BY k;
-		FETCH c;});
+	my $scan = session($node, $BY_INDEX, 'BEGIN', 'DECLARE c CURSOR FOR SELECT k FROM stopped WHERE k >= key(8000) ORDER BY k', 'FETCH c');
 	attach('fpbtree-record-free');
-	my $vacuum = $node->background_psql('postgres', on_error_stop => 0);
-	my $pid = $vacuum->query_safe('SELECT pg_backend_pid()');
-	$vacuum->query_until(qr/started/, "\\echo started\nVACUUM stopped;\n");
-	$node->wait_for_event('client backend', 'BufferPin');
+	my ($vacuum, $pid) = start_session([], 'VACUUM stopped');
+	wait_at('BufferPin');
 	is(query("SELECT relid::regclass FROM pg_stat_progress_vacuum WHERE pid = $pid"), 'stopped', 'after a failure: VACUUM shows its progress');
 	detach('fpbtree-record-free');
 	$scan->quit;
 
 	$vacuum->quit;
-	query("SELECT injection_points_attach('fpbtree-merge-found', 'wait')");
+	attach('fpbtree-merge-found', 'wait');
 	query('DELETE FROM stopped WHERE k < key(9000)');
 	my $log = -s $node->logfile;
-	$vacuum = $node->background_psql('postgres', on_error_stop => 0);
-	$pid = $vacuum->query_safe('SELECT pg_backend_pid()');
-	$vacuum->query_until(qr/started/, "\\echo started\nVACUUM stopped;\n");
-	$node->wait_for_event('client backend', 'fpbtree-merge-found');
+	($vacuum, $pid) = start_session([], 'VACUUM stopped');
+	wait_at('fpbtree-merge-found');
 	query("SELECT pg_cancel_backend($pid)");
-	ok($node->poll_query_until('postgres', "SELECT state = 'idle' FROM pg_stat_activity WHERE pid = $pid"), 'cancelled: VACUUM ends');
+	ok(finishes($pid), 'cancelled: VACUUM ends');
 	like(slurp_file($node->logfile, $log), qr/ERROR:  canceling statement due to user request/, 'cancelled: by an error');
 	detach('fpbtree-merge-found');
 	$vacuum->quit;
@@ -221,19 +182,16 @@ foreach my $case ([ 'inner_page', 1 ], [ 'leaf', 0 ])
 	my $block = query(qq{
 		SELECT block FROM generate_series(1, (pg_relation_size('${kind}_k') / current_setting('block_size')::int)::int - 1) block, fpbtree_page('${kind}_k', block)
 		WHERE level = $level AND low_fence IS NOT NULL AND right_block IS NOT NULL ORDER BY low_fence OFFSET 2 LIMIT 1});
-	my $file = $node->data_dir . '/' . query("SELECT pg_relation_filepath('${kind}_k')");
+	my $file = file_of("${kind}_k");
 	my $blcksz = query('SHOW block_size');
 	my $frozen = query("SELECT relfrozenxid FROM pg_class WHERE relname = '$kind'");
 	my $rows = query("SELECT count(*) FROM $kind WHERE k >= key(9000)");
 
 	$node->stop;
-	open my $handle, '+<:raw', $file or die "can't open $file: $!";
 	# the counts of the page's nodes
-	seek $handle, $block * $blcksz + 32, 0;
-	print $handle "\xff" x 8;
-	close $handle;
+	overwrite($file, $block * $blcksz + 32, "\xff" x 8);
 	$node->start;
-	my $messages = messages_of("VACUUM (FREEZE, INDEX_CLEANUP ON) $kind");
+	my $messages = verbose_messages("VACUUM (FREEZE, INDEX_CLEANUP ON) $kind");
 	like($messages, qr/XX002: index "${kind}_k" contains a damaged page at block $block$/m, "a damaged $kind: VACUUM finds it");
 	if ($level > 0)
 	{
@@ -257,16 +215,13 @@ foreach my $case ([ 'inner_page', 1 ], [ 'leaf', 0 ])
 	make_table('root', 1000);
 	query('DELETE FROM root WHERE k < key(9000)');
 	my $block = query("SELECT root_block FROM fpbtree_stats('root_k')");
-	my $file = $node->data_dir . '/' . query("SELECT pg_relation_filepath('root_k')");
+	my $file = file_of('root_k');
 	my $blcksz = query('SHOW block_size');
 
 	$node->stop;
-	open my $handle, '+<:raw', $file or die "can't open $file: $!";
-	seek $handle, $block * $blcksz + 32, 0;
-	print $handle "\xff" x 8;
-	close $handle;
+	overwrite($file, $block * $blcksz + 32, "\xff" x 8);
 	$node->start;
-	my $messages = messages_of('VACUUM root');
+	my $messages = verbose_messages('VACUUM root');
 	like($messages, qr/WARNING:  XX002: could not find the first leaf of index "root_k": .* at block $block$/m, 'a damaged root: VACUUM finds it');
 	like($messages, qr/WARNING:  XX002: could not delete the empty page at block \d+ of index "root_k": .* at block $block$/m, 'a damaged root: and comes by it');
 	unlike($messages, qr/ERROR/, 'a damaged root: VACUUM does not fail');
@@ -274,8 +229,6 @@ foreach my $case ([ 'inner_page', 1 ], [ 'leaf', 0 ])
 	is_clean('root', 'a damaged root');
 }
 
-$node->stop;
-my $log = slurp_file($node->logfile);
-unlike($log, qr/TRAP:|PANIC:/, 'no assertion failed');
-unlike($log, qr/WARNING:  (resource was not closed|buffer refcount leak|.*still referenced|.*leak)/, 'nothing was left behind');
+stop_servers($node);
+unlike(slurp_file($node->logfile), qr/WARNING:  (resource was not closed|buffer refcount leak|.*still referenced|.*leak)/, 'nothing was left behind');
 done_testing();

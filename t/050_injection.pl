@@ -6,74 +6,17 @@
 use strict;
 use warnings FATAL => 'all';
 
-use PostgreSQL::Test::Cluster;
-use PostgreSQL::Test::Utils;
+use FindBin;
+use lib "$FindBin::RealBin/lib";
+use InjectionPoints;
+use LongKeys;
+use Servers;
 use Test::More;
 
-my $node = PostgreSQL::Test::Cluster->new('injection');
-
-$node->init;
-$node->append_conf(
-	'postgresql.conf', q{
-autovacuum = off
-enable_seqscan = off
-});
-$node->start;
-if (!$node->safe_psql('postgres', q{SELECT count(*) FROM pg_available_extensions WHERE name = 'injection_points'}))
-{
-	$node->stop;
-	plan skip_all => 'this server has no injection points';
-}
-# Keys so long, and alike for so long, that leaves and inner pages hold some
-# 15 entries.
-$node->safe_psql(
-	'postgres', q{
-CREATE EXTENSION fpbtree;
-CREATE EXTENSION injection_points;
-CREATE FUNCTION key(i int) RETURNS text LANGUAGE sql IMMUTABLE
-	RETURN repeat('x', current_setting('block_size')::int / 19) || lpad(i::text, 6, '0');
--- the pages of an index, and the numbers that their fences are made of
-CREATE FUNCTION pages(index regclass, OUT block int8, OUT kind text, OUT level int, OUT flags text[], OUT low int, OUT high int)
-	RETURNS SETOF record LANGUAGE sql
-BEGIN ATOMIC
-	SELECT b, p.kind, p.level, p.flags, coalesce(substring(p.low_fence FROM '\d{6}')::int, 0),
-		coalesce(substring(p.high_fence FROM '\d{6}')::int, 1000000)
-	FROM generate_series(1, pg_relation_size(index) / current_setting('block_size')::int - 1) b, fpbtree_page(index, b) p;
-END;
-});
-
-sub query { return $node->safe_psql('postgres', shift); }
-
-# A session that runs a statement and may have to wait in it, in which it is
-# alone with its injection points.
-sub start_session
-{
-	my ($points, $sql) = @_;
-	my $session = $node->background_psql('postgres', on_error_stop => 0);
-
-	$session->query_safe('SELECT injection_points_set_local()');
-	$session->query_safe("SELECT injection_points_attach('$_', 'wait')") foreach @$points;
-	my $pid = $session->query_safe('SELECT pg_backend_pid()');
-	$session->query_until(qr/started/, "\\echo started\n$sql;\n");
-	return ($session, $pid);
-}
-
-# A waiting session goes on, and does not wait at this point again.
-sub wake
-{
-	my ($point) = @_;
-	query("SELECT injection_points_detach('$point')");
-	query("SELECT injection_points_wakeup('$point')");
-	return;
-}
-
-# Does the session finish its statement?  One that waits for a page never does,
-# as long as the one that has it is held up.
-sub finishes
-{
-	my ($pid) = @_;
-	return $node->poll_query_until('postgres', "SELECT state = 'idle' FROM pg_stat_activity WHERE pid = $pid");
-}
+my $node = start_server('injection', "enable_seqscan = off\n");
+need_injection_points();
+query('CREATE EXTENSION fpbtree');
+create_long_keys();
 
 # A table with a tree of three levels; returns an inner page in the middle of
 # its level and the first of its leaves, of which rows fill the pages.
@@ -95,12 +38,12 @@ sub kind_of { my ($name, $block) = @_; return query("SELECT kind FROM fpbtree_pa
 sub check
 {
 	my ($name, $what) = @_;
-	is(query("SELECT fpbtree_check('${name}_k', true)"), '', "$what: the index is sound");
+	is_sound("${name}_k", "$what: the index is sound");
 	is( query("SELECT count(*) FROM $name WHERE k >= ''"),
-		query("SET enable_seqscan = on; SET enable_indexscan = off; SET enable_indexonlyscan = off; SET enable_bitmapscan = off; SELECT count(*) FROM $name"),
+		query("$BY_TABLE SELECT count(*) FROM $name"),
 		"$what: no row is missing");
 	is( query("SELECT k FROM $name ORDER BY k DESC LIMIT 1"),
-		query("SET enable_seqscan = on; SET enable_indexscan = off; SET enable_indexonlyscan = off; SET enable_bitmapscan = off; SELECT max(k) FROM $name"),
+		query("$BY_TABLE SELECT max(k) FROM $name"),
 		"$what: nor is the last one");
 	return;
 }
@@ -114,7 +57,7 @@ sub check
 
 	query("DELETE FROM a WHERE k >= key($inner->{end}) AND k < key($inner->{high})");
 	my ($stale, $stale_pid) = start_session(['fpbtree-before-leaf'], "INSERT INTO a VALUES (key($inner->{low} + 5))");
-	$node->wait_for_event('client backend', 'fpbtree-before-leaf');
+	wait_at('fpbtree-before-leaf');
 	query('VACUUM a');
 	is(kind_of('a', $inner->{block}), 'deleted', 'the inner page has been deleted');
 	my $next = 10010;
@@ -126,7 +69,7 @@ sub check
 	is(kind_of('a', $inner->{block}), 'leaf', 'it has been used again as a leaf');
 	my $low = query("SELECT low FROM pages('a_k') WHERE block = $inner->{block}");
 	my ($other, $other_pid) = start_session(['fpbtree-before-downlink'], "INSERT INTO a VALUES (key($low + 5))");
-	$node->wait_for_event('client backend', 'fpbtree-before-downlink');
+	wait_at('fpbtree-before-downlink');
 
 	wake('fpbtree-before-leaf');
 	ok(finishes($stale_pid), 'a splitter does not wait for a page that was its parent and is a leaf');
@@ -151,14 +94,14 @@ sub check
 
 	query("DELETE FROM b WHERE k >= key($inner->{end}) AND k < key($inner->{high})");
 	my ($vacuum, $vacuum_pid) = start_session(['fpbtree-merge-inner'], 'VACUUM b');
-	$node->wait_for_event('client backend', 'fpbtree-merge-inner');
+	wait_at('fpbtree-merge-inner');
 	my ($splitter, $splitter_pid) = start_session(['fpbtree-before-leaf'], "INSERT INTO b VALUES (key($inner->{low} + 5))");
-	$node->wait_for_event('client backend', 'fpbtree-before-leaf');
+	wait_at('fpbtree-before-leaf');
 	# only the splitter comes by this one
-	query(q{SELECT injection_points_attach('fpbtree-inner-pinned', 'wait')});
+	attach('fpbtree-inner-pinned', 'wait');
 	wake('fpbtree-before-leaf');
-	$node->wait_for_event('client backend', 'fpbtree-inner-pinned');
-	query(q{SELECT injection_points_detach('fpbtree-inner-pinned')});
+	wait_at('fpbtree-inner-pinned');
+	detach('fpbtree-inner-pinned');
 	is(kind_of('b', $inner->{block}), 'inner', 'the splitter has its parent pinned');
 	wake('fpbtree-merge-inner');
 	$node->poll_query_until('postgres', "SELECT kind = 'deleted' FROM fpbtree_page('b_k', $inner->{block})")
@@ -168,7 +111,7 @@ sub check
 	query('INSERT INTO b SELECT key(10010 + i * 10) FROM generate_series(1, 800) i');
 	cmp_ok(query(q{SELECT pg_relation_size('b_k')}), '>', $size, 'no free page is left');
 	is(kind_of('b', $inner->{block}), 'deleted', 'but the pinned one has not been used again');
-	query(q{SELECT injection_points_wakeup('fpbtree-inner-pinned')});
+	wake_once('fpbtree-inner-pinned');
 	ok(finishes($splitter_pid), 'the splitter finds another parent');
 	ok(finishes($vacuum_pid), 'VACUUM comes to its end');
 	$_->quit foreach ($splitter, $vacuum);
@@ -192,16 +135,16 @@ foreach my $case ('row', 'split', 'lock')
 
 	query("DELETE FROM $table WHERE k >= key($inner->{end}) AND k < key($end)");
 	my ($vacuum, $vacuum_pid) = start_session(['fpbtree-merge-found'], "VACUUM (INDEX_CLEANUP ON) $table");
-	$node->wait_for_event('client backend', 'fpbtree-merge-found');
+	wait_at('fpbtree-merge-found');
 	if ($case eq 'lock')
 	{
 		# a reader who has a copy of the parent
-		my $reader = $node->background_psql('postgres');
+		my $reader = session($node);
 		my $lookup = "SELECT count(*) FROM $table WHERE k = key($inner->{low} + 1)";
 		is($reader->query_safe($lookup), '0', 'a lookup in the left sibling');
 		my ($splitter, $splitter_pid) = start_session(['fpbtree-before-inner-downlink'],
 			"DO \$\$ BEGIN FOR i IN 1..500 LOOP INSERT INTO $table VALUES (key($inner->{high} - i)); COMMIT; END LOOP; END \$\$");
-		$node->wait_for_event('client backend', 'fpbtree-before-inner-downlink');
+		wait_at('fpbtree-before-inner-downlink');
 		wake('fpbtree-merge-found');
 		# sooner or later it comes to a page that the splitter has locked
 		$node->poll_query_until('postgres', "SELECT wait_event_type = 'LWLock' FROM pg_stat_activity WHERE pid = $vacuum_pid")
@@ -239,14 +182,9 @@ foreach my $case ('row', 'split', 'lock')
 		DELETE FROM v WHERE k < key(2000);});
 	query('VACUUM v');
 	query('DELETE FROM v WHERE k BETWEEN key(2000) AND key(7000) OR k > key(9000)');
-	my $scan = $node->background_psql('postgres');
-	$scan->query_safe(q{
-		SET enable_seqscan = off; SET enable_bitmapscan = off; SET enable_sort = off;
-		BEGIN;
-		DECLARE c CURSOR FOR SELECT k FROM v WHERE k >= key(8000) ORDER BY k;
-		FETCH c;});
+	my $scan = session($node, $BY_INDEX, 'BEGIN', 'DECLARE c CURSOR FOR SELECT k FROM v WHERE k >= key(8000) ORDER BY k', 'FETCH c');
 	my ($vacuum, $vacuum_pid) = start_session([], 'VACUUM v');
-	$node->wait_for_event('client backend', 'BufferPin');
+	wait_at('BufferPin');
 	my $size = query(q{SELECT pg_relation_size('v_k')});
 	query('INSERT INTO v SELECT key(9001 + (i * 367) % 997) FROM generate_series(1, 996) i');
 	cmp_ok(query(q{SELECT pg_relation_size('v_k')}), '>', $size, 'halves of leaves have gone to all free pages');
@@ -268,15 +206,13 @@ foreach my $case ('row', 'split', 'lock')
 
 	query("CREATE TABLE n_found (n int); DELETE FROM n WHERE k > key($low) AND k < key($high)");
 	my ($first, $first_pid) = start_session(['fpbtree-merge-inner'], 'VACUUM n');
-	$node->wait_for_event('client backend', 'fpbtree-merge-inner');
+	wait_at('fpbtree-merge-inner');
 	is(query("SELECT count(*) FROM pages('n_k') WHERE kind = 'leaf' AND low >= $low AND high <= $high"), '1', 'an inner page has one leaf left');
 	query("DELETE FROM n WHERE k = key($low)");
 	my ($scan, $scan_pid) = start_session(['fpbtree-leaf-read'],
 		"SET enable_bitmapscan = off; INSERT INTO n_found SELECT count(*) FROM n WHERE k >= key($low) AND k < key($high)");
-	$node->wait_for_event('client backend', 'fpbtree-leaf-read');
-	my (undef, undef, $error) = $node->psql('postgres', qq{
-		SELECT injection_points_set_local();
-		SELECT injection_points_attach('fpbtree-pruned', 'error');
+	wait_at('fpbtree-leaf-read');
+	my $error = fail_at('fpbtree-pruned', qq{
 		SET enable_bitmapscan = off;
 		DO \$\$
 		BEGIN
@@ -323,17 +259,12 @@ sub make_stale
 		FROM pages('${name}_k') p, pages('${name}_k') l
 		WHERE p.level = 1 AND p.low < 15000 AND p.high > 15000 AND l.level = 0 AND l.low > p.low AND l.high < p.high
 		ORDER BY l.low OFFSET 2 LIMIT 1});
-	my @sessions = map { $node->background_psql('postgres') } 1 .. $nsessions;
+	my @sessions = map { session($node) } 1 .. $nsessions;
 	is($_->query_safe("SELECT count(*) FROM $name WHERE k > key($low) AND k < key($low + 11)"), '1', 'a row is found') foreach @sessions;
 	query("DELETE FROM $name WHERE k >= key($low) AND k < key($high)");
-	my $scan = $node->background_psql('postgres');
-	$scan->query_safe(qq{
-		SET enable_seqscan = off; SET enable_bitmapscan = off; SET enable_sort = off;
-		BEGIN;
-		DECLARE c CURSOR FOR SELECT k FROM $name WHERE k >= key(18000) ORDER BY k;
-		FETCH c;});
+	my $scan = session($node, $BY_INDEX, 'BEGIN', "DECLARE c CURSOR FOR SELECT k FROM $name WHERE k >= key(18000) ORDER BY k", 'FETCH c');
 	my ($vacuum, $vacuum_pid) = start_session([], "VACUUM (INDEX_CLEANUP ON) $name");
-	$node->wait_for_event('client backend', 'BufferPin');
+	wait_at('BufferPin');
 	is(kind_of($name, $block), 'deleted', 'the leaf has been deleted');
 	my $end = sub {
 		$scan->query_safe('COMMIT');
@@ -376,9 +307,7 @@ sub make_stale
 {
 	my ($sessions, $leaf, $end) = make_stale('h', 1);
 	my $incomplete = q{SELECT count(*) FROM pages('h_k') WHERE flags @> '{incomplete_split}'};
-	my (undef, undef, $error) = $node->psql('postgres', qq{
-		SELECT injection_points_set_local();
-		SELECT injection_points_attach('fpbtree-before-downlink', 'error');
+	my $error = fail_at('fpbtree-before-downlink', qq{
 		DO \$\$ BEGIN FOR i IN 1..20 LOOP INSERT INTO h VALUES (key($leaf->{low} + i)); COMMIT; END LOOP; END \$\$});
 
 	like($error, qr/error triggered for injection point/, 'a split is broken off');
@@ -399,14 +328,9 @@ sub make_stale
 		CREATE INDEX c_k ON c USING fpbtree (k);
 		INSERT INTO c SELECT key(i * 10) FROM generate_series(1, 1000) i;
 		DELETE FROM c WHERE k < key(5000);});
-	my $scan = $node->background_psql('postgres');
-	$scan->query_safe(q{
-		SET enable_seqscan = off; SET enable_bitmapscan = off; SET enable_sort = off;
-		BEGIN;
-		DECLARE c CURSOR FOR SELECT k FROM c WHERE k >= key(8000) ORDER BY k;
-		FETCH c;});
+	my $scan = session($node, $BY_INDEX, 'BEGIN', 'DECLARE c CURSOR FOR SELECT k FROM c WHERE k >= key(8000) ORDER BY k', 'FETCH c');
 	my ($vacuum, $vacuum_pid) = start_session([], 'VACUUM c');
-	$node->wait_for_event('client backend', 'BufferPin');
+	wait_at('BufferPin');
 	query("SELECT pg_cancel_backend($vacuum_pid)");
 	ok(finishes($vacuum_pid), 'VACUUM is cancelled');
 	$scan->query_safe('COMMIT');
@@ -446,7 +370,7 @@ sub make_stale
 		CREATE TABLE s (k text COLLATE "C");
 		CREATE INDEX s_k ON s USING fpbtree (k);
 		INSERT INTO s VALUES (key(0));});
-	my $session = $node->background_psql('postgres');
+	my $session = session($node);
 	is($session->query_safe('SELECT count(*) FROM s WHERE k = key(0)'), '1', 'a row is found');
 	query('INSERT INTO s SELECT key(i * 10) FROM generate_series(1, 1000) i');
 	foreach my $i (5000, 2000, 8000)
@@ -467,20 +391,16 @@ sub make_stale
 		CREATE TABLE u (k text COLLATE "C", n int);
 		CREATE UNIQUE INDEX u_k ON u USING fpbtree (k) INCLUDE (n);
 		INSERT INTO u VALUES (key(1), 0);});
-	my $old = $node->background_psql('postgres');
-	$old->query_safe('BEGIN ISOLATION LEVEL REPEATABLE READ');
-	$old->query_safe('SELECT FROM u');
+	my $old = session($node, 'BEGIN ISOLATION LEVEL REPEATABLE READ', 'SELECT FROM u');
 	my $update = 'DO $$ BEGIN FOR i IN 1..%d LOOP UPDATE u SET n = n + 1; COMMIT; END LOOP; END $$';
 	query(sprintf $update, 60);
-	my (undef, undef, $error) = $node->psql('postgres',
-		"SELECT injection_points_set_local(); SELECT injection_points_attach('fpbtree-before-downlink', 'error'); " . sprintf $update, 60);
+	my $error = fail_at('fpbtree-before-downlink', sprintf $update, 60);
 	like($error, qr/error triggered for injection point/, 'a split is broken off');
 	is(query($incomplete), '1', 'a page is without its downlink');
 	cmp_ok(query(q{SELECT count(*) FROM pages('u_k') WHERE level = 0}), '>', 3, 'it is not the first with the key');
 	query(sprintf $update, 60);
 	is(query($incomplete), '0', 'in the end all pages have theirs');
-	$old->query_safe('COMMIT');
-	$old->quit;
+	commit($old);
 	check('u', 'with a unique index');
 }
 
@@ -492,10 +412,10 @@ sub make_stale
 		CREATE UNIQUE INDEX w_k ON w USING fpbtree (k);
 		INSERT INTO w SELECT key(i * 10) FROM generate_series(1, 100) i;});
 	my ($session, $pid) = start_session(['fpbtree-before-leaf'], 'INSERT INTO w VALUES (key(505))');
-	$node->wait_for_event('client backend', 'fpbtree-before-leaf');
-	query(q{SELECT injection_points_wakeup('fpbtree-before-leaf')});
+	wait_at('fpbtree-before-leaf');
+	wake_once('fpbtree-before-leaf');
 	ok(finishes($pid), 'a leaf is come to once for check and insertion');
-	my (undef, undef, $error) = $node->psql('postgres', 'INSERT INTO w VALUES (key(505))');
+	my $error = messages('INSERT INTO w VALUES (key(505))');
 	like($error, qr/duplicate key value/, 'the key is there for others');
 	$session->quit;
 	check('w', 'after that');
@@ -509,7 +429,7 @@ sub make_stale
 
 	query("DELETE FROM changed WHERE k >= key($low) AND k < key($high)");
 	my ($vacuum, $vacuum_pid) = start_session(['fpbtree-merge-found'], 'VACUUM changed');
-	$node->wait_for_event('client backend', 'fpbtree-merge-found');
+	wait_at('fpbtree-merge-found');
 	query("INSERT INTO changed SELECT key($inner->{low} + i) FROM generate_series(1, 120) i WHERE i % 10 <> 0");
 	wake('fpbtree-merge-found');
 	ok(finishes($vacuum_pid), 'VACUUM gives up a leaf whose parent has been split');
@@ -548,20 +468,17 @@ foreach my $case (
 			INSERT INTO $table SELECT key(i * 10) FROM generate_series(1, $rows) i;});
 		if ($how eq 'error')
 		{
-			my (undef, undef, $error) = $node->psql('postgres',
-				"SELECT injection_points_set_local(); SELECT injection_points_attach('$point', 'error'); $add");
-			like($error, qr/error triggered for injection point $point/, "$what: the split is broken off");
+			like(fail_at($point, $add), qr/error triggered for injection point $point/, "$what: the split is broken off");
 		}
 		else
 		{
 			my ($session, $pid) = start_session([$point], $add);
 
-			$node->wait_for_event('client backend', $point);
+			wait_at($point);
 			# what it has written so far must be in the WAL that is left
 			query('SELECT pg_logical_emit_message(true, \'\', \'\')');
-			$node->stop('immediate');
+			crash();
 			$session->{run}->finish;
-			$node->start;
 		}
 		my $left = query(sprintf $incomplete, $table);
 		like($left, qr/^\d+$/, "$what, $how: a page is without its downlink");
@@ -602,16 +519,13 @@ foreach my $case (
 	my $incomplete = q{SELECT string_agg(block::text, ' ') FROM pages('met_k') WHERE flags @> '{incomplete_split}'};
 
 	make_table('met');
-	my (undef, undef, $error) = $node->psql('postgres', q{
-		SELECT injection_points_set_local();
-		SELECT injection_points_attach('fpbtree-before-inner-downlink', 'error');
-		INSERT INTO met SELECT key(3005 + i * 10) FROM generate_series(0, 600) i;});
-	like($error, qr/error triggered for injection point/, 'a split is broken off');
+	like(fail_at('fpbtree-before-inner-downlink', 'INSERT INTO met SELECT key(3005 + i * 10) FROM generate_series(0, 600) i'),
+		qr/error triggered for injection point/, 'a split is broken off');
 	my $left = query($incomplete);
 	like($left, qr/^\d+$/, 'a page is without its downlink');
 	my $high = query("SELECT high FROM pages('met_k') WHERE block = $left");
 	my ($session, $pid) = start_session(['fpbtree-split-met'], "INSERT INTO met VALUES (key($high - 5))");
-	$node->wait_for_event('client backend', 'fpbtree-split-met');
+	wait_at('fpbtree-split-met');
 	query("INSERT INTO met VALUES (key($high - 6))");
 	is(query($incomplete), '', 'somebody else has given it one');
 	wake('fpbtree-split-met');
@@ -649,7 +563,7 @@ foreach my $case (
 		WHERE a.id > 50 AND (a.ctid::text::point)[0] = (b.ctid::text::point)[0] LIMIT 1});
 	query("INSERT INTO begins SELECT i, $row FROM generate_series(1, $id - 1) i");
 	my ($session, $pid) = start_session(['fpbtree-before-leaf'], "INSERT INTO begins VALUES ($id, $row)");
-	$node->wait_for_event('client backend', 'fpbtree-before-leaf');
+	wait_at('fpbtree-before-leaf');
 	query("INSERT INTO begins VALUES ($id + 1, $row)");
 	like(query(q{SELECT low_fence FROM pages('begins_k') p, fpbtree_page('begins_k', p.block) WHERE p.flags @> '{leaf,rightmost}'}),
 		qr/\Q$tid\E$/, 'the last leaf begins with the row to be inserted');
@@ -679,11 +593,11 @@ foreach my $case (
 	{
 		my $result = 'scan_' . ++$n;
 		my $query = "SELECT count(*), md5(string_agg(k, '')) AS keys FROM (SELECT k FROM e WHERE $scan OFFSET 0) s";
-		my $wanted = query("SET enable_seqscan = on; SET enable_indexscan = off; SET enable_indexonlyscan = off; SET enable_bitmapscan = off; $query");
+		my $wanted = query("$BY_TABLE $query");
 		my $before = query($leaves);
 		my ($reader, $pid) = start_session(['fpbtree-leaf-elided'], "CREATE TABLE $result AS $query");
 
-		$node->wait_for_event('client backend', 'fpbtree-leaf-elided');
+		wait_at('fpbtree-leaf-elided');
 		query("INSERT INTO e SELECT long($begin + i * 7 + $n) FROM generate_series(1, 40) i");
 		query("DELETE FROM e WHERE k > long($begin) AND k < long($begin + 200)");
 		# (its page can't be looked at for as long as it is locked exclusively, which it is not)
@@ -705,8 +619,7 @@ foreach my $case (
 
 	while ($n++ < 40 && query($incomplete) == 0)
 	{
-		$node->psql('postgres', "SELECT injection_points_set_local(); SELECT injection_points_attach('fpbtree-before-downlink', 'error'); "
-			  . "INSERT INTO e VALUES (long($n * 1000 + 500))");
+		fail_at('fpbtree-before-downlink', "INSERT INTO e VALUES (long($n * 1000 + 500))");
 	}
 	is(query($incomplete), '1', 'a leaf without a high fence has a right sibling without a downlink');
 	check('e', 'with a split broken off');
@@ -736,20 +649,19 @@ foreach my $case (
 		WHERE p.level = 0 AND 'high_elided' = ANY (p.flags) AND low > 10000 AND low NOT IN (SELECT low FROM pages('gone_k') WHERE level > 0)
 		ORDER BY low LIMIT 1});
 	my $begin = query("SELECT low FROM pages('gone_k') WHERE block = $right");
-	my $holder = $node->background_psql('postgres');
+	my $holder = session($node, 'SELECT pg_advisory_lock(1)');
 
 	query("DELETE FROM gone WHERE k >= long($low) AND k < long($begin)");
-	$holder->query_safe('SELECT pg_advisory_lock(1)');
 	my ($checker, $checker_pid) = start_session(['fpbtree-check-busy'], "SELECT set_config('test.held', long(1000), false) <> ''; CREATE TABLE faults AS SELECT * FROM fpbtree_damage('gone_k', true)");
-	$node->wait_for_event('client backend', 'advisory');
+	wait_at('advisory');
 	my ($vacuum, $vacuum_pid) = start_session(['fpbtree-merge-found'], 'VACUUM (INDEX_CLEANUP ON) gone');
-	$node->wait_for_event('client backend', 'fpbtree-merge-found');
+	wait_at('fpbtree-merge-found');
 	my ($splitter, $splitter_pid) = start_session(['fpbtree-before-downlink'], "INSERT INTO gone SELECT long($begin + i) FROM generate_series(1, 3) i");
-	$node->wait_for_event('client backend', 'fpbtree-before-downlink');
+	wait_at('fpbtree-before-downlink');
 	$holder->quit;
-	$node->wait_for_event('client backend', 'fpbtree-check-busy');
+	wait_at('fpbtree-check-busy');
 	wake('fpbtree-merge-found');
-	ok($node->poll_query_until('postgres', "SELECT kind = 'deleted' FROM fpbtree_page('gone_k', $block)"), 'the leaf has gone');
+	comes_true('the leaf has gone', "SELECT kind = 'deleted' FROM fpbtree_page('gone_k', $block)");
 	wake('fpbtree-check-busy');
 	wake('fpbtree-before-downlink');
 	ok(finishes($_), 'all come to their end') foreach $splitter_pid, $checker_pid, $vacuum_pid;
@@ -792,8 +704,7 @@ foreach my $case (
 	query("DELETE FROM gone2 WHERE k > quarter($a) AND k < quarter($end)");
 
 	# The check has read the first leaf and waits for one of its rows.
-	my $holder = $node->background_psql('postgres');
-	$holder->query_safe('SELECT pg_advisory_lock(1)');
+	my $holder = session($node, 'SELECT pg_advisory_lock(1)');
 	my ($checker, $checker_pid) = start_session([ 'fpbtree-check-busy', 'fpbtree-check-leaf' ],
 		"SELECT set_config('test.held', quarter($a), false) <> ''; CREATE TABLE faults2 AS SELECT * FROM fpbtree_damage('gone2_k', true)");
 	while ($node->poll_query_until('postgres', sprintf("SELECT ($event_of) IN ('advisory', 'fpbtree-check-leaf')", $checker_pid)))
@@ -823,13 +734,13 @@ foreach my $case (
 
 	# The check finds it by a descent; somebody has its right sibling locked.
 	$holder->quit;
-	$node->wait_for_event('client backend', 'fpbtree-check-leaf');
+	wait_at('fpbtree-check-leaf');
 	my ($splitter, $splitter_pid) = start_session(['fpbtree-before-downlink'], "INSERT INTO gone2 SELECT quarter($end + i) FROM generate_series(1, 4) i");
-	$node->wait_for_event('client backend', 'fpbtree-before-downlink');
+	wait_at('fpbtree-before-downlink');
 	wake('fpbtree-check-leaf');
-	$node->wait_for_event('client backend', 'fpbtree-check-busy');
+	wait_at('fpbtree-check-busy');
 	wake('fpbtree-merge-found');
-	ok($node->poll_query_until('postgres', "SELECT kind = 'deleted' FROM fpbtree_page('gone2_k', $half)"), 'it has gone');
+	comes_true('it has gone', "SELECT kind = 'deleted' FROM fpbtree_page('gone2_k', $half)");
 	wake('fpbtree-check-busy');
 	wake('fpbtree-before-downlink');
 	ok(finishes($_), 'all come to their end') foreach $splitter_pid, $checker_pid, $vacuum_pid;
@@ -838,6 +749,5 @@ foreach my $case (
 	check('gone2', 'with a leaf gone that had been found by a descent');
 }
 
-$node->stop;
-unlike(slurp_file($node->logfile), qr/TRAP:|PANIC:/, 'no assertion failed');
+stop_servers($node);
 done_testing();

@@ -13,18 +13,15 @@ use warnings FATAL => 'all';
 
 use FindBin;
 use lib "$FindBin::RealBin/lib";
-use PostgreSQL::Test::Cluster;
+use IndexFiles;
 use PostgreSQL::Test::Utils;
+use Servers;
 use Test::More;
-use Workload;
-
-my $node = PostgreSQL::Test::Cluster->new('prefetch');
-$node->init(extra => ['--data-checksums']);
 
 # A backend's share of the buffers is what reading ahead may use, hence the few
 # connections.
-$node->append_conf(
-	'postgresql.conf', q{
+my $node = start_server(
+	'prefetch', q{
 shared_buffers = 4MB
 temp_buffers = 800kB
 max_connections = 12
@@ -33,7 +30,6 @@ max_wal_senders = 0
 wal_level = minimal
 fpbtree.default_operation_queue = off
 fpbtree.prefetch_method = aio
-autovacuum = off
 autovacuum_max_workers = 1
 fsync = off
 max_parallel_workers_per_gather = 0
@@ -44,20 +40,18 @@ enable_incremental_sort = off
 random_page_cost = 1
 log_min_messages = warning
 log_statement = none
-});
-$node->start;
+}, extra => ['--data-checksums']);
 trust_changes($node);
 
-my $version = $node->safe_psql('postgres', 'SHOW server_version_num');
+my $version = query('SHOW server_version_num');
 my @methods = ('');
 if ($version >= 180000)
 {
 	@methods = split /,/, $ENV{FPB_IO_METHODS}
-	  || $node->safe_psql('postgres', q{SELECT array_to_string(enumvals, ',') FROM pg_settings WHERE name = 'io_method'});
+	  || query(q{SELECT array_to_string(enumvals, ',') FROM pg_settings WHERE name = 'io_method'});
 }
 
-$node->safe_psql(
-	'postgres', q{
+query(q{
 CREATE EXTENSION fpbtree;
 CREATE TABLE r (id int, a bigint, t text COLLATE "C", d int, pad text) WITH (autovacuum_enabled = off);
 CREATE INDEX r_a ON r USING fpbtree (a);
@@ -137,8 +131,7 @@ my @queries = (
 	[ 'one range, several and one', 'SELECT v.n, x.* FROM (VALUES (1, ARRAY[3]), (2, ARRAY[14, 15, 92]), (3, ARRAY[65]), (4, ARRAY[7, 9])) v(n, ds), LATERAL (SELECT d, a, id FROM TABLE x WHERE d = ANY(v.ds) ORDER BY d, a OFFSET 0) x' ],
 	[ 'a filter', 'SELECT d, a, id FROM TABLE WHERE d > 50 AND a % 10 = 0 AND a > 0 ORDER BY d, a' ]);
 
-my $by_index = 'SET enable_seqscan = off; SET enable_bitmapscan = off;';
-my $by_table = 'SET enable_indexscan = off; SET enable_indexonlyscan = off; SET enable_bitmapscan = off; SET enable_sort = on; SET work_mem = \'64MB\';';
+my $by_table = "$BY_TABLE SET enable_sort = on; SET work_mem = '64MB';";
 my %expected;
 
 # A query of one of the two tables, as a literal.
@@ -160,11 +153,11 @@ sub expect
 {
 	foreach my $q (@queries)
 	{
-		$expected{ $q->[0] } = $node->safe_psql('postgres', "$by_table SELECT answer(" . literal(without_arrays($q->[1]), 's') . ')');
+		$expected{ $q->[0] } = query("$by_table SELECT answer(" . literal(without_arrays($q->[1]), 's') . ')');
 	}
-	$expected{'to and fro'} = $node->safe_psql('postgres', "$by_table SELECT to_and_fro('SELECT id, a FROM s ORDER BY a')");
-	$expected{bitmap} = $node->safe_psql('postgres', "$by_table SELECT count(*), sum(id) FROM s WHERE a > 0 AND t > '5'");
-	$expected{parallel} = $node->safe_psql('postgres', "$by_table SELECT count(*), sum(id), sum(a) FROM s WHERE a > -900000");
+	$expected{'to and fro'} = query("$by_table SELECT to_and_fro('SELECT id, a FROM s ORDER BY a')");
+	$expected{bitmap} = query("$by_table SELECT count(*), sum(id) FROM s WHERE a > 0 AND t > '5'");
+	$expected{parallel} = query("$by_table SELECT count(*), sum(id), sum(a) FROM s WHERE a > -900000");
 	return;
 }
 expect();
@@ -174,7 +167,7 @@ sub wrong_answers
 {
 	my ($settings) = @_;
 	my @wrong;
-	my $script = "$by_index $settings\n";
+	my $script = "$BY_INDEX $settings\n";
 	foreach my $q (@queries)
 	{
 		$script .= "\\echo query $q->[0]\nEXPLAIN " . ($q->[1] =~ s/TABLE/r/gr) . ";\n\\echo answer\nSELECT answer(" . literal($q->[1], 'r') . ");\n";
@@ -182,10 +175,10 @@ sub wrong_answers
 	$script .= "\\echo query to and fro\nSELECT to_and_fro('SELECT id, a FROM r ORDER BY a');\n";
 	$script .= "RESET ALL; SET enable_seqscan = off; SET enable_indexscan = off; $settings\n\\echo query bitmap\n"
 	  . "SELECT count(*), sum(id) FROM r WHERE a > 0 AND t > '5';\n";
-	$script .= "RESET ALL; $by_index $settings SET max_parallel_workers_per_gather = 2; SET parallel_setup_cost = 0; SET parallel_tuple_cost = 0;"
+	$script .= "RESET ALL; $BY_INDEX $settings SET max_parallel_workers_per_gather = 2; SET parallel_setup_cost = 0; SET parallel_tuple_cost = 0;"
 	  . "SET min_parallel_index_scan_size = 0; SET min_parallel_table_scan_size = 0;\n\\echo query parallel\n"
 	  . "SELECT count(*), sum(id), sum(a) FROM r WHERE a > -900000;\n";
-	my %said = map { split /\n/, $_, 2 } grep { $_ ne '' } split /^query /m, $node->safe_psql('postgres', $script);
+	my %said = map { split /\n/, $_, 2 } grep { $_ ne '' } split /^query /m, query($script);
 	foreach my $q (@queries)
 	{
 		my ($plan, $got) = split /^answer\n/m, delete $said{ $q->[0] };
@@ -210,8 +203,7 @@ sub distances
 sub blocks
 {
 	my ($settings, $query) = @_;
-	my $json = $node->safe_psql('postgres',
-		"$by_index $settings EXPLAIN (ANALYZE, BUFFERS, COSTS OFF, TIMING OFF, FORMAT JSON) $query");
+	my $json = query("$BY_INDEX $settings EXPLAIN (ANALYZE, BUFFERS, COSTS OFF, TIMING OFF, FORMAT JSON) $query");
 	my ($hit) = $json =~ /"Shared Hit Blocks": (\d+)/;
 	my ($read) = $json =~ /"Shared Read Blocks": (\d+)/;
 	return ($hit, $read);
@@ -231,8 +223,7 @@ foreach my $method (@methods)
 	}
 	is(wrong_answers('SET effective_io_concurrency = 0;'), '', "${named}effective_io_concurrency 0: all answers are right");
 
-	my $stats = $node->safe_psql('postgres',
-		q{SELECT bool_and(index_prefetched = index_used + index_wasted), bool_and(heap_prefetched = heap_used + heap_wasted),
+	my $stats = query(q{SELECT bool_and(index_prefetched = index_used + index_wasted), bool_and(heap_prefetched = heap_used + heap_wasted),
 			sum(index_prefetched) > 0, sum(heap_prefetched) > 0, sum(index_wasted) * 2 < sum(index_used)
 		  FROM unnest(ARRAY['r_a', 'r_t', 'r_da']::regclass[]) i, fpbtree_prefetch_stats(i)});
 	is($stats, 't|t|t|t|t', "${named}what has been read ahead is counted");
@@ -264,9 +255,8 @@ foreach my $method (@methods)
 	for (my $try = 1; $try <= 5 && $used <= $spread * 0.7; $try++)
 	{
 		$node->restart;
-		$spread = $node->safe_psql('postgres',
-			"$by_index SELECT count(pad) FROM r WHERE a = ANY(ARRAY(SELECT a FROM s WHERE id % 300 = 1))");
-		$used = $node->safe_psql('postgres', "SELECT heap_used FROM fpbtree_prefetch_stats('r_a')");
+		$spread = query("$BY_INDEX SELECT count(pad) FROM r WHERE a = ANY(ARRAY(SELECT a FROM s WHERE id % 300 = 1))");
+		$used = query("SELECT heap_used FROM fpbtree_prefetch_stats('r_a')");
 	}
 	cmp_ok($used, '>', $spread * 0.7, "${named}the rows of many keys are read ahead, over many leaves");
 
@@ -285,15 +275,14 @@ foreach my $method (@methods)
 	cmp_ok($early, '<=', 2 * $needed, "${named}a scan with a limit reads few pages in vain");
 
 	# A cursor that waits keeps nobody from vacuuming.
-	my $cursor = $node->background_psql('postgres', on_error_stop => 1);
-	$cursor->query_safe("$by_index BEGIN; DECLARE c CURSOR FOR SELECT a, id FROM r ORDER BY a; FETCH 1 FROM c;");
-	$node->safe_psql('postgres', "SET statement_timeout = '60s'; VACUUM (INDEX_CLEANUP ON, TRUNCATE OFF) r");
-	$cursor->query_safe('MOVE 3000 FROM c;');
-	$node->safe_psql('postgres', 'DELETE FROM r WHERE id % 97 = ' . $round . '; DELETE FROM s WHERE id % 97 = ' . $round);
-	$node->safe_psql('postgres', "SET statement_timeout = '60s'; VACUUM (INDEX_CLEANUP ON, TRUNCATE OFF) r");
+	my $cursor = session($node, $BY_INDEX, 'BEGIN', 'DECLARE c CURSOR FOR SELECT a, id FROM r ORDER BY a', 'FETCH 1 FROM c');
+	query("SET statement_timeout = '60s'; VACUUM (INDEX_CLEANUP ON, TRUNCATE OFF) r");
+	$cursor->query_safe('MOVE 3000 FROM c');
+	query('DELETE FROM r WHERE id % 97 = ' . $round . '; DELETE FROM s WHERE id % 97 = ' . $round);
+	query("SET statement_timeout = '60s'; VACUUM (INDEX_CLEANUP ON, TRUNCATE OFF) r");
 	pass("${named}VACUUM goes past a cursor");
-	$cursor->query_safe('MOVE 3000 FROM c; COMMIT;');
-	$cursor->quit;
+	$cursor->query_safe('MOVE 3000 FROM c');
+	commit($cursor);
 	expect();
 
 	# Pages are split, emptied, deleted and used again before and behind a cursor.
@@ -303,56 +292,49 @@ foreach my $method (@methods)
 	foreach my $q (@of_rows[ grep { $_ % @methods == $round % @methods } 0 .. $#of_rows ])
 	{
 		my $key = 1000 * ($round * 20 + length $q->[0]);
-		$node->safe_psql('postgres', "DELETE FROM r WHERE a BETWEEN $key AND $key + 100000; DELETE FROM r WHERE t LIKE '4%' OR d = 15;");
-		my $scan = $node->background_psql('postgres', on_error_stop => 1);
+		query("DELETE FROM r WHERE a BETWEEN $key AND $key + 100000; DELETE FROM r WHERE t LIKE '4%' OR d = 15;");
+		my $scan = session($node);
 		my $sql = $q->[1] =~ s/TABLE/r/gr;
 		$scan->query_safe("BEGIN ISOLATION LEVEL REPEATABLE READ; $by_table DECLARE e CURSOR FOR " . without_arrays($sql) . "; \\set e ''\n"
 			  . "SELECT take('e', 1000000, '') AS e \\gset\nRESET ALL; SET LOCAL fpbtree.prefetch_distance = " . $round % 7 . '; '
-			  . "$by_index DECLARE c CURSOR FOR $sql;\nSELECT take('c', 1500, '') AS c \\gset");
-		$node->safe_psql('postgres',
-			"SET statement_timeout = '60s'; VACUUM (INDEX_CLEANUP ON) r; INSERT INTO r SELECT i, $key + i, '4' || md5(i::text), 15, 'p' FROM generate_series(1, 4000) i");
+			  . "$BY_INDEX DECLARE c CURSOR FOR $sql;\nSELECT take('c', 1500, '') AS c \\gset");
+		query("SET statement_timeout = '60s'; VACUUM (INDEX_CLEANUP ON) r; INSERT INTO r SELECT i, $key + i, '4' || md5(i::text), 15, 'p' FROM generate_series(1, 4000) i");
 		$scan->query_safe("SELECT take('c', 3000, :'c') AS c \\gset");
-		$node->safe_psql('postgres',
-			"DELETE FROM r WHERE pad = 'p'; VACUUM (INDEX_CLEANUP ON) r; INSERT INTO r SELECT * FROM s WHERE NOT EXISTS (SELECT FROM r WHERE r.a = s.a)");
+		query("DELETE FROM r WHERE pad = 'p'; VACUUM (INDEX_CLEANUP ON) r; INSERT INTO r SELECT * FROM s WHERE NOT EXISTS (SELECT FROM r WHERE r.a = s.a)");
 		is($scan->query_safe("SELECT take('c', 1000000, :'c') = :'e'"), 't', "${named}changes around a cursor: $q->[0]");
-		$scan->query_safe('COMMIT');
-		$scan->quit;
+		commit($scan);
 	}
-	is($node->safe_psql('postgres', "SELECT fpbtree_check(i, true) FROM unnest(ARRAY['r_a', 'r_t', 'r_da']::regclass[]) i"),
+	is(query("SELECT fpbtree_check(i, true) FROM unnest(ARRAY['r_a', 'r_t', 'r_da']::regclass[]) i"),
 		"\n\n", "${named}the indexes are sound");
-	$node->safe_psql('postgres', 'TRUNCATE s; INSERT INTO s SELECT * FROM r; VACUUM ANALYZE s; VACUUM r');
+	query('TRUNCATE s; INSERT INTO s SELECT * FROM r; VACUUM ANALYZE s; VACUUM r');
 	expect();
 
 	# Cancelled scans leave nothing pinned: assertions and warnings would tell.
 	for my $ms (1, 2, 3, 5, 8, 13)
 	{
-		$node->psql('postgres', "$by_index SET statement_timeout = ${ms}; SELECT sum(id) FROM (SELECT id FROM r ORDER BY a OFFSET 0) x");
-		$node->psql('postgres', "$by_index DO \$\$ BEGIN FOR i IN 1 .. 30 LOOP BEGIN"
+		$node->psql('postgres', "$BY_INDEX SET statement_timeout = ${ms}; SELECT sum(id) FROM (SELECT id FROM r ORDER BY a OFFSET 0) x");
+		$node->psql('postgres', "$BY_INDEX DO \$\$ BEGIN FOR i IN 1 .. 30 LOOP BEGIN"
 			  . " PERFORM set_config('statement_timeout', '0', false); PERFORM 1 / (id - id) FROM (SELECT id FROM r WHERE a > i * 10000 ORDER BY a OFFSET 400 + $ms) x;"
 			  . " EXCEPTION WHEN division_by_zero THEN NULL; END; END LOOP; END \$\$");
 	}
 
 	# Temporary tables have buffers of their own.
-	is( $node->safe_psql(
-			'postgres', qq{CREATE TEMP TABLE l AS SELECT id, a FROM s; CREATE INDEX ON l USING fpbtree (a); ANALYZE l; $by_index
+	is( query(qq{CREATE TEMP TABLE l AS SELECT id, a FROM s; CREATE INDEX ON l USING fpbtree (a); ANALYZE l; $BY_INDEX
 			SELECT sum(a % 1000 * n) FROM (SELECT a, row_number() OVER () AS n FROM (SELECT a, id FROM l ORDER BY a OFFSET 0) x) y}),
-		$node->safe_psql('postgres',
-			"$by_table SELECT sum(a % 1000 * n) FROM (SELECT a, row_number() OVER () AS n FROM (SELECT a, id FROM s ORDER BY a OFFSET 0) x) y"),
+		query("$by_table SELECT sum(a % 1000 * n) FROM (SELECT a, row_number() OVER () AS n FROM (SELECT a, id FROM s ORDER BY a OFFSET 0) x) y"),
 		"${named}a temporary table");
 }
 
 # More scans than the buffers can bear: each may use a share too small to read
 # ahead at all.
-$node->append_conf('postgresql.conf', "shared_buffers = 1MB\nmax_connections = 40");
-$node->restart;
+set_and_restart("shared_buffers = 1MB\nmax_connections = 40");
 append_to_file($node->basedir . '/scan.sql',
 	"\\set start random(-1000000, 900000)\nSET enable_seqscan = off;\nSET enable_bitmapscan = off;\n"
 	  . "SELECT sum(id) FROM (SELECT id FROM r WHERE a > :start ORDER BY a LIMIT 2000) x;\n");
 $node->command_ok(
 	[ 'pgbench', '-n', '-c', 20, '-t', 8, '-f', $node->basedir . '/scan.sql', 'postgres' ],
 	'20 scans with 128 buffers');
-$node->append_conf('postgresql.conf', "shared_buffers = 4MB\nmax_connections = 24");
-$node->restart;
+set_and_restart("shared_buffers = 4MB\nmax_connections = 24");
 $node->command_ok(
 	[ 'pgbench', '-n', '-c', 20, '-t', 8, '-f', $node->basedir . '/scan.sql', 'postgres' ],
 	'20 scans with 512 buffers');
@@ -374,10 +356,8 @@ foreach my $direct ('', $version >= 180000 ? 'data' : ())
 $node->append_conf('postgresql.conf', "debug_io_direct = ''") if $version >= 180000;
 
 # More leaves, with a row of interest each, than can be peeked at.
-$node->append_conf('postgresql.conf', "shared_buffers = 128MB\nmax_connections = 12");
-$node->restart;
-$node->safe_psql(
-	'postgres', q{
+set_and_restart("shared_buffers = 128MB\nmax_connections = 12");
+query(q{
 CREATE TABLE thin AS SELECT * FROM (SELECT DISTINCT ON (1) hashint8extended(i, 0) % 1000000 AS a, i AS id, repeat('p', 150) AS pad FROM generate_series(1, 60000) i) x ORDER BY id;
 CREATE TABLE wanted AS SELECT a FROM thin WHERE id % 100 = 1;
 CREATE INDEX thin_a ON thin USING fpbtree (a) WITH (fillfactor = 10);
@@ -388,37 +368,16 @@ foreach my $method (@methods)
 	my $thin = q{SELECT answer('SELECT a, id FROM thin WHERE a = ANY(ARRAY(SELECT a FROM wanted)) ORDER BY a')};
 	$node->append_conf('postgresql.conf', "io_method = $method") if $method ne '';
 	$node->restart;
-	my $answer = $node->safe_psql('postgres', "$by_index " . distances(1024, 1024, 1024) . $thin);
-	is($answer, $node->safe_psql('postgres', "$by_table $thin"), "${named}many leaves of few rows");
-	cmp_ok($node->safe_psql('postgres', "SELECT heap_used FROM fpbtree_prefetch_stats('thin_a')"),
+	my $answer = query("$BY_INDEX " . distances(1024, 1024, 1024) . $thin);
+	is($answer, query("$by_table $thin"), "${named}many leaves of few rows");
+	cmp_ok(query("SELECT heap_used FROM fpbtree_prefetch_stats('thin_a')"),
 		'>', $answer =~ s/ .*//r * 0.7, "${named}these are read ahead");
-}
-
-# Overwrites some bytes of a file that no server has open, and returns them.
-sub overwrite
-{
-	my ($file, $offset, $bytes) = @_;
-	my $old;
-	open my $fh, '+<:raw', $file or die $!;
-	sysseek $fh, $offset, 0;
-	sysread $fh, $old, length $bytes;
-	sysseek $fh, $offset, 0;
-	syswrite $fh, $bytes;
-	close $fh;
-	return $old;
-}
-
-sub data_file
-{
-	my ($relation) = @_;
-	return $node->data_dir . '/' . $node->safe_psql('postgres', "SELECT pg_relation_filepath('$relation')");
 }
 
 # A damaged leaf, the sixth of r_a, is complained of when the scan comes to it,
 # though the pages of its rows have been wanted before.
-$node->append_conf('postgresql.conf', "shared_buffers = 16MB\nmax_connections = 12");
-$node->restart;
-$node->safe_psql('postgres', q{
+set_and_restart("shared_buffers = 16MB\nmax_connections = 12");
+query(q{
 CREATE FUNCTION until_error(query text) RETURNS text LANGUAGE plpgsql AS $$
 DECLARE
 	c refcursor; r record; n int := 0;
@@ -433,14 +392,14 @@ BEGIN
 EXCEPTION WHEN data_corrupted OR index_corrupted THEN
 	RETURN n || ' ' || SQLERRM;
 END $$});
-my $leaf = $node->safe_psql('postgres', q{
+my $leaf = query(q{
 WITH RECURSIVE p AS (
 	SELECT 1 AS n, b, right_block FROM generate_series(1, pg_relation_size('r_a') / 8192 - 1) b, fpbtree_page('r_a', b)
 	WHERE level = 0 AND kind = 'leaf' AND low_fence IS NULL
 	UNION ALL SELECT n + 1, right_block, (fpbtree_page('r_a', right_block)).right_block FROM p WHERE n < 6)
 SELECT b FROM p WHERE n = 6});
-my $some = 'SELECT a, id FROM r WHERE a < ' . $node->safe_psql('postgres', "$by_index SELECT a FROM r ORDER BY a OFFSET 3500 LIMIT 1");
-my $file = data_file('r_a');
+my $some = 'SELECT a, id FROM r WHERE a < ' . query("$BY_INDEX SELECT a FROM r ORDER BY a OFFSET 3500 LIMIT 1");
+my $file = file_of('r_a');
 $node->stop;
 my $sound = overwrite($file, $leaf * 8192 + 4000, "\xff" x 40);
 foreach my $method (@methods)
@@ -453,7 +412,7 @@ foreach my $method (@methods)
 		my @until;
 		foreach my $distance (0, 5, -1)
 		{
-			push @until, $node->safe_psql('postgres', "SET client_min_messages = error; $by_index "
+			push @until, query("SET client_min_messages = error; $BY_INDEX "
 				  . distances($distance, $distance, $distance) . " SELECT until_error('$some ORDER BY $order')");
 			$node->restart;
 		}
@@ -466,12 +425,11 @@ overwrite($file, $leaf * 8192 + 4000, $sound);
 
 # So is a damaged page of the table.
 $node->start;
-my ($tid) = $node->safe_psql('postgres', "$by_index SELECT ctid FROM r WHERE a > 0 ORDER BY a OFFSET 900 LIMIT 1") =~ /\((\d+),/;
-my $before = $node->safe_psql('postgres',
-	"$by_index SELECT count(*) FROM (SELECT ctid, row_number() OVER () AS n FROM (SELECT ctid FROM r WHERE a > 0 ORDER BY a OFFSET 0) x) y"
+my ($tid) = query("$BY_INDEX SELECT ctid FROM r WHERE a > 0 ORDER BY a OFFSET 900 LIMIT 1") =~ /\((\d+),/;
+my $before = query("$BY_INDEX SELECT count(*) FROM (SELECT ctid, row_number() OVER () AS n FROM (SELECT ctid FROM r WHERE a > 0 ORDER BY a OFFSET 0) x) y"
 	  . " WHERE n < (SELECT min(n) FROM (SELECT ctid, row_number() OVER () AS n FROM (SELECT ctid FROM r WHERE a > 0 ORDER BY a OFFSET 0) x) y"
 	  . " WHERE ctid::text LIKE '($tid,%')");
-$file = data_file('r');
+$file = file_of('r');
 $node->stop;
 $sound = overwrite($file, $tid * 8192 + 100, "\xff" x 40);
 foreach my $method (@methods)
@@ -480,10 +438,10 @@ foreach my $method (@methods)
 	$node->append_conf('postgresql.conf', "io_method = $method") if $method ne '';
 	$node->start;
 	my ($status, $out, $err) = $node->psql('postgres',
-		"$by_index SELECT id FROM r WHERE a > 0 ORDER BY a LIMIT $before");
+		"$BY_INDEX SELECT id FROM r WHERE a > 0 ORDER BY a LIMIT $before");
 	is(scalar(split /\n/, $out), $before, "${named}rows before a damaged page come without an error");
 	is($err, '', "${named}with no message either");
-	($status, $out, $err) = $node->psql('postgres', "$by_index SELECT id FROM r WHERE a > 0 ORDER BY a");
+	$err = messages("$BY_INDEX SELECT id FROM r WHERE a > 0 ORDER BY a");
 	like($err, qr/ERROR:  invalid page in block $tid of relation/, "${named}then the error names block and relation");
 	is(scalar(() = $err =~ /ERROR/g), 1, "${named}once");
 	$node->stop;
@@ -498,14 +456,14 @@ $node->append_conf('postgresql.conf', 'io_method = sync') if $version >= 180000;
 # What can't be read past the buffers, or is no page of the index, is left to the scan that comes to it.  (The directory
 # of a leaf, to be damaged below, is this layout's.)
 $node->start;
-$node->safe_psql('postgres', q{
+query(q{
 CREATE TABLE cut (a int, id int, pad text);
 CREATE INDEX cut_a ON cut USING fpbtree (a) WITH (layout = disk_first);
 INSERT INTO cut SELECT i, i, repeat('p', 150) FROM generate_series(1, 20000) i;
 VACUUM ANALYZE cut});
-my $last = $node->safe_psql('postgres', "SELECT pg_relation_size('cut_a') / 8192 - 1");
-is($node->safe_psql('postgres', "SELECT kind, right_block IS NULL FROM fpbtree_page('cut_a', $last)"), 'leaf|t', 'the last block is the last leaf');
-my $cut = data_file('cut_a');
+my $last = query("SELECT pg_relation_size('cut_a') / 8192 - 1");
+is(query("SELECT kind, right_block IS NULL FROM fpbtree_page('cut_a', $last)"), 'leaf|t', 'the last block is the last leaf');
+my $cut = file_of('cut_a');
 $node->stop;
 my $whole = slurp_file($cut);
 
@@ -516,7 +474,7 @@ sub scan_to_last
 	foreach my $distance (0, 5, -1)
 	{
 		$node->start;
-		push @until, $node->safe_psql('postgres', "$by_index " . distances($distance, $distance, $distance) . " SELECT until_error('SELECT a, id FROM cut ORDER BY a')");
+		push @until, query("$BY_INDEX " . distances($distance, $distance, $distance) . " SELECT until_error('SELECT a, id FROM cut ORDER BY a')");
 		$node->stop;
 	}
 	like($until[0], qr/^1\d{4} .*\b$last\b/, "a leaf that is $damage: the error names it");
@@ -532,31 +490,31 @@ scan_to_last('missing');
 # Nor is one peeked at there that leaves its high fence to its right sibling: those between whose entries the first
 # column tells nothing.
 $node->start;
-$node->safe_psql('postgres', q{
+query(q{
 CREATE TABLE elided (g int, k text STORAGE PLAIN COLLATE "C", id int);
 INSERT INTO elided SELECT g, repeat('x', 2660) || n, g * 10 + n
 	FROM (SELECT i * 7919 % 400 AS g FROM generate_series(1, 400) i) x, generate_series(1, CASE g % 10 WHEN 0 THEN 6 ELSE 1 END) n;
 CREATE INDEX elided_k ON elided USING fpbtree (g, k);
 VACUUM ANALYZE elided});
-cmp_ok($node->safe_psql('postgres', "SELECT count(*) FROM generate_series(1, pg_relation_size('elided_k') / 8192 - 1) b, fpbtree_page('elided_k', b) WHERE level = 0 AND 'high_elided' = ANY (flags)"),
+cmp_ok(query("SELECT count(*) FROM generate_series(1, pg_relation_size('elided_k') / 8192 - 1) b, fpbtree_page('elided_k', b) WHERE level = 0 AND 'high_elided' = ANY (flags)"),
 	'>', 100, 'leaves have left out their high fences');
 $node->restart;
-is( $node->safe_psql('postgres', "$by_index " . distances(-1, -1, -1) . " SELECT answer('SELECT id, g, k FROM elided ORDER BY g, k')"),
-	$node->safe_psql('postgres', "$by_table SELECT answer('SELECT id, g, k FROM elided ORDER BY g, k')"),
+is( query("$BY_INDEX " . distances(-1, -1, -1) . " SELECT answer('SELECT id, g, k FROM elided ORDER BY g, k')"),
+	query("$by_table SELECT answer('SELECT id, g, k FROM elided ORDER BY g, k')"),
 	'leaves without high fences');
 $node->stop;
 
-my $many_texts = "$by_index " . distances(-1, -1, -1)
+my $many_texts = "$BY_INDEX " . distances(-1, -1, -1)
   . " SELECT answer('SELECT t, id FROM r WHERE t = ANY((SELECT t FROM keys)::text[]) ORDER BY t DESC')";
 my %peeked;
 foreach my $checksums (1, 0)
 {
 	command_ok([ 'pg_checksums', '--disable', '-D', $node->data_dir ], 'no checksums') if !$checksums;
 	$node->start;
-	is( $node->safe_psql('postgres', $many_texts),
-		$node->safe_psql('postgres', "$by_table SELECT answer(" . literal(without_arrays('SELECT t, id FROM TABLE WHERE t = ANY((SELECT t FROM keys)::text[]) ORDER BY t DESC'), 's') . ')'),
+	is( query($many_texts),
+		query("$by_table SELECT answer(" . literal(without_arrays('SELECT t, id FROM TABLE WHERE t = ANY((SELECT t FROM keys)::text[]) ORDER BY t DESC'), 's') . ')'),
 		'many texts, ' . ($checksums ? 'with' : 'without') . ' checksums');
-	$peeked{$checksums} = $node->safe_psql('postgres', "SELECT heap_prefetched FROM fpbtree_prefetch_stats('r_t')");
+	$peeked{$checksums} = query("SELECT heap_prefetched FROM fpbtree_prefetch_stats('r_t')");
 	$node->stop;
 }
 note("rows read ahead: with checksums $peeked{1}, without $peeked{0}");
@@ -568,5 +526,5 @@ my $dircap = unpack('S', substr($whole, $last * 8192 + 34, 2));
 overwrite($cut, $last * 8192 + 88 + 8 * $dircap, "\xff" x $dircap);
 scan_to_last('damaged inside');
 
-unlike(slurp_file($node->logfile), qr/leak|TRAP|PANIC|AIO (handle|batch)/, 'nothing has leaked');
+is(complaints($node, 0, qr/leak|AIO (?:handle|batch)/), '', 'nothing has leaked');
 done_testing();

@@ -12,17 +12,14 @@ use warnings FATAL => 'all';
 
 use FindBin;
 use lib "$FindBin::RealBin/lib";
-
-use PostgreSQL::Test::Cluster;
 use PostgreSQL::Test::Utils;
+use Servers;
 use Test::More;
 use Time::HiRes qw(usleep);
 use Workload;
 
-my $node = PostgreSQL::Test::Cluster->new('prefetch_load');
-$node->init;
-$node->append_conf(
-	'postgresql.conf', q{
+my $node = start_server(
+	'prefetch_load', q{
 shared_buffers = 4MB
 max_connections = 12
 fpbtree.prefetch_method = aio
@@ -31,16 +28,13 @@ wal_level = minimal
 effective_io_concurrency = 32
 max_worker_processes = 12
 max_parallel_workers = 12
-autovacuum = off
 fsync = off
 log_statement = none
 max_wal_size = 4GB
 });
-$node->start;
 trust_changes($node);
 create_workload($node);
-$node->safe_psql(
-	'postgres', q{
+query(q{
 CREATE TABLE large (a bigint, pad text) WITH (autovacuum_enabled = off);
 CREATE INDEX large_a ON large USING fpbtree (a);
 INSERT INTO large SELECT hashint8extended(i, 0), repeat('p', 30) FROM generate_series(1, 400000) i});
@@ -52,16 +46,15 @@ my $visible = 'f';
 for (my $tries = 0; $tries < 600 && $visible eq 'f'; $tries++)
 {
 	usleep(100_000) if $tries > 0;
-	$visible = $node->safe_psql('postgres',
-		'VACUUM (ANALYZE, FREEZE) large; SELECT relallvisible = relpages FROM pg_class WHERE relname = \'large\'');
+	$visible = query('VACUUM (ANALYZE, FREEZE) large; SELECT relallvisible = relpages FROM pg_class WHERE relname = \'large\'');
 }
 is($visible, 't', 'all of the table is visible to everyone');
 
 my @methods = ('');
-if ($node->safe_psql('postgres', 'SHOW server_version_num') >= 180000)
+if (query('SHOW server_version_num') >= 180000)
 {
 	@methods = split /,/, $ENV{FPB_IO_METHODS}
-	  || $node->safe_psql('postgres', q{SELECT array_to_string(enumvals, ',') FROM pg_settings WHERE name = 'io_method'});
+	  || query(q{SELECT array_to_string(enumvals, ',') FROM pg_settings WHERE name = 'io_method'});
 }
 
 # Ranges wide enough to read ahead, and many keys; the table's own answer may be
@@ -114,8 +107,7 @@ foreach my $method (@methods)
 	my $named = $method eq '' ? '' : "$method: ";
 	if ($method ne '')
 	{
-		$node->append_conf('postgresql.conf', "io_method = $method");
-		$node->restart;
+		set_and_restart("io_method = $method");
 	}
 
 	my $output = '';
@@ -124,16 +116,15 @@ foreach my $method (@methods)
 	unlike($output, qr{another answer|out of order|aborted|server closed}, "${named}no reader has found anything wrong") or diag $output;
 	like($output, qr/number of transactions actually processed: [1-9]/, "${named}there was a load");
 	check_indexes($node, "${named}after the load");
-	like($node->safe_psql('postgres', "SELECT sum(index_prefetched), sum(heap_prefetched) FROM pg_class, fpbtree_prefetch_stats(oid)"
+	like(query("SELECT sum(index_prefetched), sum(heap_prefetched) FROM pg_class, fpbtree_prefetch_stats(oid)"
 			. " WHERE relkind = 'i' AND relname LIKE 'w\\_%'"), qr/^[1-9]\d*\|[1-9]\d*$/, "${named}pages have been read ahead");
 
 	# reads that take their time: past the kernel
-	$node->append_conf('postgresql.conf', "debug_io_direct = data\nshared_buffers = 8MB");
-	$node->restart;
+	set_and_restart("debug_io_direct = data\nshared_buffers = 8MB");
 	$node->command_ok([ 'pgbench', '-n', '-c', 2, '-t', $method eq 'io_uring' ? 40 : 10, '-f', $node->basedir . '/together.sql', 'postgres' ],
 		"${named}parallel scans of the same pages");
 	$node->append_conf('postgresql.conf', "debug_io_direct = ''\nshared_buffers = 4MB");
 }
 $node->stop;
-unlike(slurp_file($node->logfile), qr/leak|TRAP|PANIC/, 'nothing has leaked');
+is(complaints($node, 0, qr/leak/), '', 'nothing has leaked');
 done_testing();

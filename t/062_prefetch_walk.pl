@@ -6,50 +6,46 @@
 use strict;
 use warnings FATAL => 'all';
 
-use PostgreSQL::Test::Cluster;
-use PostgreSQL::Test::Utils;
+use FindBin;
+use lib "$FindBin::RealBin/lib";
+use InjectionPoints;
+use Servers;
 use Test::More;
 
-my $node = PostgreSQL::Test::Cluster->new('prefetch_walk');
-$node->init;
-$node->append_conf(
-	'postgresql.conf', q{
+my $node = start_server(
+	'prefetch_walk', q{
 shared_buffers = 4MB
 max_connections = 12
 max_worker_processes = 4
-autovacuum = off
 autovacuum_max_workers = 1
 fsync = off
 effective_io_concurrency = 16
 log_min_messages = warning
 });
-$node->start;
 
 # Twenty keys to a page, on all levels.
-$node->safe_psql(
-	'postgres', q{
+query(q{
 CREATE EXTENSION fpbtree;
 CREATE TABLE w (k text COLLATE "C") WITH (autovacuum_enabled = off);
 INSERT INTO w SELECT repeat('x', 380) || lpad(i::text, 8, '0') FROM generate_series(1, 30000) i;
 CREATE INDEX w_k ON w USING fpbtree (k);
 VACUUM (FREEZE, ANALYZE) w;
 });
-my $pages = $node->safe_psql('postgres',
-	q{SELECT count(*) FILTER (WHERE level = 0) || ' ' || count(*) FILTER (WHERE level = 1)
+my $pages = query(q{SELECT count(*) FILTER (WHERE level = 0) || ' ' || count(*) FILTER (WHERE level = 1)
 	  FROM generate_series(1, pg_relation_size('w_k') / 8192 - 1) b, fpbtree_page('w_k', b)});
 my ($leaves, $parents) = split / /, $pages;
 note "$leaves leaves, $parents parents";
 cmp_ok($parents, '>', 30, 'the leaves have many parents');
 
-my $by_index = 'SET enable_seqscan = off; SET enable_bitmapscan = off; SET enable_sort = off; SET max_parallel_workers_per_gather = 0;';
+my $by_index = "$BY_INDEX SET max_parallel_workers_per_gather = 0;";
 
 # Runs SQL on a server that has just started; the pages of the index read ahead that were needed, and that were not.
 sub prefetched
 {
 	my ($sql) = @_;
 	$node->restart;
-	$node->safe_psql('postgres', "$by_index $sql");
-	my $counts = $node->safe_psql('postgres', q{SELECT index_used || ' ' || index_wasted FROM fpbtree_prefetch_stats('w_k')});
+	query("$by_index $sql");
+	my $counts = query(q{SELECT index_used || ' ' || index_wasted FROM fpbtree_prefetch_stats('w_k')});
 	note "$counts: $sql";
 	return split / /, $counts;
 }
@@ -70,17 +66,14 @@ cmp_ok($wasted, '<', $used * 0.05, 'to and fro, hardly any other is');
 # Who needs all of an index has the kernel read it in parts of 16 pages, each once, after a sixteenth of it.
 SKIP:
 {
-	skip 'this server has no injection points', 14
-	  if !$node->safe_psql('postgres', q{SELECT count(*) FROM pg_available_extensions WHERE name = 'injection_points'});
-	$node->safe_psql('postgres', 'CREATE EXTENSION injection_points');
-	my $parts = $node->safe_psql('postgres', q{SELECT pg_relation_size('w_k') / 8192 / 16 + 1});
+	skip 'this server has no injection points', 14 if !create_injection_points();
+	my $parts = query(q{SELECT pg_relation_size('w_k') / 8192 / 16 + 1});
 
 	# How often that is advised.
 	my $advised = sub {
 		my ($sql) = @_;
 		$node->restart;
-		my (undef, undef, $err) = $node->psql('postgres',
-			"SELECT injection_points_set_local(), injection_points_attach('fpbtree-advise-around', 'notice'); $by_index $sql");
+		my $err = messages("SELECT injection_points_set_local(), injection_points_attach('fpbtree-advise-around', 'notice'); $by_index $sql");
 		unlike($err, qr/ERROR/, "no error: $sql");
 		return scalar(() = $err =~ /NOTICE/g);
 	};

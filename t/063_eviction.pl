@@ -1,27 +1,24 @@
+#
 # Which pages stay in shared buffers that have not room for all: an index smaller
 # than btree's has to be read less often.  That its pages are used must be seen
 # by the eviction of buffers, whatever way they are accessed.
+#
 use strict;
 use warnings FATAL => 'all';
 
-use PostgreSQL::Test::Cluster;
-use PostgreSQL::Test::Utils;
+use FindBin;
+use lib "$FindBin::RealBin/lib";
+use Servers;
 use Test::More;
 
-my $node = PostgreSQL::Test::Cluster->new('eviction');
-
 # leaves and rows compete for the buffers: a third of the leaves have room, or all if they are kept and rows are not
-$node->init;
-$node->append_conf(
-	'postgresql.conf', q{
+my $node = start_server(
+	'eviction', q{
 shared_buffers = 6MB
-autovacuum = off
 enable_seqscan = off
 enable_bitmapscan = off
 });
-$node->start;
-$node->safe_psql(
-	'postgres', q{
+query(q{
 CREATE EXTENSION fpbtree;
 CREATE TABLE btree_rows (a int8, pad text);
 INSERT INTO btree_rows SELECT hashint8extended(i, 0), repeat('x', 200) FROM generate_series(1, 200000) i;
@@ -42,12 +39,11 @@ BEGIN
 	RETURN found;
 END $$;
 });
-is($node->safe_psql('postgres', "SELECT lookups('btree_rows', 40000), lookups('fpbtree_rows', 40000)"), '40000|40000', 'all rows are found');
+is(query("SELECT lookups('btree_rows', 40000), lookups('fpbtree_rows', 40000)"), '40000|40000', 'all rows are found');
 # the session counts them when it ends, or a little later
 $node->poll_query_until('postgres', 'SELECT count(*) = 2 FROM pg_statio_user_indexes WHERE idx_blks_read > 1000')
   or die 'nothing has been read';
-my ($btree, $fpbtree, $share) = split /\|/, $node->safe_psql(
-	'postgres', q{
+my ($btree, $fpbtree, $share) = split /\|/, query(q{
 SELECT b.idx_blks_read, f.idx_blks_read, pg_relation_size('fpbtree_index')::float8 / pg_relation_size('btree_index')
 FROM pg_statio_user_indexes b, pg_statio_user_indexes f
 WHERE b.indexrelname = 'btree_index' AND f.indexrelname = 'fpbtree_index'});

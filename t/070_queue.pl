@@ -8,69 +8,20 @@ use warnings FATAL => 'all';
 
 use FindBin;
 use lib "$FindBin::RealBin/lib";
+use InjectionPoints;
 use LongKeys;
-use PostgreSQL::Test::Cluster;
-use PostgreSQL::Test::Utils;
+use Servers;
 use Test::More;
 
-my $node = PostgreSQL::Test::Cluster->new('queue');
-
-$node->init;
-$node->append_conf(
-	'postgresql.conf', q{
-autovacuum = off
+my $node = start_server(
+	'queue', q{
 enable_seqscan = off
 enable_bitmapscan = off
 fpbtree.queue_worker = off
 });
-$node->start;
-if (!$node->safe_psql('postgres', q{SELECT count(*) FROM pg_available_extensions WHERE name = 'injection_points'}))
-{
-	$node->stop;
-	plan skip_all => 'this server has no injection points';
-}
-$node->safe_psql(
-	'postgres', q{
-CREATE EXTENSION fpbtree;
-CREATE EXTENSION injection_points;
-CREATE EXTENSION pg_buffercache;
-});
-create_long_keys($node);
-
-my $TABLE_SCAN = 'SET enable_seqscan = on; SET enable_indexscan = off; SET enable_indexonlyscan = off';
-
-sub query { return $node->safe_psql('postgres', shift); }
-
-# A session that runs a statement and may have to wait in it, in which it is
-# alone with its injection points.
-sub start_session
-{
-	my ($points, $sql, @before) = @_;
-	my $session = $node->background_psql('postgres', on_error_stop => 0);
-
-	$session->query_safe($_) foreach @before;
-	$session->query_safe('SELECT injection_points_set_local()');
-	$session->query_safe("SELECT injection_points_attach('$_', 'wait')") foreach @$points;
-	my $pid = $session->query_safe('SELECT pg_backend_pid()');
-	# (it may have an answer by then)
-	$session->{said} = $session->query_until(qr/started\n/, "\\echo started\n$sql;\n") =~ s/.*started\n//sr;
-	return ($session, $pid);
-}
-
-sub wake
-{
-	my ($point) = @_;
-	query("SELECT injection_points_detach('$point')");
-	query("SELECT injection_points_wakeup('$point')");
-	return;
-}
-
-sub wake_only { my ($point) = @_; query("SELECT injection_points_wakeup('$point')"); return; }
-
-sub finishes { my ($pid) = @_; return $node->poll_query_until('postgres', "SELECT state LIKE 'idle%' FROM pg_stat_activity WHERE pid = $pid"); }
-
-# What a session that has been told to go on has to say in the end.
-sub rest { my ($session) = @_; return ($session->{said} . $session->query(q{\echo})) =~ s/\n+$//r; }
+need_injection_points();
+query('CREATE EXTENSION fpbtree; CREATE EXTENSION pg_buffercache');
+create_long_keys();
 
 # Does the session wait for a page?
 sub waits_for_page
@@ -97,11 +48,11 @@ sub make_table
 sub check
 {
 	my ($name, $what) = @_;
-	is(query("SELECT fpbtree_check('${name}_k', true)"), '', "$what: the index is sound");
+	is_sound("${name}_k", "$what: the index is sound");
 	foreach my $order ('', ' DESC')
 	{
 		is( query("SELECT count(*) || md5(string_agg(i::text, ',')) FROM (SELECT i FROM $name ORDER BY k$order) s"),
-			query("$TABLE_SCAN; SELECT count(*) || md5(string_agg(i::text, ',')) FROM (SELECT i FROM $name ORDER BY k$order) s"),
+			query("$BY_TABLE SELECT count(*) || md5(string_agg(i::text, ',')) FROM (SELECT i FROM $name ORDER BY k$order) s"),
 			"$what: all rows are found in order$order");
 	}
 	return;
@@ -121,7 +72,7 @@ sub check
 	my $passed = '';
 	for (my $rounds = 0; $rounds < 1000 && $passed ne 't'; $rounds++)
 	{
-		wake_only('fpbtree-move-leaf-locked') if query("SELECT count(*) FROM pg_stat_activity WHERE wait_event = 'fpbtree-move-leaf-locked'");
+		wake_once('fpbtree-move-leaf-locked') if query("SELECT count(*) FROM pg_stat_activity WHERE wait_event = 'fpbtree-move-leaf-locked'");
 		$passed = query(q{SELECT entries_moved >= 55 FROM fpbtree_flush_progress() WHERE index = 'stale_k'::regclass});
 	}
 	is($passed, 't', 'a flush has split leaves, and goes on');
@@ -144,12 +95,12 @@ sub check
 		my $pages = query(q{SELECT queue_pages FROM fpbtree_stats('progress_k')});
 		my ($flush, $pid) = start_session(['fpbtree-move-leaf-locked'], q{SELECT fpbtree_flush('progress_k') > 0});
 		my $rounds = 0;
-		$node->wait_for_event('client backend', 'fpbtree-move-leaf-locked');
+		wait_at('fpbtree-move-leaf-locked');
 		is(query("SELECT pid, queue_pages, pages_done, entries_moved $PROGRESS"), "$pid|$pages|0|0", "a flush that $end: it has begun");
 		# it may be between two moves when it is looked at
 		while (query("SELECT pages_done = 0 $PROGRESS") eq 't' && ++$rounds < 1000)
 		{
-			wake_only('fpbtree-move-leaf-locked') if query("SELECT count(*) FROM pg_stat_activity WHERE wait_event = 'fpbtree-move-leaf-locked'");
+			wake_once('fpbtree-move-leaf-locked') if query("SELECT count(*) FROM pg_stat_activity WHERE wait_event = 'fpbtree-move-leaf-locked'");
 		}
 		is(query("SELECT pages_done > 0 AND entries_moved > 0 AND entries_moved <= 100 $PROGRESS"), 't', "a flush that $end: it gets on");
 		query("SELECT pg_terminate_backend($pid)") if $end ne 'goes on';
@@ -174,13 +125,13 @@ foreach my $point ('move-leaf-locked', 'move-both-locked', 'moved-with-split')
 	query("INSERT INTO $table SELECT i, key(i) FROM generate_series(2501, 2519) i WHERE i % 5 <> 0") if $point =~ /split/;
 	my $where = query("SELECT i FROM $table WHERE k > key(2500) AND i % 10 <> 0 ORDER BY k LIMIT 1");
 	my ($flush, $flush_pid) = start_session(["fpbtree-$point"], "SELECT fpbtree_flush('${table}_k') > 0");
-	$node->wait_for_event('client backend', "fpbtree-$point");
-	query("SELECT injection_points_detach('fpbtree-$point')") if $point !~ /split/;
+	wait_at("fpbtree-$point");
+	detach("fpbtree-$point") if $point !~ /split/;
 	my @scans = map { [ start_session([], "SELECT count(*), count(DISTINCT i), min(i), max(i) FROM (SELECT i FROM $table WHERE k >= key(0) ORDER BY k$_) s") ] } '', ' DESC';
 	my @lookups = map { [ start_session([], "SELECT count(*) FROM $table WHERE k = key($_)") ] } 5, $where, 4955;
-	my $rows = query("$TABLE_SCAN; SELECT count(*) FROM $table");
+	my $rows = query("$BY_TABLE SELECT count(*) FROM $table");
 	ok(waits_for_page($scans[0][1]), "$point: a scan waits for the leaf");
-	wake_only("fpbtree-$point") if $point !~ /split/;
+	wake_once("fpbtree-$point") if $point !~ /split/;
 	wake("fpbtree-$point") if $point =~ /split/;
 	ok(finishes($flush_pid), "$point: the move goes on");
 	ok(finishes($_->[1]), "$point: a scan comes to its end") foreach @scans, @lookups;
@@ -198,24 +149,23 @@ foreach my $order ('', ' DESC')
 	my $table = $order ? 'between_desc' : 'between_asc';
 
 	make_table($table, 64);
-	my $rows = query("$TABLE_SCAN; SELECT count(*) FROM $table");
+	my $rows = query("$BY_TABLE SELECT count(*) FROM $table");
 	# (planned before: the planner looks for the greatest key, and has its own pins)
 	my ($scan, $scan_pid) = start_session(['fpbtree-leaf-read'], 'EXECUTE q', 'SET plan_cache_mode = force_generic_plan',
 		"PREPARE q AS SELECT count(*), count(DISTINCT i), md5(string_agg(i::text, ',')) FROM (SELECT i FROM $table WHERE k >= key(0) ORDER BY k$order) s",
 		'EXECUTE q', 'BEGIN ISOLATION LEVEL REPEATABLE READ', 'SELECT 1');
-	$node->wait_for_event('client backend', 'fpbtree-leaf-read');
-	query(q{SELECT injection_points_detach('fpbtree-leaf-read')});
+	wait_at('fpbtree-leaf-read');
+	detach('fpbtree-leaf-read');
 	query("SELECT fpbtree_flush('${table}_k')");
 	is(query("SELECT queue_pages FROM fpbtree_stats('${table}_k')"), '0', "between segments$order: the queue has gone");
 	query("INSERT INTO $table SELECT i, key(i) FROM generate_series(7, 5000, 20) i");
 	isnt(query("SELECT queue_pages FROM fpbtree_stats('${table}_k')"), '0', "between segments$order: there is another");
-	wake_only('fpbtree-leaf-read');
+	wake_once('fpbtree-leaf-read');
 	ok(finishes($scan_pid), "between segments$order: the scan comes to its end");
 	is( rest($scan),
-		query("$TABLE_SCAN; SELECT count(*), count(DISTINCT i), md5(string_agg(i::text, ',')) FROM (SELECT i FROM $table WHERE i % 10 <> 7 ORDER BY k$order) s"),
+		query("$BY_TABLE SELECT count(*), count(DISTINCT i), md5(string_agg(i::text, ',')) FROM (SELECT i FROM $table WHERE i % 10 <> 7 ORDER BY k$order) s"),
 		"between segments$order: it has seen each row of its snapshot once, in order");
-	$scan->query_safe('COMMIT');
-	$scan->quit;
+	commit($scan);
 	check($table, "between segments$order");
 }
 
@@ -227,16 +177,16 @@ foreach my $order ('', ' DESC')
 		INSERT INTO cached SELECT i, key(i) FROM generate_series(10, 1000, 10) i;
 		CREATE INDEX cached_k ON cached USING fpbtree (k) WITH (operation_queue = on);
 		VACUUM (ANALYZE) cached;});
-	my $reader = $node->background_psql('postgres');
+	my $reader = session($node);
 	is($reader->query_safe('SELECT count(*) FROM cached WHERE k = key(15)'), '0', 'a row that is not there');
 	my ($looker, $looker_pid) = start_session(['fpbtree-scan-leaf-locked'], 'SELECT count(*) FROM cached WHERE k = key(15)');
-	$node->wait_for_event('client backend', 'fpbtree-scan-leaf-locked');
-	query(q{SELECT injection_points_detach('fpbtree-scan-leaf-locked')});
+	wait_at('fpbtree-scan-leaf-locked');
+	detach('fpbtree-scan-leaf-locked');
 	query('INSERT INTO cached VALUES (15, key(15))');
 	is(query(q{SELECT queue_entries FROM fpbtree_stats('cached_k')}), '1', 'its entry is in a new queue');
 	is($reader->query_safe('SELECT count(*) FROM cached WHERE k = key(15)'), '1', 'who has cached that there is none finds it');
 	is($reader->query_safe("SELECT count(*) FROM cached WHERE k BETWEEN key(10) AND key(20)"), '3', 'in a range, too');
-	wake_only('fpbtree-scan-leaf-locked');
+	wake_once('fpbtree-scan-leaf-locked');
 	ok(finishes($looker_pid), 'who was about to look has looked');
 	is(rest($looker), '0', 'and not seen a row that is newer than its snapshot');
 	query(q{SELECT fpbtree_flush('cached_k')});
@@ -253,9 +203,7 @@ foreach my $order ('', ' DESC')
 {
 	make_table('reused');
 	query('INSERT INTO reused SELECT i, key(i) FROM generate_series(3, 5000, 7) i WHERE i % 5 <> 0');
-	my $stale = $node->background_psql('postgres');
-	$stale->query_safe('SET plan_cache_mode = force_generic_plan');
-	$stale->query_safe('SELECT count(*) FROM generate_series(1, 5000) g, reused WHERE k = key(g)');
+	my $stale = session($node, 'SET plan_cache_mode = force_generic_plan', 'SELECT count(*) FROM generate_series(1, 5000) g, reused WHERE k = key(g)');
 	cmp_ok(query(q{SELECT count(*) FROM pages('reused_k') WHERE 'queue' = ANY (flags) AND level > 0}), '>', 1, 'the queue has inner pages');
 	query(q{CREATE TABLE blocks AS SELECT block FROM pages('reused_k') WHERE 'queue' = ANY (flags)});
 	query(q{SELECT fpbtree_flush('reused_k')});
@@ -267,7 +215,7 @@ foreach my $order ('', ' DESC')
 	query(q{ALTER INDEX reused_k SET (operation_queue = on)});
 	query('INSERT INTO reused SELECT i, key(i) FROM generate_series(1, 5000, 50) i');
 	is( $stale->query_safe('SELECT count(*) FROM generate_series(1, 12000) g, reused WHERE k = key(g)'),
-		query("$TABLE_SCAN; SELECT count(*) FROM reused"), 'who has copies of the pages as they were finds every row');
+		query("$BY_TABLE SELECT count(*) FROM reused"), 'who has copies of the pages as they were finds every row');
 	$stale->query_safe('INSERT INTO reused SELECT i, key(i) FROM generate_series(2, 5000, 50) i');
 	is($stale->query_safe("SELECT fpbtree_flush('reused_k') > 0"), 't', 'and can do anything with the new queue');
 	$stale->quit;
@@ -280,15 +228,15 @@ foreach my $order ('', ' DESC')
 {
 	make_table('pinned');
 	my ($scan, $scan_pid) = start_session(['fpbtree-queue-pinned'], 'SELECT count(*), count(DISTINCT i) FROM (SELECT i FROM pinned WHERE k >= key(4800) ORDER BY k) s');
-	$node->wait_for_event('client backend', 'fpbtree-queue-pinned');
-	query(q{SELECT injection_points_detach('fpbtree-queue-pinned')});
+	wait_at('fpbtree-queue-pinned');
+	detach('fpbtree-queue-pinned');
 	# (of the leaf that is locked nothing can be moved now)
 	my ($flush, $flush_pid) = start_session([], q{SELECT fpbtree_flush('pinned_k') > 0});
 	ok(waits_for_page($flush_pid), 'the flush waits for the leaf that the scan has locked');
-	wake_only('fpbtree-queue-pinned');
+	wake_once('fpbtree-queue-pinned');
 	ok(finishes($scan_pid), 'the scan goes on');
 	ok(finishes($flush_pid), 'and so does the flush');
-	is(rest($scan), query("$TABLE_SCAN; SELECT count(*), count(*) FROM pinned WHERE k >= key(4800)"), 'the scan has seen each row once');
+	is(rest($scan), query("$BY_TABLE SELECT count(*), count(*) FROM pinned WHERE k >= key(4800)"), 'the scan has seen each row once');
 	$_->quit foreach ($scan, $flush);
 	check('pinned', 'with a leaf pinned');
 }
@@ -299,18 +247,18 @@ foreach my $order ('', ' DESC')
 {
 	make_table('meta');
 	query(q{SELECT fpbtree_flush('meta_k')});
-	my $scan = $node->background_psql('postgres');
+	my $scan = session($node);
 	my $count = 'SELECT count(*) FROM meta WHERE k >= key(4800)';
 	my $rows = $scan->query_safe($count);
 	my $pid = $scan->query_safe('SELECT pg_backend_pid()');
 	my ($begin, $begin_pid) = start_session(['fpbtree-queue-begins'], 'INSERT INTO meta VALUES (4999, key(4999))');
-	$node->wait_for_event('client backend', 'fpbtree-queue-begins');
-	my $said = $scan->query_until(qr/started\n/, "\\echo started\n$count;\n") =~ s/.*started\n//sr;
+	wait_at('fpbtree-queue-begins');
+	start_statement($scan, $count);
 	ok(waits_for_page($pid), 'a scan waits for the metapage that it pins');
 	wake('fpbtree-queue-begins');
 	ok(finishes($pid), 'and goes on when that is complete');
 	ok(finishes($begin_pid), 'as does who has changed it');
-	is(($said . $scan->query(q{\echo})) =~ s/\n+$//r, $rows, 'it sees what its snapshot has');
+	is(rest($scan), $rows, 'it sees what its snapshot has');
 	$_->quit foreach ($scan, $begin);
 	check('meta', 'with a queue that has just begun');
 }
@@ -323,7 +271,7 @@ foreach my $order ('', ' DESC')
 	query(q{SELECT count(pg_buffercache_evict(bufferid)) FROM pg_buffercache WHERE relfilenode = pg_relation_filenode('evicted_k')});
 	my ($scan, $scan_pid) = start_session(['fpbtree-queue-page-missing'],
 		'SELECT count(*), count(DISTINCT i) FROM (SELECT i FROM evicted WHERE k >= key(2395) AND k <= key(2405) ORDER BY k) s');
-	$node->wait_for_event('client backend', 'fpbtree-queue-page-missing');
+	wait_at('fpbtree-queue-page-missing');
 	my ($insert, $insert_pid) = start_session([], 'INSERT INTO evicted VALUES (2397, key(2397))');
 	ok(finishes($insert_pid), 'the leaf is not locked while a page of the queue is read');
 	wake('fpbtree-queue-page-missing');
@@ -334,10 +282,10 @@ foreach my $order ('', ' DESC')
 
 	# so do moves
 	my ($flush, $flush_pid) = start_session([ 'fpbtree-move-leaf-locked', 'fpbtree-queue-page-missing' ], q{SELECT fpbtree_flush('evicted_k') > 0});
-	$node->wait_for_event('client backend', 'fpbtree-move-leaf-locked');
+	wait_at('fpbtree-move-leaf-locked');
 	query(q{SELECT count(pg_buffercache_evict(bufferid)) FROM pg_buffercache WHERE relfilenode = pg_relation_filenode('evicted_k')});
 	wake('fpbtree-move-leaf-locked');
-	$node->wait_for_event('client backend', 'fpbtree-queue-page-missing');
+	wait_at('fpbtree-queue-page-missing');
 	($insert, $insert_pid) = start_session([], 'INSERT INTO evicted VALUES (7, key(7))');
 	ok(finishes($insert_pid), 'the leaf is not locked while a page of the queue is read to move entries');
 	wake('fpbtree-queue-page-missing');
@@ -363,17 +311,12 @@ foreach my $order ('', ' DESC')
 		INSERT INTO lowered SELECT i, long_key(i) FROM generate_series(31, 34) i;});
 	my ($leaf) = query(q{SELECT block FROM pages('lowered_k') WHERE level = 0 AND 'queue' = ANY (flags) AND low > 0});
 	like($leaf, qr/^\d+$/, 'a queue of two leaves');
-	my $cursor = $node->background_psql('postgres');
-	$cursor->query_safe('BEGIN');
-	$cursor->query_safe('DECLARE c CURSOR FOR SELECT k FROM lowered WHERE k >= long_key(31) ORDER BY k');
-	$cursor->query_safe('FETCH c');
+	my $cursor = session($node, 'BEGIN', 'DECLARE c CURSOR FOR SELECT k FROM lowered WHERE k >= long_key(31) ORDER BY k', 'FETCH c');
 	my ($late, $late_pid) = start_session(['fpbtree-before-queue-leaf'], 'INSERT INTO lowered VALUES (46, long_key(46))');
-	$node->wait_for_event('client backend', 'fpbtree-before-queue-leaf');
+	wait_at('fpbtree-before-queue-leaf');
 	query(q{SELECT fpbtree_flush('lowered_k')});
 	query('INSERT INTO lowered SELECT i, long_key(i) FROM generate_series(41, 43) i');
-	my ($failed) = start_session([], 'SELECT 1', q{SELECT injection_points_set_local()}, q{SELECT injection_points_attach('fpbtree-before-downlink', 'error')});
-	$failed->query('INSERT INTO lowered VALUES (44, long_key(44))');
-	$failed->quit;
+	fail_at('fpbtree-before-downlink', 'INSERT INTO lowered VALUES (44, long_key(44))');
 	is(query("SELECT flags FROM fpbtree_page('lowered_k', $leaf)"), '{leaf,rightmost,queue}', 'a leaf of a queue');
 	is(query(q{SELECT flags FROM pages('lowered_k') WHERE low = 0 AND 'queue' = ANY (flags) AND kind <> 'deleted'}),
 		'{leaf,incomplete_split,leftmost,queue}', 'whose root has been split into it');
@@ -393,14 +336,11 @@ foreach my $order ('', ' DESC')
 	make_table('alone');
 	query('VACUUM (FREEZE) alone');
 	query('DELETE FROM alone WHERE i BETWEEN 100 AND 200');
-	my $cursor = $node->background_psql('postgres');
-	$cursor->query_safe('BEGIN');
-	$cursor->query_safe('DECLARE c CURSOR FOR SELECT k FROM alone WHERE k >= key(2400) ORDER BY k');
+	my $cursor = session($node, 'BEGIN', 'DECLARE c CURSOR FOR SELECT k FROM alone WHERE k >= key(2400) ORDER BY k');
 	is($cursor->query_safe('FETCH c') =~ s/^x+//r, '002400', 'a cursor that has read a leaf of either tree');
 	query('DELETE FROM alone WHERE i > 2400');
 	my ($vacuum, $vacuum_pid) = start_session([], 'VACUUM (INDEX_CLEANUP ON) alone');
-	ok( $node->poll_query_until('postgres', "SELECT coalesce(wait_event_type LIKE 'Buffer%', false) FROM pg_stat_activity WHERE pid = $vacuum_pid"),
-		'VACUUM waits for it');
+	comes_true('VACUUM waits for it', "SELECT coalesce(wait_event_type LIKE 'Buffer%', false) FROM pg_stat_activity WHERE pid = $vacuum_pid");
 	is($cursor->query_safe('FETCH c') =~ s/^x+//r, '002405', 'it sees what its snapshot has, of the queue');
 	$cursor->query_safe('MOVE FORWARD ALL FROM c');
 	$cursor->query_safe('COMMIT');
@@ -415,19 +355,18 @@ foreach my $order ('', ' DESC')
 {
 	make_table('passed');
 	query('VACUUM (FREEZE) passed; DELETE FROM passed WHERE i % 500 = 5');
-	my @cursor = map { $node->background_psql('postgres') } 1 .. 2;
-	$cursor[0]->query_safe($_) foreach 'BEGIN', 'DECLARE c CURSOR FOR SELECT k FROM passed WHERE k >= key(50) ORDER BY k', 'MOVE 6 FROM c';
+	my @cursor = session($node, 'BEGIN', 'DECLARE c CURSOR FOR SELECT k FROM passed WHERE k >= key(50) ORDER BY k', 'MOVE 6 FROM c');
 	my ($vacuum, $vacuum_pid) = start_session(['fpbtree-before-right'], 'VACUUM (INDEX_CLEANUP ON) passed');
 	my $waits = "SELECT coalesce(wait_event_type LIKE 'Buffer%', false) FROM pg_stat_activity WHERE pid = $vacuum_pid";
-	ok($node->poll_query_until('postgres', $waits), 'VACUUM is at the first leaf of the queue');
+	comes_true('VACUUM is at the first leaf of the queue', $waits);
 	$cursor[0]->query_safe('COMMIT');
-	$node->wait_for_event('client backend', 'fpbtree-before-right');
+	wait_at('fpbtree-before-right');
 	query(q{SELECT fpbtree_flush('passed_k')});
 	is(query(q{SELECT queue_pages FROM fpbtree_stats('passed_k')}), '0', 'the queue has gone');
 	query('INSERT INTO passed SELECT i, key(i) FROM generate_series(101, 103) i');
-	$cursor[1]->query_safe($_) foreach 'BEGIN', 'DECLARE c CURSOR FOR SELECT k FROM passed WHERE k >= key(101) ORDER BY k', 'FETCH c';
+	push @cursor, session($node, 'BEGIN', 'DECLARE c CURSOR FOR SELECT k FROM passed WHERE k >= key(101) ORDER BY k', 'FETCH c');
 	wake('fpbtree-before-right');
-	ok($node->poll_query_until('postgres', $waits), 'VACUUM is at the only leaf of another one');
+	comes_true('VACUUM is at the only leaf of another one', $waits);
 	query('INSERT INTO passed SELECT i, key(i) FROM generate_series(111, 139) i WHERE i % 10 <> 0');
 	cmp_ok(query(q{SELECT queue_leaf_pages FROM fpbtree_stats('passed_k')}), '>', 1, 'which is split');
 	$cursor[1]->query_safe('COMMIT');
@@ -458,7 +397,7 @@ foreach my $order ('', ' DESC')
 		my $moved = query(q{SELECT queue_moved FROM fpbtree_stats('room_k')});
 		my $key = join(' || ', "key($next + 300)", $more || ());
 		my ($insertion, $pid) = start_session(['fpbtree-room-made'], "INSERT INTO room VALUES ($next + 300, $key)");
-		$node->wait_for_event('client backend', 'fpbtree-room-made');
+		wait_at('fpbtree-room-made');
 		is(query($state), join('|', $capacity - 2, $moved + 1), "queue that $what: there is room");
 		query(q{SELECT fpbtree_flush('room_k')}) if $what eq 'goes';
 		query("SELECT pg_cancel_backend($pid)") if $what eq 'is of no use';
@@ -473,5 +412,5 @@ foreach my $order ('', ' DESC')
 }
 
 $node->stop;
-ok(!$node->log_contains(qr/TRAP:|PANIC:|damaged/), 'no complaint in the log');
+is(complaints($node, 0, qr/damaged/), '', 'no complaint in the log');
 done_testing();

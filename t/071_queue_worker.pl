@@ -5,32 +5,17 @@
 use strict;
 use warnings FATAL => 'all';
 
-use PostgreSQL::Test::Cluster;
-use PostgreSQL::Test::Utils;
+use FindBin;
+use lib "$FindBin::RealBin/lib";
+use Servers;
 use Test::More;
 
-my $node = PostgreSQL::Test::Cluster->new('worker');
-
-$node->init;
-$node->append_conf(
-	'postgresql.conf', q{
-autovacuum = off
+my $node = start_server(
+	'worker', q{
 max_parallel_workers_per_gather = 0
 max_parallel_maintenance_workers = 0
 fpbtree.queue_flush_after = 1s
 });
-$node->start;
-
-my $WORKERS = q{FROM pg_stat_activity WHERE backend_type = 'fpbtree queue worker'};
-
-sub query { my ($sql, $db) = @_; return $node->safe_psql($db // 'postgres', $sql); }
-
-sub comes_true
-{
-	my ($what, $sql, $db) = @_;
-	ok($node->poll_query_until($db // 'postgres', $sql), $what);
-	return;
-}
 
 # A table with an index the queue of which is much smaller than it; or so large
 # that it is never full.
@@ -54,7 +39,7 @@ sub insert
 sub check
 {
 	my ($name, $what, $db) = @_;
-	is(query("SELECT fpbtree_check('${name}_k', true)", $db), '', "$what: the index is sound");
+	is_sound("${name}_k", "$what: the index is sound", $db);
 	# what the worker is just moving may be counted twice, or not at all
 	comes_true("$what: with all entries", "SELECT entries = (SELECT count(*) FROM $name) FROM fpbtree_stats('${name}_k')", $db);
 	return;
@@ -68,51 +53,45 @@ make_table('quiet', 1000000);
 foreach my $round (1 .. 2)
 {
 	insert('quiet', 20000);
-	comes_true("round $round: a worker has come", "SELECT count(*) = 1 $WORKERS");
-	comes_true("round $round: it says what it does", "SELECT query = 'fpbtree: moving entries of the operation queue of index \"quiet_k\"' $WORKERS") if $round == 1;
+	comes_true("round $round: a worker has come", "SELECT count(*) = 1 $QUEUE_WORKERS");
+	comes_true("round $round: it says what it does", "SELECT query = 'fpbtree: moving entries of the operation queue of index \"quiet_k\"' $QUEUE_WORKERS") if $round == 1;
 	comes_true("round $round: the queue is emptied, and gone", q{SELECT queue_pages = 0 FROM fpbtree_stats('quiet_k')});
-	comes_true("round $round: the worker has gone", "SELECT count(*) = 0 $WORKERS");
+	comes_true("round $round: the worker has gone", "SELECT count(*) = 0 $QUEUE_WORKERS");
 	check('quiet', "round $round");
 }
 cmp_ok(query(q{SELECT queue_moved FROM fpbtree_stats('quiet_k')}), '==', 40000, 'what has moved is counted');
 
 # It has been told to leave entries where they are.
-$node->append_conf('postgresql.conf', "fpbtree.queue_flush_after = -1\n");
-$node->reload;
+set_and_reload("fpbtree.queue_flush_after = -1\n");
 insert('quiet', 5000);
-comes_true('a worker has come that has nothing to do', "SELECT count(*) = 1 $WORKERS");
-comes_true('it has gone', "SELECT count(*) = 0 $WORKERS");
+comes_true('a worker has come that has nothing to do', "SELECT count(*) = 1 $QUEUE_WORKERS");
+comes_true('it has gone', "SELECT count(*) = 0 $QUEUE_WORKERS");
 is(query(q{SELECT queue_entries FROM fpbtree_stats('quiet_k')}), '5000', 'all entries are in the queue still');
 query("SELECT pg_sleep(1.5)");
 insert('quiet', 5000);
-comes_true('a worker has come again', "SELECT count(*) = 1 $WORKERS");
-$node->append_conf('postgresql.conf', "fpbtree.queue_flush_after = 1s\n");
-$node->reload;
+comes_true('a worker has come again', "SELECT count(*) = 1 $QUEUE_WORKERS");
+set_and_reload("fpbtree.queue_flush_after = 1s\n");
 comes_true('the queue is emptied when it is told so', q{SELECT queue_pages = 0 FROM fpbtree_stats('quiet_k')});
 
 # While it waits for a queue to get full, or for nothing to come any more, it does not
 # read the queue's leaves each time it looks.
-$node->append_conf('postgresql.conf', "fpbtree.queue_flush_after = 1h\n");
-$node->reload;
+set_and_reload("fpbtree.queue_flush_after = 1h\n");
 insert('quiet', 20000);
-comes_true('a worker has come, and stays', "SELECT count(*) = 1 $WORKERS");
+comes_true('a worker has come, and stays', "SELECT count(*) = 1 $QUEUE_WORKERS");
 comes_true('who has inserted has gone, and told what he has read', q{SELECT count(*) = 1 FROM pg_stat_activity WHERE backend_type = 'client backend'});
 my $looks = q{FROM pg_stat_database, pg_statio_all_indexes WHERE datname = 'postgres' AND indexrelname = 'quiet_k'};
 my ($looks_before, $pages_before) = split /\|/, query("SELECT xact_commit, idx_blks_hit + idx_blks_read $looks");
 comes_true('it looks again and again', "SELECT xact_commit > $looks_before + 50 $looks");
 my ($pages_read) = query("SELECT (idx_blks_hit + idx_blks_read - $pages_before) / (xact_commit - $looks_before) $looks");
 cmp_ok($pages_read, '<', query(q{SELECT queue_pages / 4 FROM fpbtree_stats('quiet_k')}), 'at few pages each time');
-$node->append_conf('postgresql.conf', "fpbtree.queue_flush_after = 1s\n");
-$node->reload;
+set_and_reload("fpbtree.queue_flush_after = 1s\n");
 comes_true('after a while it empties the queue', q{SELECT queue_pages = 0 FROM fpbtree_stats('quiet_k')});
 
 # As long as an entry comes every now and then, the queue is left to get full.
-$node->append_conf('postgresql.conf', "fpbtree.queue_flush_after = 5s\n");
-$node->reload;
+set_and_reload("fpbtree.queue_flush_after = 5s\n");
 query(q{DO $$BEGIN FOR i IN 1..80 LOOP INSERT INTO quiet VALUES (i); COMMIT; PERFORM pg_sleep(0.1); END LOOP; END$$});
 is(query(q{SELECT queue_entries FROM fpbtree_stats('quiet_k')}), '80', 'what comes slowly stays in the queue');
-$node->append_conf('postgresql.conf', "fpbtree.queue_flush_after = 1s\n");
-$node->reload;
+set_and_reload("fpbtree.queue_flush_after = 1s\n");
 
 # While entries come, it keeps the queue from being full, most of the time.
 make_table('busy', 400);
@@ -124,8 +103,7 @@ check('busy', 'with entries coming');
 
 # Of a leaf that is nearly full it moves what there is most of for a leaf of the
 # main tree, and leaves the rest where it is.
-$node->append_conf('postgresql.conf', "fpbtree.queue_flush_after = -1\n");
-$node->reload;
+set_and_reload("fpbtree.queue_flush_after = -1\n");
 my $block = query('SHOW block_size');
 query('SET fpbtree.default_operation_queue = off; CREATE TABLE most (k int8);
 	INSERT INTO most SELECT i * 1000 FROM generate_series(1, 40000) i;
@@ -178,8 +156,7 @@ foreach my $kind (['postings', q{'key ' || j % 20}, int($block / 800)], ['longes
 	check($name, $name);
 	query("DROP TABLE $name, ${name}_many");
 }
-$node->append_conf('postgresql.conf', "fpbtree.queue_flush_after = 1s\n");
-$node->reload;
+set_and_reload("fpbtree.queue_flush_after = 1s\n");
 
 # It makes room for who copies its database; and it has nothing to do with an index that
 # is not kept up to date any more, as one is left that could not be dropped
@@ -188,39 +165,34 @@ make_table('unready', 1000000);
 foreach my $way ('CREATE DATABASE another TEMPLATE postgres',
 	q{SET allow_system_table_mods = on; UPDATE pg_index SET indisready = false, indisvalid = false WHERE indexrelid = 'unready_k'::regclass})
 {
-	$node->append_conf('postgresql.conf', "fpbtree.queue_flush_after = 1h\n");
-	$node->reload;
+	set_and_reload("fpbtree.queue_flush_after = 1h\n");
 	insert('unready', 10);
-	comes_true('there is a worker to stay', "SELECT count(*) = 1 $WORKERS");
+	comes_true('there is a worker to stay', "SELECT count(*) = 1 $QUEUE_WORKERS");
 	query($way);
-	comes_true("it goes: $way", "SELECT count(*) = 0 $WORKERS");
+	comes_true("it goes: $way", "SELECT count(*) = 0 $QUEUE_WORKERS");
 }
 query('DROP DATABASE another; DROP TABLE unready');
-$node->append_conf('postgresql.conf', "fpbtree.queue_flush_after = 1s\n");
-$node->reload;
+set_and_reload("fpbtree.queue_flush_after = 1s\n");
 
 # It is told to end, and another one is asked for when entries come.  (The
 # postmaster would start it again ten seconds later.)
-$node->append_conf('postgresql.conf', "log_min_messages = debug1\n");
-$node->reload;
+set_and_reload("log_min_messages = debug1\n");
 insert('busy', 1000);
-comes_true('there is a worker', "SELECT count(*) = 1 $WORKERS");
+comes_true('there is a worker', "SELECT count(*) = 1 $QUEUE_WORKERS");
 my $log_end = -s $node->logfile;
-query("SELECT pg_terminate_backend(pid) $WORKERS");
-comes_true('it has ended', "SELECT count(*) = 0 $WORKERS");
+query("SELECT pg_terminate_backend(pid) $QUEUE_WORKERS");
+comes_true('it has ended', "SELECT count(*) = 0 $QUEUE_WORKERS");
 insert('busy', 20000);
-comes_true('there is a worker again', "SELECT count(*) = 1 $WORKERS");
+comes_true('there is a worker again', "SELECT count(*) = 1 $QUEUE_WORKERS");
 ok($node->log_contains(qr/registering background worker "fpbtree queue worker"/, $log_end), 'which has been asked for');
-$node->append_conf('postgresql.conf', "log_min_messages = warning\n");
-$node->reload;
+set_and_reload("log_min_messages = warning\n");
 check('busy', 'with another worker');
 
 # A server with no room for workers: the inserters do it.
-$node->append_conf('postgresql.conf', "max_worker_processes = 0\n");
-$node->restart;
+set_and_restart("max_worker_processes = 0\n");
 make_table('alone', 64);
 insert('alone', 60000);
-is(query("SELECT count(*) $WORKERS"), '0', 'no worker can be had');
+is(query("SELECT count(*) $QUEUE_WORKERS"), '0', 'no worker can be had');
 cmp_ok(query(q{SELECT queue_stalls FROM fpbtree_stats('alone_k')}), '>', 100, 'inserters have moved entries');
 cmp_ok(query(q{SELECT queue_pages FROM fpbtree_stats('alone_k')}), '<=', query(q{SELECT queue_limit FROM fpbtree_stats('alone_k')}), 'the queue has not grown beyond its limit');
 check('alone', 'with no worker to be had');
@@ -243,107 +215,97 @@ query(q{
 is(query(q{SELECT queue_stalls, queue_visits, queue_moved, queue_moved + queue_entries = (SELECT count(*) - 200000 FROM crowd) FROM fpbtree_stats('crowd_k')}),
 	'1|1|20|t', 'an insertion makes room where that is done best, and uses it');
 check('crowd', 'with room made');
-$node->append_conf('postgresql.conf', "max_worker_processes = 8\n");
-$node->restart;
+set_and_restart("max_worker_processes = 8\n");
 
 # Nor is one started where they are switched off.
-$node->append_conf('postgresql.conf', "fpbtree.queue_worker = off\n");
-$node->reload;
+set_and_reload("fpbtree.queue_worker = off\n");
 insert('alone', 10000);
-is(query("SELECT count(*) $WORKERS"), '0', 'no worker is wanted');
-$node->append_conf('postgresql.conf', "fpbtree.queue_worker = on\n");
-$node->reload;
+is(query("SELECT count(*) $QUEUE_WORKERS"), '0', 'no worker is wanted');
+set_and_reload("fpbtree.queue_worker = on\n");
 
 # Its table is locked, changed, dropped; its database is dropped.
 make_table('gone', 1000000);
 insert('gone', 20000);
-comes_true('there is a worker for it', "SELECT count(*) = 1 $WORKERS");
+comes_true('there is a worker for it', "SELECT count(*) = 1 $QUEUE_WORKERS");
 query('BEGIN; LOCK gone; TRUNCATE gone; COMMIT');
 insert('gone', 20000);
 query('BEGIN; ALTER TABLE gone ALTER k TYPE numeric; ROLLBACK; ALTER TABLE gone ALTER k TYPE numeric');
 insert('gone', 20000);
 check('gone', 'with a table changed');
 query('DROP TABLE gone');
-comes_true('the worker ends after its table', "SELECT count(*) = 0 $WORKERS");
+comes_true('the worker ends after its table', "SELECT count(*) = 0 $QUEUE_WORKERS");
 query('CREATE DATABASE other');
 query('CREATE EXTENSION fpbtree', 'other');
 make_table('gone', 1000000, 'other');
 insert('gone', 200000, 'other');
-comes_true('a worker in another database', "SELECT count(*) = 1 $WORKERS AND datname = 'other'");
+comes_true('a worker in another database', "SELECT count(*) = 1 $QUEUE_WORKERS AND datname = 'other'");
 query('DROP DATABASE other');
-is(query("SELECT count(*) $WORKERS AND datname = 'other'"), '0', 'is not in the way of its end');
+is(query("SELECT count(*) $QUEUE_WORKERS AND datname = 'other'"), '0', 'is not in the way of its end');
 
 # It is killed, with all the server.
 insert('quiet', 100000);
-comes_true('there is a worker in the end', "SELECT count(*) = 1 $WORKERS");
-my $pid = query("SELECT pid $WORKERS");
-$node->append_conf('postgresql.conf', "restart_after_crash = on\n");
-$node->reload;
-kill 'KILL', $pid;
-$node->poll_query_until('postgres', 'SELECT true');
+comes_true('there is a worker in the end', "SELECT count(*) = 1 $QUEUE_WORKERS");
+my $pid = query("SELECT pid $QUEUE_WORKERS");
+kill_one($pid);
 check($_, 'after a crash') foreach 'quiet', 'busy', 'alone';
 insert('quiet', 1000);
-comes_true('another one comes', "SELECT count(*) = 1 $WORKERS");
+comes_true('another one comes', "SELECT count(*) = 1 $QUEUE_WORKERS");
 comes_true('all queues are emptied in the end', q{SELECT queue_pages = 0 FROM fpbtree_stats('quiet_k')});
 
 # Left to itself, an index uses its queue for what would have to be read: random keys,
 # if it is larger than memory, and not ascending ones.
 {
-	my $small = PostgreSQL::Test::Cluster->new('small');
+	my $small = start_server('small', "shared_buffers = 1MB\nfpbtree.queue_worker = off\n");
 
-	$small->init;
-	$small->append_conf('postgresql.conf', "shared_buffers = 1MB\nautovacuum = off\nfpbtree.queue_worker = off\n");
-	$small->start;
-	$small->safe_psql('postgres', q{
+	use_server($small);
+	query(q{
 		CREATE EXTENSION fpbtree;
 		CREATE TABLE t (k int8);
 		INSERT INTO t SELECT hashint8extended(i, 0) FROM generate_series(1, 300000) i;
 		CREATE INDEX t_k ON t USING fpbtree (k);
 		CREATE TABLE few (k int8);
 		CREATE INDEX few_k ON few USING fpbtree (k)});
-	my $waiting = sub { return $small->safe_psql('postgres', q{SELECT queue_entries FROM fpbtree_stats('t_k')}); };
-	$small->safe_psql('postgres', 'INSERT INTO t SELECT hashint8extended(i, 1) FROM generate_series(1, 3000) i');
+	my $waiting = sub { return query(q{SELECT queue_entries FROM fpbtree_stats('t_k')}); };
+	query('INSERT INTO t SELECT hashint8extended(i, 1) FROM generate_series(1, 3000) i');
 	cmp_ok($waiting->(), '>', 1500, 'entries whose leaves are not in memory wait');
 	my $before = $waiting->();
 	# but for the first, which finds that its leaf is not in memory
-	$small->safe_psql('postgres', 'CREATE TABLE much AS SELECT FROM generate_series(1, 300000)');
-	$small->safe_psql('postgres', q{INSERT INTO t SELECT 9223372036854775807 - 10000 + i FROM generate_series(1, 10000) i});
+	query('CREATE TABLE much AS SELECT FROM generate_series(1, 300000)');
+	query(q{INSERT INTO t SELECT 9223372036854775807 - 10000 + i FROM generate_series(1, 10000) i});
 	cmp_ok($waiting->(), '<', $before + 10, 'ascending ones do not');
-	$small->safe_psql('postgres', 'INSERT INTO few SELECT hashint8extended(i, 1) FROM generate_series(1, 1000) i');
-	is($small->safe_psql('postgres', q{SELECT queue_pages FROM fpbtree_stats('few_k')}), '0', 'nor do those of a small index');
+	query('INSERT INTO few SELECT hashint8extended(i, 1) FROM generate_series(1, 1000) i');
+	is(query(q{SELECT queue_pages FROM fpbtree_stats('few_k')}), '0', 'nor do those of a small index');
 	$before = $waiting->();
-	$small->safe_psql('postgres', 'SET fpbtree.default_operation_queue = off; INSERT INTO t SELECT hashint8extended(i, 2) FROM generate_series(1, 3000) i');
+	query('SET fpbtree.default_operation_queue = off; INSERT INTO t SELECT hashint8extended(i, 2) FROM generate_series(1, 3000) i');
 	is($waiting->(), $before, 'nor any where the queue is off');
-	is($small->safe_psql('postgres', q{SELECT fpbtree_check('t_k', true)}), '', 'the index is sound');
+	is_sound('t_k', 'the index is sound');
 
 	# What it would be worth, as measured; and that it saves no WAL where leaves get more
 	# entries between two checkpoints than move at a visit.
-	is($small->safe_psql('postgres', q{SELECT queue_visit_entries IS NULL AND queue_checkpoint_entries IS NULL FROM fpbtree_stats('t_k')}), 't',
+	is(query(q{SELECT queue_visit_entries IS NULL AND queue_checkpoint_entries IS NULL FROM fpbtree_stats('t_k')}), 't',
 		'nothing is known of visits');
-	is( $small->safe_psql('postgres', q{SELECT string_agg(name, ',') FROM fpbtree_queue_advice('t_k', 0.9)}),
+	is( query(q{SELECT string_agg(name, ',') FROM fpbtree_queue_advice('t_k', 0.9)}),
 		'operation_queue,opq_size,fpbtree.pio_max,entries a visit (k),entries a leaf between checkpoints (i)',
 		'there is advice for an index larger than memory');
-	is( $small->safe_psql('postgres', q{SELECT string_agg(format('%s %s', name, advised), ', ') FROM fpbtree_queue_advice('t_k', 0) WHERE name !~ 'pio'}),
+	is( query(q{SELECT string_agg(format('%s %s', name, advised), ', ') FROM fpbtree_queue_advice('t_k', 0) WHERE name !~ 'pio'}),
 		'operation_queue off, opq_size ', 'which has no queue where nothing is inserted');
-	is( $small->safe_psql('postgres', q{SELECT advised::int BETWEEN 8 * b AND buffers / 2 * b FROM fpbtree_queue_advice('t_k', 1),
+	is( query(q{SELECT advised::int BETWEEN 8 * b AND buffers / 2 * b FROM fpbtree_queue_advice('t_k', 1),
 		(SELECT current_setting('block_size')::int / 1024 AS b, (SELECT setting::int FROM pg_settings WHERE name = 'shared_buffers') AS buffers) x WHERE name = 'opq_size'}),
 		't', 'and a large one where all is');
-	is($small->safe_psql('postgres', q{SELECT advised || ': ' || reason FROM fpbtree_queue_advice('few_k')}),
+	is(query(q{SELECT advised || ': ' || reason FROM fpbtree_queue_advice('few_k')}),
 		'auto: the index is in memory: there is nothing to be read, and by default nothing goes to the queue', 'and none in memory');
 	foreach my $seed (10 .. 12)
 	{
-		$small->safe_psql('postgres', "SET fpbtree.default_operation_queue = on; INSERT INTO t SELECT hashint8extended(i, $seed) FROM generate_series(1, 60000) i");
-		$small->safe_psql('postgres', $_) foreach q{SELECT fpbtree_flush('t_k')}, 'CHECKPOINT';
+		query("SET fpbtree.default_operation_queue = on; INSERT INTO t SELECT hashint8extended(i, $seed) FROM generate_series(1, 60000) i");
+		query($_) foreach q{SELECT fpbtree_flush('t_k')}, 'CHECKPOINT';
 	}
-	$small->safe_psql('postgres', "SET fpbtree.default_operation_queue = on; INSERT INTO t VALUES (1)");
-	$small->safe_psql('postgres', q{SELECT fpbtree_flush('t_k')});
-	is( $small->safe_psql('postgres', q{SELECT queue_checkpoint_entries * (leaf_pages - queue_leaf_pages) BETWEEN 40000 AND 60001, queue_visit_entries > 2 FROM fpbtree_stats('t_k')}),
+	query("SET fpbtree.default_operation_queue = on; INSERT INTO t VALUES (1)");
+	query(q{SELECT fpbtree_flush('t_k')});
+	is( query(q{SELECT queue_checkpoint_entries * (leaf_pages - queue_leaf_pages) BETWEEN 40000 AND 60001, queue_visit_entries > 2 FROM fpbtree_stats('t_k')}),
 		't|t', 'entries between checkpoints are counted');
-	my (undef, undef, $warning) = $small->psql('postgres', q{SELECT FROM fpbtree_queue_advice('t_k', 1)});
-	like($warning, qr/WARNING:  the operation queue of index "t_k" saves reads and writes, but no WAL/, 'a warning, where that is so');
+	like(messages(q{SELECT FROM fpbtree_queue_advice('t_k', 1)}), qr/WARNING:  the operation queue of index "t_k" saves reads and writes, but no WAL/, 'a warning, where that is so');
 	$small->stop;
 }
 
-$node->stop;
-ok(!$node->log_contains(qr/TRAP:|PANIC:/), 'no complaint in the log');
+stop_servers($node);
 done_testing();

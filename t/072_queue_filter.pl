@@ -8,17 +8,14 @@ use warnings FATAL => 'all';
 
 use FindBin;
 use lib "$FindBin::RealBin/lib";
-use PostgreSQL::Test::Cluster;
 use PostgreSQL::Test::Utils;
+use Servers;
 use Test::More;
 use Workload;
 
-my $primary = PostgreSQL::Test::Cluster->new('filter');
-$primary->init(allows_streaming => 1);
-$primary->append_conf(
-	'postgresql.conf', q{
+my $primary = start_server(
+	'filter', q{
 shared_buffers = 64MB
-autovacuum = off
 fpbtree.queue_worker = off
 fpbtree.default_operation_queue = on
 allow_in_place_tablespaces = on
@@ -29,11 +26,7 @@ enable_mergejoin = off
 enable_material = off
 enable_memoize = off
 max_parallel_workers_per_gather = 0
-});
-$primary->start;
-my $node = $primary;
-
-sub query { return $node->safe_psql('postgres', shift); }
+}, allows_streaming => 1);
 
 # keys.k are all there are, by what they are there for; each is looked for in t
 sub finds_all
@@ -115,52 +108,48 @@ query(q{
 	CREATE INDEX s_k ON s USING fpbtree (k) WITH (opq_size = 100000);
 	INSERT INTO s SELECT timestamp '2020-01-01' + i * interval '1 hour' FROM generate_series(1, 500) i});
 {
-	my $session = $node->background_psql('postgres');
-	$session->query_safe($_) foreach 'BEGIN', 'ALTER TABLE s ALTER k TYPE timestamp(6)',
-		q{INSERT INTO s SELECT timestamp '2020-01-01' + i * interval '1 hour' FROM generate_series(1, 500) i}, 'ROLLBACK', 'VACUUM s';
+	my $session = session($primary, 'BEGIN', 'ALTER TABLE s ALTER k TYPE timestamp(6)',
+		q{INSERT INTO s SELECT timestamp '2020-01-01' + i * interval '1 hour' FROM generate_series(1, 500) i}, 'ROLLBACK', 'VACUUM s');
 	$session->quit;
 }
 is(query(q{SELECT count(*) FROM generate_series(1, 500) i WHERE (SELECT count(*) FROM s WHERE k = timestamp '2020-01-01' + i * interval '1 hour') = 1 + (i <= 166)::int}), '500', 'another index has had its file: all keys are found');
 
 # databases of one OID
 query('CREATE DATABASE original');
-$node->safe_psql('original', q{
+query(q{
 	CREATE EXTENSION fpbtree;
 	CREATE TABLE t AS SELECT hashint8extended(i, -1) k FROM generate_series(1, 20000) i;
 	CREATE INDEX t_k ON t USING fpbtree (k) WITH (opq_size = 100000);
-	INSERT INTO t SELECT i FROM generate_series(1, 500) i});
+	INSERT INTO t SELECT i FROM generate_series(1, 500) i}, 'original');
 foreach my $round (1 .. 2)
 {
 	query("CREATE DATABASE copy TEMPLATE original STRATEGY file_copy OID 50000");
-	is($node->safe_psql('copy', 'SELECT count(*) FROM generate_series(1, 600) i WHERE EXISTS (SELECT FROM t WHERE k = i)'),
+	is(query('SELECT count(*) FROM generate_series(1, 600) i WHERE EXISTS (SELECT FROM t WHERE k = i)', 'copy'),
 		$round == 1 ? '500' : '600', "database number $round of its OID: all keys are found");
 	if ($round == 1)
 	{
 		# a queue that is counted in this database, and comes again in the next one
-		$node->safe_psql('copy', q{SELECT fpbtree_flush('t_k'); INSERT INTO t SELECT i FROM generate_series(501, 600) i});
+		query(q{SELECT fpbtree_flush('t_k'); INSERT INTO t SELECT i FROM generate_series(501, 600) i}, 'copy');
 		query('DROP DATABASE original');
 		query('CREATE DATABASE original TEMPLATE copy');
-		$node->safe_psql('copy', q{SELECT fpbtree_flush('t_k')});
+		query(q{SELECT fpbtree_flush('t_k')}, 'copy');
 	}
 	query('DROP DATABASE copy');
 }
 
 # a standby, and one that is none any more
-$primary->backup('backup');
-my $standby = PostgreSQL::Test::Cluster->new('filter_standby');
-$standby->init_from_backup($primary, 'backup', has_streaming => 1);
-$standby->start;
+my $standby = make_standby($primary, 'filter_standby');
 insert('streamed', 500);
 $primary->wait_for_replay_catchup($standby);
-$node = $standby;
+use_server($standby);
 finds_all('a standby');
 $standby->promote;
 finds_all('one that has been promoted');
 insert('after promotion', 500);
 finds_all('and goes on');
-is(query(q{SELECT fpbtree_check('t_k', true)}), '', 'its index is sound');
+is_sound('t_k', 'its index is sound');
 $standby->stop;
-$node = $primary;
+use_server($primary);
 
 # a server that has come to a queue
 foreach my $mode ('fast', 'immediate')
@@ -181,13 +170,9 @@ foreach my $mode ('fast', 'immediate')
 }
 
 # the worker goes through it, while entries come
-$primary->append_conf('postgresql.conf', 'fpbtree.queue_worker = on');
-$primary->reload;
-my $inserter = $primary->background_psql('postgres');
-$inserter->query_until(qr/begun/, q{
-\echo begun
-DO $$ BEGIN FOR i IN 1 .. 100000 LOOP INSERT INTO t VALUES (-i); COMMIT; PERFORM pg_sleep(0.02); END LOOP; END $$;
-});
+set_and_reload('fpbtree.queue_worker = on');
+my $inserter = session($primary);
+start_statement($inserter, 'DO $$ BEGIN FOR i IN 1 .. 100000 LOOP INSERT INTO t VALUES (-i); COMMIT; PERFORM pg_sleep(0.02); END LOOP; END $$');
 my $tries = 0;
 sleep 0.1 while !excluded('main') && ++$tries < $PostgreSQL::Test::Utils::timeout_default * 10;
 ok(excluded('main'), 'some lookups don\'t look, after a worker has counted');
@@ -197,12 +182,11 @@ query(q{SELECT pg_terminate_backend(pid) FROM pg_stat_activity WHERE query LIKE 
 eval { $inserter->quit; };
 is(query(q{SELECT fpbtree_flush('t_k') > 0}), 't', 'all are moved');
 finds_all('in the end');
-is(query(q{SELECT fpbtree_check('t_k', true)}), '', 'the index is sound');
+is_sound('t_k', 'the index is sound');
 
 # an index has another one's file, and back; and there is no room in shared memory for
 # anything about that other one
-$primary->append_conf('postgresql.conf', "fpbtree.queue_worker = off\nfpbtree.shared_indexes = 16\n");
-$primary->restart;
+set_and_restart("fpbtree.queue_worker = off\nfpbtree.shared_indexes = 16\n");
 my $hour = q{timestamp '2020-01-01' + i * interval '1 hour'};
 query(qq{
 	CREATE TABLE v (k timestamp(3));
@@ -219,14 +203,12 @@ query(q{
 	END $$});
 is(query(q{SELECT count(*), count(*) FILTER (WHERE index = 'v_k'::regclass) FROM fpbtree_activity()}), '16|1', 'there is no room for other indexes');
 {
-	my $session = $node->background_psql('postgres');
-	$session->query_safe($_) foreach 'BEGIN', 'ALTER TABLE v ALTER k TYPE timestamp(6)',
-		qq{INSERT INTO v SELECT $hour FROM generate_series(1, 500) i}, 'ROLLBACK', 'VACUUM v';
+	my $session = session($primary, 'BEGIN', 'ALTER TABLE v ALTER k TYPE timestamp(6)',
+		qq{INSERT INTO v SELECT $hour FROM generate_series(1, 500) i}, 'ROLLBACK', 'VACUUM v');
 	$session->quit;
 }
 is(query(q{SELECT queue_entries FROM fpbtree_stats('v_k')}), '500', 'VACUUM has removed what the other index had put into the queue');
 is(query(qq{SELECT count(*) FROM generate_series(1, 500) i WHERE EXISTS (SELECT FROM v WHERE k = $hour)}), '500', 'all others are found');
 
-$primary->stop;
-unlike(slurp_file($_->logfile), qr/TRAP:|PANIC:/, 'no assertion failed') foreach $primary, $standby;
+stop_servers($primary, $standby);
 done_testing();

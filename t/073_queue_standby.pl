@@ -7,51 +7,30 @@ use warnings FATAL => 'all';
 
 use FindBin;
 use lib "$FindBin::RealBin/lib";
+use InjectionPoints;
 use LongKeys;
-use PostgreSQL::Test::Cluster;
-use PostgreSQL::Test::Utils;
+use Servers;
 use Test::More;
-use Workload;
 
-my $primary = PostgreSQL::Test::Cluster->new('primary');
-
-$primary->init(allows_streaming => 1);
-$primary->append_conf(
-	'postgresql.conf', q{
-autovacuum = off
+my $primary = start_server(
+	'primary', q{
 enable_seqscan = off
 enable_bitmapscan = off
 fpbtree.queue_worker = off
 wal_consistency_checking = 'all'
-});
-$primary->start;
-if (!$primary->safe_psql('postgres', q{SELECT count(*) FROM pg_available_extensions WHERE name = 'injection_points'}))
-{
-	$primary->stop;
-	plan skip_all => 'this server has no injection points';
-}
-$primary->safe_psql('postgres', 'CREATE EXTENSION fpbtree; CREATE EXTENSION injection_points');
-create_long_keys($primary);
+}, allows_streaming => 1);
+need_injection_points();
+query('CREATE EXTENSION fpbtree');
+create_long_keys();
 # Every tenth number is in the main tree, and some of the greatest wait.
-$primary->safe_psql(
-	'postgres', q{
+query(q{
 CREATE TABLE s (i int, k text COLLATE "C");
 INSERT INTO s SELECT i, key(i) FROM generate_series(10, 5000, 10) i;
 CREATE INDEX s_k ON s USING fpbtree (k) WITH (operation_queue = on);
 INSERT INTO s SELECT i, key(i) FROM generate_series(4905, 4955, 10) i;
 });
 
-sub query { return $primary->safe_psql('postgres', shift); }
-
-$primary->backup('base', backup_options => ['--checkpoint=fast']);
-my $standby = PostgreSQL::Test::Cluster->new('standby');
-$standby->init_from_backup($primary, 'base', has_streaming => 1);
-$standby->append_conf(
-	'postgresql.conf', q{
-hot_standby_feedback = off
-max_standby_streaming_delay = -1
-});
-start_standby($standby);
+my $standby = make_standby($primary, 'standby', "hot_standby_feedback = off\nmax_standby_streaming_delay = -1\n");
 
 # A session on the standby, in which a query waits at an injection point; its answer, when it is let go on. (The end of a
 # session detaches what it has attached, by its name: the next one must come after that.)
@@ -60,21 +39,22 @@ my $pid;
 sub start_scan
 {
 	my ($point, $query) = @_;
-	my $scan = $standby->background_psql('postgres', on_error_stop => 0);
-	$pid = $scan->query_safe('SELECT pg_backend_pid()');
-	$scan->query_safe('SELECT injection_points_set_local()');
-	$scan->query_safe("SELECT injection_points_attach('$point', 'wait')");
-	$scan->query_until(qr/started\n/, "\\echo started\n$query;\n");
-	$standby->wait_for_event('client backend', $point);
+	my $scan;
+
+	use_server($standby);
+	($scan, $pid) = start_session([$point], $query);
+	wait_at($point);
+	use_server($primary);
 	return $scan;
 }
 
 sub finish_scan
 {
 	my ($scan, $point) = @_;
-	$standby->safe_psql('postgres', "SELECT injection_points_detach('$point')");
-	$standby->safe_psql('postgres', "SELECT injection_points_wakeup('$point')");
-	my $answer = $scan->query(q{\echo}) =~ s/\n+$//r;
+	use_server($standby);
+	wake($point);
+	use_server($primary);
+	my $answer = rest($scan);
 	$scan->quit;
 	$standby->poll_query_until('postgres', "SELECT count(*) = 0 FROM pg_stat_activity WHERE pid = $pid") or die 'a session does not end';
 	return $answer;
@@ -105,30 +85,21 @@ is($standby->safe_psql('postgres', q{SELECT fpbtree_check('s_k', true)}), '', 't
 # The leaf in the midst of the main tree that is to be deleted, and its left
 # sibling, which has the same parent.
 my ($parent_low) = query(q{SELECT low FROM pages('s_k') WHERE level = 1 AND NOT 'queue' = ANY (flags) ORDER BY low OFFSET 1 LIMIT 1});
-my ($left, $left_low, $leaf, $low, $high) = split /\|/, query(
-	qq{SELECT a.block, a.low, b.block, b.low, b.high FROM pages('s_k') a JOIN pages('s_k') b ON b.low = a.high
+my ($left, $left_low, $leaf, $low, $high) = split /\|/, query(qq{SELECT a.block, a.low, b.block, b.low, b.high FROM pages('s_k') a JOIN pages('s_k') b ON b.low = a.high
 	   WHERE a.level = 0 AND b.level = 0 AND a.low > $parent_low AND NOT 'queue' = ANY (a.flags || b.flags) ORDER BY a.low LIMIT 1});
 my $queue = query(q{SELECT block FROM pages('s_k') WHERE 'queue' = ANY (flags) AND level = 0});
 like($queue, qr/^\d+$/, 'the queue is a single leaf');
 
 # The leaf is emptied, and stays in the tree as VACUUM comes to an early end.
 query("DELETE FROM s WHERE k >= key($low) AND k < key($high)");
-{
-	my $vacuum = $primary->background_psql('postgres', on_error_stop => 0);
-	$vacuum->query_safe('SELECT injection_points_set_local()');
-	$vacuum->query_safe("SELECT injection_points_attach('fpbtree-merge-found', 'error')");
-	$vacuum->query('VACUUM (INDEX_CLEANUP ON) s');
-	$vacuum->quit;
-}
+fail_at('fpbtree-merge-found', 'VACUUM (INDEX_CLEANUP ON) s');
 is(query("SELECT kind || ' ' || entries FROM fpbtree_page('s_k', $leaf)"), 'leaf 0', 'an empty leaf');
 
 # The next VACUUM has a row to remove, far from there, or it would not look at the index.
 query('DELETE FROM s WHERE k = (SELECT max(k) FROM s)');
 
 # (Nothing that VACUUM does later on is to be in conflict with the scan's snapshot.)
-my $old = $primary->background_psql('postgres');
-$old->query_safe('BEGIN ISOLATION LEVEL REPEATABLE READ');
-$old->query_safe('SELECT count(*) FROM s');
+my $old = session($primary, 'BEGIN ISOLATION LEVEL REPEATABLE READ', 'SELECT count(*) FROM s');
 $primary->wait_for_catchup($standby);
 
 # A scan on the standby has the queue's leaf pinned.
@@ -152,9 +123,7 @@ is(finish_scan($scan, 'fpbtree-queue-pinned'), "2|$high", 'which sees what it is
 $old->quit;
 is($standby->safe_psql('postgres', q{SELECT fpbtree_check('s_k', true)}), '', 'the standby is sound');
 is( $standby->safe_psql('postgres', q{SELECT count(*) FROM s WHERE k >= ''}),
-	query('SET enable_seqscan = on; SET enable_indexscan = off; SET enable_indexonlyscan = off; SELECT count(*) FROM s'), 'and has every row');
+	query("$BY_TABLE SELECT count(*) FROM s"), 'and has every row');
 
-$standby->stop;
-$primary->stop;
-ok(!$_->log_contains(qr/TRAP:|PANIC:/), 'no complaint in the log of the ' . $_->name) foreach ($primary, $standby);
+stop_servers($standby, $primary);
 done_testing();

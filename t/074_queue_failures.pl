@@ -7,41 +7,19 @@
 use strict;
 use warnings FATAL => 'all';
 
-use PostgreSQL::Test::Cluster;
-use PostgreSQL::Test::Utils;
+use FindBin;
+use lib "$FindBin::RealBin/lib";
+use IndexFiles;
+use Servers;
 use Test::More;
 
-my $node = PostgreSQL::Test::Cluster->new('failures');
-
-$node->init;
-$node->append_conf(
-	'postgresql.conf', q{
-autovacuum = off
+my $node = start_server(
+	'failures', q{
 log_min_messages = debug1
 wal_level = replica
 fpbtree.queue_flush_after = 1s
 fpbtree.shared_indexes = 16
 });
-$node->start;
-
-my $WORKERS = q{FROM pg_stat_activity WHERE backend_type = 'fpbtree queue worker'};
-
-sub query { my ($sql, $db) = @_; return $node->safe_psql($db // 'postgres', $sql); }
-
-sub comes_true
-{
-	my ($what, $sql, $db) = @_;
-	ok($node->poll_query_until($db // 'postgres', $sql), $what);
-	return;
-}
-
-# Nothing but the settings of the session is changed by it.
-sub set_up
-{
-	$node->append_conf('postgresql.conf', shift);
-	$node->reload;
-	return;
-}
 
 sub make_table
 {
@@ -88,7 +66,7 @@ emptied($_, 'one index fails') foreach 'good1', 'good2';
 is(query(q{SELECT queue_entries FROM fpbtree_stats('bad_k')}), '1000', 'its entries are where they were');
 ok($node->log_contains(qr/function weight\(text\) does not exist[^\n]*\n.*moving entries of the operation queue of index "public\.bad_k"/s),
 	'the log names the index');
-my $pid = query("SELECT pid $WORKERS");
+my $pid = query("SELECT pid $QUEUE_WORKERS");
 like($pid, qr/^\d+$/, 'it is still the same worker');
 comes_true('somebody asks while it is left alone', q{SELECT worker = 'backing off' FROM fpbtree_activity() WHERE index = 'bad_k'::regclass});
 query(q{SET search_path = app, public; INSERT INTO bad VALUES ('one more')});
@@ -99,20 +77,19 @@ is(query(q{SELECT failures, retry_at, queue_pages, queue_entries, queue_moved, l
 
 # ---- nobody asks, and the worker comes
 fill('good1', 3000);
-comes_true('there is a worker', "SELECT count(*) = 1 $WORKERS");
-query("SELECT pg_terminate_backend(pid) $WORKERS");
+comes_true('there is a worker', "SELECT count(*) = 1 $QUEUE_WORKERS");
+query("SELECT pg_terminate_backend(pid) $QUEUE_WORKERS");
 emptied('good1', 'the worker has been stopped');
 
-set_up("fpbtree.queue_flush_after = 1h\n");
+set_and_reload("fpbtree.queue_flush_after = 1h\n");
 fill($_, 3000) foreach 'good1', 'good2';
-comes_true('there is a worker again', "SELECT count(*) = 1 $WORKERS");
-$pid = query("SELECT pid $WORKERS");
-set_up("restart_after_crash = on\nfpbtree.queue_flush_after = 1s\n");
-kill 'KILL', $pid;
-$node->poll_query_until('postgres', 'SELECT true');
+comes_true('there is a worker again', "SELECT count(*) = 1 $QUEUE_WORKERS");
+$pid = query("SELECT pid $QUEUE_WORKERS");
+$node->append_conf('postgresql.conf', "fpbtree.queue_flush_after = 1s\n");
+kill_one($pid);
 emptied($_, 'the server has crashed') foreach 'good1', 'good2';
 
-set_up("fpbtree.queue_flush_after = 1h\n");
+set_and_reload("fpbtree.queue_flush_after = 1h\n");
 fill($_, 3000) foreach 'good1', 'good2';
 query('CREATE TABLE other (k int); CREATE INDEX other_k ON other USING fpbtree (k); INSERT INTO other VALUES (1)');
 $node->stop;
@@ -136,11 +113,11 @@ comes_true('a worker leaves an index alone', q{SELECT failures > 1 FROM fpbtree_
 query('CREATE DATABASE copy TEMPLATE doomed');
 pass('its database can be copied');
 query('DROP DATABASE doomed');
-is(query("SELECT count(*) $WORKERS AND datname = 'doomed'"), '0', 'and dropped');
+is(query("SELECT count(*) $QUEUE_WORKERS AND datname = 'doomed'"), '0', 'and dropped');
 query('DROP DATABASE copy');
 
 # ---- a damaged leaf
-set_up("fpbtree.queue_worker = off\n");
+set_and_reload("fpbtree.queue_worker = off\n");
 query(sprintf(q{
 	SET fpbtree.default_operation_queue = off;
 	CREATE TABLE d (k int);
@@ -149,20 +126,14 @@ query(sprintf(q{
 my ($leaf, $low) = split /\|/, query(q{
 	SELECT b, substring(low_fence from '\d+')::int FROM generate_series(1, pg_relation_size('d_k') / current_setting('block_size')::int - 1) b, fpbtree_page('d_k', b) p
 	WHERE level = 0 AND low_fence IS NOT NULL AND substring(low_fence from '\d+')::int > 500000 LIMIT 1});
-my $path = $node->data_dir . '/' . query(q{SELECT pg_relation_filepath('d_k')});
+my $path = file_of('d_k');
 my $saved;
 
 sub write_leaf
 {
 	my ($bytes) = @_;
-	my $before;
 	$node->stop;
-	open(my $file, '+<:raw', $path) or die "can't open $path: $!";
-	sysseek($file, $leaf * $block, 0);
-	sysread($file, $before, $block) == $block or die "can't read $path";
-	sysseek($file, $leaf * $block, 0);
-	syswrite($file, $bytes) == $block or die "can't write $path";
-	close($file);
+	my $before = overwrite($path, $leaf * $block, $bytes);
 	$node->start;
 	return $before;
 }
@@ -190,17 +161,17 @@ isnt($ret, 0, 'an insertion of a key of its own fails');
 query('ALTER INDEX d_k SET (operation_queue = on)');
 
 # the worker
-set_up("fpbtree.queue_worker = on\n");
+set_and_reload("fpbtree.queue_worker = on\n");
 query('INSERT INTO d VALUES (1)');
 comes_true('the worker moves what is for others', qq{SELECT queue_entries = 100 FROM fpbtree_activity() WHERE index = 'd_k'::regclass});
 is(query($FAILED), 't', 'and leaves that one alone');
 write_leaf($saved);
 query('SET enable_seqscan = off; SET enable_bitmapscan = off; SELECT k FROM other WHERE k = 1');
 emptied('d', 'the leaf is mended');
-is(query(q{SELECT fpbtree_check('d_k', true)}), '', 'the index is sound');
+is_sound('d_k', 'the index is sound');
 
 # ---- an error that is the session's own is so whatever it meets it at
-set_up("fpbtree.queue_worker = off\n");
+set_and_reload("fpbtree.queue_worker = off\n");
 query(sprintf(q{
 	CREATE FUNCTION cmp(a int, b int) RETURNS int IMMUTABLE STRICT LANGUAGE plpgsql AS
 		$$ BEGIN IF current_setting('test.state', true) <> '' AND current_setting('test.poison', true)::int IN (a, b) THEN RAISE EXCEPTION 'poisoned' USING errcode = current_setting('test.state'); END IF; RETURN btint4cmp(a, b); END $$;
@@ -220,7 +191,7 @@ my $UNTIL_FULL = q{DO $$ BEGIN
 	END LOOP; END $$};
 foreach my $state ('57014', '40001', '55P03')
 {
-	($ret, undef, $err) = $node->psql('postgres', "\\set VERBOSITY sqlstate\nSET test.poison = $poison; SET test.state = '$state'; $UNTIL_FULL");
+	$err = messages("\\set VERBOSITY sqlstate\nSET test.poison = $poison; SET test.state = '$state'; $UNTIL_FULL");
 	like($err, qr/ERROR:  $state/, "an insertion with an error of its own: $state");
 	unlike($err, qr/WARNING/, 'and no other');
 }
@@ -230,7 +201,7 @@ is($ret, 0, 'an error of others is none of an insertion');
 like($err, qr/WARNING:  could not move entries of the operation queue of index "p_k" to block \d+\nHINT: /, 'but a warning');
 unlike($err, qr/poisoned/, 'which does not tell all');
 ok($node->log_contains(qr/DETAIL:  poisoned/), 'the log does');
-is(query('SELECT fpbtree_check(\'p_k\', true)'), '', 'the index is sound');
+is_sound('p_k', 'the index is sound');
 
 # ---- slots of shared memory
 my $CREATE_AND_DROP = q{DO $$ BEGIN
@@ -247,13 +218,10 @@ fill('good1', 10);
 is(query(q{SELECT count(*) FROM fpbtree_activity() WHERE index = 'good1_k'::regclass}), '1', 'slots of dropped indexes are used again');
 ok(!$node->log_contains(qr/shared memory for fpbtree indexes is full/), 'and that is not worth a message');
 {
-	my $session = $node->background_psql('postgres');
-	$session->query_safe($_) foreach 'BEGIN', 'CREATE TABLE fresh (k int8)',
-		'CREATE INDEX fresh_k ON fresh USING fpbtree (k) WITH (operation_queue = on)',
-		'INSERT INTO fresh SELECT generate_series(1, 7)';
+	my $session = session($node, 'BEGIN', 'CREATE TABLE fresh (k int8)',
+		'CREATE INDEX fresh_k ON fresh USING fpbtree (k) WITH (operation_queue = on)', 'INSERT INTO fresh SELECT generate_series(1, 7)');
 	query($CREATE_AND_DROP);
-	$session->query_safe('COMMIT');
-	$session->quit;
+	commit($session);
 	is(query($FRESH), '7', 'not that of an index that is about to come');
 }
 query(join ';', map { "CREATE INDEX many_$_ ON many USING fpbtree (k) WITH (operation_queue = on)" } 1 .. 20);
@@ -271,12 +239,9 @@ is(query($FRESH), '9', 'nor one that is dropped in vain');
 is(query('SELECT count(*) FROM fpbtree_activity()'), '16', 'though there is no room for others');
 
 # ---- another server, with as many slots as there are
-$node->stop;
-ok(!$node->log_contains(qr/TRAP:|PANIC:/), 'no complaint in the log');
-$node = PostgreSQL::Test::Cluster->new('others');
-$node->init;
-$node->append_conf('postgresql.conf', "autovacuum = off\nfpbtree.queue_flush_after = 1s\n");
-$node->start;
+stop_servers($node);
+$node = start_server('others', "fpbtree.queue_flush_after = 1s\n");
+use_server($node);
 query('CREATE EXTENSION fpbtree');
 query('CREATE TABLE other (k int); CREATE INDEX other_k ON other USING fpbtree (k); INSERT INTO other VALUES (1)');
 
@@ -293,18 +258,18 @@ fill('m', 3000, 'moved');
 emptied('m', 'its database has been moved', 'moved');
 
 # ---- a queue comes to another index with its file, and nobody inserts anything
-set_up("fpbtree.queue_flush_after = 1h\n");
+set_and_reload("fpbtree.queue_flush_after = 1h\n");
 query(q{CREATE TABLE came (k varchar(40)); CREATE INDEX came_k ON came USING fpbtree (k) WITH (operation_queue = on, opq_size = 1000000);
 	INSERT INTO came SELECT md5(i::text) FROM generate_series(1, 3000) i});
 my $file = query(q{SELECT pg_relation_filenode('came_k')});
 query('ALTER TABLE came ALTER k TYPE varchar(60)');
 is(query(q{SELECT pg_relation_filenode('came_k')}), $file, 'another index has the file');
-set_up("fpbtree.queue_flush_after = 1s\n");
+set_and_reload("fpbtree.queue_flush_after = 1s\n");
 is(query(q{SET enable_seqscan = off; SELECT queue_entries FROM fpbtree_stats('came_k'); SELECT count(*) FROM came WHERE k = md5('7')}), "3000\n1", 'it has the queue');
 emptied('came', 'a row of it has been looked up');
 
 # ---- a damaged page above leaves
-set_up("fpbtree.queue_flush_after = 1h\n");
+set_and_reload("fpbtree.queue_flush_after = 1h\n");
 query(q{
 	SET fpbtree.default_operation_queue = off;
 	CREATE TABLE above (k int);
@@ -315,12 +280,11 @@ my @above = split /\n/, query(q{
 	SELECT b FROM generate_series(1, pg_relation_size('above_k') / current_setting('block_size')::int - 1) b, fpbtree_page('above_k', b) p
 	WHERE level = 1 ORDER BY substring(low_fence from '\d+')::int NULLS FIRST});
 cmp_ok(scalar @above, '>', 2, 'there are several pages above leaves');
-($path, $leaf) = ($node->data_dir . '/' . query(q{SELECT pg_relation_filepath('above_k')}), $above[@above / 2]);
+($path, $leaf) = (file_of('above_k'), $above[@above / 2]);
 $node->append_conf('postgresql.conf', "fpbtree.queue_flush_after = 1s\n");
 write_leaf("\0" x $block);
 is(query('SET enable_seqscan = off; SELECT k FROM other WHERE k = 1'), '1', 'another index is used');
 comes_true('what is for the others moves', q{SELECT queue_entries < 1000 FROM fpbtree_activity() WHERE index = 'above_k'::regclass});
 
-$node->stop;
-ok(!$node->log_contains(qr/TRAP:|PANIC:/), 'no complaint in the log');
+stop_servers($node);
 done_testing();

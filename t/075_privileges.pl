@@ -6,22 +6,17 @@
 use strict;
 use warnings FATAL => 'all';
 
-use PostgreSQL::Test::Cluster;
+use FindBin;
+use lib "$FindBin::RealBin/lib";
 use PostgreSQL::Test::Utils;
+use Servers;
 use Test::More;
 
-my $node = PostgreSQL::Test::Cluster->new('privileges');
-
-$node->init;
-$node->append_conf(
-	'postgresql.conf', q{
-autovacuum = off
+my $node = start_server(
+	'privileges', q{
 autovacuum_naptime = 1s
 fpbtree.queue_flush_after = 100ms
 });
-$node->start;
-
-sub query { my ($sql) = @_; return $node->safe_psql('postgres', $sql); }
 
 my $superuser = query('SELECT current_user');
 
@@ -63,7 +58,7 @@ my $offset = -s $node->logfile;
 
 # the worker, with nothing to object to
 query('SET ROLE mallory; SET m.client = yes; INSERT INTO m.t SELECT i * 7919 % 1000 FROM generate_series(1, 1000) i');
-ok($node->poll_query_until('postgres', q{SELECT queue_pages = 0 FROM fpbtree_stats('m.t_k')}), 'the worker has emptied the queue');
+comes_true('the worker has emptied the queue', q{SELECT queue_pages = 0 FROM fpbtree_stats('m.t_k')});
 like(slurp_file($node->logfile, $offset), $as_owner, 'it has compared keys as the owner');
 
 # and with an attempt to become who has started the server
@@ -72,17 +67,15 @@ $offset = -s $node->logfile;
 query('SET ROLE mallory; SET m.client = yes; INSERT INTO m.t SELECT i * 7919 % 1000 FROM generate_series(1, 1000) i');
 $node->wait_for_log($refused, $offset);
 pass('the worker does not let a comparator become somebody else');
-$node->append_conf('postgresql.conf', "fpbtree.queue_worker = off\n");
-$node->reload;
-ok($node->poll_query_until('postgres', q{SELECT count(*) = 0 FROM pg_stat_activity WHERE backend_type = 'fpbtree queue worker'}), 'the worker has gone');
+set_and_reload("fpbtree.queue_worker = off\n");
+comes_true('the worker has gone', "SELECT count(*) = 0 $QUEUE_WORKERS");
 
 # autovacuum, which compares keys to take empty leaves out of the tree
 query('UPDATE m.mode SET attack = false');
 query(q{SET m.client = yes; SELECT fpbtree_flush('m.t_k'); DELETE FROM m.t WHERE k BETWEEN 10 AND 990});
 $offset = -s $node->logfile;
 query('ALTER TABLE m.t SET (autovacuum_enabled = on, autovacuum_vacuum_threshold = 0, autovacuum_vacuum_scale_factor = 0)');
-$node->append_conf('postgresql.conf', "autovacuum = on\n");
-$node->reload;
+set_and_reload("autovacuum = on\n");
 $node->wait_for_log($as_owner, $offset);
 pass('autovacuum has compared keys as the owner');
 

@@ -7,14 +7,13 @@
 use strict;
 use warnings FATAL => 'all';
 
-use PostgreSQL::Test::Cluster;
+use FindBin;
+use lib "$FindBin::RealBin/lib";
 use PostgreSQL::Test::Utils;
+use Servers;
 use Test::More;
 
-my $node = PostgreSQL::Test::Cluster->new('dump');
-$node->init;
-$node->append_conf('postgresql.conf', "autovacuum = off\n");
-$node->start;
+my $node = start_server('dump');
 
 my $classes = q{SELECT count(*) FROM pg_opclass c JOIN pg_am a ON a.oid = opcmethod AND amname = 'fpbtree'};
 my $families = q{SELECT count(*) FROM pg_opfamily f JOIN pg_am a ON a.oid = opfmethod AND amname = 'fpbtree'};
@@ -42,7 +41,7 @@ my $shape = q{SELECT node_format, leaf_lines, node_search, node_prefetch FROM ex
 my $definition = q{SELECT pg_get_functiondef('ext.fpbtree_tuning'::regproc)};
 my $figures = q{VALUES ('word4', 'disk_first', 'csb', 5, 'bisecting', false, 1, 1, 1, false)};
 
-$node->safe_psql('postgres', 'CREATE DATABASE old');
+query('CREATE DATABASE old');
 $node->safe_psql(
 	'old', q{
 CREATE SCHEMA ext;
@@ -76,7 +75,7 @@ foreach my $format ('plain', 'custom')
 {
 	my $file = "$PostgreSQL::Test::Utils::tmp_check/$format.dump";
 
-	$node->safe_psql('postgres', "CREATE DATABASE $format");
+	query("CREATE DATABASE $format");
 	$node->command_ok([ 'pg_dump', "--format=$format", '--file', $file, $node->connstr('old') ], "$format: dumped");
 	if ($format eq 'plain')
 	{
@@ -101,14 +100,13 @@ $node->safe_psql('plain', 'REINDEX INDEX t_a');
 is($node->safe_psql('plain', $shape), 'csb|5|bisecting|f', 'but they can be brought');
 
 # The extension goes, and all that belongs to it.
-my ($status, $stdout, $stderr) = $node->psql('plain', 'DROP EXTENSION fpbtree');
-like($stderr, qr/cannot drop extension fpbtree because other objects depend on it/, 'not while it is used');
+like(messages('DROP EXTENSION fpbtree', 'plain'), qr/cannot drop extension fpbtree because other objects depend on it/, 'not while it is used');
 $node->safe_psql('plain', 'DROP EXTENSION fpbtree CASCADE');
 is($node->safe_psql('plain', q{SELECT count(*) FROM pg_opclass c LEFT JOIN pg_am a ON a.oid = opcmethod WHERE a.oid IS NULL}), 0, 'no classes left');
 is($node->safe_psql('plain', q{SELECT count(*) FROM pg_opfamily f LEFT JOIN pg_am a ON a.oid = opfmethod WHERE a.oid IS NULL}), 0, 'no families');
 $node->safe_psql('plain', 'CREATE EXTENSION fpbtree SCHEMA own');
-is($node->safe_psql('plain', $classes), $node->safe_psql('postgres', "CREATE EXTENSION fpbtree; $classes"), 'and it can be made again');
-is($node->safe_psql('plain', $families), $node->safe_psql('postgres', $families), 'with all families');
+is($node->safe_psql('plain', $classes), query("CREATE EXTENSION fpbtree; $classes"), 'and it can be made again');
+is($node->safe_psql('plain', $families), query($families), 'with all families');
 
 # A schema takes the extension with it.
 $node->safe_psql('plain', 'DROP SCHEMA own CASCADE');

@@ -7,19 +7,17 @@
 use strict;
 use warnings FATAL => 'all';
 
-use PostgreSQL::Test::Cluster;
+use FindBin;
+use lib "$FindBin::RealBin/lib";
 use PostgreSQL::Test::Utils;
+use Servers;
 use Test::More;
 
-my $node = PostgreSQL::Test::Cluster->new('application');
-$node->init(allows_streaming => 'logical');
-$node->append_conf('postgresql.conf', "autovacuum = off\nallow_in_place_tablespaces = on\nclient_min_messages = warning\n");
-$node->start;
-my $is_17 = $node->safe_psql('postgres', 'SHOW server_version_num') < 180000;
+my $node = start_server('application', "allow_in_place_tablespaces = on\nclient_min_messages = warning\n", allows_streaming => 'logical');
+my $is_17 = query('SHOW server_version_num') < 180000;
 
-$node->safe_psql('postgres', q{CREATE TABLESPACE fast LOCATION ''});
-$node->safe_psql(
-	'postgres', q{
+query(q{CREATE TABLESPACE fast LOCATION ''});
+query(q{
 CREATE EXTENSION fpbtree;
 CREATE EXTENSION citext;
 SELECT fpbtree_clone_opclass('citext_ops');
@@ -154,20 +152,18 @@ ROLLBACK;}, on_error_stop => 1);
 		q{shop.event SELECT * FROM shop.event WHERE id = 77},
 		q{shop.price SELECT * FROM shop.price LIMIT 1})
 	{
-		$node->psql('postgres', "INSERT INTO $twice", stderr => \$stderr);
-		like($stderr, qr/duplicate key value violates unique constraint/, "$when: no key twice in $twice");
+		like(messages("INSERT INTO $twice"), qr/duplicate key value violates unique constraint/, "$when: no key twice in $twice");
 	}
 }
 
 my $dump_before = dump_schema();
-my $before = $node->safe_psql('postgres', $catalogs);
+my $before = query($catalogs);
 write_to_all('before');
 
 # There: what fpbtree_advise would say if all of it gained something.
 my $method = q{SELECT count(*) FROM pg_class c JOIN pg_am a ON a.oid = c.relam WHERE a.amname = '%s' AND c.relnamespace IN ('shop'::regnamespace, '"Billing & Co"'::regnamespace)};
-my $btrees = $node->safe_psql('postgres', sprintf($method, 'btree'));
-$node->safe_psql(
-	'postgres', q{
+my $btrees = query(sprintf($method, 'btree'));
+query(q{
 CREATE SCHEMA migration;
 CREATE TABLE migration.there AS
 	SELECT r.index::text, r.lost, r.statements, r.afterwards FROM fpbtree_replacements(ARRAY(SELECT c.oid::regclass FROM pg_class c JOIN pg_index i ON i.indexrelid = c.oid
@@ -176,34 +172,31 @@ CREATE TABLE migration.there AS
 		ORDER BY c.oid), ARRAY(SELECT 85 FROM generate_series(1, 1)), 'fpbtree') r;
 ALTER TABLE migration.there REPLICA IDENTITY FULL;
 });
-my $stay = $node->safe_psql('postgres', 'SELECT index, lost FROM migration.there WHERE afterwards IS NULL ORDER BY 1');
+my $stay = query('SELECT index, lost FROM migration.there WHERE afterwards IS NULL ORDER BY 1');
 like($stay, qr/shop.customer_pk\|.*constraint Order_customer_fkey on table shop."Order": it has to stay/, 'a key that is referred to stays');
 like($stay, qr/shop.product_key\|.*rule _RETURN on view shop.product_sum: it has to stay/, 'and one that a view groups by');
 my $run = 'SELECT s FROM %s t, unnest(t.%s) WITH ORDINALITY s (s, n) WHERE t.afterwards IS NOT NULL ORDER BY t.index, s.n \gexec';
-$node->safe_psql('postgres', sprintf($run, 'migration.there', 'statements'));
-$node->safe_psql('postgres', sprintf($run, 'migration.there', 'afterwards'));
-my $fpbtrees = $node->safe_psql('postgres', sprintf($method, 'fpbtree'));
+query(sprintf($run, 'migration.there', 'statements'));
+query(sprintf($run, 'migration.there', 'afterwards'));
+my $fpbtrees = query(sprintf($method, 'fpbtree'));
 cmp_ok($fpbtrees, '>', 20, 'most are fpbtree');
-is($node->safe_psql('postgres', sprintf($method, 'btree')) + $fpbtrees, $btrees, 'and none is there twice');
+is(query(sprintf($method, 'btree')) + $fpbtrees, $btrees, 'and none is there twice');
 unlike(dump_schema(), qr/PRIMARY KEY \("order", line\)|CONSTRAINT order_line_product/, 'constraints are gone');
 write_to_all('fpbtree');
 
 # A partition that is made now gets indexes like the others', one that is attached has its own; and a dump is restored as
 # it is.
-$node->safe_psql(
-	'postgres', q{
+query(q{
 CREATE TABLE shop.event_2026 PARTITION OF shop.event FOR VALUES FROM ('2026-01-01') TO ('2027-01-01');
 CREATE TABLE shop.event_2027 (id bigint NOT NULL, at date NOT NULL, kind int, note text);
 CREATE UNIQUE INDEX event_2027_own ON shop.event_2027 USING fpbtree (id, at);
 ALTER TABLE shop.event ATTACH PARTITION shop.event_2027 FOR VALUES FROM ('2027-01-01') TO ('2028-01-01');
 });
-my (undef, undef, $refused) = $node->psql('postgres', 'UPDATE shop.event_2026 SET note = NULL');
-like($refused, $is_17 ? qr/^$/ : qr/cannot update table "event_2026" because it does not have a replica identity/, 'a new partition without a primary key has no replica identity');
-my (undef, undef, $ungrouped) = $node->psql('postgres', 'SELECT "order", line, product FROM shop.order_line GROUP BY "order", line');
-like($ungrouped, qr/"order_line.product" must appear in the GROUP BY clause/, 'nor is there a key to group by');
+like(messages('UPDATE shop.event_2026 SET note = NULL'), $is_17 ? qr/^$/ : qr/cannot update table "event_2026" because it does not have a replica identity/, 'a new partition without a primary key has no replica identity');
+like(messages('SELECT "order", line, product FROM shop.order_line GROUP BY "order", line'), qr/"order_line.product" must appear in the GROUP BY clause/, 'nor is there a key to group by');
 my $new = q{SELECT pg_get_indexdef(indexrelid) FROM pg_index WHERE indrelid IN ('shop.event_2026'::regclass, 'shop.event_2027'::regclass) AND indisprimary ORDER BY 1};
 my $file = "$PostgreSQL::Test::Utils::tmp_check/there.dump";
-$node->safe_psql('postgres', 'CREATE DATABASE copy');
+query('CREATE DATABASE copy');
 $node->command_ok([ 'pg_dump', '--file', $file, $node->connstr('postgres') ], 'dumped');
 $node->command_ok([ 'psql', '-X', '-q', '-v', 'ON_ERROR_STOP=1', '-f', $file, $node->connstr('copy') ], 'restored');
 
@@ -223,10 +216,10 @@ foreach my $database ('postgres', 'copy')
 	$node->safe_psql($database, 'DROP TABLE shop.event_2026, shop.event_2027');
 	is($node->safe_psql($database, $catalogs), $before, "$database: all is as it was");
 }
-$node->safe_psql('postgres', 'DROP SCHEMA migration CASCADE');
+query('DROP SCHEMA migration CASCADE');
 is(dump_schema(), $dump_before, 'for pg_dump, too');
 write_to_all('after');
-$node->safe_psql('postgres', 'DROP EXTENSION fpbtree');
+query('DROP EXTENSION fpbtree');
 
 $node->stop;
 done_testing();

@@ -5,14 +5,12 @@
 use strict;
 use warnings FATAL => 'all';
 
-use PostgreSQL::Test::Cluster;
-use PostgreSQL::Test::Utils;
+use FindBin;
+use lib "$FindBin::RealBin/lib";
+use Servers;
 use Test::More;
 
-my $node = PostgreSQL::Test::Cluster->new('primary');
-$node->init(allows_streaming => 1);
-$node->append_conf('postgresql.conf', "shared_buffers = 1MB\nmax_connections = 12\nautovacuum = off\nenable_seqscan = off\nenable_bitmapscan = off\n");
-$node->start;
+my $node = start_server('primary', "shared_buffers = 1MB\nmax_connections = 12\nenable_seqscan = off\nenable_bitmapscan = off\n", allows_streaming => 1);
 
 # Columns of what is advised, of indexes that begin with the given letters, in its order.
 sub advice
@@ -21,8 +19,7 @@ sub advice
 	return $server->safe_psql('postgres', qq{SELECT $what FROM "Re ""named".fpbtree_advise(0) WHERE index ~ '^public.$names'});
 }
 
-$node->safe_psql(
-	'postgres', q{
+query(q{
 CREATE SCHEMA ext;
 CREATE EXTENSION fpbtree SCHEMA ext;
 ALTER SCHEMA ext RENAME TO "Re ""named";
@@ -44,28 +41,27 @@ is(advice($node, 'index', 't_') =~ s/\n.*//sr, 'public.t_random', 'and come firs
 is(advice($node, 'count(*)', q{.*' AND reason ~ 'operation queue}), 1, 'others are not');
 
 # Only what changes the index counts.
-$node->safe_psql('postgres', 'SELECT pg_stat_reset()');
-$node->safe_psql('postgres', 'UPDATE t SET x = -x WHERE id < 1000');
+query('SELECT pg_stat_reset()');
+query('UPDATE t SET x = -x WHERE id < 1000');
 is(advice($node, q{reason ~ 'operation queue', inserts, updates, hot_updates}, 't_random'), 'f|0|999|999', 'nor HOT updates');
-$node->safe_psql('postgres', q{UPDATE t SET k = '00000000-0000-0000-0000-000000000000' WHERE id = 1});
+query(q{UPDATE t SET k = '00000000-0000-0000-0000-000000000000' WHERE id = 1});
 is(advice($node, q{reason ~ 'operation queue', updates - hot_updates}, 't_random'), 't|1', 'but others');
 
 # (The planner looks for the least and the greatest value itself.)
-$node->safe_psql('postgres', 'SELECT pg_stat_reset()');
-$node->safe_psql('postgres', 'SELECT sum(x) FROM t WHERE id BETWEEN 5001 AND 15000') for 1 .. 2;
+query('SELECT pg_stat_reset()');
+query('SELECT sum(x) FROM t WHERE id BETWEEN 5001 AND 15000') for 1 .. 2;
 is(advice($node, 'scans BETWEEN 2 AND 6, tuples_read BETWEEN 20000 AND 20010', 't_id'), 't|t', 'scans are counted');
 like(advice($node, 'reason', 't_id'), qr/^scans of \d{4,5} rows read ahead; \d+% smaller$/, 'long ones');
 
 # Entries known to be dead are not laid out.
 my $pages = q{SELECT size / current_setting('block_size')::int FROM "Re ""named".fpbtree_expected_size('dead_id')};
-cmp_ok($node->safe_psql('postgres', $pages), '>', 2, 'more pages than a leaf and the metapage');
-$node->safe_psql('postgres', 'DELETE FROM dead WHERE id > 5');
-$node->safe_psql('postgres', 'SELECT id FROM dead WHERE id > 0');
-is($node->safe_psql('postgres', $pages), 2, 'no more');
+cmp_ok(query($pages), '>', 2, 'more pages than a leaf and the metapage');
+query('DELETE FROM dead WHERE id > 5');
+query('SELECT id FROM dead WHERE id > 0');
+is(query($pages), 2, 'no more');
 
 # Each partition is judged for itself: of two of the same size together the one that is larger than memory.
-$node->safe_psql(
-	'postgres', q{
+query(q{
 CREATE TABLE parted (i int, k int) PARTITION BY RANGE (i);
 CREATE TABLE parted_small PARTITION OF parted FOR VALUES FROM (0) TO (5000);
 CREATE TABLE parted_large PARTITION OF parted FOR VALUES FROM (5000) TO (40000);
@@ -75,15 +71,14 @@ ANALYZE parted;
 });
 is(advice($node, q{reason ~ 'operation queue', inserts}, 'parted_k'), 't|40000', 'a large partition is for a queue');
 like(advice($node, 'statements[2]', 'parted_k'), qr/ WITH \(fillfactor=85, replaces='fillfactor=85'\)$/, 'which wants room for random keys');
-$node->safe_psql('postgres', q{SELECT pg_stat_reset_single_table_counters('parted_large'::regclass)});
+query(q{SELECT pg_stat_reset_single_table_counters('parted_large'::regclass)});
 is(advice($node, q{reason ~ 'operation queue', inserts}, 'parted_k'), 'f|5000', 'not if only the small one grows, whatever they are together');
-$node->safe_psql('postgres', 'SELECT pg_stat_reset()');
+query('SELECT pg_stat_reset()');
 unlike(advice($node, 'statements[1]', 'parted_k'), qr/fillfactor/, 'nor is there room for none');
 unlike(advice($node, 'statements[1]', 't_id'), qr/fillfactor/, 'nor for keys that ascend');
 
 # A name is one after the index it was of has gone.
-my $names = $node->safe_psql(
-	'postgres', q{
+my $names = query(q{
 CREATE TABLE plan AS SELECT * FROM "Re ""named".fpbtree_advise(0) WHERE index = 'public.parted_k';
 DROP INDEX parted_k;
 SELECT index, "table", statements[1] FROM plan;
@@ -91,10 +86,7 @@ SELECT index, "table", statements[1] FROM plan;
 like($names, qr/^public.parted_k\|public.parted\|CREATE INDEX parted_k_fpb ON ONLY public.parted USING fpbtree \(k\)$/, 'a name');
 
 # On a standby, where nothing can be written, and there is nothing in unlogged indexes.
-$node->backup('base');
-my $standby = PostgreSQL::Test::Cluster->new('standby');
-$standby->init_from_backup($node, 'base', has_streaming => 1);
-$standby->start;
+my $standby = make_standby($node, 'standby');
 is(advice($node, 'expected_size > 0', 'u_id'), 't', 'an unlogged index on the primary');
 is(advice($standby, 'count(*)', 'u_id'), 0, 'not on the standby');
 is(advice($standby, 'index, expected_size', 't_unique'), advice($node, 'index, expected_size', 't_unique'), 'others as on the primary');

@@ -7,10 +7,8 @@ use warnings FATAL => 'all';
 
 use FindBin;
 use lib "$FindBin::RealBin/lib";
-use PostgreSQL::Test::Cluster;
-use PostgreSQL::Test::Utils;
+use Servers;
 use Test::More;
-use Workload;
 
 # What is measured differs from server to server, what is done about it does not.
 if (($ENV{FPBTREE_PG_CONFIG_18} || '') ne '' && `pg_config --version` !~ / 18/)
@@ -18,15 +16,11 @@ if (($ENV{FPBTREE_PG_CONFIG_18} || '') ne '' && `pg_config --version` !~ / 18/)
 	plan skip_all => 'tried with 18';
 }
 
-my $node = PostgreSQL::Test::Cluster->new('tune');
-$node->init(allows_streaming => 'logical');
-$node->append_conf('postgresql.conf', "autovacuum = off\nclient_min_messages = warning\nstatement_timeout = 0\n");
-$node->start;
+my $node = start_server('tune', "client_min_messages = warning\nstatement_timeout = 0\n", allows_streaming => 'logical');
 trust_changes($node);
 
 # Nothing of the tables that are measured is sent to subscribers, who have none such.
-$node->safe_psql(
-	'postgres', q{
+query(q{
 CREATE EXTENSION fpbtree;
 CREATE PUBLICATION everything FOR ALL TABLES;
 SELECT pg_create_logical_replication_slot('listener', 'pgoutput');
@@ -36,49 +30,46 @@ INSERT INTO seen VALUES (1);
 });
 my $sent = q{SELECT count(*) FROM pg_logical_slot_peek_binary_changes('listener', NULL, NULL, 'proto_version', '1', 'publication_names', 'everything')
 	WHERE position('%s'::bytea IN data) > 0};
-is($node->safe_psql('postgres', sprintf($sent, 'fpbtree_tuned')), 0, 'the tables that are measured are not published');
-is($node->safe_psql('postgres', sprintf($sent, 'fpbtree_tuning')), 0, 'nor are the figures, which a subscriber without the extension has no table for');
-is($node->safe_psql('postgres', q{SELECT count(*) FROM pg_publication_tables WHERE tablename LIKE 'fpbtree%'}), 0, 'nothing of the extension is');
-is($node->safe_psql('postgres', sprintf($sent, 'seen')), 1, 'other tables are');
+is(query(sprintf($sent, 'fpbtree_tuned')), 0, 'the tables that are measured are not published');
+is(query(sprintf($sent, 'fpbtree_tuning')), 0, 'nor are the figures, which a subscriber without the extension has no table for');
+is(query(q{SELECT count(*) FROM pg_publication_tables WHERE tablename LIKE 'fpbtree%'}), 0, 'nothing of the extension is');
+is(query(sprintf($sent, 'seen')), 1, 'other tables are');
 
 # Two at once.
-my $figures = $node->safe_psql('postgres', 'SELECT count(*) FROM fpbtree_tuning()');
-my @sessions = map { $node->background_psql('postgres', on_error_stop => 0) } 1 .. 2;
-$_->query_until(qr/begun/, "\\echo begun\nSELECT count(*) FROM fpbtree_tune(1000);\n") foreach @sessions;
+my $figures = query('SELECT count(*) FROM fpbtree_tuning()');
+my @sessions = map { session($node) } 1 .. 2;
+start_statement($_, 'SELECT count(*) FROM fpbtree_tune(1000)') foreach @sessions;
 foreach my $session (@sessions)
 {
-	is($session->query('SELECT 1') =~ s/\s+/ /gr, '16 1', 'one of two at once');
+	is(rest($session), '16', 'one of two at once');
 	$session->quit;
 }
-is($node->safe_psql('postgres', 'SELECT count(*) FROM fpbtree_tuning()'), $figures, 'the figures of one of them');
+is(query('SELECT count(*) FROM fpbtree_tuning()'), $figures, 'the figures of one of them');
 
 # Cancelled half-way, and a crash: the figures stay, and nothing is left behind.
-my $before = $node->safe_psql('postgres', 'SELECT md5(string_agg(t::text, chr(10) ORDER BY t)) FROM fpbtree_tuning() t');
-my ($status, $stdout, $stderr) = $node->psql('postgres', 'SET statement_timeout = 1500; SELECT count(*) FROM fpbtree_tune(200000)');
-like($stderr, qr/canceling statement due to statement timeout/, 'cancelled');
-my $victim = $node->background_psql('postgres', on_error_stop => 0);
-$victim->query_until(qr/begun/, "\\echo begun\nSELECT count(*) FROM fpbtree_tune(200000);\n");
+my $before = query('SELECT md5(string_agg(t::text, chr(10) ORDER BY t)) FROM fpbtree_tuning() t');
+like(messages('SET statement_timeout = 1500; SELECT count(*) FROM fpbtree_tune(200000)'), qr/canceling statement due to statement timeout/, 'cancelled');
+my $victim = session($node);
+start_statement($victim, 'SELECT count(*) FROM fpbtree_tune(200000)');
 $node->poll_query_until('postgres', q{SELECT count(*) > 0 FROM pg_stat_activity WHERE query LIKE 'SELECT count(*) FROM fpbtree_tune%' AND state = 'active' AND xact_start < now() - interval '1 second'})
   or die 'it does not begin';
-$node->stop('immediate');
+crash();
 $victim->{run}->finish;
-$node->start;
-is($node->safe_psql('postgres', 'SELECT md5(string_agg(t::text, chr(10) ORDER BY t)) FROM fpbtree_tuning() t'), $before, 'the figures are what they were');
-is($node->safe_psql('postgres', q{SELECT count(*) FROM pg_class WHERE relname LIKE 'fpbtree\_tuned%'}), 0, 'no table is left behind');
+is(query('SELECT md5(string_agg(t::text, chr(10) ORDER BY t)) FROM fpbtree_tuning() t'), $before, 'the figures are what they were');
+is(query(q{SELECT count(*) FROM pg_class WHERE relname LIKE 'fpbtree\_tuned%'}), 0, 'no table is left behind');
 
 # While it waits for another one, the extension goes.
-my $dropper = $node->background_psql('postgres');
-$dropper->query_safe('BEGIN; DROP EXTENSION fpbtree');
+my $dropper = session($node, 'BEGIN; DROP EXTENSION fpbtree');
 my $waiter = $node->background_psql('postgres', on_error_stop => 0);
-$waiter->query_until(qr/begun/, "\\echo begun\nSELECT count(*) FROM fpbtree_tune(1000);\n");
-$node->wait_for_event('client backend', 'object');
+start_statement($waiter, 'SELECT count(*) FROM fpbtree_tune(1000)');
+wait_at('object');
 $dropper->query_safe('COMMIT');
-$waiter->query('SELECT 1');
+rest($waiter);
 ok($node->log_contains('the extension "fpbtree" has been dropped concurrently'), 'dropped concurrently');
 $_->quit foreach $dropper, $waiter;
 
 # Somebody has made an access method of the library by hand: there are no figures then.
-$node->safe_psql('postgres', 'CREATE DATABASE bare');
+query('CREATE DATABASE bare');
 is( $node->safe_psql(
 		'bare', q{
 CREATE FUNCTION handler(internal) RETURNS index_am_handler LANGUAGE c AS 'fpbtree', 'fpbtree_handler';
@@ -93,10 +84,9 @@ SELECT count(*) FROM t WHERE i BETWEEN 101 AND 200;}),
 	'an index without the extension');
 
 # What the figures are not worth much with.
-$node->safe_psql('postgres', q{SELECT pg_drop_replication_slot('listener'); CREATE EXTENSION fpbtree});
-$node->append_conf('postgresql.conf', "wal_level = minimal\nmax_wal_senders = 0\nshared_buffers = 640kB\n");
-$node->restart;
-($status, $stdout, $stderr) = $node->psql('postgres', 'SELECT count(*) FROM fpbtree_tune(10000)');
+query(q{SELECT pg_drop_replication_slot('listener'); CREATE EXTENSION fpbtree});
+set_and_restart("wal_level = minimal\nmax_wal_senders = 0\nshared_buffers = 640kB\n");
+my (undef, $stdout, $stderr) = $node->psql('postgres', 'SELECT count(*) FROM fpbtree_tune(10000)');
 is($stdout, 16, 'measured');
 like($stderr, qr/WARNING:  insertions are measured without WAL/, 'without WAL');
 like($stderr, qr/WARNING:  tuple: an index of so many keys takes more than half of "shared_buffers"/, 'with few buffers');

@@ -6,8 +6,10 @@
 use strict;
 use warnings FATAL => 'all';
 
+use FindBin;
+use lib "$FindBin::RealBin/lib";
 use PostgreSQL::Test::Cluster;
-use PostgreSQL::Test::Utils;
+use Servers;
 use Test::More;
 
 my $SHARDS = 3;
@@ -25,8 +27,7 @@ $coordinator->backup_fs_cold('empty');
 my @shards = map { PostgreSQL::Test::Cluster->new("shard$_") } 0 .. $SHARDS - 1;
 $_->init_from_backup($coordinator, 'empty') foreach @shards;
 $_->start foreach ($coordinator, @shards);
-
-sub query { return $coordinator->safe_psql('postgres', shift); }
+use_server($coordinator);
 
 if (!query(q{SELECT count(*) FROM pg_available_extensions WHERE name = 'postgres_fdw'}))
 {
@@ -34,13 +35,6 @@ if (!query(q{SELECT count(*) FROM pg_available_extensions WHERE name = 'postgres
 	plan skip_all => 'this server has no postgres_fdw';
 }
 my $version = query('SHOW server_version_num') / 10000;
-
-# What the coordinator says to a statement that fails.
-sub refusal
-{
-	my ($status, undef, $stderr) = $coordinator->psql('postgres', shift);
-	return $status == 0 ? 'not refused' : $stderr;
-}
 
 # The tables: "orders" and "lines", both by hash of the customer; "plain_orders" and
 # "plain_lines" have the same rows on the coordinator.
@@ -169,12 +163,12 @@ is(query(sprintf $all, 'orders'), query(sprintf $all, 'plain_orders'), 'rows are
 same('order after changes', q{SELECT day, id, note FROM orders WHERE day >= '2023-09-01' ORDER BY day, id LIMIT 100}, qr/Merge Append/, 'orders_day');
 
 # A unique index of each shard makes the key unique if the table is sharded by a part of it.
-like(refusal(q{INSERT INTO orders SELECT customer, id FROM plain_orders WHERE customer = 77 LIMIT 1}),
+like(messages(q{INSERT INTO orders SELECT customer, id FROM plain_orders WHERE customer = 77 LIMIT 1}),
 	qr/duplicate key value violates unique constraint "orders_key"/, 'the same key twice');
 my $again = 'INSERT INTO orders SELECT customer, id FROM plain_orders WHERE customer = 77 ON CONFLICT DO NOTHING';
 if ($version < 18)
 {
-	like(refusal($again), qr/ERROR: .*\nCONTEXT:  remote SQL command: INSERT/, 'no ON CONFLICT with it in 17');
+	like(messages($again), qr/ERROR: .*\nCONTEXT:  remote SQL command: INSERT/, 'no ON CONFLICT with it in 17');
 }
 else
 {
@@ -190,6 +184,5 @@ foreach my $shard (@shards)
 {
 	is($shard->safe_psql('postgres', q{SELECT count(fpbtree_check(i, true)) FROM unnest('{orders_key,orders_day,lines_key}'::regclass[]) i}), 3, $shard->name . ' is sound');
 }
-$_->stop foreach ($coordinator, @shards);
-ok(!$_->log_contains(qr/TRAP:|PANIC:/), 'no complaint in the log of the ' . $_->name) foreach ($coordinator, @shards);
+stop_servers($coordinator, @shards);
 done_testing();

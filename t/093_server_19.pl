@@ -7,25 +7,21 @@
 use strict;
 use warnings FATAL => 'all';
 
-use PostgreSQL::Test::Cluster;
+use FindBin;
+use lib "$FindBin::RealBin/lib";
 use PostgreSQL::Test::Utils;
+use Servers;
 use Test::More;
 
 my ($major) = `pg_config --version` =~ /(\d+)/;
 plan skip_all => 'these features came with 19' if $major < 19;
 
-my $node = PostgreSQL::Test::Cluster->new('features');
-$node->init(allows_streaming => 'logical');
-$node->append_conf(
-	'postgresql.conf', q{
-autovacuum = off
+my $node = start_server(
+	'features', q{
 max_repack_replication_slots = 2
 max_parallel_maintenance_workers = 2
 min_parallel_index_scan_size = 0
-});
-$node->start;
-
-sub query { return $node->safe_psql('postgres', shift); }
+}, allows_streaming => 'logical');
 
 query('CREATE EXTENSION fpbtree');
 repack();
@@ -45,8 +41,7 @@ sub check
 	foreach my $column ('a', 'b')
 	{
 		my $some = $rows . ($column eq 'a' ? " WHERE a >= '0'" : " WHERE b >= ''");
-		is(query("SET enable_seqscan = off; SET enable_bitmapscan = off; $some"),
-			query("SET enable_indexscan = off; SET enable_bitmapscan = off; $some"), "$table by $column $when");
+		is(query("$BY_INDEX $some"), query("$BY_TABLE $some"), "$table by $column $when");
 	}
 	query("SELECT fpbtree_check(indexrelid, true) FROM pg_index WHERE indrelid = '$table'::regclass");
 	return;
@@ -110,14 +105,13 @@ INSERT INTO selected SELECT i, 'row ' || i FROM generate_series(1, 1000) i;
 	is(query(q{INSERT INTO selected VALUES (6, 'not') ON CONFLICT (a) DO SELECT WHERE selected.b = 'other' RETURNING a}),
 		'', 'or none, by a condition');
 
-	my $holder = $node->background_psql('postgres');
+	my $holder = session($node);
 	is( $holder->query_safe(q{BEGIN; INSERT INTO selected VALUES (7, 'not') ON CONFLICT (a) DO SELECT FOR UPDATE RETURNING b}),
 		'row 7', 'FOR UPDATE');
 	my ($status, undef, $stderr) = $node->psql('postgres', q{SELECT * FROM selected WHERE a = 7 FOR UPDATE NOWAIT});
 	isnt($status, 0, 'the row is locked');
 	like($stderr, qr/could not obtain lock on row/, 'by what it says');
-	$holder->query_safe('COMMIT');
-	$holder->quit;
+	commit($holder);
 	check('selected', 'after ON CONFLICT DO SELECT');
 	return;
 }
@@ -136,8 +130,7 @@ VACUUM numbered;
 });
 	check('numbered', 'of oid8');
 	my $list = 'SELECT md5(string_agg(a::text, \',\' ORDER BY place)) FROM (SELECT a, row_number() OVER () AS place FROM (SELECT a FROM numbered WHERE a >= \'5\' ORDER BY a) o) p';
-	is(query("SET enable_seqscan = off; SET enable_sort = off; $list"),
-		query("SET enable_indexscan = off; SET enable_indexonlyscan = off; SET enable_bitmapscan = off; $list"),
+	is(query("$BY_INDEX $list"), query("$BY_TABLE $list"),
 		'in order, from an index alone');
 	is(query("SELECT form FROM fpbtree_stats('numbered_a')"), 'word8', 'its keys are words');
 	return;

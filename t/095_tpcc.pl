@@ -8,16 +8,12 @@ use warnings FATAL => 'all';
 
 use FindBin;
 use lib "$FindBin::RealBin/lib";
-
-use PostgreSQL::Test::Cluster;
 use PostgreSQL::Test::Utils;
+use Servers;
 use Test::More;
-use Workload;
 
 my $folder = "$FindBin::RealBin/../bench/tpcc";
-my $node = PostgreSQL::Test::Cluster->new('tpcc');
-$node->init;
-$node->start;
+my $node = start_server('tpcc', "autovacuum = on\n");
 trust_changes($node);
 
 # Runs `bench/fpbench tpcc` on two warehouses a hundredth of the usual size; returns

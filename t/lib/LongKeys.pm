@@ -1,21 +1,22 @@
 #
-# Tables whose keys are so long, and alike for so long, that a page holds some
-# 15 entries: key(i); and pages(index), with the numbers that fences are made of.
+# LongKeys.pm
+#	  SQL functions of the current server: key(i), whose results are so long, and
+#	  alike for so long, that a page holds some 15 entries; and pages(index), with
+#	  the numbers that fences are made of.
 #
 package LongKeys;
 
 use strict;
 use warnings FATAL => 'all';
-use Exporter qw(import);
+
+use Exporter 'import';
+use Servers;
 
 our @EXPORT = qw(create_long_keys);
 
 sub create_long_keys
 {
-	my ($node) = @_;
-
-	$node->safe_psql(
-		'postgres', q{
+	query(q{
 CREATE FUNCTION key(i int) RETURNS text LANGUAGE sql IMMUTABLE
 	RETURN repeat('x', current_setting('block_size')::int / 19) || lpad(i::text, 6, '0');
 CREATE FUNCTION pages(index regclass, OUT block int8, OUT kind text, OUT level int, OUT flags text[], OUT low int, OUT high int)

@@ -15,14 +15,13 @@ use warnings FATAL => 'all';
 
 use Exporter 'import';
 use FindBin;
-use PostgreSQL::Test::Cluster;
 use PostgreSQL::Test::Utils;
+use Servers;
 use Test::More;
-use Time::HiRes qw(time);
 
-our @EXPORT = qw($seed record_workload copy_server give_wal index_records sample lsn_text complaints);
+our @EXPORT = qw($seed record_workload copy_server give_wal index_records sample lsn_text);
 
-our $seed = $ENV{FPB_SEED} || int(time() * 1000) % 1e9;
+our $seed;
 
 # of a segment of the WAL, in bytes
 my $SEGMENT = 1024 * 1024;
@@ -159,14 +158,6 @@ sub copy_server
 	return;
 }
 
-# What a server has logged since its log had a size that no test is to leave in it.
-sub complaints
-{
-	my ($node, $size) = @_;
-	return '' unless -e $node->logfile;
-	return join "\n", grep { /TRAP:|PANIC:|inconsistent page|was terminated by signal/ } split /\n/, slurp_file($node->logfile, $size || 0);
-}
-
 # ---- the workload ----
 
 # Statements, those in one list being of one session.
@@ -237,15 +228,12 @@ my @CONCURRENT = (
 #	free_map	a free space map that takes all pages to be free
 sub record_workload
 {
-	my $node = PostgreSQL::Test::Cluster->new('origin');
 	my ($from, $to, %kinds);
 
-	srand($seed);
-	note("FPB_SEED=$seed");
+	$seed = seed_choices();
 	# with checksums, a page of the free space map has an LSN, which may not be ahead
-	$node->init(extra => [ '--wal-segsize=1', $node->pg_version >= 18 ? '--no-data-checksums' : () ]);
-	$node->append_conf(
-		'postgresql.conf', q{
+	my $node = start_server(
+		'origin', q{
 shared_buffers = 8MB
 wal_level = replica
 wal_consistency_checking = 'generic'
@@ -256,7 +244,6 @@ checkpoint_timeout = 1h
 bgwriter_lru_maxpages = 0
 max_wal_senders = 0
 max_connections = 10
-autovacuum = off
 log_statement = none
 log_checkpoints = off
 log_min_messages = warning
@@ -266,25 +253,24 @@ wal_retrieve_retry_interval = 2ms
 fpbtree.queue_worker = off
 max_standby_archive_delay = -1
 max_standby_streaming_delay = -1
-});
-	$node->start;
+}, extra => ['--wal-segsize=1'], no_data_checksums => 1);
 	# each recovery begins with a copy of all there is
-	$node->safe_psql('postgres', 'UPDATE pg_database SET datistemplate = false');
-	$node->safe_psql('postgres', "DROP DATABASE template$_") foreach 0, 1;
-	$node->safe_psql('postgres', slurp_file("$FindBin::RealBin/lib/prefixes.sql"));
-	is($node->safe_psql('postgres', q{
+	query('UPDATE pg_database SET datistemplate = false');
+	query("DROP DATABASE template$_") foreach 0, 1;
+	query(slurp_file("$FindBin::RealBin/lib/prefixes.sql"));
+	is(query(q{
 		SELECT index, what FROM indexes, questions(tab, col)
 		WHERE by_index('EXPLAIN (FORMAT JSON) ' || query) !~ ('"Index Name": "' || index || '"')}),
 		'', 'queries by index are planned so');
-	$node->{block_size} = $node->safe_psql('postgres', 'SHOW block_size');
-	$node->{files} = { map { m{/(\d+)$} => $_ } split /\n/, $node->safe_psql('postgres', 'SELECT pg_relation_filepath(index) FROM indexes') };
-	$node->safe_psql('postgres', 'CHECKPOINT');
+	$node->{block_size} = query('SHOW block_size');
+	$node->{files} = { map { m{/(\d+)$} => $_ } split /\n/, query('SELECT pg_relation_filepath(index) FROM indexes') };
+	query('CHECKPOINT');
 	$node->stop('immediate');
 	$node->{base} = $node->basedir . '/base';
 	system('cp', '-a', $node->data_dir, $node->{base}) == 0 or die 'could not copy the data folder';
 
 	$node->start;
-	$from = $node->safe_psql('postgres', 'SELECT pg_current_wal_insert_lsn()');
+	$from = query('SELECT pg_current_wal_insert_lsn()');
 	foreach my $work (@WORK)
 	{
 		$node->psql('postgres', join('', map { "$_;\n" } @$work), stderr => \my $error);
@@ -298,10 +284,10 @@ max_standby_streaming_delay = -1
 	$_->finish foreach @sessions;
 	is($said, '', 'nor has that of several sessions');
 	# (what VACUUM has done last is flushed by this)
-	$node->safe_psql('postgres', q{SELECT pg_logical_emit_message(true, 'prefixes', '')});
-	$to = $node->safe_psql('postgres', q{SELECT pg_current_wal_flush_lsn()});
-	is($node->safe_psql('postgres', q{SELECT faults('workload') UNION ALL SELECT unfinished('workload')}), '', 'the workload leaves sound indexes');
-	is($node->safe_psql('postgres', q{SELECT string_agg(DISTINCT kind, ',' ORDER BY kind) FROM pages WHERE index = 'long_k' AND elided}),
+	query(q{SELECT pg_logical_emit_message(true, 'prefixes', '')});
+	$to = query(q{SELECT pg_current_wal_flush_lsn()});
+	is(query(q{SELECT faults('workload') UNION ALL SELECT unfinished('workload')}), '', 'the workload leaves sound indexes');
+	is(query(q{SELECT string_agg(DISTINCT kind, ',' ORDER BY kind) FROM pages WHERE index = 'long_k' AND elided}),
 		'inner,leaf', 'pages of either kind have elided their high fences') if $node->{block_size} <= 16384;
 
 	$node->{records} = [ index_records($node, $from, $to) ];
@@ -316,10 +302,9 @@ max_standby_streaming_delay = -1
 	is(join(', ', map { $_->{blocks} } grep { $_->{kind} eq 'root growth' && $_->{blocks} !~ / 0!?$/ } @{ $node->{records} }), '',
 		'the metapage is the last of the pages of a record');
 
-	$node->safe_psql('postgres', 'DELETE FROM long; VACUUM (INDEX_CLEANUP ON) long; CHECKPOINT');
-	$node->{free_map} = $node->data_dir . '/' . $node->safe_psql('postgres', q{SELECT pg_relation_filepath('long_k')}) . '_fsm';
-	$node->stop;
-	is(complaints($node), '', 'no complaint in the log');
+	query('DELETE FROM long; VACUUM (INDEX_CLEANUP ON) long; CHECKPOINT');
+	$node->{free_map} = $node->data_dir . '/' . query(q{SELECT pg_relation_filepath('long_k')}) . '_fsm';
+	stop_servers($node);
 	$node->{begin} = int(lsn_number($from) / $SEGMENT) * $SEGMENT;
 	$node->{wal} = $node->data_dir . '/pg_wal';
 	return $node;

@@ -12,23 +12,12 @@ use warnings FATAL => 'all';
 
 use Exporter 'import';
 use IPC::Run;
+use Servers;
 use Test::More;
 
-our @EXPORT = qw(am trust_changes create_workload start_load start_standby kill_everything
-  check_indexes index_answers create_pages_of @INDEXES);
+our @EXPORT = qw(am create_workload start_load check_indexes index_answers create_pages_of @INDEXES);
 
 sub am { return $ENV{FPB_AM} || 'fpbtree'; }
-
-# Changes of pages are not to be checked as they are made, as builds with
-# assertions do: that takes too long, or pages are damaged on purpose.
-sub trust_changes
-{
-	my ($node) = @_;
-	return if $node->safe_psql('postgres', 'SHOW debug_assertions') eq 'off';
-	$node->append_conf('postgresql.conf', 'fpbtree.verify_changes = off');
-	$node->restart;
-	return;
-}
 
 # name, key columns, the rest of the definition
 my $QUEUE = am() eq 'btree' ? '' : 'WITH (operation_queue = on, opq_size = 96)';
@@ -175,51 +164,12 @@ sub start_load
 		'<', \undef, '>', $output, '2>', $output);
 }
 
-# Starts a standby and waits until it answers queries: it has been started, for
-# pg_ctl, before it does.
-sub start_standby
-{
-	my ($node) = @_;
-
-	$node->start;
-	for (1 .. 1800)
-	{
-		return if system('pg_isready', '--quiet', '--host', $node->host, '--port', $node->port) == 0;
-		select undef, undef, undef, 0.1;
-	}
-	die 'the standby does not answer';
-}
-
-# Kills all processes of the server with SIGKILL.  The children go first, while
-# the postmaster is stopped: a leader of parallel workers that sees the postmaster
-# dead fails twice and, with assertions, leaves a report of a crash that is the
-# server's own (17 and 18).
-sub kill_everything
-{
-	my ($node) = @_;
-	my ($pid) = split /\n/, PostgreSQL::Test::Utils::slurp_file($node->data_dir . '/postmaster.pid');
-	my @children = split ' ', PostgreSQL::Test::Utils::slurp_file("/proc/$pid/task/$pid/children");
-
-	kill 'STOP', $pid;    # no more children
-	push @children, split ' ', PostgreSQL::Test::Utils::slurp_file("/proc/$pid/task/$pid/children");
-	kill 'KILL', @children;
-	$node->kill9;
-	# they have the shared memory until they are gone
-	for my $child (@children)
-	{
-		for (1 .. 1000) { last unless kill 0, $child; select undef, undef, undef, 0.01; }
-	}
-	return;
-}
-
 # What an index says: all of it, in order, forward and backward, only keys.
 # how: 'index' or 'table'.  A hash by index name.
 sub index_answers
 {
 	my ($node, $how) = @_;
-	my $script = $how eq 'index'
-	  ? "SET enable_seqscan = off; SET enable_sort = off; SET enable_bitmapscan = off; SET enable_incremental_sort = off;\n"
-	  : "SET enable_indexscan = off; SET enable_indexonlyscan = off; SET enable_bitmapscan = off;\n";
+	my $script = $how eq 'index' ? "$BY_INDEX SET enable_incremental_sort = off;\n" : "$BY_TABLE\n";
 	my %answers;
 
 	# all by one session
@@ -266,9 +216,7 @@ sub check_indexes
 	$bad .= $error if $status != 0 || $bad !~ /^end$/m;
 	$bad =~ s/^(end)?\n//mg;
 	$bad =~ s/^end$//m;
-	my $twice = $node->safe_psql('postgres', q{
-		SET enable_indexscan = off; SET enable_indexonlyscan = off; SET enable_bitmapscan = off;
-		SELECT un, count(*) FROM w WHERE un IS NOT NULL GROUP BY un HAVING count(*) > 1;});
+	my $twice = $node->safe_psql('postgres', "$BY_TABLE SELECT un, count(*) FROM w WHERE un IS NOT NULL GROUP BY un HAVING count(*) > 1");
 	$bad .= "keys in w_unique more than once: $twice" if $twice ne '';
 	is($bad, '', "$when: all indexes are sound");
 	is_deeply(index_answers($node, 'index'), index_answers($node, 'table'), "$when: indexes agree with the table");
