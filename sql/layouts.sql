@@ -6,7 +6,7 @@ CREATE EXTENSION IF NOT EXISTS fpbtree;
 
 CREATE TABLE lay (w4 int, w8 int8, w16 uuid, t text COLLATE "C", d text COLLATE "C", v int);
 INSERT INTO lay SELECT i * 7919 % 7001, i % 700, md5(i::text)::uuid, 'key ' || i * 7919 % 7001, repeat('d', i % 9), i
-    FROM generate_series(1, 6000) i;
+    FROM generate_series(1, 3000) i;
 INSERT INTO lay VALUES (NULL, NULL, NULL, NULL, NULL, 0);
 
 -- Named, by the settings, and as it is

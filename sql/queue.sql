@@ -104,7 +104,7 @@ FROM (VALUES
     (9, 'two columns', 'd, w4', 'd DESC, w4 DESC', '{d = ''dd'', d >= ''dd'' and w4 < 5000}')) AS f (no, name, elements, backward, wheres),
     (VALUES (1, 'disk_first'), (2, 'cache_first'), (3, 'micro_index')) AS l (no, layout),
     (VALUES (1, ''), (2, 'INCLUDE (v)')) AS e (no, extra)
-WHERE e.no = 1 OR f.no IN (1, 9)
+WHERE (l.no = 1 OR f.no IN (1, 3, 5, 9)) AND (e.no = 1 OR f.no IN (1, 9))
 ORDER BY f.no, l.no, e.no;
 
 -- VACUUM with entries in both trees
