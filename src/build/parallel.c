@@ -68,39 +68,46 @@ typedef struct FpbBuildShared
 	FpbRanges	ranges;			/* if by_ranges */
 } FpbBuildShared;
 
+/* What a participant works with: the chunks of shared memory. */
+typedef struct FpbBuildChunks
+{
+	FpbBuildShared *shared;
+	ParallelTableScanDesc scan;
+	FpbSortShared *sort;
+	FpbSortShared *dead_sort;	/* unique indexes only, else NULL */
+} FpbBuildChunks;
+
 /* What the leader knows of a parallel build. */
 struct FpbParallelBuild
 {
 	ParallelContext *pcxt;
 	Snapshot	snapshot;		/* registered if it is an MVCC one */
 	int			nparticipants;	/* that have started, with the leader */
-	FpbBuildShared *shared;
-	ParallelTableScanDesc scan;
-	FpbSortShared *sort;
-	FpbSortShared *dead_sort;	/* unique indexes only, else NULL */
+	FpbBuildChunks chunks;
 	WalUsage   *wal_usage;
 	BufferUsage *buffer_usage;
 };
 
 /*
  * One participant's part: scan, sort, and leave the results where the leader
- * finds them.
+ * finds them.  Each gets its share of the memory.  Only the leader reports
+ * progress.
  */
 static void
-fpb_participate(FpbBuild *build, FpbBuildShared *shared,
-				ParallelTableScanDesc pscan, FpbSortShared *sort,
-				FpbSortShared *dead_sort, int nparticipants, bool progress)
+fpb_participate(FpbBuild *build, const FpbBuildChunks *chunks, int nparticipants,
+				bool progress)
 {
+	FpbBuildShared *shared = chunks->shared;
 	IndexInfo  *indexInfo = BuildIndexInfo(build->index);
 	int			memory = Max(maintenance_work_mem / nparticipants, 64);
 	double		reltuples;
 
 	build->sort = fpb_sort_begin(&build->ix, memory,
 								 fpb_expected_rows(build->heap) / nparticipants,
-								 sort, 0);
-	if (dead_sort)
+								 chunks->sort, 0);
+	if (chunks->dead_sort)
 		build->dead = fpb_sort_begin(&build->ix, Min(memory, work_mem), 0,
-									 dead_sort, 0);
+									 chunks->dead_sort, 0);
 
 	indexInfo->ii_Concurrent = shared->concurrent;
 	if (shared->by_ranges)
@@ -111,7 +118,7 @@ fpb_participate(FpbBuild *build, FpbBuildShared *shared,
 										   indexInfo, true, progress,
 										   fpb_build_callback, build,
 										   fpb_table_beginscan_parallel(build->heap,
-																		pscan));
+																		chunks->scan));
 
 	if (progress)
 		pgstat_progress_update_param(PROGRESS_CREATEIDX_SUBPHASE,
@@ -148,8 +155,7 @@ void
 fpb_parallel_build_main(dsm_segment *seg, shm_toc *toc)
 {
 	FpbBuildShared *shared = shm_toc_lookup(toc, FPB_KEY_SHARED, false);
-	FpbSortShared *sort = shm_toc_lookup(toc, FPB_KEY_SORT, false);
-	FpbSortShared *dead_sort = NULL;
+	FpbBuildChunks chunks = {shared};
 	WalUsage   *wal_usage;
 	BufferUsage *buffer_usage;
 	LOCKMODE	heap_lock;
@@ -170,16 +176,17 @@ fpb_parallel_build_main(dsm_segment *seg, shm_toc *toc)
 
 	fpb_build_init(&build, heap, index, shared->unique,
 				   shared->nulls_not_distinct, &shared->decision);
-	fpb_sort_attach_shared(&build.ix, sort, seg);
+	chunks.scan = shm_toc_lookup(toc, FPB_KEY_SCAN, false);
+	chunks.sort = shm_toc_lookup(toc, FPB_KEY_SORT, false);
+	fpb_sort_attach_shared(&build.ix, chunks.sort, seg);
 	if (shared->unique)
 	{
-		dead_sort = shm_toc_lookup(toc, FPB_KEY_DEAD_SORT, false);
-		fpb_sort_attach_shared(&build.ix, dead_sort, seg);
+		chunks.dead_sort = shm_toc_lookup(toc, FPB_KEY_DEAD_SORT, false);
+		fpb_sort_attach_shared(&build.ix, chunks.dead_sort, seg);
 	}
 
 	InstrStartParallelQuery();
-	fpb_participate(&build, shared, shm_toc_lookup(toc, FPB_KEY_SCAN, false),
-					sort, dead_sort, shared->nparticipants, false);
+	fpb_participate(&build, &chunks, shared->nparticipants, false);
 	buffer_usage = shm_toc_lookup(toc, FPB_KEY_BUFFER_USAGE, false);
 	wal_usage = shm_toc_lookup(toc, FPB_KEY_WAL_USAGE, false);
 	InstrEndParallelQuery(&buffer_usage[ParallelWorkerNumber],
@@ -311,16 +318,16 @@ fpb_parallel_launch(FpbBuild *build, bool concurrent, int nworkers)
 	shared->queryid = pgstat_get_my_query_id();
 	ConditionVariableInit(&shared->finished);
 	SpinLockInit(&shared->mutex);
-	parallel->shared = shared;
+	parallel->chunks.shared = shared;
 
-	parallel->scan = fpb_allocate(pcxt, FPB_KEY_SCAN, scan_size);
-	table_parallelscan_initialize(build->heap, parallel->scan,
+	parallel->chunks.scan = fpb_allocate(pcxt, FPB_KEY_SCAN, scan_size);
+	table_parallelscan_initialize(build->heap, parallel->chunks.scan,
 								  parallel->snapshot);
-	parallel->sort = fpb_allocate_sort(build, pcxt, FPB_KEY_SORT,
-									   nparticipants);
+	parallel->chunks.sort = fpb_allocate_sort(build, pcxt, FPB_KEY_SORT,
+											  nparticipants);
 	if (build->unique)
-		parallel->dead_sort = fpb_allocate_sort(build, pcxt, FPB_KEY_DEAD_SORT,
-												nparticipants);
+		parallel->chunks.dead_sort = fpb_allocate_sort(build, pcxt, FPB_KEY_DEAD_SORT,
+													   nparticipants);
 	parallel->wal_usage = fpb_allocate(pcxt, FPB_KEY_WAL_USAGE,
 									   mul_size(sizeof(WalUsage),
 												pcxt->nworkers));
@@ -361,8 +368,7 @@ fpb_parallel_begin(FpbBuild *build, bool concurrent, int nworkers)
 
 	fpb_build_init(&part, build->heap, build->index, build->unique,
 				   build->nulls_not_distinct, &build->decision);
-	fpb_participate(&part, parallel->shared, parallel->scan, parallel->sort,
-					parallel->dead_sort, parallel->nparticipants, true);
+	fpb_participate(&part, &parallel->chunks, parallel->nparticipants, true);
 	MemoryContextDelete(part.rowcxt);
 
 	/* A worker that fails to start must not keep us waiting for ever. */
@@ -378,7 +384,7 @@ double
 fpb_parallel_scan(FpbBuild *build, IndexInfo *indexInfo)
 {
 	FpbParallelBuild *parallel = build->parallel;
-	FpbBuildShared *shared = parallel->shared;
+	FpbBuildShared *shared = parallel->chunks.shared;
 	double		reltuples = 0;
 	bool		finished = false;
 
@@ -404,10 +410,10 @@ fpb_parallel_scan(FpbBuild *build, IndexInfo *indexInfo)
 
 	/* The participants have freed their memory, so all of it can be used. */
 	build->sort = fpb_sort_begin(&build->ix, maintenance_work_mem, 0,
-								 parallel->sort, parallel->nparticipants);
+								 parallel->chunks.sort, parallel->nparticipants);
 	if (build->unique)
 		build->dead = fpb_sort_begin(&build->ix, work_mem, 0,
-									 parallel->dead_sort,
+									 parallel->chunks.dead_sort,
 									 parallel->nparticipants);
 	return reltuples;
 }
