@@ -35,6 +35,9 @@ unpin_page(FpbScanPage *sp)
 	sp->valid = false;
 }
 
+/* kill the first dead items of a page as soon as there are so many */
+#define KILL_FIRST			8
+
 /*
  * Be done with the cursor's page.  If the mark is on it, it becomes the mark's
  * page.
@@ -48,6 +51,7 @@ leave_page(IndexScanDesc scan, FpbScan *so)
 		return;
 	if (cursor->nkilled > 0)
 		fpb_scan_kill_items(scan, so);
+	cursor->kill_at = KILL_FIRST;
 
 	if (cursor->mark.item >= 0)
 	{
@@ -219,6 +223,7 @@ fpb_beginscan(Relation rel, int nkeys, int norderbys)
 	cursor->mark.page = NULL;
 	cursor->mark.state = FPB_SCAN_NEW;
 	cursor->nkilled = 0;
+	cursor->kill_at = KILL_FIRST;
 	cursor->killed = NULL;
 
 	so->queue.tree = NULL;
@@ -299,9 +304,14 @@ fpb_rescan(IndexScanDesc scan, ScanKey keys, int nkeys pg_attribute_unused(),
 
 /*
  * Remember that the item handed out last has proved dead to everyone.
+ *
+ * Dead items are killed when the scan leaves their page, and some at once:
+ * after KILL_FIRST, then twice as many, and so on.  For by the end of an
+ * UPDATE the leaf may have been changed by its own insertion, and then nothing
+ * is killed if the leaf was not pinned.
  */
 static void
-remember_killed(FpbScan *so)
+remember_killed(IndexScanDesc scan, FpbScan *so)
 {
 	FpbScanCursor *cursor = &so->cursor;
 
@@ -312,8 +322,12 @@ remember_killed(FpbScan *so)
 		cursor->killed = MemoryContextAlloc(so->cxt, FPB_MAX_SCAN_ITEMS * sizeof(int));
 
 	/* a cursor going to and fro may kill an item more than once */
-	if (cursor->nkilled < (int) FPB_MAX_SCAN_ITEMS)
-		cursor->killed[cursor->nkilled++] = cursor->page->current;
+	cursor->killed[cursor->nkilled++] = cursor->page->current;
+	if (cursor->nkilled == cursor->kill_at)
+	{
+		fpb_scan_kill_items(scan, so);
+		cursor->kill_at = Min(cursor->kill_at * 2, (int) FPB_MAX_SCAN_ITEMS);
+	}
 }
 
 /*
@@ -360,7 +374,7 @@ fpb_gettuple(IndexScanDesc scan, ScanDirection dir)
 	if (so->cursor.state == FPB_SCAN_ON_PAGE)
 	{
 		if (scan->kill_prior_tuple)
-			remember_killed(so);
+			remember_killed(scan, so);
 		if ((so->cursor.page->current & so->prefetch.heap_check) == 0 && so->prefetch.heap_allowed)
 			heap_missed = fpb_scan_missed(scan, so);
 	}

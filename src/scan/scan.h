@@ -103,8 +103,9 @@ typedef struct FpbScanCursor
 	uint64		leaf_number;	/* parallel scans: which of the scan's leaves */
 	FpbLoopGuard loop_guard;	/* has it been here before? */
 	FpbScanMark mark;
-	int			nkilled;		/* items of the page that have proved dead */
-	int		   *killed;			/* their numbers */
+	int			nkilled;		/* items of the page that have proved dead, */
+	int		   *killed;			/* and their numbers */
+	int			kill_at;		/* they are killed when there are so many */
 } FpbScanCursor;
 
 /*
