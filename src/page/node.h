@@ -23,7 +23,7 @@ typedef struct FpbShape
 	uint16		tail_off;		/* of the array of tails (6 bytes each), or of
 								 * tuple offsets (2 bytes each) */
 	uint16		child_off;		/* of the array of downlinks (inner pages) */
-	uint16		killed_bytes;	/* of the node's bitmap of killed slots */
+	uint16		killed_bytes;	/* of the node's bitmap of killed bits */
 	uint16		killed_off;		/* where these begin in the page; 0: they
 								 * follow the nodes (tuple form) */
 	uint16		max_nodes;		/* what a page of nothing else has room for */
@@ -148,6 +148,18 @@ fpb_node_slots(const FpbShape *shape, FpbCodec codec)
 			return fpb_one_key_slots(shape);
 	}
 	pg_unreachable();
+}
+
+/* the most slots that a leaf's node of some codec has */
+static inline int
+fpb_most_slots(const FpbIndex *ix, const FpbShape *shape)
+{
+	int			most = 0;
+
+	for (FpbCodec codec = 0; fpb_codec_exists(codec); codec++)
+		if (fpb_codec_fits(ix, true, codec))
+			most = Max(most, fpb_node_slots(shape, codec));
+	return most;
 }
 
 /* the array of tails, of a node of words */

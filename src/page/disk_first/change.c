@@ -38,6 +38,59 @@ raise_next_bound(Page page, int dir, uint64 head, FpbWalPage *wp)
 	}
 }
 
+/* tails [from, to] of an array have moved by so many places */
+typedef struct TailShift
+{
+	int			from;
+	int			to;
+	int			by;
+} TailShift;
+
+/* gaps that are so far away all move, so that the next ones are near */
+#define FAR_GAP			8
+
+/*
+ * Put a tail before number item of an array of n tails, moving those between
+ * that place and a gap, the nearest one.  If the gap is far away and others
+ * are beside it, these move, too, so that the next tails that come here find
+ * them.  No more of them move than tails do, so at most twice as much is
+ * logged.
+ */
+static void
+insert_tail(char *tails, int n, int gap, int item, uint64 tail, TailShift *shift,
+			FpbWalPage *wp)
+{
+	int			ngaps = 1;
+	int			at;
+
+	if (gap >= item)
+	{
+		if (gap - item >= FAR_GAP)
+			while (ngaps < gap - item && gap + ngaps < n && fpb_tail_is_gap(tails, gap + ngaps))
+				ngaps++;
+		shift->from = item;
+		shift->to = gap - 1;
+		shift->by = ngaps;
+		at = item;
+	}
+	else
+	{
+		if (item - 1 - gap >= FAR_GAP)
+			while (ngaps < item - 1 - gap && gap - ngaps >= 0 && fpb_tail_is_gap(tails, gap - ngaps))
+				ngaps++;
+		shift->from = gap + 1;
+		shift->to = item - 1;
+		shift->by = -ngaps;
+		at = item - ngaps;
+	}
+	if (shift->from <= shift->to)
+		fpb_shift_slots(tails, shift->from, shift->to, shift->by, FPB_TAIL_BYTES);
+	for (int i = at; i < at + ngaps; i++)
+		fpb_write_tail(tails, i, i == at ? tail : 0);
+	fpb_note_slots(wp, tails, Min(at, shift->from + shift->by),
+				   Max(at + ngaps - 1, shift->to + shift->by), FPB_TAIL_BYTES);
+}
+
 /*
  * Put an entry before pos->slot into a node that has a gap, moving what lies
  * between.  Tuple form: its tuple is at tuple_offset in the page; if that is
@@ -55,32 +108,36 @@ insert_into_slot(const FpbIndex *ix, Page page, const FpbEntry *entry,
 	uint64	   *heads = fpb_dir_heads(page);
 	FpbNodeArray arrays[FPB_MAX_ARRAYS];
 	int			narrays = fpb_node_arrays(ix, shape, codec, node, arrays);
+	TailShift	shift = {slot, gap - 1, 1};
 
 	/* better than to write before the node */
 	if (unlikely(gap < 0))
 		elog(PANIC, "insertion into a full node of an fpbtree page");
-	for (int i = 0; i < narrays; i++)
-	{
-		if (gap > slot)
-			fpb_shift_slots(arrays[i].start, slot, gap - 1, 1, arrays[i].width);
-		else if (gap < slot)
-			fpb_shift_slots(arrays[i].start, gap + 1, slot, -1, arrays[i].width);
-		fpb_note_slots(wp, arrays[i].start, Min(slot, gap), Max(slot, gap),
-					   arrays[i].width);
-	}
-
 	switch (codec)
 	{
 		case FPB_NODE_PLAIN:
+			if (gap < slot)
+				shift = (TailShift)
+			{
+				gap + 1, slot, -1
+			};
+			for (int i = 0; i < narrays; i++)
+			{
+				if (gap != slot)
+					fpb_shift_slots(arrays[i].start, shift.from, shift.to, shift.by, arrays[i].width);
+				fpb_note_slots(wp, arrays[i].start, Min(slot, gap), Max(slot, gap),
+							   arrays[i].width);
+			}
 			if (!fpb_is_word(ix) && tuple_offset == 0)
 				tuple_offset = fpb_add_tuple(page, &entry->key, wp);
 			fpb_write_slot(ix, shape, node, slot, entry, tuple_offset);
 			break;
 		case FPB_NODE_ONE_KEY:
-			fpb_write_tail(node + FPB_ONE_KEY_HEADER, slot, entry->key.tail);
+			insert_tail(arrays[0].start, fpb_node_slots(shape, codec), gap, pos->slot,
+						entry->key.tail, &shift, wp);
 			break;
 	}
-	fpb_page_clear_killed(ix, page, pos->dir, Min(slot, gap), Max(slot, gap));
+	fpb_page_shift_killed(ix, page, pos->dir, shift.from, shift.to, shift.by);
 
 	/* an entry put before all of the node's may be below its bound */
 	if (entry->key.head < heads[pos->dir])
@@ -161,7 +218,7 @@ add_node(const FpbIndex *ix, Page page, int dir, uint64 head, FpbCodec codec,
 
 		/* killed bits that lie behind the nodes have to begin anew */
 		if (shape->killed_off == 0)
-			memset(fpb_killed_bits(shape, page), 0, FpbDir(page)->nalloc * shape->killed_bytes);
+			fpb_page_reset_killed(ix, page);
 	}
 	if (ix->csb)
 		move_nodes(shape, page, dir, moved, wp);
@@ -329,7 +386,7 @@ convert_node(const FpbIndex *ix, Page page, const FpbEntry *entry,
 	fpb_dir_codecs(page)[pos->dir] = FPB_NODE_ONE_KEY;
 	fpb_wal_note(wp, node, shape->size);
 	fpb_wal_note(wp, &fpb_dir_codecs(page)[pos->dir], sizeof(uint8));
-	fpb_page_clear_killed(ix, page, pos->dir, 0, nslots - 1);
+	fpb_page_clear_killed(ix, page, pos->dir, 0, one_key_slots - 1);
 
 	place.slot = pos->slot == 0 ? 0 : (pos->slot - 1) * one_key_slots / nslots + 1;
 	insert_into_slot(ix, page, entry, 0, &place, wp);
@@ -522,17 +579,13 @@ insert_into_posting(const FpbIndex *ix, Page page, const FpbEntry *entry,
 	IndexTuple	posting = slot_tuple(ix, page, pos);
 	char	   *tails = fpb_posting_tails(posting);
 	int			gap = fpb_posting_gap(posting, pos->item);
-	int			item = gap >= pos->item ? pos->item : pos->item - 1;
+	TailShift	shift;
 
 	if (unlikely(gap < 0))
 		elog(PANIC, "insertion into a full posting of an fpbtree page");
-	if (gap > item)
-		fpb_shift_slots(tails, item, gap - 1, 1, FPB_TAIL_BYTES);
-	else if (gap < item)
-		fpb_shift_slots(tails, gap + 1, item, -1, FPB_TAIL_BYTES);
-	fpb_write_tail(tails, item, entry->key.tail);
-	fpb_note_slots(wp, tails, Min(item, gap), Max(item, gap), FPB_TAIL_BYTES);
+	insert_tail(tails, fpb_posting_slots(posting), gap, pos->item, entry->key.tail, &shift, wp);
 	fpb_page_clear_killed(ix, page, pos->dir, pos->slot, pos->slot);
+	fpb_posting_shift_killed(ix, page, posting, shift.from, shift.to, shift.by);
 }
 
 /*
@@ -555,6 +608,9 @@ grow_posting(const FpbIndex *ix, Page page, const FpbEntry *entry,
 	PGAlignedBlock copy;
 	IndexTuple	new = (IndexTuple) copy.data;
 
+	fpb_page_clear_killed(ix, page, pos->dir, pos->slot, pos->slot);
+	if (posting)
+		fpb_posting_clear_killed(ix, page, old, 0, nold - 1);
 	memset(new, 0, size);
 	memcpy(new, old, IndexTupleSize(old));
 	fpb_posting_set_slots(new, tids);
@@ -579,7 +635,6 @@ grow_posting(const FpbIndex *ix, Page page, const FpbEntry *entry,
 	fpb_wal_note(wp, (char *) page + offset, end - offset);
 	fpb_wal_note(wp, &hdr->pd.pd_upper, sizeof(hdr->pd.pd_upper));
 	fpb_wal_note(wp, place, sizeof(uint16));
-	fpb_page_clear_killed(ix, page, pos->dir, pos->slot, pos->slot);
 }
 
 /*
@@ -602,6 +657,7 @@ swap_last(const FpbIndex *ix, Page page, const FpbEntry *entry,
 	fpb_write_tail(tails, pos->item, entry->key.tail);
 	fpb_note_slots(wp, tails, pos->item, n - 1, FPB_TAIL_BYTES);
 	fpb_page_clear_killed(ix, page, pos->dir, pos->slot, pos->slot);
+	fpb_posting_clear_killed(ix, page, posting, pos->item, n - 1);
 }
 
 /*
@@ -691,6 +747,7 @@ delete_entry(const FpbIndex *ix, Page page, const FpbNodePos *pos, FpbWalPage *w
 
 		fpb_write_tail(tails, pos->item, 0);
 		fpb_note_slots(wp, tails, pos->item, pos->item, FPB_TAIL_BYTES);
+		fpb_posting_clear_killed(ix, page, posting, pos->item, pos->item);
 		if (fpb_posting_next(posting, 0) < fpb_posting_slots(posting))
 			return;
 	}
@@ -751,7 +808,7 @@ fpb_disk_first_cut(const FpbIndex *ix, Page page, FpbPos pos, FpbWalPage *wp)
 
 	/* killed bits that lie behind the nodes have to begin anew */
 	if (shape->killed_off == 0)
-		memset(fpb_killed_bits(shape, page), 0, FpbDir(page)->nalloc * shape->killed_bytes);
+		fpb_page_reset_killed(ix, page);
 	freed = (FpbDir(page)->nalloc - nalloc) * shape->size;
 	FpbDir(page)->nalloc = nalloc;
 	hdr->pd.pd_lower -= freed;

@@ -19,7 +19,11 @@ typedef struct PageCheck
 	Page		page;
 	const FpbShape *shape;
 	FpbTupleCheck tuples;
+	uint8		tids[BLCKSZ / FPB_TAIL_BYTES / 8 + 1];	/* killed bits that TIDs
+														 * of postings have */
 } PageCheck;
+
+static const char killed_no_entry[] = "A killed bit is set where there is no entry.";
 
 /*
  * Are these bytes all zero?
@@ -107,17 +111,54 @@ killed_fault(const PageCheck *pc, int dir, FpbCodec codec, char *node)
 {
 	const uint8 *bits = fpb_killed_bits(pc->shape, pc->page) +
 		fpb_node_number(pc->page, dir) * pc->shape->killed_bytes;
+	int			nslots = fpb_node_slots(pc->shape, codec);
+	int			slot = 0;
 
-	for (int i = 0; i < pc->shape->killed_bytes; i++)
+	for (int bit = 0; bit < pc->shape->killed_bytes * 8; bit++)
 	{
-		if (bits[i] == 0)
-			continue;
-		for (int slot = i * 8; slot < i * 8 + 8; slot++)
-			if ((bits[i] & (1 << (slot % 8))) != 0 &&
-				(slot >= pc->shape->nslots ||
-				 fpb_node_is_gap(pc->ix, pc->shape, codec, node, slot)))
-				return "A killed bit is set where there is no entry.";
+		bool		any = false;
+
+		for (; slot < nslots && fpb_killed_bit(pc->shape, nslots, slot) == bit; slot++)
+			any = any || !fpb_node_is_gap(pc->ix, pc->shape, codec, node, slot);
+		if ((bits[bit / 8] & (1 << (bit % 8))) != 0 && !any)
+			return killed_no_entry;
 	}
+	return NULL;
+}
+
+/*
+ * What is wrong with the tuple of an entry, or NULL.  Notes which killed bits
+ * the TIDs of a posting have.
+ */
+static const char *
+entry_tuple_fault(PageCheck *pc, uint32 offset)
+{
+	IndexTuple	posting = (IndexTuple) ((char *) pc->page + offset);
+	const char *fault = fpb_entry_tuple_fault(&pc->tuples, offset);
+
+	if (fault != NULL || !FpbPageIsLeaf(pc->page) || !fpb_is_posting(posting))
+		return fault;
+	for (int i = 0; i < fpb_posting_slots(posting); i++)
+	{
+		int			bit = fpb_killed_tid_bit(pc->page, fpb_posting_tails(posting) + i * FPB_TAIL_BYTES);
+
+		if (!fpb_tail_is_gap(fpb_posting_tails(posting), i))
+			pc->tids[bit / 8] |= 1 << (bit % 8);
+	}
+	return NULL;
+}
+
+/*
+ * What is wrong with the killed bits of the TIDs of postings, or NULL.
+ */
+static const char *
+killed_tids_fault(const PageCheck *pc)
+{
+	const uint8 *bits = fpb_killed_tids(pc->shape, pc->page);
+
+	for (int i = 0; i < fpb_killed_tids_bytes(pc->ix, pc->shape, pc->page); i++)
+		if ((bits[i] & ~pc->tids[i]) != 0)
+			return killed_no_entry;
 	return NULL;
 }
 
@@ -164,7 +205,7 @@ node_fault(PageCheck *pc, int dir)
 			return "An entry's head is outside the bounds of its directory entry.";
 
 		if (!fpb_is_word(ix))
-			fault = fpb_entry_tuple_fault(&pc->tuples, fpb_node_tuples(pc->shape, node)[slot]);
+			fault = entry_tuple_fault(pc, fpb_node_tuples(pc->shape, node)[slot]);
 		pc->tuples.any = true;
 		if (fault == NULL)
 			fault = target_fault(pc, codec, node, slot);
@@ -186,7 +227,8 @@ hole_fault(const PageCheck *pc, const bool *used)
 	char	   *page = (char *) pc->page;
 	char	   *bits = (char *) fpb_killed_bits(shape, pc->page);
 	int			nbitmaps = shape->killed_off != 0 ? shape->max_nodes : FpbDir(page)->nalloc;
-	char	   *bits_end = bits + nbitmaps * shape->killed_bytes;
+	char	   *bits_end = bits + nbitmaps * shape->killed_bytes +
+		fpb_killed_tids_bytes(pc->ix, shape, pc->page);
 
 	if (shape->killed_off != 0 ?
 		!all_zero(page + hdr->pd.pd_lower, bits) || !all_zero(bits_end, page + BLCKSZ) :
@@ -199,7 +241,7 @@ hole_fault(const PageCheck *pc, const bool *used)
 		if (!used[number] && !all_zero(start, start + shape->killed_bytes))
 			return "A killed bit is about a node that the directory does not name.";
 	}
-	return NULL;
+	return killed_tids_fault(pc);
 }
 
 /*

@@ -150,16 +150,60 @@ fpb_slot_child_node(const FpbIndex *ix, const FpbShape *shape, char *node, int s
 /* --- killed bits --- */
 
 /*
- * The bitmaps of the nodes, in the order of their numbers, with a killed bit
- * for each slot that is killed.  They lie in the hole: in the tuple form
- * behind the nodes, in the word forms always at the page's end, so that they
- * can be prefetched before anything is known of the page.
+ * The bitmaps of the nodes, in the order of their numbers, with killed bits
+ * for their places.  They lie in the hole: in the tuple form behind the nodes,
+ * in the word forms always at the page's end, so that they can be prefetched
+ * before anything is known of the page.
  */
 static inline uint8 *
 fpb_killed_bits(const FpbShape *shape, Page page)
 {
 	return (uint8 *) page + (shape->killed_off != 0 ? shape->killed_off :
 							 FpbHdr(page)->pd.pd_lower);
+}
+
+/*
+ * Which bit of its node's bitmap a slot has, one of nslots.  A node may have
+ * more slots than bits.  Then some that are next to each other share one.
+ */
+static inline int
+fpb_killed_bit(const FpbShape *shape, int nslots, int slot)
+{
+	int			nbits = shape->killed_bytes * 8;
+
+	return nslots <= nbits ? slot : slot * nbits / nslots;
+}
+
+/*
+ * The bits of the TIDs of postings follow the nodes' bitmaps, in the order of
+ * the TIDs' places in the page, the last one first.  So a TID keeps its bit
+ * when tuples are added.
+ */
+static inline uint8 *
+fpb_killed_tids(const FpbShape *shape, Page page)
+{
+	return fpb_killed_bits(shape, page) + FpbDir(page)->nalloc * shape->killed_bytes;
+}
+
+/* Which bit has the TID that is stored at tid? */
+static inline int
+fpb_killed_tid_bit(Page page, const char *tid)
+{
+	return (int) ((char *) page + BLCKSZ - tid) / FPB_TAIL_BYTES;
+}
+
+/*
+ * Bytes of those bits for which the hole has room.  A TID whose bit is beyond
+ * has none.
+ */
+static inline int
+fpb_killed_tids_bytes(const FpbIndex *ix, const FpbShape *shape, Page page)
+{
+	uint32		upper = FpbHdr(page)->pd.pd_upper;
+	int			room = (int) ((uint8 *) page + upper - fpb_killed_tids(shape, page));
+	int			all = (BLCKSZ - upper) / FPB_TAIL_BYTES / 8 + 1;
+
+	return ix->max_posting == 0 || shape->killed_bytes == 0 ? 0 : Min(all, room);
 }
 
 /* --- positions --- */
@@ -238,6 +282,13 @@ extern bool fpb_node_pos_prev(const FpbIndex *ix, Page page, FpbNodePos *place,
 							  FpbEntry *entry);
 extern void fpb_page_clear_killed(const FpbIndex *ix, Page page, int dir,
 								  int from, int to);
+extern void fpb_page_shift_killed(const FpbIndex *ix, Page page, int dir,
+								  int from, int to, int by);
+extern void fpb_posting_shift_killed(const FpbIndex *ix, Page page,
+									 IndexTuple posting, int from, int to, int by);
+extern void fpb_posting_clear_killed(const FpbIndex *ix, Page page,
+									 IndexTuple posting, int from, int to);
+extern void fpb_page_reset_killed(const FpbIndex *ix, Page page);
 
 /* --- packing entries into nodes (page/disk_first/pack.c) --- */
 

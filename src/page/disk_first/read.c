@@ -58,7 +58,14 @@ fpb_set_shape(const FpbIndex *ix, FpbShape *shape, int lines, bool inner)
 		n--;
 	shape->max_nodes = n;
 	if (fpb_is_word(ix))
+	{
+		/* one-key nodes have more slots; but no page has a node less for that */
+		int			room = BLCKSZ - fpb_page_base(n, fpb_numbers_capacity(ix, n)) - n * shape->size;
+
+		if (!inner)
+			shape->killed_bytes = Min((fpb_most_slots(ix, shape) + 7) / 8, room / n);
 		shape->killed_off = BLCKSZ - n * shape->killed_bytes;
+	}
 }
 
 /*
@@ -750,18 +757,77 @@ fpb_disk_first_child(const FpbIndex *ix, Page page, const FpbSearchKey *search,
 
 /* --- killed bits --- */
 
+/* a killed bit */
+typedef struct KilledBit
+{
+	uint8	   *byte;			/* NULL: there is none */
+	uint8		mask;
+} KilledBit;
+
+static inline KilledBit
+bit_at(uint8 *bits, int number)
+{
+	KilledBit	bit = {bits + number / 8, 1 << (number % 8)};
+
+	return bit;
+}
+
+static inline bool
+is_set(KilledBit bit)
+{
+	return bit.byte != NULL && (*bit.byte & bit.mask) != 0;
+}
+
 /*
- * The byte with a slot's killed bit, or NULL if it has none.
+ * The bitmap of the dir'th node.
  */
 static uint8 *
-killed_byte(const FpbIndex *ix, Page page, FpbNodePos pos)
+node_bits(const FpbShape *shape, Page page, int dir)
 {
-	const FpbShape *shape = fpb_shape(ix, page);
+	return fpb_killed_bits(shape, page) + fpb_node_number(page, dir) * shape->killed_bytes;
+}
 
-	if (pos.slot >= shape->nslots || shape->killed_bytes == 0)
+/*
+ * The killed bit of a slot of a leaf, which it may share.
+ */
+static KilledBit
+slot_bit(const FpbIndex *ix, Page page, FpbNodePos pos)
+{
+	const FpbShape *shape = fpb_leaf_shape(ix);
+	int			nslots = fpb_node_slots(shape, fpb_dir_codecs(page)[pos.dir]);
+
+	return bit_at(node_bits(shape, page, pos.dir),
+				  fpb_killed_bit(shape, nslots, pos.slot));
+}
+
+/*
+ * The killed bit of a posting's item.  The hole may have no room for it.
+ */
+static KilledBit
+item_bit(const FpbIndex *ix, Page page, IndexTuple posting, int item)
+{
+	const FpbShape *shape = fpb_leaf_shape(ix);
+	const char *tid = fpb_posting_tails(posting) + item * FPB_TAIL_BYTES;
+	KilledBit	bit = bit_at(fpb_killed_tids(shape, page), fpb_killed_tid_bit(page, tid));
+
+	if (bit.byte >= (uint8 *) page + FpbHdr(page)->pd.pd_upper)
+		bit.byte = NULL;
+	return bit;
+}
+
+/*
+ * The posting at a position that has an entry of a leaf, or NULL.
+ */
+static IndexTuple
+posting_at(const FpbIndex *ix, Page page, FpbNodePos pos)
+{
+	const FpbShape *shape = fpb_leaf_shape(ix);
+	IndexTuple	tuple;
+
+	if (ix->max_posting == 0)
 		return NULL;
-	return fpb_killed_bits(shape, page) +
-		fpb_node_number(page, pos.dir) * shape->killed_bytes + pos.slot / 8;
+	tuple = fpb_page_tuple(ix, page, fpb_node_tuples(shape, fpb_node_at(shape, page, pos.dir))[pos.slot]);
+	return fpb_is_posting(tuple) ? tuple : NULL;
 }
 
 /*
@@ -770,11 +836,21 @@ killed_byte(const FpbIndex *ix, Page page, FpbNodePos pos)
 bool
 fpb_disk_first_has_killed(const FpbIndex *ix, Page page)
 {
-	const uint8 *bits = fpb_killed_bits(fpb_leaf_shape(ix), page);
-	int			n = FpbDir(page)->nalloc * fpb_leaf_shape(ix)->killed_bytes;
+	const FpbShape *shape = fpb_leaf_shape(ix);
+	const uint8 *bits = fpb_killed_bits(shape, page);
+	int			n = FpbDir(page)->nalloc * shape->killed_bytes +
+		fpb_killed_tids_bytes(ix, shape, page);
 
-	for (int i = 0; i < n; i++)
-		if (bits[i] != 0)
+	for (; n >= (int) sizeof(uint64); n -= sizeof(uint64), bits += sizeof(uint64))
+	{
+		uint64		some;
+
+		memcpy(&some, bits, sizeof(some));
+		if (some != 0)
+			return true;
+	}
+	for (; n > 0; n--, bits++)
+		if (*bits != 0)
 			return true;
 	return false;
 }
@@ -786,33 +862,46 @@ bool
 fpb_disk_first_is_killed(const FpbIndex *ix, Page page, FpbPos pos)
 {
 	FpbNodePos	place = fpb_pos_unpack(ix, pos);
-	uint8	   *byte = killed_byte(ix, page, place);
+	IndexTuple	posting;
 
-	return byte != NULL && (*byte & (1 << (place.slot % 8))) != 0;
+	if (is_set(slot_bit(ix, page, place)))
+		return true;
+	posting = posting_at(ix, page, place);
+	return posting != NULL && place.item < fpb_posting_slots(posting) &&
+		is_set(item_bit(ix, page, posting, place.item));
 }
 
 /*
- * Entries of a leaf's slot that is not a gap.
+ * How many entries of a leaf share the killed bit of this slot, which is not a
+ * gap?
  */
 static int
-slot_count(const FpbIndex *ix, Page page, FpbNodePos pos)
+entries_of_bit(const FpbIndex *ix, Page page, FpbNodePos pos)
 {
+	const FpbShape *shape = fpb_leaf_shape(ix);
 	FpbCodec	codec;
 	char	   *node = fpb_page_node(ix, page, pos.dir, &codec);
-	FpbEntry	entry;
+	IndexTuple	posting = posting_at(ix, page, pos);
+	int			nslots = fpb_node_slots(shape, codec);
+	int			bit = fpb_killed_bit(shape, nslots, pos.slot);
 	int			count = 0;
 
-	fpb_read_slot(ix, page, fpb_leaf_shape(ix), codec, node, pos.slot, &entry);
-	if (!fpb_has_posting(fpb_leaf_shape(ix), &entry))
-		return 1;
-	for (int i = 0; i < fpb_posting_slots(entry.key.tuple); i++)
-		count += !fpb_tail_is_gap(fpb_posting_tails(entry.key.tuple), i);
+	if (posting != NULL)
+	{
+		for (int i = 0; i < fpb_posting_slots(posting); i++)
+			count += !fpb_tail_is_gap(fpb_posting_tails(posting), i);
+		return count;
+	}
+	while (pos.slot > 0 && fpb_killed_bit(shape, nslots, pos.slot - 1) == bit)
+		pos.slot--;
+	for (; pos.slot < nslots && fpb_killed_bit(shape, nslots, pos.slot) == bit; pos.slot++)
+		count += !fpb_node_is_gap(ix, shape, codec, node, pos.slot);
 	return count;
 }
 
 /*
- * See fpb_page_kill.  A slot has one killed bit, so a posting gets it only if
- * all of its entries are dead.
+ * See fpb_page_kill.  A posting's slot gets its bit if all of the posting's
+ * entries are dead, and so does any bit that several slots share.
  *
  * For fpb_kill_entries, between fpb_begin_hints and fpb_finish_hints.  Before
  * 19, two backends may set bits of one byte at once, so that one is lost: it
@@ -826,20 +915,30 @@ fpb_disk_first_kill(const FpbIndex *ix, Page page, const FpbPos *pos, int npos)
 	for (int i = 0, n; i < npos; i += n)
 	{
 		FpbNodePos	place = fpb_pos_unpack(ix, pos[i]);
-		uint8	   *byte = killed_byte(ix, page, place);
-		int			dead = 1;
+		KilledBit	bit = slot_bit(ix, page, place);
+		IndexTuple	posting = posting_at(ix, page, place);
+		int			dead = 0;
 
-		for (n = 1; i + n < npos; n++)
+		for (n = 0; i + n < npos; n++)
 		{
 			FpbNodePos	next = fpb_pos_unpack(ix, pos[i + n]);
+			KilledBit	other = slot_bit(ix, page, next);
 
-			if (next.dir != place.dir || next.slot != place.slot)
+			if (other.byte != bit.byte || other.mask != bit.mask)
 				break;
-			dead += !fpb_pos_equal(pos[i + n - 1], pos[i + n]);
+			if (n > 0 && fpb_pos_equal(pos[i + n - 1], pos[i + n]))
+				continue;
+			dead++;
+			if (posting != NULL &&
+				(other = item_bit(ix, page, posting, next.item)).byte != NULL)
+			{
+				*other.byte |= other.mask;
+				any = true;
+			}
 		}
-		if (byte == NULL || dead < slot_count(ix, page, place))
+		if (dead < entries_of_bit(ix, page, place))
 			continue;
-		*byte |= 1 << (place.slot % 8);
+		*bit.byte |= bit.mask;
 		any = true;
 	}
 	return any;
@@ -852,14 +951,124 @@ void
 fpb_page_clear_killed(const FpbIndex *ix, Page page, int dir, int from, int to)
 {
 	const FpbShape *shape = fpb_shape(ix, page);
-	uint8	   *bits = fpb_killed_bits(shape, page) +
-		fpb_node_number(page, dir) * shape->killed_bytes;
+	int			nslots;
+	uint8	   *bits;
 
-	for (int i = from / 8; i < shape->killed_bytes && i <= to / 8; i++)
+	if (shape->killed_bytes == 0)
+		return;
+	nslots = fpb_node_slots(shape, fpb_dir_codecs(page)[dir]);
+	bits = node_bits(shape, page, dir);
+	from = fpb_killed_bit(shape, nslots, from);
+	to = fpb_killed_bit(shape, nslots, Min(to, nslots - 1));
+	for (int i = from / 8; i <= to / 8; i++)
 	{
 		if (bits[i] == 0)
 			continue;
-		for (int slot = Max(from, i * 8); slot <= Min(to, i * 8 + 7); slot++)
-			bits[i] &= ~(1 << (slot % 8));
+		for (int bit = Max(from, i * 8); bit <= Min(to, i * 8 + 7); bit++)
+			bits[i] &= ~(1 << (bit % 8));
 	}
+}
+
+/*
+ * A bit takes on the value of another one.
+ */
+static inline void
+copy_bit(KilledBit bit, KilledBit from)
+{
+	if (bit.byte == NULL)
+		return;
+	if (is_set(from))
+		*bit.byte |= bit.mask;
+	else
+		*bit.byte &= ~bit.mask;
+}
+
+/*
+ * The entries in slots [from, to] of a node have moved by so many slots, to
+ * the right if that is positive.  So do their killed bits, and those of the
+ * slots that they have left, and of those between, are cleared.  Bits that
+ * slots share are only cleared.
+ */
+void
+fpb_page_shift_killed(const FpbIndex *ix, Page page, int dir, int from, int to, int by)
+{
+	const FpbShape *shape = fpb_shape(ix, page);
+	uint8	   *bits;
+
+	if (shape->killed_bytes == 0)
+		return;
+	if (fpb_node_slots(shape, fpb_dir_codecs(page)[dir]) > shape->killed_bytes * 8)
+	{
+		fpb_page_clear_killed(ix, page, dir, Min(from, from + by), Max(to, to + by));
+		return;
+	}
+	bits = node_bits(shape, page, dir);
+	for (int slot = by > 0 ? to : from; slot >= from && slot <= to; slot += by > 0 ? -1 : 1)
+		copy_bit(bit_at(bits, slot + by), bit_at(bits, slot));
+	if (by > 0)
+		fpb_page_clear_killed(ix, page, dir, from, from + by - 1);
+	else
+		fpb_page_clear_killed(ix, page, dir, to + by + 1, to);
+}
+
+/*
+ * May any of the items [from, to] of a posting be killed?  (Their bits are in
+ * the order of the items, the last one first.)
+ */
+static bool
+any_item_killed(const FpbIndex *ix, Page page, IndexTuple posting, int from, int to)
+{
+	KilledBit	last = item_bit(ix, page, posting, from);
+	KilledBit	first = item_bit(ix, page, posting, to);
+
+	if (first.byte == NULL || last.byte == NULL)
+		return true;
+	for (const uint8 *byte = first.byte; byte <= last.byte; byte++)
+		if (*byte != 0)
+			return true;
+	return false;
+}
+
+/*
+ * The same of items of a posting.
+ */
+void
+fpb_posting_shift_killed(const FpbIndex *ix, Page page, IndexTuple posting, int from, int to, int by)
+{
+	if (!any_item_killed(ix, page, posting, Min(from, from + by), Max(to, to + by)))
+		return;
+	for (int item = by > 0 ? to : from; item >= from && item <= to; item += by > 0 ? -1 : 1)
+		copy_bit(item_bit(ix, page, posting, item + by), item_bit(ix, page, posting, item));
+	if (by > 0)
+		fpb_posting_clear_killed(ix, page, posting, from, from + by - 1);
+	else
+		fpb_posting_clear_killed(ix, page, posting, to + by + 1, to);
+}
+
+/*
+ * Clear the killed bits of items [from, to] of a posting.
+ */
+void
+fpb_posting_clear_killed(const FpbIndex *ix, Page page, IndexTuple posting, int from, int to)
+{
+	for (int item = from; item <= to; item++)
+	{
+		KilledBit	bit = item_bit(ix, page, posting, item);
+
+		if (is_set(bit))
+			*bit.byte &= ~bit.mask;
+	}
+}
+
+/*
+ * Clear all killed bits of a page of the tuple form, where they lie behind the
+ * nodes.
+ */
+void
+fpb_page_reset_killed(const FpbIndex *ix, Page page)
+{
+	const FpbShape *shape = fpb_shape(ix, page);
+
+	memset(fpb_killed_bits(shape, page), 0, FpbDir(page)->nalloc * shape->killed_bytes +
+		   fpb_killed_tids_bytes(ix, shape, page));
 }
