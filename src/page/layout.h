@@ -95,6 +95,8 @@ typedef enum FpbPlanOutcome
 typedef struct FpbInsertPlan
 {
 	FpbPlanOutcome outcome;
+	bool		takes_room;		/* FPB_PLAN_FITS: into room that the page has
+								 * left for other keys, such as a free node */
 	PGAlignedBlock *image;		/* FPB_PLAN_REBUILD: the new page, palloc'd;
 								 * else NULL */
 	uint64		details[8];		/* the layout's */
@@ -471,6 +473,7 @@ static inline void
 fpb_page_plan_insert(const FpbIndex *ix, Page page, const FpbEntry *entry,
 					 FpbPos pos, FpbInsertPlan *plan)
 {
+	plan->takes_room = false;
 	ix->layout->plan_insert(ix, page, entry, pos, plan);
 }
 

@@ -313,7 +313,11 @@ fpb_move_entries(FpbIndex *ix, Relation heap, Buffer buf, FpbStack *stack,
 		release_from(&m);
 		pruned = true;
 		if (!fpb_prune_killed(ix, heap, buf))
-			(void) fpb_prune_versions(ix, heap, buf, false);
+		{
+			bool		enough;
+
+			(void) fpb_prune_versions(ix, heap, buf, false, &enough);
+		}
 	}
 
 	if (!BufferIsValid(m.from) && missing != InvalidBlockNumber)

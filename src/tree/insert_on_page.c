@@ -19,6 +19,48 @@
 #include "tree/verify.h"
 
 /*
+ * Find the entry's place anew, after entries have been removed from the page,
+ * and plan again.
+ */
+static void
+plan_again(FpbIndex *ix, FpbInsertState *ins, FpbInsertPlan *plan)
+{
+	Page		page = BufferGetPage(ins->buf);
+
+	if (plan->image != NULL)
+		pfree(plan->image);
+	fpb_page_search(ix, page, &ins->search, &ins->pos);
+	fpb_page_plan_insert(ix, page, &ins->entry, ins->pos, plan);
+}
+
+/*
+ * Remove dead versions of rows from a leaf that would have to be split, and
+ * plan again.
+ *
+ * The entries removed may have left room, but not at the new entry's place.
+ * Then making the leaf afresh spares the split.
+ *
+ * A leaf in which rows are updated is made afresh even if nothing could be
+ * removed: by the time it is really full there will be dead entries in it.
+ * But not one of words, which is better off with a split, because words find
+ * their places in gaps.
+ */
+static void
+spare_split(FpbIndex *ix, FpbInsertState *ins, FpbInsertPlan *plan)
+{
+	Page		page = BufferGetPage(ins->buf);
+	bool		enough;
+
+	if (fpb_prune_versions(ix, ins->heap, ins->buf, ins->unchanged, &enough))
+		fpb_page_search(ix, page, &ins->search, &ins->pos);
+	if (enough)
+		fpb_page_plan_insert(ix, page, &ins->entry, ins->pos, plan);
+	if (plan->outcome == FPB_PLAN_FULL &&
+		(enough || (ins->unchanged && !fpb_is_word(ix))))
+		(void) fpb_page_plan_reorganise(ix, page, &ins->entry, ins->pos, plan);
+}
+
+/*
  * Plan the insertion.  The outcome is FPB_PLAN_FULL if the page has to be
  * split: nothing else makes room for the entry.  Dead entries may have been
  * removed from the page, and ins->pos is the entry's place after that.
@@ -27,45 +69,25 @@ static void
 plan_insertion(FpbIndex *ix, FpbInsertState *ins, FpbInsertPlan *plan)
 {
 	Page		page = BufferGetPage(ins->buf);
-
-	/* an entry of the queue is not there for long enough to prove dead */
-	bool		may_prune = FpbPageIsLeaf(page) && ix->tree == 0;
+	bool		pruned;
 
 	if (!(FpbPageIsLeaf(page) && RelationNeedsWAL(ix->rel) &&
 		  XLogCheckBufferNeedsBackup(ins->buf) &&
 		  fpb_page_plan_reorganise(ix, page, &ins->entry, ins->pos, plan)))
 		fpb_page_plan_insert(ix, page, &ins->entry, ins->pos, plan);
-	if ((plan->outcome == FPB_PLAN_FULL || plan->outcome == FPB_PLAN_REBUILD) &&
-		may_prune && fpb_prune_killed(ix, ins->heap, ins->buf))
-	{
-		if (plan->image != NULL)
-			pfree(plan->image);
-		fpb_page_search(ix, page, &ins->search, &ins->pos);
-		fpb_page_plan_insert(ix, page, &ins->entry, ins->pos, plan);
-	}
 
-	if (plan->outcome == FPB_PLAN_FULL && may_prune)
-	{
-		bool		pruned = fpb_prune_versions(ix, ins->heap, ins->buf, ins->unchanged);
-
-		/* entries may be gone, even if too few to spare the split */
-		fpb_page_search(ix, page, &ins->search, &ins->pos);
-		if (pruned)
-			fpb_page_plan_insert(ix, page, &ins->entry, ins->pos, plan);
-
-		/*
-		 * The entries removed may have left room, but not at the new entry's
-		 * place.  Then making the leaf afresh spares the split.
-		 *
-		 * A leaf in which rows are updated is made afresh even if nothing
-		 * could be removed: by the time it is really full there will be dead
-		 * entries in it.  But not one of words, which is better off with a
-		 * split, because words find their places in gaps.
-		 */
-		if (plan->outcome == FPB_PLAN_FULL &&
-			(pruned || (ins->unchanged && !fpb_is_word(ix))))
-			(void) fpb_page_plan_reorganise(ix, page, &ins->entry, ins->pos, plan);
-	}
+	/* an entry of the queue is not there for long enough to prove dead */
+	if (!FpbPageIsLeaf(page) || ix->tree != 0)
+		return;
+	if (plan->outcome != FPB_PLAN_FITS)
+		pruned = fpb_prune_killed(ix, ins->heap, ins->buf);
+	else
+		pruned = plan->takes_room &&
+			fpb_prune_beside(ix, ins->heap, ins->buf, &ins->entry.key, ins->pos, ins->unchanged);
+	if (pruned)
+		plan_again(ix, ins, plan);
+	if (plan->outcome == FPB_PLAN_FULL)
+		spare_split(ix, ins, plan);
 }
 
 /*

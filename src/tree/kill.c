@@ -142,22 +142,21 @@ keep_crash_proof(const FpbIndex *ix, Relation heap, Page page, FpbPos *pos, int 
  * Kill the entries of a leaf at pos[], whose rows are dead to everyone.  The
  * positions are in order, some perhaps more than once, and are changed.  An
  * entry that can't be killed now is left to a later scan: for example, some
- * servers let no page be changed while it is being written.
+ * servers let no page be changed while it is being written.  Returns how many
+ * of the positions could be killed.
  *
  * The leaf is locked at least share.  Can raise what reading a page of the
  * table, or the commit log, can.
  */
-void
+int
 fpb_kill_entries(const FpbIndex *ix, Relation heap, Buffer buf, FpbPos *pos, int npos)
 {
 	Page		page = BufferGetPage(buf);
 
 	if (npos > 0)
 		npos = keep_crash_proof(ix, heap, page, pos, npos);
-	if (npos > 0 && fpb_begin_hints(buf))
-	{
-		bool		hinted = fpb_page_kill(ix, page, pos, npos);
-
-		fpb_finish_hints(buf, hinted);
-	}
+	if (npos == 0 || !fpb_begin_hints(buf))
+		return 0;
+	fpb_finish_hints(buf, fpb_page_kill(ix, page, pos, npos));
+	return npos;
 }

@@ -40,8 +40,12 @@
 #define MAX_IN_VAIN			32
 #define MAX_IN_VAIN_UNSURE	4
 
-/* it is enough to find one dead entry in so many of the leaf's */
+/*
+ * It is enough to find one dead entry in so many of the leaf's.  After that
+ * pages are looked at only if they have so many suspects.
+ */
 #define ENOUGH_ONE_IN		16
+#define MANY_SUSPECTS		8
 
 /*
  * A leaf that loses fewer entries than WORTHWHILE, and fewer than one in
@@ -53,6 +57,9 @@
 
 /* a key with no more entries than this is taken for that of one row */
 #define FEW_VERSIONS		8
+
+/* so many entries on either side of a place are beside it */
+#define BESIDE				64
 
 /* an entry suspected to be dead */
 typedef struct Suspect
@@ -167,6 +174,19 @@ suspect_versions(Prune *p)
 	}
 	if (run > 0)
 		end_run(p, run);
+}
+
+/*
+ * Suspect those of the leaf's entries [from, to) that have a key.
+ */
+static void
+suspect_key(Prune *p, const FpbKey *key, int from, int to)
+{
+	for (int i = from; i < to; i++)
+		if (fpb_keys_identical(p->ix, &p->items[i].key, key))
+			add_suspect(p, &p->items[i]);
+	if (p->nsuspects > 0)
+		end_run(p, p->nsuspects);
 }
 
 /*
@@ -340,7 +360,7 @@ find_killed(Prune *p)
 }
 
 /*
- * Find dead entries among those that have the same key as another.
+ * Find dead entries among the suspects.
  */
 static void
 find_versions(Prune *p, bool unchanged)
@@ -349,14 +369,14 @@ find_versions(Prune *p, bool unchanged)
 	int			in_vain = 0;
 	int			n;
 
-	suspect_versions(p);
 	n = choose_pages(p, suspect_pages(p),
 					 unchanged ? MAX_READS : MAX_READS_UNSURE);
-	for (int i = 0; i < n && in_vain < max_in_vain &&
-		 p->ndead <= p->nentries / ENOUGH_ONE_IN; i++)
+	for (int i = 0; i < n && in_vain < max_in_vain; i++)
 	{
 		int			ndead = p->ndead;
 
+		if (ndead > p->nentries / ENOUGH_ONE_IN && p->pages[i].n < MANY_SUSPECTS)
+			break;
 		visit_page(p, &p->pages[i]);
 		in_vain = p->ndead > ndead ? 0 : in_vain + 1;
 	}
@@ -441,25 +461,100 @@ fpb_prune_killed(const FpbIndex *ix, Relation heap, Buffer buf)
 }
 
 /*
+ * Of the entries beside a place, before or after it: is one killed, and how
+ * many have a key?  More than FEW_VERSIONS are not counted.
+ */
+static void
+look_beside(const FpbIndex *ix, Page page, const FpbKey *key, FpbPos pos, bool before,
+			bool *killed, int *same)
+{
+	FpbEntry	entry;
+
+	for (int i = 0; i < BESIDE && !(*killed && *same > FEW_VERSIONS) &&
+		 (before ? fpb_page_prev(ix, page, &pos, &entry) :
+		  fpb_page_next(ix, page, &pos, &entry)); i++)
+	{
+		*killed = *killed || fpb_page_is_killed(ix, page, pos);
+		*same += fpb_keys_identical(ix, &entry.key, key);
+		if (!before)
+			pos = fpb_pos_behind(pos);
+	}
+}
+
+/*
+ * Remove dead entries from a leaf in which a new entry would take room that is
+ * left for other keys: all killed entries if one of them is beside the place;
+ * else, if the row has been updated without changing its key, dead versions
+ * among the entries of that key beside the place.  So what a row leaves that
+ * is updated again and again does not fill the leaf.
+ *
+ * The leaf is locked exclusively, and stays so.  Returns whether any entry has
+ * been removed.
+ */
+bool
+fpb_prune_beside(const FpbIndex *ix, Relation heap, Buffer buf,
+				 const FpbKey *key, FpbPos pos, bool unchanged)
+{
+	Page		page = BufferGetPage(buf);
+	bool		killed = false;
+	int			same = 0;
+	int			n = 0;
+	Prune		p;
+
+	look_beside(ix, page, key, pos, true, &killed, &same);
+	look_beside(ix, page, key, pos, false, &killed, &same);
+	if (killed && fpb_prune_killed(ix, heap, buf))
+		return true;
+	if (!unchanged || same <= FEW_VERSIONS || !begin_prune(&p, ix, heap, buf))
+		return false;
+	while (n < p.nentries && fpb_pos_before(p.items[n].pos, pos))
+		n++;
+	suspect_key(&p, key, Max(n - BESIDE, 0), Min(n + BESIDE, p.nentries));
+	find_versions(&p, false);
+	finish_prune(&p, buf);
+	return p.ndead > 0;
+}
+
+/*
+ * Remove dead entries of a key from a leaf that is locked exclusively, and
+ * stays so.  Returns whether any has been removed.
+ */
+bool
+fpb_prune_key(const FpbIndex *ix, Relation heap, Buffer buf, const FpbKey *key)
+{
+	Prune		p;
+
+	if (!begin_prune(&p, ix, heap, buf))
+		return false;
+	suspect_key(&p, key, 0, p.nentries);
+	find_versions(&p, true);
+	finish_prune(&p, buf);
+	return p.ndead > 0;
+}
+
+/*
  * Remove entries of dead versions of rows from a leaf, as far as they can be
  * found at a reasonable cost.  The leaf is locked exclusively, and stays so.
  * heap is the index's table, whose pages are read and pruned.  unchanged: the
  * new entry is that of a row that has been updated without changing its key,
  * so that dead versions are likely.
  *
- * Returns whether enough entries have been removed for the leaf not to be
- * split.
+ * Returns whether any entry has been removed.  *enough: so many that the leaf
+ * should not be split.
  */
 bool
 fpb_prune_versions(const FpbIndex *ix, Relation heap, Buffer buf,
-				   bool unchanged)
+				   bool unchanged, bool *enough)
 {
 	Prune		p;
 
+	*enough = false;
 	if (!begin_prune(&p, ix, heap, buf))
 		return false;
+	suspect_versions(&p);
 	find_versions(&p, unchanged);
 	finish_prune(&p, buf);
-	return p.ndead > 0 &&
+	*enough = p.ndead > 0 &&
 		p.ndead >= Min(WORTHWHILE, p.nentries / WORTHWHILE_ONE_IN);
+	return p.ndead > 0;
 }

@@ -284,13 +284,20 @@ extern bool fpb_insert_downlink(FpbIndex *ix, Buffer left, Buffer right,
 								FpbStack *stack, BlockNumber *missing);
 
 /* Kill entries of a leaf that is locked at least share (tree/kill.c). */
-extern void fpb_kill_entries(const FpbIndex *ix, Relation heap, Buffer buf,
+extern int	fpb_kill_entries(const FpbIndex *ix, Relation heap, Buffer buf,
 							 FpbPos *pos, int npos);
 
-/* Remove dead entries from a leaf that is locked exclusively (tree/prune.c). */
+/*
+ * Remove dead entries from a leaf that is locked exclusively (tree/prune.c).
+ * They return whether any has been removed.
+ */
 extern bool fpb_prune_killed(const FpbIndex *ix, Relation heap, Buffer buf);
+extern bool fpb_prune_beside(const FpbIndex *ix, Relation heap, Buffer buf,
+							 const FpbKey *key, FpbPos pos, bool unchanged);
+extern bool fpb_prune_key(const FpbIndex *ix, Relation heap, Buffer buf,
+						  const FpbKey *key);
 extern bool fpb_prune_versions(const FpbIndex *ix, Relation heap, Buffer buf,
-							   bool unchanged);
+							   bool unchanged, bool *enough);
 
 /*
  * What insertion into a page (tree/insert_on_page.c) and splitting it

@@ -37,6 +37,8 @@ typedef struct UniqueCheck
 	FpbPos	   *dead;			/* entries of the leaf at hand that are dead
 								 * to everyone */
 	int			ndead;
+	int			unmarked;		/* dead entries of the first leaf that can't
+								 * be killed yet */
 	bool		placed;			/* is ins->pos, where entries of the key begin
 								 * on the first leaf, the new entry's place,
 								 * because there are none? */
@@ -114,7 +116,11 @@ report_duplicate(UniqueCheck *check, Buffer here)
 static void
 kill_dead(UniqueCheck *check, Buffer here)
 {
-	fpb_kill_entries(check->ix, check->ins->heap, here, check->dead, check->ndead);
+	int			killed = fpb_kill_entries(check->ix, check->ins->heap, here,
+										  check->dead, check->ndead);
+
+	if (here == check->ins->buf)
+		check->unmarked += check->ndead - killed;
 	check->ndead = 0;
 }
 
@@ -186,12 +192,14 @@ check_unique(UniqueCheck *check)
 	FpbPos		pos;
 	FpbEntry	entry;
 	TransactionId xwait = InvalidTransactionId;
+	IndexTuple	posting = NULL; /* an equal one */
 	bool		done = false;
 	uint32		steps = 0;
 
 	fpb_page_search(ix, BufferGetPage(first), &ins->search, &ins->pos);
 	pos = ins->pos;
 	check->placed = true;
+	check->unmarked = 0;
 
 	/* an ascending key comes after all others */
 	if (FpbPageIsRightmost(BufferGetPage(first)) &&
@@ -207,8 +215,10 @@ check_unique(UniqueCheck *check)
 
 		if (fpb_page_next(ix, page, &pos, &entry))
 		{
-			if (fpb_keys_equal(ix, &entry.key, key))
+			if ((posting != NULL && entry.key.tuple == posting) ||
+				fpb_keys_equal(ix, &entry.key, key))
 			{
+				posting = entry.key.tuple;
 				check->placed = false;
 				if (!fpb_page_is_killed(ix, page, pos))
 					xwait = check_entry(check, here, pos, &entry, &done);
@@ -238,6 +248,7 @@ check_unique(UniqueCheck *check)
 			if (here != first)
 				fpb_relbuf(here);
 			here = next;
+			posting = NULL;
 			pos = FPB_POS_FIRST;
 		}
 	}
@@ -275,6 +286,9 @@ move_to_place(FpbIndex *ix, FpbInsertState *ins)
 							  "The page has no downlink.");
 	}
 }
+
+/* so many dead entries that can't be killed yet are removed, if they may be */
+#define MANY_UNMARKED			16
 
 /*
  * Insert a row's entry into a unique index, after it has made sure that no
@@ -333,6 +347,11 @@ insert_unique(FpbIndex *ix, FpbInsertState *ins, Datum *values, bool *isnull,
 						 errtableconstraint(ins->heap, RelationGetRelationName(ix->rel))));
 			return true;
 		}
+
+		/* otherwise each insertion of the key would look at their rows again */
+		if (check.unmarked >= MANY_UNMARKED &&
+			fpb_prune_key(ix, ins->heap, ins->buf, &ins->entry.key))
+			check.placed = false;
 
 		set_search(ix, ins, OWN_PLACE);
 		if (!check.placed)

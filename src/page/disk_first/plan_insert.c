@@ -712,11 +712,36 @@ plan_slot(const FpbIndex *ix, Page page, const FpbEntry *entry,
 }
 
 /*
- * See fpb_page_plan_insert.
+ * Does a plan take room from the page to get a slot where there is no gap?  (A
+ * new node for what comes after all others is no such room: nobody else would
+ * use it.)
  */
-void
-fpb_disk_first_plan_insert(const FpbIndex *ix, Page page, const FpbEntry *entry,
-						   FpbPos pos, FpbInsertPlan *plan)
+static bool
+takes_room(const FpbSlotPlan *plan)
+{
+	switch (plan->kind)
+	{
+		case FPB_PLAN_SLOT:
+		case FPB_PLAN_APPEND_NODE:
+		case FPB_PLAN_SPILL:
+		case FPB_PLAN_SPREAD:
+		case FPB_PLAN_POSTING:
+			return false;
+		case FPB_PLAN_APPEND_ONE_KEY:
+		case FPB_PLAN_SPLIT_NODE:
+		case FPB_PLAN_CONVERT_NODE:
+		case FPB_PLAN_GROW:
+			return true;
+	}
+	pg_unreachable();
+}
+
+/*
+ * Plan an insertion at pos.
+ */
+static void
+plan_insert(const FpbIndex *ix, Page page, const FpbEntry *entry,
+			FpbPos pos, FpbInsertPlan *plan)
 {
 	FpbSlotPlan *slots = FpbSlots(plan);
 	const FpbEntry *rest = entry;	/* what is to have a slot */
@@ -748,6 +773,17 @@ fpb_disk_first_plan_insert(const FpbIndex *ix, Page page, const FpbEntry *entry,
 		return;
 	if (!plan_slot(ix, page, rest, &place, plan))
 		plan_to_make_room(ix, page, entry, &found, plan);
+}
+
+/*
+ * See fpb_page_plan_insert.
+ */
+void
+fpb_disk_first_plan_insert(const FpbIndex *ix, Page page, const FpbEntry *entry,
+						   FpbPos pos, FpbInsertPlan *plan)
+{
+	plan_insert(ix, page, entry, pos, plan);
+	plan->takes_room = plan->outcome == FPB_PLAN_FITS && takes_room(FpbSlots(plan));
 }
 
 /*
