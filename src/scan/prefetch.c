@@ -382,6 +382,16 @@ begin_heap(IndexScanDesc scan, FpbScan *so, FpbPrefetchState *ps, bool forward)
 }
 
 /*
+ * Is this an edge amid the leaf that the scan has read a part of?  The leaf is
+ * in memory then.
+ */
+static inline bool
+is_amid_leaf(const FpbScanEdge *at)
+{
+	return at->inside && at->same_leaf;
+}
+
+/*
  * Read the leaf at *at, the n'th to come, into ps->peek.  False if there is
  * none, or if it has not arrived yet: the scan would have to wait for it, and
  * would raise its error, if it can't be read, before it has handed out the
@@ -402,6 +412,8 @@ peek_at(IndexScanDesc scan, FpbScan *so, FpbPrefetchState *ps,
 	FpbPeek		peek = {.at = at,.forward = ps->heap_forward,.range = &ps->peek_range,.sp = ps->peek};
 	BlockNumber block = InvalidBlockNumber;
 
+	if (is_amid_leaf(at))
+		return fpb_scan_peek(scan, so, &peek);
 	if (so->prefetch.leaves_on)
 		block = fpb_window_block(&ps->leaves, n);
 	if (block == InvalidBlockNumber && at->inside && peek.forward)
@@ -443,8 +455,8 @@ peek_further(IndexScanDesc scan, FpbScan *so, FpbPrefetchState *ps)
 	const FpbScanEdge *next = forward ? &last->after : &last->before;
 	FpbScanEdge at;
 
-	if (so->prefetch.nleaves < FPB_FIRST_LEAVES || scan->parallel_scan != NULL ||
-		npeeked >= MAX_PEEKED)
+	if ((so->prefetch.nleaves < FPB_FIRST_LEAVES && !is_amid_leaf(next)) ||
+		scan->parallel_scan != NULL || npeeked >= MAX_PEEKED)
 		return false;
 	if (ps->peek == NULL)
 	{
@@ -584,7 +596,7 @@ fpb_scan_prefetch_come(IndexScanDesc scan, FpbScan *so, bool forward)
 	FpbScanPage *sp = so->cursor.page;
 
 	if (so->prefetch.leaves_on && ps->leaves.max_distance > 0 &&
-		!(so->cursor.at.inside && so->cursor.at.same_leaf))
+		!is_amid_leaf(&so->cursor.at))
 	{
 		bool		parallel = scan->parallel_scan != NULL;
 

@@ -161,6 +161,22 @@ done_with(Buffer buf, bool pin)
 }
 
 /*
+ * Does a scan that has locked a leaf read but few of its entries at first
+ * (scan/read_few.c)?  It does where it begins, if it may want no more, and if
+ * to come back to the leaf takes no longer than usual: not in a parallel scan,
+ * where others go on meanwhile, nor in one of all entries (a bitmap scan).
+ */
+static inline bool
+wants_few(const FpbReader *r, bool in_memory)
+{
+	const FpbScan *so = r->so;
+
+	return so->cursor.few && in_memory && !r->at->inside && r->seg.queue == NULL &&
+		so->keys.nranges == 1 && so->keys.nfilters == 0 &&
+		r->scan->heapRelation != NULL && r->scan->parallel_scan == NULL;
+}
+
+/*
  * Read the next leaf in a direction, from the cursor's edge, into its page,
  * and what the queue has for it.  No lock is held on entry or exit; on exit,
  * the pages are pinned only if they have to be, and a parallel scan's state is
@@ -176,7 +192,7 @@ fpb_scan_read_leaf(IndexScanDesc scan, FpbScan *so, bool forward)
 	Buffer		buf;
 	Buffer		queue_buf;
 	FpbReader	r;
-	int			nqueued;
+	int			nqueued = 0;
 	bool		pin;
 
 	init_reader(&r, scan, so, &cursor->at, forward, &cursor->range, sp);
@@ -196,7 +212,10 @@ fpb_scan_read_leaf(IndexScanDesc scan, FpbScan *so, bool forward)
 		parallel = false;
 	}
 
-	nqueued = fpb_read_segment(&r);
+	if (wants_few(&r, blocks_read == fpb_blocks_read()))
+		fpb_read_few(&r);
+	else
+		nqueued = fpb_read_segment(&r);
 	Assert(nqueued == 0 || r.seg.copied || !fpb_queue_excluded(&r));
 	if (parallel)
 		fpb_parallel_release(scan, so, forward ? &sp->after : &sp->before);

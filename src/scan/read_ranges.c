@@ -304,7 +304,6 @@ read_backward(FpbReader *r)
 	FpbIndex   *ix = &so->ix;
 	FpbScanKeys *keys = &so->keys;
 	FpbScanPage *sp = r->sp;
-	FpbKeyRange *range = r->range;
 	const FpbScanEdge *at = r->at;
 	Page		page = fpb_segment_low_page(so, &r->seg);
 	int64		first = at->range;
@@ -329,15 +328,7 @@ read_backward(FpbReader *r)
 	else
 		sp->after.range = at->range + 1;
 
-	fpb_key_range_set(keys, range, first);
-	if (FpbPageIsLeftmost(page))
-		fpb_edge_set_range(&sp->before, -1);
-	else if (range->has_upper && fpb_compare_low(ix, page, &range->upper) >= 0)
-		fpb_edge_set_range(&sp->before, first); /* it ends before this one */
-	else if (!range->has_lower || fpb_compare_low(ix, page, &range->lower) > 0)
-		fpb_set_edge_fence(r, false);
-	else
-		fpb_edge_set_range(&sp->before, first - 1);
+	fpb_set_edge_before(r, first);
 	return nqueued;
 }
 

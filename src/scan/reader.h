@@ -117,6 +117,8 @@ fpb_fetch_high(FpbScan *so, const FpbIndex *tree, Buffer buf)
 extern Page fpb_segment_low_page(FpbScan *so, FpbSegment *seg);
 extern Page fpb_segment_high_page(FpbScan *so, FpbSegment *seg);
 extern void fpb_set_edge_fence(FpbReader *r, bool forward);
+extern void fpb_set_edge_entry(FpbReader *r, bool forward, const FpbKey *key);
+extern void fpb_set_edge_before(FpbReader *r, int64 first);
 extern bool fpb_set_edge_early(FpbReader *r);
 
 /* scan/queue_leaf.c */
@@ -131,6 +133,9 @@ extern int	fpb_merge_queue(FpbScan *so, FpbItem *items, int n, int m, bool copie
 /* scan/read_ranges.c */
 extern void fpb_make_room(FpbScan *so, FpbScanPage *sp, int room, int n);
 extern int	fpb_read_segment(FpbReader *r);
+
+/* scan/read_few.c */
+extern void fpb_read_few(FpbReader *r);
 
 /* scan/form_tuple.c */
 extern void fpb_copy_tuples(FpbReader *r);

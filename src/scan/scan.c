@@ -106,6 +106,7 @@ find_page(IndexScanDesc scan, FpbScan *so, bool forward)
 	int64		nranges = so->keys.nranges;
 	bool		parallel = scan->parallel_scan != NULL;
 
+	cursor->forward = forward;
 	for (;;)
 	{
 		FpbScanPage *sp;
@@ -121,7 +122,9 @@ find_page(IndexScanDesc scan, FpbScan *so, bool forward)
 			break;
 		fpb_loop_guard_pass(&so->ix, &cursor->loop_guard, cursor->at.range,
 							cursor->at.inside ? &cursor->at.key : NULL, forward, cursor->page->block);
-		prefetch = so->prefetch.nleaves++ >= FPB_FIRST_LEAVES && so->prefetch.leaves_on;
+		prefetch = so->prefetch.nleaves >= FPB_FIRST_LEAVES && so->prefetch.leaves_on;
+		if (!cursor->at.inside || !cursor->at.same_leaf)
+			so->prefetch.nleaves++;
 		if (prefetch && !parallel)
 			fpb_scan_prefetch_leaves(scan, so, forward);
 		fpb_scan_read_leaf(scan, so, forward);
@@ -186,7 +189,11 @@ first_page(IndexScanDesc scan, FpbScan *so, bool forward)
 static bool
 next_page(IndexScanDesc scan, FpbScan *so, bool forward)
 {
-	fpb_edge_copy(so, &so->cursor.at, forward ? &so->cursor.page->after : &so->cursor.page->before);
+	FpbScanCursor *cursor = &so->cursor;
+
+	fpb_edge_copy(so, &cursor->at, forward ? &cursor->page->after : &cursor->page->before);
+	if (cursor->at.inside && cursor->at.same_leaf)
+		cursor->few = false;	/* it has wanted more */
 	leave_page(scan, so);
 	return find_page(scan, so, forward);
 }
@@ -212,6 +219,7 @@ fpb_beginscan(Relation rel, int nkeys, int norderbys)
 
 	cursor->state = FPB_SCAN_NEW;
 	cursor->restarted = false;
+	cursor->few = cursor->forward = true;
 	cursor->keep_pin = false;
 	cursor->page = palloc(sizeof(FpbScanPage));
 	fpb_scan_page_init(cursor->page);
@@ -247,6 +255,25 @@ fpb_beginscan(Relation rel, int nkeys, int norderbys)
 }
 
 /*
+ * The scan is to start again, and will presumably want as many entries as this
+ * time.  Have these been no more than it would have read at first?
+ */
+static void
+note_wanted(FpbScan *so)
+{
+	FpbScanCursor *cursor = &so->cursor;
+	FpbScanPage *sp = cursor->page;
+	int			n = sp->nitems;
+
+	if (cursor->few || so->prefetch.nleaves != 1 ||
+		(cursor->forward ? &sp->before : &sp->after)->inside)
+		return;
+	if (cursor->state == FPB_SCAN_ON_PAGE)
+		n = cursor->forward ? sp->current + 1 : n - sp->current;
+	cursor->few = n <= FPB_FIRST_ITEMS;
+}
+
+/*
  * Give up the current position and the mark.
  */
 static void
@@ -272,6 +299,7 @@ fpb_rescan(IndexScanDesc scan, ScanKey keys, int nkeys pg_attribute_unused(),
 	FpbScan    *so = (FpbScan *) scan->opaque;
 
 	so->cursor.restarted |= so->cursor.state != FPB_SCAN_NEW;
+	note_wanted(so);
 	forget_position(scan, so);
 
 	/*

@@ -40,6 +40,9 @@ typedef struct FpbScanEdge
 /* of a leaf, and of the queue's for the same place */
 #define FPB_MAX_SCAN_ITEMS	(2 * FPB_MAX_PAGE_ENTRIES)
 
+/* a scan that may want no more reads so many entries of a leaf at first */
+#define FPB_FIRST_ITEMS	3
+
 /* of a scan that never needs memory for all that a page may have */
 #define FPB_FEW_ITEMS		16
 
@@ -96,6 +99,8 @@ typedef struct FpbScanCursor
 {
 	FpbScanState state;
 	bool		restarted;		/* have there been keys before these? */
+	bool		forward;		/* the direction of what has been read last */
+	bool		few;			/* does it read but few entries at first? */
 	bool		keep_pin;		/* must the leaf stay pinned? */
 	FpbScanPage *page;			/* the leaf read last */
 	FpbScanEdge at;				/* where the next one is read */

@@ -11,20 +11,20 @@
 #include "scan/reader.h"
 
 /*
- * Raise an error unless a page's fence, which is whole, is a sound pivot: all
- * of its columns will be taken out of it.
+ * Raise an error unless the key of an edge, a page's whole fence or an entry,
+ * is sound: all of its columns will be taken out of it.
  */
 static void
-check_fence(FpbScan *so, FpbScanPage *sp, const FpbKey *fence)
+check_key(FpbScan *so, FpbScanPage *sp, const FpbKey *key, bool pivot)
 {
 	const char *fault;
 
-	if (fence->tuple == NULL)
+	if (key->tuple == NULL)
 		return;
-	fault = fpb_tuple_fault(&so->ix, fence->tuple,
-							IndexTupleSize(fence->tuple), true);
+	fault = fpb_tuple_fault(&so->ix, key->tuple, IndexTupleSize(key->tuple), pivot);
 	if (unlikely(fault != NULL))
-		fpb_report_damage(so->ix.rel, sp->block, psprintf("Of a fence: %s.", fault));
+		fpb_report_damage(so->ix.rel, sp->block,
+						  psprintf("Of %s: %s.", pivot ? "a fence" : "an entry", fault));
 }
 
 /*
@@ -100,10 +100,49 @@ fpb_set_edge_fence(FpbReader *r, bool forward)
 		edge->right = fpb_segment_high_page(so, seg) == seg->leaf ?
 			FpbHdr(seg->leaf)->right : r->sp->block;
 	}
-	check_fence(so, r->sp, &fence);
+	check_key(so, r->sp, &fence, true);
 	fpb_edge_set_key(so, edge, &fence);
 	edge->range = r->range->number;
 	edge->same_leaf = (forward ? seg->high_page : seg->low_page) != seg->leaf;
+}
+
+/*
+ * Set the edge after what has been read (forward), or before it, in the leaf
+ * itself: after all entries < key, and before the others.  key is an entry's.
+ */
+void
+fpb_set_edge_entry(FpbReader *r, bool forward, const FpbKey *key)
+{
+	FpbScanEdge *edge = forward ? &r->sp->after : &r->sp->before;
+
+	check_key(r->so, r->sp, key, false);
+	fpb_edge_set_key(r->so, edge, key);
+	edge->range = r->range->number;
+	edge->same_leaf = true;
+	edge->right = r->sp->block;
+}
+
+/*
+ * Set the edge before the segment, of which range number first is the first
+ * that may have entries in it.
+ */
+void
+fpb_set_edge_before(FpbReader *r, int64 first)
+{
+	FpbScan    *so = r->so;
+	FpbIndex   *ix = &so->ix;
+	FpbKeyRange *range = r->range;
+	Page		page = fpb_segment_low_page(so, &r->seg);
+
+	fpb_key_range_set(&so->keys, range, first);
+	if (FpbPageIsLeftmost(page))
+		fpb_edge_set_range(&r->sp->before, -1);
+	else if (range->has_upper && fpb_compare_low(ix, page, &range->upper) >= 0)
+		fpb_edge_set_range(&r->sp->before, first);	/* it ends before this one */
+	else if (!range->has_lower || fpb_compare_low(ix, page, &range->lower) > 0)
+		fpb_set_edge_fence(r, false);
+	else
+		fpb_edge_set_range(&r->sp->before, first - 1);
 }
 
 /*
