@@ -238,6 +238,78 @@ fpb_code_encode(FpbWordKind kind, Datum value)
 }
 
 /*
+ * Write the value of a raw code of a type that is passed by reference.
+ */
+void
+fpb_code_store(FpbWordKind kind, FpbCode raw, char *to)
+{
+	switch (kind)
+	{
+		case FPB_KIND_MACADDR:
+			{
+				macaddr    *mac = (macaddr *) to;
+
+				mac->a = (unsigned char) (raw.hi >> 40);
+				mac->b = (unsigned char) (raw.hi >> 32);
+				mac->c = (unsigned char) (raw.hi >> 24);
+				mac->d = (unsigned char) (raw.hi >> 16);
+				mac->e = (unsigned char) (raw.hi >> 8);
+				mac->f = (unsigned char) raw.hi;
+				break;
+			}
+		case FPB_KIND_MACADDR8:
+			{
+				macaddr8   *mac = (macaddr8 *) to;
+
+				mac->a = (unsigned char) (raw.hi >> 56);
+				mac->b = (unsigned char) (raw.hi >> 48);
+				mac->c = (unsigned char) (raw.hi >> 40);
+				mac->d = (unsigned char) (raw.hi >> 32);
+				mac->e = (unsigned char) (raw.hi >> 24);
+				mac->f = (unsigned char) (raw.hi >> 16);
+				mac->g = (unsigned char) (raw.hi >> 8);
+				mac->h = (unsigned char) raw.hi;
+				break;
+			}
+		case FPB_KIND_TID:
+			ItemPointerSet((ItemPointer) to, (BlockNumber) (raw.hi >> 16),
+						   (OffsetNumber) (raw.hi & 0xFFFF));
+			break;
+		case FPB_KIND_UUID:
+			{
+				uint64		hi = pg_hton64(raw.hi);
+				uint64		lo = pg_hton64(raw.lo);
+
+				memcpy(to, &hi, 8);
+				memcpy(to + 8, &lo, 8);
+				break;
+			}
+		case FPB_KIND_BOOL:
+		case FPB_KIND_CHAR:
+		case FPB_KIND_INT2:
+		case FPB_KIND_INT4:
+		case FPB_KIND_INT8:
+		case FPB_KIND_UINT4:
+		case FPB_KIND_UINT8:
+		case FPB_KIND_FLOAT4:
+		case FPB_KIND_FLOAT8:
+			pg_unreachable();	/* passed by value */
+	}
+}
+
+/*
+ * The same, to memory of its own.
+ */
+static Datum
+store_palloced(FpbWordKind kind, FpbCode raw, Size size)
+{
+	char	   *to = palloc(size);
+
+	fpb_code_store(kind, raw, to);
+	return PointerGetDatum(to);
+}
+
+/*
  * The value of a raw code, palloc'd if by reference.  negative_zero chooses
  * between the zeros.
  *
@@ -286,49 +358,13 @@ fpb_code_decode(FpbWordKind kind, FpbCode raw, bool negative_zero)
 				return Float8GetDatum(f);
 			}
 		case FPB_KIND_MACADDR:
-			{
-				macaddr    *mac = palloc(sizeof(macaddr));
-
-				mac->a = (unsigned char) (raw.hi >> 40);
-				mac->b = (unsigned char) (raw.hi >> 32);
-				mac->c = (unsigned char) (raw.hi >> 24);
-				mac->d = (unsigned char) (raw.hi >> 16);
-				mac->e = (unsigned char) (raw.hi >> 8);
-				mac->f = (unsigned char) raw.hi;
-				return MacaddrPGetDatum(mac);
-			}
+			return store_palloced(kind, raw, sizeof(macaddr));
 		case FPB_KIND_MACADDR8:
-			{
-				macaddr8   *mac = palloc(sizeof(macaddr8));
-
-				mac->a = (unsigned char) (raw.hi >> 56);
-				mac->b = (unsigned char) (raw.hi >> 48);
-				mac->c = (unsigned char) (raw.hi >> 40);
-				mac->d = (unsigned char) (raw.hi >> 32);
-				mac->e = (unsigned char) (raw.hi >> 24);
-				mac->f = (unsigned char) (raw.hi >> 16);
-				mac->g = (unsigned char) (raw.hi >> 8);
-				mac->h = (unsigned char) raw.hi;
-				return Macaddr8PGetDatum(mac);
-			}
+			return store_palloced(kind, raw, sizeof(macaddr8));
 		case FPB_KIND_TID:
-			{
-				ItemPointer tid = palloc(sizeof(ItemPointerData));
-
-				ItemPointerSet(tid, (BlockNumber) (raw.hi >> 16),
-							   (OffsetNumber) (raw.hi & 0xFFFF));
-				return PointerGetDatum(tid);
-			}
+			return store_palloced(kind, raw, sizeof(ItemPointerData));
 		case FPB_KIND_UUID:
-			{
-				pg_uuid_t  *uuid = palloc(sizeof(pg_uuid_t));
-				uint64		hi = pg_hton64(raw.hi);
-				uint64		lo = pg_hton64(raw.lo);
-
-				memcpy(uuid->data, &hi, 8);
-				memcpy(uuid->data + 8, &lo, 8);
-				return UUIDPGetDatum(uuid);
-			}
+			return store_palloced(kind, raw, sizeof(pg_uuid_t));
 	}
 	pg_unreachable();
 }

@@ -141,6 +141,7 @@ fpb_code_is_null(const FpbColumn *col, const FpbCoded *coded)
 }
 
 extern FpbCode fpb_code_encode(FpbWordKind kind, Datum value);
+extern void fpb_code_store(FpbWordKind kind, FpbCode raw, char *to);
 extern Datum fpb_code_decode(FpbWordKind kind, FpbCode raw, bool negative_zero);
 extern FpbCode fpb_code_nearest(const FpbWordType *type, FpbCode raw, int64 slack);
 
@@ -171,6 +172,50 @@ fpb_code_of_column(const FpbColumn *col, Datum value, bool isnull)
 	}
 	return coded;
 }
+
+/*
+ * A column's field in the words of an index, where no column before it has a
+ * tie in the string (key/word.c).
+ */
+typedef struct FpbField
+{
+	bool		in_low;			/* does it begin in the word's lower half? */
+	uint8		before;			/* bits of that half before it */
+	uint8		unused;			/* 64, less its own bits */
+	uint8		upper;			/* its bits in the upper half, if it goes on
+								 * in the lower one; else 0 */
+	uint8		integer;		/* bytes of its value, if that is the code but
+								 * for the bits in flip; else 0 */
+	uint64		flip;
+	uint64		shared;			/* the code that NULL shares */
+	uint64		zero;			/* the code of the zeros of a float type;
+								 * others: the shared one */
+} FpbField;
+
+/*
+ * The code in a field.
+ */
+static inline uint64
+fpb_field_code(const FpbKey *key, const FpbField *field)
+{
+	uint64		value = (field->in_low ? key->low : key->head) << field->before;
+
+	if (field->upper != 0)
+		value |= key->low >> field->upper;
+	return value >> field->unused;
+}
+
+/*
+ * Is a code one that comes with a tie or a sign?  If no column has such a
+ * code, nothing but fields is strung together, and all ties are 0.
+ */
+static inline bool
+fpb_field_has_tie(const FpbField *field, uint64 code)
+{
+	return code == field->shared || code == field->zero;
+}
+
+extern void fpb_word_fields(const FpbIndex *ix, FpbField *fields);
 
 /* words of all key columns (key/word.c) */
 extern void fpb_word_compose(const FpbIndex *ix, const FpbCoded *coded,

@@ -114,6 +114,52 @@ fpb_word_compose(const FpbIndex *ix, const FpbCoded *coded,
 }
 
 /*
+ * Set up the fields of the columns of an index whose words have several.
+ */
+void
+fpb_word_fields(const FpbIndex *ix, FpbField *fields)
+{
+	FpbCode		none = {0, 0};
+	int			at = 0;
+
+	for (int i = 0; i < ix->nkeyatts; i++)
+	{
+		const FpbColumn *col = &ix->cols[i];
+		FpbField   *field = &fields[i];
+		FpbCode		zero = {UINT64CONST(1) << (col->word->bits - 1), 0};
+
+		field->in_low = at >= 64;
+		field->before = at % 64;
+		field->unused = 64 - col->width;
+		field->upper = at < 64 && at + col->width > 64 ? 64 - at : 0;
+		at += col->width;
+		field->shared = col->nulls_first ? 0 : fpb_code_mask(col);
+		field->zero = field->shared;
+		if (col->word->is_float)
+			field->zero = fpb_code_direct(col, zero).hi;
+		field->integer = col->length;
+		field->flip = fpb_code_direct(col, none).hi;
+		switch ((FpbWordKind) col->word->kind)
+		{
+			case FPB_KIND_INT2:
+				field->flip ^= 0x8000;
+				break;
+			case FPB_KIND_INT4:
+				field->flip ^= FPB_SIGN32;
+				break;
+			case FPB_KIND_INT8:
+				field->flip ^= FPB_SIGN64;
+				break;
+			case FPB_KIND_UINT4:
+			case FPB_KIND_UINT8:
+				break;
+			default:
+				field->integer = 0;
+		}
+	}
+}
+
+/*
  * Take the columns of a key apart: the inverse of fpb_word_compose.  A damaged
  * key gives codes that are no value's, but which can be decoded all the same.
  */
@@ -121,7 +167,7 @@ void
 fpb_word_split(const FpbIndex *ix, const FpbKey *key, FpbCoded *coded)
 {
 	uint32		tie = fpb_tail_tie(key->tail) & ((1 << FPB_TAIL_TIE_BITS) - 1);
-	FpbBits		bits = {{key->head, key->low, 0}, 0};
+	FpbBits		bits;
 
 	if (ix->nkeyatts == 1)
 	{
@@ -131,7 +177,12 @@ fpb_word_split(const FpbIndex *ix, const FpbKey *key, FpbCoded *coded)
 		return;
 	}
 
-	bits.at = word_bits(ix);
+	bits = (FpbBits)
+	{
+		{
+			key->head, key->low, 0
+		}, word_bits(ix)
+	};
 	put_bits(&bits, tie, FPB_TAIL_TIE_BITS);
 	bits.at = 0;
 	for (int i = 0; i < ix->nkeyatts; i++)

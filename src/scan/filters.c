@@ -70,6 +70,29 @@ match_qual(const FpbScanKeys *keys, const FpbQual *q, const Datum *values,
 }
 
 /*
+ * Get the values of the columns that the filters are about, from a word of
+ * several columns: none is NULL, and none is allocated.  False if they have to
+ * be got in another way.
+ */
+static inline bool
+get_filtered(const FpbScanKeys *keys, const FpbKey *key, Datum *values, bool *isnull)
+{
+	for (int c = 0; c < keys->nfields; c++)
+	{
+		const FpbColumn *col = &keys->ix->cols[c];
+		FpbCode		code = {fpb_field_code(key, &keys->fields[c]), 0};
+
+		if (unlikely(fpb_field_has_tie(&keys->fields[c], code.hi)))
+			return false;
+		if ((keys->filtered & (1 << c)) == 0)
+			continue;
+		values[c] = fpb_code_decode((FpbWordKind) col->word->kind, fpb_code_direct(col, code), true);
+		isnull[c] = false;
+	}
+	return keys->nfields > 0;
+}
+
+/*
  * Does an entry pass all filters?
  */
 bool
@@ -78,10 +101,40 @@ fpb_keys_match(FpbScanKeys *keys, const FpbKey *key)
 	Datum		values[INDEX_MAX_KEYS];
 	bool		isnull[INDEX_MAX_KEYS];
 	bool		match = true;
+	bool		got = get_filtered(keys, key, values, isnull);
 
-	fpb_key_datums(keys->ix, key, values, isnull);
+	if (!got)
+		fpb_key_datums(keys->ix, key, values, isnull);
 	for (int i = 0; match && i < keys->nfilters; i++)
 		match = match_qual(keys, keys->filters[i], values, isnull);
-	fpb_free_datums(keys->ix, values, isnull);
+	if (!got)
+		fpb_free_datums(keys->ix, values, isnull);
 	return match;
+}
+
+/*
+ * The filters have been found: which columns are they about?
+ */
+void
+fpb_note_filtered(FpbScanKeys *keys)
+{
+	const FpbIndex *ix = keys->ix;
+
+	keys->nfields = keys->filtered = 0;
+	if (!fpb_is_word(ix) || ix->nkeyatts == 1)
+		return;
+	for (int i = 0; i < keys->nfilters; i++)
+	{
+		const FpbQual *q = keys->filters[i];
+
+		if (q->kind == FPB_QUAL_ROW || !ix->cols[q->col].by_value)
+		{
+			keys->nfields = 0;
+			return;
+		}
+		keys->filtered |= 1 << q->col;
+		keys->nfields = Max(keys->nfields, q->col + 1);
+	}
+	if (keys->nfields > 0)
+		fpb_word_fields(ix, keys->fields);
 }

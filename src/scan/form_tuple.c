@@ -99,6 +99,9 @@ fpb_tuples_init(FpbScan *so)
 	tuples->templates = NULL;
 	tuples->last = NULL;
 	tuples->plain = fpb_is_word(&so->ix) && fpb_word_is_plain(&so->ix, &tuples->flip);
+	tuples->several = fpb_is_word(&so->ix) && so->ix.nkeyatts > 1;
+	if (tuples->several)
+		fpb_word_fields(&so->ix, tuples->fields);
 }
 
 /*
@@ -165,38 +168,87 @@ make_template(FpbScan *so, int mask)
 }
 
 /*
+ * Write the value of a raw code to its place in the template.
+ */
+static inline void
+write_value(const FpbTupleTemplate *template, int i, FpbWordKind kind, FpbCode raw,
+			bool negative_zero)
+{
+	char	   *to = template->values[i].to;
+
+	if (template->values[i].byval)
+		store_att_byval(to, fpb_code_decode(kind, raw, negative_zero),
+						template->values[i].length);
+	else
+		fpb_code_store(kind, raw, to);
+}
+
+/*
+ * Decode a word of several columns into the template of tuples without NULLs,
+ * if that is there and no column has a tie.  Else false; then the template may
+ * have any values.
+ */
+static inline bool
+decode_fields(FpbScan *so, const FpbKey *key)
+{
+	const FpbTupleTemplate *template = &so->tuples.templates[0];
+	const FpbField *field = so->tuples.fields;
+
+	for (int c = 0; c < template->nvalues; c++, field++)
+	{
+		FpbCode		code = {fpb_field_code(key, field), 0};
+		char	   *to = template->values[c].to;
+
+		if (unlikely(fpb_field_has_tie(field, code.hi)))
+			return false;
+		switch (field->integer)
+		{
+			case sizeof(uint16):
+				*(uint16 *) to = (uint16) (code.hi ^ field->flip);
+				break;
+			case sizeof(uint32):
+				*(uint32 *) to = (uint32) (code.hi ^ field->flip);
+				break;
+			case sizeof(uint64):
+				*(uint64 *) to = code.hi ^ field->flip;
+				break;
+			default:
+				write_value(template, c, (FpbWordKind) so->ix.cols[c].word->kind,
+							fpb_code_direct(&so->ix.cols[c], code), true);
+		}
+	}
+	return true;
+}
+
+/*
  * Decode a word key into the tuple of its template; notes nothing of it.
  */
 IndexTuple
 fpb_decode_word_tuple(FpbScan *so, const FpbKey *key)
 {
-	Datum		values[FPB_MAX_WORD_COLUMNS];
-	bool		isnull[FPB_MAX_WORD_COLUMNS];
+	const FpbIndex *ix = &so->ix;
+	FpbTupleForming *tuples = &so->tuples;
+	FpbCoded	coded[FPB_MAX_WORD_COLUMNS];
 	int			mask = 0;
-	int			nvalues;
-	FpbTupleTemplate *template;
+	const FpbTupleTemplate *template;
 
-	fpb_word_datums(&so->ix, key, values, isnull);
-	for (int i = 0; i < so->ix.nkeyatts; i++)
-		mask |= isnull[i] << i;
-	if (unlikely(so->tuples.templates == NULL || so->tuples.templates[mask].tuple == NULL))
+	if (tuples->several && tuples->templates != NULL && tuples->templates[0].tuple != NULL &&
+		decode_fields(so, key))
+		return tuples->templates[0].tuple;
+
+	fpb_word_split(ix, key, coded);
+	for (int i = 0; i < ix->nkeyatts; i++)
+		mask |= fpb_code_is_null(&ix->cols[i], &coded[i]) << i;
+	if (unlikely(tuples->templates == NULL || tuples->templates[mask].tuple == NULL))
 		make_template(so, mask);
-	template = &so->tuples.templates[mask];
-
-	nvalues = template->nvalues;
-	for (int i = 0; i < nvalues; i++)
+	template = &tuples->templates[mask];
+	for (int i = 0; i < template->nvalues; i++)
 	{
-		char	   *to = template->values[i].to;
-		int			length = template->values[i].length;
-		Datum		value = values[template->values[i].column];
+		int			c = template->values[i].column;
+		const FpbColumn *col = &ix->cols[c];
 
-		if (template->values[i].byval)
-			store_att_byval(to, value, length);
-		else
-		{
-			memcpy(to, DatumGetPointer(value), length);
-			pfree(DatumGetPointer(value));
-		}
+		write_value(template, i, (FpbWordKind) col->word->kind,
+					fpb_code_direct(col, coded[c].code), coded[c].tie == 0);
 	}
 	return template->tuple;
 }

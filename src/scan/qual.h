@@ -136,6 +136,8 @@ extern bool fpb_array_match(const FpbScanKeys *keys, const FpbQual *q,
 extern bool fpb_qual_match(const FpbScanKeys *keys, const FpbQual *q,
 						   Datum value);
 
+extern void fpb_note_filtered(FpbScanKeys *keys);
+
 /* scan/equality.c */
 extern FpbQual *fpb_better_equality(FpbQual *a, FpbQual *b);
 extern bool fpb_add_equality(FpbScanKeys *keys, int colno, FpbQual *eq,

@@ -11,6 +11,7 @@
 #include "access/heapam.h"
 #include "executor/instrument.h"
 
+#include "key/code.h"
 #include "prefetch/prefetch.h"
 #include "queue/filter.h"
 #include "scan/scan_keys.h"
@@ -172,6 +173,8 @@ typedef struct FpbTupleForming
 	FpbTupleTemplate *templates;	/* 1 << FPB_MAX_WORD_COLUMNS, or NULL */
 	bool		plain;			/* are words the values, but for ... */
 	uint64		flip;			/* ... these bits? */
+	bool		several;		/* have words several columns? */
+	FpbField	fields[FPB_MAX_WORD_COLUMNS];	/* then theirs */
 	IndexTuple	last;			/* the tuple made last, or NULL */
 	uint64		last_head;		/* what it is made of */
 	uint64		last_low;

@@ -170,6 +170,8 @@ prepare_general(FpbScanKeys *keys, ScanKey scankeys)
 	for (int i = 0; i < keys->nquals; i++)
 		if (!keys->quals[i].implied)
 			keys->filters[keys->nfilters++] = &keys->quals[i];
+	if (keys->nfilters > 0)
+		fpb_note_filtered(keys);
 	return true;
 }
 

@@ -10,6 +10,7 @@
 
 #include "access/skey.h"
 
+#include "key/code.h"
 #include "key/key.h"
 
 typedef struct FpbQual FpbQual;
@@ -53,6 +54,10 @@ typedef struct FpbScanKeys
 	bool		range_not_null; /* that column is not to be NULL */
 	int			nfilters;
 	FpbQual   **filters;
+	int			nfields;		/* columns of words to be decoded for them, or
+								 * 0: all */
+	int			filtered;		/* a bit for each that they are about */
+	FpbField	fields[FPB_MAX_WORD_COLUMNS];
 
 	/* word indexes: bounds after the prefix, the same for all ranges */
 	int			nlower;			/* columns that have one, those of the prefix
