@@ -73,19 +73,55 @@ SELECT count(*), sum(k) FROM seen WHERE k BETWEEN 100 AND 601;
 SELECT count(*), sum(u) FROM seen WHERE u BETWEEN 100 AND 601;
 INSERT INTO seen VALUES (0, 0, 105);
 
--- A node that is split: its entries are spread over all its slots, where others
--- were that have been found dead.  Here the index is one leaf, whose nodes have
--- been filled one after the other.
+-- A node that is full is not split while there are dead entries to remove: those
+-- of the leaf are.  Here the index is one leaf, whose nodes have been filled one
+-- after the other.
 CREATE TEMP TABLE split (id int, k int8, pad text STORAGE plain) WITH (autovacuum_enabled = off);
 CREATE INDEX split_k ON split USING fpbtree (k);
 INSERT INTO split SELECT i, i * 10, repeat('x', current_setting('block_size')::int / 8) FROM generate_series(1, 120) i;
 DELETE FROM split WHERE id % 3 <> 0;
 SELECT agrees('split');
 SELECT pages_of('SELECT id FROM split WHERE k = 10') = 1 AS killed;
-SELECT nodes FROM fpbtree_page('split_k', 1) \gset before_
+SELECT nodes, entries FROM fpbtree_page('split_k', 1) \gset before_
 INSERT INTO split VALUES (121, 305);
-SELECT nodes > :before_nodes OR layout = 'micro_index' AS split FROM fpbtree_page('split_k', 1), fpbtree_stats('split_k');
+SELECT p.nodes = :before_nodes AS whole, p.entries < :before_entries OR layout = 'micro_index' AS removed
+FROM fpbtree_page('split_k', 1) p, fpbtree_stats('split_k');
 SELECT agrees('split');
+
+-- Entries that share their key, in a node or a tuple, have killed bits of their
+-- own, or share one with a neighbour.  The bits stay when others come between.
+CREATE TABLE types (name text, type text, key text);
+INSERT INTO types VALUES
+    ('int4', 'int4', '7'), ('int8', 'int8', '7'), ('uuid', 'uuid', 'lpad(''7'', 32, ''0'')::uuid'),
+    ('text', 'text COLLATE "C"', '''seven'''), ('numeric', 'numeric', '7');
+SELECT format('CREATE TEMP TABLE shared_%s (id int, k %s, pad text STORAGE plain DEFAULT repeat(''x'', current_setting(''block_size'')::int * 6 / 10)) WITH (autovacuum_enabled = off)', name, type),
+       format('CREATE INDEX shared_%1$s_k ON shared_%1$s USING fpbtree (k)', name),
+       format('INSERT INTO shared_%s SELECT i, %s FROM generate_series(1, 90) i', name, key),
+       format('DELETE FROM shared_%s WHERE id NOT IN (20, 21, 70)', name),
+       format('SELECT pages_of(%L) > 80 AS first, pages_of(%1$L) < 15 AS second', format('SELECT id FROM shared_%s WHERE k = %s', name, key)),
+       format('INSERT INTO shared_%s SELECT i, %s FROM generate_series(91, 93) i', name, key),
+       format('SELECT pages_of(%L) < 18 AS third', format('SELECT id FROM shared_%s WHERE k = %s', name, key)),
+       format('SELECT string_agg(id::text, '' '' ORDER BY id), fpbtree_check(%L, true) FROM shared_%s WHERE k = %s', 'shared_' || name || '_k', name, key)
+FROM types
+\gexec
+
+-- A row that is updated again and again does not fill its leaf with what it
+-- leaves behind.
+CREATE PROCEDURE update_often(tab text, change text) LANGUAGE plpgsql AS $$
+BEGIN
+    FOR r IN 1..1200 LOOP
+        EXECUTE format('UPDATE %s SET %s WHERE id = 50', tab, change);
+        COMMIT;
+    END LOOP;
+END $$;
+SELECT format('CREATE TEMP TABLE hot_%s (id int, k %s, v int) WITH (autovacuum_enabled = off)', name, type),
+       format('CREATE INDEX hot_%1$s_k ON hot_%1$s USING fpbtree (k)', name),
+       format('CREATE INDEX hot_%1$s_v ON hot_%1$s USING fpbtree (v)', name),
+       format('INSERT INTO hot_%s SELECT i, %s, 0 FROM generate_series(1, 100) i', name, key),
+       format('CALL update_often(%L, ''v = v + 1'')', 'hot_' || name),
+       format('SELECT entries < 700 OR layout = ''micro_index'' AS few, fpbtree_check(%L, true) FROM fpbtree_stats(%1$L)', format('hot_%s_k', name))
+FROM types
+\gexec
 
 -- Everything that can happen to the nodes of a page, by and by: rows come in
 -- near places, some die, a scan finds them dead, and others come.

@@ -264,9 +264,9 @@ fpb_keys_equal(const FpbIndex *ix, const FpbKey *a, const FpbKey *b)
 }
 
 /*
- * Are the keys of a and b, two entries of leaves or two pivots, the same
- * bytes, so that one copy serves both?  TIDs are of no account, but where a
- * pivot has some in its tuple.
+ * Are the keys of a and b the same columns, and the same bytes, so that one
+ * copy serves both?  Either may be a pivot.  TIDs are of no account: they are
+ * in the tuple's header, as is a pivot's number of columns.
  */
 bool
 fpb_keys_identical(const FpbIndex *ix, const FpbKey *a, const FpbKey *b)
@@ -280,7 +280,8 @@ fpb_keys_identical(const FpbIndex *ix, const FpbKey *a, const FpbKey *b)
 	return a->tuple->t_info == b->tuple->t_info &&
 		memcmp((char *) a->tuple + sizeof(IndexTupleData),
 			   (char *) b->tuple + sizeof(IndexTupleData),
-			   IndexTupleSize(a->tuple) - sizeof(IndexTupleData)) == 0;
+			   IndexTupleSize(a->tuple) - sizeof(IndexTupleData)) == 0 &&
+		fpb_pivot_natts(ix, a->tuple) == fpb_pivot_natts(ix, b->tuple);
 }
 
 /*

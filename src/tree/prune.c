@@ -177,12 +177,12 @@ suspect_versions(Prune *p)
 }
 
 /*
- * Suspect those of the leaf's entries [from, to) that have a key.
+ * Suspect the entries of a key.
  */
 static void
-suspect_key(Prune *p, const FpbKey *key, int from, int to)
+suspect_key(Prune *p, const FpbKey *key)
 {
-	for (int i = from; i < to; i++)
+	for (int i = 0; i < p->nentries; i++)
 		if (fpb_keys_identical(p->ix, &p->items[i].key, key))
 			add_suspect(p, &p->items[i]);
 	if (p->nsuspects > 0)
@@ -360,17 +360,17 @@ find_killed(Prune *p)
 }
 
 /*
- * Find dead entries among the suspects.
+ * Find dead entries among the suspects.  likely: there are some.
  */
 static void
-find_versions(Prune *p, bool unchanged)
+find_versions(Prune *p, bool likely)
 {
-	int			max_in_vain = unchanged ? MAX_IN_VAIN : MAX_IN_VAIN_UNSURE;
+	int			max_in_vain = likely ? MAX_IN_VAIN : MAX_IN_VAIN_UNSURE;
 	int			in_vain = 0;
 	int			n;
 
 	n = choose_pages(p, suspect_pages(p),
-					 unchanged ? MAX_READS : MAX_READS_UNSURE);
+					 likely ? MAX_READS : MAX_READS_UNSURE);
 	for (int i = 0; i < n && in_vain < max_in_vain; i++)
 	{
 		int			ndead = p->ndead;
@@ -482,11 +482,30 @@ look_beside(const FpbIndex *ix, Page page, const FpbKey *key, FpbPos pos, bool b
 }
 
 /*
+ * Remove dead entries of a key from a leaf that is locked exclusively, and
+ * stays so.  likely: there are some.  Returns whether any has been removed.
+ */
+bool
+fpb_prune_key(const FpbIndex *ix, Relation heap, Buffer buf, const FpbKey *key,
+			  bool likely)
+{
+	Prune		p;
+
+	if (!begin_prune(&p, ix, heap, buf))
+		return false;
+	suspect_key(&p, key);
+	find_versions(&p, likely);
+	finish_prune(&p, buf);
+	return p.ndead > 0;
+}
+
+/*
  * Remove dead entries from a leaf in which a new entry would take room that is
  * left for other keys: all killed entries if one of them is beside the place;
- * else, if the row has been updated without changing its key, dead versions
- * among the entries of that key beside the place.  So what a row leaves that
- * is updated again and again does not fill the leaf.
+ * else, if the row has been updated without changing its key and many entries
+ * beside the place have that key, dead versions among the key's entries.  So
+ * what a row leaves behind that is updated again and again does not fill the
+ * leaf.
  *
  * The leaf is locked exclusively, and stays so.  Returns whether any entry has
  * been removed.
@@ -498,38 +517,12 @@ fpb_prune_beside(const FpbIndex *ix, Relation heap, Buffer buf,
 	Page		page = BufferGetPage(buf);
 	bool		killed = false;
 	int			same = 0;
-	int			n = 0;
-	Prune		p;
 
 	look_beside(ix, page, key, pos, true, &killed, &same);
 	look_beside(ix, page, key, pos, false, &killed, &same);
 	if (killed && fpb_prune_killed(ix, heap, buf))
 		return true;
-	if (!unchanged || same <= FEW_VERSIONS || !begin_prune(&p, ix, heap, buf))
-		return false;
-	while (n < p.nentries && fpb_pos_before(p.items[n].pos, pos))
-		n++;
-	suspect_key(&p, key, Max(n - BESIDE, 0), Min(n + BESIDE, p.nentries));
-	find_versions(&p, false);
-	finish_prune(&p, buf);
-	return p.ndead > 0;
-}
-
-/*
- * Remove dead entries of a key from a leaf that is locked exclusively, and
- * stays so.  Returns whether any has been removed.
- */
-bool
-fpb_prune_key(const FpbIndex *ix, Relation heap, Buffer buf, const FpbKey *key)
-{
-	Prune		p;
-
-	if (!begin_prune(&p, ix, heap, buf))
-		return false;
-	suspect_key(&p, key, 0, p.nentries);
-	find_versions(&p, true);
-	finish_prune(&p, buf);
-	return p.ndead > 0;
+	return unchanged && same > FEW_VERSIONS && fpb_prune_key(ix, heap, buf, key, false);
 }
 
 /*

@@ -295,7 +295,7 @@ extern bool fpb_prune_killed(const FpbIndex *ix, Relation heap, Buffer buf);
 extern bool fpb_prune_beside(const FpbIndex *ix, Relation heap, Buffer buf,
 							 const FpbKey *key, FpbPos pos, bool unchanged);
 extern bool fpb_prune_key(const FpbIndex *ix, Relation heap, Buffer buf,
-						  const FpbKey *key);
+						  const FpbKey *key, bool likely);
 extern bool fpb_prune_versions(const FpbIndex *ix, Relation heap, Buffer buf,
 							   bool unchanged, bool *enough);
 

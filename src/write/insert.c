@@ -350,7 +350,7 @@ insert_unique(FpbIndex *ix, FpbInsertState *ins, Datum *values, bool *isnull,
 
 		/* otherwise each insertion of the key would look at their rows again */
 		if (check.unmarked >= MANY_UNMARKED &&
-			fpb_prune_key(ix, ins->heap, ins->buf, &ins->entry.key))
+			fpb_prune_key(ix, ins->heap, ins->buf, &ins->entry.key, true))
 			check.placed = false;
 
 		set_search(ix, ins, OWN_PLACE);
