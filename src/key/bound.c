@@ -10,7 +10,9 @@
 
 #include "access/stratnum.h"
 #include "catalog/pg_type.h"
+#include "utils/date.h"
 #include "utils/fmgroids.h"
+#include "utils/timestamp.h"
 
 #include "key/code.h"
 
@@ -70,6 +72,66 @@ compare_raw(const FpbColumn *col, FpbCode raw, int64 slack, Datum value,
 }
 
 /*
+ * Guess the last raw code whose value is <= a value of another type.  False if
+ * nothing is known of that type.  A wrong guess does no harm.
+ */
+static bool
+guess_code(const FpbWordType *type, Datum value, Oid value_type, FpbCode *raw)
+{
+	Datum		own;
+
+	if (type->type == DATEOID && value_type == TIMESTAMPOID)
+	{
+		Timestamp	t = DatumGetTimestamp(value);
+		int64		days = t / USECS_PER_DAY - (t % USECS_PER_DAY < 0);
+
+		if (TIMESTAMP_NOT_FINITE(t))
+			days = TIMESTAMP_IS_NOBEGIN(t) ? DATEVAL_NOBEGIN : DATEVAL_NOEND;
+		own = DateADTGetDatum((DateADT) days);
+	}
+	else if (type->type == TIMESTAMPOID && value_type == DATEOID)
+	{
+		DateADT		days = DatumGetDateADT(value);
+		int64		most = PG_INT64_MAX / USECS_PER_DAY;
+		Timestamp	t = Min(Max((int64) days, -most), most) * USECS_PER_DAY;
+
+		if (DATE_NOT_FINITE(days))
+			t = DATE_IS_NOBEGIN(days) ? DT_NOBEGIN : DT_NOEND;
+		own = TimestampGetDatum(t);
+	}
+	else if (type->type == FLOAT4OID && value_type == FLOAT8OID)
+		own = Float4GetDatum((float4) DatumGetFloat8(value));
+	else if (type->type == FLOAT8OID && value_type == FLOAT4OID)
+		own = Float8GetDatum((float8) DatumGetFloat4(value));
+	else
+		return false;
+	*raw = fpb_code_encode(type->kind, own);
+	return true;
+}
+
+/*
+ * Is the code that search_codes looks for, with slack 0, the one guessed, or
+ * the one before it?  Two comparisons tell.  If so, sets *found to what
+ * search_codes returns, and *last.
+ */
+static bool
+is_guessed(const FpbColumn *col, Datum value, Oid value_type, FmgrInfo *cmp,
+		   bool inclusive, bool *found, FpbCode *last)
+{
+	int			limit = inclusive ? 0 : -1;
+	FpbCode		max = max_raw(col->word);
+
+	if (!guess_code(col->word, value, value_type, last))
+		return false;
+	*found = true;
+	if (compare_raw(col, *last, 0, value, cmp) <= limit)
+		return last->hi == max.hi ||
+			compare_raw(col, next_raw(col->word, *last), 0, value, cmp) > limit;
+	*found = previous_raw(col->word, last);
+	return !*found || compare_raw(col, *last, 0, value, cmp) <= limit;
+}
+
+/*
  * Find the last raw code whose nearest value, within slack, is < value
  * (inclusive: <= value).  False if there is none.  It is found bit by bit, in
  * one comparison for each bit and one more.
@@ -110,14 +172,17 @@ search_codes(const FpbColumn *col, int64 slack, Datum value, FmgrInfo *cmp,
  * that range itself.
  */
 static bool
-search_cut(const FpbColumn *col, Datum value, FmgrInfo *cmp, bool inclusive,
-		   FpbCode *last)
+search_cut(const FpbColumn *col, Datum value, Oid value_type, FmgrInfo *cmp,
+		   bool inclusive, FpbCode *last)
 {
 	const FpbWordType *type = col->word;
 	FpbCode		max = max_raw(type);
 	FpbCode		next;
+	bool		found;
 
-	if (!search_codes(col, 0, value, cmp, inclusive, last))
+	if (!is_guessed(col, value, value_type, cmp, inclusive, &found, last))
+		found = search_codes(col, 0, value, cmp, inclusive, last);
+	if (!found)
 		return false;
 	if (type->slack == 0 || last->hi == max.hi)
 		return true;
@@ -189,7 +254,7 @@ find_cut(const FpbColumn *col, Datum value, Oid value_type, FmgrInfo *cmp,
 		last->hi = (uint64) i - (uint64) type->min;
 	}
 	else
-		return search_cut(col, value, cmp, inclusive, last);
+		return search_cut(col, value, value_type, cmp, inclusive, last);
 
 	return inclusive || previous_raw(type, last);
 }
@@ -209,6 +274,76 @@ set_value_bound(const FpbColumn *col, FpbCode code, bool upper,
 }
 
 /*
+ * Find the raw codes, from *first to *last, whose values satisfy "column op
+ * value", for strategies <, <=, =, >=, >.  False if there are none.
+ */
+static bool
+satisfying_codes(const FpbColumn *col, Datum value, Oid value_type, FmgrInfo *cmp,
+				 StrategyNumber strategy, FpbCode *first, FpbCode *last)
+{
+	const FpbWordType *type = col->word;
+	FpbCode		max = max_raw(type);
+	FpbCode		cut;
+
+	first->hi = first->lo = 0;
+	*last = max;
+	switch (strategy)
+	{
+		case BTLessStrategyNumber:
+		case BTLessEqualStrategyNumber:
+			return find_cut(col, value, value_type, cmp,
+							strategy == BTLessEqualStrategyNumber, last);
+
+		case BTEqualStrategyNumber:
+			if (!find_cut(col, value, value_type, cmp, true, last))
+				return false;
+			if (find_cut(col, value, value_type, cmp, false, &cut))
+			{
+				if (!code_is_less(cut, *last))
+					return false;
+				*first = next_raw(type, cut);
+			}
+			return true;
+
+		case BTGreaterEqualStrategyNumber:
+		case BTGreaterStrategyNumber:
+			if (find_cut(col, value, value_type, cmp,
+						 strategy == BTGreaterStrategyNumber, &cut))
+			{
+				if (!code_is_less(cut, max))
+					return false;
+				*first = next_raw(type, cut);
+			}
+			return true;
+
+		default:
+			elog(ERROR, "unrecognized strategy number: %d", strategy);
+	}
+}
+
+/*
+ * Set *bound to the lower or upper end, in index order, of the raw codes from
+ * first to last, which satisfying_codes has found for a value of this type.
+ */
+static inline void
+set_end_bound(const FpbColumn *col, FpbCode first, FpbCode last, Oid value_type,
+			  bool upper, FpbColumnBound *bound)
+{
+	const FpbWordType *type = col->word;
+	FpbCode		end = upper != col->desc ? last : first;
+
+	/*
+	 * A value of another type has been compared with all codes.  The code
+	 * found may be no value's, and decode to a neighbour's value.  The bound
+	 * is that value's own code.  Otherwise "=" could have two bounds of
+	 * different codes, between which the next column is not in order.
+	 */
+	if (OidIsValid(value_type) && value_type != type->type)
+		end = fpb_code_encode(type->kind, fpb_code_decode(type->kind, fpb_code_nearest(type, end, type->slack), false));
+	set_value_bound(col, fpb_code_direct(col, end), upper, bound);
+}
+
+/*
  * Set *bound to the lower or upper end, in index order, of the values of a
  * column that satisfy "column op value", for strategies <, <=, =, >=, >.  The
  * bound is inclusive.  If the condition leaves that end open, it is the end of
@@ -223,60 +358,46 @@ fpb_word_column_bound(const FpbColumn *col, Datum value, Oid value_type,
 					  FmgrInfo *cmp, StrategyNumber strategy, bool upper,
 					  FpbColumnBound *bound)
 {
+	FpbCode		first;
+	FpbCode		last;
+
+	if (!satisfying_codes(col, value, value_type, cmp, strategy, &first, &last))
+		return false;
+	set_end_bound(col, first, last, value_type, upper, bound);
+	return true;
+}
+
+/*
+ * Set *lower and *upper to both ends of the values of a column that satisfy
+ * "column = value", as fpb_word_column_bound does.
+ */
+bool
+fpb_word_equal_bounds(const FpbColumn *col, Datum value, Oid value_type,
+					  FmgrInfo *cmp, FpbColumnBound *lower, FpbColumnBound *upper)
+{
 	const FpbWordType *type = col->word;
-	FpbCode		max = max_raw(type);
 	FpbCode		first = {0, 0};
-	FpbCode		last = max;
-	FpbCode		cut;
-	FpbCode		end;
+	FpbCode		last;
+	int64		i;
 
-	/* [first, last] becomes the raw codes that satisfy the condition */
-	switch (strategy)
+	if (value_type == type->type)
+		first = last = fpb_code_encode(type->kind, value);
+	else if (integer_value(type, value, cmp, &i))
 	{
-		case BTLessStrategyNumber:
-		case BTLessEqualStrategyNumber:
-			if (!find_cut(col, value, value_type, cmp,
-						  strategy == BTLessEqualStrategyNumber, &last))
-				return false;
-			break;
-
-		case BTEqualStrategyNumber:
-			if (!find_cut(col, value, value_type, cmp, true, &last))
-				return false;
-			if (find_cut(col, value, value_type, cmp, false, &cut))
-			{
-				if (!code_is_less(cut, last))
-					return false;
-				first = next_raw(type, cut);
-			}
-			break;
-
-		case BTGreaterEqualStrategyNumber:
-		case BTGreaterStrategyNumber:
-			if (find_cut(col, value, value_type, cmp,
-						 strategy == BTGreaterStrategyNumber, &cut))
-			{
-				if (!code_is_less(cut, max))
-					return false;
-				first = next_raw(type, cut);
-			}
-			break;
-
-		default:
-			elog(ERROR, "unrecognized strategy number: %d", strategy);
+		if (i < type->min || i > type->max)
+			return false;
+		first.hi = (uint64) i - (uint64) type->min;
+		last = first;
+		value_type = type->type;	/* the code is that of a value */
 	}
-
-	end = upper != col->desc ? last : first;
-
-	/*
-	 * A value of another type has been compared with all codes.  The code
-	 * found may be no value's, and decode to a neighbour's value.  The bound
-	 * is that value's own code.  Otherwise "=" could have two bounds of
-	 * different codes, between which the next column is not in order.
-	 */
-	if (OidIsValid(value_type) && value_type != type->type)
-		end = fpb_code_encode(type->kind, fpb_code_decode(type->kind, fpb_code_nearest(type, end, type->slack), false));
-	set_value_bound(col, fpb_code_direct(col, end), upper, bound);
+	else if (!satisfying_codes(col, value, value_type, cmp, BTEqualStrategyNumber, &first, &last))
+		return false;
+	set_end_bound(col, first, last, value_type, false, lower);
+	if (first.hi != last.hi || first.lo != last.lo || type->is_float)
+		set_end_bound(col, first, last, value_type, true, upper);
+	else
+		*upper = *lower;		/* zeros apart, both ends of a code are the
+								 * same */
 	return true;
 }
 

@@ -450,6 +450,11 @@ extern bool fpb_word_column_bound(const FpbColumn *col, Datum value,
 								  StrategyNumber strategy, bool upper,
 								  FpbColumnBound *bound);
 
+/* Both bounds of a column by "column = value", likewise. */
+extern bool fpb_word_equal_bounds(const FpbColumn *col, Datum value,
+								  Oid value_type, FmgrInfo *cmp,
+								  FpbColumnBound *lower, FpbColumnBound *upper);
+
 /* The lower or upper bound of the column's NULLs, or of its other values. */
 extern void fpb_word_null_bound(const FpbColumn *col, bool null, bool upper,
 								FpbColumnBound *bound);

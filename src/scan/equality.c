@@ -85,15 +85,11 @@ drop_impossible(FpbScanKeys *keys, FpbScanColumn *sc)
 		return;
 	for (int i = 0; i < sc->nvalues; i++)
 	{
-		FpbColumnBound bound;
-		bool		possible = true;
+		FpbColumnBound lower;
+		FpbColumnBound upper;
 
-		for (int upper = 0; upper <= 1; upper++)
-			possible &= fpb_word_column_bound(&keys->ix->cols[q->col],
-											  sc->values[i], q->type, q->cmp,
-											  BTEqualStrategyNumber, upper,
-											  &bound);
-		if (possible)
+		if (fpb_word_equal_bounds(&keys->ix->cols[q->col], sc->values[i],
+								  q->type, q->cmp, &lower, &upper))
 			sc->values[n++] = sc->values[i];
 	}
 	sc->nvalues = n;

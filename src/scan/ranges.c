@@ -137,8 +137,6 @@ word_set_value(const FpbScanKeys *keys, FpbKeyRange *range, int c)
 {
 	const FpbColumn *col = &keys->ix->cols[c];
 	const FpbScanColumn *sc = &keys->prefix[c];
-	Datum		value;
-	bool		possible;
 
 	if (sc->eq == NULL)
 	{
@@ -146,16 +144,9 @@ word_set_value(const FpbScanKeys *keys, FpbKeyRange *range, int c)
 		fpb_word_null_bound(col, true, true, &range->upper_bounds[c]);
 		return;
 	}
-	value = sc->values[range->digits[c]];
-	possible = fpb_word_column_bound(col, value, sc->eq->type,
-									 sc->eq->own_type ? NULL : sc->eq->cmp,
-									 BTEqualStrategyNumber, false,
-									 &range->lower_bounds[c]) &&
-		fpb_word_column_bound(col, value, sc->eq->type,
-							  sc->eq->own_type ? NULL : sc->eq->cmp,
-							  BTEqualStrategyNumber, true,
-							  &range->upper_bounds[c]);
-	if (unlikely(!possible))
+	if (unlikely(!fpb_word_equal_bounds(col, sc->values[range->digits[c]], sc->eq->type,
+										sc->eq->own_type ? NULL : sc->eq->cmp,
+										&range->lower_bounds[c], &range->upper_bounds[c])))
 		elog(ERROR, "value of a scan key has no place in index \"%s\"",
 			 RelationGetRelationName(keys->ix->rel));
 }
