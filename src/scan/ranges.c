@@ -426,9 +426,8 @@ seek_value(const FpbScanKeys *keys, int c, int start, Datum datum,
  * is none.  So a scan skips combinations of array elements that the index does
  * not have.
  *
- * pivot: key is a fence, whose trailing columns may be missing.  from: where
- * the search begins; the result may be wrong if it lies before that range.
- * NULL: with the first.
+ * pivot: key is a fence, whose trailing columns may be missing.  from: a range
+ * that lies before key, where the search begins.  NULL: with the first.
  */
 int64
 fpb_keys_seek(FpbScanKeys *keys, const FpbKey *key, bool pivot,
@@ -456,8 +455,13 @@ fpb_keys_seek(FpbScanKeys *keys, const FpbKey *key, bool pivot,
 	{
 		const FpbScanColumn *sc = &keys->prefix[c];
 		bool		equal;
-		int			digit = seek_value(keys, c, same ? from->digits[c] : 0,
-									   values[c], isnull[c], &equal);
+		int			start = 0;
+		int			digit;
+
+		/* it is after that range, so not at its value of the last column */
+		if (same)
+			start = from->digits[c] + (c == keys->nprefix - 1);
+		digit = seek_value(keys, c, start, values[c], isnull[c], &equal);
 
 		/* a digit past the last carries over by itself */
 		range += digit * sc->weight;

@@ -21,10 +21,20 @@ typedef struct PageReading
 	bool		any;			/* has an entry been read? */
 	FpbPos		last;			/* then the last one */
 	int			nread;			/* how many, be they kept or not */
+	bool		asked;			/* is it known if any of the page's entries is
+								 * known dead? */
+	bool		has_killed;		/* then: is one? */
+	bool		sparse;			/* has it taken steps in vain? */
+	bool		at_entry;		/* is it known which entry is next? */
+	FpbPos		next;			/* then its position, */
+	FpbEntry	entry;			/* and the entry */
 } PageReading;
 
-/* so few entries are asked one by one whether they are known dead */
+/* so few entries of a page are asked one by one whether they are known dead */
 #define FEW_ITEMS	4
+
+/* of several ranges, so many entries are passed or read one by one */
+#define FIRST_STEPS	3
 
 /*
  * Have room in *sp for so many items, of which the first n are there.
@@ -49,14 +59,21 @@ fpb_make_room(FpbScan *so, FpbScanPage *sp, int room, int n)
  * pass the filters; returns how many.  The page is locked.
  */
 static int
-keep_matching(FpbReader *r, const PageReading *pr, FpbItem *items, int n)
+keep_matching(FpbReader *r, PageReading *pr, FpbItem *items, int n)
 {
 	FpbScan    *so = r->so;
 	Page		page = pr->page;
 	bool		filter = so->keys.nfilters > 0;
-	bool		killed = r->scan->ignore_killed_tuples && pr->tree == &so->ix &&
-		(n <= FEW_ITEMS || fpb_page_has_killed(&so->ix, page));
+	bool		killed = r->scan->ignore_killed_tuples && pr->tree == &so->ix;
 	int			kept = 0;
+
+	if (killed && !pr->asked && pr->nread > FEW_ITEMS)
+	{
+		pr->has_killed = fpb_page_has_killed(&so->ix, page);
+		pr->asked = true;
+	}
+	if (pr->asked && !pr->has_killed)
+		killed = false;
 
 	if (!filter && !killed)
 		return n;
@@ -71,6 +88,15 @@ keep_matching(FpbReader *r, const PageReading *pr, FpbItem *items, int n)
 		kept++;
 	}
 	return kept;
+}
+
+/*
+ * Is a position after all that has been read?
+ */
+static inline bool
+is_after(const PageReading *pr, FpbPos pos)
+{
+	return !pr->any || fpb_pos_before(pr->last, pos);
 }
 
 /*
@@ -98,7 +124,7 @@ seek_behind(FpbReader *r, const FpbIndex *tree, Page page)
  * Of two pages, each may have that entry, or the fence may come first.
  */
 static int64
-next_range(FpbReader *r, bool ended_on_page, int64 last)
+next_range(FpbReader *r, PageReading *leaf, bool ended_on_page, int64 last)
 {
 	FpbScan    *so = r->so;
 	FpbScanKeys *keys = &so->keys;
@@ -117,13 +143,14 @@ next_range(FpbReader *r, bool ended_on_page, int64 last)
 	}
 	else if (ended_on_page)
 	{
-		FpbPos		pos;
-		FpbEntry	entry;
-
-		fpb_page_search(&so->ix, seg->leaf, &r->range->upper, &pos);
-		if (!fpb_page_next(&so->ix, seg->leaf, &pos, &entry))
-			return range;
-		found = fpb_keys_seek(keys, &entry.key, false, r->range);
+		if (!leaf->at_entry)
+		{
+			fpb_page_search(&so->ix, seg->leaf, &r->range->upper, &leaf->next);
+			if (!fpb_page_next(&so->ix, seg->leaf, &leaf->next, &leaf->entry))
+				return range;
+			leaf->at_entry = is_after(leaf, leaf->next);
+		}
+		found = fpb_keys_seek(keys, &leaf->entry.key, false, r->range);
 	}
 	if (!ended_on_page && !FpbPageIsRightmost(fpb_segment_high_page(so, seg)))
 	{
@@ -137,40 +164,26 @@ next_range(FpbReader *r, bool ended_on_page, int64 last)
 }
 
 /*
- * Read what a page has from start (NULL: its beginning) to end (NULL: its end)
- * and keep what matches, after the nitems that r->sp has; returns how many.
- * *more becomes false if there is an entry >= end.
+ * Read what a page has from pos to end (NULL: its end) and keep what matches,
+ * after the nitems that r->sp has; returns how many.  *more becomes false if
+ * there is an entry >= end.  near as in fpb_page_read.
  */
 static int
-read_page(FpbReader *r, PageReading *pr, const FpbSearchKey *start,
-		  const FpbSearchKey *end, int nitems, bool *more)
+read_from(FpbReader *r, PageReading *pr, FpbPos pos, const FpbSearchKey *end,
+		  bool near, int nitems, bool *more)
 {
 	FpbScanPage *sp = r->sp;
-	FpbPos		pos = FPB_POS_FIRST;
 	int			most = (int) FPB_MAX_PAGE_ENTRIES - pr->nread;
-	bool		in_order;
 	int			n = -1;
 
-	if (start != NULL)
-		fpb_page_search(pr->tree, pr->page, start, &pos);
-	in_order = !pr->any || fpb_pos_before(pr->last, pos);
-	if (!in_order)
-	{
-		/*
-		 * The ranges are disjoint and in order, so the page's entries can't
-		 * be, or a cross-type operator is not transitive.  No entry must be
-		 * read twice: there is room for each once.
-		 */
-		pos = pr->last;
-		pos = fpb_pos_behind(pos);
-	}
+	pr->at_entry = false;
 	if (sp->room - nitems < most)
-		n = fpb_page_read_few(pr->tree, pr->page, pos, end, in_order,
+		n = fpb_page_read_few(pr->tree, pr->page, pos, end, near,
 							  sp->items + nitems, sp->room - nitems, more);
 	if (n < 0)
 	{
 		fpb_make_room(r->so, sp, FPB_MAX_PAGE_ENTRIES, nitems);
-		n = fpb_page_read(pr->tree, pr->page, pos, end, in_order,
+		n = fpb_page_read(pr->tree, pr->page, pos, end, near,
 						  sp->items + nitems, most, more);
 	}
 	if (n == 0)
@@ -179,6 +192,109 @@ read_page(FpbReader *r, PageReading *pr, const FpbSearchKey *start,
 	pr->last = sp->items[nitems + n - 1].pos;
 	pr->nread += n;
 	return keep_matching(r, pr, sp->items + nitems, n);
+}
+
+/*
+ * The same from start (NULL: the page's beginning).
+ */
+static int
+read_page(FpbReader *r, PageReading *pr, const FpbSearchKey *start,
+		  const FpbSearchKey *end, int nitems, bool *more)
+{
+	FpbPos		pos = FPB_POS_FIRST;
+	bool		in_order;
+
+	if (start != NULL)
+		fpb_page_search(pr->tree, pr->page, start, &pos);
+	in_order = is_after(pr, pos);
+	if (!in_order)
+	{
+		/*
+		 * The ranges are disjoint and in order, so the page's entries can't
+		 * be, or a cross-type operator is not transitive.  No entry must be
+		 * read twice: there is room for each once.
+		 */
+		pos = fpb_pos_behind(pr->last);
+	}
+	return read_from(r, pr, pos, end, in_order, nitems, more);
+}
+
+/*
+ * Go from the entry that is next to the one after it.
+ */
+static inline void
+step(PageReading *pr)
+{
+	pr->next = fpb_pos_behind(pr->next);
+	pr->at_entry = fpb_page_next(pr->tree, pr->page, &pr->next, &pr->entry);
+}
+
+/*
+ * Make the first entry from start (NULL: the page's beginning) on the one that
+ * is next.  False if there is none after what has been read.
+ *
+ * It is searched for, unless the ranges are so dense that a few steps lead to
+ * it from the entry that is next.
+ */
+static bool
+seek_entry(PageReading *pr, const FpbSearchKey *start)
+{
+	for (int i = 0; pr->at_entry && start != NULL; i++)
+	{
+		if (fpb_compare(pr->tree, &pr->entry.key, start) >= 0)
+			return true;
+		if (pr->sparse || i == FIRST_STEPS)
+		{
+			pr->sparse = true;
+			break;
+		}
+		step(pr);
+	}
+	pr->next = FPB_POS_FIRST;
+	if (start != NULL)
+		fpb_page_search(pr->tree, pr->page, start, &pr->next);
+	pr->at_entry = is_after(pr, pr->next) &&
+		fpb_page_next(pr->tree, pr->page, &pr->next, &pr->entry);
+	return pr->at_entry;
+}
+
+/*
+ * The same as read_page for one of several ranges, which may lie side by side
+ * and have an entry each.  So the entry after one range is remembered: it
+ * spares the next one its search.
+ */
+static int
+read_step(FpbReader *r, PageReading *pr, const FpbSearchKey *start,
+		  const FpbSearchKey *end, int nitems, bool *more)
+{
+	FpbScanPage *sp = r->sp;
+	int			n = 0;
+
+	if (!seek_entry(pr, start))
+		return read_page(r, pr, start, end, nitems, more);
+	while (n < FIRST_STEPS && pr->at_entry)
+	{
+		if (end != NULL && fpb_compare(pr->tree, &pr->entry.key, end) >= 0)
+		{
+			*more = false;
+			return keep_matching(r, pr, sp->items + nitems, n);
+		}
+		if (pr->nread == FPB_MAX_PAGE_ENTRIES)
+			fpb_report_crowd(pr->tree, pr->page);
+		if (nitems + n == sp->room)
+			fpb_make_room(r->so, sp, FPB_MAX_PAGE_ENTRIES, nitems + n);
+		sp->items[nitems + n].key = pr->entry.key;
+		sp->items[nitems + n].pos = pr->next;
+		n++;
+		pr->any = true;
+		pr->last = pr->next;
+		pr->nread++;
+		step(pr);
+	}
+	n = keep_matching(r, pr, sp->items + nitems, n);
+	if (pr->at_entry)
+		n += read_from(r, pr, pr->next, end, true, nitems + n, more);
+	return n;
 }
 
 /*
@@ -229,7 +345,9 @@ read_ranges(FpbReader *r, int64 first, const FpbSearchKey *from,
 
 		if (seg->queue == NULL)
 		{
-			n = read_page(r, &leaf, start, end, sp->nitems, &more);
+			n = so->keys.nranges > 1 ?
+				read_step(r, &leaf, start, end, sp->nitems, &more) :
+				read_page(r, &leaf, start, end, sp->nitems, &more);
 			goes_on = more && fpb_segment_ends_before(so, seg, end);
 		}
 		else
@@ -262,7 +380,7 @@ read_ranges(FpbReader *r, int64 first, const FpbSearchKey *from,
 			return nqueued;
 		}
 
-		number = next_range(r, !more, last);
+		number = next_range(r, &leaf, !more, last);
 		if (number > last)
 		{
 			fpb_edge_set_range(&sp->after, last + 1);
