@@ -46,7 +46,7 @@ CREATE TABLE chk_none (a int);
 CREATE INDEX chk_empty ON chk_none USING fpbtree (a) WITH (layout = disk_first, leaf_lines = 8);
 SELECT fpbtree_check('chk_empty', true);
 SELECT version, form, leaf_lines, inner_lines BETWEEN 2 AND 32 AS inner_lines, root_block, levels, blocks, leaf_pages, inner_pages, deleted_pages,
-    new_pages, unfinished_splits, entries, gaps, one_key_nodes, used_bytes,
+    new_pages, unfinished_splits, entries, gaps, run_nodes, used_bytes,
     free_bytes / current_setting('block_size')::float BETWEEN 0.95 AND 1 AS nearly_all_free,
     leaf_density, leaf_fragmentation
 FROM fpbtree_stats('chk_empty') \gx
@@ -77,7 +77,7 @@ DROP TABLE chk_bits;
 SELECT index, version, form, levels = (SELECT level + 1 FROM fpbtree_page(index, root_block)) AS levels,
     leaf_pages > 1 AS leaves, inner_pages > 0 AS inner,
     blocks = 1 + leaf_pages + inner_pages + deleted_pages + new_pages AS all_pages,
-    entries, one_key_nodes > 0 OR form = 'tuple' AS one_key, leaf_density BETWEEN 1 AND 100 AS density,
+    entries, run_nodes > 0 OR form = 'tuple' AS runs, leaf_density BETWEEN 1 AND 100 AS density,
     leaf_fragmentation BETWEEN 0 AND 100 AS fragmentation
 FROM (SELECT indexrelid::regclass AS index, s.*
       FROM pg_index, fpbtree_stats(indexrelid) s WHERE indrelid = 'chk'::regclass) x
@@ -103,7 +103,7 @@ SELECT dir, codec, left(first_entry, 30) FROM fpbtree_nodes('chk_cols', 1) LIMIT
 SELECT dir, codec, left(first_entry, 30) FROM fpbtree_nodes('chk_include', 1) LIMIT 1;
 SELECT DISTINCT codec FROM fpbtree_nodes('chk_same', 1) ORDER BY 1;
 SELECT postings > 0 AS postings FROM fpbtree_stats('chk_same');
-SELECT bool_or(codec = 'one_key') AS one_key FROM fpbtree_nodes('chk_few', 1);
+SELECT bool_or(codec = 'runs') AS runs FROM fpbtree_nodes('chk_few', 1);
 
 -- Entries that are missing, too many, or of one key in a unique index
 UPDATE pg_index SET indisready = false WHERE indexrelid = 'chk_int'::regclass;

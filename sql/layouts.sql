@@ -161,7 +161,7 @@ END $$;
 DELETE FROM lay_long WHERE k < '01';
 VACUUM lay_long;
 SELECT fpbtree_check('lay_long_k', true);
-SELECT deleted_pages > 0 AS deleted, one_key_nodes, postings FROM fpbtree_stats('lay_long_k');
+SELECT deleted_pages > 0 AS deleted, run_nodes, postings FROM fpbtree_stats('lay_long_k');
 
 -- Tuples so short, and of so many mixtures of two lengths, that in some page a slot more would take more than they do: the
 -- micro-index, too, takes whole cache lines

@@ -246,10 +246,10 @@ try_fault('words', page_of('words', 0, $RIGHTMOST, 0), sub { my $p = shift; set_
 try_fault('words', $words_root, sub { my $p = shift; put($p, node_at($p, 0) + words_shape($p)->{child}, 4, 0); },
 	'An entry has no downlink', 'a downlink to the metapage');
 
-# Makes the dir'th node of the directory a one-key node.
-sub put_one_key { my ($page, $dir) = @_; put($page, 88 + 9 * field($page, 'dircap') + $dir, 1, 1); return; }
+# Makes the dir'th node of the directory a runs node.
+sub put_runs { my ($page, $dir) = @_; put($page, 88 + 9 * field($page, 'dircap') + $dir, 1, 1); return; }
 
-try_fault('words', $words_root, sub { put_one_key(shift, 0); }, 'The page has a one-key node, which it may not have', 'a one-key node in an inner page');
+try_fault('words', $words_root, sub { put_runs(shift, 0); }, 'The page has a runs node, which it may not have', 'a runs node in an inner page');
 
 # So large a directory that the nodes reach into the killed bits.
 try_fault('words', $leaf,
@@ -303,7 +303,7 @@ try_fault('texts', $leaf, sub { my $p = shift; put($p, field($p, 'upper') - 2, 1
 	'The unused space of the page is not zero', 'a byte before the tuples');
 try_fault('texts', $leaf, sub { my $p = shift; set_field($p, 'upper', field($p, 'lower')); },
 	"The page's node counts do not agree with its bounds", 'tuples over killed bits');
-try_fault('texts', $leaf, sub { put_one_key(shift, 0); }, 'The page has a one-key node, which it may not have', 'a one-key node of tuples');
+try_fault('texts', $leaf, sub { put_runs(shift, 0); }, 'The page has a runs node, which it may not have', 'a runs node of tuples');
 try_fault('texts', $texts_root, sub { my $p = shift; put($p, node_at($p, 0) + texts_shape($p)->{child}, 4, 0xffffffff); },
 	'An entry has no downlink', 'a tuple without a downlink');
 
@@ -316,7 +316,7 @@ sub child_of
 	return get($page, node_at($page, 0) + texts_shape($page)->{child} + 2 * ($place - node_at($page, 0) - texts_shape($page)->{tail}), 4);
 }
 
-try_fault('cover', $leaf, sub { put_one_key(shift, 0); }, 'The page has a one-key node, which it may not have', 'one where no keys are shared');
+try_fault('cover', $leaf, sub { put_runs(shift, 0); }, 'The page has a runs node, which it may not have', 'one where no keys are shared');
 
 # Tuples that are not what they say.  Their columns begin after 8 bytes, of which the last two are size and flags.
 sub try_tuple

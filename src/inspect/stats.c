@@ -59,7 +59,7 @@ typedef struct Content
 {
 	int			entries;
 	int			gaps;
-	int			one_key_nodes;
+	int			run_nodes;
 	int			postings;
 	IndexTuple	tuple;			/* of the last entry */
 	Size		used;			/* bytes of entries */
@@ -132,7 +132,7 @@ count_page(const FpbIndex *ix, Page page, Content *content)
 	{
 		content->entries += info.entries;
 		content->gaps += info.gaps;
-		content->one_key_nodes += info.one_key;
+		content->run_nodes += info.runs;
 		content->postings += info.postings;
 		content->used += info.used;
 		content->available += info.available;
@@ -249,7 +249,7 @@ typedef enum StatsColumn
 	STATS_UNFINISHED_SPLITS,
 	STATS_ENTRIES,
 	STATS_GAPS,
-	STATS_ONE_KEY_NODES,
+	STATS_RUN_NODES,
 	STATS_POSTINGS,
 	STATS_USED_BYTES,
 	STATS_FREE_BYTES,
@@ -279,7 +279,7 @@ typedef struct PageCounts
 	int64		unfinished_splits;
 	int64		entries;
 	int64		gaps;
-	int64		one_key_nodes;
+	int64		run_nodes;
 	int64		postings;
 	int64		used_bytes;
 	int64		free_bytes;
@@ -301,7 +301,7 @@ count_leaf(const FpbIndex *ix, BlockNumber blkno, Page page, PageCounts *counts)
 	counts->leaf_pages++;
 	counts->entries += content.entries;
 	counts->gaps += content.gaps;
-	counts->one_key_nodes += content.one_key_nodes;
+	counts->run_nodes += content.run_nodes;
 	counts->postings += content.postings;
 	counts->used_bytes += content.used;
 	counts->free_bytes += content.available;
@@ -392,7 +392,7 @@ tell_pages(const FpbIndex *ix, BlockNumber nblocks, const PageCounts *counts,
 	values[STATS_UNFINISHED_SPLITS] = Int64GetDatum(counts->unfinished_splits);
 	values[STATS_ENTRIES] = Int64GetDatum(counts->entries);
 	values[STATS_GAPS] = Int64GetDatum(counts->gaps);
-	values[STATS_ONE_KEY_NODES] = Int64GetDatum(counts->one_key_nodes);
+	values[STATS_RUN_NODES] = Int64GetDatum(counts->run_nodes);
 	values[STATS_POSTINGS] = Int64GetDatum(counts->postings);
 	values[STATS_USED_BYTES] = Int64GetDatum(counts->used_bytes);
 	values[STATS_FREE_BYTES] = Int64GetDatum(counts->free_bytes);

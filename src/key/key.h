@@ -137,6 +137,8 @@ typedef struct FpbIndex
 								 * order of their keys? */
 	bool		prefetch;		/* are nodes prefetched? */
 	uint8		count_most;		/* how many heads are counted, not bisected */
+	bool		word_runs;		/* may nodes of words have the key of
+								 * duplicates once?  (set by the layout) */
 	uint16		max_posting;	/* bytes that a posting tuple may take; 0:
 								 * there are none (set by the layout) */
 	int			nkeyatts;

@@ -280,8 +280,7 @@ fpb_collect_with(const FpbIndex *ix, Page page, const FpbEntry *entry,
 
 /*
  * How full a leaf is, in percent, by the entries that have been read there.
- * An estimate: entries of one-key nodes count as others do, though they take
- * less, and each fence counts as the longest entry.
+ * An estimate: each fence counts as the longest entry.
  */
 int
 fpb_items_fullness(const FpbIndex *ix, const FpbItem *items, int nitems)
@@ -295,8 +294,9 @@ fpb_items_fullness(const FpbIndex *ix, const FpbItem *items, int nitems)
 		IndexTuple	tuple = items[i].key.tuple;
 		Size		size = slot + (tuple == NULL ? 0 : IndexTupleSize(tuple));
 
-		/* one of the same posting */
-		if (tuple != NULL && i > 0 && tuple == items[i - 1].key.tuple)
+		/* one of the same posting, or run of a runs node */
+		if (i > 0 && (tuple != NULL ? tuple == items[i - 1].key.tuple :
+					  ix->word_runs && fpb_keys_identical(ix, &items[i - 1].key, &items[i].key)))
 			size = FPB_TAIL_BYTES;
 		used += size;
 		longest = Max(longest, size);

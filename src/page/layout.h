@@ -155,7 +155,7 @@ typedef struct FpbNodeInfo
 	int			child_hints;	/* among the gaps: see
 								 * fpb_page_write_child_hints */
 	int			postings;
-	bool		one_key;		/* is its key stored once? */
+	bool		runs;			/* is each of its keys stored once? */
 	Size		used;			/* bytes of what its entries take */
 	Size		available;		/* and of its gaps */
 	FpbEntry	first;			/* its first entry, if it has any */
@@ -271,16 +271,17 @@ fpb_layout_search(FpbIndex *ix, bool bisecting, bool prefetch)
 }
 
 /*
- * Set up ix->shapes, max_tuple, max_posting, prefetch_front and prefetch_back.
- * leaf_lines and inner_lines are the widths of nodes in cache lines, as the
- * metapage has them; 0 stands for the layout's own choice.  A width that can't
- * be is changed to one that can; fpb_layout_lines returns it.  Raises nothing.
- * fpb_layout_search has been called before.
+ * Set up ix->shapes, max_tuple, max_posting, word_runs, prefetch_front and
+ * prefetch_back.  leaf_lines and inner_lines are the widths of nodes in cache
+ * lines, as the metapage has them; 0 stands for the layout's own choice.  A
+ * width that can't be is changed to one that can; fpb_layout_lines returns it.
+ * Raises nothing.  fpb_layout_search has been called before.
  */
 static inline void
 fpb_layout_shapes(FpbIndex *ix, int leaf_lines, int inner_lines)
 {
 	ix->nodes_off = ix->node_size = 0;
+	ix->word_runs = false;
 	ix->named_node = 0;
 	ix->layout->set_shapes(ix, leaf_lines, inner_lines);
 	if (!ix->prefetch)

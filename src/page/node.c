@@ -22,8 +22,8 @@ fpb_codec_name(FpbCodec codec)
 	{
 		case FPB_NODE_PLAIN:
 			return "plain";
-		case FPB_NODE_ONE_KEY:
-			return "one_key";
+		case FPB_NODE_RUNS:
+			return "runs";
 	}
 	pg_unreachable();
 }
@@ -41,7 +41,7 @@ fpb_slot_bytes(const FpbIndex *ix, FpbCodec codec, bool inner)
 				(ix->form == FPB_WORD16 ? sizeof(uint64) : 0) +
 				(fpb_is_word(ix) ? FPB_TAIL_BYTES : sizeof(uint16)) +
 				(inner ? sizeof(uint32) : 0);
-		case FPB_NODE_ONE_KEY:
+		case FPB_NODE_RUNS:
 			return FPB_TAIL_BYTES;
 	}
 	pg_unreachable();
@@ -84,6 +84,9 @@ void
 fpb_read_slot(const FpbIndex *ix, Page page, const FpbShape *shape, FpbCodec codec,
 			  char *node, int slot, FpbEntry *entry)
 {
+	FpbRuns		runs;
+	int			run;
+
 	entry->key.low = 0;
 	entry->key.tuple = NULL;
 	entry->child = InvalidBlockNumber;
@@ -92,10 +95,13 @@ fpb_read_slot(const FpbIndex *ix, Page page, const FpbShape *shape, FpbCodec cod
 	{
 		case FPB_NODE_PLAIN:
 			break;
-		case FPB_NODE_ONE_KEY:
-			entry->key.head = ((const uint64 *) node)[0];
-			entry->key.low = ((const uint64 *) node)[1];
-			entry->key.tail = fpb_read_tail(node + FPB_ONE_KEY_HEADER, slot);
+		case FPB_NODE_RUNS:
+			runs = fpb_runs(ix, shape, node);
+			run = fpb_run_of_slot(&runs, slot);
+			entry->key.head = fpb_node_head(ix, node, run);
+			if (ix->form == FPB_WORD16)
+				entry->key.low = fpb_run_lows(&runs)[run];
+			entry->key.tail = fpb_read_tail(runs.tails, slot);
 			return;
 	}
 
@@ -161,6 +167,64 @@ fpb_search_slots(const FpbIndex *ix, Page page, const FpbShape *shape,
 }
 
 /*
+ * The first run of a runs node with a key >= this one.  *found: is it equal?
+ */
+static inline int
+find_run(const FpbIndex *ix, const FpbRuns *runs, uint64 head, uint64 low, bool *found)
+{
+	int			run = fpb_heads_less(ix, runs->keys, runs->nruns, head);
+
+	if (ix->form == FPB_WORD16)
+		while (run < runs->nruns && fpb_node_head(ix, runs->keys, run) == head &&
+			   fpb_run_lows(runs)[run] < low)
+			run++;
+	*found = run < runs->nruns && fpb_node_head(ix, runs->keys, run) == head &&
+		(ix->form != FPB_WORD16 || fpb_run_lows(runs)[run] == low);
+	return run;
+}
+
+int
+fpb_find_run(const FpbIndex *ix, const FpbRuns *runs, const FpbKey *key, bool *found)
+{
+	return find_run(ix, runs, key->head, key->low, found);
+}
+
+/*
+ * The same among all places of a runs node: first the run is found, then the
+ * place in it.
+ */
+static inline int
+search_runs(const FpbIndex *ix, const FpbShape *shape, char *node,
+			const FpbSearchKey *search, bool equal)
+{
+	FpbRuns		runs = fpb_runs(ix, shape, node);
+	bool		found;
+	int			run = find_run(ix, &runs, search->head, search->low, &found);
+	int			lo = fpb_run_start(&runs, run);
+	int			hi;
+
+	if (!found)
+		return lo;
+	hi = fpb_run_end(&runs, run);
+	while (lo < hi)
+	{
+		int			mid = lo + (hi - lo) / 2;
+		int			live = mid;
+		uint64		tail = 0;
+
+		while (live < hi && fpb_tail_is_gap(runs.tails, live))
+			live++;
+		if (live < hi)
+			tail = fpb_read_tail(runs.tails, live);
+		if (live == hi || tail > search->tail || (!equal && tail == search->tail))
+			hi = mid;
+		else
+			lo = live + 1;
+	}
+	return lo;
+}
+
+/*
  * The same among all slots of a node.  Heads are compared first, and nothing
  * else where they decide.
  */
@@ -169,8 +233,7 @@ fpb_search_node(const FpbIndex *ix, Page page, const FpbShape *shape,
 				FpbCodec codec, char *node, const FpbSearchKey *search, bool equal)
 {
 	int			lo = 0;
-	int			hi = fpb_node_slots(shape, codec);
-	uint64		head;
+	int			hi = shape->nslots;
 
 	if (!fpb_is_word(ix) && !search->has_head)
 		return search_slots(ix, page, shape, codec, node, lo, hi, search, equal);
@@ -188,11 +251,8 @@ fpb_search_node(const FpbIndex *ix, Page page, const FpbShape *shape,
 				return lo;
 			hi = fpb_heads_not_greater(ix, node, hi, search->head);
 			break;
-		case FPB_NODE_ONE_KEY:
-			head = ((const uint64 *) node)[0];
-			if (head != search->head)
-				return head < search->head ? hi : 0;
-			break;
+		case FPB_NODE_RUNS:
+			return search_runs(ix, shape, node, search, equal);
 	}
 	return search_slots(ix, page, shape, codec, node, lo, hi, search, equal);
 }
@@ -237,8 +297,8 @@ fpb_make_gap(const FpbIndex *ix, const FpbShape *shape, FpbCodec codec, char *no
 			if (shape->child_off != 0)
 				fpb_node_children(shape, node)[slot] = InvalidBlockNumber;
 			break;
-		case FPB_NODE_ONE_KEY:
-			fpb_write_tail(node + FPB_ONE_KEY_HEADER, slot, 0);
+		case FPB_NODE_RUNS:
+			fpb_write_tail(fpb_runs(ix, shape, node).tails, slot, 0);
 			break;
 	}
 }
@@ -256,6 +316,28 @@ fpb_write_gap(const FpbIndex *ix, const FpbShape *shape, char *node, int slot,
 	if (ix->form == FPB_WORD16)
 		((uint64 *) (node + shape->low_off))[slot] = 0;
 	fpb_make_gap(ix, shape, FPB_NODE_PLAIN, node, slot);
+}
+
+/*
+ * Write entries of words into a plain node, spread over its slots or in the
+ * first ones.
+ */
+void
+fpb_write_words(const FpbIndex *ix, const FpbShape *shape, char *node,
+				const FpbEntry *entries, int nentries, bool spread)
+{
+	int			slot = 0;
+
+	for (int i = 0; i < nentries; i++)
+	{
+		int			next = (spread || i + 1 == nentries) ?
+			(i + 1) * shape->nslots / nentries : slot + 1;
+
+		fpb_write_slot(ix, shape, node, slot++, &entries[i], 0);
+		for (; slot < next; slot++)
+			fpb_write_gap(ix, shape, node, slot, i + 1 < nentries ?
+						  entries[i + 1].key.head : PG_UINT64_MAX);
+	}
 }
 
 /* --- the arrays of a node --- */
@@ -280,7 +362,8 @@ fpb_shift_slots(char *array, int from, int to, int by, int width)
 }
 
 /*
- * The arrays of a node, the tails or tuple offsets last; returns how many.
+ * The arrays of a node with an element for each slot, the tails or tuple
+ * offsets last; returns how many.
  */
 int
 fpb_node_arrays(const FpbIndex *ix, const FpbShape *shape, FpbCodec codec,
@@ -306,8 +389,8 @@ fpb_node_arrays(const FpbIndex *ix, const FpbShape *shape, FpbCodec codec,
 			arrays[n].start = node + shape->tail_off;
 			arrays[n++].width = fpb_is_word(ix) ? FPB_TAIL_BYTES : sizeof(uint16);
 			break;
-		case FPB_NODE_ONE_KEY:
-			arrays[n].start = node + FPB_ONE_KEY_HEADER;
+		case FPB_NODE_RUNS:
+			arrays[n].start = fpb_runs(ix, shape, node).tails;
 			arrays[n++].width = FPB_TAIL_BYTES;
 			break;
 	}
@@ -321,7 +404,7 @@ int
 fpb_nearest_gap(const FpbIndex *ix, const FpbShape *shape, FpbCodec codec, char *node,
 				int slot)
 {
-	int			n = fpb_node_slots(shape, codec);
+	int			n = fpb_node_slots(ix, shape, codec, node);
 
 	for (int distance = 0; distance <= n; distance++)
 	{
@@ -334,4 +417,86 @@ fpb_nearest_gap(const FpbIndex *ix, const FpbShape *shape, FpbCodec codec, char 
 			return left;
 	}
 	return -1;
+}
+
+/* --- runs nodes --- */
+
+/*
+ * Make a runs node of nentries entries with nruns keys, which it has room for.
+ * What is left of its room goes to keys and places in the proportion in which
+ * these are filled.  spread: the gaps are at the ends of runs, where most new
+ * entries belong; else behind all entries.
+ */
+void
+fpb_write_runs(const FpbIndex *ix, const FpbShape *shape, char *node,
+			   const FpbEntry *entries, int nentries, int nruns, bool spread)
+{
+	int			used = nruns * fpb_run_bytes(ix) + nentries * FPB_TAIL_BYTES;
+	int			spare = nruns * (fpb_runs_room(shape) - used) / used;
+	int			capacity = Min(nruns + spare, FPB_RUNS_MOST);
+	FpbRuns		runs;
+	int			run = -1;
+	int			slot = 0;
+
+	while (capacity > nruns && fpb_runs_places(ix, shape, capacity) < nentries)
+		capacity--;
+	memset(node, 0, shape->size);
+	((uint8 *) node)[shape->size - 1] = capacity;
+	((uint8 *) node)[shape->size - 2] = nruns;
+	runs = fpb_runs(ix, shape, node);
+	Assert(runs.places >= nentries);
+	for (int i = 0; i < nentries; i++)
+	{
+		const FpbKey *key = &entries[i].key;
+
+		if (i == 0 || !fpb_keys_identical(ix, &entries[i - 1].key, key))
+		{
+			if (run >= 0)
+			{
+				if (spread)
+					slot = i * runs.places / nentries;
+				runs.ends[run] = slot;
+			}
+			run++;
+			fpb_node_set_head(ix, node, run, key->head);
+			if (ix->form == FPB_WORD16)
+				fpb_run_lows(&runs)[run] = key->low;
+		}
+		fpb_write_tail(runs.tails, slot++, key->tail);
+	}
+	runs.ends[run] = slot;
+	Assert(run == nruns - 1);
+}
+
+/*
+ * What is wrong with the structure of a runs node, or NULL: with its numbers,
+ * its keys, and where its runs end.  A key must be sound even if it has no
+ * entry, because the next one of that key goes there.
+ */
+const char *
+fpb_runs_fault(const FpbIndex *ix, const FpbShape *shape, char *node)
+{
+	FpbRuns		runs;
+	int			before = 0;
+
+	if (!fpb_runs_possible(ix, shape, node))
+		return "A runs node has an impossible number of keys.";
+	runs = fpb_runs(ix, shape, node);
+	for (int run = 0; run < runs.nruns; run++)
+	{
+		if (runs.ends[run] < before || runs.ends[run] > runs.places)
+			return "The runs of a node end at impossible places.";
+		before = runs.ends[run];
+		if (run == 0)
+			continue;
+		if (fpb_node_head(ix, node, run) < fpb_node_head(ix, node, run - 1) ||
+			(fpb_node_head(ix, node, run) == fpb_node_head(ix, node, run - 1) &&
+			 (ix->form != FPB_WORD16 ||
+			  fpb_run_lows(&runs)[run] <= fpb_run_lows(&runs)[run - 1])))
+			return "The keys of a runs node are out of order.";
+	}
+	for (int slot = before; slot < runs.places; slot++)
+		if (!fpb_tail_is_gap(runs.tails, slot))
+			return "A runs node has an entry behind its last run.";
+	return NULL;
 }

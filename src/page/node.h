@@ -72,11 +72,8 @@ fpb_shape(const FpbIndex *ix, Page page)
 typedef enum FpbCodec
 {
 	FPB_NODE_PLAIN,
-	FPB_NODE_ONE_KEY			/* words only */
+	FPB_NODE_RUNS				/* leaves of words only */
 } FpbCodec;
-
-/* a one-key node: the key, then the TIDs */
-#define FPB_ONE_KEY_HEADER	(2 * sizeof(uint64))
 
 /* --- what there is to know of a codec --- */
 
@@ -89,7 +86,7 @@ fpb_codec_exists(FpbCodec codec)
 	switch (codec)
 	{
 		case FPB_NODE_PLAIN:
-		case FPB_NODE_ONE_KEY:
+		case FPB_NODE_RUNS:
 			return true;
 	}
 	return false;
@@ -105,13 +102,13 @@ fpb_codec_fits(const FpbIndex *ix, bool leaf, FpbCodec codec)
 	{
 		case FPB_NODE_PLAIN:
 			return true;
-		case FPB_NODE_ONE_KEY:
+		case FPB_NODE_RUNS:
 			return leaf && fpb_is_word(ix);
 	}
 	return false;
 }
 
-/* Does a node have its key once, for all its entries? */
+/* Does a node have each key once, for all its entries? */
 static inline bool
 fpb_codec_shares_key(FpbCodec codec)
 {
@@ -119,7 +116,7 @@ fpb_codec_shares_key(FpbCodec codec)
 	{
 		case FPB_NODE_PLAIN:
 			return false;
-		case FPB_NODE_ONE_KEY:
+		case FPB_NODE_RUNS:
 			return true;
 	}
 	pg_unreachable();
@@ -130,22 +127,120 @@ extern Size fpb_slot_bytes(const FpbIndex *ix, FpbCodec codec, bool inner);
 
 /* --- arrays of a node --- */
 
-/* slots of a one-key node */
-static inline int
-fpb_one_key_slots(const FpbShape *shape)
+/*
+ * A runs node (FORMAT.md, "A node"), whose last bytes say how many keys it has
+ * and how many it has room for.
+ */
+typedef struct FpbRuns
 {
-	return (shape->size - FPB_ONE_KEY_HEADER) / FPB_TAIL_BYTES;
+	int			nruns;			/* keys, each with its run of places */
+	int			capacity;		/* keys that there is room for */
+	int			places;			/* for TIDs */
+	char	   *keys;			/* heads, and behind all of these low words */
+	char	   *tails;
+	uint8	   *ends;			/* where each run ends */
+} FpbRuns;
+
+/* bytes behind all else: the two numbers */
+#define FPB_RUNS_TRAILER	2
+
+/* places, and keys, are numbered by bytes */
+#define FPB_RUNS_MOST		255
+
+/* bytes that a runs node has for keys and TIDs */
+static inline int
+fpb_runs_room(const FpbShape *shape)
+{
+	return shape->size - FPB_RUNS_TRAILER;
+}
+
+/* bytes that a key takes of these */
+static inline int
+fpb_run_bytes(const FpbIndex *ix)
+{
+	return ix->head_width + (ix->form == FPB_WORD16 ? sizeof(uint64) : 0) + sizeof(uint8);
+}
+
+/* places for TIDs beside so many keys */
+static inline int
+fpb_runs_places(const FpbIndex *ix, const FpbShape *shape, int capacity)
+{
+	int			bytes = fpb_runs_room(shape) - capacity * fpb_run_bytes(ix);
+
+	return bytes < 0 ? 0 : Min(bytes / FPB_TAIL_BYTES, FPB_RUNS_MOST);
+}
+
+/*
+ * Can these be a runs node's numbers?  Then nothing that fpb_runs says lies
+ * outside the node; only ends[] may be wrong.
+ */
+static inline bool
+fpb_runs_possible(const FpbIndex *ix, const FpbShape *shape, const char *node)
+{
+	int			capacity = ((const uint8 *) node)[shape->size - 1];
+	int			nruns = ((const uint8 *) node)[shape->size - 2];
+
+	return nruns >= 1 && nruns <= capacity &&
+		fpb_runs_places(ix, shape, capacity) >= 1;
+}
+
+static inline FpbRuns
+fpb_runs(const FpbIndex *ix, const FpbShape *shape, char *node)
+{
+	FpbRuns		runs;
+
+	runs.capacity = ((uint8 *) node)[shape->size - 1];
+	runs.nruns = ((uint8 *) node)[shape->size - 2];
+	runs.places = fpb_runs_places(ix, shape, runs.capacity);
+	runs.keys = node;
+	runs.tails = node + runs.capacity * (fpb_run_bytes(ix) - sizeof(uint8));
+	runs.ends = (uint8 *) node + fpb_runs_room(shape) - runs.capacity;
+	return runs;
+}
+
+/* where a run ends, and begins, in a page that may be damaged */
+static inline int
+fpb_run_end(const FpbRuns *runs, int run)
+{
+	return Min(runs->ends[run], runs->places);
 }
 
 static inline int
-fpb_node_slots(const FpbShape *shape, FpbCodec codec)
+fpb_run_start(const FpbRuns *runs, int run)
+{
+	return run == 0 ? 0 : fpb_run_end(runs, run - 1);
+}
+
+/* the array of low words (128-bit words), behind heads of 8 bytes */
+static inline uint64 *
+fpb_run_lows(const FpbRuns *runs)
+{
+	return (uint64 *) runs->keys + runs->capacity;
+}
+
+/*
+ * The run that a place belongs to; one behind all runs counts as the last's.
+ */
+static inline int
+fpb_run_of_slot(const FpbRuns *runs, int slot)
+{
+	int			run = 0;
+
+	for (int i = 0; i < runs->nruns - 1; i++)
+		run += runs->ends[i] <= slot;
+	return run;
+}
+
+static inline int
+fpb_node_slots(const FpbIndex *ix, const FpbShape *shape, FpbCodec codec,
+			   const char *node)
 {
 	switch (codec)
 	{
 		case FPB_NODE_PLAIN:
 			return shape->nslots;
-		case FPB_NODE_ONE_KEY:
-			return fpb_one_key_slots(shape);
+		case FPB_NODE_RUNS:
+			return fpb_runs_places(ix, shape, ((const uint8 *) node)[shape->size - 1]);
 	}
 	pg_unreachable();
 }
@@ -154,30 +249,25 @@ fpb_node_slots(const FpbShape *shape, FpbCodec codec)
 static inline int
 fpb_most_slots(const FpbIndex *ix, const FpbShape *shape)
 {
-	int			most = 0;
-
-	for (FpbCodec codec = 0; fpb_codec_exists(codec); codec++)
-		if (fpb_codec_fits(ix, true, codec))
-			most = Max(most, fpb_node_slots(shape, codec));
-	return most;
+	return Max(shape->nslots, fpb_is_word(ix) ? fpb_runs_places(ix, shape, 1) : 0);
 }
 
 /* the array of tails, of a node of words */
 static inline char *
-fpb_node_tails(const FpbShape *shape, FpbCodec codec, char *node)
+fpb_node_tails(const FpbIndex *ix, const FpbShape *shape, FpbCodec codec, char *node)
 {
 	switch (codec)
 	{
 		case FPB_NODE_PLAIN:
 			return node + shape->tail_off;
-		case FPB_NODE_ONE_KEY:
-			return node + FPB_ONE_KEY_HEADER;
+		case FPB_NODE_RUNS:
+			return fpb_runs(ix, shape, node).tails;
 	}
 	pg_unreachable();
 }
 
 /*
- * The head of a plain node's slot.
+ * The head of a plain node's slot, or of a runs node's run.
  */
 static inline uint64
 fpb_node_head(const FpbIndex *ix, const char *node, int slot)
@@ -191,14 +281,18 @@ fpb_node_head(const FpbIndex *ix, const char *node, int slot)
  * The head of a slot, whatever the codec.
  */
 static inline uint64
-fpb_slot_head(const FpbIndex *ix, FpbCodec codec, const char *node, int slot)
+fpb_slot_head(const FpbIndex *ix, const FpbShape *shape, FpbCodec codec,
+			  char *node, int slot)
 {
+	FpbRuns		runs;
+
 	switch (codec)
 	{
 		case FPB_NODE_PLAIN:
 			return fpb_node_head(ix, node, slot);
-		case FPB_NODE_ONE_KEY:
-			return ((const uint64 *) node)[0];
+		case FPB_NODE_RUNS:
+			runs = fpb_runs(ix, shape, node);
+			return fpb_node_head(ix, node, fpb_run_of_slot(&runs, slot));
 	}
 	pg_unreachable();
 }
@@ -238,8 +332,8 @@ fpb_node_is_gap(const FpbIndex *ix, const FpbShape *shape, FpbCodec codec,
 			if (shape->child_off != 0)
 				return fpb_node_children(shape, node)[slot] == InvalidBlockNumber;
 			return fpb_tail_is_gap(node + shape->tail_off, slot);
-		case FPB_NODE_ONE_KEY:
-			return fpb_tail_is_gap(node + FPB_ONE_KEY_HEADER, slot);
+		case FPB_NODE_RUNS:
+			return fpb_tail_is_gap(fpb_runs(ix, shape, node).tails, slot);
 	}
 	pg_unreachable();
 }
@@ -393,7 +487,7 @@ static inline int
 fpb_next_live(const FpbIndex *ix, const FpbShape *shape, FpbCodec codec,
 			  char *node, int slot)
 {
-	int			n = fpb_node_slots(shape, codec);
+	int			n = fpb_node_slots(ix, shape, codec, node);
 
 	while (slot < n && fpb_node_is_gap(ix, shape, codec, node, slot))
 		slot++;
@@ -410,6 +504,9 @@ extern int	fpb_search_node(const FpbIndex *ix, Page page,
 extern void fpb_write_slot(const FpbIndex *ix, const FpbShape *shape,
 						   char *node, int slot, const FpbEntry *entry,
 						   uint32 tuple_offset);
+extern void fpb_write_words(const FpbIndex *ix, const FpbShape *shape,
+							char *node, const FpbEntry *entries,
+							int nentries, bool spread);
 extern void fpb_write_gap(const FpbIndex *ix, const FpbShape *shape,
 						  char *node, int slot, uint64 head);
 extern void fpb_make_gap(const FpbIndex *ix, const FpbShape *shape,
@@ -419,6 +516,13 @@ extern int	fpb_node_arrays(const FpbIndex *ix, const FpbShape *shape,
 extern void fpb_note_slots(FpbWalPage *wp, char *array, int from, int to,
 						   int width);
 extern void fpb_shift_slots(char *array, int from, int to, int by, int width);
+extern int	fpb_find_run(const FpbIndex *ix, const FpbRuns *runs,
+						 const FpbKey *key, bool *found);
+extern void fpb_write_runs(const FpbIndex *ix, const FpbShape *shape,
+						   char *node, const FpbEntry *entries, int nentries,
+						   int nruns, bool spread);
+extern const char *fpb_runs_fault(const FpbIndex *ix, const FpbShape *shape,
+								  char *node);
 extern int	fpb_nearest_gap(const FpbIndex *ix, const FpbShape *shape,
 							FpbCodec codec, char *node, int slot);
 

@@ -69,14 +69,14 @@ tids_adjacent(uint64 a, uint64 b)
 }
 
 /*
- * Are the i'th entry and the one before of one key, so that they share a slot?
+ * Are the i'th entry and the one before of one key, which they share?
  */
 static bool
 same_run(const Split *s, int i)
 {
-	return s->ix->max_posting > 0 && FpbPageIsLeaf(s->page) &&
+	return (s->ix->max_posting > 0 || s->ix->word_runs) && FpbPageIsLeaf(s->page) &&
 		i > 0 && i < s->nentries &&
-		fpb_posting_most(s->ix, s->entries[i].key.tuple) > 1 &&
+		(s->ix->word_runs || fpb_posting_most(s->ix, s->entries[i].key.tuple) > 1) &&
 		fpb_keys_identical(s->ix, &s->entries[i - 1].key, &s->entries[i].key);
 }
 
@@ -139,7 +139,7 @@ is_ascending(const Split *s)
 		return false;
 
 	/* where one key's entries are several, each key's are a series */
-	if (s->ix->max_posting > 0 && s->ix->nkeyatts == 1)
+	if (same_run(s, newpos))
 		return ends_long_run(s);
 	return (last || tids_adjacent(entries[newpos - 1].key.tail, entries[newpos].key.tail)) &&
 		fpb_keys_share_prefix(s->ix, &entries[newpos - 1].key, &entries[newpos].key);

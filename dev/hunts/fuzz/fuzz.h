@@ -128,11 +128,10 @@ typedef enum FuzzCount
 {
 	FUZZ_N_SLOT,				/* FpbPlanKind's, in its order, to FUZZ_N_GROW */
 	FUZZ_N_APPEND_NODE,
-	FUZZ_N_APPEND_ONE_KEY,
 	FUZZ_N_SPLIT_NODE,
 	FUZZ_N_SPILL,
 	FUZZ_N_SPREAD,
-	FUZZ_N_CONVERT_NODE,
+	FUZZ_N_REPACK,
 	FUZZ_N_POSTING,
 	FUZZ_N_GROW,
 	FUZZ_N_REBUILD,
@@ -141,11 +140,15 @@ typedef enum FuzzCount
 	FUZZ_N_SWAP,				/* a posting's last TID goes elsewhere */
 	FUZZ_N_BEFORE_BOUND,		/* a node appended before one whose bound was
 								 * lower than the new entry */
+	FUZZ_N_APPEND_RUNS,			/* a runs node for the new entry */
+	FUZZ_N_NEW_RUN,				/* a runs node gets the new entry's key, too */
+	FUZZ_N_REPACK_SPLIT,		/* a node repacked into two */
+	FUZZ_N_REPACK_MANY,			/* several nodes repacked */
 	FUZZ_N_SPILL_ON,			/* into a new node */
 	FUZZ_N_SPLIT_SERIES,		/* a node split, what stays staying in place */
 	FUZZ_N_SPLIT_IN_PLACE,
 	FUZZ_N_SPLIT_BY_IMAGE,
-	FUZZ_N_CUT_EMPTIED,			/* in place, an emptied one-key node staying */
+	FUZZ_N_CUT_EMPTIED,			/* in place, a run without entries staying */
 	FUZZ_N_CUT_POSTING,			/* in place, through a posting */
 	FUZZ_N_BUILD,
 	FUZZ_N_FILL,

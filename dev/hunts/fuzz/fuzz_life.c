@@ -315,8 +315,8 @@ add_runs(Life *life)
 {
 	const FpbShape *shape = life->f->shape;
 	int			plain = fuzz_disk_first(life->f) ? shape->nslots : 30;
-	int			one_key = fuzz_disk_first(life->f) ? fpb_one_key_slots(shape) : 60;
-	int			length = ONE_OF(life, plain * 2 / 3, plain, one_key, 2 * one_key, 3, 30, 2, 200);
+	int			places = fuzz_disk_first(life->f) ? fpb_runs_places(&life->f->ix, shape, 1) : 60;
+	int			length = ONE_OF(life, plain * 2 / 3, plain, places, 2 * places, 3, 30, 2, 200);
 	int			spread = ONE_OF(life, 0, 1, 2, length);
 	int			singles = ONE_OF(life, 0, 0, 90, 99);	/* in a hundred */
 	int			total = singles > 0 ? 1500 : ONE_OF(life, 20, 100, 400, 1500);
@@ -585,7 +585,7 @@ replace_key(Life *life)
 }
 
 /*
- * Empty a one-key node, have as many entries on either side of it, and split
+ * Empty a runs node, have as many entries on either side of it, and split
  * the page there.
  */
 static void
@@ -606,11 +606,11 @@ split_beside_emptied(Life *life)
 
 	if (nnodes == 0)
 		return;
-	while (dir < nnodes - 1 && fpb_dir_codecs(f->page)[dir] != FPB_NODE_ONE_KEY)
+	while (dir < nnodes - 1 && fpb_dir_codecs(f->page)[dir] != FPB_NODE_RUNS)
 		dir++;
 	node = fpb_page_node(&f->ix, f->page, dir, &codec);
 	slot = fpb_next_live(&f->ix, f->shape, codec, node, 0);
-	if (codec != FPB_NODE_ONE_KEY || slot == fpb_node_slots(f->shape, codec))
+	if (codec != FPB_NODE_RUNS || slot == fpb_node_slots(&f->ix, f->shape, codec, node))
 		return;
 	while (fpb_page_next(&f->ix, f->page, &pos, &entry) &&
 		   fpb_pos_before(pos, fpb_pos_at(dir, slot, 0)))

@@ -25,11 +25,10 @@
 static const char *const plan_names[] = {
 	[FPB_PLAN_SLOT] = "into a slot",
 	[FPB_PLAN_APPEND_NODE] = "into a node of its own",
-	[FPB_PLAN_APPEND_ONE_KEY] = "into a one-key node of its own",
 	[FPB_PLAN_SPLIT_NODE] = "node split",
 	[FPB_PLAN_SPILL] = "node spills",
 	[FPB_PLAN_SPREAD] = "nodes spread",
-	[FPB_PLAN_CONVERT_NODE] = "node converted",
+	[FPB_PLAN_REPACK] = "nodes repacked",
 	[FPB_PLAN_POSTING] = "into a posting",
 	[FPB_PLAN_GROW] = "posting grows",
 };
@@ -327,7 +326,7 @@ check_halves(Fuzz *f, const FpbWalPage *left, const FpbWalPage *right)
 }
 
 /*
- * Has the page an emptied one-key node?
+ * Has the page a run without entries?
  */
 static bool
 has_emptied(const Fuzz *f, Page page)
@@ -336,10 +335,14 @@ has_emptied(const Fuzz *f, Page page)
 	{
 		FpbCodec	codec;
 		char	   *node = fpb_page_node(&f->ix, page, dir, &codec);
+		FpbRuns		runs;
 
-		if (codec == FPB_NODE_ONE_KEY &&
-			fpb_next_live(&f->ix, f->shape, codec, node, 0) == fpb_one_key_slots(f->shape))
-			return true;
+		if (codec != FPB_NODE_RUNS)
+			continue;
+		runs = fpb_runs(&f->ix, f->shape, node);
+		for (int run = 0; run < runs.nruns; run++)
+			if (fpb_next_live(&f->ix, f->shape, codec, node, fpb_run_start(&runs, run)) >= fpb_run_end(&runs, run))
+				return true;
 	}
 	return false;
 }
@@ -467,11 +470,37 @@ before_lower_bound(const Fuzz *f, const FpbEntry *entry, const FpbInsertPlan *pl
 }
 
 /*
+ * Does a slot that an entry is to go to belong to a runs node without its key?
+ */
+static bool
+makes_run(const Fuzz *f, const FpbEntry *entry, const FpbNodePos *place)
+{
+	FpbCodec	codec;
+	char	   *node = fpb_page_node(&f->ix, f->page, place->dir, &codec);
+	FpbRuns		runs;
+	bool		found;
+
+	if (codec != FPB_NODE_RUNS)
+		return false;
+	runs = fpb_runs(&f->ix, f->shape, node);
+	(void) fpb_find_run(&f->ix, &runs, &entry->key, &found);
+	return !found;
+}
+
+/*
  * Count what a plan that fits a disk-first page has besides its kind.
  */
 static void
-count_details(Fuzz *f, const FpbSlotPlan *slots)
+count_details(Fuzz *f, const FpbEntry *entry, const FpbSlotPlan *slots)
 {
+	if (slots->kind == FPB_PLAN_SLOT && makes_run(f, entry, &slots->place))
+		f->counts[FUZZ_N_NEW_RUN]++;
+	if (slots->kind == FPB_PLAN_APPEND_NODE && slots->keys > 0)
+		f->counts[FUZZ_N_APPEND_RUNS]++;
+	if (slots->kind == FPB_PLAN_REPACK && slots->added > 0)
+		f->counts[FUZZ_N_REPACK_SPLIT]++;
+	if (slots->kind == FPB_PLAN_REPACK && slots->first < slots->last)
+		f->counts[FUZZ_N_REPACK_MANY]++;
 	if (slots->swap)
 		f->counts[FUZZ_N_SWAP]++;
 	if (slots->kind == FPB_PLAN_SPILL && slots->spill_to.dir == FpbDir(f->page)->nnodes)
@@ -559,7 +588,7 @@ insert(Fuzz *f, const FuzzHistory *history, const FuzzOp *op)
 		return true;
 	}
 	if (fuzz_disk_first(f) && plan.outcome == FPB_PLAN_FITS)
-		count_details(f, FpbSlots(&plan));
+		count_details(f, &entry, FpbSlots(&plan));
 	if (before_lower_bound(f, &entry, &plan))
 		f->counts[FUZZ_N_BEFORE_BOUND]++;
 

@@ -442,10 +442,17 @@ print_page(const Fuzz *f, StringInfo out, Page page, const char *title)
 			continue;
 		}
 		if (fpb_codec_shares_key(codec))
-			appendStringInfo(out, " one key, %016llx:%llx",
-							 (unsigned long long) ((uint64 *) node)[0],
-							 (unsigned long long) ((uint64 *) node)[1]);
-		for (int slot = 0; slot < fpb_node_slots(shape, codec); slot++)
+		{
+			FpbRuns		runs = fpb_runs(&f->ix, shape, node);
+
+			appendStringInfo(out, " %d of %d runs:", runs.nruns, runs.capacity);
+			for (int run = 0; run < runs.nruns; run++)
+				appendStringInfo(out, " %llx:%llx to %d",
+								 (unsigned long long) fpb_node_head(&f->ix, node, run),
+								 f->ix.form == FPB_WORD16 ? (unsigned long long) fpb_run_lows(&runs)[run] : 0,
+								 runs.ends[run]);
+		}
+		for (int slot = 0; slot < fpb_node_slots(&f->ix, shape, codec, node); slot++)
 		{
 			FpbPos		pos = fpb_pos_at(dir, slot, 0);
 			bool		gap = fpb_node_is_gap(&f->ix, shape, codec, node, slot);
@@ -461,7 +468,7 @@ print_page(const Fuzz *f, StringInfo out, Page page, const char *title)
 			{
 				ItemPointerData tid;
 
-				fpb_tail_tid(fpb_read_tail(fpb_node_tails(shape, codec, node), slot), &tid);
+				fpb_tail_tid(fpb_read_tail(fpb_node_tails(&f->ix, shape, codec, node), slot), &tid);
 				appendStringInfo(out, "(%u,%u)", ItemPointerGetBlockNumberNoCheck(&tid),
 								 ItemPointerGetOffsetNumberNoCheck(&tid));
 			}

@@ -19,14 +19,12 @@
 /* the details of a filler */
 typedef struct FillState
 {
-	uint16		plain_fill;		/* slots to fill of a plain node */
-	uint16		one_key_fill;	/* and of a one-key node */
-	int			run;			/* length of the last run of identical keys */
+	FpbFill		fill;			/* how full nodes get */
 
 	/* words */
-	int			plain;			/* entries of plain nodes before it, since the
-								 * last one-key node */
-	int			closed;			/* nodes before these */
+	int			nodes;			/* begun, */
+	int			entries;		/* and what the last one has: entries */
+	int			runs;			/* of so many keys */
 
 	/* tuples */
 	int			fences;			/* bytes of the low one, as far as it is not
@@ -54,11 +52,9 @@ void
 fpb_disk_first_filler_begin(FpbFiller *filler)
 {
 	FillState  *state = State(filler);
-	const FpbShape *shape = filler_shape(filler);
 
 	memset(state, 0, sizeof(FillState));
-	state->plain_fill = fpb_plain_fill(shape, filler->slack);
-	state->one_key_fill = fpb_one_key_fill(shape, filler->slack);
+	fpb_fill_with_slack(filler->ix, filler->level, filler->slack, &state->fill);
 
 	/* an inner page's first key is its low fence */
 	if (filler->low != NULL && filler->low->tuple != NULL && filler->level == 0)
@@ -68,48 +64,25 @@ fpb_disk_first_filler_begin(FpbFiller *filler)
 /* --- words --- */
 
 /*
- * How many nodes are closed, so that no later entry joins them, if so many
- * plain entries are followed by a run.  *rest: entries of the open plain node.
- */
-static int
-nodes_closed(const FpbFiller *filler, int plain, int run, int *rest)
-{
-	const FillState *state = State(filler);
-	int			one_key = fpb_one_key_packing(filler_shape(filler), run,
-											  state->one_key_fill);
-
-	if (one_key == 0)
-	{
-		*rest = plain + run;
-		return 0;
-	}
-	*rest = run - one_key;
-	return (plain + state->plain_fill - 1) / state->plain_fill +
-		(one_key + state->one_key_fill - 1) / state->one_key_fill;
-}
-
-/*
- * Has the page room for another entry, which continues the last run or begins
- * another one?
+ * Has the page room for another entry, of the last one's key or of another?
+ * (fpb_pack_words packs alike.)
  */
 static bool
 word_fits(FpbFiller *filler, bool same)
 {
 	FillState  *state = State(filler);
-	int			run = same ? state->run + 1 : 1;
-	int			plain = state->plain;
-	int			closed = state->closed;
-	int			nodes;
-	int			rest;
 
-	if (!same && state->run > 0)
-		closed += nodes_closed(filler, plain, state->run, &plain);
-	nodes = closed + nodes_closed(filler, plain, run, &rest);
-	nodes += (rest + state->plain_fill - 1) / state->plain_fill;
-	if (nodes > filler_shape(filler)->max_nodes)
+	if (state->nodes > 0 &&
+		fpb_node_holds(&state->fill, state->entries + 1, state->runs + !same))
+	{
+		state->entries++;
+		state->runs += !same;
+		return true;
+	}
+	if (state->nodes == filler_shape(filler)->max_nodes)
 		return false;
-	state->plain = plain;
-	state->closed = closed;
+	state->nodes++;
+	state->entries = state->runs = 1;
 	return true;
 }
 
@@ -124,7 +97,7 @@ page_space(const FpbFiller *filler, int nslots, int tuples, int *free)
 {
 	const FillState *state = State(filler);
 	const FpbShape *shape = filler_shape(filler);
-	int			nodes = (nslots + state->plain_fill - 1) / state->plain_fill;
+	int			nodes = (nslots + state->fill.plain - 1) / state->fill.plain;
 	int			dircap = fpb_directory_capacity(filler->ix, shape, nodes, BLCKSZ);
 
 	*free = (nodes * shape->nslots - nslots) * (shape->size / shape->nslots);
@@ -180,15 +153,11 @@ tuple_fits(FpbFiller *filler, IndexTuple tuple, bool same)
 bool
 fpb_disk_first_filler_take(FpbFiller *filler, const FpbEntry *entry)
 {
-	FillState  *state = State(filler);
 	bool		same = filler->nentries > 0 && filler->ix->one_key && filler->level == 0 &&
 		fpb_keys_identical(filler->ix, fpb_filler_last(filler), &entry->key);
 
-	if (fpb_is_word(filler->ix) ? !word_fits(filler, same) :
-		!tuple_fits(filler, entry->key.tuple, same))
-		return false;
-	state->run = same ? state->run + 1 : 1;
-	return true;
+	return fpb_is_word(filler->ix) ? word_fits(filler, same) :
+		tuple_fits(filler, entry->key.tuple, same);
 }
 
 /*
@@ -201,8 +170,10 @@ fpb_disk_first_filler_write(const FpbFiller *filler,
 	const FpbIndex *ix = filler->ix;
 	FpbPacking	packing;
 
-	if (!(fpb_is_word(ix) ? fpb_pack_by_runs : fpb_pack_tuples)
-		(ix, content, filler->slack, &packing))
+	if (!(fpb_is_word(ix) ?
+		  fpb_pack_words(ix, content->level, content->entries, content->nentries,
+						 &State(filler)->fill, filler->slack > 0, &packing) :
+		  fpb_pack_tuples(ix, content, filler->slack, &packing)))
 		return false;
 	return fpb_write_page(ix, filler->page, content, &packing, 0);
 }

@@ -92,60 +92,163 @@ insert_tail(char *tails, int n, int gap, int item, uint64 tail, TailShift *shift
 }
 
 /*
- * Put an entry before pos->slot into a node that has a gap, moving what lies
- * between.  Tuple form: its tuple is at tuple_offset in the page; if that is
- * 0, add it.
+ * An entry with this head has been put into the dir'th node.  Adjust the
+ * bounds of that and of the next one.
+ */
+static void
+adjust_bounds(Page page, int dir, uint64 head, FpbWalPage *wp)
+{
+	uint64	   *heads = fpb_dir_heads(page);
+
+	/* an entry put before all of the node's may be below its bound */
+	if (head < heads[dir])
+	{
+		heads[dir] = head;
+		fpb_wal_note(wp, &heads[dir], sizeof(uint64));
+	}
+	raise_next_bound(page, dir, head, wp);
+}
+
+/*
+ * Put a key with an empty run of places before the run'th one of a runs node
+ * that has room for it.  The run ends at slot.
+ */
+static void
+add_run(const FpbIndex *ix, const FpbShape *shape, char *node, int run, int slot,
+		const FpbKey *key, FpbWalPage *wp)
+{
+	FpbRuns		runs = fpb_runs(ix, shape, node);
+	uint8	   *nruns = (uint8 *) node + shape->size - 2;
+
+	if (run < runs.nruns)
+	{
+		fpb_shift_slots(node, run, runs.nruns - 1, 1, ix->head_width);
+		fpb_shift_slots((char *) runs.ends, run, runs.nruns - 1, 1, sizeof(uint8));
+		if (ix->form == FPB_WORD16)
+			fpb_shift_slots((char *) fpb_run_lows(&runs), run, runs.nruns - 1, 1, sizeof(uint64));
+	}
+	fpb_node_set_head(ix, node, run, key->head);
+	fpb_note_slots(wp, node, run, runs.nruns, ix->head_width);
+	if (ix->form == FPB_WORD16)
+	{
+		fpb_run_lows(&runs)[run] = key->low;
+		fpb_note_slots(wp, (char *) fpb_run_lows(&runs), run, runs.nruns, sizeof(uint64));
+	}
+	runs.ends[run] = slot;
+	fpb_note_slots(wp, (char *) runs.ends, run, runs.nruns, sizeof(uint8));
+	(*nruns)++;
+	fpb_wal_note(wp, nruns, sizeof(uint8));
+}
+
+/*
+ * Put an entry before pos->slot into a runs node that has a gap, and if need
+ * be room for the key.  What lies between moves, and so do the ends of runs
+ * that are passed.
+ */
+static void
+insert_into_runs(const FpbIndex *ix, Page page, const FpbEntry *entry,
+				 const FpbNodePos *pos, FpbWalPage *wp)
+{
+	const FpbShape *shape = fpb_shape(ix, page);
+	char	   *node = fpb_node_at(shape, page, pos->dir);
+	FpbRuns		runs = fpb_runs(ix, shape, node);
+	int			gap = fpb_nearest_gap(ix, shape, FPB_NODE_RUNS, node, pos->slot);
+	bool		found;
+	int			run = fpb_find_run(ix, &runs, &entry->key, &found);
+	int			slot = pos->slot;
+	int			first = run;	/* run whose end moves, */
+	int			last = run;		/* and behind the last of those */
+
+	/* better than to write outside the node */
+	if (unlikely(gap < 0 || (!found && runs.nruns == runs.capacity)))
+		elog(PANIC, "insertion into a full node of an fpbtree page");
+	if (!found)
+	{
+		add_run(ix, shape, node, run, pos->slot, &entry->key, wp);
+		runs.nruns++;
+	}
+
+	if (gap >= pos->slot)
+	{
+		if (gap > slot)
+			fpb_shift_slots(runs.tails, slot, gap - 1, 1, FPB_TAIL_BYTES);
+		for (; last < runs.nruns && runs.ends[last] <= gap; last++)
+			runs.ends[last]++;
+	}
+	else
+	{
+		slot--;
+		if (gap < slot)
+			fpb_shift_slots(runs.tails, gap + 1, slot, -1, FPB_TAIL_BYTES);
+		for (; first > 0 && runs.ends[first - 1] > gap; first--)
+			runs.ends[first - 1]--;
+	}
+	fpb_write_tail(runs.tails, slot, entry->key.tail);
+	fpb_note_slots(wp, runs.tails, Min(slot, gap), Max(slot, gap), FPB_TAIL_BYTES);
+	if (first < last)
+		fpb_note_slots(wp, (char *) runs.ends, first, last - 1, sizeof(uint8));
+	if (gap >= slot)
+		fpb_page_shift_killed(ix, page, pos->dir, slot, gap - 1, 1);
+	else
+		fpb_page_shift_killed(ix, page, pos->dir, gap + 1, slot, -1);
+	adjust_bounds(page, pos->dir, entry->key.head, wp);
+}
+
+/*
+ * Put an entry before pos->slot into a plain node that has a gap, moving what
+ * lies between.  Tuple form: its tuple is at tuple_offset in the page; if that
+ * is 0, add it.
+ */
+static void
+insert_into_plain(const FpbIndex *ix, Page page, const FpbEntry *entry,
+				  uint32 tuple_offset, const FpbNodePos *pos, FpbWalPage *wp)
+{
+	const FpbShape *shape = fpb_shape(ix, page);
+	char	   *node = fpb_node_at(fpb_shape(ix, page), page, pos->dir);
+	int			gap = fpb_nearest_gap(ix, shape, FPB_NODE_PLAIN, node, pos->slot);
+	int			slot = gap >= pos->slot ? pos->slot : pos->slot - 1;
+	FpbNodeArray arrays[FPB_MAX_ARRAYS];
+	int			narrays = fpb_node_arrays(ix, shape, FPB_NODE_PLAIN, node, arrays);
+
+	/* better than to write before the node */
+	if (unlikely(gap < 0))
+		elog(PANIC, "insertion into a full node of an fpbtree page");
+	for (int i = 0; i < narrays; i++)
+	{
+		if (gap > slot)
+			fpb_shift_slots(arrays[i].start, slot, gap - 1, 1, arrays[i].width);
+		else if (gap < slot)
+			fpb_shift_slots(arrays[i].start, gap + 1, slot, -1, arrays[i].width);
+		fpb_note_slots(wp, arrays[i].start, Min(slot, gap), Max(slot, gap),
+					   arrays[i].width);
+	}
+
+	if (!fpb_is_word(ix) && tuple_offset == 0)
+		tuple_offset = fpb_add_tuple(page, &entry->key, wp);
+	fpb_write_slot(ix, shape, node, slot, entry, tuple_offset);
+	if (gap >= slot)
+		fpb_page_shift_killed(ix, page, pos->dir, slot, gap - 1, 1);
+	else
+		fpb_page_shift_killed(ix, page, pos->dir, gap + 1, slot, -1);
+	adjust_bounds(page, pos->dir, entry->key.head, wp);
+}
+
+/*
+ * Put an entry before pos->slot into a node that has room for it.
  */
 static void
 insert_into_slot(const FpbIndex *ix, Page page, const FpbEntry *entry,
 				 uint32 tuple_offset, const FpbNodePos *pos, FpbWalPage *wp)
 {
-	const FpbShape *shape = fpb_shape(ix, page);
-	FpbCodec	codec = fpb_dir_codecs(page)[pos->dir];
-	char	   *node = fpb_node_at(fpb_shape(ix, page), page, pos->dir);
-	int			gap = fpb_nearest_gap(ix, shape, codec, node, pos->slot);
-	int			slot = gap >= pos->slot ? pos->slot : pos->slot - 1;
-	uint64	   *heads = fpb_dir_heads(page);
-	FpbNodeArray arrays[FPB_MAX_ARRAYS];
-	int			narrays = fpb_node_arrays(ix, shape, codec, node, arrays);
-	TailShift	shift = {slot, gap - 1, 1};
-
-	/* better than to write before the node */
-	if (unlikely(gap < 0))
-		elog(PANIC, "insertion into a full node of an fpbtree page");
-	switch (codec)
+	switch ((FpbCodec) fpb_dir_codecs(page)[pos->dir])
 	{
 		case FPB_NODE_PLAIN:
-			if (gap < slot)
-				shift = (TailShift)
-			{
-				gap + 1, slot, -1
-			};
-			for (int i = 0; i < narrays; i++)
-			{
-				if (gap != slot)
-					fpb_shift_slots(arrays[i].start, shift.from, shift.to, shift.by, arrays[i].width);
-				fpb_note_slots(wp, arrays[i].start, Min(slot, gap), Max(slot, gap),
-							   arrays[i].width);
-			}
-			if (!fpb_is_word(ix) && tuple_offset == 0)
-				tuple_offset = fpb_add_tuple(page, &entry->key, wp);
-			fpb_write_slot(ix, shape, node, slot, entry, tuple_offset);
+			insert_into_plain(ix, page, entry, tuple_offset, pos, wp);
 			break;
-		case FPB_NODE_ONE_KEY:
-			insert_tail(arrays[0].start, fpb_node_slots(shape, codec), gap, pos->slot,
-						entry->key.tail, &shift, wp);
+		case FPB_NODE_RUNS:
+			insert_into_runs(ix, page, entry, pos, wp);
 			break;
 	}
-	fpb_page_shift_killed(ix, page, pos->dir, shift.from, shift.to, shift.by);
-
-	/* an entry put before all of the node's may be below its bound */
-	if (entry->key.head < heads[pos->dir])
-	{
-		heads[pos->dir] = entry->key.head;
-		fpb_wal_note(wp, &heads[pos->dir], sizeof(uint64));
-	}
-	raise_next_bound(page, pos->dir, entry->key.head, wp);
 }
 
 /*
@@ -260,26 +363,6 @@ spread_plain(const FpbIndex *ix, const FpbShape *shape, char *node,
 }
 
 /*
- * Fill an array of nslots tails with TIDs [from, to) of a copy, which has no
- * gaps among them.  They are spread evenly, with gaps between them.
- */
-static void
-spread_tails(char *tails, int nslots, const char *copy, int from, int to)
-{
-	int			count = to - from;
-	int			slot = 0;
-
-	for (int i = 0; i < count; i++)
-	{
-		int			next = (i + 1) * nslots / count;
-		uint64		tail = fpb_read_tail(copy, from + i);
-
-		for (int first = slot; slot < next; slot++)
-			fpb_write_tail(tails, slot, slot == first ? tail : 0);
-	}
-}
-
-/*
  * Make the slots of a plain node from this one on gaps.
  */
 static void
@@ -296,8 +379,8 @@ clear_slots(const FpbIndex *ix, const FpbShape *shape, char *node, int from,
 }
 
 /*
- * Split the full node at plan->place, and put the entry into the half that it
- * belongs to.
+ * Split the full plain node at plan->place, and put the entry into the half
+ * that it belongs to.
  */
 static void
 split_node(const FpbIndex *ix, Page page, const FpbEntry *entry,
@@ -306,33 +389,20 @@ split_node(const FpbIndex *ix, Page page, const FpbEntry *entry,
 	const FpbNodePos *pos = &plan->place;
 	int			at = plan->split_at;
 	const FpbShape *shape = fpb_shape(ix, page);
-	FpbCodec	codec = fpb_dir_codecs(page)[pos->dir];
 	char	   *node = fpb_node_at(fpb_shape(ix, page), page, pos->dir);
-	int			nslots = fpb_node_slots(shape, codec);
+	int			nslots = shape->nslots;
 	NodeCopy	copy;
 	char	   *right;
 	FpbNodePos	place = {0};
 
 	memcpy(copy.data, node, shape->size);
 	right = add_node(ix, page, pos->dir + 1,
-					 fpb_slot_head(ix, codec, node, at), codec, wp);
-	switch (codec)
-	{
-		case FPB_NODE_PLAIN:
-			spread_plain(ix, shape, right, shape, copy.data, at, nslots);
-			if (plan->in_place)
-				clear_slots(ix, shape, node, at, wp);
-			else
-				spread_plain(ix, shape, node, shape, copy.data, 0, at);
-			break;
-		case FPB_NODE_ONE_KEY:
-			memcpy(right, copy.data, FPB_ONE_KEY_HEADER);
-			spread_tails(right + FPB_ONE_KEY_HEADER, nslots,
-						 copy.data + FPB_ONE_KEY_HEADER, at, nslots);
-			spread_tails(node + FPB_ONE_KEY_HEADER, nslots,
-						 copy.data + FPB_ONE_KEY_HEADER, 0, at);
-			break;
-	}
+					 fpb_node_head(ix, node, at), FPB_NODE_PLAIN, wp);
+	spread_plain(ix, shape, right, shape, copy.data, at, nslots);
+	if (plan->in_place)
+		clear_slots(ix, shape, node, at, wp);
+	else
+		spread_plain(ix, shape, node, shape, copy.data, 0, at);
 	if (!plan->in_place)
 		fpb_wal_note(wp, node, shape->size);
 	fpb_wal_note(wp, right, shape->size);
@@ -356,40 +426,44 @@ split_node(const FpbIndex *ix, Page page, const FpbEntry *entry,
 }
 
 /*
- * Make a plain node full of duplicates of the entry's key a one-key node, and
- * put the entry into it.
+ * Replace nodes, and add some behind them, as the image of a plan to repack
+ * them has it.  head: of the new entry, which is in one of them.
  */
 static void
-convert_node(const FpbIndex *ix, Page page, const FpbEntry *entry,
-			 const FpbNodePos *pos, FpbWalPage *wp)
+repack_nodes(const FpbIndex *ix, Page page, uint64 head, const FpbSlotPlan *plan,
+			 char *image, FpbWalPage *wp)
 {
 	const FpbShape *shape = fpb_shape(ix, page);
-	char	   *node = fpb_node_at(fpb_shape(ix, page), page, pos->dir);
-	uint64	   *header = (uint64 *) node;
-	int			nslots = shape->nslots;
-	int			one_key_slots = fpb_one_key_slots(shape);
-	char		tails[FPB_MAX_LINES * FPB_CACHE_LINE];
-	FpbEntry	first;
-	FpbNodePos	place = *pos;
+	int			old = plan->last - plan->first + 1;
+	int			nnodes = old + plan->added;
+	uint64	   *heads = fpb_dir_heads(page) + plan->first;
+	uint8	   *codecs = fpb_dir_codecs(page) + plan->first;
 
-	fpb_read_slot(ix, page, shape, FPB_NODE_PLAIN, node, 0, &first);
-	for (int i = 0; i < nslots; i++)
+	for (int i = 0; i < plan->added; i++)
+		(void) add_node(ix, page, plan->last + 1 + i, PG_UINT64_MAX,
+						FPB_NODE_PLAIN, wp);
+	for (int i = 0; i < nnodes; i++)
 	{
-		FpbEntry	old;
+		char	   *node = fpb_node_at(shape, page, plan->first + i);
+		const char *new = image + i * shape->size;
+		int			from = 0;
+		int			to = shape->size;
 
-		fpb_read_slot(ix, page, shape, FPB_NODE_PLAIN, node, i, &old);
-		fpb_write_tail(tails, i, old.key.tail);
+		/* of an old node, what is before and behind all changes stays */
+		while (i < old && from < to && node[from] == new[from])
+			from++;
+		while (i < old && from < to && node[to - 1] == new[to - 1])
+			to--;
+		memcpy(node, new, shape->size);
+		if (from < to)
+			fpb_wal_note(wp, node + from, to - from);
+		fpb_page_clear_all_killed(ix, page, plan->first + i);
 	}
-	header[0] = first.key.head;
-	header[1] = first.key.low;
-	spread_tails(node + FPB_ONE_KEY_HEADER, one_key_slots, tails, 0, nslots);
-	fpb_dir_codecs(page)[pos->dir] = FPB_NODE_ONE_KEY;
-	fpb_wal_note(wp, node, shape->size);
-	fpb_wal_note(wp, &fpb_dir_codecs(page)[pos->dir], sizeof(uint8));
-	fpb_page_clear_killed(ix, page, pos->dir, 0, one_key_slots - 1);
-
-	place.slot = pos->slot == 0 ? 0 : (pos->slot - 1) * one_key_slots / nslots + 1;
-	insert_into_slot(ix, page, entry, 0, &place, wp);
+	memcpy(heads, fpb_repacked_heads(shape, image, nnodes), nnodes * sizeof(uint64));
+	memcpy(codecs, fpb_repacked_codecs(shape, image, nnodes), nnodes);
+	fpb_wal_note(wp, heads, nnodes * sizeof(uint64));
+	fpb_wal_note(wp, codecs, nnodes);
+	raise_next_bound(page, plan->first + nnodes - 1, head, wp);
 }
 
 /*
@@ -661,25 +735,38 @@ swap_last(const FpbIndex *ix, Page page, const FpbEntry *entry,
 }
 
 /*
- * Put an entry into a new one-key node, the pos->dir'th, with the key of the
- * node before.
+ * Put an entry of words into a new runs node of its own, the pos->dir'th, with
+ * room for so many keys.
  */
 static void
-append_one_key(const FpbIndex *ix, Page page, const FpbEntry *entry,
-			   const FpbNodePos *pos, FpbWalPage *wp)
+append_runs(const FpbIndex *ix, Page page, const FpbEntry *entry, int keys,
+			const FpbNodePos *pos, FpbWalPage *wp)
 {
 	const FpbShape *shape = fpb_shape(ix, page);
-	char	   *before = fpb_node_at(fpb_shape(ix, page), page, pos->dir - 1);
-	char	   *node;
+	char	   *node = add_node(ix, page, pos->dir, entry->key.head, FPB_NODE_RUNS, wp);
+	FpbRuns		runs;
 
-	Assert(fpb_dir_codecs(page)[pos->dir - 1] == FPB_NODE_ONE_KEY);
-	node = add_node(ix, page, pos->dir, ((uint64 *) before)[0],
-					FPB_NODE_ONE_KEY, wp);
+	raise_next_bound(page, pos->dir, entry->key.head, wp);
 	memset(node, 0, shape->size);
-	memcpy(node, before, FPB_ONE_KEY_HEADER);
-	fpb_write_tail(node + FPB_ONE_KEY_HEADER, 0, entry->key.tail);
-	fpb_wal_note(wp, node, node_was_zero(ix, page, node, wp) ?
-				 FPB_ONE_KEY_HEADER + FPB_TAIL_BYTES : shape->size);
+	((uint8 *) node)[shape->size - 1] = keys;
+	((uint8 *) node)[shape->size - 2] = 1;
+	runs = fpb_runs(ix, shape, node);
+	fpb_node_set_head(ix, node, 0, entry->key.head);
+	if (ix->form == FPB_WORD16)
+		fpb_run_lows(&runs)[0] = entry->key.low;
+	fpb_write_tail(runs.tails, 0, entry->key.tail);
+	runs.ends[0] = 1;
+	if (!node_was_zero(ix, page, node, wp))
+	{
+		fpb_wal_note(wp, node, shape->size);
+		return;
+	}
+	fpb_note_slots(wp, node, 0, 0, ix->head_width);
+	if (ix->form == FPB_WORD16)
+		fpb_note_slots(wp, (char *) fpb_run_lows(&runs), 0, 0, sizeof(uint64));
+	fpb_note_slots(wp, runs.tails, 0, 0, FPB_TAIL_BYTES);
+	fpb_note_slots(wp, (char *) runs.ends, 0, 0, sizeof(uint8));
+	fpb_wal_note(wp, node + shape->size - FPB_RUNS_TRAILER, FPB_RUNS_TRAILER);
 }
 
 /*
@@ -704,10 +791,10 @@ fpb_disk_first_insert(const FpbIndex *ix, Page page, const FpbEntry *entry,
 			insert_into_slot(ix, page, entry, 0, &slots->place, wp);
 			break;
 		case FPB_PLAN_APPEND_NODE:
-			append_node(ix, page, entry, 0, &slots->place, wp);
-			break;
-		case FPB_PLAN_APPEND_ONE_KEY:
-			append_one_key(ix, page, entry, &slots->place, wp);
+			if (slots->keys > 0)
+				append_runs(ix, page, entry, slots->keys, &slots->place, wp);
+			else
+				append_node(ix, page, entry, 0, &slots->place, wp);
 			break;
 		case FPB_PLAN_SPLIT_NODE:
 			split_node(ix, page, entry, slots, wp);
@@ -718,8 +805,8 @@ fpb_disk_first_insert(const FpbIndex *ix, Page page, const FpbEntry *entry,
 		case FPB_PLAN_SPREAD:
 			spread_nodes(ix, page, entry, slots, wp);
 			break;
-		case FPB_PLAN_CONVERT_NODE:
-			convert_node(ix, page, entry, &slots->place, wp);
+		case FPB_PLAN_REPACK:
+			repack_nodes(ix, page, entry->key.head, slots, plan->image->data, wp);
 			break;
 		case FPB_PLAN_POSTING:
 			insert_into_posting(ix, page, entry, &slots->place, wp);
@@ -786,7 +873,8 @@ fpb_disk_first_cut(const FpbIndex *ix, Page page, FpbPos pos, FpbWalPage *wp)
 
 	if (keep > place.dir)
 	{
-		int			nslots = fpb_node_slots(shape, fpb_dir_codecs(page)[place.dir]);
+		int			nslots = fpb_node_slots(ix, shape, fpb_dir_codecs(page)[place.dir],
+											fpb_node_at(shape, page, place.dir));
 		FpbNodePos	gone = place;
 
 		if (place.item > 0)
@@ -801,7 +889,7 @@ fpb_disk_first_cut(const FpbIndex *ix, Page page, FpbPos pos, FpbWalPage *wp)
 			empty_slot(ix, page, gone.dir, gone.slot, wp);
 	}
 	for (int dir = keep; dir < FpbDir(page)->nnodes; dir++)
-		fpb_page_clear_killed(ix, page, dir, 0, BLCKSZ);
+		fpb_page_clear_all_killed(ix, page, dir);
 	FpbDir(page)->nnodes = keep;
 	for (int dir = 0; dir < keep; dir++)
 		nalloc = Max(nalloc, fpb_node_number(page, dir) + 1);

@@ -50,7 +50,7 @@ gap_fault(const PageCheck *pc, FpbCodec codec, char *node, int slot)
 			return "A child-node hint names a node that no page can have.";
 	}
 	else if (fpb_is_word(pc->ix) &&
-			 fpb_read_tail(fpb_node_tails(pc->shape, codec, node), slot) != 0)
+			 fpb_read_tail(fpb_node_tails(pc->ix, pc->shape, codec, node), slot) != 0)
 		return "A gap has a part of a TID.";
 	if (pc->shape->child_off != 0 &&
 		fpb_node_children(pc->shape, node)[slot] != InvalidBlockNumber)
@@ -76,29 +76,13 @@ target_fault(const PageCheck *pc, FpbCodec codec, char *node, int slot)
 		return NULL;
 	}
 	if (fpb_is_word(pc->ix))
-		fpb_tail_tid(fpb_read_tail(fpb_node_tails(pc->shape, codec, node), slot),
+		fpb_tail_tid(fpb_read_tail(fpb_node_tails(pc->ix, pc->shape, codec, node), slot),
 					 &tid);
 	else						/* a posting's have been checked, this is 0 */
 		tid = ((IndexTuple) ((char *) pc->page +
 							 fpb_node_tuples(pc->shape, node)[slot]))->t_tid;
 	if (ItemPointerGetBlockNumberNoCheck(&tid) == InvalidBlockNumber)
 		return "An entry has an invalid TID.";
-	return NULL;
-}
-
-/*
- * What is wrong with the key of a one-key node, or NULL.  It must be sound
- * even if the node has no entry, because the next one of that key goes there.
- */
-static const char *
-one_key_fault(const PageCheck *pc, char *node)
-{
-	const uint64 *header = (const uint64 *) node;
-
-	if (pc->ix->head_width == 4 && (uint32) header[0] != 0)
-		return "A one-key node's head is longer than heads are.";
-	if (pc->ix->form != FPB_WORD16 && header[1] != 0)
-		return "A one-key node's word is longer than words are.";
 	return NULL;
 }
 
@@ -111,7 +95,7 @@ killed_fault(const PageCheck *pc, int dir, FpbCodec codec, char *node)
 {
 	const uint8 *bits = fpb_killed_bits(pc->shape, pc->page) +
 		fpb_node_number(pc->page, dir) * pc->shape->killed_bytes;
-	int			nslots = fpb_node_slots(pc->shape, codec);
+	int			nslots = fpb_node_slots(pc->ix, pc->shape, codec, node);
 	int			slot = 0;
 
 	for (int bit = 0; bit < pc->shape->killed_bytes * 8; bit++)
@@ -186,13 +170,13 @@ node_fault(PageCheck *pc, int dir)
 	{
 		case FPB_NODE_PLAIN:
 			break;
-		case FPB_NODE_ONE_KEY:
-			fault = one_key_fault(pc, node);
+		case FPB_NODE_RUNS:
+			fault = fpb_runs_fault(ix, pc->shape, node);
 			break;
 	}
-	for (int slot = 0; fault == NULL && slot < fpb_node_slots(pc->shape, codec); slot++)
+	for (int slot = 0; fault == NULL && slot < fpb_node_slots(ix, pc->shape, codec, node); slot++)
 	{
-		head = fpb_slot_head(ix, codec, node, slot);
+		head = fpb_slot_head(ix, pc->shape, codec, node, slot);
 		if (head < before)
 			return "The heads of a node are out of order.";
 		before = head;
@@ -268,7 +252,7 @@ fpb_disk_first_fault(const FpbIndex *ix, Page page)
 			return "The directory names a node that does not exist.";
 		if (!fpb_codec_fits(ix, FpbPageIsLeaf(page), codec) ||
 			(fpb_codec_shares_key(codec) && !ix->one_key))
-			return "The page has a one-key node, which it may not have.";
+			return "The page has a runs node, which it may not have.";
 		if (used[number])
 			return "The directory names a node twice.";
 		used[number] = true;
@@ -314,7 +298,9 @@ fpb_disk_first_node_info(const FpbIndex *ix, Page page, int n, FpbNodeInfo *info
 	FpbCodec	codec;
 	char	   *node;
 	Size		bytes;
+	int			nslots;
 	int			taken = 0;		/* slots */
+	FpbRuns		runs;
 
 	if (n >= FpbDir(page)->nnodes)
 		return false;
@@ -324,12 +310,21 @@ fpb_disk_first_node_info(const FpbIndex *ix, Page page, int n, FpbNodeInfo *info
 	memset(info, 0, sizeof(*info));
 	info->number = fpb_node_number(page, n);
 	info->codec = fpb_codec_name(codec);
-	info->one_key = fpb_codec_shares_key(codec);
+	info->runs = fpb_codec_shares_key(codec);
 	info->head = fpb_dir_heads(page)[n];
-	if (info->one_key)
-		info->used += FPB_ONE_KEY_HEADER;
+	switch (codec)
+	{
+		case FPB_NODE_PLAIN:
+			break;
+		case FPB_NODE_RUNS:
+			runs = fpb_runs(ix, shape, node);
+			info->used += FPB_RUNS_TRAILER + runs.nruns * fpb_run_bytes(ix);
+			info->available += (runs.capacity - runs.nruns) * fpb_run_bytes(ix);
+			break;
+	}
 
-	for (int slot = 0; slot < fpb_node_slots(shape, codec); slot++)
+	nslots = fpb_node_slots(ix, shape, codec, node);
+	for (int slot = 0; slot < nslots; slot++)
 	{
 		FpbNodePos	place = {n, slot, 0};
 		FpbEntry	entry;
@@ -353,8 +348,8 @@ fpb_disk_first_node_info(const FpbIndex *ix, Page page, int n, FpbNodeInfo *info
 		if (fpb_has_posting(shape, &entry))
 			count_posting(entry.key.tuple, info);
 	}
-	info->gaps += fpb_node_slots(shape, codec) - taken;
-	info->available += (fpb_node_slots(shape, codec) - taken) * bytes;
+	info->gaps += nslots - taken;
+	info->available += (nslots - taken) * bytes;
 	return true;
 }
 

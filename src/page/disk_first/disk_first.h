@@ -282,6 +282,7 @@ extern bool fpb_node_pos_prev(const FpbIndex *ix, Page page, FpbNodePos *place,
 							  FpbEntry *entry);
 extern void fpb_page_clear_killed(const FpbIndex *ix, Page page, int dir,
 								  int from, int to);
+extern void fpb_page_clear_all_killed(const FpbIndex *ix, Page page, int dir);
 extern void fpb_page_shift_killed(const FpbIndex *ix, Page page, int dir,
 								  int from, int to, int by);
 extern void fpb_posting_shift_killed(const FpbIndex *ix, Page page,
@@ -299,6 +300,7 @@ typedef struct FpbPackedNode
 	int			count;
 	int			slot;			/* its first slot, of all the page's */
 	int			nslots;			/* slots that its entries take */
+	int			nruns;			/* words: keys among its entries */
 	FpbCodec	codec;
 } FpbPackedNode;
 
@@ -313,16 +315,40 @@ typedef struct FpbPacking
 													 * entries share each slot */
 } FpbPacking;
 
+/*
+ * How full nodes of words are to be.  A plain node holds so many entries; a
+ * runs node, so many as these costs permit.
+ */
+typedef struct FpbFill
+{
+	int			plain;			/* entries of a plain node */
+	int			runs_room;		/* of a runs node; 0: there are none */
+	int			key_cost;		/* what a key takes of that, */
+	int			tid_cost;		/* and each of its TIDs */
+	int			tids;			/* and the most TIDs */
+} FpbFill;
+
+/*
+ * Does a node hold so many entries, of so many keys?  If it does, it also
+ * holds any part of them.
+ */
+static inline bool
+fpb_node_holds(const FpbFill *fill, int nentries, int nruns)
+{
+	return nentries <= fill->plain ||
+		(nentries <= fill->tids &&
+		 nruns * fill->key_cost + nentries * fill->tid_cost <= fill->runs_room);
+}
+
 extern int	fpb_plain_fill(const FpbShape *shape, int slack);
-extern int	fpb_one_key_fill(const FpbShape *shape, int slack);
-extern int	fpb_one_key_packing(const FpbShape *shape, int run, int fill);
-extern bool fpb_pack_by_runs(const FpbIndex *ix, const FpbPageContent *content,
-							 int slack, FpbPacking *packing);
-extern bool fpb_pack_has_long_run(const FpbIndex *ix,
-								  const FpbPageContent *content, int slack);
-extern bool fpb_pack_fewest_nodes(const FpbIndex *ix,
-								  const FpbPageContent *content, int slack,
-								  FpbPacking *packing);
+extern void fpb_fill_with_slack(const FpbIndex *ix, int level, int slack,
+								FpbFill *fill);
+extern void fpb_fill_share(const FpbIndex *ix, int level, int share,
+						   FpbFill *fill);
+extern bool fpb_pack_words(const FpbIndex *ix, int level,
+						   const FpbEntry *entries, int nentries,
+						   const FpbFill *fill, bool spread,
+						   FpbPacking *packing);
 extern bool fpb_pack_tuples(const FpbIndex *ix, const FpbPageContent *content,
 							int slack, FpbPacking *packing);
 
@@ -342,8 +368,6 @@ typedef enum FpbPlanKind
 {
 	FPB_PLAN_SLOT,				/* into a slot, moving entries to a gap */
 	FPB_PLAN_APPEND_NODE,		/* into a new node of its own */
-	FPB_PLAN_APPEND_ONE_KEY,	/* into a new one-key node, of the same key as
-								 * the one before */
 	FPB_PLAN_SPLIT_NODE,		/* split the node, then as FPB_PLAN_SLOT */
 	FPB_PLAN_SPILL,				/* move the node's first or last entry to the
 								 * neighbour there, or to a new last node,
@@ -351,7 +375,8 @@ typedef enum FpbPlanKind
 	FPB_PLAN_SPREAD,			/* spread the entries of adjacent nodes, the
 								 * new one among them, evenly over these, and
 								 * over nodes added behind them */
-	FPB_PLAN_CONVERT_NODE,		/* make it a one-key node, then likewise */
+	FPB_PLAN_REPACK,			/* pack them anew, as the plan's image has
+								 * them, with nodes added behind them */
 	FPB_PLAN_POSTING,			/* into a gap of a posting tuple */
 	FPB_PLAN_GROW				/* make the slot's tuple a larger posting */
 } FpbPlanKind;
@@ -367,11 +392,14 @@ typedef struct FpbSlotPlan
 	int			split_at;		/* FPB_PLAN_SPLIT_NODE: slots that stay, */
 	bool		in_place;		/* and whether gaps are left only behind them */
 	int			tids;			/* FPB_PLAN_GROW: room for so many */
+	int			keys;			/* FPB_PLAN_APPEND_NODE: a runs node with room
+								 * for so many; 0: a plain one */
 	FpbNodePos	spill;			/* FPB_PLAN_SPILL: the entry that moves, */
 	FpbNodePos	spill_to;		/* and where to */
-	uint16		first;			/* FPB_PLAN_SPREAD: the first and the last of */
-	uint16		last;			/* the nodes, as the directory has them; */
-	uint16		added;			/* how many are added, */
+	uint16		first;			/* FPB_PLAN_SPREAD, FPB_PLAN_REPACK: the first */
+	uint16		last;			/* and the last of the nodes, as the directory
+								 * has them; how many are added, */
+	uint16		added;
 	uint16		entries;		/* and how many entries all then have */
 } FpbSlotPlan;
 
@@ -379,6 +407,22 @@ StaticAssertDecl(sizeof(FpbSlotPlan) <= sizeof(((FpbInsertPlan *) NULL)->details
 				 "a plan must have room for the layout's details");
 
 #define FpbSlots(plan)	((FpbSlotPlan *) (plan)->details)
+
+/*
+ * The image of a plan to repack so many nodes: these, then their heads and
+ * their codecs, as the directory is to have them.
+ */
+static inline uint64 *
+fpb_repacked_heads(const FpbShape *shape, char *image, int nnodes)
+{
+	return (uint64 *) (image + nnodes * shape->size);
+}
+
+static inline uint8 *
+fpb_repacked_codecs(const FpbShape *shape, char *image, int nnodes)
+{
+	return (uint8 *) (fpb_repacked_heads(shape, image, nnodes) + nnodes);
+}
 
 extern void fpb_last_of_posting(const FpbIndex *ix, Page page,
 								const FpbNodePos *place, FpbEntry *entry);

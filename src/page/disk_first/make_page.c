@@ -214,12 +214,13 @@ place_entries(PageWriter *w, const FpbEntry *entries, int n, uint32 offset)
 }
 
 /*
- * Write a plain node, its entries spread over its slots or in the first ones.
- * The tuple of its first entry is at first_tuple already, unless that is 0.
+ * Write a plain node of tuples, its entries spread over its slots or in the
+ * first ones.  The tuple of its first entry is at first_tuple already, unless
+ * that is 0.
  */
 static void
-write_plain_node(PageWriter *w, const FpbPackedNode *packed, char *node,
-				 uint32 first_tuple)
+write_tuples(PageWriter *w, const FpbPackedNode *packed, char *node,
+			 uint32 first_tuple)
 {
 	const FpbIndex *ix = w->ix;
 	const FpbShape *shape = w->shape;
@@ -232,37 +233,15 @@ write_plain_node(PageWriter *w, const FpbPackedNode *packed, char *node,
 			done * shape->nslots / packed->nslots : slot + 1;
 		uint32		offset = i == 0 ? first_tuple : 0;
 
-		n = fpb_is_word(ix) ? 1 : w->packing->slots[packed->slot + done - 1];
-		if (!fpb_is_word(ix) && shape->child_off == 0)
+		n = w->packing->slots[packed->slot + done - 1];
+		if (shape->child_off == 0)
 			offset = place_entries(w, entries + i, n, offset);
-		else if (!fpb_is_word(ix) && offset == 0)
+		else if (offset == 0)
 			offset = fpb_place_tuple(w->page, entries[i].key.tuple, 1, &w->area);
 		fpb_write_slot(ix, shape, node, slot++, &entries[i], offset);
 		for (; slot < next; slot++)
 			fpb_write_gap(ix, shape, node, slot, i + n < packed->count ?
 						  entries[i + n].key.head : PG_UINT64_MAX);
-	}
-}
-
-/*
- * Write a one-key node, likewise.
- */
-static void
-write_one_key_node(PageWriter *w, const FpbPackedNode *packed, char *node)
-{
-	const FpbEntry *entries = w->content->entries + packed->start;
-	uint64	   *header = (uint64 *) node;
-
-	header[0] = entries[0].key.head;
-	header[1] = entries[0].key.low;
-	for (int i = 0, slot = 0; i < packed->count; i++)
-	{
-		int			next = (w->packing->spread || i + 1 == packed->count) ?
-			(i + 1) * fpb_one_key_slots(w->shape) / packed->count : slot + 1;
-
-		fpb_write_tail(node + FPB_ONE_KEY_HEADER, slot++, entries[i].key.tail);
-		for (; slot < next; slot++)
-			fpb_make_gap(w->ix, w->shape, FPB_NODE_ONE_KEY, node, slot);
 	}
 }
 
@@ -283,11 +262,16 @@ write_node(PageWriter *w, int n)
 	switch (packed->codec)
 	{
 		case FPB_NODE_PLAIN:
-			write_plain_node(w, packed, node, n == 0 && w->shared ?
+			if (fpb_is_word(w->ix))
+				fpb_write_words(w->ix, w->shape, node, w->content->entries + packed->start,
+								packed->count, w->packing->spread);
+			else
+				write_tuples(w, packed, node, n == 0 && w->shared ?
 							 (uint32) FpbHdr(w->page)->fences.tail[FPB_LOW] : 0);
 			break;
-		case FPB_NODE_ONE_KEY:
-			write_one_key_node(w, packed, node);
+		case FPB_NODE_RUNS:
+			fpb_write_runs(w->ix, w->shape, node, w->content->entries + packed->start,
+						   packed->count, packed->nruns, w->packing->spread);
 			break;
 	}
 }
@@ -327,23 +311,6 @@ fpb_write_page(const FpbIndex *ix, Page page, const FpbPageContent *content,
 	return true;
 }
 
-#ifdef USE_ASSERT_CHECKING
-/*
- * Do entries of words take so many nodes (-1: more than a page can have), in
- * whatever way they are packed?
- */
-static bool
-takes_nodes(const FpbIndex *ix, const FpbPageContent *content, int slack,
-			int nnodes)
-{
-	FpbPacking	packing;
-
-	if (!fpb_pack_fewest_nodes(ix, content, slack, &packing))
-		return nnodes < 0;
-	return packing.nnodes == nnodes;
-}
-#endif
-
 /*
  * Make a page with at least slack slots of a hundred free in its nodes, and as
  * much of the page.  With no slack, the free slots are behind all entries.
@@ -354,23 +321,13 @@ fpb_disk_first_build(const FpbIndex *ix, Page page,
 					 const FpbPageContent *content, int slack)
 {
 	FpbPacking	packing;
-	bool		packed;
+	FpbFill		fill;
 
 	if (!fpb_is_word(ix))
 		return fpb_pack_tuples(ix, content, slack, &packing) &&
 			fpb_write_page(ix, page, content, &packing, BLCKSZ * slack / 100);
-
-	/* more duplicates are likely to come, so they get nodes of their own */
-	packed = fpb_pack_by_runs(ix, content, slack, &packing);
-	if (packed && fpb_write_page(ix, page, content, &packing, 0))
-		return true;
-	if (content->level > 0)
-		return false;
-	if (!fpb_pack_has_long_run(ix, content, slack))
-	{
-		Assert(takes_nodes(ix, content, slack, packed ? packing.nnodes : -1));
-		return false;
-	}
-	return fpb_pack_fewest_nodes(ix, content, slack, &packing) &&
+	fpb_fill_with_slack(ix, content->level, slack, &fill);
+	return fpb_pack_words(ix, content->level, content->entries, content->nentries,
+						  &fill, slack > 0, &packing) &&
 		fpb_write_page(ix, page, content, &packing, 0);
 }

@@ -4,9 +4,9 @@
  *	  Packing sorted entries into the slots and nodes of a page.
  *
  * A run is the entries of one key.  In the tuple form a run goes into
- * postings, as many entries into each as it can hold.  In the word forms a run
- * may go into one-key nodes, which have the key once, or into plain nodes,
- * which it shares with other runs, or partly into both.
+ * postings, as many entries into each as it can hold.  In the word forms each
+ * node gets as many entries as it holds, from the first on, in whichever codec
+ * holds more.
  *
  *-------------------------------------------------------------------------
  */
@@ -15,11 +15,10 @@
 #include "page/disk_first/disk_first.h"
 
 /*
- * Word forms: a run gets a one-key node if it would fill this share of a plain
- * one.  A shorter run would waste more of the node than its repeated keys
- * take.
+ * A node is made a runs node if it would hold this many times as many entries
+ * like its own as a plain one: in eighths.
  */
-#define ONE_KEY_RUN(shape)	((shape)->nslots * 2 / 3)
+#define RUNS_WORTH		9
 
 /* --- fills --- */
 
@@ -47,14 +46,39 @@ fpb_plain_fill(const FpbShape *shape, int slack)
 }
 
 /*
- * How many slots of a one-key node to fill, if slack of a hundred slots of a
- * plain one are to be free.  It has about twice as many, so half the share
- * leaves as many gaps.
+ * Set up *fill for leaves or inner pages with slack slots of a hundred free.
+ * Of what duplicates take in a runs node half the share is left free, because
+ * that node has about twice as many places.
  */
-int
-fpb_one_key_fill(const FpbShape *shape, int slack)
+void
+fpb_fill_with_slack(const FpbIndex *ix, int level, int slack, FpbFill *fill)
 {
-	return slots_to_fill(fpb_one_key_slots(shape), slack / 2);
+	const FpbShape *shape = fpb_level_shape(ix, level);
+	int			some = 100 - slack / 2;
+
+	memset(fill, 0, sizeof(*fill));
+	fill->plain = fpb_plain_fill(shape, slack);
+	if (!ix->word_runs || level > 0)
+		return;
+	fill->runs_room = fpb_runs_room(shape) * some * (100 - slack) / 100;
+	fill->tid_cost = FPB_TAIL_BYTES * (100 - slack);
+	fill->key_cost = (fpb_run_bytes(ix) + FPB_TAIL_BYTES) * some - fill->tid_cost;
+	fill->tids = FPB_RUNS_MOST * some / 100;
+}
+
+/*
+ * The same with nodes filled to this share, in a thousand.
+ */
+void
+fpb_fill_share(const FpbIndex *ix, int level, int share, FpbFill *fill)
+{
+	const FpbShape *shape = fpb_level_shape(ix, level);
+
+	fill->plain = Max(shape->nslots * share / 1000, 1);
+	fill->runs_room = fpb_runs_room(shape) * share;
+	fill->tid_cost = FPB_TAIL_BYTES * 1000;
+	fill->key_cost = fpb_run_bytes(ix) * 1000;
+	fill->tids = FPB_RUNS_MOST * share / 1000;
 }
 
 /*
@@ -133,308 +157,89 @@ fpb_pack_tuples(const FpbIndex *ix, const FpbPageContent *content, int slack,
 	return true;
 }
 
-/* --- words: writing down the nodes --- */
+/* --- words --- */
 
 /*
- * Nodes being written down, from the last one to the first: packing->nodes
- * from at on have been.  at is -1 once there are too many.
+ * The codec of a node with so many entries, of so many keys.
  */
-typedef struct PackWriter
+static FpbCodec
+choose_codec(const FpbIndex *ix, const FpbShape *shape, const FpbFill *fill,
+			 int nentries, int nruns)
 {
-	FpbPacking *packing;
-	int			at;
-	int			plain_fill;		/* slots to fill of a plain node, */
-	int			one_key_fill;	/* and of a one-key node */
-} PackWriter;
-
-static void
-begin_packing(const FpbShape *shape, int slack, FpbPacking *packing, int nnodes,
-			  PackWriter *w)
-{
-	packing->spread = slack > 0;
-	w->packing = packing;
-	w->at = nnodes;
-	w->plain_fill = fpb_plain_fill(shape, slack);
-	w->one_key_fill = fpb_one_key_fill(shape, slack);
+	if (nentries > fill->plain)
+		return FPB_NODE_RUNS;
+	if (fill->runs_room > 0 &&
+		8 * nentries * fpb_runs_room(shape) >=
+		RUNS_WORTH * shape->nslots * (nruns * fpb_run_bytes(ix) + nentries * FPB_TAIL_BYTES))
+		return FPB_NODE_RUNS;
+	return FPB_NODE_PLAIN;
 }
 
 /*
- * How many slots to fill of a node of this codec.
- */
-static inline int
-slots_filled(const PackWriter *w, FpbCodec codec)
-{
-	switch (codec)
-	{
-		case FPB_NODE_PLAIN:
-			return w->plain_fill;
-		case FPB_NODE_ONE_KEY:
-			return w->one_key_fill;
-	}
-	pg_unreachable();
-}
-
-/*
- * Put the nodes that entries [start, end) fill before those that have been
- * written down: evenly, or with all but the last one filled.
+ * Give each sequence of plain nodes the same number of entries in each.
  */
 static void
-put_nodes(PackWriter *w, int start, int end, FpbCodec codec)
+even_out(FpbPacking *packing)
 {
-	bool		evenly = w->packing->spread;
-	int			fill = slots_filled(w, codec);
-	int			count = end - start;
-	int			nnodes = nodes_for(count, fill);
+	int			end;
 
-	if (nnodes > w->at)
-		w->at = -1;
-	if (w->at < 0)
-		return;
-	w->at -= nnodes;
-	for (int i = 0; i < nnodes; i++)
+	for (int first = 0; first < packing->nnodes; first = end + 1)
 	{
-		FpbPackedNode *node = &w->packing->nodes[w->at + i];
-		int			from = evenly ? (int) ((int64) count * i / nnodes) : i * fill;
-		int			to = evenly ? (int) ((int64) count * (i + 1) / nnodes) :
-			Min(count, from + fill);
+		FpbPackedNode *nodes = &packing->nodes[first];
+		int			start = nodes->start;
+		int			count = 0;
+		int			n;
 
-		node->start = node->slot = start + from;
-		node->count = node->nslots = to - from;
-		node->codec = codec;
-	}
-}
-
-/* --- words: by the length of runs --- */
-
-/*
- * How many entries of a run go into one-key nodes.  If they would fill too
- * little of the last one, that part is left to a plain node, shared with the
- * entries behind.
- */
-int
-fpb_one_key_packing(const FpbShape *shape, int run, int fill)
-{
-	if (run < ONE_KEY_RUN(shape))
-		return 0;
-	if (run > fill && run % fill < ONE_KEY_RUN(shape))
-		return run - run % fill;
-	return run;
-}
-
-/*
- * Is there a run of at least enough entries?
- *
- * Entries that lie half of that apart are compared.  A run of so many contains
- * two neighbours of these, wherever it begins; so only a run that two of them
- * share is measured.  (To compare all entries would cost more than the rest of
- * the caller's work, which is done once a node.)
- */
-static bool
-has_run(const FpbIndex *ix, const FpbEntry *entries, int nentries, int enough)
-{
-	int			step = Max(enough / 2, 1);
-
-	for (int i = step; i < nentries; i += step)
-	{
-		int			first = i - step;
-		int			end = i + 1;
-
-		if (!fpb_keys_identical(ix, &entries[first].key, &entries[i].key))
-			continue;
-		while (first > 0 && fpb_keys_identical(ix, &entries[first - 1].key, &entries[i].key))
-			first--;
-		while (end < nentries && fpb_keys_identical(ix, &entries[end].key, &entries[i].key))
-			end++;
-		if (end - first >= enough)
-			return true;
-	}
-
-	/* any entry will do */
-	return nentries > 0 && enough <= 1;
-}
-
-/*
- * Pack entries of words into nodes so that every long run has one-key nodes,
- * which have room for many more duplicates.  False if a page can't have so
- * many nodes.
- */
-bool
-fpb_pack_by_runs(const FpbIndex *ix, const FpbPageContent *content, int slack,
-				 FpbPacking *packing)
-{
-	const FpbShape *shape = fpb_level_shape(ix, content->level);
-	const FpbEntry *entries = content->entries;
-	bool		one_key = ix->one_key && content->level == 0 &&
-		has_run(ix, entries, content->nentries, ONE_KEY_RUN(shape));
-	int			end = content->nentries;	/* of entries not yet packed */
-	int			last = end;		/* of the run looked at */
-	PackWriter	w;
-
-	begin_packing(shape, slack, packing, FPB_MAX_NODES, &w);
-
-	/* from the end, as put_nodes wants it */
-	while (one_key && last > 0 && w.at >= 0)
-	{
-		int			start = last - 1;
-		int			behind;		/* the run's entries in one-key nodes */
-
-		while (start > 0 &&
-			   fpb_keys_identical(ix, &entries[start - 1].key, &entries[last - 1].key))
-			start--;
-		behind = start + fpb_one_key_packing(shape, last - start, w.one_key_fill);
-		if (behind > start)
+		for (end = first; end < packing->nnodes && packing->nodes[end].codec == FPB_NODE_PLAIN; end++)
+			count += packing->nodes[end].count;
+		n = end - first;
+		for (int i = 0; i < n; i++)
 		{
-			put_nodes(&w, behind, end, FPB_NODE_PLAIN);
-			put_nodes(&w, start, behind, FPB_NODE_ONE_KEY);
-			end = start;
+			nodes[i].start = nodes[i].slot = start + count * i / n;
+			nodes[i].count = nodes[i].nslots = start + count * (i + 1) / n - nodes[i].start;
 		}
-		last = start;
 	}
-	put_nodes(&w, 0, end, FPB_NODE_PLAIN);
-	if (w.at < 0)
-		return false;
-	packing->nnodes = FPB_MAX_NODES - w.at;
-	memmove(packing->nodes, packing->nodes + w.at,
-			packing->nnodes * sizeof(FpbPackedNode));
-	return true;
 }
 
-/* --- words: the fewest nodes --- */
-
 /*
- * Is there a run so long that fpb_pack_by_runs may have given it nodes of its
- * own, or that a one-key node would hold more of its entries than a plain one?
- * If there is none, no packing has fewer nodes than that of plain ones alone,
- * which fpb_pack_by_runs makes.
+ * Pack entries of words into as few nodes as can be, filled so.  spread: plain
+ * nodes that follow each other get the same number of entries.  False if a
+ * page can't have so many nodes.
+ *
+ * Whatever a node holds, it also holds a part of.  So if each node gets as
+ * many entries as it holds, no packing is further after as many nodes.
  */
 bool
-fpb_pack_has_long_run(const FpbIndex *ix, const FpbPageContent *content,
-					  int slack)
+fpb_pack_words(const FpbIndex *ix, int level, const FpbEntry *entries, int nentries,
+			   const FpbFill *fill, bool spread, FpbPacking *packing)
 {
-	const FpbShape *shape = fpb_level_shape(ix, content->level);
+	const FpbShape *shape = fpb_level_shape(ix, level);
+	int			end;
 
-	return has_run(ix, content->entries, content->nentries,
-				   Min(ONE_KEY_RUN(shape), fpb_plain_fill(shape, slack) + 1));
-}
-
-/* a run, packed in the best way */
-typedef struct WordRun
-{
-	int			start;			/* its first entry */
-	int			count;
-	int			one_key;		/* one-key nodes it has */
-	int			front;			/* entries in the plain node before these */
-	int			nodes;			/* of all entries up to its end, */
-	int			free;			/* and slots left of a last, plain one */
-} WordRun;
-
-/*
- * Pack a run with so many one-key nodes, behind runs that have been packed as
- * *before says.
- *
- * The order of the keys fixes that of the nodes.  So of the entries that go to
- * plain nodes, the run's first ones take the slots that are left in the node
- * before.  The others, its last ones, go to new nodes, which the next runs go
- * on to fill.
- */
-static WordRun
-pack_run(const PackWriter *w, const WordRun *before, int start, int count,
-		 int one_key)
-{
-	WordRun		run = {.start = start,.count = count,.one_key = one_key};
-	int			rest = Max(0, count - one_key * w->one_key_fill);
-	int			plain;
-
-	run.front = Min(rest, before->free);
-	plain = nodes_for(rest - run.front, w->plain_fill);
-	run.nodes = before->nodes + one_key + plain;
-	run.free = plain * w->plain_fill - (rest - run.front);
-	if (one_key == 0 && plain == 0)
-		run.free = before->free - run.front;
-	return run;
-}
-
-/*
- * Find the best packing of each run of entries of words, with w's fills: into
- * runs[], behind its first element, which stands for no run.  Returns the last
- * run's.
- *
- * What the entries before a run have in common with it is the last node, if it
- * is plain and not full.  Of two packings of them, the one with fewer nodes is
- * better whatever comes, because another node would give it as many free slots
- * as can be.  So the best packing of each run, from the first on, is part of
- * the best packing of all.
- */
-static WordRun *
-pack_all_runs(const FpbIndex *ix, const FpbPageContent *content,
-			  const PackWriter *w, WordRun *runs)
-{
-	const FpbEntry *entries = content->entries;
-	WordRun    *last = runs;
-
-	memset(last, 0, sizeof(WordRun));
-	for (int start = 0; start < content->nentries; start += last->count)
+	packing->spread = spread;
+	packing->nnodes = 0;
+	for (int start = 0; start < nentries; start = end)
 	{
-		int			count = 1;
-		int			most = 0;
-		WordRun    *best = last + 1;
+		FpbPackedNode *node = &packing->nodes[packing->nnodes];
+		int			nruns = 1;
 
-		while (start + count < content->nentries &&
-			   fpb_keys_identical(ix, &entries[start + count].key, &entries[start].key))
-			count++;
-		if (count > 1 && ix->one_key)
-			most = nodes_for(count, w->one_key_fill);
-		*best = pack_run(w, last, start, count, 0);
-
-		/* with three nodes less, another plain one would have to be there */
-		for (int n = Max(1, most - 2); n <= most; n++)
+		if (packing->nnodes++ == FPB_MAX_NODES)
+			return false;
+		for (end = start + 1; end < nentries; end++)
 		{
-			WordRun		run = pack_run(w, last, start, count, n);
+			int			more = fill->runs_room == 0 ||
+				!fpb_keys_identical(ix, &entries[end - 1].key, &entries[end].key);
 
-			if (run.nodes < best->nodes ||
-				(run.nodes == best->nodes && run.free > best->free))
-				*best = run;
+			if (!fpb_node_holds(fill, end + 1 - start, nruns + more))
+				break;
+			nruns += more;
 		}
-		last = best;
+		node->start = node->slot = start;
+		node->count = node->nslots = end - start;
+		node->nruns = nruns;
+		node->codec = choose_codec(ix, shape, fill, end - start, nruns);
 	}
-	return last;
-}
-
-/*
- * Pack entries of words into as few nodes as can be.  False if a page can't
- * have so many.
- */
-bool
-fpb_pack_fewest_nodes(const FpbIndex *ix, const FpbPageContent *content,
-					  int slack, FpbPacking *packing)
-{
-	WordRun    *runs = palloc((content->nentries + 1) * sizeof(WordRun));
-	WordRun    *last;
-	int			end = content->nentries;	/* of entries not yet written down */
-	PackWriter	w;
-
-	begin_packing(fpb_level_shape(ix, content->level), slack, packing, 0, &w);
-	last = pack_all_runs(ix, content, &w, runs);
-	packing->nnodes = w.at = last->nodes;
-	if (last->nodes > FPB_MAX_NODES)
-	{
-		pfree(runs);
-		return false;
-	}
-
-	for (const WordRun *run = last; run > runs; run--)
-	{
-		int			start = run->start + run->front;
-		int			behind = start + Min(run->count, run->one_key * w.one_key_fill);
-
-		if (behind == start)
-			continue;
-		put_nodes(&w, behind, end, FPB_NODE_PLAIN);
-		put_nodes(&w, start, behind, FPB_NODE_ONE_KEY);
-		end = start;
-	}
-	put_nodes(&w, 0, end, FPB_NODE_PLAIN);
-	Assert(w.at == 0);
-	pfree(runs);
+	if (spread)
+		even_out(packing);
 	return true;
 }

@@ -19,13 +19,17 @@
  * the page maximum fan-out").  A rebuild logs the whole page.
  */
 #define REBUILD_SLACK			15
-#define REBUILD_SLACK_ONE_KEY	10	/* room for more duplicates, twice as many */
 
 /*
  * Entries of adjacent nodes are spread anew if that leaves this share of their
  * slots free, in a hundred.  So pages fill up to that.
  */
 #define SPREAD_SLACK			6
+
+/*
+ * A single node is packed anew if that leaves this share of it free.
+ */
+#define REPACK_SLACK			12
 
 /*
  * An entry follows a series if its key is so many times as near to the one
@@ -86,7 +90,7 @@ plain_gaps(const FpbIndex *ix, Page page, int dir)
 	{
 		case FPB_NODE_PLAIN:
 			break;
-		case FPB_NODE_ONE_KEY:
+		case FPB_NODE_RUNS:
 			return -1;
 	}
 	for (int slot = 0; slot < shape->nslots; slot++)
@@ -111,65 +115,6 @@ end_of_node(const FpbIndex *ix, Page page, int dir, const FpbEntry *entry)
 		   fpb_node_head(ix, node, pos.slot - 1) >= entry->key.head)
 		pos.slot--;
 	return pos;
-}
-
-/*
- * Are all entries of a full plain leaf node, and the new one, duplicates of
- * one key, so that a one-key node would hold many more?
- */
-static bool
-convertible(const FpbIndex *ix, Page page, char *node, const FpbEntry *entry)
-{
-	const FpbShape *shape = fpb_shape(ix, page);
-	FpbEntry	first;
-	FpbEntry	last;
-
-	if (!ix->one_key || !fpb_is_word(ix) || !FpbPageIsLeaf(page))
-		return false;
-	fpb_read_slot(ix, page, shape, FPB_NODE_PLAIN, node, 0, &first);
-	if (!fpb_keys_identical(ix, &first.key, &entry->key))
-		return false;
-	fpb_read_slot(ix, page, shape, FPB_NODE_PLAIN, node, shape->nslots - 1, &last);
-	return fpb_keys_identical(ix, &last.key, &entry->key);
-}
-
-/*
- * Where to split a full plain node: in the middle, or if a run of duplicates
- * reaches across that, at the nearer end of the run, so that it gets a node of
- * its own.
- */
-static int
-split_slot(const FpbIndex *ix, Page page, const FpbShape *shape, char *node)
-{
-	int			n = shape->nslots;
-	int			mid = n / 2;
-	int			start = mid;
-	int			end = mid;
-	FpbEntry	pivot;
-	FpbEntry	other;
-
-	if (!ix->one_key || !fpb_is_word(ix) || !FpbPageIsLeaf(page))
-		return mid;
-	fpb_read_slot(ix, page, shape, FPB_NODE_PLAIN, node, mid, &pivot);
-	for (; start > 0; start--)
-	{
-		fpb_read_slot(ix, page, shape, FPB_NODE_PLAIN, node, start - 1, &other);
-		if (!fpb_keys_identical(ix, &pivot.key, &other.key))
-			break;
-	}
-	for (; end < n; end++)
-	{
-		fpb_read_slot(ix, page, shape, FPB_NODE_PLAIN, node, end, &other);
-		if (!fpb_keys_identical(ix, &pivot.key, &other.key))
-			break;
-	}
-	if (end - start < 3 || (start == 0 && end == n))
-		return mid;
-	if (start == 0)
-		return end;
-	if (end == n)
-		return start;
-	return (mid - start < end - mid) ? start : end;
 }
 
 /*
@@ -559,67 +504,292 @@ fpb_last_of_posting(const FpbIndex *ix, Page page, const FpbNodePos *pos, FpbEnt
 									   fpb_posting_slots(entry->key.tuple) - 1);
 }
 
+/* --- runs nodes --- */
+
 /*
- * Plan an insertion whose place is in or beside a one-key node.  (Only words
- * have them.)
+ * Has the page a runs node?
  */
-static void
-plan_beside_one_key(const FpbIndex *ix, Page page, const FpbEntry *entry,
-					const FpbNodePos *place, char *node, FpbInsertPlan *plan)
+static bool
+has_runs(const FpbIndex *ix, Page page)
+{
+	return ix->word_runs && FpbPageIsLeaf(page) &&
+		memchr(fpb_dir_codecs(page), FPB_NODE_RUNS, FpbDir(page)->nnodes) != NULL;
+}
+
+/*
+ * Bytes that a node of words, of a page that may have runs nodes, has for more
+ * TIDs; -1 if there is no such node.
+ */
+static int
+free_bytes(const FpbIndex *ix, Page page, int dir)
 {
 	const FpbShape *shape = fpb_shape(ix, page);
-	int			nslots = fpb_one_key_slots(shape);
-	FpbSlotPlan *slots = FpbSlots(plan);
-	FpbEntry	any;
+	FpbCodec	codec;
+	char	   *node;
+	int			gaps = 0;
 
-	fpb_read_slot(ix, page, shape, FPB_NODE_ONE_KEY, node, 0, &any);
-	if (fpb_keys_identical(ix, &any.key, &entry->key))
+	if (dir < 0 || dir >= FpbDir(page)->nnodes)
+		return -1;
+	node = fpb_page_node(ix, page, dir, &codec);
+	for (int slot = 0; slot < fpb_node_slots(ix, shape, codec, node); slot++)
+		gaps += fpb_node_is_gap(ix, shape, codec, node, slot);
+	return gaps * fpb_slot_bytes(ix, codec, false);
+}
+
+/*
+ * Has the dir'th node, which may not be there, room for an entry?  Then *place
+ * becomes its place there.
+ */
+static bool
+find_room(const FpbIndex *ix, Page page, int dir, const FpbEntry *entry,
+		  FpbNodePos *place)
+{
+	const FpbShape *shape = fpb_shape(ix, page);
+	FpbSearchKey search;
+	FpbCodec	codec;
+	char	   *node;
+	FpbRuns		runs;
+	const char *fault;
+	bool		found;
+
+	if (dir < 0 || dir >= FpbDir(page)->nnodes)
+		return false;
+	node = fpb_page_node(ix, page, dir, &codec);
+	switch (codec)
 	{
-		slots->kind = FPB_PLAN_SLOT;
-		if (fpb_nearest_gap(ix, shape, FPB_NODE_ONE_KEY, node, place->slot) >= 0)
-			return;
-		if (place->slot == nslots)
-		{
-			slots->kind = FPB_PLAN_APPEND_ONE_KEY;
-			slots->place.dir++;
-		}
+		case FPB_NODE_PLAIN:
+			break;
+		case FPB_NODE_RUNS:
+			/* the insertion relies on it */
+			fault = fpb_runs_fault(ix, shape, node);
+			if (fault != NULL)
+				fpb_page_damaged(ix, page, fault);
+			runs = fpb_runs(ix, shape, node);
+			(void) fpb_find_run(ix, &runs, &entry->key, &found);
+			if (!found && runs.nruns == runs.capacity)
+				return false;
+			break;
+	}
+	if (fpb_nearest_gap(ix, shape, codec, node, 0) < 0)
+		return false;
+	fpb_search_key_from(ix, &entry->key, &search);
+	place->dir = dir;
+	place->slot = fpb_search_node(ix, page, shape, codec, node, &search, false);
+	place->item = 0;
+	return true;
+}
+
+/*
+ * Pack entries of words into exactly so many nodes, as evenly as can be, each
+ * filled to that share, in a thousand, at most.  False if they don't fit so.
+ */
+static bool
+pack_evenly(const FpbIndex *ix, const FpbEntry *entries, int nentries, int nnodes,
+			int most, FpbPacking *packing)
+{
+	FpbFill		fill;
+	int			least = most / 2;
+
+	fpb_fill_share(ix, 0, most, &fill);
+	if (nentries < nnodes ||
+		!fpb_pack_words(ix, 0, entries, nentries, &fill, true, packing) ||
+		packing->nnodes > nnodes)
+		return false;
+	while (nnodes > 1 && most - least > 8)
+	{
+		int			share = (least + most) / 2;
+
+		fpb_fill_share(ix, 0, share, &fill);
+		if (fpb_pack_words(ix, 0, entries, nentries, &fill, true, packing) &&
+			packing->nnodes <= nnodes)
+			most = share;
 		else
+			least = share;
+	}
+	fpb_fill_share(ix, 0, most, &fill);
+	(void) fpb_pack_words(ix, 0, entries, nentries, &fill, true, packing);
+	return packing->nnodes == nnodes;
+}
+
+/*
+ * Make the plan's image: the nodes that these entries are packed into.
+ */
+static void
+write_repacked(const FpbIndex *ix, const FpbEntry *entries, const FpbPacking *packing,
+			   FpbInsertPlan *plan)
+{
+	const FpbShape *shape = fpb_leaf_shape(ix);
+	int			nnodes = packing->nnodes;
+	char	   *image;
+
+	plan->image = palloc_aligned(sizeof(PGAlignedBlock), PG_IO_ALIGN_SIZE, 0);
+	image = plan->image->data;
+	for (int i = 0; i < nnodes; i++)
+	{
+		const FpbPackedNode *packed = &packing->nodes[i];
+		const FpbEntry *first = entries + packed->start;
+		char	   *node = image + i * shape->size;
+
+		fpb_repacked_heads(shape, image, nnodes)[i] = first->key.head;
+		fpb_repacked_codecs(shape, image, nnodes)[i] = packed->codec;
+		switch (packed->codec)
 		{
-			slots->kind = FPB_PLAN_SPLIT_NODE;
-			slots->split_at = nslots / 2;
-			slots->in_place = false;
+			case FPB_NODE_PLAIN:
+				memset(node, 0, shape->size);
+				fpb_write_words(ix, shape, node, first, packed->count, true);
+				break;
+			case FPB_NODE_RUNS:
+				fpb_write_runs(ix, shape, node, first, packed->count, packed->nruns, true);
+				break;
 		}
 	}
-	else
-	{
-		/*
-		 * Another key comes before or behind the whole node: into the plain
-		 * node there if it has a gap, else into a new one.
-		 */
-		bool		before = fpb_compare_keys(ix, &any.key, &entry->key) > 0;
-		int			neighbour = place->dir + (before ? -1 : 1);
+}
 
-		if (plain_gaps(ix, page, neighbour) > 0)
+/*
+ * Plan to pack the entries of some nodes anew, with the new one at *place
+ * among them, so that they take on whatever codec suits them: of the node
+ * alone if that leaves enough of it free; else, if alone says no more is
+ * wanted, no other.  Else they go to this node and a new one; or if there is
+ * none, to as few adjacent ones as have enough room together.  False if there
+ * is not enough room, or if the page has killed entries, which are better
+ * removed than moved.
+ */
+static bool
+plan_repack(const FpbIndex *ix, Page page, const FpbEntry *entry,
+			const FpbNodePos *place, bool alone, FpbInsertPlan *plan)
+{
+	FpbSlotPlan *slots = FpbSlots(plan);
+	FpbEntry   *entries = palloc(sizeof(FpbEntry) * (FPB_MAX_PAGE_ENTRIES + 1));
+	FpbPos	   *places = palloc(sizeof(FpbPos) * (FPB_MAX_PAGE_ENTRIES + 2));
+	FpbPacking *packing = palloc(sizeof(FpbPacking));
+	FpbPos		pos = fpb_pos_pack(*place);
+	int			where;
+	int			n;
+	int			from;
+	int			to;
+	int			left;
+	int			right;
+	bool		fits;
+
+	where = fpb_page_entries_with(ix, page, entry, &pos, entries, places, &n);
+	slots->kind = FPB_PLAN_REPACK;
+	slots->first = slots->last = place->dir;
+	slots->added = 0;
+	for (from = where; from > 0 && fpb_pos_unpack(ix, places[from - 1]).dir == place->dir;)
+		from--;
+	for (to = where + 1; to < n && fpb_pos_unpack(ix, places[to]).dir == place->dir;)
+		to++;
+	fits = pack_evenly(ix, entries + from, to - from, 1, 1000 - 10 * REPACK_SLACK, packing);
+	if (!fits && !alone && page_has_room(ix, page, 1, 0))
+	{
+		slots->added = 1;
+		fits = pack_evenly(ix, entries + from, to - from, 2, 1000, packing);
+	}
+	else if (!fits && !alone && !fpb_page_has_killed(ix, page))
+	{
+		left = free_bytes(ix, page, slots->first - 1);
+		right = free_bytes(ix, page, slots->last + 1);
+		while (!fits && (left >= 0 || right >= 0))
 		{
-			slots->kind = FPB_PLAN_SLOT;
-			slots->place.dir = neighbour;
-			slots->place.slot = 0;
-			if (before)
-				slots->place = end_of_node(ix, page, neighbour, entry);
-			return;
+			if (left > right)
+			{
+				left = free_bytes(ix, page, --slots->first - 1);
+				while (from > 0 && fpb_pos_unpack(ix, places[from - 1]).dir == slots->first)
+					from--;
+			}
+			else
+			{
+				right = free_bytes(ix, page, ++slots->last + 1);
+				while (to < n && fpb_pos_unpack(ix, places[to]).dir == slots->last)
+					to++;
+			}
+			fits = pack_evenly(ix, entries + from, to - from, slots->last - slots->first + 1,
+							   1000 - 10 * SPREAD_SLACK, packing);
 		}
+	}
+	if (fits)
+		write_repacked(ix, entries + from, packing, plan);
+	pfree(packing);
+	pfree(places);
+	pfree(entries);
+	return fits;
+}
+
+/*
+ * Would a full plain node, with the new entry among its own, leave enough of a
+ * runs node free?
+ */
+static bool
+convertible(const FpbIndex *ix, Page page, char *node, const FpbEntry *entry)
+{
+	const FpbShape *shape = fpb_shape(ix, page);
+	FpbFill		fill;
+	FpbEntry	before;
+	FpbEntry	other;
+	int			nruns = 1;
+	bool		new = true;
+
+	if (!ix->word_runs || !FpbPageIsLeaf(page))
+		return false;
+	for (int slot = 0; slot < shape->nslots; slot++)
+	{
+		fpb_read_slot(ix, page, shape, FPB_NODE_PLAIN, node, slot, &other);
+		nruns += slot == 0 || !fpb_keys_identical(ix, &before.key, &other.key);
+		new = new && !fpb_keys_identical(ix, &entry->key, &other.key);
+		before = other;
+	}
+	fpb_fill_share(ix, 0, 1000 - 10 * REPACK_SLACK, &fill);
+	return fpb_node_holds(&fill, shape->nslots + 1, nruns - !new);
+}
+
+/*
+ * Plan an insertion whose place is in a runs node.  False if the page has no
+ * room for it.
+ */
+static bool
+plan_in_runs(const FpbIndex *ix, Page page, const FpbEntry *entry,
+			 const FpbNodePos *place, char *node, FpbInsertPlan *plan)
+{
+	const FpbShape *shape = fpb_shape(ix, page);
+	FpbSlotPlan *slots = FpbSlots(plan);
+	FpbRuns		runs = fpb_runs(ix, shape, node);
+	int			before = place->slot;
+	bool		at_end;
+	bool		found;
+	int			run;
+
+	slots->kind = FPB_PLAN_SLOT;
+	if (find_room(ix, page, place->dir, entry, &slots->place))
+		return true;
+
+	/*
+	 * At an end of the node's entries, the neighbour there may have room.
+	 * (If the node has none, its bound need not be between the two.)
+	 */
+	at_end = fpb_next_live(ix, shape, FPB_NODE_RUNS, node, place->slot) == runs.places;
+	while (before > 0 && fpb_node_is_gap(ix, shape, FPB_NODE_RUNS, node, before - 1))
+		before--;
+	if (at_end && before > 0 && find_room(ix, page, place->dir + 1, entry, &slots->place))
+		return true;
+	if (!at_end && before == 0 && find_room(ix, page, place->dir - 1, entry, &slots->place))
+		return true;
+
+	/*
+	 * A run that grows at its end leaves full nodes behind, and so do
+	 * ascending keys.
+	 */
+	run = fpb_find_run(ix, &runs, &entry->key, &found);
+	if (at_end && fpb_nearest_gap(ix, shape, FPB_NODE_RUNS, node, 0) < 0 &&
+		page_has_room(ix, page, 1, 0) &&
+		((found && run == runs.nruns - 1) || place->dir == FpbDir(page)->nnodes - 1))
+	{
 		slots->kind = FPB_PLAN_APPEND_NODE;
-		slots->place.dir = place->dir + (before ? 0 : 1);
-		slots->place.slot = 0;
+		slots->place.dir = place->dir + 1;
+		slots->place.slot = slots->place.item = 0;
+		slots->keys = runs.nruns;
+		return true;
 	}
-	if (!page_has_room(ix, page, 1, 0))
-	{
-		int			n;
-		FpbEntry   *entries = fpb_collect_with(ix, page, entry, fpb_pos_pack(*place), &n);
-
-		fpb_plan_rebuild(ix, page, entries, n, REBUILD_SLACK_ONE_KEY, 0, plan);
-		pfree(entries);
-	}
+	return plan_repack(ix, page, entry, place, false, plan);
 }
 
 /*
@@ -638,6 +808,7 @@ plan_slot(const FpbIndex *ix, Page page, const FpbEntry *entry,
 	int			nslots;
 
 	slots->place = *place;
+	slots->keys = 0;
 
 	/* the page's first node */
 	if (FpbDir(page)->nnodes == 0)
@@ -647,15 +818,14 @@ plan_slot(const FpbIndex *ix, Page page, const FpbEntry *entry,
 	}
 
 	node = fpb_page_node(ix, page, place->dir, &codec);
-	nslots = fpb_node_slots(shape, codec);
+	nslots = shape->nslots;
 
 	switch (codec)
 	{
 		case FPB_NODE_PLAIN:
 			break;
-		case FPB_NODE_ONE_KEY:
-			plan_beside_one_key(ix, page, entry, place, node, plan);
-			return true;
+		case FPB_NODE_RUNS:
+			return plan_in_runs(ix, page, entry, place, node, plan);
 	}
 
 	if (is_crowded(ix, page, place))
@@ -675,26 +845,21 @@ plan_slot(const FpbIndex *ix, Page page, const FpbEntry *entry,
 		return true;
 
 	/* The node is full. */
-	if (convertible(ix, page, node, entry))
-	{
-		slots->kind = FPB_PLAN_CONVERT_NODE;
+	if (convertible(ix, page, node, entry) &&
+		plan_repack(ix, page, entry, place, true, plan))
 		return true;
-	}
 	if (page_has_room(ix, page, 1, tuple) &&
 		follows_series(ix, page, entry, place))
 	{
 		plan_in_series(ix, page, place, slots);
 		return true;
 	}
-	if (place->slot == nslots && plain_gaps(ix, page, place->dir + 1) > 0)
-	{
-		slots->place.dir++;
-		slots->place.slot = 0;
+	if (place->slot == nslots && find_room(ix, page, place->dir + 1, entry, &slots->place))
 		return true;
-	}
 	if (!page_has_room(ix, page, 1, tuple))
 		return plan_spill(ix, page, entry, place, node, slots) ||
-			plan_spread(ix, page, place, slots);
+			plan_spread(ix, page, place, slots) ||
+			(has_runs(ix, page) && plan_repack(ix, page, entry, place, false, plan));
 	if (plan_late(ix, page, node, place, slots))
 		return true;
 	if (place->slot == nslots)
@@ -705,7 +870,7 @@ plan_slot(const FpbIndex *ix, Page page, const FpbEntry *entry,
 	else
 	{
 		slots->kind = FPB_PLAN_SPLIT_NODE;
-		slots->split_at = split_slot(ix, page, shape, node);
+		slots->split_at = nslots / 2;
 		slots->in_place = false;
 	}
 	return true;
@@ -727,9 +892,8 @@ takes_room(const FpbSlotPlan *plan)
 		case FPB_PLAN_SPREAD:
 		case FPB_PLAN_POSTING:
 			return false;
-		case FPB_PLAN_APPEND_ONE_KEY:
 		case FPB_PLAN_SPLIT_NODE:
-		case FPB_PLAN_CONVERT_NODE:
+		case FPB_PLAN_REPACK:
 		case FPB_PLAN_GROW:
 			return true;
 	}

@@ -46,9 +46,9 @@ fpb_set_shape(const FpbIndex *ix, FpbShape *shape, int lines, bool inner)
 	shape->size = lines * FPB_CACHE_LINE;
 	n = shape->size / fpb_slot_bytes(ix, FPB_NODE_PLAIN, inner);
 
-	/* a node full of duplicates becomes a one-key node, with slots to spare */
+	/* a node full of duplicates becomes a runs node, with places to spare */
 	if (!inner && fpb_is_word(ix))
-		n = Min(n, fpb_one_key_slots(shape) - 2);
+		n = Min(n, fpb_runs_places(ix, shape, 1) - 2);
 	while (fpb_lay_out_slots(ix, shape, n, inner) > shape->size)
 		n--;
 	shape->killed_bytes = inner ? 0 : (n + 7) / 8;
@@ -59,7 +59,7 @@ fpb_set_shape(const FpbIndex *ix, FpbShape *shape, int lines, bool inner)
 	shape->max_nodes = n;
 	if (fpb_is_word(ix))
 	{
-		/* one-key nodes have more slots; but no page has a node less for that */
+		/* runs nodes have more slots; but no page has a node less for that */
 		int			room = BLCKSZ - fpb_page_base(n, fpb_numbers_capacity(ix, n)) - n * shape->size;
 
 		if (!inner)
@@ -164,6 +164,8 @@ fpb_disk_first_set_shapes(FpbIndex *ix, int leaf_lines, int inner_lines)
 	ix->prefetch_front = front_size(ix, fpb_leaf_shape(ix));
 	ix->prefetch_back = fpb_is_word(ix) ? BLCKSZ - fpb_leaf_shape(ix)->killed_off : 0;
 
+	ix->word_runs = ix->one_key && fpb_is_word(ix);
+
 	/* a split may have to repeat a posting's key: FORMAT.md tells how often */
 	ix->max_posting = 0;
 	if (ix->one_key && !fpb_is_word(ix))
@@ -221,12 +223,23 @@ char *
 fpb_page_node(const FpbIndex *ix, Page page, int dir, FpbCodec *codec)
 {
 	const FpbShape *shape = fpb_shape(ix, page);
+	char	   *node;
 
 	*codec = fpb_dir_codecs(page)[dir];
 	if (unlikely(fpb_node_number(page, dir) >= FpbDir(page)->nalloc ||
 				 !fpb_codec_fits(ix, FpbPageIsLeaf(page), *codec)))
 		fpb_page_damaged(ix, page, "The directory names a node that does not exist.");
-	return fpb_node_at(shape, page, dir);
+	node = fpb_node_at(shape, page, dir);
+	switch (*codec)
+	{
+		case FPB_NODE_PLAIN:
+			break;
+		case FPB_NODE_RUNS:
+			if (unlikely(!fpb_runs_possible(ix, shape, node)))
+				fpb_page_damaged(ix, page, "A runs node has an impossible number of keys.");
+			break;
+	}
+	return node;
 }
 
 /* --- search --- */
@@ -255,7 +268,7 @@ search_directory_ties(const FpbIndex *ix, Page page, const FpbShape *shape,
 		{
 			node = fpb_page_node(ix, page, at, &codec);
 			slot = fpb_next_live(ix, shape, codec, node, 0);
-			if (slot < fpb_node_slots(shape, codec))
+			if (slot < fpb_node_slots(ix, shape, codec, node))
 				break;
 		}
 		if (at > hi)
@@ -376,7 +389,7 @@ search_named_node(const FpbIndex *ix, Page page, const FpbShape *shape,
 		return false;
 	node = fpb_page_node(ix, page, dir, &codec);
 	slot = fpb_search_node(ix, page, shape, codec, node, search, false);
-	if (fpb_next_live(ix, shape, codec, node, slot) == fpb_node_slots(shape, codec))
+	if (fpb_next_live(ix, shape, codec, node, slot) == fpb_node_slots(ix, shape, codec, node))
 		return false;
 	before = slot - 1;
 	while (before >= 0 && fpb_node_is_gap(ix, shape, codec, node, before))
@@ -443,7 +456,7 @@ fpb_node_pos_next(const FpbIndex *ix, Page page, FpbNodePos *place, FpbEntry *en
 		if (slot != place->slot)
 			place->item = 0;
 		place->slot = slot;
-		if (slot >= fpb_node_slots(shape, codec))
+		if (slot >= fpb_node_slots(ix, shape, codec, node))
 		{
 			place->dir++;
 			place->slot = place->item = 0;
@@ -497,9 +510,9 @@ fpb_node_pos_prev(const FpbIndex *ix, Page page, FpbNodePos *place, FpbEntry *en
 		if (dir < FpbDir(page)->nnodes)
 		{
 			node = fpb_page_node(ix, page, dir, &codec);
-			if (slot >= fpb_node_slots(shape, codec))
+			if (slot >= fpb_node_slots(ix, shape, codec, node))
 			{
-				slot = fpb_node_slots(shape, codec);
+				slot = fpb_node_slots(ix, shape, codec, node);
 				item = 0;
 			}
 
@@ -545,6 +558,44 @@ fpb_disk_first_prev(const FpbIndex *ix, Page page, FpbPos *pos, FpbEntry *entry)
 }
 
 /*
+ * Read the entries in places [from, to) of a runs node, the dir'th, into
+ * items[].  Returns how many, or -1 if there may be more than there is room
+ * for.  (As in fpb_read_words, no branch depends on gaps.)
+ */
+static inline int
+read_runs(const FpbIndex *ix, const FpbShape *shape, char *node, int dir,
+		  int from, int to, FpbItem *items, int room)
+{
+	FpbRuns		runs = fpb_runs(ix, shape, node);
+	FpbItem    *item = items;
+
+	for (int run = fpb_run_of_slot(&runs, from); run < runs.nruns; run++)
+	{
+		int			slot = Max(from, fpb_run_start(&runs, run));
+		int			end = Min(to, fpb_run_end(&runs, run));
+		uint64		head = fpb_node_head(ix, node, run);
+		uint64		low = ix->form == FPB_WORD16 ? fpb_run_lows(&runs)[run] : 0;
+
+		if (slot >= to)
+			break;
+		if (unlikely(room - (item - items) < end - slot))
+			return -1;
+		for (; slot < end; slot++)
+		{
+			uint64		tail = fpb_read_tail(runs.tails, slot);
+
+			item->key.head = head;
+			item->key.low = low;
+			item->key.tail = tail;
+			item->key.tuple = NULL;
+			item->pos = fpb_pos_at(dir, slot, 0);
+			item += (tail & FPB_TAIL_MAX_OFFSET) != 0;
+		}
+	}
+	return item - items;
+}
+
+/*
  * Read the entries of a leaf's node from one position up to another, which is
  * of the same node or behind it, into items[].  Returns how many, or -1 if
  * there may be more than there is room for.
@@ -556,7 +607,7 @@ read_node(const FpbIndex *ix, Page page, FpbNodePos from, FpbNodePos to,
 	const FpbShape *shape = fpb_shape(ix, page);
 	FpbCodec	codec;
 	char	   *node = fpb_page_node(ix, page, from.dir, &codec);
-	int			nslots = fpb_node_slots(shape, codec);
+	int			nslots = fpb_node_slots(ix, shape, codec, node);
 	FpbItem    *item = items;
 
 	if (from.dir < to.dir)
@@ -572,8 +623,9 @@ read_node(const FpbIndex *ix, Page page, FpbNodePos from, FpbNodePos to,
 									  Min(to.slot, nslots), fpb_pos_pack(from),
 									  fpb_pos_at(0, 1, 0).number, items, room);
 			break;
-		case FPB_NODE_ONE_KEY:
-			break;
+		case FPB_NODE_RUNS:
+			return read_runs(ix, shape, node, from.dir, from.slot,
+							 Min(to.slot, nslots), items, room);
 	}
 
 	for (int slot = from.slot; slot < nslots && slot < to.slot + (to.item > 0); slot++)
@@ -794,7 +846,9 @@ static KilledBit
 slot_bit(const FpbIndex *ix, Page page, FpbNodePos pos)
 {
 	const FpbShape *shape = fpb_leaf_shape(ix);
-	int			nslots = fpb_node_slots(shape, fpb_dir_codecs(page)[pos.dir]);
+	FpbCodec	codec;
+	char	   *node = fpb_page_node(ix, page, pos.dir, &codec);
+	int			nslots = fpb_node_slots(ix, shape, codec, node);
 
 	return bit_at(node_bits(shape, page, pos.dir),
 				  fpb_killed_bit(shape, nslots, pos.slot));
@@ -882,7 +936,7 @@ entries_of_bit(const FpbIndex *ix, Page page, FpbNodePos pos)
 	FpbCodec	codec;
 	char	   *node = fpb_page_node(ix, page, pos.dir, &codec);
 	IndexTuple	posting = posting_at(ix, page, pos);
-	int			nslots = fpb_node_slots(shape, codec);
+	int			nslots = fpb_node_slots(ix, shape, codec, node);
 	int			bit = fpb_killed_bit(shape, nslots, pos.slot);
 	int			count = 0;
 
@@ -956,7 +1010,8 @@ fpb_page_clear_killed(const FpbIndex *ix, Page page, int dir, int from, int to)
 
 	if (shape->killed_bytes == 0)
 		return;
-	nslots = fpb_node_slots(shape, fpb_dir_codecs(page)[dir]);
+	nslots = fpb_node_slots(ix, shape, fpb_dir_codecs(page)[dir],
+							fpb_node_at(shape, page, dir));
 	bits = node_bits(shape, page, dir);
 	from = fpb_killed_bit(shape, nslots, from);
 	to = fpb_killed_bit(shape, nslots, Min(to, nslots - 1));
@@ -967,6 +1022,17 @@ fpb_page_clear_killed(const FpbIndex *ix, Page page, int dir, int from, int to)
 		for (int bit = Max(from, i * 8); bit <= Min(to, i * 8 + 7); bit++)
 			bits[i] &= ~(1 << (bit % 8));
 	}
+}
+
+/*
+ * Clear all killed bits of a node, whatever its codec has been.
+ */
+void
+fpb_page_clear_all_killed(const FpbIndex *ix, Page page, int dir)
+{
+	const FpbShape *shape = fpb_shape(ix, page);
+
+	memset(node_bits(shape, page, dir), 0, shape->killed_bytes);
 }
 
 /*
@@ -997,7 +1063,8 @@ fpb_page_shift_killed(const FpbIndex *ix, Page page, int dir, int from, int to, 
 
 	if (shape->killed_bytes == 0)
 		return;
-	if (fpb_node_slots(shape, fpb_dir_codecs(page)[dir]) > shape->killed_bytes * 8)
+	if (fpb_node_slots(ix, shape, fpb_dir_codecs(page)[dir],
+							fpb_node_at(shape, page, dir)) > shape->killed_bytes * 8)
 	{
 		fpb_page_clear_killed(ix, page, dir, Min(from, from + by), Max(to, to + by));
 		return;
