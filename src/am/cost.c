@@ -199,13 +199,13 @@ descent_cost(IndexOptInfo *index)
 	else
 	{
 		Relation	rel = index_open(index->indexoid, NoLock);
-		FpbIndex	ix;
+		FpbIndex	memory;
+		const FpbIndex *ix = fpb_index_look(rel, &memory);
 
-		fpb_index_open(&ix, rel);
-		pages = ix.level + 1;
-		if (fpb_is_word(&ix))
+		pages = ix->level + 1;
+		if (fpb_is_word(ix))
 			comparisons = 0;
-		else if (ix.cols[0].head != FPB_HEAD_NONE)
+		else if (ix->cols[0].head != FPB_HEAD_NONE)
 			comparisons *= FPB_HEADED_COMPARISONS;
 		index_close(rel, NoLock);
 	}

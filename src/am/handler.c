@@ -71,15 +71,16 @@ _PG_init(void)
 static bool
 fpb_canreturn(Relation index, int attno pg_attribute_unused())
 {
-	FpbIndex	ix;
+	FpbIndex	memory;
+	const FpbIndex *ix;
 
 	if (index->rd_rel->relkind == RELKIND_PARTITIONED_INDEX ||
 		!index->rd_index->indisvalid ||
 		(RecoveryInProgress() && !RelationIsPermanent(index)))
 		return true;
-	fpb_index_open(&ix, index);
+	ix = fpb_index_look(index, &memory);
 
-	return !ix.one_key || !fpb_has_loose_blanks(&ix);
+	return !ix->one_key || !fpb_has_loose_blanks(ix);
 }
 
 /*
@@ -114,11 +115,9 @@ fpb_buildphasename(int64 phase)
 static int
 fpb_gettreeheight(Relation index)
 {
-	FpbIndex	ix;
+	FpbIndex	memory;
 
-	fpb_index_open(&ix, index);
-
-	return (int) ix.level;
+	return (int) fpb_index_look(index, &memory)->level;
 }
 #endif
 

@@ -111,7 +111,8 @@ analyse_key(FpbScanKeys *keys, FpbQual *q, ScanKey key)
 							rel->rd_opcintype[q->col], q->type);
 	}
 	q->own_type = (q->type == rel->rd_opcintype[q->col]);
-	q->value_cmp = order_proc(keys, keys->cxt, q->col, q->type, q->type);
+	if (q->kind == FPB_QUAL_ARRAY)
+		q->value_cmp = order_proc(keys, keys->cxt, q->col, q->type, q->type);
 }
 
 /*
@@ -164,8 +165,6 @@ fpb_array_context(FpbScanKeys *keys)
 FmgrInfo *
 fpb_pair_proc(FpbScanKeys *keys, const FpbQual *a, const FpbQual *b)
 {
-	if (a->type == b->type)
-		return a->value_cmp;
 	if (a->own_type)
 		return b->cmp;
 	return order_proc(keys, fpb_array_context(keys), a->col, a->type, b->type);

@@ -39,7 +39,7 @@ struct FpbQual
 	Oid			type;			/* of the value, or of the array's elements */
 	bool		own_type;		/* is that the column's type? */
 	FmgrInfo   *cmp;			/* compares (column, value), or NULL */
-	FmgrInfo   *value_cmp;		/* compares (value, value), or NULL */
+	FmgrInfo   *value_cmp;		/* arrays: compares (value, value), or NULL */
 	FmgrInfo   *zone_cmp;		/* asks for the time zone, so that values are
 								 * translated (scan/timezone.c), or NULL */
 

@@ -16,6 +16,7 @@
 
 /* Fill *ix for an open index; reads the metapage unless it is cached. */
 extern void fpb_index_open(FpbIndex *ix, Relation rel);
+extern const FpbIndex *fpb_index_look(Relation rel, FpbIndex *memory);
 
 /* Read the metapage again, because the cached root is not the root any more. */
 extern void fpb_index_refresh(FpbIndex *ix);

@@ -195,6 +195,20 @@ fpb_index_open(FpbIndex *ix, Relation rel)
 }
 
 /*
+ * What fpb_index_open knows of an open index, without a copy where there is
+ * one already; else it is in *memory.  Good until the caller does anything
+ * that may invalidate the relcache entry.
+ */
+const FpbIndex *
+fpb_index_look(Relation rel, FpbIndex *memory)
+{
+	if (likely(rel->rd_amcache != NULL))
+		return rel->rd_amcache;
+	fpb_index_open(memory, rel);
+	return memory;
+}
+
+/*
  * Read the metapage again, because a page is not the root any more, and update
  * the cache.  Pages of the trees may be locked.
  */
