@@ -284,15 +284,7 @@ fpb_code_store(FpbWordKind kind, FpbCode raw, char *to)
 				memcpy(to + 8, &lo, 8);
 				break;
 			}
-		case FPB_KIND_BOOL:
-		case FPB_KIND_CHAR:
-		case FPB_KIND_INT2:
-		case FPB_KIND_INT4:
-		case FPB_KIND_INT8:
-		case FPB_KIND_UINT4:
-		case FPB_KIND_UINT8:
-		case FPB_KIND_FLOAT4:
-		case FPB_KIND_FLOAT8:
+		default:
 			pg_unreachable();	/* passed by value */
 	}
 }
