@@ -170,8 +170,15 @@ static inline int
 fpb_killed_bit(const FpbShape *shape, int nslots, int slot)
 {
 	int			nbits = shape->killed_bytes * 8;
+	int			alone = 2 * nbits - nslots;
 
-	return nslots <= nbits ? slot : slot * nbits / nslots;
+	if (nslots <= nbits)
+		return slot;
+
+	/* the last ones in pairs, if that is enough: it takes no division */
+	if (alone >= 0)
+		return slot < alone ? slot : (slot + alone) / 2;
+	return slot * nbits / nslots;
 }
 
 /*
