@@ -17,6 +17,10 @@
 #error "fpbtree needs PostgreSQL 17 or newer"
 #endif
 
+#if SIZEOF_VOID_P < 8
+#error "fpbtree needs a server that passes values of 8 bytes by value"
+#endif
+
 /*
  * Smaller pages would hold too few in-page nodes to be worth a directory;
  * there are no larger ones.

@@ -59,11 +59,7 @@ set_datum1(const FpbTupleSortArg *arg, SortTuple *stup)
 {
 	if (arg->by_head)
 	{
-#if SIZEOF_DATUM >= 8
 		stup->datum1 = (Datum) FPB_SORT_HEAD(stup);
-#else
-		stup->datum1 = (Datum) (FPB_SORT_HEAD(stup) >> 32);
-#endif
 		stup->isnull1 = false;
 	}
 	else
