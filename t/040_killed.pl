@@ -137,5 +137,21 @@ $standby->append_conf('postgresql.conf', q{primary_conninfo = ''});
 start_standby($standby);
 is($standby->safe_psql('postgres', $seen), '100', 'the standby does not believe them') for 1 .. 2;
 
-stop_servers($standby, $primary);
+$standby->stop;
+
+# Where notes are logged, the first one after a checkpoint makes an image of the
+# page, and so changes its LSN.  The scan's other notes come all the same.
+set_and_restart('wal_log_hints = on');
+query(qq{
+	CREATE TABLE imaged (k int8, pad text STORAGE plain);
+	CREATE INDEX imaged_k ON imaged USING fpbtree (k);
+	INSERT INTO imaged SELECT i, repeat('x', $block / 8) FROM generate_series(1, 200) i;
+	DELETE FROM imaged WHERE k <= 180;});
+my $dead = 'SELECT k, length(pad) FROM imaged WHERE k BETWEEN 1 AND 180';
+query("SET enable_indexscan = off; SET enable_seqscan = on; $dead") for 1 .. 2;
+query('CHECKPOINT');
+is(query($dead), '', 'all rows are dead');
+cmp_ok(query("SELECT pages_of('$dead')"), '<', 5, 'and one scan has noted it of all');
+
+stop_servers($primary);
 done_testing();

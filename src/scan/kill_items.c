@@ -66,17 +66,20 @@ fpb_scan_kill_items(IndexScanDesc scan, FpbScan *so)
 	FpbIndex   *ix = &so->ix;
 	Buffer		buf = sp->buf;
 	Page		page;
-	FpbPos	   *dead = palloc(so->cursor.nkilled * sizeof(FpbPos));
+	int			nkilled = so->cursor.nkilled;
+	FpbPos	   *dead = palloc(nkilled * sizeof(FpbPos));
 	int			ndead = 0;
-	ItemPointerData *moved = palloc(so->cursor.nkilled * sizeof(ItemPointerData));
+	ItemPointerData *moved = palloc(nkilled * sizeof(ItemPointerData));
 	int			nmoved = 0;
+
+	so->cursor.nkilled = 0;		/* whatever is raised here */
 
 	if (BufferIsValid(buf))
 	{
 		LockBuffer(buf, BUFFER_LOCK_SHARE);
 		page = BufferGetPage(buf);
 		if (!FpbPageIsLeaf(page) || FpbPageIsDeleted(page))
-			so->cursor.nkilled = 0; /* pure paranoia, as we have it pinned */
+			nkilled = 0;		/* pure paranoia, as we have it pinned */
 	}
 	else
 	{
@@ -84,10 +87,10 @@ fpb_scan_kill_items(IndexScanDesc scan, FpbScan *so)
 		LockBuffer(buf, BUFFER_LOCK_SHARE);
 		page = BufferGetPage(buf);
 		if (BufferGetLSNAtomic(buf) != sp->lsn)
-			so->cursor.nkilled = 0;
+			nkilled = 0;
 	}
 
-	for (int i = 0; i < so->cursor.nkilled; i++)
+	for (int i = 0; i < nkilled; i++)
 	{
 		FpbItem    *item = &sp->items[so->cursor.killed[i]];
 		FpbPos		pos = item->pos;
@@ -103,10 +106,18 @@ fpb_scan_kill_items(IndexScanDesc scan, FpbScan *so)
 	}
 	if (nmoved > 0)
 		ndead += find_moved(so, page, moved, nmoved, dead + ndead);
-	so->cursor.nkilled = 0;
 
 	qsort(dead, ndead, sizeof(FpbPos), compare_positions);
 	fpb_kill_entries(ix, scan->heapRelation, buf, dead, ndead);
+
+	/*
+	 * To mark the first entry after a checkpoint may log an image of the page,
+	 * which gives it another LSN.  Nobody changes it while we have it locked,
+	 * so what we have read is what there is, and items that prove dead later
+	 * can be marked, too.
+	 */
+	if (nkilled > 0 && !BufferIsValid(sp->buf))
+		sp->lsn = BufferGetLSNAtomic(buf);
 	pfree(dead);
 	pfree(moved);
 	LockBuffer(buf, BUFFER_LOCK_UNLOCK);
