@@ -85,6 +85,24 @@ DROP OPERATOR FAMILY lap_ops USING fpbtree;
 DROP OPERATOR === (int4, bool);
 DROP FUNCTION lap_eq, lap_cmp;
 
+-- One that has keys after the first range before the second one, though that begins
+-- among those of the first: a search goes back there.
+CREATE FUNCTION back_cmp(int4, bool) RETURNS int4 LANGUAGE plpgsql IMMUTABLE STRICT AS
+	'BEGIN RETURN CASE WHEN $2 AND ($1 < 51 OR $1 BETWEEN 101 AND 110) THEN -1 WHEN NOT $2 AND $1 > 100 THEN 1 ELSE 0 END; END';
+CREATE FUNCTION back_eq(int4, bool) RETURNS bool LANGUAGE plpgsql IMMUTABLE STRICT AS 'BEGIN RETURN back_cmp($1, $2) = 0; END';
+CREATE OPERATOR === (LEFTARG = int4, RIGHTARG = bool, FUNCTION = back_eq);
+CREATE OPERATOR CLASS back_ops FOR TYPE int4 USING fpbtree AS
+	OPERATOR 1 <, OPERATOR 2 <=, OPERATOR 3 =, OPERATOR 4 >=, OPERATOR 5 >, OPERATOR 3 === (int4, bool),
+	FUNCTION 1 btint4cmp(int4, int4), FUNCTION 1 (int4, bool) back_cmp(int4, bool), FUNCTION 1 (bool, bool) btboolcmp(bool, bool);
+CREATE TABLE back (k int4, t text COLLATE "C");
+INSERT INTO back SELECT i, 't' FROM generate_series(1, 150) i;
+CREATE INDEX back_k ON back USING fpbtree (k back_ops, t);
+SELECT count(*) > 100 AS both, count(*) = count(DISTINCT k + 0) AS once FROM back WHERE k === ANY ('{f,t}'::bool[]);
+DROP TABLE back;
+DROP OPERATOR FAMILY back_ops USING fpbtree;
+DROP OPERATOR === (int4, bool);
+DROP FUNCTION back_eq, back_cmp;
+
 -- Operators across types whose family has no comparison function for them can
 -- only be filters; and where "=" does not merge, the planner leaves several of
 -- them beside each other.

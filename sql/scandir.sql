@@ -249,5 +249,28 @@ RESET enable_bitmapscan;
 RESET enable_material;
 DROP TABLE again;
 
+-- A scan reads three entries at first, wherever it begins: the last ones of a leaf too, from where it goes on to the next
+CREATE TABLE three (k int4, t text COLLATE "C");
+INSERT INTO three SELECT i, lpad(i::text, 5, '0') FROM generate_series(1, 3000) i;
+CREATE INDEX three_k ON three USING fpbtree (k);
+CREATE INDEX three_t ON three USING fpbtree (t);
+VACUUM ANALYZE three;
+SET enable_seqscan = off;
+SET enable_bitmapscan = off;
+SET enable_sort = off;
+EXPLAIN (COSTS OFF) SELECT k FROM three WHERE k <= 5 ORDER BY k DESC LIMIT 3;
+SELECT count(*) AS wrong FROM generate_series(1, 3000) x
+WHERE ARRAY(SELECT k FROM three WHERE k >= x ORDER BY k LIMIT 3) <> ARRAY(SELECT generate_series(x, least(x + 2, 3000)));
+SELECT count(*) AS wrong FROM generate_series(1, 3000) x
+WHERE ARRAY(SELECT k FROM three WHERE k <= x ORDER BY k DESC LIMIT 3) <> ARRAY(SELECT generate_series(x, greatest(x - 2, 1), -1));
+SELECT count(*) AS wrong FROM generate_series(1, 3000) x
+WHERE ARRAY(SELECT t FROM three WHERE t >= lpad(x::text, 5, '0') ORDER BY t LIMIT 3) <> ARRAY(SELECT lpad(i::text, 5, '0') FROM generate_series(x, least(x + 2, 3000)) i);
+SELECT count(*) AS wrong FROM generate_series(1, 3000) x
+WHERE ARRAY(SELECT t FROM three WHERE t <= lpad(x::text, 5, '0') ORDER BY t DESC LIMIT 3) <> ARRAY(SELECT lpad(i::text, 5, '0') FROM generate_series(x, greatest(x - 2, 1), -1) i);
+RESET enable_seqscan;
+RESET enable_bitmapscan;
+RESET enable_sort;
+DROP TABLE three;
+
 SET client_min_messages = warning;
 DROP SCHEMA scan_dir CASCADE;
