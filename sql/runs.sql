@@ -86,4 +86,17 @@ SELECT count(*) AS keys, sum(rows) > 1000 AS many,
 FROM truth t;
 SELECT count(*) AS backwards FROM (SELECT k, lag(k) OVER () AS before FROM (SELECT k FROM churn ORDER BY k DESC) x) y WHERE k > before;
 RESET enable_seqscan;
+-- A key that goes on from the entries of one node, and below all of the next, full one, but not below that one's bound:
+-- the new node's entry raises it
+CREATE TABLE bound (k int8) WITH (autovacuum_enabled = off);
+CREATE INDEX bound_k ON bound USING fpbtree (k) WITH (layout = disk_first, node_format = numbered, leaf_lines = 6);
+INSERT INTO bound SELECT i FROM generate_series(1, 37) i;
+INSERT INTO bound SELECT 37 + 100000 * i FROM generate_series(1, 17) i;
+DELETE FROM bound WHERE k BETWEEN 28 AND 37;
+VACUUM (INDEX_CLEANUP ON) bound;
+INSERT INTO bound SELECT 50000 + 100000 * i FROM generate_series(1, 10) i;
+SELECT entries, gaps, head FROM fpbtree_nodes('bound_k', 1);
+INSERT INTO bound VALUES (29);
+SELECT entries, gaps, head FROM fpbtree_nodes('bound_k', 1);
+SELECT fpbtree_check('bound_k', true);
 DROP SCHEMA runs CASCADE;

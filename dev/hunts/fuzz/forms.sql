@@ -16,7 +16,7 @@ INSERT INTO least VALUES
   ('page split in place', 700, 700, 700), ('page split by image', 350, 350, 350), ('fill', 350, 350, 350), ('merge', 70, 70, 70),
   ('with the high fence elided', 7000, 7000, 7000), ('high fence elided for want of room', 500, 500, 500),
   ('split node', 3000, NULL, 2500), ('spill', 2000, NULL, 500), ('spread nodes', 200, NULL, 200), ('append node', 1200, NULL, 1200), ('append runs node', 30, NULL, 8),
-  ('repack nodes', 200, NULL, 200), ('into a run of its own', 200, NULL, 200), ('repack over a new node', 100, NULL, 100), ('repack several nodes', 50, NULL, 50), ('append below the next bound', 4, NULL, 2),
+  ('repack nodes', 200, NULL, 200), ('into a run of its own', 200, NULL, 200), ('repack over a new node', 100, NULL, 100), ('repack several nodes', 50, NULL, 50),
   ('spill into a new node', 200, NULL, 40), ('split node behind a series', 300, NULL, 40), ('page split beside an emptied node', 25, NULL, 12),
   ('into a posting', 60000, NULL, 60000), ('grow a posting', 25000, NULL, 25000), ('swap a posting''s last TID', 200, NULL, 200),
   ('page split through a posting', 15, NULL, 8), ('killed bit of a posting', 10000, NULL, 10000),

@@ -746,7 +746,6 @@ append_runs(const FpbIndex *ix, Page page, const FpbEntry *entry, int keys,
 	char	   *node = add_node(ix, page, pos->dir, entry->key.head, FPB_NODE_RUNS, wp);
 	FpbRuns		runs;
 
-	raise_next_bound(page, pos->dir, entry->key.head, wp);
 	memset(node, 0, shape->size);
 	((uint8 *) node)[shape->size - 1] = keys;
 	((uint8 *) node)[shape->size - 2] = 1;

@@ -612,6 +612,40 @@ pack_evenly(const FpbIndex *ix, const FpbEntry *entries, int nentries, int nnode
 }
 
 /*
+ * Pack the entries of a full node of words, with the new one, number where,
+ * among them, into two nodes: evenly, unless the new one is the last of a run
+ * that begins the node and fills most of it.  Then that gets a node of its
+ * own, at whose end it grows on.
+ */
+static bool
+pack_halves(const FpbIndex *ix, const FpbEntry *entries, int nentries, int where,
+			FpbPacking *packing)
+{
+	int			left = where + 1;
+	FpbFill		fill;
+	FpbPackedNode first;
+
+	if (left == nentries || left * 2 < nentries ||
+		!fpb_keys_identical(ix, &entries[0].key, &entries[where].key) ||
+		fpb_keys_identical(ix, &entries[where].key, &entries[left].key))
+		return pack_evenly(ix, entries, nentries, 2, 1000, packing);
+
+	fpb_fill_share(ix, 0, 1000, &fill);
+	if (!fpb_pack_words(ix, 0, entries, left, &fill, true, packing) ||
+		packing->nnodes > 1)
+		return false;
+	first = packing->nodes[0];
+	if (!fpb_pack_words(ix, 0, entries + left, nentries - left, &fill, true, packing) ||
+		packing->nnodes > 1)
+		return false;
+	packing->nodes[1] = packing->nodes[0];
+	packing->nodes[1].start += left;
+	packing->nodes[0] = first;
+	packing->nnodes = 2;
+	return true;
+}
+
+/*
  * Make the plan's image: the nodes that these entries are packed into.
  */
 static void
@@ -683,7 +717,7 @@ plan_repack(const FpbIndex *ix, Page page, const FpbEntry *entry,
 	if (!fits && !alone && page_has_room(ix, page, 1, 0))
 	{
 		slots->added = 1;
-		fits = pack_evenly(ix, entries + from, to - from, 2, 1000, packing);
+		fits = pack_halves(ix, entries + from, to - from, where - from, packing);
 	}
 	else if (!fits && !alone && !fpb_page_has_killed(ix, page))
 	{
@@ -763,8 +797,8 @@ plan_in_runs(const FpbIndex *ix, Page page, const FpbEntry *entry,
 		return true;
 
 	/*
-	 * At an end of the node's entries, the neighbour there may have room.
-	 * (If the node has none, its bound need not be between the two.)
+	 * At an end of the node's entries, the neighbour there may have room. (If
+	 * the node has none, its bound need not be between the two.)
 	 */
 	at_end = fpb_next_live(ix, shape, FPB_NODE_RUNS, node, place->slot) == runs.places;
 	while (before > 0 && fpb_node_is_gap(ix, shape, FPB_NODE_RUNS, node, before - 1))
