@@ -33,7 +33,7 @@ SELECT name, CASE WHEN share <= most THEN 'ok' ELSE share || ' is more than ' ||
 FROM (SELECT name, most, pg_relation_size(('d_' || name || '_f')::regclass) * 100 /
              pg_relation_size(('d_' || name || '_b')::regclass) AS share
       FROM (VALUES ('up', 80), ('down', 105), ('random', 100), ('series', 95), ('named_series', 125),
-                   ('near_end', 150), ('few', 130), ('few_names', 155)) AS v (name, most)) s;
+                   ('near_end', 150), ('few', 115), ('few_names', 115)) AS v (name, most)) s;
 
 -- and they hold what they should
 SELECT name, fpbtree_check(('d_' || name || '_f')::regclass, true)
