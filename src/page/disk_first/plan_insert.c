@@ -706,7 +706,6 @@ plan_repack(const FpbIndex *ix, Page page, const FpbEntry *entry,
 	bool		fits;
 
 	where = fpb_page_entries_with(ix, page, entry, &pos, entries, places, &n);
-	slots->kind = FPB_PLAN_REPACK;
 	slots->first = slots->last = place->dir;
 	slots->added = 0;
 	for (from = where; from > 0 && fpb_pos_unpack(ix, places[from - 1]).dir == place->dir;)
@@ -742,7 +741,10 @@ plan_repack(const FpbIndex *ix, Page page, const FpbEntry *entry,
 		}
 	}
 	if (fits)
+	{
+		slots->kind = FPB_PLAN_REPACK;
 		write_repacked(ix, entries + from, packing, plan);
+	}
 	pfree(packing);
 	pfree(places);
 	pfree(entries);
