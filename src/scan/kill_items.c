@@ -111,10 +111,10 @@ fpb_scan_kill_items(IndexScanDesc scan, FpbScan *so)
 	fpb_kill_entries(ix, scan->heapRelation, buf, dead, ndead);
 
 	/*
-	 * To mark the first entry after a checkpoint may log an image of the page,
-	 * which gives it another LSN.  Nobody changes it while we have it locked,
-	 * so what we have read is what there is, and items that prove dead later
-	 * can be marked, too.
+	 * To mark the first entry after a checkpoint may log an image of the
+	 * page, which gives it another LSN.  Nobody changes it while we have it
+	 * locked, so what we have read is what there is, and items that prove
+	 * dead later can be marked, too.
 	 */
 	if (nkilled > 0 && !BufferIsValid(sp->buf))
 		sp->lsn = BufferGetLSNAtomic(buf);

@@ -585,8 +585,8 @@ replace_key(Life *life)
 }
 
 /*
- * Empty a runs node, have as many entries on either side of it, and split
- * the page there.
+ * Empty a runs node, have as many entries on either side of it, and split the
+ * page there.
  */
 static void
 split_beside_emptied(Life *life)

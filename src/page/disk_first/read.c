@@ -1064,7 +1064,7 @@ fpb_page_shift_killed(const FpbIndex *ix, Page page, int dir, int from, int to, 
 	if (shape->killed_bytes == 0)
 		return;
 	if (fpb_node_slots(ix, shape, fpb_dir_codecs(page)[dir],
-							fpb_node_at(shape, page, dir)) > shape->killed_bytes * 8)
+					   fpb_node_at(shape, page, dir)) > shape->killed_bytes * 8)
 	{
 		fpb_page_clear_killed(ix, page, dir, Min(from, from + by), Max(to, to + by));
 		return;
