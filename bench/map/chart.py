@@ -72,10 +72,12 @@ def summary(results, names=None, before=None):
 def counts(cells, lines):
     """A line: how many cells there are, are red, and are not clear."""
     unclear = sum(not clear(figure) for cell in cells.values() for figure in cell["figures"].values())
+    without = sum(not name.startswith("images/") and not {"cpu", "instructions"} & set(cell["figures"]) for name, cell in cells.items())
     kinds = ", ".join(f"{TITLES[kind]} {count}" for kind in KINDS if (count := sum(line[1] == kind for line in lines)))
     return (f"{len(cells)} cells, {len({line[2] for line in lines})} of them red"
             + (f", in {len(lines)} figures ({kinds})" if lines else "")
-            + (f"; {unclear} times are not clear, because the machine was busy" if unclear else "") + ".")
+            + (f"; {unclear} times are not clear, because the machine was busy" if unclear else "")
+            + (f"; of {without} cells times have not been measured" if without else "") + ".")
 
 
 def line_of(name, kind, figure, before):

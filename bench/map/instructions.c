@@ -1,7 +1,9 @@
 /*
- * Counts instructions of a backend of a server that runs under callgrind: bench/map/run --instructions.
+ * Counts instructions of a backend of a server that runs under callgrind:
+ * bench/fpbench map --instructions.
  *
- * Not part of the extension: bench/map/run compiles it into its private server.
+ * Not part of the extension: bench/fpbench map compiles it into its private
+ * server.
  */
 #include "postgres.h"
 
