@@ -124,19 +124,20 @@ sub set_field { my ($page, $name, $value) = @_; put($page, @{ $field{$name} }, $
 
 # The offset of the dir'th node, and what its slots are like: their number and
 # the offsets of heads, tails (or tuple offsets) and downlinks.
+sub node_size { my ($page) = @_; return (field($page, 'lower') - base($page)) / field($page, 'nalloc'); }
+
 sub node_at
 {
 	my ($page, $dir) = @_;
-	my $size = (field($page, 'lower') - base($page)) / field($page, 'nalloc');
 
-	return base($page) + $size * get($page, 88 + 8 * field($page, 'dircap') + $dir, 1);
+	return base($page) + node_size($page) * get($page, 88 + 8 * field($page, 'dircap') + $dir, 1);
 }
 sub base { my ($page) = @_; return int((88 + 10 * field($page, 'dircap') + 63) / 64) * 64; }
 
 sub shape
 {
 	my ($page, $head, $payload) = @_;
-	my $size = (field($page, 'lower') - base($page)) / field($page, 'nalloc');
+	my $size = node_size($page);
 	my $inner = field($page, 'level') > 0;
 	my $n = int($size / ($head + $payload + ($inner ? 4 : 0)));
 
@@ -218,7 +219,16 @@ sub words_slot
 }
 
 # Word pages' killed bits lie at the page's end, so many bytes for each node.
-sub killed_bytes { return int((words_shape(shift)->{slots} + 7) / 8); }
+# Bytes of a node's killed bits: for the slots of any codec, if no page has a node less for it.
+sub killed_bytes
+{
+	my ($page) = @_;
+	my $size = node_size($page);
+	my $room = $blcksz - base($page) - field($page, 'dircap') * $size;
+	my $wanted = int((int(($size - 2 - 5) / 6) + 7) / 8);
+
+	return $wanted < int($room / field($page, 'dircap')) ? $wanted : int($room / field($page, 'dircap'));
+}
 sub killed_bits { my ($page) = @_; return $blcksz - killed_bytes($page) * field($page, 'dircap'); }
 
 try_fault('words', $leaf, sub { my $p = shift; put($p, field($p, 'lower') + 2, 1, 1); },
@@ -293,13 +303,14 @@ try_fault('words', $leaf,
 		my $p = shift;
 		my $size = (field($p, 'lower') - base($p)) / field($p, 'nalloc');
 		my $lower = $blcksz - 64;
+		my $bits = killed_bits($p);
 		my $nalloc = int(($lower - 88 - 10 * field($p, 'dircap')) / $size);
 
 		set_field($p, 'dircap', int(($lower - $nalloc * $size - 88) / 10));
 		set_field($p, 'nalloc', $nalloc);
 		set_field($p, 'nnodes', 1);
 		set_field($p, 'lower', base($p) + $nalloc * $size);
-		die 'no such page' if field($p, 'lower') != $lower || $lower <= killed_bits($p) + killed_bytes($p) * (field($p, 'dircap') - $nalloc);
+		die 'no such page' if field($p, 'lower') != $lower || $lower <= $bits;
 	},
 	"The page's node counts do not agree with its bounds", 'nodes over killed bits');
 
@@ -855,7 +866,7 @@ query(q{UPDATE pg_index SET indisunique = false WHERE indexrelid = 'words_k'::re
 	my $damaged = child_of(\$good{deep}[ $inner[0] ], -1);
 	my $prepare = sub {
 		my @pages = get_good('deep');
-		put(\$pages[$damaged], field(\$pages[$damaged], 'lower') + 100, 1, 1);
+		put(\$pages[$damaged], field(\$pages[$damaged], 'upper') - 1, 1, 1);
 		put(\$pages[$last], get(\$pages[$last], (node_places(\$pages[$last], 0))[0], 2) + 2, 2, 5000);
 		return @pages;
 	};

@@ -17,7 +17,7 @@ use Exporter 'import';
 use PostgreSQL::Test::Cluster;
 use PostgreSQL::Test::Utils;
 use Test::More;
-use Time::HiRes qw(time);
+use Time::HiRes qw(time usleep);
 
 our @EXPORT = qw($BY_INDEX $BY_TABLE $QUEUE_WORKERS start_server use_server server set_and_reload set_and_restart trust_changes
   start_standby make_standby crash kill_one kill_everything query messages verbose_messages session commit
@@ -121,7 +121,12 @@ sub kill_one
 	my ($pid) = @_;
 	set_and_reload("restart_after_crash = on\n");
 	kill 'KILL', $pid;
-	$current->poll_query_until('postgres', 'SELECT true') or die 'the server did not come back';
+	# psql may end before it is given a query, with a server that is just going down
+	for (my $tries = 0; !eval { $current->poll_query_until('postgres', 'SELECT true') }; $tries++)
+	{
+		die 'the server did not come back' if $tries >= 100;
+		usleep(100_000);
+	}
 	return;
 }
 
