@@ -334,9 +334,9 @@ fpb_rescan(IndexScanDesc scan, ScanKey keys, int nkeys pg_attribute_unused(),
  * Remember that the item handed out last has proved dead to everyone.
  *
  * Dead items are killed when the scan leaves their page, and some at once:
- * after KILL_FIRST, then twice as many, and so on.  For by the end of an
- * UPDATE the leaf may have been changed by its own insertion, and then nothing
- * is killed if the leaf was not pinned.
+ * after KILL_FIRST, then twice as many, and so on.  If they all waited, an
+ * UPDATE would kill nothing: its own insertion may change the leaf before the
+ * scan leaves it, and then nothing is killed if the leaf was not pinned.
  */
 static void
 remember_killed(IndexScanDesc scan, FpbScan *so)
