@@ -116,6 +116,8 @@ typedef struct FpbPageContent
 	const FpbKey *high;
 	const FpbEntry *entries;
 	int			nentries;
+	bool		loose;			/* may free slots of a node be behind its
+								 * entries?  That is less to log. */
 } FpbPageContent;
 
 /* a page being filled by a bulk load (page/bulk_fill.c) */

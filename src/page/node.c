@@ -24,6 +24,8 @@ fpb_codec_name(FpbCodec codec)
 			return "plain";
 		case FPB_NODE_RUNS:
 			return "runs";
+		case FPB_NODE_LOOSE:
+			return "loose";
 	}
 	pg_unreachable();
 }
@@ -37,6 +39,7 @@ fpb_slot_bytes(const FpbIndex *ix, FpbCodec codec, bool inner)
 	switch (codec)
 	{
 		case FPB_NODE_PLAIN:
+		case FPB_NODE_LOOSE:
 			return ix->head_width +
 				(ix->form == FPB_WORD16 ? sizeof(uint64) : 0) +
 				(fpb_is_word(ix) ? FPB_TAIL_BYTES : sizeof(uint16)) +
@@ -94,6 +97,7 @@ fpb_read_slot(const FpbIndex *ix, Page page, const FpbShape *shape, FpbCodec cod
 	switch (codec)
 	{
 		case FPB_NODE_PLAIN:
+		case FPB_NODE_LOOSE:
 			break;
 		case FPB_NODE_RUNS:
 			runs = fpb_runs(ix, shape, node);
@@ -253,6 +257,9 @@ fpb_search_node(const FpbIndex *ix, Page page, const FpbShape *shape,
 			break;
 		case FPB_NODE_RUNS:
 			return search_runs(ix, shape, node, search, equal);
+		case FPB_NODE_LOOSE:	/* see fpb_loose_search */
+			Assert(false);
+			break;
 	}
 	return search_slots(ix, page, shape, codec, node, lo, hi, search, equal);
 }
@@ -290,6 +297,7 @@ fpb_make_gap(const FpbIndex *ix, const FpbShape *shape, FpbCodec codec, char *no
 	switch (codec)
 	{
 		case FPB_NODE_PLAIN:
+		case FPB_NODE_LOOSE:
 			if (fpb_is_word(ix))
 				fpb_write_tail(node + shape->tail_off, slot, 0);
 			else
@@ -374,6 +382,7 @@ fpb_node_arrays(const FpbIndex *ix, const FpbShape *shape, FpbCodec codec,
 	switch (codec)
 	{
 		case FPB_NODE_PLAIN:
+		case FPB_NODE_LOOSE:
 			arrays[n].start = node;
 			arrays[n++].width = ix->head_width;
 			if (ix->form == FPB_WORD16)

@@ -72,7 +72,9 @@ fpb_shape(const FpbIndex *ix, Page page)
 typedef enum FpbCodec
 {
 	FPB_NODE_PLAIN,
-	FPB_NODE_RUNS				/* leaves of words only */
+	FPB_NODE_RUNS,				/* leaves of words only */
+	FPB_NODE_LOOSE				/* leaves of words only: plain, but in no
+								 * order (page/loose.h) */
 } FpbCodec;
 
 /* --- what there is to know of a codec --- */
@@ -87,6 +89,7 @@ fpb_codec_exists(FpbCodec codec)
 	{
 		case FPB_NODE_PLAIN:
 		case FPB_NODE_RUNS:
+		case FPB_NODE_LOOSE:
 			return true;
 	}
 	return false;
@@ -103,6 +106,7 @@ fpb_codec_fits(const FpbIndex *ix, bool leaf, FpbCodec codec)
 		case FPB_NODE_PLAIN:
 			return true;
 		case FPB_NODE_RUNS:
+		case FPB_NODE_LOOSE:
 			return leaf && fpb_is_word(ix);
 	}
 	return false;
@@ -115,6 +119,7 @@ fpb_codec_shares_key(FpbCodec codec)
 	switch (codec)
 	{
 		case FPB_NODE_PLAIN:
+		case FPB_NODE_LOOSE:
 			return false;
 		case FPB_NODE_RUNS:
 			return true;
@@ -238,6 +243,7 @@ fpb_node_slots(const FpbIndex *ix, const FpbShape *shape, FpbCodec codec,
 	switch (codec)
 	{
 		case FPB_NODE_PLAIN:
+		case FPB_NODE_LOOSE:
 			return shape->nslots;
 		case FPB_NODE_RUNS:
 			return fpb_runs_places(ix, shape, ((const uint8 *) node)[shape->size - 1]);
@@ -259,6 +265,7 @@ fpb_node_tails(const FpbIndex *ix, const FpbShape *shape, FpbCodec codec, char *
 	switch (codec)
 	{
 		case FPB_NODE_PLAIN:
+		case FPB_NODE_LOOSE:
 			return node + shape->tail_off;
 		case FPB_NODE_RUNS:
 			return fpb_runs(ix, shape, node).tails;
@@ -289,6 +296,7 @@ fpb_slot_head(const FpbIndex *ix, const FpbShape *shape, FpbCodec codec,
 	switch (codec)
 	{
 		case FPB_NODE_PLAIN:
+		case FPB_NODE_LOOSE:
 			return fpb_node_head(ix, node, slot);
 		case FPB_NODE_RUNS:
 			runs = fpb_runs(ix, shape, node);
@@ -331,6 +339,8 @@ fpb_node_is_gap(const FpbIndex *ix, const FpbShape *shape, FpbCodec codec,
 				return fpb_node_tuples(shape, node)[slot] == 0;
 			if (shape->child_off != 0)
 				return fpb_node_children(shape, node)[slot] == InvalidBlockNumber;
+			return fpb_tail_is_gap(node + shape->tail_off, slot);
+		case FPB_NODE_LOOSE:
 			return fpb_tail_is_gap(node + shape->tail_off, slot);
 		case FPB_NODE_RUNS:
 			return fpb_tail_is_gap(fpb_runs(ix, shape, node).tails, slot);

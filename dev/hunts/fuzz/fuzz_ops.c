@@ -29,6 +29,8 @@ static const char *const plan_names[] = {
 	[FPB_PLAN_SPILL] = "node spills",
 	[FPB_PLAN_SPREAD] = "nodes spread",
 	[FPB_PLAN_REPACK] = "nodes repacked",
+	[FPB_PLAN_LOOSE] = "into any gap",
+	[FPB_PLAN_PASS] = "passed on",
 	[FPB_PLAN_POSTING] = "into a posting",
 	[FPB_PLAN_GROW] = "posting grows",
 };

@@ -92,20 +92,31 @@ insert_tail(char *tails, int n, int gap, int item, uint64 tail, TailShift *shift
 }
 
 /*
+ * An entry with this head has been put into the dir'th node.  It may be below
+ * the node's bound, which is lowered then.  The first node's becomes the
+ * page's own, so that descending keys don't lower it again and again.
+ */
+static void
+lower_own_bound(Page page, int dir, uint64 head, FpbWalPage *wp)
+{
+	uint64	   *own = fpb_dir_heads(page) + dir;
+
+	if (head >= *own)
+		return;
+	*own = head;
+	if (dir == 0)
+		*own = FpbPageIsLeftmost(page) ? 0 : FpbHdr(page)->fences.head[FPB_LOW];
+	fpb_wal_note(wp, own, sizeof(uint64));
+}
+
+/*
  * An entry with this head has been put into the dir'th node.  Adjust the
  * bounds of that and of the next one.
  */
 static void
 adjust_bounds(Page page, int dir, uint64 head, FpbWalPage *wp)
 {
-	uint64	   *heads = fpb_dir_heads(page);
-
-	/* an entry put before all of the node's may be below its bound */
-	if (head < heads[dir])
-	{
-		heads[dir] = head;
-		fpb_wal_note(wp, &heads[dir], sizeof(uint64));
-	}
+	lower_own_bound(page, dir, head, wp);
 	raise_next_bound(page, dir, head, wp);
 }
 
@@ -247,6 +258,9 @@ insert_into_slot(const FpbIndex *ix, Page page, const FpbEntry *entry,
 			break;
 		case FPB_NODE_RUNS:
 			insert_into_runs(ix, page, entry, pos, wp);
+			break;
+		case FPB_NODE_LOOSE:	/* see put_entry */
+			elog(PANIC, "insertion into a place of a loose node of an fpbtree page");
 			break;
 	}
 }
@@ -478,6 +492,9 @@ empty_slot(const FpbIndex *ix, Page page, int dir, int slot, FpbWalPage *wp)
 	FpbNodeArray arrays[FPB_MAX_ARRAYS];
 	int			last = fpb_node_arrays(ix, shape, codec, node, arrays) - 1;
 
+	/* better than to write behind the node */
+	if (unlikely(slot >= fpb_node_slots(ix, shape, codec, node)))
+		elog(PANIC, "deletion of an entry that is not in the fpbtree page");
 	fpb_make_gap(ix, shape, codec, node, slot);
 	fpb_note_slots(wp, arrays[last].start, slot, slot, arrays[last].width);
 	if (shape->child_off != 0)
@@ -498,6 +515,159 @@ node_was_zero(const FpbIndex *ix, Page page, const char *node,
 	return fpb_is_word(ix) && node >= (char *) page + wp->lower;
 }
 
+/* --- leaves of words, but for runs nodes --- */
+
+/*
+ * Write an entry into a slot of a plain or loose node, the dir'th, whatever
+ * was there.  The node is loose from now on.
+ */
+static void
+write_loosely(const FpbIndex *ix, Page page, const FpbEntry *entry, int dir,
+			  int slot, FpbWalPage *wp)
+{
+	const FpbShape *shape = fpb_shape(ix, page);
+	char	   *node = fpb_node_at(shape, page, dir);
+	uint8	   *codec = &fpb_dir_codecs(page)[dir];
+	FpbNodeArray arrays[FPB_MAX_ARRAYS];
+	int			narrays = fpb_node_arrays(ix, shape, FPB_NODE_LOOSE, node, arrays);
+
+	fpb_write_slot(ix, shape, node, slot, entry, 0);
+	for (int i = 0; i < narrays; i++)
+		fpb_note_slots(wp, arrays[i].start, slot, slot, arrays[i].width);
+	if (*codec != FPB_NODE_LOOSE)
+	{
+		*codec = FPB_NODE_LOOSE;
+		fpb_wal_note(wp, codec, sizeof(uint8));
+	}
+	fpb_page_clear_killed(ix, page, dir, slot, slot);
+	adjust_bounds(page, dir, entry->key.head, wp);
+}
+
+/*
+ * Put an entry into the dir'th node, which has a gap.  A plain node stays
+ * plain if there is a gap at the place.
+ */
+static void
+put_entry(const FpbIndex *ix, Page page, const FpbEntry *entry, int dir,
+		  FpbWalPage *wp)
+{
+	const FpbShape *shape = fpb_shape(ix, page);
+	FpbCodec	codec = fpb_dir_codecs(page)[dir];
+	char	   *node = fpb_node_at(shape, page, dir);
+	int			gap = 0;
+
+	if (codec == FPB_NODE_PLAIN)
+	{
+		FpbSearchKey search;
+		FpbNodePos	place = {dir};
+
+		fpb_search_key_from(ix, &entry->key, &search);
+		place.slot = fpb_search_node(ix, page, shape, codec, node, &search, false);
+		if ((place.slot < shape->nslots &&
+			 fpb_node_is_gap(ix, shape, codec, node, place.slot)) ||
+			(place.slot > 0 && fpb_node_is_gap(ix, shape, codec, node, place.slot - 1)))
+		{
+			insert_into_slot(ix, page, entry, 0, &place, wp);
+			return;
+		}
+	}
+	while (gap < shape->nslots && !fpb_node_is_gap(ix, shape, codec, node, gap))
+		gap++;
+	/* better than to write behind the node */
+	if (unlikely(gap == shape->nslots))
+		elog(PANIC, "insertion into a full node of an fpbtree page");
+	write_loosely(ix, page, entry, dir, gap, wp);
+}
+
+/*
+ * Add a loose node without entries, the dir'th: all zeros, so that there is
+ * nothing to log if it was.  (Where nodes lie in the order of their keys, one
+ * that the same record has added may have lain there, and have been noted.)
+ */
+static char *
+add_loose_node(const FpbIndex *ix, Page page, int dir, uint64 head, FpbWalPage *wp)
+{
+	const FpbShape *shape = fpb_shape(ix, page);
+	char	   *node = add_node(ix, page, dir, head, FPB_NODE_LOOSE, wp);
+
+	memset(node, 0, shape->size);
+	if (!node_was_zero(ix, page, node, wp))
+		fpb_wal_note(wp, node, shape->size);
+	return node;
+}
+
+/*
+ * Split a full node: the entries of ranks plan->split_at and up move to a new
+ * node, and leave gaps.  Then put the new entry, which belongs at the rank
+ * plan->place.slot, into the half that it belongs to.
+ */
+static void
+split_loosely(const FpbIndex *ix, Page page, const FpbEntry *entry,
+			  const FpbSlotPlan *plan, FpbWalPage *wp)
+{
+	const FpbShape *shape = fpb_shape(ix, page);
+	int			dir = plan->place.dir;
+	int			at = plan->split_at;
+	char	   *node = fpb_node_at(shape, page, dir);
+	char	   *right;
+	uint8		slots[FPB_LOOSE_MOST];
+	int			n = fpb_loose_order(ix, shape, node, slots);
+	FpbNodeArray src[FPB_MAX_ARRAYS];
+	FpbNodeArray dst[FPB_MAX_ARRAYS];
+	int			narrays = fpb_node_arrays(ix, shape, FPB_NODE_LOOSE, node, src);
+
+	right = add_loose_node(ix, page, dir + 1, fpb_node_head(ix, node, slots[at]), wp);
+	(void) fpb_node_arrays(ix, shape, FPB_NODE_LOOSE, right, dst);
+	for (int a = 0; a < narrays; a++)
+	{
+		for (int i = at; i < n; i++)
+			memcpy(dst[a].start + (i - at) * dst[a].width,
+				   src[a].start + slots[i] * src[a].width, src[a].width);
+		fpb_note_slots(wp, dst[a].start, 0, n - at - 1, dst[a].width);
+	}
+	for (int i = at; i < n; i++)
+	{
+		fpb_make_gap(ix, shape, FPB_NODE_LOOSE, node, slots[i]);
+		fpb_note_slots(wp, node + shape->tail_off, slots[i], slots[i], FPB_TAIL_BYTES);
+	}
+	fpb_page_clear_killed(ix, page, dir, 0, shape->nslots - 1);
+	put_entry(ix, page, entry, plan->place.slot <= at ? dir : dir + 1, wp);
+}
+
+/*
+ * Put an entry into a full node, which passes its last (or first) entry on to
+ * the next (or previous) node, and so on as far as plan->spill_to.dir, which
+ * has a gap, or is a new node.  An entry that would be the last (or first) of
+ * the node is passed on itself.
+ */
+static void
+pass_entries(const FpbIndex *ix, Page page, const FpbEntry *entry,
+			 const FpbSlotPlan *plan, FpbWalPage *wp)
+{
+	const FpbShape *shape = fpb_shape(ix, page);
+	int			to = plan->spill_to.dir;
+	bool		right = to > plan->place.dir;
+	FpbEntry	passed = *entry;
+	FpbEntry	end;
+
+	for (int dir = plan->place.dir; dir != to; dir += right ? 1 : -1)
+	{
+		char	   *node = fpb_node_at(shape, page, dir);
+		int			slot = fpb_loose_end(ix, shape, node, right);
+
+		fpb_read_slot(ix, page, shape, FPB_NODE_LOOSE, node, slot, &end);
+		if ((fpb_compare_keys(ix, &passed.key, &end.key) > 0) == right)
+			continue;
+		write_loosely(ix, page, &passed, dir, slot, wp);
+		passed = end;
+	}
+	if (plan->added > 0)
+		(void) add_loose_node(ix, page, to, passed.key.head, wp);
+	put_entry(ix, page, &passed, to, wp);
+}
+
+/* --- all pages --- */
+
 /*
  * Put an entry into a new node of its own, the pos->dir'th.  tuple_offset:
  * where its tuple is in the page; 0: it is to be added.
@@ -509,6 +679,12 @@ append_node(const FpbIndex *ix, Page page, const FpbEntry *entry,
 	const FpbShape *shape = fpb_shape(ix, page);
 	char	   *node;
 
+	if (fpb_is_word(ix) && FpbPageIsLeaf(page))
+	{
+		(void) add_loose_node(ix, page, pos->dir, entry->key.head, wp);
+		write_loosely(ix, page, entry, pos->dir, 0, wp);
+		return;
+	}
 	node = add_node(ix, page, pos->dir, entry->key.head, FPB_NODE_PLAIN, wp);
 	raise_next_bound(page, pos->dir, entry->key.head, wp);
 	memset(node, 0, shape->size);
@@ -796,7 +972,10 @@ fpb_disk_first_insert(const FpbIndex *ix, Page page, const FpbEntry *entry,
 				append_node(ix, page, entry, 0, &slots->place, wp);
 			break;
 		case FPB_PLAN_SPLIT_NODE:
-			split_node(ix, page, entry, slots, wp);
+			if (slots->loosely)
+				split_loosely(ix, page, entry, slots, wp);
+			else
+				split_node(ix, page, entry, slots, wp);
 			break;
 		case FPB_PLAN_SPILL:
 			spill_node(ix, page, entry, slots, wp);
@@ -806,6 +985,12 @@ fpb_disk_first_insert(const FpbIndex *ix, Page page, const FpbEntry *entry,
 			break;
 		case FPB_PLAN_REPACK:
 			repack_nodes(ix, page, entry->key.head, slots, plan->image->data, wp);
+			break;
+		case FPB_PLAN_LOOSE:
+			put_entry(ix, page, entry, slots->place.dir, wp);
+			break;
+		case FPB_PLAN_PASS:
+			pass_entries(ix, page, entry, slots, wp);
 			break;
 		case FPB_PLAN_POSTING:
 			insert_into_posting(ix, page, entry, &slots->place, wp);
@@ -849,7 +1034,7 @@ fpb_disk_first_delete(const FpbIndex *ix, Page page, const FpbPos *pos,
 {
 	for (int i = 0; i < npos; i++)
 	{
-		FpbNodePos	place = fpb_pos_unpack(ix, pos[i]);
+		FpbNodePos	place = fpb_slot_place(ix, page, pos[i]);
 
 		delete_entry(ix, page, &place, wp);
 	}
@@ -866,11 +1051,22 @@ fpb_disk_first_cut(const FpbIndex *ix, Page page, FpbPos pos, FpbWalPage *wp)
 	FpbNodePos	place = fpb_pos_unpack(ix, pos);
 	FpbPageHeader *hdr = FpbHdr(page);
 	const FpbShape *shape = fpb_shape(ix, page);
-	int			keep = place.dir + (place.slot > 0 || place.item > 0 ? 1 : 0);
+	bool		loose = place.dir < FpbDir(page)->nnodes &&
+		fpb_dir_codecs(page)[place.dir] == FPB_NODE_LOOSE;
+	int			rank = loose ? fpb_loose_rank(place) : place.slot;
+	int			keep = place.dir + (rank > 0 || (!loose && place.item > 0) ? 1 : 0);
 	int			nalloc = 0;
 	int			freed;
 
-	if (keep > place.dir)
+	if (loose && keep > place.dir)
+	{
+		uint8		slots[FPB_LOOSE_MOST];
+		int			n = fpb_loose_order(ix, shape, fpb_node_at(shape, page, place.dir), slots);
+
+		for (; rank < n; rank++)
+			empty_slot(ix, page, place.dir, slots[rank], wp);
+	}
+	else if (keep > place.dir)
 	{
 		int			nslots = fpb_node_slots(ix, shape, fpb_dir_codecs(page)[place.dir],
 											fpb_node_at(shape, page, place.dir));

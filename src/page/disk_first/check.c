@@ -169,6 +169,7 @@ node_fault(PageCheck *pc, int dir)
 	switch (codec)
 	{
 		case FPB_NODE_PLAIN:
+		case FPB_NODE_LOOSE:
 			break;
 		case FPB_NODE_RUNS:
 			fault = fpb_runs_fault(ix, pc->shape, node);
@@ -177,7 +178,7 @@ node_fault(PageCheck *pc, int dir)
 	for (int slot = 0; fault == NULL && slot < fpb_node_slots(ix, pc->shape, codec, node); slot++)
 	{
 		head = fpb_slot_head(ix, pc->shape, codec, node, slot);
-		if (head < before)
+		if (head < before && codec != FPB_NODE_LOOSE)
 			return "The heads of a node are out of order.";
 		before = head;
 		if (fpb_node_is_gap(ix, pc->shape, codec, node, slot))
@@ -315,6 +316,7 @@ fpb_disk_first_node_info(const FpbIndex *ix, Page page, int n, FpbNodeInfo *info
 	switch (codec)
 	{
 		case FPB_NODE_PLAIN:
+		case FPB_NODE_LOOSE:
 			break;
 		case FPB_NODE_RUNS:
 			runs = fpb_runs(ix, shape, node);
@@ -337,6 +339,11 @@ fpb_disk_first_node_info(const FpbIndex *ix, Page page, int n, FpbNodeInfo *info
 		}
 		taken++;
 		info->used += bytes;
+		if (codec == FPB_NODE_LOOSE)
+		{
+			info->entries++;
+			continue;
+		}
 		for (; fpb_node_pos_next(ix, page, &place, &entry) &&
 			 place.dir == n && place.slot == slot;
 			 place = fpb_node_pos_behind(ix, place))
@@ -348,6 +355,9 @@ fpb_disk_first_node_info(const FpbIndex *ix, Page page, int n, FpbNodeInfo *info
 		if (fpb_has_posting(shape, &entry))
 			count_posting(entry.key.tuple, info);
 	}
+	if (codec == FPB_NODE_LOOSE && taken > 0)
+		fpb_read_slot(ix, page, shape, codec, node, fpb_loose_end(ix, shape, node, false),
+					  &info->first);
 	info->gaps += nslots - taken;
 	info->available += (nslots - taken) * bytes;
 	return true;

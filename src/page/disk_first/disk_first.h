@@ -17,6 +17,7 @@
 
 #include "page/fence.h"
 #include "page/layout_common.h"
+#include "page/loose.h"
 #include "page/node.h"
 
 /* --- the directory --- */
@@ -225,6 +226,10 @@ fpb_killed_tids_bytes(const FpbIndex *ix, const FpbShape *shape, Page page)
  * nodes.  The packing is not one to one in the word forms, which have no
  * items: there the position behind an entry is the next number, and means the
  * next slot.
+ *
+ * In a loose node, whose slots are in no order, slot is the entry's rank, and
+ * item says where it is: twice the slot + 1, and one more behind the entry.
+ * With no item, the rank has to do.
  */
 typedef struct FpbNodePos
 {
@@ -233,11 +238,27 @@ typedef struct FpbNodePos
 	uint16		item;			/* else 0; or more: behind the slot's entry */
 } FpbNodePos;
 
+/* The position of the entry in a slot of a loose node, which has this rank. */
+static inline FpbNodePos
+fpb_loose_pos(int dir, int rank, int slot)
+{
+	FpbNodePos	place = {dir, rank, (slot + 1) * 2};
+
+	return place;
+}
+
+/* The rank of the first entry at or behind a position in a loose node. */
+static inline int
+fpb_loose_rank(FpbNodePos place)
+{
+	return place.slot + place.item % 2;
+}
+
 /* The position behind an entry's. */
 static inline FpbNodePos
 fpb_node_pos_behind(const FpbIndex *ix, FpbNodePos place)
 {
-	if (fpb_is_word(ix))
+	if (fpb_is_word(ix) && place.item == 0)
 		place.slot++;
 	else
 		place.item++;
@@ -265,8 +286,8 @@ fpb_pos_unpack(const FpbIndex *ix, FpbPos pos)
 	FpbNodePos	place = {Min(pos.number >> 32, PG_UINT16_MAX),
 	(uint16) (pos.number >> 16), (uint16) pos.number};
 
-	/* the place behind a word is the next slot */
-	if (fpb_is_word(ix) && place.item > 0)
+	/* the place behind a word is the next slot, but in loose nodes */
+	if (fpb_is_word(ix) && place.item == 1)
 	{
 		place.item = 0;
 		place.slot++;
@@ -287,6 +308,7 @@ extern bool fpb_node_pos_next(const FpbIndex *ix, Page page, FpbNodePos *place,
 							  FpbEntry *entry);
 extern bool fpb_node_pos_prev(const FpbIndex *ix, Page page, FpbNodePos *place,
 							  FpbEntry *entry);
+extern FpbNodePos fpb_slot_place(const FpbIndex *ix, Page page, FpbPos pos);
 extern void fpb_page_clear_killed(const FpbIndex *ix, Page page, int dir,
 								  int from, int to);
 extern void fpb_page_clear_all_killed(const FpbIndex *ix, Page page, int dir);
@@ -384,6 +406,11 @@ typedef enum FpbPlanKind
 								 * over nodes added behind them */
 	FPB_PLAN_REPACK,			/* pack them anew, as the plan's image has
 								 * them, with nodes added behind them */
+	FPB_PLAN_LOOSE,				/* into any gap of a node, whatever its order */
+	FPB_PLAN_PASS,				/* into a full node, which passes its first or
+								 * last entry on to the neighbour there, and
+								 * so on as far as a node with a gap, or to a
+								 * new one */
 	FPB_PLAN_POSTING,			/* into a gap of a posting tuple */
 	FPB_PLAN_GROW				/* make the slot's tuple a larger posting */
 } FpbPlanKind;
@@ -398,11 +425,12 @@ typedef struct FpbSlotPlan
 	FpbNodePos	place;			/* where it goes */
 	int			split_at;		/* FPB_PLAN_SPLIT_NODE: slots that stay, */
 	bool		in_place;		/* and whether gaps are left only behind them */
+	bool		loosely;		/* a leaf of words: these stay where they are */
 	int			tids;			/* FPB_PLAN_GROW: room for so many */
 	int			keys;			/* FPB_PLAN_APPEND_NODE: a runs node with room
 								 * for so many; 0: a plain one */
 	FpbNodePos	spill;			/* FPB_PLAN_SPILL: the entry that moves, */
-	FpbNodePos	spill_to;		/* and where to */
+	FpbNodePos	spill_to;		/* and where to; FPB_PLAN_PASS: the last node */
 	uint16		first;			/* FPB_PLAN_SPREAD, FPB_PLAN_REPACK: the first */
 	uint16		last;			/* and the last of the nodes, as the directory
 								 * has them; how many are added, */

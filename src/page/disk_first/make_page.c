@@ -246,21 +246,39 @@ write_tuples(PageWriter *w, const FpbPackedNode *packed, char *node,
 }
 
 /*
+ * Write a plain node of words as a loose one: its entries in the first slots,
+ * and nothing in the others.
+ */
+static void
+write_loose_node(PageWriter *w, const FpbPackedNode *packed, char *node)
+{
+	for (int i = 0; i < packed->count; i++)
+		fpb_write_slot(w->ix, w->shape, node, i, &w->content->entries[packed->start + i], 0);
+}
+
+/*
  * Write the n'th node, and what the directory says of it.
  */
 static void
 write_node(PageWriter *w, int n)
 {
 	const FpbPackedNode *packed = &w->packing->nodes[n];
+	FpbCodec	codec = packed->codec;
 	char	   *node;
 
+	if (w->content->loose && codec == FPB_NODE_PLAIN && packed->count < w->shape->nslots &&
+		fpb_codec_fits(w->ix, w->content->level == 0, FPB_NODE_LOOSE))
+		codec = FPB_NODE_LOOSE;
 	fpb_dir_heads(w->page)[n] = w->content->entries[packed->start].key.head;
 	if (!w->ix->csb)
 		fpb_dir_nodes(w->page)[n] = n;
-	fpb_dir_codecs(w->page)[n] = packed->codec;
+	fpb_dir_codecs(w->page)[n] = codec;
 	node = fpb_node_at(w->shape, w->page, n);
-	switch (packed->codec)
+	switch (codec)
 	{
+		case FPB_NODE_LOOSE:
+			write_loose_node(w, packed, node);
+			break;
 		case FPB_NODE_PLAIN:
 			if (fpb_is_word(w->ix))
 				fpb_write_words(w->ix, w->shape, node, w->content->entries + packed->start,

@@ -32,6 +32,18 @@
 #define REPACK_SLACK			12
 
 /*
+ * An entry of a leaf of words is passed on over so many nodes at most.  Each
+ * of them logs an entry; where gaps are farther away, a page split costs less.
+ */
+#define PASS_MOST				3
+
+/*
+ * And an entry that comes late is passed on from one of so many nodes at the
+ * end of the rightmost leaf.
+ */
+#define LATE_MOST				3
+
+/*
  * An entry follows a series if its key is so many times as near to the one
  * before as to the one behind.
  */
@@ -89,6 +101,7 @@ plain_gaps(const FpbIndex *ix, Page page, int dir)
 	switch (codec)
 	{
 		case FPB_NODE_PLAIN:
+		case FPB_NODE_LOOSE:
 			break;
 		case FPB_NODE_RUNS:
 			return -1;
@@ -203,6 +216,7 @@ plan_in_series(const FpbIndex *ix, Page page, const FpbNodePos *place,
 		plan->kind = FPB_PLAN_SPLIT_NODE;
 		plan->split_at = place->slot;
 		plan->in_place = true;
+		plan->loosely = false;
 	}
 }
 
@@ -537,12 +551,12 @@ free_bytes(const FpbIndex *ix, Page page, int dir)
 }
 
 /*
- * Has the dir'th node, which may not be there, room for an entry?  Then *place
- * becomes its place there.
+ * Plan to put an entry into the dir'th node, which may not be there.  False if
+ * that has no room for it.
  */
 static bool
-find_room(const FpbIndex *ix, Page page, int dir, const FpbEntry *entry,
-		  FpbNodePos *place)
+plan_in_node(const FpbIndex *ix, Page page, int dir, const FpbEntry *entry,
+			 FpbSlotPlan *plan)
 {
 	const FpbShape *shape = fpb_shape(ix, page);
 	FpbSearchKey search;
@@ -555,10 +569,17 @@ find_room(const FpbIndex *ix, Page page, int dir, const FpbEntry *entry,
 	if (dir < 0 || dir >= FpbDir(page)->nnodes)
 		return false;
 	node = fpb_page_node(ix, page, dir, &codec);
+	if (fpb_nearest_gap(ix, shape, codec, node, 0) < 0)
+		return false;
 	switch (codec)
 	{
 		case FPB_NODE_PLAIN:
-			break;
+		case FPB_NODE_LOOSE:
+			if (!fpb_is_word(ix) || !FpbPageIsLeaf(page))
+				break;
+			plan->kind = FPB_PLAN_LOOSE;
+			plan->place.dir = dir;
+			return true;
 		case FPB_NODE_RUNS:
 			/* the insertion relies on it */
 			fault = fpb_runs_fault(ix, shape, node);
@@ -570,12 +591,11 @@ find_room(const FpbIndex *ix, Page page, int dir, const FpbEntry *entry,
 				return false;
 			break;
 	}
-	if (fpb_nearest_gap(ix, shape, codec, node, 0) < 0)
-		return false;
 	fpb_search_key_from(ix, &entry->key, &search);
-	place->dir = dir;
-	place->slot = fpb_search_node(ix, page, shape, codec, node, &search, false);
-	place->item = 0;
+	plan->kind = FPB_PLAN_SLOT;
+	plan->place.dir = dir;
+	plan->place.slot = fpb_search_node(ix, page, shape, codec, node, &search, false);
+	plan->place.item = 0;
 	return true;
 }
 
@@ -669,6 +689,7 @@ write_repacked(const FpbIndex *ix, const FpbEntry *entries, const FpbPacking *pa
 		switch (packed->codec)
 		{
 			case FPB_NODE_PLAIN:
+			case FPB_NODE_LOOSE:	/* is not chosen */
 				memset(node, 0, shape->size);
 				fpb_write_words(ix, shape, node, first, packed->count, true);
 				break;
@@ -752,30 +773,33 @@ plan_repack(const FpbIndex *ix, Page page, const FpbEntry *entry,
 }
 
 /*
- * Would a full plain node, with the new entry among its own, leave enough of a
- * runs node free?
+ * Would a full plain or loose node of a leaf of words, with the new entry
+ * among its own, leave enough of a runs node free?
  */
 static bool
 convertible(const FpbIndex *ix, Page page, char *node, const FpbEntry *entry)
 {
 	const FpbShape *shape = fpb_shape(ix, page);
+	uint8		slots[FPB_LOOSE_MOST];
+	int			n;
 	FpbFill		fill;
 	FpbEntry	before;
 	FpbEntry	other;
 	int			nruns = 1;
 	bool		new = true;
 
-	if (!ix->word_runs || !FpbPageIsLeaf(page))
+	if (!ix->word_runs)
 		return false;
-	for (int slot = 0; slot < shape->nslots; slot++)
+	n = fpb_loose_order(ix, shape, node, slots);
+	for (int i = 0; i < n; i++)
 	{
-		fpb_read_slot(ix, page, shape, FPB_NODE_PLAIN, node, slot, &other);
-		nruns += slot == 0 || !fpb_keys_identical(ix, &before.key, &other.key);
+		fpb_read_slot(ix, page, shape, FPB_NODE_LOOSE, node, slots[i], &other);
+		nruns += i == 0 || !fpb_keys_identical(ix, &before.key, &other.key);
 		new = new && !fpb_keys_identical(ix, &entry->key, &other.key);
 		before = other;
 	}
 	fpb_fill_share(ix, 0, 1000 - 10 * REPACK_SLACK, &fill);
-	return fpb_node_holds(&fill, shape->nslots + 1, nruns - !new);
+	return fpb_node_holds(&fill, n + 1, nruns - !new);
 }
 
 /*
@@ -794,8 +818,7 @@ plan_in_runs(const FpbIndex *ix, Page page, const FpbEntry *entry,
 	bool		found;
 	int			run;
 
-	slots->kind = FPB_PLAN_SLOT;
-	if (find_room(ix, page, place->dir, entry, &slots->place))
+	if (plan_in_node(ix, page, place->dir, entry, slots))
 		return true;
 
 	/*
@@ -805,9 +828,9 @@ plan_in_runs(const FpbIndex *ix, Page page, const FpbEntry *entry,
 	at_end = fpb_next_live(ix, shape, FPB_NODE_RUNS, node, place->slot) == runs.places;
 	while (before > 0 && fpb_node_is_gap(ix, shape, FPB_NODE_RUNS, node, before - 1))
 		before--;
-	if (at_end && before > 0 && find_room(ix, page, place->dir + 1, entry, &slots->place))
+	if (at_end && before > 0 && plan_in_node(ix, page, place->dir + 1, entry, slots))
 		return true;
-	if (!at_end && before == 0 && find_room(ix, page, place->dir - 1, entry, &slots->place))
+	if (!at_end && before == 0 && plan_in_node(ix, page, place->dir - 1, entry, slots))
 		return true;
 
 	/*
@@ -826,6 +849,114 @@ plan_in_runs(const FpbIndex *ix, Page page, const FpbEntry *entry,
 		return true;
 	}
 	return plan_repack(ix, page, entry, place, false, plan);
+}
+
+/*
+ * Plan to have a full node, the dir'th, pass an entry on to the nearest node
+ * that has a gap, so that the new entry, of this rank, has room.  False if
+ * there is none near enough, or runs nodes are in between.
+ */
+static bool
+plan_pass(const FpbIndex *ix, Page page, int dir, int rank, FpbSlotPlan *plan)
+{
+	int			left = 0;
+	int			right = 0;
+
+	for (int distance = 1; distance <= PASS_MOST && (left >= 0 || right >= 0); distance++)
+	{
+		left = left < 0 ? -1 : plain_gaps(ix, page, dir - distance);
+		right = right < 0 ? -1 : plain_gaps(ix, page, dir + distance);
+		if (left <= 0 && right <= 0)
+			continue;
+		plan->kind = FPB_PLAN_PASS;
+		plan->spill_to.dir = right <= 0 ||
+			(left > 0 && rank < fpb_shape(ix, page)->nslots / 2) ?
+			dir - distance : dir + distance;
+		return true;
+	}
+	return false;
+}
+
+/*
+ * Plan to make room in a full node, the dir'th, for an entry of an ascending
+ * series that comes late, after greater ones: at the end of the rightmost
+ * leaf, which has room for a new node, entries are passed on to the last node
+ * that there is, or to a new one.  A split of the node would cost more, and
+ * nothing would fill the halves.  False if the series goes on elsewhere.
+ */
+static bool
+plan_late_word(const FpbIndex *ix, Page page, int dir, FpbSlotPlan *plan)
+{
+	int			to = dir + 1;
+	int			nnodes = FpbDir(page)->nnodes;
+
+	if (!FpbPageIsRightmost(page) || dir + LATE_MOST < nnodes)
+		return false;
+	while (to < nnodes && plain_gaps(ix, page, to) == 0)
+		to++;
+	if (to < nnodes && plain_gaps(ix, page, to) < 0)
+		return false;
+	plan->kind = FPB_PLAN_PASS;
+	plan->spill_to.dir = to;
+	plan->added = to == nnodes;
+	return true;
+}
+
+/*
+ * Plan to give an entry a slot of a leaf of words, in or beside the plain or
+ * loose node where *place is.  False if the page has no room for it.
+ */
+static bool
+plan_word(const FpbIndex *ix, Page page, const FpbEntry *entry,
+		  const FpbNodePos *place, char *node, FpbInsertPlan *plan)
+{
+	FpbSlotPlan *slots = FpbSlots(plan);
+	int			dir = place->dir;
+	int			nslots = fpb_shape(ix, page)->nslots;
+	int			rank = fpb_loose_rank(*place);
+	bool		free;
+
+	slots->place.slot = rank;
+	slots->place.item = 0;
+	slots->kind = FPB_PLAN_LOOSE;
+	if (plain_gaps(ix, page, dir) > 0)
+		return true;
+
+	/* The node is full, so that a plain node's slots are ranks, too. */
+	if (convertible(ix, page, node, entry) &&
+		plan_repack(ix, page, entry, place, true, plan))
+		return true;
+	free = page_has_room(ix, page, 1, 0);
+	slots->kind = FPB_PLAN_APPEND_NODE;
+	slots->added = 0;
+	slots->split_at = rank;
+	slots->loosely = slots->in_place = true;
+	if (free && follows_series(ix, page, entry, place))
+	{
+		if (rank == nslots)
+			slots->place.dir++;
+		else if (rank > 0)
+			slots->kind = FPB_PLAN_SPLIT_NODE;
+		return true;
+	}
+	if (rank == 0 && plan_in_node(ix, page, dir - 1, entry, slots))
+		return true;
+	if (rank == nslots && plan_in_node(ix, page, dir + 1, entry, slots))
+		return true;
+	if (!free)
+		return plan_pass(ix, page, dir, rank, slots) ||
+			(has_runs(ix, page) && plan_repack(ix, page, entry, place, false, plan));
+	if (rank < nslots && plan_late_word(ix, page, dir, slots))
+		return true;
+	if (rank == nslots)
+		slots->place.dir++;
+	else if (rank > 0 || dir > 0)
+	{
+		slots->kind = FPB_PLAN_SPLIT_NODE;
+		slots->split_at = nslots / 2;
+		slots->in_place = false;
+	}
+	return true;
 }
 
 /*
@@ -859,10 +990,13 @@ plan_slot(const FpbIndex *ix, Page page, const FpbEntry *entry,
 	switch (codec)
 	{
 		case FPB_NODE_PLAIN:
+		case FPB_NODE_LOOSE:
 			break;
 		case FPB_NODE_RUNS:
 			return plan_in_runs(ix, page, entry, place, node, plan);
 	}
+	if (fpb_is_word(ix) && FpbPageIsLeaf(page))
+		return plan_word(ix, page, entry, place, node, plan);
 
 	if (is_crowded(ix, page, place))
 	{
@@ -881,21 +1015,17 @@ plan_slot(const FpbIndex *ix, Page page, const FpbEntry *entry,
 		return true;
 
 	/* The node is full. */
-	if (convertible(ix, page, node, entry) &&
-		plan_repack(ix, page, entry, place, true, plan))
-		return true;
 	if (page_has_room(ix, page, 1, tuple) &&
 		follows_series(ix, page, entry, place))
 	{
 		plan_in_series(ix, page, place, slots);
 		return true;
 	}
-	if (place->slot == nslots && find_room(ix, page, place->dir + 1, entry, &slots->place))
+	if (place->slot == nslots && plan_in_node(ix, page, place->dir + 1, entry, slots))
 		return true;
 	if (!page_has_room(ix, page, 1, tuple))
 		return plan_spill(ix, page, entry, place, node, slots) ||
-			plan_spread(ix, page, place, slots) ||
-			(has_runs(ix, page) && plan_repack(ix, page, entry, place, false, plan));
+			plan_spread(ix, page, place, slots);
 	if (plan_late(ix, page, node, place, slots))
 		return true;
 	if (place->slot == nslots)
@@ -907,7 +1037,7 @@ plan_slot(const FpbIndex *ix, Page page, const FpbEntry *entry,
 	{
 		slots->kind = FPB_PLAN_SPLIT_NODE;
 		slots->split_at = nslots / 2;
-		slots->in_place = false;
+		slots->in_place = slots->loosely = false;
 	}
 	return true;
 }
@@ -926,6 +1056,8 @@ takes_room(const FpbSlotPlan *plan)
 		case FPB_PLAN_APPEND_NODE:
 		case FPB_PLAN_SPILL:
 		case FPB_PLAN_SPREAD:
+		case FPB_PLAN_LOOSE:
+		case FPB_PLAN_PASS:
 		case FPB_PLAN_POSTING:
 			return false;
 		case FPB_PLAN_SPLIT_NODE:
@@ -957,7 +1089,7 @@ plan_insert(const FpbIndex *ix, Page page, const FpbEntry *entry,
 	 * Its place may be among the TIDs of a posting.  (A tuple of the key that
 	 * is compressed in another way takes on the posting's bytes.)
 	 */
-	if (place.item > 0)
+	if (place.item > 0 && !fpb_is_word(ix))
 	{
 		if (plan_sharing(ix, page, place, slots))
 			return;

@@ -233,6 +233,7 @@ fpb_page_node(const FpbIndex *ix, Page page, int dir, FpbCodec *codec)
 	switch (*codec)
 	{
 		case FPB_NODE_PLAIN:
+		case FPB_NODE_LOOSE:
 			break;
 		case FPB_NODE_RUNS:
 			if (unlikely(!fpb_runs_possible(ix, shape, node)))
@@ -243,6 +244,26 @@ fpb_page_node(const FpbIndex *ix, Page page, int dir, FpbCodec *codec)
 }
 
 /* --- search --- */
+
+/*
+ * The slot of a node's first entry, or the number of slots if it has none.
+ */
+static int
+first_slot(const FpbIndex *ix, const FpbShape *shape, FpbCodec codec, char *node)
+{
+	int			slot;
+
+	switch (codec)
+	{
+		case FPB_NODE_PLAIN:
+		case FPB_NODE_RUNS:
+			break;
+		case FPB_NODE_LOOSE:
+			slot = fpb_loose_end(ix, shape, node, false);
+			return slot >= 0 ? slot : shape->nslots;
+	}
+	return fpb_next_live(ix, shape, codec, node, 0);
+}
 
 /*
  * The last directory entry in [lo, hi] whose node begins with an entry <
@@ -267,7 +288,7 @@ search_directory_ties(const FpbIndex *ix, Page page, const FpbShape *shape,
 		for (; at <= hi; at++)
 		{
 			node = fpb_page_node(ix, page, at, &codec);
-			slot = fpb_next_live(ix, shape, codec, node, 0);
+			slot = first_slot(ix, shape, codec, node);
 			if (slot < fpb_node_slots(ix, shape, codec, node))
 				break;
 		}
@@ -388,6 +409,16 @@ search_named_node(const FpbIndex *ix, Page page, const FpbShape *shape,
 	if (dir < 0)
 		return false;
 	node = fpb_page_node(ix, page, dir, &codec);
+	if (codec == FPB_NODE_LOOSE)
+	{
+		int			next;
+		int			rank = fpb_loose_search(ix, page, shape, node, search, false, &next);
+
+		if (rank == 0 || next < 0)
+			return false;
+		*place = fpb_loose_pos(dir, rank, next);
+		return true;
+	}
 	slot = fpb_search_node(ix, page, shape, codec, node, search, false);
 	if (fpb_next_live(ix, shape, codec, node, slot) == fpb_node_slots(ix, shape, codec, node))
 		return false;
@@ -423,6 +454,16 @@ fpb_node_pos_search(const FpbIndex *ix, Page page, const FpbSearchKey *search,
 	place->dir = search_directory(ix, page, shape, search, false);
 	node = fpb_page_node(ix, page, place->dir, &codec);
 	prefetch_node(ix, shape, page, place->dir, node);
+	if (codec == FPB_NODE_LOOSE)
+	{
+		int			next;
+		int			rank = fpb_loose_search(ix, page, shape, node, search, false, &next);
+
+		place->slot = rank;
+		if (next >= 0)
+			*place = fpb_loose_pos(place->dir, rank, next);
+		return;
+	}
 	place->slot = fpb_search_node(ix, page, shape, codec, node, search, false);
 	if (ix->max_posting > 0 && shape->child_off == 0)
 		search_posting(ix, page, shape, node, search, place);
@@ -439,6 +480,70 @@ fpb_disk_first_search(const FpbIndex *ix, Page page, const FpbSearchKey *search,
 }
 
 /*
+ * The slot of the first entry at or behind a place in a loose node, or, if
+ * before, of the last one before it; -1 if there is none.  *rank becomes the
+ * entry's.
+ *
+ * Where place says, the entry may be gone if the page has been changed since.
+ */
+static int
+loose_slot(const FpbIndex *ix, const FpbShape *shape, char *node, FpbNodePos place,
+		   bool before, int *rank)
+{
+	int			slot = place.item / 2 - 1;
+	bool		behind = place.item % 2 == 1;
+	uint8		slots[FPB_LOOSE_MOST];
+	int			n;
+
+	*rank = fpb_loose_rank(place) - (before ? 1 : 0);
+	if (slot >= 0 && slot < shape->nslots &&
+		!fpb_node_is_gap(ix, shape, FPB_NODE_LOOSE, node, slot))
+		return behind == before ? slot : fpb_loose_step(ix, shape, node, slot, !before);
+
+	/* at the ends, there is no need to put them in order */
+	if (!before && *rank == 0)
+		return fpb_loose_end(ix, shape, node, false);
+	if (!before && *rank >= fpb_loose_count(shape, node))
+		return -1;
+	n = fpb_loose_order(ix, shape, node, slots);
+	if (before)
+		*rank = Min(*rank, n - 1);
+	return *rank >= 0 && *rank < n ? slots[*rank] : -1;
+}
+
+/*
+ * Make *place the position of the first entry at or behind it in its node,
+ * which is loose, and unpack that.  False if there is none.
+ */
+static bool
+loose_next(const FpbIndex *ix, Page page, const FpbShape *shape, char *node,
+		   FpbNodePos *place, FpbEntry *entry)
+{
+	int			rank;
+	int			slot = loose_slot(ix, shape, node, *place, false, &rank);
+
+	if (slot < 0)
+		return false;
+	*place = fpb_loose_pos(place->dir, rank, slot);
+	fpb_read_slot(ix, page, shape, FPB_NODE_LOOSE, node, slot, entry);
+	return true;
+}
+
+/*
+ * Where a position says at which slot of a loose node an entry is, but the
+ * node is not loose any more: the place that it stands for otherwise.
+ */
+static inline void
+forget_slot(const FpbIndex *ix, FpbNodePos *place)
+{
+	if (fpb_is_word(ix) && place->item > 0)
+	{
+		place->slot = Min(fpb_loose_rank(*place), PG_UINT16_MAX);
+		place->item = 0;
+	}
+}
+
+/*
  * Make *place the position of the first entry at or behind it, and unpack
  * that.  False if there is none.
  */
@@ -451,8 +556,18 @@ fpb_node_pos_next(const FpbIndex *ix, Page page, FpbNodePos *place, FpbEntry *en
 	{
 		FpbCodec	codec;
 		char	   *node = fpb_page_node(ix, page, place->dir, &codec);
-		int			slot = fpb_next_live(ix, shape, codec, node, place->slot);
+		int			slot;
 
+		if (codec == FPB_NODE_LOOSE)
+		{
+			if (loose_next(ix, page, shape, node, place, entry))
+				return true;
+			place->dir++;
+			place->slot = place->item = 0;
+			continue;
+		}
+		forget_slot(ix, place);
+		slot = fpb_next_live(ix, shape, codec, node, place->slot);
 		if (slot != place->slot)
 			place->item = 0;
 		place->slot = slot;
@@ -510,6 +625,29 @@ fpb_node_pos_prev(const FpbIndex *ix, Page page, FpbNodePos *place, FpbEntry *en
 		if (dir < FpbDir(page)->nnodes)
 		{
 			node = fpb_page_node(ix, page, dir, &codec);
+			if (codec == FPB_NODE_LOOSE)
+			{
+				FpbNodePos	at = {dir, slot, item};
+				int			rank;
+				int			found = loose_slot(ix, shape, node, at, true, &rank);
+
+				if (found >= 0)
+				{
+					*place = fpb_loose_pos(dir, rank, found);
+					fpb_read_slot(ix, page, shape, codec, node, found, entry);
+					return true;
+				}
+			}
+			else if (fpb_is_word(ix) && item > 0)
+			{
+				FpbNodePos	at = {dir, slot, item};
+
+				forget_slot(ix, &at);
+				slot = at.slot;
+				item = 0;
+			}
+			if (codec == FPB_NODE_LOOSE)
+				slot = item = 0;
 			if (slot >= fpb_node_slots(ix, shape, codec, node))
 			{
 				slot = fpb_node_slots(ix, shape, codec, node);
@@ -596,6 +734,46 @@ read_runs(const FpbIndex *ix, const FpbShape *shape, char *node, int dir,
 }
 
 /*
+ * Read the entries of a loose node, the dir'th, that have ranks [from, to)
+ * into items[].  Returns how many, or -1 if there may be more than there is
+ * room for.
+ */
+static int
+read_loose(const FpbIndex *ix, Page page, const FpbShape *shape, char *node,
+		   FpbNodePos from, int to, FpbItem *items, int room)
+{
+	uint8		slots[FPB_LOOSE_MOST];
+	int			rank = fpb_loose_rank(from);
+	int			n = 0;
+	FpbEntry	entry;
+
+	/* a lookup wants an entry or two, and knows where the first is */
+	if (to - rank <= 2)
+	{
+		while (n < to - rank && loose_next(ix, page, shape, node, &from, &entry))
+		{
+			if (n >= room)
+				return -1;
+			items[n].key = entry.key;
+			items[n++].pos = fpb_pos_pack(from);
+			from = fpb_node_pos_behind(ix, from);
+		}
+		return n;
+	}
+
+	to = Min(to, fpb_loose_order(ix, shape, node, slots));
+	if (to - rank > room)
+		return -1;
+	for (; rank < to; rank++)
+	{
+		fpb_read_slot(ix, page, shape, FPB_NODE_LOOSE, node, slots[rank], &entry);
+		items[n].key = entry.key;
+		items[n++].pos = fpb_pos_pack(fpb_loose_pos(from.dir, rank, slots[rank]));
+	}
+	return n;
+}
+
+/*
  * Read the entries of a leaf's node from one position up to another, which is
  * of the same node or behind it, into items[].  Returns how many, or -1 if
  * there may be more than there is room for.
@@ -615,6 +793,8 @@ read_node(const FpbIndex *ix, Page page, FpbNodePos from, FpbNodePos to,
 		to.slot = nslots;
 		to.item = 0;
 	}
+	if (codec != FPB_NODE_LOOSE)
+		forget_slot(ix, &from);
 	switch (codec)
 	{
 		case FPB_NODE_PLAIN:
@@ -626,6 +806,8 @@ read_node(const FpbIndex *ix, Page page, FpbNodePos from, FpbNodePos to,
 		case FPB_NODE_RUNS:
 			return read_runs(ix, shape, node, from.dir, from.slot,
 							 Min(to.slot, nslots), items, room);
+		case FPB_NODE_LOOSE:
+			return read_loose(ix, page, shape, node, from, fpb_loose_rank(to), items, room);
 	}
 
 	for (int slot = from.slot; slot < nslots && slot < to.slot + (to.item > 0); slot++)
@@ -831,6 +1013,28 @@ is_set(KilledBit bit)
 }
 
 /*
+ * The place of an entry's slot, and of its item in a posting, by its position.
+ * If a loose node has no entry there, it is behind all slots.
+ */
+FpbNodePos
+fpb_slot_place(const FpbIndex *ix, Page page, FpbPos pos)
+{
+	FpbNodePos	place = fpb_pos_unpack(ix, pos);
+	const FpbShape *shape = fpb_shape(ix, page);
+	int			rank;
+
+	if (place.dir < FpbDir(page)->nnodes && fpb_dir_codecs(page)[place.dir] == FPB_NODE_LOOSE)
+	{
+		int			slot = loose_slot(ix, shape, fpb_node_at(shape, page, place.dir),
+									  place, false, &rank);
+
+		place.slot = slot < 0 ? shape->nslots : slot;
+		place.item = 0;
+	}
+	return place;
+}
+
+/*
  * The bitmap of the dir'th node.
  */
 static uint8 *
@@ -840,7 +1044,8 @@ node_bits(const FpbShape *shape, Page page, int dir)
 }
 
 /*
- * The killed bit of a slot of a leaf, which it may share.
+ * The killed bit of a slot of a leaf, which it may share.  There is none if
+ * there is no such slot.
  */
 static KilledBit
 slot_bit(const FpbIndex *ix, Page page, FpbNodePos pos)
@@ -849,7 +1054,10 @@ slot_bit(const FpbIndex *ix, Page page, FpbNodePos pos)
 	FpbCodec	codec;
 	char	   *node = fpb_page_node(ix, page, pos.dir, &codec);
 	int			nslots = fpb_node_slots(ix, shape, codec, node);
+	KilledBit	none = {NULL, 0};
 
+	if (unlikely(pos.slot >= nslots))
+		return none;
 	return bit_at(node_bits(shape, page, pos.dir),
 				  fpb_killed_bit(shape, nslots, pos.slot));
 }
@@ -915,7 +1123,7 @@ fpb_disk_first_has_killed(const FpbIndex *ix, Page page)
 bool
 fpb_disk_first_is_killed(const FpbIndex *ix, Page page, FpbPos pos)
 {
-	FpbNodePos	place = fpb_pos_unpack(ix, pos);
+	FpbNodePos	place = fpb_slot_place(ix, page, pos);
 	IndexTuple	posting;
 
 	if (is_set(slot_bit(ix, page, place)))
@@ -968,14 +1176,18 @@ fpb_disk_first_kill(const FpbIndex *ix, Page page, const FpbPos *pos, int npos)
 
 	for (int i = 0, n; i < npos; i += n)
 	{
-		FpbNodePos	place = fpb_pos_unpack(ix, pos[i]);
+		FpbNodePos	place = fpb_slot_place(ix, page, pos[i]);
 		KilledBit	bit = slot_bit(ix, page, place);
-		IndexTuple	posting = posting_at(ix, page, place);
+		IndexTuple	posting;
 		int			dead = 0;
 
+		n = 1;
+		if (bit.byte == NULL)
+			continue;
+		posting = posting_at(ix, page, place);
 		for (n = 0; i + n < npos; n++)
 		{
-			FpbNodePos	next = fpb_pos_unpack(ix, pos[i + n]);
+			FpbNodePos	next = fpb_slot_place(ix, page, pos[i + n]);
 			KilledBit	other = slot_bit(ix, page, next);
 
 			if (other.byte != bit.byte || other.mask != bit.mask)
