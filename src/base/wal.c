@@ -40,6 +40,12 @@
  */
 #define MERGE_DISTANCE		FRAGMENT_HEADER
 
+/*
+ * The same of a new page compared with its base, where more ranges than there
+ * may be would cost all that they spare.
+ */
+#define NEW_MERGE_DISTANCE	(3 * FRAGMENT_HEADER)
+
 /* the fragments of each page are put together here */
 static char fragments[FPB_WAL_MAX_PAGES][BLCKSZ];
 
@@ -73,7 +79,7 @@ verify_ranges(const FpbWal *wal, int i, bool hints)
 
 	if (wp->image)
 		return;
-	memcpy(replayed.data, before[i].data, BLCKSZ);
+	memcpy(replayed.data, wp->base != NULL ? wp->base : before[i].data, BLCKSZ);
 	if (!hints)
 		MemSet(replayed.data + ((PageHeader) replayed.data)->pd_lower, 0,
 			   ((PageHeader) replayed.data)->pd_upper - ((PageHeader) replayed.data)->pd_lower);
@@ -118,6 +124,7 @@ fpb_wal_add(FpbWal *wal, Buffer buffer, bool image)
 	wp->buffer = buffer;
 	wp->page = BufferGetPage(buffer);
 	wp->image = image;
+	wp->base = NULL;
 	wp->lower = ((PageHeader) wp->page)->pd_lower;
 	wp->nranges = 0;
 	return wp;
@@ -135,6 +142,67 @@ fpb_wal_add_copy(FpbWal *wal, Buffer buffer, Page copy)
 
 	wp->page = copy;
 	return wp;
+}
+
+/*
+ * Log a new page, the copy of which is complete, in two steps: an image of
+ * base, a page that is in no tree, in a record of its own; then the
+ * difference.  So free space in several places is not logged, which an image
+ * leaves out only in one.  After a crash in between there is a page in no
+ * tree.
+ *
+ * If that takes no less, the page is logged whole, as it would have been.
+ */
+void
+fpb_wal_add_base(FpbWalPage *wp, const char *base)
+{
+	const char *page = (const char *) wp->page;
+	Size		total = 0;
+	Size		image = BLCKSZ - (((PageHeader) page)->pd_upper - ((PageHeader) page)->pd_lower);
+	int			at = offsetof(PageHeaderData, pd_flags);
+
+	Assert(wp->image);
+	wp->nranges = 0;
+	wp->image = false;
+	while (at < BLCKSZ && !wp->image)
+	{
+		int			end;
+
+		if (page[at] == base[at])
+		{
+			at++;
+			continue;
+		}
+		end = at + 1;
+		for (int i = end; i < BLCKSZ && i - end <= NEW_MERGE_DISTANCE; i++)
+			if (page[i] != base[i])
+				end = i + 1;
+		fpb_wal_note(wp, page + at, end - at);
+		total += FRAGMENT_HEADER + end - at;
+		at = end;
+	}
+	total += BLCKSZ - (((PageHeader) base)->pd_upper - ((PageHeader) base)->pd_lower);
+	if (total >= image)
+		wp->image = true;
+	if (!wp->image)
+		wp->base = base;
+}
+
+/*
+ * Log what a new page's difference is from.
+ */
+static void
+log_base(const FpbWalPage *wp)
+{
+	RelFileLocator locator;
+	ForkNumber	fork;
+	BlockNumber block;
+
+	BufferGetTag(wp->buffer, &locator, &fork, &block);
+	XLogBeginInsert();
+	XLogRegisterBlock(0, &locator, fork, block, (Page) wp->base,
+					  REGBUF_FORCE_IMAGE | REGBUF_STANDARD);
+	PageSetLSN(BufferGetPage(wp->buffer), XLogInsert(RM_GENERIC_ID, 0));
 }
 
 /*
@@ -286,6 +354,9 @@ fpb_wal_finish(FpbWal *wal)
 		XLogRecPtr	lsn;
 		int			order[FPB_WAL_MAX_PAGES];
 
+		for (int i = 0; i < wal->npages; i++)
+			if (wal->pages[i].base != NULL)
+				log_base(&wal->pages[i]);
 		order_pages(wal, order);
 		XLogBeginInsert();
 		for (int i = 0; i < wal->npages; i++)

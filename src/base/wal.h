@@ -21,6 +21,8 @@ typedef struct FpbWalPage
 	Page		page;			/* where the changes are made: the buffer's
 								 * page, or a copy */
 	bool		image;			/* log the whole page */
+	const char *base;			/* a new page: what is logged of it before the
+								 * record, or NULL */
 	uint16		lower;			/* where the hole begins before the changes:
 								 * what is in it is zero, at replay too */
 	int			nranges;
@@ -41,6 +43,7 @@ typedef struct FpbWal
 extern void fpb_wal_begin(FpbWal *wal, Relation rel);
 extern FpbWalPage *fpb_wal_add(FpbWal *wal, Buffer buffer, bool image);
 extern FpbWalPage *fpb_wal_add_copy(FpbWal *wal, Buffer buffer, Page copy);
+extern void fpb_wal_add_base(FpbWalPage *wp, const char *base);
 extern void fpb_wal_enter(FpbWal *wal); /* starts the critical section */
 extern void fpb_wal_note(FpbWalPage *wp, const void *start, Size length);
 extern void fpb_wal_finish(FpbWal *wal);	/* logs; ends the critical section */

@@ -246,6 +246,23 @@ fpb_insert_downlink(FpbIndex *ix, Buffer left, Buffer right, FpbStack *stack,
 }
 
 /*
+ * Make the page that a new one is to be logged as the difference from: one
+ * like it that has no entries and is marked as deleted, which is what it will
+ * be if a crash comes in between.  False if there is none.
+ */
+static bool
+make_base(const FpbIndex *ix, Page page, char *base)
+{
+	FpbPageContent content;
+	FpbKey		low;
+	FpbKey		high;
+
+	fpb_page_frame(ix, page, &low, &high, &content);
+	content.flags |= FPB_DELETED;
+	return fpb_is_word(ix) && fpb_page_build(ix, (Page) base, &content, 0);
+}
+
+/*
  * Split the page ins->buf, which is full, adding the entry at ins->pos.  The
  * page is locked exclusively, and released.  If the entry is a downlink, the
  * halves whose downlink it is stay locked.
@@ -268,7 +285,7 @@ fpb_split_page(FpbIndex *ix, FpbInsertState *ins)
 	FpbWalPage *wp_meta = NULL;
 
 	Assert(!FpbPageSplitIncomplete(page));
-	images = palloc_aligned(2 * sizeof(PGAlignedBlock), PG_IO_ALIGN_SIZE, 0);
+	images = palloc_aligned(3 * sizeof(PGAlignedBlock), PG_IO_ALIGN_SIZE, 0);
 	rbuf = fpb_allocbuf(ix->rel);
 	fpb_wal_begin(&wal, ix->rel);
 	wp_left = fpb_wal_add_copy(&wal, buf, images[0].data);
@@ -286,6 +303,8 @@ fpb_split_page(FpbIndex *ix, FpbInsertState *ins)
 		fpb_name_halves(ix, wp_left->page, ins, wp_left);
 		fpb_name_halves(ix, wp_right->page, ins, wp_right);
 	}
+	if (FpbPageIsLeaf(page) && make_base(ix, wp_right->page, images[2].data))
+		fpb_wal_add_base(wp_right, images[2].data);
 	if (ix->tree != 0)
 		metabuf = fpb_add_meta(ix, &wal, &wp_meta);
 	fpb_wal_enter(&wal);
