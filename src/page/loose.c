@@ -56,16 +56,24 @@ is_gap(const FpbShape *shape, const char *node, int slot)
 int
 fpb_loose_order(const FpbIndex *ix, const FpbShape *shape, char *node, uint8 *slots)
 {
+	uint64		heads[FPB_LOOSE_MOST];	/* of slots[] */
 	int			n = 0;
 
 	for (int slot = 0; slot < shape->nslots; slot++)
 	{
+		uint64		head = fpb_node_head(ix, node, slot);
 		int			at = n;
 
 		if (is_gap(shape, node, slot))
 			continue;
-		for (; at > 0 && slot_less(ix, shape, node, slot, slots[at - 1]); at--)
+		for (; at > 0 && (head < heads[at - 1] ||
+						  (head == heads[at - 1] &&
+						   slot_less(ix, shape, node, slot, slots[at - 1]))); at--)
+		{
+			heads[at] = heads[at - 1];
 			slots[at] = slots[at - 1];
+		}
+		heads[at] = head;
 		slots[at] = slot;
 		n++;
 	}

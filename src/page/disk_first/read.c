@@ -764,11 +764,16 @@ read_loose(const FpbIndex *ix, Page page, const FpbShape *shape, char *node,
 	to = Min(to, fpb_loose_order(ix, shape, node, slots));
 	if (to - rank > room)
 		return -1;
-	for (; rank < to; rank++)
+	for (; rank < to; rank++, n++)
 	{
-		fpb_read_slot(ix, page, shape, FPB_NODE_LOOSE, node, slots[rank], &entry);
-		items[n].key = entry.key;
-		items[n++].pos = fpb_pos_pack(fpb_loose_pos(from.dir, rank, slots[rank]));
+		int			slot = slots[rank];
+
+		items[n].key.head = fpb_node_head(ix, node, slot);
+		items[n].key.low = ix->form == FPB_WORD16 ?
+			((const uint64 *) (node + shape->low_off))[slot] : 0;
+		items[n].key.tail = fpb_read_tail(node + shape->tail_off, slot);
+		items[n].key.tuple = NULL;
+		items[n].pos = fpb_pos_pack(fpb_loose_pos(from.dir, rank, slot));
 	}
 	return n;
 }
