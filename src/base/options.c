@@ -161,7 +161,7 @@ fpb_options_init(void)
 
 	add_int_reloption(fpb_relopt_kind, "fillfactor",
 					  "How full CREATE INDEX makes pages, in percent",
-					  FPB_DEFAULT_FILLFACTOR, FPB_MIN_FILLFACTOR, 100,
+					  FPB_NO_FILLFACTOR, FPB_MIN_FILLFACTOR, 100,
 					  ShareUpdateExclusiveLock);
 	add_enum_reloption(fpb_relopt_kind, "layout",
 					   "How entries are laid out in pages",
@@ -259,14 +259,14 @@ fpb_options(Datum reloptions, bool validate)
 }
 
 /*
- * The percentage of slots that CREATE INDEX fills in leaves.
+ * The fillfactor that the index names, or FPB_NO_FILLFACTOR.
  */
 int
 fpb_fillfactor(Relation rel)
 {
 	FpbOptions *options = (FpbOptions *) rel->rd_options;
 
-	return options ? options->fillfactor : FPB_DEFAULT_FILLFACTOR;
+	return options ? options->fillfactor : FPB_NO_FILLFACTOR;
 }
 
 /*

@@ -16,7 +16,7 @@
 #define FPB_AM_NAME		"fpbtree"
 
 #define FPB_MIN_FILLFACTOR		10
-#define FPB_DEFAULT_FILLFACTOR	95
+#define FPB_NO_FILLFACTOR		0	/* none is named */
 #define FPB_INNER_FILLFACTOR	80
 
 /* how the nodes of a page are found */

@@ -101,7 +101,7 @@ fpb_load_begin_level(FpbLoad *load)
 			 RelationGetRelationName(load->build->index));
 	load->levels[level].filler =
 		fpb_filler_create(load->ix, level,
-						  level == 0 ? fpb_fillfactor(load->build->index) :
+						  level == 0 ? fpb_build_fillfactor(load->ix, load->build->index) :
 						  FPB_INNER_FILLFACTOR);
 	load->nlevels++;
 	fpb_load_begin_page(load, level, load->nblocks++, NULL);

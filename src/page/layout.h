@@ -22,6 +22,7 @@
 #ifndef FPB_PAGE_LAYOUT_H
 #define FPB_PAGE_LAYOUT_H
 
+#include "base/options.h"
 #include "base/wal.h"
 #include "page/fence.h"
 
@@ -626,6 +627,33 @@ extern void fpb_page_frame(const FpbIndex *ix, Page page, FpbKey *low,
  * full as it should be when the layout says so.  The block numbers and the
  * levels are build/build.c's.
  */
+
+/*
+ * The percentage of slots that CREATE INDEX fills in the leaves of an index,
+ * rel, and that ascending insertions leave filled.
+ *
+ * If the index names none, there is to be as much room as btree's 90 leaves: a
+ * page of words has a third more entries than btree's, so that later, random
+ * keys would have all pages split while btree's are not yet full.  What
+ * ascending insertions leave behind gets few insertions.
+ */
+static inline int
+fpb_build_fillfactor(const FpbIndex *ix, Relation rel)
+{
+	int			named = fpb_fillfactor(rel);
+
+	if (named != FPB_NO_FILLFACTOR)
+		return named;
+	return fpb_is_word(ix) ? 85 : 90;
+}
+
+static inline int
+fpb_split_fillfactor(const FpbIndex *ix)
+{
+	int			named = fpb_fillfactor(ix->rel);
+
+	return named != FPB_NO_FILLFACTOR ? named : 95;
+}
 
 /* Make a filler for the pages of a level, in the current memory context. */
 extern FpbFiller *fpb_filler_create(const FpbIndex *ix, int level,

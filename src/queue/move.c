@@ -184,7 +184,7 @@ split_and_move(Move *m, FpbStack *stack, Page copy, int n, bool image_due)
 	wp_right = fpb_wal_add_copy(&wal, right, images[1].data);
 	fpb_page_split(ix, copy, &m->entries[n], fpb_page_place(ix, copy, &m->entries[n]),
 				   BufferGetBlockNumber(right),
-				   fpb_fillfactor(ix->rel),
+				   fpb_split_fillfactor(ix),
 				   image_due ? FPB_HALVES_PACKED : FPB_HALVES_SPREAD,
 				   wp_left, wp_right);
 	log_move(m, n + 1, &wal, right);

@@ -293,7 +293,7 @@ fpb_split_page(FpbIndex *ix, FpbInsertState *ins)
 
 	/* If an image of the left page is due, it should be small and fresh. */
 	fpb_page_split(ix, page, &ins->entry, ins->pos, BufferGetBlockNumber(rbuf),
-				   FpbPageIsLeaf(page) ? fpb_fillfactor(ix->rel) : FPB_INNER_FILLFACTOR,
+				   FpbPageIsLeaf(page) ? fpb_split_fillfactor(ix) : FPB_INNER_FILLFACTOR,
 				   RelationNeedsWAL(ix->rel) && XLogCheckBufferNeedsBackup(buf) ?
 				   FPB_HALVES_SPREAD : FPB_HALVES_IN_PLACE,
 				   wp_left, wp_right);
