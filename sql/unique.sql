@@ -243,6 +243,30 @@ INSERT INTO uq_zero VALUES (0, 6);
 INSERT INTO uq_zero VALUES ('-0', 5);
 INSERT INTO uq_zero VALUES (0, 8), ('-0', 4);
 
+-- A key whose entries have all gone, and which is a fence nevertheless: an entry with a later TID goes behind it
+CREATE TABLE uq_gone (a int8, b text COLLATE "C") WITH (autovacuum_enabled = off);
+SET client_min_messages = error;
+CREATE UNIQUE INDEX uq_gone_a ON uq_gone USING fpbtree (a) INCLUDE (b);
+SET client_min_messages = warning;
+INSERT INTO uq_gone SELECT i, '' FROM generate_series(1, 9) i;
+BEGIN;
+DO $$
+BEGIN
+    FOR i IN 1..200 LOOP
+        DELETE FROM uq_gone WHERE a = 5;
+        INSERT INTO uq_gone SELECT 5, string_agg(sha512(format('%s %s', i, j)::bytea)::text, '') FROM generate_series(1, 7) j;
+    END LOOP;
+END $$;
+DELETE FROM uq_gone WHERE a = 5;
+COMMIT;
+INSERT INTO uq_gone VALUES (10, '');
+VACUUM uq_gone;
+INSERT INTO uq_gone SELECT i, repeat('x', 1000) FROM generate_series(1000, 2000) i;
+INSERT INTO uq_gone VALUES (5, '');
+SELECT count(*) FROM uq_gone WHERE a = 5;
+INSERT INTO uq_gone VALUES (5, 'again');
+SELECT fpbtree_check('uq_gone_a', true);
+
 -- The detail keeps secrets: those who may not read the columns are told less
 CREATE ROLE regress_unique_reader;
 GRANT INSERT ON uq_build TO regress_unique_reader;
@@ -250,7 +274,7 @@ SET ROLE regress_unique_reader;
 INSERT INTO uq_build VALUES (1, 'secret');
 RESET ROLE;
 
-DROP TABLE uq_f, uq_b, uq_build, uq_include, uq_pair, uq_four, uq_zero, samples;
+DROP TABLE uq_f, uq_b, uq_build, uq_include, uq_pair, uq_four, uq_zero, uq_gone, samples;
 DROP FUNCTION alike, outcome, two_tables, try_samples, churn;
 DROP TYPE unique_mood;
 DROP COLLATION unique_nd;
