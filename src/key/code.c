@@ -73,10 +73,6 @@ static const FpbWordType word_types[] = {
 	{F_UUID_CMP, UUIDOID, FPB_KIND_UUID, 128, false, false, UUID_LEN, 0, 0, 0},
 };
 
-/* bit patterns of floats */
-#define MINUS_INFINITY32	UINT64CONST(0xFF800000)
-#define MINUS_INFINITY64	UINT64CONST(0xFFF0000000000000)
-
 /*
  * Look up the word type of a column by its comparator and the type that its
  * opclass is for.  NULL if there is none.
@@ -118,21 +114,6 @@ static inline uint64
 float_code(uint64 pattern, uint64 sign)
 {
 	return (pattern & sign) ? ~pattern & (sign | (sign - 1)) : pattern | sign;
-}
-
-/*
- * The reverse.  Codes above infinity give NaNs.  Codes below -infinity give
- * -infinity, because NaNs with a sign would be the greatest values.
- */
-static inline uint64
-float_pattern(uint64 raw, uint64 sign, uint64 minus_infinity)
-{
-	uint64		pattern;
-
-	if (raw & sign)
-		return raw & ~sign;
-	pattern = ~raw & (sign | (sign - 1));
-	return Min(pattern, minus_infinity);
 }
 
 /*
@@ -331,7 +312,7 @@ fpb_code_decode(FpbWordKind kind, FpbCode raw, bool negative_zero)
 			return UInt64GetDatum(raw.hi);
 		case FPB_KIND_FLOAT4:
 			{
-				uint32		pattern = (uint32) float_pattern(raw.hi, FPB_SIGN32, MINUS_INFINITY32);
+				uint32		pattern = (uint32) fpb_float_pattern(raw.hi, FPB_SIGN32, FPB_MINUS_INFINITY32);
 				float4		f;
 
 				if (pattern == 0 && negative_zero)
@@ -341,7 +322,7 @@ fpb_code_decode(FpbWordKind kind, FpbCode raw, bool negative_zero)
 			}
 		case FPB_KIND_FLOAT8:
 			{
-				uint64		pattern = float_pattern(raw.hi, FPB_SIGN64, MINUS_INFINITY64);
+				uint64		pattern = fpb_float_pattern(raw.hi, FPB_SIGN64, FPB_MINUS_INFINITY64);
 				float8		f;
 
 				if (pattern == 0 && negative_zero)

@@ -140,6 +140,26 @@ fpb_code_is_null(const FpbColumn *col, const FpbCoded *coded)
 		coded->tie == (col->nulls_first ? 0 : 1);
 }
 
+/* the bits of -infinity */
+#define FPB_MINUS_INFINITY32	UINT64CONST(0xFF800000)
+#define FPB_MINUS_INFINITY64	UINT64CONST(0xFFF0000000000000)
+
+/*
+ * The bits of a float whose raw code this is.  Codes above infinity give NaNs.
+ * Codes below -infinity give -infinity, because NaNs with a sign would be the
+ * greatest values.
+ */
+static inline uint64
+fpb_float_pattern(uint64 raw, uint64 sign, uint64 minus_infinity)
+{
+	uint64		pattern;
+
+	if (raw & sign)
+		return raw & ~sign;
+	pattern = ~raw & (sign | (sign - 1));
+	return Min(pattern, minus_infinity);
+}
+
 extern FpbCode fpb_code_encode(FpbWordKind kind, Datum value);
 extern void fpb_code_store(FpbWordKind kind, FpbCode raw, char *to);
 extern Datum fpb_code_decode(FpbWordKind kind, FpbCode raw, bool negative_zero);
@@ -173,6 +193,17 @@ fpb_code_of_column(const FpbColumn *col, Datum value, bool isnull)
 	return coded;
 }
 
+/* how the values of a column are got of codes */
+typedef enum FpbFieldForm
+{
+	FPB_FIELD_INT2,				/* the code but for the bits in flip */
+	FPB_FIELD_INT4,
+	FPB_FIELD_INT8,
+	FPB_FIELD_FLOAT4,			/* fpb_float_pattern of that */
+	FPB_FIELD_FLOAT8,
+	FPB_FIELD_OTHER				/* fpb_code_decode knows */
+} FpbFieldForm;
+
 /*
  * A column's field in the words of an index, where no column before it has a
  * tie in the string (key/word.c).
@@ -184,8 +215,7 @@ typedef struct FpbField
 	uint8		unused;			/* 64, less its own bits */
 	uint8		upper;			/* its bits in the upper half, if it goes on
 								 * in the lower one; else 0 */
-	uint8		integer;		/* bytes of its value, if that is the code but
-								 * for the bits in flip; else 0 */
+	uint8		form;			/* FpbFieldForm */
 	uint64		flip;
 	uint64		shared;			/* the code that NULL shares */
 	uint64		zero;			/* the code of the zeros of a float type;

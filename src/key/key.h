@@ -411,7 +411,7 @@ extern void fpb_word_form(const FpbIndex *ix, const Datum *values,
 						  const bool *isnull, ItemPointer tid, FpbKey *key);
 
 /* Is a word its column's own integer but for the bits in *flip? */
-extern bool fpb_word_is_plain(const FpbIndex *ix, uint64 *flip);
+extern bool fpb_word_is_plain(const FpbIndex *ix, uint64 *flip, uint64 *shared);
 extern void fpb_word_datums(const FpbIndex *ix, const FpbKey *key,
 							Datum *values, bool *isnull);
 

@@ -16,7 +16,7 @@
 /*
  * A stored tail is an ItemPointerData whose offset number has the tie in its
  * upper bits.  The two halves of its block number, of which the upper one is
- * first, are read as one integer.
+ * first, are read as one integer.  Few entries have a tie.
  */
 static inline uint64
 fpb_read_tail(const char *tails, int slot)
@@ -29,6 +29,8 @@ fpb_read_tail(const char *tails, int slot)
 #ifndef WORDS_BIGENDIAN
 	block = pg_rotate_left32(block, 16);
 #endif
+	if (likely(offset <= FPB_TAIL_MAX_OFFSET))
+		return (uint64) block << FPB_TAIL_OFFSET_BITS | offset;
 	return ((uint64) (offset & ~FPB_TAIL_MAX_OFFSET) <<
 			(FPB_TAIL_TIE_SHIFT - FPB_TAIL_OFFSET_BITS)) |
 		((uint64) block << FPB_TAIL_OFFSET_BITS) |

@@ -137,24 +137,35 @@ fpb_word_fields(const FpbIndex *ix, FpbField *fields)
 		field->zero = field->shared;
 		if (col->word->is_float)
 			field->zero = fpb_code_direct(col, zero).hi;
-		field->integer = col->length;
 		field->flip = fpb_code_direct(col, none).hi;
 		switch ((FpbWordKind) col->word->kind)
 		{
 			case FPB_KIND_INT2:
+				field->form = FPB_FIELD_INT2;
 				field->flip ^= 0x8000;
 				break;
 			case FPB_KIND_INT4:
+				field->form = FPB_FIELD_INT4;
 				field->flip ^= FPB_SIGN32;
 				break;
 			case FPB_KIND_INT8:
+				field->form = FPB_FIELD_INT8;
 				field->flip ^= FPB_SIGN64;
 				break;
 			case FPB_KIND_UINT4:
+				field->form = FPB_FIELD_INT4;
+				break;
 			case FPB_KIND_UINT8:
+				field->form = FPB_FIELD_INT8;
+				break;
+			case FPB_KIND_FLOAT4:
+				field->form = FPB_FIELD_FLOAT4;
+				break;
+			case FPB_KIND_FLOAT8:
+				field->form = FPB_FIELD_FLOAT8;
 				break;
 			default:
-				field->integer = 0;
+				field->form = FPB_FIELD_OTHER;
 		}
 	}
 }
@@ -223,28 +234,29 @@ fpb_word_form(const FpbIndex *ix, const Datum *values, const bool *isnull,
 
 /*
  * Is a word of the index its column's integer with the bits in *flip inverted?
- * It is for single columns of integers of 32 and 64 bits, except the shared
- * code, which may stand for NULL.  Sets *flip.
+ * (One of 32 bits is in the upper half of the head.)  It is for single columns
+ * of integers of 32 and 64 bits, except *shared, the word that may stand for
+ * NULL.  Sets both.
  */
 bool
-fpb_word_is_plain(const FpbIndex *ix, uint64 *flip)
+fpb_word_is_plain(const FpbIndex *ix, uint64 *flip, uint64 *shared)
 {
 	const FpbColumn *col = &ix->cols[0];
 	FpbCode		zero = {0, 0};
+	int			shift = ix->form == FPB_WORD4 ? 32 : 0;
 
 	if (ix->nkeyatts != 1)
 		return false;
+	*shared = (col->nulls_first ? 0 : fpb_code_mask(col)) << shift;
+	*flip = fpb_code_direct(col, zero).hi << shift;
 	switch ((FpbWordKind) col->word->kind)
 	{
 		case FPB_KIND_INT4:
-			*flip = fpb_code_direct(col, zero).hi ^ FPB_SIGN32;
-			return true;
 		case FPB_KIND_INT8:
-			*flip = fpb_code_direct(col, zero).hi ^ FPB_SIGN64;
+			*flip ^= FPB_SIGN64;
 			return true;
 		case FPB_KIND_UINT4:
 		case FPB_KIND_UINT8:
-			*flip = fpb_code_direct(col, zero).hi;
 			return true;
 		default:
 			return false;

@@ -56,13 +56,13 @@ static pg_attribute_always_inline int
 read_words(FpbForm form, const FpbShape *shape, const char *node, int from,
 		   int to, FpbPos pos, uint64 step, FpbItem *items)
 {
-	const char *tails = node + shape->tail_off;
+	const char *tails = node + shape->tail_off + from * FPB_TAIL_BYTES;
 	const uint64 *lows = (const uint64 *) (node + shape->low_off);
 	FpbItem    *item = items;
 
-	for (int slot = from; slot < to; slot++)
+	for (int slot = from; slot < to; slot++, tails += FPB_TAIL_BYTES)
 	{
-		uint64		tail = fpb_read_tail(tails, slot);
+		uint64		tail = fpb_read_tail(tails, 0);
 
 		item->key.head = form == FPB_WORD4 ?
 			(uint64) ((const uint32 *) node)[slot] << 32 : ((const uint64 *) node)[slot];

@@ -64,6 +64,7 @@ fpb_scan_page_init(FpbScanPage *page)
 	memset(&page->before, 0, sizeof(FpbScanEdge));
 	memset(&page->after, 0, sizeof(FpbScanEdge));
 	page->nitems = 0;
+	page->current = 0;
 	page->check_rows = false;
 	page->tuples = NULL;
 	page->tuples_size = 0;

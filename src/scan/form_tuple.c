@@ -55,6 +55,8 @@ fpb_copy_tuples(FpbReader *r)
 	char	   *to;
 	IndexTuple	last[2] = {NULL, NULL};
 	IndexTuple	copy[2] = {NULL, NULL};
+	IndexTuple	before = NULL;	/* of the item before, */
+	IndexTuple	before_copy = NULL; /* and its copy */
 
 	/*
 	 * The tuples of a page, aligned, take less than twice the page.  The
@@ -73,16 +75,22 @@ fpb_copy_tuples(FpbReader *r)
 	for (int i = 0; i < sp->nitems; i++)
 	{
 		IndexTuple	tuple = sp->items[i].key.tuple;
-		int			which = (char *) tuple < (char *) seg->leaf ||
-			(char *) tuple >= (char *) seg->leaf + BLCKSZ;
 
-		if (tuple != last[which])
+		if (tuple != before)
 		{
-			copy[which] = copy_tuple(so, which == 0 ? seg->leaf : seg->queue, tuple,
-									 &to, sp->tuples + sp->tuples_size);
-			last[which] = tuple;
+			int			which = (char *) tuple < (char *) seg->leaf ||
+				(char *) tuple >= (char *) seg->leaf + BLCKSZ;
+
+			if (tuple != last[which])
+			{
+				copy[which] = copy_tuple(so, which == 0 ? seg->leaf : seg->queue, tuple,
+										 &to, sp->tuples + sp->tuples_size);
+				last[which] = tuple;
+			}
+			before = tuple;
+			before_copy = copy[which];
 		}
-		sp->items[i].key.tuple = copy[which];
+		sp->items[i].key.tuple = before_copy;
 	}
 }
 
@@ -98,10 +106,12 @@ fpb_tuples_init(FpbScan *so)
 
 	tuples->templates = NULL;
 	tuples->last = NULL;
-	tuples->plain = fpb_is_word(&so->ix) && fpb_word_is_plain(&so->ix, &tuples->flip);
-	tuples->several = fpb_is_word(&so->ix) && so->ix.nkeyatts > 1;
-	if (tuples->several)
-		fpb_word_fields(&so->ix, tuples->fields);
+	tuples->last_head = tuples->last_low = 0;
+	tuples->last_tie = FPB_NO_TIE;
+	tuples->plain_to = NULL;
+	tuples->plain = fpb_is_word(&so->ix) && fpb_word_is_plain(&so->ix, &tuples->flip, &tuples->shared);
+	tuples->nfields = tuples->nfirst = 0;
+	tuples->fielded = false;
 }
 
 /*
@@ -165,6 +175,8 @@ make_template(FpbScan *so, int mask)
 		template->nvalues++;
 		offset += att->attlen;
 	}
+	if (so->tuples.plain && mask == 0)
+		so->tuples.plain_to = template->values[0].to;
 }
 
 /*
@@ -184,47 +196,80 @@ write_value(const FpbTupleTemplate *template, int i, FpbWordKind kind, FpbCode r
 }
 
 /*
+ * The template of tuples without NULLs has been made: note where the fields of
+ * a word of several columns go.
+ */
+static void
+note_fields(FpbScan *so)
+{
+	FpbTupleForming *tuples = &so->tuples;
+	FpbField	fields[FPB_MAX_WORD_COLUMNS];
+
+	fpb_word_fields(&so->ix, fields);
+	tuples->nfields = so->ix.nkeyatts;
+	for (int i = 0; i < tuples->nfields; i++)
+	{
+		tuples->fields[i].field = fields[i];
+		tuples->fields[i].to = tuples->templates[0].values[i].to;
+		if (!fields[i].in_low && fields[i].upper == 0)
+			tuples->nfirst = i + 1;
+	}
+}
+
+/*
  * Decode a word of several columns into the template of tuples without NULLs,
  * if that is there and no column has a tie.  Else false; then the template may
  * have any values.
+ *
+ * If the tuple before has been made so, of the same head, the first columns
+ * have the same values, and no ties.
  */
 static inline bool
 decode_fields(FpbScan *so, const FpbKey *key)
 {
-	const FpbTupleTemplate *template = &so->tuples.templates[0];
-	const FpbField *field = so->tuples.fields;
+	FpbTupleForming *tuples = &so->tuples;
+	bool		same = tuples->fielded && key->head == tuples->last_head;
+	const FpbTupleField *end = tuples->fields + tuples->nfields;
 
-	for (int c = 0; c < template->nvalues; c++, field++)
+	for (const FpbTupleField *f = tuples->fields + (same ? tuples->nfirst : 0); f < end; f++)
 	{
-		FpbCode		code = {fpb_field_code(key, field), 0};
-		char	   *to = template->values[c].to;
+		const FpbField *field = &f->field;
+		uint64		code = fpb_field_code(key, field);
+		FpbCode		raw = {code ^ field->flip, 0};
 
-		if (unlikely(fpb_field_has_tie(field, code.hi)))
+		if (unlikely(fpb_field_has_tie(field, code)))
 			return false;
-		switch (field->integer)
+		switch ((FpbFieldForm) field->form)
 		{
-			case sizeof(uint16):
-				*(uint16 *) to = (uint16) (code.hi ^ field->flip);
+			case FPB_FIELD_INT2:
+				*(uint16 *) f->to = (uint16) raw.hi;
 				break;
-			case sizeof(uint32):
-				*(uint32 *) to = (uint32) (code.hi ^ field->flip);
+			case FPB_FIELD_INT4:
+				*(uint32 *) f->to = (uint32) raw.hi;
 				break;
-			case sizeof(uint64):
-				*(uint64 *) to = code.hi ^ field->flip;
+			case FPB_FIELD_INT8:
+				*(uint64 *) f->to = raw.hi;
 				break;
-			default:
-				write_value(template, c, (FpbWordKind) so->ix.cols[c].word->kind,
-							fpb_code_direct(&so->ix.cols[c], code), true);
+			case FPB_FIELD_FLOAT4:
+				*(uint32 *) f->to = (uint32) fpb_float_pattern(raw.hi, FPB_SIGN32, FPB_MINUS_INFINITY32);
+				break;
+			case FPB_FIELD_FLOAT8:
+				*(uint64 *) f->to = fpb_float_pattern(raw.hi, FPB_SIGN64, FPB_MINUS_INFINITY64);
+				break;
+			case FPB_FIELD_OTHER:
+				write_value(&tuples->templates[0], f - tuples->fields,
+							(FpbWordKind) so->ix.cols[f - tuples->fields].word->kind, raw, true);
+				break;
 		}
 	}
-	return true;
+	return tuples->nfields > 0;
 }
 
 /*
  * Decode a word key into the tuple of its template; notes nothing of it.
  */
-IndexTuple
-fpb_decode_word_tuple(FpbScan *so, const FpbKey *key)
+static pg_noinline IndexTuple
+decode_any(FpbScan *so, const FpbKey *key)
 {
 	const FpbIndex *ix = &so->ix;
 	FpbTupleForming *tuples = &so->tuples;
@@ -232,15 +277,15 @@ fpb_decode_word_tuple(FpbScan *so, const FpbKey *key)
 	int			mask = 0;
 	const FpbTupleTemplate *template;
 
-	if (tuples->several && tuples->templates != NULL && tuples->templates[0].tuple != NULL &&
-		decode_fields(so, key))
-		return tuples->templates[0].tuple;
-
 	fpb_word_split(ix, key, coded);
 	for (int i = 0; i < ix->nkeyatts; i++)
 		mask |= fpb_code_is_null(&ix->cols[i], &coded[i]) << i;
 	if (unlikely(tuples->templates == NULL || tuples->templates[mask].tuple == NULL))
+	{
 		make_template(so, mask);
+		if (mask == 0 && ix->nkeyatts > 1)
+			note_fields(so);
+	}
 	template = &tuples->templates[mask];
 	for (int i = 0; i < template->nvalues; i++)
 	{
@@ -251,4 +296,25 @@ fpb_decode_word_tuple(FpbScan *so, const FpbKey *key)
 					fpb_code_direct(col, coded[c].code), coded[c].tie == 0);
 	}
 	return template->tuple;
+}
+
+/*
+ * The index tuple of a word key, whatever has to be done for it.  It lives
+ * until the next one is made.
+ */
+IndexTuple
+fpb_word_tuple(FpbScan *so, const FpbKey *key)
+{
+	FpbTupleForming *tuples = &so->tuples;
+
+	tuples->last_tie = FPB_NO_TIE;
+	tuples->fielded = decode_fields(so, key);
+	if (likely(tuples->fielded))
+		tuples->last = tuples->templates[0].tuple;
+	else
+		tuples->last = decode_any(so, key);
+	tuples->last_head = key->head;
+	tuples->last_low = key->low;
+	tuples->last_tie = fpb_tail_tie(key->tail);
+	return tuples->last;
 }

@@ -133,15 +133,23 @@ lock_both(FpbReader *r, Buffer *queue_buf)
 static void
 check_items(FpbScan *so, const FpbScanPage *sp)
 {
-	for (int i = 0; i < sp->nitems; i++)
-	{
-		uint64		tid = sp->items[i].key.tail & FPB_TAIL_TID_MASK;
+	uint64		greatest = 0;	/* TID */
+	bool		sound = true;
 
-		if (unlikely((tid & FPB_TAIL_MAX_OFFSET) == InvalidOffsetNumber ||
-					 (tid >> FPB_TAIL_OFFSET_BITS) == InvalidBlockNumber))
-			fpb_report_damage(so->ix.rel, sp->block,
-							  "An entry has an invalid TID.");
-	}
+	/* where an offset number is 0, a word has a gap */
+	if (fpb_is_word(&so->ix))
+		for (int i = 0; i < sp->nitems; i++)
+			greatest = Max(greatest, sp->items[i].key.tail & FPB_TAIL_TID_MASK);
+	else
+		for (int i = 0; i < sp->nitems; i++)
+		{
+			uint64		tid = sp->items[i].key.tail & FPB_TAIL_TID_MASK;
+
+			sound &= (tid & FPB_TAIL_MAX_OFFSET) != InvalidOffsetNumber;
+			greatest = Max(greatest, tid);
+		}
+	if (unlikely(!sound || greatest >> FPB_TAIL_OFFSET_BITS == InvalidBlockNumber))
+		fpb_report_damage(so->ix.rel, sp->block, "An entry has an invalid TID.");
 }
 
 /*

@@ -220,7 +220,7 @@ fpb_beginscan(Relation rel, int nkeys, int norderbys)
 	cursor->state = FPB_SCAN_NEW;
 	cursor->restarted = false;
 	cursor->few = cursor->forward = true;
-	cursor->keep_pin = false;
+	cursor->keep_pin = cursor->smooth = false;
 	cursor->page = palloc(sizeof(FpbScanPage));
 	fpb_scan_page_init(cursor->page);
 	memset(&cursor->at, 0, sizeof(cursor->at));
@@ -281,6 +281,7 @@ forget_position(IndexScanDesc scan, FpbScan *so)
 {
 	FpbScanCursor *cursor = &so->cursor;
 
+	cursor->smooth = false;
 	cursor->mark.item = -1;
 	leave_page(scan, so);
 	if (cursor->mark.page != NULL)
@@ -359,6 +360,41 @@ remember_killed(IndexScanDesc scan, FpbScan *so)
 }
 
 /*
+ * Hand out the tuple of a word that has to be decoded.  Returns true.
+ */
+static pg_noinline bool
+hand_out_decoded(IndexScanDesc scan, FpbScan *so, const FpbKey *key)
+{
+	scan->xs_itup = fpb_word_tuple(so, key);
+	return true;
+}
+
+/*
+ * Hand out an item.  Returns true.
+ */
+static inline bool
+hand_out(IndexScanDesc scan, FpbScan *so, const FpbItem *item)
+{
+	uint64		tail = item->key.tail;
+
+	fpb_tail_tid(tail, &scan->xs_heaptid);
+	if (!scan->xs_want_itup)
+		return true;
+	if (fpb_is_word(&so->ix))
+	{
+		IndexTuple	tuple = fpb_word_tuple_at_hand(so, item->key.head, item->key.low,
+												   fpb_tail_tie(tail));
+
+		if (tuple == NULL)
+			return hand_out_decoded(scan, so, &item->key);
+		scan->xs_itup = tuple;
+	}
+	else
+		scan->xs_itup = item->key.tuple;
+	return true;
+}
+
+/*
  * Go on to the next item in a direction.  False if there is none.
  */
 static bool
@@ -387,18 +423,15 @@ next_item(IndexScanDesc scan, FpbScan *so, bool forward)
 }
 
 /*
- * The next entry in a direction.
+ * The next entry in a direction, whatever has to be done for it.
  */
-bool
-fpb_gettuple(IndexScanDesc scan, ScanDirection dir)
+static pg_noinline bool
+next_entry(IndexScanDesc scan, bool forward)
 {
 	FpbScan    *so = (FpbScan *) scan->opaque;
-	bool		forward = ScanDirectionIsForward(dir);
-	const FpbItem *item;
 	bool		heap_missed = false;
 
-	scan->xs_recheck = false;
-
+	so->cursor.smooth = false;
 	if (so->cursor.state == FPB_SCAN_ON_PAGE)
 	{
 		if (scan->kill_prior_tuple)
@@ -413,17 +446,47 @@ fpb_gettuple(IndexScanDesc scan, ScanDirection dir)
 			return false;
 	} while (unlikely(so->cursor.page->check_rows) && !fpb_scan_sees_row(scan, so));
 
-	item = &so->cursor.page->items[so->cursor.page->current];
-	fpb_tail_tid(item->key.tail, &scan->xs_heaptid);
-	if (scan->xs_want_itup)
-		scan->xs_itup = fpb_is_word(&so->ix) ? fpb_word_tuple(so, &item->key) :
-			item->key.tuple;
+	hand_out(scan, so, &so->cursor.page->items[so->cursor.page->current]);
 	if (unlikely(heap_missed || so->prefetch.heap_on))
 	{
 		fpb_scan_prefetch_heap(scan, so, forward);
 		so->prefetch.blocks_read = fpb_blocks_read();
 	}
+	so->cursor.smooth = !so->cursor.page->check_rows && !so->prefetch.heap_on;
 	return true;
+}
+
+/*
+ * Is the next entry in a direction one more item of the page, with nothing to
+ * be done before it can be handed out?
+ */
+static inline bool
+is_at_hand(IndexScanDesc scan, const FpbScan *so, const FpbScanPage *sp, int next)
+{
+	return so->cursor.smooth && (uint32) next < (uint32) sp->nitems &&
+		!scan->kill_prior_tuple &&
+		((sp->current & so->prefetch.heap_check) != 0 || !so->prefetch.heap_allowed ||
+		 so->prefetch.blocks_read == fpb_blocks_read());
+}
+
+/*
+ * The next entry in a direction.  Nearly all are at hand: those take no more
+ * instructions than they must.
+ */
+bool
+fpb_gettuple(IndexScanDesc scan, ScanDirection dir)
+{
+	FpbScan    *so = (FpbScan *) scan->opaque;
+	FpbScanPage *sp = so->cursor.page;
+	int			next = sp->current + (int) dir;
+
+	StaticAssertStmt(ForwardScanDirection == 1 && BackwardScanDirection == -1,
+					 "a direction must be the step in that direction");
+	scan->xs_recheck = false;
+	if (unlikely(!is_at_hand(scan, so, sp, next)))
+		return next_entry(scan, ScanDirectionIsForward(dir));
+	sp->current = next;
+	return hand_out(scan, so, &sp->items[next]);
 }
 
 /*
@@ -517,6 +580,7 @@ fpb_restrpos(IndexScanDesc scan)
 	FpbScan    *so = (FpbScan *) scan->opaque;
 	FpbScanCursor *cursor = &so->cursor;
 
+	cursor->smooth = false;
 	if (cursor->mark.item < 0)
 	{
 		/* the scan has left the page since */

@@ -103,6 +103,8 @@ typedef struct FpbScanCursor
 	bool		forward;		/* the direction of what has been read last */
 	bool		few;			/* does it read but few entries at first? */
 	bool		keep_pin;		/* must the leaf stay pinned? */
+	bool		smooth;			/* is the scan on its page, with nothing to do
+								 * but to hand out the next item? */
 	FpbScanPage *page;			/* the leaf read last */
 	FpbScanEdge at;				/* where the next one is read */
 	FpbKeyRange range;			/* the range read last */
@@ -165,6 +167,13 @@ typedef struct FpbTupleTemplate
 	}			values[FPB_MAX_WORD_COLUMNS];
 } FpbTupleTemplate;
 
+/* the field of a column, and where its value goes */
+typedef struct FpbTupleField
+{
+	FpbField	field;
+	char	   *to;
+} FpbTupleField;
+
 /*
  * The tuples of an index-only scan of a word index (scan/form_tuple.c).
  */
@@ -173,12 +182,19 @@ typedef struct FpbTupleForming
 	FpbTupleTemplate *templates;	/* 1 << FPB_MAX_WORD_COLUMNS, or NULL */
 	bool		plain;			/* are words the values, but for ... */
 	uint64		flip;			/* ... these bits? */
-	bool		several;		/* have words several columns? */
-	FpbField	fields[FPB_MAX_WORD_COLUMNS];	/* then theirs */
-	IndexTuple	last;			/* the tuple made last, or NULL */
-	uint64		last_head;		/* what it is made of */
+	uint64		shared;			/* and but for this word, which may be NULL */
+	char	   *plain_to;		/* then: where the value of the template
+								 * without NULLs goes; NULL until it is made */
+	FpbTupleField fields[FPB_MAX_WORD_COLUMNS]; /* words of several columns:
+												 * theirs, once the template
+												 * without NULLs is made, */
+	int			nfields;		/* and how many; else 0 */
+	int			nfirst;			/* so many at first do not depend on low */
+	bool		fielded;		/* has the tuple made last been made so? */
+	IndexTuple	last;			/* the tuple made last, */
+	uint64		last_head;		/* and what it is made of */
 	uint64		last_low;
-	uint32		last_tie;
+	uint32		last_tie;		/* FPB_NO_TIE: there is none */
 } FpbTupleForming;
 
 /*
@@ -246,46 +262,35 @@ extern void fpb_scan_kill_items(IndexScanDesc scan, FpbScan *so);
 /* scan/form_tuple.c */
 extern void fpb_tuples_init(FpbScan *so);
 extern void fpb_tuples_end(FpbScan *so);
-extern IndexTuple fpb_decode_word_tuple(FpbScan *so, const FpbKey *key);
+extern IndexTuple fpb_word_tuple(FpbScan *so, const FpbKey *key);
 
-/* the greatest 4-byte word, to the left of a key's head: it may be NULL's */
-#define FPB_WORD4_MAX	(UINT64CONST(0xFFFFFFFF) << 32)
-
+/* no key has this tie */
+#define FPB_NO_TIE		PG_UINT32_MAX
 
 /*
- * The index tuple of a word key.  It lives until the next one is made.
+ * The index tuple of a word key, if next to nothing has to be done for it, or
+ * NULL.  It lives until the next one is made.
  *
  * Most words are plain: the value but for some bits, so that nothing has to be
- * decoded.  Words at either end are left to the decoder, because one of them
- * may stand for NULL.
+ * decoded.
  */
 static inline IndexTuple
-fpb_word_tuple(FpbScan *so, const FpbKey *key)
+fpb_word_tuple_at_hand(FpbScan *so, uint64 head, uint64 low, uint32 tie)
 {
 	FpbTupleForming *tuples = &so->tuples;
-	uint32		tie = fpb_tail_tie(key->tail);
 
 	/* duplicates are frequent */
-	if (key->head == tuples->last_head && key->low == tuples->last_low &&
-		tie == tuples->last_tie && tuples->last != NULL)
+	if (head == tuples->last_head && low == tuples->last_low && tie == tuples->last_tie)
 		return tuples->last;
 
-	if (tuples->plain && tuples->templates != NULL &&
-		tuples->templates[0].tuple != NULL &&
-		key->head != 0 && key->head < FPB_WORD4_MAX)
-	{
-		char	   *to = tuples->templates[0].values[0].to;
-
-		if (so->ix.form == FPB_WORD4)
-			*(uint32 *) to = (uint32) (key->head >> 32) ^ (uint32) tuples->flip;
-		else
-			*(uint64 *) to = key->head ^ tuples->flip;
-		tuples->last = tuples->templates[0].tuple;
-	}
+	if (tuples->plain_to == NULL || head == tuples->shared)
+		return NULL;
+	if (so->ix.form == FPB_WORD4)
+		*(uint32 *) tuples->plain_to = (uint32) ((head ^ tuples->flip) >> 32);
 	else
-		tuples->last = fpb_decode_word_tuple(so, key);
-	tuples->last_head = key->head;
-	tuples->last_low = key->low;
+		*(uint64 *) tuples->plain_to = head ^ tuples->flip;
+	tuples->last = tuples->templates[0].tuple;
+	tuples->last_head = head;
 	tuples->last_tie = tie;
 	return tuples->last;
 }

@@ -698,7 +698,7 @@ fpb_disk_first_prev(const FpbIndex *ix, Page page, FpbPos *pos, FpbEntry *entry)
 /*
  * Read the entries in places [from, to) of a runs node, the dir'th, into
  * items[].  Returns how many, or -1 if there may be more than there is room
- * for.  (As in fpb_read_words, no branch depends on gaps.)
+ * for.
  */
 static inline int
 read_runs(const FpbIndex *ix, const FpbShape *shape, char *node, int dir,
@@ -718,17 +718,9 @@ read_runs(const FpbIndex *ix, const FpbShape *shape, char *node, int dir,
 			break;
 		if (unlikely(room - (item - items) < end - slot))
 			return -1;
-		for (; slot < end; slot++)
-		{
-			uint64		tail = fpb_read_tail(runs.tails, slot);
-
-			item->key.head = head;
-			item->key.low = low;
-			item->key.tail = tail;
-			item->key.tuple = NULL;
-			item->pos = fpb_pos_at(dir, slot, 0);
-			item += (tail & FPB_TAIL_MAX_OFFSET) != 0;
-		}
+		item = fpb_read_tails(runs.tails + slot * FPB_TAIL_BYTES,
+							  runs.tails + end * FPB_TAIL_BYTES, head, low, NULL,
+							  fpb_pos_at(dir, slot, 0), fpb_pos_at(0, 1, 0).number, item);
 	}
 	return item - items;
 }
@@ -779,6 +771,56 @@ read_loose(const FpbIndex *ix, Page page, const FpbShape *shape, char *node,
 }
 
 /*
+ * Read the entries of a node of tuples, the from.dir'th, from one position up
+ * to another, which is in the same node or behind it, into items[].  Returns
+ * how many, or -1 if there may be more than there is room for.
+ */
+static inline int
+read_tuples(const FpbIndex *ix, Page page, const FpbShape *shape, char *node,
+			FpbNodePos from, FpbNodePos to, FpbItem *items, int room)
+{
+	const uint16 *tuples = fpb_node_tuples(shape, node);
+	int			end = Min(shape->nslots, to.slot + (to.item > 0));
+	FpbItem    *item = items;
+
+	for (int slot = from.slot; slot < end; slot++)
+	{
+		int			first = slot == from.slot ? from.item : 0;
+		int			last = 1;
+		IndexTuple	tuple;
+		bool		posting;
+
+		if (tuples[slot] == 0)
+			continue;
+		tuple = fpb_page_tuple(ix, page, tuples[slot]);
+		posting = fpb_is_posting(tuple);
+		if (posting)
+			last = slot == to.slot ? Min(to.item, fpb_posting_slots(tuple)) :
+				fpb_posting_slots(tuple);
+		if (first >= last)
+			continue;
+		if (unlikely(room - (item - items) < last - first))
+			return -1;
+		if (posting)
+		{
+			const char *tails = fpb_posting_tails(tuple);
+
+			item = fpb_read_tails(tails + first * FPB_TAIL_BYTES, tails + last * FPB_TAIL_BYTES,
+								  fpb_node_head(ix, node, slot), 0, tuple,
+								  fpb_pos_at(from.dir, slot, first), 1, item);
+			continue;
+		}
+		item->key.head = fpb_node_head(ix, node, slot);
+		item->key.low = 0;
+		item->key.tail = fpb_tail_pack(0, &tuple->t_tid);
+		item->key.tuple = tuple;
+		item->pos = fpb_pos_at(from.dir, slot, 0);
+		item++;
+	}
+	return item - items;
+}
+
+/*
  * Read the entries of a leaf's node from one position up to another, which is
  * of the same node or behind it, into items[].  Returns how many, or -1 if
  * there may be more than there is room for.
@@ -791,7 +833,6 @@ read_node(const FpbIndex *ix, Page page, FpbNodePos from, FpbNodePos to,
 	FpbCodec	codec;
 	char	   *node = fpb_page_node(ix, page, from.dir, &codec);
 	int			nslots = fpb_node_slots(ix, shape, codec, node);
-	FpbItem    *item = items;
 
 	if (from.dir < to.dir)
 	{
@@ -803,49 +844,18 @@ read_node(const FpbIndex *ix, Page page, FpbNodePos from, FpbNodePos to,
 	switch (codec)
 	{
 		case FPB_NODE_PLAIN:
-			if (fpb_is_word(ix))
-				return fpb_read_words(ix, shape, node, from.slot,
-									  Min(to.slot, nslots), fpb_pos_pack(from),
-									  fpb_pos_at(0, 1, 0).number, items, room);
-			break;
+			if (!fpb_is_word(ix))
+				return read_tuples(ix, page, shape, node, from, to, items, room);
+			return fpb_read_words(ix, shape, node, from.slot,
+								  Min(to.slot, nslots), fpb_pos_pack(from),
+								  fpb_pos_at(0, 1, 0).number, items, room);
 		case FPB_NODE_RUNS:
 			return read_runs(ix, shape, node, from.dir, from.slot,
 							 Min(to.slot, nslots), items, room);
 		case FPB_NODE_LOOSE:
 			return read_loose(ix, page, shape, node, from, fpb_loose_rank(to), items, room);
 	}
-
-	for (int slot = from.slot; slot < nslots && slot < to.slot + (to.item > 0); slot++)
-	{
-		FpbEntry	entry;
-		int			first = slot == from.slot ? from.item : 0;
-
-		if (fpb_node_is_gap(ix, shape, codec, node, slot))
-			continue;
-		fpb_read_slot(ix, page, shape, codec, node, slot, &entry);
-		if (unlikely(room - (item - items) <
-					 (fpb_has_posting(shape, &entry) ? Max(fpb_posting_slots(entry.key.tuple), 1) : 1)))
-			return -1;
-		item->key = entry.key;
-		item->pos = fpb_pos_at(from.dir, slot, 0);
-		if (!fpb_has_posting(shape, &entry))
-		{
-			item += first == 0;
-			continue;
-		}
-		for (int i = first; i < fpb_posting_slots(entry.key.tuple); i++)
-		{
-			if (slot == to.slot && i >= to.item)
-				break;
-			if (fpb_tail_is_gap(fpb_posting_tails(entry.key.tuple), i))
-				continue;
-			item->key = entry.key;
-			item->key.tail = fpb_posting_tail(entry.key.tuple, i);
-			item->pos = fpb_pos_at(from.dir, slot, i);
-			item++;
-		}
-	}
-	return item - items;
+	pg_unreachable();
 }
 
 /*
