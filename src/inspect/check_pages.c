@@ -594,7 +594,7 @@ check_right(FpbCheck *check)
  * (check_child checks from above that the entry's key is low, too.)
  */
 static bool
-has_downlink(FpbCheck *check, const FpbSearchKey *low, int level, BlockNumber blkno)
+has_downlink(FpbCheck *check, FpbSearchKey *low, int level, BlockNumber blkno)
 {
 	FpbIndex   *ix = check->tree;
 	Buffer		buf;
@@ -617,7 +617,7 @@ has_downlink(FpbCheck *check, const FpbSearchKey *low, int level, BlockNumber bl
  * this is because the split that made the page has not been finished.
  */
 static void
-check_downlink(FpbCheck *check, const FpbSearchKey *low, int level)
+check_downlink(FpbCheck *check, FpbSearchKey *low, int level)
 {
 	FpbIndex   *ix = check->tree;
 	Buffer		buf;
@@ -645,7 +645,7 @@ check_downlink(FpbCheck *check, const FpbSearchKey *low, int level)
  * none?  If that is a fault, reports it.
  */
 static bool
-is_orphan(FpbCheck *check, const FpbSearchKey *low, int level)
+is_orphan(FpbCheck *check, FpbSearchKey *low, int level)
 {
 	FpbIndex   *ix = check->tree;
 

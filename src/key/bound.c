@@ -468,6 +468,7 @@ fpb_word_search_key(const FpbIndex *ix, const FpbColumnBound *bounds, int ncols,
 	if (upper)
 		search->tail |= FPB_TAIL_TID_MASK;
 	search->has_head = true;
+	search->named_node = 0;
 	search->ncols = 0;
 	search->on_equal = 0;
 }

@@ -123,6 +123,7 @@ fpb_search_key_from(const FpbIndex *ix, const FpbKey *key, FpbSearchKey *search)
 	search->low = key->low;
 	search->tail = key->tail;
 	search->has_head = true;
+	search->named_node = 0;
 	search->ncols = 0;
 	search->on_equal = 1;
 	if (fpb_is_word(ix))

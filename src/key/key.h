@@ -164,10 +164,6 @@ typedef struct FpbIndex
 	uint16		node_size;		/* and their size */
 	uint64		shapes[7];		/* the layout's own */
 
-	/* cache_first: what the last descent has found on level 1 */
-	uint16		named_node;		/* 1 + the number of the leaf's node in which
-								 * the search key's place may be; 0: unknown */
-
 	FpbColumn	cols[INDEX_MAX_KEYS];
 } FpbIndex;
 
@@ -212,6 +208,9 @@ typedef struct FpbSearchKey
 	int			on_equal;		/* tuple form, ncols < nkeyatts: +1 if equal
 								 * entries lie after the search key, -1 if
 								 * before */
+	uint16		named_node;		/* cache_first: 1 + the number of the leaf's
+								 * node that level 1 has named, in which the
+								 * place may be; 0: unknown */
 	FpbSearchColumn cols[INDEX_MAX_KEYS];
 } FpbSearchKey;
 

@@ -285,7 +285,6 @@ fpb_layout_shapes(FpbIndex *ix, int leaf_lines, int inner_lines)
 {
 	ix->nodes_off = ix->node_size = 0;
 	ix->word_runs = false;
-	ix->named_node = 0;
 	ix->layout->set_shapes(ix, leaf_lines, inner_lines);
 	if (!ix->prefetch)
 		ix->prefetch_front = ix->prefetch_back = 0;
@@ -383,7 +382,7 @@ fpb_page_read(const FpbIndex *ix, Page page, FpbPos pos, const FpbSearchKey *end
  * there is none.  Does not read the separator's tuple, which is likely to be
  * in no cache.
  *
- * *child_node becomes what ix->named_node is to be for the search of that
+ * *child_node becomes what search->named_node is to be for the search of that
  * child: a hint, of which node to look in first.  It may be any number; at
  * worst the search takes longer.  Whoever goes on to another page makes it 0.
  */

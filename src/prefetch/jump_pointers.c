@@ -113,7 +113,7 @@ copy_covers(const FpbWalk *walk, const FpbSearchKey *search, bool before)
  * is held on entry or exit.
  */
 bool
-fpb_walk_seek(FpbWalk *walk, const FpbSearchKey *search, bool before)
+fpb_walk_seek(FpbWalk *walk, FpbSearchKey *search, bool before)
 {
 	FpbIndex   *ix = walk->ix;
 

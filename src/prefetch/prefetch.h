@@ -179,7 +179,7 @@ typedef struct FpbWalk
 extern void fpb_walk_init(FpbWalk *walk, MemoryContext cxt, FpbIndex *ix,
 						  int level);
 extern void fpb_walk_end(FpbWalk *walk);
-extern bool fpb_walk_seek(FpbWalk *walk, const FpbSearchKey *search, bool before);
+extern bool fpb_walk_seek(FpbWalk *walk, FpbSearchKey *search, bool before);
 extern bool fpb_walk_seek_edge(FpbWalk *walk, bool rightmost);
 extern bool fpb_walk_step(FpbWalk *walk, bool forward);
 extern bool fpb_walk_high(const FpbWalk *walk, FpbKey *key);

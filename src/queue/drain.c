@@ -379,7 +379,7 @@ typedef struct MakeRoom
 {
 	FpbIndex   *ix;
 	Relation	heap;
-	const FpbSearchKey *place;
+	FpbSearchKey *place;
 } MakeRoom;
 
 /*
@@ -466,7 +466,7 @@ try_move_largest(MakeRoom *room, FpbShared *shared)
  * or exit.  heap is the index's table.
  */
 void
-fpb_drain_make_room(FpbIndex *ix, Relation heap, const FpbSearchKey *place)
+fpb_drain_make_room(FpbIndex *ix, Relation heap, FpbSearchKey *place)
 {
 	FpbShared  *shared = fpb_shared_of(RelationGetRelid(ix->rel));
 	MakeRoom	room = {ix, heap, place};

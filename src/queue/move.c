@@ -208,7 +208,7 @@ split_and_move(Move *m, FpbStack *stack, Page copy, int n, bool image_due)
  * set (fpb_descend_queue).
  */
 static void
-begin_move(Move *m, const FpbSearchKey *place, const FpbSearchKey *low, const FpbSearchKey *high,
+begin_move(Move *m, FpbSearchKey *place, const FpbSearchKey *low, const FpbSearchKey *high,
 		   BlockNumber *missing)
 {
 	m->nentries = 0;
@@ -241,7 +241,7 @@ begin_move(Move *m, const FpbSearchKey *place, const FpbSearchKey *low, const Fp
  */
 int
 fpb_move_entries(FpbIndex *ix, Relation heap, Buffer buf, FpbStack *stack,
-				 const FpbSearchKey *place, const FpbFilter *counted,
+				 FpbSearchKey *place, const FpbFilter *counted,
 				 FpbKey *rest, bool *more)
 {
 	FpbIndex	queue;

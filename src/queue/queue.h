@@ -29,7 +29,7 @@ extern uint32 fpb_queue_pages(const FpbIndex *ix, XLogRecPtr *lsn);
  * Move what the queue has for a main leaf into it (queue/move.c).
  */
 extern int	fpb_move_entries(FpbIndex *ix, Relation heap, Buffer buf,
-							 FpbStack *stack, const FpbSearchKey *place,
+							 FpbStack *stack, FpbSearchKey *place,
 							 const FpbFilter *counted, FpbKey *rest, bool *more);
 
 /*
@@ -45,7 +45,7 @@ typedef enum FpbMoved
 } FpbMoved;
 extern int64 fpb_drain_queue(FpbIndex *ix, Relation heap, FpbShared *progress);
 extern void fpb_drain_make_room(FpbIndex *ix, Relation heap,
-								const FpbSearchKey *place);
+								FpbSearchKey *place);
 extern FpbDrain *fpb_drain_begin(FpbIndex *ix, Relation heap, bool leave_failed);
 extern FpbIndex *fpb_drain_tree(FpbDrain *drain);
 extern int	fpb_drain_take(FpbDrain *drain, Page page);

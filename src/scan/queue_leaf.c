@@ -109,7 +109,7 @@ queue_index(FpbScan *so)
  * returned must be seen, and it may have been the first to go to a queue.
  */
 Buffer
-fpb_lock_queue_leaf(FpbReader *r, const FpbSearchKey *search, BlockNumber *missing)
+fpb_lock_queue_leaf(FpbReader *r, FpbSearchKey *search, BlockNumber *missing)
 {
 	FpbScan    *so = r->so;
 	IndexScanDesc scan = r->scan;
@@ -152,7 +152,7 @@ fpb_lock_queue_leaf(FpbReader *r, const FpbSearchKey *search, BlockNumber *missi
  * Returns NULL if there is none.  No lock is held on entry or exit.
  */
 static Page
-copy_leaf(FpbReader *r, const FpbSearchKey *search)
+copy_leaf(FpbReader *r, FpbSearchKey *search)
 {
 	FpbScan    *so = r->so;
 	Buffer		buf = fpb_lock_queue_leaf(r, search, NULL);
@@ -188,7 +188,7 @@ ask_for_worker(FpbScan *so)
  * open the filter once there is a queue.  No lock is held on entry or exit.
  */
 void
-fpb_open_queue(FpbReader *r, const FpbSearchKey *search)
+fpb_open_queue(FpbReader *r, FpbSearchKey *search)
 {
 	FpbScan    *so = r->so;
 	FpbSegment *seg = &r->seg;

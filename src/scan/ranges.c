@@ -205,6 +205,7 @@ tuple_range_end(FpbScanKeys *keys, bool upper, FpbSearchKey *search)
 	 * the upper end after them.
 	 */
 	search->ncols = n;
+	search->named_node = 0;
 	search->on_equal = (include_equal != upper) ? 1 : -1;
 	search->tail = search->on_equal > 0 ? FPB_TAIL_MIN : FPB_TAIL_MAX;
 }

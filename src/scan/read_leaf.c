@@ -47,7 +47,7 @@ init_reader(FpbReader *r, IndexScanDesc scan, FpbScan *so, const FpbScanEdge *at
  * The place where the scan goes on at r->at; NULL if that is an end of the
  * index.
  */
-static inline const FpbSearchKey *
+static inline FpbSearchKey *
 search_key(FpbReader *r)
 {
 	if (r->at->inside)
@@ -65,7 +65,7 @@ search_key(FpbReader *r)
  * Lock the leaf of that place.  No lock is held on entry.
  */
 static inline Buffer
-lock_leaf(FpbReader *r, const FpbSearchKey *search)
+lock_leaf(FpbReader *r, FpbSearchKey *search)
 {
 	FpbIndex   *ix = &r->so->ix;
 
@@ -95,7 +95,7 @@ lock_both(FpbReader *r, Buffer *queue_buf)
 {
 	FpbScan    *so = r->so;
 	FpbSegment *seg = &r->seg;
-	const FpbSearchKey *search = search_key(r);
+	FpbSearchKey *search = search_key(r);
 	Buffer		buf;
 
 	*queue_buf = InvalidBuffer;
@@ -252,7 +252,7 @@ fpb_scan_read_leaf(IndexScanDesc scan, FpbScan *so, bool forward)
 bool
 fpb_scan_peek(IndexScanDesc scan, FpbScan *so, FpbPeek *peek)
 {
-	const FpbSearchKey *search;
+	FpbSearchKey *search;
 	Buffer		buf = InvalidBuffer;
 	BlockNumber block;
 	FpbReader	r;

@@ -123,8 +123,8 @@ extern bool fpb_set_edge_early(FpbReader *r);
 
 /* scan/queue_leaf.c */
 extern bool fpb_queue_excluded(FpbReader *r);
-extern void fpb_open_queue(FpbReader *r, const FpbSearchKey *search);
-extern Buffer fpb_lock_queue_leaf(FpbReader *r, const FpbSearchKey *search,
+extern void fpb_open_queue(FpbReader *r, FpbSearchKey *search);
+extern Buffer fpb_lock_queue_leaf(FpbReader *r, FpbSearchKey *search,
 								  BlockNumber *missing);
 
 /* scan/merge_queue.c */

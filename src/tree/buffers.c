@@ -99,18 +99,19 @@ is_of_level(const FpbIndex *ix, Page page, int level)
 }
 
 /*
- * Lock a pinned page and check its header.
+ * Lock a pinned page and check its header.  named_node is the search key's, or
+ * 0.
  */
-static Buffer
-lock_page(const FpbIndex *ix, Buffer buf, int access)
+static inline Buffer
+lock_page(const FpbIndex *ix, Buffer buf, uint16 named_node, int access)
 {
 	char	   *page = BufferGetPage(buf);
 
 	/* all at one latency, while the lock is being taken */
 	fpb_fetch_lines(page, ix->prefetch_front);
 	fpb_fetch_lines(page + BLCKSZ - ix->prefetch_back, ix->prefetch_back);
-	if (ix->named_node != 0 && ix->prefetch)
-		fpb_fetch_lines(page + ix->nodes_off + (ix->named_node - 1) * ix->node_size,
+	if (named_node != 0 && ix->prefetch)
+		fpb_fetch_lines(page + ix->nodes_off + (named_node - 1) * ix->node_size,
 						ix->node_size);
 	LockBuffer(buf, access);
 	fpb_checkpage(ix, buf);
@@ -124,7 +125,7 @@ Buffer
 fpb_getbuf(const FpbIndex *ix, BlockNumber blkno, int access)
 {
 	check_link(ix, blkno);
-	return lock_page(ix, ReadBuffer(ix->rel, blkno), access);
+	return lock_page(ix, ReadBuffer(ix->rel, blkno), 0, access);
 }
 
 /*
@@ -166,13 +167,14 @@ fpb_pin_recent(const FpbIndex *ix, BlockNumber blkno)
 }
 
 /*
- * fpb_getbuf for pages that backends visit again and again.
+ * fpb_getbuf for pages that backends visit again and again: leaves of the main
+ * tree.  named_node is that of the search key they are visited for, or 0.
  */
 Buffer
-fpb_getbuf_recent(const FpbIndex *ix, BlockNumber blkno, int access)
+fpb_getbuf_recent(const FpbIndex *ix, BlockNumber blkno, uint16 named_node, int access)
 {
 	check_link(ix, blkno);
-	return lock_page(ix, fpb_pin_recent(ix, blkno), access);
+	return lock_page(ix, fpb_pin_recent(ix, blkno), named_node, access);
 }
 
 /*
@@ -276,7 +278,7 @@ fpb_getbuf_at_hand(const FpbIndex *ix, BlockNumber blkno, int level, int access,
 		FPB_INJECTION_POINT("fpbtree-inner-pinned");
 	else
 		FPB_INJECTION_POINT("fpbtree-queue-pinned");
-	lock_page(ix, buf, access);
+	lock_page(ix, buf, 0, access);
 	if (!look_first && !is_of_level(ix, BufferGetPage(buf), level))
 	{
 		fpb_relbuf(buf);

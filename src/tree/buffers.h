@@ -42,7 +42,7 @@ fpb_getbuf_level(const FpbIndex *ix, BlockNumber blkno, int level, int access)
 extern Buffer fpb_getbuf_right(const FpbIndex *ix, Buffer buf, int access);
 extern Buffer fpb_pin_recent(const FpbIndex *ix, BlockNumber blkno);
 extern Buffer fpb_getbuf_recent(const FpbIndex *ix, BlockNumber blkno,
-								int access);
+								uint16 named_node, int access);
 extern bool fpb_is_in_memory(Relation rel, BlockNumber block, bool by_now);
 extern bool fpb_is_at_hand(const FpbIndex *ix, BlockNumber blkno);
 extern const char *fpb_header_fault(const FpbIndex *ix, Page page);

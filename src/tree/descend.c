@@ -50,7 +50,7 @@
 typedef struct Descent
 {
 	FpbIndex   *ix;
-	const FpbSearchKey *search;
+	FpbSearchKey *search;
 	bool		before;			/* see fpb_descend */
 	bool		writing;		/* does it finish incomplete splits? */
 	BlockNumber *missing;		/* see fpb_descend_queue; else NULL */
@@ -219,7 +219,7 @@ move_right(const Descent *d, Buffer buf, int level, int access, bool hint)
 			return buf;
 
 		right = FpbHdr(page)->right;
-		ix->named_node = 0;
+		d->search->named_node = 0;
 		fpb_count_step(ix, buf, &steps);
 		fpb_relbuf(buf);
 		if (hint && steps > MAX_STEPS)
@@ -381,7 +381,7 @@ static pg_attribute_always_inline Buffer
 descend(const Descent *d, int level, int access, FpbStack *stack)
 {
 	FpbIndex   *ix = d->ix;
-	const FpbSearchKey *search = d->search;
+	FpbSearchKey *search = d->search;
 	bool		before = d->before;
 	bool		use_copies = fpb_inner_page_cache > 0 &&
 		fpb_search_key_is_simple(ix, search);
@@ -393,13 +393,12 @@ descend(const Descent *d, int level, int access, FpbStack *stack)
 		int			at = ix->level;
 		Buffer		buf;
 
-		ix->named_node = 0;
+		search->named_node = 0;
 		if (stack != NULL)
 			stack->height = at + 1;
 		for (;;)
 		{
 			Page		page = NULL;
-			uint16		named;
 			BlockNumber child;
 
 			if (use_copies && at > level)
@@ -423,7 +422,7 @@ descend(const Descent *d, int level, int access, FpbStack *stack)
 				else
 				{
 					FPB_INJECTION_POINT("fpbtree-before-leaf");
-					buf = fpb_getbuf_recent(ix, blkno, access);
+					buf = fpb_getbuf_recent(ix, blkno, search->named_node, access);
 				}
 				if (BufferIsValid(buf) && !is_place(d, buf, at))
 					buf = move_right(d, buf, at,
@@ -442,7 +441,7 @@ descend(const Descent *d, int level, int access, FpbStack *stack)
 				if (at == level)
 					return buf;
 				page = BufferGetPage(buf);
-				child = fpb_page_downlink(ix, page, search, before, &named);
+				child = fpb_page_downlink(ix, page, search, before, &search->named_node);
 
 				if (use_copies)
 					keep_copy(ix, blkno, page);
@@ -450,11 +449,10 @@ descend(const Descent *d, int level, int access, FpbStack *stack)
 			}
 			else
 			{
-				child = fpb_page_downlink(ix, page, search, before, &named);
+				child = fpb_page_downlink(ix, page, search, before, &search->named_node);
 				if (stack != NULL)
 					stack->blocks[at] = blkno;
 			}
-			ix->named_node = named;
 			parent = blkno;
 			blkno = child;
 			at--;
@@ -471,7 +469,7 @@ descend(const Descent *d, int level, int access, FpbStack *stack)
 }
 
 Buffer
-fpb_descend(FpbIndex *ix, const FpbSearchKey *search, int level, bool before,
+fpb_descend(FpbIndex *ix, FpbSearchKey *search, int level, bool before,
 			int access, FpbStack *stack)
 {
 	Descent		d = {ix, search, before, access == BUFFER_LOCK_EXCLUSIVE, NULL};
@@ -481,11 +479,11 @@ fpb_descend(FpbIndex *ix, const FpbSearchKey *search, int level, bool before,
 
 /*
  * The leaf that copies of inner pages name for the search key, or
- * InvalidBlockNumber if a copy is missing.  Fills the stack but for the leaf.
- * *named as in fpb_page_downlink.
+ * InvalidBlockNumber if a copy is missing.  Fills the stack but for the leaf,
+ * and search->named_node.
  */
 static BlockNumber
-leaf_by_copies(FpbIndex *ix, const FpbSearchKey *search, FpbStack *stack, uint16 *named)
+leaf_by_copies(FpbIndex *ix, FpbSearchKey *search, FpbStack *stack)
 {
 	BlockNumber blkno = ix->root;
 
@@ -499,7 +497,7 @@ leaf_by_copies(FpbIndex *ix, const FpbSearchKey *search, FpbStack *stack, uint16
 		if (page == NULL)
 			return InvalidBlockNumber;
 		stack->blocks[at] = blkno;
-		blkno = fpb_page_downlink(ix, page, search, false, named);
+		blkno = fpb_page_downlink(ix, page, search, false, &search->named_node);
 	}
 	return blkno;
 }
@@ -521,12 +519,12 @@ fpb_name_leaf(FpbIndex *ix, FpbInsertState *ins)
 
 	if (ix->level == 0)
 		return false;
-	leaf = leaf_by_copies(ix, search, ins->stack, &ins->named_node);
+	leaf = leaf_by_copies(ix, search, ins->stack);
 	ins->named = leaf != InvalidBlockNumber;
 	if (!ins->named)
 	{
 		buf = fpb_descend(ix, search, 1, false, BUFFER_LOCK_SHARE, ins->stack);
-		leaf = fpb_page_downlink(ix, BufferGetPage(buf), search, false, &ins->named_node);
+		leaf = fpb_page_downlink(ix, BufferGetPage(buf), search, false, &search->named_node);
 		if (fpb_inner_page_cache > 0 && fpb_search_key_is_simple(ix, search))
 			keep_copy(ix, BufferGetBlockNumber(buf), BufferGetPage(buf));
 		fpb_relbuf(buf);
@@ -543,15 +541,14 @@ fpb_name_leaf(FpbIndex *ix, FpbInsertState *ins)
  * InvalidBuffer if that leads nowhere; a descent from the root will do.
  */
 static Buffer
-lock_named_leaf(FpbIndex *ix, const FpbInsertState *ins)
+lock_named_leaf(FpbIndex *ix, FpbInsertState *ins)
 {
 	Descent		d = {ix, &ins->search, false, true, NULL};
 	BlockNumber leaf = ins->stack->blocks[0];
 	Buffer		buf;
 
 	FPB_INJECTION_POINT("fpbtree-before-leaf");
-	ix->named_node = ins->named_node;
-	buf = fpb_getbuf_recent(ix, leaf, BUFFER_LOCK_EXCLUSIVE);
+	buf = fpb_getbuf_recent(ix, leaf, ins->search.named_node, BUFFER_LOCK_EXCLUSIVE);
 	if (!is_place(&d, buf, 0))
 		buf = move_right(&d, buf, 0, BUFFER_LOCK_EXCLUSIVE, true);
 
@@ -571,7 +568,7 @@ lock_named_leaf(FpbIndex *ix, const FpbInsertState *ins)
  * right one, as at the end of a descent.
  */
 static inline Buffer
-get_rightmost_leaf(FpbIndex *ix, const FpbSearchKey *search)
+get_rightmost_leaf(FpbIndex *ix, FpbSearchKey *search)
 {
 	BlockNumber last = RelationGetTargetBlock(ix->rel);
 	Buffer		buf;
@@ -582,11 +579,12 @@ get_rightmost_leaf(FpbIndex *ix, const FpbSearchKey *search)
 
 	/* if it can't be read, the next insertion is not to fail as well */
 	RelationSetTargetBlock(ix->rel, InvalidBlockNumber);
-	buf = fpb_getbuf_recent(ix, last, BUFFER_LOCK_EXCLUSIVE);
+	buf = fpb_getbuf_recent(ix, last, 0, BUFFER_LOCK_EXCLUSIVE);
 	page = BufferGetPage(buf);
 	if (FpbPageIsRightmost(page) && fpb_page_reaches_left(ix, page, search, 0, false))
 	{
 		RelationSetTargetBlock(ix->rel, last);
+		search->named_node = 0;
 		return buf;
 	}
 	fpb_relbuf(buf);
@@ -629,7 +627,6 @@ descend_to_leaf(FpbIndex *ix, FpbInsertState *ins)
 void
 fpb_descend_insert(FpbIndex *ix, FpbInsertState *ins)
 {
-	ix->named_node = 0;
 	ins->buf = get_rightmost_leaf(ix, &ins->search);
 	if (BufferIsValid(ins->buf))
 	{
@@ -740,7 +737,7 @@ fpb_descend_edge(FpbIndex *ix, int level, bool rightmost, int access)
  * entry.  If missing is NULL, pages are read.
  */
 Buffer
-fpb_descend_queue(FpbIndex *queue, const FpbSearchKey *search, bool before, int access,
+fpb_descend_queue(FpbIndex *queue, FpbSearchKey *search, bool before, int access,
 				  BlockNumber *missing)
 {
 	Descent		d = {queue, search, before, access == BUFFER_LOCK_EXCLUSIVE, missing};
@@ -760,14 +757,14 @@ fpb_descend_queue(FpbIndex *queue, const FpbSearchKey *search, bool before, int 
 Buffer
 fpb_goto_right(FpbIndex *ix, BlockNumber right, int access, FpbSearchKey *from)
 {
-	ix->named_node = 0;
+	from->named_node = 0;
 	if (right != InvalidBlockNumber)
 	{
 		Buffer		buf;
 		Page		page;
 
 		FPB_INJECTION_POINT("fpbtree-before-right");
-		buf = fpb_getbuf_recent(ix, right, access);
+		buf = fpb_getbuf_recent(ix, right, 0, access);
 		page = BufferGetPage(buf);
 		if (fpb_page_is_in_tree(ix, page) && FpbPageIsLeaf(page))
 		{
@@ -936,7 +933,7 @@ fpb_leaves_end(FpbLeaves *walk)
  * Returns InvalidBuffer as descend does.
  */
 Buffer
-fpb_find_parent(FpbIndex *ix, const FpbSearchKey *separator, int level,
+fpb_find_parent(FpbIndex *ix, FpbSearchKey *separator, int level,
 				FpbStack *stack, BlockNumber *missing)
 {
 	Descent		d = {ix, separator, false, true, missing};

@@ -242,7 +242,6 @@ fpb_index_of_queue(const FpbIndex *ix, FpbIndex *queue)
 	queue->tree = FPB_QUEUE;
 	queue->root = ix->queue_root;
 	queue->level = ix->queue_level;
-	queue->named_node = 0;
 }
 
 /*

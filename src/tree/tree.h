@@ -22,12 +22,13 @@ typedef struct FpbStack
  * lock it.  before = false: low <= search key < high.  before = true: low <
  * search key <= high, which is the page that has what comes before the search
  * key.  If access is BUFFER_LOCK_EXCLUSIVE, incomplete splits on the way are
- * finished, on every level.  stack may be NULL.
+ * finished, on every level.  stack may be NULL.  search->named_node becomes
+ * what level 1 says of the leaf.
  *
  * Always returns a page in the main tree.  In the queue's tree, returns
  * InvalidBuffer if there is no queue, or none of so many levels.
  */
-extern Buffer fpb_descend(FpbIndex *ix, const FpbSearchKey *search, int level, bool before,
+extern Buffer fpb_descend(FpbIndex *ix, FpbSearchKey *search, int level, bool before,
 						  int access, FpbStack *stack);
 
 /*
@@ -46,7 +47,6 @@ typedef struct FpbInsertState
 								 * hint; NULL: nothing */
 	bool		named;			/* does that include the leaf, which copies
 								 * have named (fpb_name_leaf)? */
-	uint16		named_node;		/* then the hint for its search */
 	Buffer		buf;			/* the page where the entry belongs, locked
 								 * exclusively */
 	FpbPos		pos;			/* the entry's place there, as found by the
@@ -96,7 +96,7 @@ extern Buffer fpb_descend_edge(FpbIndex *ix, int level, bool rightmost,
  * Lock a leaf of the queue's tree while main leaves are locked: if a page
  * would have to be read, its block is put into *missing (NULL: it is read).
  */
-extern Buffer fpb_descend_queue(FpbIndex *queue, const FpbSearchKey *search,
+extern Buffer fpb_descend_queue(FpbIndex *queue, FpbSearchKey *search,
 								bool before, int access, BlockNumber *missing);
 
 /*
@@ -266,7 +266,7 @@ extern void fpb_fence_search_key(const FpbIndex *ix, const FpbKey *fence,
 								 FpbSearchKey *search);
 
 /* Lock the parent of a page being split exclusively.  The stack is a hint. */
-extern Buffer fpb_find_parent(FpbIndex *ix, const FpbSearchKey *separator, int level,
+extern Buffer fpb_find_parent(FpbIndex *ix, FpbSearchKey *separator, int level,
 							  FpbStack *stack, BlockNumber *missing);
 
 /*

@@ -494,7 +494,7 @@ insert_queued(FpbIndex *ix, FpbInsertState *ins)
  * count how long that takes.  No lock is held on entry or exit.
  */
 static void
-make_room(FpbIndex *ix, Relation heap, const FpbSearchKey *search)
+make_room(FpbIndex *ix, Relation heap, FpbSearchKey *search)
 {
 	FpbShared  *shared = fpb_shared_of(RelationGetRelid(ix->rel));
 	instr_time	begin;

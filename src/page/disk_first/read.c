@@ -400,7 +400,7 @@ static bool
 search_named_node(const FpbIndex *ix, Page page, const FpbShape *shape,
 				  const FpbSearchKey *search, FpbNodePos *place)
 {
-	int			dir = fpb_node_of_number(page, ix->named_node - 1);
+	int			dir = fpb_node_of_number(page, search->named_node - 1);
 	FpbCodec	codec;
 	char	   *node;
 	int			slot;
@@ -448,7 +448,7 @@ fpb_node_pos_search(const FpbIndex *ix, Page page, const FpbSearchKey *search,
 	place->dir = place->slot = place->item = 0;
 	if (FpbDir(page)->nnodes == 0)
 		return;
-	if (ix->named_node != 0 && shape->child_off == 0 &&
+	if (search->named_node != 0 && shape->child_off == 0 &&
 		search_named_node(ix, page, shape, search, place))
 		return;
 	place->dir = search_directory(ix, page, shape, search, false);
