@@ -11,6 +11,9 @@ unset MAKEFLAGS MFLAGS MAKEOVERRIDES MAKELEVEL GNUMAKEFLAGS
 unset PGHOST PGHOSTADDR PGPORT PGUSER PGPASSWORD PGDATABASE PGOPTIONS PGSERVICE PGDATA PGCLIENTENCODING PGTZ PGDATESTYLE
 export PSQLRC=/dev/null LC_ALL=C.UTF-8
 
+# How sources are compiled where warnings are errors.
+# shellcheck disable=SC2034 # of the scripts
+WARNINGS='-Wall -Wextra -Wno-sign-compare -Wno-missing-field-initializers -Werror'
 # How sources are compiled if it is to be counted what of them is run. Optimised code is not in the order of the sources.
 # shellcheck disable=SC2034 # of the scripts
 COVERAGE='--coverage -O0'
@@ -139,6 +142,69 @@ copy_sources() {
 	mkdir -p -- "$1"
 	tar -C "$FPB_CLONE" --exclude=./.git --exclude='*.o' --exclude='*.so' --exclude='*.bc' --exclude='./tmp_check*' \
 		--exclude=./results --exclude='./output_iso' --exclude='./log' -cf - . | tar -C "$1" --no-same-owner -xf -
+}
+
+# Builds the extension in folder $1, which is a copy of the sources, for the server that the pg_config $2 belongs to. The
+# other arguments are make's. Objects of earlier builds are taken from the cache folder if they were made of the same file,
+# with the same headers, for the same server and with the same options, in whatever clone: of the many builds in a run of
+# all tests, most are of files that have not changed since the last run.
+build_extension() {
+	local folder=$1 pg_config=$2 store= hash file new=new.$BASHPID
+	local -a sums
+	shift 2
+	if [ -z "${FPBTREE_TEST_COVERAGE:-}" ]; then
+		# before make adds what is no source
+		mapfile -t sums < <(cd "$folder" && find src dev/hunts/fuzz bench/papers/driver -name '*.[ch]' 2>/dev/null | sort | xargs sha256sum)
+		store=$(object_store "$folder" "$pg_config" "$(printf '%s\n' "${sums[@]}" | grep '\.h$')" "$@")
+		mkdir -p -- "$store"
+		touch -- "$store"
+		while read -r hash file; do
+			file=${file%.c}
+			if [[ ! -e $folder/$file.o && -e $store/$hash.o ]] && cp -- "$store/$hash.d" "$folder/$file.d"; then
+				cp -- "$store/$hash.o" "$folder/$file.o"
+			fi
+		done < <(objects_of "${sums[@]}")
+	fi
+	make -C "$folder" -s -j2 PG_CONFIG="$pg_config" "$@" || return 1
+	[ -n "$store" ] || return 0
+	while read -r hash file; do
+		file=$folder/${file%.c}
+		[[ -e $file.o && ! -e $store/$hash.o ]] || continue
+		# of what the object depends on, the server's headers are another copy the next time
+		sed -E 's|(^\| )/[^ ]*||g; /^:$/d' "$file.d" >"$store/$hash.d.$new"
+		mv -- "$store/$hash.d.$new" "$store/$hash.d"
+		cp -- "$file.o" "$store/$hash.o.$new"
+		mv -- "$store/$hash.o.$new" "$store/$hash.o"
+	done < <(objects_of "${sums[@]}")
+}
+
+# The folder of the cache for all objects that have the headers, the server and make's options in common. There are
+# so many that all servers' are there for two states of the headers; older ones go.
+object_store() {
+	local folder=$1 pg_config=$2 headers=$3 stores option
+	shift 3
+	stores=$(cache_dir)/objects
+	mkdir -p -- "$stores"
+	find "$stores" -mindepth 1 -maxdepth 1 -printf '%T@ %p\n' | sort -rn | tail -n +32 | cut -d' ' -f2- | xargs -r rm -rf --
+	{
+		cat "$folder/Makefile" "$("$pg_config" --includedir-server)/pg_config.h" "${pg_config%/bin/pg_config}/.fpbtree-stamp" || true
+		"$pg_config" --version --configure --cflags
+		# what is added to the extension is compiled as it is
+		for option in "$@"; do
+			if [[ $option = *=* && $option != FPB_FUZZ=* && $option != FPB_BENCH=* ]]; then printf '%s\n' "$option"; fi
+			if [[ $option = CC=* ]]; then "${option#CC=}" --version; fi
+		done
+		gcc --version
+		printf '%s\n' "$headers"
+	} 2>/dev/null | sha256sum | sed "s|^\(.\{40\}\).*|$stores/\1|"
+}
+
+# Of checksums as sha256sum prints them, those of the C sources, each of the text and the path, and the file.
+objects_of() {
+	local hash file
+	printf '%s\n' "$@" | while read -r hash file; do
+		if [[ $file = *.c ]]; then printf '%s-%s %s\n' "${hash:0:40}" "${file//\//-}" "$file"; fi
+	done
 }
 
 # A copy of an installed PostgreSQL, made of hard links: it costs nothing, and `make install` replaces files, never

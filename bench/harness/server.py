@@ -116,9 +116,7 @@ class Server:
 
     def make(self, *variables):
         """Builds the extension and installs it."""
-        environment = {name: value for name, value in os.environ.items() if not name.startswith("MAKE")}
-        call("make", "-C", os.path.join(self.folder, "build"), "-s", "-j2", f"PG_CONFIG={self.pg_config}", *variables,
-             "install", env=environment)
+        library("build_extension", os.path.join(self.folder, "build"), self.pg_config, *variables, "install")
 
     def tool(self, name):
         return os.path.join(self.folder, "pg", "bin", name)

@@ -2,14 +2,14 @@
 # A server with the page fuzzer in it, for dev/hunts/page-fuzz and dev/checks/mutations.
 # Sourced after dev/lib.sh, never run.
 
-FUZZ_COPT='-O2 -Wall -Wextra -Wno-sign-compare -Wno-missing-field-initializers -Werror'
+FUZZ_COPT=$WARNINGS
 if [ -n "${FPBTREE_TEST_COVERAGE:-}" ]; then FUZZ_COPT=$COVERAGE; fi
 
 fuzz_psql() { "$FPB_CLONE/dev/servers/cluster" psql page-fuzz -X -q -A -t -v ON_ERROR_STOP=1 "$@"; }
 
 # Builds the sources in $WORK/build with the fuzzer, and installs them in the server that new sessions are of.
 fuzz_build() {
-	make -C "$WORK/build" -s -j2 FPB_FUZZ=1 PG_CONFIG="$WORK/pg/bin/pg_config" COPT="$FUZZ_COPT" install \
+	build_extension "$WORK/build" "$WORK/pg/bin/pg_config" FPB_FUZZ=1 COPT="$FUZZ_COPT" install \
 		>"$WORK/log" 2>&1 || { tail -n 40 "$WORK/log" >&2; return 1; }
 }
 
