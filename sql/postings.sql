@@ -17,7 +17,7 @@ CREATE PROCEDURE prepare(kind text, type text, dups int) LANGUAGE plpgsql AS $$
 BEGIN
 	DROP TABLE IF EXISTS rows, t;
 	EXECUTE format('CREATE TABLE rows AS SELECT (SELECT key(%L, key) OFFSET 0)::%s AS k, key * %s + i AS nr
-		FROM generate_series(1, greatest(2 * current_setting(''block_size'')::int / %s, 1)) key, generate_series(1, %s) i',
+		FROM generate_series(1, greatest(least(2 * current_setting(''block_size'')::int, 24000) / %s, 1)) key, generate_series(1, %s) i',
 		kind, type, dups, dups, dups);
 	EXECUTE format('CREATE UNLOGGED TABLE t (k %s)', type);
 	CREATE INDEX t_b ON t (k);
@@ -70,12 +70,15 @@ INSERT INTO kinds VALUES ('short text', 'text COLLATE "C"', 100), ('text', 'text
 CREATE FUNCTION verdict(f bigint, b bigint, most int) RETURNS text LANGUAGE sql AS
 	$$ SELECT CASE WHEN f <= b * (most + CASE WHEN current_setting('block_size')::int < 8192 THEN 12 ELSE 0 END) / 100.0 + 1 THEN 'ok' ELSE f || ' pages against ' || b END $$;
 
+-- Large pages are few, and at each of nine moments one may be not full.
+CREATE VIEW several AS SELECT CASE WHEN current_setting('block_size')::int > 8192 THEN 8 ELSE 0 END AS several;
+
 SELECT kind, dups, (SELECT verdict(f, b, most) FROM in_order(kind, type, dups, true)) AS built
 FROM kinds, unnest('{2,3,5,10,20,30,50,100,300,1000}'::int[]) dups
 WHERE kind <> 'text';
 SELECT dups, (SELECT verdict(f, b, 100) FROM in_order(kind, type, dups, true)) AS built,
 	(SELECT verdict(f, b, 100) FROM in_order(kind, type, dups, false)) AS ascending,
-	(SELECT verdict(f, b, 105) FROM random_order(kind, type, dups)) AS random
+	(SELECT verdict(f - several, b, 105) FROM random_order(kind, type, dups), several) AS random
 FROM kinds, unnest('{2,3,5,10,20,30,50,100,300,1000}'::int[]) dups
 WHERE kind = 'text';
 
@@ -86,7 +89,7 @@ DO $$
 DECLARE
 	block_size int := current_setting('block_size');
 BEGIN
-	FOR n IN 1..60 LOOP
+	FOR n IN 1..60 BY greatest(block_size / 8192, 1) LOOP
 		TRUNCATE few;
 		INSERT INTO few SELECT lpad(to_hex(i), 3, '0') FROM generate_series(1, block_size / 25 + n) i ORDER BY hashint4(i + n * 10000);
 		FOR i IN 1..block_size / 10 LOOP
