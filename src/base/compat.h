@@ -314,4 +314,16 @@
 #define FPB_INJECTION_POINT(name)	INJECTION_POINT(name)
 #endif
 
+/*
+ * The same in a critical section.  It has to be loaded before that, and there
+ * is none before 18.
+ */
+#if PG_VERSION_NUM >= 180000
+#define FPB_INJECTION_POINT_LOAD(name)		INJECTION_POINT_LOAD(name)
+#define FPB_INJECTION_POINT_CACHED(name)	INJECTION_POINT_CACHED(name, NULL)
+#else
+#define FPB_INJECTION_POINT_LOAD(name)		((void) 0)
+#define FPB_INJECTION_POINT_CACHED(name)	((void) 0)
+#endif
+
 #endif							/* FPB_BASE_COMPAT_H */

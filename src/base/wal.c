@@ -184,8 +184,10 @@ fpb_wal_add_base(FpbWalPage *wp, const char *base)
 	total += BLCKSZ - (((PageHeader) base)->pd_upper - ((PageHeader) base)->pd_lower);
 	if (total >= image)
 		wp->image = true;
-	if (!wp->image)
-		wp->base = base;
+	if (wp->image)
+		return;
+	wp->base = base;
+	FPB_INJECTION_POINT_LOAD("fpbtree-base-logged");
 }
 
 /*
@@ -355,8 +357,12 @@ fpb_wal_finish(FpbWal *wal)
 		int			order[FPB_WAL_MAX_PAGES];
 
 		for (int i = 0; i < wal->npages; i++)
-			if (wal->pages[i].base != NULL)
-				log_base(&wal->pages[i]);
+		{
+			if (wal->pages[i].base == NULL)
+				continue;
+			log_base(&wal->pages[i]);
+			FPB_INJECTION_POINT_CACHED("fpbtree-base-logged");
+		}
 		order_pages(wal, order);
 		XLogBeginInsert();
 		for (int i = 0; i < wal->npages; i++)

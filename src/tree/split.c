@@ -246,20 +246,24 @@ fpb_insert_downlink(FpbIndex *ix, Buffer left, Buffer right, FpbStack *stack,
 }
 
 /*
- * Make the page that a new one is to be logged as the difference from: one
- * like it that has no entries and is marked as deleted, which is what it will
- * be if a crash comes in between.  False if there is none.
+ * Have a new leaf of words logged as the difference from a base: a page like
+ * it that has no entries and is marked as deleted, which is what the leaf will
+ * be if a crash comes in between.  base: memory of the caller's, kept until
+ * the record is finished.
  */
-static bool
-make_base(const FpbIndex *ix, Page page, char *base)
+static void
+log_from_base(const FpbIndex *ix, FpbWalPage *wp, char *base)
 {
 	FpbPageContent content;
 	FpbKey		low;
 	FpbKey		high;
 
-	fpb_page_frame(ix, page, &low, &high, &content);
+	if (!RelationNeedsWAL(ix->rel) || !fpb_is_word(ix) || !FpbPageIsLeaf(wp->page))
+		return;
+	fpb_page_frame(ix, wp->page, &low, &high, &content);
 	content.flags |= FPB_DELETED;
-	return fpb_is_word(ix) && fpb_page_build(ix, (Page) base, &content, 0);
+	if (fpb_page_build(ix, (Page) base, &content, 0))
+		fpb_wal_add_base(wp, base);
 }
 
 /*
@@ -303,8 +307,7 @@ fpb_split_page(FpbIndex *ix, FpbInsertState *ins)
 		fpb_name_halves(ix, wp_left->page, ins, wp_left);
 		fpb_name_halves(ix, wp_right->page, ins, wp_right);
 	}
-	if (FpbPageIsLeaf(page) && make_base(ix, wp_right->page, images[2].data))
-		fpb_wal_add_base(wp_right, images[2].data);
+	log_from_base(ix, wp_right, images[2].data);
 	if (ix->tree != 0)
 		metabuf = fpb_add_meta(ix, &wal, &wp_meta);
 	fpb_wal_enter(&wal);

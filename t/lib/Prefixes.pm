@@ -89,23 +89,35 @@ sub queue_kind
 # The records of fpbtree indexes in a part of the WAL: where they end, of which
 # file they are, and what they do as far as their pages tell.  (A block with an
 # exclamation mark is in the record as an image.)
+#
+# The right half of a leaf's split may be logged as the difference from an image
+# that goes before, alone in its record: small, and the last that has been of the
+# block.
 sub index_records
 {
 	my ($node, $from, $to) = @_;
-	my (@records, %last);
+	my (@records, %last, %of_block);
+	my $block_size = $node->safe_psql('postgres', 'SHOW block_size');
 	my %queued = map { $_ => 1 } split /\n/, $node->safe_psql('postgres', q{SELECT file FROM indexes WHERE index LIKE 'waiting%'});
 
 	foreach my $line (split /\n/, $node->safe_psql('postgres', qq{
 		SELECT end_lsn, relfilenode, record_type,
-			string_agg(relblocknumber || CASE WHEN 'APPLY' = ANY (block_fpi_info) THEN '!' ELSE '' END, ' ' ORDER BY block_id)
+			string_agg(relblocknumber || CASE WHEN 'APPLY' = ANY (block_fpi_info) THEN '!' ELSE '' END, ' ' ORDER BY block_id),
+			sum(block_fpi_length)
 		FROM pg_get_wal_block_info('$from', '$to', false)
 		WHERE resource_manager = 'Generic' OR record_type = 'FPI' AND relforknumber = 0
 		GROUP BY 1, 2, 3 ORDER BY 1}))
 	{
-		my ($end, $file, $type, $blocks) = split /\|/, $line;
-		my $images = join '', map { /!/ ? '!' : '.' } split / /, $blocks;
+		my ($end, $file, $type, $blocks, $image) = split /\|/, $line;
+		my @numbers = $blocks =~ /\d+/g;
+		my $base = @numbers > 1 && $blocks !~ /^\d+!? \d+!/ ? $of_block{"$file $numbers[1]"} : undef;
+		my $based = $base && $base->{blocks} eq "$numbers[1]!" && $base->{image} < $block_size / 8;
+
+		$base->{kind} = $queued{$file} ? 'queue: base of a split' : 'base of a split' if $based;
+		my $known = $based ? $blocks =~ s/^(\d+!?) (\d+)/$1 $2!/r : $blocks;
+		my $images = join '', map { /!/ ? '!' : '.' } split / /, $known;
 		my $kind = $type eq 'FPI' ? 'build'
-		  : $queued{$file} ? queue_kind($blocks, $images)
+		  : $queued{$file} ? queue_kind($known, $images)
 		  : $blocks =~ /\b0\b/ ? 'root growth'
 		  : $images eq '.' ? 'change'
 		  : $images eq '!' ? 'image'
@@ -116,8 +128,8 @@ sub index_records
 		  : 'leaf merge';
 
 		$last{$file}{kind} =~ s/split$/split of the root/ if $kind eq 'root growth' && $last{$file};
-		push @records, { number => scalar(@records), end => lsn_number($end), lsn => $end, file => $file, kind => $kind, blocks => $blocks };
-		$last{$file} = $records[-1];
+		push @records, { number => scalar(@records), end => lsn_number($end), lsn => $end, file => $file, kind => $kind, blocks => $blocks, image => $image };
+		$last{$file} = $of_block{"$file $_"} = $records[-1] foreach @numbers;
 	}
 	return @records;
 }
@@ -182,7 +194,9 @@ my @WORK = (
 		'VACUUM (INDEX_CLEANUP ON) long, short',
 		"INSERT INTO long SELECT g, long_key(g, 'v'), g % 5 FROM generate_series(80, 180, 3) g ORDER BY hashint4(g)",
 		"INSERT INTO short SELECT a, b + 1, t || 'v' FROM short WHERE b BETWEEN 200000 AND 230000",
-		'INSERT INTO short SELECT 22, 900000 + g, short_key(7) FROM generate_series(1, 60) g' ],
+		'INSERT INTO short SELECT 22, 900000 + g, short_key(7) FROM generate_series(1, 60) g',
+		# leaves of words whose entries are in no order are split again and again
+		'INSERT INTO short SELECT 60 + g % 5, 2000000 + g * 7919 % 200000, short_key(g) FROM generate_series(1, 900) g' ],
 	# rows die, and their entries are pruned without VACUUM
 	[   'UPDATE long SET v = v + 100 WHERE n % 2 = 0', 'UPDATE short SET a = a + 1 WHERE b % 7 = 0 AND a BETWEEN 30 AND 60',
 		'DELETE FROM short WHERE a = 0 OR a BETWEEN 70 AND 80', 'DELETE FROM long WHERE n % 7 = 0', @KILL, @KILL,
@@ -295,7 +309,7 @@ max_standby_streaming_delay = -1
 	note(sprintf '%d records of indexes in %.1f MB: %s', scalar(@{ $node->{records} }), (lsn_number($to) - lsn_number($from)) / 1e6,
 		join(', ', map { "$kinds{$_} $_" } sort keys %kinds));
 	is(join(', ', grep { !$kinds{$_} } 'build', 'change', 'image', 'leaf split', 'inner split', 'leaf split of the root',
-			'inner split of the root', 'downlink', 'root growth', 'leaf merge', 'inner merge',
+			'inner split of the root', 'base of a split', 'downlink', 'root growth', 'leaf merge', 'inner merge',
 			map { "queue: $_" } 'it comes', 'it goes, or its root', 'split or root growth', 'inner split', 'merge', 'change', 'image',
 			'move or downlink', 'move, image', 'move with split'), '', 'everything has happened');
 	# replay locks them in that order; an inner split begins with the child, or else none would have been counted

@@ -121,6 +121,22 @@ adjust_bounds(Page page, int dir, uint64 head, FpbWalPage *wp)
 }
 
 /*
+ * An entry with this head has been put into a slot of the dir'th node, and
+ * what lay between that and a gap has moved by one.  Killed bits move with
+ * their entries, and bounds take in the new one.
+ */
+static void
+inserted_at(const FpbIndex *ix, Page page, int dir, int slot, int gap, uint64 head,
+			FpbWalPage *wp)
+{
+	if (gap >= slot)
+		fpb_page_shift_killed(ix, page, dir, slot, gap - 1, 1);
+	else
+		fpb_page_shift_killed(ix, page, dir, gap + 1, slot, -1);
+	adjust_bounds(page, dir, head, wp);
+}
+
+/*
  * Put a key with an empty run of places before the run'th one of a runs node
  * that has room for it.  The run ends at slot.
  */
@@ -198,11 +214,7 @@ insert_into_runs(const FpbIndex *ix, Page page, const FpbEntry *entry,
 	fpb_note_slots(wp, runs.tails, Min(slot, gap), Max(slot, gap), FPB_TAIL_BYTES);
 	if (first < last)
 		fpb_note_slots(wp, (char *) runs.ends, first, last - 1, sizeof(uint8));
-	if (gap >= slot)
-		fpb_page_shift_killed(ix, page, pos->dir, slot, gap - 1, 1);
-	else
-		fpb_page_shift_killed(ix, page, pos->dir, gap + 1, slot, -1);
-	adjust_bounds(page, pos->dir, entry->key.head, wp);
+	inserted_at(ix, page, pos->dir, slot, gap, entry->key.head, wp);
 }
 
 /*
@@ -237,11 +249,7 @@ insert_into_plain(const FpbIndex *ix, Page page, const FpbEntry *entry,
 	if (!fpb_is_word(ix) && tuple_offset == 0)
 		tuple_offset = fpb_add_tuple(page, &entry->key, wp);
 	fpb_write_slot(ix, shape, node, slot, entry, tuple_offset);
-	if (gap >= slot)
-		fpb_page_shift_killed(ix, page, pos->dir, slot, gap - 1, 1);
-	else
-		fpb_page_shift_killed(ix, page, pos->dir, gap + 1, slot, -1);
-	adjust_bounds(page, pos->dir, entry->key.head, wp);
+	inserted_at(ix, page, pos->dir, slot, gap, entry->key.head, wp);
 }
 
 /*
