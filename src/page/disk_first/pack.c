@@ -47,14 +47,15 @@ fpb_plain_fill(const FpbShape *shape, int slack)
 
 /*
  * Set up *fill for leaves or inner pages with slack slots of a hundred free.
- * Of what duplicates take in a runs node half the share is left free, because
- * that node has about twice as many places.
+ * Of what duplicates take in a runs node a third of the share is left free:
+ * that node has about twice as many places, and a TID takes as much of a page
+ * here as in btree, which leaves a tenth of the page free.
  */
 void
 fpb_fill_with_slack(const FpbIndex *ix, int level, int slack, FpbFill *fill)
 {
 	const FpbShape *shape = fpb_level_shape(ix, level);
-	int			some = 100 - slack / 2;
+	int			some = 100 - slack / 3;
 
 	memset(fill, 0, sizeof(*fill));
 	fill->plain = fpb_plain_fill(shape, slack);

@@ -27,9 +27,11 @@
 #define SPREAD_SLACK			6
 
 /*
- * A single node is packed anew if that leaves this share of it free.
+ * A single node is packed anew if that leaves this share of it free, and
+ * several ones if that leaves that share of them free, in a hundred.
  */
 #define REPACK_SLACK			12
+#define REPACK_SEVERAL_SLACK	3
 
 /*
  * An entry of a leaf of words is passed on over so many nodes at most.  Each
@@ -758,7 +760,7 @@ plan_repack(const FpbIndex *ix, Page page, const FpbEntry *entry,
 					to++;
 			}
 			fits = pack_evenly(ix, entries + from, to - from, slots->last - slots->first + 1,
-							   1000 - 10 * SPREAD_SLACK, packing);
+							   1000 - 10 * REPACK_SEVERAL_SLACK, packing);
 		}
 	}
 	if (fits)
