@@ -12,6 +12,9 @@ use Servers;
 use Test::More;
 use Workload;
 
+# for how long queries are compared while the load runs
+my $seconds = $ENV{FPB_LOAD} || 8;
+
 seed_choices();
 my $primary = start_server(
 	'primary', q{
@@ -25,14 +28,14 @@ create_workload($primary);
 
 # The backup is taken while the load runs.
 my $output = '';
-my $load = start_load($primary, 10, 2, \$output);
+my $load = start_load($primary, $seconds + 2, 2, \$output);
 sleep 1;
 my $standby = make_standby($primary, 'standby', "hot_standby_feedback = off\nmax_standby_streaming_delay = 300s\n");
 
 # Queries on the standby while the primary goes on: an index and the table must
 # agree within one snapshot.
 my ($asked, $cancelled, @wrong) = (0, 0);
-my $until = time() + 8;
+my $until = time() + $seconds;
 while (time() < $until)
 {
 	my ($name, $columns, $rest) = @{ $INDEXES[ int(rand(@INDEXES)) ] };

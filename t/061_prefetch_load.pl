@@ -111,7 +111,7 @@ foreach my $method (@methods)
 	}
 
 	my $output = '';
-	my $load = start_load($node, 6, 6, \$output, compare => [ 12, $compare ]);
+	my $load = start_load($node, '10t', 6, \$output, compare => [ 12, $compare ]);
 	$load->finish;
 	unlike($output, qr{another answer|out of order|aborted|server closed}, "${named}no reader has found anything wrong") or diag $output;
 	like($output, qr/number of transactions actually processed: [1-9]/, "${named}there was a load");

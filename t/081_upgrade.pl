@@ -12,6 +12,7 @@ use FindBin;
 use lib "$FindBin::RealBin/lib";
 use PostgreSQL::Test::Cluster;
 use PostgreSQL::Test::Utils;
+use Servers;
 use Test::More;
 use Workload;
 
@@ -37,9 +38,11 @@ sub upgrade_from
 	my ($from) = @_;
 
 	my $old = PostgreSQL::Test::Cluster->new("old_$from", install_path => $prefix{$from});
-	$old->init;
+	# a copy would be one of the server under test
+	$old->init(force_initdb => 1);
 	$old->append_conf('postgresql.conf', "autovacuum = off\n");
 	$old->start;
+	trust_changes($old);
 	create_workload($old);
 	$old->safe_psql('postgres', 'SELECT w_delete(false) FROM generate_series(1, 5)');
 	$old->safe_psql('postgres', 'VACUUM (INDEX_CLEANUP ON) w');
@@ -96,6 +99,7 @@ FROM pg_opclass c JOIN pg_am a ON a.oid = opcmethod AND amname = 'fpbtree' ORDER
 
 	$new->append_conf('postgresql.conf', "autovacuum = off\n");
 	$new->start;
+	trust_changes($new);
 	is($new->safe_psql('postgres', $definitions), $indexes_before, "from $from: all indexes are there");
 	is($new->safe_psql('postgres', $nodes), $nodes_before, 'in the same files');
 	check_indexes($new, 'after');

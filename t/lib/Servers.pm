@@ -44,11 +44,25 @@ sub start_server
 	my ($name, $settings, %init) = @_;
 	my $node = PostgreSQL::Test::Cluster->new($name);
 
-	$node->init(%init);
+	init_cluster($node, %init);
 	$node->append_conf('postgresql.conf', "autovacuum = off\n" . ($settings // ''));
 	$node->start;
 	$current //= $node;
 	return $node;
+}
+
+# Makes a server's cluster.  dev/test has one that is copied, with the settings that
+# FPB_INITDB_OPTIONS gives to one which has to be made by other options.
+sub init_cluster
+{
+	my ($node, %init) = @_;
+
+	if ($init{extra} || $init{no_data_checksums})
+	{
+		$init{extra} = [ @{ $init{extra} // [] }, split ' ', $ENV{FPB_INITDB_OPTIONS} // '' ];
+	}
+	$node->init(%init);
+	return;
 }
 
 sub set_and_reload

@@ -143,14 +143,15 @@ RESET enable_sort;
 }
 	]);
 
-# Starts pgbench on the table in the background; returns IPC::Run's handle.
+# Starts pgbench on the table in the background, for some seconds, or for some
+# transactions of each client (as "300t"); returns IPC::Run's handle.
 # more: scripts besides, as in %SCRIPTS.
 sub start_load
 {
-	my ($node, $seconds, $clients, $output, %more) = @_;
+	my ($node, $length, $clients, $output, %more) = @_;
 	my $dir = PostgreSQL::Test::Utils::tempdir();
 	my %scripts = (%SCRIPTS, %more);
-	my @command = ('pgbench', '--no-vacuum', '--max-tries=20', "--client=$clients", "--time=$seconds");
+	my @command = ('pgbench', '--no-vacuum', '--max-tries=20', "--client=$clients", $length =~ /^(\d+)t$/ ? "--transactions=$1" : "--time=$length");
 
 	foreach my $name (sort keys %scripts)
 	{
