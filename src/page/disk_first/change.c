@@ -500,9 +500,9 @@ empty_slot(const FpbIndex *ix, Page page, int dir, int slot, FpbWalPage *wp)
 	FpbNodeArray arrays[FPB_MAX_ARRAYS];
 	int			last = fpb_node_arrays(ix, shape, codec, node, arrays) - 1;
 
-	/* better than to write behind the node */
+	/* a damaged page may name a node twice: then the entry is gone already */
 	if (unlikely(slot >= fpb_node_slots(ix, shape, codec, node)))
-		elog(PANIC, "deletion of an entry that is not in the fpbtree page");
+		return;
 	fpb_make_gap(ix, shape, codec, node, slot);
 	fpb_note_slots(wp, arrays[last].start, slot, slot, arrays[last].width);
 	if (shape->child_off != 0)
@@ -511,16 +511,20 @@ empty_slot(const FpbIndex *ix, Page page, int dir, int slot, FpbWalPage *wp)
 }
 
 /*
- * Was the node that has just been added all zeros before, and will it be at
- * replay?  Yes if it comes out of the hole as it was before this record, which
- * may have begun with a cut.  (In the tuple form killed bits may have been
- * there.)
+ * Make the node that has just been added all zeros.  True if it was, and will
+ * be at replay: if it comes out of the hole as it was before this record,
+ * which may have begun with a cut.  (In the tuple form killed bits may have
+ * been there, and in a damaged page anything.)  Else all of it has to be noted.
  */
 static bool
-node_was_zero(const FpbIndex *ix, Page page, const char *node,
-			  const FpbWalPage *wp)
+clear_new_node(const FpbIndex *ix, Page page, char *node, const FpbWalPage *wp)
 {
-	return fpb_is_word(ix) && node >= (char *) page + wp->lower;
+	Size		size = fpb_shape(ix, page)->size;
+	bool		was_zero = fpb_is_word(ix) && node >= (char *) page + wp->lower &&
+		node[0] == 0 && memcmp(node, node + 1, size - 1) == 0;
+
+	memset(node, 0, size);
+	return was_zero;
 }
 
 /* --- leaves of words, but for runs nodes --- */
@@ -598,8 +602,7 @@ add_loose_node(const FpbIndex *ix, Page page, int dir, uint64 head, FpbWalPage *
 	const FpbShape *shape = fpb_shape(ix, page);
 	char	   *node = add_node(ix, page, dir, head, FPB_NODE_LOOSE, wp);
 
-	memset(node, 0, shape->size);
-	if (!node_was_zero(ix, page, node, wp))
+	if (!clear_new_node(ix, page, node, wp))
 		fpb_wal_note(wp, node, shape->size);
 	return node;
 }
@@ -686,6 +689,7 @@ append_node(const FpbIndex *ix, Page page, const FpbEntry *entry,
 {
 	const FpbShape *shape = fpb_shape(ix, page);
 	char	   *node;
+	bool		was_zero;
 
 	if (fpb_is_word(ix) && FpbPageIsLeaf(page))
 	{
@@ -695,7 +699,7 @@ append_node(const FpbIndex *ix, Page page, const FpbEntry *entry,
 	}
 	node = add_node(ix, page, pos->dir, entry->key.head, FPB_NODE_PLAIN, wp);
 	raise_next_bound(page, pos->dir, entry->key.head, wp);
-	memset(node, 0, shape->size);
+	was_zero = clear_new_node(ix, page, node, wp);
 	if (!fpb_is_word(ix) && tuple_offset == 0)
 		tuple_offset = fpb_add_tuple(page, &entry->key, wp);
 	fpb_write_slot(ix, shape, node, 0, entry, tuple_offset);
@@ -703,7 +707,7 @@ append_node(const FpbIndex *ix, Page page, const FpbEntry *entry,
 		fpb_write_gap(ix, shape, node, slot, PG_UINT64_MAX);
 
 	/* gaps have heads, and downlinks that are not zero */
-	if (node_was_zero(ix, page, node, wp))
+	if (was_zero)
 	{
 		FpbNodeArray arrays[FPB_MAX_ARRAYS];
 		int			narrays = fpb_node_arrays(ix, shape, FPB_NODE_PLAIN, node, arrays);
@@ -929,8 +933,9 @@ append_runs(const FpbIndex *ix, Page page, const FpbEntry *entry, int keys,
 	const FpbShape *shape = fpb_shape(ix, page);
 	char	   *node = add_node(ix, page, pos->dir, entry->key.head, FPB_NODE_RUNS, wp);
 	FpbRuns		runs;
+	bool		was_zero;
 
-	memset(node, 0, shape->size);
+	was_zero = clear_new_node(ix, page, node, wp);
 	((uint8 *) node)[shape->size - 1] = keys;
 	((uint8 *) node)[shape->size - 2] = 1;
 	runs = fpb_runs(ix, shape, node);
@@ -939,7 +944,7 @@ append_runs(const FpbIndex *ix, Page page, const FpbEntry *entry, int keys,
 		fpb_run_lows(&runs)[0] = entry->key.low;
 	fpb_write_tail(runs.tails, 0, entry->key.tail);
 	runs.ends[0] = 1;
-	if (!node_was_zero(ix, page, node, wp))
+	if (!was_zero)
 	{
 		fpb_wal_note(wp, node, shape->size);
 		return;

@@ -1028,22 +1028,26 @@ is_set(KilledBit bit)
 }
 
 /*
- * The place of an entry's slot, and of its item in a posting, by its position.
- * If a loose node has no entry there, it is behind all slots.
+ * The place of an entry's slot, and of its item in a posting, by the position
+ * that it was read at.  If a loose node has no entry in that slot any more, it
+ * is behind all slots.  (Its rank must not do instead: in a damaged page that
+ * names a node twice, that would be another entry's.)
  */
 FpbNodePos
 fpb_slot_place(const FpbIndex *ix, Page page, FpbPos pos)
 {
 	FpbNodePos	place = fpb_pos_unpack(ix, pos);
 	const FpbShape *shape = fpb_shape(ix, page);
-	int			rank;
 
 	if (place.dir < FpbDir(page)->nnodes && fpb_dir_codecs(page)[place.dir] == FPB_NODE_LOOSE)
 	{
-		int			slot = loose_slot(ix, shape, fpb_node_at(shape, page, place.dir),
-									  place, false, &rank);
+		char	   *node = fpb_node_at(shape, page, place.dir);
+		int			slot = place.item / 2 - 1;
 
-		place.slot = slot < 0 ? shape->nslots : slot;
+		if (slot < 0 || slot >= shape->nslots ||
+			fpb_node_is_gap(ix, shape, FPB_NODE_LOOSE, node, slot))
+			slot = shape->nslots;
+		place.slot = slot;
 		place.item = 0;
 	}
 	return place;
