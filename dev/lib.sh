@@ -149,7 +149,7 @@ copy_sources() {
 # with the same headers, for the same server and with the same options, in whatever clone: of the many builds in a run of
 # all tests, most are of files that have not changed since the last run.
 build_extension() {
-	local folder=$1 pg_config=$2 store= hash file new=new.$BASHPID
+	local folder=$1 pg_config=$2 store= hash file
 	local -a sums
 	shift 2
 	if [ -z "${FPBTREE_TEST_COVERAGE:-}" ]; then
@@ -161,31 +161,37 @@ build_extension() {
 		while read -r hash file; do
 			file=${file%.c}
 			if [[ ! -e $folder/$file.o && -e $store/$hash.o ]] && cp -- "$store/$hash.d" "$folder/$file.d"; then
-				cp -- "$store/$hash.o" "$folder/$file.o"
+				cp -- "$store/$hash.o" "$folder/$file.o" || rm -f -- "$folder/$file."[od]
 			fi
 		done < <(objects_of "${sums[@]}")
 	fi
 	make -C "$folder" -s -j2 PG_CONFIG="$pg_config" "$@" || return 1
-	[ -n "$store" ] || return 0
+	if [ -n "$store" ]; then store_objects "$folder" "$store" "${sums[@]}" 2>/dev/null || true; fi
+}
+
+# Puts the objects of a build into the cache folder, those that are not there; checksums of the sources follow. Another
+# run may be doing the same, or be removing that folder because others are newer: then nothing is kept.
+store_objects() {
+	local folder=$1 store=$2 hash file new=new.$BASHPID
+	shift 2
 	while read -r hash file; do
 		file=$folder/${file%.c}
-		[[ -e $file.o && ! -e $store/$hash.o ]] || continue
+		# (what this build left alone may be of an earlier text)
+		[[ $file.o -nt $file.c && ! -e $store/$hash.o ]] || continue
 		# of what the object depends on, the server's headers are another copy the next time
-		sed -E 's|(^\| )/[^ ]*||g; /^:$/d' "$file.d" >"$store/$hash.d.$new"
-		mv -- "$store/$hash.d.$new" "$store/$hash.d"
-		cp -- "$file.o" "$store/$hash.o.$new"
-		mv -- "$store/$hash.o.$new" "$store/$hash.o"
-	done < <(objects_of "${sums[@]}")
+		sed -E 's|(^\| )/[^ ]*||g; /^:$/d' "$file.d" >"$store/$hash.d.$new" && mv -- "$store/$hash.d.$new" "$store/$hash.d" &&
+			cp -- "$file.o" "$store/$hash.o.$new" && mv -- "$store/$hash.o.$new" "$store/$hash.o" || return 1
+	done < <(objects_of "$@")
 }
 
 # The folder of the cache for all objects that have the headers, the server and make's options in common. There are
-# so many that all servers' are there for two states of the headers; older ones go.
+# as many as four states of the headers need with all servers; older ones go.
 object_store() {
 	local folder=$1 pg_config=$2 headers=$3 stores option
 	shift 3
 	stores=$(cache_dir)/objects
 	mkdir -p -- "$stores"
-	find "$stores" -mindepth 1 -maxdepth 1 -printf '%T@ %p\n' | sort -rn | tail -n +32 | cut -d' ' -f2- | xargs -r rm -rf --
+	find "$stores" -mindepth 1 -maxdepth 1 -printf '%T@ %p\n' | sort -rn | tail -n +41 | cut -d' ' -f2- | xargs -r rm -rf --
 	{
 		cat "$folder/Makefile" "$("$pg_config" --includedir-server)/pg_config.h" "${pg_config%/bin/pg_config}/.fpbtree-stamp" || true
 		"$pg_config" --version --configure --cflags
