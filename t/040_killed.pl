@@ -136,6 +136,13 @@ copy($primary->data_dir . "/$file", $standby->data_dir . "/$file") or die;
 $standby->append_conf('postgresql.conf', q{primary_conninfo = ''});
 start_standby($standby);
 is($standby->safe_psql('postgres', $seen), '100', 'the standby does not believe them') for 1 .. 2;
+# what is in memory is read a few entries at first
+foreach (1 .. 3)
+{
+	is($standby->safe_psql('postgres', $seen), '100', 'nor where it begins with a few entries');
+	is($standby->safe_psql('postgres', "SELECT (SELECT k FROM h WHERE k > 0 ORDER BY k LIMIT 1), (SELECT k FROM h WHERE k < 50 ORDER BY k DESC LIMIT 1)"),
+		'1|49', 'or wants but one');
+}
 
 $standby->stop;
 
