@@ -177,19 +177,27 @@ foreach my $way ('CREATE DATABASE another TEMPLATE postgres',
 query('DROP DATABASE another; DROP TABLE unready');
 set_and_reload("fpbtree.queue_flush_after = 1s\n");
 
-# It is told to end, and another one is asked for when entries come.  (The
+# It is told to end when an entry has come that it has not seen to; and the next entry
+# of the same session asks for another one.  (New sessions look by themselves, and the
 # postmaster would start it again ten seconds later.)
-set_and_reload("log_min_messages = debug1\n");
-insert('busy', 1000);
-comes_true('there is a worker', "SELECT count(*) = 1 $QUEUE_WORKERS");
-my $log_end = -s $node->logfile;
-query("SELECT pg_terminate_backend(pid) $QUEUE_WORKERS");
-comes_true('it has ended', "SELECT count(*) = 0 $QUEUE_WORKERS");
-insert('busy', 20000);
-comes_true('there is a worker again', "SELECT count(*) = 1 $QUEUE_WORKERS");
-ok($node->log_contains(qr/registering background worker "fpbtree queue worker"/, $log_end), 'which has been asked for');
-set_and_reload("log_min_messages = warning\n");
-check('busy', 'with another worker');
+set_and_reload("log_min_messages = debug1\nfpbtree.queue_flush_after = 1h\n");
+{
+	my $session = session($node, 'INSERT INTO quiet VALUES (1)');
+
+	comes_true('there is a worker', "SELECT count(*) = 1 $QUEUE_WORKERS");
+	my $worker = query("SELECT pid $QUEUE_WORKERS");
+	my $log_end = -s $node->logfile;
+	kill 'STOP', $worker;
+	$session->query_safe('INSERT INTO quiet VALUES (2)');
+	kill $_, $worker foreach 'TERM', 'CONT';
+	comes_true('it has ended', "SELECT count(*) = 0 $QUEUE_WORKERS");
+	$session->query_safe('INSERT INTO quiet VALUES (3)');
+	comes_true('there is a worker again', "SELECT count(*) = 1 $QUEUE_WORKERS");
+	ok($node->log_contains(qr/registering background worker "fpbtree queue worker"/, $log_end), 'which has been asked for');
+	$session->quit;
+}
+set_and_reload("log_min_messages = warning\nfpbtree.queue_flush_after = 1s\n");
+check('quiet', 'with another worker');
 
 # A server with no room for workers: the inserters do it.
 set_and_restart("max_worker_processes = 0\n");
