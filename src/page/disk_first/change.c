@@ -1039,18 +1039,67 @@ delete_entry(const FpbIndex *ix, Page page, const FpbNodePos *pos, FpbWalPage *w
 }
 
 /*
+ * Take nodes of a leaf that have no entries out of the directory, from the
+ * first'th to the last'th, so that they are free for other keys, and no search
+ * has to pass over them.  A page keeps one node.  (Where nodes lie in the
+ * order of their keys, others would have to move.)
+ */
+static void
+free_empty_nodes(const FpbIndex *ix, Page page, int first, int last, FpbWalPage *wp)
+{
+	const FpbShape *shape = fpb_shape(ix, page);
+	FpbDirectory *dir = FpbDir(page);
+	uint64	   *heads = fpb_dir_heads(page);
+	uint8	   *numbers = fpb_dir_nodes(page);
+	uint8	   *codecs = fpb_dir_codecs(page);
+	int			freed = 0;
+	int			from = 0;		/* what moves */
+
+	if (ix->csb || !FpbPageIsLeaf(page))
+		return;
+	for (int i = first; i < dir->nnodes; i++)
+	{
+		char	   *node = fpb_node_at(shape, page, i);
+
+		if (i <= last && freed < dir->nnodes - 1 &&
+			fpb_next_live(ix, shape, codecs[i], node, 0) == fpb_node_slots(ix, shape, codecs[i], node))
+		{
+			if (freed++ == 0)
+				from = i;
+			continue;
+		}
+		heads[i - freed] = heads[i];
+		numbers[i - freed] = numbers[i];
+		codecs[i - freed] = codecs[i];
+	}
+	if (freed == 0)
+		return;
+	dir->nnodes -= freed;
+	fpb_wal_note(wp, heads + from, (dir->nnodes - from) * sizeof(uint64));
+	fpb_wal_note(wp, numbers + from, dir->nnodes - from);
+	fpb_wal_note(wp, codecs + from, dir->nnodes - from);
+	fpb_wal_note(wp, &dir->nnodes, sizeof(dir->nnodes));
+}
+
+/*
  * Delete entries.
  */
 void
 fpb_disk_first_delete(const FpbIndex *ix, Page page, const FpbPos *pos,
 					  int npos, FpbWalPage *wp)
 {
+	int			first = FPB_MAX_NODES;
+	int			last = -1;
+
 	for (int i = 0; i < npos; i++)
 	{
 		FpbNodePos	place = fpb_slot_place(ix, page, pos[i]);
 
 		delete_entry(ix, page, &place, wp);
+		first = Min(first, place.dir);
+		last = Max(last, place.dir);
 	}
+	free_empty_nodes(ix, page, first, last, wp);
 }
 
 /*
