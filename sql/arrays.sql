@@ -112,7 +112,8 @@ CREATE FUNCTION compare_columns() RETURNS boolean LANGUAGE sql AS $$
         'a = ANY (every(10, 5000)) AND b IS NULL', 'a = ANY (every(10, 5000)) AND b > 25', 'a = ANY (every(10, 5000)) AND b <= ANY (''{3,4}'')',
         'a = 700 AND b = ANY (''{1,3,5,30}'')', 'a > 3000 AND b = ANY (''{1,3,5,30}'')', 'b = ANY (''{1,3,5,30,NULL}'')',
         'a IS NULL AND b = ANY (''{1,3,10,20,30}'')', 'a = ANY (every(10, 5000)) AND (a, b) > (3000, 20)',
-        'a BETWEEN 5 AND 3000 AND b = ANY (every(7, 1000)::int8[])',
+        'a BETWEEN 5 AND 3000 AND b = ANY (every(7, 1000)::int8[])', 'a BETWEEN 5 AND 3000 AND b > 10000000000::int8',
+        'a = ANY (every(2, 5000)) AND b > 5 AND b <= 20::int8', 'a > 700 AND b >= -5::int2 AND b IS NOT NULL',
         'a = ANY (every(30, 100000)::int8[]) AND b BETWEEN 5 AND 7', 'a = ANY (''{}'') AND b = 1', 'a = 3 AND b = ANY (''{NULL}'')']) c
 $$;
 CREATE INDEX r_idx ON r USING fpbtree (a, b);
@@ -127,6 +128,33 @@ SELECT sum(compare('a, b, c', c, 'a, b, c')) > 0 AS used FROM unnest(ARRAY[
     'a = ANY (every(100, 5000)) AND c = ANY (''{key 5,key 17,key 399,key 88,key 101}'')',
     'a = ANY (every(2, 5000)) AND b IS NULL AND c >= ''key 3''']) c;
 DROP INDEX r_idx;
+
+-- filters on columns behind: rows with the same first ones, NULLs and values that share their code
+CREATE TABLE f (x int4, y int4, z int4, w int2);
+INSERT INTO f SELECT i % 3, nullif(i % 4, 3), CASE WHEN i % 50 = 0 THEN 2147483647 WHEN i % 70 > 0 THEN i END, i % 5
+FROM generate_series(1, 3000) i;
+CREATE INDEX f_idx ON f USING fpbtree (x, y, z, w);
+VACUUM ANALYZE f;
+CREATE FUNCTION filtered() RETURNS TABLE (condition text, n bigint, ys bigint, zs numeric, ws bigint) LANGUAGE plpgsql AS $$
+BEGIN
+    FOREACH condition IN ARRAY ARRAY['x >= 1 AND z > 1500', 'x >= 1 AND y >= 1 AND z < 700', 'x < 2 AND z = 2147483647::int8',
+                                     'x < 2 AND y IS NOT NULL AND w >= 3', 'y < 2 AND w = 1::int8 AND z > 100::int8',
+                                     'x = ANY (''{0,2}'') AND z BETWEEN 10 AND 2000', 'w < -100000', 'z IS NULL AND w >= 0'] LOOP
+        RETURN QUERY EXECUTE format('SELECT %L, count(*), sum(y), sum(z::int8), sum(w) FROM f WHERE %s', condition, condition);
+    END LOOP;
+END $$;
+SET enable_indexscan = off;
+SET enable_indexonlyscan = off;
+SET enable_bitmapscan = off;
+CREATE TABLE f_expected AS SELECT * FROM filtered();
+RESET enable_indexscan;
+RESET enable_indexonlyscan;
+SET enable_seqscan = off;
+SELECT plan('SELECT y, z, w FROM f WHERE x >= 1 AND z > 1500');
+SELECT * FROM filtered();
+SELECT count(*) AS differ FROM (TABLE f_expected EXCEPT SELECT * FROM filtered()) s;
+RESET enable_seqscan;
+RESET enable_bitmapscan;
 
 -- large arrays: more combinations than any 64-bit integer counts
 CREATE INDEX r_idx ON r USING fpbtree (a, b, d, id);

@@ -228,6 +228,18 @@ integer_value(const FpbWordType *type, Datum value, FmgrInfo *cmp, int64 *i)
 }
 
 /*
+ * Are bounds of a column by this value found without calling cmp, the
+ * comparator of (column type, value_type)?
+ */
+bool
+fpb_word_bound_is_cheap(const FpbColumn *col, Datum value, Oid value_type, FmgrInfo *cmp)
+{
+	int64		i;
+
+	return value_type == col->word->type || integer_value(col->word, value, cmp, &i);
+}
+
+/*
  * Find the last raw code whose value is < value (inclusive: <= value).  False
  * if there is none.
  */
@@ -392,12 +404,15 @@ fpb_word_equal_bounds(const FpbColumn *col, Datum value, Oid value_type,
 	}
 	else if (!satisfying_codes(col, value, value_type, cmp, BTEqualStrategyNumber, &first, &last))
 		return false;
+	if (value_type == type->type && !type->is_float)
+	{
+		/* zeros apart, both ends of a code are the same */
+		set_value_bound(col, fpb_code_direct(col, first), false, lower);
+		*upper = *lower;
+		return true;
+	}
 	set_end_bound(col, first, last, value_type, false, lower);
-	if (first.hi != last.hi || first.lo != last.lo || type->is_float)
-		set_end_bound(col, first, last, value_type, true, upper);
-	else
-		*upper = *lower;		/* zeros apart, both ends of a code are the
-								 * same */
+	set_end_bound(col, first, last, value_type, true, upper);
 	return true;
 }
 
@@ -445,6 +460,21 @@ fpb_word_search_key(const FpbIndex *ix, const FpbColumnBound *bounds, int ncols,
 	FpbCoded	coded[FPB_MAX_WORD_COLUMNS];
 	uint32		tie;
 
+	search->has_head = true;
+	search->named_node = 0;
+	search->ncols = 0;
+	search->on_equal = 0;
+
+	/* arrays have many */
+	if (ix->nkeyatts == 1 && ncols == 1)
+	{
+		search->head = ix->form == FPB_WORD4 ? bounds->code << 32 : bounds->code;
+		search->low = bounds->low;
+		search->tail = (uint64) bounds->tie << FPB_TAIL_TIE_SHIFT |
+			(upper ? FPB_TAIL_TID_MASK : 0);
+		return;
+	}
+
 	for (int i = 0; i < ix->nkeyatts; i++)
 	{
 		if (i < ncols)
@@ -467,10 +497,6 @@ fpb_word_search_key(const FpbIndex *ix, const FpbColumnBound *bounds, int ncols,
 	search->tail = (uint64) tie << FPB_TAIL_TIE_SHIFT;
 	if (upper)
 		search->tail |= FPB_TAIL_TID_MASK;
-	search->has_head = true;
-	search->named_node = 0;
-	search->ncols = 0;
-	search->on_equal = 0;
 }
 
 /* fpb_search_keys_equal for words: zeros of either sign are equal. */

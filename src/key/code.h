@@ -196,7 +196,9 @@ fpb_code_of_column(const FpbColumn *col, Datum value, bool isnull)
 /* how the values of a column are got of codes */
 typedef enum FpbFieldForm
 {
-	FPB_FIELD_INT2,				/* the code but for the bits in flip */
+	FPB_FIELD_BOOL,				/* the code but for the bits in flip */
+	FPB_FIELD_CHAR,
+	FPB_FIELD_INT2,
 	FPB_FIELD_INT4,
 	FPB_FIELD_INT8,
 	FPB_FIELD_FLOAT4,			/* fpb_float_pattern of that */
@@ -233,6 +235,15 @@ fpb_field_code(const FpbKey *key, const FpbField *field)
 	if (field->upper != 0)
 		value |= key->low >> field->upper;
 	return value >> field->unused;
+}
+
+/*
+ * Does that depend on the word's lower half?
+ */
+static inline bool
+fpb_field_needs_low(const FpbField *field)
+{
+	return field->in_low || field->upper != 0;
 }
 
 /*

@@ -451,6 +451,10 @@ extern bool fpb_word_column_bound(const FpbColumn *col, Datum value,
 								  StrategyNumber strategy, bool upper,
 								  FpbColumnBound *bound);
 
+/* Does that call no comparator? */
+extern bool fpb_word_bound_is_cheap(const FpbColumn *col, Datum value,
+									Oid value_type, FmgrInfo *cmp);
+
 /* Both bounds of a column by "column = value", likewise. */
 extern bool fpb_word_equal_bounds(const FpbColumn *col, Datum value,
 								  Oid value_type, FmgrInfo *cmp,

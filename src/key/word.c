@@ -140,6 +140,12 @@ fpb_word_fields(const FpbIndex *ix, FpbField *fields)
 		field->flip = fpb_code_direct(col, none).hi;
 		switch ((FpbWordKind) col->word->kind)
 		{
+			case FPB_KIND_BOOL:
+				field->form = FPB_FIELD_BOOL;
+				break;
+			case FPB_KIND_CHAR:
+				field->form = FPB_FIELD_CHAR;
+				break;
 			case FPB_KIND_INT2:
 				field->form = FPB_FIELD_INT2;
 				field->flip ^= 0x8000;

@@ -432,6 +432,7 @@ const FpbLayoutRoutine fpb_cache_first_routine = {
 	.child = fpb_disk_first_child,
 	.has_killed = fpb_disk_first_has_killed,
 	.is_killed = fpb_disk_first_is_killed,
+	.drop_killed = fpb_disk_first_drop_killed,
 	.kill = fpb_disk_first_kill,
 	.plan_insert = fpb_disk_first_plan_insert,
 	.insert = cache_first_insert,

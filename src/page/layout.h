@@ -212,6 +212,8 @@ typedef struct FpbLayoutRoutine
 
 	bool		(*has_killed) (const FpbIndex *ix, Page page);
 	bool		(*is_killed) (const FpbIndex *ix, Page page, FpbPos pos);
+	int			(*drop_killed) (const FpbIndex *ix, Page page, FpbItem *items,
+								int n);
 	bool		(*kill) (const FpbIndex *ix, Page page, const FpbPos *pos,
 						 int npos);
 
@@ -444,6 +446,16 @@ static inline bool
 fpb_page_is_killed(const FpbIndex *ix, Page page, FpbPos pos)
 {
 	return ix->layout->is_killed(ix, page, pos);
+}
+
+/*
+ * Of n items that have just been read of the page, in order, keep those that
+ * have none; returns how many.
+ */
+static inline int
+fpb_page_drop_killed(const FpbIndex *ix, Page page, FpbItem *items, int n)
+{
+	return ix->layout->drop_killed(ix, page, items, n);
 }
 
 /*

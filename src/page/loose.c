@@ -66,11 +66,15 @@ fpb_loose_order(const FpbIndex *ix, const FpbShape *shape, char *node, uint8 *sl
 
 		if (is_gap(shape, node, slot))
 			continue;
-		for (; at > 0 && (head < heads[at - 1] ||
-						  (head == heads[at - 1] &&
-						   slot_less(ix, shape, node, slot, slots[at - 1]))); at--)
+		for (; at > 0 && head < heads[at - 1]; at--)
 		{
 			heads[at] = heads[at - 1];
+			slots[at] = slots[at - 1];
+		}
+		for (; at > 0 && head == heads[at - 1] &&
+			 slot_less(ix, shape, node, slot, slots[at - 1]); at--)
+		{
+			heads[at] = head;
 			slots[at] = slots[at - 1];
 		}
 		heads[at] = head;

@@ -414,6 +414,17 @@ micro_is_killed(const FpbIndex *ix, Page page, FpbPos pos)
 			(1 << (pos.number % 8))) != 0;
 }
 
+static int
+micro_drop_killed(const FpbIndex *ix, Page page, FpbItem *items, int n)
+{
+	int			kept = 0;
+
+	for (int i = 0; i < n; i++)
+		if (!micro_is_killed(ix, page, items[i].pos))
+			items[kept++] = items[i];
+	return kept;
+}
+
 static bool
 micro_kill(const FpbIndex *ix, Page page, const FpbPos *pos, int npos)
 {
@@ -895,6 +906,7 @@ const FpbLayoutRoutine fpb_micro_index_routine = {
 	.child = micro_child,
 	.has_killed = micro_has_killed,
 	.is_killed = micro_is_killed,
+	.drop_killed = micro_drop_killed,
 	.kill = micro_kill,
 	.plan_insert = micro_plan_insert,
 	.insert = micro_insert,

@@ -93,15 +93,15 @@ get_filtered(const FpbScanKeys *keys, const FpbKey *key, Datum *values, bool *is
 }
 
 /*
- * Does an entry pass all filters?
+ * Does an entry pass all filters, whatever they are?
  */
-bool
-fpb_keys_match(FpbScanKeys *keys, const FpbKey *key)
+static bool
+match_values(FpbScanKeys *keys, const FpbKey *key)
 {
 	Datum		values[INDEX_MAX_KEYS];
 	bool		isnull[INDEX_MAX_KEYS];
 	bool		match = true;
-	bool		got = get_filtered(keys, key, values, isnull);
+	bool		got = !keys->by_code && get_filtered(keys, key, values, isnull);
 
 	if (!got)
 		fpb_key_datums(keys->ix, key, values, isnull);
@@ -112,29 +112,162 @@ fpb_keys_match(FpbScanKeys *keys, const FpbKey *key)
 	return match;
 }
 
+/* do codes pass? */
+typedef enum CodesMatch
+{
+	CODES_FAIL,
+	CODES_PASS,
+	CODES_TIE					/* they don't tell */
+} CodesMatch;
+
 /*
- * The filters have been found: which columns are they about?
+ * Do the codes of an entry's columns [from, to) pass the filters, which codes
+ * decide?
+ */
+static inline CodesMatch
+match_codes(const FpbScanKeys *keys, const FpbKey *key, int from, int to)
+{
+	CodesMatch	match = CODES_PASS;
+
+	for (int c = from; c < to; c++)
+	{
+		uint64		code = fpb_field_code(key, &keys->fields[c]);
+
+		if (unlikely(fpb_field_has_tie(&keys->fields[c], code)))
+			return CODES_TIE;
+		if (code < keys->least[c] || code > keys->greatest[c])
+			match = CODES_FAIL;
+	}
+	return match;
+}
+
+/*
+ * Of n items in order, keep those that pass the filters, which codes decide;
+ * returns how many.  Neighbours often have the same head, and with that the
+ * same first columns.
+ */
+static int
+keep_by_code(FpbScanKeys *keys, FpbItem *items, int n)
+{
+	uint64		head = 0;
+	CodesMatch	first = CODES_FAIL; /* of the first columns of that head */
+	int			kept = 0;
+
+	for (int i = 0; i < n; i++)
+	{
+		const FpbKey *key = &items[i].key;
+		CodesMatch	match;
+
+		if (i == 0 || key->head != head)
+		{
+			head = key->head;
+			first = match_codes(keys, key, 0, keys->nfirst);
+		}
+		match = first;
+		if (first == CODES_PASS)
+			match = match_codes(keys, key, keys->nfirst, keys->nfields);
+		if (match == CODES_FAIL || (match == CODES_TIE && !match_values(keys, key)))
+			continue;
+		if (kept != i)
+			items[kept] = items[i];
+		kept++;
+	}
+	return kept;
+}
+
+/*
+ * Of n items in order, keep those that pass all filters; returns how many.
+ */
+int
+fpb_keys_keep(FpbScanKeys *keys, FpbItem *items, int n)
+{
+	int			kept = 0;
+
+	if (keys->by_code)
+		return keep_by_code(keys, items, n);
+	for (int i = 0; i < n; i++)
+	{
+		if (!match_values(keys, &items[i].key))
+			continue;
+		if (kept != i)
+			items[kept] = items[i];
+		kept++;
+	}
+	return kept;
+}
+
+/*
+ * Narrow the codes of a filter's column that pass to those of the values that
+ * satisfy it.  False if they don't tell that.
+ */
+static bool
+narrow_codes(FpbScanKeys *keys, const FpbQual *q)
+{
+	const FpbColumn *col = &keys->ix->cols[q->col];
+	uint64	   *least = &keys->least[q->col];
+	uint64	   *greatest = &keys->greatest[q->col];
+	FmgrInfo   *cmp = q->own_type ? NULL : q->cmp;
+	FpbColumnBound lower;
+	FpbColumnBound upper;
+
+	if (q->kind == FPB_QUAL_NOT_NULL)
+		return true;
+	if (q->kind != FPB_QUAL_OP || q->cmp == NULL || !q->exact ||
+		!fpb_word_bound_is_cheap(col, q->value, q->type, q->cmp))
+		return false;
+	if (fpb_word_column_bound(col, q->value, q->type, cmp, q->strategy, false, &lower) &&
+		fpb_word_column_bound(col, q->value, q->type, cmp, q->strategy, true, &upper))
+	{
+		*least = Max(*least, lower.code);
+		*greatest = Min(*greatest, upper.code);
+	}
+	else
+	{
+		*least = PG_UINT64_MAX; /* no value satisfies it */
+		*greatest = 0;
+	}
+	return true;
+}
+
+/*
+ * The filters have been found: which columns are they about, and do codes
+ * decide?
+ *
+ * They do if each filter is an operator, or IS NOT NULL, on a word of several
+ * columns: the bounds of ranges are found in the same way.  Then nothing is
+ * decoded, and no function called, unless a column has a tie.
  */
 void
 fpb_note_filtered(FpbScanKeys *keys)
 {
 	const FpbIndex *ix = keys->ix;
+	bool		by_value = true;
 
-	keys->nfields = keys->filtered = 0;
-	if (!fpb_is_word(ix) || ix->nkeyatts == 1)
+	keys->nfields = keys->nfirst = keys->filtered = 0;
+	keys->by_code = fpb_is_word(ix) && ix->nkeyatts > 1;
+	if (!keys->by_code)
 		return;
+	memset(keys->least, 0, sizeof(keys->least));
+	memset(keys->greatest, 0xFF, sizeof(keys->greatest));
 	for (int i = 0; i < keys->nfilters; i++)
 	{
 		const FpbQual *q = keys->filters[i];
 
-		if (q->kind == FPB_QUAL_ROW || !ix->cols[q->col].by_value)
+		if (q->kind == FPB_QUAL_ROW)
+			by_value = false;
+		else
 		{
-			keys->nfields = 0;
-			return;
+			by_value &= ix->cols[q->col].by_value;
+			keys->filtered |= 1 << q->col;
+			keys->nfields = Max(keys->nfields, q->col + 1);
 		}
-		keys->filtered |= 1 << q->col;
-		keys->nfields = Max(keys->nfields, q->col + 1);
+		keys->by_code = keys->by_code && narrow_codes(keys, q);
 	}
-	if (keys->nfields > 0)
-		fpb_word_fields(ix, keys->fields);
+	if (!keys->by_code && !by_value)
+		keys->nfields = 0;
+	if (keys->nfields == 0)
+		return;
+	fpb_word_fields(ix, keys->fields);
+	while (keys->nfirst < keys->nfields && !fpb_field_needs_low(&keys->fields[keys->nfirst]))
+		keys->nfirst++;
 }

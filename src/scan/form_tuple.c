@@ -211,64 +211,15 @@ note_fields(FpbScan *so)
 	{
 		tuples->fields[i].field = fields[i];
 		tuples->fields[i].to = tuples->templates[0].values[i].to;
-		if (!fields[i].in_low && fields[i].upper == 0)
+		if (!fpb_field_needs_low(&fields[i]))
 			tuples->nfirst = i + 1;
 	}
 }
 
 /*
- * Decode a word of several columns into the template of tuples without NULLs,
- * if that is there and no column has a tie.  Else false; then the template may
- * have any values.
- *
- * If the tuple before has been made so, of the same head, the first columns
- * have the same values, and no ties.
- */
-static inline bool
-decode_fields(FpbScan *so, const FpbKey *key)
-{
-	FpbTupleForming *tuples = &so->tuples;
-	bool		same = tuples->fielded && key->head == tuples->last_head;
-	const FpbTupleField *end = tuples->fields + tuples->nfields;
-
-	for (const FpbTupleField *f = tuples->fields + (same ? tuples->nfirst : 0); f < end; f++)
-	{
-		const FpbField *field = &f->field;
-		uint64		code = fpb_field_code(key, field);
-		FpbCode		raw = {code ^ field->flip, 0};
-
-		if (unlikely(fpb_field_has_tie(field, code)))
-			return false;
-		switch ((FpbFieldForm) field->form)
-		{
-			case FPB_FIELD_INT2:
-				*(uint16 *) f->to = (uint16) raw.hi;
-				break;
-			case FPB_FIELD_INT4:
-				*(uint32 *) f->to = (uint32) raw.hi;
-				break;
-			case FPB_FIELD_INT8:
-				*(uint64 *) f->to = raw.hi;
-				break;
-			case FPB_FIELD_FLOAT4:
-				*(uint32 *) f->to = (uint32) fpb_float_pattern(raw.hi, FPB_SIGN32, FPB_MINUS_INFINITY32);
-				break;
-			case FPB_FIELD_FLOAT8:
-				*(uint64 *) f->to = fpb_float_pattern(raw.hi, FPB_SIGN64, FPB_MINUS_INFINITY64);
-				break;
-			case FPB_FIELD_OTHER:
-				write_value(&tuples->templates[0], f - tuples->fields,
-							(FpbWordKind) so->ix.cols[f - tuples->fields].word->kind, raw, true);
-				break;
-		}
-	}
-	return tuples->nfields > 0;
-}
-
-/*
  * Decode a word key into the tuple of its template; notes nothing of it.
  */
-static pg_noinline IndexTuple
+static IndexTuple
 decode_any(FpbScan *so, const FpbKey *key)
 {
 	const FpbIndex *ix = &so->ix;
@@ -299,20 +250,78 @@ decode_any(FpbScan *so, const FpbKey *key)
 }
 
 /*
+ * The same, and note it as the tuple made last.
+ */
+static pg_noinline IndexTuple
+decode_slowly(FpbScan *so, const FpbKey *key)
+{
+	FpbTupleForming *tuples = &so->tuples;
+
+	tuples->fielded = false;
+	tuples->last_tie = FPB_NO_TIE;
+	tuples->last = decode_any(so, key);
+	tuples->last_head = key->head;
+	tuples->last_low = key->low;
+	tuples->last_tie = fpb_tail_tie(key->tail);
+	return tuples->last;
+}
+
+/*
  * The index tuple of a word key, whatever has to be done for it.  It lives
  * until the next one is made.
+ *
+ * Words of several columns are decoded field by field into the template of
+ * tuples without NULLs, if that is there and no column has a tie.  If the
+ * tuple before has been made so, of the same head, the first columns have the
+ * same values, and no ties.
  */
 IndexTuple
 fpb_word_tuple(FpbScan *so, const FpbKey *key)
 {
 	FpbTupleForming *tuples = &so->tuples;
+	bool		same = tuples->fielded && key->head == tuples->last_head;
+	const FpbTupleField *f = tuples->fields + (same ? tuples->nfirst : 0);
+	const FpbTupleField *end = tuples->fields + tuples->nfields;
 
-	tuples->last_tie = FPB_NO_TIE;
-	tuples->fielded = decode_fields(so, key);
-	if (likely(tuples->fielded))
-		tuples->last = tuples->templates[0].tuple;
-	else
-		tuples->last = decode_any(so, key);
+	if (tuples->nfields == 0)
+		return decode_slowly(so, key);
+	for (; f < end; f++)
+	{
+		const FpbField *field = &f->field;
+		uint64		code = fpb_field_code(key, field);
+		uint64		raw = code ^ field->flip;
+
+		if (unlikely(fpb_field_has_tie(field, code)))
+			return decode_slowly(so, key);
+		switch ((FpbFieldForm) field->form)
+		{
+			case FPB_FIELD_BOOL:
+				*(uint8 *) f->to = raw != 0;
+				break;
+			case FPB_FIELD_CHAR:
+				*(uint8 *) f->to = (uint8) raw;
+				break;
+			case FPB_FIELD_INT2:
+				*(uint16 *) f->to = (uint16) raw;
+				break;
+			case FPB_FIELD_INT4:
+				*(uint32 *) f->to = (uint32) raw;
+				break;
+			case FPB_FIELD_INT8:
+				*(uint64 *) f->to = raw;
+				break;
+			case FPB_FIELD_FLOAT4:
+				*(uint32 *) f->to = (uint32) fpb_float_pattern(raw, FPB_SIGN32, FPB_MINUS_INFINITY32);
+				break;
+			case FPB_FIELD_FLOAT8:
+				*(uint64 *) f->to = fpb_float_pattern(raw, FPB_SIGN64, FPB_MINUS_INFINITY64);
+				break;
+			case FPB_FIELD_OTHER:
+				return decode_slowly(so, key);
+		}
+	}
+	tuples->fielded = true;
+	tuples->last = tuples->templates[0].tuple;
 	tuples->last_head = key->head;
 	tuples->last_low = key->low;
 	tuples->last_tie = fpb_tail_tie(key->tail);

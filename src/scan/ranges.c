@@ -282,6 +282,47 @@ tuple_set_value(const FpbScanKeys *keys, FpbKeyRange *range, int c)
 }
 
 /*
+ * Set a prefix column of a range to its value.
+ */
+static inline void
+set_value(const FpbScanKeys *keys, FpbKeyRange *range, int c)
+{
+	if (fpb_is_word(keys->ix))
+		word_set_value(keys, range, c);
+	else
+		tuple_set_value(keys, range, c);
+}
+
+/*
+ * Make the search keys of a range whose prefix has its values.
+ */
+static void
+set_search_keys(FpbScanKeys *keys, FpbKeyRange *range)
+{
+	if (fpb_is_word(keys->ix))
+	{
+		range->has_lower = keys->nlower > 0;
+		range->has_upper = keys->nupper > 0;
+		if (range->has_lower)
+			fpb_word_search_key(keys->ix, range->lower_bounds, keys->nlower, false,
+								&range->lower);
+		if (range->has_upper)
+			fpb_word_search_key(keys->ix, range->upper_bounds, keys->nupper, true,
+								&range->upper);
+	}
+	else
+	{
+		range->lower.low = range->upper.low = 0;
+		tuple_range_end(keys, false, &range->lower);
+		tuple_range_end(keys, true, &range->upper);
+		range->has_lower = range->lower.ncols > 0;
+		range->has_upper = range->upper.ncols > 0;
+		tuple_set_head(keys, false, &range->lower);
+		tuple_set_head(keys, true, &range->upper);
+	}
+}
+
+/*
  * Make *range the range of that number, unless it is that already.
  */
 void
@@ -289,11 +330,23 @@ fpb_key_range_set(FpbScanKeys *keys, FpbKeyRange *range, int64 number)
 {
 	bool		word = fpb_is_word(keys->ix);
 	bool		fresh = range->generation != keys->generation;
+	int			final = keys->nprefix - 1;
 	int64		rest = number;
 
 	if (!fresh && range->number == number)
 		return;
 	Assert(number >= 0 && number < keys->nranges);
+
+	/* the next value of the last column needs no division */
+	if (!fresh && number == range->number + 1 && final >= 0 &&
+		range->digits[final] + 1 < keys->prefix[final].nvalues)
+	{
+		range->number = number;
+		range->digits[final]++;
+		set_value(keys, range, final);
+		set_search_keys(keys, range);
+		return;
+	}
 	range->generation = keys->generation;
 	range->number = number;
 
@@ -318,33 +371,9 @@ fpb_key_range_set(FpbScanKeys *keys, FpbKeyRange *range, int64 number)
 		if (!fresh && digit == range->digits[c])
 			continue;
 		range->digits[c] = digit;
-		if (word)
-			word_set_value(keys, range, c);
-		else
-			tuple_set_value(keys, range, c);
+		set_value(keys, range, c);
 	}
-
-	if (word)
-	{
-		range->has_lower = keys->nlower > 0;
-		range->has_upper = keys->nupper > 0;
-		if (range->has_lower)
-			fpb_word_search_key(keys->ix, range->lower_bounds, keys->nlower, false,
-								&range->lower);
-		if (range->has_upper)
-			fpb_word_search_key(keys->ix, range->upper_bounds, keys->nupper, true,
-								&range->upper);
-	}
-	else
-	{
-		range->lower.low = range->upper.low = 0;
-		tuple_range_end(keys, false, &range->lower);
-		tuple_range_end(keys, true, &range->upper);
-		range->has_lower = range->lower.ncols > 0;
-		range->has_upper = range->upper.ncols > 0;
-		tuple_set_head(keys, false, &range->lower);
-		tuple_set_head(keys, true, &range->upper);
-	}
+	set_search_keys(keys, range);
 }
 
 /*

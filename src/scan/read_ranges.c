@@ -24,17 +24,15 @@ typedef struct PageReading
 	bool		asked;			/* is it known if any of the page's entries is
 								 * known dead? */
 	bool		has_killed;		/* then: is one? */
-	bool		sparse;			/* has it taken steps in vain? */
-	bool		at_entry;		/* is it known which entry is next? */
-	FpbPos		next;			/* then its position, */
-	FpbEntry	entry;			/* and the entry */
+	FpbPos		behind;			/* the first entry from here on, if it is not
+								 * in the range read, is after it */
 } PageReading;
 
 /* so few entries of a page are asked one by one whether they are known dead */
 #define FEW_ITEMS	4
 
-/* of several ranges, so many entries are passed or read one by one */
-#define FIRST_STEPS	3
+/* of so many ranges, all entries between the first and the last are read */
+#define DENSE_RANGES	8
 
 /*
  * Have room in *sp for so many items, of which the first n are there.
@@ -63,31 +61,18 @@ keep_matching(FpbReader *r, PageReading *pr, FpbItem *items, int n)
 {
 	FpbScan    *so = r->so;
 	Page		page = pr->page;
-	bool		filter = so->keys.nfilters > 0;
 	bool		killed = r->scan->ignore_killed_tuples && pr->tree == &so->ix;
-	int			kept = 0;
 
 	if (killed && !pr->asked && pr->nread > FEW_ITEMS)
 	{
 		pr->has_killed = fpb_page_has_killed(&so->ix, page);
 		pr->asked = true;
 	}
-	if (pr->asked && !pr->has_killed)
-		killed = false;
-
-	if (!filter && !killed)
-		return n;
-	for (int i = 0; i < n; i++)
-	{
-		if (killed && fpb_page_is_killed(&so->ix, page, items[i].pos))
-			continue;
-		if (filter && !fpb_keys_match(&so->keys, &items[i].key))
-			continue;
-		if (kept != i)
-			items[kept] = items[i];
-		kept++;
-	}
-	return kept;
+	if (killed && (!pr->asked || pr->has_killed))
+		n = fpb_page_drop_killed(&so->ix, page, items, n);
+	if (so->keys.nfilters > 0)
+		n = fpb_keys_keep(&so->keys, items, n);
+	return n;
 }
 
 /*
@@ -143,14 +128,11 @@ next_range(FpbReader *r, PageReading *leaf, bool ended_on_page, int64 last)
 	}
 	else if (ended_on_page)
 	{
-		if (!leaf->at_entry)
-		{
-			fpb_page_search(&so->ix, seg->leaf, &r->range->upper, &leaf->next);
-			if (!fpb_page_next(&so->ix, seg->leaf, &leaf->next, &leaf->entry))
-				return range;
-			leaf->at_entry = is_after(leaf, leaf->next);
-		}
-		found = fpb_keys_seek(keys, &leaf->entry.key, false, r->range);
+		FpbEntry	entry;
+
+		if (!fpb_page_next(&so->ix, seg->leaf, &leaf->behind, &entry))
+			return range;
+		found = fpb_keys_seek(keys, &entry.key, false, r->range);
 	}
 	if (!ended_on_page && !FpbPageIsRightmost(fpb_segment_high_page(so, seg)))
 	{
@@ -164,45 +146,19 @@ next_range(FpbReader *r, PageReading *leaf, bool ended_on_page, int64 last)
 }
 
 /*
- * Read what a page has from pos to end (NULL: its end) and keep what matches,
- * after the nitems that r->sp has; returns how many.  *more becomes false if
- * there is an entry >= end.  near as in fpb_page_read.
- */
-static int
-read_from(FpbReader *r, PageReading *pr, FpbPos pos, const FpbSearchKey *end,
-		  bool near, int nitems, bool *more)
-{
-	FpbScanPage *sp = r->sp;
-	int			most = (int) FPB_MAX_PAGE_ENTRIES - pr->nread;
-	int			n = -1;
-
-	pr->at_entry = false;
-	if (sp->room - nitems < most)
-		n = fpb_page_read_few(pr->tree, pr->page, pos, end, near,
-							  sp->items + nitems, sp->room - nitems, more);
-	if (n < 0)
-	{
-		fpb_make_room(r->so, sp, FPB_MAX_PAGE_ENTRIES, nitems);
-		n = fpb_page_read(pr->tree, pr->page, pos, end, near,
-						  sp->items + nitems, most, more);
-	}
-	if (n == 0)
-		return 0;
-	pr->any = true;
-	pr->last = sp->items[nitems + n - 1].pos;
-	pr->nread += n;
-	return keep_matching(r, pr, sp->items + nitems, n);
-}
-
-/*
- * The same from start (NULL: the page's beginning).
+ * Read what a page has from start (NULL: its beginning) to end (NULL: its end)
+ * and keep what matches, after the nitems that r->sp has; returns how many.
+ * *more becomes false if there is an entry >= end.
  */
 static int
 read_page(FpbReader *r, PageReading *pr, const FpbSearchKey *start,
 		  const FpbSearchKey *end, int nitems, bool *more)
 {
+	FpbScanPage *sp = r->sp;
+	int			most = (int) FPB_MAX_PAGE_ENTRIES - pr->nread;
 	FpbPos		pos = FPB_POS_FIRST;
 	bool		in_order;
+	int			n = -1;
 
 	if (start != NULL)
 		fpb_page_search(pr->tree, pr->page, start, &pos);
@@ -216,85 +172,136 @@ read_page(FpbReader *r, PageReading *pr, const FpbSearchKey *start,
 		 */
 		pos = fpb_pos_behind(pr->last);
 	}
-	return read_from(r, pr, pos, end, in_order, nitems, more);
+	pr->behind = pos;
+	if (sp->room - nitems < most)
+		n = fpb_page_read_few(pr->tree, pr->page, pos, end, in_order,
+							  sp->items + nitems, sp->room - nitems, more);
+	if (n < 0)
+	{
+		fpb_make_room(r->so, sp, FPB_MAX_PAGE_ENTRIES, nitems);
+		n = fpb_page_read(pr->tree, pr->page, pos, end, in_order,
+						  sp->items + nitems, most, more);
+	}
+	if (n == 0)
+		return 0;
+	pr->any = true;
+	pr->last = sp->items[nitems + n - 1].pos;
+	pr->behind = fpb_pos_behind(pr->last);
+	pr->nread += n;
+	return keep_matching(r, pr, sp->items + nitems, n);
 }
 
 /*
- * Go from the entry that is next to the one after it.
- */
-static inline void
-step(PageReading *pr)
-{
-	pr->next = fpb_pos_behind(pr->next);
-	pr->at_entry = fpb_page_next(pr->tree, pr->page, &pr->next, &pr->entry);
-}
-
-/*
- * Make the first entry from start (NULL: the page's beginning) on the one that
- * is next.  False if there is none after what has been read.
- *
- * It is searched for, unless the ranges are so dense that a few steps lead to
- * it from the entry that is next.
+ * Are there so many ranges, from number first to last, in the leaf that its
+ * entries had better be read all at once?  Then the queue has none for it.
+ * r->range is the first.
  */
 static bool
-seek_entry(PageReading *pr, const FpbSearchKey *start)
+is_dense(FpbReader *r, int64 first, int64 last)
 {
-	for (int i = 0; pr->at_entry && start != NULL; i++)
-	{
-		if (fpb_compare(pr->tree, &pr->entry.key, start) >= 0)
-			return true;
-		if (pr->sparse || i == FIRST_STEPS)
-		{
-			pr->sparse = true;
-			break;
-		}
-		step(pr);
-	}
-	pr->next = FPB_POS_FIRST;
-	if (start != NULL)
-		fpb_page_search(pr->tree, pr->page, start, &pr->next);
-	pr->at_entry = is_after(pr, pr->next) &&
-		fpb_page_next(pr->tree, pr->page, &pr->next, &pr->entry);
-	return pr->at_entry;
+	FpbKey		high;
+
+	if (r->seg.queue != NULL || last - first < DENSE_RANGES)
+		return false;
+	if (FpbPageIsRightmost(r->seg.leaf))
+		return true;
+	fpb_scan_page_high(r->so, r->seg.leaf, &high);
+	return fpb_keys_seek(&r->so->keys, &high, true, r->range) - first >= DENSE_RANGES;
 }
 
 /*
- * The same as read_page for one of several ranges, which may lie side by side
- * and have an entry each.  So the entry after one range is remembered: it
- * spares the next one its search.
+ * Is a key before a search key?
  */
-static int
-read_step(FpbReader *r, PageReading *pr, const FpbSearchKey *start,
-		  const FpbSearchKey *end, int nitems, bool *more)
+static inline bool
+is_less(const FpbIndex *ix, const FpbKey *key, const FpbSearchKey *search)
 {
-	FpbScanPage *sp = r->sp;
-	int			n = 0;
+	if (search->has_head && key->head != search->head)
+		return key->head < search->head;
+	if (!fpb_is_word(ix))
+		return fpb_compare(ix, key, search) < 0;
+	return key->low != search->low ? key->low < search->low : key->tail < search->tail;
+}
 
-	if (!seek_entry(pr, start))
-		return read_page(r, pr, start, end, nitems, more);
-	while (n < FIRST_STEPS && pr->at_entry)
+/*
+ * The number of the first range after r->range that can have an entry which
+ * r->range ends before.  Mostly it is the next one, and r->range becomes that.
+ */
+static int64
+range_of_entry(FpbReader *r, const FpbKey *key, int64 last)
+{
+	FpbScanKeys *keys = &r->so->keys;
+	int64		next = r->range->number + 1;
+	int64		found;
+
+	if (next > last)
+		return next;
+	fpb_key_range_set(keys, r->range, next);
+	if (!r->range->has_upper || is_less(&r->so->ix, key, &r->range->upper))
+		return next;
+	found = fpb_keys_seek(keys, key, false, r->range);
+	return Max(next + 1, found);
+}
+
+/*
+ * The same as read_ranges, for a leaf alone: its entries are read at once, and
+ * those that are in a range are kept.
+ */
+static void
+read_dense(FpbReader *r, int64 first, const FpbSearchKey *from,
+		   int64 last, const FpbSearchKey *to)
+{
+	FpbScan    *so = r->so;
+	FpbIndex   *ix = &so->ix;
+	FpbScanPage *sp = r->sp;
+	FpbKeyRange *range = r->range;
+	PageReading leaf = {.tree = ix,.page = r->seg.leaf};
+	FpbPos		pos = FPB_POS_FIRST;
+	FpbItem    *items;
+	bool		more;
+	int64		number = first;
+	int			i = 0;
+	int			kept = 0;
+
+	fpb_make_room(so, sp, FPB_MAX_PAGE_ENTRIES, 0);
+	items = sp->items;
+	if (from != NULL || range->has_lower)
+		fpb_page_search(ix, leaf.page, from != NULL ? from : &range->lower, &pos);
+	leaf.nread = fpb_page_read(ix, leaf.page, pos, NULL, false, items,
+							   FPB_MAX_PAGE_ENTRIES, &more);
+	for (;;)
 	{
-		if (end != NULL && fpb_compare(pr->tree, &pr->entry.key, end) >= 0)
+		const FpbSearchKey *end = (to != NULL && number == last) ? to :
+			range->has_upper ? &range->upper : NULL;
+
+		if (number > first)
 		{
-			*more = false;
-			return keep_matching(r, pr, sp->items + nitems, n);
+			while (i < leaf.nread && is_less(ix, &items[i].key, &range->lower))
+				i++;
+			if (i == leaf.nread && fpb_segment_ends_by(so, &r->seg, &range->lower))
+			{
+				fpb_edge_set_range(&sp->after, number);
+				break;
+			}
 		}
-		if (pr->nread == FPB_MAX_PAGE_ENTRIES)
-			fpb_report_crowd(pr->tree, pr->page);
-		if (nitems + n == sp->room)
-			fpb_make_room(r->so, sp, FPB_MAX_PAGE_ENTRIES, nitems + n);
-		sp->items[nitems + n].key = pr->entry.key;
-		sp->items[nitems + n].pos = pr->next;
-		n++;
-		pr->any = true;
-		pr->last = pr->next;
-		pr->nread++;
-		step(pr);
+		for (; i < leaf.nread && (end == NULL || is_less(ix, &items[i].key, end)); i++)
+			items[kept++] = items[i];
+		if (i < leaf.nread)
+			number = range_of_entry(r, &items[i].key, last);
+		else if (fpb_segment_ends_before(so, &r->seg, end))
+		{
+			fpb_set_edge_fence(r, true);
+			break;
+		}
+		else
+			number = next_range(r, &leaf, false, last);
+		if (number > last)
+		{
+			fpb_edge_set_range(&sp->after, last + 1);
+			break;
+		}
+		fpb_key_range_set(&so->keys, range, number);
 	}
-	n = keep_matching(r, pr, sp->items + nitems, n);
-	if (pr->at_entry)
-		n += read_from(r, pr, pr->next, end, true, nitems + n, more);
-	return n;
+	sp->nitems = keep_matching(r, &leaf, items, kept);
 }
 
 /*
@@ -323,6 +330,12 @@ read_ranges(FpbReader *r, int64 first, const FpbSearchKey *from,
 	int64		number = first;
 	int			nqueued = 0;
 
+	fpb_key_range_set(&so->keys, range, first);
+	if (is_dense(r, first, last))
+	{
+		read_dense(r, first, from, last, to);
+		return 0;
+	}
 	sp->nitems = 0;
 	if (seg->queue != NULL && !r->forward &&
 		!FpbPageIsLeftmost(fpb_segment_low_page(so, seg)))
@@ -345,9 +358,7 @@ read_ranges(FpbReader *r, int64 first, const FpbSearchKey *from,
 
 		if (seg->queue == NULL)
 		{
-			n = so->keys.nranges > 1 ?
-				read_step(r, &leaf, start, end, sp->nitems, &more) :
-				read_page(r, &leaf, start, end, sp->nitems, &more);
+			n = read_page(r, &leaf, start, end, sp->nitems, &more);
 			goes_on = more && fpb_segment_ends_before(so, seg, end);
 		}
 		else
@@ -433,9 +444,11 @@ read_backward(FpbReader *r)
 		first = 0;
 	else
 	{
+		int64		found;
+
 		fpb_page_low(ix, page, &low);
-		if (keys->nranges > 1)
-			first = Min(first, fpb_keys_seek(keys, &low, true, NULL));
+		found = keys->nranges > 1 ? fpb_keys_seek(keys, &low, true, NULL) : first;
+		first = Min(first, found);
 	}
 
 	nqueued = read_ranges(r, first, NULL, at->range, at->inside ? &r->from : NULL);

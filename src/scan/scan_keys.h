@@ -12,6 +12,7 @@
 
 #include "key/code.h"
 #include "key/key.h"
+#include "page/layout.h"
 
 typedef struct FpbQual FpbQual;
 
@@ -58,6 +59,11 @@ typedef struct FpbScanKeys
 								 * 0: all */
 	int			filtered;		/* a bit for each that they are about */
 	FpbField	fields[FPB_MAX_WORD_COLUMNS];
+	int			nfirst;			/* so many at first do not depend on low */
+	bool		by_code;		/* is it the codes of these columns alone that
+								 * decide? */
+	uint64		least[FPB_MAX_WORD_COLUMNS];	/* then those from this one */
+	uint64		greatest[FPB_MAX_WORD_COLUMNS]; /* to this one pass */
 
 	/* word indexes: bounds after the prefix, the same for all ranges */
 	int			nlower;			/* columns that have one, those of the prefix
@@ -101,6 +107,6 @@ extern int64 fpb_keys_seek(FpbScanKeys *keys, const FpbKey *key, bool pivot,
 						   const FpbKeyRange *from);
 
 /* scan/filters.c */
-extern bool fpb_keys_match(FpbScanKeys *keys, const FpbKey *key);
+extern int	fpb_keys_keep(FpbScanKeys *keys, FpbItem *items, int n);
 
 #endif							/* FPB_SCAN_SCAN_KEYS_H */

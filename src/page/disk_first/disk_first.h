@@ -274,6 +274,13 @@ fpb_pos_at(int dir, int slot, int item)
 	return pos;
 }
 
+/* the node of an entry's position */
+static inline int
+fpb_pos_dir(FpbPos pos)
+{
+	return (int) (pos.number >> 32);
+}
+
 static inline FpbPos
 fpb_pos_pack(FpbNodePos place)
 {
@@ -475,6 +482,8 @@ extern BlockNumber fpb_disk_first_downlink(const FpbIndex *ix, Page page, const 
 extern void fpb_disk_first_child(const FpbIndex *ix, Page page, const FpbSearchKey *search, bool before, FpbPos *pos, FpbEntry *entry);
 extern bool fpb_disk_first_has_killed(const FpbIndex *ix, Page page);
 extern bool fpb_disk_first_is_killed(const FpbIndex *ix, Page page, FpbPos pos);
+extern int	fpb_disk_first_drop_killed(const FpbIndex *ix, Page page, FpbItem *items,
+									   int n);
 extern bool fpb_disk_first_kill(const FpbIndex *ix, Page page, const FpbPos *pos, int npos);
 extern void fpb_disk_first_plan_insert(const FpbIndex *ix, Page page, const FpbEntry *entry,
 									   FpbPos pos, FpbInsertPlan *plan);

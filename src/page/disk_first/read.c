@@ -706,16 +706,16 @@ read_runs(const FpbIndex *ix, const FpbShape *shape, char *node, int dir,
 {
 	FpbRuns		runs = fpb_runs(ix, shape, node);
 	FpbItem    *item = items;
+	int			run = fpb_run_of_slot(&runs, from);
 
-	for (int run = fpb_run_of_slot(&runs, from); run < runs.nruns; run++)
+	for (int start = fpb_run_start(&runs, run); run < runs.nruns && start < to; run++)
 	{
-		int			slot = Max(from, fpb_run_start(&runs, run));
+		int			slot = Max(from, start);
 		int			end = Min(to, fpb_run_end(&runs, run));
 		uint64		head = fpb_node_head(ix, node, run);
 		uint64		low = ix->form == FPB_WORD16 ? fpb_run_lows(&runs)[run] : 0;
 
-		if (slot >= to)
-			break;
+		start = fpb_run_end(&runs, run);
 		if (unlikely(room - (item - items) < end - slot))
 			return -1;
 		item = fpb_read_tails(runs.tails + slot * FPB_TAIL_BYTES,
@@ -736,6 +736,7 @@ read_loose(const FpbIndex *ix, Page page, const FpbShape *shape, char *node,
 {
 	uint8		slots[FPB_LOOSE_MOST];
 	int			rank = fpb_loose_rank(from);
+	int			all;
 	int			n = 0;
 	FpbEntry	entry;
 
@@ -753,7 +754,8 @@ read_loose(const FpbIndex *ix, Page page, const FpbShape *shape, char *node,
 		return n;
 	}
 
-	to = Min(to, fpb_loose_order(ix, shape, node, slots));
+	all = fpb_loose_order(ix, shape, node, slots);
+	to = Min(to, all);
 	if (to - rank > room)
 		return -1;
 	for (; rank < to; rank++, n++)
@@ -1112,16 +1114,11 @@ posting_at(const FpbIndex *ix, Page page, FpbNodePos pos)
 }
 
 /*
- * Is any entry of the page, a leaf, known dead?
+ * Is any bit set in n bytes?
  */
-bool
-fpb_disk_first_has_killed(const FpbIndex *ix, Page page)
+static inline bool
+any_bit(const uint8 *bits, int n)
 {
-	const FpbShape *shape = fpb_leaf_shape(ix);
-	const uint8 *bits = fpb_killed_bits(shape, page);
-	int			n = FpbDir(page)->nalloc * shape->killed_bytes +
-		fpb_killed_tids_bytes(ix, shape, page);
-
 	for (; n >= (int) sizeof(uint64); n -= sizeof(uint64), bits += sizeof(uint64))
 	{
 		uint64		some;
@@ -1134,6 +1131,18 @@ fpb_disk_first_has_killed(const FpbIndex *ix, Page page)
 		if (*bits != 0)
 			return true;
 	return false;
+}
+
+/*
+ * Is any entry of the page, a leaf, known dead?
+ */
+bool
+fpb_disk_first_has_killed(const FpbIndex *ix, Page page)
+{
+	const FpbShape *shape = fpb_leaf_shape(ix);
+
+	return any_bit(fpb_killed_bits(shape, page), FpbDir(page)->nalloc * shape->killed_bytes +
+				   fpb_killed_tids_bytes(ix, shape, page));
 }
 
 /*
@@ -1150,6 +1159,38 @@ fpb_disk_first_is_killed(const FpbIndex *ix, Page page, FpbPos pos)
 	posting = posting_at(ix, page, place);
 	return posting != NULL && place.item < fpb_posting_slots(posting) &&
 		is_set(item_bit(ix, page, posting, place.item));
+}
+
+/*
+ * See fpb_page_drop_killed.  Most nodes have no killed bit, but to see that
+ * takes longer than to ask for a few entries one by one.
+ */
+int
+fpb_disk_first_drop_killed(const FpbIndex *ix, Page page, FpbItem *items, int n)
+{
+	const FpbShape *shape = fpb_leaf_shape(ix);
+	bool		ask_all = n <= 4 ||
+		any_bit(fpb_killed_tids(shape, page), fpb_killed_tids_bytes(ix, shape, page));
+	int			dir = -1;
+	bool		any = false;	/* may there be some in the dir'th node? */
+	int			kept = 0;
+
+	for (int i = 0; i < n; i++)
+	{
+		int			of = fpb_pos_dir(items[i].pos);
+
+		if (of != dir)
+		{
+			dir = of;
+			any = ask_all || any_bit(node_bits(shape, page, dir), shape->killed_bytes);
+		}
+		if (any && fpb_disk_first_is_killed(ix, page, items[i].pos))
+			continue;
+		if (kept != i)
+			items[kept] = items[i];
+		kept++;
+	}
+	return kept;
 }
 
 /*
