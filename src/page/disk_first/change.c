@@ -514,7 +514,8 @@ empty_slot(const FpbIndex *ix, Page page, int dir, int slot, FpbWalPage *wp)
  * Make the node that has just been added all zeros.  True if it was, and will
  * be at replay: if it comes out of the hole as it was before this record,
  * which may have begun with a cut.  (In the tuple form killed bits may have
- * been there, and in a damaged page anything.)  Else all of it has to be noted.
+ * been there, and in a damaged page anything.)  Else all of it has to be
+ * noted.
  */
 static bool
 clear_new_node(const FpbIndex *ix, Page page, char *node, const FpbWalPage *wp)
