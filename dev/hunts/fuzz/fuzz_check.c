@@ -134,7 +134,7 @@ check_entry(Fuzz *f, const FpbEntry *entry, int at, const char *how)
  * entry, leads there.
  */
 static void
-check_search(Fuzz *f, const FpbSearchKey *search, int at)
+check_search(Fuzz *f, FpbSearchKey *search, int at)
 {
 	FpbPos		found;
 	FpbPos		pos;
@@ -142,12 +142,12 @@ check_search(Fuzz *f, const FpbSearchKey *search, int at)
 
 	/* whatever node is named, there or not */
 	if (f->ix.layout->id == FPB_CACHE_FIRST && fpb_is_word(&f->ix))
-		f->ix.named_node = pg_prng_uint64_range(&f->check_random, 0, FpbDir(f->page)->nalloc + 1);
+		search->named_node = pg_prng_uint64_range(&f->check_random, 0, FpbDir(f->page)->nalloc + 1);
 	fpb_page_search(&f->ix, f->page, search, &found);
-	if (f->ix.named_node > 0 && f->level == 0 &&
-		fpb_pos_unpack(&f->ix, found).dir == fpb_node_of_number(f->page, f->ix.named_node - 1))
+	if (search->named_node > 0 && f->level == 0 &&
+		fpb_pos_unpack(&f->ix, found).dir == fpb_node_of_number(f->page, search->named_node - 1))
 		f->counts[FUZZ_N_FOUND_BY_NAME]++;
-	f->ix.named_node = 0;
+	search->named_node = 0;
 	pos = found;
 	if (fpb_page_next(&f->ix, f->page, &pos, &entry))
 		check_entry(f, &entry, at, "a search, forward,");
