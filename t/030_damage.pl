@@ -586,5 +586,34 @@ INSERT INTO pristine SELECT '$name', pg_read_binary_file(pg_relation_filepath('$
 	query("DROP TABLE $name");
 }
 
+# A directory that names a node twice, which nobody sees who reads the leaf.  VACUUM meets the dead entries of that node
+# twice, and must not take others for them.
+SKIP:
+{
+	my $answer = "SELECT string_agg(id::text, ',' ORDER BY id) FROM (SELECT DISTINCT id FROM twice WHERE k >= 0) x";
+
+	skip 'another index is asked for', 4 if defined $only && $only ne 'twice';
+	query(q{
+CREATE TABLE twice (k int, id int) WITH (autovacuum_enabled = off);
+CREATE INDEX twice_index ON twice USING fpbtree (k);
+INSERT INTO twice SELECT (i * 7919) % 10007, i FROM generate_series(1, 300) i;
+DELETE FROM twice WHERE id % 2 = 0;
+CHECKPOINT;
+INSERT INTO pristine SELECT 'twice', pg_read_binary_file(pg_relation_filepath('twice_index'))});
+	cmp_ok(query(q{SELECT count(*) FROM fpbtree_nodes('twice_index', 1) WHERE codec = 'loose'}), '>', 1, 'a leaf of loose nodes');
+	my $page = pack 'H*', query("SELECT encode(substring(bytes FROM $blcksz + 1 FOR $blcksz), 'hex') FROM pristine WHERE form = 'twice'");
+
+	# after the header come the bounds of the nodes, and then their numbers
+	my ($nnodes, $capacity) = unpack 'x32 v2', $page;
+	my $place = 88 + 8 * $capacity;
+	my @numbers = unpack "x$place C$nnodes", $page;
+	is(join(',', sort { $a <=> $b } @numbers), join(',', 0 .. $nnodes - 1), 'which have these numbers');
+	query('REINDEX INDEX twice_index');
+	query("SELECT damage('twice', $blcksz + $place + 1, " . ($numbers[0] ^ $numbers[1]) . ')');
+	my $before = query($answer);
+	is($node->psql('postgres', 'VACUUM (INDEX_CLEANUP ON) twice'), 0, 'VACUUM of a leaf that names one of them twice');
+	is(query($answer), $before, 'takes no other entry');
+}
+
 $node->stop;
 done_testing();
