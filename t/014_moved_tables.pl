@@ -3,8 +3,8 @@
 # amidst asynchronous commits, where all that is not logged (wal_level = minimal),
 # and a crash after each: the index has to find the rows that the table then has.
 #
-# FPB_SEED     the seed of all random choices
-# FPB_CRASHES  so many histories
+# FPB_SEED          the seed of all random choices
+# FPB_MOVED_TABLES  so many histories
 #
 use strict;
 use warnings FATAL => 'all';
@@ -14,7 +14,7 @@ use lib "$FindBin::RealBin/lib";
 use Servers;
 use Test::More;
 
-my $crashes = $ENV{FPB_CRASHES} || 25;
+my $crashes = $ENV{FPB_MOVED_TABLES} || 25;
 seed_choices();
 
 # With checksums the first hint after a checkpoint makes an image of the page, which has no hints.
