@@ -178,14 +178,16 @@ INSERT INTO chk_changed VALUES (3);
 UPDATE pg_index SET indisready = true WHERE indrelid = 'chk_changed'::regclass;
 SELECT * FROM fpbtree_damage('chk_changed_key', true);
 
--- Nodes whose entries have all been removed
+-- Nodes whose entries have all been removed: they go, unless nodes lie in the order of their keys
 CREATE TABLE chk_gone (a int) WITH (autovacuum_enabled = off);
 INSERT INTO chk_gone SELECT generate_series(1, 2000);
-CREATE INDEX chk_gone_a ON chk_gone USING fpbtree (a) WITH (layout = disk_first);
+CREATE INDEX chk_gone_a ON chk_gone USING fpbtree (a) WITH (layout = disk_first, node_format = csb);
+CREATE INDEX chk_gone_b ON chk_gone USING fpbtree (a) WITH (layout = disk_first, node_format = numbered);
 DELETE FROM chk_gone WHERE a BETWEEN 10 AND 310;
 VACUUM chk_gone;
 SELECT entries > 0 AS entries, first_entry IS NOT NULL AS first_entry, count(*) > 0 AS nodes
 FROM fpbtree_nodes('chk_gone_a', 1) GROUP BY 1, 2 ORDER BY 1, 2;
+SELECT count(*) AS nodes FROM fpbtree_nodes('chk_gone_b', 1) WHERE entries = 0;
 
 -- A wrong order, as after an upgrade of a collation: the comparison changes
 CREATE FUNCTION chk_cmp(int, int) RETURNS int LANGUAGE sql IMMUTABLE STRICT AS
