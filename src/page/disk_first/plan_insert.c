@@ -36,6 +36,8 @@
 /*
  * An entry of a leaf of words is passed on over so many nodes at most.  Each
  * of them logs an entry; where gaps are farther away, a page split costs less.
+ * (In the operation queue it does not: there it is a visit to a main leaf that
+ * is spared.)
  */
 #define PASS_MOST				3
 
@@ -861,10 +863,11 @@ plan_in_runs(const FpbIndex *ix, Page page, const FpbEntry *entry,
 static bool
 plan_pass(const FpbIndex *ix, Page page, int dir, int rank, FpbSlotPlan *plan)
 {
+	int			most = ix->tree == 0 ? PASS_MOST : FpbDir(page)->nnodes;
 	int			left = 0;
 	int			right = 0;
 
-	for (int distance = 1; distance <= PASS_MOST && (left >= 0 || right >= 0); distance++)
+	for (int distance = 1; distance <= most && (left >= 0 || right >= 0); distance++)
 	{
 		left = left < 0 ? -1 : plain_gaps(ix, page, dir - distance);
 		right = right < 0 ? -1 : plain_gaps(ix, page, dir + distance);
