@@ -78,7 +78,7 @@ INSERT INTO seen VALUES (0, 0, 105);
 -- after the other.
 CREATE TEMP TABLE split (id int, k int8, pad text STORAGE plain) WITH (autovacuum_enabled = off);
 CREATE INDEX split_k ON split USING fpbtree (k);
-INSERT INTO split SELECT i, i * 10, repeat('x', current_setting('block_size')::int / 8) FROM generate_series(1, 120) i;
+INSERT INTO split SELECT i, i * 10, repeat('x', current_setting('block_size')::int / 8) FROM generate_series(1, greatest(120, current_setting('block_size')::int / 68)) i;
 DELETE FROM split WHERE id % 3 <> 0;
 SELECT agrees('split');
 SELECT pages_of('SELECT id FROM split WHERE k = 10') = 1 AS killed;

@@ -19,7 +19,6 @@ use Test::More;
 my $POINT = 'fpbtree-base-logged';
 my $node = start_server(
 	'splits', q{
-shared_preload_libraries = 'injection_points'
 wal_level = replica
 max_wal_senders = 4
 wal_consistency_checking = 'generic'
@@ -39,6 +38,7 @@ if ($node->pg_version->major < 18)
 	$node->stop;
 	plan skip_all => 'this server has no injection points for critical sections';
 }
+set_and_restart("shared_preload_libraries = 'injection_points'\n");
 query('CREATE EXTENSION fpbtree; CREATE EXTENSION pg_walinspect');
 my $block_size = query('SHOW block_size');
 
