@@ -70,6 +70,7 @@ foreach my $round (1 .. $rounds)
 	kill_one($victim);
 	$load->finish;
 	like($output, qr/Run was aborted/, 'the others have been ended, too');
+	$node->poll_query_until('postgres', 'SELECT true') or die 'the server has not come back';
 	check_indexes($node, 'one backend killed');
 }
 
