@@ -262,8 +262,7 @@ COMMENT ON FUNCTION fpbtree_expected_size(regclass, integer) IS
 
 -- Write the statements that replace indexes, each with its partitions, by indexes
 -- of the other access method, btree or fpbtree.  The functions below use it.
--- "lost" is what the new index can't take over.  If an index names no fillfactor,
--- the new one gets the one given for it here, if any.
+-- "lost" is what the new index can't take over.
 --
 -- An fpbtree index can't be all that a btree can.  It keeps the rest as its
 -- parameter "replaces":
@@ -271,10 +270,9 @@ COMMENT ON FUNCTION fpbtree_expected_size(regclass, integer) IS
 --   "primary key", "unique constraint"   the constraint that the btree belonged to
 --   "default identity"                   the primary key was the default replica identity
 --   "constraint comment"                 the comment was the constraint's
---   "fillfactor=N"                       the fillfactor N was given here
 --   other parameters                     those that only a btree has, with the place
 --                                        of "fillfactor" among them
-CREATE FUNCTION fpbtree_replacements(indexes regclass[], fillfactors integer[], method name,
+CREATE FUNCTION fpbtree_replacements(indexes regclass[], method name,
 	OUT index regclass,
 	OUT lost text,
 	OUT statements text[],
@@ -323,7 +321,7 @@ BEGIN
 		       coalesce(' WITH (' || o.new_options || ')', '') AS with_options,
 		       (SELECT format('TABLESPACE %I', s.spcname) FROM pg_tablespace s WHERE s.oid = c.reltablespace) AS tablespace,
 		       e.ending
-		FROM unnest(indexes, fillfactors) r (root, fillfactor)
+		FROM unnest(indexes) r (root)
 		     CROSS JOIN LATERAL (SELECT r.root::oid AS oid, NULL::oid AS parent, 0 AS level
 		                         UNION ALL
 		                         SELECT q.relid, q.parentrelid, q.level FROM pg_partition_tree(r.root) q WHERE q.level > 0) p
@@ -353,30 +351,27 @@ BEGIN
 		     -- parameters: those named, those that an earlier replacement has
 		     -- kept, and those that this one has to keep
 		     CROSS JOIN LATERAL (
-			SELECT max(o.option_value) FILTER (WHERE o.option_name = 'fillfactor') AS fillfactor,
+			SELECT 'fillfactor=' || max(o.option_value) FILTER (WHERE o.option_name = 'fillfactor') AS fillfactor,
 			       string_to_array(max(o.option_value) FILTER (WHERE o.option_name = 'replaces'), ', ') AS replaced,
 			       CASE WHEN count(*) FILTER (WHERE o.option_name <> 'fillfactor') > 0
 			            THEN string_agg(CASE WHEN o.option_name = 'fillfactor' THEN o.option_name
 			                                 ELSE o.option_name || '=' || o.option_value END, ', ' ORDER BY o.ordinality) END AS others
 			FROM pg_options_to_table(c.reloptions) WITH ORDINALITY o) named
 		     CROSS JOIN LATERAL (
-			SELECT CASE WHEN 'fillfactor=' || named.fillfactor = ANY (named.replaced) THEN NULL
-			            ELSE 'fillfactor=' || coalesce(named.fillfactor, r.fillfactor::text) END AS fillfactor,
-			       nullif(concat_ws(', ',
+			SELECT nullif(concat_ws(', ',
 			                        CASE k.contype WHEN 'p' THEN 'primary key' WHEN 'u' THEN 'unique constraint' END,
 			                        CASE WHEN k.contype = 'p' AND t.relreplident = 'd' THEN 'default identity' END,
 			                        CASE WHEN k.contype IN ('p', 'u') AND obj_description(p.oid, 'pg_class') IS NULL
 			                                  AND obj_description(k.oid, 'pg_constraint') IS NOT NULL THEN 'constraint comment' END,
-			                        CASE WHEN named.fillfactor IS NULL THEN 'fillfactor=' || r.fillfactor END,
 			                        named.others), '') AS replaces) new
 		     CROSS JOIN LATERAL (
 			SELECT named.replaced,
 			       nullif(CASE WHEN to_btree
-			                   THEN concat_ws(', ', CASE WHEN 'fillfactor' = ANY (named.replaced) THEN NULL ELSE new.fillfactor END,
-			                                  (SELECT string_agg(CASE u.item WHEN 'fillfactor' THEN new.fillfactor ELSE u.item END, ', ' ORDER BY u.n)
+			                   THEN concat_ws(', ', CASE WHEN 'fillfactor' = ANY (named.replaced) THEN NULL ELSE named.fillfactor END,
+			                                  (SELECT string_agg(CASE u.item WHEN 'fillfactor' THEN named.fillfactor ELSE u.item END, ', ' ORDER BY u.n)
 			                                   FROM unnest(named.replaced) WITH ORDINALITY u (item, n)
-			                                   WHERE u.item = 'fillfactor' OR u.item LIKE '%=%' AND u.item NOT LIKE 'fillfactor=%'))
-			                   ELSE concat_ws(', ', new.fillfactor, 'replaces=' || quote_literal(new.replaces)) END, '') AS new_options) o
+			                                   WHERE u.item = 'fillfactor' OR u.item LIKE '%=%'))
+			                   ELSE concat_ws(', ', named.fillfactor, 'replaces=' || quote_literal(new.replaces)) END, '') AS new_options) o
 		     LEFT JOIN LATERAL (
 			SELECT string_to_array(w.option_value, ', ') AS replaced
 			FROM pg_class rc, pg_options_to_table(rc.reloptions) w
@@ -517,7 +512,7 @@ BEGIN
 END
 $function$;
 
-COMMENT ON FUNCTION fpbtree_replacements(regclass[], integer[], name) IS
+COMMENT ON FUNCTION fpbtree_replacements(regclass[], name) IS
   'the statements that replace indexes, for fpbtree_advise and fpbtree_to_btree';
 
 -- The shards of Citus on this node, and the tables whose rows are in shards.
@@ -570,8 +565,6 @@ AS $function$
 DECLARE
 	is_17 constant boolean := current_setting('server_version_num')::integer < 180000;
 	buffers constant bigint := pg_size_bytes(current_setting('shared_buffers'));
-	-- a fillfactor that leaves room for insertions all over an index
-	roomy constant integer := 85;
 	-- of the functions: it may have been renamed since CREATE EXTENSION
 	own_schema constant regnamespace := (SELECT e.extnamespace FROM pg_extension e WHERE e.extname = 'fpbtree');
 	shards oid[];
@@ -580,12 +573,9 @@ DECLARE
 	leaves oid[];
 	changes bigint[];
 	correlations float8[];
-	fillfactors integer[];
 	forms text[];
 	sizes bigint[];
 	btree_sizes bigint[];
-	given oid[];
-	given_fillfactors integer[];
 BEGIN
 	EXECUTE format('SELECT * FROM %s.fpbtree_citus_tables()', own_schema) INTO shards, distributed;
 	IF distributed <> '{}' THEN
@@ -596,14 +586,12 @@ BEGIN
 	-- The candidates: indexes that are no partitions of others ("root"), each
 	-- with the indexes that have pages ("leaf"), itself or its partitions.  For
 	-- each of the latter: how many keys have been inserted since statistics are
-	-- counted, how far they are in order, and the fillfactor that it would get.
-	-- It gets one if its keys come in random order and are a twentieth of all.
+	-- counted, and how far they are in order.
 	WITH candidates AS (
 		SELECT c.oid AS root, l.leaf, sum(pg_relation_size(l.leaf)) OVER (PARTITION BY c.oid) AS total,
 		       pg_stat_get_tuples_inserted(li.indrelid) + pg_stat_get_tuples_updated(li.indrelid)
 		           - pg_stat_get_tuples_hot_updated(li.indrelid) AS changes,
-		       s.correlation, greatest(lt.reltuples, 0) AS reltuples,
-		       EXISTS (SELECT FROM pg_options_to_table(lc.reloptions) o WHERE o.option_name = 'fillfactor') AS has_fillfactor
+		       s.correlation
 		FROM pg_index i
 		     JOIN pg_class c ON c.oid = i.indexrelid
 		     JOIN pg_am a ON a.oid = c.relam AND a.amname = 'btree'
@@ -630,27 +618,17 @@ BEGIN
 		      AND NOT EXISTS (SELECT FROM pg_depend d
 		                      WHERE d.classid = 'pg_class'::regclass AND d.objid = t.oid AND d.deptype = 'e')
 		      AND NOT t.oid = ANY (shards) AND NOT t.oid = ANY (distributed)
-	), judged AS (
-		SELECT c.*,
-		       sum(c.changes) FILTER (WHERE abs(c.correlation) < 0.9) OVER (PARTITION BY c.root)
-		           >= 0.05 * sum(c.reltuples) OVER (PARTITION BY c.root) AS is_random
-		FROM candidates c
-		WHERE c.total >= min_size
 	)
-	SELECT array_agg(j.root ORDER BY j.leaf), array_agg(j.leaf ORDER BY j.leaf),
-	       array_agg(j.changes ORDER BY j.leaf), array_agg(j.correlation ORDER BY j.leaf),
-	       array_agg(CASE WHEN j.is_random AND NOT j.has_fillfactor THEN roomy ELSE 0 END ORDER BY j.leaf)
-	INTO roots, leaves, changes, correlations, fillfactors
-	FROM judged j;
+	SELECT array_agg(c.root ORDER BY c.leaf), array_agg(c.leaf ORDER BY c.leaf),
+	       array_agg(c.changes ORDER BY c.leaf), array_agg(c.correlation ORDER BY c.leaf)
+	INTO roots, leaves, changes, correlations
+	FROM candidates c
+	WHERE c.total >= min_size;
 
 	-- The types are named, so that no other function of that name fits better.
 	EXECUTE format('SELECT array_agg(e.form ORDER BY l.n), array_agg(e.size ORDER BY l.n), array_agg(e.btree_size ORDER BY l.n)'
-	               ' FROM unnest($1, $2) WITH ORDINALITY AS l (leaf, fillfactor, n),'
-	               '      LATERAL %s.fpbtree_expected_size(l.leaf::regclass, l.fillfactor) e', own_schema)
-	INTO forms, sizes, btree_sizes USING leaves, fillfactors;
-
-	SELECT array_agg(g.root), array_agg(nullif(g.fillfactor, 0)) INTO given, given_fillfactors
-	FROM (SELECT u.root, max(u.fillfactor) AS fillfactor FROM unnest(roots, fillfactors) u (root, fillfactor) GROUP BY u.root) g;
+	               ' FROM unnest($1) WITH ORDINALITY AS l (leaf, n), LATERAL %s.fpbtree_expected_size(l.leaf::regclass, 0) e', own_schema)
+	INTO forms, sizes, btree_sizes USING leaves;
 
 	RETURN QUERY EXECUTE format($query$
 	WITH trees AS (
@@ -694,7 +672,7 @@ BEGIN
 	       nullif(concat_ws('; ', p.lost, CASE WHEN j.skips AND NOT $9 THEN 'skip scans: the first column has few values' END), ''),
 	       p.statements, p.afterwards
 	FROM judged j
-	     JOIN %s.fpbtree_replacements($10::regclass[], $11, 'fpbtree'::name) p ON p.index = j.root
+	     JOIN %s.fpbtree_replacements(ARRAY(SELECT DISTINCT u.root FROM unnest($1) u (root))::regclass[], 'fpbtree'::name) p ON p.index = j.root
 	     CROSS JOIN LATERAL (
 		SELECT concat_ws('; ',
 		                 CASE WHEN j.queued > 0 THEN 'random insertions into more than memory holds wait in an operation queue' END,
@@ -705,7 +683,7 @@ BEGIN
 	WHERE g.reason <> ''
 	ORDER BY j.queued DESC, CASE WHEN j.looks_up OR j.reads_ahead THEN j.scans ELSE 0 END DESC, j.rebuilt - j.expected DESC, j.root
 	$query$, own_schema)
-	USING roots, leaves, changes, correlations, forms, sizes, buffers, btree_sizes, is_17, given, given_fillfactors;
+	USING roots, leaves, changes, correlations, forms, sizes, buffers, btree_sizes, is_17;
 END
 $function$;
 
@@ -742,7 +720,7 @@ BEGIN
 
 	RETURN QUERY EXECUTE format($query$
 	SELECT p.index::text, i.indrelid::regclass::text, p.lost, p.statements, p.afterwards
-	FROM %s.fpbtree_replacements($1::regclass[], '{}'::integer[], 'btree'::name) p
+	FROM %s.fpbtree_replacements($1::regclass[], 'btree'::name) p
 	     JOIN pg_index i ON i.indexrelid = p.index
 	ORDER BY 2, 1
 	$query$, own_schema)
@@ -765,7 +743,7 @@ REVOKE ALL ON FUNCTION fpbtree_prefetch_stats(regclass) FROM PUBLIC;
 REVOKE ALL ON FUNCTION fpbtree_activity() FROM PUBLIC;
 REVOKE ALL ON FUNCTION fpbtree_queue_advice(regclass, float8) FROM PUBLIC;
 REVOKE ALL ON FUNCTION fpbtree_expected_size(regclass, integer) FROM PUBLIC;
-REVOKE ALL ON FUNCTION fpbtree_replacements(regclass[], integer[], name) FROM PUBLIC;
+REVOKE ALL ON FUNCTION fpbtree_replacements(regclass[], name) FROM PUBLIC;
 REVOKE ALL ON FUNCTION fpbtree_citus_tables() FROM PUBLIC;
 REVOKE ALL ON FUNCTION fpbtree_advise(bigint) FROM PUBLIC;
 REVOKE ALL ON FUNCTION fpbtree_to_btree() FROM PUBLIC;
@@ -780,7 +758,7 @@ GRANT EXECUTE ON FUNCTION fpbtree_prefetch_stats(regclass) TO pg_stat_scan_table
 GRANT EXECUTE ON FUNCTION fpbtree_activity() TO pg_stat_scan_tables;
 GRANT EXECUTE ON FUNCTION fpbtree_queue_advice(regclass, float8) TO pg_stat_scan_tables;
 GRANT EXECUTE ON FUNCTION fpbtree_expected_size(regclass, integer) TO pg_stat_scan_tables;
-GRANT EXECUTE ON FUNCTION fpbtree_replacements(regclass[], integer[], name) TO pg_stat_scan_tables;
+GRANT EXECUTE ON FUNCTION fpbtree_replacements(regclass[], name) TO pg_stat_scan_tables;
 GRANT EXECUTE ON FUNCTION fpbtree_citus_tables() TO pg_stat_scan_tables;
 GRANT EXECUTE ON FUNCTION fpbtree_advise(bigint) TO pg_stat_scan_tables;
 GRANT EXECUTE ON FUNCTION fpbtree_to_btree() TO pg_stat_scan_tables;

@@ -160,7 +160,7 @@ CREATE TABLE advise.plan AS
   SELECT index AS name, index::regclass AS index, "table"::regclass AS "table", size, rebuilt_size, expected_size, scans, tuples_read, inserts, updates,
          hot_updates, reason, lost, statements, afterwards FROM public.fpbtree_advise(0);
 CREATE TABLE advise.rest AS
-  SELECT r.*, e.size AS expected_size, e.btree_size FROM public.fpbtree_replacements((SELECT indexes FROM advise.candidates), '{}', 'fpbtree') r, public.fpbtree_expected_size(r.index) e;
+  SELECT r.*, e.size AS expected_size, e.btree_size FROM public.fpbtree_replacements((SELECT indexes FROM advise.candidates), 'fpbtree') r, public.fpbtree_expected_size(r.index) e;
 SET search_path = advise, public;
 RESET quote_all_identifiers;
 RESET datestyle;
@@ -266,7 +266,7 @@ SELECT d.name, d.definition AS was, pg_get_indexdef(to_regclass(d.name)) AS is
   FROM plan p JOIN definitions d ON d.old = p.index
   WHERE p.afterwards IS NOT NULL
         AND regexp_replace(regexp_replace(replace(pg_get_indexdef(to_regclass(d.name)), 'USING fpbtree', 'USING btree'),
-                                          'fillfactor=''85'', replaces=''fillfactor=85[^'']*''|(, )?replaces=''[^'']*''', ''), ' WITH \(\)', '') IS DISTINCT FROM
+                                          '(, )?replaces=''[^'']*''', ''), ' WITH \(\)', '') IS DISTINCT FROM
             replace(regexp_replace(d.definition, '(, )?deduplicate_items=''?\w+''?(, )?', ''), ' WITH ()', '');
 SELECT count(*) > 20 AS replaced, count(*) FILTER (WHERE pg_get_indexdef(to_regclass(d.name)) NOT LIKE '%USING fpbtree%') AS not_replaced
   FROM plan p JOIN definitions d ON d.old = p.index WHERE p.afterwards IS NOT NULL;
@@ -305,14 +305,14 @@ SELECT * FROM state WHERE definition NOT LIKE '%USING fpbtree%' AND relname NOT 
 -- (Where a comment would be lost, it says so.)
 BEGIN;
 COMMENT ON CONSTRAINT keys_pkey ON keys IS 'too';
-SELECT lost LIKE '%; the comment on the constraint, as the index has one, too%' AS two_comments FROM fpbtree_replacements('{keys_pkey}', '{}', 'fpbtree');
+SELECT lost LIKE '%; the comment on the constraint, as the index has one, too%' AS two_comments FROM fpbtree_replacements('{keys_pkey}', 'fpbtree');
 ROLLBACK;
 -- What the parameter has that remembers it all is not for anybody to make up.
 CREATE INDEX bad ON t_int4 USING fpbtree (k) WITH (replaces = 'primary key) WHERE (');
--- A primary key that has come in the meantime stays, and so does what has been changed of a fillfactor.
+-- A primary key that has come in the meantime stays, and so does a fillfactor.
 CREATE TABLE since (a int4 PRIMARY KEY, b int4);
 SET client_min_messages = error; -- 17 warns of unique indexes
-CREATE UNIQUE INDEX since_b ON since USING fpbtree (b) WITH (fillfactor = 60, replaces = 'primary key, default identity, fillfactor=85, deduplicate_items=on');
+CREATE UNIQUE INDEX since_b ON since USING fpbtree (b) WITH (fillfactor = 60, replaces = 'primary key, default identity, deduplicate_items=on');
 SET client_min_messages = warning;
 CREATE INDEX since_ab ON since USING fpbtree (a, b) WITH (fillfactor = 70, layout = micro_index);
 SELECT index, statements, afterwards FROM fpbtree_to_btree() WHERE "table" = 'advise.since' ORDER BY index;

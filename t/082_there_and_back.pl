@@ -169,7 +169,7 @@ CREATE TABLE migration.there AS
 	SELECT r.index::text, r.lost, r.statements, r.afterwards FROM fpbtree_replacements(ARRAY(SELECT c.oid::regclass FROM pg_class c JOIN pg_index i ON i.indexrelid = c.oid
 		WHERE c.relnamespace IN ('shop'::regnamespace, '"Billing & Co"'::regnamespace) AND NOT c.relispartition
 			AND NOT (c.relkind = 'I' AND i.indisunique AND current_setting('server_version_num')::int < 180000)
-		ORDER BY c.oid), ARRAY(SELECT 85 FROM generate_series(1, 1)), 'fpbtree') r;
+		ORDER BY c.oid), 'fpbtree') r;
 ALTER TABLE migration.there REPLICA IDENTITY FULL;
 });
 my $stay = query('SELECT index, lost FROM migration.there WHERE afterwards IS NULL ORDER BY 1');
