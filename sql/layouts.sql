@@ -176,6 +176,9 @@ SELECT kind, nodes <= nodes_allocated AS less, nodes_allocated = nodes_most AS m
 SELECT dir, node, codec, entries, gaps, first_entry IS NOT NULL AS first FROM fpbtree_nodes('lay_shown', 1) WHERE dir < 3;
 SELECT sum(n.entries) = min(p.entries) AS entries, sum(n.gaps) = min(p.gaps) AS gaps FROM fpbtree_page('lay_shown', 1) p, fpbtree_nodes('lay_shown', 1) n;
 
+-- what is checked of each change would take most of the time from here on
+SELECT count(set_config(name, 'off', false)) >= 0 AS quick FROM pg_settings WHERE name = 'fpbtree.verify_changes';
+
 -- Names: level 1 knows the nodes of its children, but for the first of each. All are named when an index is built, and
 -- most where leaves have been split, however old their neighbours; ascending keys, too, leave them behind named
 CREATE FUNCTION named(index regclass) RETURNS float8 LANGUAGE sql AS $$

@@ -240,6 +240,8 @@ CREATE INDEX dt_a ON dt USING fpbtree (a);
 DROP DATABASE regress_fpbtree_drop;
 
 -- What a backend keeps of an index goes with the index, and with its file.
+-- what is checked of each change elsewhere would take most of the time here
+SELECT count(set_config(name, 'off', false)) >= 0 AS quick FROM pg_settings WHERE name = 'fpbtree.verify_changes';
 CREATE FUNCTION mt_memory() RETURNS bigint LANGUAGE sql
 	RETURN (SELECT sum(total_bytes) FROM pg_backend_memory_contexts WHERE name ~ '^fpbtree' OR ident ~ '^mt_dropped');
 CREATE PROCEDURE mt_create_and_drop(n int) LANGUAGE plpgsql AS $$
