@@ -461,24 +461,46 @@ fpb_prune_killed(const FpbIndex *ix, Relation heap, Buffer buf)
 }
 
 /*
- * Of the entries beside a place, before or after it: is one killed, and how
- * many have a key?  More than FEW_VERSIONS are not counted.
+ * Is one of the entries beside a place killed, before or after it?
  */
-static void
-look_beside(const FpbIndex *ix, Page page, const FpbKey *key, FpbPos pos, bool before,
-			bool *killed, int *same)
+static bool
+killed_beside(const FpbIndex *ix, Page page, FpbPos pos, bool before)
 {
 	FpbEntry	entry;
 
-	for (int i = 0; i < BESIDE && !(*killed && *same > FEW_VERSIONS) &&
-		 (before ? fpb_page_prev(ix, page, &pos, &entry) :
-		  fpb_page_next(ix, page, &pos, &entry)); i++)
+	for (int i = 0; i < BESIDE; i++)
 	{
-		*killed = *killed || fpb_page_is_killed(ix, page, pos);
-		*same += fpb_keys_identical(ix, &entry.key, key);
+		if (!(before ? fpb_page_prev(ix, page, &pos, &entry) :
+			  fpb_page_next(ix, page, &pos, &entry)))
+			return false;
+		if (fpb_page_is_killed(ix, page, pos))
+			return true;
 		if (!before)
 			pos = fpb_pos_behind(pos);
 	}
+	return false;
+}
+
+/*
+ * How many entries beside a place, before or after it, have a key?  More than
+ * FEW_VERSIONS are not counted.
+ */
+static int
+same_beside(const FpbIndex *ix, Page page, const FpbKey *key, FpbPos pos, bool before)
+{
+	FpbEntry	entry;
+	int			same = 0;
+
+	while (same <= FEW_VERSIONS &&
+		   (before ? fpb_page_prev(ix, page, &pos, &entry) :
+			fpb_page_next(ix, page, &pos, &entry)) &&
+		   fpb_keys_identical(ix, &entry.key, key))
+	{
+		same++;
+		if (!before)
+			pos = fpb_pos_behind(pos);
+	}
+	return same;
 }
 
 /*
@@ -515,14 +537,15 @@ fpb_prune_beside(const FpbIndex *ix, Relation heap, Buffer buf,
 				 const FpbKey *key, FpbPos pos, bool unchanged)
 {
 	Page		page = BufferGetPage(buf);
-	bool		killed = false;
-	int			same = 0;
 
-	look_beside(ix, page, key, pos, true, &killed, &same);
-	look_beside(ix, page, key, pos, false, &killed, &same);
-	if (killed && fpb_prune_killed(ix, heap, buf))
+	if (fpb_page_has_killed(ix, page) &&
+		(killed_beside(ix, page, pos, true) || killed_beside(ix, page, pos, false)) &&
+		fpb_prune_killed(ix, heap, buf))
 		return true;
-	return unchanged && same > FEW_VERSIONS && fpb_prune_key(ix, heap, buf, key, false);
+	return unchanged &&
+		same_beside(ix, page, key, pos, true) +
+		same_beside(ix, page, key, pos, false) > FEW_VERSIONS &&
+		fpb_prune_key(ix, heap, buf, key, false);
 }
 
 /*
