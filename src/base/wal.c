@@ -145,6 +145,37 @@ fpb_wal_add_copy(FpbWal *wal, Buffer buffer, Page copy)
 }
 
 /*
+ * The first byte from one on in which two pages differ, or BLCKSZ.
+ */
+static inline int
+next_difference(const char *page, const char *other, int at)
+{
+	while (at + (int) sizeof(uint64) <= BLCKSZ &&
+		   memcmp(page + at, other + at, sizeof(uint64)) == 0)
+		at += sizeof(uint64);
+	while (at < BLCKSZ && page[at] == other[at])
+		at++;
+	return at;
+}
+
+/*
+ * The end of a difference between two pages that begins at a byte.  A few
+ * equal bytes may be in it: as many as have no aligned word among them, which
+ * are too few to be worth another fragment.
+ */
+static inline int
+difference_end(const char *page, const char *other, int at)
+{
+	int			end = TYPEALIGN(sizeof(uint32), at + 1);
+
+	while (end < BLCKSZ && memcmp(page + end, other + end, sizeof(uint32)) != 0)
+		end += sizeof(uint32);
+	while (page[end - 1] == other[end - 1])
+		end--;
+	return end;
+}
+
+/*
  * Log a new page, the copy of which is complete, in two steps: an image of
  * base, a page that is in no tree, in a record of its own; then the
  * difference.  So free space in several places is not logged, which an image
@@ -159,27 +190,24 @@ fpb_wal_add_base(FpbWalPage *wp, const char *base)
 	const char *page = (const char *) wp->page;
 	Size		total = 0;
 	Size		image = BLCKSZ - (((PageHeader) page)->pd_upper - ((PageHeader) page)->pd_lower);
-	int			at = offsetof(PageHeaderData, pd_flags);
+	int			at = next_difference(page, base, offsetof(PageHeaderData, pd_flags));
 
 	Assert(wp->image);
 	wp->nranges = 0;
 	wp->image = false;
 	while (at < BLCKSZ && !wp->image)
 	{
-		int			end;
+		int			end = difference_end(page, base, at);
+		int			next = next_difference(page, base, end);
 
-		if (page[at] == base[at])
+		while (next < BLCKSZ && next - end <= NEW_MERGE_DISTANCE)
 		{
-			at++;
-			continue;
+			end = difference_end(page, base, next);
+			next = next_difference(page, base, end);
 		}
-		end = at + 1;
-		for (int i = end; i < BLCKSZ && i - end <= NEW_MERGE_DISTANCE; i++)
-			if (page[i] != base[i])
-				end = i + 1;
 		fpb_wal_note(wp, page + at, end - at);
 		total += FRAGMENT_HEADER + end - at;
-		at = end;
+		at = next;
 	}
 	total += BLCKSZ - (((PageHeader) base)->pd_upper - ((PageHeader) base)->pd_lower);
 	if (total >= image)
