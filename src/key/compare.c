@@ -264,24 +264,17 @@ fpb_keys_equal(const FpbIndex *ix, const FpbKey *a, const FpbKey *b)
 }
 
 /*
- * Are the keys of a and b the same columns, and the same bytes, so that one
- * copy serves both?  Either may be a pivot.  TIDs are of no account: they are
- * in the tuple's header, as is a pivot's number of columns.
+ * fpb_keys_identical for tuples, whose headers have the TID, or a pivot's
+ * number of columns.
  */
 bool
-fpb_keys_identical(const FpbIndex *ix, const FpbKey *a, const FpbKey *b)
+fpb_tuples_identical(const FpbIndex *ix, IndexTuple a, IndexTuple b)
 {
-	if (a->head != b->head)
-		return false;
-	if (fpb_is_word(ix))
-		return a->low == b->low;	/* the tie is with the TID */
-	if (a->tuple == b->tuple)
-		return true;
-	return a->tuple->t_info == b->tuple->t_info &&
-		memcmp((char *) a->tuple + sizeof(IndexTupleData),
-			   (char *) b->tuple + sizeof(IndexTupleData),
-			   IndexTupleSize(a->tuple) - sizeof(IndexTupleData)) == 0 &&
-		fpb_pivot_natts(ix, a->tuple) == fpb_pivot_natts(ix, b->tuple);
+	return a == b ||
+		(a->t_info == b->t_info &&
+		 memcmp((char *) a + sizeof(IndexTupleData), (char *) b + sizeof(IndexTupleData),
+				IndexTupleSize(a) - sizeof(IndexTupleData)) == 0 &&
+		 fpb_pivot_natts(ix, a) == fpb_pivot_natts(ix, b));
 }
 
 /*

@@ -261,9 +261,22 @@ extern bool fpb_keys_equal(const FpbIndex *ix, const FpbKey *a,
 extern bool fpb_keys_share_prefix(const FpbIndex *ix, const FpbKey *a,
 								  const FpbKey *b);
 
-/* Are they the same bytes, so that one copy serves both? */
-extern bool fpb_keys_identical(const FpbIndex *ix, const FpbKey *a,
-							   const FpbKey *b);
+extern bool fpb_tuples_identical(const FpbIndex *ix, IndexTuple a,
+								 IndexTuple b);
+
+/*
+ * Are the keys of a and b the same columns, and the same bytes, so that one
+ * copy serves both?  Either may be a pivot.  TIDs are of no account.
+ */
+static inline bool
+fpb_keys_identical(const FpbIndex *ix, const FpbKey *a, const FpbKey *b)
+{
+	if (a->head != b->head)
+		return false;
+	if (fpb_is_word(ix))
+		return a->low == b->low;	/* the tie is with the TID */
+	return fpb_tuples_identical(ix, a->tuple, b->tuple);
+}
 
 /*
  * Make the shortest pivot p with left < p <= right, the low fence of the leaf
