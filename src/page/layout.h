@@ -173,6 +173,8 @@ typedef struct FpbNodeInfo
  * slot_space: bytes that an entry of a leaf (or of an inner page) takes of its
  * page on the average, without its tuple.
  * insert: carries out a plan whose outcome is FPB_PLAN_FITS.
+ * is_sparse: would a leaf made afresh, with another entry, have an image that is
+ * appreciably smaller?  True if that can't be told without making it.
  * has_room: has the page room for one more tuple of this size that belongs to
  * no entry?
  * cut: deletes all entries from pos on, and frees the room that they take,
@@ -225,6 +227,7 @@ typedef struct FpbLayoutRoutine
 						   FpbWalPage *wp);
 	void		(*delete) (const FpbIndex *ix, Page page, const FpbPos *pos,
 						   int npos, FpbWalPage *wp);
+	bool		(*is_sparse) (const FpbIndex *ix, Page page);
 	bool		(*has_room) (const FpbIndex *ix, Page page, Size tuple);
 	Size		(*slot_space) (const FpbIndex *ix, bool leaf);
 	void		(*cut) (const FpbIndex *ix, Page page, FpbPos pos,

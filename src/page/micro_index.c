@@ -457,6 +457,15 @@ clear_killed(Page page, const FpbShape *shape, int from)
 /* --- changes --- */
 
 /*
+ * See FpbLayoutRoutine.
+ */
+static bool
+micro_is_sparse(const FpbIndex *ix pg_attribute_unused(), Page page pg_attribute_unused())
+{
+	return true;
+}
+
+/*
  * Has the page room for another tuple?
  */
 static bool
@@ -911,6 +920,7 @@ const FpbLayoutRoutine fpb_micro_index_routine = {
 	.plan_insert = micro_plan_insert,
 	.insert = micro_insert,
 	.delete = micro_delete,
+	.is_sparse = micro_is_sparse,
 	.has_room = micro_has_room,
 	.slot_space = micro_slot_space,
 	.cut = micro_cut,

@@ -73,6 +73,7 @@ plan_insertion(FpbIndex *ix, FpbInsertState *ins, FpbInsertPlan *plan)
 
 	if (!(FpbPageIsLeaf(page) && RelationNeedsWAL(ix->rel) &&
 		  XLogCheckBufferNeedsBackup(ins->buf) &&
+		  ix->layout->is_sparse(ix, page) &&
 		  fpb_page_plan_reorganise(ix, page, &ins->entry, ins->pos, plan)))
 		fpb_page_plan_insert(ix, page, &ins->entry, ins->pos, plan);
 

@@ -489,6 +489,7 @@ extern void fpb_disk_first_plan_insert(const FpbIndex *ix, Page page, const FpbE
 									   FpbPos pos, FpbInsertPlan *plan);
 extern void fpb_disk_first_insert(const FpbIndex *ix, Page page, const FpbEntry *entry, const FpbInsertPlan *plan, FpbWalPage *wp);
 extern void fpb_disk_first_delete(const FpbIndex *ix, Page page, const FpbPos *pos, int npos, FpbWalPage *wp);
+extern bool fpb_disk_first_is_sparse(const FpbIndex *ix, Page page);
 extern bool fpb_disk_first_has_room(const FpbIndex *ix, Page page, Size tuple);
 extern Size fpb_disk_first_slot_space(const FpbIndex *ix, bool leaf);
 extern void fpb_disk_first_cut(const FpbIndex *ix, Page page, FpbPos pos,

@@ -11,6 +11,8 @@
  */
 #include "postgres.h"
 
+#include "port/pg_bitutils.h"
+
 #include "page/disk_first/disk_first.h"
 
 /*
@@ -19,6 +21,12 @@
  * the page maximum fan-out").  A rebuild logs the whole page.
  */
 #define REBUILD_SLACK			15
+
+/*
+ * A leaf of plain nodes of words is rebuilt when an image of it is logged if
+ * its entries then fit so many of its nodes, in a hundred.
+ */
+#define SPARSE_NODES			92
 
 /*
  * Entries of adjacent nodes are spread anew if that leaves this share of their
@@ -116,6 +124,31 @@ plain_gaps(const FpbIndex *ix, Page page, int dir)
 }
 
 /*
+ * Has the dir'th node a gap?  1 or 0; -1 if there is no such node, or it is
+ * not a plain one.
+ */
+static int
+has_gap(const FpbIndex *ix, Page page, int dir)
+{
+	const FpbShape *shape = fpb_shape(ix, page);
+	FpbCodec	codec;
+	char	   *node;
+
+	if (dir < 0 || dir >= FpbDir(page)->nnodes)
+		return -1;
+	node = fpb_page_node(ix, page, dir, &codec);
+	switch (codec)
+	{
+		case FPB_NODE_PLAIN:
+		case FPB_NODE_LOOSE:
+			return fpb_nearest_gap(ix, shape, codec, node, 0) >= 0;
+		case FPB_NODE_RUNS:
+			return -1;
+	}
+	pg_unreachable();
+}
+
+/*
  * The position of an entry that is to be the last one of a plain node: before
  * the gaps at its end whose heads are not less than the entry's.
  */
@@ -144,8 +177,8 @@ plan_spill(const FpbIndex *ix, Page page, const FpbEntry *entry,
 {
 	const FpbShape *shape = fpb_shape(ix, page);
 	FpbEntry	moved;
-	bool		left = plain_gaps(ix, page, place->dir - 1) > 0;
-	bool		right = plain_gaps(ix, page, place->dir + 1) > 0;
+	bool		left = has_gap(ix, page, place->dir - 1) > 0;
+	bool		right = has_gap(ix, page, place->dir + 1) > 0;
 
 	/* fewer entries have to move to the nearer end */
 	if (left && right)
@@ -245,7 +278,7 @@ plan_late(const FpbIndex *ix, Page page, char *node, const FpbNodePos *place,
 		place->slot < nslots / 2 || place->slot == nslots)
 		return false;
 	if (next < FpbDir(page)->nnodes - 1 ||
-		(next < FpbDir(page)->nnodes && plain_gaps(ix, page, next) <= 0))
+		(next < FpbDir(page)->nnodes && has_gap(ix, page, next) <= 0))
 		return false;
 	/* if it is damaged, that has to show here */
 	fpb_read_slot(ix, page, shape, FPB_NODE_PLAIN, node, nslots - 1, &moved);
@@ -403,6 +436,42 @@ has_duplicates(const FpbIndex *ix, Page page, const FpbEntry *entries,
 }
 
 /*
+ * Has the page a runs node?
+ */
+static bool
+has_runs(const FpbIndex *ix, Page page)
+{
+	return ix->word_runs && FpbPageIsLeaf(page) &&
+		memchr(fpb_dir_codecs(page), FPB_NODE_RUNS, FpbDir(page)->nnodes) != NULL;
+}
+
+/*
+ * How many entries has a leaf of words that has no runs node?
+ */
+static int
+plain_page_entries(const FpbIndex *ix, Page page)
+{
+	int			entries = 0;
+
+	for (int dir = 0; dir < FpbDir(page)->nnodes; dir++)
+		entries += plain_entries(ix, page, dir);
+	return entries;
+}
+
+/*
+ * Does a leaf of words have no runs node, and is a new entry one more than its
+ * nodes hold with so many slots of a hundred free?
+ */
+static bool
+too_full(const FpbIndex *ix, Page page, int slack)
+{
+	const FpbShape *shape = fpb_shape(ix, page);
+
+	return fpb_is_word(ix) && FpbPageIsLeaf(page) && !has_runs(ix, page) &&
+		plain_page_entries(ix, page) >= shape->max_nodes * fpb_plain_fill(shape, slack);
+}
+
+/*
  * Plan to rebuild a page that has no room otherwise.
  */
 static void
@@ -410,11 +479,16 @@ plan_to_make_room(const FpbIndex *ix, Page page, const FpbEntry *entry,
 				  const FpbNodePos *place, FpbInsertPlan *plan)
 {
 	int			n;
-	FpbEntry   *entries = fpb_collect_with(ix, page, entry, fpb_pos_pack(*place), &n);
-	int			one_slot = 100 / fpb_shape(ix, page)->nslots + 1;
+	FpbEntry   *entries;
 
 	/* a slot of each node at least, however narrow */
-	fpb_plan_rebuild(ix, page, entries, n, Max(REBUILD_SLACK, one_slot),
+	int			slack = Max(REBUILD_SLACK, 100 / fpb_shape(ix, page)->nslots + 1);
+
+	plan->outcome = FPB_PLAN_FULL;
+	if (too_full(ix, page, slack))
+		return;
+	entries = fpb_collect_with(ix, page, entry, fpb_pos_pack(*place), &n);
+	fpb_plan_rebuild(ix, page, entries, n, slack,
 					 fpb_is_word(ix) ? 0 :
 					 FpbPageIsLeaf(page) ? FEW_ENTRIES : FEW_CHILDREN, plan);
 	if (plan->outcome == FPB_PLAN_FULL && has_duplicates(ix, page, entries, n))
@@ -523,16 +597,6 @@ fpb_last_of_posting(const FpbIndex *ix, Page page, const FpbNodePos *pos, FpbEnt
 }
 
 /* --- runs nodes --- */
-
-/*
- * Has the page a runs node?
- */
-static bool
-has_runs(const FpbIndex *ix, Page page)
-{
-	return ix->word_runs && FpbPageIsLeaf(page) &&
-		memchr(fpb_dir_codecs(page), FPB_NODE_RUNS, FpbDir(page)->nnodes) != NULL;
-}
 
 /*
  * Bytes that a node of words, of a page that may have runs nodes, has for more
@@ -777,6 +841,28 @@ plan_repack(const FpbIndex *ix, Page page, const FpbEntry *entry,
 }
 
 /*
+ * A number of keys that a full node of a leaf of words has at least.  It is
+ * that of different hash values of their heads, which takes less than to put
+ * the entries in order.
+ */
+static int
+least_keys(const FpbIndex *ix, const FpbShape *shape, const char *node)
+{
+	uint64		seen[4] = {0};	/* a bit for each value of a byte */
+	int			count = 0;
+
+	for (int slot = 0; slot < shape->nslots; slot++)
+	{
+		int			hash = (fpb_node_head(ix, node, slot) * UINT64CONST(0x9E3779B97F4A7C15)) >> 56;
+
+		seen[hash / 64] |= UINT64CONST(1) << (hash % 64);
+	}
+	for (int i = 0; i < lengthof(seen); i++)
+		count += pg_popcount64(seen[i]);
+	return count;
+}
+
+/*
  * Would a full plain or loose node of a leaf of words, with the new entry
  * among its own, leave enough of a runs node free?
  */
@@ -794,6 +880,9 @@ convertible(const FpbIndex *ix, Page page, char *node, const FpbEntry *entry)
 
 	if (!ix->word_runs)
 		return false;
+	fpb_fill_share(ix, 0, 1000 - 10 * REPACK_SLACK, &fill);
+	if (!fpb_node_holds(&fill, shape->nslots + 1, least_keys(ix, shape, node)))
+		return false;
 	n = fpb_loose_order(ix, shape, node, slots);
 	for (int i = 0; i < n; i++)
 	{
@@ -802,7 +891,6 @@ convertible(const FpbIndex *ix, Page page, char *node, const FpbEntry *entry)
 		new = new && !fpb_keys_identical(ix, &entry->key, &other.key);
 		before = other;
 	}
-	fpb_fill_share(ix, 0, 1000 - 10 * REPACK_SLACK, &fill);
 	return fpb_node_holds(&fill, n + 1, nruns - !new);
 }
 
@@ -869,8 +957,8 @@ plan_pass(const FpbIndex *ix, Page page, int dir, int rank, FpbSlotPlan *plan)
 
 	for (int distance = 1; distance <= most && (left >= 0 || right >= 0); distance++)
 	{
-		left = left < 0 ? -1 : plain_gaps(ix, page, dir - distance);
-		right = right < 0 ? -1 : plain_gaps(ix, page, dir + distance);
+		left = left < 0 ? -1 : has_gap(ix, page, dir - distance);
+		right = right < 0 ? -1 : has_gap(ix, page, dir + distance);
 		if (left <= 0 && right <= 0)
 			continue;
 		plan->kind = FPB_PLAN_PASS;
@@ -897,9 +985,9 @@ plan_late_word(const FpbIndex *ix, Page page, int dir, FpbSlotPlan *plan)
 
 	if (!FpbPageIsRightmost(page) || dir + LATE_MOST < nnodes)
 		return false;
-	while (to < nnodes && plain_gaps(ix, page, to) == 0)
+	while (to < nnodes && has_gap(ix, page, to) == 0)
 		to++;
-	if (to < nnodes && plain_gaps(ix, page, to) < 0)
+	if (to < nnodes && has_gap(ix, page, to) < 0)
 		return false;
 	plan->kind = FPB_PLAN_PASS;
 	plan->spill_to.dir = to;
@@ -924,7 +1012,7 @@ plan_word(const FpbIndex *ix, Page page, const FpbEntry *entry,
 	slots->place.slot = rank;
 	slots->place.item = 0;
 	slots->kind = FPB_PLAN_LOOSE;
-	if (plain_gaps(ix, page, dir) > 0)
+	if (has_gap(ix, page, dir) > 0)
 		return true;
 
 	/* The node is full, so that a plain node's slots are ranks, too. */
@@ -1121,6 +1209,19 @@ fpb_disk_first_plan_insert(const FpbIndex *ix, Page page, const FpbEntry *entry,
 {
 	plan_insert(ix, page, entry, pos, plan);
 	plan->takes_room = plan->outcome == FPB_PLAN_FITS && takes_room(FpbSlots(plan));
+}
+
+/*
+ * See FpbLayoutRoutine.  Plain nodes of words are counted; the others' entries
+ * have to be packed to tell.
+ */
+bool
+fpb_disk_first_is_sparse(const FpbIndex *ix, Page page)
+{
+	if (!fpb_is_word(ix) || FpbPageIsQueue(page) || has_runs(ix, page))
+		return true;
+	return (plain_page_entries(ix, page) + 1) * 100 <=
+		FpbDir(page)->nalloc * fpb_plain_fill(fpb_shape(ix, page), REBUILD_SLACK) * SPARSE_NODES;
 }
 
 /*

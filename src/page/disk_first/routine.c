@@ -27,6 +27,7 @@ const FpbLayoutRoutine fpb_disk_first_routine = {
 	.plan_insert = fpb_disk_first_plan_insert,
 	.insert = fpb_disk_first_insert,
 	.delete = fpb_disk_first_delete,
+	.is_sparse = fpb_disk_first_is_sparse,
 	.has_room = fpb_disk_first_has_room,
 	.slot_space = fpb_disk_first_slot_space,
 	.cut = fpb_disk_first_cut,
