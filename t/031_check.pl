@@ -267,7 +267,7 @@ sub put_runs { my ($page, $dir) = @_; put($page, 88 + 9 * field($page, 'dircap')
 
 try_fault('words', $words_root, sub { put_runs(shift, 0); }, 'The page has a runs node, which it may not have', 'a runs node in an inner page');
 
-# A leaf's first node, with keys of 8 bytes: where its two last bytes are, and the ends of its runs.
+# A leaf's first node, with keys of 8 bytes: where its three last bytes are, and the ends of its runs.
 sub runs_node
 {
 	my ($page) = @_;
@@ -275,7 +275,7 @@ sub runs_node
 	my $capacity = get($page, $end - 1, 1);
 
 	die 'the first node has too few runs' if get($page, 88 + 9 * field($page, 'dircap'), 1) != 1 || get($page, $end - 2, 1) < 3;
-	return { nruns => $end - 2, capacity => $end - 1, ends => $end - 2 - $capacity, tails => node_at($page, 0) + 8 * $capacity };
+	return { width => $end - 3, nruns => $end - 2, capacity => $end - 1, ends => $end - 3 - $capacity, tails => node_at($page, 0) + 8 * $capacity };
 }
 
 sub try_runs
@@ -284,18 +284,20 @@ sub try_runs
 	return try_fault('word_runs', 1, sub { my $p = shift; $change->($p, runs_node($p)); }, $expected, $name);
 }
 
-try_runs(sub { my ($p, $r) = @_; put($p, $r->{nruns}, 1, 0); }, 'A runs node has an impossible number of keys', 'a node without keys');
+try_runs(sub { my ($p, $r) = @_; put($p, $r->{nruns}, 1, 0); }, 'A runs node has impossible numbers', 'a node without keys');
 try_runs(sub { my ($p, $r) = @_; put($p, $r->{nruns}, 1, get($p, $r->{capacity}, 1) + 1); },
-	'A runs node has an impossible number of keys', 'more keys than there is room for');
+	'A runs node has impossible numbers', 'more keys than there is room for');
 try_runs(sub { my ($p, $r) = @_; put($p, $r->{capacity}, 1, 255); },
-	'A runs node has an impossible number of keys', 'room for more keys than a node has');
+	'A runs node has impossible numbers', 'room for more keys than a node has');
+try_runs(sub { my ($p, $r) = @_; put($p, $r->{width}, 1, $_); }, 'A runs node has impossible numbers', "TIDs of $_ bytes")
+  foreach (0, 3, 7);
 try_runs(sub { my ($p, $r) = @_; put($p, $r->{ends}, 1, 255); }, 'The runs of a node end at impossible places', 'a run behind the node');
 try_runs(sub { my ($p, $r) = @_; put($p, $r->{ends} + 1, 1, get($p, $r->{ends}, 1) - 1); },
 	'The runs of a node end at impossible places', 'a run that ends before it begins');
 try_runs(sub { my ($p, $r) = @_; put($p, node_at($p, 0) + 8, 8, get($p, node_at($p, 0), 8)); },
 	'The keys of a runs node are out of order', 'a key that is there twice');
 try_runs(sub { my ($p, $r) = @_; put($p, $r->{nruns}, 1, 1); }, 'A runs node has an entry behind its last run', 'entries of no run');
-try_runs(sub { my ($p, $r) = @_; put($p, $r->{tails}, 6 - 2, 1 << 20); }, 'Entries \d+ and \d+ are out of order', 'TIDs out of order');
+try_runs(sub { my ($p, $r) = @_; put($p, $r->{tails}, 4, (1 << 24) + 1); }, 'Entries \d+ and \d+ are out of order', 'TIDs out of order');
 
 # So large a directory that the nodes reach into the killed bits.
 try_fault('words', $leaf,

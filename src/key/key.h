@@ -303,7 +303,8 @@ fpb_tuple_align(IndexTuple tuple)
  * reads columns sees the tuple of an entry.  t_tid has the number of TIDs that
  * there is room for, and a bit that no TID's offset number has.
  */
-#define FPB_TAIL_BYTES		6	/* of a stored TID, with tie bits */
+#define FPB_TAIL_BYTES		6	/* of a stored TID, with tie bits, */
+#define FPB_SHORT_TAIL		4	/* and the least where TIDs may be shorter */
 #define FPB_POSTING_BIT		0x8000
 
 static inline bool

@@ -56,6 +56,56 @@ fpb_tail_is_gap(const char *tails, int slot)
 			FPB_TAIL_MAX_OFFSET) == 0;
 }
 
+/*
+ * Where tails need not be six bytes wide, each takes as many as the greatest
+ * one needs: four in a table of up to 2^20 blocks, five up to 2^28.
+ */
+static inline int
+fpb_tail_width(uint64 tail)
+{
+	return tail >> 32 == 0 ? FPB_SHORT_TAIL : tail >> 40 == 0 ? 5 : FPB_TAIL_BYTES;
+}
+
+/*
+ * Bytes that an entry's tail takes if the entry shares its key with others, in
+ * a posting, or in a runs node (as far as it is up to this entry).
+ */
+static inline int
+fpb_shared_tail_bytes(const FpbIndex *ix, uint64 tail)
+{
+	return fpb_is_word(ix) ? fpb_tail_width(tail) : FPB_TAIL_BYTES;
+}
+
+static pg_attribute_always_inline uint64
+fpb_read_short_tail(const char *tails, int slot, int width)
+{
+	const char *at = tails + slot * width;
+	uint32		low;
+	uint16		high;
+
+	memcpy(&low, at, sizeof(low));
+	if (width == FPB_SHORT_TAIL)
+		return low;
+	if (width < FPB_TAIL_BYTES)
+		return (uint64) (uint8) at[sizeof(low)] << 32 | low;
+	memcpy(&high, at + sizeof(low), sizeof(high));
+	return (uint64) high << 32 | low;
+}
+
+static inline void
+fpb_write_short_tail(char *tails, int slot, int width, uint64 tail)
+{
+	char	   *at = tails + slot * width;
+	uint32		low = (uint32) tail;
+	uint16		high = (uint16) (tail >> 32);
+
+	memcpy(at, &low, sizeof(low));
+	if (width == FPB_TAIL_BYTES)
+		memcpy(at + sizeof(low), &high, sizeof(high));
+	else if (width > FPB_SHORT_TAIL)
+		at[sizeof(low)] = (char) high;
+}
+
 static inline char *
 fpb_posting_tails(IndexTuple posting)
 {

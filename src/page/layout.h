@@ -72,8 +72,8 @@ fpb_pos_behind(FpbPos pos)
  * ------------------------------------------------------------------------
  */
 
-/* no page holds this many entries */
-#define FPB_MAX_PAGE_ENTRIES	(BLCKSZ / sizeof(ItemPointerData))
+/* no page holds this many entries, with tails as short as can be */
+#define FPB_MAX_PAGE_ENTRIES	(BLCKSZ / FPB_SHORT_TAIL)
 
 /* one leaf entry as a scan or VACUUM reads it */
 typedef struct FpbItem
@@ -136,7 +136,7 @@ typedef struct FpbFiller
 	FpbEntry   *entries;		/* what has been added to it */
 	int			nentries;
 
-	uint64		details[8];		/* the layout's */
+	uint64		details[12];	/* the layout's */
 	void	   *children;		/* what it has been told of, in context */
 } FpbFiller;
 

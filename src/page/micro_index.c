@@ -158,7 +158,7 @@ micro_get_shapes(const FpbIndex *ix, int *leaf_lines, int *inner_lines)
 static Size
 micro_slot_space(const FpbIndex *ix, bool leaf)
 {
-	return fpb_slot_bytes(ix, FPB_NODE_PLAIN, !leaf);
+	return fpb_slot_bytes(ix, !leaf);
 }
 
 /* --- parts of a page --- */

@@ -31,23 +31,16 @@ fpb_codec_name(FpbCodec codec)
 }
 
 /*
- * Bytes that a slot takes in its node, of a leaf or of an inner page.
+ * Bytes that a slot takes in a plain or loose node, of a leaf or of an inner
+ * page.
  */
 Size
-fpb_slot_bytes(const FpbIndex *ix, FpbCodec codec, bool inner)
+fpb_slot_bytes(const FpbIndex *ix, bool inner)
 {
-	switch (codec)
-	{
-		case FPB_NODE_PLAIN:
-		case FPB_NODE_LOOSE:
-			return ix->head_width +
-				(ix->form == FPB_WORD16 ? sizeof(uint64) : 0) +
-				(fpb_is_word(ix) ? FPB_TAIL_BYTES : sizeof(uint16)) +
-				(inner ? sizeof(uint32) : 0);
-		case FPB_NODE_RUNS:
-			return FPB_TAIL_BYTES;
-	}
-	pg_unreachable();
+	return ix->head_width +
+		(ix->form == FPB_WORD16 ? sizeof(uint64) : 0) +
+		(fpb_is_word(ix) ? FPB_TAIL_BYTES : sizeof(uint16)) +
+		(inner ? sizeof(uint32) : 0);
 }
 
 /* --- shapes --- */
@@ -105,7 +98,7 @@ fpb_read_slot(const FpbIndex *ix, Page page, const FpbShape *shape, FpbCodec cod
 			entry->key.head = fpb_node_head(ix, node, run);
 			if (ix->form == FPB_WORD16)
 				entry->key.low = fpb_run_lows(&runs)[run];
-			entry->key.tail = fpb_read_tail(runs.tails, slot);
+			entry->key.tail = fpb_run_tail(&runs, slot);
 			return;
 	}
 
@@ -216,10 +209,10 @@ search_runs(const FpbIndex *ix, const FpbShape *shape, char *node,
 		int			live = mid;
 		uint64		tail = 0;
 
-		while (live < hi && fpb_tail_is_gap(runs.tails, live))
+		while (live < hi && fpb_run_is_gap(&runs, live))
 			live++;
 		if (live < hi)
-			tail = fpb_read_tail(runs.tails, live);
+			tail = fpb_run_tail(&runs, live);
 		if (live == hi || tail > search->tail || (!equal && tail == search->tail))
 			hi = mid;
 		else
@@ -294,6 +287,8 @@ void
 fpb_make_gap(const FpbIndex *ix, const FpbShape *shape, FpbCodec codec, char *node,
 			 int slot)
 {
+	FpbRuns		runs;
+
 	switch (codec)
 	{
 		case FPB_NODE_PLAIN:
@@ -306,7 +301,8 @@ fpb_make_gap(const FpbIndex *ix, const FpbShape *shape, FpbCodec codec, char *no
 				fpb_node_children(shape, node)[slot] = InvalidBlockNumber;
 			break;
 		case FPB_NODE_RUNS:
-			fpb_write_tail(fpb_runs(ix, shape, node).tails, slot, 0);
+			runs = fpb_runs(ix, shape, node);
+			fpb_write_short_tail(runs.tails, slot, runs.width, 0);
 			break;
 	}
 }
@@ -377,6 +373,7 @@ int
 fpb_node_arrays(const FpbIndex *ix, const FpbShape *shape, FpbCodec codec,
 				char *node, FpbNodeArray *arrays)
 {
+	FpbRuns		runs;
 	int			n = 0;
 
 	switch (codec)
@@ -399,8 +396,9 @@ fpb_node_arrays(const FpbIndex *ix, const FpbShape *shape, FpbCodec codec,
 			arrays[n++].width = fpb_is_word(ix) ? FPB_TAIL_BYTES : sizeof(uint16);
 			break;
 		case FPB_NODE_RUNS:
-			arrays[n].start = fpb_runs(ix, shape, node).tails;
-			arrays[n++].width = FPB_TAIL_BYTES;
+			runs = fpb_runs(ix, shape, node);
+			arrays[n].start = runs.tails;
+			arrays[n++].width = runs.width;
 			break;
 	}
 	return n;
@@ -440,18 +438,23 @@ void
 fpb_write_runs(const FpbIndex *ix, const FpbShape *shape, char *node,
 			   const FpbEntry *entries, int nentries, int nruns, bool spread)
 {
-	int			used = nruns * fpb_run_bytes(ix) + nentries * FPB_TAIL_BYTES;
-	int			spare = nruns * (fpb_runs_room(shape) - used) / used;
-	int			capacity = Min(nruns + spare, FPB_RUNS_MOST);
+	int			width = FPB_SHORT_TAIL;
+	int			used;
+	int			spare;
+	int			capacity;
 	FpbRuns		runs;
 	int			run = -1;
 	int			slot = 0;
 
-	while (capacity > nruns && fpb_runs_places(ix, shape, capacity) < nentries)
+	for (int i = 0; i < nentries; i++)
+		width = Max(width, fpb_tail_width(entries[i].key.tail));
+	used = nruns * fpb_run_bytes(ix) + nentries * width;
+	spare = nruns * (fpb_runs_room(shape) - used) / used;
+	capacity = Min(nruns + spare, FPB_RUNS_MOST);
+	while (capacity > nruns && fpb_runs_places(ix, shape, capacity, width) < nentries)
 		capacity--;
 	memset(node, 0, shape->size);
-	((uint8 *) node)[shape->size - 1] = capacity;
-	((uint8 *) node)[shape->size - 2] = nruns;
+	fpb_runs_set(shape, node, width, nruns, capacity);
 	runs = fpb_runs(ix, shape, node);
 	Assert(runs.places >= nentries);
 	for (int i = 0; i < nentries; i++)
@@ -471,7 +474,7 @@ fpb_write_runs(const FpbIndex *ix, const FpbShape *shape, char *node,
 			if (ix->form == FPB_WORD16)
 				fpb_run_lows(&runs)[run] = key->low;
 		}
-		fpb_write_tail(runs.tails, slot++, key->tail);
+		fpb_write_short_tail(runs.tails, slot++, width, key->tail);
 	}
 	runs.ends[run] = slot;
 	Assert(run == nruns - 1);
@@ -489,7 +492,7 @@ fpb_runs_fault(const FpbIndex *ix, const FpbShape *shape, char *node)
 	int			before = 0;
 
 	if (!fpb_runs_possible(ix, shape, node))
-		return "A runs node has an impossible number of keys.";
+		return "A runs node has impossible numbers.";
 	runs = fpb_runs(ix, shape, node);
 	for (int run = 0; run < runs.nruns; run++)
 	{
@@ -505,7 +508,7 @@ fpb_runs_fault(const FpbIndex *ix, const FpbShape *shape, char *node)
 			return "The keys of a runs node are out of order.";
 	}
 	for (int slot = before; slot < runs.places; slot++)
-		if (!fpb_tail_is_gap(runs.tails, slot))
+		if (!fpb_run_is_gap(&runs, slot))
 			return "A runs node has an entry behind its last run.";
 	return NULL;
 }

@@ -128,26 +128,27 @@ fpb_codec_shares_key(FpbCodec codec)
 }
 
 extern const char *fpb_codec_name(FpbCodec codec);
-extern Size fpb_slot_bytes(const FpbIndex *ix, FpbCodec codec, bool inner);
+extern Size fpb_slot_bytes(const FpbIndex *ix, bool inner);
 
 /* --- arrays of a node --- */
 
 /*
- * A runs node (FORMAT.md, "A node"), whose last bytes say how many keys it has
- * and how many it has room for.
+ * A runs node (FORMAT.md, "A node"), whose last bytes say how wide its tails
+ * are, how many keys it has, and how many it has room for.
  */
 typedef struct FpbRuns
 {
 	int			nruns;			/* keys, each with its run of places */
 	int			capacity;		/* keys that there is room for */
+	int			width;			/* bytes of a tail */
 	int			places;			/* for TIDs */
 	char	   *keys;			/* heads, and behind all of these low words */
 	char	   *tails;
 	uint8	   *ends;			/* where each run ends */
 } FpbRuns;
 
-/* bytes behind all else: the two numbers */
-#define FPB_RUNS_TRAILER	2
+/* bytes behind all else: the three numbers */
+#define FPB_RUNS_TRAILER	3
 
 /* places, and keys, are numbered by bytes */
 #define FPB_RUNS_MOST		255
@@ -166,13 +167,24 @@ fpb_run_bytes(const FpbIndex *ix)
 	return ix->head_width + (ix->form == FPB_WORD16 ? sizeof(uint64) : 0) + sizeof(uint8);
 }
 
-/* places for TIDs beside so many keys */
+/* places for TIDs of so many bytes beside so many keys */
 static inline int
-fpb_runs_places(const FpbIndex *ix, const FpbShape *shape, int capacity)
+fpb_runs_places(const FpbIndex *ix, const FpbShape *shape, int capacity, int width)
 {
 	int			bytes = fpb_runs_room(shape) - capacity * fpb_run_bytes(ix);
 
-	return bytes < 0 ? 0 : Min(bytes / FPB_TAIL_BYTES, FPB_RUNS_MOST);
+	return bytes < 0 ? 0 : Min(bytes / width, FPB_RUNS_MOST);
+}
+
+/* Set a runs node's numbers. */
+static inline void
+fpb_runs_set(const FpbShape *shape, char *node, int width, int nruns, int capacity)
+{
+	uint8	   *numbers = (uint8 *) node + fpb_runs_room(shape);
+
+	numbers[0] = width;
+	numbers[1] = nruns;
+	numbers[2] = capacity;
 }
 
 /*
@@ -182,21 +194,26 @@ fpb_runs_places(const FpbIndex *ix, const FpbShape *shape, int capacity)
 static inline bool
 fpb_runs_possible(const FpbIndex *ix, const FpbShape *shape, const char *node)
 {
-	int			capacity = ((const uint8 *) node)[shape->size - 1];
-	int			nruns = ((const uint8 *) node)[shape->size - 2];
+	const uint8 *numbers = (const uint8 *) node + fpb_runs_room(shape);
+	int			width = numbers[0];
+	int			nruns = numbers[1];
+	int			capacity = numbers[2];
 
-	return nruns >= 1 && nruns <= capacity &&
-		fpb_runs_places(ix, shape, capacity) >= 1;
+	return width >= FPB_SHORT_TAIL && width <= FPB_TAIL_BYTES &&
+		nruns >= 1 && nruns <= capacity &&
+		fpb_runs_places(ix, shape, capacity, width) >= 1;
 }
 
 static inline FpbRuns
 fpb_runs(const FpbIndex *ix, const FpbShape *shape, char *node)
 {
+	const uint8 *numbers = (const uint8 *) node + fpb_runs_room(shape);
 	FpbRuns		runs;
 
-	runs.capacity = ((uint8 *) node)[shape->size - 1];
-	runs.nruns = ((uint8 *) node)[shape->size - 2];
-	runs.places = fpb_runs_places(ix, shape, runs.capacity);
+	runs.width = numbers[0];
+	runs.nruns = numbers[1];
+	runs.capacity = numbers[2];
+	runs.places = fpb_runs_places(ix, shape, runs.capacity, runs.width);
 	runs.keys = node;
 	runs.tails = node + runs.capacity * (fpb_run_bytes(ix) - sizeof(uint8));
 	runs.ends = (uint8 *) node + fpb_runs_room(shape) - runs.capacity;
@@ -214,6 +231,19 @@ static inline int
 fpb_run_start(const FpbRuns *runs, int run)
 {
 	return run == 0 ? 0 : fpb_run_end(runs, run - 1);
+}
+
+/* a place's tail, 0 or one without an offset number if it is a gap */
+static inline uint64
+fpb_run_tail(const FpbRuns *runs, int slot)
+{
+	return fpb_read_short_tail(runs->tails, slot, runs->width);
+}
+
+static inline bool
+fpb_run_is_gap(const FpbRuns *runs, int slot)
+{
+	return (fpb_run_tail(runs, slot) & FPB_TAIL_MAX_OFFSET) == 0;
 }
 
 /* the array of low words (128-bit words), behind heads of 8 bytes */
@@ -246,7 +276,7 @@ fpb_node_slots(const FpbIndex *ix, const FpbShape *shape, FpbCodec codec,
 		case FPB_NODE_LOOSE:
 			return shape->nslots;
 		case FPB_NODE_RUNS:
-			return fpb_runs_places(ix, shape, ((const uint8 *) node)[shape->size - 1]);
+			return fpb_runs(ix, shape, (char *) node).places;
 	}
 	pg_unreachable();
 }
@@ -255,20 +285,25 @@ fpb_node_slots(const FpbIndex *ix, const FpbShape *shape, FpbCodec codec,
 static inline int
 fpb_most_slots(const FpbIndex *ix, const FpbShape *shape)
 {
-	return Max(shape->nslots, fpb_is_word(ix) ? fpb_runs_places(ix, shape, 1) : 0);
+	return Max(shape->nslots,
+			   fpb_is_word(ix) ? fpb_runs_places(ix, shape, 1, FPB_SHORT_TAIL) : 0);
 }
 
-/* the array of tails, of a node of words */
-static inline char *
-fpb_node_tails(const FpbIndex *ix, const FpbShape *shape, FpbCodec codec, char *node)
+/* the tail in a slot of a node of words, 0 or one without an offset number if it is a gap */
+static inline uint64
+fpb_slot_tail(const FpbIndex *ix, const FpbShape *shape, FpbCodec codec, char *node,
+			  int slot)
 {
+	FpbRuns		runs;
+
 	switch (codec)
 	{
 		case FPB_NODE_PLAIN:
 		case FPB_NODE_LOOSE:
-			return node + shape->tail_off;
+			return fpb_read_tail(node + shape->tail_off, slot);
 		case FPB_NODE_RUNS:
-			return fpb_runs(ix, shape, node).tails;
+			runs = fpb_runs(ix, shape, node);
+			return fpb_run_tail(&runs, slot);
 	}
 	pg_unreachable();
 }
@@ -332,6 +367,8 @@ static inline bool
 fpb_node_is_gap(const FpbIndex *ix, const FpbShape *shape, FpbCodec codec,
 				char *node, int slot)
 {
+	FpbRuns		runs;
+
 	switch (codec)
 	{
 		case FPB_NODE_PLAIN:
@@ -343,7 +380,8 @@ fpb_node_is_gap(const FpbIndex *ix, const FpbShape *shape, FpbCodec codec,
 		case FPB_NODE_LOOSE:
 			return fpb_tail_is_gap(node + shape->tail_off, slot);
 		case FPB_NODE_RUNS:
-			return fpb_tail_is_gap(fpb_runs(ix, shape, node).tails, slot);
+			runs = fpb_runs(ix, shape, node);
+			return fpb_run_is_gap(&runs, slot);
 	}
 	pg_unreachable();
 }

@@ -91,7 +91,7 @@ entry_weight(const Split *s, int i)
 
 	/* (never mind the longest runs, which are several postings) */
 	if (same_run(s, i))
-		return FPB_TAIL_BYTES;
+		return fpb_shared_tail_bytes(s->ix, entry->key.tail);
 	if (!fpb_is_word(s->ix))
 		weight += IndexTupleSize(entry->key.tuple);
 	return weight;
@@ -110,7 +110,7 @@ ends_long_run(const Split *s)
 		return false;
 	while (same_run(s, start))
 		start--;
-	return (s->newpos - start) * FPB_TAIL_BYTES > BLCKSZ * 3 / 4;
+	return (s->newpos - start) * fpb_shared_tail_bytes(s->ix, s->entry->key.tail) > BLCKSZ * 3 / 4;
 }
 
 /*

@@ -33,6 +33,7 @@ typedef enum Tids
 	TIDS_DENSE,
 	TIDS_ASCENDING,
 	TIDS_WILD,
+	TIDS_WIDTHS,				/* few of them long to store */
 	TIDS_BESIDE,				/* next to one the key has */
 	TIDS_MODES
 } Tids;
@@ -229,6 +230,10 @@ choose_tid(Life *life, int rank)
 		case TIDS_WILD:
 			tid = pg_prng_uint64(&life->random) & FPB_TAIL_TID_MASK;
 			return (tid & FPB_TAIL_MAX_OFFSET) == 0 ? tid + 1 : tid;
+		case TIDS_WIDTHS:
+			tid = pg_prng_uint64(&life->random) & FPB_TAIL_TID_MASK;
+			tid >>= ONE_OF(life, 12, 12, 12, 12, 12, 12, 12, 4, 4, 0);
+			return (tid & FPB_TAIL_MAX_OFFSET) == 0 ? tid + 1 : tid;
 		case TIDS_BESIDE:
 			{
 				int			from = fuzz_find(f->model, f->nmodel, FuzzRankPlace(rank));
@@ -315,7 +320,8 @@ add_runs(Life *life)
 {
 	const FpbShape *shape = life->f->shape;
 	int			plain = fuzz_disk_first(life->f) ? shape->nslots : 30;
-	int			places = fuzz_disk_first(life->f) ? fpb_runs_places(&life->f->ix, shape, 1) : 60;
+	int			places = fuzz_disk_first(life->f) ? fpb_runs_places(&life->f->ix, shape, 1,
+																	ONE_OF(life, FPB_SHORT_TAIL, FPB_TAIL_BYTES)) : 60;
 	int			length = ONE_OF(life, plain * 2 / 3, plain, places, 2 * places, 3, 30, 2, 200);
 	int			spread = ONE_OF(life, 0, 1, 2, length);
 	int			singles = ONE_OF(life, 0, 0, 90, 99);	/* in a hundred */

@@ -468,7 +468,7 @@ print_page(const Fuzz *f, StringInfo out, Page page, const char *title)
 			{
 				ItemPointerData tid;
 
-				fpb_tail_tid(fpb_read_tail(fpb_node_tails(&f->ix, shape, codec, node), slot), &tid);
+				fpb_tail_tid(fpb_slot_tail(&f->ix, shape, codec, node, slot), &tid);
 				appendStringInfo(out, "(%u,%u)", ItemPointerGetBlockNumberNoCheck(&tid),
 								 ItemPointerGetOffsetNumberNoCheck(&tid));
 			}

@@ -24,7 +24,8 @@ typedef struct FillState
 	/* words */
 	int			nodes;			/* begun, */
 	int			entries;		/* and what the last one has: entries */
-	int			runs;			/* of so many keys */
+	int			runs;			/* of so many keys, */
+	int			width;			/* the widest TID of which has so many bytes */
 
 	/* tuples */
 	int			fences;			/* bytes of the low one, as far as it is not
@@ -64,25 +65,29 @@ fpb_disk_first_filler_begin(FpbFiller *filler)
 /* --- words --- */
 
 /*
- * Has the page room for another entry, of the last one's key or of another?
- * (fpb_pack_words packs alike.)
+ * Has the page room for another entry with this tail, of the last one's key or
+ * of another?  (fpb_pack_words packs alike.)
  */
 static bool
-word_fits(FpbFiller *filler, bool same)
+word_fits(FpbFiller *filler, uint64 tail, bool same)
 {
 	FillState  *state = State(filler);
+	int			width = fpb_tail_width(tail);
 
 	if (state->nodes > 0 &&
-		fpb_node_holds(&state->fill, state->entries + 1, state->runs + !same))
+		fpb_node_holds(&state->fill, state->entries + 1, state->runs + !same,
+					   Max(width, state->width)))
 	{
 		state->entries++;
 		state->runs += !same;
+		state->width = Max(width, state->width);
 		return true;
 	}
 	if (state->nodes == filler_shape(filler)->max_nodes)
 		return false;
 	state->nodes++;
 	state->entries = state->runs = 1;
+	state->width = width;
 	return true;
 }
 
@@ -156,7 +161,7 @@ fpb_disk_first_filler_take(FpbFiller *filler, const FpbEntry *entry)
 	bool		same = filler->nentries > 0 && filler->ix->one_key && filler->level == 0 &&
 		fpb_keys_identical(filler->ix, fpb_filler_last(filler), &entry->key);
 
-	return fpb_is_word(filler->ix) ? word_fits(filler, same) :
+	return fpb_is_word(filler->ix) ? word_fits(filler, entry->key.tail, same) :
 		tuple_fits(filler, entry->key.tuple, same);
 }
 

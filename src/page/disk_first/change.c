@@ -145,7 +145,7 @@ add_run(const FpbIndex *ix, const FpbShape *shape, char *node, int run, int slot
 		const FpbKey *key, FpbWalPage *wp)
 {
 	FpbRuns		runs = fpb_runs(ix, shape, node);
-	uint8	   *nruns = (uint8 *) node + shape->size - 2;
+	uint8	   *nruns = (uint8 *) node + fpb_runs_room(shape) + 1;
 
 	if (run < runs.nruns)
 	{
@@ -187,7 +187,8 @@ insert_into_runs(const FpbIndex *ix, Page page, const FpbEntry *entry,
 	int			last = run;		/* and behind the last of those */
 
 	/* better than to write outside the node */
-	if (unlikely(gap < 0 || (!found && runs.nruns == runs.capacity)))
+	if (unlikely(gap < 0 || (!found && runs.nruns == runs.capacity) ||
+				 fpb_tail_width(entry->key.tail) > runs.width))
 		elog(PANIC, "insertion into a full node of an fpbtree page");
 	if (!found)
 	{
@@ -198,7 +199,7 @@ insert_into_runs(const FpbIndex *ix, Page page, const FpbEntry *entry,
 	if (gap >= pos->slot)
 	{
 		if (gap > slot)
-			fpb_shift_slots(runs.tails, slot, gap - 1, 1, FPB_TAIL_BYTES);
+			fpb_shift_slots(runs.tails, slot, gap - 1, 1, runs.width);
 		for (; last < runs.nruns && runs.ends[last] <= gap; last++)
 			runs.ends[last]++;
 	}
@@ -206,12 +207,12 @@ insert_into_runs(const FpbIndex *ix, Page page, const FpbEntry *entry,
 	{
 		slot--;
 		if (gap < slot)
-			fpb_shift_slots(runs.tails, gap + 1, slot, -1, FPB_TAIL_BYTES);
+			fpb_shift_slots(runs.tails, gap + 1, slot, -1, runs.width);
 		for (; first > 0 && runs.ends[first - 1] > gap; first--)
 			runs.ends[first - 1]--;
 	}
-	fpb_write_tail(runs.tails, slot, entry->key.tail);
-	fpb_note_slots(wp, runs.tails, Min(slot, gap), Max(slot, gap), FPB_TAIL_BYTES);
+	fpb_write_short_tail(runs.tails, slot, runs.width, entry->key.tail);
+	fpb_note_slots(wp, runs.tails, Min(slot, gap), Max(slot, gap), runs.width);
 	if (first < last)
 		fpb_note_slots(wp, (char *) runs.ends, first, last - 1, sizeof(uint8));
 	inserted_at(ix, page, pos->dir, slot, gap, entry->key.head, wp);
@@ -925,10 +926,10 @@ swap_last(const FpbIndex *ix, Page page, const FpbEntry *entry,
 
 /*
  * Put an entry of words into a new runs node of its own, the pos->dir'th, with
- * room for so many keys.
+ * room for so many keys, and tails of so many bytes.
  */
 static void
-append_runs(const FpbIndex *ix, Page page, const FpbEntry *entry, int keys,
+append_runs(const FpbIndex *ix, Page page, const FpbEntry *entry, int keys, int width,
 			const FpbNodePos *pos, FpbWalPage *wp)
 {
 	const FpbShape *shape = fpb_shape(ix, page);
@@ -937,13 +938,12 @@ append_runs(const FpbIndex *ix, Page page, const FpbEntry *entry, int keys,
 	bool		was_zero;
 
 	was_zero = clear_new_node(ix, page, node, wp);
-	((uint8 *) node)[shape->size - 1] = keys;
-	((uint8 *) node)[shape->size - 2] = 1;
+	fpb_runs_set(shape, node, width, 1, keys);
 	runs = fpb_runs(ix, shape, node);
 	fpb_node_set_head(ix, node, 0, entry->key.head);
 	if (ix->form == FPB_WORD16)
 		fpb_run_lows(&runs)[0] = entry->key.low;
-	fpb_write_tail(runs.tails, 0, entry->key.tail);
+	fpb_write_short_tail(runs.tails, 0, width, entry->key.tail);
 	runs.ends[0] = 1;
 	if (!was_zero)
 	{
@@ -953,7 +953,7 @@ append_runs(const FpbIndex *ix, Page page, const FpbEntry *entry, int keys,
 	fpb_note_slots(wp, node, 0, 0, ix->head_width);
 	if (ix->form == FPB_WORD16)
 		fpb_note_slots(wp, (char *) fpb_run_lows(&runs), 0, 0, sizeof(uint64));
-	fpb_note_slots(wp, runs.tails, 0, 0, FPB_TAIL_BYTES);
+	fpb_note_slots(wp, runs.tails, 0, 0, width);
 	fpb_note_slots(wp, (char *) runs.ends, 0, 0, sizeof(uint8));
 	fpb_wal_note(wp, node + shape->size - FPB_RUNS_TRAILER, FPB_RUNS_TRAILER);
 }
@@ -981,7 +981,7 @@ fpb_disk_first_insert(const FpbIndex *ix, Page page, const FpbEntry *entry,
 			break;
 		case FPB_PLAN_APPEND_NODE:
 			if (slots->keys > 0)
-				append_runs(ix, page, entry, slots->keys, &slots->place, wp);
+				append_runs(ix, page, entry, slots->keys, slots->width, &slots->place, wp);
 			else
 				append_node(ix, page, entry, 0, &slots->place, wp);
 			break;

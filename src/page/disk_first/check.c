@@ -50,7 +50,7 @@ gap_fault(const PageCheck *pc, FpbCodec codec, char *node, int slot)
 			return "A child-node hint names a node that no page can have.";
 	}
 	else if (fpb_is_word(pc->ix) &&
-			 fpb_read_tail(fpb_node_tails(pc->ix, pc->shape, codec, node), slot) != 0)
+			 fpb_slot_tail(pc->ix, pc->shape, codec, node, slot) != 0)
 		return "A gap has a part of a TID.";
 	if (pc->shape->child_off != 0 &&
 		fpb_node_children(pc->shape, node)[slot] != InvalidBlockNumber)
@@ -76,8 +76,7 @@ target_fault(const PageCheck *pc, FpbCodec codec, char *node, int slot)
 		return NULL;
 	}
 	if (fpb_is_word(pc->ix))
-		fpb_tail_tid(fpb_read_tail(fpb_node_tails(pc->ix, pc->shape, codec, node), slot),
-					 &tid);
+		fpb_tail_tid(fpb_slot_tail(pc->ix, pc->shape, codec, node, slot), &tid);
 	else						/* a posting's have been checked, this is 0 */
 		tid = ((IndexTuple) ((char *) pc->page +
 							 fpb_node_tuples(pc->shape, node)[slot]))->t_tid;
@@ -298,7 +297,7 @@ fpb_disk_first_node_info(const FpbIndex *ix, Page page, int n, FpbNodeInfo *info
 	const FpbShape *shape = fpb_shape(ix, page);
 	FpbCodec	codec;
 	char	   *node;
-	Size		bytes;
+	Size		bytes = 0;		/* of a slot */
 	int			nslots;
 	int			taken = 0;		/* slots */
 	FpbRuns		runs;
@@ -307,7 +306,6 @@ fpb_disk_first_node_info(const FpbIndex *ix, Page page, int n, FpbNodeInfo *info
 		return false;
 	codec = fpb_dir_codecs(page)[n];
 	node = fpb_node_at(shape, page, n);
-	bytes = fpb_slot_bytes(ix, codec, shape->child_off != 0);
 	memset(info, 0, sizeof(*info));
 	info->number = fpb_node_number(page, n);
 	info->codec = fpb_codec_name(codec);
@@ -317,9 +315,11 @@ fpb_disk_first_node_info(const FpbIndex *ix, Page page, int n, FpbNodeInfo *info
 	{
 		case FPB_NODE_PLAIN:
 		case FPB_NODE_LOOSE:
+			bytes = fpb_slot_bytes(ix, shape->child_off != 0);
 			break;
 		case FPB_NODE_RUNS:
 			runs = fpb_runs(ix, shape, node);
+			bytes = runs.width;
 			info->used += FPB_RUNS_TRAILER + runs.nruns * fpb_run_bytes(ix);
 			info->available += (runs.capacity - runs.nruns) * fpb_run_bytes(ix);
 			break;

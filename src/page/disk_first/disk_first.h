@@ -360,25 +360,27 @@ typedef struct FpbFill
 	int			plain;			/* entries of a plain node */
 	int			runs_room;		/* of a runs node; 0: there are none */
 	int			key_cost;		/* what a key takes of that, */
-	int			tid_cost;		/* and each of its TIDs */
+	int			tid_cost[FPB_TAIL_BYTES + 1];	/* and each of its TIDs, if
+												 * they have so many bytes */
 	int			tids;			/* and the most TIDs */
 } FpbFill;
 
 /*
- * Does a node hold so many entries, of so many keys?  If it does, it also
- * holds any part of them.
+ * Does a node hold so many entries, of so many keys, of which the widest TID
+ * has so many bytes?  If it does, it also holds any part of them.
  */
 static inline bool
-fpb_node_holds(const FpbFill *fill, int nentries, int nruns)
+fpb_node_holds(const FpbFill *fill, int nentries, int nruns, int width)
 {
 	return nentries <= fill->plain ||
 		(nentries <= fill->tids &&
-		 nruns * fill->key_cost + nentries * fill->tid_cost <= fill->runs_room);
+		 nruns * fill->key_cost + nentries * fill->tid_cost[width] <= fill->runs_room);
 }
 
 extern int	fpb_plain_fill(const FpbShape *shape, int slack);
 extern void fpb_fill_with_slack(const FpbIndex *ix, int level, int slack,
 								FpbFill *fill);
+extern void fpb_fill_densely(const FpbIndex *ix, int level, FpbFill *fill);
 extern void fpb_fill_share(const FpbIndex *ix, int level, int share,
 						   FpbFill *fill);
 extern bool fpb_pack_words(const FpbIndex *ix, int level,
@@ -436,6 +438,7 @@ typedef struct FpbSlotPlan
 	int			tids;			/* FPB_PLAN_GROW: room for so many */
 	int			keys;			/* FPB_PLAN_APPEND_NODE: a runs node with room
 								 * for so many; 0: a plain one */
+	int			width;			/* and bytes of its TIDs */
 	FpbNodePos	spill;			/* FPB_PLAN_SPILL: the entry that moves, */
 	FpbNodePos	spill_to;		/* and where to; FPB_PLAN_PASS: the last node */
 	uint16		first;			/* FPB_PLAN_SPREAD, FPB_PLAN_REPACK: the first */

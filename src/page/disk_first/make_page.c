@@ -330,6 +330,19 @@ fpb_write_page(const FpbIndex *ix, Page page, const FpbPageContent *content,
 }
 
 /*
+ * Pack entries of words into nodes filled so, and write a page of these.
+ * False if they don't fit.
+ */
+static bool
+write_words(const FpbIndex *ix, Page page, const FpbPageContent *content,
+			const FpbFill *fill, bool spread, FpbPacking *packing)
+{
+	return fpb_pack_words(ix, content->level, content->entries, content->nentries,
+						  fill, spread, packing) &&
+		fpb_write_page(ix, page, content, packing, 0);
+}
+
+/*
  * Make a page with at least slack slots of a hundred free in its nodes, and as
  * much of the page.  With no slack, the free slots are behind all entries.
  * False if the content does not fit so; the page is then undefined.
@@ -345,7 +358,10 @@ fpb_disk_first_build(const FpbIndex *ix, Page page,
 		return fpb_pack_tuples(ix, content, slack, &packing) &&
 			fpb_write_page(ix, page, content, &packing, BLCKSZ * slack / 100);
 	fpb_fill_with_slack(ix, content->level, slack, &fill);
-	return fpb_pack_words(ix, content->level, content->entries, content->nentries,
-						  &fill, slack > 0, &packing) &&
-		fpb_write_page(ix, page, content, &packing, 0);
+	if (write_words(ix, page, content, &fill, slack > 0, &packing))
+		return true;
+	if (slack > 0)
+		return false;
+	fpb_fill_densely(ix, content->level, &fill);
+	return write_words(ix, page, content, &fill, false, &packing);
 }

@@ -46,25 +46,47 @@ fpb_plain_fill(const FpbShape *shape, int slack)
 }
 
 /*
+ * What keys and TIDs cost of the room of runs nodes, in units of so many to a
+ * byte.  spare: a key costs as much more as its TID may take less than in a
+ * plain node, so that keys with a row each get plain nodes, which are changed
+ * at less cost.
+ */
+static void
+set_costs(const FpbIndex *ix, int unit, bool spare, FpbFill *fill)
+{
+	fill->key_cost = (fpb_run_bytes(ix) + (spare ? FPB_TAIL_BYTES - FPB_SHORT_TAIL : 0)) * unit;
+	for (int width = FPB_SHORT_TAIL; width <= FPB_TAIL_BYTES; width++)
+		fill->tid_cost[width] = width * unit;
+}
+
+/*
  * Set up *fill for leaves or inner pages with slack slots of a hundred free.
- * Of what duplicates take in a runs node a third of the share is left free:
- * that node has about twice as many places, and a TID takes as much of a page
- * here as in btree, which leaves a tenth of the page free.
+ * Where TIDs take all of six bytes in a runs node, it is a third of the share:
+ * they take as much of a page as in btree, which leaves a tenth of it free.
  */
 void
 fpb_fill_with_slack(const FpbIndex *ix, int level, int slack, FpbFill *fill)
 {
 	const FpbShape *shape = fpb_level_shape(ix, level);
-	int			some = 100 - slack / 3;
 
 	memset(fill, 0, sizeof(*fill));
 	fill->plain = fpb_plain_fill(shape, slack);
 	if (!ix->word_runs || level > 0)
 		return;
-	fill->runs_room = fpb_runs_room(shape) * some * (100 - slack) / 100;
-	fill->tid_cost = FPB_TAIL_BYTES * (100 - slack);
-	fill->key_cost = (fpb_run_bytes(ix) + FPB_TAIL_BYTES) * some - fill->tid_cost;
-	fill->tids = FPB_RUNS_MOST * some / 100;
+	fill->runs_room = fpb_runs_room(shape) * (100 - slack);
+	set_costs(ix, 100, true, fill);
+	fill->tid_cost[FPB_TAIL_BYTES] -= FPB_TAIL_BYTES * slack * 2 / 3;
+	fill->tids = FPB_RUNS_MOST * (100 - slack) / 100;
+}
+
+/*
+ * The same for as many entries in each node as it has room for.
+ */
+void
+fpb_fill_densely(const FpbIndex *ix, int level, FpbFill *fill)
+{
+	fpb_fill_with_slack(ix, level, 0, fill);
+	set_costs(ix, 100, false, fill);
 }
 
 /*
@@ -77,8 +99,7 @@ fpb_fill_share(const FpbIndex *ix, int level, int share, FpbFill *fill)
 
 	fill->plain = Max(shape->nslots * share / 1000, 1);
 	fill->runs_room = fpb_runs_room(shape) * share;
-	fill->tid_cost = FPB_TAIL_BYTES * 1000;
-	fill->key_cost = fpb_run_bytes(ix) * 1000;
+	set_costs(ix, 1000, true, fill);
 	fill->tids = FPB_RUNS_MOST * share / 1000;
 }
 
@@ -223,6 +244,7 @@ fpb_pack_words(const FpbIndex *ix, int level, const FpbEntry *entries, int nentr
 	{
 		FpbPackedNode *node = &packing->nodes[packing->nnodes];
 		int			nruns = 1;
+		int			width = fpb_tail_width(entries[start].key.tail);
 
 		if (packing->nnodes++ == FPB_MAX_NODES)
 			return false;
@@ -231,7 +253,8 @@ fpb_pack_words(const FpbIndex *ix, int level, const FpbEntry *entries, int nentr
 			int			more = fill->runs_room == 0 ||
 				!fpb_keys_identical(ix, &entries[end - 1].key, &entries[end].key);
 
-			if (!fpb_node_holds(fill, end + 1 - start, nruns + more))
+			width = Max(width, fpb_tail_width(entries[end].key.tail));
+			if (!fpb_node_holds(fill, end + 1 - start, nruns + more, width))
 				break;
 			nruns += more;
 		}

@@ -615,7 +615,8 @@ free_bytes(const FpbIndex *ix, Page page, int dir)
 	node = fpb_page_node(ix, page, dir, &codec);
 	for (int slot = 0; slot < fpb_node_slots(ix, shape, codec, node); slot++)
 		gaps += fpb_node_is_gap(ix, shape, codec, node, slot);
-	return gaps * fpb_slot_bytes(ix, codec, false);
+	return gaps * (codec == FPB_NODE_RUNS ? fpb_runs(ix, shape, node).width :
+				   fpb_slot_bytes(ix, false));
 }
 
 /*
@@ -655,7 +656,8 @@ plan_in_node(const FpbIndex *ix, Page page, int dir, const FpbEntry *entry,
 				fpb_page_damaged(ix, page, fault);
 			runs = fpb_runs(ix, shape, node);
 			(void) fpb_find_run(ix, &runs, &entry->key, &found);
-			if (!found && runs.nruns == runs.capacity)
+			if ((!found && runs.nruns == runs.capacity) ||
+				fpb_tail_width(entry->key.tail) > runs.width)
 				return false;
 			break;
 	}
@@ -876,12 +878,14 @@ convertible(const FpbIndex *ix, Page page, char *node, const FpbEntry *entry)
 	FpbEntry	before;
 	FpbEntry	other;
 	int			nruns = 1;
+	int			width = fpb_tail_width(entry->key.tail);
 	bool		new = true;
 
 	if (!ix->word_runs)
 		return false;
 	fpb_fill_share(ix, 0, 1000 - 10 * REPACK_SLACK, &fill);
-	if (!fpb_node_holds(&fill, shape->nslots + 1, least_keys(ix, shape, node)))
+	if (!fpb_node_holds(&fill, shape->nslots + 1, least_keys(ix, shape, node),
+						FPB_SHORT_TAIL))
 		return false;
 	n = fpb_loose_order(ix, shape, node, slots);
 	for (int i = 0; i < n; i++)
@@ -889,9 +893,10 @@ convertible(const FpbIndex *ix, Page page, char *node, const FpbEntry *entry)
 		fpb_read_slot(ix, page, shape, FPB_NODE_LOOSE, node, slots[i], &other);
 		nruns += i == 0 || !fpb_keys_identical(ix, &before.key, &other.key);
 		new = new && !fpb_keys_identical(ix, &entry->key, &other.key);
+		width = Max(width, fpb_tail_width(other.key.tail));
 		before = other;
 	}
-	return fpb_node_holds(&fill, n + 1, nruns - !new);
+	return fpb_node_holds(&fill, n + 1, nruns - !new, width);
 }
 
 /*
@@ -937,7 +942,8 @@ plan_in_runs(const FpbIndex *ix, Page page, const FpbEntry *entry,
 		slots->kind = FPB_PLAN_APPEND_NODE;
 		slots->place.dir = place->dir + 1;
 		slots->place.slot = slots->place.item = 0;
-		slots->keys = runs.nruns;
+		slots->width = Max(runs.width, fpb_tail_width(entry->key.tail));
+		slots->keys = slots->width == runs.width ? runs.nruns : 1;
 		return true;
 	}
 	return plan_repack(ix, page, entry, place, false, plan);

@@ -44,11 +44,11 @@ fpb_set_shape(const FpbIndex *ix, FpbShape *shape, int lines, bool inner)
 
 	memset(shape, 0, sizeof(*shape));
 	shape->size = lines * FPB_CACHE_LINE;
-	n = shape->size / fpb_slot_bytes(ix, FPB_NODE_PLAIN, inner);
+	n = shape->size / fpb_slot_bytes(ix, inner);
 
 	/* a node full of duplicates becomes a runs node, with places to spare */
 	if (!inner && fpb_is_word(ix))
-		n = Min(n, fpb_runs_places(ix, shape, 1) - 2);
+		n = Min(n, fpb_runs_places(ix, shape, 1, FPB_TAIL_BYTES) - 2);
 	while (fpb_lay_out_slots(ix, shape, n, inner) > shape->size)
 		n--;
 	shape->killed_bytes = inner ? 0 : (n + 7) / 8;
@@ -237,7 +237,7 @@ fpb_page_node(const FpbIndex *ix, Page page, int dir, FpbCodec *codec)
 			break;
 		case FPB_NODE_RUNS:
 			if (unlikely(!fpb_runs_possible(ix, shape, node)))
-				fpb_page_damaged(ix, page, "A runs node has an impossible number of keys.");
+				fpb_page_damaged(ix, page, "A runs node has impossible numbers.");
 			break;
 	}
 	return node;
@@ -696,6 +696,29 @@ fpb_disk_first_prev(const FpbIndex *ix, Page page, FpbPos *pos, FpbEntry *entry)
 }
 
 /*
+ * Read the entries of one key that are in places [slot, end) of a runs node,
+ * the dir'th, whose tails have so many bytes, to *item and behind.  Returns
+ * the place behind the last item.  (No branch, as in fpb_read_tails.)
+ */
+static pg_attribute_always_inline FpbItem *
+read_run(const char *tails, int width, int slot, int end, int dir, uint64 head,
+		 uint64 low, FpbItem *item)
+{
+	for (; slot < end; slot++)
+	{
+		uint64		tail = fpb_read_short_tail(tails, slot, width);
+
+		item->key.head = head;
+		item->key.low = low;
+		item->key.tail = tail;
+		item->key.tuple = NULL;
+		item->pos = fpb_pos_at(dir, slot, 0);
+		item += (tail & FPB_TAIL_MAX_OFFSET) != 0;
+	}
+	return item;
+}
+
+/*
  * Read the entries in places [from, to) of a runs node, the dir'th, into
  * items[].  Returns how many, or -1 if there may be more than there is room
  * for.
@@ -718,9 +741,10 @@ read_runs(const FpbIndex *ix, const FpbShape *shape, char *node, int dir,
 		start = fpb_run_end(&runs, run);
 		if (unlikely(room - (item - items) < end - slot))
 			return -1;
-		item = fpb_read_tails(runs.tails + slot * FPB_TAIL_BYTES,
-							  runs.tails + end * FPB_TAIL_BYTES, head, low, NULL,
-							  fpb_pos_at(dir, slot, 0), fpb_pos_at(0, 1, 0).number, item);
+		if (likely(runs.width == FPB_SHORT_TAIL))
+			item = read_run(runs.tails, FPB_SHORT_TAIL, slot, end, dir, head, low, item);
+		else
+			item = read_run(runs.tails, runs.width, slot, end, dir, head, low, item);
 	}
 	return item - items;
 }
