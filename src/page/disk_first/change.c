@@ -46,27 +46,34 @@ typedef struct TailShift
 	int			by;
 } TailShift;
 
-/* gaps that are so far away all move, so that the next ones are near */
+/* gaps that are so far away move together, so that the next ones are near */
 #define FAR_GAP			8
+
+static inline bool
+is_gap(const char *tails, const FpbRuns *runs, int slot)
+{
+	return runs == NULL ? fpb_tail_is_gap(tails, slot) : fpb_run_is_gap(runs, slot);
+}
 
 /*
  * Put a tail before number item of an array of n tails, moving those between
  * that place and a gap, the nearest one.  If the gap is far away and others
  * are beside it, these move, too, so that the next tails that come here find
  * them.  No more of them move than tails do, so at most twice as much is
- * logged.
+ * logged.  runs: the node's, or NULL if it is a posting.
  */
 static void
-insert_tail(char *tails, int n, int gap, int item, uint64 tail, TailShift *shift,
-			FpbWalPage *wp)
+insert_tail(char *tails, int n, const FpbRuns *runs, int gap, int item, uint64 tail,
+			TailShift *shift, FpbWalPage *wp)
 {
+	int			width = runs == NULL ? FPB_TAIL_BYTES : runs->width;
 	int			ngaps = 1;
 	int			at;
 
 	if (gap >= item)
 	{
 		if (gap - item >= FAR_GAP)
-			while (ngaps < gap - item && gap + ngaps < n && fpb_tail_is_gap(tails, gap + ngaps))
+			while (ngaps < gap - item && gap + ngaps < n && is_gap(tails, runs, gap + ngaps))
 				ngaps++;
 		shift->from = item;
 		shift->to = gap - 1;
@@ -76,7 +83,7 @@ insert_tail(char *tails, int n, int gap, int item, uint64 tail, TailShift *shift
 	else
 	{
 		if (item - 1 - gap >= FAR_GAP)
-			while (ngaps < item - 1 - gap && gap - ngaps >= 0 && fpb_tail_is_gap(tails, gap - ngaps))
+			while (ngaps < item - 1 - gap && gap - ngaps >= 0 && is_gap(tails, runs, gap - ngaps))
 				ngaps++;
 		shift->from = gap + 1;
 		shift->to = item - 1;
@@ -84,11 +91,16 @@ insert_tail(char *tails, int n, int gap, int item, uint64 tail, TailShift *shift
 		at = item - ngaps;
 	}
 	if (shift->from <= shift->to)
-		fpb_shift_slots(tails, shift->from, shift->to, shift->by, FPB_TAIL_BYTES);
+		fpb_shift_slots(tails, shift->from, shift->to, shift->by, width);
 	for (int i = at; i < at + ngaps; i++)
-		fpb_write_tail(tails, i, i == at ? tail : 0);
+	{
+		if (runs == NULL)
+			fpb_write_tail(tails, i, i == at ? tail : 0);
+		else
+			fpb_write_short_tail(tails, i, width, i == at ? tail : 0);
+	}
 	fpb_note_slots(wp, tails, Min(at, shift->from + shift->by),
-				   Max(at + ngaps - 1, shift->to + shift->by), FPB_TAIL_BYTES);
+				   Max(at + ngaps - 1, shift->to + shift->by), width);
 }
 
 /*
@@ -182,9 +194,9 @@ insert_into_runs(const FpbIndex *ix, Page page, const FpbEntry *entry,
 	int			gap = fpb_nearest_gap(ix, shape, FPB_NODE_RUNS, node, pos->slot);
 	bool		found;
 	int			run = fpb_find_run(ix, &runs, &entry->key, &found);
-	int			slot = pos->slot;
 	int			first = run;	/* run whose end moves, */
 	int			last = run;		/* and behind the last of those */
+	TailShift	shift;
 
 	/* better than to write outside the node */
 	if (unlikely(gap < 0 || (!found && runs.nruns == runs.capacity) ||
@@ -196,26 +208,22 @@ insert_into_runs(const FpbIndex *ix, Page page, const FpbEntry *entry,
 		runs.nruns++;
 	}
 
-	if (gap >= pos->slot)
-	{
-		if (gap > slot)
-			fpb_shift_slots(runs.tails, slot, gap - 1, 1, runs.width);
-		for (; last < runs.nruns && runs.ends[last] <= gap; last++)
-			runs.ends[last]++;
-	}
+	insert_tail(runs.tails, runs.places, &runs, gap, pos->slot, entry->key.tail, &shift, wp);
+
+	/*
+	 * the gaps that have moved belong to the key, and what ended amid them
+	 * ends beside them
+	 */
+	if (shift.by > 0)
+		for (; last < runs.nruns && runs.ends[last] < gap + shift.by; last++)
+			runs.ends[last] = Min(runs.ends[last], gap) + shift.by;
 	else
-	{
-		slot--;
-		if (gap < slot)
-			fpb_shift_slots(runs.tails, gap + 1, slot, -1, runs.width);
-		for (; first > 0 && runs.ends[first - 1] > gap; first--)
-			runs.ends[first - 1]--;
-	}
-	fpb_write_short_tail(runs.tails, slot, runs.width, entry->key.tail);
-	fpb_note_slots(wp, runs.tails, Min(slot, gap), Max(slot, gap), runs.width);
+		for (; first > 0 && runs.ends[first - 1] > gap + 1 + shift.by; first--)
+			runs.ends[first - 1] = Max(runs.ends[first - 1], gap + 1) + shift.by;
 	if (first < last)
 		fpb_note_slots(wp, (char *) runs.ends, first, last - 1, sizeof(uint8));
-	inserted_at(ix, page, pos->dir, slot, gap, entry->key.head, wp);
+	fpb_page_shift_killed(ix, page, pos->dir, shift.from, shift.to, shift.by);
+	adjust_bounds(page, pos->dir, entry->key.head, wp);
 }
 
 /*
@@ -847,7 +855,7 @@ insert_into_posting(const FpbIndex *ix, Page page, const FpbEntry *entry,
 
 	if (unlikely(gap < 0))
 		elog(PANIC, "insertion into a full posting of an fpbtree page");
-	insert_tail(tails, fpb_posting_slots(posting), gap, pos->item, entry->key.tail, &shift, wp);
+	insert_tail(tails, fpb_posting_slots(posting), NULL, gap, pos->item, entry->key.tail, &shift, wp);
 	fpb_page_clear_killed(ix, page, pos->dir, pos->slot, pos->slot);
 	fpb_posting_shift_killed(ix, page, posting, shift.from, shift.to, shift.by);
 }
