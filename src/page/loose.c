@@ -3,11 +3,16 @@
  * page/loose.c
  *	  A loose node: entries of words in any order.
  *
- * A loose node is a plain node of a leaf of words whose entries may be in any
- * slots.  So an insertion writes one slot and moves nothing: that is all there
- * is to log.  A search counts the entries before the search key, whatever
- * their order, and finds the next one on the way.  A scan puts all of them in
- * order.  Words are integers, so no comparator is called.
+ * A loose node is one of a leaf of words whose entries may be in any slots.
+ * So an insertion writes one slot and moves nothing.  A search counts the
+ * entries before the search key, whatever their order, and finds the next one
+ * on the way.  A scan puts all of them in order.  Words are integers, so no
+ * comparator is called.
+ *
+ * There are two codecs.  A node that is made loose has each entry's TID and
+ * key side by side: a pair, which is logged at once.  A plain node that
+ * becomes loose keeps its arrays, because all of it would have to be logged
+ * otherwise.
  *
  * The head of a gap says nothing.
  *
@@ -19,31 +24,88 @@
 #include "page/loose.h"
 
 /*
- * Is the entry in slot a less than that in slot b?
+ * Where a loose node has the parts of its entries: each is an array, whose
+ * elements are so many bytes from each other.
  */
-static inline bool
-slot_less(const FpbIndex *ix, const FpbShape *shape, const char *node, int a, int b)
+typedef struct LooseArrays
 {
-	uint64		head_a = fpb_node_head(ix, node, a);
-	uint64		head_b = fpb_node_head(ix, node, b);
+	const char *heads;
+	const char *lows;			/* 128-bit words */
+	const char *tails;
+	int			head_step;
+	int			low_step;
+	int			tail_step;
+	uint64		base;			/* heads are stored with these bits inverted */
+} LooseArrays;
 
-	if (head_a != head_b)
-		return head_a < head_b;
-	if (ix->form == FPB_WORD16)
+static inline LooseArrays
+loose_arrays(const FpbIndex *ix, const FpbShape *shape, FpbCodec codec, const char *node)
+{
+	LooseArrays arrays = {
+		.heads = node,
+		.lows = node + shape->low_off,
+		.tails = node + shape->tail_off,
+		.head_step = ix->head_width,
+		.low_step = sizeof(uint64),
+		.tail_step = FPB_TAIL_BYTES,
+	};
+
+	if (codec != FPB_NODE_PAIRS)
+		return arrays;
+	arrays.tails = node;
+	arrays.lows = node + FPB_TAIL_BYTES;
+	arrays.heads = node + fpb_pair_head_off(ix);
+	arrays.head_step = arrays.low_step = arrays.tail_step = fpb_pair_bytes(ix);
+	arrays.base = fpb_pairs_base(shape, node);
+	return arrays;
+}
+
+static inline uint64
+loose_head(const LooseArrays *arrays, int width, int slot)
+{
+	const char *stored = arrays->heads + slot * arrays->head_step;
+	uint64		head;
+	uint32		half;
+
+	if (width == 4)
 	{
-		const uint64 *lows = (const uint64 *) (node + shape->low_off);
-
-		if (lows[a] != lows[b])
-			return lows[a] < lows[b];
+		memcpy(&half, stored, sizeof(half));
+		return (uint64) half << 32;
 	}
-	return fpb_read_tail(node + shape->tail_off, a) <
-		fpb_read_tail(node + shape->tail_off, b);
+	memcpy(&head, stored, sizeof(head));
+	return head ^ arrays->base;
+}
+
+static inline uint64
+loose_low(const LooseArrays *arrays, int slot)
+{
+	uint64		low;
+
+	memcpy(&low, arrays->lows + slot * arrays->low_step, sizeof(low));
+	return low;
 }
 
 static inline bool
-is_gap(const FpbShape *shape, const char *node, int slot)
+is_gap(const LooseArrays *arrays, int slot)
 {
-	return fpb_tail_is_gap(node + shape->tail_off, slot);
+	return fpb_tail_is_gap(arrays->tails + slot * arrays->tail_step, 0);
+}
+
+/*
+ * Is the entry in slot a less than that in slot b?
+ */
+static inline bool
+slot_less(const FpbIndex *ix, const LooseArrays *arrays, int a, int b)
+{
+	uint64		head_a = loose_head(arrays, ix->head_width, a);
+	uint64		head_b = loose_head(arrays, ix->head_width, b);
+
+	if (head_a != head_b)
+		return head_a < head_b;
+	if (ix->form == FPB_WORD16 && loose_low(arrays, a) != loose_low(arrays, b))
+		return loose_low(arrays, a) < loose_low(arrays, b);
+	return fpb_read_tail(arrays->tails + a * arrays->tail_step, 0) <
+		fpb_read_tail(arrays->tails + b * arrays->tail_step, 0);
 }
 
 /*
@@ -54,17 +116,19 @@ is_gap(const FpbShape *shape, const char *node, int slot)
  * By insertion, because most entries are in order already.
  */
 int
-fpb_loose_order(const FpbIndex *ix, const FpbShape *shape, char *node, uint8 *slots)
+fpb_loose_order(const FpbIndex *ix, const FpbShape *shape, FpbCodec codec, char *node,
+				uint8 *slots)
 {
+	LooseArrays arrays = loose_arrays(ix, shape, codec, node);
 	uint64		heads[FPB_LOOSE_MOST];	/* of slots[] */
 	int			n = 0;
 
 	for (int slot = 0; slot < shape->nslots; slot++)
 	{
-		uint64		head = fpb_node_head(ix, node, slot);
+		uint64		head = loose_head(&arrays, ix->head_width, slot);
 		int			at = n;
 
-		if (is_gap(shape, node, slot))
+		if (is_gap(&arrays, slot))
 			continue;
 		for (; at > 0 && head < heads[at - 1]; at--)
 		{
@@ -72,7 +136,7 @@ fpb_loose_order(const FpbIndex *ix, const FpbShape *shape, char *node, uint8 *sl
 			slots[at] = slots[at - 1];
 		}
 		for (; at > 0 && head == heads[at - 1] &&
-			 slot_less(ix, shape, node, slot, slots[at - 1]); at--)
+			 slot_less(ix, &arrays, slot, slots[at - 1]); at--)
 		{
 			heads[at] = head;
 			slots[at] = slots[at - 1];
@@ -85,12 +149,13 @@ fpb_loose_order(const FpbIndex *ix, const FpbShape *shape, char *node, uint8 *sl
 }
 
 /*
- * Count the entries < search key (equal: <= search key).  *next: the slot of
- * the first of the others, or -1.
+ * As fpb_loose_search, compiled for each width of heads and each way in which
+ * they lie.  A lookup spends its time here.
  */
-int
-fpb_loose_search(const FpbIndex *ix, Page page, const FpbShape *shape, char *node,
-				 const FpbSearchKey *search, bool equal, int *next)
+static pg_attribute_always_inline int
+search_arrays(const FpbIndex *ix, Page page, const FpbShape *shape, FpbCodec codec,
+			  char *node, int width, const FpbSearchKey *search, bool equal,
+			  const LooseArrays *arrays, int *next)
 {
 	int			most = equal ? 0 : -1;	/* sign of an entry that is counted */
 	int			count = 0;
@@ -103,8 +168,8 @@ fpb_loose_search(const FpbIndex *ix, Page page, const FpbShape *shape, char *nod
 	/* by heads, without a branch that depends on them */
 	for (int slot = 0; slot < shape->nslots; slot++)
 	{
-		uint64		head = fpb_node_head(ix, node, slot);
-		bool		live = !is_gap(shape, node, slot);
+		uint64		head = loose_head(arrays, width, slot);
+		bool		live = !is_gap(arrays, slot);
 		bool		nearer = live & (head > search->head) & ((head < best) | (found < 0));
 
 		count += live & (head < search->head);
@@ -117,14 +182,14 @@ fpb_loose_search(const FpbIndex *ix, Page page, const FpbShape *shape, char *nod
 	{
 		for (int slot = 0; slot < shape->nslots; slot++)
 		{
-			uint64		head = fpb_node_head(ix, node, slot);
+			uint64		head = loose_head(arrays, width, slot);
 
-			if (is_gap(shape, node, slot) || (head != search->head && head != best))
+			if (is_gap(arrays, slot) || (head != search->head && head != best))
 				continue;
 			if (head == search->head &&
-				fpb_compare_slot(ix, page, shape, FPB_NODE_LOOSE, node, slot, false, search) <= most)
+				fpb_compare_slot(ix, page, shape, codec, node, slot, false, search) <= most)
 				count++;
-			else if (found < 0 || slot_less(ix, shape, node, slot, found))
+			else if (found < 0 || slot_less(ix, arrays, slot, found))
 				found = slot;
 		}
 	}
@@ -133,16 +198,46 @@ fpb_loose_search(const FpbIndex *ix, Page page, const FpbShape *shape, char *nod
 }
 
 /*
+ * Count the entries < search key (equal: <= search key).  *next: the slot of
+ * the first of the others, or -1.
+ */
+int
+fpb_loose_search(const FpbIndex *ix, Page page, const FpbShape *shape, FpbCodec codec,
+				 char *node, const FpbSearchKey *search, bool equal, int *next)
+{
+	LooseArrays arrays = loose_arrays(ix, shape, codec, node);
+
+	if (codec == FPB_NODE_PAIRS)
+	{
+		if (ix->head_width == 4)
+		{
+			arrays.head_step = arrays.tail_step = FPB_TAIL_BYTES + sizeof(uint32);
+			return search_arrays(ix, page, shape, codec, node, 4, search, equal, &arrays, next);
+		}
+		return search_arrays(ix, page, shape, codec, node, 8, search, equal, &arrays, next);
+	}
+	if (ix->head_width == 4)
+	{
+		arrays.head_step = sizeof(uint32);
+		return search_arrays(ix, page, shape, codec, node, 4, search, equal, &arrays, next);
+	}
+	arrays.head_step = sizeof(uint64);
+	return search_arrays(ix, page, shape, codec, node, 8, search, equal, &arrays, next);
+}
+
+/*
  * The slot of the first entry (last: the last one), or -1.
  */
 int
-fpb_loose_end(const FpbIndex *ix, const FpbShape *shape, char *node, bool last)
+fpb_loose_end(const FpbIndex *ix, const FpbShape *shape, FpbCodec codec, char *node,
+			  bool last)
 {
+	LooseArrays arrays = loose_arrays(ix, shape, codec, node);
 	int			found = -1;
 
 	for (int slot = 0; slot < shape->nslots; slot++)
-		if (!is_gap(shape, node, slot) &&
-			(found < 0 || slot_less(ix, shape, node, slot, found) != last))
+		if (!is_gap(&arrays, slot) &&
+			(found < 0 || slot_less(ix, &arrays, slot, found) != last))
 			found = slot;
 	return found;
 }
@@ -152,18 +247,19 @@ fpb_loose_end(const FpbIndex *ix, const FpbShape *shape, char *node, bool last)
  * -1.
  */
 int
-fpb_loose_step(const FpbIndex *ix, const FpbShape *shape, char *node, int slot,
-			   bool forward)
+fpb_loose_step(const FpbIndex *ix, const FpbShape *shape, FpbCodec codec, char *node,
+			   int slot, bool forward)
 {
+	LooseArrays arrays = loose_arrays(ix, shape, codec, node);
 	int			found = -1;
 
 	for (int other = 0; other < shape->nslots; other++)
 	{
-		if (is_gap(shape, node, other) || other == slot ||
-			!(forward ? slot_less(ix, shape, node, slot, other) :
-			  slot_less(ix, shape, node, other, slot)))
+		if (is_gap(&arrays, other) || other == slot ||
+			!(forward ? slot_less(ix, &arrays, slot, other) :
+			  slot_less(ix, &arrays, other, slot)))
 			continue;
-		if (found < 0 || slot_less(ix, shape, node, other, found) == forward)
+		if (found < 0 || slot_less(ix, &arrays, other, found) == forward)
 			found = other;
 	}
 	return found;

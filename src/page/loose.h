@@ -17,23 +17,23 @@
  * How many entries has a node of a leaf of words that is loose or plain?
  */
 static inline int
-fpb_loose_count(const FpbShape *shape, const char *node)
+fpb_loose_count(const FpbIndex *ix, const FpbShape *shape, FpbCodec codec, char *node)
 {
 	int			count = 0;
 
 	for (int slot = 0; slot < shape->nslots; slot++)
-		count += !fpb_tail_is_gap(node + shape->tail_off, slot);
+		count += !fpb_node_is_gap(ix, shape, codec, node, slot);
 	return count;
 }
 
 extern int	fpb_loose_order(const FpbIndex *ix, const FpbShape *shape,
-							char *node, uint8 *slots);
+							FpbCodec codec, char *node, uint8 *slots);
 extern int	fpb_loose_search(const FpbIndex *ix, Page page,
-							 const FpbShape *shape, char *node,
+							 const FpbShape *shape, FpbCodec codec, char *node,
 							 const FpbSearchKey *search, bool equal, int *next);
 extern int	fpb_loose_end(const FpbIndex *ix, const FpbShape *shape,
-						  char *node, bool last);
+						  FpbCodec codec, char *node, bool last);
 extern int	fpb_loose_step(const FpbIndex *ix, const FpbShape *shape,
-						   char *node, int slot, bool forward);
+						   FpbCodec codec, char *node, int slot, bool forward);
 
 #endif							/* FPB_PAGE_LOOSE_H */

@@ -26,6 +26,8 @@ fpb_codec_name(FpbCodec codec)
 			return "runs";
 		case FPB_NODE_LOOSE:
 			return "loose";
+		case FPB_NODE_PAIRS:
+			return "pairs";
 	}
 	pg_unreachable();
 }
@@ -92,6 +94,13 @@ fpb_read_slot(const FpbIndex *ix, Page page, const FpbShape *shape, FpbCodec cod
 		case FPB_NODE_PLAIN:
 		case FPB_NODE_LOOSE:
 			break;
+		case FPB_NODE_PAIRS:
+			if (ix->form == FPB_WORD16)
+				memcpy(&entry->key.low, node + slot * fpb_pair_bytes(ix) + FPB_TAIL_BYTES,
+					   sizeof(uint64));
+			entry->key.head = fpb_pair_head(ix, shape, node, slot);
+			entry->key.tail = fpb_slot_tail(ix, shape, codec, node, slot);
+			return;
 		case FPB_NODE_RUNS:
 			runs = fpb_runs(ix, shape, node);
 			run = fpb_run_of_slot(&runs, slot);
@@ -251,6 +260,7 @@ fpb_search_node(const FpbIndex *ix, Page page, const FpbShape *shape,
 		case FPB_NODE_RUNS:
 			return search_runs(ix, shape, node, search, equal);
 		case FPB_NODE_LOOSE:	/* see fpb_loose_search */
+		case FPB_NODE_PAIRS:
 			Assert(false);
 			break;
 	}
@@ -300,6 +310,10 @@ fpb_make_gap(const FpbIndex *ix, const FpbShape *shape, FpbCodec codec, char *no
 			if (shape->child_off != 0)
 				fpb_node_children(shape, node)[slot] = InvalidBlockNumber;
 			break;
+		case FPB_NODE_PAIRS:
+			/* what makes it a gap is enough, and the least to log */
+			((uint16 *) (node + slot * fpb_pair_bytes(ix)))[2] = 0;
+			break;
 		case FPB_NODE_RUNS:
 			runs = fpb_runs(ix, shape, node);
 			fpb_write_short_tail(runs.tails, slot, runs.width, 0);
@@ -320,6 +334,41 @@ fpb_write_gap(const FpbIndex *ix, const FpbShape *shape, char *node, int slot,
 	if (ix->form == FPB_WORD16)
 		((uint64 *) (node + shape->low_off))[slot] = 0;
 	fpb_make_gap(ix, shape, FPB_NODE_PLAIN, node, slot);
+}
+
+/*
+ * An entry's bytes in a slot of a pairs node, which has its base.
+ */
+void
+fpb_make_pair(const FpbIndex *ix, const FpbShape *shape, const char *node,
+			  const FpbEntry *entry, char *pair)
+{
+	uint64		head = entry->key.head ^ fpb_pairs_base(shape, node);
+	uint32		half = (uint32) (head >> 32);
+
+	fpb_write_tail(pair, 0, entry->key.tail);
+	if (ix->form == FPB_WORD16)
+		memcpy(pair + FPB_TAIL_BYTES, &entry->key.low, sizeof(uint64));
+	pair += fpb_pair_head_off(ix);
+	if (ix->head_width == 4)
+		memcpy(pair, &half, sizeof(half));
+	else
+		memcpy(pair, &head, sizeof(head));
+}
+
+/*
+ * Give a pairs node that has no entries yet its base.
+ */
+void
+fpb_set_pairs_base(const FpbShape *shape, char *node, uint64 head)
+{
+	uint16	   *base = (uint16 *) (node + shape->base_off);
+
+	if (shape->base_off == 0)
+		return;
+	base[0] = (uint16) (head >> 48);
+	base[1] = (uint16) (head >> 32);
+	base[2] = (uint16) (head >> 16);
 }
 
 /*
@@ -394,6 +443,10 @@ fpb_node_arrays(const FpbIndex *ix, const FpbShape *shape, FpbCodec codec,
 			}
 			arrays[n].start = node + shape->tail_off;
 			arrays[n++].width = fpb_is_word(ix) ? FPB_TAIL_BYTES : sizeof(uint16);
+			break;
+		case FPB_NODE_PAIRS:
+			arrays[n].start = node;
+			arrays[n++].width = fpb_pair_bytes(ix);
 			break;
 		case FPB_NODE_RUNS:
 			runs = fpb_runs(ix, shape, node);

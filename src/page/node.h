@@ -23,6 +23,8 @@ typedef struct FpbShape
 	uint16		tail_off;		/* of the array of tails (6 bytes each), or of
 								 * tuple offsets (2 bytes each) */
 	uint16		child_off;		/* of the array of downlinks (inner pages) */
+	uint16		base_off;		/* of what the heads of a pairs node have in
+								 * common; 0: it is not stored */
 	uint16		killed_bytes;	/* of the node's bitmap of killed bits */
 	uint16		killed_off;		/* where these begin in the page; 0: they
 								 * follow the nodes (tuple form) */
@@ -73,8 +75,9 @@ typedef enum FpbCodec
 {
 	FPB_NODE_PLAIN,
 	FPB_NODE_RUNS,				/* leaves of words only */
-	FPB_NODE_LOOSE				/* leaves of words only: plain, but in no
+	FPB_NODE_LOOSE,				/* leaves of words only: plain, but in no
 								 * order (page/loose.h) */
+	FPB_NODE_PAIRS				/* likewise, with each key beside its TID */
 } FpbCodec;
 
 /* --- what there is to know of a codec --- */
@@ -90,6 +93,7 @@ fpb_codec_exists(FpbCodec codec)
 		case FPB_NODE_PLAIN:
 		case FPB_NODE_RUNS:
 		case FPB_NODE_LOOSE:
+		case FPB_NODE_PAIRS:
 			return true;
 	}
 	return false;
@@ -107,6 +111,7 @@ fpb_codec_fits(const FpbIndex *ix, bool leaf, FpbCodec codec)
 			return true;
 		case FPB_NODE_RUNS:
 		case FPB_NODE_LOOSE:
+		case FPB_NODE_PAIRS:
 			return leaf && fpb_is_word(ix);
 	}
 	return false;
@@ -120,8 +125,25 @@ fpb_codec_shares_key(FpbCodec codec)
 	{
 		case FPB_NODE_PLAIN:
 		case FPB_NODE_LOOSE:
+		case FPB_NODE_PAIRS:
 			return false;
 		case FPB_NODE_RUNS:
+			return true;
+	}
+	pg_unreachable();
+}
+
+/* Are a node's entries in no order (page/loose.h)? */
+static inline bool
+fpb_codec_is_loose(FpbCodec codec)
+{
+	switch (codec)
+	{
+		case FPB_NODE_PLAIN:
+		case FPB_NODE_RUNS:
+			return false;
+		case FPB_NODE_LOOSE:
+		case FPB_NODE_PAIRS:
 			return true;
 	}
 	pg_unreachable();
@@ -274,6 +296,7 @@ fpb_node_slots(const FpbIndex *ix, const FpbShape *shape, FpbCodec codec,
 	{
 		case FPB_NODE_PLAIN:
 		case FPB_NODE_LOOSE:
+		case FPB_NODE_PAIRS:
 			return shape->nslots;
 		case FPB_NODE_RUNS:
 			return fpb_runs(ix, shape, (char *) node).places;
@@ -289,6 +312,64 @@ fpb_most_slots(const FpbIndex *ix, const FpbShape *shape)
 			   fpb_is_word(ix) ? fpb_runs_places(ix, shape, 1, FPB_SHORT_TAIL) : 0);
 }
 
+/* --- pairs nodes --- */
+
+/* no pair has more bytes: a tail, a low word, a head */
+#define FPB_MAX_PAIR_BYTES	(FPB_TAIL_BYTES + 2 * sizeof(uint64))
+
+/*
+ * What the heads of a pairs node have in common: of the head of one of its
+ * first entries, all but the last two bytes.
+ */
+#define FPB_BASE_BYTES		(3 * sizeof(uint16))
+
+/* bytes of a pairs node's slot */
+static inline int
+fpb_pair_bytes(const FpbIndex *ix)
+{
+	return FPB_TAIL_BYTES + ix->head_width + (ix->form == FPB_WORD16 ? sizeof(uint64) : 0);
+}
+
+/* where in a pair is the head */
+static inline int
+fpb_pair_head_off(const FpbIndex *ix)
+{
+	return FPB_TAIL_BYTES + (ix->form == FPB_WORD16 ? sizeof(uint64) : 0);
+}
+
+/* the base of a pairs node: heads are stored with these bits inverted */
+static inline uint64
+fpb_pairs_base(const FpbShape *shape, const char *node)
+{
+	const uint16 *base = (const uint16 *) (node + shape->base_off);
+
+	if (shape->base_off == 0)
+		return 0;
+	return (uint64) base[0] << 48 | (uint64) base[1] << 32 | (uint64) base[2] << 16;
+}
+
+static inline uint64
+fpb_pair_head(const FpbIndex *ix, const FpbShape *shape, const char *node, int slot)
+{
+	const char *stored = node + slot * fpb_pair_bytes(ix) + fpb_pair_head_off(ix);
+	uint64		head;
+	uint32		half;
+
+	if (ix->head_width == 4)
+	{
+		memcpy(&half, stored, sizeof(half));
+		return (uint64) half << 32;
+	}
+	memcpy(&head, stored, sizeof(head));
+	return head ^ fpb_pairs_base(shape, node);
+}
+
+static inline bool
+fpb_pair_is_gap(const FpbIndex *ix, const char *node, int slot)
+{
+	return fpb_tail_is_gap(node + slot * fpb_pair_bytes(ix), 0);
+}
+
 /* the tail in a slot of a node of words, 0 or one without an offset number if it is a gap */
 static inline uint64
 fpb_slot_tail(const FpbIndex *ix, const FpbShape *shape, FpbCodec codec, char *node,
@@ -301,6 +382,8 @@ fpb_slot_tail(const FpbIndex *ix, const FpbShape *shape, FpbCodec codec, char *n
 		case FPB_NODE_PLAIN:
 		case FPB_NODE_LOOSE:
 			return fpb_read_tail(node + shape->tail_off, slot);
+		case FPB_NODE_PAIRS:
+			return fpb_read_tail(node + slot * fpb_pair_bytes(ix), 0);
 		case FPB_NODE_RUNS:
 			runs = fpb_runs(ix, shape, node);
 			return fpb_run_tail(&runs, slot);
@@ -333,6 +416,8 @@ fpb_slot_head(const FpbIndex *ix, const FpbShape *shape, FpbCodec codec,
 		case FPB_NODE_PLAIN:
 		case FPB_NODE_LOOSE:
 			return fpb_node_head(ix, node, slot);
+		case FPB_NODE_PAIRS:
+			return fpb_pair_head(ix, shape, node, slot);
 		case FPB_NODE_RUNS:
 			runs = fpb_runs(ix, shape, node);
 			return fpb_node_head(ix, node, fpb_run_of_slot(&runs, slot));
@@ -379,6 +464,8 @@ fpb_node_is_gap(const FpbIndex *ix, const FpbShape *shape, FpbCodec codec,
 			return fpb_tail_is_gap(node + shape->tail_off, slot);
 		case FPB_NODE_LOOSE:
 			return fpb_tail_is_gap(node + shape->tail_off, slot);
+		case FPB_NODE_PAIRS:
+			return fpb_pair_is_gap(ix, node, slot);
 		case FPB_NODE_RUNS:
 			runs = fpb_runs(ix, shape, node);
 			return fpb_run_is_gap(&runs, slot);
@@ -552,6 +639,9 @@ extern int	fpb_search_node(const FpbIndex *ix, Page page,
 extern void fpb_write_slot(const FpbIndex *ix, const FpbShape *shape,
 						   char *node, int slot, const FpbEntry *entry,
 						   uint32 tuple_offset);
+extern void fpb_make_pair(const FpbIndex *ix, const FpbShape *shape,
+						  const char *node, const FpbEntry *entry, char *pair);
+extern void fpb_set_pairs_base(const FpbShape *shape, char *node, uint64 head);
 extern void fpb_write_words(const FpbIndex *ix, const FpbShape *shape,
 							char *node, const FpbEntry *entries,
 							int nentries, bool spread);

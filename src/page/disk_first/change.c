@@ -22,6 +22,24 @@ typedef union NodeCopy
 } NodeCopy;
 
 /*
+ * Copy bytes to a page, and note those that differ from what was there.
+ */
+static void
+write_bytes(char *to, const char *from, Size n, FpbWalPage *wp)
+{
+	while (n > 0 && *to == *from)
+	{
+		to++;
+		from++;
+		n--;
+	}
+	while (n > 0 && to[n - 1] == from[n - 1])
+		n--;
+	memcpy(to, from, n);
+	fpb_wal_note(wp, to, n);
+}
+
+/*
  * An entry with this head has been put into the dir'th node.  The next node's
  * bound may be lower than any entry there, and lower than the new one, which
  * comes before them all.  Then raise it.
@@ -45,6 +63,13 @@ typedef struct TailShift
 	int			to;
 	int			by;
 } TailShift;
+
+/*
+ * The slots of a node that is used again become gaps one by one, if they are
+ * no more than this: each is a range to log, of which a record has a limited
+ * number.
+ */
+#define MOST_GAPS_NOTED	40
 
 /* gaps that are so far away move together, so that the next ones are near */
 #define FAR_GAP			8
@@ -277,6 +302,7 @@ insert_into_slot(const FpbIndex *ix, Page page, const FpbEntry *entry,
 			insert_into_runs(ix, page, entry, pos, wp);
 			break;
 		case FPB_NODE_LOOSE:	/* see put_entry */
+		case FPB_NODE_PAIRS:
 			elog(PANIC, "insertion into a place of a loose node of an fpbtree page");
 			break;
 	}
@@ -498,6 +524,16 @@ repack_nodes(const FpbIndex *ix, Page page, uint64 head, const FpbSlotPlan *plan
 }
 
 /*
+ * Note what makes a slot of a pairs node a gap: the offset number.
+ */
+static void
+note_pair_gap(const FpbIndex *ix, const char *node, int slot, FpbWalPage *wp)
+{
+	fpb_wal_note(wp, node + slot * fpb_pair_bytes(ix) + sizeof(BlockIdData),
+				 sizeof(OffsetNumber));
+}
+
+/*
  * Make a slot a gap, whatever it holds.
  */
 static void
@@ -513,7 +549,10 @@ empty_slot(const FpbIndex *ix, Page page, int dir, int slot, FpbWalPage *wp)
 	if (unlikely(slot >= fpb_node_slots(ix, shape, codec, node)))
 		return;
 	fpb_make_gap(ix, shape, codec, node, slot);
-	fpb_note_slots(wp, arrays[last].start, slot, slot, arrays[last].width);
+	if (codec == FPB_NODE_PAIRS)
+		note_pair_gap(ix, node, slot, wp);
+	else
+		fpb_note_slots(wp, arrays[last].start, slot, slot, arrays[last].width);
 	if (shape->child_off != 0)
 		fpb_note_slots(wp, node + shape->child_off, slot, slot, sizeof(uint32));
 	fpb_page_clear_killed(ix, page, dir, slot, slot);
@@ -542,6 +581,10 @@ clear_new_node(const FpbIndex *ix, Page page, char *node, const FpbWalPage *wp)
 /*
  * Write an entry into a slot of a plain or loose node, the dir'th, whatever
  * was there.  The node is loose from now on.
+ *
+ * Of a pair, only what differs is logged.  That is little if the slot was
+ * free: with the high bytes of block numbers, which are zero, a TID begins,
+ * and with those of heads, which the base has made zero, a key ends.
  */
 static void
 write_loosely(const FpbIndex *ix, Page page, const FpbEntry *entry, int dir,
@@ -552,11 +595,20 @@ write_loosely(const FpbIndex *ix, Page page, const FpbEntry *entry, int dir,
 	uint8	   *codec = &fpb_dir_codecs(page)[dir];
 	FpbNodeArray arrays[FPB_MAX_ARRAYS];
 	int			narrays = fpb_node_arrays(ix, shape, FPB_NODE_LOOSE, node, arrays);
+	char		pair[FPB_MAX_PAIR_BYTES];
 
-	fpb_write_slot(ix, shape, node, slot, entry, 0);
-	for (int i = 0; i < narrays; i++)
-		fpb_note_slots(wp, arrays[i].start, slot, slot, arrays[i].width);
-	if (*codec != FPB_NODE_LOOSE)
+	if (*codec == FPB_NODE_PAIRS)
+	{
+		fpb_make_pair(ix, shape, node, entry, pair);
+		write_bytes(node + slot * fpb_pair_bytes(ix), pair, fpb_pair_bytes(ix), wp);
+	}
+	else
+	{
+		fpb_write_slot(ix, shape, node, slot, entry, 0);
+		for (int i = 0; i < narrays; i++)
+			fpb_note_slots(wp, arrays[i].start, slot, slot, arrays[i].width);
+	}
+	if (*codec == FPB_NODE_PLAIN)
 	{
 		*codec = FPB_NODE_LOOSE;
 		fpb_wal_note(wp, codec, sizeof(uint8));
@@ -602,18 +654,37 @@ put_entry(const FpbIndex *ix, Page page, const FpbEntry *entry, int dir,
 }
 
 /*
- * Add a loose node without entries, the dir'th: all zeros, so that there is
- * nothing to log if it was.  (Where nodes lie in the order of their keys, one
- * that the same record has added may have lain there, and have been noted.)
+ * Add a pairs node without entries, the dir'th.  One that comes out of the
+ * hole is all zeros, so there is nothing to log but its base.  Of one that has
+ * been in use before, slots become gaps, if that is less to log than all of
+ * it; but not the first ones, so many as are taken: the caller writes these at
+ * once.  (Where nodes lie in the order of their keys, one that the same record
+ * has added may have lain there, and have been noted.)
  */
 static char *
-add_loose_node(const FpbIndex *ix, Page page, int dir, uint64 head, FpbWalPage *wp)
+add_loose_node(const FpbIndex *ix, Page page, int dir, uint64 head, int taken,
+			   FpbWalPage *wp)
 {
 	const FpbShape *shape = fpb_shape(ix, page);
-	char	   *node = add_node(ix, page, dir, head, FPB_NODE_LOOSE, wp);
+	int			nalloc = FpbDir(page)->nalloc;
+	char	   *node = add_node(ix, page, dir, head, FPB_NODE_PAIRS, wp);
 
-	if (!clear_new_node(ix, page, node, wp))
+	if (!ix->csb && nalloc == FpbDir(page)->nalloc && shape->nslots <= MOST_GAPS_NOTED)
+	{
+		for (int slot = taken; slot < shape->nslots; slot++)
+			if (!fpb_pair_is_gap(ix, node, slot))
+			{
+				fpb_make_gap(ix, shape, FPB_NODE_PAIRS, node, slot);
+				note_pair_gap(ix, node, slot, wp);
+			}
+	}
+	else if (!clear_new_node(ix, page, node, wp))
 		fpb_wal_note(wp, node, shape->size);
+	if (shape->base_off != 0)
+	{
+		fpb_set_pairs_base(shape, node, head);
+		fpb_wal_note(wp, node + shape->base_off, FPB_BASE_BYTES);
+	}
 	return node;
 }
 
@@ -631,26 +702,20 @@ split_loosely(const FpbIndex *ix, Page page, const FpbEntry *entry,
 	int			at = plan->split_at;
 	char	   *node = fpb_node_at(shape, page, dir);
 	char	   *right;
+	FpbCodec	codec = fpb_dir_codecs(page)[dir];
 	uint8		slots[FPB_LOOSE_MOST];
-	int			n = fpb_loose_order(ix, shape, node, slots);
-	FpbNodeArray src[FPB_MAX_ARRAYS];
-	FpbNodeArray dst[FPB_MAX_ARRAYS];
-	int			narrays = fpb_node_arrays(ix, shape, FPB_NODE_LOOSE, node, src);
+	int			n = fpb_loose_order(ix, shape, codec, node, slots);
+	FpbEntry	moved;
 
-	right = add_loose_node(ix, page, dir + 1, fpb_node_head(ix, node, slots[at]), wp);
-	(void) fpb_node_arrays(ix, shape, FPB_NODE_LOOSE, right, dst);
-	for (int a = 0; a < narrays; a++)
-	{
-		for (int i = at; i < n; i++)
-			memcpy(dst[a].start + (i - at) * dst[a].width,
-				   src[a].start + slots[i] * src[a].width, src[a].width);
-		fpb_note_slots(wp, dst[a].start, 0, n - at - 1, dst[a].width);
-	}
+	fpb_read_slot(ix, page, shape, codec, node, slots[at], &moved);
+	right = add_loose_node(ix, page, dir + 1, moved.key.head, n - at, wp);
 	for (int i = at; i < n; i++)
 	{
-		fpb_make_gap(ix, shape, FPB_NODE_LOOSE, node, slots[i]);
-		fpb_note_slots(wp, node + shape->tail_off, slots[i], slots[i], FPB_TAIL_BYTES);
+		fpb_read_slot(ix, page, shape, codec, node, slots[i], &moved);
+		fpb_make_pair(ix, shape, right, &moved, right + (i - at) * fpb_pair_bytes(ix));
+		empty_slot(ix, page, dir, slots[i], wp);
 	}
+	fpb_note_slots(wp, right, 0, n - at - 1, fpb_pair_bytes(ix));
 	fpb_page_clear_killed(ix, page, dir, 0, shape->nslots - 1);
 	put_entry(ix, page, entry, plan->place.slot <= at ? dir : dir + 1, wp);
 }
@@ -674,16 +739,17 @@ pass_entries(const FpbIndex *ix, Page page, const FpbEntry *entry,
 	for (int dir = plan->place.dir; dir != to; dir += right ? 1 : -1)
 	{
 		char	   *node = fpb_node_at(shape, page, dir);
-		int			slot = fpb_loose_end(ix, shape, node, right);
+		FpbCodec	codec = fpb_dir_codecs(page)[dir];
+		int			slot = fpb_loose_end(ix, shape, codec, node, right);
 
-		fpb_read_slot(ix, page, shape, FPB_NODE_LOOSE, node, slot, &end);
+		fpb_read_slot(ix, page, shape, codec, node, slot, &end);
 		if ((fpb_compare_keys(ix, &passed.key, &end.key) > 0) == right)
 			continue;
 		write_loosely(ix, page, &passed, dir, slot, wp);
 		passed = end;
 	}
 	if (plan->added > 0)
-		(void) add_loose_node(ix, page, to, passed.key.head, wp);
+		(void) add_loose_node(ix, page, to, passed.key.head, 0, wp);
 	put_entry(ix, page, &passed, to, wp);
 }
 
@@ -703,7 +769,7 @@ append_node(const FpbIndex *ix, Page page, const FpbEntry *entry,
 
 	if (fpb_is_word(ix) && FpbPageIsLeaf(page))
 	{
-		(void) add_loose_node(ix, page, pos->dir, entry->key.head, wp);
+		(void) add_loose_node(ix, page, pos->dir, entry->key.head, 1, wp);
 		write_loosely(ix, page, entry, pos->dir, 0, wp);
 		return;
 	}
@@ -1123,7 +1189,7 @@ fpb_disk_first_cut(const FpbIndex *ix, Page page, FpbPos pos, FpbWalPage *wp)
 	FpbPageHeader *hdr = FpbHdr(page);
 	const FpbShape *shape = fpb_shape(ix, page);
 	bool		loose = place.dir < FpbDir(page)->nnodes &&
-		fpb_dir_codecs(page)[place.dir] == FPB_NODE_LOOSE;
+		fpb_codec_is_loose(fpb_dir_codecs(page)[place.dir]);
 	int			rank = loose ? fpb_loose_rank(place) : place.slot;
 	int			keep = place.dir + (rank > 0 || (!loose && place.item > 0) ? 1 : 0);
 	int			nalloc = 0;
@@ -1132,7 +1198,8 @@ fpb_disk_first_cut(const FpbIndex *ix, Page page, FpbPos pos, FpbWalPage *wp)
 	if (loose && keep > place.dir)
 	{
 		uint8		slots[FPB_LOOSE_MOST];
-		int			n = fpb_loose_order(ix, shape, fpb_node_at(shape, page, place.dir), slots);
+		int			n = fpb_loose_order(ix, shape, fpb_dir_codecs(page)[place.dir],
+										fpb_node_at(shape, page, place.dir), slots);
 
 		for (; rank < n; rank++)
 			empty_slot(ix, page, place.dir, slots[rank], wp);

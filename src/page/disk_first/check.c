@@ -49,7 +49,7 @@ gap_fault(const PageCheck *pc, FpbCodec codec, char *node, int slot)
 		if (fpb_slot_child_hint(pc->shape, node, slot) > FPB_MAX_NODES)
 			return "A child-node hint names a node that no page can have.";
 	}
-	else if (fpb_is_word(pc->ix) &&
+	else if (fpb_is_word(pc->ix) && codec != FPB_NODE_PAIRS &&
 			 fpb_slot_tail(pc->ix, pc->shape, codec, node, slot) != 0)
 		return "A gap has a part of a TID.";
 	if (pc->shape->child_off != 0 &&
@@ -169,6 +169,7 @@ node_fault(PageCheck *pc, int dir)
 	{
 		case FPB_NODE_PLAIN:
 		case FPB_NODE_LOOSE:
+		case FPB_NODE_PAIRS:
 			break;
 		case FPB_NODE_RUNS:
 			fault = fpb_runs_fault(ix, pc->shape, node);
@@ -177,7 +178,7 @@ node_fault(PageCheck *pc, int dir)
 	for (int slot = 0; fault == NULL && slot < fpb_node_slots(ix, pc->shape, codec, node); slot++)
 	{
 		head = fpb_slot_head(ix, pc->shape, codec, node, slot);
-		if (head < before && codec != FPB_NODE_LOOSE)
+		if (head < before && !fpb_codec_is_loose(codec))
 			return "The heads of a node are out of order.";
 		before = head;
 		if (fpb_node_is_gap(ix, pc->shape, codec, node, slot))
@@ -315,6 +316,7 @@ fpb_disk_first_node_info(const FpbIndex *ix, Page page, int n, FpbNodeInfo *info
 	{
 		case FPB_NODE_PLAIN:
 		case FPB_NODE_LOOSE:
+		case FPB_NODE_PAIRS:
 			bytes = fpb_slot_bytes(ix, shape->child_off != 0);
 			break;
 		case FPB_NODE_RUNS:
@@ -339,7 +341,7 @@ fpb_disk_first_node_info(const FpbIndex *ix, Page page, int n, FpbNodeInfo *info
 		}
 		taken++;
 		info->used += bytes;
-		if (codec == FPB_NODE_LOOSE)
+		if (fpb_codec_is_loose(codec))
 		{
 			info->entries++;
 			continue;
@@ -355,9 +357,9 @@ fpb_disk_first_node_info(const FpbIndex *ix, Page page, int n, FpbNodeInfo *info
 		if (fpb_has_posting(shape, &entry))
 			count_posting(entry.key.tuple, info);
 	}
-	if (codec == FPB_NODE_LOOSE && taken > 0)
-		fpb_read_slot(ix, page, shape, codec, node, fpb_loose_end(ix, shape, node, false),
-					  &info->first);
+	if (fpb_codec_is_loose(codec) && taken > 0)
+		fpb_read_slot(ix, page, shape, codec, node,
+					  fpb_loose_end(ix, shape, codec, node, false), &info->first);
 	info->gaps += nslots - taken;
 	info->available += (nslots - taken) * bytes;
 	return true;

@@ -246,14 +246,17 @@ write_tuples(PageWriter *w, const FpbPackedNode *packed, char *node,
 }
 
 /*
- * Write a plain node of words as a loose one: its entries in the first slots,
- * and nothing in the others.
+ * Write a plain node of words as a loose one: its entries in the first slots
+ * of a pairs node, and nothing in the others.
  */
 static void
 write_loose_node(PageWriter *w, const FpbPackedNode *packed, char *node)
 {
+	const FpbEntry *entries = w->content->entries + packed->start;
+
+	fpb_set_pairs_base(w->shape, node, entries[0].key.head);
 	for (int i = 0; i < packed->count; i++)
-		fpb_write_slot(w->ix, w->shape, node, i, &w->content->entries[packed->start + i], 0);
+		fpb_make_pair(w->ix, w->shape, node, &entries[i], node + i * fpb_pair_bytes(w->ix));
 }
 
 /*
@@ -267,8 +270,8 @@ write_node(PageWriter *w, int n)
 	char	   *node;
 
 	if (w->content->loose && codec == FPB_NODE_PLAIN && packed->count < w->shape->nslots &&
-		fpb_codec_fits(w->ix, w->content->level == 0, FPB_NODE_LOOSE))
-		codec = FPB_NODE_LOOSE;
+		fpb_codec_fits(w->ix, w->content->level == 0, FPB_NODE_PAIRS))
+		codec = FPB_NODE_PAIRS;
 	fpb_dir_heads(w->page)[n] = w->content->entries[packed->start].key.head;
 	if (!w->ix->csb)
 		fpb_dir_nodes(w->page)[n] = n;
@@ -276,10 +279,11 @@ write_node(PageWriter *w, int n)
 	node = fpb_node_at(w->shape, w->page, n);
 	switch (codec)
 	{
-		case FPB_NODE_LOOSE:
+		case FPB_NODE_PAIRS:
 			write_loose_node(w, packed, node);
 			break;
 		case FPB_NODE_PLAIN:
+		case FPB_NODE_LOOSE:	/* is not chosen */
 			if (fpb_is_word(w->ix))
 				fpb_write_words(w->ix, w->shape, node, w->content->entries + packed->start,
 								packed->count, w->packing->spread);
@@ -311,7 +315,10 @@ fpb_write_page(const FpbIndex *ix, Page page, const FpbPageContent *content,
 	int			dircap;
 
 	w.shared = shares_fence(&w);
-	dircap = fpb_is_word(ix) ? w.shape->max_nodes : measure_tuples(&w, want_free);
+	if (!fpb_is_word(ix))
+		dircap = measure_tuples(&w, want_free);
+	else						/* nothing comes into a page that is deleted */
+		dircap = (content->flags & FPB_DELETED) != 0 ? 0 : w.shape->max_nodes;
 	if (nnodes > dircap)
 		return false;
 

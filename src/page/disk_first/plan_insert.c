@@ -114,6 +114,7 @@ plain_gaps(const FpbIndex *ix, Page page, int dir)
 	{
 		case FPB_NODE_PLAIN:
 		case FPB_NODE_LOOSE:
+		case FPB_NODE_PAIRS:
 			break;
 		case FPB_NODE_RUNS:
 			return -1;
@@ -141,6 +142,7 @@ has_gap(const FpbIndex *ix, Page page, int dir)
 	{
 		case FPB_NODE_PLAIN:
 		case FPB_NODE_LOOSE:
+		case FPB_NODE_PAIRS:
 			return fpb_nearest_gap(ix, shape, codec, node, 0) >= 0;
 		case FPB_NODE_RUNS:
 			return -1;
@@ -644,6 +646,7 @@ plan_in_node(const FpbIndex *ix, Page page, int dir, const FpbEntry *entry,
 	{
 		case FPB_NODE_PLAIN:
 		case FPB_NODE_LOOSE:
+		case FPB_NODE_PAIRS:
 			if (!fpb_is_word(ix) || !FpbPageIsLeaf(page))
 				break;
 			plan->kind = FPB_PLAN_LOOSE;
@@ -759,7 +762,8 @@ write_repacked(const FpbIndex *ix, const FpbEntry *entries, const FpbPacking *pa
 		switch (packed->codec)
 		{
 			case FPB_NODE_PLAIN:
-			case FPB_NODE_LOOSE:	/* is not chosen */
+			case FPB_NODE_LOOSE:	/* these are not chosen */
+			case FPB_NODE_PAIRS:
 				memset(node, 0, shape->size);
 				fpb_write_words(ix, shape, node, first, packed->count, true);
 				break;
@@ -848,14 +852,14 @@ plan_repack(const FpbIndex *ix, Page page, const FpbEntry *entry,
  * the entries in order.
  */
 static int
-least_keys(const FpbIndex *ix, const FpbShape *shape, const char *node)
+least_keys(const FpbIndex *ix, const FpbShape *shape, FpbCodec codec, char *node)
 {
 	uint64		seen[4] = {0};	/* a bit for each value of a byte */
 	int			count = 0;
 
 	for (int slot = 0; slot < shape->nslots; slot++)
 	{
-		int			hash = (fpb_node_head(ix, node, slot) * UINT64CONST(0x9E3779B97F4A7C15)) >> 56;
+		int			hash = (fpb_slot_head(ix, shape, codec, node, slot) * UINT64CONST(0x9E3779B97F4A7C15)) >> 56;
 
 		seen[hash / 64] |= UINT64CONST(1) << (hash % 64);
 	}
@@ -869,7 +873,8 @@ least_keys(const FpbIndex *ix, const FpbShape *shape, const char *node)
  * among its own, leave enough of a runs node free?
  */
 static bool
-convertible(const FpbIndex *ix, Page page, char *node, const FpbEntry *entry)
+convertible(const FpbIndex *ix, Page page, FpbCodec codec, char *node,
+			const FpbEntry *entry)
 {
 	const FpbShape *shape = fpb_shape(ix, page);
 	uint8		slots[FPB_LOOSE_MOST];
@@ -884,13 +889,13 @@ convertible(const FpbIndex *ix, Page page, char *node, const FpbEntry *entry)
 	if (!ix->word_runs)
 		return false;
 	fpb_fill_share(ix, 0, 1000 - 10 * REPACK_SLACK, &fill);
-	if (!fpb_node_holds(&fill, shape->nslots + 1, least_keys(ix, shape, node),
+	if (!fpb_node_holds(&fill, shape->nslots + 1, least_keys(ix, shape, codec, node),
 						FPB_SHORT_TAIL))
 		return false;
-	n = fpb_loose_order(ix, shape, node, slots);
+	n = fpb_loose_order(ix, shape, codec, node, slots);
 	for (int i = 0; i < n; i++)
 	{
-		fpb_read_slot(ix, page, shape, FPB_NODE_LOOSE, node, slots[i], &other);
+		fpb_read_slot(ix, page, shape, codec, node, slots[i], &other);
 		nruns += i == 0 || !fpb_keys_identical(ix, &before.key, &other.key);
 		new = new && !fpb_keys_identical(ix, &entry->key, &other.key);
 		width = Max(width, fpb_tail_width(other.key.tail));
@@ -1007,7 +1012,7 @@ plan_late_word(const FpbIndex *ix, Page page, int dir, FpbSlotPlan *plan)
  */
 static bool
 plan_word(const FpbIndex *ix, Page page, const FpbEntry *entry,
-		  const FpbNodePos *place, char *node, FpbInsertPlan *plan)
+		  const FpbNodePos *place, FpbCodec codec, char *node, FpbInsertPlan *plan)
 {
 	FpbSlotPlan *slots = FpbSlots(plan);
 	int			dir = place->dir;
@@ -1022,7 +1027,7 @@ plan_word(const FpbIndex *ix, Page page, const FpbEntry *entry,
 		return true;
 
 	/* The node is full, so that a plain node's slots are ranks, too. */
-	if (convertible(ix, page, node, entry) &&
+	if (convertible(ix, page, codec, node, entry) &&
 		plan_repack(ix, page, entry, place, true, plan))
 		return true;
 	free = page_has_room(ix, page, 1, 0);
@@ -1090,12 +1095,13 @@ plan_slot(const FpbIndex *ix, Page page, const FpbEntry *entry,
 	{
 		case FPB_NODE_PLAIN:
 		case FPB_NODE_LOOSE:
+		case FPB_NODE_PAIRS:
 			break;
 		case FPB_NODE_RUNS:
 			return plan_in_runs(ix, page, entry, place, node, plan);
 	}
 	if (fpb_is_word(ix) && FpbPageIsLeaf(page))
-		return plan_word(ix, page, entry, place, node, plan);
+		return plan_word(ix, page, entry, place, codec, node, plan);
 
 	if (is_crowded(ix, page, place))
 	{

@@ -52,6 +52,9 @@ fpb_set_shape(const FpbIndex *ix, FpbShape *shape, int lines, bool inner)
 	while (fpb_lay_out_slots(ix, shape, n, inner) > shape->size)
 		n--;
 	shape->killed_bytes = inner ? 0 : (n + 7) / 8;
+	if (!inner && fpb_is_word(ix) && ix->head_width == sizeof(uint64) &&
+		n * fpb_pair_bytes(ix) + FPB_BASE_BYTES <= shape->size)
+		shape->base_off = n * fpb_pair_bytes(ix);
 
 	n = Min(BLCKSZ / shape->size, FPB_MAX_NODES);
 	while (n > 1 && fpb_page_base(n, fpb_numbers_capacity(ix, n)) + n * (shape->size + shape->killed_bytes) > BLCKSZ)
@@ -234,6 +237,7 @@ fpb_page_node(const FpbIndex *ix, Page page, int dir, FpbCodec *codec)
 	{
 		case FPB_NODE_PLAIN:
 		case FPB_NODE_LOOSE:
+		case FPB_NODE_PAIRS:
 			break;
 		case FPB_NODE_RUNS:
 			if (unlikely(!fpb_runs_possible(ix, shape, node)))
@@ -259,7 +263,8 @@ first_slot(const FpbIndex *ix, const FpbShape *shape, FpbCodec codec, char *node
 		case FPB_NODE_RUNS:
 			break;
 		case FPB_NODE_LOOSE:
-			slot = fpb_loose_end(ix, shape, node, false);
+		case FPB_NODE_PAIRS:
+			slot = fpb_loose_end(ix, shape, codec, node, false);
 			return slot >= 0 ? slot : shape->nslots;
 	}
 	return fpb_next_live(ix, shape, codec, node, 0);
@@ -409,10 +414,10 @@ search_named_node(const FpbIndex *ix, Page page, const FpbShape *shape,
 	if (dir < 0)
 		return false;
 	node = fpb_page_node(ix, page, dir, &codec);
-	if (codec == FPB_NODE_LOOSE)
+	if (fpb_codec_is_loose(codec))
 	{
 		int			next;
-		int			rank = fpb_loose_search(ix, page, shape, node, search, false, &next);
+		int			rank = fpb_loose_search(ix, page, shape, codec, node, search, false, &next);
 
 		if (rank == 0 || next < 0)
 			return false;
@@ -454,10 +459,10 @@ fpb_node_pos_search(const FpbIndex *ix, Page page, const FpbSearchKey *search,
 	place->dir = search_directory(ix, page, shape, search, false);
 	node = fpb_page_node(ix, page, place->dir, &codec);
 	prefetch_node(ix, shape, page, place->dir, node);
-	if (codec == FPB_NODE_LOOSE)
+	if (fpb_codec_is_loose(codec))
 	{
 		int			next;
-		int			rank = fpb_loose_search(ix, page, shape, node, search, false, &next);
+		int			rank = fpb_loose_search(ix, page, shape, codec, node, search, false, &next);
 
 		place->slot = rank;
 		if (next >= 0)
@@ -487,8 +492,8 @@ fpb_disk_first_search(const FpbIndex *ix, Page page, const FpbSearchKey *search,
  * Where place says, the entry may be gone if the page has been changed since.
  */
 static int
-loose_slot(const FpbIndex *ix, const FpbShape *shape, char *node, FpbNodePos place,
-		   bool before, int *rank)
+loose_slot(const FpbIndex *ix, const FpbShape *shape, FpbCodec codec, char *node,
+		   FpbNodePos place, bool before, int *rank)
 {
 	int			slot = place.item / 2 - 1;
 	bool		behind = place.item % 2 == 1;
@@ -497,15 +502,15 @@ loose_slot(const FpbIndex *ix, const FpbShape *shape, char *node, FpbNodePos pla
 
 	*rank = fpb_loose_rank(place) - (before ? 1 : 0);
 	if (slot >= 0 && slot < shape->nslots &&
-		!fpb_node_is_gap(ix, shape, FPB_NODE_LOOSE, node, slot))
-		return behind == before ? slot : fpb_loose_step(ix, shape, node, slot, !before);
+		!fpb_node_is_gap(ix, shape, codec, node, slot))
+		return behind == before ? slot : fpb_loose_step(ix, shape, codec, node, slot, !before);
 
 	/* at the ends, there is no need to put them in order */
 	if (!before && *rank == 0)
-		return fpb_loose_end(ix, shape, node, false);
-	if (!before && *rank >= fpb_loose_count(shape, node))
+		return fpb_loose_end(ix, shape, codec, node, false);
+	if (!before && *rank >= fpb_loose_count(ix, shape, codec, node))
 		return -1;
-	n = fpb_loose_order(ix, shape, node, slots);
+	n = fpb_loose_order(ix, shape, codec, node, slots);
 	if (before)
 		*rank = Min(*rank, n - 1);
 	return *rank >= 0 && *rank < n ? slots[*rank] : -1;
@@ -516,16 +521,16 @@ loose_slot(const FpbIndex *ix, const FpbShape *shape, char *node, FpbNodePos pla
  * which is loose, and unpack that.  False if there is none.
  */
 static bool
-loose_next(const FpbIndex *ix, Page page, const FpbShape *shape, char *node,
-		   FpbNodePos *place, FpbEntry *entry)
+loose_next(const FpbIndex *ix, Page page, const FpbShape *shape, FpbCodec codec,
+		   char *node, FpbNodePos *place, FpbEntry *entry)
 {
 	int			rank;
-	int			slot = loose_slot(ix, shape, node, *place, false, &rank);
+	int			slot = loose_slot(ix, shape, codec, node, *place, false, &rank);
 
 	if (slot < 0)
 		return false;
 	*place = fpb_loose_pos(place->dir, rank, slot);
-	fpb_read_slot(ix, page, shape, FPB_NODE_LOOSE, node, slot, entry);
+	fpb_read_slot(ix, page, shape, codec, node, slot, entry);
 	return true;
 }
 
@@ -558,9 +563,9 @@ fpb_node_pos_next(const FpbIndex *ix, Page page, FpbNodePos *place, FpbEntry *en
 		char	   *node = fpb_page_node(ix, page, place->dir, &codec);
 		int			slot;
 
-		if (codec == FPB_NODE_LOOSE)
+		if (fpb_codec_is_loose(codec))
 		{
-			if (loose_next(ix, page, shape, node, place, entry))
+			if (loose_next(ix, page, shape, codec, node, place, entry))
 				return true;
 			place->dir++;
 			place->slot = place->item = 0;
@@ -625,11 +630,11 @@ fpb_node_pos_prev(const FpbIndex *ix, Page page, FpbNodePos *place, FpbEntry *en
 		if (dir < FpbDir(page)->nnodes)
 		{
 			node = fpb_page_node(ix, page, dir, &codec);
-			if (codec == FPB_NODE_LOOSE)
+			if (fpb_codec_is_loose(codec))
 			{
 				FpbNodePos	at = {dir, slot, item};
 				int			rank;
-				int			found = loose_slot(ix, shape, node, at, true, &rank);
+				int			found = loose_slot(ix, shape, codec, node, at, true, &rank);
 
 				if (found >= 0)
 				{
@@ -646,7 +651,7 @@ fpb_node_pos_prev(const FpbIndex *ix, Page page, FpbNodePos *place, FpbEntry *en
 				slot = at.slot;
 				item = 0;
 			}
-			if (codec == FPB_NODE_LOOSE)
+			if (fpb_codec_is_loose(codec))
 				slot = item = 0;
 			if (slot >= fpb_node_slots(ix, shape, codec, node))
 			{
@@ -755,8 +760,8 @@ read_runs(const FpbIndex *ix, const FpbShape *shape, char *node, int dir,
  * room for.
  */
 static int
-read_loose(const FpbIndex *ix, Page page, const FpbShape *shape, char *node,
-		   FpbNodePos from, int to, FpbItem *items, int room)
+read_loose(const FpbIndex *ix, Page page, const FpbShape *shape, FpbCodec codec,
+		   char *node, FpbNodePos from, int to, FpbItem *items, int room)
 {
 	uint8		slots[FPB_LOOSE_MOST];
 	int			rank = fpb_loose_rank(from);
@@ -767,7 +772,7 @@ read_loose(const FpbIndex *ix, Page page, const FpbShape *shape, char *node,
 	/* a lookup wants an entry or two, and knows where the first is */
 	if (to - rank <= 2)
 	{
-		while (n < to - rank && loose_next(ix, page, shape, node, &from, &entry))
+		while (n < to - rank && loose_next(ix, page, shape, codec, node, &from, &entry))
 		{
 			if (n >= room)
 				return -1;
@@ -778,7 +783,7 @@ read_loose(const FpbIndex *ix, Page page, const FpbShape *shape, char *node,
 		return n;
 	}
 
-	all = fpb_loose_order(ix, shape, node, slots);
+	all = fpb_loose_order(ix, shape, codec, node, slots);
 	to = Min(to, all);
 	if (to - rank > room)
 		return -1;
@@ -786,11 +791,8 @@ read_loose(const FpbIndex *ix, Page page, const FpbShape *shape, char *node,
 	{
 		int			slot = slots[rank];
 
-		items[n].key.head = fpb_node_head(ix, node, slot);
-		items[n].key.low = ix->form == FPB_WORD16 ?
-			((const uint64 *) (node + shape->low_off))[slot] : 0;
-		items[n].key.tail = fpb_read_tail(node + shape->tail_off, slot);
-		items[n].key.tuple = NULL;
+		fpb_read_slot(ix, page, shape, codec, node, slot, &entry);
+		items[n].key = entry.key;
 		items[n].pos = fpb_pos_pack(fpb_loose_pos(from.dir, rank, slot));
 	}
 	return n;
@@ -865,7 +867,7 @@ read_node(const FpbIndex *ix, Page page, FpbNodePos from, FpbNodePos to,
 		to.slot = nslots;
 		to.item = 0;
 	}
-	if (codec != FPB_NODE_LOOSE)
+	if (!fpb_codec_is_loose(codec))
 		forget_slot(ix, &from);
 	switch (codec)
 	{
@@ -879,7 +881,8 @@ read_node(const FpbIndex *ix, Page page, FpbNodePos from, FpbNodePos to,
 			return read_runs(ix, shape, node, from.dir, from.slot,
 							 Min(to.slot, nslots), items, room);
 		case FPB_NODE_LOOSE:
-			return read_loose(ix, page, shape, node, from, fpb_loose_rank(to), items, room);
+		case FPB_NODE_PAIRS:
+			return read_loose(ix, page, shape, codec, node, from, fpb_loose_rank(to), items, room);
 	}
 	pg_unreachable();
 }
@@ -1065,13 +1068,15 @@ fpb_slot_place(const FpbIndex *ix, Page page, FpbPos pos)
 	FpbNodePos	place = fpb_pos_unpack(ix, pos);
 	const FpbShape *shape = fpb_shape(ix, page);
 
-	if (place.dir < FpbDir(page)->nnodes && fpb_dir_codecs(page)[place.dir] == FPB_NODE_LOOSE)
+	if (place.dir < FpbDir(page)->nnodes &&
+		fpb_codec_is_loose(fpb_dir_codecs(page)[place.dir]))
 	{
+		FpbCodec	codec = fpb_dir_codecs(page)[place.dir];
 		char	   *node = fpb_node_at(shape, page, place.dir);
 		int			slot = place.item / 2 - 1;
 
 		if (slot < 0 || slot >= shape->nslots ||
-			fpb_node_is_gap(ix, shape, FPB_NODE_LOOSE, node, slot))
+			fpb_node_is_gap(ix, shape, codec, node, slot))
 			slot = shape->nslots;
 		place.slot = slot;
 		place.item = 0;
