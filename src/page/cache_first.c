@@ -439,6 +439,7 @@ const FpbLayoutRoutine fpb_cache_first_routine = {
 	.delete = fpb_disk_first_delete,
 	.is_sparse = fpb_disk_first_is_sparse,
 	.has_room = fpb_disk_first_has_room,
+	.put_tuple = fpb_disk_first_put_tuple,
 	.slot_space = fpb_disk_first_slot_space,
 	.cut = fpb_disk_first_cut,
 	.build = cache_first_build,

@@ -406,7 +406,7 @@ bool
 fpb_page_plan_extend(const FpbIndex *ix, Page page, const FpbKey *high)
 {
 	return high == NULL || high->tuple == NULL ||
-		ix->layout->has_room(ix, page, fpb_tuple_room(ix, high, 1));
+		ix->layout->has_room(ix, page, high);
 }
 
 /*
@@ -426,10 +426,16 @@ fpb_page_extend(const FpbIndex *ix, Page page, const FpbKey *high,
 	{
 		uint64		tail = 0;
 
+		/*
+		 * the fence that the page has had, or had once, takes no room any
+		 * more
+		 */
+		if (!fpb_is_word(ix))
+			hdr->fences.tail[FPB_HIGH] = 0;
 		if (fpb_high_elided(ix, high))
 			hdr->flags |= FPB_HIGH_ELIDED;
 		else
-			tail = fpb_is_word(ix) ? high->tail : fpb_add_tuple(page, high, wp);
+			tail = fpb_is_word(ix) ? high->tail : ix->layout->put_tuple(ix, page, high, wp);
 		fpb_set_fence(page, FPB_HIGH, high, tail);
 	}
 	fpb_wal_note(wp, (char *) page + offsetof(FpbPageHeader, magic),

@@ -175,8 +175,9 @@ typedef struct FpbNodeInfo
  * insert: carries out a plan whose outcome is FPB_PLAN_FITS.
  * is_sparse: would a leaf made afresh, with another entry, have an image that is
  * appreciably smaller?  True if that can't be told without making it.
- * has_room: has the page room for one more tuple of this size that belongs to
+ * has_room: has the page room for the tuple of this key, which belongs to
  * no entry?
+ * put_tuple: puts that there, and returns its offset.  In the critical section.
  * cut: deletes all entries from pos on, and frees the room that they take,
  * except that of tuples.  page is a copy that nobody else sees.
  * filler_begin: a page has been begun; sets up the filler's details.
@@ -228,7 +229,9 @@ typedef struct FpbLayoutRoutine
 	void		(*delete) (const FpbIndex *ix, Page page, const FpbPos *pos,
 						   int npos, FpbWalPage *wp);
 	bool		(*is_sparse) (const FpbIndex *ix, Page page);
-	bool		(*has_room) (const FpbIndex *ix, Page page, Size tuple);
+	bool		(*has_room) (const FpbIndex *ix, Page page, const FpbKey *key);
+	uint32		(*put_tuple) (const FpbIndex *ix, Page page, const FpbKey *key,
+							  FpbWalPage *wp);
 	Size		(*slot_space) (const FpbIndex *ix, bool leaf);
 	void		(*cut) (const FpbIndex *ix, Page page, FpbPos pos,
 						FpbWalPage *wp);

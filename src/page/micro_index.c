@@ -469,13 +469,20 @@ micro_is_sparse(const FpbIndex *ix pg_attribute_unused(), Page page pg_attribute
  * Has the page room for another tuple?
  */
 static bool
-micro_has_room(const FpbIndex *ix, Page page, Size tuple)
+micro_has_room(const FpbIndex *ix, Page page, const FpbKey *key)
 {
 	FpbShape	space;
 
 	return fpb_is_word(ix) ||
-		FpbHdr(page)->pd.pd_lower + page_shape(ix, page, &space)->killed_bytes + tuple <=
-		FpbHdr(page)->pd.pd_upper;
+		FpbHdr(page)->pd.pd_lower + page_shape(ix, page, &space)->killed_bytes +
+		fpb_tuple_room(ix, key, 1) <= FpbHdr(page)->pd.pd_upper;
+}
+
+static uint32
+micro_put_tuple(const FpbIndex *ix pg_attribute_unused(), Page page, const FpbKey *key,
+				FpbWalPage *wp)
+{
+	return fpb_add_tuple(page, key, wp);
 }
 
 /*
@@ -491,7 +498,7 @@ micro_plan_insert(const FpbIndex *ix, Page page, const FpbEntry *entry,
 	plan->image = NULL;
 	plan->details[0] = pos.number;
 	if (Micro(page)->nentries < Micro(page)->capacity &&
-		micro_has_room(ix, page, fpb_tuple_room(ix, &entry->key, 1)))
+		micro_has_room(ix, page, &entry->key))
 	{
 		plan->outcome = FPB_PLAN_FITS;
 		return;
@@ -922,6 +929,7 @@ const FpbLayoutRoutine fpb_micro_index_routine = {
 	.delete = micro_delete,
 	.is_sparse = micro_is_sparse,
 	.has_room = micro_has_room,
+	.put_tuple = micro_put_tuple,
 	.slot_space = micro_slot_space,
 	.cut = micro_cut,
 	.build = micro_build,

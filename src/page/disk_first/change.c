@@ -281,7 +281,7 @@ insert_into_plain(const FpbIndex *ix, Page page, const FpbEntry *entry,
 	}
 
 	if (!fpb_is_word(ix) && tuple_offset == 0)
-		tuple_offset = fpb_add_tuple(page, &entry->key, wp);
+		tuple_offset = fpb_disk_first_put_tuple(ix, page, &entry->key, wp);
 	fpb_write_slot(ix, shape, node, slot, entry, tuple_offset);
 	inserted_at(ix, page, pos->dir, slot, gap, entry->key.head, wp);
 }
@@ -777,7 +777,7 @@ append_node(const FpbIndex *ix, Page page, const FpbEntry *entry,
 	raise_next_bound(page, pos->dir, entry->key.head, wp);
 	was_zero = clear_new_node(ix, page, node, wp);
 	if (!fpb_is_word(ix) && tuple_offset == 0)
-		tuple_offset = fpb_add_tuple(page, &entry->key, wp);
+		tuple_offset = fpb_disk_first_put_tuple(ix, page, &entry->key, wp);
 	fpb_write_slot(ix, shape, node, 0, entry, tuple_offset);
 	for (int slot = 1; slot < shape->nslots; slot++)
 		fpb_write_gap(ix, shape, node, slot, PG_UINT64_MAX);
@@ -848,7 +848,7 @@ pack_nodes(const FpbIndex *ix, Page page, const FpbEntry *entry,
 		{
 			if (dir == plan->place.dir && slot == plan->place.slot)
 				fpb_write_slot(ix, wide, packed, n++, entry,
-							   fpb_is_word(ix) ? 0 : fpb_add_tuple(page, &entry->key, wp));
+							   fpb_is_word(ix) ? 0 : fpb_disk_first_put_tuple(ix, page, &entry->key, wp));
 			if (slot == shape->nslots ||
 				fpb_node_is_gap(ix, shape, FPB_NODE_PLAIN, node, slot))
 				continue;

@@ -399,6 +399,12 @@ extern bool fpb_write_page(const FpbIndex *ix, Page page,
 						   const FpbPageContent *content,
 						   const FpbPacking *packing, Size want_free);
 
+/* --- room in a page (page/disk_first/tuple_room.c) --- */
+
+extern bool fpb_page_has_room(const FpbIndex *ix, Page page, int more_nodes,
+							  Size tuple);
+extern uint32 fpb_tuple_gap(const FpbIndex *ix, Page page, const FpbKey *key);
+
 /* --- changing pages (page/disk_first/plan_insert.c, page/disk_first/change.c) --- */
 
 /* how an entry is put into a page */
@@ -493,7 +499,8 @@ extern void fpb_disk_first_plan_insert(const FpbIndex *ix, Page page, const FpbE
 extern void fpb_disk_first_insert(const FpbIndex *ix, Page page, const FpbEntry *entry, const FpbInsertPlan *plan, FpbWalPage *wp);
 extern void fpb_disk_first_delete(const FpbIndex *ix, Page page, const FpbPos *pos, int npos, FpbWalPage *wp);
 extern bool fpb_disk_first_is_sparse(const FpbIndex *ix, Page page);
-extern bool fpb_disk_first_has_room(const FpbIndex *ix, Page page, Size tuple);
+extern bool fpb_disk_first_has_room(const FpbIndex *ix, Page page, const FpbKey *key);
+extern uint32 fpb_disk_first_put_tuple(const FpbIndex *ix, Page page, const FpbKey *key, FpbWalPage *wp);
 extern Size fpb_disk_first_slot_space(const FpbIndex *ix, bool leaf);
 extern void fpb_disk_first_cut(const FpbIndex *ix, Page page, FpbPos pos,
 							   FpbWalPage *wp);

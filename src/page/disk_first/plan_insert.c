@@ -79,23 +79,6 @@ static const int duplicate_slacks[] = {10, 5, 2, 1};
 /* --- planning --- */
 
 /*
- * Has the page room for more_nodes nodes and a tuple of this size?
- */
-static bool
-page_has_room(const FpbIndex *ix, Page page, int more_nodes, Size tuple)
-{
-	FpbPageHeader *hdr = FpbHdr(page);
-	const FpbShape *shape = fpb_shape(ix, page);
-	int			nalloc = Max(FpbDir(page)->nalloc, FpbDir(page)->nnodes + more_nodes);
-
-	if (FpbDir(page)->nnodes + more_nodes > FpbDir(page)->dircap || nalloc > shape->max_nodes)
-		return false;
-	return fpb_is_word(ix) ||
-		hdr->pd.pd_lower + (nalloc - FpbDir(page)->nalloc) * shape->size +
-		nalloc * shape->killed_bytes + tuple <= hdr->pd.pd_upper;
-}
-
-/*
  * How many slots of the dir'th node are gaps; -1 if there is no such node, or
  * it is not a plain one.
  */
@@ -382,7 +365,7 @@ plan_packing(const FpbIndex *ix, Page page, const FpbNodePos *place,
 	int			last = place->dir;
 	int			entries = plain_entries(ix, page, first) + 1;
 
-	plan->added = page_has_room(ix, page, 1, 0) ? 1 : 0;
+	plan->added = fpb_page_has_room(ix, page, 1, 0) ? 1 : 0;
 	while (entries > (last - first + 1 + plan->added) * most)
 	{
 		int			left = plain_entries(ix, page, first - 1);
@@ -529,9 +512,9 @@ plan_sharing(const FpbIndex *ix, Page page, FpbNodePos pos, FpbSlotPlan *plan)
 		return false;
 	plan->kind = FPB_PLAN_GROW;
 	plan->tids = Min(most, (tids + 1) * 3 / 2);
-	if (!page_has_room(ix, page, 0, fpb_tuple_room(ix, &old.key, plan->tids)))
+	if (!fpb_page_has_room(ix, page, 0, fpb_tuple_room(ix, &old.key, plan->tids)))
 		plan->tids = tids + 1;
-	return page_has_room(ix, page, 0, fpb_tuple_room(ix, &old.key, plan->tids));
+	return fpb_page_has_room(ix, page, 0, fpb_tuple_room(ix, &old.key, plan->tids));
 }
 
 /*
@@ -808,7 +791,7 @@ plan_repack(const FpbIndex *ix, Page page, const FpbEntry *entry,
 	for (to = where + 1; to < n && fpb_pos_unpack(ix, places[to]).dir == place->dir;)
 		to++;
 	fits = pack_evenly(ix, entries + from, to - from, 1, 1000 - 10 * REPACK_SLACK, packing);
-	if (!fits && !alone && page_has_room(ix, page, 1, 0))
+	if (!fits && !alone && fpb_page_has_room(ix, page, 1, 0))
 	{
 		slots->added = 1;
 		fits = pack_halves(ix, entries + from, to - from, where - from, packing);
@@ -941,7 +924,7 @@ plan_in_runs(const FpbIndex *ix, Page page, const FpbEntry *entry,
 	 */
 	run = fpb_find_run(ix, &runs, &entry->key, &found);
 	if (at_end && fpb_nearest_gap(ix, shape, FPB_NODE_RUNS, node, 0) < 0 &&
-		page_has_room(ix, page, 1, 0) &&
+		fpb_page_has_room(ix, page, 1, 0) &&
 		((found && run == runs.nruns - 1) || place->dir == FpbDir(page)->nnodes - 1))
 	{
 		slots->kind = FPB_PLAN_APPEND_NODE;
@@ -1030,7 +1013,7 @@ plan_word(const FpbIndex *ix, Page page, const FpbEntry *entry,
 	if (convertible(ix, page, codec, node, entry) &&
 		plan_repack(ix, page, entry, place, true, plan))
 		return true;
-	free = page_has_room(ix, page, 1, 0);
+	free = fpb_page_has_room(ix, page, 1, 0);
 	slots->kind = FPB_PLAN_APPEND_NODE;
 	slots->added = 0;
 	slots->split_at = rank;
@@ -1085,7 +1068,7 @@ plan_slot(const FpbIndex *ix, Page page, const FpbEntry *entry,
 	if (FpbDir(page)->nnodes == 0)
 	{
 		slots->kind = FPB_PLAN_APPEND_NODE;
-		return page_has_room(ix, page, 1, tuple);
+		return fpb_page_has_room(ix, page, 1, tuple);
 	}
 
 	node = fpb_page_node(ix, page, place->dir, &codec);
@@ -1105,7 +1088,7 @@ plan_slot(const FpbIndex *ix, Page page, const FpbEntry *entry,
 
 	if (is_crowded(ix, page, place))
 	{
-		if (!is_at_end(ix, page, place) || !page_has_room(ix, page, 1, tuple))
+		if (!is_at_end(ix, page, place) || !fpb_page_has_room(ix, page, 1, tuple))
 			return plan_packing(ix, page, place, slots);
 		slots->kind = FPB_PLAN_APPEND_NODE;
 		slots->place.dir++;
@@ -1114,13 +1097,20 @@ plan_slot(const FpbIndex *ix, Page page, const FpbEntry *entry,
 	}
 
 	slots->kind = FPB_PLAN_SLOT;
-	if (!page_has_room(ix, page, 0, tuple))
-		return false;
+	if (!fpb_page_has_room(ix, page, 0, tuple))
+	{
+		if (fpb_tuple_gap(ix, page, &entry->key) == 0)
+			return false;
+		tuple = 0;
+	}
 	if (fpb_nearest_gap(ix, shape, codec, node, place->slot) >= 0)
 		return true;
 
 	/* The node is full. */
-	if (page_has_room(ix, page, 1, tuple) &&
+	if (tuple > 0 && !fpb_page_has_room(ix, page, 1, tuple) &&
+		fpb_page_has_room(ix, page, 1, 0) && fpb_tuple_gap(ix, page, &entry->key) != 0)
+		tuple = 0;
+	if (fpb_page_has_room(ix, page, 1, tuple) &&
 		follows_series(ix, page, entry, place))
 	{
 		plan_in_series(ix, page, place, slots);
@@ -1128,7 +1118,7 @@ plan_slot(const FpbIndex *ix, Page page, const FpbEntry *entry,
 	}
 	if (place->slot == nslots && plan_in_node(ix, page, place->dir + 1, entry, slots))
 		return true;
-	if (!page_has_room(ix, page, 1, tuple))
+	if (!fpb_page_has_room(ix, page, 1, tuple))
 		return plan_spill(ix, page, entry, place, node, slots) ||
 			plan_spread(ix, page, place, slots);
 	if (plan_late(ix, page, node, place, slots))
@@ -1234,13 +1224,4 @@ fpb_disk_first_is_sparse(const FpbIndex *ix, Page page)
 		return true;
 	return (plain_page_entries(ix, page) + 1) * 100 <=
 		FpbDir(page)->nalloc * fpb_plain_fill(fpb_shape(ix, page), REBUILD_SLACK) * SPARSE_NODES;
-}
-
-/*
- * Has the page room for another tuple of this size?
- */
-bool
-fpb_disk_first_has_room(const FpbIndex *ix, Page page, Size tuple)
-{
-	return page_has_room(ix, page, 0, tuple);
 }

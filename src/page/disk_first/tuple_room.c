@@ -1,0 +1,186 @@
+/*-------------------------------------------------------------------------
+ *
+ * page/disk_first/tuple_room.c
+ *	  Room for a new tuple in a disk-first page.
+ *
+ * Tuples are added at the hole's end.  Where an entry has gone, or has got
+ * another tuple, the bytes of the old one stay.  A split that leaves the left
+ * page's tuples in place leaves half of its tuple area so.  When the hole is
+ * used up, a new tuple goes where no tuple lies any more.  So such a page need
+ * not be made afresh, which would log all of it.
+ *
+ *-------------------------------------------------------------------------
+ */
+#include "postgres.h"
+
+#include "page/disk_first/disk_first.h"
+
+/* --- room in the hole --- */
+
+/*
+ * Has the page's hole room for more_nodes nodes, killed bits included, and a
+ * tuple of this size?
+ */
+bool
+fpb_page_has_room(const FpbIndex *ix, Page page, int more_nodes, Size tuple)
+{
+	FpbPageHeader *hdr = FpbHdr(page);
+	const FpbShape *shape = fpb_shape(ix, page);
+	int			nalloc = Max(FpbDir(page)->nalloc, FpbDir(page)->nnodes + more_nodes);
+
+	if (FpbDir(page)->nnodes + more_nodes > FpbDir(page)->dircap || nalloc > shape->max_nodes)
+		return false;
+	return fpb_is_word(ix) ||
+		hdr->pd.pd_lower + (nalloc - FpbDir(page)->nalloc) * shape->size +
+		nalloc * shape->killed_bytes + tuple <= hdr->pd.pd_upper;
+}
+
+/* --- room among the tuples --- */
+
+/* a bit for each two bytes of a page, as tuples begin at even offsets */
+typedef struct TupleMap
+{
+	uint64		words[BLCKSZ / 128];
+} TupleMap;
+
+/*
+ * Note that there is something in [from, to), as far as that is in the page.
+ */
+static void
+take(TupleMap *map, uint32 from, uint32 to)
+{
+	uint32		first = Min(from, BLCKSZ) / 2;
+	uint32		end = (Min(to, BLCKSZ) + 1) / 2;
+
+	while (first < end)
+	{
+		uint32		bits = Min(end - first, 64 - first % 64);
+		uint64		mask = bits == 64 ? PG_UINT64_MAX : (UINT64CONST(1) << bits) - 1;
+
+		map->words[first / 64] |= mask << first % 64;
+		first += bits;
+	}
+}
+
+/*
+ * Note the tuple at an offset, which may be that of a damaged page.
+ */
+static void
+take_tuple(TupleMap *map, Page page, bool leaf, uint32 offset)
+{
+	IndexTuple	tuple = (IndexTuple) ((char *) page + offset);
+
+	/* a high fence that is about to be stored has none yet */
+	if (offset < FpbHdr(page)->pd.pd_upper || offset + sizeof(IndexTupleData) > BLCKSZ)
+		return;
+	take(map, offset, offset + (leaf && fpb_is_posting(tuple) ?
+								fpb_posting_size(tuple, fpb_posting_slots(tuple)) :
+								IndexTupleSize(tuple)));
+}
+
+/*
+ * Note all tuples of a page.
+ */
+static void
+take_all_tuples(const FpbIndex *ix, Page page, TupleMap *map)
+{
+	const FpbPageHeader *hdr = FpbHdr(page);
+	const FpbShape *shape = fpb_shape(ix, page);
+	bool		leaf = FpbPageIsLeaf(page);
+
+	memset(map, 0, sizeof(*map));
+	if (!FpbPageIsLeftmost(page))
+		take_tuple(map, page, false, (uint32) hdr->fences.tail[FPB_LOW]);
+	if (!FpbPageIsRightmost(page) && !FpbPageHighElided(page))
+		take_tuple(map, page, false, (uint32) hdr->fences.tail[FPB_HIGH]);
+	for (int dir = 0; dir < FpbDir(page)->nnodes; dir++)
+	{
+		const uint16 *tuples = fpb_node_tuples(shape, fpb_node_at(shape, page, dir));
+
+		for (int slot = 0; slot < shape->nslots; slot++)
+			if (tuples[slot] != 0)
+				take_tuple(map, page, leaf, tuples[slot]);
+	}
+}
+
+/*
+ * Where a plain tuple of this key has room among the page's tuples: in the
+ * shortest stretch that is long enough.  0 if there is none.  The page is
+ * locked exclusively.  Raises nothing.
+ */
+uint32
+fpb_tuple_gap(const FpbIndex *ix, Page page, const FpbKey *key)
+{
+	TupleMap	map;
+	uint32		align = fpb_tuple_align(key->tuple);
+	uint32		size = fpb_posting_size(key->tuple, 1);
+	uint32		at = FpbHdr(page)->pd.pd_upper;
+	uint32		best = 0;
+	uint32		best_length = BLCKSZ;
+
+	take_all_tuples(ix, page, &map);
+	while (at < BLCKSZ)
+	{
+		uint64		word = map.words[at / 128] >> at / 2 % 64;
+		uint32		end = at;
+		uint32		begin;
+
+		if (word & 1)
+		{
+			/* pass over what is taken */
+			at += 2 * (word == PG_UINT64_MAX ? 64 : pg_rightmost_one_pos64(~word));
+			continue;
+		}
+		for (;;)
+		{
+			word = map.words[end / 128] >> end / 2 % 64;
+			if (word != 0)
+			{
+				end += 2 * pg_rightmost_one_pos64(word);
+				break;
+			}
+			end = TYPEALIGN_DOWN(128, end) + 128;
+			if (end >= BLCKSZ)
+				break;
+		}
+		begin = TYPEALIGN(align, at);
+		if (begin + size <= end && end - at < best_length)
+		{
+			best = begin;
+			best_length = end - at;
+		}
+		at = end;
+	}
+	return best;
+}
+
+/* --- both --- */
+
+/*
+ * See FpbLayoutRoutine.
+ */
+bool
+fpb_disk_first_has_room(const FpbIndex *ix, Page page, const FpbKey *key)
+{
+	return fpb_page_has_room(ix, page, 0, fpb_tuple_room(ix, key, 1)) ||
+		fpb_tuple_gap(ix, page, key) != 0;
+}
+
+/*
+ * See FpbLayoutRoutine.
+ */
+uint32
+fpb_disk_first_put_tuple(const FpbIndex *ix, Page page, const FpbKey *key, FpbWalPage *wp)
+{
+	uint32		offset;
+
+	if (fpb_page_has_room(ix, page, 0, fpb_tuple_room(ix, key, 1)))
+		return fpb_add_tuple(page, key, wp);
+	offset = fpb_tuple_gap(ix, page, key);
+	/* better than to write into another tuple */
+	if (unlikely(offset == 0))
+		elog(PANIC, "insertion into a full fpbtree page");
+	memcpy((char *) page + offset, key->tuple, IndexTupleSize(key->tuple));
+	fpb_wal_note(wp, (char *) page + offset, IndexTupleSize(key->tuple));
+	return offset;
+}
