@@ -204,8 +204,8 @@ typedef struct FpbLayoutRoutine
 	bool		(*prev) (const FpbIndex *ix, Page page, FpbPos *pos,
 						 FpbEntry *entry);
 	int			(*read) (const FpbIndex *ix, Page page, FpbPos pos,
-						 const FpbSearchKey *end, bool near, FpbItem *items,
-						 int room, bool *more);
+						 const FpbSearchKey *end, bool near, bool live,
+						 FpbItem *items, int room, bool *more);
 	BlockNumber (*downlink) (const FpbIndex *ix, Page page,
 							 const FpbSearchKey *search, bool before,
 							 uint16 *child_node);
@@ -215,8 +215,8 @@ typedef struct FpbLayoutRoutine
 
 	bool		(*has_killed) (const FpbIndex *ix, Page page);
 	bool		(*is_killed) (const FpbIndex *ix, Page page, FpbPos pos);
-	int			(*drop_killed) (const FpbIndex *ix, Page page, FpbItem *items,
-								int n);
+	void		(*which_killed) (const FpbIndex *ix, Page page,
+								 const FpbItem *items, int nitems, bool *killed);
 	bool		(*kill) (const FpbIndex *ix, Page page, const FpbPos *pos,
 						 int npos);
 
@@ -360,7 +360,18 @@ static inline int
 fpb_page_read_few(const FpbIndex *ix, Page page, FpbPos pos, const FpbSearchKey *end,
 				  bool near, FpbItem *items, int room, bool *more)
 {
-	return ix->layout->read(ix, page, pos, end, near, items, room, more);
+	return ix->layout->read(ix, page, pos, end, near, false, items, room, more);
+}
+
+/*
+ * The same without entries that are killed.  It costs little to pass over
+ * these, even if there are many.
+ */
+static inline int
+fpb_page_read_live(const FpbIndex *ix, Page page, FpbPos pos, const FpbSearchKey *end,
+				   bool near, FpbItem *items, int room, bool *more)
+{
+	return ix->layout->read(ix, page, pos, end, near, true, items, room, more);
 }
 
 /*
@@ -455,13 +466,14 @@ fpb_page_is_killed(const FpbIndex *ix, Page page, FpbPos pos)
 }
 
 /*
- * Of n items that have just been read of the page, in order, keep those that
- * have none; returns how many.
+ * The same of each of the items that fpb_page_read has read of this page,
+ * which has not changed since: fills killed[].
  */
-static inline int
-fpb_page_drop_killed(const FpbIndex *ix, Page page, FpbItem *items, int n)
+static inline void
+fpb_page_which_killed(const FpbIndex *ix, Page page, const FpbItem *items, int nitems,
+					  bool *killed)
 {
-	return ix->layout->drop_killed(ix, page, items, n);
+	ix->layout->which_killed(ix, page, items, nitems, killed);
 }
 
 /*

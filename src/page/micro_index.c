@@ -318,7 +318,7 @@ find_end(const FpbIndex *ix, Page page, const FpbShape *shape, int slot,
 }
 
 static int
-micro_read(const FpbIndex *ix, Page page, FpbPos pos, const FpbSearchKey *end,
+read_slots(const FpbIndex *ix, Page page, FpbPos pos, const FpbSearchKey *end,
 		   bool near, FpbItem *items, int room, bool *more)
 {
 	FpbShape	space;
@@ -414,11 +414,22 @@ micro_is_killed(const FpbIndex *ix, Page page, FpbPos pos)
 			(1 << (pos.number % 8))) != 0;
 }
 
-static int
-micro_drop_killed(const FpbIndex *ix, Page page, FpbItem *items, int n)
+static void
+micro_which_killed(const FpbIndex *ix, Page page, const FpbItem *items, int nitems, bool *killed)
 {
+	for (int i = 0; i < nitems; i++)
+		killed[i] = micro_is_killed(ix, page, items[i].pos);
+}
+
+static int
+micro_read(const FpbIndex *ix, Page page, FpbPos pos, const FpbSearchKey *end,
+		   bool near, bool live, FpbItem *items, int room, bool *more)
+{
+	int			n = read_slots(ix, page, pos, end, near, items, room, more);
 	int			kept = 0;
 
+	if (!live || n <= 0 || !micro_has_killed(ix, page))
+		return n;
 	for (int i = 0; i < n; i++)
 		if (!micro_is_killed(ix, page, items[i].pos))
 			items[kept++] = items[i];
@@ -922,7 +933,7 @@ const FpbLayoutRoutine fpb_micro_index_routine = {
 	.child = micro_child,
 	.has_killed = micro_has_killed,
 	.is_killed = micro_is_killed,
-	.drop_killed = micro_drop_killed,
+	.which_killed = micro_which_killed,
 	.kill = micro_kill,
 	.plan_insert = micro_plan_insert,
 	.insert = micro_insert,

@@ -624,6 +624,14 @@ fpb_next_live(const FpbIndex *ix, const FpbShape *shape, FpbCodec codec,
 {
 	int			n = fpb_node_slots(ix, shape, codec, node);
 
+	if (fpb_codec_shares_key(codec))
+	{
+		FpbRuns		runs = fpb_runs(ix, shape, node);
+
+		while (slot < n && fpb_run_is_gap(&runs, slot))
+			slot++;
+		return slot;
+	}
 	while (slot < n && fpb_node_is_gap(ix, shape, codec, node, slot))
 		slot++;
 	return slot;

@@ -19,24 +19,27 @@
 #include "scan/reader.h"
 
 /*
- * Add an entry to the items read, unless it is known dead.
+ * Add an entry to the items read, unless it is known dead.  Returns whether it
+ * has been added.
  */
-static inline void
+static inline bool
 add_item(FpbReader *r, const FpbEntry *entry, FpbPos pos)
 {
 	FpbScanPage *sp = r->sp;
 
 	if (r->scan->ignore_killed_tuples && fpb_page_is_killed(&r->so->ix, r->seg.leaf, pos))
-		return;
+		return false;
 	sp->items[sp->nitems].key = entry->key;
 	sp->items[sp->nitems].pos = pos;
 	sp->nitems++;
+	return true;
 }
 
 /*
  * Forward: read the first entries of the range, and set the edge after them.
+ * False, with none read, if the first one is known dead.
  */
-static void
+static bool
 read_first(FpbReader *r)
 {
 	FpbIndex   *ix = &r->so->ix;
@@ -53,20 +56,22 @@ read_first(FpbReader *r)
 		if (end != NULL && fpb_compare(ix, &entry.key, end) >= 0)
 		{
 			fpb_edge_set_range(&r->sp->after, 1);
-			return;
+			return true;
 		}
 		if (n == FPB_FIRST_ITEMS)
 		{
 			fpb_set_edge_entry(r, true, &entry.key);
-			return;
+			return true;
 		}
-		add_item(r, &entry, pos);
+		if (!add_item(r, &entry, pos) && n == 0)
+			return false;
 		pos = fpb_pos_behind(pos);
 	}
 	if (fpb_segment_ends_before(r->so, &r->seg, end))
 		fpb_set_edge_fence(r, true);
 	else
 		fpb_edge_set_range(&r->sp->after, 1);
+	return true;
 }
 
 /*
@@ -86,8 +91,9 @@ reverse_items(FpbScanPage *sp)
 
 /*
  * Backward: read the last entries of the range, and set the edge before them.
+ * False, with none read, if the last one is known dead.
  */
-static void
+static bool
 read_last(FpbReader *r)
 {
 	FpbIndex   *ix = &r->so->ix;
@@ -119,9 +125,11 @@ read_last(FpbReader *r)
 			break;
 		}
 		first = entry.key;
-		add_item(r, &entry, pos);
+		if (!add_item(r, &entry, pos) && n == 0)
+			return false;
 	}
 	reverse_items(sp);
+	return true;
 }
 
 /*
@@ -129,8 +137,11 @@ read_last(FpbReader *r)
  * is locked, into r->sp, and set how the scan goes on in either direction.
  * The scan has come here at an end of the range.  It has no filters, and the
  * queue has nothing for it.
+ *
+ * False, with none read, if the first of them is known dead: then there are
+ * likely to be more of its kind, which cost less if all entries are read.
  */
-void
+bool
 fpb_read_few(FpbReader *r)
 {
 	Assert(!r->at->inside && r->seg.queue == NULL);
@@ -140,11 +151,8 @@ fpb_read_few(FpbReader *r)
 	if (r->forward)
 	{
 		fpb_edge_set_range(&r->sp->before, -1);
-		read_first(r);
+		return read_first(r);
 	}
-	else
-	{
-		fpb_edge_set_range(&r->sp->after, 1);
-		read_last(r);
-	}
+	fpb_edge_set_range(&r->sp->after, 1);
+	return read_last(r);
 }

@@ -220,9 +220,7 @@ fpb_scan_read_leaf(IndexScanDesc scan, FpbScan *so, bool forward)
 		parallel = false;
 	}
 
-	if (wants_few(&r, blocks_read == fpb_blocks_read()))
-		fpb_read_few(&r);
-	else
+	if (!wants_few(&r, blocks_read == fpb_blocks_read()) || !fpb_read_few(&r))
 		nqueued = fpb_read_segment(&r);
 	Assert(nqueued == 0 || r.seg.copied || !fpb_queue_excluded(&r));
 	if (parallel)

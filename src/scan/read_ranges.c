@@ -20,16 +20,11 @@ typedef struct PageReading
 	Page		page;
 	bool		any;			/* has an entry been read? */
 	FpbPos		last;			/* then the last one */
-	int			nread;			/* how many, be they kept or not */
-	bool		asked;			/* is it known if any of the page's entries is
-								 * known dead? */
-	bool		has_killed;		/* then: is one? */
+	int			nread;			/* how many, be they kept or not; those that
+								 * are passed over as known dead don't count */
 	FpbPos		behind;			/* the first entry from here on, if it is not
 								 * in the range read, is after it */
 } PageReading;
-
-/* so few entries of a page are asked one by one whether they are known dead */
-#define FEW_ITEMS	4
 
 /* of so many ranges, all entries between the first and the last are read */
 #define DENSE_RANGES	8
@@ -53,26 +48,41 @@ fpb_make_room(FpbScan *so, FpbScanPage *sp, int room, int n)
 }
 
 /*
- * Of the n entries read to items[], keep those that are not known dead and
- * pass the filters; returns how many.  The page is locked.
+ * Read from a page as fpb_page_read_few does, without entries that are known
+ * dead if the scan may pass over these.
+ */
+static inline int
+read_some(FpbReader *r, const PageReading *pr, FpbPos pos, const FpbSearchKey *end,
+		  bool near, FpbItem *items, int room, bool *more)
+{
+	if (r->scan->ignore_killed_tuples && pr->tree == &r->so->ix)
+		return fpb_page_read_live(pr->tree, pr->page, pos, end, near, items, room, more);
+	return fpb_page_read_few(pr->tree, pr->page, pos, end, near, items, room, more);
+}
+
+/*
+ * The same, with room for all that a page can have.
  */
 static int
-keep_matching(FpbReader *r, PageReading *pr, FpbItem *items, int n)
+read_all(FpbReader *r, const PageReading *pr, FpbPos pos, const FpbSearchKey *end,
+		 bool near, FpbItem *items, bool *more)
 {
-	FpbScan    *so = r->so;
-	Page		page = pr->page;
-	bool		killed = r->scan->ignore_killed_tuples && pr->tree == &so->ix;
+	int			n = read_some(r, pr, pos, end, near, items,
+							  (int) FPB_MAX_PAGE_ENTRIES - pr->nread, more);
 
-	if (killed && !pr->asked && pr->nread > FEW_ITEMS)
-	{
-		pr->has_killed = fpb_page_has_killed(&so->ix, page);
-		pr->asked = true;
-	}
-	if (killed && (!pr->asked || pr->has_killed))
-		n = fpb_page_drop_killed(&so->ix, page, items, n);
-	if (so->keys.nfilters > 0)
-		n = fpb_keys_keep(&so->keys, items, n);
+	if (unlikely(n < 0))
+		fpb_report_crowd(pr->tree, pr->page);
 	return n;
+}
+
+/*
+ * Of the n entries read to items[], keep those that pass the filters; returns
+ * how many.  The page is locked.
+ */
+static inline int
+keep_matching(FpbReader *r, FpbItem *items, int n)
+{
+	return r->so->keys.nfilters > 0 ? fpb_keys_keep(&r->so->keys, items, n) : n;
 }
 
 /*
@@ -174,13 +184,12 @@ read_page(FpbReader *r, PageReading *pr, const FpbSearchKey *start,
 	}
 	pr->behind = pos;
 	if (sp->room - nitems < most)
-		n = fpb_page_read_few(pr->tree, pr->page, pos, end, in_order,
-							  sp->items + nitems, sp->room - nitems, more);
+		n = read_some(r, pr, pos, end, in_order, sp->items + nitems,
+					  sp->room - nitems, more);
 	if (n < 0)
 	{
 		fpb_make_room(r->so, sp, FPB_MAX_PAGE_ENTRIES, nitems);
-		n = fpb_page_read(pr->tree, pr->page, pos, end, in_order,
-						  sp->items + nitems, most, more);
+		n = read_all(r, pr, pos, end, in_order, sp->items + nitems, more);
 	}
 	if (n == 0)
 		return 0;
@@ -188,7 +197,7 @@ read_page(FpbReader *r, PageReading *pr, const FpbSearchKey *start,
 	pr->last = sp->items[nitems + n - 1].pos;
 	pr->behind = fpb_pos_behind(pr->last);
 	pr->nread += n;
-	return keep_matching(r, pr, sp->items + nitems, n);
+	return keep_matching(r, sp->items + nitems, n);
 }
 
 /*
@@ -266,8 +275,7 @@ read_dense(FpbReader *r, int64 first, const FpbSearchKey *from,
 	items = sp->items;
 	if (from != NULL || range->has_lower)
 		fpb_page_search(ix, leaf.page, from != NULL ? from : &range->lower, &pos);
-	leaf.nread = fpb_page_read(ix, leaf.page, pos, NULL, false, items,
-							   FPB_MAX_PAGE_ENTRIES, &more);
+	leaf.nread = read_all(r, &leaf, pos, NULL, false, items, &more);
 	for (;;)
 	{
 		const FpbSearchKey *end = (to != NULL && number == last) ? to :
@@ -301,7 +309,7 @@ read_dense(FpbReader *r, int64 first, const FpbSearchKey *from,
 		}
 		fpb_key_range_set(&so->keys, range, number);
 	}
-	sp->nitems = keep_matching(r, &leaf, items, kept);
+	sp->nitems = keep_matching(r, items, kept);
 }
 
 /*

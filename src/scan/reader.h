@@ -135,7 +135,7 @@ extern void fpb_make_room(FpbScan *so, FpbScanPage *sp, int room, int n);
 extern int	fpb_read_segment(FpbReader *r);
 
 /* scan/read_few.c */
-extern void fpb_read_few(FpbReader *r);
+extern bool fpb_read_few(FpbReader *r);
 
 /* scan/form_tuple.c */
 extern void fpb_copy_tuples(FpbReader *r);

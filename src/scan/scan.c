@@ -332,17 +332,22 @@ fpb_rescan(IndexScanDesc scan, ScanKey keys, int nkeys pg_attribute_unused(),
 }
 
 /*
- * Remember that the item handed out last has proved dead to everyone.
+ * Remember that the item handed out last has proved dead to everyone, in a
+ * scan that goes on in this direction.
  *
- * Dead items are killed when the scan leaves their page, and some at once:
- * after KILL_FIRST, then twice as many, and so on.  If they all waited, an
- * UPDATE would kill nothing: its own insertion may change the leaf before the
- * scan leaves it, and then nothing is killed if the leaf was not pinned.
+ * Dead items are killed when the scan leaves their page, and some before:
+ * after KILL_FIRST, then twice as many, and so on; and when only one item is
+ * left to hand out.  If they all waited, an UPDATE would kill nothing: its own
+ * insertion may change the leaf before the scan leaves it, and then nothing is
+ * killed if the leaf was not pinned.  The last item is the row to be updated
+ * if the others are the entries that it has left behind.
  */
 static void
-remember_killed(IndexScanDesc scan, FpbScan *so)
+remember_killed(IndexScanDesc scan, FpbScan *so, bool forward)
 {
 	FpbScanCursor *cursor = &so->cursor;
+	int			left = forward ? cursor->page->nitems - 1 - cursor->page->current :
+		cursor->page->current;
 
 	/* it is not in the queue for long */
 	if (fpb_pos_equal(cursor->page->items[cursor->page->current].pos, FPB_POS_END))
@@ -357,6 +362,8 @@ remember_killed(IndexScanDesc scan, FpbScan *so)
 		fpb_scan_kill_items(scan, so);
 		cursor->kill_at = Min(cursor->kill_at * 2, (int) FPB_MAX_SCAN_ITEMS);
 	}
+	else if (left == 1)
+		fpb_scan_kill_items(scan, so);
 }
 
 /*
@@ -435,7 +442,7 @@ next_entry(IndexScanDesc scan, bool forward)
 	if (so->cursor.state == FPB_SCAN_ON_PAGE)
 	{
 		if (scan->kill_prior_tuple)
-			remember_killed(scan, so);
+			remember_killed(scan, so, forward);
 		if ((so->cursor.page->current & so->prefetch.heap_check) == 0 && so->prefetch.heap_allowed)
 			heap_missed = fpb_scan_missed(scan, so);
 	}

@@ -109,8 +109,6 @@ keep_crash_proof(const FpbIndex *ix, Relation heap, Page page, FpbPos *pos, int 
 	Buffer		buf = InvalidBuffer;
 	int			nkept = 0;
 
-	if (!RelationNeedsWAL(ix->rel) || !XLogNeedsFlush(GetXLogInsertRecPtr()))
-		return npos;
 	if (!RelationNeedsWAL(heap) || heap->rd_tableam != GetHeapamTableAmRoutine())
 		return 0;
 
@@ -139,6 +137,36 @@ keep_crash_proof(const FpbIndex *ix, Relation heap, Page page, FpbPos *pos, int 
 }
 
 /*
+ * The leaf of which no entry could be killed the last time, and how much of
+ * the WAL was on disk then.  Until there is more, another try is in vain (but
+ * for rows whose inserters have been aborted, which can wait).
+ */
+static struct
+{
+	Oid			index;
+	BlockNumber block;
+	XLogRecPtr	flushed;
+}			in_vain;
+
+/*
+ * See if it is in vain to try and kill entries of a leaf.
+ */
+static bool
+is_in_vain(const FpbIndex *ix, BlockNumber block)
+{
+	return in_vain.block == block && in_vain.index == RelationGetRelid(ix->rel) &&
+		in_vain.flushed == GetFlushRecPtr(NULL);
+}
+
+static void
+note_in_vain(const FpbIndex *ix, BlockNumber block, XLogRecPtr flushed)
+{
+	in_vain.index = RelationGetRelid(ix->rel);
+	in_vain.block = block;
+	in_vain.flushed = flushed;
+}
+
+/*
  * Kill the entries of a leaf at pos[], whose rows are dead to everyone.  The
  * positions are in order, some perhaps more than once, and are changed.  An
  * entry that can't be killed now is left to a later scan: for example, some
@@ -152,9 +180,18 @@ int
 fpb_kill_entries(const FpbIndex *ix, Relation heap, Buffer buf, FpbPos *pos, int npos)
 {
 	Page		page = BufferGetPage(buf);
+	BlockNumber block = BufferGetBlockNumber(buf);
 
-	if (npos > 0)
+	if (npos > 0 && RelationNeedsWAL(ix->rel) && XLogNeedsFlush(GetXLogInsertRecPtr()))
+	{
+		XLogRecPtr	flushed = GetFlushRecPtr(NULL);
+
+		if (is_in_vain(ix, block))
+			return 0;
 		npos = keep_crash_proof(ix, heap, page, pos, npos);
+		if (npos == 0)
+			note_in_vain(ix, block, flushed);
+	}
 	if (npos == 0 || !fpb_begin_hints(buf))
 		return 0;
 	fpb_finish_hints(buf, fpb_page_kill(ix, page, pos, npos));

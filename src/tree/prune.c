@@ -125,8 +125,11 @@ add_suspect(Prune *p, const FpbItem *item)
 static void
 suspect_killed(Prune *p)
 {
+	bool		killed[FPB_MAX_PAGE_ENTRIES];
+
+	fpb_page_which_killed(p->ix, p->page, p->items, p->nentries, killed);
 	for (int i = 0; i < p->nentries; i++)
-		if (fpb_page_is_killed(p->ix, p->page, p->items[i].pos))
+		if (killed[i])
 			add_suspect(p, &p->items[i]);
 }
 
@@ -272,15 +275,15 @@ choose_pages(Prune *p, int n, int max_reads)
 
 /*
  * Add the suspects whose line pointers are LP_DEAD to p->dead.  The page of
- * the table is locked.  Returns how many others would be LP_DEAD if it were
+ * the table is locked.  Returns whether others would be LP_DEAD if it were
  * pruned.
  */
-static int
+static bool
 look_at_page(Prune *p, const SuspectPage *sp, Buffer buf)
 {
 	Page		page = BufferGetPage(buf);
 	SnapshotData snapshot;
-	int			prunable = 0;
+	bool		prunable = false;
 
 	InitNonVacuumableSnapshot(snapshot, p->vistest);
 	for (int i = sp->first; i < sp->first + sp->n; i++)
@@ -295,9 +298,9 @@ look_at_page(Prune *p, const SuspectPage *sp, Buffer buf)
 			continue;
 		if (ItemIdIsDead(PageGetItemId(page, offset)))
 			p->dead[p->ndead++] = p->suspects[i].pos;
-		else if (!heap_hot_search_buffer(&tid, p->heap, buf, &snapshot, &tuple,
-										 NULL, true))
-			prunable++;
+		else if (!prunable)
+			prunable = !heap_hot_search_buffer(&tid, p->heap, buf, &snapshot,
+											   &tuple, NULL, true);
 	}
 	return prunable;
 }
@@ -330,13 +333,13 @@ visit_page(Prune *p, const SuspectPage *sp)
 {
 	Buffer		buf = ReadBuffer(p->heap, sp->blkno);
 	int			ndead = p->ndead;
-	int			prunable;
+	bool		prunable;
 
 	LockBuffer(buf, BUFFER_LOCK_SHARE);
 	prunable = look_at_page(p, sp, buf);
 	LockBuffer(buf, BUFFER_LOCK_UNLOCK);
 
-	if (prunable > 0 && prune_page(p, buf))
+	if (prunable && prune_page(p, buf))
 	{
 		p->ndead = ndead;
 		(void) look_at_page(p, sp, buf);
@@ -539,9 +542,8 @@ fpb_prune_beside(const FpbIndex *ix, Relation heap, Buffer buf,
 	Page		page = BufferGetPage(buf);
 
 	if (fpb_page_has_killed(ix, page) &&
-		(killed_beside(ix, page, pos, true) || killed_beside(ix, page, pos, false)) &&
-		fpb_prune_killed(ix, heap, buf))
-		return true;
+		(killed_beside(ix, page, pos, true) || killed_beside(ix, page, pos, false)))
+		return fpb_prune_killed(ix, heap, buf);
 	return unchanged &&
 		same_beside(ix, page, key, pos, true) +
 		same_beside(ix, page, key, pos, false) > FEW_VERSIONS &&

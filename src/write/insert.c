@@ -25,6 +25,9 @@
 #include "tree/tree.h"
 #include "write/write.h"
 
+/* a key rarely has more entries in a unique index */
+#define FEW_EQUAL				8
+
 /* a uniqueness check, and what it finds */
 typedef struct UniqueCheck
 {
@@ -34,8 +37,12 @@ typedef struct UniqueCheck
 	Datum	   *values;
 	bool	   *isnull;
 	SnapshotData dirty;
-	FpbPos	   *dead;			/* entries of the leaf at hand that are dead
-								 * to everyone */
+	IndexFetchTableData *fetch; /* to look at rows, and where they go to; NULL
+								 * before the first one */
+	TupleTableSlot *slot;
+	FpbItem    *items;			/* entries of the leaf at hand with the key */
+	FpbItem		few[FEW_EQUAL]; /* if they are few */
+	FpbPos	   *dead;			/* those of them that are dead to everyone */
 	int			ndead;
 	int			unmarked;		/* dead entries of the first leaf that can't
 								 * be killed yet */
@@ -125,31 +132,58 @@ kill_dead(UniqueCheck *check, Buffer here)
 }
 
 /*
- * See whether the row of an entry with an equal key, at pos of the leaf here,
+ * Does the check's snapshot see a row?  *all_dead: is it dead to everyone?
+ * The row's page stays pinned until end_rows.
+ */
+static bool
+sees_row(UniqueCheck *check, ItemPointer tid, bool *all_dead)
+{
+	bool		call_again = false;
+
+	if (check->fetch == NULL)
+	{
+		check->slot = table_slot_create(check->ins->heap, NULL);
+		check->fetch = fpb_table_index_fetch_begin(check->ins->heap);
+	}
+	return table_index_fetch_tuple(check->fetch, tid, &check->dirty, check->slot,
+								   &call_again, all_dead);
+}
+
+static void
+end_rows(UniqueCheck *check)
+{
+	if (check->fetch == NULL)
+		return;
+	table_index_fetch_end(check->fetch);
+	ExecDropSingleTupleTableSlot(check->slot);
+	check->fetch = NULL;
+}
+
+/*
+ * See whether the row of an entry with an equal key, in the leaf here,
  * conflicts with the new one.  Returns the transaction to wait for, if any.
  * Sets *done if no more entries are to be looked at.
  */
 static TransactionId
-check_entry(UniqueCheck *check, Buffer here, FpbPos pos, const FpbEntry *entry,
-			bool *done)
+check_entry(UniqueCheck *check, Buffer here, const FpbItem *item, bool *done)
 {
 	ItemPointerData tid;
 	bool		all_dead = false;
 	TransactionId xwait;
 
-	fpb_tail_tid(entry->key.tail, &tid);
+	fpb_tail_tid(item->key.tail, &tid);
 	if (check->mode == UNIQUE_CHECK_EXISTING &&
-		(entry->key.tail & FPB_TAIL_TID_MASK) == (check->ins->entry.key.tail & FPB_TAIL_TID_MASK))
+		(item->key.tail & FPB_TAIL_TID_MASK) == (check->ins->entry.key.tail & FPB_TAIL_TID_MASK))
 	{
 		check->found_self = true;
 		return InvalidTransactionId;
 	}
-	if (!table_index_fetch_tuple_check(check->ins->heap, &tid, &check->dirty, &all_dead))
+	if (!sees_row(check, &tid, &all_dead))
 	{
 		if (all_dead && check->dead == NULL)
 			check->dead = palloc(FPB_MAX_PAGE_ENTRIES * sizeof(FpbPos));
 		if (all_dead)
-			check->dead[check->ndead++] = pos;
+			check->dead[check->ndead++] = item->pos;
 		return InvalidTransactionId;
 	}
 
@@ -173,6 +207,85 @@ check_entry(UniqueCheck *check, Buffer here, FpbPos pos, const FpbEntry *entry,
 }
 
 /*
+ * Read the entries from pos of a leaf on that are before the search key, and
+ * not killed, into check->items.  Returns how many.  *more becomes false if
+ * others are behind them.
+ */
+static int
+read_equal(UniqueCheck *check, Page page, FpbPos pos, bool *more)
+{
+	FpbIndex   *ix = check->ix;
+	const FpbSearchKey *end = &check->ins->search;
+	int			n = -1;
+
+	if (check->items == check->few)
+		n = fpb_page_read_live(ix, page, pos, end, true, check->items, FEW_EQUAL, more);
+	if (n < 0)
+	{
+		if (check->items == check->few)
+			check->items = palloc(FPB_MAX_PAGE_ENTRIES * sizeof(FpbItem));
+		n = fpb_page_read_live(ix, page, pos, end, true, check->items,
+							   FPB_MAX_PAGE_ENTRIES, more);
+		if (unlikely(n < 0))
+			fpb_report_crowd(ix, page);
+	}
+	return n;
+}
+
+/*
+ * Of the n entries in check->items, of the leaf here, look at the rows of
+ * those that have the new row's key.  Returns as check_entry does.
+ */
+static TransactionId
+check_items(UniqueCheck *check, Buffer here, int n, bool *done)
+{
+	FpbIndex   *ix = check->ix;
+	IndexTuple	equal = NULL;	/* a posting with the key */
+
+	for (int i = 0; i < n; i++)
+	{
+		const FpbItem *item = &check->items[i];
+		TransactionId xwait;
+
+		if ((equal == NULL || item->key.tuple != equal) &&
+			!fpb_keys_equal(ix, &item->key, &check->ins->entry.key))
+			continue;
+		equal = item->key.tuple;
+		xwait = check_entry(check, here, item, done);
+		if (*done || TransactionIdIsValid(xwait))
+			return xwait;
+	}
+	return InvalidTransactionId;
+}
+
+/*
+ * If the new entry comes behind all entries of its key, it nearly always comes
+ * behind the last of the n in check->items, which are of the first leaf.  Then
+ * that is its place, and need not be searched for.
+ *
+ * (The place behind an entry of a posting is not always that of a new one.)
+ */
+static void
+place_behind(UniqueCheck *check, int n)
+{
+	FpbIndex   *ix = check->ix;
+	FpbInsertState *ins = check->ins;
+	const FpbItem *last = &check->items[n - 1];
+	FpbPos		pos = fpb_pos_behind(last->pos);
+	FpbPos		next = pos;
+	FpbEntry	entry;
+
+	if (!fpb_is_word(ix) || fpb_compare_keys(ix, &last->key, &ins->entry.key) >= 0)
+		return;
+	if (fpb_page_next(ix, BufferGetPage(ins->buf), &next, &entry) &&
+		fpb_compare_keys(ix, &entry.key, &ins->entry.key) > 0)
+	{
+		ins->pos = pos;
+		check->placed = true;
+	}
+}
+
+/*
  * Look for rows that conflict with the new one, from the leaf ins->buf on,
  * which is the first that can hold an entry of its key.  That leaf is locked
  * exclusively, and stays so: other inserters of the key wait for it.  The
@@ -186,13 +299,12 @@ check_unique(UniqueCheck *check)
 {
 	FpbIndex   *ix = check->ix;
 	FpbInsertState *ins = check->ins;
-	const FpbKey *key = &ins->entry.key;
 	Buffer		first = ins->buf;
 	Buffer		here = first;
 	FpbPos		pos;
 	FpbEntry	entry;
 	TransactionId xwait = InvalidTransactionId;
-	IndexTuple	posting = NULL; /* an equal one */
+	bool		any;
 	bool		done = false;
 	uint32		steps = 0;
 
@@ -202,59 +314,62 @@ check_unique(UniqueCheck *check)
 	check->unmarked = 0;
 
 	/* an ascending key comes after all others */
-	if (FpbPageIsRightmost(BufferGetPage(first)) &&
-		!fpb_page_next(ix, BufferGetPage(first), &pos, &entry))
+	any = fpb_page_next(ix, BufferGetPage(first), &pos, &entry);
+	if (!any && FpbPageIsRightmost(BufferGetPage(first)))
 		return InvalidTransactionId;
 
+	/* most keys are new */
+	set_search(ix, ins, BEHIND_EQUAL);
+	if (any && fpb_compare(ix, &entry.key, &ins->search) >= 0)
+		return InvalidTransactionId;
+
+	check->fetch = NULL;
+	check->items = check->few;
 	check->dead = NULL;
 	check->ndead = 0;
-	set_search(ix, ins, BEHIND_EQUAL);
 	for (;;)
 	{
-		Page		page = BufferGetPage(here);
+		bool		more = true;
+		int			n = 0;
+		Buffer		next;
 
-		if (fpb_page_next(ix, page, &pos, &entry))
+		if (any)
 		{
-			if ((posting != NULL && entry.key.tuple == posting) ||
-				fpb_keys_equal(ix, &entry.key, key))
-			{
-				posting = entry.key.tuple;
-				check->placed = false;
-				if (!fpb_page_is_killed(ix, page, pos))
-					xwait = check_entry(check, here, pos, &entry, &done);
-				if (done || TransactionIdIsValid(xwait))
-					break;
-			}
-			else if (fpb_compare(ix, &entry.key, &ins->search) >= 0)
-				break;
 			check->placed = false;
-			pos = fpb_pos_behind(pos);
+			n = read_equal(check, BufferGetPage(here), pos, &more);
+			xwait = check_items(check, here, n, &done);
+			if (done || TransactionIdIsValid(xwait))
+				break;
 		}
-		else
+		if (!more)
 		{
-			Buffer		next;
-
-			/* before the sibling is locked, be it for its low fence */
-			if (unlikely(FpbHdr(page)->right == BufferGetBlockNumber(first)))
-				fpb_report_damage(ix->rel, BufferGetBlockNumber(here),
-								  "The right links form a circle.");
-			if (fpb_compare_end(ix, here, &ins->search) > 0)
-				break;
-
-			check->placed = false;
-			fpb_count_step(ix, here, &steps);
-			next = fpb_getbuf_right(ix, here, BUFFER_LOCK_SHARE);
-			kill_dead(check, here);
-			if (here != first)
-				fpb_relbuf(here);
-			here = next;
-			posting = NULL;
-			pos = FPB_POS_FIRST;
+			if (n > 0 && here == first)
+				place_behind(check, n);
+			break;
 		}
+
+		/* before the sibling is locked, be it for its low fence */
+		if (unlikely(FpbHdr(BufferGetPage(here))->right == BufferGetBlockNumber(first)))
+			fpb_report_damage(ix->rel, BufferGetBlockNumber(here),
+							  "The right links form a circle.");
+		if (fpb_compare_end(ix, here, &ins->search) > 0)
+			break;
+
+		fpb_count_step(ix, here, &steps);
+		next = fpb_getbuf_right(ix, here, BUFFER_LOCK_SHARE);
+		kill_dead(check, here);
+		if (here != first)
+			fpb_relbuf(here);
+		here = next;
+		pos = FPB_POS_FIRST;
+		any = true;
 	}
+	end_rows(check);
 	kill_dead(check, here);
 	if (check->dead != NULL)
 		pfree(check->dead);
+	if (check->items != check->few)
+		pfree(check->items);
 	if (here != first)
 		fpb_relbuf(here);
 	return xwait;
@@ -287,7 +402,10 @@ move_to_place(FpbIndex *ix, FpbInsertState *ins)
 	}
 }
 
-/* so many dead entries that can't be killed yet are removed, if they may be */
+/*
+ * When there are so many dead entries that can't be killed yet, or twice as
+ * many, and so on, they are removed if they may be.
+ */
 #define MANY_UNMARKED			16
 
 /*
@@ -348,8 +466,11 @@ insert_unique(FpbIndex *ix, FpbInsertState *ins, Datum *values, bool *isnull,
 			return true;
 		}
 
-		/* otherwise each insertion of the key would look at their rows again */
-		if (check.unmarked >= MANY_UNMARKED &&
+		/*
+		 * Otherwise each insertion of the key would look at their rows again.
+		 * But if they can't be removed either, the next ones need not try.
+		 */
+		if (check.unmarked > 0 && check.unmarked % MANY_UNMARKED == 0 &&
 			fpb_prune_key(ix, ins->heap, ins->buf, &ins->entry.key, true))
 			check.placed = false;
 

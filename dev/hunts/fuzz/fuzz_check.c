@@ -437,6 +437,43 @@ check_range(Fuzz *f, const FuzzKey *wanted)
 }
 
 /*
+ * Of the n items that have been read from pos on up to end, check which are
+ * killed, and that reading without these gives the others.
+ */
+static void
+check_reading_live(Fuzz *f, FpbPos pos, const FpbSearchKey *end, int n)
+{
+	static FpbItem live[FPB_MAX_PAGE_ENTRIES];
+	static bool killed[FPB_MAX_PAGE_ENTRIES];
+	bool		more = true;
+	int			nlive;
+	int			at = 0;
+
+	fpb_page_which_killed(&f->ix, f->page, f->items, n, killed);
+	nlive = fpb_page_read_live(&f->ix, f->page, pos, end, true, live,
+							   FPB_MAX_PAGE_ENTRIES, &more);
+	for (int i = 0; i < n; i++)
+	{
+		if (killed[i] != fpb_page_is_killed(&f->ix, f->page, f->items[i].pos))
+			fuzz_fail(f, "item %d is killed, and not killed", i);
+		if (killed[i])
+			continue;
+		if (at == nlive || !fpb_pos_equal(live[at].pos, f->items[i].pos) ||
+			live[at].key.head != f->items[i].key.head ||
+			live[at].key.low != f->items[i].key.low ||
+			live[at].key.tail != f->items[i].key.tail ||
+			live[at].key.tuple != f->items[i].key.tuple)
+			fuzz_fail(f, "reading live entries does not find item %d", i);
+		at++;
+	}
+	if (at != nlive)
+		fuzz_fail(f, "reading live entries finds %d and not %d", nlive, at);
+	if (nlive > 0 &&
+		fpb_page_read_live(&f->ix, f->page, pos, end, true, live, nlive - 1, &more) >= 0)
+		fuzz_fail(f, "reading live entries needs no room for the last of %d", nlive);
+}
+
+/*
  * Check the reading of a leaf's entries from the model's from'th up to the
  * to'th, or to the page's end, as scans and VACUUM read them.
  */
@@ -468,6 +505,7 @@ check_reading(Fuzz *f, int from, int to)
 		fuzz_fail(f, "reading from %d to %d gives %d entries", from, to, n);
 	if (more != (to == f->nmodel))
 		fuzz_fail(f, "reading is wrong about its end");
+	check_reading_live(f, pos, to < f->nmodel ? &end : NULL, n);
 	for (int i = 0; i < n; i++)
 	{
 		const FpbItem *item = &f->items[i];

@@ -713,10 +713,10 @@ split_loosely(const FpbIndex *ix, Page page, const FpbEntry *entry,
 	{
 		fpb_read_slot(ix, page, shape, codec, node, slots[i], &moved);
 		fpb_make_pair(ix, shape, right, &moved, right + (i - at) * fpb_pair_bytes(ix));
+		fpb_page_move_killed(ix, page, dir, slots[i], dir + 1, i - at);
 		empty_slot(ix, page, dir, slots[i], wp);
 	}
 	fpb_note_slots(wp, right, 0, n - at - 1, fpb_pair_bytes(ix));
-	fpb_page_clear_killed(ix, page, dir, 0, shape->nslots - 1);
 	put_entry(ix, page, entry, plan->place.slot <= at ? dir : dir + 1, wp);
 }
 

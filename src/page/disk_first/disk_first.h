@@ -274,13 +274,6 @@ fpb_pos_at(int dir, int slot, int item)
 	return pos;
 }
 
-/* the node of an entry's position */
-static inline int
-fpb_pos_dir(FpbPos pos)
-{
-	return (int) (pos.number >> 32);
-}
-
 static inline FpbPos
 fpb_pos_pack(FpbNodePos place)
 {
@@ -319,6 +312,8 @@ extern FpbNodePos fpb_slot_place(const FpbIndex *ix, Page page, FpbPos pos);
 extern void fpb_page_clear_killed(const FpbIndex *ix, Page page, int dir,
 								  int from, int to);
 extern void fpb_page_clear_all_killed(const FpbIndex *ix, Page page, int dir);
+extern void fpb_page_move_killed(const FpbIndex *ix, Page page, int dir, int slot,
+								 int to, int to_slot);
 extern void fpb_page_shift_killed(const FpbIndex *ix, Page page, int dir,
 								  int from, int to, int by);
 extern void fpb_posting_shift_killed(const FpbIndex *ix, Page page,
@@ -486,13 +481,12 @@ extern const char *fpb_disk_first_header_fault(const FpbIndex *ix, Page page);
 extern void fpb_disk_first_search(const FpbIndex *ix, Page page, const FpbSearchKey *search, FpbPos *pos);
 extern bool fpb_disk_first_next(const FpbIndex *ix, Page page, FpbPos *pos, FpbEntry *entry);
 extern bool fpb_disk_first_prev(const FpbIndex *ix, Page page, FpbPos *pos, FpbEntry *entry);
-extern int	fpb_disk_first_read(const FpbIndex *ix, Page page, FpbPos pos, const FpbSearchKey *end, bool near, FpbItem *items, int room, bool *more);
+extern int	fpb_disk_first_read(const FpbIndex *ix, Page page, FpbPos pos, const FpbSearchKey *end, bool near, bool live, FpbItem *items, int room, bool *more);
 extern BlockNumber fpb_disk_first_downlink(const FpbIndex *ix, Page page, const FpbSearchKey *search, bool before, uint16 *child_node);
 extern void fpb_disk_first_child(const FpbIndex *ix, Page page, const FpbSearchKey *search, bool before, FpbPos *pos, FpbEntry *entry);
 extern bool fpb_disk_first_has_killed(const FpbIndex *ix, Page page);
 extern bool fpb_disk_first_is_killed(const FpbIndex *ix, Page page, FpbPos pos);
-extern int	fpb_disk_first_drop_killed(const FpbIndex *ix, Page page, FpbItem *items,
-									   int n);
+extern void fpb_disk_first_which_killed(const FpbIndex *ix, Page page, const FpbItem *items, int nitems, bool *killed);
 extern bool fpb_disk_first_kill(const FpbIndex *ix, Page page, const FpbPos *pos, int npos);
 extern void fpb_disk_first_plan_insert(const FpbIndex *ix, Page page, const FpbEntry *entry,
 									   FpbPos pos, FpbInsertPlan *plan);

@@ -334,6 +334,10 @@ search_directory(const FpbIndex *ix, Page page, const FpbShape *shape,
 		first = fpb_count_less64(heads + 1, n - 1, search->head, ix->count_most);
 		if (first == n - 1 || heads[first + 1] != search->head)
 			return first;
+
+		/* before all entries with that head, as where a key's entries begin */
+		if (fpb_is_word(ix) && search->low == 0 && search->tail == FPB_TAIL_MIN && !equal)
+			return first;
 		last = search->head == PG_UINT64_MAX ? n - 1 :
 			fpb_count_less64(heads + 1, n - 1, search->head + 1, ix->count_most);
 	}
@@ -700,6 +704,122 @@ fpb_disk_first_prev(const FpbIndex *ix, Page page, FpbPos *pos, FpbEntry *entry)
 	return true;
 }
 
+/* --- killed bits, one of them --- */
+
+/* a killed bit */
+typedef struct KilledBit
+{
+	uint8	   *byte;			/* NULL: there is none */
+	uint8		mask;
+} KilledBit;
+
+static inline KilledBit
+bit_at(uint8 *bits, int number)
+{
+	KilledBit	bit = {bits + number / 8, 1 << (number % 8)};
+
+	return bit;
+}
+
+static inline bool
+is_set(KilledBit bit)
+{
+	return bit.byte != NULL && (*bit.byte & bit.mask) != 0;
+}
+
+/*
+ * The place of an entry's slot, and of its item in a posting, by the position
+ * that it was read at.  If a loose node has no entry in that slot any more, it
+ * is behind all slots.  (Its rank must not do instead: in a damaged page that
+ * names a node twice, that would be another entry's.)
+ */
+FpbNodePos
+fpb_slot_place(const FpbIndex *ix, Page page, FpbPos pos)
+{
+	FpbNodePos	place = fpb_pos_unpack(ix, pos);
+	const FpbShape *shape = fpb_shape(ix, page);
+
+	if (place.dir < FpbDir(page)->nnodes &&
+		fpb_codec_is_loose(fpb_dir_codecs(page)[place.dir]))
+	{
+		FpbCodec	codec = fpb_dir_codecs(page)[place.dir];
+		char	   *node = fpb_node_at(shape, page, place.dir);
+		int			slot = place.item / 2 - 1;
+
+		if (slot < 0 || slot >= shape->nslots ||
+			fpb_node_is_gap(ix, shape, codec, node, slot))
+			slot = shape->nslots;
+		place.slot = slot;
+		place.item = 0;
+	}
+	return place;
+}
+
+/*
+ * The bitmap of the dir'th node.
+ */
+static uint8 *
+node_bits(const FpbShape *shape, Page page, int dir)
+{
+	return fpb_killed_bits(shape, page) + fpb_node_number(page, dir) * shape->killed_bytes;
+}
+
+/*
+ * The killed bit of a slot of a leaf, which it may share.  There is none if
+ * there is no such slot.
+ */
+static KilledBit
+slot_bit(const FpbIndex *ix, Page page, FpbNodePos pos)
+{
+	const FpbShape *shape = fpb_leaf_shape(ix);
+	FpbCodec	codec;
+	char	   *node = fpb_page_node(ix, page, pos.dir, &codec);
+	int			nslots = fpb_node_slots(ix, shape, codec, node);
+	KilledBit	none = {NULL, 0};
+
+	if (unlikely(pos.slot >= nslots))
+		return none;
+	return bit_at(node_bits(shape, page, pos.dir),
+				  fpb_killed_bit(shape, nslots, pos.slot));
+}
+
+/*
+ * The killed bit of a posting's item.  The hole may have no room for it.
+ */
+static KilledBit
+item_bit(const FpbIndex *ix, Page page, IndexTuple posting, int item)
+{
+	const FpbShape *shape = fpb_leaf_shape(ix);
+	const char *tid = fpb_posting_tails(posting) + item * FPB_TAIL_BYTES;
+	KilledBit	bit = bit_at(fpb_killed_tids(shape, page), fpb_killed_tid_bit(page, tid));
+
+	if (bit.byte >= (uint8 *) page + FpbHdr(page)->pd.pd_upper)
+		bit.byte = NULL;
+	return bit;
+}
+
+/*
+ * Is any bit set in n bytes?
+ */
+static inline bool
+any_bit(const uint8 *bits, int n)
+{
+	for (; n >= (int) sizeof(uint64); n -= sizeof(uint64), bits += sizeof(uint64))
+	{
+		uint64		some;
+
+		memcpy(&some, bits, sizeof(some));
+		if (some != 0)
+			return true;
+	}
+	for (; n > 0; n--, bits++)
+		if (*bits != 0)
+			return true;
+	return false;
+}
+
+/* --- reading --- */
+
 /*
  * Read the entries of one key that are in places [slot, end) of a runs node,
  * the dir'th, whose tails have so many bytes, to *item and behind.  Returns
@@ -799,13 +919,130 @@ read_loose(const FpbIndex *ix, Page page, const FpbShape *shape, FpbCodec codec,
 }
 
 /*
+ * A node's bitmap, or NULL if it is all zeros.
+ */
+static const uint8 *
+some_bits(const FpbShape *shape, Page page, int dir)
+{
+	const uint8 *bits = node_bits(shape, page, dir);
+
+	return any_bit(bits, shape->killed_bytes) ? bits : NULL;
+}
+
+/*
+ * Is a slot's bit set in its node's bitmap, which may be NULL?
+ */
+static inline bool
+is_marked(const FpbShape *shape, const uint8 *bits, int nslots, int slot)
+{
+	int			bit;
+
+	if (bits == NULL)
+		return false;
+	bit = fpb_killed_bit(shape, nslots, slot);
+	return (bits[bit / 8] & (1 << (bit % 8))) != 0;
+}
+
+/* a leaf's node of words */
+typedef struct WordNode
+{
+	FpbCodec	codec;
+	char	   *node;
+	int			nslots;
+	FpbRuns		runs;			/* if it is a runs node */
+} WordNode;
+
+static inline WordNode
+word_node(const FpbIndex *ix, const FpbShape *shape, FpbCodec codec, char *node)
+{
+	WordNode	words = {.codec = codec,.node = node,
+	.nslots = fpb_node_slots(ix, shape, codec, node)};
+
+	if (fpb_codec_shares_key(codec))
+		words.runs = fpb_runs(ix, shape, node);
+	return words;
+}
+
+static inline bool
+word_is_gap(const FpbIndex *ix, const FpbShape *shape, const WordNode *words, int slot)
+{
+	return fpb_codec_shares_key(words->codec) ? fpb_run_is_gap(&words->runs, slot) :
+		fpb_node_is_gap(ix, shape, words->codec, words->node, slot);
+}
+
+/*
+ * The first slot in [slot, to) of a node that has an entry which is not
+ * killed; to, if there is none.  bits is the node's bitmap, or NULL.
+ */
+static inline int
+next_unmarked(const FpbIndex *ix, const FpbShape *shape, const WordNode *words,
+			  const uint8 *bits, int slot, int to)
+{
+	/* then bytes of bits are about eight slots */
+	bool		alone = bits != NULL && words->nslots <= shape->killed_bytes * 8;
+
+	while (slot < to)
+	{
+		if (alone && slot % 8 == 0 && bits[slot / 8] == 0xFF)
+			slot += 8;
+		else if (is_marked(shape, bits, words->nslots, slot) ||
+				 word_is_gap(ix, shape, words, slot))
+			slot++;
+		else
+			return slot;
+	}
+	return to;
+}
+
+/* of so many TIDs, each is asked for its bit; of more, if the leaf has any */
+#define FEW_TIDS	4
+
+/*
+ * Read the items [first, last) of a posting, in a slot of the dir'th node,
+ * that are not killed, into items[].  Returns how many, or -1 if there is no
+ * room for more.
+ */
+static int
+read_live_tids(const FpbIndex *ix, Page page, uint64 head, IndexTuple posting,
+			   int dir, int slot, int first, int last, FpbItem *items, int room)
+{
+	const FpbShape *shape = fpb_leaf_shape(ix);
+	const char *tails = fpb_posting_tails(posting);
+	const uint8 *bits = fpb_killed_tids(shape, page);
+	int			nbits = fpb_killed_tids_bytes(ix, shape, page) * 8;
+	int			n = 0;
+
+	/* the first item's bit is the last one */
+	int			bit = fpb_killed_tid_bit(page, tails + first * FPB_TAIL_BYTES);
+
+	for (int i = first; i < last; i++, bit--)
+	{
+		if ((bit < nbits && (bits[bit / 8] & (1 << (bit % 8))) != 0) ||
+			fpb_tail_is_gap(tails, i))
+			continue;
+		if (n == room)
+			return -1;
+		items[n].key.head = head;
+		items[n].key.low = 0;
+		items[n].key.tail = fpb_read_tail(tails, i);
+		items[n].key.tuple = posting;
+		items[n++].pos = fpb_pos_at(dir, slot, i);
+	}
+	return n;
+}
+
+/*
  * Read the entries of a node of tuples, the from.dir'th, from one position up
- * to another, which is in the same node or behind it, into items[].  Returns
- * how many, or -1 if there may be more than there is room for.
+ * to another, which is in the same node or behind it, into items[]; without
+ * killed ones, which bits, unless NULL, and if *tids the bits of TIDs tell.
+ * Returns how many, or -1 if there may be more than there is room for.
+ *
+ * *tids becomes false if no TID's bit is set.
  */
 static inline int
 read_tuples(const FpbIndex *ix, Page page, const FpbShape *shape, char *node,
-			FpbNodePos from, FpbNodePos to, FpbItem *items, int room)
+			FpbNodePos from, FpbNodePos to, bool *tids, const uint8 *bits,
+			FpbItem *items, int room)
 {
 	const uint16 *tuples = fpb_node_tuples(shape, node);
 	int			end = Min(shape->nslots, to.slot + (to.item > 0));
@@ -818,7 +1055,7 @@ read_tuples(const FpbIndex *ix, Page page, const FpbShape *shape, char *node,
 		IndexTuple	tuple;
 		bool		posting;
 
-		if (tuples[slot] == 0)
+		if (tuples[slot] == 0 || is_marked(shape, bits, shape->nslots, slot))
 			continue;
 		tuple = fpb_page_tuple(ix, page, tuples[slot]);
 		posting = fpb_is_posting(tuple);
@@ -827,6 +1064,20 @@ read_tuples(const FpbIndex *ix, Page page, const FpbShape *shape, char *node,
 				fpb_posting_slots(tuple);
 		if (first >= last)
 			continue;
+		if (posting && *tids && last - first > FEW_TIDS)
+			*tids = any_bit(fpb_killed_tids(shape, page),
+							fpb_killed_tids_bytes(ix, shape, page));
+		if (posting && *tids)
+		{
+			int			n = read_live_tids(ix, page, fpb_node_head(ix, node, slot), tuple,
+										   from.dir, slot, first, last, item,
+										   room - (item - items));
+
+			if (n < 0)
+				return -1;
+			item += n;
+			continue;
+		}
 		if (unlikely(room - (item - items) < last - first))
 			return -1;
 		if (posting)
@@ -849,31 +1100,97 @@ read_tuples(const FpbIndex *ix, Page page, const FpbShape *shape, char *node,
 }
 
 /*
+ * Count the entries in slots [from, to) of a leaf's node of words.
+ */
+static int
+count_entries(const FpbIndex *ix, const FpbShape *shape, const WordNode *words,
+			  int from, int to)
+{
+	int			n = 0;
+
+	for (int slot = from; slot < to; slot++)
+		n += !word_is_gap(ix, shape, words, slot);
+	return n;
+}
+
+/*
+ * Read the entries of a node of words whose slots (loose: ranks) are [from,
+ * to), without those that the bitmap, unless NULL, says are killed.  Most may
+ * be, so no more is done for these than to look at the bit.
+ */
+static int
+read_live_words(const FpbIndex *ix, Page page, const FpbShape *shape, FpbCodec codec,
+				char *node, int dir, int from, int to, const uint8 *bits,
+				FpbItem *items, int room)
+{
+	WordNode	words = word_node(ix, shape, codec, node);
+	bool		loose = fpb_codec_is_loose(codec);
+	uint8		slots[FPB_LOOSE_MOST];
+	int			all;
+	int			n = 0;
+
+	all = loose ? fpb_loose_order(ix, shape, codec, node, slots) : words.nslots;
+	to = Min(to, all);
+	if (bits == NULL && count_entries(ix, shape, &words, from, to) > room)
+		return -1;
+	for (int i = from; i < to; i++)
+	{
+		int			slot = loose ? slots[i] : i;
+		FpbEntry	entry;
+
+		if (is_marked(shape, bits, words.nslots, slot) ||
+			word_is_gap(ix, shape, &words, slot))
+			continue;
+		if (n == room)
+			return -1;
+		fpb_read_slot(ix, page, shape, codec, node, slot, &entry);
+		items[n].key = entry.key;
+		items[n++].pos = loose ? fpb_pos_pack(fpb_loose_pos(dir, i, slot)) :
+			fpb_pos_at(dir, slot, 0);
+	}
+	return n;
+}
+
+/*
  * Read the entries of a leaf's node from one position up to another, which is
- * of the same node or behind it, into items[].  Returns how many, or -1 if
+ * of the same node or behind it, into items[]; live: without killed ones, for
+ * which the bits of TIDs are looked at if *tids.  Returns how many, or -1 if
  * there may be more than there is room for.
  */
 static inline int
 read_node(const FpbIndex *ix, Page page, FpbNodePos from, FpbNodePos to,
-		  FpbItem *items, int room)
+		  bool live, bool *tids, FpbItem *items, int room)
 {
 	const FpbShape *shape = fpb_shape(ix, page);
 	FpbCodec	codec;
 	char	   *node = fpb_page_node(ix, page, from.dir, &codec);
 	int			nslots = fpb_node_slots(ix, shape, codec, node);
+	const uint8 *bits = live ? some_bits(shape, page, from.dir) : NULL;
+	bool		loose = fpb_codec_is_loose(codec);
 
 	if (from.dir < to.dir)
 	{
 		to.slot = nslots;
 		to.item = 0;
 	}
-	if (!fpb_codec_is_loose(codec))
+	if (!loose)
 		forget_slot(ix, &from);
+
+	/* or if there may not be room for all places, of which most may be gaps */
+	if (fpb_is_word(ix) &&
+		(bits != NULL || (live && !loose && room < Min(to.slot, nslots) - from.slot)))
+	{
+		return read_live_words(ix, page, shape, codec, node, from.dir,
+							   loose ? fpb_loose_rank(from) : from.slot,
+							   loose ? fpb_loose_rank(to) : to.slot,
+							   bits, items, room);
+	}
 	switch (codec)
 	{
 		case FPB_NODE_PLAIN:
 			if (!fpb_is_word(ix))
-				return read_tuples(ix, page, shape, node, from, to, items, room);
+				return read_tuples(ix, page, shape, node, from, to, tids, bits,
+								   items, room);
 			return fpb_read_words(ix, shape, node, from.slot,
 								  Min(to.slot, nslots), fpb_pos_pack(from),
 								  fpb_pos_at(0, 1, 0).number, items, room);
@@ -917,21 +1234,124 @@ find_end(const FpbIndex *ix, Page page, FpbNodePos pos, const FpbSearchKey *end,
 }
 
 /*
+ * Has a node of words from which reading begins, or the next one, killed
+ * entries?  (The place where a key's entries begin may be behind all others of
+ * a node.)
+ */
+static bool
+begins_among_killed(const FpbIndex *ix, Page page, int dir)
+{
+	const FpbShape *shape = fpb_shape(ix, page);
+
+	if (!fpb_is_word(ix))
+		return false;
+	for (int i = dir; i <= dir + 1 && i < FpbDir(page)->nnodes; i++)
+		if (some_bits(shape, page, i) != NULL)
+			return true;
+	return false;
+}
+
+/* so many live entries among killed ones are read one by one */
+#define FEW_LIVE	8
+
+/*
+ * Read the first entries of a range in a leaf of words, FEW_LIVE at most, from
+ * *from on, where there are killed ones, which are passed over.  Then *from is
+ * behind them.  Returns how many, or -1 if there is no room for more.  *ended:
+ * the next one is >= end.
+ *
+ * The entries of a row that is updated again and again are nearly all killed.
+ * So it takes less time to compare the others with the end than to search it.
+ */
+static int
+read_first_live(const FpbIndex *ix, Page page, FpbNodePos *from, const FpbSearchKey *end,
+				FpbItem *items, int room, bool *ended)
+{
+	const FpbShape *shape = fpb_shape(ix, page);
+	int			n = 0;
+
+	*ended = false;
+	for (; from->dir < FpbDir(page)->nnodes; from->dir++)
+	{
+		FpbCodec	codec;
+		char	   *node = fpb_page_node(ix, page, from->dir, &codec);
+		WordNode	words = word_node(ix, shape, codec, node);
+		bool		loose = fpb_codec_is_loose(codec);
+		const uint8 *bits = some_bits(shape, page, from->dir);
+		uint8		slots[FPB_LOOSE_MOST];
+		int			to = words.nslots;
+		int			i;
+
+		if (!loose)
+			forget_slot(ix, from);
+		else if (next_unmarked(ix, shape, &words, bits, 0, words.nslots) == words.nslots)
+			to = 0;				/* no need to put killed ones in order */
+		else
+			to = fpb_loose_order(ix, shape, codec, node, slots);
+		for (i = loose ? fpb_loose_rank(*from) : from->slot; i < to; i++)
+		{
+			int			slot = loose ? slots[i] : i;
+			FpbEntry	entry;
+
+			if (!loose)
+			{
+				i = slot = next_unmarked(ix, shape, &words, bits, i, to);
+				if (i == to)
+					break;
+			}
+			else if (is_marked(shape, bits, words.nslots, slot))
+				continue;
+			fpb_read_slot(ix, page, shape, codec, node, slot, &entry);
+			if (fpb_compare(ix, &entry.key, end) >= 0)
+			{
+				*ended = true;
+				return n;
+			}
+			if (n == room)
+				return -1;
+			if (n == FEW_LIVE)
+			{
+				from->slot = i;
+				from->item = 0;
+				return n;
+			}
+			items[n].key = entry.key;
+			items[n++].pos = loose ? fpb_pos_pack(fpb_loose_pos(from->dir, i, slot)) :
+				fpb_pos_at(from->dir, slot, 0);
+		}
+		from->slot = from->item = 0;
+	}
+	return n;
+}
+
+/*
  * See fpb_page_read.
  */
 int
 fpb_disk_first_read(const FpbIndex *ix, Page page, FpbPos start,
-					const FpbSearchKey *end, bool near, FpbItem *items, int room,
-					bool *more)
+					const FpbSearchKey *end, bool near, bool live,
+					FpbItem *items, int room, bool *more)
 {
 	const FpbShape *shape = fpb_shape(ix, page);
 	FpbNodePos	from = fpb_pos_unpack(ix, start);
 	int			nnodes = FpbDir(page)->nnodes;
+	bool		tids = live && ix->max_posting > 0;
 	int			count = 0;
 	FpbNodePos	stop = {nnodes};
 
 	if (nnodes == 0)
 		return 0;
+	if (live && end != NULL && begins_among_killed(ix, page, from.dir))
+	{
+		bool		ended;
+
+		count = read_first_live(ix, page, &from, end, items, room, &ended);
+		if (ended)
+			*more = false;
+		if (ended || count < 0)
+			return count;
+		near = false;
+	}
 	if (end != NULL)
 		find_end(ix, page, from, end, near, &stop, more);
 
@@ -946,7 +1366,7 @@ fpb_disk_first_read(const FpbIndex *ix, Page page, FpbPos start,
 			prefetch_node(ix, shape, page, from.dir + 1,
 						  fpb_page_node(ix, page, from.dir + 1, &next_codec));
 		}
-		n = read_node(ix, page, from, stop, items + count, room - count);
+		n = read_node(ix, page, from, stop, live, &tids, items + count, room - count);
 		if (n < 0)
 			return -1;
 		count += n;
@@ -1033,99 +1453,7 @@ fpb_disk_first_child(const FpbIndex *ix, Page page, const FpbSearchKey *search,
 	*pos = fpb_pos_pack(place);
 }
 
-/* --- killed bits --- */
-
-/* a killed bit */
-typedef struct KilledBit
-{
-	uint8	   *byte;			/* NULL: there is none */
-	uint8		mask;
-} KilledBit;
-
-static inline KilledBit
-bit_at(uint8 *bits, int number)
-{
-	KilledBit	bit = {bits + number / 8, 1 << (number % 8)};
-
-	return bit;
-}
-
-static inline bool
-is_set(KilledBit bit)
-{
-	return bit.byte != NULL && (*bit.byte & bit.mask) != 0;
-}
-
-/*
- * The place of an entry's slot, and of its item in a posting, by the position
- * that it was read at.  If a loose node has no entry in that slot any more, it
- * is behind all slots.  (Its rank must not do instead: in a damaged page that
- * names a node twice, that would be another entry's.)
- */
-FpbNodePos
-fpb_slot_place(const FpbIndex *ix, Page page, FpbPos pos)
-{
-	FpbNodePos	place = fpb_pos_unpack(ix, pos);
-	const FpbShape *shape = fpb_shape(ix, page);
-
-	if (place.dir < FpbDir(page)->nnodes &&
-		fpb_codec_is_loose(fpb_dir_codecs(page)[place.dir]))
-	{
-		FpbCodec	codec = fpb_dir_codecs(page)[place.dir];
-		char	   *node = fpb_node_at(shape, page, place.dir);
-		int			slot = place.item / 2 - 1;
-
-		if (slot < 0 || slot >= shape->nslots ||
-			fpb_node_is_gap(ix, shape, codec, node, slot))
-			slot = shape->nslots;
-		place.slot = slot;
-		place.item = 0;
-	}
-	return place;
-}
-
-/*
- * The bitmap of the dir'th node.
- */
-static uint8 *
-node_bits(const FpbShape *shape, Page page, int dir)
-{
-	return fpb_killed_bits(shape, page) + fpb_node_number(page, dir) * shape->killed_bytes;
-}
-
-/*
- * The killed bit of a slot of a leaf, which it may share.  There is none if
- * there is no such slot.
- */
-static KilledBit
-slot_bit(const FpbIndex *ix, Page page, FpbNodePos pos)
-{
-	const FpbShape *shape = fpb_leaf_shape(ix);
-	FpbCodec	codec;
-	char	   *node = fpb_page_node(ix, page, pos.dir, &codec);
-	int			nslots = fpb_node_slots(ix, shape, codec, node);
-	KilledBit	none = {NULL, 0};
-
-	if (unlikely(pos.slot >= nslots))
-		return none;
-	return bit_at(node_bits(shape, page, pos.dir),
-				  fpb_killed_bit(shape, nslots, pos.slot));
-}
-
-/*
- * The killed bit of a posting's item.  The hole may have no room for it.
- */
-static KilledBit
-item_bit(const FpbIndex *ix, Page page, IndexTuple posting, int item)
-{
-	const FpbShape *shape = fpb_leaf_shape(ix);
-	const char *tid = fpb_posting_tails(posting) + item * FPB_TAIL_BYTES;
-	KilledBit	bit = bit_at(fpb_killed_tids(shape, page), fpb_killed_tid_bit(page, tid));
-
-	if (bit.byte >= (uint8 *) page + FpbHdr(page)->pd.pd_upper)
-		bit.byte = NULL;
-	return bit;
-}
+/* --- killed bits of a leaf --- */
 
 /*
  * The posting at a position that has an entry of a leaf, or NULL.
@@ -1140,26 +1468,6 @@ posting_at(const FpbIndex *ix, Page page, FpbNodePos pos)
 		return NULL;
 	tuple = fpb_page_tuple(ix, page, fpb_node_tuples(shape, fpb_node_at(shape, page, pos.dir))[pos.slot]);
 	return fpb_is_posting(tuple) ? tuple : NULL;
-}
-
-/*
- * Is any bit set in n bytes?
- */
-static inline bool
-any_bit(const uint8 *bits, int n)
-{
-	for (; n >= (int) sizeof(uint64); n -= sizeof(uint64), bits += sizeof(uint64))
-	{
-		uint64		some;
-
-		memcpy(&some, bits, sizeof(some));
-		if (some != 0)
-			return true;
-	}
-	for (; n > 0; n--, bits++)
-		if (*bits != 0)
-			return true;
-	return false;
 }
 
 /*
@@ -1191,35 +1499,42 @@ fpb_disk_first_is_killed(const FpbIndex *ix, Page page, FpbPos pos)
 }
 
 /*
- * See fpb_page_drop_killed.  Most nodes have no killed bit, but to see that
- * takes longer than to ask for a few entries one by one.
+ * See fpb_page_which_killed.  What is the same for all items of a node is
+ * asked for once.
  */
-int
-fpb_disk_first_drop_killed(const FpbIndex *ix, Page page, FpbItem *items, int n)
+void
+fpb_disk_first_which_killed(const FpbIndex *ix, Page page, const FpbItem *items,
+							int nitems, bool *killed)
 {
 	const FpbShape *shape = fpb_leaf_shape(ix);
-	bool		ask_all = n <= 4 ||
-		any_bit(fpb_killed_tids(shape, page), fpb_killed_tids_bytes(ix, shape, page));
 	int			dir = -1;
-	bool		any = false;	/* may there be some in the dir'th node? */
-	int			kept = 0;
+	int			nslots = 0;
+	bool		loose = false;
+	const uint8 *bits = NULL;
 
-	for (int i = 0; i < n; i++)
+	for (int i = 0; i < nitems; i++)
 	{
-		int			of = fpb_pos_dir(items[i].pos);
+		FpbNodePos	place = fpb_pos_unpack(ix, items[i].pos);
+		IndexTuple	tuple = items[i].key.tuple;
+		int			bit;
 
-		if (of != dir)
+		if (place.dir != dir)
 		{
-			dir = of;
-			any = ask_all || any_bit(node_bits(shape, page, dir), shape->killed_bytes);
+			FpbCodec	codec;
+			char	   *node = fpb_page_node(ix, page, place.dir, &codec);
+
+			dir = place.dir;
+			nslots = fpb_node_slots(ix, shape, codec, node);
+			loose = fpb_codec_is_loose(codec);
+			bits = node_bits(shape, page, dir);
 		}
-		if (any && fpb_disk_first_is_killed(ix, page, items[i].pos))
-			continue;
-		if (kept != i)
-			items[kept] = items[i];
-		kept++;
+		if (loose)
+			place = fpb_slot_place(ix, page, items[i].pos);
+		bit = fpb_killed_bit(shape, nslots, Min(place.slot, nslots - 1));
+		killed[i] = (bits[bit / 8] & (1 << (bit % 8))) != 0 ||
+			(ix->max_posting > 0 && fpb_is_posting(tuple) &&
+			 is_set(item_bit(ix, page, tuple, place.item)));
 	}
-	return kept;
 }
 
 /*
@@ -1351,26 +1666,88 @@ copy_bit(KilledBit bit, KilledBit from)
 }
 
 /*
+ * An entry has moved from a slot of a loose node to one of another, and so
+ * does its killed bit.  Bits that slots share are only cleared.
+ */
+void
+fpb_page_move_killed(const FpbIndex *ix, Page page, int dir, int slot, int to, int to_slot)
+{
+	const FpbShape *shape = fpb_shape(ix, page);
+
+	if (shape->killed_bytes == 0)
+		return;
+	if (shape->nslots <= shape->killed_bytes * 8)
+		copy_bit(bit_at(node_bits(shape, page, to), to_slot),
+				 bit_at(node_bits(shape, page, dir), slot));
+	else
+		fpb_page_clear_killed(ix, page, to, to_slot, to_slot);
+	fpb_page_clear_killed(ix, page, dir, slot, slot);
+}
+
+/*
+ * The same as fpb_page_shift_killed, for a node of more slots than bits.  A
+ * bit that slots share is set if all of its slots have got a bit that was set.
+ */
+static void
+shift_shared(const FpbShape *shape, uint8 *bits, int nslots, int from, int to, int by)
+{
+	bool		killed[BLCKSZ / FPB_TAIL_BYTES];
+	int			first = Min(from, from + by);
+	int			last = Max(to, to + by);
+
+	while (first > 0 &&
+		   fpb_killed_bit(shape, nslots, first - 1) == fpb_killed_bit(shape, nslots, first))
+		first--;
+	while (last < nslots - 1 &&
+		   fpb_killed_bit(shape, nslots, last + 1) == fpb_killed_bit(shape, nslots, last))
+		last++;
+
+	for (int slot = first; slot <= last; slot++)
+	{
+		bool		moved = slot - by >= from && slot - by <= to;
+		bool		left = by > 0 ? slot >= from && slot < from + by :
+			slot > to + by && slot <= to;
+
+		killed[slot] = !left &&
+			is_marked(shape, bits, nslots, moved ? slot - by : slot);
+	}
+	for (int slot = first, next; slot <= last; slot = next)
+	{
+		int			number = fpb_killed_bit(shape, nslots, slot);
+		KilledBit	bit = bit_at(bits, number);
+		bool		all = true;
+
+		for (next = slot; next <= last && fpb_killed_bit(shape, nslots, next) == number; next++)
+			all &= killed[next];
+		if (all)
+			*bit.byte |= bit.mask;
+		else
+			*bit.byte &= ~bit.mask;
+	}
+}
+
+/*
  * The entries in slots [from, to] of a node have moved by so many slots, to
  * the right if that is positive.  So do their killed bits, and those of the
- * slots that they have left, and of those between, are cleared.  Bits that
- * slots share are only cleared.
+ * slots that they have left, and of those between, are cleared.
  */
 void
 fpb_page_shift_killed(const FpbIndex *ix, Page page, int dir, int from, int to, int by)
 {
 	const FpbShape *shape = fpb_shape(ix, page);
+	int			nslots;
 	uint8	   *bits;
 
 	if (shape->killed_bytes == 0)
 		return;
-	if (fpb_node_slots(ix, shape, fpb_dir_codecs(page)[dir],
-					   fpb_node_at(shape, page, dir)) > shape->killed_bytes * 8)
+	nslots = fpb_node_slots(ix, shape, fpb_dir_codecs(page)[dir],
+							fpb_node_at(shape, page, dir));
+	bits = node_bits(shape, page, dir);
+	if (nslots > shape->killed_bytes * 8)
 	{
-		fpb_page_clear_killed(ix, page, dir, Min(from, from + by), Max(to, to + by));
+		shift_shared(shape, bits, nslots, from, to, by);
 		return;
 	}
-	bits = node_bits(shape, page, dir);
 	for (int slot = by > 0 ? to : from; slot >= from && slot <= to; slot += by > 0 ? -1 : 1)
 		copy_bit(bit_at(bits, slot + by), bit_at(bits, slot));
 	if (by > 0)
