@@ -225,7 +225,7 @@ sub killed_bytes
 	my ($page) = @_;
 	my $size = node_size($page);
 	my $room = $blcksz - base($page) - field($page, 'dircap') * $size;
-	my $wanted = int((int(($size - 2 - 5) / 6) + 7) / 8);
+	my $wanted = int((int(($size - 3 - 5) / 4) + 7) / 8);
 
 	return $wanted < int($room / field($page, 'dircap')) ? $wanted : int($room / field($page, 'dircap'));
 }

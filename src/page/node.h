@@ -232,7 +232,8 @@ fpb_runs(const FpbIndex *ix, const FpbShape *shape, char *node)
 	const uint8 *numbers = (const uint8 *) node + fpb_runs_room(shape);
 	FpbRuns		runs;
 
-	runs.width = numbers[0];
+	/* (what has been checked may change, in a page that names a node twice) */
+	runs.width = Min(Max(numbers[0], FPB_SHORT_TAIL), FPB_TAIL_BYTES);
 	runs.nruns = numbers[1];
 	runs.capacity = numbers[2];
 	runs.places = fpb_runs_places(ix, shape, runs.capacity, runs.width);

@@ -168,8 +168,8 @@ beside_run(const Split *s, int i, Size total)
 		before += entry_weight(s, k);
 	for (int k = start; k < end; k++)
 		within += entry_weight(s, k);
-	start_fits = before >= total / 16;
-	end_fits = before + within <= total - total / 16;
+	start_fits = start > 0 && before >= total / 16;
+	end_fits = end < s->nentries && before + within <= total - total / 16;
 	if (start_fits && (!end_fits || i - start <= end - i))
 		return start;
 	return end_fits ? end : i;

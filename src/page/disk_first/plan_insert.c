@@ -691,7 +691,8 @@ pack_evenly(const FpbIndex *ix, const FpbEntry *entries, int nentries, int nnode
  * Pack the entries of a full node of words, with the new one, number where,
  * among them, into two nodes: evenly, unless the new one is the last of a run
  * that begins the node and fills most of it.  Then that gets a node of its
- * own, at whose end it grows on.
+ * own, at whose end it grows on, if it fits one: the new TID may be wider than
+ * the others.
  */
 static bool
 pack_halves(const FpbIndex *ix, const FpbEntry *entries, int nentries, int where,
@@ -709,7 +710,7 @@ pack_halves(const FpbIndex *ix, const FpbEntry *entries, int nentries, int where
 	fpb_fill_share(ix, 0, 1000, &fill);
 	if (!fpb_pack_words(ix, 0, entries, left, &fill, true, packing) ||
 		packing->nnodes > 1)
-		return false;
+		return pack_evenly(ix, entries, nentries, 2, 1000, packing);
 	first = packing->nodes[0];
 	if (!fpb_pack_words(ix, 0, entries + left, nentries - left, &fill, true, packing) ||
 		packing->nnodes > 1)
