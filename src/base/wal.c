@@ -46,6 +46,9 @@
  */
 #define NEW_MERGE_DISTANCE	(3 * FRAGMENT_HEADER)
 
+/* a change is merged with one of so many ranges noted last */
+#define LOOK_BACK			16
+
 /* the fragments of each page are put together here */
 static char fragments[FPB_WAL_MAX_PAGES][BLCKSZ];
 
@@ -274,8 +277,8 @@ fpb_wal_note(FpbWalPage *wp, const void *start, Size length)
 	if (wp->image || length == 0)
 		return;
 
-	/* changes often come in runs, so look at the last range first */
-	for (int i = wp->nranges - 1; i >= 0; i--)
+	/* changes often come in runs, so look at the last ranges */
+	for (int i = wp->nranges - 1; i >= Max(wp->nranges - LOOK_BACK, 0); i--)
 	{
 		uint32		other = wp->ranges[i].offset;
 		uint32		other_end = other + wp->ranges[i].length;
@@ -284,8 +287,9 @@ fpb_wal_note(FpbWalPage *wp, const void *start, Size length)
 			other <= end + MERGE_DISTANCE)
 		{
 			/*
-			 * The range may now overlap another one.  That costs some bytes,
-			 * but is not wrong, because all bytes are read at the end.
+			 * The range may overlap another one, now or if that was noted
+			 * long ago.  That costs some bytes, but is not wrong, because all
+			 * bytes are read at the end.
 			 */
 			wp->ranges[i].offset = (uint16) Min(offset, other);
 			wp->ranges[i].length = (uint16) (Max(end, other_end) - wp->ranges[i].offset);

@@ -13,7 +13,8 @@
 #include "base/page_header.h"
 
 #define FPB_WAL_MAX_PAGES	4	/* generic WAL replays no more */
-#define FPB_WAL_MAX_RANGES	96	/* of one page; more become a page image */
+#define FPB_WAL_MAX_RANGES	(BLCKSZ / 16)	/* of one page; more become a page
+											 * image */
 
 typedef struct FpbWalPage
 {
