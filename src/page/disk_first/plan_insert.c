@@ -71,10 +71,10 @@
 #define MANY_DUPLICATES			8
 
 /*
- * Slots in a hundred left free in a leaf full of duplicates, before it is
- * split.
+ * And a leaf with many duplicates if that leaves so many of them free, because
+ * a rebuild makes postings of separate tuples.
  */
-static const int duplicate_slacks[] = {10, 5, 2, 1};
+#define DUPLICATE_SLACK			10
 
 /* --- planning --- */
 
@@ -477,8 +477,7 @@ plan_to_make_room(const FpbIndex *ix, Page page, const FpbEntry *entry,
 					 fpb_is_word(ix) ? 0 :
 					 FpbPageIsLeaf(page) ? FEW_ENTRIES : FEW_CHILDREN, plan);
 	if (plan->outcome == FPB_PLAN_FULL && has_duplicates(ix, page, entries, n))
-		for (int i = 0; i < lengthof(duplicate_slacks) && plan->outcome == FPB_PLAN_FULL; i++)
-			fpb_plan_rebuild(ix, page, entries, n, duplicate_slacks[i], 0, plan);
+		fpb_plan_rebuild(ix, page, entries, n, DUPLICATE_SLACK, 0, plan);
 	pfree(entries);
 }
 
