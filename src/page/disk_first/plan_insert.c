@@ -71,10 +71,10 @@
 #define MANY_DUPLICATES			8
 
 /*
- * And a leaf with many duplicates if that leaves so many of them free, because
- * a rebuild makes postings of separate tuples.
+ * Slots in a hundred left free in a leaf full of duplicates, before it is
+ * split.
  */
-#define DUPLICATE_SLACK			10
+static const int duplicate_slacks[] = {10, 5, 2, 1};
 
 /* --- planning --- */
 
@@ -477,7 +477,8 @@ plan_to_make_room(const FpbIndex *ix, Page page, const FpbEntry *entry,
 					 fpb_is_word(ix) ? 0 :
 					 FpbPageIsLeaf(page) ? FEW_ENTRIES : FEW_CHILDREN, plan);
 	if (plan->outcome == FPB_PLAN_FULL && has_duplicates(ix, page, entries, n))
-		fpb_plan_rebuild(ix, page, entries, n, DUPLICATE_SLACK, 0, plan);
+		for (int i = 0; i < lengthof(duplicate_slacks) && plan->outcome == FPB_PLAN_FULL; i++)
+			fpb_plan_rebuild(ix, page, entries, n, duplicate_slacks[i], 0, plan);
 	pfree(entries);
 }
 
