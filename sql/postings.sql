@@ -99,4 +99,27 @@ BEGIN
 	END LOOP;
 END $$;
 
+-- A tuple shorter than one with a TID of its own has the room of that, too: what takes the place of a deleted tuple
+-- behind it must not lie there when the short one becomes a posting.
+CREATE FUNCTION long_key(start text, n int) RETURNS text LANGUAGE sql IMMUTABLE AS $$
+SELECT left(start || string_agg(md5(start || i), ''), n) FROM generate_series(1, n / 32 + 1) i
+$$;
+CREATE TABLE short (k text COLLATE "C", v text) WITH (autovacuum_enabled = off);
+ALTER TABLE short ALTER k SET STORAGE EXTERNAL;
+CREATE INDEX short_f ON short USING fpbtree (k);
+INSERT INTO short SELECT long_key('m' || i, current_setting('block_size')::int * 9 / 82), 'fill' FROM generate_series(1, 7) i;
+INSERT INTO short SELECT long_key('n', current_setting('block_size')::int * 144 / 1000), 'fill';
+INSERT INTO short SELECT long_key('x', 120), 'dead';
+INSERT INTO short VALUES ('a', 'a1');
+DELETE FROM short WHERE v = 'dead';
+VACUUM (INDEX_CLEANUP on, TRUNCATE off) short;
+INSERT INTO short SELECT long_key('y', 118), 'behind';
+INSERT INTO short VALUES ('a', 'a2');
+INSERT INTO short VALUES ('a', 'a3');
+SET enable_seqscan = off;
+SET enable_bitmapscan = off;
+SELECT v FROM short WHERE k = long_key('y', 118);
+SELECT v FROM short WHERE k = 'a' ORDER BY v;
+SELECT fpbtree_check('short_f');
+
 DROP SCHEMA postings CASCADE;

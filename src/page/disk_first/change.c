@@ -595,7 +595,8 @@ write_loosely(const FpbIndex *ix, Page page, const FpbEntry *entry, int dir,
 	uint8	   *codec = &fpb_dir_codecs(page)[dir];
 	FpbNodeArray arrays[FPB_MAX_ARRAYS];
 	int			narrays = fpb_node_arrays(ix, shape, FPB_NODE_LOOSE, node, arrays);
-	char		pair[FPB_MAX_PAIR_BYTES];
+	uint16		space[FPB_MAX_PAIR_BYTES / sizeof(uint16)];
+	char	   *pair = (char *) space;
 
 	if (*codec == FPB_NODE_PAIRS)
 	{

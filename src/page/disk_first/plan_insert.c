@@ -74,7 +74,7 @@
  * Slots in a hundred left free in a leaf full of duplicates, before it is
  * split.
  */
-static const int duplicate_slacks[] = {10, 5, 2, 1};
+static const int duplicate_slacks[] = {10, 3};
 
 /* --- planning --- */
 

@@ -1246,8 +1246,13 @@ begins_among_killed(const FpbIndex *ix, Page page, int dir)
 	if (!fpb_is_word(ix))
 		return false;
 	for (int i = dir; i <= dir + 1 && i < FpbDir(page)->nnodes; i++)
+	{
+		FpbCodec	codec;
+
+		(void) fpb_page_node(ix, page, i, &codec);	/* its number is possible */
 		if (some_bits(shape, page, i) != NULL)
 			return true;
+	}
 	return false;
 }
 

@@ -73,9 +73,9 @@ take_tuple(TupleMap *map, Page page, bool leaf, uint32 offset)
 	/* a high fence that is about to be stored has none yet */
 	if (offset < FpbHdr(page)->pd.pd_upper || offset + sizeof(IndexTupleData) > BLCKSZ)
 		return;
-	take(map, offset, offset + (leaf && fpb_is_posting(tuple) ?
-								fpb_posting_size(tuple, fpb_posting_slots(tuple)) :
-								IndexTupleSize(tuple)));
+	/* a short tuple has room for a TID of its own, which a posting may take */
+	take(map, offset, offset + fpb_posting_size(tuple, leaf && fpb_is_posting(tuple) ?
+												fpb_posting_slots(tuple) : 1));
 }
 
 /*
