@@ -37,6 +37,8 @@ typedef struct Split
 	FpbPos	   *places;			/* theirs in the page, and the one behind all */
 	int			nentries;
 	int			newpos;			/* which is the new one */
+	uint16	   *weights;		/* bytes that each takes, see entry_weight */
+	Size		total;			/* and all of them */
 	bool		ascending;		/* does it belong to a series? */
 	Size		slot_space;		/* bytes of a node for each of its slots */
 	FpbKey	   *low;			/* the page's fences, or NULL */
@@ -98,6 +100,17 @@ entry_weight(const Split *s, int i)
 }
 
 /*
+ * Set s->weights and s->total.
+ */
+static void
+weigh_entries(Split *s)
+{
+	s->total = 0;
+	for (int i = 0; i < s->nentries; i++)
+		s->total += s->weights[i] = entry_weight(s, i);
+}
+
+/*
  * Is the new entry the last of a run that takes most of the page?  Then more
  * of the key are likely to come, there, as a table grows at its end.
  */
@@ -151,7 +164,7 @@ is_ascending(const Split *s)
  * side.  So a key stays on one page as long as that has room for it.
  */
 static int
-beside_run(const Split *s, int i, Size total)
+beside_run(const Split *s, int i)
 {
 	int			start = i;
 	int			end = i;
@@ -165,11 +178,11 @@ beside_run(const Split *s, int i, Size total)
 	while (same_run(s, end))
 		end++;
 	for (int k = 0; k < start; k++)
-		before += entry_weight(s, k);
+		before += s->weights[k];
 	for (int k = start; k < end; k++)
-		within += entry_weight(s, k);
-	start_fits = start > 0 && before >= total / 16;
-	end_fits = end < s->nentries && before + within <= total - total / 16;
+		within += s->weights[k];
+	start_fits = start > 0 && before >= s->total / 16;
+	end_fits = end < s->nentries && before + within <= s->total - s->total / 16;
 	if (start_fits && (!end_fits || i - start <= end - i))
 		return start;
 	return end_fits ? end : i;
@@ -192,20 +205,16 @@ beside_run(const Split *s, int i, Size total)
 static int
 split_point(const Split *s, int fillfactor, int *first, int *last)
 {
-	Size		total = 0;
 	Size		left = 0;
-	Size		want;
+	Size		want = s->ascending ? s->total * fillfactor / 100 : s->total / 2;
 	int			i;
 
 	Assert(s->nentries >= 2);
-	for (i = 0; i < s->nentries; i++)
-		total += entry_weight(s, i);
-	want = s->ascending ? total * fillfactor / 100 : total / 2;
 
 	/* The right page begins with the first entry not within the left's share. */
 	for (i = 0; i < s->nentries - 1; i++)
 	{
-		left += entry_weight(s, i);
+		left += s->weights[i];
 		if (left > want ||
 			(s->ascending && i > s->newpos && !FpbPageIsRightmost(s->page)))
 			break;
@@ -223,7 +232,7 @@ split_point(const Split *s, int fillfactor, int *first, int *last)
 	else
 		*first = *last = s->ascending ? 2 : 1 + murmurhash32(s->right) % 2;
 	i = Min(Max(i, *first), *last);
-	return FpbPageIsLeaf(s->page) && !s->ascending ? beside_run(s, i, total) : i;
+	return FpbPageIsLeaf(s->page) && !s->ascending ? beside_run(s, i) : i;
 }
 
 /* --- making the two pages --- */
@@ -452,10 +461,12 @@ fpb_page_split(const FpbIndex *ix, Page page, const FpbEntry *entry,
 	s.slot_space = ix->layout->slot_space(ix, FpbPageIsLeaf(page));
 	s.entries = palloc(sizeof(FpbEntry) * (FPB_MAX_PAGE_ENTRIES + 1));
 	s.places = palloc(sizeof(FpbPos) * (FPB_MAX_PAGE_ENTRIES + 2));
+	s.weights = palloc(sizeof(uint16) * (FPB_MAX_PAGE_ENTRIES + 1));
 	s.newpos = fpb_page_entries_with(ix, page, entry, &pos, s.entries, s.places,
 									 &s.nentries);
 	if (unlikely(s.nentries < 2))
 		fpb_page_damaged(ix, page, "The page is full, but has no entry.");
+	weigh_entries(&s);
 	s.ascending = is_ascending(&s);
 	if (!FpbPageIsLeftmost(page))
 	{
@@ -470,4 +481,5 @@ fpb_page_split(const FpbIndex *ix, Page page, const FpbEntry *entry,
 	plan_split(&s, fillfactor);
 	pfree(s.entries);
 	pfree(s.places);
+	pfree(s.weights);
 }

@@ -23,10 +23,11 @@
 #define REBUILD_SLACK			15
 
 /*
- * A leaf of plain nodes of words is rebuilt when an image of it is logged if
- * its entries then fit so many of its nodes, in a hundred.
+ * A leaf of words is rebuilt when an image of it is logged if its entries then
+ * fit so many of its nodes, in a hundred; one of tuples if they then take so
+ * much of the bytes.
  */
-#define SPARSE_NODES			92
+#define SPARSE					92
 
 /*
  * Entries of adjacent nodes are spread anew if that leaves this share of their
@@ -444,16 +445,68 @@ plain_page_entries(const FpbIndex *ix, Page page)
 }
 
 /*
- * Does a leaf of words have no runs node, and is a new entry one more than its
- * nodes hold with so many slots of a hundred free?
+ * How many entries has a leaf of tuples that has no posting?  -1 if it has
+ * one, or if an offset points nowhere.  Sets *bytes to what their tuples take.
+ */
+static int
+plain_tuples(const FpbIndex *ix, Page page, Size *bytes)
+{
+	const FpbShape *shape = fpb_shape(ix, page);
+	int			entries = 0;
+
+	*bytes = 0;
+	for (int dir = 0; dir < FpbDir(page)->nnodes; dir++)
+	{
+		const uint16 *tuples = fpb_node_tuples(shape, fpb_node_at(shape, page, dir));
+
+		for (int slot = 0; slot < shape->nslots; slot++)
+		{
+			IndexTuple	tuple = (IndexTuple) ((char *) page + tuples[slot]);
+
+			if (tuples[slot] == 0)
+				continue;
+			if (!fpb_tuple_offset_valid(page, tuples[slot]) || fpb_is_posting(tuple))
+				return -1;
+			*bytes += fpb_tuple_space(tuple);
+			entries++;
+		}
+	}
+	return entries;
+}
+
+/*
+ * Bytes that so many plain tuples of a leaf take with their nodes, made afresh
+ * with so many slots of a hundred free, and what is before them.  Fences are
+ * left out.
+ */
+static Size
+fresh_bytes(const FpbIndex *ix, const FpbShape *shape, int entries, Size bytes, int slack)
+{
+	int			fill = fpb_plain_fill(shape, slack);
+	int			nnodes = (entries + fill - 1) / fill;
+
+	return fpb_page_base(nnodes, fpb_numbers_capacity(ix, nnodes)) + nnodes * shape->size + bytes;
+}
+
+/*
+ * Is it clear without making it that a leaf with another entry, made afresh,
+ * would not have so many slots of a hundred free?  It is if no entries share
+ * their key: where they do, they have to be packed to tell.
  */
 static bool
 too_full(const FpbIndex *ix, Page page, int slack)
 {
 	const FpbShape *shape = fpb_shape(ix, page);
+	int			entries;
+	Size		bytes;
 
-	return fpb_is_word(ix) && FpbPageIsLeaf(page) && !has_runs(ix, page) &&
-		plain_page_entries(ix, page) >= shape->max_nodes * fpb_plain_fill(shape, slack);
+	if (!FpbPageIsLeaf(page) || has_runs(ix, page))
+		return false;
+	if (fpb_is_word(ix))
+		return plain_page_entries(ix, page) >= shape->max_nodes * fpb_plain_fill(shape, slack);
+	entries = plain_tuples(ix, page, &bytes);
+	return entries > FEW_ENTRIES &&
+		fresh_bytes(ix, shape, entries, bytes, slack) + BLCKSZ * slack / 100 > BLCKSZ;
 }
 
 /*
@@ -1215,14 +1268,24 @@ fpb_disk_first_plan_insert(const FpbIndex *ix, Page page, const FpbEntry *entry,
 }
 
 /*
- * See FpbLayoutRoutine.  Plain nodes of words are counted; the others' entries
- * have to be packed to tell.
+ * See FpbLayoutRoutine.  Entries that don't share their key are counted; where
+ * they do, they have to be packed to tell.
  */
 bool
 fpb_disk_first_is_sparse(const FpbIndex *ix, Page page)
 {
-	if (!fpb_is_word(ix) || FpbPageIsQueue(page) || has_runs(ix, page))
+	const FpbPageHeader *hdr = FpbHdr(page);
+	const FpbShape *shape = fpb_shape(ix, page);
+	int			entries;
+	Size		bytes;
+
+	if (FpbPageIsQueue(page) || has_runs(ix, page))
 		return true;
-	return (plain_page_entries(ix, page) + 1) * 100 <=
-		FpbDir(page)->nalloc * fpb_plain_fill(fpb_shape(ix, page), REBUILD_SLACK) * SPARSE_NODES;
+	if (fpb_is_word(ix))
+		return (plain_page_entries(ix, page) + 1) * 100 <=
+			FpbDir(page)->nalloc * fpb_plain_fill(shape, REBUILD_SLACK) * SPARSE;
+	entries = plain_tuples(ix, page, &bytes);
+	return entries < 0 ||
+		fresh_bytes(ix, shape, entries + 1, bytes, REBUILD_SLACK) * 100 <=
+		(hdr->pd.pd_lower + BLCKSZ - hdr->pd.pd_upper) * SPARSE;
 }
