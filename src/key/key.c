@@ -122,7 +122,7 @@ fpb_search_key_from(const FpbIndex *ix, const FpbKey *key, FpbSearchKey *search)
 	search->head = key->head;
 	search->low = key->low;
 	search->tail = key->tail;
-	search->has_head = true;
+	search->has_head = fpb_is_word(ix) || ix->cols[0].head != FPB_HEAD_NONE;
 	search->named_node = 0;
 	search->ncols = 0;
 	search->on_equal = 1;

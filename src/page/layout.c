@@ -373,19 +373,12 @@ fpb_page_insert(const FpbIndex *ix, Page page, const FpbEntry *entry,
  * See page/layout_common.h.
  */
 void
-fpb_free_last_tuples(const FpbIndex *ix, Page page, FpbWalPage *wp)
+fpb_free_last_tuples(Page page, uint32 least, FpbWalPage *wp)
 {
 	FpbPageHeader *hdr = FpbHdr(page);
 	uint32		old = hdr->pd.pd_upper;
-	uint32		upper = BLCKSZ;
-	FpbPos		pos = FPB_POS_FIRST;
-	FpbEntry	entry;
+	uint32		upper = least;
 
-	while (fpb_page_next(ix, page, &pos, &entry))
-	{
-		upper = Min(upper, (uint32) ((char *) entry.key.tuple - (char *) page));
-		pos = fpb_pos_behind(pos);
-	}
 	if (!FpbPageIsLeftmost(page))
 		upper = Min(upper, (uint32) hdr->fences.tail[FPB_LOW]);
 	if (!FpbPageIsRightmost(page) && !FpbPageHighElided(page))

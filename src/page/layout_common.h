@@ -84,10 +84,21 @@ extern void fpb_plan_rebuild(const FpbIndex *ix, Page page,
 
 /*
  * Give the bytes of tuples that nothing refers to any more back to the hole,
- * as far as these were added after all others.  page is a copy that nobody
- * else sees.
+ * as far as these were added after all others.  least: the least offset of an
+ * entry's tuple, or BLCKSZ.  page is a copy that nobody else sees.
  */
-extern void fpb_free_last_tuples(const FpbIndex *ix, Page page,
-								 FpbWalPage *wp);
+extern void fpb_free_last_tuples(Page page, uint32 least, FpbWalPage *wp);
+
+/*
+ * The least of the offsets of tuples of so many slots, and of least itself.
+ */
+static inline uint32
+fpb_least_tuple(const uint16 *tuples, int nslots, uint32 least)
+{
+	for (int slot = 0; slot < nslots; slot++)
+		if (tuples[slot] != 0 && tuples[slot] < least)
+			least = tuples[slot];
+	return least;
+}
 
 #endif							/* FPB_PAGE_LAYOUT_COMMON_H */

@@ -612,11 +612,13 @@ static void
 micro_cut(const FpbIndex *ix, Page page, FpbPos pos, FpbWalPage *wp)
 {
 	FpbShape	space;
+	const FpbShape *shape = page_shape(ix, page, &space);
 	int			kept = (int) Min(pos.number, Micro(page)->nentries);
 
-	set_entries(ix, page, page_shape(ix, page, &space), kept, kept, wp);
+	set_entries(ix, page, shape, kept, kept, wp);
 	if (!fpb_is_word(ix))
-		fpb_free_last_tuples(ix, page, wp);
+		fpb_free_last_tuples(page, fpb_least_tuple(fpb_node_tuples(shape, page_node(ix, page, shape)),
+												   kept, BLCKSZ), wp);
 }
 
 /* --- whole pages --- */

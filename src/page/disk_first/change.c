@@ -1239,5 +1239,12 @@ fpb_disk_first_cut(const FpbIndex *ix, Page page, FpbPos pos, FpbWalPage *wp)
 	fpb_wal_note(wp, &FpbDir(page)->nalloc, sizeof(FpbDir(page)->nalloc));
 	fpb_wal_note(wp, &hdr->pd.pd_lower, sizeof(hdr->pd.pd_lower));
 	if (!fpb_is_word(ix))
-		fpb_free_last_tuples(ix, page, wp);
+	{
+		uint32		least = BLCKSZ;
+
+		for (int dir = 0; dir < keep; dir++)
+			least = fpb_least_tuple(fpb_node_tuples(shape, fpb_node_at(shape, page, dir)),
+									shape->nslots, least);
+		fpb_free_last_tuples(page, least, wp);
+	}
 }

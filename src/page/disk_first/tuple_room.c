@@ -44,22 +44,27 @@ typedef struct TupleMap
 } TupleMap;
 
 /*
- * Note that there is something in [from, to), as far as that is in the page.
+ * Note that there is something in [from, to), which begins in the page, as far
+ * as that is in it.
  */
-static void
+static inline void
 take(TupleMap *map, uint32 from, uint32 to)
 {
-	uint32		first = Min(from, BLCKSZ) / 2;
-	uint32		end = (Min(to, BLCKSZ) + 1) / 2;
+	uint32		first = from / 2;
+	uint32		last = (Min(to, BLCKSZ) - 1) / 2;
+	uint32		word = first / 64;
+	uint64		from_first = PG_UINT64_MAX << first % 64;
+	uint64		to_last = PG_UINT64_MAX >> (63 - last % 64);
 
-	while (first < end)
+	if (word == last / 64)
 	{
-		uint32		bits = Min(end - first, 64 - first % 64);
-		uint64		mask = bits == 64 ? PG_UINT64_MAX : (UINT64CONST(1) << bits) - 1;
-
-		map->words[first / 64] |= mask << first % 64;
-		first += bits;
+		map->words[word] |= from_first & to_last;
+		return;
 	}
+	map->words[word] |= from_first;
+	while (++word < last / 64)
+		map->words[word] = PG_UINT64_MAX;
+	map->words[word] |= to_last;
 }
 
 /*
