@@ -298,10 +298,11 @@ fpb_tuple_align(IndexTuple tuple)
 
 /*
  * Postings.  In leaves of the tuple form, entries with one key may share its
- * tuple.  Their TIDs follow it, in order, 6 bytes each, with gaps among them
- * as in a node.  The size in t_info is that of the key alone, so code that
- * reads columns sees the tuple of an entry.  t_tid has the number of TIDs that
- * there is room for, and a bit that no TID's offset number has.
+ * tuple.  Their TIDs follow it, in order, with gaps among them as in a node.
+ * The size in t_info is that of the key alone, so code that reads columns sees
+ * the tuple of an entry.  t_tid has the number of TIDs that there is room for,
+ * and a bit that no TID's offset number has.  Its block number is how many
+ * bytes each TID has.
  */
 #define FPB_TAIL_BYTES		6	/* of a stored TID, with tie bits, */
 #define FPB_SHORT_TAIL		4	/* and the least where TIDs may be shorter */
@@ -319,35 +320,67 @@ fpb_posting_slots(IndexTuple posting)
 	return ItemPointerGetOffsetNumberNoCheck(&posting->t_tid) & FPB_TAIL_MAX_OFFSET;
 }
 
-static inline void
-fpb_posting_set_slots(IndexTuple posting, int slots)
+/* (of a damaged page, too) */
+static inline int
+fpb_posting_width(IndexTuple posting)
 {
-	ItemPointerSet(&posting->t_tid, 0, FPB_POSTING_BIT | slots);
+	BlockNumber width = ItemPointerGetBlockNumberNoCheck(&posting->t_tid);
+
+	return Min(Max(width, FPB_SHORT_TAIL), FPB_TAIL_BYTES);
+}
+
+static inline void
+fpb_posting_set(IndexTuple posting, int slots, int width)
+{
+	ItemPointerSet(&posting->t_tid, width, FPB_POSTING_BIT | slots);
+}
+
+/* Where TIDs begin behind a tuple. */
+static inline Size
+fpb_posting_start(IndexTuple tuple)
+{
+	return TYPEALIGN(sizeof(uint16), IndexTupleSize(tuple));
 }
 
 /*
- * Bytes of a tuple with so many TIDs behind it, and the room it takes in a
- * page.  A tuple of one entry has no TID behind it, but 12 bytes at least, so
- * that two such tuples never take less room than a posting of both.
+ * Bytes of a tuple with so many TIDs of so many bytes behind it, and the room
+ * it takes in a page.  A tuple of one entry has no TID behind it, but 12 bytes
+ * at least, so that two such tuples never take less room than a posting of
+ * both.
  */
 static inline Size
-fpb_posting_size(IndexTuple tuple, int tids)
+fpb_posting_size(IndexTuple tuple, int tids, int width)
 {
 	if (tids <= 1)
 		return Max(IndexTupleSize(tuple), 2 * FPB_TAIL_BYTES);
-	return TYPEALIGN(sizeof(uint16), IndexTupleSize(tuple)) + tids * FPB_TAIL_BYTES;
+	return fpb_posting_start(tuple) + tids * width;
 }
 
 static inline Size
-fpb_posting_space(IndexTuple tuple, int tids)
+fpb_posting_space(IndexTuple tuple, int tids, int width)
 {
-	return TYPEALIGN(fpb_tuple_align(tuple), fpb_posting_size(tuple, tids));
+	return TYPEALIGN(fpb_tuple_align(tuple), fpb_posting_size(tuple, tids, width));
+}
+
+/* The same of a plain tuple, or a pivot, and of either in a leaf. */
+static inline Size
+fpb_tuple_size(IndexTuple tuple)
+{
+	return fpb_posting_size(tuple, 1, 0);
+}
+
+static inline Size
+fpb_leaf_tuple_size(IndexTuple tuple)
+{
+	return fpb_is_posting(tuple) ?
+		fpb_posting_size(tuple, fpb_posting_slots(tuple), fpb_posting_width(tuple)) :
+		fpb_tuple_size(tuple);
 }
 
 static inline Size
 fpb_tuple_space(IndexTuple tuple)
 {
-	return fpb_posting_space(tuple, 1);
+	return fpb_posting_space(tuple, 1, 0);
 }
 
 /*

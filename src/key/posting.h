@@ -48,7 +48,7 @@ fpb_write_tail(char *tails, int slot, uint64 tail)
 					 (tail & FPB_TAIL_MAX_OFFSET));
 }
 
-/* Is a stored tail's offset number 0, which makes it a gap? */
+/* Is the offset number of a tail stored so 0, which makes it a gap? */
 static inline bool
 fpb_tail_is_gap(const char *tails, int slot)
 {
@@ -57,23 +57,14 @@ fpb_tail_is_gap(const char *tails, int slot)
 }
 
 /*
- * Where tails need not be six bytes wide, each takes as many as the greatest
- * one needs: four in a table of up to 2^20 blocks, five up to 2^28.
+ * Where entries share a key, in a posting or in a runs node, each tail takes
+ * as many bytes as the greatest one needs: four in a table of up to 2^20
+ * blocks, five up to 2^28.
  */
 static inline int
 fpb_tail_width(uint64 tail)
 {
 	return tail >> 32 == 0 ? FPB_SHORT_TAIL : tail >> 40 == 0 ? 5 : FPB_TAIL_BYTES;
-}
-
-/*
- * Bytes that an entry's tail takes if the entry shares its key with others, in
- * a posting, or in a runs node (as far as it is up to this entry).
- */
-static inline int
-fpb_shared_tail_bytes(const FpbIndex *ix, uint64 tail)
-{
-	return fpb_is_word(ix) ? fpb_tail_width(tail) : FPB_TAIL_BYTES;
 }
 
 static pg_attribute_always_inline uint64
@@ -106,10 +97,31 @@ fpb_write_short_tail(char *tails, int slot, int width, uint64 tail)
 		at[sizeof(low)] = (char) high;
 }
 
+static inline bool
+fpb_short_tail_is_gap(const char *tails, int slot, int width)
+{
+	return (fpb_read_short_tail(tails, slot, width) & FPB_TAIL_MAX_OFFSET) == 0;
+}
+
+/* --- postings --- */
+
 static inline char *
 fpb_posting_tails(IndexTuple posting)
 {
-	return (char *) posting + TYPEALIGN(sizeof(uint16), IndexTupleSize(posting));
+	return (char *) posting + fpb_posting_start(posting);
+}
+
+/* Where a posting has its TID number item. */
+static inline char *
+fpb_posting_tid(IndexTuple posting, int item)
+{
+	return fpb_posting_tails(posting) + item * fpb_posting_width(posting);
+}
+
+static inline bool
+fpb_posting_is_gap(IndexTuple posting, int item)
+{
+	return fpb_short_tail_is_gap(fpb_posting_tails(posting), item, fpb_posting_width(posting));
 }
 
 /* The first TID from number item on that is no gap; their number if none is. */
@@ -118,7 +130,7 @@ fpb_posting_next(IndexTuple posting, int item)
 {
 	int			n = fpb_posting_slots(posting);
 
-	while (item < n && fpb_tail_is_gap(fpb_posting_tails(posting), item))
+	while (item < n && fpb_posting_is_gap(posting, item))
 		item++;
 	return item;
 }
@@ -128,9 +140,20 @@ static inline int
 fpb_posting_prev(IndexTuple posting, int item)
 {
 	item = Min(item, fpb_posting_slots(posting)) - 1;
-	while (item >= 0 && fpb_tail_is_gap(fpb_posting_tails(posting), item))
+	while (item >= 0 && fpb_posting_is_gap(posting, item))
 		item--;
 	return item;
+}
+
+/* How many of its TIDs are no gaps? */
+static inline int
+fpb_posting_entries(IndexTuple posting)
+{
+	int			count = 0;
+
+	for (int i = 0; i < fpb_posting_slots(posting); i++)
+		count += !fpb_posting_is_gap(posting, i);
+	return count;
 }
 
 /* The tail of number item, or 0 if there is no such number. */
@@ -139,23 +162,52 @@ fpb_posting_tail(IndexTuple posting, int item)
 {
 	if (item < 0 || item >= fpb_posting_slots(posting))
 		return 0;
-	return fpb_read_tail(fpb_posting_tails(posting), item);
+	return fpb_read_short_tail(fpb_posting_tails(posting), item, fpb_posting_width(posting));
 }
 
 /*
- * The most TIDs that the posting of a key may have room for; 1 if the key may
- * have no posting.  A posting that needs MAXALIGN gets a number of TIDs that
- * needs no padding, so that it takes no more room per TID than others.
+ * Bytes of each TID in a posting of this key, if the greatest of them has this
+ * tail.  With five, a posting that needs MAXALIGN would have to leave room
+ * unused.
  */
 static inline int
-fpb_posting_most(const FpbIndex *ix, IndexTuple tuple)
+fpb_posting_width_for(IndexTuple tuple, uint64 tail)
 {
-	int			key = fpb_posting_size(tuple, 2) - 2 * FPB_TAIL_BYTES;
-	int			most = (ix->max_posting - key) / FPB_TAIL_BYTES;
+	int			width = fpb_tail_width(tail);
 
-	while (most > 1 && (key + most * FPB_TAIL_BYTES) % fpb_tuple_align(tuple) != 0)
+	return width == 5 && fpb_tuple_align(tuple) == MAXIMUM_ALIGNOF ? FPB_TAIL_BYTES : width;
+}
+
+/*
+ * The most TIDs of so many bytes that the posting of a key may have room for;
+ * 1 if the key may have no posting.  So many need no padding that fewer could
+ * do without.  So a full posting takes no more room per TID than others.
+ *
+ * What has room for wider TIDs has room for as many narrower ones.
+ */
+static inline int
+fpb_posting_most(const FpbIndex *ix, IndexTuple tuple, int width)
+{
+	int			most = (ix->max_posting - (int) fpb_posting_start(tuple)) / width;
+	int			step = width & -width;	/* padding comes in these */
+
+	while (most > 1 &&
+		   fpb_posting_space(tuple, most, width) - fpb_posting_size(tuple, most, width) >= step)
 		most--;
+	if (width == 5)
+		most = Max(most, fpb_posting_most(ix, tuple, FPB_TAIL_BYTES));
 	return Max(most, 1);
+}
+
+/*
+ * May TIDs of one key that take so many bytes, n of them, take more bytes so
+ * that a wider one can share their tuple?  Only if that takes no more room
+ * than a tuple of its own.
+ */
+static inline bool
+fpb_may_widen(IndexTuple tuple, int n, int width, int wider)
+{
+	return n * (wider - width) <= (int) IndexTupleSize(tuple);
 }
 
 /*
@@ -165,16 +217,15 @@ static inline int
 fpb_posting_gap(IndexTuple posting, int item)
 {
 	int			n = fpb_posting_slots(posting);
-	char	   *tails = fpb_posting_tails(posting);
 
 	for (int distance = 0; distance <= n; distance++)
 	{
 		int			right = item + distance;
 		int			left = item - 1 - distance;
 
-		if (right < n && fpb_tail_is_gap(tails, right))
+		if (right < n && fpb_posting_is_gap(posting, right))
 			return right;
-		if (left >= 0 && left < n && fpb_tail_is_gap(tails, left))
+		if (left >= 0 && left < n && fpb_posting_is_gap(posting, left))
 			return left;
 	}
 	return -1;

@@ -121,11 +121,11 @@ fpb_compare_high(const FpbIndex *ix, Page page, const FpbSearchKey *search)
  * See page/fence.h.
  */
 uint32
-fpb_place_tuple(Page page, IndexTuple tuple, int tids, FpbTupleArea *ends)
+fpb_place_tuple(Page page, IndexTuple tuple, int tids, int width, FpbTupleArea *ends)
 {
 	uint32	   *end = fpb_area_of(ends, tuple);
 
-	*end -= fpb_posting_space(tuple, tids);
+	*end -= fpb_posting_space(tuple, tids, width);
 	memcpy((char *) page + *end, tuple, IndexTupleSize(tuple));
 	return *end;
 }
@@ -139,11 +139,11 @@ fpb_write_fences(const FpbIndex *ix, Page page, const FpbKey *low,
 {
 	if (low != NULL)
 		fpb_set_fence(page, FPB_LOW, low, fpb_is_word(ix) ? low->tail :
-					  fpb_place_tuple(page, low->tuple, 1, ends));
+					  fpb_place_tuple(page, low->tuple, 1, 0, ends));
 	if (high != NULL)
 		fpb_set_fence(page, FPB_HIGH, high, fpb_is_word(ix) ? high->tail :
 					  FpbPageHighElided(page) ? 0 :
-					  fpb_place_tuple(page, high->tuple, 1, ends));
+					  fpb_place_tuple(page, high->tuple, 1, 0, ends));
 }
 
 /*
@@ -153,7 +153,7 @@ uint32
 fpb_add_tuple(Page page, const FpbKey *key, FpbWalPage *wp)
 {
 	FpbPageHeader *hdr = FpbHdr(page);
-	Size		size = fpb_posting_size(key->tuple, 1);
+	Size		size = fpb_tuple_size(key->tuple);
 	uint32		end = hdr->pd.pd_upper;
 	uint32		offset = TYPEALIGN_DOWN(fpb_tuple_align(key->tuple), end - size);
 
@@ -180,18 +180,20 @@ static const char *
 posting_fault(const FpbTupleCheck *tc, IndexTuple posting)
 {
 	int			n = fpb_posting_slots(posting);
+	int			width = fpb_posting_width(posting);
 	uint64		before = 0;
 
 	if (tc->ix->max_posting == 0 || !FpbPageIsLeaf(tc->page))
 		return "The page has a posting, which it may not have.";
-	if (n < 2 || n > fpb_posting_most(tc->ix, posting) ||
-		ItemPointerGetBlockNumberNoCheck(&posting->t_tid) != 0)
+	if (ItemPointerGetBlockNumberNoCheck(&posting->t_tid) != width)
+		return "A posting's TIDs have an impossible width.";
+	if (n < 2 || n > fpb_posting_most(tc->ix, posting, width))
 		return "A posting has an impossible size.";
 	for (int i = 0; i < n; i++)
 	{
 		uint64		tail = fpb_posting_tail(posting, i);
 
-		if (fpb_tail_is_gap(fpb_posting_tails(posting), i))
+		if (fpb_posting_is_gap(posting, i))
 		{
 			if (tail != 0)
 				return "A gap has a part of a TID.";
@@ -235,7 +237,7 @@ tuple_fault(FpbTupleCheck *tc, uint64 offset, bool pivot, bool claim)
 		fault = posting_fault(tc, tuple);
 		if (fault != NULL)
 			return fault;
-		size = fpb_posting_size(tuple, fpb_posting_slots(tuple));
+		size = fpb_leaf_tuple_size(tuple);
 	}
 
 	/* tuples begin at even offsets */

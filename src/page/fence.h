@@ -48,7 +48,7 @@ fpb_tuple_offset_valid(Page page, uint32 offset)
 	tuple = (IndexTuple) ((char *) page + offset);
 	size = IndexTupleSize(tuple);
 	if (size >= sizeof(IndexTupleData) && fpb_is_posting(tuple))
-		size = fpb_posting_size(tuple, fpb_posting_slots(tuple));
+		size = fpb_leaf_tuple_size(tuple);
 	return size >= sizeof(IndexTupleData) && offset + size <= BLCKSZ;
 }
 
@@ -109,9 +109,9 @@ fpb_area_begin(FpbTupleArea *area)
 
 /*
  * Copy a tuple into a page being written.  If tids is more than 1, leave room
- * for so many TIDs behind it.  Returns its offset.
+ * for so many TIDs of so many bytes behind it.  Returns its offset.
  */
-extern uint32 fpb_place_tuple(Page page, IndexTuple tuple, int tids,
+extern uint32 fpb_place_tuple(Page page, IndexTuple tuple, int tids, int width,
 							  FpbTupleArea *ends);
 
 /*
@@ -136,15 +136,19 @@ extern void fpb_write_fences(const FpbIndex *ix, Page page, const FpbKey *low,
 							 const FpbKey *high, FpbTupleArea *ends);
 
 /*
- * Bytes to allow for a new tuple with so many TIDs, alignment included; none
- * in the word forms.
+ * Bytes to allow for a new tuple with so many TIDs of so many bytes, alignment
+ * included; and for one with a single TID, which is none in the word forms.
  */
 static inline Size
-fpb_tuple_room(const FpbIndex *ix, const FpbKey *key, int tids)
+fpb_posting_room(const FpbKey *key, int tids, int width)
 {
-	if (fpb_is_word(ix))
-		return 0;
-	return fpb_posting_size(key->tuple, tids) + fpb_tuple_align(key->tuple) - 1;
+	return fpb_posting_size(key->tuple, tids, width) + fpb_tuple_align(key->tuple) - 1;
+}
+
+static inline Size
+fpb_tuple_room(const FpbIndex *ix, const FpbKey *key)
+{
+	return fpb_is_word(ix) ? 0 : fpb_posting_room(key, 1, 0);
 }
 
 /*

@@ -297,7 +297,7 @@ fpb_items_fullness(const FpbIndex *ix, const FpbItem *items, int nitems)
 		/* one of the same posting, or run of a runs node */
 		if (i > 0 && (tuple != NULL ? tuple == items[i - 1].key.tuple :
 					  ix->word_runs && fpb_keys_identical(ix, &items[i - 1].key, &items[i].key)))
-			size = fpb_shared_tail_bytes(ix, items[i].key.tail);
+			size = fpb_tail_width(items[i].key.tail);
 		used += size;
 		longest = Max(longest, size);
 	}

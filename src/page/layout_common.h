@@ -22,33 +22,6 @@ extern int	fpb_read_words(const FpbIndex *ix, const FpbShape *shape,
 						   uint64 step, FpbItem *items, int room);
 
 /*
- * Read the entries of one key whose tails are from *tails up to *end to *item
- * and behind, where there is room for them, gaps included.  pos is the first
- * tail's position; each further one's is greater by step.  Returns the place
- * behind the last item.
- *
- * An item is written even if the tail is a gap, and overwritten by the next
- * one: so no branch can be mispredicted.
- */
-static pg_attribute_always_inline FpbItem *
-fpb_read_tails(const char *tails, const char *end, uint64 head, uint64 low,
-			   IndexTuple tuple, FpbPos pos, uint64 step, FpbItem *item)
-{
-	for (; tails < end; tails += FPB_TAIL_BYTES, pos.number += step)
-	{
-		uint64		tail = fpb_read_tail(tails, 0);
-
-		item->key.head = head;
-		item->key.low = low;
-		item->key.tail = tail;
-		item->key.tuple = tuple;
-		item->pos = pos;
-		item += (tail & FPB_TAIL_MAX_OFFSET) != 0;
-	}
-	return item;
-}
-
-/*
  * Set up the header of a page that is to have this content, but for its fences
  * and what is the layout's.
  */

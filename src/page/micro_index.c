@@ -486,7 +486,7 @@ micro_has_room(const FpbIndex *ix, Page page, const FpbKey *key)
 
 	return fpb_is_word(ix) ||
 		FpbHdr(page)->pd.pd_lower + page_shape(ix, page, &space)->killed_bytes +
-		fpb_tuple_room(ix, key, 1) <= FpbHdr(page)->pd.pd_upper;
+		fpb_tuple_room(ix, key) <= FpbHdr(page)->pd.pd_upper;
 }
 
 static uint32
@@ -728,7 +728,7 @@ micro_build(const FpbIndex *ix, Page page, const FpbPageContent *content,
 		if (i == 0 && shared)
 			offset = (uint32) hdr->fences.tail[FPB_LOW];
 		else if (!fpb_is_word(ix))
-			offset = fpb_place_tuple(page, entries[i].key.tuple, 1, &area);
+			offset = fpb_place_tuple(page, entries[i].key.tuple, 1, 0, &area);
 
 		/* an entry out of a posting has no TID in its tuple */
 		if (!fpb_is_word(ix) && leaf)
@@ -775,7 +775,7 @@ micro_filler_take(FpbFiller *filler, const FpbEntry *entry)
 	tuples = FillerTuples(filler) + fpb_tuple_space(entry->key.tuple);
 	used = page_space(ix, leaf, filler->nentries + 1) + tuples;
 	if (filler->nentries >= 2)
-		used += MAXALIGN(fpb_posting_size(entry->key.tuple, 1));
+		used += MAXALIGN(fpb_tuple_size(entry->key.tuple));
 	if (used > (filler->nentries >= 2 ? full : BLCKSZ))
 		return false;
 	FillerTuples(filler) = tuples;

@@ -78,7 +78,7 @@ same_run(const Split *s, int i)
 {
 	return (s->ix->max_posting > 0 || s->ix->word_runs) && FpbPageIsLeaf(s->page) &&
 		i > 0 && i < s->nentries &&
-		(s->ix->word_runs || fpb_posting_most(s->ix, s->entries[i].key.tuple) > 1) &&
+		(s->ix->word_runs || fpb_posting_most(s->ix, s->entries[i].key.tuple, FPB_TAIL_BYTES) > 1) &&
 		fpb_keys_identical(s->ix, &s->entries[i - 1].key, &s->entries[i].key);
 }
 
@@ -93,7 +93,7 @@ entry_weight(const Split *s, int i)
 
 	/* (never mind the longest runs, which are several postings) */
 	if (same_run(s, i))
-		return fpb_shared_tail_bytes(s->ix, entry->key.tail);
+		return fpb_tail_width(entry->key.tail);
 	if (!fpb_is_word(s->ix))
 		weight += IndexTupleSize(entry->key.tuple);
 	return weight;
@@ -123,7 +123,7 @@ ends_long_run(const Split *s)
 		return false;
 	while (same_run(s, start))
 		start--;
-	return (s->newpos - start) * fpb_shared_tail_bytes(s->ix, s->entry->key.tail) > BLCKSZ * 3 / 4;
+	return (s->newpos - start) * fpb_tail_width(s->entry->key.tail) > BLCKSZ * 3 / 4;
 }
 
 /*

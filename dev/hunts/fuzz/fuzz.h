@@ -139,7 +139,8 @@ typedef enum FuzzCount
 	FUZZ_N_REBUILD,
 	FUZZ_N_FULL,
 	FUZZ_N_REORGANISE,
-	FUZZ_N_SWAP,				/* a posting's last TID goes elsewhere */
+	FUZZ_N_WIDEN,				/* a posting's TIDs get wider */
+	FUZZ_N_SWAP,				/* its last TID goes elsewhere */
 	FUZZ_N_BEFORE_BOUND,		/* a node appended before one whose bound was
 								 * lower than the new entry */
 	FUZZ_N_APPEND_RUNS,			/* a runs node for the new entry */

@@ -490,6 +490,24 @@ makes_run(const Fuzz *f, const FpbEntry *entry, const FpbNodePos *place)
 }
 
 /*
+ * Is a posting to be replaced by one with wider TIDs?
+ */
+static bool
+widens_posting(const Fuzz *f, const FpbSlotPlan *slots)
+{
+	FpbCodec	codec;
+	char	   *node;
+	FpbEntry	old;
+
+	if (slots->kind != FPB_PLAN_GROW)
+		return false;
+	node = fpb_page_node(&f->ix, f->page, slots->place.dir, &codec);
+	fpb_read_slot(&f->ix, f->page, f->shape, codec, node, slots->place.slot, &old);
+	return fpb_has_posting(f->shape, &old) &&
+		slots->width > fpb_posting_width(old.key.tuple);
+}
+
+/*
  * Count what a plan that fits a disk-first page has besides its kind.
  */
 static void
@@ -503,6 +521,8 @@ count_details(Fuzz *f, const FpbEntry *entry, const FpbSlotPlan *slots)
 		f->counts[FUZZ_N_REPACK_SPLIT]++;
 	if (slots->kind == FPB_PLAN_REPACK && slots->first < slots->last)
 		f->counts[FUZZ_N_REPACK_MANY]++;
+	if (widens_posting(f, slots))
+		f->counts[FUZZ_N_WIDEN]++;
 	if (slots->swap)
 		f->counts[FUZZ_N_SWAP]++;
 	if (slots->kind == FPB_PLAN_SPILL && slots->spill_to.dir == FpbDir(f->page)->nnodes)

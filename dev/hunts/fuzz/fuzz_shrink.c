@@ -481,7 +481,7 @@ print_page(const Fuzz *f, StringInfo out, Page page, const char *title)
 					fpb_is_posting((IndexTuple) ((char *) page + at)))
 					print_posting(out, (IndexTuple) ((char *) page + at));
 			}
-			if (fpb_page_is_killed(&f->ix, page, pos))
+			if (!gap && shape->child_off == 0 && fpb_page_is_killed(&f->ix, page, pos))
 				appendStringInfoChar(out, '!');
 		}
 		appendStringInfoChar(out, '\n');

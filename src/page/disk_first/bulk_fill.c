@@ -32,7 +32,11 @@ typedef struct FillState
 								 * an entry's, too */
 	int			nslots;			/* that the entries take */
 	int			tuples;			/* and bytes of their tuples */
-	int			last_slot;		/* entries in the last of the slots */
+	int			last_slot;		/* entries in the last of the slots, */
+	int			last_width;		/* with TIDs of so many bytes; */
+	int			narrow;			/* how many of them came before all that need
+								 * so many, */
+	int			narrow_width;	/* and need no more than so many */
 } FillState;
 
 StaticAssertDecl(sizeof(FillState) <= sizeof(((FpbFiller *) NULL)->details),
@@ -111,42 +115,74 @@ page_space(const FpbFiller *filler, int nslots, int tuples, int *free)
 }
 
 /*
+ * Count another entry, which continues the last run or begins another one.
+ * (fpb_pack_tuples packs alike.)
+ */
+static void
+add_entry(const FpbIndex *ix, FillState *state, const FpbKey *key, bool same)
+{
+	IndexTuple	tuple = key->tuple;
+	int			width = fpb_posting_width_for(tuple, key->tail);
+	bool		wider = same && width > state->last_width;
+
+	if (same && state->last_slot < fpb_posting_most(ix, tuple, width) &&
+		(!wider || fpb_may_widen(tuple, state->last_slot, state->last_width, width)))
+	{
+		state->tuples += fpb_posting_space(tuple, state->last_slot + 1, width) -
+			fpb_posting_space(tuple, state->last_slot, state->last_width);
+		if (wider)
+		{
+			state->narrow = state->last_slot;
+			state->narrow_width = state->last_width;
+		}
+		state->last_slot++;
+	}
+	else if (same && !wider && state->narrow > 0)
+	{
+		/* not all that need so many bytes fit in, so none does */
+		int			rest = state->last_slot + 1 - state->narrow;
+
+		state->tuples += fpb_posting_space(tuple, state->narrow, state->narrow_width) +
+			fpb_posting_space(tuple, rest, width) -
+			fpb_posting_space(tuple, state->last_slot, width);
+		state->nslots++;
+		state->last_slot = rest;
+		state->narrow = 0;
+	}
+	else
+	{
+		state->tuples += fpb_tuple_space(tuple);
+		state->nslots++;
+		state->last_slot = 1;
+		state->narrow = 0;
+	}
+	state->last_width = width;
+}
+
+/*
  * Has the page room for another entry, which continues the last run or begins
  * another one?
  */
 static bool
-tuple_fits(FpbFiller *filler, IndexTuple tuple, bool same)
+tuple_fits(FpbFiller *filler, const FpbKey *key, bool same)
 {
-	FillState  *state = State(filler);
-	int			nslots = state->nslots;
-	int			tuples = state->tuples;
-	int			last_slot = 1;
+	FillState	state = *State(filler);
 	int			used;
 	int			free;
 
-	/* (fpb_pack_tuples packs alike) */
-	if (same && state->last_slot < fpb_posting_most(filler->ix, tuple))
-	{
-		last_slot += state->last_slot;
-		tuples -= fpb_posting_space(tuple, state->last_slot);
-	}
-	else
-		nslots++;
-	tuples += fpb_posting_space(tuple, last_slot);
+	add_entry(filler->ix, &state, key, same);
 
 	/*
 	 * However low the fill factor: a page has two entries, if they fit.  A
 	 * separator takes no more room than the entry before it.
 	 */
-	used = page_space(filler, nslots, tuples, &free);
+	used = page_space(filler, state.nslots, state.tuples, &free);
 	if (filler->nentries >= 2)
-		used += MAXALIGN(fpb_posting_size(tuple, 1));
+		used += MAXALIGN(fpb_tuple_size(key->tuple));
 	if (used > BLCKSZ ||
 		(filler->nentries >= 2 && used - free > BLCKSZ - BLCKSZ * filler->slack / 100))
 		return false;
-	state->nslots = nslots;
-	state->tuples = tuples;
-	state->last_slot = last_slot;
+	*State(filler) = state;
 	return true;
 }
 
@@ -162,7 +198,7 @@ fpb_disk_first_filler_take(FpbFiller *filler, const FpbEntry *entry)
 		fpb_keys_identical(filler->ix, fpb_filler_last(filler), &entry->key);
 
 	return fpb_is_word(filler->ix) ? word_fits(filler, entry->key.tail, same) :
-		tuple_fits(filler, entry->key.tuple, same);
+		tuple_fits(filler, &entry->key, same);
 }
 
 /*

@@ -74,31 +74,24 @@ typedef struct TailShift
 /* gaps that are so far away move together, so that the next ones are near */
 #define FAR_GAP			8
 
-static inline bool
-is_gap(const char *tails, const FpbRuns *runs, int slot)
-{
-	return runs == NULL ? fpb_tail_is_gap(tails, slot) : fpb_run_is_gap(runs, slot);
-}
-
 /*
- * Put a tail before number item of an array of n tails, moving those between
- * that place and a gap, the nearest one.  If the gap is far away and others
- * are beside it, these move, too, so that the next tails that come here find
- * them.  No more of them move than tails do, so at most twice as much is
- * logged.  runs: the node's, or NULL if it is a posting.
+ * Put a tail before number item of an array of n tails, of so many bytes,
+ * moving those between that place and a gap, the nearest one.  If the gap is
+ * far away and others are beside it, these move, too, so that the next tails
+ * that come here find them.  No more of them move than tails do, so at most
+ * twice as much is logged.
  */
 static void
-insert_tail(char *tails, int n, const FpbRuns *runs, int gap, int item, uint64 tail,
+insert_tail(char *tails, int n, int width, int gap, int item, uint64 tail,
 			TailShift *shift, FpbWalPage *wp)
 {
-	int			width = runs == NULL ? FPB_TAIL_BYTES : runs->width;
 	int			ngaps = 1;
 	int			at;
 
 	if (gap >= item)
 	{
 		if (gap - item >= FAR_GAP)
-			while (ngaps < gap - item && gap + ngaps < n && is_gap(tails, runs, gap + ngaps))
+			while (ngaps < gap - item && gap + ngaps < n && fpb_short_tail_is_gap(tails, gap + ngaps, width))
 				ngaps++;
 		shift->from = item;
 		shift->to = gap - 1;
@@ -108,7 +101,7 @@ insert_tail(char *tails, int n, const FpbRuns *runs, int gap, int item, uint64 t
 	else
 	{
 		if (item - 1 - gap >= FAR_GAP)
-			while (ngaps < item - 1 - gap && gap - ngaps >= 0 && is_gap(tails, runs, gap - ngaps))
+			while (ngaps < item - 1 - gap && gap - ngaps >= 0 && fpb_short_tail_is_gap(tails, gap - ngaps, width))
 				ngaps++;
 		shift->from = gap + 1;
 		shift->to = item - 1;
@@ -118,12 +111,7 @@ insert_tail(char *tails, int n, const FpbRuns *runs, int gap, int item, uint64 t
 	if (shift->from <= shift->to)
 		fpb_shift_slots(tails, shift->from, shift->to, shift->by, width);
 	for (int i = at; i < at + ngaps; i++)
-	{
-		if (runs == NULL)
-			fpb_write_tail(tails, i, i == at ? tail : 0);
-		else
-			fpb_write_short_tail(tails, i, width, i == at ? tail : 0);
-	}
+		fpb_write_short_tail(tails, i, width, i == at ? tail : 0);
 	fpb_note_slots(wp, tails, Min(at, shift->from + shift->by),
 				   Max(at + ngaps - 1, shift->to + shift->by), width);
 }
@@ -233,7 +221,7 @@ insert_into_runs(const FpbIndex *ix, Page page, const FpbEntry *entry,
 		runs.nruns++;
 	}
 
-	insert_tail(runs.tails, runs.places, &runs, gap, pos->slot, entry->key.tail, &shift, wp);
+	insert_tail(runs.tails, runs.places, runs.width, gap, pos->slot, entry->key.tail, &shift, wp);
 
 	/*
 	 * the gaps that have moved belong to the key, and what ended amid them
@@ -918,30 +906,35 @@ insert_into_posting(const FpbIndex *ix, Page page, const FpbEntry *entry,
 	IndexTuple	posting = slot_tuple(ix, page, pos);
 	char	   *tails = fpb_posting_tails(posting);
 	int			gap = fpb_posting_gap(posting, pos->item);
+	int			width = fpb_posting_width(posting);
 	TailShift	shift;
 
-	if (unlikely(gap < 0))
+	if (unlikely(gap < 0 || fpb_tail_width(entry->key.tail) > width))
 		elog(PANIC, "insertion into a full posting of an fpbtree page");
-	insert_tail(tails, fpb_posting_slots(posting), NULL, gap, pos->item, entry->key.tail, &shift, wp);
+	insert_tail(tails, fpb_posting_slots(posting), width, gap, pos->item, entry->key.tail, &shift, wp);
 	fpb_page_clear_killed(ix, page, pos->dir, pos->slot, pos->slot);
 	fpb_posting_shift_killed(ix, page, posting, shift.from, shift.to, shift.by);
 }
 
 /*
- * Replace the tuple of a slot, which has no gap, by a posting with room for
- * tids TIDs, and put an entry into that before pos->item.  If the old tuple
- * was the last to be added, its bytes are used again.
+ * Replace the tuple of a slot by a posting with room for as many TIDs, of as
+ * many bytes, as planned, and put an entry into that before plan->place.item.
+ * If the old tuple was the last to be added, and is not longer, its bytes are
+ * used again.
  */
 static void
 grow_posting(const FpbIndex *ix, Page page, const FpbEntry *entry,
-			 const FpbNodePos *pos, int tids, FpbWalPage *wp)
+			 const FpbSlotPlan *plan, FpbWalPage *wp)
 {
+	const FpbNodePos *pos = &plan->place;
 	FpbPageHeader *hdr = FpbHdr(page);
 	uint16	   *place = fpb_node_tuples(fpb_leaf_shape(ix), fpb_node_at(fpb_shape(ix, page), page, pos->dir)) + pos->slot;
 	IndexTuple	old = slot_tuple(ix, page, pos);
 	bool		posting = fpb_is_posting(old);
 	int			nold = posting ? fpb_posting_slots(old) : 1;
-	Size		size = fpb_posting_size(old, tids);
+	int			before = 0;		/* entries before the new one, */
+	int			count = 1;		/* and all, with it */
+	Size		size = fpb_posting_size(old, plan->tids, plan->width);
 	uint32		end = hdr->pd.pd_upper;
 	uint32		offset;
 	PGAlignedBlock copy;
@@ -952,21 +945,31 @@ grow_posting(const FpbIndex *ix, Page page, const FpbEntry *entry,
 		fpb_posting_clear_killed(ix, page, old, 0, nold - 1);
 	memset(new, 0, size);
 	memcpy(new, old, IndexTupleSize(old));
-	fpb_posting_set_slots(new, tids);
-	for (int i = 0; i <= nold; i++)
+	fpb_posting_set(new, plan->tids, plan->width);
+	for (int i = 0; i < nold; i++)
+	{
+		bool		live = !posting || !fpb_posting_is_gap(old, i);
+
+		count += live;
+		before += live && i < pos->item;
+	}
+	for (int i = 0, from = 0; i < count; i++)
 	{
 		/* more will come behind the last, or else anywhere */
-		int			item = pos->item == nold ? i : i * tids / (nold + 1);
+		int			item = before == count - 1 ? i : i * plan->tids / count;
 		uint64		tail = entry->key.tail;
 
-		if (i != pos->item)
-			tail = posting ? fpb_posting_tail(old, i - (i > pos->item)) :
-				fpb_tail_pack(0, &old->t_tid);
-		fpb_write_tail(fpb_posting_tails(new), item, tail);
+		if (i != before)
+		{
+			from = posting ? fpb_posting_next(old, from) : 0;
+			tail = posting ? fpb_posting_tail(old, from++) : fpb_tail_pack(0, &old->t_tid);
+		}
+		fpb_write_short_tail(fpb_posting_tails(new), item, plan->width, tail);
 	}
 
-	if (*place == end && (FpbPageIsLeftmost(page) || hdr->fences.tail[FPB_LOW] != end))
-		end += fpb_posting_size(old, nold);
+	if (*place == end && size >= fpb_leaf_tuple_size(old) &&
+		(FpbPageIsLeftmost(page) || hdr->fences.tail[FPB_LOW] != end))
+		end += fpb_leaf_tuple_size(old);
 	offset = TYPEALIGN_DOWN(fpb_tuple_align(new), end - size);
 	memcpy((char *) page + offset, new, size);
 	hdr->pd.pd_upper = offset;
@@ -987,14 +990,15 @@ swap_last(const FpbIndex *ix, Page page, const FpbEntry *entry,
 	IndexTuple	posting = slot_tuple(ix, page, pos);
 	char	   *tails = fpb_posting_tails(posting);
 	int			n = fpb_posting_slots(posting);
+	int			width = fpb_posting_width(posting);
 
 	fpb_last_of_posting(ix, page, pos, last);
 	memcpy(tuple, posting, IndexTupleSize(posting));
 	fpb_tail_tid(last->key.tail, &tuple->t_tid);
 	last->key.tuple = tuple;
-	fpb_shift_slots(tails, pos->item, n - 2, 1, FPB_TAIL_BYTES);
-	fpb_write_tail(tails, pos->item, entry->key.tail);
-	fpb_note_slots(wp, tails, pos->item, n - 1, FPB_TAIL_BYTES);
+	fpb_shift_slots(tails, pos->item, n - 2, 1, width);
+	fpb_write_short_tail(tails, pos->item, width, entry->key.tail);
+	fpb_note_slots(wp, tails, pos->item, n - 1, width);
 	fpb_page_clear_killed(ix, page, pos->dir, pos->slot, pos->slot);
 	fpb_posting_clear_killed(ix, page, posting, pos->item, n - 1);
 }
@@ -1085,7 +1089,7 @@ fpb_disk_first_insert(const FpbIndex *ix, Page page, const FpbEntry *entry,
 			insert_into_posting(ix, page, entry, &slots->place, wp);
 			break;
 		case FPB_PLAN_GROW:
-			grow_posting(ix, page, entry, &slots->place, slots->tids, wp);
+			grow_posting(ix, page, entry, slots, wp);
 			break;
 	}
 }
@@ -1104,9 +1108,10 @@ delete_entry(const FpbIndex *ix, Page page, const FpbNodePos *pos, FpbWalPage *w
 		fpb_is_posting(posting = slot_tuple(ix, page, pos)))
 	{
 		char	   *tails = fpb_posting_tails(posting);
+		int			width = fpb_posting_width(posting);
 
-		fpb_write_tail(tails, pos->item, 0);
-		fpb_note_slots(wp, tails, pos->item, pos->item, FPB_TAIL_BYTES);
+		fpb_write_short_tail(tails, pos->item, width, 0);
+		fpb_note_slots(wp, tails, pos->item, pos->item, width);
 		fpb_posting_clear_killed(ix, page, posting, pos->item, pos->item);
 		if (fpb_posting_next(posting, 0) < fpb_posting_slots(posting))
 			return;

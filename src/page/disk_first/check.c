@@ -19,7 +19,7 @@ typedef struct PageCheck
 	Page		page;
 	const FpbShape *shape;
 	FpbTupleCheck tuples;
-	uint8		tids[BLCKSZ / FPB_TAIL_BYTES / 8 + 1];	/* killed bits that TIDs
+	uint8		tids[BLCKSZ / FPB_SHORT_TAIL / 8 + 1];	/* killed bits that TIDs
 														 * of postings have */
 } PageCheck;
 
@@ -77,7 +77,8 @@ target_fault(const PageCheck *pc, FpbCodec codec, char *node, int slot)
 	}
 	if (fpb_is_word(pc->ix))
 		fpb_tail_tid(fpb_slot_tail(pc->ix, pc->shape, codec, node, slot), &tid);
-	else						/* a posting's have been checked, this is 0 */
+	else						/* a posting's have been checked, this is
+								 * their width */
 		tid = ((IndexTuple) ((char *) pc->page +
 							 fpb_node_tuples(pc->shape, node)[slot]))->t_tid;
 	if (ItemPointerGetBlockNumberNoCheck(&tid) == InvalidBlockNumber)
@@ -123,9 +124,9 @@ entry_tuple_fault(PageCheck *pc, uint32 offset)
 		return fault;
 	for (int i = 0; i < fpb_posting_slots(posting); i++)
 	{
-		int			bit = fpb_killed_tid_bit(pc->page, fpb_posting_tails(posting) + i * FPB_TAIL_BYTES);
+		int			bit = fpb_killed_tid_bit(pc->page, fpb_posting_tid(posting, i));
 
-		if (!fpb_tail_is_gap(fpb_posting_tails(posting), i))
+		if (!fpb_posting_is_gap(posting, i))
 			pc->tids[bit / 8] |= 1 << (bit % 8);
 	}
 	return NULL;
@@ -276,17 +277,13 @@ fpb_disk_first_fault(const FpbIndex *ix, Page page)
 static void
 count_posting(IndexTuple posting, FpbNodeInfo *info)
 {
+	int			entries = fpb_posting_entries(posting);
+	int			gaps = fpb_posting_slots(posting) - entries;
+
 	info->postings++;
-	for (int i = 0; i < fpb_posting_slots(posting); i++)
-	{
-		if (fpb_tail_is_gap(fpb_posting_tails(posting), i))
-		{
-			info->gaps++;
-			info->available += FPB_TAIL_BYTES;
-		}
-		else
-			info->used += FPB_TAIL_BYTES;
-	}
+	info->gaps += gaps;
+	info->available += gaps * fpb_posting_width(posting);
+	info->used += entries * fpb_posting_width(posting);
 }
 
 /*

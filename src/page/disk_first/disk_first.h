@@ -197,7 +197,7 @@ fpb_killed_tids(const FpbShape *shape, Page page)
 static inline int
 fpb_killed_tid_bit(Page page, const char *tid)
 {
-	return (int) ((char *) page + BLCKSZ - tid) / FPB_TAIL_BYTES;
+	return (int) ((char *) page + BLCKSZ - tid) / FPB_SHORT_TAIL;
 }
 
 /*
@@ -209,7 +209,7 @@ fpb_killed_tids_bytes(const FpbIndex *ix, const FpbShape *shape, Page page)
 {
 	uint32		upper = FpbHdr(page)->pd.pd_upper;
 	int			room = (int) ((uint8 *) page + upper - fpb_killed_tids(shape, page));
-	int			all = (BLCKSZ - upper) / FPB_TAIL_BYTES / 8 + 1;
+	int			all = (BLCKSZ - upper) / FPB_SHORT_TAIL / 8 + 1;
 
 	return ix->max_posting == 0 || shape->killed_bytes == 0 ? 0 : Min(all, room);
 }
@@ -382,6 +382,7 @@ extern bool fpb_pack_words(const FpbIndex *ix, int level,
 						   const FpbEntry *entries, int nentries,
 						   const FpbFill *fill, bool spread,
 						   FpbPacking *packing);
+extern int	fpb_packed_width(const FpbEntry *entries, int n);
 extern bool fpb_pack_tuples(const FpbIndex *ix, const FpbPageContent *content,
 							int slack, FpbPacking *packing);
 
@@ -439,7 +440,7 @@ typedef struct FpbSlotPlan
 	int			tids;			/* FPB_PLAN_GROW: room for so many */
 	int			keys;			/* FPB_PLAN_APPEND_NODE: a runs node with room
 								 * for so many; 0: a plain one */
-	int			width;			/* and bytes of its TIDs */
+	int			width;			/* either: and bytes of its TIDs */
 	FpbNodePos	spill;			/* FPB_PLAN_SPILL: the entry that moves, */
 	FpbNodePos	spill_to;		/* and where to; FPB_PLAN_PASS: the last node */
 	uint16		first;			/* FPB_PLAN_SPREAD, FPB_PLAN_REPACK: the first */

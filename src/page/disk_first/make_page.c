@@ -26,8 +26,8 @@ typedef struct PageWriter
 	bool		shared;			/* is the first slot's tuple the low fence's,
 								 * too? */
 	FpbTupleArea area;			/* room for tuples */
-	int			postings;		/* how many there are among these */
-	int			spare;			/* gaps that each of them is to have */
+	int			widths;			/* bytes of a TID in each posting, added up */
+	int			spare;			/* gaps that each posting is to have */
 } PageWriter;
 
 /* --- room --- */
@@ -50,21 +50,21 @@ shares_fence(const PageWriter *w)
 }
 
 /*
- * For how many TIDs the tuple of a slot with so many entries gets room: a
- * posting's gaps are no more than half of its entries.
+ * For how many TIDs, of so many bytes, the tuple of a slot with so many
+ * entries gets room: a posting's gaps are no more than half of its entries.
  */
 static int
-slot_tids(const PageWriter *w, IndexTuple tuple, int entries)
+slot_tids(const PageWriter *w, IndexTuple tuple, int entries, int width)
 {
 	if (entries == 1)
 		return 1;
 	return Min(entries + Min(w->spare, entries / 2 + 1),
-			   fpb_posting_most(w->ix, tuple));
+			   fpb_posting_most(w->ix, tuple, width));
 }
 
 /*
  * Set w->area to the room that the tuples of all slots take, each posting with
- * w->spare gaps, and count the postings.
+ * w->spare gaps, and add up what one more would take of each.
  */
 static void
 measure_slots(PageWriter *w)
@@ -72,15 +72,16 @@ measure_slots(PageWriter *w)
 	const FpbEntry *entry = w->content->entries;
 
 	w->area.aligned = w->area.packed = 0;
-	w->postings = 0;
+	w->widths = 0;
 	for (int slot = 0; slot < w->nslots; slot++)
 	{
 		IndexTuple	tuple = entry->key.tuple;
 		int			n = w->packing->slots[slot];
+		int			width = n > 1 ? fpb_packed_width(entry, n) : 0;
 
 		*fpb_area_of(&w->area, tuple) +=
-			fpb_posting_space(tuple, slot_tids(w, tuple, n));
-		w->postings += n > 1;
+			fpb_posting_space(tuple, slot_tids(w, tuple, n, width), width);
+		w->widths += width;
 		entry += n;
 	}
 }
@@ -176,9 +177,9 @@ measure_tuples(PageWriter *w, Size want_free)
 	 * More duplicates are likely to come.  Half of what killed bits leave of
 	 * want_free is for those; with padding, all of it might be too much.
 	 */
-	if (w->postings > 0 && want_free > bits)
+	if (w->widths > 0 && want_free > bits)
 	{
-		w->spare = (want_free - bits) / 2 / (w->postings * FPB_TAIL_BYTES);
+		w->spare = (want_free - bits) / 2 / w->widths;
 		measure_slots(w);
 		measure_fences(w);
 	}
@@ -196,20 +197,21 @@ measure_tuples(PageWriter *w, Size want_free)
 static uint32
 place_entries(PageWriter *w, const FpbEntry *entries, int n, uint32 offset)
 {
-	int			tids = slot_tids(w, entries[0].key.tuple, n);
+	int			width = n > 1 ? fpb_packed_width(entries, n) : 0;
+	int			tids = slot_tids(w, entries[0].key.tuple, n, width);
 	IndexTuple	tuple;
 
 	if (offset == 0)
-		offset = fpb_place_tuple(w->page, entries[0].key.tuple, tids, &w->area);
+		offset = fpb_place_tuple(w->page, entries[0].key.tuple, tids, width, &w->area);
 	tuple = (IndexTuple) ((char *) w->page + offset);
 	/* an entry out of a posting has no TID in its tuple */
 	if (n == 1)
 		fpb_tail_tid(entries[0].key.tail, &tuple->t_tid);
 	else
-		fpb_posting_set_slots(tuple, tids);
+		fpb_posting_set(tuple, tids, width);
 	for (int i = 0; n > 1 && i < tids; i++)
-		fpb_write_tail(fpb_posting_tails(tuple), i,
-					   i < n ? entries[i].key.tail : 0);
+		fpb_write_short_tail(fpb_posting_tails(tuple), i, width,
+							 i < n ? entries[i].key.tail : 0);
 	return offset;
 }
 
@@ -237,7 +239,7 @@ write_tuples(PageWriter *w, const FpbPackedNode *packed, char *node,
 		if (shape->child_off == 0)
 			offset = place_entries(w, entries + i, n, offset);
 		else if (offset == 0)
-			offset = fpb_place_tuple(w->page, entries[i].key.tuple, 1, &w->area);
+			offset = fpb_place_tuple(w->page, entries[i].key.tuple, 1, 0, &w->area);
 		fpb_write_slot(ix, shape, node, slot++, &entries[i], offset);
 		for (; slot < next; slot++)
 			fpb_write_gap(ix, shape, node, slot, i + n < packed->count ?

@@ -115,21 +115,95 @@ nodes_for(int count, int fill)
 /* --- tuples: postings --- */
 
 /*
- * How many of sorted entries, from the first on, the first slot gets.
+ * Bytes of each TID of a posting that has these entries.
+ */
+int
+fpb_packed_width(const FpbEntry *entries, int n)
+{
+	int			width = FPB_SHORT_TAIL;
+
+	for (int i = 0; i < n; i++)
+		width = Max(width, fpb_posting_width_for(entries[i].key.tuple, entries[i].key.tail));
+	return width;
+}
+
+/*
+ * How many of sorted entries, from the first on, are alike: they have the
+ * first one's key, and their TIDs take as many bytes where they are now, or
+ * need no more, if they are plain tuples.  No more than most are counted.
+ */
+static int
+entries_alike(const FpbIndex *ix, const FpbEntry *entries, int most)
+{
+	int			width = 0;
+	int			n;
+
+	for (n = 0; n < most && fpb_keys_identical(ix, &entries[0].key, &entries[n].key); n++)
+	{
+		IndexTuple	tuple = entries[n].key.tuple;
+		bool		posting = fpb_is_posting(tuple);
+		int			now = fpb_packed_width(&entries[n], 1);
+
+		if (posting)
+			now = Max(now, fpb_posting_width(tuple));
+		if (n == 0)
+			width = now;
+		if (now > width || (posting && now < width))
+			break;
+	}
+	return n;
+}
+
+/*
+ * How many of n entries that are alike one posting holds.
+ */
+static int
+posting_holds(const FpbIndex *ix, const FpbEntry *entries, int n)
+{
+	int			most = 1;
+	int			fit = 0;
+
+	for (int width = FPB_SHORT_TAIL; width <= FPB_TAIL_BYTES; width++)
+	{
+		while (fit < n && fpb_packed_width(&entries[fit], 1) <= width)
+			fit++;
+		most = Max(most, Min(fit, fpb_posting_most(ix, entries[0].key.tuple, width)));
+	}
+	return most;
+}
+
+/*
+ * How many of sorted entries, from the first on, the first slot gets: of those
+ * that are alike, as many as can be.  What is alike behind all these comes
+ * along if all of it does, and takes no more room so.  FORMAT.md ("A page made
+ * afresh fits") tells why.
  */
 static int
 slot_entries(const FpbIndex *ix, const FpbShape *shape,
 			 const FpbEntry *entries, int nentries)
 {
-	int			n = 1;
+	IndexTuple	tuple = entries[0].key.tuple;
+	int			n;
+	int			alike;
 	int			most;
 
 	if (ix->max_posting == 0 || shape->child_off != 0 || nentries < 2 ||
 		!fpb_keys_identical(ix, &entries[0].key, &entries[1].key))
 		return 1;
-	most = Min(nentries, fpb_posting_most(ix, entries[0].key.tuple));
-	while (n < most && fpb_keys_identical(ix, &entries[0].key, &entries[n].key))
-		n++;
+	most = Min(nentries, fpb_posting_most(ix, tuple, FPB_SHORT_TAIL) + 1);
+	n = entries_alike(ix, entries, most);
+	n = posting_holds(ix, entries, n);
+	for (; n < most && fpb_keys_identical(ix, &entries[0].key, &entries[n].key); n += alike)
+	{
+		int			width = fpb_packed_width(entries, n);
+		int			wider;
+
+		alike = entries_alike(ix, entries + n, most - n);
+		wider = fpb_packed_width(entries, n + alike);
+		if (n + alike > fpb_posting_most(ix, tuple, wider) ||
+			!fpb_may_widen(tuple, n, width, wider))
+			break;
+	}
 	return n;
 }
 

@@ -538,36 +538,46 @@ plan_to_make_room(const FpbIndex *ix, Page page, const FpbEntry *entry,
 /*
  * Plan to have the entry share the slot of another one of its key, at pos,
  * where it belongs before pos.item: in a gap of the posting there, or in a
- * larger posting with room for more.  False if neither can be.
+ * larger posting with room for more, or for wider TIDs.  False if neither can
+ * be.
  */
 static bool
-plan_sharing(const FpbIndex *ix, Page page, FpbNodePos pos, FpbSlotPlan *plan)
+plan_sharing(const FpbIndex *ix, Page page, const FpbEntry *entry, FpbNodePos pos,
+			 FpbSlotPlan *plan)
 {
 	const FpbShape *shape = fpb_shape(ix, page);
 	FpbCodec	codec;
 	char	   *node = fpb_page_node(ix, page, pos.dir, &codec);
 	FpbEntry	old;
+	IndexTuple	tuple;
 	int			tids = 1;
+	int			width;
 	int			most;
 
 	plan->place = pos;
 	fpb_read_slot(ix, page, shape, codec, node, pos.slot, &old);
+	tuple = old.key.tuple;
+	width = fpb_posting_width_for(tuple, old.key.tail);
+	plan->width = Max(width, fpb_posting_width_for(tuple, entry->key.tail));
 	if (fpb_has_posting(shape, &old))
 	{
-		tids = fpb_posting_slots(old.key.tuple);
+		width = fpb_posting_width(tuple);
+		plan->width = Max(width, plan->width);
 		plan->kind = FPB_PLAN_POSTING;
-		if (fpb_posting_gap(old.key.tuple, pos.item) >= 0)
+		if (plan->width == width && fpb_posting_gap(tuple, pos.item) >= 0)
 			return true;
+		tids = fpb_posting_entries(tuple);
 	}
 
-	most = fpb_posting_most(ix, old.key.tuple);
-	if (tids >= most)
+	most = fpb_posting_most(ix, tuple, plan->width);
+	if (tids >= most ||
+		(tids > 1 && !fpb_may_widen(tuple, tids, width, plan->width)))
 		return false;
 	plan->kind = FPB_PLAN_GROW;
 	plan->tids = Min(most, (tids + 1) * 3 / 2);
-	if (!fpb_page_has_room(ix, page, 0, fpb_tuple_room(ix, &old.key, plan->tids)))
+	if (!fpb_page_has_room(ix, page, 0, fpb_posting_room(&old.key, plan->tids, plan->width)))
 		plan->tids = tids + 1;
-	return fpb_page_has_room(ix, page, 0, fpb_tuple_room(ix, &old.key, plan->tids));
+	return fpb_page_has_room(ix, page, 0, fpb_posting_room(&old.key, plan->tids, plan->width));
 }
 
 /*
@@ -606,7 +616,7 @@ plan_beside_equal(const FpbIndex *ix, Page page, const FpbEntry *entry,
 		fpb_keys_identical(ix, &old.key, &entry->key))
 	{
 		pos.item++;
-		if (plan_sharing(ix, page, pos, plan))
+		if (plan_sharing(ix, page, entry, pos, plan))
 			return true;
 	}
 	pos = *place;
@@ -615,7 +625,7 @@ plan_beside_equal(const FpbIndex *ix, Page page, const FpbEntry *entry,
 		fpb_keys_identical(ix, &old.key, &entry->key))
 	{
 		pos.item = 0;
-		return plan_sharing(ix, page, pos, plan);
+		return plan_sharing(ix, page, entry, pos, plan);
 	}
 	return false;
 }
@@ -1109,7 +1119,7 @@ plan_slot(const FpbIndex *ix, Page page, const FpbEntry *entry,
 		  const FpbNodePos *place, FpbInsertPlan *plan)
 {
 	const FpbShape *shape = fpb_shape(ix, page);
-	Size		tuple = fpb_tuple_room(ix, &entry->key, 1);
+	Size		tuple = fpb_tuple_room(ix, &entry->key);
 	FpbSlotPlan *slots = FpbSlots(plan);
 	FpbCodec	codec;
 	char	   *node;
@@ -1240,11 +1250,13 @@ plan_insert(const FpbIndex *ix, Page page, const FpbEntry *entry,
 	 */
 	if (place.item > 0 && !fpb_is_word(ix))
 	{
-		if (plan_sharing(ix, page, place, slots))
+		if (plan_sharing(ix, page, entry, place, slots))
 			return;
 		slots->swap = true;
 		slots->swapped = place;
 		fpb_last_of_posting(ix, page, &place, &last);
+		if (unlikely(entry->key.tail >= last.key.tail))
+			fpb_page_damaged(ix, page, "The TIDs of a posting are out of order.");
 		rest = &last;
 		place.slot++;
 		place.item = 0;

@@ -790,8 +790,8 @@ static KilledBit
 item_bit(const FpbIndex *ix, Page page, IndexTuple posting, int item)
 {
 	const FpbShape *shape = fpb_leaf_shape(ix);
-	const char *tid = fpb_posting_tails(posting) + item * FPB_TAIL_BYTES;
-	KilledBit	bit = bit_at(fpb_killed_tids(shape, page), fpb_killed_tid_bit(page, tid));
+	KilledBit	bit = bit_at(fpb_killed_tids(shape, page),
+							 fpb_killed_tid_bit(page, fpb_posting_tid(posting, item)));
 
 	if (bit.byte >= (uint8 *) page + FpbHdr(page)->pd.pd_upper)
 		bit.byte = NULL;
@@ -821,26 +821,40 @@ any_bit(const uint8 *bits, int n)
 /* --- reading --- */
 
 /*
- * Read the entries of one key that are in places [slot, end) of a runs node,
- * the dir'th, whose tails have so many bytes, to *item and behind.  Returns
- * the place behind the last item.  (No branch, as in fpb_read_tails.)
+ * Read the entries of one key whose tails, of so many bytes, are in places
+ * [place, end) of a run or a posting, to *item and behind, where there is room
+ * for them, gaps included.  pos is the first one's position; each further
+ * one's is greater by step.  Returns the place behind the last item.
+ *
+ * An item is written even if the tail is a gap, and overwritten by the next
+ * one: so no branch can be mispredicted.
  */
 static pg_attribute_always_inline FpbItem *
-read_run(const char *tails, int width, int slot, int end, int dir, uint64 head,
-		 uint64 low, FpbItem *item)
+read_tails_of_width(const char *tails, int width, int place, int end, const FpbKey *key,
+					FpbPos pos, uint64 step, FpbItem *item)
 {
-	for (; slot < end; slot++)
+	for (; place < end; place++, pos.number += step)
 	{
-		uint64		tail = fpb_read_short_tail(tails, slot, width);
+		uint64		tail = fpb_read_short_tail(tails, place, width);
 
-		item->key.head = head;
-		item->key.low = low;
+		item->key.head = key->head;
+		item->key.low = key->low;
 		item->key.tail = tail;
-		item->key.tuple = NULL;
-		item->pos = fpb_pos_at(dir, slot, 0);
+		item->key.tuple = key->tuple;
+		item->pos = pos;
 		item += (tail & FPB_TAIL_MAX_OFFSET) != 0;
 	}
 	return item;
+}
+
+/* The same, with code of its own for the width that most have. */
+static pg_attribute_always_inline FpbItem *
+read_tails(const char *tails, int width, int place, int end, FpbKey key,
+		   FpbPos pos, uint64 step, FpbItem *item)
+{
+	if (likely(width == FPB_SHORT_TAIL))
+		return read_tails_of_width(tails, FPB_SHORT_TAIL, place, end, &key, pos, step, item);
+	return read_tails_of_width(tails, width, place, end, &key, pos, step, item);
 }
 
 /*
@@ -860,16 +874,16 @@ read_runs(const FpbIndex *ix, const FpbShape *shape, char *node, int dir,
 	{
 		int			slot = Max(from, start);
 		int			end = Min(to, fpb_run_end(&runs, run));
-		uint64		head = fpb_node_head(ix, node, run);
-		uint64		low = ix->form == FPB_WORD16 ? fpb_run_lows(&runs)[run] : 0;
+		FpbKey		key = {
+			.head = fpb_node_head(ix, node, run),
+			.low = ix->form == FPB_WORD16 ? fpb_run_lows(&runs)[run] : 0,
+		};
 
 		start = fpb_run_end(&runs, run);
 		if (unlikely(room - (item - items) < end - slot))
 			return -1;
-		if (likely(runs.width == FPB_SHORT_TAIL))
-			item = read_run(runs.tails, FPB_SHORT_TAIL, slot, end, dir, head, low, item);
-		else
-			item = read_run(runs.tails, runs.width, slot, end, dir, head, low, item);
+		item = read_tails(runs.tails, runs.width, slot, end, key,
+						  fpb_pos_at(dir, slot, 0), fpb_pos_at(0, 1, 0).number, item);
 	}
 	return item - items;
 }
@@ -1008,23 +1022,24 @@ read_live_tids(const FpbIndex *ix, Page page, uint64 head, IndexTuple posting,
 {
 	const FpbShape *shape = fpb_leaf_shape(ix);
 	const char *tails = fpb_posting_tails(posting);
+	int			width = fpb_posting_width(posting);
 	const uint8 *bits = fpb_killed_tids(shape, page);
 	int			nbits = fpb_killed_tids_bytes(ix, shape, page) * 8;
 	int			n = 0;
 
-	/* the first item's bit is the last one */
-	int			bit = fpb_killed_tid_bit(page, tails + first * FPB_TAIL_BYTES);
-
-	for (int i = first; i < last; i++, bit--)
+	for (int i = first; i < last; i++)
 	{
+		int			bit = fpb_killed_tid_bit(page, tails + i * width);
+		uint64		tail = fpb_read_short_tail(tails, i, width);
+
 		if ((bit < nbits && (bits[bit / 8] & (1 << (bit % 8))) != 0) ||
-			fpb_tail_is_gap(tails, i))
+			(tail & FPB_TAIL_MAX_OFFSET) == 0)
 			continue;
 		if (n == room)
 			return -1;
 		items[n].key.head = head;
 		items[n].key.low = 0;
-		items[n].key.tail = fpb_read_tail(tails, i);
+		items[n].key.tail = tail;
 		items[n].key.tuple = posting;
 		items[n++].pos = fpb_pos_at(dir, slot, i);
 	}
@@ -1082,11 +1097,10 @@ read_tuples(const FpbIndex *ix, Page page, const FpbShape *shape, char *node,
 			return -1;
 		if (posting)
 		{
-			const char *tails = fpb_posting_tails(tuple);
+			FpbKey		key = {.head = fpb_node_head(ix, node, slot),.tuple = tuple};
 
-			item = fpb_read_tails(tails + first * FPB_TAIL_BYTES, tails + last * FPB_TAIL_BYTES,
-								  fpb_node_head(ix, node, slot), 0, tuple,
-								  fpb_pos_at(from.dir, slot, first), 1, item);
+			item = read_tails(fpb_posting_tails(tuple), fpb_posting_width(tuple), first, last,
+							  key, fpb_pos_at(from.dir, slot, first), 1, item);
 			continue;
 		}
 		item->key.head = fpb_node_head(ix, node, slot);
@@ -1558,11 +1572,7 @@ entries_of_bit(const FpbIndex *ix, Page page, FpbNodePos pos)
 	int			count = 0;
 
 	if (posting != NULL)
-	{
-		for (int i = 0; i < fpb_posting_slots(posting); i++)
-			count += !fpb_tail_is_gap(fpb_posting_tails(posting), i);
-		return count;
-	}
+		return fpb_posting_entries(posting);
 	while (pos.slot > 0 && fpb_killed_bit(shape, nslots, pos.slot - 1) == bit)
 		pos.slot--;
 	for (; pos.slot < nslots && fpb_killed_bit(shape, nslots, pos.slot) == bit; pos.slot++)

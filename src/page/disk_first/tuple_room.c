@@ -79,8 +79,7 @@ take_tuple(TupleMap *map, Page page, bool leaf, uint32 offset)
 	if (offset < FpbHdr(page)->pd.pd_upper || offset + sizeof(IndexTupleData) > BLCKSZ)
 		return;
 	/* a short tuple has room for a TID of its own, which a posting may take */
-	take(map, offset, offset + fpb_posting_size(tuple, leaf && fpb_is_posting(tuple) ?
-												fpb_posting_slots(tuple) : 1));
+	take(map, offset, offset + (leaf ? fpb_leaf_tuple_size(tuple) : fpb_tuple_size(tuple)));
 }
 
 /*
@@ -118,7 +117,7 @@ fpb_tuple_gap(const FpbIndex *ix, Page page, const FpbKey *key)
 {
 	TupleMap	map;
 	uint32		align = fpb_tuple_align(key->tuple);
-	uint32		size = fpb_posting_size(key->tuple, 1);
+	uint32		size = fpb_tuple_size(key->tuple);
 	uint32		at = FpbHdr(page)->pd.pd_upper;
 	uint32		best = 0;
 	uint32		best_length = BLCKSZ;
@@ -167,7 +166,7 @@ fpb_tuple_gap(const FpbIndex *ix, Page page, const FpbKey *key)
 bool
 fpb_disk_first_has_room(const FpbIndex *ix, Page page, const FpbKey *key)
 {
-	return fpb_page_has_room(ix, page, 0, fpb_tuple_room(ix, key, 1)) ||
+	return fpb_page_has_room(ix, page, 0, fpb_tuple_room(ix, key)) ||
 		fpb_tuple_gap(ix, page, key) != 0;
 }
 
@@ -179,7 +178,7 @@ fpb_disk_first_put_tuple(const FpbIndex *ix, Page page, const FpbKey *key, FpbWa
 {
 	uint32		offset;
 
-	if (fpb_page_has_room(ix, page, 0, fpb_tuple_room(ix, key, 1)))
+	if (fpb_page_has_room(ix, page, 0, fpb_tuple_room(ix, key)))
 		return fpb_add_tuple(page, key, wp);
 	offset = fpb_tuple_gap(ix, page, key);
 	/* better than to write into another tuple */
