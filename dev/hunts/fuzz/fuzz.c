@@ -46,6 +46,7 @@ static const char *const kinds[] = {
 	[FUZZ_N_FULL] = "full",
 	[FUZZ_N_REORGANISE] = "reorganise",
 	[FUZZ_N_WIDEN] = "widen a posting's TIDs",
+	[FUZZ_N_GROW_AMONG] = "grow a posting among the tuples",
 	[FUZZ_N_SWAP] = "swap a posting's last TID",
 	[FUZZ_N_BEFORE_BOUND] = "append below the next bound",
 	[FUZZ_N_APPEND_RUNS] = "append runs node",

@@ -508,6 +508,20 @@ widens_posting(const Fuzz *f, const FpbSlotPlan *slots)
 }
 
 /*
+ * Does a posting that is to grow go among the page's tuples, because the hole
+ * has no room for it?
+ */
+static bool
+grows_among_tuples(Fuzz *f, const FpbSlotPlan *slots)
+{
+	char	   *node = fpb_node_at(f->shape, f->page, slots->place.dir);
+	FpbKey		key = {.tuple = (IndexTuple) ((char *) f->page +
+											  fpb_node_tuples(f->shape, node)[slots->place.slot])};
+
+	return !fpb_page_has_room(&f->ix, f->page, 0, fpb_posting_room(&key, slots->tids, slots->width));
+}
+
+/*
  * Count what a plan that fits a disk-first page has besides its kind.
  */
 static void
@@ -523,6 +537,8 @@ count_details(Fuzz *f, const FpbEntry *entry, const FpbSlotPlan *slots)
 		f->counts[FUZZ_N_REPACK_MANY]++;
 	if (widens_posting(f, slots))
 		f->counts[FUZZ_N_WIDEN]++;
+	if (slots->kind == FPB_PLAN_GROW && grows_among_tuples(f, slots))
+		f->counts[FUZZ_N_GROW_AMONG]++;
 	if (slots->swap)
 		f->counts[FUZZ_N_SWAP]++;
 	if (slots->kind == FPB_PLAN_SPILL && slots->spill_to.dir == FpbDir(f->page)->nnodes)

@@ -920,7 +920,8 @@ insert_into_posting(const FpbIndex *ix, Page page, const FpbEntry *entry,
  * Replace the tuple of a slot by a posting with room for as many TIDs, of as
  * many bytes, as planned, and put an entry into that before plan->place.item.
  * If the old tuple was the last to be added, and is not longer, its bytes are
- * used again.
+ * used again; and also if the hole has no room for the posting, and it goes
+ * where no other tuple lies.
  */
 static void
 grow_posting(const FpbIndex *ix, Page page, const FpbEntry *entry,
@@ -939,6 +940,7 @@ grow_posting(const FpbIndex *ix, Page page, const FpbEntry *entry,
 	uint32		offset;
 	PGAlignedBlock copy;
 	IndexTuple	new = (IndexTuple) copy.data;
+	FpbKey		key = {.tuple = old};
 
 	fpb_page_clear_killed(ix, page, pos->dir, pos->slot, pos->slot);
 	if (posting)
@@ -967,15 +969,26 @@ grow_posting(const FpbIndex *ix, Page page, const FpbEntry *entry,
 		fpb_write_short_tail(fpb_posting_tails(new), item, plan->width, tail);
 	}
 
-	if (*place == end && size >= fpb_leaf_tuple_size(old) &&
-		(FpbPageIsLeftmost(page) || hdr->fences.tail[FPB_LOW] != end))
-		end += fpb_leaf_tuple_size(old);
-	offset = TYPEALIGN_DOWN(fpb_tuple_align(new), end - size);
-	memcpy((char *) page + offset, new, size);
-	hdr->pd.pd_upper = offset;
+	if (fpb_page_has_room(ix, page, 0, fpb_posting_room(&key, plan->tids, plan->width)))
+	{
+		if (*place == end && size >= fpb_leaf_tuple_size(old) &&
+			(FpbPageIsLeftmost(page) || hdr->fences.tail[FPB_LOW] != end))
+			end += fpb_leaf_tuple_size(old);
+		offset = TYPEALIGN_DOWN(fpb_tuple_align(new), end - size);
+		memcpy((char *) page + offset, new, size);
+		hdr->pd.pd_upper = offset;
+		fpb_wal_note(wp, (char *) page + offset, end - offset);
+		fpb_wal_note(wp, &hdr->pd.pd_upper, sizeof(hdr->pd.pd_upper));
+	}
+	else
+	{
+		offset = fpb_tuple_gap(ix, page, old, size, *place);
+		/* better than to write into another tuple */
+		if (unlikely(offset == 0))
+			elog(PANIC, "insertion into a full fpbtree page");
+		write_bytes((char *) page + offset, (const char *) new, size, wp);
+	}
 	*place = offset;
-	fpb_wal_note(wp, (char *) page + offset, end - offset);
-	fpb_wal_note(wp, &hdr->pd.pd_upper, sizeof(hdr->pd.pd_upper));
 	fpb_wal_note(wp, place, sizeof(uint16));
 }
 

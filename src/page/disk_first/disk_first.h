@@ -399,7 +399,8 @@ extern bool fpb_write_page(const FpbIndex *ix, Page page,
 
 extern bool fpb_page_has_room(const FpbIndex *ix, Page page, int more_nodes,
 							  Size tuple);
-extern uint32 fpb_tuple_gap(const FpbIndex *ix, Page page, const FpbKey *key);
+extern uint32 fpb_tuple_gap(const FpbIndex *ix, Page page, IndexTuple tuple,
+							uint32 size, uint32 old);
 
 /* --- changing pages (page/disk_first/plan_insert.c, page/disk_first/change.c) --- */
 

@@ -550,6 +550,7 @@ plan_sharing(const FpbIndex *ix, Page page, const FpbEntry *entry, FpbNodePos po
 	char	   *node = fpb_page_node(ix, page, pos.dir, &codec);
 	FpbEntry	old;
 	IndexTuple	tuple;
+	uint32		tuple_at = fpb_node_tuples(shape, node)[pos.slot];
 	int			tids = 1;
 	int			width;
 	int			most;
@@ -575,9 +576,11 @@ plan_sharing(const FpbIndex *ix, Page page, const FpbEntry *entry, FpbNodePos po
 		return false;
 	plan->kind = FPB_PLAN_GROW;
 	plan->tids = Min(most, (tids + 1) * 3 / 2);
-	if (!fpb_page_has_room(ix, page, 0, fpb_posting_room(&old.key, plan->tids, plan->width)))
-		plan->tids = tids + 1;
-	return fpb_page_has_room(ix, page, 0, fpb_posting_room(&old.key, plan->tids, plan->width));
+	if (fpb_page_has_room(ix, page, 0, fpb_posting_room(&old.key, plan->tids, plan->width)))
+		return true;
+	plan->tids = tids + 1;
+	return fpb_page_has_room(ix, page, 0, fpb_posting_room(&old.key, plan->tids, plan->width)) ||
+		fpb_tuple_gap(ix, page, tuple, fpb_posting_size(tuple, plan->tids, plan->width), tuple_at) != 0;
 }
 
 /*
@@ -1163,7 +1166,7 @@ plan_slot(const FpbIndex *ix, Page page, const FpbEntry *entry,
 	slots->kind = FPB_PLAN_SLOT;
 	if (!fpb_page_has_room(ix, page, 0, tuple))
 	{
-		if (fpb_tuple_gap(ix, page, &entry->key) == 0)
+		if (fpb_tuple_gap(ix, page, entry->key.tuple, fpb_tuple_size(entry->key.tuple), 0) == 0)
 			return false;
 		tuple = 0;
 	}
@@ -1172,7 +1175,7 @@ plan_slot(const FpbIndex *ix, Page page, const FpbEntry *entry,
 
 	/* The node is full. */
 	if (tuple > 0 && !fpb_page_has_room(ix, page, 1, tuple) &&
-		fpb_page_has_room(ix, page, 1, 0) && fpb_tuple_gap(ix, page, &entry->key) != 0)
+		fpb_page_has_room(ix, page, 1, 0) && fpb_tuple_gap(ix, page, entry->key.tuple, fpb_tuple_size(entry->key.tuple), 0) != 0)
 		tuple = 0;
 	if (fpb_page_has_room(ix, page, 1, tuple) &&
 		follows_series(ix, page, entry, place))

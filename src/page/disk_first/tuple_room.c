@@ -83,10 +83,11 @@ take_tuple(TupleMap *map, Page page, bool leaf, uint32 offset)
 }
 
 /*
- * Note all tuples of a page.
+ * Note all tuples of a page, but for an entry's that will go.  (It stays if it
+ * is a fence's, too.)
  */
 static void
-take_all_tuples(const FpbIndex *ix, Page page, TupleMap *map)
+take_all_tuples(const FpbIndex *ix, Page page, uint32 except, TupleMap *map)
 {
 	const FpbPageHeader *hdr = FpbHdr(page);
 	const FpbShape *shape = fpb_shape(ix, page);
@@ -102,27 +103,27 @@ take_all_tuples(const FpbIndex *ix, Page page, TupleMap *map)
 		const uint16 *tuples = fpb_node_tuples(shape, fpb_node_at(shape, page, dir));
 
 		for (int slot = 0; slot < shape->nslots; slot++)
-			if (tuples[slot] != 0)
+			if (tuples[slot] != 0 && tuples[slot] != except)
 				take_tuple(map, page, leaf, tuples[slot]);
 	}
 }
 
 /*
- * Where a plain tuple of this key has room among the page's tuples: in the
- * shortest stretch that is long enough.  0 if there is none.  The page is
- * locked exclusively.  Raises nothing.
+ * Where a tuple of this key, of so many bytes with its TIDs, has room among
+ * the page's tuples: in the shortest stretch that is long enough.  0 if there
+ * is none.  The tuple at old, unless that is 0, is the one that it replaces.  The
+ * page is locked exclusively.  Raises nothing.
  */
 uint32
-fpb_tuple_gap(const FpbIndex *ix, Page page, const FpbKey *key)
+fpb_tuple_gap(const FpbIndex *ix, Page page, IndexTuple tuple, uint32 size, uint32 old)
 {
 	TupleMap	map;
-	uint32		align = fpb_tuple_align(key->tuple);
-	uint32		size = fpb_tuple_size(key->tuple);
+	uint32		align = fpb_tuple_align(tuple);
 	uint32		at = FpbHdr(page)->pd.pd_upper;
 	uint32		best = 0;
 	uint32		best_length = BLCKSZ;
 
-	take_all_tuples(ix, page, &map);
+	take_all_tuples(ix, page, old, &map);
 	while (at < BLCKSZ)
 	{
 		uint64		word = map.words[at / 128] >> at / 2 % 64;
@@ -167,7 +168,7 @@ bool
 fpb_disk_first_has_room(const FpbIndex *ix, Page page, const FpbKey *key)
 {
 	return fpb_page_has_room(ix, page, 0, fpb_tuple_room(ix, key)) ||
-		fpb_tuple_gap(ix, page, key) != 0;
+		fpb_tuple_gap(ix, page, key->tuple, fpb_tuple_size(key->tuple), 0) != 0;
 }
 
 /*
@@ -180,7 +181,7 @@ fpb_disk_first_put_tuple(const FpbIndex *ix, Page page, const FpbKey *key, FpbWa
 
 	if (fpb_page_has_room(ix, page, 0, fpb_tuple_room(ix, key)))
 		return fpb_add_tuple(page, key, wp);
-	offset = fpb_tuple_gap(ix, page, key);
+	offset = fpb_tuple_gap(ix, page, key->tuple, fpb_tuple_size(key->tuple), 0);
 	/* better than to write into another tuple */
 	if (unlikely(offset == 0))
 		elog(PANIC, "insertion into a full fpbtree page");
