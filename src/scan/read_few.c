@@ -37,7 +37,8 @@ add_item(FpbReader *r, const FpbEntry *entry, FpbPos pos)
 
 /*
  * Forward: read the first entries of the range, and set the edge after them.
- * False, with none read, if the first one is known dead.
+ * False, with none read, if the first one is known dead.  Then the range has
+ * been found, and need not be searched for again.
  */
 static bool
 read_first(FpbReader *r)
@@ -64,7 +65,11 @@ read_first(FpbReader *r)
 			return true;
 		}
 		if (!add_item(r, &entry, pos) && n == 0)
+		{
+			r->started = true;
+			r->start = pos;
 			return false;
+		}
 		pos = fpb_pos_behind(pos);
 	}
 	if (fpb_segment_ends_before(r->so, &r->seg, end))

@@ -41,6 +41,7 @@ init_reader(FpbReader *r, IndexScanDesc scan, FpbScan *so, const FpbScanEdge *at
 	r->range = range;
 	r->sp = sp;
 	memset(&r->seg, 0, sizeof(r->seg));
+	r->started = false;
 }
 
 /*

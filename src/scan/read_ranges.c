@@ -170,8 +170,11 @@ read_page(FpbReader *r, PageReading *pr, const FpbSearchKey *start,
 	bool		in_order;
 	int			n = -1;
 
-	if (start != NULL)
+	if (r->started)
+		pos = r->start;
+	else if (start != NULL)
 		fpb_page_search(pr->tree, pr->page, start, &pos);
+	r->started = false;
 	in_order = is_after(pr, pos);
 	if (!in_order)
 	{
