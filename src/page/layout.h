@@ -215,8 +215,7 @@ typedef struct FpbLayoutRoutine
 
 	bool		(*has_killed) (const FpbIndex *ix, Page page);
 	bool		(*is_killed) (const FpbIndex *ix, Page page, FpbPos pos);
-	void		(*which_killed) (const FpbIndex *ix, Page page,
-								 const FpbItem *items, int nitems, bool *killed);
+	int			(*read_killed) (const FpbIndex *ix, Page page, FpbItem *items);
 	bool		(*kill) (const FpbIndex *ix, Page page, const FpbPos *pos,
 						 int npos);
 
@@ -466,14 +465,14 @@ fpb_page_is_killed(const FpbIndex *ix, Page page, FpbPos pos)
 }
 
 /*
- * The same of each of the items that fpb_page_read has read of this page,
- * which has not changed since: fills killed[].
+ * Read all that are killed into items[], in order, which has room for
+ * FPB_MAX_PAGE_ENTRIES; returns how many.  What else the page has costs
+ * little.
  */
-static inline void
-fpb_page_which_killed(const FpbIndex *ix, Page page, const FpbItem *items, int nitems,
-					  bool *killed)
+static inline int
+fpb_page_read_killed(const FpbIndex *ix, Page page, FpbItem *items)
 {
-	ix->layout->which_killed(ix, page, items, nitems, killed);
+	return ix->layout->read_killed(ix, page, items);
 }
 
 /*

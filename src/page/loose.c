@@ -149,6 +149,54 @@ fpb_loose_order(const FpbIndex *ix, const FpbShape *shape, FpbCodec codec, char 
 }
 
 /*
+ * Find the entries whose heads are in [least, most].  Their slots go to
+ * slots[], which has room for FPB_LOOSE_MOST, in no order; returns how many.
+ * *beyond becomes true if one has a greater head.
+ */
+int
+fpb_loose_within(const FpbIndex *ix, const FpbShape *shape, FpbCodec codec, char *node,
+				 uint64 least, uint64 most, uint8 *slots, bool *beyond)
+{
+	LooseArrays arrays = loose_arrays(ix, shape, codec, node);
+	int			n = 0;
+
+	for (int slot = 0; slot < shape->nslots; slot++)
+	{
+		uint64		head = loose_head(&arrays, ix->head_width, slot);
+
+		if (head < least || is_gap(&arrays, slot))
+			continue;
+		if (head <= most)
+			slots[n++] = slot;
+		else
+			*beyond = true;
+	}
+	return n;
+}
+
+/*
+ * The rank of the entry in a slot: how many are less.
+ */
+int
+fpb_loose_rank_of(const FpbIndex *ix, const FpbShape *shape, FpbCodec codec, char *node,
+				  int slot)
+{
+	LooseArrays arrays = loose_arrays(ix, shape, codec, node);
+	uint64		head = loose_head(&arrays, ix->head_width, slot);
+	int			rank = 0;
+
+	for (int other = 0; other < shape->nslots; other++)
+	{
+		uint64		other_head = loose_head(&arrays, ix->head_width, other);
+
+		if (other_head <= head && !is_gap(&arrays, other) &&
+			(other_head < head || slot_less(ix, &arrays, other, slot)))
+			rank++;
+	}
+	return rank;
+}
+
+/*
  * As fpb_loose_search, compiled for each width of heads and each way in which
  * they lie.  A lookup spends its time here.
  */

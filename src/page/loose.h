@@ -28,6 +28,11 @@ fpb_loose_count(const FpbIndex *ix, const FpbShape *shape, FpbCodec codec, char 
 
 extern int	fpb_loose_order(const FpbIndex *ix, const FpbShape *shape,
 							FpbCodec codec, char *node, uint8 *slots);
+extern int	fpb_loose_within(const FpbIndex *ix, const FpbShape *shape,
+							 FpbCodec codec, char *node, uint64 least,
+							 uint64 most, uint8 *slots, bool *beyond);
+extern int	fpb_loose_rank_of(const FpbIndex *ix, const FpbShape *shape,
+							  FpbCodec codec, char *node, int slot);
 extern int	fpb_loose_search(const FpbIndex *ix, Page page,
 							 const FpbShape *shape, FpbCodec codec, char *node,
 							 const FpbSearchKey *search, bool equal, int *next);

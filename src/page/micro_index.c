@@ -414,13 +414,6 @@ micro_is_killed(const FpbIndex *ix, Page page, FpbPos pos)
 			(1 << (pos.number % 8))) != 0;
 }
 
-static void
-micro_which_killed(const FpbIndex *ix, Page page, const FpbItem *items, int nitems, bool *killed)
-{
-	for (int i = 0; i < nitems; i++)
-		killed[i] = micro_is_killed(ix, page, items[i].pos);
-}
-
 static int
 micro_read(const FpbIndex *ix, Page page, FpbPos pos, const FpbSearchKey *end,
 		   bool near, bool live, FpbItem *items, int room, bool *more)
@@ -432,6 +425,20 @@ micro_read(const FpbIndex *ix, Page page, FpbPos pos, const FpbSearchKey *end,
 		return n;
 	for (int i = 0; i < n; i++)
 		if (!micro_is_killed(ix, page, items[i].pos))
+			items[kept++] = items[i];
+	return kept;
+}
+
+static int
+micro_read_killed(const FpbIndex *ix, Page page, FpbItem *items)
+{
+	bool		more;
+	int			n = read_slots(ix, page, FPB_POS_FIRST, NULL, false, items,
+							   FPB_MAX_PAGE_ENTRIES, &more);
+	int			kept = 0;
+
+	for (int i = 0; i < n; i++)
+		if (micro_is_killed(ix, page, items[i].pos))
 			items[kept++] = items[i];
 	return kept;
 }
@@ -935,7 +942,7 @@ const FpbLayoutRoutine fpb_micro_index_routine = {
 	.child = micro_child,
 	.has_killed = micro_has_killed,
 	.is_killed = micro_is_killed,
-	.which_killed = micro_which_killed,
+	.read_killed = micro_read_killed,
 	.kill = micro_kill,
 	.plan_insert = micro_plan_insert,
 	.insert = micro_insert,

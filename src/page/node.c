@@ -464,16 +464,22 @@ int
 fpb_nearest_gap(const FpbIndex *ix, const FpbShape *shape, FpbCodec codec, char *node,
 				int slot)
 {
+	bool		runs = fpb_codec_shares_key(codec);
+	FpbRuns		places = {0};
 	int			n = fpb_node_slots(ix, shape, codec, node);
 
+	if (runs)
+		places = fpb_runs(ix, shape, node);
 	for (int distance = 0; distance <= n; distance++)
 	{
 		int			right = slot + distance;
 		int			left = slot - 1 - distance;
 
-		if (right < n && fpb_node_is_gap(ix, shape, codec, node, right))
+		if (right < n && (runs ? fpb_run_is_gap(&places, right) :
+						  fpb_node_is_gap(ix, shape, codec, node, right)))
 			return right;
-		if (left >= 0 && fpb_node_is_gap(ix, shape, codec, node, left))
+		if (left >= 0 && (runs ? fpb_run_is_gap(&places, left) :
+						  fpb_node_is_gap(ix, shape, codec, node, left)))
 			return left;
 	}
 	return -1;

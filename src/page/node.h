@@ -263,10 +263,14 @@ fpb_run_tail(const FpbRuns *runs, int slot)
 	return fpb_read_short_tail(runs->tails, slot, runs->width);
 }
 
+/* (the offset number is in the part that tails of any width begin with) */
 static inline bool
 fpb_run_is_gap(const FpbRuns *runs, int slot)
 {
-	return (fpb_run_tail(runs, slot) & FPB_TAIL_MAX_OFFSET) == 0;
+	uint32		low;
+
+	memcpy(&low, runs->tails + slot * runs->width, sizeof(low));
+	return (low & FPB_TAIL_MAX_OFFSET) == 0;
 }
 
 /* the array of low words (128-bit words), behind heads of 8 bytes */
@@ -619,7 +623,7 @@ fpb_compare_slot(const FpbIndex *ix, Page page, const FpbShape *shape, FpbCodec 
 /*
  * First slot from slot on that is not a gap, or the number of slots.
  */
-static inline int
+static pg_attribute_always_inline int
 fpb_next_live(const FpbIndex *ix, const FpbShape *shape, FpbCodec codec,
 			  char *node, int slot)
 {

@@ -88,7 +88,8 @@ typedef struct Prune
 	Buffer		vmbuffer;		/* of the table's visibility map, pinned, or
 								 * InvalidBuffer */
 	FpbItem    *items;			/* entries of the leaf */
-	int			nentries;
+	int			nentries;		/* how many it has; or more than one, and more
+								 * than are suspected, if it has */
 	Suspect    *suspects;
 	int			nsuspects;
 	SuspectPage *pages;
@@ -120,17 +121,47 @@ add_suspect(Prune *p, const FpbItem *item)
 }
 
 /*
- * Suspect the killed entries.
+ * Read all entries of the leaf.
+ */
+static void
+read_entries(Prune *p)
+{
+	bool		more;
+
+	p->nentries = fpb_page_read(p->ix, p->page, FPB_POS_FIRST, NULL, false, p->items,
+								FPB_MAX_PAGE_ENTRIES, &more);
+}
+
+/*
+ * Has the leaf an entry that is not killed?
+ */
+static bool
+has_unkilled(const Prune *p)
+{
+	FpbPos		pos = FPB_POS_FIRST;
+	FpbEntry	entry;
+
+	while (fpb_page_next(p->ix, p->page, &pos, &entry))
+	{
+		if (!fpb_page_is_killed(p->ix, p->page, pos))
+			return true;
+		pos = fpb_pos_behind(pos);
+	}
+	return false;
+}
+
+/*
+ * Suspect the killed entries.  Of the others, it is only asked if there is
+ * any.
  */
 static void
 suspect_killed(Prune *p)
 {
-	bool		killed[FPB_MAX_PAGE_ENTRIES];
+	int			n = fpb_page_read_killed(p->ix, p->page, p->items);
 
-	fpb_page_which_killed(p->ix, p->page, p->items, p->nentries, killed);
-	for (int i = 0; i < p->nentries; i++)
-		if (killed[i])
-			add_suspect(p, &p->items[i]);
+	for (int i = 0; i < n; i++)
+		add_suspect(p, &p->items[i]);
+	p->nentries = n + (has_unkilled(p) ? 1 : 0);
 }
 
 /*
@@ -392,8 +423,6 @@ find_versions(Prune *p, bool likely)
 static bool
 begin_prune(Prune *p, const FpbIndex *ix, Relation heap, Buffer buf)
 {
-	bool		more;
-
 	/* Other table access methods have no line pointers that we could ask. */
 	if (heap->rd_tableam != GetHeapamTableAmRoutine())
 		return false;
@@ -404,8 +433,6 @@ begin_prune(Prune *p, const FpbIndex *ix, Relation heap, Buffer buf)
 	p->page = BufferGetPage(buf);
 	p->vistest = GlobalVisTestFor(heap);
 	p->items = palloc(sizeof(FpbItem) * FPB_MAX_PAGE_ENTRIES);
-	p->nentries = fpb_page_read(ix, p->page, FPB_POS_FIRST, NULL, false, p->items,
-								FPB_MAX_PAGE_ENTRIES, &more);
 	p->suspects = palloc(sizeof(Suspect) * FPB_MAX_PAGE_ENTRIES);
 	p->pages = palloc(sizeof(SuspectPage) * FPB_MAX_PAGE_ENTRIES);
 	p->dead = palloc(sizeof(FpbPos) * FPB_MAX_PAGE_ENTRIES);
@@ -518,6 +545,7 @@ fpb_prune_key(const FpbIndex *ix, Relation heap, Buffer buf, const FpbKey *key,
 
 	if (!begin_prune(&p, ix, heap, buf))
 		return false;
+	read_entries(&p);
 	suspect_key(&p, key);
 	find_versions(&p, likely);
 	finish_prune(&p, buf);
@@ -569,6 +597,7 @@ fpb_prune_versions(const FpbIndex *ix, Relation heap, Buffer buf,
 	*enough = false;
 	if (!begin_prune(&p, ix, heap, buf))
 		return false;
+	read_entries(&p);
 	suspect_versions(&p);
 	find_versions(&p, unchanged);
 	finish_prune(&p, buf);

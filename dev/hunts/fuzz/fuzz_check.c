@@ -449,13 +449,12 @@ check_reading_live(Fuzz *f, FpbPos pos, const FpbSearchKey *end, int n)
 	int			nlive;
 	int			at = 0;
 
-	fpb_page_which_killed(&f->ix, f->page, f->items, n, killed);
+	for (int i = 0; i < n; i++)
+		killed[i] = fpb_page_is_killed(&f->ix, f->page, f->items[i].pos);
 	nlive = fpb_page_read_live(&f->ix, f->page, pos, end, true, live,
 							   FPB_MAX_PAGE_ENTRIES, &more);
 	for (int i = 0; i < n; i++)
 	{
-		if (killed[i] != fpb_page_is_killed(&f->ix, f->page, f->items[i].pos))
-			fuzz_fail(f, "item %d is killed, and not killed", i);
 		if (killed[i])
 			continue;
 		if (at == nlive || !fpb_pos_equal(live[at].pos, f->items[i].pos) ||
@@ -593,15 +592,27 @@ check_hints(Fuzz *f)
 {
 	FpbPos		pos = FPB_POS_FIRST;
 	FpbEntry	entry;
+	int			nkilled;
+	int			at = 0;
 
 	if (f->level > 0 || !fpb_page_has_killed(&f->ix, f->page))
 		return;
+	nkilled = fpb_page_read_killed(&f->ix, f->page, f->items);
 	for (int i = 0; i < f->nmodel && fpb_page_next(&f->ix, f->page, &pos, &entry); i++)
 	{
-		if (fpb_page_is_killed(&f->ix, f->page, pos) && !f->model[i].killed)
-			fuzz_fail(f, "the entry at %d has a killed bit that was not left there", i);
+		if (fpb_page_is_killed(&f->ix, f->page, pos))
+		{
+			if (!f->model[i].killed)
+				fuzz_fail(f, "the entry at %d has a killed bit that was not left there", i);
+			if (at == nkilled || f->items[at].key.tail != entry.key.tail ||
+				!fpb_pos_equal(f->items[at].pos, pos))
+				fuzz_fail(f, "the entry at %d is not read as killed", i);
+			at++;
+		}
 		pos = fpb_pos_behind(pos);
 	}
+	if (at < nkilled)
+		fuzz_fail(f, "%d entries are read as killed, and not %d", nkilled, at);
 }
 
 /*

@@ -183,6 +183,23 @@ fpb_killed_bit(const FpbShape *shape, int nslots, int slot)
 }
 
 /*
+ * The first slot, of nslots, whose bit has this number or a greater one;
+ * nslots or more, if there is none.
+ */
+static inline int
+fpb_killed_slot(const FpbShape *shape, int nslots, int bit)
+{
+	int			nbits = shape->killed_bytes * 8;
+	int			alone = 2 * nbits - nslots;
+
+	if (nslots <= nbits || bit < alone)
+		return bit;
+	if (alone >= 0)
+		return 2 * bit - alone;
+	return (bit * nslots + nbits - 1) / nbits;
+}
+
+/*
  * The bits of the TIDs of postings follow the nodes' bitmaps, in the order of
  * the TIDs' places in the page, the last one first.  So a TID keeps its bit
  * when tuples are added.
@@ -488,7 +505,7 @@ extern BlockNumber fpb_disk_first_downlink(const FpbIndex *ix, Page page, const 
 extern void fpb_disk_first_child(const FpbIndex *ix, Page page, const FpbSearchKey *search, bool before, FpbPos *pos, FpbEntry *entry);
 extern bool fpb_disk_first_has_killed(const FpbIndex *ix, Page page);
 extern bool fpb_disk_first_is_killed(const FpbIndex *ix, Page page, FpbPos pos);
-extern void fpb_disk_first_which_killed(const FpbIndex *ix, Page page, const FpbItem *items, int nitems, bool *killed);
+extern int	fpb_disk_first_read_killed(const FpbIndex *ix, Page page, FpbItem *items);
 extern bool fpb_disk_first_kill(const FpbIndex *ix, Page page, const FpbPos *pos, int npos);
 extern void fpb_disk_first_plan_insert(const FpbIndex *ix, Page page, const FpbEntry *entry,
 									   FpbPos pos, FpbInsertPlan *plan);

@@ -319,7 +319,7 @@ search_directory_ties(const FpbIndex *ix, Page page, const FpbShape *shape,
  * of the nodes before it are < search key, and the nodes behind it begin with
  * entries >= search key (equal: > search key).  The page has a node.
  */
-static inline int
+static pg_attribute_always_inline int
 search_directory(const FpbIndex *ix, Page page, const FpbShape *shape,
 				 const FpbSearchKey *search, bool equal)
 {
@@ -985,24 +985,48 @@ word_is_gap(const FpbIndex *ix, const FpbShape *shape, const WordNode *words, in
 }
 
 /*
- * The first slot in [slot, to) of a node that has an entry which is not
- * killed; to, if there is none.  bits is the node's bitmap, or NULL.
+ * The first slot in [slot, to) of a node of words that has an entry; to, if
+ * there is none.
+ */
+static inline int
+next_entry(const FpbIndex *ix, const FpbShape *shape, const WordNode *words, int slot, int to)
+{
+	if (fpb_codec_shares_key(words->codec))
+		while (slot < to && fpb_run_is_gap(&words->runs, slot))
+			slot++;
+	else
+		while (slot < to && fpb_node_is_gap(ix, shape, words->codec, words->node, slot))
+			slot++;
+	return slot;
+}
+
+/*
+ * The same without those that are killed.  bits is the node's bitmap, or NULL.
+ * What shares a byte of it is looked at in one go: most entries are killed
+ * where one is, and gaps are beside each other.
  */
 static inline int
 next_unmarked(const FpbIndex *ix, const FpbShape *shape, const WordNode *words,
 			  const uint8 *bits, int slot, int to)
 {
-	/* then bytes of bits are about eight slots */
-	bool		alone = bits != NULL && words->nslots <= shape->killed_bytes * 8;
-
+	if (bits == NULL)
+		return next_entry(ix, shape, words, slot, to);
 	while (slot < to)
 	{
-		if (alone && slot % 8 == 0 && bits[slot / 8] == 0xFF)
-			slot += 8;
-		else if (is_marked(shape, bits, words->nslots, slot) ||
-				 word_is_gap(ix, shape, words, slot))
-			slot++;
+		int			bit = fpb_killed_bit(shape, words->nslots, slot);
+		uint8		byte = bits[bit / 8];
+		int			end = fpb_killed_slot(shape, words->nslots, (bit / 8 + 1) * 8);
+
+		end = Min(end, to);
+		if (byte == 0xFF)
+			slot = end;
+		else if (byte == 0)
+			slot = next_entry(ix, shape, words, slot, end);
 		else
+			while (slot < end && (is_marked(shape, bits, words->nslots, slot) ||
+								  word_is_gap(ix, shape, words, slot)))
+				slot++;
+		if (slot < end)
 			return slot;
 	}
 	return to;
@@ -1030,10 +1054,16 @@ read_live_tids(const FpbIndex *ix, Page page, uint64 head, IndexTuple posting,
 	for (int i = first; i < last; i++)
 	{
 		int			bit = fpb_killed_tid_bit(page, tails + i * width);
+		uint8		byte = bit < nbits ? bits[bit / 8] : 0;
 		uint64		tail = fpb_read_short_tail(tails, i, width);
 
-		if ((bit < nbits && (bits[bit / 8] & (1 << (bit % 8))) != 0) ||
-			(tail & FPB_TAIL_MAX_OFFSET) == 0)
+		/* most are killed where one is, and short TIDs' bits are adjacent */
+		if (byte == 0xFF && width == FPB_SHORT_TAIL)
+		{
+			i += bit % 8;
+			continue;
+		}
+		if ((byte & (1 << (bit % 8))) != 0 || (tail & FPB_TAIL_MAX_OFFSET) == 0)
 			continue;
 		if (n == room)
 			return -1;
@@ -1171,7 +1201,7 @@ read_live_words(const FpbIndex *ix, Page page, const FpbShape *shape, FpbCodec c
  * which the bits of TIDs are looked at if *tids.  Returns how many, or -1 if
  * there may be more than there is room for.
  */
-static inline int
+static pg_attribute_always_inline int
 read_node(const FpbIndex *ix, Page page, FpbNodePos from, FpbNodePos to,
 		  bool live, bool *tids, FpbItem *items, int room)
 {
@@ -1219,17 +1249,39 @@ read_node(const FpbIndex *ix, Page page, FpbNodePos from, FpbNodePos to,
 }
 
 /*
+ * Make *pos, the position of an entry that is < end, a position behind it: if
+ * all of its posting's entries are < end as well, behind these.
+ */
+static inline void
+pass_entry(const FpbIndex *ix, const FpbShape *shape, const FpbEntry *entry,
+		   const FpbSearchKey *end, FpbNodePos *pos)
+{
+	if (fpb_has_posting(shape, entry) &&
+		(end->ncols < ix->nkeyatts || end->tail == FPB_TAIL_MAX))
+	{
+		pos->slot++;
+		pos->item = 0;
+	}
+	else
+		*pos = fpb_node_pos_behind(ix, *pos);
+}
+
+/* so many slots are compared with an end that is likely to be near */
+#define NEAR_SLOTS	1
+
+/*
  * Set *stop to the position where the entries from pos on that are < end stop.
- * *more becomes false if an entry is behind it.  near: try the next entries
+ * *more becomes false if an entry is behind it.  near: compare the next ones
  * first, because most scans want one at most.
  */
 static void
 find_end(const FpbIndex *ix, Page page, FpbNodePos pos, const FpbSearchKey *end,
 		 bool near, FpbNodePos *stop, bool *more)
 {
+	const FpbShape *shape = fpb_shape(ix, page);
 	FpbEntry	entry;
 
-	for (int i = 0; near && i < 2; i++)
+	for (int i = 0; near && i < NEAR_SLOTS; i++)
 	{
 		*stop = pos;
 		if (!fpb_node_pos_next(ix, page, &pos, &entry))
@@ -1239,7 +1291,7 @@ find_end(const FpbIndex *ix, Page page, FpbNodePos pos, const FpbSearchKey *end,
 			*more = false;
 			return;
 		}
-		pos = fpb_node_pos_behind(ix, pos);
+		pass_entry(ix, shape, &entry, end, &pos);
 	}
 	fpb_node_pos_search(ix, page, end, stop);
 	pos = *stop;
@@ -1247,37 +1299,157 @@ find_end(const FpbIndex *ix, Page page, FpbNodePos pos, const FpbSearchKey *end,
 		*more = false;
 }
 
-/*
- * Has a node of words from which reading begins, or the next one, killed
- * entries?  (The place where a key's entries begin may be behind all others of
- * a node.)
- */
-static bool
-begins_among_killed(const FpbIndex *ix, Page page, int dir)
-{
-	const FpbShape *shape = fpb_shape(ix, page);
-
-	if (!fpb_is_word(ix))
-		return false;
-	for (int i = dir; i <= dir + 1 && i < FpbDir(page)->nnodes; i++)
-	{
-		FpbCodec	codec;
-
-		(void) fpb_page_node(ix, page, i, &codec);	/* its number is possible */
-		if (some_bits(shape, page, i) != NULL)
-			return true;
-	}
-	return false;
-}
-
 /* so many live entries among killed ones are read one by one */
 #define FEW_LIVE	8
+
+/* an entry of a loose node */
+typedef struct LooseEntry
+{
+	uint8		slot;
+	uint8		rank;
+} LooseEntry;
+
+/* the ranks of so many are counted; if there are more, all are put in order */
+#define FEW_RANKED	2
+
+/*
+ * Put the n entries of a loose node whose slots are in found[] in order.
+ */
+static void
+rank_few(const FpbIndex *ix, const FpbShape *shape, const WordNode *words,
+		 LooseEntry *found, int n)
+{
+	for (int i = 0; i < n; i++)
+	{
+		LooseEntry	entry = found[i];
+		int			at = i;
+
+		entry.rank = fpb_loose_rank_of(ix, shape, words->codec, words->node, entry.slot);
+		for (; at > 0 && found[at - 1].rank > entry.rank; at--)
+			found[at] = found[at - 1];
+		found[at] = entry;
+	}
+}
+
+/*
+ * Put those of a loose node whose slots are wanted in order, into found[].
+ */
+static int
+rank_many(const FpbIndex *ix, const FpbShape *shape, const WordNode *words,
+		  const bool *wanted, LooseEntry *found)
+{
+	uint8		slots[FPB_LOOSE_MOST];
+	int			all = fpb_loose_order(ix, shape, words->codec, words->node, slots);
+	int			n = 0;
+
+	for (int rank = 0; rank < all; rank++)
+	{
+		if (!wanted[slots[rank]])
+			continue;
+		found[n].slot = slots[rank];
+		found[n++].rank = rank;
+	}
+	return n;
+}
+
+/*
+ * Find the entries of a loose node from a rank on that are < end and not
+ * killed, in order.  Returns how many.  first: the slot of the entry that has
+ * this rank, or -1.  *ended becomes true if an entry that is not killed is >=
+ * end, or one is by its head.
+ */
+static int
+find_unmarked(const FpbIndex *ix, Page page, const FpbShape *shape, const WordNode *words,
+			  const uint8 *bits, int rank, int first, const FpbSearchKey *end,
+			  LooseEntry *found, bool *ended)
+{
+	uint8		slots[FPB_LOOSE_MOST];
+	bool		wanted[FPB_LOOSE_MOST] = {0};
+	uint64		least = 0;
+	int			nslots;
+	int			n = 0;
+	int			before = 0;
+
+	if (first >= 0 && first < words->nslots)
+		least = fpb_slot_head(ix, shape, words->codec, words->node, first);
+	nslots = fpb_loose_within(ix, shape, words->codec, words->node, least, end->head,
+							  slots, ended);
+	for (int i = 0; i < nslots; i++)
+	{
+		int			slot = slots[i];
+		FpbEntry	entry;
+
+		if (is_marked(shape, bits, words->nslots, slot))
+			continue;
+		fpb_read_slot(ix, page, shape, words->codec, words->node, slot, &entry);
+		if (fpb_compare(ix, &entry.key, end) >= 0)
+		{
+			*ended = true;
+			continue;
+		}
+		wanted[slot] = true;
+		found[n++].slot = slot;
+	}
+	if (n <= FEW_RANKED)
+		rank_few(ix, shape, words, found, n);
+	else
+		n = rank_many(ix, shape, words, wanted, found);
+	while (before < n && found[before].rank < rank)
+		before++;
+	if (before > 0)
+		memmove(found, found + before, (n - before) * sizeof(LooseEntry));
+	return n - before;
+}
+
+/*
+ * Add the entry in a slot of a leaf's node to items[], of which there are *n,
+ * as read_first_live does.  at is what a position there has for a slot.
+ * Returns false if no more are to be read: then *n is -1 if there is no room.
+ */
+static bool
+add_live(const FpbIndex *ix, Page page, const FpbShape *shape, const WordNode *words,
+		 int slot, int at, FpbNodePos *from, FpbItem *items, int room, int *n)
+{
+	bool		loose = fpb_codec_is_loose(words->codec);
+	FpbEntry	entry;
+
+	if (*n == room || *n == FEW_LIVE)
+	{
+		from->slot = at;
+		from->item = 0;
+		if (*n == room)
+			*n = -1;
+		return false;
+	}
+	fpb_read_slot(ix, page, shape, words->codec, words->node, slot, &entry);
+	items[*n].key = entry.key;
+	items[(*n)++].pos = loose ? fpb_pos_pack(fpb_loose_pos(from->dir, at, slot)) :
+		fpb_pos_at(from->dir, slot, 0);
+	return true;
+}
+
+/*
+ * The first slot from slot on of a node of words that is not loose, up to to,
+ * whose entry is < end and not killed; to, if there is none.  *ended becomes
+ * true if the next entry that is not killed is >= end.
+ */
+static inline int
+next_live(const FpbIndex *ix, Page page, const FpbShape *shape, const WordNode *words,
+		  const uint8 *bits, int slot, int to, const FpbSearchKey *end, bool *ended)
+{
+	slot = next_unmarked(ix, shape, words, bits, slot, to);
+	if (slot >= to ||
+		fpb_compare_slot(ix, page, shape, words->codec, words->node, slot, false, end) < 0)
+		return slot;
+	*ended = true;
+	return to;
+}
 
 /*
  * Read the first entries of a range in a leaf of words, FEW_LIVE at most, from
  * *from on, where there are killed ones, which are passed over.  Then *from is
  * behind them.  Returns how many, or -1 if there is no room for more.  *ended:
- * the next one is >= end.
+ * an entry behind those is >= end, and none is < end.
  *
  * The entries of a row that is updated again and again are nearly all killed.
  * So it takes less time to compare the others with the end than to search it.
@@ -1290,58 +1462,50 @@ read_first_live(const FpbIndex *ix, Page page, FpbNodePos *from, const FpbSearch
 	int			n = 0;
 
 	*ended = false;
-	for (; from->dir < FpbDir(page)->nnodes; from->dir++)
+	for (; from->dir < FpbDir(page)->nnodes && !*ended; from->dir++)
 	{
 		FpbCodec	codec;
 		char	   *node = fpb_page_node(ix, page, from->dir, &codec);
 		WordNode	words = word_node(ix, shape, codec, node);
-		bool		loose = fpb_codec_is_loose(codec);
 		const uint8 *bits = some_bits(shape, page, from->dir);
-		uint8		slots[FPB_LOOSE_MOST];
-		int			to = words.nslots;
-		int			i;
+		bool		ends = false;
 
-		if (!loose)
-			forget_slot(ix, from);
-		else if (next_unmarked(ix, shape, &words, bits, 0, words.nslots) == words.nslots)
-			to = 0;				/* no need to put killed ones in order */
-		else
-			to = fpb_loose_order(ix, shape, codec, node, slots);
-		for (i = loose ? fpb_loose_rank(*from) : from->slot; i < to; i++)
+		if (fpb_codec_is_loose(codec))
 		{
-			int			slot = loose ? slots[i] : i;
-			FpbEntry	entry;
+			LooseEntry	found[FPB_LOOSE_MOST];
+			int			nfound = find_unmarked(ix, page, shape, &words, bits,
+											   fpb_loose_rank(*from), from->item / 2 - 1,
+											   end, found, &ends);
 
-			if (!loose)
-			{
-				i = slot = next_unmarked(ix, shape, &words, bits, i, to);
-				if (i == to)
-					break;
-			}
-			else if (is_marked(shape, bits, words.nslots, slot))
-				continue;
-			fpb_read_slot(ix, page, shape, codec, node, slot, &entry);
-			if (fpb_compare(ix, &entry.key, end) >= 0)
-			{
-				*ended = true;
-				return n;
-			}
-			if (n == room)
-				return -1;
-			if (n == FEW_LIVE)
-			{
-				from->slot = i;
-				from->item = 0;
-				return n;
-			}
-			items[n].key = entry.key;
-			items[n++].pos = loose ? fpb_pos_pack(fpb_loose_pos(from->dir, i, slot)) :
-				fpb_pos_at(from->dir, slot, 0);
+			for (int i = 0; i < nfound; i++)
+				if (!add_live(ix, page, shape, &words, found[i].slot, found[i].rank,
+							  from, items, room, &n))
+					return n;
 		}
+		else
+		{
+			int			to = words.nslots;
+			int			slot;
+
+			forget_slot(ix, from);
+			slot = from->slot;
+			if (fpb_codec_shares_key(codec))
+				to = fpb_run_end(&words.runs, words.runs.nruns - 1);
+			while ((slot = next_live(ix, page, shape, &words, bits, slot, to, end, &ends)) < to)
+			{
+				if (!add_live(ix, page, shape, &words, slot, slot, from, items, room, &n))
+					return n;
+				slot++;
+			}
+		}
+		*ended = ends;
 		from->slot = from->item = 0;
 	}
 	return n;
 }
+
+/* of so many nodes, each is asked for killed bits; of more, the page */
+#define FEW_NODES	4
 
 /*
  * See fpb_page_read.
@@ -1354,26 +1518,48 @@ fpb_disk_first_read(const FpbIndex *ix, Page page, FpbPos start,
 	const FpbShape *shape = fpb_shape(ix, page);
 	FpbNodePos	from = fpb_pos_unpack(ix, start);
 	int			nnodes = FpbDir(page)->nnodes;
-	bool		tids = live && ix->max_posting > 0;
+	bool		tids;
 	int			count = 0;
 	FpbNodePos	stop = {nnodes};
 
 	if (nnodes == 0)
 		return 0;
-	if (live && end != NULL && begins_among_killed(ix, page, from.dir))
+	if (end != NULL && near)
 	{
-		bool		ended;
+		FpbNodePos	behind;
+		FpbEntry	entry;
 
-		count = read_first_live(ix, page, &from, end, items, room, &ended);
-		if (ended)
+		if (!fpb_node_pos_next(ix, page, &from, &entry))
+			return 0;
+		if (fpb_compare(ix, &entry.key, end) >= 0)
+		{
 			*more = false;
-		if (ended || count < 0)
-			return count;
-		near = false;
-	}
-	if (end != NULL)
-		find_end(ix, page, from, end, near, &stop, more);
+			return 0;
+		}
+		if (live && fpb_is_word(ix) && some_bits(shape, page, from.dir) != NULL)
+		{
+			bool		ended;
 
+			count = read_first_live(ix, page, &from, end, items, room, &ended);
+			if (ended)
+				*more = false;
+			if (ended || count < 0)
+				return count;
+			find_end(ix, page, from, end, false, &stop, more);
+		}
+		else
+		{
+			behind = from;
+			pass_entry(ix, shape, &entry, end, &behind);
+			find_end(ix, page, behind, end, true, &stop, more);
+		}
+	}
+	else if (end != NULL)
+		find_end(ix, page, from, end, false, &stop, more);
+
+	if (live && Min(stop.dir, nnodes) - from.dir > FEW_NODES)
+		live = fpb_disk_first_has_killed(ix, page);
+	tids = live && ix->max_posting > 0;
 	for (; from.dir < nnodes && from.dir <= stop.dir; from.dir++)
 	{
 		int			n;
@@ -1518,66 +1704,106 @@ fpb_disk_first_is_killed(const FpbIndex *ix, Page page, FpbPos pos)
 }
 
 /*
- * See fpb_page_which_killed.  What is the same for all items of a node is
- * asked for once.
- */
-void
-fpb_disk_first_which_killed(const FpbIndex *ix, Page page, const FpbItem *items,
-							int nitems, bool *killed)
-{
-	const FpbShape *shape = fpb_leaf_shape(ix);
-	int			dir = -1;
-	int			nslots = 0;
-	bool		loose = false;
-	const uint8 *bits = NULL;
-
-	for (int i = 0; i < nitems; i++)
-	{
-		FpbNodePos	place = fpb_pos_unpack(ix, items[i].pos);
-		IndexTuple	tuple = items[i].key.tuple;
-		int			bit;
-
-		if (place.dir != dir)
-		{
-			FpbCodec	codec;
-			char	   *node = fpb_page_node(ix, page, place.dir, &codec);
-
-			dir = place.dir;
-			nslots = fpb_node_slots(ix, shape, codec, node);
-			loose = fpb_codec_is_loose(codec);
-			bits = node_bits(shape, page, dir);
-		}
-		if (loose)
-			place = fpb_slot_place(ix, page, items[i].pos);
-		bit = fpb_killed_bit(shape, nslots, Min(place.slot, nslots - 1));
-		killed[i] = (bits[bit / 8] & (1 << (bit % 8))) != 0 ||
-			(ix->max_posting > 0 && fpb_is_posting(tuple) &&
-			 is_set(item_bit(ix, page, tuple, place.item)));
-	}
-}
-
-/*
- * How many entries of a leaf share the killed bit of this slot, which is not a
- * gap?
+ * Of n items that have been read of a leaf's node, the dir'th, keep those that
+ * are killed; returns how many.  bits: the node's bitmap, or NULL.
  */
 static int
-entries_of_bit(const FpbIndex *ix, Page page, FpbNodePos pos)
+keep_killed(const FpbIndex *ix, Page page, int dir, const uint8 *bits, FpbItem *items, int n)
 {
 	const FpbShape *shape = fpb_leaf_shape(ix);
 	FpbCodec	codec;
-	char	   *node = fpb_page_node(ix, page, pos.dir, &codec);
-	IndexTuple	posting = posting_at(ix, page, pos);
+	char	   *node = fpb_page_node(ix, page, dir, &codec);
 	int			nslots = fpb_node_slots(ix, shape, codec, node);
-	int			bit = fpb_killed_bit(shape, nslots, pos.slot);
+	int			kept = 0;
+
+	for (int i = 0; i < n; i++)
+	{
+		FpbNodePos	place = fpb_slot_place(ix, page, items[i].pos);
+		IndexTuple	tuple = items[i].key.tuple;
+
+		if (is_marked(shape, bits, nslots, place.slot) ||
+			(ix->max_posting > 0 && fpb_is_posting(tuple) &&
+			 is_set(item_bit(ix, page, tuple, place.item))))
+			items[kept++] = items[i];
+	}
+	return kept;
+}
+
+/*
+ * See fpb_page_read_killed.
+ */
+int
+fpb_disk_first_read_killed(const FpbIndex *ix, Page page, FpbItem *items)
+{
+	const FpbShape *shape = fpb_leaf_shape(ix);
+	bool		tids = any_bit(fpb_killed_tids(shape, page),
+							   fpb_killed_tids_bytes(ix, shape, page));
+	bool		no_tids = false;
+	int			count = 0;
+
+	for (int dir = 0; dir < FpbDir(page)->nnodes; dir++)
+	{
+		FpbNodePos	from = {dir};
+		FpbNodePos	to = {dir + 1};
+		FpbCodec	codec;
+		const uint8 *bits;
+		int			n;
+
+		(void) fpb_page_node(ix, page, dir, &codec);	/* its number is
+														 * possible */
+		bits = some_bits(shape, page, dir);
+		if (bits == NULL && !tids)
+			continue;
+		n = read_node(ix, page, from, to, false, &no_tids, items + count,
+					  (int) FPB_MAX_PAGE_ENTRIES - count);
+		if (unlikely(n < 0))
+			fpb_report_crowd(ix, page);
+		count += keep_killed(ix, page, dir, bits, items + count, n);
+	}
+	return count;
+}
+
+/* a leaf's node, and its killed bits */
+typedef struct MarkedNode
+{
+	int			dir;			/* -1: none yet */
+	FpbCodec	codec;
+	char	   *node;
+	int			nslots;
+	uint8	   *bits;
+} MarkedNode;
+
+static inline void
+open_node(const FpbIndex *ix, Page page, int dir, MarkedNode *marked)
+{
+	const FpbShape *shape = fpb_leaf_shape(ix);
+
+	if (marked->dir == dir)
+		return;
+	marked->dir = dir;
+	marked->node = fpb_page_node(ix, page, dir, &marked->codec);
+	marked->nslots = fpb_node_slots(ix, shape, marked->codec, marked->node);
+	marked->bits = node_bits(shape, page, dir);
+}
+
+/*
+ * Do more than so many entries of a node share the killed bit of this slot,
+ * which is not a gap, or of this posting, unless that is NULL?
+ */
+static bool
+is_shared_by_more(const FpbIndex *ix, const MarkedNode *marked, int slot,
+				  IndexTuple posting, int dead)
+{
+	const FpbShape *shape = fpb_leaf_shape(ix);
+	int			bit = fpb_killed_bit(shape, marked->nslots, slot);
 	int			count = 0;
 
 	if (posting != NULL)
-		return fpb_posting_entries(posting);
-	while (pos.slot > 0 && fpb_killed_bit(shape, nslots, pos.slot - 1) == bit)
-		pos.slot--;
-	for (; pos.slot < nslots && fpb_killed_bit(shape, nslots, pos.slot) == bit; pos.slot++)
-		count += !fpb_node_is_gap(ix, shape, codec, node, pos.slot);
-	return count;
+		return fpb_posting_entries(posting) > dead;
+	for (slot = fpb_killed_slot(shape, marked->nslots, bit);
+		 slot < marked->nslots && fpb_killed_bit(shape, marked->nslots, slot) == bit; slot++)
+		count += !fpb_node_is_gap(ix, shape, marked->codec, marked->node, slot);
+	return count > dead;
 }
 
 /*
@@ -1591,39 +1817,47 @@ entries_of_bit(const FpbIndex *ix, Page page, FpbNodePos pos)
 bool
 fpb_disk_first_kill(const FpbIndex *ix, Page page, const FpbPos *pos, int npos)
 {
+	const FpbShape *shape = fpb_leaf_shape(ix);
+	MarkedNode	marked = {-1};
 	bool		any = false;
 
 	for (int i = 0, n; i < npos; i += n)
 	{
 		FpbNodePos	place = fpb_slot_place(ix, page, pos[i]);
-		KilledBit	bit = slot_bit(ix, page, place);
+		FpbNodePos	next = place;
 		IndexTuple	posting;
+		int			number;
 		int			dead = 0;
 
 		n = 1;
-		if (bit.byte == NULL)
+		open_node(ix, page, place.dir, &marked);
+		if (unlikely(place.slot >= marked.nslots))
 			continue;
+		number = fpb_killed_bit(shape, marked.nslots, place.slot);
 		posting = posting_at(ix, page, place);
 		for (n = 0; i + n < npos; n++)
 		{
-			FpbNodePos	next = fpb_slot_place(ix, page, pos[i + n]);
-			KilledBit	other = slot_bit(ix, page, next);
-
-			if (other.byte != bit.byte || other.mask != bit.mask)
+			if (n > 0)
+				next = fpb_slot_place(ix, page, pos[i + n]);
+			if (next.dir != place.dir || next.slot >= marked.nslots ||
+				fpb_killed_bit(shape, marked.nslots, next.slot) != number)
 				break;
 			if (n > 0 && fpb_pos_equal(pos[i + n - 1], pos[i + n]))
 				continue;
 			dead++;
-			if (posting != NULL &&
-				(other = item_bit(ix, page, posting, next.item)).byte != NULL)
+			if (posting != NULL)
 			{
-				*other.byte |= other.mask;
+				KilledBit	tid = item_bit(ix, page, posting, next.item);
+
+				if (tid.byte == NULL)
+					continue;
+				*tid.byte |= tid.mask;
 				any = true;
 			}
 		}
-		if (dead < entries_of_bit(ix, page, place))
+		if (is_shared_by_more(ix, &marked, place.slot, posting, dead))
 			continue;
-		*bit.byte |= bit.mask;
+		marked.bits[number / 8] |= 1 << (number % 8);
 		any = true;
 	}
 	return any;
