@@ -263,7 +263,8 @@ check_items(UniqueCheck *check, Buffer here, int n, bool *done)
  * behind the last of the n in check->items, which are of the first leaf.  Then
  * that is its place, and need not be searched for.
  *
- * (The place behind an entry of a posting is not always that of a new one.)
+ * (Keys of tuples that are equal here differ in their TIDs.  Words may also
+ * differ in their ties.)
  */
 static void
 place_behind(UniqueCheck *check, int n)
@@ -275,7 +276,8 @@ place_behind(UniqueCheck *check, int n)
 	FpbPos		next = pos;
 	FpbEntry	entry;
 
-	if (!fpb_is_word(ix) || fpb_compare_keys(ix, &last->key, &ins->entry.key) >= 0)
+	if (fpb_is_word(ix) ? fpb_compare_keys(ix, &last->key, &ins->entry.key) >= 0 :
+		last->key.tail >= ins->entry.key.tail)
 		return;
 	if (fpb_page_next(ix, BufferGetPage(ins->buf), &next, &entry) &&
 		fpb_compare_keys(ix, &entry.key, &ins->entry.key) > 0)

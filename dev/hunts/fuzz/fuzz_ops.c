@@ -586,6 +586,24 @@ count_plan(Fuzz *f, const FpbInsertPlan *plan)
 }
 
 /*
+ * The place of a new entry.  Half of the entries of a key are placed behind
+ * the one before, as a uniqueness check does it.
+ */
+static FpbPos
+place_of(Fuzz *f, const FuzzEntry *new, const FpbEntry *entry)
+{
+	FpbPos		pos = fpb_page_place(&f->ix, f->page, entry);
+	FpbPos		before = pos;
+	FpbEntry	old;
+
+	if (f->level == 0 && new->place % 2 == 0 &&
+		fpb_page_prev(&f->ix, f->page, &before, &old) &&
+		fpb_keys_equal(&f->ix, &old.key, &entry->key))
+		return fpb_pos_behind(before);
+	return pos;
+}
+
+/*
  * Insert an entry, splitting the page if it is full.
  */
 static bool
@@ -607,7 +625,7 @@ insert(Fuzz *f, const FuzzHistory *history, const FuzzOp *op)
 	new.killed = false;
 	fuzz_entry_key(f, &new, &entry.key);
 	entry.child = f->level > 0 ? new.child : InvalidBlockNumber;
-	pos = fpb_page_place(&f->ix, f->page, &entry);
+	pos = place_of(f, &new, &entry);
 
 	if (op->image && f->level == 0 &&
 		fpb_page_plan_reorganise(&f->ix, f->page, &entry, pos, &plan))

@@ -1231,6 +1231,23 @@ takes_room(const FpbSlotPlan *plan)
 }
 
 /*
+ * Has the place before which an insertion belongs a TID of a posting behind
+ * it?  If not, it is behind all that the slot has.
+ */
+static bool
+is_amid_posting(const FpbIndex *ix, Page page, const FpbNodePos *place)
+{
+	const FpbShape *shape = fpb_shape(ix, page);
+	FpbCodec	codec;
+	char	   *node = fpb_page_node(ix, page, place->dir, &codec);
+	FpbEntry	entry;
+
+	fpb_read_slot(ix, page, shape, codec, node, place->slot, &entry);
+	return fpb_has_posting(shape, &entry) &&
+		fpb_posting_next(entry.key.tuple, place->item) < fpb_posting_slots(entry.key.tuple);
+}
+
+/*
  * Plan an insertion at pos.
  */
 static void
@@ -1246,6 +1263,12 @@ plan_insert(const FpbIndex *ix, Page page, const FpbEntry *entry,
 	plan->outcome = FPB_PLAN_FITS;
 	plan->image = NULL;
 	slots->swap = false;
+	if (place.item > 0 && !fpb_is_word(ix) && !is_amid_posting(ix, page, &place))
+	{
+		place.slot++;
+		place.item = 0;
+		found = place;
+	}
 
 	/*
 	 * Its place may be among the TIDs of a posting.  (A tuple of the key that
