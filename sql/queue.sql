@@ -149,6 +149,21 @@ MOVE FORWARD ALL FROM c;
 FETCH BACKWARD 3 FROM c;
 COMMIT;
 
+-- One over so many values that whole leaves are read: it goes back into a leaf that has the queue's entries by then, and
+-- goes on beyond where the queue's leaf ended, amid the entries of a value
+CREATE TABLE dense WITH (autovacuum_enabled = off) AS SELECT -i AS k, 'v' AS v FROM generate_series(5, 3000) i;
+CREATE INDEX dense_k ON dense USING fpbtree (k) WITH (operation_queue = on, opq_size = 64);
+INSERT INTO dense SELECT i / 2 - 550, 'v' FROM generate_series(0, 1000) i;
+INSERT INTO dense SELECT i, 'v' FROM generate_series(1, 12) i;
+INSERT INTO dense SELECT 13, 'v' FROM generate_series(1, 1500) i;
+BEGIN;
+DECLARE c SCROLL CURSOR FOR SELECT k, v FROM dense WHERE k = ANY ('{1,2,3,4,5,6,7,8,9,10,11,12,13,14,15}') ORDER BY k;
+MOVE 100 FROM c;
+SELECT fpbtree_flush('dense_k') > 0 AS flushed;
+MOVE BACKWARD 95 FROM c;
+FETCH BACKWARD 5 FROM c;
+COMMIT;
+
 -- Mark and restore: duplicates on both sides
 CREATE TABLE marked AS SELECT w8 AS k FROM source WHERE v % 10 = 0;
 CREATE INDEX marked_k ON marked USING fpbtree (k) WITH (operation_queue = on, opq_size = 64);
