@@ -231,7 +231,7 @@ tuple_fault(FpbTupleCheck *tc, uint64 offset, bool pivot, bool claim)
 				 "The tuple at byte %u: %s.", (uint32) offset, fault);
 		return tuple_fault_text;
 	}
-	size = IndexTupleSize(tuple);
+	size = fpb_posting_size(tuple, 1);
 	if (!pivot && fpb_is_posting(tuple))
 	{
 		fault = posting_fault(tc, tuple);
@@ -241,7 +241,7 @@ tuple_fault(FpbTupleCheck *tc, uint64 offset, bool pivot, bool claim)
 	}
 
 	/* tuples begin at even offsets */
-	for (uint32 at = offset; claim && at < offset + size; at += 2)
+	for (uint32 at = offset; claim && at < Min(offset + size, BLCKSZ); at += 2)
 	{
 		if (tc->taken[at / 16] & (1 << (at / 2 % 8)))
 			return "Two tuples lie on the same bytes.";

@@ -40,6 +40,30 @@ StaticAssertDecl(FUZZ_N_GROW == (FuzzCount) FPB_PLAN_GROW, "plans are counted by
 /* --- changes and their log --- */
 
 /*
+ * Have replay begin with killed bits: with those that the page has, or with
+ * any.  For a page may have been written out with a bit that it has no more: a
+ * record may clear bits before it adds a node, and before 19 two backends that
+ * set bits of one byte at once may lose one.
+ */
+static void
+leave_bits_to_replay(const Fuzz *f)
+{
+	int			lower = FpbHdr(f->page)->pd.pd_lower;
+	uint8	   *bits;
+	Size		size;
+
+	if (f->step % 4 == 0)
+		memcpy((char *) f->standby + lower, (char *) f->page + lower,
+			   FpbHdr(f->page)->pd.pd_upper - lower);
+	if (f->step % 4 != 1 || f->level > 0 || !fuzz_disk_first(f))
+		return;
+	bits = fpb_killed_bits(f->shape, f->standby);
+	size = FpbDir(f->page)->nalloc * f->shape->killed_bytes +
+		fpb_killed_tids_bytes(&f->ix, f->shape, f->page);
+	memset(bits, 0xFF, size);
+}
+
+/*
  * Begin a record of changes to the page, which are made in copy.
  */
 static void
@@ -50,11 +74,7 @@ begin_record(const Fuzz *f, FpbWalPage *wp, Page copy)
 	wp->image = false;
 	wp->lower = FpbHdr(f->page)->pd.pd_lower;
 	wp->nranges = 0;
-
-	/* what replay begins with may have been written out with its killed bits */
-	if (f->step % 4 == 0)
-		memcpy((char *) f->standby + wp->lower, (char *) f->page + wp->lower,
-			   FpbHdr(f->page)->pd.pd_upper - wp->lower);
+	leave_bits_to_replay(f);
 }
 
 /*
@@ -604,6 +624,27 @@ place_of(Fuzz *f, const FuzzEntry *new, const FpbEntry *entry)
 }
 
 /*
+ * How many of a leaf's entries must stay killed as a new one comes in?  All
+ * that are, if a node of words is split in which each slot has a bit of its
+ * own.  -1: nothing is said.
+ */
+static int
+killed_that_stay(const Fuzz *f, const FpbInsertPlan *plan)
+{
+	FpbPos		pos = FPB_POS_FIRST;
+	FpbEntry	entry;
+	int			killed = 0;
+
+	if (!fuzz_disk_first(f) || plan->outcome != FPB_PLAN_FITS ||
+		FpbSlots(plan)->kind != FPB_PLAN_SPLIT_NODE || !FpbSlots(plan)->loosely ||
+		f->shape->nslots > f->shape->killed_bytes * 8)
+		return -1;
+	for (; fpb_page_next(&f->ix, f->page, &pos, &entry); pos = fpb_pos_behind(pos))
+		killed += fpb_page_is_killed(&f->ix, f->page, pos);
+	return killed;
+}
+
+/*
  * Insert an entry, splitting the page if it is full.
  */
 static bool
@@ -615,6 +656,7 @@ insert(Fuzz *f, const FuzzHistory *history, const FuzzOp *op)
 	FpbPos		pos;
 	FpbWalPage	wp;
 	int			at = fuzz_find(f->model, f->nmodel, new.place);
+	int			killed;
 
 	if (new.place < f->low.place || new.place >= f->high.place ||
 		f->nmodel >= FPB_MAX_PAGE_ENTRIES ||
@@ -648,10 +690,13 @@ insert(Fuzz *f, const FuzzHistory *history, const FuzzOp *op)
 	if (before_lower_bound(f, &entry, &plan))
 		f->counts[FUZZ_N_BEFORE_BOUND]++;
 
+	killed = killed_that_stay(f, &plan);
 	begin_record(f, &wp, f->page);
 	START_CRIT_SECTION();
 	fpb_page_insert(&f->ix, f->page, &entry, &plan, &wp);
 	END_CRIT_SECTION();
+	if (killed != killed_that_stay(f, &plan))
+		fuzz_fail(f, "a node that is split loses killed bits");
 	if (plan.image != NULL)
 		pfree(plan.image);
 	if (plan.outcome == FPB_PLAN_REBUILD)
