@@ -498,6 +498,49 @@ is( $node->psql(
 is(join(',', sort keys %{ { map { $_ => 1 } split /\n/, $stdout } }), '00001,XX002', 'some of which are refused')
   or diag($stderr);
 
+# A leaf of tuples whose hole is used up: an insertion looks at the tuples of all
+# nodes for room among them, and must not look where there is no node.
+query(q{
+CREATE TABLE room (k text COLLATE "C", id int) WITH (autovacuum_enabled = off);
+CREATE INDEX room_index ON room USING fpbtree (k) WITH (layout = disk_first);
+DO $$
+DECLARE
+	i int := 0;
+BEGIN
+	LOOP
+		i := i + 1;
+		INSERT INTO room VALUES ('key ' || lpad((i * 7919 % 10007)::text, 5, '0'), i);
+		EXIT WHEN (SELECT upper - lower < 16 * nodes_allocated FROM fpbtree_page('room_index', 1));
+	END LOOP;
+END $$;
+DELETE FROM room WHERE id % 3 = 0;
+VACUUM room;
+DO $$
+DECLARE
+	before int := 0;
+	i int := 0;
+BEGIN
+	LOOP
+		i := i + 1;
+		INSERT INTO room VALUES ('key ' || 10008 + i * 7919 % 10007);
+		EXIT WHEN before = (SELECT upper FROM fpbtree_page('room_index', 1));
+		SELECT upper FROM fpbtree_page('room_index', 1) INTO before;
+	END LOOP;
+END $$;
+CHECKPOINT;
+INSERT INTO pristine SELECT 'room', pg_read_binary_file(pg_relation_filepath('room_index'))});
+{
+	my $page = pack 'H*', query("SELECT encode(substring(bytes FROM $blcksz + 1 FOR $blcksz), 'hex') FROM pristine WHERE form = 'room'");
+	my ($nnodes, $capacity) = unpack 'x32 v2', $page;
+	my $place = 88 + 8 * $capacity + $nnodes - 1;
+	my @answers = map {
+		query("BEGIN; REINDEX INDEX room_index; COMMIT; SELECT damage('room', $blcksz + $place, $_)");
+		$node->psql('postgres', "INSERT INTO room VALUES ('key 00000');\n\\echo :SQLSTATE", on_error_stop => 0, stdout => \my $state);
+		$state
+	} 0, 255 ^ unpack("x$place C", $page);
+	is(join(',', @answers), '00000,XX002', 'room among tuples is not looked for in a node that is not there');
+}
+
 # A session that has inserted ascending keys asks the rightmost leaf first, for
 # any key.  If that has been damaged since, it is not to do so for ever.
 is( $node->psql(

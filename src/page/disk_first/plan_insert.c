@@ -446,7 +446,7 @@ plain_page_entries(const FpbIndex *ix, Page page)
 
 /*
  * How many entries has a leaf of tuples that has no posting?  -1 if it has
- * one, or if an offset points nowhere.  Sets *bytes to what their tuples take.
+ * one, or if it is damaged.  Sets *bytes to what their tuples take.
  */
 static int
 plain_tuples(const FpbIndex *ix, Page page, Size *bytes)
@@ -457,8 +457,11 @@ plain_tuples(const FpbIndex *ix, Page page, Size *bytes)
 	*bytes = 0;
 	for (int dir = 0; dir < FpbDir(page)->nnodes; dir++)
 	{
-		const uint16 *tuples = fpb_node_tuples(shape, fpb_node_at(shape, page, dir));
+		const uint16 *tuples;
 
+		if (unlikely(fpb_node_number(page, dir) >= FpbDir(page)->nalloc))
+			return -1;
+		tuples = fpb_node_tuples(shape, fpb_node_at(shape, page, dir));
 		for (int slot = 0; slot < shape->nslots; slot++)
 		{
 			IndexTuple	tuple = (IndexTuple) ((char *) page + tuples[slot]);

@@ -84,9 +84,10 @@ take_tuple(TupleMap *map, Page page, bool leaf, uint32 offset)
 
 /*
  * Note all tuples of a page, but for an entry's that will go.  (It stays if it
- * is a fence's, too.)
+ * is a fence's, too.)  False if the page is damaged: the directory names a node
+ * that is not there, whose tuples nobody knows.
  */
-static void
+static bool
 take_all_tuples(const FpbIndex *ix, Page page, uint32 except, TupleMap *map)
 {
 	const FpbPageHeader *hdr = FpbHdr(page);
@@ -100,12 +101,16 @@ take_all_tuples(const FpbIndex *ix, Page page, uint32 except, TupleMap *map)
 		take_tuple(map, page, false, (uint32) hdr->fences.tail[FPB_HIGH]);
 	for (int dir = 0; dir < FpbDir(page)->nnodes; dir++)
 	{
-		const uint16 *tuples = fpb_node_tuples(shape, fpb_node_at(shape, page, dir));
+		const uint16 *tuples;
 
+		if (unlikely(fpb_node_number(page, dir) >= FpbDir(page)->nalloc))
+			return false;
+		tuples = fpb_node_tuples(shape, fpb_node_at(shape, page, dir));
 		for (int slot = 0; slot < shape->nslots; slot++)
 			if (tuples[slot] != 0 && tuples[slot] != except)
 				take_tuple(map, page, leaf, tuples[slot]);
 	}
+	return true;
 }
 
 /*
@@ -123,7 +128,8 @@ fpb_tuple_gap(const FpbIndex *ix, Page page, IndexTuple tuple, uint32 size, uint
 	uint32		best = 0;
 	uint32		best_length = BLCKSZ;
 
-	take_all_tuples(ix, page, old, &map);
+	if (!take_all_tuples(ix, page, old, &map))
+		return 0;
 	while (at < BLCKSZ)
 	{
 		uint64		word = map.words[at / 128] >> at / 2 % 64;
