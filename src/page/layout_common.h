@@ -22,6 +22,23 @@ extern int	fpb_read_words(const FpbIndex *ix, const FpbShape *shape,
 						   uint64 step, FpbItem *items, int room);
 
 /*
+ * An entry follows a series if its key is so many times as near to the one
+ * before as to the one behind.
+ */
+#define FPB_SERIES_DISTANCE		64
+
+/*
+ * Does a leaf's entry, between two others, seem to belong to one of many
+ * series of ascending keys?  Of numbers in random order one in
+ * FPB_SERIES_DISTANCE seems to; of texts, the last of those that begin alike.
+ */
+static inline bool
+fpb_follows_series(const FpbKey *before, const FpbKey *key, const FpbKey *behind)
+{
+	return key->head - before->head < (behind->head - key->head) / FPB_SERIES_DISTANCE;
+}
+
+/*
  * Set up the header of a page that is to have this content, but for its fences
  * and what is the layout's.
  */

@@ -14,7 +14,7 @@
 #include "common/hashfn.h"
 
 #include "key/posting.h"
-#include "page/layout.h"
+#include "page/layout_common.h"
 
 /*
  * Slots of a hundred to leave free in the nodes of a page just split: the
@@ -23,7 +23,7 @@
  */
 static const int split_slacks[] = {50, 40, 30, 20, 10, 5, 0};
 
-/* and at most, if its image is to be small */
+/* and at most, if the halves are to be packed (packed_halves) */
 #define PACKED_HALF_SLACK	5
 
 /* a page split being worked out */
@@ -247,6 +247,21 @@ left_flags(const Split *s)
 }
 
 /*
+ * Are the halves better packed than spread?  They are if their images are to
+ * be small.  And if the new entry follows one of many series: the next ones
+ * want room at its end, in nodes that are free, and none anywhere else.
+ */
+static bool
+packed_halves(const Split *s)
+{
+	const FpbEntry *new = s->entries + s->newpos;
+
+	return s->halves == FPB_HALVES_PACKED ||
+		(FpbPageIsLeaf(s->page) && s->newpos > 0 && s->newpos < s->nentries - 1 &&
+		 fpb_follows_series(&new[-1].key, &new->key, &new[1].key));
+}
+
+/*
  * Make one of the two pages afresh, with as much slack as it should have and
  * has room for.  False if it doesn't fit.
  */
@@ -274,7 +289,7 @@ build_spread(const Split *s, bool left, int split, const FpbKey *low,
 	bool		full = !left && s->ascending &&
 		(s->newpos == s->nentries - 1 ||
 		 (FpbPageIsRightmost(s->page) && s->newpos >= split));
-	int			most = full ? 0 : s->halves == FPB_HALVES_PACKED ? PACKED_HALF_SLACK : 100;
+	int			most = full ? 0 : packed_halves(s) ? PACKED_HALF_SLACK : 100;
 
 	wp->image = true;
 	for (int i = 0; i < lengthof(split_slacks); i++)

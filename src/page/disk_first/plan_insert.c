@@ -57,12 +57,6 @@
 #define LATE_MOST				3
 
 /*
- * An entry follows a series if its key is so many times as near to the one
- * before as to the one behind.
- */
-#define SERIES_DISTANCE			64
-
-/*
  * A page with no more entries than this is not split while they fit it at all.
  */
 #define FEW_ENTRIES				2
@@ -195,10 +189,7 @@ plan_spill(const FpbIndex *ix, Page page, const FpbEntry *entry,
 
 /*
  * Does a leaf's entry seem to belong to one of many series of ascending keys,
- * so that more are likely to come behind it?  It does if its key is
- * SERIES_DISTANCE times as near to the one before as to the one behind.  Of
- * numbers in random order one in so many is; of texts, the last of those that
- * begin alike.
+ * so that more are likely to come behind it?
  */
 static bool
 follows_series(const FpbIndex *ix, Page page, const FpbEntry *entry,
@@ -212,7 +203,7 @@ follows_series(const FpbIndex *ix, Page page, const FpbEntry *entry,
 		return false;
 	pos = *place;
 	return fpb_node_pos_next(ix, page, &pos, &behind) &&
-		entry->key.head - before.key.head < (behind.key.head - entry->key.head) / SERIES_DISTANCE;
+		fpb_follows_series(&before.key, &entry->key, &behind.key);
 }
 
 /*
