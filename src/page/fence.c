@@ -231,7 +231,7 @@ tuple_fault(FpbTupleCheck *tc, uint64 offset, bool pivot, bool claim)
 				 "The tuple at byte %u: %s.", (uint32) offset, fault);
 		return tuple_fault_text;
 	}
-	size = fpb_posting_size(tuple, 1);
+	size = fpb_tuple_size(tuple);
 	if (!pivot && fpb_is_posting(tuple))
 	{
 		fault = posting_fault(tc, tuple);

@@ -246,10 +246,10 @@ fpb_insert_downlink(FpbIndex *ix, Buffer left, Buffer right, FpbStack *stack,
 }
 
 /*
- * Have a new leaf of words logged as the difference from a base: a page like
- * it that has no entries and is marked as deleted, which is what the leaf will
- * be if a crash comes in between.  base: memory of the caller's, kept until
- * the record is finished.
+ * Have a new leaf logged as the difference from a base, if that takes less: a
+ * page like it that has no entries and is marked as deleted, which is what the
+ * leaf will be if a crash comes in between.  base: memory of the caller's,
+ * kept until the record is finished.
  */
 static void
 log_from_base(const FpbIndex *ix, FpbWalPage *wp, char *base)
@@ -258,7 +258,7 @@ log_from_base(const FpbIndex *ix, FpbWalPage *wp, char *base)
 	FpbKey		low;
 	FpbKey		high;
 
-	if (!RelationNeedsWAL(ix->rel) || !fpb_is_word(ix) || !FpbPageIsLeaf(wp->page))
+	if (!RelationNeedsWAL(ix->rel) || !FpbPageIsLeaf(wp->page))
 		return;
 	fpb_page_frame(ix, wp->page, &low, &high, &content);
 	content.flags |= FPB_DELETED;

@@ -40,6 +40,25 @@ write_bytes(char *to, const char *from, Size n, FpbWalPage *wp)
 }
 
 /*
+ * Note those of a page's bytes from start on that differ from what they were.
+ */
+static void
+note_changed(const char *start, const char *before, Size n, FpbWalPage *wp)
+{
+	for (Size at = 0, end; at < n; at = end)
+	{
+		while (at + sizeof(uint64) <= n &&
+			   memcmp(start + at, before + at, sizeof(uint64)) == 0)
+			at += sizeof(uint64);
+		while (at < n && start[at] == before[at])
+			at++;
+		for (end = at; end < n && start[end] != before[end];)
+			end++;
+		fpb_wal_note(wp, start + at, end - at);
+	}
+}
+
+/*
  * An entry with this head has been put into the dir'th node.  The next node's
  * bound may be lower than any entry there, and lower than the new one, which
  * comes before them all.  Then raise it.
@@ -254,23 +273,32 @@ insert_into_plain(const FpbIndex *ix, Page page, const FpbEntry *entry,
 	int			slot = gap >= pos->slot ? pos->slot : pos->slot - 1;
 	FpbNodeArray arrays[FPB_MAX_ARRAYS];
 	int			narrays = fpb_node_arrays(ix, shape, FPB_NODE_PLAIN, node, arrays);
+	NodeCopy	before;
 
 	/* better than to write before the node */
 	if (unlikely(gap < 0))
 		elog(PANIC, "insertion into a full node of an fpbtree page");
+	memcpy(before.data, node, shape->size);
 	for (int i = 0; i < narrays; i++)
 	{
 		if (gap > slot)
 			fpb_shift_slots(arrays[i].start, slot, gap - 1, 1, arrays[i].width);
 		else if (gap < slot)
 			fpb_shift_slots(arrays[i].start, gap + 1, slot, -1, arrays[i].width);
-		fpb_note_slots(wp, arrays[i].start, Min(slot, gap), Max(slot, gap),
-					   arrays[i].width);
 	}
 
 	if (!fpb_is_word(ix) && tuple_offset == 0)
 		tuple_offset = fpb_disk_first_put_tuple(ix, page, &entry->key, wp);
 	fpb_write_slot(ix, shape, node, slot, entry, tuple_offset);
+
+	/* heads are often alike, and move without a change */
+	for (int i = 0; i < narrays; i++)
+	{
+		Size		from = arrays[i].start - node + Min(slot, gap) * arrays[i].width;
+
+		note_changed(node + from, before.data + from,
+					 (abs(slot - gap) + 1) * arrays[i].width, wp);
+	}
 	inserted_at(ix, page, pos->dir, slot, gap, entry->key.head, wp);
 }
 
@@ -350,7 +378,9 @@ add_node(const FpbIndex *ix, Page page, int dir, uint64 head, FpbCodec codec,
 	const FpbShape *shape = fpb_shape(ix, page);
 	int			moved = FpbDir(page)->nnodes - dir;
 	int			number = FpbDir(page)->nnodes;
+	uint64		heads[FPB_MAX_NODES];
 
+	memcpy(heads, fpb_dir_heads(page) + dir, (moved + 1) * sizeof(uint64));
 	memmove(fpb_dir_heads(page) + dir + 1, fpb_dir_heads(page) + dir,
 			moved * sizeof(uint64));
 	memmove(fpb_dir_codecs(page) + dir + 1, fpb_dir_codecs(page) + dir, moved);
@@ -371,7 +401,8 @@ add_node(const FpbIndex *ix, Page page, int dir, uint64 head, FpbCodec codec,
 	if (ix->csb)
 		move_nodes(shape, page, dir, moved, wp);
 
-	fpb_wal_note(wp, fpb_dir_heads(page) + dir, (moved + 1) * sizeof(uint64));
+	note_changed((char *) (fpb_dir_heads(page) + dir), (char *) heads,
+				 (moved + 1) * sizeof(uint64), wp);
 	fpb_wal_note(wp, fpb_dir_codecs(page) + dir, moved + 1);
 	fpb_wal_note(wp, &FpbDir(page)->nnodes, sizeof(FpbDir(page)->nnodes));
 	fpb_wal_note(wp, &FpbDir(page)->nalloc, sizeof(FpbDir(page)->nalloc));
@@ -449,7 +480,7 @@ split_node(const FpbIndex *ix, Page page, const FpbEntry *entry,
 	else
 		spread_plain(ix, shape, node, shape, copy.data, 0, at);
 	if (!plan->in_place)
-		fpb_wal_note(wp, node, shape->size);
+		note_changed(node, copy.data, shape->size, wp);
 	fpb_wal_note(wp, right, shape->size);
 	fpb_page_clear_killed(ix, page, pos->dir, 0, nslots - 1);
 	if (plan->in_place)
@@ -864,6 +895,7 @@ spread_nodes(const FpbIndex *ix, Page page, const FpbEntry *entry,
 	int			nnodes = plan->last - plan->first + 1 + plan->added;
 	FpbShape	wide = {0};
 	PGAlignedBlock packed;
+	NodeCopy	before;
 	int			from = 0;
 
 	if (unlikely(fpb_lay_out_slots(ix, &wide, plan->entries, shape->child_off != 0) > BLCKSZ))
@@ -878,8 +910,12 @@ spread_nodes(const FpbIndex *ix, Page page, const FpbEntry *entry,
 		int			to = (i + 1) * plan->entries / nnodes;
 
 		heads[i] = fpb_node_head(ix, packed.data, from);
+		memcpy(before.data, node, shape->size);
 		spread_plain(ix, shape, node, &wide, packed.data, from, to);
-		fpb_wal_note(wp, node, shape->size);
+		if (i < nnodes - plan->added)
+			note_changed(node, before.data, shape->size, wp);
+		else
+			fpb_wal_note(wp, node, shape->size);
 		fpb_page_clear_killed(ix, page, plan->first + i, 0, shape->nslots - 1);
 		from = to;
 	}
