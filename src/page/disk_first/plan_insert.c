@@ -21,6 +21,7 @@
  * the page maximum fan-out").  A rebuild logs the whole page.
  */
 #define REBUILD_SLACK			15
+#define REBUILD_SLACK_WORDS		20
 
 /*
  * A leaf of words is rebuilt when an image of it is logged if its entries then
@@ -514,7 +515,8 @@ plan_to_make_room(const FpbIndex *ix, Page page, const FpbEntry *entry,
 	FpbEntry   *entries;
 
 	/* a slot of each node at least, however narrow */
-	int			slack = Max(REBUILD_SLACK, 100 / fpb_shape(ix, page)->nslots + 1);
+	int			slack = Max(fpb_is_word(ix) ? REBUILD_SLACK_WORDS : REBUILD_SLACK,
+							100 / fpb_shape(ix, page)->nslots + 1);
 
 	plan->outcome = FPB_PLAN_FULL;
 	if (too_full(ix, page, slack))
