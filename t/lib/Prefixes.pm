@@ -91,8 +91,8 @@ sub queue_kind
 # exclamation mark is in the record as an image.)
 #
 # The right half of a leaf's split may be logged as the difference from an image
-# that goes before, alone in its record: small, and the last that has been of the
-# block.
+# that goes before, alone in its record: the last that has been of the block, and
+# small (where keys are not long) or just before.
 sub index_records
 {
 	my ($node, $from, $to) = @_;
@@ -111,7 +111,7 @@ sub index_records
 		my ($end, $file, $type, $blocks, $image) = split /\|/, $line;
 		my @numbers = $blocks =~ /\d+/g;
 		my $base = @numbers > 1 && $blocks !~ /^\d+!? \d+!/ ? $of_block{"$file $numbers[1]"} : undef;
-		my $based = $base && $base->{blocks} eq "$numbers[1]!" && $base->{image} < $block_size / 8;
+		my $based = $base && $base->{blocks} eq "$numbers[1]!" && ($base->{image} < $block_size / 8 || $base == $last{$file});
 
 		$base->{kind} = $queued{$file} ? 'queue: base of a split' : 'base of a split' if $based;
 		my $known = $based ? $blocks =~ s/^(\d+!?) (\d+)/$1 $2!/r : $blocks;
