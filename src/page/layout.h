@@ -661,9 +661,9 @@ extern void fpb_page_frame(const FpbIndex *ix, Page page, FpbKey *low,
  * rel, and that ascending insertions leave filled.
  *
  * If the index names none, there is to be as much room as btree's 90 leaves: a
- * page of words has a third more entries than btree's, so that later, random
- * keys would have all pages split while btree's are not yet full.  What
- * ascending insertions leave behind gets few insertions.
+ * page has more entries than btree's, so that later, random keys would have
+ * all pages split while btree's are not yet full.  What ascending insertions
+ * leave behind gets few insertions.
  */
 static inline int
 fpb_build_fillfactor(const FpbIndex *ix, Relation rel)
@@ -672,7 +672,7 @@ fpb_build_fillfactor(const FpbIndex *ix, Relation rel)
 
 	if (named != FPB_NO_FILLFACTOR)
 		return named;
-	return fpb_is_word(ix) ? 85 : 90;
+	return fpb_is_word(ix) ? 85 : 86;
 }
 
 static inline int

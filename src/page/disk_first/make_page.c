@@ -26,8 +26,9 @@ typedef struct PageWriter
 	bool		shared;			/* is the first slot's tuple the low fence's,
 								 * too? */
 	FpbTupleArea area;			/* room for tuples */
-	int			widths;			/* bytes of a TID in each posting, added up */
-	int			spare;			/* gaps that each posting is to have */
+	bool		postings;		/* are there any among these? */
+	Size		growth;			/* entries of a posting that are likely to
+								 * come, in a thousand of those it has */
 } PageWriter;
 
 /* --- room --- */
@@ -51,20 +52,21 @@ shares_fence(const PageWriter *w)
 
 /*
  * For how many TIDs, of so many bytes, the tuple of a slot with so many
- * entries gets room: a posting's gaps are no more than half of its entries.
+ * entries gets room: a posting's gaps are as many as entries are likely to
+ * come, and no more than half of its entries.
  */
 static int
 slot_tids(const PageWriter *w, IndexTuple tuple, int entries, int width)
 {
 	if (entries == 1)
 		return 1;
-	return Min(entries + Min(w->spare, entries / 2 + 1),
+	return Min(entries + Min((entries * w->growth + 500) / 1000, entries / 2 + 1),
 			   fpb_posting_most(w->ix, tuple, width));
 }
 
 /*
- * Set w->area to the room that the tuples of all slots take, each posting with
- * w->spare gaps, and add up what one more would take of each.
+ * Set w->area to the room that the tuples of all slots take, postings with
+ * their gaps.
  */
 static void
 measure_slots(PageWriter *w)
@@ -72,7 +74,7 @@ measure_slots(PageWriter *w)
 	const FpbEntry *entry = w->content->entries;
 
 	w->area.aligned = w->area.packed = 0;
-	w->widths = 0;
+	w->postings = false;
 	for (int slot = 0; slot < w->nslots; slot++)
 	{
 		IndexTuple	tuple = entry->key.tuple;
@@ -81,7 +83,7 @@ measure_slots(PageWriter *w)
 
 		*fpb_area_of(&w->area, tuple) +=
 			fpb_posting_space(tuple, slot_tids(w, tuple, n, width), width);
-		w->widths += width;
+		w->postings |= n > 1;
 		entry += n;
 	}
 }
@@ -99,6 +101,32 @@ measure_fences(PageWriter *w)
 		*fpb_area_of(&w->area, low->tuple) += fpb_tuple_space(low->tuple);
 	if (high != NULL && high->tuple != NULL)
 		*fpb_area_of(&w->area, high->tuple) += fpb_tuple_space(high->tuple);
+}
+
+/*
+ * All tuples have been measured, and take no more than fixed bytes leave of
+ * the page.  Give postings gaps, if there are to be some, and measure again.
+ *
+ * More duplicates are likely to come: in proportion to those that there are,
+ * until the page is full.  A quarter of the room is left for keys of which
+ * more come than that.
+ */
+static void
+measure_gaps(PageWriter *w, Size fixed)
+{
+	Size		taken = fixed + w->area.aligned + w->area.packed;
+
+	if (!w->postings || !w->packing->spread || taken >= BLCKSZ)
+		return;
+	w->growth = (BLCKSZ - taken) * 750 / taken;
+	for (;;)
+	{
+		measure_slots(w);
+		measure_fences(w);
+		if (w->growth == 0 || fixed + w->area.aligned + w->area.packed <= BLCKSZ)
+			return;
+		w->growth /= 2;			/* with rounding and padding it is too much */
+	}
 }
 
 /*
@@ -173,16 +201,7 @@ measure_tuples(PageWriter *w, Size want_free)
 	if (fpb_page_base(dircap, fpb_numbers_capacity(ix, dircap)) + used > BLCKSZ)
 		return -1;
 
-	/*
-	 * More duplicates are likely to come.  Half of what killed bits leave of
-	 * want_free is for those; with padding, all of it might be too much.
-	 */
-	if (w->widths > 0 && want_free > bits)
-	{
-		w->spare = (want_free - bits) / 2 / w->widths;
-		measure_slots(w);
-		measure_fences(w);
-	}
+	measure_gaps(w, fpb_page_base(dircap, fpb_numbers_capacity(ix, dircap)) + nodes + bits);
 	return dircap;
 }
 
