@@ -97,10 +97,11 @@ fpb_write_short_tail(char *tails, int slot, int width, uint64 tail)
 		at[sizeof(low)] = (char) high;
 }
 
+/* (its first four bytes have the offset number, however wide it is) */
 static inline bool
 fpb_short_tail_is_gap(const char *tails, int slot, int width)
 {
-	return (fpb_read_short_tail(tails, slot, width) & FPB_TAIL_MAX_OFFSET) == 0;
+	return (fpb_read_short_tail(tails + slot * width, 0, FPB_SHORT_TAIL) & FPB_TAIL_MAX_OFFSET) == 0;
 }
 
 /* --- postings --- */
@@ -139,8 +140,11 @@ fpb_posting_next(IndexTuple posting, int item)
 static inline int
 fpb_posting_prev(IndexTuple posting, int item)
 {
+	const char *tails = fpb_posting_tails(posting);
+	int			width = fpb_posting_width(posting);
+
 	item = Min(item, fpb_posting_slots(posting)) - 1;
-	while (item >= 0 && fpb_posting_is_gap(posting, item))
+	while (item >= 0 && fpb_short_tail_is_gap(tails, item, width))
 		item--;
 	return item;
 }
