@@ -64,7 +64,7 @@ END $$;
 -- (equal numerics need not be the same, and have no postings; each has a head beside its tuple)
 CREATE TABLE kinds (kind text, type text, most int);
 INSERT INTO kinds VALUES ('short text', 'text COLLATE "C"', 100), ('text', 'text COLLATE "C"', 100), ('long text', 'text COLLATE "C"', 100),
-	('bpchar', 'char(12) COLLATE "C"', 100), ('numeric', 'numeric', 115);
+	('bpchar', 'char(12) COLLATE "C"', 100), ('numeric', 'numeric', 121);
 -- the most that pages may be of btree's, in hundredths, and in pages (an index of few has an inner page and others that are not full)
 -- Small pages have more header for what they hold.
 CREATE FUNCTION verdict(f bigint, b bigint, most int) RETURNS text LANGUAGE sql AS
