@@ -267,6 +267,17 @@ SELECT count(*) FROM uq_gone WHERE a = 5;
 INSERT INTO uq_gone VALUES (5, 'again');
 SELECT fpbtree_check('uq_gone_a', true);
 
+-- A new version whose TID is lower than that of the row's other entry comes before it
+CREATE TEMP TABLE uq_lower (k text COLLATE "C", v int4);
+CREATE UNIQUE INDEX uq_lower_k ON uq_lower USING fpbtree (k);
+CREATE INDEX ON uq_lower (v);
+INSERT INTO uq_lower VALUES ('gone', 0), ('stays', 0), ('then', 0);
+DELETE FROM uq_lower WHERE k = 'gone';
+VACUUM uq_lower;
+UPDATE uq_lower SET v = 1 WHERE k = 'stays' RETURNING ctid;
+SELECT fpbtree_check('uq_lower_k', true);
+DROP TABLE uq_lower;
+
 -- The detail keeps secrets: those who may not read the columns are told less
 CREATE ROLE regress_unique_reader;
 GRANT INSERT ON uq_build TO regress_unique_reader;
