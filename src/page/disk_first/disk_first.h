@@ -326,6 +326,9 @@ extern bool fpb_node_pos_next(const FpbIndex *ix, Page page, FpbNodePos *place,
 extern bool fpb_node_pos_prev(const FpbIndex *ix, Page page, FpbNodePos *place,
 							  FpbEntry *entry);
 extern FpbNodePos fpb_slot_place(const FpbIndex *ix, Page page, FpbPos pos);
+
+/* --- changes of killed bits (page/disk_first/killed.c) --- */
+
 extern void fpb_page_clear_killed(const FpbIndex *ix, Page page, int dir,
 								  int from, int to);
 extern void fpb_page_clear_all_killed(const FpbIndex *ix, Page page, int dir);

@@ -5,15 +5,15 @@
  *
  * A page is an in-page tree of two levels (fpbtree-sigmod2002, section 3.1):
  * the directory behind the header, and the in-page leaf nodes it names.
- * page/disk_first/change.c changes single entries, page/disk_first/make_page.c
- * makes whole pages, and page/disk_first/check.c looks for what is wrong with
- * one.
+ * page/disk_first/change.c changes single entries, page/disk_first/killed.c
+ * their killed bits, page/disk_first/make_page.c makes whole pages, and
+ * page/disk_first/check.c looks for what is wrong with one.
  *
  *-------------------------------------------------------------------------
  */
 #include "postgres.h"
 
-#include "page/disk_first/disk_first.h"
+#include "page/disk_first/killed.h"
 
 /*
  * What a search waits for: a cache miss, and each further line that is fetched
@@ -704,29 +704,6 @@ fpb_disk_first_prev(const FpbIndex *ix, Page page, FpbPos *pos, FpbEntry *entry)
 	return true;
 }
 
-/* --- killed bits, one of them --- */
-
-/* a killed bit */
-typedef struct KilledBit
-{
-	uint8	   *byte;			/* NULL: there is none */
-	uint8		mask;
-} KilledBit;
-
-static inline KilledBit
-bit_at(uint8 *bits, int number)
-{
-	KilledBit	bit = {bits + number / 8, 1 << (number % 8)};
-
-	return bit;
-}
-
-static inline bool
-is_set(KilledBit bit)
-{
-	return bit.byte != NULL && (*bit.byte & bit.mask) != 0;
-}
-
 /*
  * The place of an entry's slot, and of its item in a posting, by the position
  * that it was read at.  If a loose node has no entry in that slot any more, it
@@ -753,69 +730,6 @@ fpb_slot_place(const FpbIndex *ix, Page page, FpbPos pos)
 		place.item = 0;
 	}
 	return place;
-}
-
-/*
- * The bitmap of the dir'th node.
- */
-static uint8 *
-node_bits(const FpbShape *shape, Page page, int dir)
-{
-	return fpb_killed_bits(shape, page) + fpb_node_number(page, dir) * shape->killed_bytes;
-}
-
-/*
- * The killed bit of a slot of a leaf, which it may share.  There is none if
- * there is no such slot.
- */
-static KilledBit
-slot_bit(const FpbIndex *ix, Page page, FpbNodePos pos)
-{
-	const FpbShape *shape = fpb_leaf_shape(ix);
-	FpbCodec	codec;
-	char	   *node = fpb_page_node(ix, page, pos.dir, &codec);
-	int			nslots = fpb_node_slots(ix, shape, codec, node);
-	KilledBit	none = {NULL, 0};
-
-	if (unlikely(pos.slot >= nslots))
-		return none;
-	return bit_at(node_bits(shape, page, pos.dir),
-				  fpb_killed_bit(shape, nslots, pos.slot));
-}
-
-/*
- * The killed bit of a posting's item.  The hole may have no room for it.
- */
-static KilledBit
-item_bit(const FpbIndex *ix, Page page, IndexTuple posting, int item)
-{
-	const FpbShape *shape = fpb_leaf_shape(ix);
-	KilledBit	bit = bit_at(fpb_killed_tids(shape, page),
-							 fpb_killed_tid_bit(page, fpb_posting_tid(posting, item)));
-
-	if (bit.byte >= (uint8 *) page + FpbHdr(page)->pd.pd_upper)
-		bit.byte = NULL;
-	return bit;
-}
-
-/*
- * Is any bit set in n bytes?
- */
-static inline bool
-any_bit(const uint8 *bits, int n)
-{
-	for (; n >= (int) sizeof(uint64); n -= sizeof(uint64), bits += sizeof(uint64))
-	{
-		uint64		some;
-
-		memcpy(&some, bits, sizeof(some));
-		if (some != 0)
-			return true;
-	}
-	for (; n > 0; n--, bits++)
-		if (*bits != 0)
-			return true;
-	return false;
 }
 
 /* --- reading --- */
@@ -938,23 +852,9 @@ read_loose(const FpbIndex *ix, Page page, const FpbShape *shape, FpbCodec codec,
 static const uint8 *
 some_bits(const FpbShape *shape, Page page, int dir)
 {
-	const uint8 *bits = node_bits(shape, page, dir);
+	const uint8 *bits = fpb_node_killed_bits(shape, page, dir);
 
-	return any_bit(bits, shape->killed_bytes) ? bits : NULL;
-}
-
-/*
- * Is a slot's bit set in its node's bitmap, which may be NULL?
- */
-static inline bool
-is_marked(const FpbShape *shape, const uint8 *bits, int nslots, int slot)
-{
-	int			bit;
-
-	if (bits == NULL)
-		return false;
-	bit = fpb_killed_bit(shape, nslots, slot);
-	return (bits[bit / 8] & (1 << (bit % 8))) != 0;
+	return fpb_any_bit(bits, shape->killed_bytes) ? bits : NULL;
 }
 
 /* a leaf's node of words */
@@ -1023,7 +923,7 @@ next_unmarked(const FpbIndex *ix, const FpbShape *shape, const WordNode *words,
 		else if (byte == 0)
 			slot = next_entry(ix, shape, words, slot, end);
 		else
-			while (slot < end && (is_marked(shape, bits, words->nslots, slot) ||
+			while (slot < end && (fpb_slot_is_killed(shape, bits, words->nslots, slot) ||
 								  word_is_gap(ix, shape, words, slot)))
 				slot++;
 		if (slot < end)
@@ -1100,7 +1000,7 @@ read_tuples(const FpbIndex *ix, Page page, const FpbShape *shape, char *node,
 		IndexTuple	tuple;
 		bool		posting;
 
-		if (tuples[slot] == 0 || is_marked(shape, bits, shape->nslots, slot))
+		if (tuples[slot] == 0 || fpb_slot_is_killed(shape, bits, shape->nslots, slot))
 			continue;
 		tuple = fpb_page_tuple(ix, page, tuples[slot]);
 		posting = fpb_is_posting(tuple);
@@ -1110,8 +1010,8 @@ read_tuples(const FpbIndex *ix, Page page, const FpbShape *shape, char *node,
 		if (first >= last)
 			continue;
 		if (posting && *tids && last - first > FEW_TIDS)
-			*tids = any_bit(fpb_killed_tids(shape, page),
-							fpb_killed_tids_bytes(ix, shape, page));
+			*tids = fpb_any_bit(fpb_killed_tids(shape, page),
+								fpb_killed_tids_bytes(ix, shape, page));
 		if (posting && *tids)
 		{
 			int			n = read_live_tids(ix, page, fpb_node_head(ix, node, slot), tuple,
@@ -1182,7 +1082,7 @@ read_live_words(const FpbIndex *ix, Page page, const FpbShape *shape, FpbCodec c
 		int			slot = loose ? slots[i] : i;
 		FpbEntry	entry;
 
-		if (is_marked(shape, bits, words.nslots, slot) ||
+		if (fpb_slot_is_killed(shape, bits, words.nslots, slot) ||
 			word_is_gap(ix, shape, &words, slot))
 			continue;
 		if (n == room)
@@ -1379,7 +1279,7 @@ find_unmarked(const FpbIndex *ix, Page page, const FpbShape *shape, const WordNo
 		int			slot = slots[i];
 		FpbEntry	entry;
 
-		if (is_marked(shape, bits, words->nslots, slot))
+		if (fpb_slot_is_killed(shape, bits, words->nslots, slot))
 			continue;
 		fpb_read_slot(ix, page, shape, words->codec, words->node, slot, &entry);
 		if (fpb_compare(ix, &entry.key, end) >= 0)
@@ -1504,6 +1404,18 @@ read_first_live(const FpbIndex *ix, Page page, FpbNodePos *from, const FpbSearch
 	return n;
 }
 
+/*
+ * Is any entry of the page, a leaf, known dead?
+ */
+bool
+fpb_disk_first_has_killed(const FpbIndex *ix, Page page)
+{
+	const FpbShape *shape = fpb_leaf_shape(ix);
+
+	return fpb_any_bit(fpb_killed_bits(shape, page), FpbDir(page)->nalloc * shape->killed_bytes +
+					   fpb_killed_tids_bytes(ix, shape, page));
+}
+
 /* of so many nodes, each is asked for killed bits; of more, the page */
 #define FEW_NODES	4
 
@@ -1581,6 +1493,68 @@ fpb_disk_first_read(const FpbIndex *ix, Page page, FpbPos start,
 }
 
 /*
+ * Of n items that have been read of a leaf's node, the dir'th, keep those that
+ * are killed; returns how many.  bits: the node's bitmap, or NULL.
+ */
+static int
+keep_killed(const FpbIndex *ix, Page page, int dir, const uint8 *bits, FpbItem *items, int n)
+{
+	const FpbShape *shape = fpb_leaf_shape(ix);
+	FpbCodec	codec;
+	char	   *node = fpb_page_node(ix, page, dir, &codec);
+	int			nslots = fpb_node_slots(ix, shape, codec, node);
+	int			kept = 0;
+
+	for (int i = 0; i < n; i++)
+	{
+		FpbNodePos	place = fpb_slot_place(ix, page, items[i].pos);
+		IndexTuple	tuple = items[i].key.tuple;
+
+		if (fpb_slot_is_killed(shape, bits, nslots, place.slot) ||
+			(ix->max_posting > 0 && fpb_is_posting(tuple) &&
+			 fpb_bit_is_set(fpb_item_killed_bit(ix, page, tuple, place.item))))
+			items[kept++] = items[i];
+	}
+	return kept;
+}
+
+/*
+ * See fpb_page_read_killed.
+ */
+int
+fpb_disk_first_read_killed(const FpbIndex *ix, Page page, FpbItem *items)
+{
+	const FpbShape *shape = fpb_leaf_shape(ix);
+	bool		tids = fpb_any_bit(fpb_killed_tids(shape, page),
+								   fpb_killed_tids_bytes(ix, shape, page));
+	bool		no_tids = false;
+	int			count = 0;
+
+	for (int dir = 0; dir < FpbDir(page)->nnodes; dir++)
+	{
+		FpbNodePos	from = {dir};
+		FpbNodePos	to = {dir + 1};
+		FpbCodec	codec;
+		const uint8 *bits;
+		int			n;
+
+		(void) fpb_page_node(ix, page, dir, &codec);	/* its number is
+														 * possible */
+		bits = some_bits(shape, page, dir);
+		if (bits == NULL && !tids)
+			continue;
+		n = read_node(ix, page, from, to, false, &no_tids, items + count,
+					  (int) FPB_MAX_PAGE_ENTRIES - count);
+		if (unlikely(n < 0))
+			fpb_report_crowd(ix, page);
+		count += keep_killed(ix, page, dir, bits, items + count, n);
+	}
+	return count;
+}
+
+/* --- downlinks --- */
+
+/*
  * Find the slot of the child to descend to for the search key, and return the
  * node that it is in.  The first child's low key is the page's low fence, so a
  * search key within the fences always finds one.  One below gets the first.
@@ -1656,413 +1630,4 @@ fpb_disk_first_child(const FpbIndex *ix, Page page, const FpbSearchKey *search,
 
 	fpb_read_slot(ix, page, fpb_shape(ix, page), FPB_NODE_PLAIN, node, place.slot, entry);
 	*pos = fpb_pos_pack(place);
-}
-
-/* --- killed bits of a leaf --- */
-
-/*
- * The posting at a position that has an entry of a leaf, or NULL.
- */
-static IndexTuple
-posting_at(const FpbIndex *ix, Page page, FpbNodePos pos)
-{
-	const FpbShape *shape = fpb_leaf_shape(ix);
-	IndexTuple	tuple;
-
-	if (ix->max_posting == 0)
-		return NULL;
-	tuple = fpb_page_tuple(ix, page, fpb_node_tuples(shape, fpb_node_at(shape, page, pos.dir))[pos.slot]);
-	return fpb_is_posting(tuple) ? tuple : NULL;
-}
-
-/*
- * Is any entry of the page, a leaf, known dead?
- */
-bool
-fpb_disk_first_has_killed(const FpbIndex *ix, Page page)
-{
-	const FpbShape *shape = fpb_leaf_shape(ix);
-
-	return any_bit(fpb_killed_bits(shape, page), FpbDir(page)->nalloc * shape->killed_bytes +
-				   fpb_killed_tids_bytes(ix, shape, page));
-}
-
-/*
- * See fpb_page_is_killed.
- */
-bool
-fpb_disk_first_is_killed(const FpbIndex *ix, Page page, FpbPos pos)
-{
-	FpbNodePos	place = fpb_slot_place(ix, page, pos);
-	IndexTuple	posting;
-
-	if (is_set(slot_bit(ix, page, place)))
-		return true;
-	posting = posting_at(ix, page, place);
-	return posting != NULL && place.item < fpb_posting_slots(posting) &&
-		is_set(item_bit(ix, page, posting, place.item));
-}
-
-/*
- * Of n items that have been read of a leaf's node, the dir'th, keep those that
- * are killed; returns how many.  bits: the node's bitmap, or NULL.
- */
-static int
-keep_killed(const FpbIndex *ix, Page page, int dir, const uint8 *bits, FpbItem *items, int n)
-{
-	const FpbShape *shape = fpb_leaf_shape(ix);
-	FpbCodec	codec;
-	char	   *node = fpb_page_node(ix, page, dir, &codec);
-	int			nslots = fpb_node_slots(ix, shape, codec, node);
-	int			kept = 0;
-
-	for (int i = 0; i < n; i++)
-	{
-		FpbNodePos	place = fpb_slot_place(ix, page, items[i].pos);
-		IndexTuple	tuple = items[i].key.tuple;
-
-		if (is_marked(shape, bits, nslots, place.slot) ||
-			(ix->max_posting > 0 && fpb_is_posting(tuple) &&
-			 is_set(item_bit(ix, page, tuple, place.item))))
-			items[kept++] = items[i];
-	}
-	return kept;
-}
-
-/*
- * See fpb_page_read_killed.
- */
-int
-fpb_disk_first_read_killed(const FpbIndex *ix, Page page, FpbItem *items)
-{
-	const FpbShape *shape = fpb_leaf_shape(ix);
-	bool		tids = any_bit(fpb_killed_tids(shape, page),
-							   fpb_killed_tids_bytes(ix, shape, page));
-	bool		no_tids = false;
-	int			count = 0;
-
-	for (int dir = 0; dir < FpbDir(page)->nnodes; dir++)
-	{
-		FpbNodePos	from = {dir};
-		FpbNodePos	to = {dir + 1};
-		FpbCodec	codec;
-		const uint8 *bits;
-		int			n;
-
-		(void) fpb_page_node(ix, page, dir, &codec);	/* its number is
-														 * possible */
-		bits = some_bits(shape, page, dir);
-		if (bits == NULL && !tids)
-			continue;
-		n = read_node(ix, page, from, to, false, &no_tids, items + count,
-					  (int) FPB_MAX_PAGE_ENTRIES - count);
-		if (unlikely(n < 0))
-			fpb_report_crowd(ix, page);
-		count += keep_killed(ix, page, dir, bits, items + count, n);
-	}
-	return count;
-}
-
-/* a leaf's node, and its killed bits */
-typedef struct MarkedNode
-{
-	int			dir;			/* -1: none yet */
-	FpbCodec	codec;
-	char	   *node;
-	int			nslots;
-	uint8	   *bits;
-} MarkedNode;
-
-static inline void
-open_node(const FpbIndex *ix, Page page, int dir, MarkedNode *marked)
-{
-	const FpbShape *shape = fpb_leaf_shape(ix);
-
-	if (marked->dir == dir)
-		return;
-	marked->dir = dir;
-	marked->node = fpb_page_node(ix, page, dir, &marked->codec);
-	marked->nslots = fpb_node_slots(ix, shape, marked->codec, marked->node);
-	marked->bits = node_bits(shape, page, dir);
-}
-
-/*
- * Do more than so many entries of a node share the killed bit of this slot,
- * which is not a gap, or of this posting, unless that is NULL?
- */
-static bool
-is_shared_by_more(const FpbIndex *ix, const MarkedNode *marked, int slot,
-				  IndexTuple posting, int dead)
-{
-	const FpbShape *shape = fpb_leaf_shape(ix);
-	int			bit = fpb_killed_bit(shape, marked->nslots, slot);
-	int			count = 0;
-
-	if (posting != NULL)
-		return fpb_posting_entries(posting) > dead;
-	for (slot = fpb_killed_slot(shape, marked->nslots, bit);
-		 slot < marked->nslots && fpb_killed_bit(shape, marked->nslots, slot) == bit; slot++)
-		count += !fpb_node_is_gap(ix, shape, marked->codec, marked->node, slot);
-	return count > dead;
-}
-
-/*
- * See fpb_page_kill.  A posting's slot gets its bit if all of the posting's
- * entries are dead, and so does any bit that several slots share.
- *
- * For fpb_kill_entries, between fpb_begin_hints and fpb_finish_hints.  Before
- * 19, two backends may set bits of one byte at once, so that one is lost: it
- * is only a hint.
- */
-bool
-fpb_disk_first_kill(const FpbIndex *ix, Page page, const FpbPos *pos, int npos)
-{
-	const FpbShape *shape = fpb_leaf_shape(ix);
-	MarkedNode	marked = {-1};
-	bool		any = false;
-
-	for (int i = 0, n; i < npos; i += n)
-	{
-		FpbNodePos	place = fpb_slot_place(ix, page, pos[i]);
-		FpbNodePos	next = place;
-		IndexTuple	posting;
-		int			number;
-		int			dead = 0;
-
-		n = 1;
-		open_node(ix, page, place.dir, &marked);
-		if (unlikely(place.slot >= marked.nslots))
-			continue;
-		number = fpb_killed_bit(shape, marked.nslots, place.slot);
-		posting = posting_at(ix, page, place);
-		for (n = 0; i + n < npos; n++)
-		{
-			if (n > 0)
-				next = fpb_slot_place(ix, page, pos[i + n]);
-			if (next.dir != place.dir || next.slot >= marked.nslots ||
-				fpb_killed_bit(shape, marked.nslots, next.slot) != number)
-				break;
-			if (n > 0 && fpb_pos_equal(pos[i + n - 1], pos[i + n]))
-				continue;
-			dead++;
-			if (posting != NULL)
-			{
-				KilledBit	tid = item_bit(ix, page, posting, next.item);
-
-				if (tid.byte == NULL)
-					continue;
-				*tid.byte |= tid.mask;
-				any = true;
-			}
-		}
-		if (is_shared_by_more(ix, &marked, place.slot, posting, dead))
-			continue;
-		marked.bits[number / 8] |= 1 << (number % 8);
-		any = true;
-	}
-	return any;
-}
-
-/*
- * Clear the killed bits of slots [from, to] of a node.
- */
-void
-fpb_page_clear_killed(const FpbIndex *ix, Page page, int dir, int from, int to)
-{
-	const FpbShape *shape = fpb_shape(ix, page);
-	int			nslots;
-	uint8	   *bits;
-
-	if (shape->killed_bytes == 0)
-		return;
-	nslots = fpb_node_slots(ix, shape, fpb_dir_codecs(page)[dir],
-							fpb_node_at(shape, page, dir));
-	bits = node_bits(shape, page, dir);
-	from = fpb_killed_bit(shape, nslots, from);
-	to = fpb_killed_bit(shape, nslots, Min(to, nslots - 1));
-	for (int i = from / 8; i <= to / 8; i++)
-	{
-		if (bits[i] == 0)
-			continue;
-		for (int bit = Max(from, i * 8); bit <= Min(to, i * 8 + 7); bit++)
-			bits[i] &= ~(1 << (bit % 8));
-	}
-}
-
-/*
- * Clear all killed bits of a node, whatever its codec has been.
- */
-void
-fpb_page_clear_all_killed(const FpbIndex *ix, Page page, int dir)
-{
-	const FpbShape *shape = fpb_shape(ix, page);
-
-	memset(node_bits(shape, page, dir), 0, shape->killed_bytes);
-}
-
-/*
- * A bit takes on the value of another one.
- */
-static inline void
-copy_bit(KilledBit bit, KilledBit from)
-{
-	if (bit.byte == NULL)
-		return;
-	if (is_set(from))
-		*bit.byte |= bit.mask;
-	else
-		*bit.byte &= ~bit.mask;
-}
-
-/*
- * An entry has moved from a slot of a loose node to one of another, and so
- * does its killed bit.  Bits that slots share are only cleared.
- */
-void
-fpb_page_move_killed(const FpbIndex *ix, Page page, int dir, int slot, int to, int to_slot)
-{
-	const FpbShape *shape = fpb_shape(ix, page);
-
-	if (shape->killed_bytes == 0)
-		return;
-	if (shape->nslots <= shape->killed_bytes * 8)
-		copy_bit(bit_at(node_bits(shape, page, to), to_slot),
-				 bit_at(node_bits(shape, page, dir), slot));
-	else
-		fpb_page_clear_killed(ix, page, to, to_slot, to_slot);
-	fpb_page_clear_killed(ix, page, dir, slot, slot);
-}
-
-/*
- * The same as fpb_page_shift_killed, for a node of more slots than bits.  A
- * bit that slots share is set if all of its slots have got a bit that was set.
- */
-static void
-shift_shared(const FpbShape *shape, uint8 *bits, int nslots, int from, int to, int by)
-{
-	bool		killed[BLCKSZ / FPB_TAIL_BYTES];
-	int			first = Min(from, from + by);
-	int			last = Max(to, to + by);
-
-	while (first > 0 &&
-		   fpb_killed_bit(shape, nslots, first - 1) == fpb_killed_bit(shape, nslots, first))
-		first--;
-	while (last < nslots - 1 &&
-		   fpb_killed_bit(shape, nslots, last + 1) == fpb_killed_bit(shape, nslots, last))
-		last++;
-
-	for (int slot = first; slot <= last; slot++)
-	{
-		bool		moved = slot - by >= from && slot - by <= to;
-		bool		left = by > 0 ? slot >= from && slot < from + by :
-			slot > to + by && slot <= to;
-
-		killed[slot] = !left &&
-			is_marked(shape, bits, nslots, moved ? slot - by : slot);
-	}
-	for (int slot = first, next; slot <= last; slot = next)
-	{
-		int			number = fpb_killed_bit(shape, nslots, slot);
-		KilledBit	bit = bit_at(bits, number);
-		bool		all = true;
-
-		for (next = slot; next <= last && fpb_killed_bit(shape, nslots, next) == number; next++)
-			all &= killed[next];
-		if (all)
-			*bit.byte |= bit.mask;
-		else
-			*bit.byte &= ~bit.mask;
-	}
-}
-
-/*
- * The entries in slots [from, to] of a node have moved by so many slots, to
- * the right if that is positive.  So do their killed bits, and those of the
- * slots that they have left, and of those between, are cleared.
- */
-void
-fpb_page_shift_killed(const FpbIndex *ix, Page page, int dir, int from, int to, int by)
-{
-	const FpbShape *shape = fpb_shape(ix, page);
-	int			nslots;
-	uint8	   *bits;
-
-	if (shape->killed_bytes == 0)
-		return;
-	nslots = fpb_node_slots(ix, shape, fpb_dir_codecs(page)[dir],
-							fpb_node_at(shape, page, dir));
-	bits = node_bits(shape, page, dir);
-	if (nslots > shape->killed_bytes * 8)
-	{
-		shift_shared(shape, bits, nslots, from, to, by);
-		return;
-	}
-	for (int slot = by > 0 ? to : from; slot >= from && slot <= to; slot += by > 0 ? -1 : 1)
-		copy_bit(bit_at(bits, slot + by), bit_at(bits, slot));
-	if (by > 0)
-		fpb_page_clear_killed(ix, page, dir, from, from + by - 1);
-	else
-		fpb_page_clear_killed(ix, page, dir, to + by + 1, to);
-}
-
-/*
- * May any of the items [from, to] of a posting be killed?  (Their bits are in
- * the order of the items, the last one first.)
- */
-static bool
-any_item_killed(const FpbIndex *ix, Page page, IndexTuple posting, int from, int to)
-{
-	KilledBit	last = item_bit(ix, page, posting, from);
-	KilledBit	first = item_bit(ix, page, posting, to);
-
-	if (first.byte == NULL || last.byte == NULL)
-		return true;
-	for (const uint8 *byte = first.byte; byte <= last.byte; byte++)
-		if (*byte != 0)
-			return true;
-	return false;
-}
-
-/*
- * The same of items of a posting.
- */
-void
-fpb_posting_shift_killed(const FpbIndex *ix, Page page, IndexTuple posting, int from, int to, int by)
-{
-	if (!any_item_killed(ix, page, posting, Min(from, from + by), Max(to, to + by)))
-		return;
-	for (int item = by > 0 ? to : from; item >= from && item <= to; item += by > 0 ? -1 : 1)
-		copy_bit(item_bit(ix, page, posting, item + by), item_bit(ix, page, posting, item));
-	if (by > 0)
-		fpb_posting_clear_killed(ix, page, posting, from, from + by - 1);
-	else
-		fpb_posting_clear_killed(ix, page, posting, to + by + 1, to);
-}
-
-/*
- * Clear the killed bits of items [from, to] of a posting.
- */
-void
-fpb_posting_clear_killed(const FpbIndex *ix, Page page, IndexTuple posting, int from, int to)
-{
-	for (int item = from; item <= to; item++)
-	{
-		KilledBit	bit = item_bit(ix, page, posting, item);
-
-		if (is_set(bit))
-			*bit.byte &= ~bit.mask;
-	}
-}
-
-/*
- * Clear all killed bits of a page of the tuple form, where they lie behind the
- * nodes.
- */
-void
-fpb_page_reset_killed(const FpbIndex *ix, Page page)
-{
-	const FpbShape *shape = fpb_shape(ix, page);
-
-	memset(fpb_killed_bits(shape, page), 0, FpbDir(page)->nalloc * shape->killed_bytes +
-		   fpb_killed_tids_bytes(ix, shape, page));
 }
