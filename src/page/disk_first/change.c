@@ -288,7 +288,7 @@ insert_into_plain(const FpbIndex *ix, Page page, const FpbEntry *entry,
 	}
 
 	if (!fpb_is_word(ix) && tuple_offset == 0)
-		tuple_offset = fpb_disk_first_put_tuple(ix, page, &entry->key, wp);
+		tuple_offset = fpb_add_tuple(page, &entry->key, wp);
 	fpb_write_slot(ix, shape, node, slot, entry, tuple_offset);
 
 	/* heads are often alike, and move without a change */
@@ -485,7 +485,7 @@ split_node(const FpbIndex *ix, Page page, const FpbEntry *entry,
 	fpb_page_clear_killed(ix, page, pos->dir, 0, nslots - 1);
 	if (plan->in_place)
 	{
-		insert_into_slot(ix, page, entry, 0, pos, wp);
+		insert_into_slot(ix, page, entry, plan->tuple_at, pos, wp);
 		return;
 	}
 
@@ -498,7 +498,7 @@ split_node(const FpbIndex *ix, Page page, const FpbEntry *entry,
 		place.slot = pos->slot == 0 ? 0 : (pos->slot - 1) * nslots / at + 1;
 	else
 		place.slot = (pos->slot - at - 1) * nslots / (nslots - at) + 1;
-	insert_into_slot(ix, page, entry, 0, &place, wp);
+	insert_into_slot(ix, page, entry, plan->tuple_at, &place, wp);
 }
 
 /*
@@ -797,7 +797,7 @@ append_node(const FpbIndex *ix, Page page, const FpbEntry *entry,
 	raise_next_bound(page, pos->dir, entry->key.head, wp);
 	was_zero = clear_new_node(ix, page, node, wp);
 	if (!fpb_is_word(ix) && tuple_offset == 0)
-		tuple_offset = fpb_disk_first_put_tuple(ix, page, &entry->key, wp);
+		tuple_offset = fpb_add_tuple(page, &entry->key, wp);
 	fpb_write_slot(ix, shape, node, 0, entry, tuple_offset);
 	for (int slot = 1; slot < shape->nslots; slot++)
 		fpb_write_gap(ix, shape, node, slot, PG_UINT64_MAX);
@@ -841,7 +841,7 @@ spill_node(const FpbIndex *ix, Page page, const FpbEntry *entry,
 	else
 		insert_into_slot(ix, page, &moved, tuple_offset, &plan->spill_to, wp);
 	empty_slot(ix, page, plan->spill.dir, plan->spill.slot, wp);
-	insert_into_slot(ix, page, entry, 0, &plan->place, wp);
+	insert_into_slot(ix, page, entry, plan->tuple_at, &plan->place, wp);
 }
 
 /*
@@ -868,7 +868,8 @@ pack_nodes(const FpbIndex *ix, Page page, const FpbEntry *entry,
 		{
 			if (dir == plan->place.dir && slot == plan->place.slot)
 				fpb_write_slot(ix, wide, packed, n++, entry,
-							   fpb_is_word(ix) ? 0 : fpb_disk_first_put_tuple(ix, page, &entry->key, wp));
+							   fpb_is_word(ix) ? 0 : plan->tuple_at != 0 ? plan->tuple_at :
+							   fpb_add_tuple(page, &entry->key, wp));
 			if (slot == shape->nslots ||
 				fpb_node_is_gap(ix, shape, FPB_NODE_PLAIN, node, slot))
 				continue;
@@ -976,7 +977,6 @@ grow_posting(const FpbIndex *ix, Page page, const FpbEntry *entry,
 	uint32		offset;
 	PGAlignedBlock copy;
 	IndexTuple	new = (IndexTuple) copy.data;
-	FpbKey		key = {.tuple = old};
 
 	fpb_page_clear_killed(ix, page, pos->dir, pos->slot, pos->slot);
 	if (posting)
@@ -1005,7 +1005,12 @@ grow_posting(const FpbIndex *ix, Page page, const FpbEntry *entry,
 		fpb_write_short_tail(fpb_posting_tails(new), item, plan->width, tail);
 	}
 
-	if (fpb_page_has_room(ix, page, 0, fpb_posting_room(&key, plan->tids, plan->width)))
+	if (plan->tuple_at != 0)
+	{
+		offset = plan->tuple_at;
+		write_bytes((char *) page + offset, (const char *) new, size, wp);
+	}
+	else
 	{
 		if (*place == end && size >= fpb_leaf_tuple_size(old) &&
 			(FpbPageIsLeftmost(page) || hdr->fences.tail[FPB_LOW] != end))
@@ -1015,14 +1020,6 @@ grow_posting(const FpbIndex *ix, Page page, const FpbEntry *entry,
 		hdr->pd.pd_upper = offset;
 		fpb_wal_note(wp, (char *) page + offset, end - offset);
 		fpb_wal_note(wp, &hdr->pd.pd_upper, sizeof(hdr->pd.pd_upper));
-	}
-	else
-	{
-		offset = fpb_tuple_gap(ix, page, old, size, *place);
-		/* better than to write into another tuple */
-		if (unlikely(offset == 0))
-			elog(PANIC, "insertion into a full fpbtree page");
-		write_bytes((char *) page + offset, (const char *) new, size, wp);
 	}
 	*place = offset;
 	fpb_wal_note(wp, place, sizeof(uint16));
@@ -1102,16 +1099,18 @@ fpb_disk_first_insert(const FpbIndex *ix, Page page, const FpbEntry *entry,
 		swap_last(ix, page, entry, &slots->swapped, &last, (IndexTuple) tuple.data, wp);
 		entry = &last;
 	}
+	if (slots->tuple_at != 0 && slots->kind != FPB_PLAN_GROW)
+		fpb_put_tuple_at(page, &entry->key, slots->tuple_at, wp);
 	switch (slots->kind)
 	{
 		case FPB_PLAN_SLOT:
-			insert_into_slot(ix, page, entry, 0, &slots->place, wp);
+			insert_into_slot(ix, page, entry, slots->tuple_at, &slots->place, wp);
 			break;
 		case FPB_PLAN_APPEND_NODE:
 			if (slots->keys > 0)
 				append_runs(ix, page, entry, slots->keys, slots->width, &slots->place, wp);
 			else
-				append_node(ix, page, entry, 0, &slots->place, wp);
+				append_node(ix, page, entry, slots->tuple_at, &slots->place, wp);
 			break;
 		case FPB_PLAN_SPLIT_NODE:
 			if (slots->loosely)

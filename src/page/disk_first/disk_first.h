@@ -421,6 +421,7 @@ extern bool fpb_page_has_room(const FpbIndex *ix, Page page, int more_nodes,
 							  Size tuple);
 extern uint32 fpb_tuple_gap(const FpbIndex *ix, Page page, IndexTuple tuple,
 							uint32 size, uint32 old);
+extern void fpb_put_tuple_at(Page page, const FpbKey *key, uint32 offset, FpbWalPage *wp);
 
 /* --- changing pages (page/disk_first/plan_insert.c, page/disk_first/change.c) --- */
 
@@ -455,6 +456,9 @@ typedef struct FpbSlotPlan
 								 * TID of which goes where else is said */
 	FpbNodePos	swapped;
 	FpbNodePos	place;			/* where it goes */
+	uint16		tuple_at;		/* where its tuple, or the larger posting,
+								 * goes among the page's tuples; 0: at the
+								 * hole's end */
 	int			split_at;		/* FPB_PLAN_SPLIT_NODE: slots that stay, */
 	bool		in_place;		/* and whether gaps are left only behind them */
 	bool		loosely;		/* a leaf of words: these stay where they are */

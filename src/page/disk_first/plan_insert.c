@@ -547,6 +547,7 @@ plan_sharing(const FpbIndex *ix, Page page, const FpbEntry *entry, FpbNodePos po
 	FpbEntry	old;
 	IndexTuple	tuple;
 	uint32		tuple_at = fpb_node_tuples(shape, node)[pos.slot];
+	Size		size;
 	int			tids = 1;
 	int			width;
 	int			most;
@@ -575,8 +576,11 @@ plan_sharing(const FpbIndex *ix, Page page, const FpbEntry *entry, FpbNodePos po
 	if (fpb_page_has_room(ix, page, 0, fpb_posting_room(&old.key, plan->tids, plan->width)))
 		return true;
 	plan->tids = tids + 1;
-	return fpb_page_has_room(ix, page, 0, fpb_posting_room(&old.key, plan->tids, plan->width)) ||
-		fpb_tuple_gap(ix, page, tuple, fpb_posting_size(tuple, plan->tids, plan->width), tuple_at) != 0;
+	if (fpb_page_has_room(ix, page, 0, fpb_posting_room(&old.key, plan->tids, plan->width)))
+		return true;
+	size = fpb_posting_size(tuple, plan->tids, plan->width);
+	plan->tuple_at = fpb_tuple_gap(ix, page, tuple, size, tuple_at);
+	return plan->tuple_at != 0;
 }
 
 /*
@@ -1110,6 +1114,17 @@ plan_word(const FpbIndex *ix, Page page, const FpbEntry *entry,
 }
 
 /*
+ * Room for an entry's plain tuple among the page's tuples, or 0.
+ */
+static inline uint32
+tuple_room(const FpbIndex *ix, Page page, const FpbEntry *entry)
+{
+	IndexTuple	tuple = entry->key.tuple;
+
+	return fpb_tuple_gap(ix, page, tuple, fpb_tuple_size(tuple), 0);
+}
+
+/*
  * Plan to give an entry a slot of its own before *place.  False if the page
  * has no room for it.
  */
@@ -1162,7 +1177,8 @@ plan_slot(const FpbIndex *ix, Page page, const FpbEntry *entry,
 	slots->kind = FPB_PLAN_SLOT;
 	if (!fpb_page_has_room(ix, page, 0, tuple))
 	{
-		if (fpb_tuple_gap(ix, page, entry->key.tuple, fpb_tuple_size(entry->key.tuple), 0) == 0)
+		slots->tuple_at = tuple_room(ix, page, entry);
+		if (slots->tuple_at == 0)
 			return false;
 		tuple = 0;
 	}
@@ -1170,9 +1186,12 @@ plan_slot(const FpbIndex *ix, Page page, const FpbEntry *entry,
 		return true;
 
 	/* The node is full. */
-	if (tuple > 0 && !fpb_page_has_room(ix, page, 1, tuple) &&
-		fpb_page_has_room(ix, page, 1, 0) && fpb_tuple_gap(ix, page, entry->key.tuple, fpb_tuple_size(entry->key.tuple), 0) != 0)
-		tuple = 0;
+	if (tuple > 0 && !fpb_page_has_room(ix, page, 1, tuple) && fpb_page_has_room(ix, page, 1, 0))
+	{
+		slots->tuple_at = tuple_room(ix, page, entry);
+		if (slots->tuple_at != 0)
+			tuple = 0;
+	}
 	if (fpb_page_has_room(ix, page, 1, tuple) &&
 		follows_series(ix, page, entry, place))
 	{
@@ -1259,6 +1278,7 @@ plan_insert(const FpbIndex *ix, Page page, const FpbEntry *entry,
 	plan->outcome = FPB_PLAN_FITS;
 	plan->image = NULL;
 	slots->swap = false;
+	slots->tuple_at = 0;
 	if (place.item > 0 && !fpb_is_word(ix) && !is_amid_posting(ix, page, &place))
 	{
 		place.slot++;

@@ -165,6 +165,16 @@ fpb_tuple_gap(const FpbIndex *ix, Page page, IndexTuple tuple, uint32 size, uint
 	return best;
 }
 
+/*
+ * Put a plain tuple where fpb_tuple_gap has found room for it.
+ */
+void
+fpb_put_tuple_at(Page page, const FpbKey *key, uint32 offset, FpbWalPage *wp)
+{
+	memcpy((char *) page + offset, key->tuple, IndexTupleSize(key->tuple));
+	fpb_wal_note(wp, (char *) page + offset, IndexTupleSize(key->tuple));
+}
+
 /* --- both --- */
 
 /*
@@ -191,7 +201,6 @@ fpb_disk_first_put_tuple(const FpbIndex *ix, Page page, const FpbKey *key, FpbWa
 	/* better than to write into another tuple */
 	if (unlikely(offset == 0))
 		elog(PANIC, "insertion into a full fpbtree page");
-	memcpy((char *) page + offset, key->tuple, IndexTupleSize(key->tuple));
-	fpb_wal_note(wp, (char *) page + offset, IndexTupleSize(key->tuple));
+	fpb_put_tuple_at(page, key, offset, wp);
 	return offset;
 }
