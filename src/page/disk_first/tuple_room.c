@@ -84,8 +84,8 @@ take_tuple(TupleMap *map, Page page, bool leaf, uint32 offset)
 
 /*
  * Note all tuples of a page, but for an entry's that will go.  (It stays if it
- * is a fence's, too.)  False if the page is damaged: the directory names a node
- * that is not there, whose tuples nobody knows.
+ * is a fence's, too.)  False if the page is damaged: the directory names a
+ * node that is not there, whose tuples nobody knows.
  */
 static bool
 take_all_tuples(const FpbIndex *ix, Page page, uint32 except, TupleMap *map)
@@ -116,8 +116,8 @@ take_all_tuples(const FpbIndex *ix, Page page, uint32 except, TupleMap *map)
 /*
  * Where a tuple of this key, of so many bytes with its TIDs, has room among
  * the page's tuples: in the shortest stretch that is long enough.  0 if there
- * is none.  The tuple at old, unless that is 0, is the one that it replaces.  The
- * page is locked exclusively.  Raises nothing.
+ * is none.  The tuple at old, unless that is 0, is the one that it replaces.
+ * The page is locked exclusively.  Raises nothing.
  */
 uint32
 fpb_tuple_gap(const FpbIndex *ix, Page page, IndexTuple tuple, uint32 size, uint32 old)
