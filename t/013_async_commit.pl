@@ -123,6 +123,29 @@ ROLLBACK;
 	crash_finds_row("a row $row");
 }
 
+# The leaf has been changed after the deletion, and so has the table's page.  Then to write the leaf takes the commit along.
+query(qq{
+DROP TABLE t;
+CREATE TABLE t (k int8, v int);
+CREATE INDEX t_k ON t USING $am (k);
+INSERT INTO t SELECT i, 0 FROM generate_series(1, 50) i;
+CHECKPOINT;
+});
+query("SELECT pg_logical_emit_message(false, 'leaf', '', true)");
+query(qq{
+DELETE FROM t WHERE k = 50;
+INSERT INTO t VALUES (51, 0);
+$find;
+$find;
+BEGIN;
+ALTER INDEX t_k SET TABLESPACE elsewhere;
+ROLLBACK;
+});
+crash();
+is(query("$BY_TABLE $find"), '0', 'a leaf changed after the deletion: the crash has not taken it back');
+is(query($find), '0', 'a leaf changed after the deletion: an index agrees');
+is(messages("SELECT fpbtree_check('t_k', true)"), '', 'a leaf changed after the deletion: the index is sound');
+
 # The table's page has been pruned while its changes were not logged, so its LSN tells nothing. (The page is full, or it
 # would not be pruned. The deletion is on disk, for the new WAL file's sake, but not the commit.)
 query(qq{
@@ -149,14 +172,18 @@ use_server($node);
 create_pages_of($node);
 
 # That is so whatever has been changed on the pages of the table since, and is not.  (They have some room, so that they
-# are not pruned.)
+# are not pruned.)  And it is noted at once in a leaf that has been changed after that: such a leaf is not written before
+# the commit.
 query(qq{
 CREATE TABLE q (k int8, v int, pad text STORAGE plain);
 CREATE INDEX q_k ON q USING $am (k);
-INSERT INTO q SELECT CASE i % 4 WHEN 0 THEN 10000 + i ELSE i END, 0, repeat('x', current_setting('block_size')::int / 5) FROM generate_series(1, 400) i});
-foreach my $commit ([ 'on', 'k BETWEEN 1 AND 200', 'f' ], [ 'off', 'k BETWEEN 201 AND 400', 't' ])
+INSERT INTO q SELECT CASE i % 4 WHEN 0 THEN 10000 + i ELSE i END, 0, repeat('x', current_setting('block_size')::int / 5) FROM generate_series(1, 600) i});
+foreach my $commit (
+	[ 'on', 'k BETWEEN 1 AND 200', 'f', '' ],
+	[ 'off', 'k BETWEEN 201 AND 400', 't', '' ],
+	[ 'off', 'k BETWEEN 401 AND 600', 'f', q{INSERT INTO q SELECT i, 1, '' FROM generate_series(401, 600, 2) i;} ])
 {
-	my ($synchronous, $deleted, $second) = @$commit;
+	my ($synchronous, $deleted, $second, $change) = @$commit;
 	my $visits = "SELECT pages_of('SELECT sum(v) FROM q WHERE $deleted') > 40;";
 	is( query(qq{
 SET synchronous_commit = $synchronous;
@@ -165,9 +192,10 @@ BEGIN;
 SET LOCAL enable_seqscan = on;
 SELECT count(*) >= 100 FROM (SELECT FROM q WHERE v = 0 FOR UPDATE) x;
 SET LOCAL enable_seqscan = off;
+$change
 $visits
 $visits
-COMMIT}), "t\nt\n$second", "rows deleted with synchronous_commit = $synchronous, others locked since");
+COMMIT}), "t\nt\n$second", "rows deleted with synchronous_commit = $synchronous, others locked since" . ($change && ', and leaves changed'));
 }
 
 query('CHECKPOINT');

@@ -10,8 +10,8 @@
  * WAL is on disk up to the page's LSN.  If the row was deleted by an
  * asynchronous commit, the commit may not be on disk by then.  A crash would
  * take the commit back, but not the mark, and scans would miss the row.  So an
- * entry is killed only if a crash would leave its row dead.  See "Dead
- * entries" in README.md.
+ * entry is killed only if a crash would leave its row dead, or take back the
+ * leaf's last change, too.  See "Dead entries" in README.md.
  *
  *-------------------------------------------------------------------------
  */
@@ -27,7 +27,18 @@
 #include "tree/tree.h"
 
 /*
- * Would a crash leave the row that begins at this line pointer dead?
+ * Is WAL up to an LSN on disk, or will it be before a leaf with this LSN is
+ * written?
+ */
+static bool
+is_safe(XLogRecPtr lsn, XLogRecPtr leaf)
+{
+	return lsn <= leaf || !XLogNeedsFlush(lsn);
+}
+
+/*
+ * Would a crash that leaves a leaf with this LSN on disk leave the row that
+ * begins at this line pointer dead?
  *
  * The row has been found dead to everyone.  So each of its versions was made
  * by a transaction that has been aborted, or deleted by one that has been
@@ -39,7 +50,7 @@
  * log can.
  */
 static bool
-stays_dead(Page page, OffsetNumber offset)
+stays_dead(Page page, OffsetNumber offset, XLogRecPtr leaf)
 {
 	TransactionId deleter = InvalidTransactionId;
 
@@ -70,13 +81,13 @@ stays_dead(Page page, OffsetNumber offset)
 			HEAP_XMAX_IS_LOCKED_ONLY(tuple->t_infomask))
 			break;
 		deleter = HeapTupleHeaderGetRawXmax(tuple);
-		if (XLogNeedsFlush(TransactionIdGetCommitLSN(deleter)))
+		if (!is_safe(TransactionIdGetCommitLSN(deleter), leaf))
 			return false;
 		if (!HeapTupleHeaderIsHotUpdated(tuple))
 			return true;
 		offset = ItemPointerGetOffsetNumber(&tuple->t_ctid);
 	}
-	return !XLogNeedsFlush(PageGetLSN(page));
+	return is_safe(PageGetLSN(page), leaf);
 }
 
 /*
@@ -85,7 +96,8 @@ stays_dead(Page page, OffsetNumber offset)
  *
  * If all of the WAL is on disk, as it is if nobody writes, that is so of every
  * row.  Otherwise it is so of a row of a heap if the WAL is on disk up to the
- * LSN of the row's page.  For the server takes a row for surely dead only if
+ * LSN of the row's page, or if the leaf has been changed since: the leaf can't
+ * be written before the WAL up to its own LSN.  For the server takes a row for surely dead only if
  * the row has the heap's own hint bit for a committed deletion, or if its line
  * pointer has been pruned.  The bit is set when the commit is on disk or below
  * the page's LSN; pruning is logged.  If the page has been changed since, the
@@ -104,8 +116,10 @@ stays_dead(Page page, OffsetNumber offset)
  * commit log can.
  */
 static int
-keep_crash_proof(const FpbIndex *ix, Relation heap, Page page, FpbPos *pos, int npos)
+keep_crash_proof(const FpbIndex *ix, Relation heap, Buffer leaf, FpbPos *pos, int npos)
 {
+	Page		page = BufferGetPage(leaf);
+	XLogRecPtr	lsn = BufferGetLSNAtomic(leaf);
 	Buffer		buf = InvalidBuffer;
 	int			nkept = 0;
 
@@ -122,10 +136,10 @@ keep_crash_proof(const FpbIndex *ix, Relation heap, Page page, FpbPos *pos, int 
 		fpb_page_next(ix, page, &at, &entry);
 		fpb_tail_tid(entry.key.tail, &tid);
 		buf = ReleaseAndReadBuffer(buf, heap, ItemPointerGetBlockNumber(&tid));
-		if (XLogNeedsFlush(BufferGetLSNAtomic(buf)))
+		if (!is_safe(BufferGetLSNAtomic(buf), lsn))
 		{
 			LockBuffer(buf, BUFFER_LOCK_SHARE);
-			keep = stays_dead(BufferGetPage(buf), ItemPointerGetOffsetNumber(&tid));
+			keep = stays_dead(BufferGetPage(buf), ItemPointerGetOffsetNumber(&tid), lsn);
 			LockBuffer(buf, BUFFER_LOCK_UNLOCK);
 		}
 		if (keep)
@@ -137,14 +151,16 @@ keep_crash_proof(const FpbIndex *ix, Relation heap, Page page, FpbPos *pos, int 
 }
 
 /*
- * The leaf of which no entry could be killed the last time, and how much of
- * the WAL was on disk then.  Until there is more, another try is in vain (but
- * for rows whose inserters have been aborted, which can wait).
+ * The leaf of which no entry could be killed the last time, its LSN, and how
+ * much of the WAL was on disk then.  Until there is more, or the leaf has been
+ * changed, another try is in vain (but for rows whose inserters have been
+ * aborted, which can wait).
  */
 static struct
 {
 	Oid			index;
 	BlockNumber block;
+	XLogRecPtr	lsn;
 	XLogRecPtr	flushed;
 }			in_vain;
 
@@ -152,17 +168,19 @@ static struct
  * See if it is in vain to try and kill entries of a leaf.
  */
 static bool
-is_in_vain(const FpbIndex *ix, BlockNumber block)
+is_in_vain(const FpbIndex *ix, Buffer leaf)
 {
-	return in_vain.block == block && in_vain.index == RelationGetRelid(ix->rel) &&
-		in_vain.flushed == GetFlushRecPtr(NULL);
+	return in_vain.block == BufferGetBlockNumber(leaf) &&
+		in_vain.index == RelationGetRelid(ix->rel) &&
+		in_vain.lsn == BufferGetLSNAtomic(leaf) && in_vain.flushed == GetFlushRecPtr(NULL);
 }
 
 static void
-note_in_vain(const FpbIndex *ix, BlockNumber block, XLogRecPtr flushed)
+note_in_vain(const FpbIndex *ix, Buffer leaf, XLogRecPtr flushed)
 {
 	in_vain.index = RelationGetRelid(ix->rel);
-	in_vain.block = block;
+	in_vain.block = BufferGetBlockNumber(leaf);
+	in_vain.lsn = BufferGetLSNAtomic(leaf);
 	in_vain.flushed = flushed;
 }
 
@@ -180,17 +198,16 @@ int
 fpb_kill_entries(const FpbIndex *ix, Relation heap, Buffer buf, FpbPos *pos, int npos)
 {
 	Page		page = BufferGetPage(buf);
-	BlockNumber block = BufferGetBlockNumber(buf);
 
 	if (npos > 0 && RelationNeedsWAL(ix->rel) && XLogNeedsFlush(GetXLogInsertRecPtr()))
 	{
 		XLogRecPtr	flushed = GetFlushRecPtr(NULL);
 
-		if (is_in_vain(ix, block))
+		if (is_in_vain(ix, buf))
 			return 0;
-		npos = keep_crash_proof(ix, heap, page, pos, npos);
+		npos = keep_crash_proof(ix, heap, buf, pos, npos);
 		if (npos == 0)
-			note_in_vain(ix, block, flushed);
+			note_in_vain(ix, buf, flushed);
 	}
 	if (npos == 0 || !fpb_begin_hints(buf))
 		return 0;
