@@ -269,7 +269,9 @@ SELECT fpbtree_check('uq_gone_a', true);
 
 -- A new version whose TID is lower than that of the row's other entry comes before it
 CREATE TEMP TABLE uq_lower (k text COLLATE "C", v int4);
+SET client_min_messages = error;
 CREATE UNIQUE INDEX uq_lower_k ON uq_lower USING fpbtree (k);
+SET client_min_messages = warning;
 CREATE INDEX ON uq_lower (v);
 INSERT INTO uq_lower VALUES ('gone', 0), ('stays', 0), ('then', 0);
 DELETE FROM uq_lower WHERE k = 'gone';

@@ -543,16 +543,16 @@ sub elide { my $p = shift; set_field($p, 'flags', field($p, 'flags') | 64); set_
 
 # --- postings ---
 
-# The places of the first posting of a leaf and of the TIDs in it, and those of them that are gaps.
+# The places of the first posting of a leaf and of the TIDs in it, which have four bytes, and those of them that are gaps.
 sub posting
 {
 	my ($page) = @_;
 	my ($place) = texts_places($page);
 	my $tuple = get($page, $place, 2);
 	my $tids = $tuple + 2 * int(((get($page, $tuple + 6, 2) & 0x1fff) + 1) / 2);
-	my @places = map { $tids + 6 * $_ } 0 .. (get($page, $tuple + 4, 2) & 0x3fff) - 1;
+	my @places = map { $tids + 4 * $_ } 0 .. (get($page, $tuple + 4, 2) & 0x3fff) - 1;
 
-	return ($tuple, [ grep { get($page, $_ + 4, 2) != 0 } @places ], [ grep { get($page, $_ + 4, 2) == 0 } @places ]);
+	return ($tuple, [ grep { get($page, $_, 4) != 0 } @places ], [ grep { get($page, $_, 4) == 0 } @places ]);
 }
 
 sub try_posting
@@ -569,16 +569,25 @@ sub try_posting
 	cmp_ok(@$gaps, '>', 0, 'with gaps');
 }
 try_posting(sub { my ($p, $tuple) = @_; put($p, $tuple + 4, 2, 0x8001); }, 'A posting has an impossible size', 'a posting for one entry');
-try_posting(sub { my ($p, $tuple) = @_; put($p, $tuple, 2, 1); }, 'A posting has an impossible size', 'a posting with a block number');
+try_posting(sub { my ($p, $tuple) = @_; put($p, $tuple, 2, 1); }, "(A posting's TIDs have an impossible width|A tuple offset points outside the page's tuples|Two tuples)", 'a posting with a block number');
+try_posting(sub { my ($p, $tuple) = @_; put($p, $tuple + 2, 2, 3); }, "A posting's TIDs have an impossible width", 'a posting of TIDs too short');
 try_posting(sub { my ($p, $tuple) = @_; put($p, $tuple + 4, 2, 0xbfff); }, "A tuple offset points outside the page's tuples",
 	'a posting that reaches behind the page');
 try_posting(sub { my ($p, $tuple) = @_; put($p, $tuple + 4, 2, get($p, $tuple + 4, 2) + 8); },
 	'(A tuple offset points|A posting has|The TIDs of a posting|A gap has|Two tuples|An entry has)', 'a posting that is too long');
-try_posting(sub { my ($p, $tuple, $tids) = @_; put($p, $tids->[1], 4, get($p, $tids->[0], 4)); put($p, $tids->[1] + 4, 2, get($p, $tids->[0] + 4, 2)); },
+try_posting(sub { my ($p, $tuple, $tids) = @_; put($p, $tids->[1], 4, get($p, $tids->[0], 4)); },
 	'The TIDs of a posting are out of order', 'a TID that is there twice');
-try_posting(sub { my ($p, $tuple, $tids) = @_; put($p, $tids->[1], 4, 0xffffffff); }, 'An entry has an invalid TID', 'an impossible block number in a posting');
-try_posting(sub { my ($p, $tuple, $tids, $gaps) = @_; put($p, $gaps->[0], 4, 1); }, 'A gap has a part of a TID', 'a block number in a gap of a posting');
-try_posting(sub { my ($p, $tuple, $tids) = @_; put($p, $_, 4, 0), put($p, $_ + 4, 2, 0) foreach @$tids; }, 'A posting has no entry', 'a posting without entries');
+try_posting(
+	sub {
+		my ($p, $tuple, $tids) = @_;
+		put($p, $tuple + 2, 2, 6);
+		put($p, $tuple + 4, 2, 0x8000 | int((get($p, $tuple + 4, 2) & 0x3fff) * 4 / 6));
+		put($p, $tids->[0], 4, 0xffffffff);
+		put($p, $tids->[0] + 4, 2, 0xffff);
+	},
+	'An entry has an invalid TID', 'an impossible block number in a posting');
+try_posting(sub { my ($p, $tuple, $tids, $gaps) = @_; put($p, $gaps->[0], 4, 0x1000); }, 'A gap has a part of a TID', 'a block number in a gap of a posting');
+try_posting(sub { my ($p, $tuple, $tids) = @_; put($p, $_, 4, 0) foreach @$tids; }, 'A posting has no entry', 'a posting without entries');
 
 
 # Makes the last tuple of a page, with others behind it, the posting of so many TIDs.
@@ -587,11 +596,12 @@ sub make_posting
 	my ($page, $tids) = @_;
 	my $tuple = get($page, (node_places($page))[-1], 2);
 
-	put($page, $tuple, 4, 0);
+	put($page, $tuple, 2, 0);
+	put($page, $tuple + 2, 2, 4);
 	put($page, $tuple + 4, 2, 0x8000 | $tids);
 	return;
 }
-try_fault('texts', $leaf, sub { make_posting(shift, 300); }, 'A posting has an impossible size', 'a posting longer than postings may be');
+try_fault('texts', $leaf, sub { make_posting(shift, 450); }, 'A posting has an impossible size', 'a posting longer than postings may be');
 try_fault('cover', $leaf, sub { make_posting(shift, 2); }, 'The page has a posting, which it may not have', 'a posting of an index without');
 
 # So many slots name one posting that nobody has room for its entries: scans, VACUUM and insertions must say so.
