@@ -211,7 +211,7 @@ fpb_posting_most(const FpbIndex *ix, IndexTuple tuple, int width)
 static inline bool
 fpb_may_widen(IndexTuple tuple, int n, int width, int wider)
 {
-	return n * (wider - width) <= (int) IndexTupleSize(tuple);
+	return n * (wider - width) + wider <= (int) fpb_tuple_size(tuple);
 }
 
 /*
