@@ -541,6 +541,31 @@ INSERT INTO pristine SELECT 'room', pg_read_binary_file(pg_relation_filepath('ro
 	is(join(',', @answers), '00000,XX002', 'room among tuples is not looked for in a node that is not there');
 }
 
+# An inner page that has lost its first downlink, whose key the search never
+# compares: the next child's fence shows that it is not the right one.
+query(q{
+CREATE TABLE lost (k numeric) WITH (autovacuum_enabled = off);
+CREATE UNIQUE INDEX lost_index ON lost USING fpbtree (k) WITH (layout = disk_first);
+INSERT INTO lost SELECT generate_series(1, 5000);
+CHECKPOINT;
+INSERT INTO pristine SELECT 'lost', pg_read_binary_file(pg_relation_filepath('lost_index'))});
+{
+	my $root = $blcksz * query(q{SELECT block FROM generate_series(1, (pg_relation_size('lost_index') / current_setting('block_size')::int)::int - 1) block,
+	fpbtree_page('lost_index', block) WHERE level = 1});
+	my $page = pack 'H*', query("SELECT encode(substring(bytes FROM $root + 1 FOR $blcksz), 'hex') FROM pristine WHERE form = 'lost'");
+	my ($lower, $upper) = unpack 'x12 v2', $page;
+
+	# minus infinity: a tuple without columns, not aligned
+	my ($tuple) = grep { substr($page, $_, 8) eq pack('v4', 0, 0, 0, 8) } map { $upper + 2 * $_ } 0 .. ($blcksz - $upper) / 2 - 4;
+	my ($slot) = grep { unpack("x$_ v", $page) == $tuple } map { 88 + 2 * $_ } 0 .. ($lower - 88) / 2 - 1;
+	query(qq{BEGIN; REINDEX INDEX lost_index; COMMIT; SELECT transplant('lost', $root + $slot, 2, '\\x0000', 0)});
+	my @answers = map {
+		$node->psql('postgres', "$_;\n\\echo :SQLSTATE", on_error_stop => 0, stdout => \my $state);
+		$state
+	} 'SELECT FROM lost WHERE k = 5', 'INSERT INTO lost VALUES (5)', 'SELECT FROM lost WHERE k = 5000';
+	is(join(',', map { s/\s+//gr } @answers), 'XX002,XX002,00000', 'a lost downlink is noticed');
+}
+
 # A session that has inserted ascending keys asks the rightmost leaf first, for
 # any key.  If that has been damaged since, it is not to do so for ever.
 is( $node->psql(
