@@ -97,11 +97,11 @@ stays_dead(Page page, OffsetNumber offset, XLogRecPtr leaf)
  * If all of the WAL is on disk, as it is if nobody writes, that is so of every
  * row.  Otherwise it is so of a row of a heap if the WAL is on disk up to the
  * LSN of the row's page, or if the leaf has been changed since: the leaf can't
- * be written before the WAL up to its own LSN.  For the server takes a row for surely dead only if
- * the row has the heap's own hint bit for a committed deletion, or if its line
- * pointer has been pruned.  The bit is set when the commit is on disk or below
- * the page's LSN; pruning is logged.  If the page has been changed since, the
- * row itself tells.
+ * be written before the WAL up to its own LSN.  For the server takes a row for
+ * surely dead only if the row has the heap's own hint bit for a committed
+ * deletion, or if its line pointer has been pruned.  The bit is set when the
+ * commit is on disk or below the page's LSN; pruning is logged.  If the page
+ * has been changed since, the row itself tells.
  *
  * No entry is kept if the table is not a heap, because nothing is known of it,
  * or if its changes are not logged until the transaction that has moved it
