@@ -24,6 +24,7 @@ TYPES = {
     "int4,int4": (5, {"a": ("int4", "k / 10"), "b": ("int4", "k % 10")}),
     "int4,timestamptz": (5, {"a": ("int4", "k / 50"), "b": ("timestamptz", "timestamptz '2020-01-01 00:00Z' + (k % 50) * interval '1 h'")}),
     "text,int8": (4, {"a": ('text COLLATE "C"', "'tenant ' || lpad((k / 100)::text, 6, '0')"), "b": ("int8", "k")}),
+    "int4,text": (4, {"a": ("int4", "k / 1000"), "b": ('text COLLATE "C"', "substr(md5(k::text), 1, 12)")}),
     "three": (2, {"a": ("int4", "k / 100"), "b": ("int4", "k % 100"), "c": ("int8", "k")}),
     "int8+include": (2, {"a": ("int8", "k * 1000003")}),
     "int2": (2, {"a": ("int2", "k::int2")}),
@@ -97,7 +98,7 @@ ORDERED = "int8 uuid7 timestamptz int4,int4 text,int8"
 # The cells: work, types, duplicates, growth, sizes; each line all combinations of its words.  Not the full product: a line
 # varies what its work depends on, and keeps the rest as it is usual.
 CELLS = """
-lookup        | int4 int8 uuid4 uuid7 text icu prefix numeric timestamptz int4,int4 text,int8 int8+include | d1 | built | 3e5
+lookup        | int4 int8 uuid4 uuid7 text icu prefix numeric timestamptz int4,int4 int4,text text,int8 int8+include | d1 | built | 3e5
 lookup        | int4 int8 uuid4 text          | d5 d20 d100 d300 | built              | 3e5
 lookup        | int8 text                     | d1      | built                       | 1e3 1e4 1e5 1e6
 lookup        | int8                          | d1      | random asc built+25         | 1e6
@@ -117,7 +118,7 @@ limit1        | int4                          | d1      | built                 
 exists        | int4 int8 uuid4 text          | d20 d100 d300 | built                 | 3e5
 exists        | int4                          | d1      | built                       | 3e5
 latest        | int4,timestamptz              | d1      | built random                | 3e5
-first-column  | int4,int4 int4,timestamptz text,int8 three | d1 | built               | 3e5
+first-column  | int4,int4 int4,timestamptz int4,text text,int8 three | d1 | built               | 3e5
 any-small     | int4 int8 uuid4 text          | d1 d20  | built                       | 3e5
 any-large     | int4 int8 uuid4 text numeric  | d1      | built                       | 3e5
 any-large     | int4 uuid4                    | d20     | built                       | 3e5
@@ -147,7 +148,7 @@ like          | text prefix                   | d1      | built                 
 cross-type    | int4 int8 date timestamptz    | d1      | built                       | 1e4
 cross-type    | date                          | d20     | built                       | 3e5
 plan          | int8 text                     | d1      | built                       | 1e4
-insert        | int4 int8 uuid4 text icu prefix numeric timestamptz int4,int4 text,int8 | d1 | random | 1e5
+insert        | int4 int8 uuid4 text icu prefix numeric timestamptz int4,int4 int4,text text,int8 | d1 | random | 1e5
 insert        | int4 int8 uuid7 timestamptz int4,int4 text,int8 prefix | d1 | asc     | 1e5
 insert        | int8 text,int8                | d1      | desc                        | 1e5
 insert        | int8 uuid7 timestamptz text,int8 | d1   | local                       | 1e5

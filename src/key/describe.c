@@ -15,15 +15,20 @@
 #include "base/options.h"
 #include "key/key.h"
 
+/* pg_type's; the struct may be longer */
+#define TIMETZ_LENGTH	12
+
 /*
- * The kind of head of a first column without a word type.  It is part of the
- * on-disk format, so it must depend only on what can't change while the index
- * exists.
+ * The kind of head of a column without a word type.  It is part of the on-disk
+ * format, so it must depend only on what can't change while the index exists.
  */
 static FpbHeadKind
-bytes_head_kind(const FpbColumn *col, Oid cmp_proc, Form_pg_attribute att)
+value_head_kind(const FpbIndex *ix, int column)
 {
-	switch (cmp_proc)
+	const FpbColumn *col = &ix->cols[column];
+	Form_pg_attribute att = TupleDescAttr(RelationGetDescr(ix->rel), column);
+
+	switch (index_getprocid(ix->rel, column + 1, FPB_ORDER_PROC))
 	{
 		case F_BTTEXTCMP:
 			return fpb_collation_is_c(col->collation) && att->attlen == -1 ?
@@ -41,6 +46,14 @@ bytes_head_kind(const FpbColumn *col, Oid cmp_proc, Form_pg_attribute att)
 			return att->attlen == -1 ? FPB_HEAD_BYTES : FPB_HEAD_NONE;
 		case F_BTBPCHAR_PATTERN_CMP:
 			return att->attlen == -1 ? FPB_HEAD_BPCHAR : FPB_HEAD_NONE;
+		case F_NUMERIC_CMP:
+			return att->attlen == -1 ? FPB_HEAD_NUMERIC : FPB_HEAD_NONE;
+		case F_NETWORK_CMP:
+			return att->attlen == -1 ? FPB_HEAD_INET : FPB_HEAD_NONE;
+		case F_INTERVAL_CMP:
+			return att->attlen == sizeof(Interval) ? FPB_HEAD_INTERVAL : FPB_HEAD_NONE;
+		case F_TIMETZ_CMP:
+			return att->attlen == TIMETZ_LENGTH ? FPB_HEAD_TIMETZ : FPB_HEAD_NONE;
 		default:
 			return FPB_HEAD_NONE;
 	}
@@ -62,13 +75,31 @@ word_form(const FpbIndex *ix)
 }
 
 /*
+ * Choose the kind of head of one of the first columns, in tuple form, and the
+ * width of its code.
+ */
+static void
+choose_column_head(FpbIndex *ix, int column)
+{
+	FpbColumn  *col = &ix->cols[column];
+	int			bits = col->word ? fpb_word_bits(col->word) : 0;
+
+	if (col->word == NULL)
+		col->head = value_head_kind(ix, column);
+	else
+	{
+		col->width = bits <= 32 ? 32 : bits <= 64 ? 64 : 128;
+		col->head = bits <= 64 ? FPB_HEAD_WORD : FPB_HEAD_UUID;
+	}
+}
+
+/*
  * Choose the widths of the columns' codes and, in tuple form, the head.
  */
 static void
-choose_widths(FpbIndex *ix, Oid first_cmp_proc)
+choose_widths(FpbIndex *ix)
 {
 	FpbColumn  *first = &ix->cols[0];
-	int			bits0 = first->word ? fpb_word_bits(first->word) : 0;
 
 	if (ix->form != FPB_TUPLE)
 	{
@@ -83,36 +114,14 @@ choose_widths(FpbIndex *ix, Oid first_cmp_proc)
 		return;
 	}
 
-	if (first->word == NULL)
+	choose_column_head(ix, 0);
+	/* more for a value would help a search, but make it larger than a btree */
+	ix->head_width = first->word != NULL ? 8 : 4;
+	if (first->width == 32 && ix->nkeyatts > 1)
 	{
-		first->head = bytes_head_kind(first, first_cmp_proc,
-									  TupleDescAttr(RelationGetDescr(ix->rel), 0));
-		/* more would help a search, but make the index larger than a btree */
-		ix->head_width = 4;
-		return;
-	}
-
-	ix->head_width = 8;
-	if (bits0 > 64)
-	{
-		first->width = 128;
-		first->head = FPB_HEAD_UUID;
-	}
-	else if (bits0 > 32)
-	{
-		first->width = 64;
-		first->head = FPB_HEAD_WORD;
-	}
-	else
-	{
-		first->width = 32;
-		first->head = FPB_HEAD_WORD;
-		if (ix->nkeyatts > 1 && ix->cols[1].word != NULL &&
-			fpb_word_bits(ix->cols[1].word) <= 32)
-		{
-			ix->cols[1].width = 32;
+		choose_column_head(ix, 1);
+		if (ix->cols[1].head != FPB_HEAD_NONE)
 			first->head = FPB_HEAD_PAIR;
-		}
 	}
 }
 
@@ -190,7 +199,6 @@ void
 fpb_index_describe(FpbIndex *ix, Relation rel)
 {
 	bool		all_words = true;
-	Oid			first_cmp_proc = InvalidOid;
 
 	ix->rel = rel;
 
@@ -219,8 +227,6 @@ fpb_index_describe(FpbIndex *ix, Relation rel)
 		FpbColumn  *col = &ix->cols[i];
 		Oid			cmp_proc = index_getprocid(rel, i + 1, FPB_ORDER_PROC);
 
-		if (i == 0)
-			first_cmp_proc = cmp_proc;
 		col->cmp = index_getprocinfo(rel, i + 1, FPB_ORDER_PROC);
 		col->collation = rel->rd_indcollation[i];
 		col->desc = (rel->rd_indoption[i] & INDOPTION_DESC) != 0;
@@ -237,5 +243,5 @@ fpb_index_describe(FpbIndex *ix, Relation rel)
 
 	ix->form = all_words && ix->nkeyatts <= FPB_MAX_WORD_COLUMNS && ix->natts == ix->nkeyatts ?
 		word_form(ix) : FPB_TUPLE;
-	choose_widths(ix, first_cmp_proc);
+	choose_widths(ix);
 }

@@ -7,18 +7,18 @@
  * equal keys have equal heads.  It depends on the first column, or on the
  * first two.
  *
- * FPB_HEAD_PAIR: codes A and B in fields of 32 bits make the head A:B, but A:0
- * if A is the code that NULL shares.  If a < b by the first column, then A(a)
- * < A(b), or both are the shared code and both heads are A:0.  If a and b are
- * equal in the first column, A is the same and B is weakly monotone.
+ * FPB_HEAD_PAIR: the first column's code A of 32 bits, and the first 32 bits B
+ * of what would be the second column's head by the rules below, make the head
+ * A:B, but A:0 if A is the code that NULL shares.  If a < b by the first
+ * column, then A(a) < A(b), or both are the shared code and both heads are
+ * A:0.  If a and b are equal in the first column, A is the same and B is
+ * weakly monotone.
  *
  * FPB_HEAD_WORD, FPB_HEAD_UUID: the code of the first column, or its upper
  * half.
  *
- * The others: the bytes that memcmp would look at first, filled up with zeros,
- * all inverted for DESC.  NULLs have zero or all ones, on their side.  These
- * heads are used only where the opclass's order is that of memcmp, then of
- * length.
+ * The others: what key/value_head.c makes of the value, all bits inverted for
+ * DESC.  NULLs have zero or all ones, on their side.
  *
  * A pivot that keeps n columns has the smallest head of the keys that begin
  * with them.  The rules above give it if a missing B counts as 0, and so does
@@ -51,51 +51,47 @@
  */
 #include "postgres.h"
 
-#include "port/pg_bswap.h"
-#include "utils/builtins.h"
-
 #include "key/key.h"
 #include "key/tuple.h"
 
 /* the part of a head that is kept when heads have 4 bytes */
 #define HEAD4_MASK	UINT64CONST(0xFFFFFFFF00000000)
 
-/* The first 8 bytes as a big-endian integer, filled up with zeros. */
+/*
+ * The head of a column's value, which may be NULL, as if it came first.
+ */
 static uint64
-first_bytes(const char *data, Size length)
+column_head(const FpbColumn *col, Datum value, bool isnull)
 {
-	uint64		bytes = 0;
+	uint64		head;
 
-	memcpy(&bytes, data, Min(length, sizeof(bytes)));
-	return pg_ntoh64(bytes);
+	if (col->word != NULL)
+	{
+		uint64		code = fpb_word_code(col, value, isnull);
+
+		return col->width == 32 ? code << 32 : code;
+	}
+	if (isnull)
+		return col->nulls_first ? 0 : PG_UINT64_MAX;
+	head = fpb_value_head(col->head, value);
+	return col->desc ? ~head : head;
 }
 
 /*
- * The head of a value that compares by its bytes, before it is inverted for
- * DESC.  Decompresses the value if need be.
+ * How many leading columns' values does the head of a key depend on?
  */
-static uint64
-bytes_head(FpbHeadKind kind, Datum value)
+int
+fpb_head_columns(const FpbIndex *ix)
 {
-	struct varlena *v;
-	Size		length;
-	uint64		head;
-
-	if (kind == FPB_HEAD_CSTRING)
+	switch (ix->cols[0].head)
 	{
-		const char *s = DatumGetCString(value);
-
-		return first_bytes(s, strnlen(s, sizeof(head)));
+		case FPB_HEAD_NONE:
+			return 0;
+		case FPB_HEAD_PAIR:
+			return FPB_HEAD_COLUMNS;
+		default:
+			return 1;
 	}
-
-	v = PG_DETOAST_DATUM_PACKED(value);
-	length = VARSIZE_ANY_EXHDR(v);
-	if (kind == FPB_HEAD_BPCHAR)
-		length = bpchartruelen(VARDATA_ANY(v), length);
-	head = first_bytes(VARDATA_ANY(v), length);
-	if ((Pointer) v != DatumGetPointer(value))
-		pfree(v);
-	return head;
 }
 
 /*
@@ -120,28 +116,15 @@ fpb_head_of(const FpbIndex *ix, const Datum *values, const bool *isnull,
 
 	if (ncols == 0)
 		*head = upper ? PG_UINT64_MAX : 0;
-	else if (first->head == FPB_HEAD_UUID)
-		*head = fpb_word_code(first, values[0], isnull[0]);
-	else if (first->head == FPB_HEAD_WORD || first->head == FPB_HEAD_PAIR)
-	{
-		uint64		code = fpb_word_code(first, values[0], isnull[0]);
-
-		*head = first->width == 32 ? code << 32 : code;
-		if (first->head == FPB_HEAD_PAIR && !fpb_word_is_shared(first, code))
-		{
-			if (ncols > 1)
-				*head |= fpb_word_code(&ix->cols[1], values[1], isnull[1]);
-			else if (upper)
-				*head |= PG_UINT32_MAX;
-		}
-	}
-	else if (isnull[0])
-		*head = first->nulls_first ? 0 : PG_UINT64_MAX;
 	else
+		*head = column_head(first, values[0], isnull[0]);
+	if (ncols > 0 && first->head == FPB_HEAD_PAIR &&
+		!fpb_word_is_shared(first, *head >> 32))
 	{
-		*head = bytes_head(first->head, values[0]);
-		if (first->desc)
-			*head = ~*head;
+		if (ncols > 1)
+			*head |= column_head(&ix->cols[1], values[1], isnull[1]) >> 32;
+		else if (upper)
+			*head |= PG_UINT32_MAX;
 	}
 
 	if (ix->head_width == 4)

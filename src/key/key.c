@@ -16,6 +16,29 @@
 #include "key/tuple.h"
 
 /*
+ * The head of a tuple made of these values.  A varlena in the tuple need not
+ * be fetched from a TOAST table.
+ */
+static uint64
+form_head(const FpbIndex *ix, IndexTuple tuple, const Datum *values,
+		  const bool *isnull)
+{
+	int			ncolumns = fpb_head_columns(ix);
+	Datum		stored[FPB_HEAD_COLUMNS];
+	uint64		head;
+
+	for (int i = 0; i < ncolumns; i++)
+	{
+		bool		null = isnull[i];
+
+		stored[i] = null || ix->cols[i].length != -1 ? values[i] :
+			index_getattr(tuple, i + 1, RelationGetDescr(ix->rel), &null);
+	}
+	(void) fpb_head_of(ix, stored, isnull, ncolumns, false, &head);
+	return head;
+}
+
+/*
  * Make the key of a row.  Raises an error for a TID that a tail can't hold
  * (the table access method "heap" never makes one), and what index_form_tuple
  * raises.
@@ -24,7 +47,6 @@ void
 fpb_key_form(const FpbIndex *ix, Datum *values, bool *isnull,
 			 ItemPointer tid, FpbKey *key)
 {
-	TupleDesc	desc;
 	IndexTuple	tuple;
 	Size		end;
 	bool		aligned;
@@ -46,8 +68,7 @@ fpb_key_form(const FpbIndex *ix, Datum *values, bool *isnull,
 		return;
 	}
 
-	desc = RelationGetDescr(ix->rel);
-	tuple = index_form_tuple(desc, values, isnull);
+	tuple = index_form_tuple(RelationGetDescr(ix->rel), values, isnull);
 	end = fpb_columns_end(ix, tuple, ix->natts, &aligned, &nulls);
 	fpb_set_tuple_info(tuple, end, aligned);
 	tuple->t_tid = *tid;
@@ -55,17 +76,7 @@ fpb_key_form(const FpbIndex *ix, Datum *values, bool *isnull,
 	key->tuple = tuple;
 	key->low = 0;
 	key->tail = fpb_tail_pack(0, tid);
-	if (ix->cols[0].head >= FPB_HEAD_BYTES && !isnull[0])
-	{
-		Datum		stored[1];
-		bool		stored_isnull[1];
-
-		/* the value in the tuple need not be fetched from a TOAST table */
-		stored[0] = index_getattr(tuple, 1, desc, &stored_isnull[0]);
-		(void) fpb_head_of(ix, stored, stored_isnull, 1, false, &key->head);
-	}
-	else
-		(void) fpb_head_of(ix, values, isnull, ix->nkeyatts, false, &key->head);
+	key->head = form_head(ix, tuple, values, isnull);
 }
 
 /*

@@ -95,11 +95,16 @@ typedef enum FpbHeadKind
 {
 	FPB_HEAD_NONE,				/* no order-preserving prefix: all heads are 0 */
 	FPB_HEAD_WORD,				/* the code of the first column */
-	FPB_HEAD_PAIR,				/* the codes of the first two columns */
+	FPB_HEAD_PAIR,				/* the code of the first column, and half of
+								 * the head of the second */
 	FPB_HEAD_UUID,				/* first half of the code of a uuid */
 	FPB_HEAD_BYTES,				/* first bytes of a varlena */
 	FPB_HEAD_BPCHAR,			/* the same without trailing blanks */
-	FPB_HEAD_CSTRING			/* first bytes of a name */
+	FPB_HEAD_CSTRING,			/* first bytes of a name */
+	FPB_HEAD_NUMERIC,			/* see key/value_head.c */
+	FPB_HEAD_INET,
+	FPB_HEAD_INTERVAL,
+	FPB_HEAD_TIMETZ
 } FpbHeadKind;
 
 /* One column.  Of INCLUDE columns only what reading them needs is set. */
@@ -110,7 +115,8 @@ typedef struct FpbColumn
 	Oid			collation;
 	bool		desc;
 	bool		nulls_first;	/* as stored, after DESC */
-	uint8		head;			/* FpbHeadKind, of the first column */
+	uint8		head;			/* FpbHeadKind, of the columns that the
+								 * index's head is made of */
 	uint8		width;			/* bits of the field that holds its code; 0 if
 								 * it has no word type */
 	bool		by_value;		/* as pg_attribute has it */
@@ -433,6 +439,10 @@ extern void fpb_key_minus_infinity(const FpbIndex *ix, FpbKey *key);
 extern bool fpb_head_of(const FpbIndex *ix, const Datum *values,
 						const bool *isnull, int ncols, bool upper,
 						uint64 *head);
+
+/* How many leading columns' values does the head of a key depend on? */
+#define FPB_HEAD_COLUMNS	2	/* at most */
+extern int	fpb_head_columns(const FpbIndex *ix);
 
 /*
  * The fault in the structure of a tuple that has avail bytes to lie in, or

@@ -28,6 +28,9 @@ extern Size fpb_columns_end(const FpbIndex *ix, IndexTuple tuple, int natts,
 							bool *aligned, bool *nulls);
 extern IndexTuple fpb_truncate_tuple(const FpbIndex *ix, IndexTuple source, int natts);
 
+/* the head of a value that is no word (key/value_head.c) */
+extern uint64 fpb_value_head(FpbHeadKind kind, Datum value);
+
 /* what pivots need of heads and of comparison (key/head.c, key/compare.c) */
 extern uint64 fpb_pivot_head(const FpbIndex *ix, uint64 head, int natts);
 extern int	fpb_equal_columns(const FpbIndex *ix, const FpbKey *a, const FpbKey *b,

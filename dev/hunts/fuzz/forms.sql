@@ -166,6 +166,24 @@ CREATE TABLE f_name AS SELECT ('n' || i % 70)::name AS k, decode(md5((i % 90)::t
 CREATE INDEX f_name_k ON f_name USING fpbtree (k);
 CREATE INDEX f_name_bytea ON f_name USING fpbtree (y DESC);
 
+-- heads made of other values, near the limits of what they tell apart; and of two columns
+CREATE TABLE f_value AS
+  SELECT CASE i % 9 WHEN 0 THEN NULL WHEN 1 THEN 10::numeric ^ (i % 80 - 30) WHEN 2 THEN -(10::numeric ^ (i % 80 - 30)) * 9.9999999
+                    WHEN 3 THEN ('{NaN,Infinity,-Infinity,0,0.00,1e100,-1e-100}'::numeric[])[1 + i % 7] ELSE (i * 7919 % 1000) / 8.0 END AS n,
+         make_interval(months => CASE WHEN i % 11 = 0 THEN i % 30 * 73 - 1092 ELSE 0 END, days => i % 7 - 3, secs => i * 7919 % 90000) AS v,
+         set_masklen(CASE WHEN i % 3 = 0 THEN '2001:db8::'::inet ELSE '10.0.0.0' END + i * i % 500, 24 + i % 9) AS a,
+         (make_time(i % 24, i * 7 % 60, 0) || CASE WHEN i % 2 = 0 THEN '+15:59' ELSE '-08' END)::timetz AS z,
+         CASE i % 7 WHEN 0 THEN NULL WHEN 1 THEN 2147483647 ELSE i % 3 END AS f, md5((i % 200)::text) COLLATE "C" AS t,
+         md5((i % 200)::text)::uuid AS u
+    FROM generate_series(1, 500) i;
+CREATE INDEX f_value_numeric ON f_value USING fpbtree (n);
+CREATE INDEX f_value_interval ON f_value USING fpbtree (v DESC);
+CREATE INDEX f_value_inet ON f_value USING fpbtree (a);
+CREATE INDEX f_value_timetz ON f_value USING fpbtree (z DESC, f);
+CREATE INDEX f_value_pair ON f_value USING fpbtree (f, t DESC);
+CREATE INDEX f_value_uuid ON f_value USING fpbtree (f DESC, u);
+CREATE INDEX f_value_mixed ON f_value USING fpbtree (f, n DESC, t);
+
 -- all of them in the other layouts, and with the other format of nodes; half of these are searched in the other way
 DO $$
 DECLARE

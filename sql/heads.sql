@@ -1,0 +1,136 @@
+--
+-- Heads that are made of values that are no words (numeric, inet, interval,
+-- timetz), or of two columns.  Many values lie close to each other, and on both
+-- sides of every limit of the heads.  What the index finds is compared with a
+-- sort of the same rows, and fpbtree_check compares neighbours in each page.
+--
+SET client_min_messages = warning;
+CREATE EXTENSION IF NOT EXISTS fpbtree;
+RESET client_min_messages;
+
+CREATE SCHEMA heads;
+SET search_path = heads, public;
+SET max_parallel_workers_per_gather = 0;
+SET jit = off;
+SET enable_bitmapscan = off;
+SELECT setseed(0.25);
+
+-- Compare what table v's index finds with what a sort gives, for each fourth key: the
+-- rows that are equal to it, less, and greater; and those equal in the first
+-- column, and of these the ones that are less, or greater.  Half of the rows come by insertion.
+CREATE FUNCTION check_values(columns text) RETURNS text LANGUAGE plpgsql AS $$
+DECLARE
+    answer text;
+    plan text := '';
+    line text;
+    query text := $q$
+        SELECT format('%s keys, %s differ', count(*),
+                      count(*) FILTER (WHERE equal <> n OR less <> below OR more <> total - below - n OR
+                                             less_of_a <> below_of_a OR more_of_a <> total_of_a - below_of_a - n OR
+                                             of_a <> total_of_a))
+          FROM (SELECT a, b, count(*) AS n, min(place) - 1 AS below, min(place_of_a) - 1 AS below_of_a, min(total) AS total,
+                       min(total_of_a) AS total_of_a
+                  FROM (SELECT a, b, rank() OVER (ORDER BY a, b) AS place, rank() OVER (PARTITION BY a ORDER BY b) AS place_of_a,
+                               count(*) OVER () AS total, count(*) OVER (PARTITION BY a) AS total_of_a
+                          FROM v WHERE a IS NOT NULL AND b IS NOT NULL) r WHERE place % 4 = 0 GROUP BY a, b) p,
+               LATERAL (SELECT count(*) AS equal FROM v WHERE v.a = p.a AND v.b = p.b) e,
+               LATERAL (SELECT count(*) AS less FROM v WHERE (v.a, v.b) < (p.a, p.b) AND v.b IS NOT NULL) l,
+               LATERAL (SELECT count(*) AS more FROM v WHERE (v.a, v.b) > (p.a, p.b) AND v.b IS NOT NULL) m,
+               LATERAL (SELECT count(b) AS of_a FROM v WHERE v.a = p.a) oa,
+               LATERAL (SELECT count(*) AS less_of_a FROM v WHERE v.a = p.a AND v.b < p.b) la,
+               LATERAL (SELECT count(*) AS more_of_a FROM v WHERE v.a = p.a AND v.b > p.b) ma $q$;
+BEGIN
+    CREATE TEMP TABLE w AS SELECT * FROM v WHERE i % 2 = 0;
+    DELETE FROM v WHERE i % 2 = 0;
+    EXECUTE format('CREATE INDEX v_idx ON v USING fpbtree (%s)', columns);
+    PERFORM fpbtree_check('v_idx');
+    INSERT INTO v SELECT * FROM w ORDER BY random();
+    PERFORM fpbtree_check('v_idx', true);
+    ANALYZE v;
+    SET LOCAL enable_seqscan = off;
+    FOR line IN EXECUTE 'EXPLAIN (COSTS OFF) ' || query LOOP
+        plan := plan || line;
+    END LOOP;
+    EXECUTE query INTO answer;
+    SET LOCAL enable_seqscan = on;
+    DROP INDEX v_idx;
+    DROP TABLE v, w;
+    RETURN answer || CASE WHEN (SELECT count(*) FROM regexp_matches(plan, 'using v_idx', 'g')) >= 6 THEN '' ELSE ', not by the index' END;
+END $$;
+
+-- The values of one type: those close to each limit, of both signs, and others.
+CREATE FUNCTION numerics() RETURNS SETOF numeric LANGUAGE sql AS $$
+    WITH near AS (
+        -- powers of ten, of all that heads have decades for and beyond, and what lies just beside them
+        SELECT x FROM generate_series(-24, 46) e,
+                      unnest(ARRAY[10::numeric ^ e, 10::numeric ^ e * 0.99999999999999999, 10::numeric ^ e * 1.0000000000000001,
+                                   10::numeric ^ e * 1.0000000000000002, 10::numeric ^ e * 9.99999999999999999999]) x
+        UNION ALL SELECT (10::numeric ^ (random() * 12 - 4)::int * (random() * 10000)::int)::numeric(30, 6) FROM generate_series(1, 250)
+        UNION ALL SELECT 123456 + i / 100.0 FROM generate_series(1, 150) i
+        UNION ALL SELECT x FROM unnest('{1e1000, 1.1e1000, 1e-1000, 1e16000, 2e-16000, 9999999999999999, 99999999.99999999}'::numeric[]) x)
+    SELECT x FROM near UNION ALL SELECT -x FROM near
+    UNION ALL SELECT x FROM unnest('{NaN, NaN, Infinity, -Infinity, 0, 0.000, 1, 1.0, 1.00000000}'::numeric[]) x $$;
+CREATE FUNCTION inets() RETURNS SETOF inet LANGUAGE sql AS $$
+    SELECT set_masklen((a::inet + (i * i * 31) % 700)::inet, least(m, CASE WHEN a LIKE '%:%' THEN 128 ELSE 32 END))
+      FROM unnest('{0.0.0.0, 10.0.0.0, 127.255.254.0, 128.0.0.0, 255.255.252.0, ::, 2001:db8::, 2001:db8:0:1::, 7fff:ffff:ffff:ffff:ffff::,
+                    8000::, ffff:ffff:ffff:ffff::}'::text[]) a,
+           unnest('{0, 1, 8, 24, 31, 32, 63, 64, 65, 128}'::int[]) m, generate_series(1, 8) i $$;
+CREATE FUNCTION intervals() RETURNS SETOF interval LANGUAGE sql AS $$
+    WITH near AS (
+        SELECT make_interval(days => (random() * 40)::int, secs => random() * 90000) AS x FROM generate_series(1, 300)
+        UNION ALL SELECT make_interval(months => d / 30, days => d % 30, secs => s)
+          FROM generate_series(32764, 32771) d, unnest('{0, 0.000001, 43200, 86399.999999, 86400}'::float8[]) s
+        UNION ALL SELECT x FROM unnest('{1 month, 30 days, 720 hours, 24 hours, 1 day, 0, 178000000 years, 100 years, 2562047788 hours}'::interval[]) x)
+    SELECT x FROM near UNION ALL SELECT -x FROM near $$;
+CREATE FUNCTION timetzs() RETURNS SETOF timetz LANGUAGE sql AS $$
+    SELECT (t || z)::timetz
+      FROM (SELECT time '00:00' + make_interval(secs => (random() * 86399)::int) AS t FROM generate_series(1, 120)
+            UNION ALL SELECT unnest('{00:00, 00:00:00.000001, 00:00:00.000063, 00:00:00.000064, 12:00, 23:59:59.999999, 24:00}'::time[])) t,
+           unnest('{+00, +15:59:59, -15:59:59, +02, -07:30}'::text[]) z $$;
+
+CREATE FUNCTION check_type(type text, columns text) RETURNS text LANGUAGE plpgsql AS $$
+BEGIN
+    EXECUTE format('CREATE TEMP TABLE v (a %s, b int, i int)', type);
+    EXECUTE format('INSERT INTO v SELECT x, i %% 3, i FROM (SELECT x, row_number() OVER () AS i FROM %ss() x) y', type);
+    INSERT INTO v SELECT NULL, i % 2, i FROM generate_series(1, 10) i;
+    RETURN check_values(columns);
+END $$;
+
+SELECT type, columns, check_type(type, columns)
+  FROM unnest('{numeric, inet, interval, timetz}'::text[]) type, unnest('{"a, b", "a DESC, b"}'::text[]) columns;
+
+-- two columns: the first with NULL and with the value whose code NULL shares
+CREATE FUNCTION check_pair(first text, second text, expression text, columns text) RETURNS text LANGUAGE plpgsql AS $$
+BEGIN
+    EXECUTE format('CREATE TEMP TABLE v (a %s, b %s, i int)', first, second);
+    EXECUTE format($q$
+        INSERT INTO v SELECT CASE i %% 7 WHEN 0 THEN NULL WHEN 1 THEN high WHEN 2 THEN low ELSE other END,
+                             CASE WHEN i %% 29 > 0 THEN %s END, i
+                        FROM (SELECT i, i %% 3 AS j FROM generate_series(1, 900) i) x,
+                             LATERAL (SELECT %s) y (high, low, other) $q$,
+                   expression,
+                   CASE first WHEN 'bool' THEN 'true, false, j = 0' WHEN 'date' THEN $d$'infinity'::date, '-infinity'::date, '2026-01-01'::date + j$d$
+                              ELSE '2147483647, -2147483647 - 1, j' END);
+    RETURN check_values(columns);
+END $$;
+
+SELECT first, second, columns, check_pair(first, second, expression, columns)
+  FROM (VALUES ('int4', 'text COLLATE "C"', $$md5((i / 2)::text)$$), ('date', 'numeric', $$i * 7919 % 400 / 8.0$$),
+               ('bool', 'interval', $$make_interval(hours => i * 31 % 500)$$), ('int4', 'uuid', $$md5((i / 2)::text)::uuid$$),
+               ('int4', 'bytea', $$decode(substr(md5((i / 2)::text), 1, i % 8 * 2), 'hex')$$),
+               ('date', 'inet', $$set_masklen('10.0.0.0'::inet + i * 7919, 20 + i % 13)$$)) t (first, second, expression),
+       unnest('{"a, b", "a DESC, b NULLS FIRST", "a NULLS FIRST, b DESC"}'::text[]) columns;
+
+-- three columns: heads are of the first two, the second of which has 64 bits
+CREATE TABLE three (a int, b int8, c text COLLATE "C");
+INSERT INTO three SELECT i % 5, (i * 7919 % 1000)::int8 << (i % 3 * 16), md5(i::text) FROM generate_series(1, 3000) i;
+CREATE INDEX three_idx ON three USING fpbtree (a, b, c);
+INSERT INTO three SELECT i % 6, (i * 7919 % 1000)::int8 << (i % 3 * 16), md5(i::text) FROM generate_series(1, 3000) i;
+SELECT fpbtree_check('three_idx', true);
+SET enable_seqscan = off;
+SELECT count(*) FROM three p, LATERAL (SELECT count(*) AS n FROM three t WHERE t.a = p.a AND t.b = p.b AND t.c = p.c) x
+  WHERE n NOT IN (1, 2);
+RESET enable_seqscan;
+
+SET client_min_messages = warning;
+DROP SCHEMA heads CASCADE;
