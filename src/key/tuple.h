@@ -221,6 +221,27 @@ fpb_read_first_column(const FpbIndex *ix, IndexTuple tuple, bool *isnull)
 }
 
 /*
+ * Is a tuple of a leaf's entry, which ends within its page, sound for sure?
+ * If the key is one short varlena with nothing inside, a few comparisons tell.
+ * fpb_tuple_fault has to look at others.
+ */
+static inline bool
+fpb_tuple_is_plain(const FpbIndex *ix, IndexTuple tuple)
+{
+	const FpbColumn *col = &ix->cols[0];
+	const char *value = (char *) tuple + IndexInfoFindDataOffset(0);
+	OffsetNumber offset = ItemPointerGetOffsetNumberNoCheck(&tuple->t_tid);
+
+	return ix->natts == 1 && col->length == -1 &&
+		(tuple->t_info & ~INDEX_SIZE_MASK) == INDEX_VAR_MASK &&
+		IndexTupleSize(tuple) > IndexInfoFindDataOffset(0) &&
+		VARATT_IS_1B(value) && VARSIZE_1B(value) >= col->plain_from &&
+		VARSIZE_1B(value) == IndexTupleSize(tuple) - IndexInfoFindDataOffset(0) &&
+		offset != InvalidOffsetNumber &&
+		(offset <= FPB_TAIL_MAX_OFFSET || (offset & FPB_POSTING_BIT) != 0);
+}
+
+/*
  * Set a tuple's size, and whether it must be MAXALIGNed in its page, which
  * INDEX_AM_RESERVED_BIT tells.
  */

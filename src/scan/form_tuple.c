@@ -10,40 +10,51 @@
 #include "access/tupmacs.h"
 #include "utils/memutils.h"
 
+#include "key/tuple.h"
 #include "scan/reader.h"
 
 /* --- tuple indexes --- */
 
+/* from so many items on, all tuples of a page are copied at once */
+#define COPY_ALL_FROM	16
+
 /*
- * Copy a tuple of a page to *to, which is moved on to after it; end is the end
- * of the room.
+ * Raise an error if a tuple of an entry is damaged: the executor will trust
+ * all lengths in it.
  */
-static IndexTuple
-copy_tuple(FpbScan *so, Page page, IndexTuple tuple, char **to, const char *end)
+static void
+check_tuple(FpbScan *so, Page page, IndexTuple tuple)
 {
-	Size		size = IndexTupleSize(tuple);
-	IndexTuple	copy = (IndexTuple) *to;
 	const char *fault;
 
-	/* the executor will trust all lengths in it */
+	if (likely(fpb_tuple_is_plain(&so->ix, tuple)))
+		return;
 	fault = fpb_tuple_fault(&so->ix, tuple,
 							BLCKSZ - ((char *) tuple - (char *) page),
 							false);
 	if (unlikely(fault != NULL))
 		fpb_report_damage(so->ix.rel, so->cursor.page->block,
 						  psprintf("Of an entry: %s.", fault));
-	if (unlikely(*to + MAXALIGN(size) > end))
-		fpb_report_damage(so->ix.rel, so->cursor.page->block,
-						  "The page's tuples overlap.");
-	memcpy(copy, tuple, size);
-	*to += MAXALIGN(size);
-	return copy;
+}
+
+/*
+ * Copy all of a page's tuples to where they are in a page that begins at "to".
+ */
+static void
+copy_all_tuples(Page page, char *to)
+{
+	uint32		upper = FpbHdr(page)->pd.pd_upper;
+
+	memcpy(to + upper, (char *) page + upper, BLCKSZ - upper);
 }
 
 /*
  * Index-only scans of tuple indexes: copy the tuples of the items read, which
- * are in the segment's pages, to memory of our own.  Items of a page that
- * share a tuple go on sharing it.
+ * are in the segment's pages, to memory of our own.
+ *
+ * A copy of a leaf's tuple is as far from the beginning of that memory as the
+ * tuple is from the page's, so it is aligned alike; and tuples of a queue's
+ * leaf follow.  Items of a page that share a tuple go on sharing it.
  */
 void
 fpb_copy_tuples(FpbReader *r)
@@ -51,17 +62,14 @@ fpb_copy_tuples(FpbReader *r)
 	FpbScan    *so = r->so;
 	const FpbSegment *seg = &r->seg;
 	FpbScanPage *sp = r->sp;
-	Size		needed = seg->queue != NULL ? 4 * BLCKSZ : 2 * BLCKSZ;
-	char	   *to;
-	IndexTuple	last[2] = {NULL, NULL};
-	IndexTuple	copy[2] = {NULL, NULL};
+	Size		needed = seg->queue != NULL ? 2 * BLCKSZ : BLCKSZ;
+	bool		all = sp->nitems >= COPY_ALL_FROM;
 	IndexTuple	before = NULL;	/* of the item before, */
-	IndexTuple	before_copy = NULL; /* and its copy */
+	IndexTuple	copy = NULL;	/* and its copy */
 
 	/*
-	 * The tuples of a page, aligned, take less than twice the page.  The
-	 * executor reads a "name" to its full length though it is stored as a
-	 * cstring, hence the room after them.
+	 * The executor reads a "name" to its full length though it is stored as a
+	 * cstring, hence the room after the tuples.
 	 */
 	if (sp->tuples_size < needed)
 	{
@@ -71,26 +79,31 @@ fpb_copy_tuples(FpbReader *r)
 		sp->tuples = MemoryContextAllocZero(so->cxt, needed + NAMEDATALEN);
 		sp->tuples_size = needed;
 	}
-	to = sp->tuples;
+	if (all)
+	{
+		copy_all_tuples(seg->leaf, sp->tuples);
+		if (seg->queue != NULL)
+			copy_all_tuples(seg->queue, sp->tuples + BLCKSZ);
+	}
 	for (int i = 0; i < sp->nitems; i++)
 	{
 		IndexTuple	tuple = sp->items[i].key.tuple;
 
 		if (tuple != before)
 		{
-			int			which = (char *) tuple < (char *) seg->leaf ||
-				(char *) tuple >= (char *) seg->leaf + BLCKSZ;
+			bool		queued = seg->queue != NULL &&
+				(char *) tuple >= (char *) seg->queue &&
+				(char *) tuple < (char *) seg->queue + BLCKSZ;
+			Page		page = queued ? seg->queue : seg->leaf;
 
-			if (tuple != last[which])
-			{
-				copy[which] = copy_tuple(so, which == 0 ? seg->leaf : seg->queue, tuple,
-										 &to, sp->tuples + sp->tuples_size);
-				last[which] = tuple;
-			}
+			check_tuple(so, page, tuple);
+			copy = (IndexTuple) (sp->tuples + (queued ? BLCKSZ : 0) +
+								 ((char *) tuple - (char *) page));
+			if (!all)
+				memcpy(copy, tuple, IndexTupleSize(tuple));
 			before = tuple;
-			before_copy = copy[which];
 		}
-		sp->items[i].key.tuple = before_copy;
+		sp->items[i].key.tuple = copy;
 	}
 }
 
