@@ -267,6 +267,22 @@ SELECT count(*) AS wrong FROM generate_series(1, 3000) x
 WHERE ARRAY(SELECT t FROM three WHERE t >= lpad(x::text, 5, '0') ORDER BY t LIMIT 3) <> ARRAY(SELECT lpad(i::text, 5, '0') FROM generate_series(x, least(x + 2, 3000)) i);
 SELECT count(*) AS wrong FROM generate_series(1, 3000) x
 WHERE ARRAY(SELECT t FROM three WHERE t <= lpad(x::text, 5, '0') ORDER BY t DESC LIMIT 3) <> ARRAY(SELECT lpad(i::text, 5, '0') FROM generate_series(x, greatest(x - 2, 1), -1) i);
+-- If it is asked for more, it reads some more, and then the rest
+SELECT count(*) AS wrong FROM generate_series(1, 3000) x
+WHERE ARRAY(SELECT k FROM three WHERE k >= x ORDER BY k LIMIT 1 + x % 61) <> ARRAY(SELECT generate_series(x, least(x + x % 61, 3000)));
+SELECT count(*) AS wrong FROM generate_series(1, 3000) x
+WHERE ARRAY(SELECT k FROM three WHERE k BETWEEN x AND x + x % 37 ORDER BY k) <> ARRAY(SELECT generate_series(x, least(x + x % 37, 3000)));
+SELECT count(*) AS wrong FROM generate_series(1, 3000) x
+WHERE ARRAY(SELECT t FROM three WHERE t >= lpad(x::text, 5, '0') ORDER BY t LIMIT 1 + x % 61) <> ARRAY(SELECT lpad(i::text, 5, '0') FROM generate_series(x, least(x + x % 61, 3000)) i);
+-- and passes over what is dead, be it at the front or between
+DELETE FROM three WHERE k < 1000 OR k % 5 < 3;
+SELECT count(*) AS wrong FROM generate_series(1, 3000, 3) x, generate_series(1, 2)
+WHERE ARRAY(SELECT k FROM three WHERE k >= x ORDER BY k LIMIT 1 + x % 31) <>
+	ARRAY(SELECT i FROM generate_series(greatest(x, 1000), 3000) i WHERE i % 5 >= 3 LIMIT 1 + x % 31);
+SELECT count(*) AS wrong FROM generate_series(1, 3000, 3) x, generate_series(1, 2)
+WHERE ARRAY(SELECT t FROM three WHERE t >= lpad(x::text, 5, '0') ORDER BY t LIMIT 1 + x % 31) <>
+	ARRAY(SELECT lpad(i::text, 5, '0') FROM generate_series(greatest(x, 1000), 3000) i WHERE i % 5 >= 3 LIMIT 1 + x % 31);
+SELECT (SELECT k FROM three ORDER BY k LIMIT 1), (SELECT k FROM three WHERE k < 2000 ORDER BY k DESC LIMIT 1) FROM generate_series(1, 2);
 RESET enable_seqscan;
 RESET enable_bitmapscan;
 RESET enable_sort;

@@ -428,6 +428,7 @@ const FpbLayoutRoutine fpb_cache_first_routine = {
 	.next = fpb_disk_first_next,
 	.prev = fpb_disk_first_prev,
 	.read = fpb_disk_first_read,
+	.read_part = fpb_disk_first_read_part,
 	.downlink = fpb_disk_first_downlink,
 	.child = fpb_disk_first_child,
 	.has_killed = fpb_disk_first_has_killed,

@@ -206,6 +206,9 @@ typedef struct FpbLayoutRoutine
 	int			(*read) (const FpbIndex *ix, Page page, FpbPos pos,
 						 const FpbSearchKey *end, bool near, bool live,
 						 FpbItem *items, int room, bool *more);
+	int			(*read_part) (const FpbIndex *ix, Page page, FpbPos *pos,
+							  const FpbSearchKey *end, bool live, int enough,
+							  FpbItem *items, int room, bool *more, bool *all);
 	BlockNumber (*downlink) (const FpbIndex *ix, Page page,
 							 const FpbSearchKey *search, bool before,
 							 uint16 *child_node);
@@ -371,6 +374,18 @@ fpb_page_read_live(const FpbIndex *ix, Page page, FpbPos pos, const FpbSearchKey
 				   bool near, FpbItem *items, int room, bool *more)
 {
 	return ix->layout->read(ix, page, pos, end, near, true, items, room, more);
+}
+
+/*
+ * The same as either, near, but the layout may stop once it has read enough
+ * entries.  *all: has it read all?  Else *pos becomes the position behind what
+ * it has read or passed over.
+ */
+static inline int
+fpb_page_read_part(const FpbIndex *ix, Page page, FpbPos *pos, const FpbSearchKey *end,
+				   bool live, int enough, FpbItem *items, int room, bool *more, bool *all)
+{
+	return ix->layout->read_part(ix, page, pos, end, live, enough, items, room, more, all);
 }
 
 /*

@@ -109,6 +109,48 @@ slot_less(const FpbIndex *ix, const LooseArrays *arrays, int a, int b)
 }
 
 /*
+ * As fpb_loose_order, compiled for each width of heads and each way in which
+ * they lie.
+ */
+static pg_attribute_always_inline int
+order_arrays(const FpbIndex *ix, const FpbShape *shape, int width,
+			 const LooseArrays *arrays, uint8 *slots)
+{
+	uint64		heads[FPB_LOOSE_MOST];	/* of slots[] */
+	uint64		greatest = 0;
+	int			n = 0;
+
+	for (int slot = 0; slot < shape->nslots; slot++)
+	{
+		uint64		head = loose_head(arrays, width, slot);
+		int			at = n;
+
+		if (is_gap(arrays, slot))
+			continue;
+		if (unlikely(head <= greatest))
+		{
+			for (; at > 0 && head < heads[at - 1]; at--)
+			{
+				heads[at] = heads[at - 1];
+				slots[at] = slots[at - 1];
+			}
+			for (; at > 0 && head == heads[at - 1] &&
+				 slot_less(ix, arrays, slot, slots[at - 1]); at--)
+			{
+				heads[at] = head;
+				slots[at] = slots[at - 1];
+			}
+		}
+		else
+			greatest = head;
+		heads[at] = head;
+		slots[at] = slot;
+		n++;
+	}
+	return n;
+}
+
+/*
  * Put the slots that have entries in the order of these, into slots[], which
  * has room for FPB_LOOSE_MOST.  Returns how many.  A plain node of a leaf of
  * words will do as well.
@@ -120,32 +162,13 @@ fpb_loose_order(const FpbIndex *ix, const FpbShape *shape, FpbCodec codec, char 
 				uint8 *slots)
 {
 	LooseArrays arrays = loose_arrays(ix, shape, codec, node);
-	uint64		heads[FPB_LOOSE_MOST];	/* of slots[] */
-	int			n = 0;
 
-	for (int slot = 0; slot < shape->nslots; slot++)
+	if (ix->head_width == 4)
 	{
-		uint64		head = loose_head(&arrays, ix->head_width, slot);
-		int			at = n;
-
-		if (is_gap(&arrays, slot))
-			continue;
-		for (; at > 0 && head < heads[at - 1]; at--)
-		{
-			heads[at] = heads[at - 1];
-			slots[at] = slots[at - 1];
-		}
-		for (; at > 0 && head == heads[at - 1] &&
-			 slot_less(ix, &arrays, slot, slots[at - 1]); at--)
-		{
-			heads[at] = head;
-			slots[at] = slots[at - 1];
-		}
-		heads[at] = head;
-		slots[at] = slot;
-		n++;
+		arrays.head_step = codec == FPB_NODE_PAIRS ? FPB_TAIL_BYTES + sizeof(uint32) : sizeof(uint32);
+		return order_arrays(ix, shape, 4, &arrays, slots);
 	}
-	return n;
+	return order_arrays(ix, shape, 8, &arrays, slots);
 }
 
 /*

@@ -430,6 +430,34 @@ micro_read(const FpbIndex *ix, Page page, FpbPos pos, const FpbSearchKey *end,
 }
 
 static int
+micro_read_part(const FpbIndex *ix, Page page, FpbPos *pos, const FpbSearchKey *end,
+				bool live, int enough, FpbItem *items, int room, bool *more, bool *all)
+{
+	int			n = 0;
+	FpbEntry	entry;
+
+	*all = false;
+	for (; micro_next(ix, page, pos, &entry); *pos = fpb_pos_behind(*pos))
+	{
+		if (n == enough)
+			return n;
+		if (end != NULL && fpb_compare(ix, &entry.key, end) >= 0)
+		{
+			*more = false;
+			break;
+		}
+		if (live && micro_is_killed(ix, page, *pos))
+			continue;
+		if (n == room)
+			return -1;
+		items[n].key = entry.key;
+		items[n++].pos = *pos;
+	}
+	*all = true;
+	return n;
+}
+
+static int
 micro_read_killed(const FpbIndex *ix, Page page, FpbItem *items)
 {
 	bool		more;
@@ -938,6 +966,7 @@ const FpbLayoutRoutine fpb_micro_index_routine = {
 	.next = micro_next,
 	.prev = micro_prev,
 	.read = micro_read,
+	.read_part = micro_read_part,
 	.downlink = micro_downlink,
 	.child = micro_child,
 	.has_killed = micro_has_killed,

@@ -5,7 +5,7 @@
  *
  * LIMIT 1, EXISTS, min and max want one row of a range that may have hundreds
  * of entries in a leaf.  So a scan reads few entries at first.  If it wants
- * more, it comes back to the leaf and reads the rest of it at once.
+ * more, it comes back to the leaf and reads some more, and at last the rest.
  *
  * What has been read ends amid the leaf, at an edge like any other: the key
  * and TID of an entry.  All entries on this side of the edge have been read,
@@ -36,23 +36,63 @@ add_item(FpbReader *r, const FpbEntry *entry, FpbPos pos)
 }
 
 /*
- * Forward: read the first entries of the range, and set the edge after them.
- * False, with none read, if the first one is known dead.  Then the range has
- * been found, and need not be searched for again.
+ * Forward: set the edge where the page has no more entries of the range.
+ * more: there is none after it.
  */
-static bool
-read_first(FpbReader *r)
+static inline void
+set_edge_of_page(FpbReader *r, const FpbSearchKey *end, bool more)
+{
+	if (more && fpb_segment_ends_before(r->so, &r->seg, end))
+		fpb_set_edge_fence(r, true);
+	else
+		fpb_edge_set_range(&r->sp->after, 1);
+}
+
+/*
+ * Forward: read so many entries of the range from a position on, or some more,
+ * without those that are known dead, and set the edge after them.
+ */
+static pg_noinline void
+read_part(FpbReader *r, FpbPos pos, const FpbSearchKey *end, int enough)
 {
 	FpbIndex   *ix = &r->so->ix;
 	Page		page = r->seg.leaf;
-	FpbKeyRange *range = r->range;
-	const FpbSearchKey *end = range->has_upper ? &range->upper : NULL;
-	FpbPos		pos = FPB_POS_FIRST;
+	FpbScanPage *sp = r->sp;
+	bool		live = r->scan->ignore_killed_tuples;
+	bool		more = true;
+	bool		all;
+	FpbEntry	entry;
+	int			n;
+
+	while ((n = fpb_page_read_part(ix, page, &pos, end, live, enough, sp->items, sp->room,
+								   &more, &all)) < 0)
+	{
+		if (sp->room >= FPB_MAX_PAGE_ENTRIES)
+			fpb_report_crowd(ix, page);
+		fpb_make_room(r->so, sp, sp->room < FPB_PART_ITEMS ? FPB_PART_ITEMS : FPB_MAX_PAGE_ENTRIES, 0);
+	}
+	sp->nitems = n;
+	if (all || !fpb_page_next(ix, page, &pos, &entry))
+		set_edge_of_page(r, end, more);
+	else if (end != NULL && fpb_compare(ix, &entry.key, end) >= 0)
+		fpb_edge_set_range(&sp->after, 1);
+	else
+		fpb_set_edge_entry(r, true, &entry.key);
+}
+
+/*
+ * Forward: read the first entries of the range, one by one, and set the edge
+ * after them.  False, with none read, if the first one, at *pos, is known
+ * dead.
+ */
+static inline bool
+read_first(FpbReader *r, FpbPos *pos, const FpbSearchKey *end)
+{
+	FpbIndex   *ix = &r->so->ix;
+	Page		page = r->seg.leaf;
 	FpbEntry	entry;
 
-	if (range->has_lower)
-		fpb_page_search(ix, page, &range->lower, &pos);
-	for (int n = 0; fpb_page_next(ix, page, &pos, &entry); n++)
+	for (int n = 0; fpb_page_next(ix, page, pos, &entry); n++)
 	{
 		if (end != NULL && fpb_compare(ix, &entry.key, end) >= 0)
 		{
@@ -64,19 +104,30 @@ read_first(FpbReader *r)
 			fpb_set_edge_entry(r, true, &entry.key);
 			return true;
 		}
-		if (!add_item(r, &entry, pos) && n == 0)
-		{
-			r->started = true;
-			r->start = pos;
+		if (!add_item(r, &entry, *pos) && n == 0)
 			return false;
-		}
-		pos = fpb_pos_behind(pos);
+		*pos = fpb_pos_behind(*pos);
 	}
-	if (fpb_segment_ends_before(r->so, &r->seg, end))
-		fpb_set_edge_fence(r, true);
-	else
-		fpb_edge_set_range(&r->sp->after, 1);
+	set_edge_of_page(r, end, true);
 	return true;
+}
+
+/*
+ * Forward: read the next entries of the range.
+ */
+static inline void
+read_forward(FpbReader *r)
+{
+	FpbKeyRange *range = r->range;
+	const FpbSearchKey *start = r->at->inside ? &r->from : range->has_lower ? &range->lower : NULL;
+	const FpbSearchKey *end = range->has_upper ? &range->upper : NULL;
+	FpbPos		pos = FPB_POS_FIRST;
+
+	if (start != NULL)
+		fpb_page_search(&r->so->ix, r->seg.leaf, start, &pos);
+	if (r->so->cursor.part == FPB_FIRST_ITEMS && read_first(r, &pos, end))
+		return;
+	read_part(r, pos, end, r->so->cursor.part);
 }
 
 /*
@@ -138,26 +189,34 @@ read_last(FpbReader *r)
 }
 
 /*
- * Read the first few entries that the scan's only range has in the leaf, which
- * is locked, into r->sp, and set how the scan goes on in either direction.
- * The scan has come here at an end of the range.  It has no filters, and the
- * queue has nothing for it.
+ * Read the next few entries that the scan's only range has in the leaf, which
+ * is locked, into r->sp, and set how the scan goes on in either direction.  It
+ * has no filters, and the queue has nothing for it.
  *
- * False, with none read, if the first of them is known dead: then there are
- * likely to be more of its kind, which cost less if all entries are read.
+ * False, with none read, if the scan goes backward and the first of them is
+ * known dead: then there are likely to be more of its kind, which cost less if
+ * all entries are read.
  */
 bool
 fpb_read_few(FpbReader *r)
 {
-	Assert(!r->at->inside && r->seg.queue == NULL);
+	FpbScanEdge *behind = r->forward ? &r->sp->before : &r->sp->after;
+
+	Assert(r->seg.queue == NULL);
 	Assert(r->so->keys.nranges == 1 && r->so->keys.nfilters == 0);
 	Assert(r->sp->room >= FPB_FIRST_ITEMS);
 	r->sp->nitems = 0;
+	if (r->at->inside)
+	{
+		fpb_key_range_set(&r->so->keys, r->range, r->at->range);
+		fpb_edge_copy(r->so, behind, r->at);
+	}
+	else
+		fpb_edge_set_range(behind, r->forward ? -1 : 1);
 	if (r->forward)
 	{
-		fpb_edge_set_range(&r->sp->before, -1);
-		return read_first(r);
+		read_forward(r);
+		return true;
 	}
-	fpb_edge_set_range(&r->sp->after, 1);
 	return read_last(r);
 }

@@ -170,11 +170,8 @@ read_page(FpbReader *r, PageReading *pr, const FpbSearchKey *start,
 	bool		in_order;
 	int			n = -1;
 
-	if (r->started)
-		pos = r->start;
-	else if (start != NULL)
+	if (start != NULL)
 		fpb_page_search(pr->tree, pr->page, start, &pos);
-	r->started = false;
 	in_order = is_after(pr, pos);
 	if (!in_order)
 	{

@@ -41,9 +41,6 @@ typedef struct FpbReader
 	FpbKeyRange *range;			/* the range being read */
 	FpbScanPage *sp;			/* what is read goes there */
 	FpbSegment	seg;
-	bool		started;		/* has fpb_read_few found where the range
-								 * begins in the leaf, */
-	FpbPos		start;			/* here, and read nothing? */
 } FpbReader;
 
 /*

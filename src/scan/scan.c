@@ -40,18 +40,19 @@ unpin_page(FpbScanPage *sp)
 
 /*
  * Be done with the cursor's page.  If the mark is on it, it becomes the mark's
- * page.
+ * page.  to_same_leaf: the next one is of the same leaf.
  */
 static void
-leave_page(IndexScanDesc scan, FpbScan *so)
+leave_page(IndexScanDesc scan, FpbScan *so, bool to_same_leaf)
 {
 	FpbScanCursor *cursor = &so->cursor;
 
+	if (!to_same_leaf)
+		cursor->kill_at = KILL_FIRST;
 	if (!cursor->page->valid)
 		return;
 	if (cursor->nkilled > 0)
 		fpb_scan_kill_items(scan, so);
-	cursor->kill_at = KILL_FIRST;
 
 	if (cursor->mark.item >= 0)
 	{
@@ -186,15 +187,15 @@ first_page(IndexScanDesc scan, FpbScan *so, bool forward)
 /*
  * Go on after the page that has been handed out.
  */
-static bool
+static inline bool
 next_page(IndexScanDesc scan, FpbScan *so, bool forward)
 {
 	FpbScanCursor *cursor = &so->cursor;
 
 	fpb_edge_copy(so, &cursor->at, forward ? &cursor->page->after : &cursor->page->before);
-	if (cursor->at.inside && cursor->at.same_leaf)
-		cursor->few = false;	/* it has wanted more */
-	leave_page(scan, so);
+	cursor->part = cursor->part == FPB_FIRST_ITEMS && !so->prefetch.heap_on ? FPB_NEXT_ITEMS : 0;
+	cursor->nleft += cursor->page->nitems;
+	leave_page(scan, so, cursor->at.inside && cursor->at.same_leaf);
 	return find_page(scan, so, forward);
 }
 
@@ -219,7 +220,9 @@ fpb_beginscan(Relation rel, int nkeys, int norderbys)
 
 	cursor->state = FPB_SCAN_NEW;
 	cursor->restarted = false;
-	cursor->few = cursor->forward = true;
+	cursor->part = FPB_FIRST_ITEMS;
+	cursor->nleft = 0;
+	cursor->forward = true;
 	cursor->keep_pin = cursor->smooth = false;
 	cursor->page = palloc(sizeof(FpbScanPage));
 	fpb_scan_page_init(cursor->page);
@@ -256,21 +259,20 @@ fpb_beginscan(Relation rel, int nkeys, int norderbys)
 
 /*
  * The scan is to start again, and will presumably want as many entries as this
- * time.  Have these been no more than it would have read at first?
+ * time.  So it reads as many at first.
  */
 static void
 note_wanted(FpbScan *so)
 {
 	FpbScanCursor *cursor = &so->cursor;
 	FpbScanPage *sp = cursor->page;
-	int			n = sp->nitems;
+	int64		wanted = cursor->nleft;
 
-	if (cursor->few || so->prefetch.nleaves != 1 ||
-		(cursor->forward ? &sp->before : &sp->after)->inside)
-		return;
 	if (cursor->state == FPB_SCAN_ON_PAGE)
-		n = cursor->forward ? sp->current + 1 : n - sp->current;
-	cursor->few = n <= FPB_FIRST_ITEMS;
+		wanted += cursor->forward ? sp->current + 1 : sp->nitems - sp->current;
+	cursor->part = wanted <= FPB_FIRST_ITEMS ? FPB_FIRST_ITEMS :
+		wanted <= FPB_NEXT_ITEMS ? FPB_NEXT_ITEMS : 0;
+	cursor->nleft = 0;
 }
 
 /*
@@ -283,7 +285,7 @@ forget_position(IndexScanDesc scan, FpbScan *so)
 
 	cursor->smooth = false;
 	cursor->mark.item = -1;
-	leave_page(scan, so);
+	leave_page(scan, so, false);
 	if (cursor->mark.page != NULL)
 		unpin_page(cursor->mark.page);
 	cursor->state = cursor->mark.state = FPB_SCAN_NEW;
@@ -591,7 +593,7 @@ fpb_restrpos(IndexScanDesc scan)
 	if (cursor->mark.item < 0)
 	{
 		/* the scan has left the page since */
-		leave_page(scan, so);
+		leave_page(scan, so, false);
 		if (cursor->mark.state == FPB_SCAN_ON_PAGE)
 		{
 			FpbScanPage *marked = cursor->mark.page;

@@ -41,11 +41,19 @@ typedef struct FpbScanEdge
 /* of a leaf, and of the queue's for the same place */
 #define FPB_MAX_SCAN_ITEMS	(2 * FPB_MAX_PAGE_ENTRIES)
 
-/* a scan that may want no more reads so many entries of a leaf at first */
+/*
+ * A scan that may want no more reads so many entries of a leaf at first, then
+ * so many, and then all.
+ */
 #define FPB_FIRST_ITEMS	3
+#define FPB_NEXT_ITEMS	24
 
-/* of a scan that never needs memory for all that a page may have */
+/*
+ * Room that a scan begins with, and the room for FPB_NEXT_ITEMS with the rest
+ * of the last one's node.
+ */
 #define FPB_FEW_ITEMS		16
+#define FPB_PART_ITEMS		128
 
 /*
  * What has been read of one leaf.  An item of the queue's has FPB_POS_END for
@@ -101,7 +109,10 @@ typedef struct FpbScanCursor
 	FpbScanState state;
 	bool		restarted;		/* have there been keys before these? */
 	bool		forward;		/* the direction of what has been read last */
-	bool		few;			/* does it read but few entries at first? */
+	int			part;			/* it reads so many entries of a leaf at a
+								 * time; 0: all */
+	int64		nleft;			/* items on the pages that it has left since
+								 * it was (re)started */
 	bool		keep_pin;		/* must the leaf stay pinned? */
 	bool		smooth;			/* is the scan on its page, with nothing to do
 								 * but to hand out the next item? */

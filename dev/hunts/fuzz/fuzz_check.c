@@ -437,6 +437,41 @@ check_range(Fuzz *f, const FuzzKey *wanted)
 }
 
 /*
+ * Check that reading from pos on up to end in parts gives the n items of
+ * whole[]; live: which has been read without killed ones.
+ */
+static void
+check_reading_parts(Fuzz *f, FpbPos pos, const FpbSearchKey *end, bool live,
+					const FpbItem *whole, int n, bool whole_more)
+{
+	static FpbItem part[FPB_MAX_PAGE_ENTRIES];
+	int			enough = 1 + pg_prng_uint64(&f->check_random) % 40;
+	bool		more = true;
+	bool		all = false;
+	int			at = 0;
+
+	while (!all)
+	{
+		int			m = fpb_page_read_part(&f->ix, f->page, &pos, end, live, enough, part,
+										   FPB_MAX_PAGE_ENTRIES, &more, &all);
+
+		if (m < 0 || m > n - at || (!all && m < enough))
+			fuzz_fail(f, "a part of %d entries has %d, of which %d are left", enough, m, n - at);
+		for (int i = 0; i < m; i++, at++)
+			if (!fpb_pos_equal(part[i].pos, whole[at].pos) ||
+				part[i].key.head != whole[at].key.head ||
+				part[i].key.low != whole[at].key.low ||
+				part[i].key.tail != whole[at].key.tail ||
+				part[i].key.tuple != whole[at].key.tuple)
+				fuzz_fail(f, "reading in parts does not find item %d", at);
+	}
+	if (at != n)
+		fuzz_fail(f, "reading in parts finds %d and not %d", at, n);
+	if (!live && more != whole_more)
+		fuzz_fail(f, "reading in parts is wrong about its end");
+}
+
+/*
  * Of the n items that have been read from pos on up to end, check which are
  * killed, and that reading without these gives the others.
  */
@@ -467,6 +502,7 @@ check_reading_live(Fuzz *f, FpbPos pos, const FpbSearchKey *end, int n)
 	}
 	if (at != nlive)
 		fuzz_fail(f, "reading live entries finds %d and not %d", nlive, at);
+	check_reading_parts(f, pos, end, true, live, nlive, more);
 	if (nlive > 0 &&
 		fpb_page_read_live(&f->ix, f->page, pos, end, true, live, nlive - 1, &more) >= 0)
 		fuzz_fail(f, "reading live entries needs no room for the last of %d", nlive);
@@ -504,6 +540,7 @@ check_reading(Fuzz *f, int from, int to)
 		fuzz_fail(f, "reading from %d to %d gives %d entries", from, to, n);
 	if (more != (to == f->nmodel))
 		fuzz_fail(f, "reading is wrong about its end");
+	check_reading_parts(f, pos, to < f->nmodel ? &end : NULL, false, f->items, n, more);
 	check_reading_live(f, pos, to < f->nmodel ? &end : NULL, n);
 	for (int i = 0; i < n; i++)
 	{

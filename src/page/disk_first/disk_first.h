@@ -511,6 +511,9 @@ extern int	fpb_disk_first_read(const FpbIndex *ix, Page page, FpbPos pos, const 
 extern BlockNumber fpb_disk_first_downlink(const FpbIndex *ix, Page page, const FpbSearchKey *search, bool before, uint16 *child_node);
 extern void fpb_disk_first_child(const FpbIndex *ix, Page page, const FpbSearchKey *search, bool before, FpbPos *pos, FpbEntry *entry);
 extern bool fpb_disk_first_has_killed(const FpbIndex *ix, Page page);
+extern int	fpb_disk_first_read_part(const FpbIndex *ix, Page page, FpbPos *pos,
+									 const FpbSearchKey *end, bool live, int enough,
+									 FpbItem *items, int room, bool *more, bool *all);
 extern bool fpb_disk_first_is_killed(const FpbIndex *ix, Page page, FpbPos pos);
 extern int	fpb_disk_first_read_killed(const FpbIndex *ix, Page page, FpbItem *items);
 extern bool fpb_disk_first_kill(const FpbIndex *ix, Page page, const FpbPos *pos, int npos);

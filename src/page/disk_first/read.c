@@ -1073,6 +1073,8 @@ read_live_words(const FpbIndex *ix, Page page, const FpbShape *shape, FpbCodec c
 	int			all;
 	int			n = 0;
 
+	if (loose && bits != NULL && next_unmarked(ix, shape, &words, bits, 0, words.nslots) == words.nslots)
+		return 0;
 	all = loose ? fpb_loose_order(ix, shape, codec, node, slots) : words.nslots;
 	to = Min(to, all);
 	if (bits == NULL && count_entries(ix, shape, &words, from, to) > room)
@@ -1420,20 +1422,56 @@ fpb_disk_first_has_killed(const FpbIndex *ix, Page page)
 #define FEW_NODES	4
 
 /*
- * See fpb_page_read.
+ * Read the entries of a leaf from one position up to another into items[], one
+ * node after the other, until there are enough; live: without killed ones.
+ * *from becomes the beginning of the first node that has not been read.
+ * Returns how many, or -1 if there may be more than there is room for.
  */
-int
-fpb_disk_first_read(const FpbIndex *ix, Page page, FpbPos start,
-					const FpbSearchKey *end, bool near, bool live,
-					FpbItem *items, int room, bool *more)
+static inline int
+read_nodes(const FpbIndex *ix, Page page, FpbNodePos *from, FpbNodePos stop, bool live,
+		   int enough, FpbItem *items, int room)
 {
 	const FpbShape *shape = fpb_shape(ix, page);
-	FpbNodePos	from = fpb_pos_unpack(ix, start);
 	int			nnodes = FpbDir(page)->nnodes;
-	bool		tids;
+	bool		tids = live && ix->max_posting > 0;
 	int			count = 0;
+
+	for (; from->dir < nnodes && from->dir <= stop.dir && count < enough; from->dir++)
+	{
+		int			n;
+
+		if (from->dir + 1 < nnodes && from->dir < stop.dir)
+		{
+			FpbCodec	next_codec;
+
+			prefetch_node(ix, shape, page, from->dir + 1,
+						  fpb_page_node(ix, page, from->dir + 1, &next_codec));
+		}
+		n = read_node(ix, page, *from, stop, live, &tids, items + count, room - count);
+		if (n < 0)
+			return -1;
+		count += n;
+		from->slot = from->item = 0;
+	}
+	return count;
+}
+
+/*
+ * See fpb_page_read and fpb_page_read_part.  All of a node is read at once.
+ */
+static int
+read_entries(const FpbIndex *ix, Page page, FpbPos *pos, const FpbSearchKey *end,
+			 bool near, bool live, int enough, FpbItem *items, int room,
+			 bool *more, bool *all)
+{
+	const FpbShape *shape = fpb_shape(ix, page);
+	FpbNodePos	from = fpb_pos_unpack(ix, *pos);
+	int			nnodes = FpbDir(page)->nnodes;
+	int			count = 0;
+	int			n;
 	FpbNodePos	stop = {nnodes};
 
+	*all = true;
 	if (nnodes == 0)
 		return 0;
 	if (end != NULL && near)
@@ -1471,25 +1509,31 @@ fpb_disk_first_read(const FpbIndex *ix, Page page, FpbPos start,
 
 	if (live && Min(stop.dir, nnodes) - from.dir > FEW_NODES)
 		live = fpb_disk_first_has_killed(ix, page);
-	tids = live && ix->max_posting > 0;
-	for (; from.dir < nnodes && from.dir <= stop.dir; from.dir++)
-	{
-		int			n;
+	n = read_nodes(ix, page, &from, stop, live, enough - count, items + count, room - count);
+	if (n < 0)
+		return -1;
+	*all = from.dir > stop.dir || from.dir == nnodes;
+	if (!*all)
+		*pos = fpb_pos_pack(from);
+	return count + n;
+}
 
-		if (from.dir + 1 < nnodes && from.dir < stop.dir)
-		{
-			FpbCodec	next_codec;
+int
+fpb_disk_first_read(const FpbIndex *ix, Page page, FpbPos pos,
+					const FpbSearchKey *end, bool near, bool live,
+					FpbItem *items, int room, bool *more)
+{
+	bool		all;
 
-			prefetch_node(ix, shape, page, from.dir + 1,
-						  fpb_page_node(ix, page, from.dir + 1, &next_codec));
-		}
-		n = read_node(ix, page, from, stop, live, &tids, items + count, room - count);
-		if (n < 0)
-			return -1;
-		count += n;
-		from.slot = from.item = 0;
-	}
-	return count;
+	return read_entries(ix, page, &pos, end, near, live, INT_MAX, items, room, more, &all);
+}
+
+int
+fpb_disk_first_read_part(const FpbIndex *ix, Page page, FpbPos *pos, const FpbSearchKey *end,
+						 bool live, int enough, FpbItem *items, int room,
+						 bool *more, bool *all)
+{
+	return read_entries(ix, page, pos, end, true, live, enough, items, room, more, all);
 }
 
 /*
