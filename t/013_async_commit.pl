@@ -146,6 +146,33 @@ is(query("$BY_TABLE $find"), '0', 'a leaf changed after the deletion: the crash 
 is(query($find), '0', 'a leaf changed after the deletion: an index agrees');
 is(messages("SELECT fpbtree_check('t_k', true)"), '', 'a leaf changed after the deletion: the index is sound');
 
+# Many entries wait for the WAL, so the scan logs their leaf before it notes that they are dead.  Then to write the leaf
+# takes the commit along, too.
+query(qq{
+DROP TABLE t;
+CREATE TABLE t (k int8, v int) WITH (fillfactor = 50);
+CREATE INDEX t_k ON t USING $am (k);
+INSERT INTO t SELECT i, 0 FROM generate_series(1, 50) i;
+CHECKPOINT;
+});
+$find = 'SELECT count(*) FROM t WHERE k > 30';
+query("SELECT pg_logical_emit_message(false, 'leaf', '', true)");
+query(qq{
+DELETE FROM t WHERE k > 30;
+BEGIN;
+UPDATE t SET v = 1 WHERE k = 10;
+ROLLBACK;
+$find;
+$find;
+BEGIN;
+ALTER INDEX t_k SET TABLESPACE elsewhere;
+ROLLBACK;
+});
+crash();
+is(query($find), query("$BY_TABLE $find"), 'many entries of a leaf: an index agrees with the table');
+is(messages("SELECT fpbtree_check('t_k', true)"), '', 'many entries of a leaf: the index is sound');
+$find = 'SELECT count(*) FROM t WHERE k = 50';
+
 # The table's page has been pruned while its changes were not logged, so its LSN tells nothing. (The page is full, or it
 # would not be pruned. The deletion is on disk, for the new WAL file's sake, but not the commit.)
 query(qq{
@@ -171,20 +198,21 @@ crash_finds_row('a table that has been moved');
 use_server($node);
 create_pages_of($node);
 
-# That is so whatever has been changed on the pages of the table since, and is not.  (They have some room, so that they
-# are not pruned.)  And it is noted at once in a leaf that has been changed after that: such a leaf is not written before
-# the commit.
+# That is so whatever has been changed on the pages of the table since.  (They have some room, so that they are not
+# pruned.)  Before, it is noted in a leaf that has been changed after that, because such a leaf is not written before the
+# commit; or in one with many such entries, which is logged for that.
 query(qq{
 CREATE TABLE q (k int8, v int, pad text STORAGE plain);
 CREATE INDEX q_k ON q USING $am (k);
 INSERT INTO q SELECT CASE i % 4 WHEN 0 THEN 10000 + i ELSE i END, 0, repeat('x', current_setting('block_size')::int / 5) FROM generate_series(1, 600) i});
 foreach my $commit (
-	[ 'on', 'k BETWEEN 1 AND 200', 'f', '' ],
-	[ 'off', 'k BETWEEN 201 AND 400', 't', '' ],
-	[ 'off', 'k BETWEEN 401 AND 600', 'f', q{INSERT INTO q SELECT i, 1, '' FROM generate_series(401, 600, 2) i;} ])
+	[ 'on', 'k BETWEEN 1 AND 200', 40, 'f', '' ],
+	[ 'off', 'k BETWEEN 201 AND 400', 40, 'f', '' ],
+	[ 'off', q{k = ANY ('{401, 421, 441, 461, 481, 501, 521}')}, 7, 't', '' ],
+	[ 'off', q{k = ANY ('{402, 422, 442, 462, 482, 502, 522}')}, 7, 'f', q{INSERT INTO q SELECT i, 1, '' FROM generate_series(401, 600, 2) i;} ])
 {
-	my ($synchronous, $deleted, $second, $change) = @$commit;
-	my $visits = "SELECT pages_of('SELECT sum(v) FROM q WHERE $deleted') > 40;";
+	my ($synchronous, $deleted, $pages, $second, $change) = @$commit;
+	my $visits = "SELECT pages_of(\$\$SELECT sum(v) FROM q WHERE $deleted\$\$) > $pages;";
 	is( query(qq{
 SET synchronous_commit = $synchronous;
 DELETE FROM q WHERE $deleted;
@@ -195,7 +223,7 @@ SET LOCAL enable_seqscan = off;
 $change
 $visits
 $visits
-COMMIT}), "t\nt\n$second", "rows deleted with synchronous_commit = $synchronous, others locked since" . ($change && ', and leaves changed'));
+COMMIT}), "t\nt\n$second", "$deleted: rows deleted with synchronous_commit = $synchronous, others locked since" . ($change && ', and leaves changed'));
 }
 
 query('CHECKPOINT');

@@ -50,6 +50,42 @@ find_moved(FpbScan *so, Page page, ItemPointerData *tids, int ntids, FpbPos *fou
 	return n;
 }
 
+/* so many entries that can't be killed otherwise are worth a record */
+#define WORTH_A_RECORD	8
+
+/*
+ * Kill the entries at pos[], which have been found dead, on a leaf that is
+ * pinned and locked share.  Returns whether nobody else has changed the leaf
+ * since.  On exit it is locked, perhaps exclusively.
+ */
+static bool
+kill_dead(IndexScanDesc scan, FpbScan *so, Buffer buf, FpbPos *pos, int npos)
+{
+	XLogRecPtr	lsn = BufferGetLSNAtomic(buf);
+	FpbPos	   *all;
+	int			killed;
+	bool		unchanged = true;
+
+	if (npos < WORTH_A_RECORD)
+	{
+		(void) fpb_kill_entries(&so->ix, scan->heapRelation, buf, pos, npos);
+		return true;
+	}
+	all = palloc(npos * sizeof(FpbPos));
+	memcpy(all, pos, npos * sizeof(FpbPos));
+	killed = fpb_kill_entries(&so->ix, scan->heapRelation, buf, pos, npos);
+	if (npos - killed >= WORTH_A_RECORD)
+	{
+		LockBuffer(buf, BUFFER_LOCK_UNLOCK);
+		LockBuffer(buf, BUFFER_LOCK_EXCLUSIVE);
+		unchanged = BufferGetLSNAtomic(buf) == lsn;
+		if (unchanged)
+			fpb_kill_logged(&so->ix, scan->heapRelation, buf, all, npos);
+	}
+	pfree(all);
+	return unchanged;
+}
+
 /*
  * Mark the items in cursor.killed on their page as dead to everyone.  No lock
  * is held on entry or exit.
@@ -71,6 +107,7 @@ fpb_scan_kill_items(IndexScanDesc scan, FpbScan *so)
 	int			ndead = 0;
 	ItemPointerData *moved = palloc(nkilled * sizeof(ItemPointerData));
 	int			nmoved = 0;
+	bool		unchanged;
 
 	so->cursor.nkilled = 0;		/* whatever is raised here */
 
@@ -108,15 +145,14 @@ fpb_scan_kill_items(IndexScanDesc scan, FpbScan *so)
 		ndead += find_moved(so, page, moved, nmoved, dead + ndead);
 
 	qsort(dead, ndead, sizeof(FpbPos), compare_positions);
-	fpb_kill_entries(ix, scan->heapRelation, buf, dead, ndead);
+	unchanged = kill_dead(scan, so, buf, dead, ndead);
 
 	/*
-	 * To mark the first entry after a checkpoint may log an image of the
-	 * page, which gives it another LSN.  Nobody changes it while we have it
-	 * locked, so what we have read is what there is, and items that prove
-	 * dead later can be marked, too.
+	 * To mark entries may log the page, which gives it another LSN.  Nobody
+	 * else has changed it, so what we have read is what there is, and items
+	 * that prove dead later can be marked, too.
 	 */
-	if (nkilled > 0 && !BufferIsValid(sp->buf))
+	if (nkilled > 0 && unchanged && !BufferIsValid(sp->buf))
 		sp->lsn = BufferGetLSNAtomic(buf);
 	pfree(dead);
 	pfree(moved);

@@ -91,6 +91,16 @@ stays_dead(Page page, OffsetNumber offset, XLogRecPtr leaf)
 }
 
 /*
+ * Is what has made a table's rows dead in the WAL below the LSNs of its pages,
+ * or on disk?
+ */
+static bool
+is_logged(Relation heap)
+{
+	return RelationNeedsWAL(heap) && heap->rd_tableam == GetHeapamTableAmRoutine();
+}
+
+/*
  * Keep those of the entries at pos[] whose rows a crash would leave dead;
  * returns how many.
  *
@@ -123,7 +133,7 @@ keep_crash_proof(const FpbIndex *ix, Relation heap, Buffer leaf, FpbPos *pos, in
 	Buffer		buf = InvalidBuffer;
 	int			nkept = 0;
 
-	if (!RelationNeedsWAL(heap) || heap->rd_tableam != GetHeapamTableAmRoutine())
+	if (!is_logged(heap))
 		return 0;
 
 	for (int i = 0; i < npos; i++)
@@ -213,4 +223,33 @@ fpb_kill_entries(const FpbIndex *ix, Relation heap, Buffer buf, FpbPos *pos, int
 		return 0;
 	fpb_finish_hints(buf, fpb_page_kill(ix, page, pos, npos));
 	return npos;
+}
+
+/*
+ * Kill the entries of a leaf at pos[], whose rows are dead to everyone, even
+ * if that is not on disk yet: first log the leaf, as it is.  Then it can't be
+ * written before the WAL up to that record, and what has made the rows dead is
+ * in the WAL before it (see keep_crash_proof).  Otherwise the entries at the
+ * front of a queue would be looked at by each scan until the WAL is on disk.
+ *
+ * The leaf is locked exclusively, and nobody has changed it since the rows
+ * were found dead.  Can raise what logging can.
+ */
+void
+fpb_kill_logged(const FpbIndex *ix, Relation heap, Buffer buf, FpbPos *pos, int npos)
+{
+	Page		page = BufferGetPage(buf);
+	FpbPageHeader *header = FpbHdr(page);
+	FpbWal		wal;
+	FpbWalPage *wp;
+
+	if (!RelationNeedsWAL(ix->rel) || !is_logged(heap))
+		return;
+	fpb_wal_begin(&wal, ix->rel);
+	wp = fpb_wal_add(&wal, buf, false);
+	fpb_wal_enter(&wal);
+	fpb_wal_note(wp, &header->flags, sizeof(header->flags));
+	fpb_wal_finish(&wal);
+	if (fpb_begin_hints(buf))
+		fpb_finish_hints(buf, fpb_page_kill(ix, page, pos, npos));
 }

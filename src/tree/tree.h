@@ -287,6 +287,10 @@ extern bool fpb_insert_downlink(FpbIndex *ix, Buffer left, Buffer right,
 extern int	fpb_kill_entries(const FpbIndex *ix, Relation heap, Buffer buf,
 							 FpbPos *pos, int npos);
 
+/* The same of a leaf that is locked exclusively, by way of a record. */
+extern void fpb_kill_logged(const FpbIndex *ix, Relation heap, Buffer buf,
+							FpbPos *pos, int npos);
+
 /*
  * Remove dead entries from a leaf that is locked exclusively (tree/prune.c).
  * They return whether any has been removed.
