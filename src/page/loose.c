@@ -220,51 +220,79 @@ fpb_loose_rank_of(const FpbIndex *ix, const FpbShape *shape, FpbCodec codec, cha
 }
 
 /*
+ * As fpb_loose_search, for the entries that do not have a head of their own.
+ * less: so many have a head that is less than the search key's.
+ */
+static pg_noinline int
+search_ties(const FpbIndex *ix, Page page, const FpbShape *shape, FpbCodec codec,
+			char *node, const FpbSearchKey *search, bool equal, int less, int *next)
+{
+	LooseArrays arrays = loose_arrays(ix, shape, codec, node);
+	int			most = equal ? 0 : -1;	/* sign of an entry that is counted */
+	uint64		best = 0;
+	int			count = less;
+	int			found = -1;
+
+	for (int slot = 0; slot < shape->nslots; slot++)
+	{
+		uint64		head = loose_head(&arrays, ix->head_width, slot);
+
+		if (head < search->head || is_gap(&arrays, slot))
+			continue;
+		if (head == search->head &&
+			fpb_compare_slot(ix, page, shape, codec, node, slot, false, search) <= most)
+			count++;
+		else if (found < 0 || head < best ||
+				 (head == best && slot_less(ix, &arrays, slot, found)))
+		{
+			best = head;
+			found = slot;
+		}
+	}
+	*next = found;
+	return count;
+}
+
+/*
  * As fpb_loose_search, compiled for each width of heads and each way in which
  * they lie.  A lookup spends its time here.
+ *
+ * The next entry is the one whose head is the least behind the search key's.
+ * Heads before that are behind it by more than any other, if numbers are taken
+ * to follow each other in a circle.
  */
 static pg_attribute_always_inline int
 search_arrays(const FpbIndex *ix, Page page, const FpbShape *shape, FpbCodec codec,
 			  char *node, int width, const FpbSearchKey *search, bool equal,
 			  const LooseArrays *arrays, int *next)
 {
-	int			most = equal ? 0 : -1;	/* sign of an entry that is counted */
-	int			count = 0;
-	int			same = 0;		/* entries with the search key's head */
-	int			ties = 0;		/* entries with the head of the next one so
-								 * far, or one before */
-	uint64		best = PG_UINT64_MAX;
+	uint64		farthest = PG_UINT64_MAX - search->head;
+	uint64		least = PG_UINT64_MAX;	/* how far behind the search key's is
+										 * the next one's head, */
+	bool		tied = false;	/* and may others have the same? */
 	int			found = -1;
+	int			count = 0;
 
-	/* by heads, without a branch that depends on them */
+	/* without a branch that depends on heads */
 	for (int slot = 0; slot < shape->nslots; slot++)
 	{
 		uint64		head = loose_head(arrays, width, slot);
 		bool		live = !is_gap(arrays, slot);
-		bool		nearer = live & (head > search->head) & ((head < best) | (found < 0));
+		uint64		behind = live ? head - search->head : PG_UINT64_MAX;
+		bool		nearer = behind < least;
 
 		count += live & (head < search->head);
-		same += live & (head == search->head);
-		ties += live & (head > search->head) & (head == best) & (found >= 0);
-		best = nearer ? head : best;
+		tied = (tied & !nearer) | (behind == least);
+		least = nearer ? behind : least;
 		found = nearer ? slot : found;
 	}
-	if (same + ties > 0)
-	{
-		for (int slot = 0; slot < shape->nslots; slot++)
-		{
-			uint64		head = loose_head(arrays, width, slot);
-
-			if (is_gap(arrays, slot) || (head != search->head && head != best))
-				continue;
-			if (head == search->head &&
-				fpb_compare_slot(ix, page, shape, codec, node, slot, false, search) <= most)
-				count++;
-			else if (found < 0 || slot_less(ix, arrays, slot, found))
-				found = slot;
-		}
-	}
 	*next = found;
+	if (found >= 0 && least > farthest)
+		*next = -1;				/* all are before the search key */
+	else if (found < 0 || tied ||
+			 (least == 0 && fpb_compare_slot(ix, page, shape, codec, node, found, false,
+											 search) <= (equal ? 0 : -1)))
+		return search_ties(ix, page, shape, codec, node, search, equal, count, next);
 	return count;
 }
 
@@ -314,6 +342,36 @@ fpb_loose_end(const FpbIndex *ix, const FpbShape *shape, FpbCodec codec, char *n
 }
 
 /*
+ * As fpb_loose_step, compiled for each width of heads.
+ */
+static pg_attribute_always_inline int
+step_in_arrays(const FpbIndex *ix, const FpbShape *shape, int width,
+			   const LooseArrays *arrays, int slot, bool forward)
+{
+	uint64		head = loose_head(arrays, width, slot);
+	uint64		best = 0;
+	int			found = -1;
+
+	for (int other = 0; other < shape->nslots; other++)
+	{
+		uint64		other_head = loose_head(arrays, width, other);
+
+		if ((forward ? other_head < head : other_head > head) ||
+			(found >= 0 && (forward ? other_head > best : other_head < best)) ||
+			other == slot || is_gap(arrays, other))
+			continue;
+		if (other_head == head &&
+			!(forward ? slot_less(ix, arrays, slot, other) : slot_less(ix, arrays, other, slot)))
+			continue;
+		if (found >= 0 && other_head == best && slot_less(ix, arrays, other, found) != forward)
+			continue;
+		best = other_head;
+		found = other;
+	}
+	return found;
+}
+
+/*
  * The slot of the next entry after that in a slot (forward: or before it), or
  * -1.
  */
@@ -322,16 +380,8 @@ fpb_loose_step(const FpbIndex *ix, const FpbShape *shape, FpbCodec codec, char *
 			   int slot, bool forward)
 {
 	LooseArrays arrays = loose_arrays(ix, shape, codec, node);
-	int			found = -1;
 
-	for (int other = 0; other < shape->nslots; other++)
-	{
-		if (is_gap(&arrays, other) || other == slot ||
-			!(forward ? slot_less(ix, &arrays, slot, other) :
-			  slot_less(ix, &arrays, other, slot)))
-			continue;
-		if (found < 0 || slot_less(ix, &arrays, other, found) == forward)
-			found = other;
-	}
-	return found;
+	return ix->head_width == 4 ?
+		step_in_arrays(ix, shape, 4, &arrays, slot, forward) :
+		step_in_arrays(ix, shape, 8, &arrays, slot, forward);
 }
