@@ -223,11 +223,11 @@ fpb_loose_rank_of(const FpbIndex *ix, const FpbShape *shape, FpbCodec codec, cha
  * As fpb_loose_search, for the entries that do not have a head of their own.
  * less: so many have a head that is less than the search key's.
  */
-static pg_noinline int
+static pg_attribute_always_inline int
 search_ties(const FpbIndex *ix, Page page, const FpbShape *shape, FpbCodec codec,
-			char *node, const FpbSearchKey *search, bool equal, int less, int *next)
+			char *node, int width, const FpbSearchKey *search, bool equal,
+			const LooseArrays *arrays, int less, int *next)
 {
-	LooseArrays arrays = loose_arrays(ix, shape, codec, node);
 	int			most = equal ? 0 : -1;	/* sign of an entry that is counted */
 	uint64		best = 0;
 	int			count = less;
@@ -235,15 +235,15 @@ search_ties(const FpbIndex *ix, Page page, const FpbShape *shape, FpbCodec codec
 
 	for (int slot = 0; slot < shape->nslots; slot++)
 	{
-		uint64		head = loose_head(&arrays, ix->head_width, slot);
+		uint64		head = loose_head(arrays, width, slot);
 
-		if (head < search->head || is_gap(&arrays, slot))
+		if (head < search->head || is_gap(arrays, slot))
 			continue;
 		if (head == search->head &&
 			fpb_compare_slot(ix, page, shape, codec, node, slot, false, search) <= most)
 			count++;
 		else if (found < 0 || head < best ||
-				 (head == best && slot_less(ix, &arrays, slot, found)))
+				 (head == best && slot_less(ix, arrays, slot, found)))
 		{
 			best = head;
 			found = slot;
@@ -292,7 +292,7 @@ search_arrays(const FpbIndex *ix, Page page, const FpbShape *shape, FpbCodec cod
 	else if (found < 0 || tied ||
 			 (least == 0 && fpb_compare_slot(ix, page, shape, codec, node, found, false,
 											 search) <= (equal ? 0 : -1)))
-		return search_ties(ix, page, shape, codec, node, search, equal, count, next);
+		return search_ties(ix, page, shape, codec, node, width, search, equal, arrays, count, next);
 	return count;
 }
 
