@@ -90,8 +90,34 @@ typedef struct TailShift
  */
 #define MOST_GAPS_NOTED	40
 
+/*
+ * Where a node is replaced, changed bytes with fewer equal ones than this
+ * between them are logged as one range.
+ */
+#define NODE_MERGE_DISTANCE	8
+
 /* gaps that are so far away move together, so that the next ones are near */
 #define FAR_GAP			8
+
+/*
+ * How many gaps are to move past tails, so many of which lie between them and
+ * a new one's place: of those beside each other, from gap on in that
+ * direction, half, because what is before them is likely to grow, too; and no
+ * more than there are tails that move.
+ */
+static int
+gaps_to_move(const char *tails, int n, int width, int gap, int direction, int ntails)
+{
+	int			ngaps = 1;
+
+	for (int at = gap + direction; at >= 0 && at < n && ngaps < 2 * ntails; at += direction)
+	{
+		if (!fpb_short_tail_is_gap(tails, at, width))
+			break;
+		ngaps++;
+	}
+	return (ngaps + 1) / 2;
+}
 
 /*
  * Put a tail before number item of an array of n tails, of so many bytes,
@@ -110,8 +136,7 @@ insert_tail(char *tails, int n, int width, int gap, int item, uint64 tail,
 	if (gap >= item)
 	{
 		if (gap - item >= FAR_GAP)
-			while (ngaps < gap - item && gap + ngaps < n && fpb_short_tail_is_gap(tails, gap + ngaps, width))
-				ngaps++;
+			ngaps = gaps_to_move(tails, n, width, gap, 1, gap - item);
 		shift->from = item;
 		shift->to = gap - 1;
 		shift->by = ngaps;
@@ -120,8 +145,7 @@ insert_tail(char *tails, int n, int width, int gap, int item, uint64 tail,
 	else
 	{
 		if (item - 1 - gap >= FAR_GAP)
-			while (ngaps < item - 1 - gap && gap - ngaps >= 0 && fpb_short_tail_is_gap(tails, gap - ngaps, width))
-				ngaps++;
+			ngaps = gaps_to_move(tails, n, width, gap, -1, item - 1 - gap);
 		shift->from = gap + 1;
 		shift->to = item - 1;
 		shift->by = -ngaps;
@@ -502,6 +526,55 @@ split_node(const FpbIndex *ix, Page page, const FpbEntry *entry,
 }
 
 /*
+ * Make the node that has just been added all zeros.  True if it was, and will
+ * be at replay: if it comes out of the hole as it was before this record,
+ * which may have begun with a cut.  (In the tuple form killed bits may have
+ * been there, and in a damaged page anything.)  Else all of it has to be
+ * noted.
+ */
+static bool
+clear_new_node(const FpbIndex *ix, Page page, char *node, const FpbWalPage *wp)
+{
+	Size		size = fpb_shape(ix, page)->size;
+	bool		was_zero = fpb_is_word(ix) && node >= (char *) page + wp->lower &&
+		node[0] == 0 && memcmp(node, node + 1, size - 1) == 0;
+
+	memset(node, 0, size);
+	return was_zero;
+}
+
+/*
+ * Note those of a node's bytes that differ from what they were.  Few equal
+ * ones between two differences are noted, too, because a record has a limited
+ * number of ranges.
+ */
+static void
+note_node(const char *node, const char *before, Size size, FpbWalPage *wp)
+{
+	Size		end;
+
+	for (Size at = 0; at < size; at = end)
+	{
+		Size		same = 0;
+
+		while (at < size && node[at] == before[at])
+			at++;
+		for (end = at; end + same < size && same < NODE_MERGE_DISTANCE;)
+		{
+			if (node[end + same] == before[end + same])
+				same++;
+			else
+			{
+				end += same + 1;
+				same = 0;
+			}
+		}
+		fpb_wal_note(wp, node + at, end - at);
+		end += same;
+	}
+}
+
+/*
  * Replace nodes, and add some behind them, as the image of a plan to repack
  * them has it.  head: of the new entry, which is in one of them.
  */
@@ -514,25 +587,27 @@ repack_nodes(const FpbIndex *ix, Page page, uint64 head, const FpbSlotPlan *plan
 	int			nnodes = old + plan->added;
 	uint64	   *heads = fpb_dir_heads(page) + plan->first;
 	uint8	   *codecs = fpb_dir_codecs(page) + plan->first;
+	NodeCopy	before;
 
-	for (int i = 0; i < plan->added; i++)
-		(void) add_node(ix, page, plan->last + 1 + i, PG_UINT64_MAX,
-						FPB_NODE_PLAIN, wp);
 	for (int i = 0; i < nnodes; i++)
 	{
-		char	   *node = fpb_node_at(shape, page, plan->first + i);
+		char	   *node;
 		const char *new = image + i * shape->size;
-		int			from = 0;
-		int			to = shape->size;
+		bool		known = true;
 
-		/* of an old node, what is before and behind all changes stays */
-		while (i < old && from < to && node[from] == new[from])
-			from++;
-		while (i < old && from < to && node[to - 1] == new[to - 1])
-			to--;
+		if (i < old)
+			node = fpb_node_at(shape, page, plan->first + i);
+		else
+		{
+			node = add_node(ix, page, plan->first + i, PG_UINT64_MAX, FPB_NODE_PLAIN, wp);
+			known = clear_new_node(ix, page, node, wp);
+		}
+		memcpy(before.data, node, shape->size);
 		memcpy(node, new, shape->size);
-		if (from < to)
-			fpb_wal_note(wp, node + from, to - from);
+		if (known)
+			note_node(node, before.data, shape->size, wp);
+		else
+			fpb_wal_note(wp, node, shape->size);
 		fpb_page_clear_all_killed(ix, page, plan->first + i);
 	}
 	memcpy(heads, fpb_repacked_heads(shape, image, nnodes), nnodes * sizeof(uint64));
@@ -575,24 +650,6 @@ empty_slot(const FpbIndex *ix, Page page, int dir, int slot, FpbWalPage *wp)
 	if (shape->child_off != 0)
 		fpb_note_slots(wp, node + shape->child_off, slot, slot, sizeof(uint32));
 	fpb_page_clear_killed(ix, page, dir, slot, slot);
-}
-
-/*
- * Make the node that has just been added all zeros.  True if it was, and will
- * be at replay: if it comes out of the hole as it was before this record,
- * which may have begun with a cut.  (In the tuple form killed bits may have
- * been there, and in a damaged page anything.)  Else all of it has to be
- * noted.
- */
-static bool
-clear_new_node(const FpbIndex *ix, Page page, char *node, const FpbWalPage *wp)
-{
-	Size		size = fpb_shape(ix, page)->size;
-	bool		was_zero = fpb_is_word(ix) && node >= (char *) page + wp->lower &&
-		node[0] == 0 && memcmp(node, node + 1, size - 1) == 0;
-
-	memset(node, 0, size);
-	return was_zero;
 }
 
 /* --- leaves of words, but for runs nodes --- */
