@@ -136,7 +136,7 @@ typedef struct FpbFiller
 	FpbEntry   *entries;		/* what has been added to it */
 	int			nentries;
 
-	uint64		details[12];	/* the layout's */
+	uint64		details[20];	/* the layout's */
 	void	   *children;		/* what it has been told of, in context */
 } FpbFiller;
 

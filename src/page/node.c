@@ -458,28 +458,52 @@ fpb_node_arrays(const FpbIndex *ix, const FpbShape *shape, FpbCodec codec,
 }
 
 /*
+ * The gap nearest to the place before slot of a runs node, or -1.
+ */
+static int
+nearest_place(const FpbRuns *runs, int slot)
+{
+	int			left = slot - 1;
+	int			right = slot;
+
+	for (; left >= 0 && right < runs->places; left--, right++)
+	{
+		if (fpb_run_is_gap(runs, right))
+			return right;
+		if (fpb_run_is_gap(runs, left))
+			return left;
+	}
+	for (; right < runs->places; right++)
+		if (fpb_run_is_gap(runs, right))
+			return right;
+	for (; left >= 0; left--)
+		if (fpb_run_is_gap(runs, left))
+			return left;
+	return -1;
+}
+
+/*
  * The gap nearest to the place before slot, or -1.
  */
 int
 fpb_nearest_gap(const FpbIndex *ix, const FpbShape *shape, FpbCodec codec, char *node,
 				int slot)
 {
-	bool		runs = fpb_codec_shares_key(codec);
-	FpbRuns		places = {0};
-	int			n = fpb_node_slots(ix, shape, codec, node);
+	FpbRuns		runs;
 
-	if (runs)
-		places = fpb_runs(ix, shape, node);
-	for (int distance = 0; distance <= n; distance++)
+	if (fpb_codec_shares_key(codec))
+	{
+		runs = fpb_runs(ix, shape, node);
+		return nearest_place(&runs, slot);
+	}
+	for (int distance = 0; distance <= shape->nslots; distance++)
 	{
 		int			right = slot + distance;
 		int			left = slot - 1 - distance;
 
-		if (right < n && (runs ? fpb_run_is_gap(&places, right) :
-						  fpb_node_is_gap(ix, shape, codec, node, right)))
+		if (right < shape->nslots && fpb_node_is_gap(ix, shape, codec, node, right))
 			return right;
-		if (left >= 0 && (runs ? fpb_run_is_gap(&places, left) :
-						  fpb_node_is_gap(ix, shape, codec, node, left)))
+		if (left >= 0 && fpb_node_is_gap(ix, shape, codec, node, left))
 			return left;
 	}
 	return -1;
@@ -492,10 +516,15 @@ fpb_nearest_gap(const FpbIndex *ix, const FpbShape *shape, FpbCodec codec, char 
  * What is left of its room goes to keys and places in the proportion in which
  * these are filled.  spread: the gaps are at the ends of runs, where most new
  * entries belong; else behind all entries.
+ *
+ * The first run may have begun before these entries, with so many of its own,
+ * and gets the more gaps.  If the last one goes on behind them, it needs none
+ * here.
  */
 void
 fpb_write_runs(const FpbIndex *ix, const FpbShape *shape, char *node,
-			   const FpbEntry *entries, int nentries, int nruns, bool spread)
+			   const FpbEntry *entries, int nentries, int nruns, bool spread,
+			   int before, bool goes_on)
 {
 	int			width = FPB_SHORT_TAIL;
 	int			used;
@@ -504,6 +533,8 @@ fpb_write_runs(const FpbIndex *ix, const FpbShape *shape, char *node,
 	FpbRuns		runs;
 	int			run = -1;
 	int			slot = 0;
+	int			growing = nentries + before;
+	int			end = nentries;
 
 	for (int i = 0; i < nentries; i++)
 		width = Max(width, fpb_tail_width(entries[i].key.tail));
@@ -516,6 +547,14 @@ fpb_write_runs(const FpbIndex *ix, const FpbShape *shape, char *node,
 	fpb_runs_set(shape, node, width, nruns, capacity);
 	runs = fpb_runs(ix, shape, node);
 	Assert(runs.places >= nentries);
+
+	/* the runs that end here are to share the gaps */
+	if (goes_on && nruns > 1)
+	{
+		while (fpb_keys_identical(ix, &entries[end - 1].key, &entries[nentries - 1].key))
+			end--;
+		growing = end + before;
+	}
 	for (int i = 0; i < nentries; i++)
 	{
 		const FpbKey *key = &entries[i].key;
@@ -525,7 +564,7 @@ fpb_write_runs(const FpbIndex *ix, const FpbShape *shape, char *node,
 			if (run >= 0)
 			{
 				if (spread)
-					slot = i * runs.places / nentries;
+					slot = i + (i + before) * (runs.places - nentries) / growing;
 				runs.ends[run] = slot;
 			}
 			run++;

@@ -23,9 +23,7 @@ typedef struct FillState
 
 	/* words */
 	int			nodes;			/* begun, */
-	int			entries;		/* and what the last one has: entries */
-	int			runs;			/* of so many keys, */
-	int			width;			/* the widest TID of which has so many bytes */
+	FpbFilledNode last;			/* the last of which is this */
 
 	/* tuples */
 	int			fences;			/* bytes of the low one, as far as it is not
@@ -76,23 +74,18 @@ static bool
 word_fits(FpbFiller *filler, uint64 tail, bool same)
 {
 	FillState  *state = State(filler);
-	int			width = fpb_tail_width(tail);
+	bool		full = state->nodes == filler_shape(filler)->max_nodes;
+	FpbFilledNode last = {0};
 
-	if (state->nodes > 0 &&
-		fpb_node_holds(&state->fill, state->entries + 1, state->runs + !same,
-					   Max(width, state->width)))
-	{
-		state->entries++;
-		state->runs += !same;
-		state->width = Max(width, state->width);
+	if (full)
+		last = state->last;
+	if (fpb_fill_take(&state->fill, &state->last, same, fpb_tail_width(tail)) < 0)
 		return true;
-	}
-	if (state->nodes == filler_shape(filler)->max_nodes)
-		return false;
-	state->nodes++;
-	state->entries = state->runs = 1;
-	state->width = width;
-	return true;
+	if (full)
+		state->last = last;
+	else
+		state->nodes++;
+	return !full;
 }
 
 /* --- tuples --- */

@@ -360,6 +360,9 @@ typedef struct FpbPacking
 {
 	bool		spread;			/* entries over all slots of a node, or in the
 								 * first ones? */
+	int			before;			/* words: entries of the first one's run
+								 * before all these, */
+	bool		goes_on;		/* and does the last one's go on behind them? */
 	int			nnodes;
 	FpbPackedNode nodes[FPB_MAX_NODES];
 	uint16		slots[FPB_MAX_PAGE_ENTRIES + 1];	/* tuples: how many
@@ -367,31 +370,77 @@ typedef struct FpbPacking
 } FpbPacking;
 
 /*
+ * Where does the run of the last entry that is packed end: with it, behind it,
+ * or is that not known, because the page ends there?
+ */
+typedef enum FpbRunEnd
+{
+	FPB_RUN_ENDS,
+	FPB_RUN_GOES_ON,
+	FPB_RUN_MAY_GO_ON
+} FpbRunEnd;
+
+/*
  * How full nodes of words are to be.  A plain node holds so many entries; a
  * runs node, so many as these costs permit.
+ *
+ * A run grows at its end.  So the room that is left free for it is where it
+ * ends, and those of its entries that are in nodes before that, which it fills
+ * on its own, are packed densely.
  */
 typedef struct FpbFill
 {
 	int			plain;			/* entries of a plain node */
 	int			runs_room;		/* of a runs node; 0: there are none */
 	int			key_cost;		/* what a key takes of that, */
-	int			tid_cost[FPB_TAIL_BYTES + 1];	/* and each of its TIDs, if
-												 * they have so many bytes */
+	int			tid_cost[FPB_TAIL_BYTES + 1];	/* each TID of a run that ends
+												 * here, if they have so many
+												 * bytes, */
+	int			open_cost[FPB_TAIL_BYTES + 1];	/* and of one that does not, */
+	int			most_before;	/* and has no more than this in nodes before */
 	int			tids;			/* and the most TIDs */
+	int			before;			/* entries of the first one's run before all
+								 * that are packed */
+	FpbRunEnd	end;			/* where the last one's run ends */
 } FpbFill;
 
-/*
- * Does a node hold so many entries, of so many keys, of which the widest TID
- * has so many bytes?  If it does, it also holds any part of them.
- */
-static inline bool
-fpb_node_holds(const FpbFill *fill, int nentries, int nruns, int width)
+/* a node of words that is being filled */
+typedef struct FpbFilledNode
 {
-	return nentries <= fill->plain ||
-		(nentries <= fill->tids &&
-		 nruns * fill->key_cost + nentries * fill->tid_cost[width] <= fill->runs_room);
+	int			entries;
+	int			runs;			/* of so many keys, */
+	int			width;			/* the widest TID of which has so many bytes */
+	int			open;			/* entries of the last run, */
+	int			before;			/* and those it has in nodes before this one */
+	int			extra;			/* what runs that end here have to be left for
+								 * those */
+} FpbFilledNode;
+
+extern int	fpb_fill_take_runs(const FpbFill *fill, FpbFilledNode *node, bool same,
+							   int width);
+
+/*
+ * Put another entry, of the last run or of another one, into a node that is
+ * being filled.  Returns -1 if it goes there.  Else it goes to the next one,
+ * which *node is then; returns how many entries before it go there, too: 0 or
+ * 1.  (To begin with, *node is all zeros, but for what is before.)
+ */
+static inline int
+fpb_fill_take(const FpbFill *fill, FpbFilledNode *node, bool same, int width)
+{
+	/* a plain node has room for it, however runs end */
+	if (node->entries > 0 && node->entries < fill->plain && node->before == 0)
+	{
+		node->entries++;
+		node->runs += !same;
+		node->open = same ? node->open + 1 : 1;
+		node->width = Max(width, node->width);
+		return -1;
+	}
+	return fpb_fill_take_runs(fill, node, same, width);
 }
 
+extern bool fpb_node_holds(const FpbFill *fill, int nentries, int nruns, int width);
 extern int	fpb_plain_fill(const FpbShape *shape, int slack);
 extern void fpb_fill_with_slack(const FpbIndex *ix, int level, int slack,
 								FpbFill *fill);
@@ -402,6 +451,9 @@ extern bool fpb_pack_words(const FpbIndex *ix, int level,
 						   const FpbEntry *entries, int nentries,
 						   const FpbFill *fill, bool spread,
 						   FpbPacking *packing);
+extern void fpb_write_packed_runs(const FpbIndex *ix, char *node,
+								  const FpbEntry *entries, int nentries,
+								  const FpbPacking *packing, int i);
 extern int	fpb_packed_width(const FpbEntry *entries, int n);
 extern bool fpb_pack_tuples(const FpbIndex *ix, const FpbPageContent *content,
 							int slack, FpbPacking *packing);
@@ -515,6 +567,8 @@ extern int	fpb_disk_first_read_part(const FpbIndex *ix, Page page, FpbPos *pos,
 									 const FpbSearchKey *end, bool live, int enough,
 									 FpbItem *items, int room, bool *more, bool *all);
 extern bool fpb_disk_first_is_killed(const FpbIndex *ix, Page page, FpbPos pos);
+extern int	fpb_read_nodes(const FpbIndex *ix, Page page, int first, int last,
+						   FpbItem *items, int room);
 extern int	fpb_disk_first_read_killed(const FpbIndex *ix, Page page, FpbItem *items);
 extern bool fpb_disk_first_kill(const FpbIndex *ix, Page page, const FpbPos *pos, int npos);
 extern void fpb_disk_first_plan_insert(const FpbIndex *ix, Page page, const FpbEntry *entry,

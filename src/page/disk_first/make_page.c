@@ -313,8 +313,8 @@ write_node(PageWriter *w, int n)
 							 (uint32) FpbHdr(w->page)->fences.tail[FPB_LOW] : 0);
 			break;
 		case FPB_NODE_RUNS:
-			fpb_write_runs(w->ix, w->shape, node, w->content->entries + packed->start,
-						   packed->count, packed->nruns, w->packing->spread);
+			fpb_write_packed_runs(w->ix, node, w->content->entries, w->content->nentries,
+								  w->packing, n);
 			break;
 	}
 }

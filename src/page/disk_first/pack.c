@@ -20,6 +20,24 @@
  */
 #define RUNS_WORTH		9
 
+/*
+ * A run leaves nothing free in so many nodes before the one where it ends.
+ * One of most of a page does in the others, because not all rows are added at
+ * a table's end.
+ */
+#define DENSE_NODES		4
+
+/*
+ * What a run has in nodes before one counts for the room at its end up to so
+ * many times the entries there.
+ */
+#define MOST_BEFORE		4
+
+/*
+ * A run of fewer entries than this needs no room of its own where it ends.
+ */
+#define FEW_DUPLICATES	16
+
 /* --- fills --- */
 
 /*
@@ -56,7 +74,21 @@ set_costs(const FpbIndex *ix, int unit, bool spare, FpbFill *fill)
 {
 	fill->key_cost = (fpb_run_bytes(ix) + (spare ? FPB_TAIL_BYTES - FPB_SHORT_TAIL : 0)) * unit;
 	for (int width = FPB_SHORT_TAIL; width <= FPB_TAIL_BYTES; width++)
-		fill->tid_cost[width] = width * unit;
+		fill->tid_cost[width] = fill->open_cost[width] = width * unit;
+}
+
+/*
+ * Entries of runs that don't end in a node leave nothing free: they take that
+ * share of what others take, in so many units to a byte.
+ */
+static void
+set_open_costs(const FpbShape *shape, int share, FpbFill *fill)
+{
+	for (int width = FPB_SHORT_TAIL; width <= FPB_TAIL_BYTES; width++)
+		fill->open_cost[width] = width * share;
+	fill->most_before = DENSE_NODES * fpb_runs_room(shape) / FPB_SHORT_TAIL;
+	fill->before = 0;
+	fill->end = FPB_RUN_MAY_GO_ON;
 }
 
 /*
@@ -77,6 +109,7 @@ fpb_fill_with_slack(const FpbIndex *ix, int level, int slack, FpbFill *fill)
 	set_costs(ix, 100, true, fill);
 	fill->tid_cost[FPB_TAIL_BYTES] -= FPB_TAIL_BYTES * slack * 2 / 3;
 	fill->tids = FPB_RUNS_MOST * (100 - slack) / 100;
+	set_open_costs(shape, 100 - slack, fill);
 }
 
 /*
@@ -101,6 +134,119 @@ fpb_fill_share(const FpbIndex *ix, int level, int share, FpbFill *fill)
 	fill->runs_room = fpb_runs_room(shape) * share;
 	set_costs(ix, 1000, true, fill);
 	fill->tids = FPB_RUNS_MOST * share / 1000;
+	set_open_costs(shape, share, fill);
+}
+
+/*
+ * Is there room in a node for what is in it?
+ */
+static inline bool
+holds(const FpbFill *fill, const FpbFilledNode *node)
+{
+	const int  *cost = &fill->tid_cost[node->width];
+	const int  *open_cost = node->before > fill->most_before ? cost : &fill->open_cost[node->width];
+
+	return node->entries <= fill->plain ||
+		(node->entries <= fill->tids &&
+		 node->runs * fill->key_cost + node->extra +
+		 (node->entries - node->open) * *cost + node->open * *open_cost <= fill->runs_room);
+}
+
+/*
+ * Does a node hold so many entries, of so many keys that end there, of which
+ * the widest TID has so many bytes?  If it does, it also holds any part of
+ * them.
+ */
+bool
+fpb_node_holds(const FpbFill *fill, int nentries, int nruns, int width)
+{
+	FpbFilledNode node = {.entries = nentries,.runs = nruns,.width = width};
+
+	return holds(fill, &node);
+}
+
+/*
+ * The last run of a node ends there.  Leave it what it should have: a part of
+ * what it takes in other nodes, too, but no more than a quarter of this one.
+ */
+static void
+end_run(const FpbFill *fill, FpbFilledNode *node)
+{
+	int			each = fill->tid_cost[node->width] - fill->open_cost[node->width];
+
+	node->extra += Min(node->before * each, fill->runs_room / 4);
+	node->open = node->before = 0;
+}
+
+/*
+ * Begin the next node, with this many entries of the last one's last run.
+ */
+static void
+begin_next(FpbFilledNode *node, int moved)
+{
+	node->before += node->open - moved;
+	node->entries = node->open = moved;
+	node->runs = moved > 0 ? 1 : 0;
+	node->extra = 0;
+}
+
+/*
+ * The last run of a node ends there.  Returns -1 if it has room enough to
+ * grow, or is short.  Else its last entry goes to the next node, where it ends
+ * then, beside another one with a TID of so many bytes; returns 1.
+ */
+static int
+take_end(const FpbFill *fill, FpbFilledNode *node, int width)
+{
+	FpbFilledNode ended = *node;
+	FpbFilledNode next = *node;
+	FpbFilledNode more;
+
+	end_run(fill, &ended);
+	if (node->open + node->before < FEW_DUPLICATES || node->open < 2 || holds(fill, &ended))
+	{
+		*node = ended;
+		return -1;
+	}
+	begin_next(&next, 1);
+	end_run(fill, &next);
+	more = next;
+	more.entries++;
+	more.runs++;
+	more.width = Max(width, node->width);
+	if (!holds(fill, &more))
+	{
+		*node = ended;
+		return -1;
+	}
+	*node = next;
+	return 1;
+}
+
+/*
+ * See fpb_fill_take.
+ */
+int
+fpb_fill_take_runs(const FpbFill *fill, FpbFilledNode *node, bool same, int width)
+{
+	int			moved = -1;
+
+	if (node->entries > 0)
+	{
+		if (!same)
+			moved = take_end(fill, node, width);
+		node->entries++;
+		node->runs += !same;
+		node->open++;
+		node->width = Max(width, node->width);
+		if (moved >= 0 || holds(fill, node))
+			return moved;
+		node->open--;
+	}
+	begin_next(node, 0);
+	node->entries = node->runs = node->open = 1;
+	node->width = width;
+	return 0;
 }
 
 /*
@@ -298,6 +444,35 @@ even_out(FpbPacking *packing)
 }
 
 /*
+ * End the last node, if there is one, before the entry of this number.
+ */
+static void
+end_node(FpbPacking *packing, int end, int nruns)
+{
+	FpbPackedNode *node;
+
+	if (packing->nnodes == 0)
+		return;
+	node = &packing->nodes[packing->nnodes - 1];
+	node->count = end - node->start;
+	node->nruns = nruns;
+}
+
+/*
+ * Begin another node with the entry of this number.  The last one has so many
+ * runs.  False if a page can't have so many nodes.
+ */
+static bool
+begin_node(FpbPacking *packing, int start, int nruns)
+{
+	end_node(packing, start, nruns);
+	if (packing->nnodes == FPB_MAX_NODES)
+		return false;
+	packing->nodes[packing->nnodes++].start = start;
+	return true;
+}
+
+/*
  * Pack entries of words into as few nodes as can be, filled so.  spread: plain
  * nodes that follow each other get the same number of entries.  False if a
  * page can't have so many nodes.
@@ -310,34 +485,64 @@ fpb_pack_words(const FpbIndex *ix, int level, const FpbEntry *entries, int nentr
 			   const FpbFill *fill, bool spread, FpbPacking *packing)
 {
 	const FpbShape *shape = fpb_level_shape(ix, level);
-	int			end;
+	FpbFilledNode filled = {.before = fill->before};
 
 	packing->spread = spread;
+	packing->before = fill->before;
+	packing->goes_on = fill->end == FPB_RUN_GOES_ON;
 	packing->nnodes = 0;
-	for (int start = 0; start < nentries; start = end)
+	for (int i = 0; i < nentries; i++)
 	{
-		FpbPackedNode *node = &packing->nodes[packing->nnodes];
-		int			nruns = 1;
-		int			width = fpb_tail_width(entries[start].key.tail);
+		bool		same = i > 0 && fill->runs_room > 0 &&
+			fpb_keys_identical(ix, &entries[i - 1].key, &entries[i].key);
+		int			nruns = filled.runs;
+		int			moved = fpb_fill_take(fill, &filled, same, fpb_tail_width(entries[i].key.tail));
 
-		if (packing->nnodes++ == FPB_MAX_NODES)
+		if (moved >= 0 && !begin_node(packing, i - moved, nruns))
 			return false;
-		for (end = start + 1; end < nentries; end++)
-		{
-			int			more = fill->runs_room == 0 ||
-				!fpb_keys_identical(ix, &entries[end - 1].key, &entries[end].key);
+	}
+	if (fill->end == FPB_RUN_ENDS && nentries > 0)
+	{
+		int			nruns = filled.runs;
+		int			moved = take_end(fill, &filled, 0);
 
-			width = Max(width, fpb_tail_width(entries[end].key.tail));
-			if (!fpb_node_holds(fill, end + 1 - start, nruns + more, width))
-				break;
-			nruns += more;
-		}
-		node->start = node->slot = start;
-		node->count = node->nslots = end - start;
-		node->nruns = nruns;
-		node->codec = choose_codec(ix, shape, fill, end - start, nruns);
+		if (moved >= 0 && !begin_node(packing, nentries - moved, nruns))
+			return false;
+	}
+	end_node(packing, nentries, filled.runs);
+	for (int i = 0; i < packing->nnodes; i++)
+	{
+		FpbPackedNode *node = &packing->nodes[i];
+
+		node->slot = node->start;
+		node->nslots = node->count;
+		node->codec = choose_codec(ix, shape, fill, node->count, node->nruns);
 	}
 	if (spread)
 		even_out(packing);
 	return true;
+}
+
+/*
+ * Write the i'th node of packed entries, which is a runs node.
+ */
+void
+fpb_write_packed_runs(const FpbIndex *ix, char *node, const FpbEntry *entries,
+					  int nentries, const FpbPacking *packing, int i)
+{
+	const FpbPackedNode *packed = &packing->nodes[i];
+	const FpbEntry *first = entries + packed->start;
+	const FpbEntry *end = first + packed->count;
+	int			before = 0;
+
+	/* no more of those than count for much */
+	while (first - before > entries && before < MOST_BEFORE * packed->count &&
+		   fpb_keys_identical(ix, &first[-1 - before].key, &first->key))
+		before++;
+	if (first - before == entries)
+		before = Min(before + packing->before, MOST_BEFORE * packed->count);
+	fpb_write_runs(ix, fpb_leaf_shape(ix), node, first, packed->count, packed->nruns,
+				   packing->spread, before,
+				   end == entries + nentries ? packing->goes_on :
+				   fpb_keys_identical(ix, &end[-1].key, &end->key));
 }

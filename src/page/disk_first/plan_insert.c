@@ -41,7 +41,10 @@
  * several ones if that leaves that share of them free, in a hundred.
  */
 #define REPACK_SLACK			12
-#define REPACK_SEVERAL_SLACK	3
+#define REPACK_SEVERAL_SLACK	8
+
+/* so many numbers of nodes that have that much free are tried */
+#define REPACK_TRIES			2
 
 /*
  * An entry of a leaf of words is passed on over so many nodes at most.  Each
@@ -56,6 +59,17 @@
  * end of the rightmost leaf.
  */
 #define LATE_MOST				3
+
+/*
+ * Entries are packed evenly into nodes that are so much fuller than they would
+ * be on the average, or twice as much and so on: in a thousand.
+ */
+#define EVEN_STEP				15
+
+/*
+ * A runs node is nearly full if less than one place of so many is a gap.
+ */
+#define NEARLY_FULL				4
 
 /*
  * A page with no more entries than this is not split while they fit it at all.
@@ -671,47 +685,73 @@ free_bytes(const FpbIndex *ix, Page page, int dir)
 }
 
 /*
- * Plan to put an entry into the dir'th node, which may not be there.  False if
- * that has no room for it.
+ * Plan to put an entry into a runs node, at *place if that is in the node.
+ * False if that has no room for it.
+ */
+static bool
+plan_in_runs_node(const FpbIndex *ix, Page page, int dir, char *node,
+				  const FpbEntry *entry, const FpbNodePos *place, FpbSlotPlan *plan)
+{
+	const FpbShape *shape = fpb_shape(ix, page);
+	const char *fault = fpb_runs_fault(ix, shape, node);
+	FpbRuns		runs = fpb_runs(ix, shape, node);
+	FpbSearchKey search;
+	bool		found;
+	int			run;
+	int			slot = place->slot;
+
+	/* the insertion relies on it */
+	if (fault != NULL)
+		fpb_page_damaged(ix, page, fault);
+	run = fpb_find_run(ix, &runs, &entry->key, &found);
+	if ((!found && runs.nruns == runs.capacity) ||
+		fpb_tail_width(entry->key.tail) > runs.width)
+		return false;
+	if (place->dir != dir || slot < fpb_run_start(&runs, run) ||
+		slot > (found ? fpb_run_end(&runs, run) : fpb_run_start(&runs, run)))
+	{
+		fpb_search_key_from(ix, &entry->key, &search);
+		slot = fpb_search_node(ix, page, shape, FPB_NODE_RUNS, node, &search, false);
+	}
+	if (fpb_nearest_gap(ix, shape, FPB_NODE_RUNS, node, slot) < 0)
+		return false;
+	plan->kind = FPB_PLAN_SLOT;
+	plan->place.dir = dir;
+	plan->place.slot = slot;
+	plan->place.item = 0;
+	return true;
+}
+
+/*
+ * Plan to put an entry into the dir'th node, which may not be there; at *place
+ * if that is in the node.  False if that has no room for it.
  */
 static bool
 plan_in_node(const FpbIndex *ix, Page page, int dir, const FpbEntry *entry,
-			 FpbSlotPlan *plan)
+			 const FpbNodePos *place, FpbSlotPlan *plan)
 {
 	const FpbShape *shape = fpb_shape(ix, page);
 	FpbSearchKey search;
 	FpbCodec	codec;
 	char	   *node;
-	FpbRuns		runs;
-	const char *fault;
-	bool		found;
 
 	if (dir < 0 || dir >= FpbDir(page)->nnodes)
 		return false;
 	node = fpb_page_node(ix, page, dir, &codec);
-	if (fpb_nearest_gap(ix, shape, codec, node, 0) < 0)
-		return false;
 	switch (codec)
 	{
 		case FPB_NODE_PLAIN:
 		case FPB_NODE_LOOSE:
 		case FPB_NODE_PAIRS:
+			if (fpb_nearest_gap(ix, shape, codec, node, 0) < 0)
+				return false;
 			if (!fpb_is_word(ix) || !FpbPageIsLeaf(page))
 				break;
 			plan->kind = FPB_PLAN_LOOSE;
 			plan->place.dir = dir;
 			return true;
 		case FPB_NODE_RUNS:
-			/* the insertion relies on it */
-			fault = fpb_runs_fault(ix, shape, node);
-			if (fault != NULL)
-				fpb_page_damaged(ix, page, fault);
-			runs = fpb_runs(ix, shape, node);
-			(void) fpb_find_run(ix, &runs, &entry->key, &found);
-			if ((!found && runs.nruns == runs.capacity) ||
-				fpb_tail_width(entry->key.tail) > runs.width)
-				return false;
-			break;
+			return plan_in_runs_node(ix, page, dir, node, entry, place, plan);
 	}
 	fpb_search_key_from(ix, &entry->key, &search);
 	plan->kind = FPB_PLAN_SLOT;
@@ -721,70 +761,183 @@ plan_in_node(const FpbIndex *ix, Page page, int dir, const FpbEntry *entry,
 	return true;
 }
 
+/* the entries of adjacent nodes of words, with a new one among them */
+typedef struct NodeEntries
+{
+	FpbEntry   *entries;
+	int			nentries;
+	int			where;			/* which is the new one */
+	int			before;			/* entries of the first one's run in the node
+								 * before these */
+	FpbRunEnd	end;			/* and where the last one's run ends */
+} NodeEntries;
+
+/*
+ * How many entries of this key does the dir'th node, if there is one, and if
+ * it is a runs node, end with?
+ */
+static int
+entries_at_end(const FpbIndex *ix, Page page, int dir, const FpbKey *key)
+{
+	const FpbShape *shape = fpb_shape(ix, page);
+	FpbCodec	codec;
+	char	   *node;
+	FpbRuns		runs;
+	bool		found;
+	int			run;
+	int			n = 0;
+
+	if (dir < 0)
+		return 0;
+	node = fpb_page_node(ix, page, dir, &codec);
+	if (codec != FPB_NODE_RUNS)
+		return 0;
+	runs = fpb_runs(ix, shape, node);
+	run = fpb_find_run(ix, &runs, key, &found);
+	if (!found || run < runs.nruns - 1)
+		return 0;
+	for (int slot = fpb_run_start(&runs, run); slot < fpb_run_end(&runs, run); slot++)
+		n += !fpb_run_is_gap(&runs, slot);
+	return n;
+}
+
+/*
+ * Read the entries of nodes first to last, with the new one at *place, in one
+ * of them, among them.  Allocates them.
+ */
+static void
+read_nodes(const FpbIndex *ix, Page page, const FpbEntry *entry, const FpbNodePos *place,
+		   int first, int last, NodeEntries *nodes)
+{
+	FpbPos		pos = fpb_pos_pack(*place);
+	FpbNodePos	behind = {last + 1, 0, 0};
+	FpbEntry	next;
+	FpbItem    *items;
+	int			most = 0;
+	int			n = 0;
+
+	for (int dir = first; dir <= last; dir++)
+	{
+		FpbCodec	codec;
+		char	   *node = fpb_page_node(ix, page, dir, &codec);
+
+		most += fpb_node_slots(ix, fpb_leaf_shape(ix), codec, node);
+	}
+	items = palloc(sizeof(FpbItem) * most);
+	most = fpb_read_nodes(ix, page, first, last, items, most);
+
+	nodes->entries = palloc0(sizeof(FpbEntry) * (most + 1));
+	nodes->where = -1;
+	for (int i = 0; i < most; i++)
+	{
+		if (nodes->where < 0 && !fpb_pos_before(items[i].pos, pos))
+		{
+			nodes->where = n;
+			nodes->entries[n++] = *entry;
+		}
+		nodes->entries[n].key = items[i].key;
+		nodes->entries[n++].child = InvalidBlockNumber;
+	}
+	if (nodes->where < 0)
+	{
+		nodes->where = n;
+		nodes->entries[n++] = *entry;
+	}
+	nodes->nentries = n;
+	pfree(items);
+
+	nodes->before = entries_at_end(ix, page, first - 1, &nodes->entries[0].key);
+	nodes->end = last + 1 < FpbDir(page)->nnodes && fpb_node_pos_next(ix, page, &behind, &next) &&
+		fpb_keys_identical(ix, &next.key, &nodes->entries[n - 1].key) ?
+		FPB_RUN_GOES_ON : FPB_RUN_ENDS;
+}
+
+/*
+ * What the entries take of the room of so many nodes, in a thousand.
+ */
+static int
+share_taken(const FpbIndex *ix, const NodeEntries *nodes, int nnodes)
+{
+	const FpbShape *shape = fpb_leaf_shape(ix);
+	int			nruns = 1;
+	int			width = fpb_tail_width(nodes->entries[0].key.tail);
+	int			runs;
+	int			plain = (nodes->nentries * 1000 + nnodes * shape->nslots - 1) / (nnodes * shape->nslots);
+
+	for (int i = 1; i < nodes->nentries; i++)
+	{
+		nruns += !fpb_keys_identical(ix, &nodes->entries[i - 1].key, &nodes->entries[i].key);
+		width = Max(width, fpb_tail_width(nodes->entries[i].key.tail));
+	}
+	runs = (nruns * fpb_run_bytes(ix) + nodes->nentries * width) * 1000 / (nnodes * fpb_runs_room(shape));
+	return Min(plain, runs);
+}
+
+/*
+ * Pack some of the entries of nodes, filled to that share, in a thousand.
+ */
+static bool
+pack_share(const FpbIndex *ix, const NodeEntries *nodes, int share, FpbPacking *packing)
+{
+	FpbFill		fill;
+
+	fpb_fill_share(ix, 0, share, &fill);
+	fill.before = nodes->before;
+	fill.end = nodes->end;
+	return fpb_pack_words(ix, 0, nodes->entries, nodes->nentries, &fill, true, packing);
+}
+
 /*
  * Pack entries of words into exactly so many nodes, as evenly as can be, each
  * filled to that share, in a thousand, at most.  False if they don't fit so.
  */
 static bool
-pack_evenly(const FpbIndex *ix, const FpbEntry *entries, int nentries, int nnodes,
-			int most, FpbPacking *packing)
+pack_evenly(const FpbIndex *ix, const NodeEntries *nodes, int nnodes, int most,
+			FpbPacking *packing)
 {
-	FpbFill		fill;
-	int			least = most / 2;
+	int			share = share_taken(ix, nodes, nnodes);
 
-	fpb_fill_share(ix, 0, most, &fill);
-	if (nentries < nnodes ||
-		!fpb_pack_words(ix, 0, entries, nentries, &fill, true, packing) ||
-		packing->nnodes > nnodes)
+	if (nodes->nentries < nnodes || share > most)
 		return false;
-	while (nnodes > 1 && most - least > 8)
-	{
-		int			share = (least + most) / 2;
-
-		fpb_fill_share(ix, 0, share, &fill);
-		if (fpb_pack_words(ix, 0, entries, nentries, &fill, true, packing) &&
-			packing->nnodes <= nnodes)
-			most = share;
-		else
-			least = share;
-	}
-	fpb_fill_share(ix, 0, most, &fill);
-	(void) fpb_pack_words(ix, 0, entries, nentries, &fill, true, packing);
-	return packing->nnodes == nnodes;
+	for (share += EVEN_STEP; nnodes > 1 && share < most; share += EVEN_STEP)
+		if (pack_share(ix, nodes, share, packing) && packing->nnodes == nnodes)
+			return true;
+	return pack_share(ix, nodes, most, packing) && packing->nnodes == nnodes;
 }
 
 /*
- * Pack the entries of a full node of words, with the new one, number where,
- * among them, into two nodes: evenly, unless the new one is the last of a run
- * that begins the node and fills most of it.  Then that gets a node of its
- * own, at whose end it grows on, if it fits one: the new TID may be wider than
- * the others.
+ * Pack the entries of a full node of words, with the new one among them, into
+ * two nodes: evenly, unless the new one is the last of a run that begins the
+ * node and fills most of it.  Then that gets a node of its own, at whose end
+ * it grows on, if it fits one: the new TID may be wider than the others.
  */
 static bool
-pack_halves(const FpbIndex *ix, const FpbEntry *entries, int nentries, int where,
-			FpbPacking *packing)
+pack_halves(const FpbIndex *ix, const NodeEntries *nodes, FpbPacking *packing)
 {
-	int			left = where + 1;
-	FpbFill		fill;
+	const FpbEntry *entries = nodes->entries;
+	NodeEntries left = *nodes;
+	NodeEntries right = *nodes;
 	FpbPackedNode first;
 
-	if (left == nentries || left * 2 < nentries ||
-		!fpb_keys_identical(ix, &entries[0].key, &entries[where].key) ||
-		fpb_keys_identical(ix, &entries[where].key, &entries[left].key))
-		return pack_evenly(ix, entries, nentries, 2, 1000, packing);
+	left.nentries = nodes->where + 1;
+	left.end = FPB_RUN_ENDS;
+	right.entries += left.nentries;
+	right.nentries -= left.nentries;
+	right.before = 0;
+	if (right.nentries == 0 || left.nentries < right.nentries ||
+		!fpb_keys_identical(ix, &entries[0].key, &entries[nodes->where].key) ||
+		fpb_keys_identical(ix, &entries[nodes->where].key, &right.entries[0].key) ||
+		!pack_share(ix, &left, 1000, packing) || packing->nnodes > 1)
+		return pack_evenly(ix, nodes, 2, 1000, packing);
 
-	fpb_fill_share(ix, 0, 1000, &fill);
-	if (!fpb_pack_words(ix, 0, entries, left, &fill, true, packing) ||
-		packing->nnodes > 1)
-		return pack_evenly(ix, entries, nentries, 2, 1000, packing);
 	first = packing->nodes[0];
-	if (!fpb_pack_words(ix, 0, entries + left, nentries - left, &fill, true, packing) ||
-		packing->nnodes > 1)
+	if (!pack_share(ix, &right, 1000, packing) || packing->nnodes > 1)
 		return false;
 	packing->nodes[1] = packing->nodes[0];
-	packing->nodes[1].start += left;
+	packing->nodes[1].start += left.nentries;
 	packing->nodes[0] = first;
 	packing->nnodes = 2;
+	packing->before = nodes->before;
 	return true;
 }
 
@@ -792,7 +945,7 @@ pack_halves(const FpbIndex *ix, const FpbEntry *entries, int nentries, int where
  * Make the plan's image: the nodes that these entries are packed into.
  */
 static void
-write_repacked(const FpbIndex *ix, const FpbEntry *entries, const FpbPacking *packing,
+write_repacked(const FpbIndex *ix, const NodeEntries *nodes, const FpbPacking *packing,
 			   FpbInsertPlan *plan)
 {
 	const FpbShape *shape = fpb_leaf_shape(ix);
@@ -804,7 +957,7 @@ write_repacked(const FpbIndex *ix, const FpbEntry *entries, const FpbPacking *pa
 	for (int i = 0; i < nnodes; i++)
 	{
 		const FpbPackedNode *packed = &packing->nodes[i];
-		const FpbEntry *first = entries + packed->start;
+		const FpbEntry *first = nodes->entries + packed->start;
 		char	   *node = image + i * shape->size;
 
 		fpb_repacked_heads(shape, image, nnodes)[i] = first->key.head;
@@ -818,7 +971,7 @@ write_repacked(const FpbIndex *ix, const FpbEntry *entries, const FpbPacking *pa
 				fpb_write_words(ix, shape, node, first, packed->count, true);
 				break;
 			case FPB_NODE_RUNS:
-				fpb_write_runs(ix, shape, node, first, packed->count, packed->nruns, true);
+				fpb_write_packed_runs(ix, node, nodes->entries, nodes->nentries, packing, i);
 				break;
 		}
 	}
@@ -838,61 +991,59 @@ plan_repack(const FpbIndex *ix, Page page, const FpbEntry *entry,
 			const FpbNodePos *place, bool alone, FpbInsertPlan *plan)
 {
 	FpbSlotPlan *slots = FpbSlots(plan);
-	FpbEntry   *entries = palloc(sizeof(FpbEntry) * (FPB_MAX_PAGE_ENTRIES + 1));
-	FpbPos	   *places = palloc(sizeof(FpbPos) * (FPB_MAX_PAGE_ENTRIES + 2));
 	FpbPacking *packing = palloc(sizeof(FpbPacking));
-	FpbPos		pos = fpb_pos_pack(*place);
-	int			where;
-	int			n;
-	int			from;
-	int			to;
+	NodeEntries nodes;
+	int			first = place->dir;
+	int			last = place->dir;
 	int			left;
 	int			right;
+	int			free;
+	int			tries = 0;
 	bool		fits;
 
-	where = fpb_page_entries_with(ix, page, entry, &pos, entries, places, &n);
-	slots->first = slots->last = place->dir;
+	read_nodes(ix, page, entry, place, first, last, &nodes);
 	slots->added = 0;
-	for (from = where; from > 0 && fpb_pos_unpack(ix, places[from - 1]).dir == place->dir;)
-		from--;
-	for (to = where + 1; to < n && fpb_pos_unpack(ix, places[to]).dir == place->dir;)
-		to++;
-	fits = pack_evenly(ix, entries + from, to - from, 1, 1000 - 10 * REPACK_SLACK, packing);
+	fits = pack_evenly(ix, &nodes, 1, 1000 - 10 * REPACK_SLACK, packing);
 	if (!fits && !alone && fpb_page_has_room(ix, page, 1, 0))
 	{
 		slots->added = 1;
-		fits = pack_halves(ix, entries + from, to - from, where - from, packing);
+		fits = pack_halves(ix, &nodes, packing);
 	}
 	else if (!fits && !alone && !fpb_page_has_killed(ix, page))
 	{
-		left = free_bytes(ix, page, slots->first - 1);
-		right = free_bytes(ix, page, slots->last + 1);
-		while (!fits && (left >= 0 || right >= 0))
+		left = free_bytes(ix, page, first - 1);
+		right = free_bytes(ix, page, last + 1);
+		free = free_bytes(ix, page, first);
+		while (!fits && (left >= 0 || right >= 0) && tries < REPACK_TRIES)
 		{
 			if (left > right)
 			{
-				left = free_bytes(ix, page, --slots->first - 1);
-				while (from > 0 && fpb_pos_unpack(ix, places[from - 1]).dir == slots->first)
-					from--;
+				free += left;
+				left = free_bytes(ix, page, --first - 1);
 			}
 			else
 			{
-				right = free_bytes(ix, page, ++slots->last + 1);
-				while (to < n && fpb_pos_unpack(ix, places[to]).dir == slots->last)
-					to++;
+				free += right;
+				right = free_bytes(ix, page, ++last + 1);
 			}
-			fits = pack_evenly(ix, entries + from, to - from, slots->last - slots->first + 1,
+			if (free * 100 < REPACK_SEVERAL_SLACK * (last - first + 1) * fpb_leaf_shape(ix)->size)
+				continue;
+			pfree(nodes.entries);
+			read_nodes(ix, page, entry, place, first, last, &nodes);
+			tries++;
+			fits = pack_evenly(ix, &nodes, last - first + 1,
 							   1000 - 10 * REPACK_SEVERAL_SLACK, packing);
 		}
 	}
 	if (fits)
 	{
 		slots->kind = FPB_PLAN_REPACK;
-		write_repacked(ix, entries + from, packing, plan);
+		slots->first = first;
+		slots->last = last;
+		write_repacked(ix, &nodes, packing, plan);
 	}
 	pfree(packing);
-	pfree(places);
-	pfree(entries);
+	pfree(nodes.entries);
 	return fits;
 }
 
@@ -955,6 +1106,23 @@ convertible(const FpbIndex *ix, Page page, FpbCodec codec, char *node,
 }
 
 /*
+ * Plan a new runs node for an entry behind all those of the dir'th one, which
+ * has no room for it, but so many gaps.
+ */
+static void
+plan_next_runs(const FpbIndex *ix, const FpbShape *shape, const FpbRuns *runs, int dir,
+			   int gaps, const FpbEntry *entry, FpbSlotPlan *plan)
+{
+	plan->kind = FPB_PLAN_APPEND_NODE;
+	plan->place.dir = dir + 1;
+	plan->place.slot = plan->place.item = 0;
+	plan->width = Max(runs->width, fpb_tail_width(entry->key.tail));
+	plan->keys = plan->width == runs->width ? runs->nruns : 1;
+	if (gaps > 0 && fpb_runs_places(ix, shape, plan->keys + 1, plan->width) > plan->keys)
+		plan->keys++;
+}
+
+/*
  * Plan an insertion whose place is in a runs node.  False if the page has no
  * room for it.
  */
@@ -967,10 +1135,13 @@ plan_in_runs(const FpbIndex *ix, Page page, const FpbEntry *entry,
 	FpbRuns		runs = fpb_runs(ix, shape, node);
 	int			before = place->slot;
 	bool		at_end;
+	bool		last = place->dir == FpbDir(page)->nnodes - 1;
+	bool		free;
 	bool		found;
 	int			run;
+	int			gaps;
 
-	if (plan_in_node(ix, page, place->dir, entry, slots))
+	if (plan_in_node(ix, page, place->dir, entry, place, slots))
 		return true;
 
 	/*
@@ -980,26 +1151,30 @@ plan_in_runs(const FpbIndex *ix, Page page, const FpbEntry *entry,
 	at_end = fpb_next_live(ix, shape, FPB_NODE_RUNS, node, place->slot) == runs.places;
 	while (before > 0 && fpb_node_is_gap(ix, shape, FPB_NODE_RUNS, node, before - 1))
 		before--;
-	if (at_end && before > 0 && plan_in_node(ix, page, place->dir + 1, entry, slots))
+	if (at_end && before > 0 && plan_in_node(ix, page, place->dir + 1, entry, place, slots))
 		return true;
-	if (!at_end && before == 0 && plan_in_node(ix, page, place->dir - 1, entry, slots))
+	if (!at_end && before == 0 && plan_in_node(ix, page, place->dir - 1, entry, place, slots))
 		return true;
 
 	/*
-	 * A run that grows at its end leaves full nodes behind, and so do
-	 * ascending keys.
+	 * A run that grows at its end leaves full nodes behind.  Ascending keys
+	 * do, too, or nodes that are nearly full, but have no room for a key. At
+	 * the end of the rightmost leaf, to pack nodes anew would not help for
+	 * long.
 	 */
-	run = fpb_find_run(ix, &runs, &entry->key, &found);
-	if (at_end && fpb_nearest_gap(ix, shape, FPB_NODE_RUNS, node, 0) < 0 &&
-		fpb_page_has_room(ix, page, 1, 0) &&
-		((found && run == runs.nruns - 1) || place->dir == FpbDir(page)->nnodes - 1))
+	if (at_end)
 	{
-		slots->kind = FPB_PLAN_APPEND_NODE;
-		slots->place.dir = place->dir + 1;
-		slots->place.slot = slots->place.item = 0;
-		slots->width = Max(runs.width, fpb_tail_width(entry->key.tail));
-		slots->keys = slots->width == runs.width ? runs.nruns : 1;
-		return true;
+		run = fpb_find_run(ix, &runs, &entry->key, &found);
+		free = fpb_page_has_room(ix, page, 1, 0);
+		gaps = free_bytes(ix, page, place->dir) / runs.width;
+		if (free && ((last && gaps < runs.places / NEARLY_FULL) ||
+					 (found && run == runs.nruns - 1 && gaps == 0)))
+		{
+			plan_next_runs(ix, shape, &runs, place->dir, gaps, entry, slots);
+			return true;
+		}
+		if (!free && last && gaps < runs.places / NEARLY_FULL && FpbPageIsRightmost(page))
+			return false;
 	}
 	return plan_repack(ix, page, entry, place, false, plan);
 }
@@ -1093,9 +1268,9 @@ plan_word(const FpbIndex *ix, Page page, const FpbEntry *entry,
 			slots->kind = FPB_PLAN_SPLIT_NODE;
 		return true;
 	}
-	if (rank == 0 && plan_in_node(ix, page, dir - 1, entry, slots))
+	if (rank == 0 && plan_in_node(ix, page, dir - 1, entry, place, slots))
 		return true;
-	if (rank == nslots && plan_in_node(ix, page, dir + 1, entry, slots))
+	if (rank == nslots && plan_in_node(ix, page, dir + 1, entry, place, slots))
 		return true;
 	if (!free)
 		return plan_pass(ix, page, dir, rank, slots) ||
@@ -1198,7 +1373,7 @@ plan_slot(const FpbIndex *ix, Page page, const FpbEntry *entry,
 		plan_in_series(ix, page, place, slots);
 		return true;
 	}
-	if (place->slot == nslots && plan_in_node(ix, page, place->dir + 1, entry, slots))
+	if (place->slot == nslots && plan_in_node(ix, page, place->dir + 1, entry, place, slots))
 		return true;
 	if (!fpb_page_has_room(ix, page, 1, tuple))
 		return plan_spill(ix, page, entry, place, node, slots) ||

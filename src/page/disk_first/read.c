@@ -1537,6 +1537,29 @@ fpb_disk_first_read_part(const FpbIndex *ix, Page page, FpbPos *pos, const FpbSe
 }
 
 /*
+ * Read all entries of a leaf's nodes from one to another one into items[],
+ * which has room for all their slots.  Returns how many.
+ */
+int
+fpb_read_nodes(const FpbIndex *ix, Page page, int first, int last, FpbItem *items, int room)
+{
+	bool		no_tids = false;
+	int			count = 0;
+
+	for (int dir = first; dir <= last; dir++)
+	{
+		FpbNodePos	from = {dir};
+		FpbNodePos	to = {dir + 1};
+		int			n = read_node(ix, page, from, to, false, &no_tids, items + count, room - count);
+
+		if (unlikely(n < 0))
+			fpb_report_crowd(ix, page);
+		count += n;
+	}
+	return count;
+}
+
+/*
  * Of n items that have been read of a leaf's node, the dir'th, keep those that
  * are killed; returns how many.  bits: the node's bitmap, or NULL.
  */
