@@ -22,6 +22,24 @@ typedef union NodeCopy
 } NodeCopy;
 
 /*
+ * Note a page's bytes from start on, but for those at either end that are what
+ * they were.
+ */
+static void
+note_difference(const char *start, const char *before, Size n, FpbWalPage *wp)
+{
+	while (n > 0 && *start == *before)
+	{
+		start++;
+		before++;
+		n--;
+	}
+	while (n > 0 && start[n - 1] == before[n - 1])
+		n--;
+	fpb_wal_note(wp, start, n);
+}
+
+/*
  * Copy bytes to a page, and note those that differ from what was there.
  */
 static void
@@ -671,6 +689,7 @@ write_loosely(const FpbIndex *ix, Page page, const FpbEntry *entry, int dir,
 	uint8	   *codec = &fpb_dir_codecs(page)[dir];
 	FpbNodeArray arrays[FPB_MAX_ARRAYS];
 	int			narrays = fpb_node_arrays(ix, shape, FPB_NODE_LOOSE, node, arrays);
+	uint64		before[FPB_MAX_ARRAYS];
 	uint16		space[FPB_MAX_PAIR_BYTES / sizeof(uint16)];
 	char	   *pair = (char *) space;
 
@@ -681,9 +700,13 @@ write_loosely(const FpbIndex *ix, Page page, const FpbEntry *entry, int dir,
 	}
 	else
 	{
+		/* a gap has the head of an entry, the high bytes of which are alike */
+		for (int i = 0; i < narrays; i++)
+			memcpy(&before[i], arrays[i].start + slot * arrays[i].width, arrays[i].width);
 		fpb_write_slot(ix, shape, node, slot, entry, 0);
 		for (int i = 0; i < narrays; i++)
-			fpb_note_slots(wp, arrays[i].start, slot, slot, arrays[i].width);
+			note_difference(arrays[i].start + slot * arrays[i].width,
+							(char *) &before[i], arrays[i].width, wp);
 	}
 	if (*codec == FPB_NODE_PLAIN)
 	{
