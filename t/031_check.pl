@@ -248,6 +248,9 @@ try_fault('words', $leaf, sub { put_killed(shift, 0); }, 'The entry for row \(\d
 try_fault('words', $#{ $good{words} },
 	sub { my $p = shift; put($p, killed_bits($p) + field($p, 'nalloc') * killed_bytes($p), 1, 1); },
 	'A killed bit is about a node that the directory does not name', 'a killed bit of no node');
+# The leaf's last node is not named any more, but has a bound.
+try_fault('words', $leaf, sub { my $p = shift; set_field($p, 'nnodes', field($p, 'nnodes') - 1); },
+	'The directory has a bound for a node that it does not name', 'a bound of no node');
 try_fault('words', $leaf, sub { my $p = shift; my ($slot, $tail) = words_slot($p, 0); put($p, $tail + 4, 2, 0); },
 	'A gap has a part of a TID', 'an offset number lost');
 try_fault('words', $words_root,

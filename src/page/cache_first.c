@@ -108,7 +108,7 @@ hints_of_leaf(Page leaf, ChildHints *hints)
 	hints->n = 0;
 	for (int dir = 1; dir < FpbDir(leaf)->nnodes; dir++)
 	{
-		uint64		head = fpb_dir_heads(leaf)[dir];
+		uint64		head = *fpb_dir_bound(leaf, dir);
 
 		if (head < least || head > most ||
 			fpb_node_number(leaf, dir) >= FpbDir(leaf)->nalloc)
@@ -204,7 +204,7 @@ write_child_hints(const FpbIndex *ix, Page page, int dir, int slot,
 	int			written;
 
 	if (dir + 1 < FpbDir(page)->nnodes)
-		most = Min(most, fpb_dir_heads(page)[dir + 1]);
+		most = Min(most, *fpb_dir_bound(page, dir + 1));
 	while (from < to && hints->heads[from] < least)
 		from++;
 	while (to > from && hints->heads[to - 1] > most)

@@ -109,6 +109,22 @@ slot_less(const FpbIndex *ix, const LooseArrays *arrays, int a, int b)
 }
 
 /*
+ * The first slot that is a gap, or -1.  A plain node of a leaf of words will do
+ * as well.
+ */
+int
+fpb_loose_gap(const FpbIndex *ix, const FpbShape *shape, FpbCodec codec, const char *node)
+{
+	LooseArrays arrays = loose_arrays(ix, shape, codec, node);
+	const char *tail = arrays.tails;
+
+	for (int slot = 0; slot < shape->nslots; slot++, tail += arrays.tail_step)
+		if (fpb_tail_is_gap(tail, 0))
+			return slot;
+	return -1;
+}
+
+/*
  * As fpb_loose_order, compiled for each width of heads and each way in which
  * they lie.
  */

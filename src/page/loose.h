@@ -26,6 +26,8 @@ fpb_loose_count(const FpbIndex *ix, const FpbShape *shape, FpbCodec codec, char 
 	return count;
 }
 
+extern int	fpb_loose_gap(const FpbIndex *ix, const FpbShape *shape,
+						  FpbCodec codec, const char *node);
 extern int	fpb_loose_order(const FpbIndex *ix, const FpbShape *shape,
 							FpbCodec codec, char *node, uint8 *slots);
 extern int	fpb_loose_within(const FpbIndex *ix, const FpbShape *shape,

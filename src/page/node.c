@@ -7,6 +7,8 @@
  */
 #include "postgres.h"
 
+#include "port/pg_bitutils.h"
+
 #include "page/fence.h"
 #include "page/node.h"
 
@@ -357,18 +359,26 @@ fpb_make_pair(const FpbIndex *ix, const FpbShape *shape, const char *node,
 }
 
 /*
- * Give a pairs node that has no entries yet its base.
+ * Give a pairs node that has no entries yet its base: the bytes that the least
+ * and the greatest of its first entries have in common.
  */
 void
-fpb_set_pairs_base(const FpbShape *shape, char *node, uint64 head)
+fpb_set_pairs_base(const FpbShape *shape, char *node, uint64 least,
+				   uint64 greatest)
 {
 	uint16	   *base = (uint16 *) (node + shape->base_off);
 
 	if (shape->base_off == 0)
 		return;
-	base[0] = (uint16) (head >> 48);
-	base[1] = (uint16) (head >> 32);
-	base[2] = (uint16) (head >> 16);
+	if (least != greatest)
+	{
+		int			bits = TYPEALIGN(BITS_PER_BYTE, pg_leftmost_one_pos64(least ^ greatest) + 1);
+
+		least = bits == 64 ? 0 : least >> bits << bits;
+	}
+	base[0] = (uint16) (least >> 48);
+	base[1] = (uint16) (least >> 32);
+	base[2] = (uint16) (least >> 16);
 }
 
 /*

@@ -654,7 +654,8 @@ extern void fpb_write_slot(const FpbIndex *ix, const FpbShape *shape,
 						   uint32 tuple_offset);
 extern void fpb_make_pair(const FpbIndex *ix, const FpbShape *shape,
 						  const char *node, const FpbEntry *entry, char *pair);
-extern void fpb_set_pairs_base(const FpbShape *shape, char *node, uint64 head);
+extern void fpb_set_pairs_base(const FpbShape *shape, char *node, uint64 least,
+							   uint64 greatest);
 extern void fpb_write_words(const FpbIndex *ix, const FpbShape *shape,
 							char *node, const FpbEntry *entries,
 							int nentries, bool spread);

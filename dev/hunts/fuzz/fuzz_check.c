@@ -317,7 +317,7 @@ check_named(Fuzz *f, const FpbSearchKey *search, FpbPos child, uint16 named)
 
 		if ((i > 0 && hints[i].head < hints[i - 1].head) || hints[i].head == search->head)
 			return;
-		if (next < FpbDir(f->page)->nnodes && hints[i].head > fpb_dir_heads(f->page)[next])
+		if (next < FpbDir(f->page)->nnodes && hints[i].head > *fpb_dir_bound(f->page, next))
 			return;
 		if (hints[i].head < search->head)
 			last = i;

@@ -612,7 +612,7 @@ split_beside_emptied(Life *life)
 
 	if (nnodes == 0)
 		return;
-	while (dir < nnodes - 1 && fpb_dir_codecs(f->page)[dir] != FPB_NODE_RUNS)
+	while (dir < nnodes - 1 && *fpb_dir_codec(f->page, dir) != FPB_NODE_RUNS)
 		dir++;
 	node = fpb_page_node(&f->ix, f->page, dir, &codec);
 	slot = fpb_next_live(&f->ix, f->shape, codec, node, 0);

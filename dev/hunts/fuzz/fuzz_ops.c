@@ -488,7 +488,7 @@ before_lower_bound(const Fuzz *f, const FpbEntry *entry, const FpbInsertPlan *pl
 	return fuzz_disk_first(f) && plan->outcome == FPB_PLAN_FITS &&
 		slots->kind == FPB_PLAN_APPEND_NODE &&
 		slots->place.dir < FpbDir(f->page)->nnodes &&
-		fpb_dir_heads(f->page)[slots->place.dir] < entry->key.head;
+		*fpb_dir_bound(f->page, slots->place.dir) < entry->key.head;
 }
 
 /*
@@ -941,6 +941,7 @@ make_leaf(const Fuzz *f, Page leaf, int at, const FuzzEntry *entries, int n)
 {
 	const FpbShape *shape = fpb_leaf_shape(&f->ix);
 	FpbDirectory *dir = FpbDir(leaf);
+	bool		taken[FPB_MAX_NODES] = {0};
 	FpbKey		key;
 
 	fpb_page_init(leaf, 0, FPB_LEAF, RIGHT_BLOCK);
@@ -957,18 +958,23 @@ make_leaf(const Fuzz *f, Page leaf, int at, const FuzzEntry *entries, int n)
 		FpbHdr(leaf)->flags |= FPB_RIGHTMOST;
 	dir->dircap = shape->max_nodes;
 	dir->numcap = fpb_numbers_capacity(&f->ix, dir->dircap);
-	dir->nnodes = Min(n, shape->max_nodes);
 	dir->nalloc = shape->max_nodes;
-	for (int i = 0; i < dir->nnodes; i++)
+	for (int i = 0; i < n && dir->nnodes < shape->max_nodes; i++)
 	{
+		int			number = dir->nnodes;
+
 		fuzz_entry_key(f, &entries[i], &key);
-		fpb_dir_heads(leaf)[i] = key.head;
 		if (!f->ix.csb)
-			fpb_dir_nodes(leaf)[i] = fuzz_node_number(f, key.head);
+			number = fuzz_node_number(f, key.head);
+		if (taken[number])
+			continue;
+		taken[number] = true;
+		fpb_bounds(leaf)[number] = key.head;
 
 		/* damage that must not come to be the page's */
-		if (!f->ix.csb && murmurhash64(~key.head) % 32 == 0)
-			fpb_dir_nodes(leaf)[i] = PG_UINT8_MAX;
+		if (!f->ix.csb)
+			fpb_dir_nodes(leaf)[dir->nnodes] = murmurhash64(~key.head) % 32 == 0 ? PG_UINT8_MAX : number;
+		dir->nnodes++;
 	}
 }
 

@@ -431,11 +431,11 @@ print_page(const Fuzz *f, StringInfo out, Page page, const char *title)
 	for (int dir = 0; dir < directory->nnodes; dir++)
 	{
 		uint32		offset = fpb_page_base(directory->dircap, directory->numcap) + fpb_node_number(page, dir) * shape->size;
-		FpbCodec	codec = fpb_dir_codecs(page)[dir];
+		FpbCodec	codec = *fpb_dir_codec(page, dir);
 		char	   *node = (char *) page + offset;
 
 		appendStringInfo(out, "  node %d from %016llx", fpb_node_number(page, dir),
-						 (unsigned long long) fpb_dir_heads(page)[dir]);
+						 (unsigned long long) *fpb_dir_bound(page, dir));
 		if (offset + shape->size > BLCKSZ || !fpb_codec_exists(codec))
 		{
 			appendStringInfoString(out, " impossible\n");

@@ -84,9 +84,12 @@ note_changed(const char *start, const char *before, Size n, FpbWalPage *wp)
 static void
 raise_next_bound(Page page, int dir, uint64 head, FpbWalPage *wp)
 {
-	uint64	   *next = fpb_dir_heads(page) + dir + 1;
+	uint64	   *next;
 
-	if (dir + 1 < FpbDir(page)->nnodes && *next < head)
+	if (dir + 1 == FpbDir(page)->nnodes)
+		return;
+	next = fpb_dir_bound(page, dir + 1);
+	if (*next < head)
 	{
 		*next = head;
 		fpb_wal_note(wp, next, sizeof(uint64));
@@ -185,7 +188,7 @@ insert_tail(char *tails, int n, int width, int gap, int item, uint64 tail,
 static void
 lower_own_bound(Page page, int dir, uint64 head, FpbWalPage *wp)
 {
-	uint64	   *own = fpb_dir_heads(page) + dir;
+	uint64	   *own = fpb_dir_bound(page, dir);
 
 	if (head >= *own)
 		return;
@@ -351,7 +354,7 @@ static void
 insert_into_slot(const FpbIndex *ix, Page page, const FpbEntry *entry,
 				 uint32 tuple_offset, const FpbNodePos *pos, FpbWalPage *wp)
 {
-	switch ((FpbCodec) fpb_dir_codecs(page)[pos->dir])
+	switch ((FpbCodec) *fpb_dir_codec(page, pos->dir))
 	{
 		case FPB_NODE_PLAIN:
 			insert_into_plain(ix, page, entry, tuple_offset, pos, wp);
@@ -389,16 +392,22 @@ number_node(Page page, int dir, int moved, FpbWalPage *wp)
 
 /*
  * Where nodes lie in the order of their keys: make room for one more at dir,
- * by moving all behind it, with their killed bits.
+ * by moving all behind it, with their bounds, codecs and killed bits.
  */
 static void
 move_nodes(const FpbShape *shape, Page page, int dir, int moved, FpbWalPage *wp)
 {
 	char	   *node = fpb_node_at(shape, page, dir);
 	uint8	   *bits = fpb_killed_bits(shape, page) + dir * shape->killed_bytes;
+	uint64	   *bounds = fpb_bounds(page) + dir;
+	uint8	   *codecs = fpb_codecs(page) + dir;
 
 	if (moved == 0)
 		return;
+	memmove(bounds + 1, bounds, moved * sizeof(uint64));
+	fpb_wal_note(wp, bounds + 1, moved * sizeof(uint64));
+	memmove(codecs + 1, codecs, moved);
+	fpb_wal_note(wp, codecs + 1, moved);
 	memmove(node + shape->size, node, moved * shape->size);
 	fpb_wal_note(wp, node + shape->size, moved * shape->size);
 	if (shape->killed_off != 0)
@@ -406,6 +415,28 @@ move_nodes(const FpbShape *shape, Page page, int dir, int moved, FpbWalPage *wp)
 		memmove(bits + shape->killed_bytes, bits, moved * shape->killed_bytes);
 		memset(bits, 0, shape->killed_bytes);
 	}
+}
+
+/*
+ * Set the bound of the dir'th node.
+ */
+static void
+set_bound(Page page, int dir, uint64 head, FpbWalPage *wp)
+{
+	uint64	   *bound = fpb_dir_bound(page, dir);
+
+	write_bytes((char *) bound, (const char *) &head, sizeof(head), wp);
+}
+
+/*
+ * And its codec.
+ */
+static void
+set_codec(Page page, int dir, FpbCodec codec, FpbWalPage *wp)
+{
+	uint8		byte = codec;
+
+	write_bytes((char *) fpb_dir_codec(page, dir), (const char *) &byte, sizeof(byte), wp);
 }
 
 /*
@@ -420,16 +451,9 @@ add_node(const FpbIndex *ix, Page page, int dir, uint64 head, FpbCodec codec,
 	const FpbShape *shape = fpb_shape(ix, page);
 	int			moved = FpbDir(page)->nnodes - dir;
 	int			number = FpbDir(page)->nnodes;
-	uint64		heads[FPB_MAX_NODES];
 
-	memcpy(heads, fpb_dir_heads(page) + dir, (moved + 1) * sizeof(uint64));
-	memmove(fpb_dir_heads(page) + dir + 1, fpb_dir_heads(page) + dir,
-			moved * sizeof(uint64));
-	memmove(fpb_dir_codecs(page) + dir + 1, fpb_dir_codecs(page) + dir, moved);
 	if (!ix->csb)
 		number = number_node(page, dir, moved, wp);
-	fpb_dir_heads(page)[dir] = head;
-	fpb_dir_codecs(page)[dir] = codec;
 	FpbDir(page)->nnodes++;
 	if (number >= FpbDir(page)->nalloc)
 	{
@@ -443,9 +467,8 @@ add_node(const FpbIndex *ix, Page page, int dir, uint64 head, FpbCodec codec,
 	if (ix->csb)
 		move_nodes(shape, page, dir, moved, wp);
 
-	note_changed((char *) (fpb_dir_heads(page) + dir), (char *) heads,
-				 (moved + 1) * sizeof(uint64), wp);
-	fpb_wal_note(wp, fpb_dir_codecs(page) + dir, moved + 1);
+	set_bound(page, dir, head, wp);
+	set_codec(page, dir, codec, wp);
 	fpb_wal_note(wp, &FpbDir(page)->nnodes, sizeof(FpbDir(page)->nnodes));
 	fpb_wal_note(wp, &FpbDir(page)->nalloc, sizeof(FpbDir(page)->nalloc));
 	fpb_wal_note(wp, &hdr->pd.pd_lower, sizeof(hdr->pd.pd_lower));
@@ -603,8 +626,6 @@ repack_nodes(const FpbIndex *ix, Page page, uint64 head, const FpbSlotPlan *plan
 	const FpbShape *shape = fpb_shape(ix, page);
 	int			old = plan->last - plan->first + 1;
 	int			nnodes = old + plan->added;
-	uint64	   *heads = fpb_dir_heads(page) + plan->first;
-	uint8	   *codecs = fpb_dir_codecs(page) + plan->first;
 	NodeCopy	before;
 
 	for (int i = 0; i < nnodes; i++)
@@ -627,22 +648,29 @@ repack_nodes(const FpbIndex *ix, Page page, uint64 head, const FpbSlotPlan *plan
 		else
 			fpb_wal_note(wp, node, shape->size);
 		fpb_page_clear_all_killed(ix, page, plan->first + i);
+		set_bound(page, plan->first + i, fpb_repacked_heads(shape, image, nnodes)[i], wp);
+		set_codec(page, plan->first + i, fpb_repacked_codecs(shape, image, nnodes)[i], wp);
 	}
-	memcpy(heads, fpb_repacked_heads(shape, image, nnodes), nnodes * sizeof(uint64));
-	memcpy(codecs, fpb_repacked_codecs(shape, image, nnodes), nnodes);
-	fpb_wal_note(wp, heads, nnodes * sizeof(uint64));
-	fpb_wal_note(wp, codecs, nnodes);
 	raise_next_bound(page, plan->first + nnodes - 1, head, wp);
 }
 
 /*
- * Note what makes a slot of a pairs node a gap: the offset number.
+ * Make a slot of a node a gap, whatever it holds, and note what of its tail,
+ * or of its tuple offset, was not zero.
  */
 static void
-note_pair_gap(const FpbIndex *ix, const char *node, int slot, FpbWalPage *wp)
+write_gap(const FpbIndex *ix, const FpbShape *shape, FpbCodec codec, char *node,
+		  int slot, FpbWalPage *wp)
 {
-	fpb_wal_note(wp, node + slot * fpb_pair_bytes(ix) + sizeof(BlockIdData),
-				 sizeof(OffsetNumber));
+	FpbNodeArray arrays[FPB_MAX_ARRAYS];
+	int			last = fpb_node_arrays(ix, shape, codec, node, arrays) - 1;
+	Size		width = arrays[last].width;
+	char	   *start = arrays[last].start + slot * width;
+	char		before[FPB_MAX_PAIR_BYTES];
+
+	memcpy(before, start, width);
+	fpb_make_gap(ix, shape, codec, node, slot);
+	note_difference(start, before, width, wp);
 }
 
 /*
@@ -652,19 +680,13 @@ static void
 empty_slot(const FpbIndex *ix, Page page, int dir, int slot, FpbWalPage *wp)
 {
 	const FpbShape *shape = fpb_shape(ix, page);
-	FpbCodec	codec = fpb_dir_codecs(page)[dir];
+	FpbCodec	codec = *fpb_dir_codec(page, dir);
 	char	   *node = fpb_node_at(fpb_shape(ix, page), page, dir);
-	FpbNodeArray arrays[FPB_MAX_ARRAYS];
-	int			last = fpb_node_arrays(ix, shape, codec, node, arrays) - 1;
 
 	/* a damaged page may name a node twice: then the entry is gone already */
 	if (unlikely(slot >= fpb_node_slots(ix, shape, codec, node)))
 		return;
-	fpb_make_gap(ix, shape, codec, node, slot);
-	if (codec == FPB_NODE_PAIRS)
-		note_pair_gap(ix, node, slot, wp);
-	else
-		fpb_note_slots(wp, arrays[last].start, slot, slot, arrays[last].width);
+	write_gap(ix, shape, codec, node, slot, wp);
 	if (shape->child_off != 0)
 		fpb_note_slots(wp, node + shape->child_off, slot, slot, sizeof(uint32));
 	fpb_page_clear_killed(ix, page, dir, slot, slot);
@@ -686,7 +708,7 @@ write_loosely(const FpbIndex *ix, Page page, const FpbEntry *entry, int dir,
 {
 	const FpbShape *shape = fpb_shape(ix, page);
 	char	   *node = fpb_node_at(shape, page, dir);
-	uint8	   *codec = &fpb_dir_codecs(page)[dir];
+	uint8	   *codec = fpb_dir_codec(page, dir);
 	FpbNodeArray arrays[FPB_MAX_ARRAYS];
 	int			narrays = fpb_node_arrays(ix, shape, FPB_NODE_LOOSE, node, arrays);
 	uint64		before[FPB_MAX_ARRAYS];
@@ -726,9 +748,9 @@ put_entry(const FpbIndex *ix, Page page, const FpbEntry *entry, int dir,
 		  FpbWalPage *wp)
 {
 	const FpbShape *shape = fpb_shape(ix, page);
-	FpbCodec	codec = fpb_dir_codecs(page)[dir];
+	FpbCodec	codec = *fpb_dir_codec(page, dir);
 	char	   *node = fpb_node_at(shape, page, dir);
-	int			gap = 0;
+	int			gap;
 
 	if (codec == FPB_NODE_PLAIN)
 	{
@@ -745,25 +767,25 @@ put_entry(const FpbIndex *ix, Page page, const FpbEntry *entry, int dir,
 			return;
 		}
 	}
-	while (gap < shape->nslots && !fpb_node_is_gap(ix, shape, codec, node, gap))
-		gap++;
-	/* better than to write behind the node */
-	if (unlikely(gap == shape->nslots))
+	gap = fpb_loose_gap(ix, shape, codec, node);
+	/* better than to write before the node */
+	if (unlikely(gap < 0))
 		elog(PANIC, "insertion into a full node of an fpbtree page");
 	write_loosely(ix, page, entry, dir, gap, wp);
 }
 
 /*
- * Add a pairs node without entries, the dir'th.  One that comes out of the
- * hole is all zeros, so there is nothing to log but its base.  Of one that has
- * been in use before, slots become gaps, if that is less to log than all of
- * it; but not the first ones, so many as are taken: the caller writes these at
- * once.  (Where nodes lie in the order of their keys, one that the same record
- * has added may have lain there, and have been noted.)
+ * Add a pairs node without entries, the dir'th.  Its first ones will have
+ * heads from this one to the greatest.  One that comes out of the hole is all
+ * zeros, so there is nothing to log but its base.  Of one that has been in use
+ * before, slots become gaps, if that is less to log than all of it; but not
+ * the first ones, so many as are taken: the caller writes these at once.
+ * (Where nodes lie in the order of their keys, one that the same record has
+ * added may have lain there, and have been noted.)
  */
 static char *
-add_loose_node(const FpbIndex *ix, Page page, int dir, uint64 head, int taken,
-			   FpbWalPage *wp)
+add_loose_node(const FpbIndex *ix, Page page, int dir, uint64 head, uint64 greatest,
+			   int taken, FpbWalPage *wp)
 {
 	const FpbShape *shape = fpb_shape(ix, page);
 	int			nalloc = FpbDir(page)->nalloc;
@@ -773,17 +795,17 @@ add_loose_node(const FpbIndex *ix, Page page, int dir, uint64 head, int taken,
 	{
 		for (int slot = taken; slot < shape->nslots; slot++)
 			if (!fpb_pair_is_gap(ix, node, slot))
-			{
-				fpb_make_gap(ix, shape, FPB_NODE_PAIRS, node, slot);
-				note_pair_gap(ix, node, slot, wp);
-			}
+				write_gap(ix, shape, FPB_NODE_PAIRS, node, slot, wp);
 	}
 	else if (!clear_new_node(ix, page, node, wp))
 		fpb_wal_note(wp, node, shape->size);
 	if (shape->base_off != 0)
 	{
-		fpb_set_pairs_base(shape, node, head);
-		fpb_wal_note(wp, node + shape->base_off, FPB_BASE_BYTES);
+		char		before[FPB_BASE_BYTES];
+
+		memcpy(before, node + shape->base_off, FPB_BASE_BYTES);
+		fpb_set_pairs_base(shape, node, head, greatest);
+		note_difference(node + shape->base_off, before, FPB_BASE_BYTES, wp);
 	}
 	return node;
 }
@@ -802,13 +824,14 @@ split_loosely(const FpbIndex *ix, Page page, const FpbEntry *entry,
 	int			at = plan->split_at;
 	char	   *node = fpb_node_at(shape, page, dir);
 	char	   *right;
-	FpbCodec	codec = fpb_dir_codecs(page)[dir];
+	FpbCodec	codec = *fpb_dir_codec(page, dir);
 	uint8		slots[FPB_LOOSE_MOST];
 	int			n = fpb_loose_order(ix, shape, codec, node, slots);
 	FpbEntry	moved;
 
 	fpb_read_slot(ix, page, shape, codec, node, slots[at], &moved);
-	right = add_loose_node(ix, page, dir + 1, moved.key.head, n - at, wp);
+	right = add_loose_node(ix, page, dir + 1, moved.key.head,
+						   fpb_slot_head(ix, shape, codec, node, slots[n - 1]), n - at, wp);
 	for (int i = at; i < n; i++)
 	{
 		fpb_read_slot(ix, page, shape, codec, node, slots[i], &moved);
@@ -839,7 +862,7 @@ pass_entries(const FpbIndex *ix, Page page, const FpbEntry *entry,
 	for (int dir = plan->place.dir; dir != to; dir += right ? 1 : -1)
 	{
 		char	   *node = fpb_node_at(shape, page, dir);
-		FpbCodec	codec = fpb_dir_codecs(page)[dir];
+		FpbCodec	codec = *fpb_dir_codec(page, dir);
 		int			slot = fpb_loose_end(ix, shape, codec, node, right);
 
 		fpb_read_slot(ix, page, shape, codec, node, slot, &end);
@@ -849,7 +872,7 @@ pass_entries(const FpbIndex *ix, Page page, const FpbEntry *entry,
 		passed = end;
 	}
 	if (plan->added > 0)
-		(void) add_loose_node(ix, page, to, passed.key.head, 0, wp);
+		(void) add_loose_node(ix, page, to, passed.key.head, passed.key.head, 0, wp);
 	put_entry(ix, page, &passed, to, wp);
 }
 
@@ -869,7 +892,7 @@ append_node(const FpbIndex *ix, Page page, const FpbEntry *entry,
 
 	if (fpb_is_word(ix) && FpbPageIsLeaf(page))
 	{
-		(void) add_loose_node(ix, page, pos->dir, entry->key.head, 1, wp);
+		(void) add_loose_node(ix, page, pos->dir, entry->key.head, entry->key.head, 1, wp);
 		write_loosely(ix, page, entry, pos->dir, 0, wp);
 		return;
 	}
@@ -972,7 +995,6 @@ spread_nodes(const FpbIndex *ix, Page page, const FpbEntry *entry,
 			 const FpbSlotPlan *plan, FpbWalPage *wp)
 {
 	const FpbShape *shape = fpb_shape(ix, page);
-	uint64	   *heads = fpb_dir_heads(page) + plan->first;
 	int			nnodes = plan->last - plan->first + 1 + plan->added;
 	FpbShape	wide = {0};
 	PGAlignedBlock packed;
@@ -990,7 +1012,7 @@ spread_nodes(const FpbIndex *ix, Page page, const FpbEntry *entry,
 		char	   *node = fpb_node_at(shape, page, plan->first + i);
 		int			to = (i + 1) * plan->entries / nnodes;
 
-		heads[i] = fpb_node_head(ix, packed.data, from);
+		set_bound(page, plan->first + i, fpb_node_head(ix, packed.data, from), wp);
 		memcpy(before.data, node, shape->size);
 		spread_plain(ix, shape, node, &wide, packed.data, from, to);
 		if (i < nnodes - plan->added)
@@ -1000,7 +1022,6 @@ spread_nodes(const FpbIndex *ix, Page page, const FpbEntry *entry,
 		fpb_page_clear_killed(ix, page, plan->first + i, 0, shape->nslots - 1);
 		from = to;
 	}
-	fpb_wal_note(wp, heads, nnodes * sizeof(uint64));
 }
 
 /*
@@ -1258,9 +1279,7 @@ free_empty_nodes(const FpbIndex *ix, Page page, int first, int last, FpbWalPage 
 {
 	const FpbShape *shape = fpb_shape(ix, page);
 	FpbDirectory *dir = FpbDir(page);
-	uint64	   *heads = fpb_dir_heads(page);
 	uint8	   *numbers = fpb_dir_nodes(page);
-	uint8	   *codecs = fpb_dir_codecs(page);
 	int			freed = 0;
 	int			from = 0;		/* what moves */
 
@@ -1268,25 +1287,23 @@ free_empty_nodes(const FpbIndex *ix, Page page, int first, int last, FpbWalPage 
 		return;
 	for (int i = first; i < dir->nnodes; i++)
 	{
+		FpbCodec	codec = *fpb_dir_codec(page, i);
 		char	   *node = fpb_node_at(shape, page, i);
 
 		if (i <= last && freed < dir->nnodes - 1 &&
-			fpb_next_live(ix, shape, codecs[i], node, 0) == fpb_node_slots(ix, shape, codecs[i], node))
+			fpb_next_live(ix, shape, codec, node, 0) == fpb_node_slots(ix, shape, codec, node))
 		{
 			if (freed++ == 0)
 				from = i;
+			set_bound(page, i, PG_UINT64_MAX, wp);
 			continue;
 		}
-		heads[i - freed] = heads[i];
 		numbers[i - freed] = numbers[i];
-		codecs[i - freed] = codecs[i];
 	}
 	if (freed == 0)
 		return;
 	dir->nnodes -= freed;
-	fpb_wal_note(wp, heads + from, (dir->nnodes - from) * sizeof(uint64));
 	fpb_wal_note(wp, numbers + from, dir->nnodes - from);
-	fpb_wal_note(wp, codecs + from, dir->nnodes - from);
 	fpb_wal_note(wp, &dir->nnodes, sizeof(dir->nnodes));
 }
 
@@ -1323,7 +1340,7 @@ fpb_disk_first_cut(const FpbIndex *ix, Page page, FpbPos pos, FpbWalPage *wp)
 	FpbPageHeader *hdr = FpbHdr(page);
 	const FpbShape *shape = fpb_shape(ix, page);
 	bool		loose = place.dir < FpbDir(page)->nnodes &&
-		fpb_codec_is_loose(fpb_dir_codecs(page)[place.dir]);
+		fpb_codec_is_loose(*fpb_dir_codec(page, place.dir));
 	int			rank = loose ? fpb_loose_rank(place) : place.slot;
 	int			keep = place.dir + (rank > 0 || (!loose && place.item > 0) ? 1 : 0);
 	int			nalloc = 0;
@@ -1332,7 +1349,7 @@ fpb_disk_first_cut(const FpbIndex *ix, Page page, FpbPos pos, FpbWalPage *wp)
 	if (loose && keep > place.dir)
 	{
 		uint8		slots[FPB_LOOSE_MOST];
-		int			n = fpb_loose_order(ix, shape, fpb_dir_codecs(page)[place.dir],
+		int			n = fpb_loose_order(ix, shape, *fpb_dir_codec(page, place.dir),
 										fpb_node_at(shape, page, place.dir), slots);
 
 		for (; rank < n; rank++)
@@ -1340,7 +1357,7 @@ fpb_disk_first_cut(const FpbIndex *ix, Page page, FpbPos pos, FpbWalPage *wp)
 	}
 	else if (keep > place.dir)
 	{
-		int			nslots = fpb_node_slots(ix, shape, fpb_dir_codecs(page)[place.dir],
+		int			nslots = fpb_node_slots(ix, shape, *fpb_dir_codec(page, place.dir),
 											fpb_node_at(shape, page, place.dir));
 		FpbNodePos	gone = place;
 
@@ -1355,11 +1372,15 @@ fpb_disk_first_cut(const FpbIndex *ix, Page page, FpbPos pos, FpbWalPage *wp)
 		for (; gone.slot < nslots; gone.slot++)
 			empty_slot(ix, page, gone.dir, gone.slot, wp);
 	}
-	for (int dir = keep; dir < FpbDir(page)->nnodes; dir++)
-		fpb_page_clear_all_killed(ix, page, dir);
-	FpbDir(page)->nnodes = keep;
 	for (int dir = 0; dir < keep; dir++)
 		nalloc = Max(nalloc, fpb_node_number(page, dir) + 1);
+	for (int dir = keep; dir < FpbDir(page)->nnodes; dir++)
+	{
+		fpb_page_clear_all_killed(ix, page, dir);
+		if (fpb_node_number(page, dir) < nalloc)
+			set_bound(page, dir, PG_UINT64_MAX, wp);
+	}
+	FpbDir(page)->nnodes = keep;
 
 	/* killed bits that lie behind the nodes have to begin anew */
 	if (shape->killed_off == 0)

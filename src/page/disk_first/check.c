@@ -157,11 +157,11 @@ static const char *
 node_fault(PageCheck *pc, int dir)
 {
 	const FpbIndex *ix = pc->ix;
-	FpbCodec	codec = fpb_dir_codecs(pc->page)[dir];
+	FpbCodec	codec = *fpb_dir_codec(pc->page, dir);
 	char	   *node = fpb_node_at(pc->shape, pc->page, dir);
-	uint64		min = fpb_dir_heads(pc->page)[dir];
+	uint64		min = *fpb_dir_bound(pc->page, dir);
 	uint64		max = dir == FpbDir(pc->page)->nnodes - 1 ? PG_UINT64_MAX :
-		fpb_dir_heads(pc->page)[dir + 1];
+		*fpb_dir_bound(pc->page, dir + 1);
 	uint64		head;
 	uint64		before = 0;
 	const char *fault = NULL;
@@ -248,7 +248,7 @@ fpb_disk_first_fault(const FpbIndex *ix, Page page)
 	for (int dir = 0; dir < FpbDir(page)->nnodes; dir++)
 	{
 		int			number = fpb_node_number(page, dir);
-		FpbCodec	codec = fpb_dir_codecs(page)[dir];
+		FpbCodec	codec = *fpb_dir_codec(page, dir);
 
 		if (number >= FpbDir(page)->nalloc || !fpb_codec_exists(codec))
 			return "The directory names a node that does not exist.";
@@ -258,12 +258,15 @@ fpb_disk_first_fault(const FpbIndex *ix, Page page)
 		if (used[number])
 			return "The directory names a node twice.";
 		used[number] = true;
-		if (dir > 0 && fpb_dir_heads(page)[dir] < fpb_dir_heads(page)[dir - 1])
+		if (dir > 0 && *fpb_dir_bound(page, dir) < *fpb_dir_bound(page, dir - 1))
 			return "The directory's heads are out of order.";
 		fault = node_fault(&pc, dir);
 		if (fault != NULL)
 			return fault;
 	}
+	for (int number = 0; number < FpbDir(page)->nalloc; number++)
+		if (!used[number] && fpb_bounds(page)[number] != PG_UINT64_MAX)
+			return "The directory has a bound for a node that it does not name.";
 	if (!FpbPageIsLeaf(page) && !pc.tuples.any)
 		return "An inner page is empty.";
 	return hole_fault(&pc, used);
@@ -302,13 +305,13 @@ fpb_disk_first_node_info(const FpbIndex *ix, Page page, int n, FpbNodeInfo *info
 
 	if (n >= FpbDir(page)->nnodes)
 		return false;
-	codec = fpb_dir_codecs(page)[n];
+	codec = *fpb_dir_codec(page, n);
 	node = fpb_node_at(shape, page, n);
 	memset(info, 0, sizeof(*info));
 	info->number = fpb_node_number(page, n);
 	info->codec = fpb_codec_name(codec);
 	info->runs = fpb_codec_shares_key(codec);
-	info->head = fpb_dir_heads(page)[n];
+	info->head = *fpb_dir_bound(page, n);
 	switch (codec)
 	{
 		case FPB_NODE_PLAIN:

@@ -5,10 +5,12 @@
  *
  * The directory names the in-page leaf nodes in key order.  It lies behind the
  * page's header, so that both are fetched at the cost of one latency, and
- * consists of three arrays: the smallest head a node may hold (uint64), the
- * node's physical number (uint8) and its codec (uint8).  Nodes may also lie in
- * the order of their keys, as in a CSB+-tree; then there are no numbers.  The
- * nodes lie behind it, in the order of their numbers.
+ * consists of three arrays.  In the order of keys it has the nodes' numbers
+ * (uint8).  In the order of these it has the smallest head that a node may
+ * hold, its bound (uint64), and its codec (uint8).  So a new node moves
+ * nothing but numbers, which is little to log.  The nodes lie behind the
+ * directory, in the order of their numbers.  They may also lie in the order of
+ * their keys, as in a CSB+-tree; then there are no numbers.
  *
  *-------------------------------------------------------------------------
  */
@@ -26,7 +28,8 @@
 typedef struct FpbDirectory
 {
 	uint16		nnodes;			/* nodes in the directory */
-	uint16		dircap;			/* what the directory has room for */
+	uint16		dircap;			/* what the directory has room for; and so it
+								 * has for as many nodes allocated */
 	uint16		nalloc;			/* nodes allocated */
 	uint16		numcap;			/* the same as dircap, of the nodes' numbers;
 								 * 0: nodes lie in the order of their keys */
@@ -56,8 +59,9 @@ fpb_numbers_capacity(const FpbIndex *ix, uint32 dircap)
 	return ix->csb ? 0 : dircap;
 }
 
+/* the bounds of nodes, by number; that of a node that is free is all ones */
 static inline uint64 *
-fpb_dir_heads(Page page)
+fpb_bounds(Page page)
 {
 	return (uint64 *) ((char *) page + sizeof(FpbPageHeader));
 }
@@ -65,11 +69,12 @@ fpb_dir_heads(Page page)
 static inline uint8 *
 fpb_dir_nodes(Page page)
 {
-	return (uint8 *) (fpb_dir_heads(page) + FpbDir(page)->dircap);
+	return (uint8 *) (fpb_bounds(page) + FpbDir(page)->dircap);
 }
 
+/* the codecs of nodes, by number */
 static inline uint8 *
-fpb_dir_codecs(Page page)
+fpb_codecs(Page page)
 {
 	return fpb_dir_nodes(page) + FpbDir(page)->numcap;
 }
@@ -81,6 +86,21 @@ static inline int
 fpb_node_number(Page page, int dir)
 {
 	return FpbDir(page)->numcap == 0 ? dir : fpb_dir_nodes(page)[dir];
+}
+
+/*
+ * The bound and the codec of the dir'th node.
+ */
+static inline uint64 *
+fpb_dir_bound(Page page, int dir)
+{
+	return fpb_bounds(page) + fpb_node_number(page, dir);
+}
+
+static inline uint8 *
+fpb_dir_codec(Page page, int dir)
+{
+	return fpb_codecs(page) + fpb_node_number(page, dir);
 }
 
 /*

@@ -174,7 +174,7 @@ fpb_page_clear_killed(const FpbIndex *ix, Page page, int dir, int from, int to)
 
 	if (shape->killed_bytes == 0)
 		return;
-	nslots = fpb_node_slots(ix, shape, fpb_dir_codecs(page)[dir],
+	nslots = fpb_node_slots(ix, shape, *fpb_dir_codec(page, dir),
 							fpb_node_at(shape, page, dir));
 	bits = fpb_node_killed_bits(shape, page, dir);
 	from = fpb_killed_bit(shape, nslots, from);
@@ -288,7 +288,7 @@ fpb_page_shift_killed(const FpbIndex *ix, Page page, int dir, int from, int to, 
 
 	if (shape->killed_bytes == 0)
 		return;
-	nslots = fpb_node_slots(ix, shape, fpb_dir_codecs(page)[dir],
+	nslots = fpb_node_slots(ix, shape, *fpb_dir_codec(page, dir),
 							fpb_node_at(shape, page, dir));
 	bits = fpb_node_killed_bits(shape, page, dir);
 	if (nslots > shape->killed_bytes * 8)

@@ -275,7 +275,8 @@ write_loose_node(PageWriter *w, const FpbPackedNode *packed, char *node)
 {
 	const FpbEntry *entries = w->content->entries + packed->start;
 
-	fpb_set_pairs_base(w->shape, node, entries[0].key.head);
+	fpb_set_pairs_base(w->shape, node, entries[0].key.head,
+					   entries[packed->count - 1].key.head);
 	for (int i = 0; i < packed->count; i++)
 		fpb_make_pair(w->ix, w->shape, node, &entries[i], node + i * fpb_pair_bytes(w->ix));
 }
@@ -293,10 +294,10 @@ write_node(PageWriter *w, int n)
 	if (w->content->loose && codec == FPB_NODE_PLAIN && packed->count < w->shape->nslots &&
 		fpb_codec_fits(w->ix, w->content->level == 0, FPB_NODE_PAIRS))
 		codec = FPB_NODE_PAIRS;
-	fpb_dir_heads(w->page)[n] = w->content->entries[packed->start].key.head;
+	fpb_bounds(w->page)[n] = w->content->entries[packed->start].key.head;
 	if (!w->ix->csb)
 		fpb_dir_nodes(w->page)[n] = n;
-	fpb_dir_codecs(w->page)[n] = codec;
+	fpb_codecs(w->page)[n] = codec;
 	node = fpb_node_at(w->shape, w->page, n);
 	switch (codec)
 	{

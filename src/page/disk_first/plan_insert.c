@@ -55,8 +55,15 @@
 #define PASS_MOST				3
 
 /*
- * And an entry that comes late is passed on from one of so many nodes at the
- * end of the rightmost leaf.
+ * A full node of a leaf of words that is split keeps so many eighths of its
+ * entries: what moves is logged, and many nodes get few more entries before
+ * the page is split.
+ */
+#define NODE_KEEPS				5
+
+/*
+ * An entry that comes late is passed on from one of so many nodes at the end
+ * of the rightmost leaf.
  */
 #define LATE_MOST				3
 
@@ -136,6 +143,8 @@ has_gap(const FpbIndex *ix, Page page, int dir)
 		case FPB_NODE_PLAIN:
 		case FPB_NODE_LOOSE:
 		case FPB_NODE_PAIRS:
+			if (fpb_is_word(ix) && FpbPageIsLeaf(page))
+				return fpb_loose_gap(ix, shape, codec, node) >= 0;
 			return fpb_nearest_gap(ix, shape, codec, node, 0) >= 0;
 		case FPB_NODE_RUNS:
 			return -1;
@@ -433,8 +442,12 @@ has_duplicates(const FpbIndex *ix, Page page, const FpbEntry *entries,
 static bool
 has_runs(const FpbIndex *ix, Page page)
 {
-	return ix->word_runs && FpbPageIsLeaf(page) &&
-		memchr(fpb_dir_codecs(page), FPB_NODE_RUNS, FpbDir(page)->nnodes) != NULL;
+	if (!ix->word_runs || !FpbPageIsLeaf(page))
+		return false;
+	for (int dir = 0; dir < FpbDir(page)->nnodes; dir++)
+		if (*fpb_dir_codec(page, dir) == FPB_NODE_RUNS)
+			return true;
+	return false;
 }
 
 /*
@@ -1282,7 +1295,7 @@ plan_word(const FpbIndex *ix, Page page, const FpbEntry *entry,
 	else if (rank > 0 || dir > 0)
 	{
 		slots->kind = FPB_PLAN_SPLIT_NODE;
-		slots->split_at = nslots / 2;
+		slots->split_at = nslots * NODE_KEEPS / 8;
 		slots->in_place = false;
 	}
 	return true;

@@ -208,8 +208,8 @@ fpb_disk_first_header_fault(const FpbIndex *ix, Page page)
 	const FpbDirectory *dir = FpbDir(page);
 	const FpbShape *shape = fpb_shape(ix, page);
 
-	if (dir->nnodes > dir->dircap || dir->dircap > FPB_MAX_NODES ||
-		dir->nnodes > dir->nalloc || dir->nalloc > shape->max_nodes ||
+	if (dir->nnodes > dir->nalloc || dir->nalloc > dir->dircap ||
+		dir->dircap > FPB_MAX_NODES || dir->nalloc > shape->max_nodes ||
 		dir->numcap != fpb_numbers_capacity(ix, dir->dircap) ||
 		hdr->pd.pd_lower != fpb_page_base(dir->dircap, dir->numcap) + dir->nalloc * shape->size ||
 		hdr->pd.pd_upper > BLCKSZ ||
@@ -228,7 +228,7 @@ fpb_page_node(const FpbIndex *ix, Page page, int dir, FpbCodec *codec)
 	const FpbShape *shape = fpb_shape(ix, page);
 	char	   *node;
 
-	*codec = fpb_dir_codecs(page)[dir];
+	*codec = *fpb_dir_codec(page, dir);
 	if (unlikely(fpb_node_number(page, dir) >= FpbDir(page)->nalloc ||
 				 !fpb_codec_fits(ix, FpbPageIsLeaf(page), *codec)))
 		fpb_page_damaged(ix, page, "The directory names a node that does not exist.");
@@ -315,6 +315,38 @@ search_directory_ties(const FpbIndex *ix, Page page, const FpbShape *shape,
 }
 
 /*
+ * How many of the directory's nodes, but the first, which has no lower bound,
+ * have bounds < head.  Bounds that are counted may be in any order, and those
+ * of free nodes are not less than any head.  (In a damaged page they may be.)
+ */
+static pg_attribute_always_inline int
+bounds_less(const FpbIndex *ix, Page page, uint64 head)
+{
+	const FpbDirectory *directory = FpbDir(page);
+	int			count;
+
+	if (directory->nalloc <= ix->count_most)
+		count = fpb_count_less64(fpb_bounds(page), directory->nalloc, head, directory->nalloc);
+	else
+	{
+		int			hi = directory->nnodes;
+
+		count = 0;
+		while (count < hi)
+		{
+			int			mid = (count + hi) / 2;
+
+			if (*fpb_dir_bound(page, mid) < head)
+				count = mid + 1;
+			else
+				hi = mid;
+		}
+	}
+	count -= count > 0;
+	return Min(count, directory->nnodes - 1);
+}
+
+/*
  * The directory entry of the node that the search key belongs to: all entries
  * of the nodes before it are < search key, and the nodes behind it begin with
  * entries >= search key (equal: > search key).  The page has a node.
@@ -323,7 +355,6 @@ static pg_attribute_always_inline int
 search_directory(const FpbIndex *ix, Page page, const FpbShape *shape,
 				 const FpbSearchKey *search, bool equal)
 {
-	const uint64 *heads = fpb_dir_heads(page);
 	int			n = FpbDir(page)->nnodes;
 	int			first = 0;
 	int			last = n - 1;
@@ -331,15 +362,15 @@ search_directory(const FpbIndex *ix, Page page, const FpbShape *shape,
 	/* the first node has no lower bound */
 	if (fpb_is_word(ix) || search->has_head)
 	{
-		first = fpb_count_less64(heads + 1, n - 1, search->head, ix->count_most);
-		if (first == n - 1 || heads[first + 1] != search->head)
+		first = bounds_less(ix, page, search->head);
+		if (first == n - 1 || *fpb_dir_bound(page, first + 1) != search->head)
 			return first;
 
 		/* before all entries with that head, as where a key's entries begin */
 		if (fpb_is_word(ix) && search->low == 0 && search->tail == FPB_TAIL_MIN && !equal)
 			return first;
 		last = search->head == PG_UINT64_MAX ? n - 1 :
-			fpb_count_less64(heads + 1, n - 1, search->head + 1, ix->count_most);
+			bounds_less(ix, page, search->head + 1);
 	}
 	first = search_directory_ties(ix, page, shape, first + 1, last, search, equal);
 	return Max(first, 0);
@@ -717,9 +748,9 @@ fpb_slot_place(const FpbIndex *ix, Page page, FpbPos pos)
 	const FpbShape *shape = fpb_shape(ix, page);
 
 	if (place.dir < FpbDir(page)->nnodes &&
-		fpb_codec_is_loose(fpb_dir_codecs(page)[place.dir]))
+		fpb_codec_is_loose(*fpb_dir_codec(page, place.dir)))
 	{
-		FpbCodec	codec = fpb_dir_codecs(page)[place.dir];
+		FpbCodec	codec = *fpb_dir_codec(page, place.dir);
 		char	   *node = fpb_node_at(shape, page, place.dir);
 		int			slot = place.item / 2 - 1;
 
