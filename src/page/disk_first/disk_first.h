@@ -119,14 +119,23 @@ fpb_node_of_number(Page page, int number)
 }
 
 /*
+ * The node of this number.
+ */
+static inline char *
+fpb_node_numbered(const FpbShape *shape, Page page, int number)
+{
+	return (char *) page +
+		fpb_page_base(FpbDir(page)->dircap, FpbDir(page)->numcap) +
+		number * shape->size;
+}
+
+/*
  * The dir'th node of the directory.  Nothing is checked: see fpb_page_node.
  */
 static inline char *
 fpb_node_at(const FpbShape *shape, Page page, int dir)
 {
-	return (char *) page +
-		fpb_page_base(FpbDir(page)->dircap, FpbDir(page)->numcap) +
-		fpb_node_number(page, dir) * shape->size;
+	return fpb_node_numbered(shape, page, fpb_node_number(page, dir));
 }
 
 /* --- child-node hints (page/cache_first.c) --- */

@@ -220,19 +220,19 @@ fpb_disk_first_header_fault(const FpbIndex *ix, Page page)
 }
 
 /*
- * The dir'th node, its number and codec checked.
+ * The node of this number, which the directory has; it and the codec checked.
  */
-char *
-fpb_page_node(const FpbIndex *ix, Page page, int dir, FpbCodec *codec)
+static pg_attribute_always_inline char *
+checked_node(const FpbIndex *ix, const FpbShape *shape, Page page, int number,
+			 FpbCodec *codec)
 {
-	const FpbShape *shape = fpb_shape(ix, page);
 	char	   *node;
 
-	*codec = *fpb_dir_codec(page, dir);
-	if (unlikely(fpb_node_number(page, dir) >= FpbDir(page)->nalloc ||
+	*codec = fpb_codecs(page)[number];
+	if (unlikely(number >= FpbDir(page)->nalloc ||
 				 !fpb_codec_fits(ix, FpbPageIsLeaf(page), *codec)))
 		fpb_page_damaged(ix, page, "The directory names a node that does not exist.");
-	node = fpb_node_at(shape, page, dir);
+	node = fpb_node_numbered(shape, page, number);
 	switch (*codec)
 	{
 		case FPB_NODE_PLAIN:
@@ -245,6 +245,15 @@ fpb_page_node(const FpbIndex *ix, Page page, int dir, FpbCodec *codec)
 			break;
 	}
 	return node;
+}
+
+/*
+ * The dir'th node, its number and codec checked.
+ */
+char *
+fpb_page_node(const FpbIndex *ix, Page page, int dir, FpbCodec *codec)
+{
+	return checked_node(ix, fpb_shape(ix, page), page, fpb_node_number(page, dir), codec);
 }
 
 /* --- search --- */
@@ -315,35 +324,39 @@ search_directory_ties(const FpbIndex *ix, Page page, const FpbShape *shape,
 }
 
 /*
- * How many of the directory's nodes, but the first, which has no lower bound,
- * have bounds < head.  Bounds that are counted may be in any order, and those
- * of free nodes are not less than any head.  (In a damaged page they may be.)
+ * The same as bounds_less, for a page of so many nodes that they are bisected.
+ */
+static pg_noinline int
+bounds_less_of_many(Page page, uint64 head)
+{
+	int			lo = 0;
+	int			hi = FpbDir(page)->nnodes;
+
+	while (lo < hi)
+	{
+		int			mid = (lo + hi) / 2;
+
+		if (*fpb_dir_bound(page, mid) < head)
+			lo = mid + 1;
+		else
+			hi = mid;
+	}
+	return lo;
+}
+
+/*
+ * How many of the directory's nodes have bounds < head.  Bounds that are
+ * counted may be in any order, and those of free nodes are not less than any
+ * head.  (In a damaged page they may be.)
  */
 static pg_attribute_always_inline int
 bounds_less(const FpbIndex *ix, Page page, uint64 head)
 {
-	const FpbDirectory *directory = FpbDir(page);
-	int			count;
+	int			n = FpbDir(page)->nalloc;
 
-	if (directory->nalloc <= ix->count_most)
-		count = fpb_count_less64(fpb_bounds(page), directory->nalloc, head, directory->nalloc);
-	else
-	{
-		int			hi = directory->nnodes;
-
-		count = 0;
-		while (count < hi)
-		{
-			int			mid = (count + hi) / 2;
-
-			if (*fpb_dir_bound(page, mid) < head)
-				count = mid + 1;
-			else
-				hi = mid;
-		}
-	}
-	count -= count > 0;
-	return Min(count, directory->nnodes - 1);
+	if (unlikely(n > ix->count_most))
+		return bounds_less_of_many(page, head);
+	return fpb_count_less64(fpb_bounds(page), n, head, n);
 }
 
 /*
@@ -356,24 +369,25 @@ search_directory(const FpbIndex *ix, Page page, const FpbShape *shape,
 				 const FpbSearchKey *search, bool equal)
 {
 	int			n = FpbDir(page)->nnodes;
-	int			first = 0;
-	int			last = n - 1;
+	int			next = 1;
+	int			end = n;
 
 	/* the first node has no lower bound */
 	if (fpb_is_word(ix) || search->has_head)
 	{
-		first = bounds_less(ix, page, search->head);
-		if (first == n - 1 || *fpb_dir_bound(page, first + 1) != search->head)
-			return first;
+		next = Max(bounds_less(ix, page, search->head), 1);
+		if (next >= n)
+			return n - 1;
 
 		/* before all entries with that head, as where a key's entries begin */
 		if (fpb_is_word(ix) && search->low == 0 && search->tail == FPB_TAIL_MIN && !equal)
-			return first;
-		last = search->head == PG_UINT64_MAX ? n - 1 :
-			bounds_less(ix, page, search->head + 1);
+			return next - 1;
+		if (*fpb_dir_bound(page, next) != search->head)
+			return next - 1;
+		if (search->head != PG_UINT64_MAX)
+			end = Min(bounds_less(ix, page, search->head + 1), n);
 	}
-	first = search_directory_ties(ix, page, shape, first + 1, last, search, equal);
-	return Max(first, 0);
+	return search_directory_ties(ix, page, shape, next, end - 1, search, equal);
 }
 
 /*
@@ -381,14 +395,14 @@ search_directory(const FpbIndex *ix, Page page, const FpbShape *shape,
  * bits, which are asked for once an entry is found.
  */
 static inline void
-prefetch_node(const FpbIndex *ix, const FpbShape *shape, Page page, int dir, char *node)
+prefetch_node(const FpbIndex *ix, const FpbShape *shape, Page page, int number, char *node)
 {
 	if (!ix->prefetch)
 		return;
 	fpb_fetch_lines(node, shape->size);
 	if (shape->killed_bytes > 0)
 		fpb_fetch_lines((char *) fpb_killed_bits(shape, page) +
-						fpb_node_number(page, dir) * shape->killed_bytes, 1);
+						number * shape->killed_bytes, 1);
 }
 
 /*
@@ -484,6 +498,7 @@ fpb_node_pos_search(const FpbIndex *ix, Page page, const FpbSearchKey *search,
 	const FpbShape *shape = fpb_shape(ix, page);
 	FpbCodec	codec;
 	char	   *node;
+	int			number;
 
 	place->dir = place->slot = place->item = 0;
 	if (FpbDir(page)->nnodes == 0)
@@ -492,8 +507,9 @@ fpb_node_pos_search(const FpbIndex *ix, Page page, const FpbSearchKey *search,
 		search_named_node(ix, page, shape, search, place))
 		return;
 	place->dir = search_directory(ix, page, shape, search, false);
-	node = fpb_page_node(ix, page, place->dir, &codec);
-	prefetch_node(ix, shape, page, place->dir, node);
+	number = fpb_node_number(page, place->dir);
+	node = checked_node(ix, shape, page, number, &codec);
+	prefetch_node(ix, shape, page, number, node);
 	if (fpb_codec_is_loose(codec))
 	{
 		int			next;
@@ -1475,7 +1491,7 @@ read_nodes(const FpbIndex *ix, Page page, FpbNodePos *from, FpbNodePos stop, boo
 		{
 			FpbCodec	next_codec;
 
-			prefetch_node(ix, shape, page, from->dir + 1,
+			prefetch_node(ix, shape, page, fpb_node_number(page, from->dir + 1),
 						  fpb_page_node(ix, page, from->dir + 1, &next_codec));
 		}
 		n = read_node(ix, page, *from, stop, live, &tids, items + count, room - count);
@@ -1670,13 +1686,15 @@ search_child(const FpbIndex *ix, Page page, const FpbSearchKey *search, bool bef
 	FpbEntry	first;
 	FpbCodec	codec;
 	char	   *node;
+	int			number;
 
 	*child_node = 0;
 	if (FpbDir(page)->nnodes == 0)
 		fpb_page_damaged(ix, page, "An inner page is empty.");
 	pos->dir = search_directory(ix, page, shape, search, !before);
-	node = fpb_page_node(ix, page, pos->dir, &codec);
-	prefetch_node(ix, shape, page, pos->dir, node);
+	number = fpb_node_number(page, pos->dir);
+	node = checked_node(ix, shape, page, number, &codec);
+	prefetch_node(ix, shape, page, number, node);
 	pos->slot = fpb_search_node(ix, page, shape, codec, node, search, !before);
 	pos->item = 0;
 
