@@ -109,8 +109,8 @@ slot_less(const FpbIndex *ix, const LooseArrays *arrays, int a, int b)
 }
 
 /*
- * The first slot that is a gap, or -1.  A plain node of a leaf of words will do
- * as well.
+ * The first slot that is a gap, or -1.  A plain node of a leaf of words will
+ * do as well.
  */
 int
 fpb_loose_gap(const FpbIndex *ix, const FpbShape *shape, FpbCodec codec, const char *node)
