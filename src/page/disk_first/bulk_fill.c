@@ -16,6 +16,15 @@
 
 #include "page/disk_first/disk_first.h"
 
+/*
+ * Where entries share keys, a page leaves room for more TIDs: for one for so
+ * many that come after others of their key.  The third entry of a key counts
+ * as so many, because of keys with few entries some soon get more than their
+ * share.
+ */
+#define TIDS_SPARED			10
+#define THIRD_TID			6
+
 /* the details of a filler */
 typedef struct FillState
 {
@@ -29,7 +38,9 @@ typedef struct FillState
 	int			fences;			/* bytes of the low one, as far as it is not
 								 * an entry's, too */
 	int			nslots;			/* that the entries take */
-	int			tuples;			/* and bytes of their tuples */
+	int			tuples;			/* bytes of their tuples, */
+	int			shared;			/* and of TIDs that share a key, see
+								 * TIDS_SPARED */
 	int			last_slot;		/* entries in the last of the slots, */
 	int			last_width;		/* with TIDs of so many bytes; */
 	int			narrow;			/* how many of them came before all that need
@@ -118,6 +129,8 @@ add_entry(const FpbIndex *ix, FillState *state, const FpbKey *key, bool same)
 	int			width = fpb_posting_width_for(tuple, key->tail);
 	bool		wider = same && width > state->last_width;
 
+	if (same)
+		state->shared += state->last_slot == 2 ? THIRD_TID * width : width;
 	if (same && state->last_slot < fpb_posting_most(ix, tuple, width) &&
 		(!wider || fpb_may_widen(tuple, state->last_slot, state->last_width, width)))
 	{
@@ -173,7 +186,8 @@ tuple_fits(FpbFiller *filler, const FpbKey *key, bool same)
 	if (filler->nentries >= 2)
 		used += MAXALIGN(fpb_tuple_size(key->tuple));
 	if (used > BLCKSZ ||
-		(filler->nentries >= 2 && used - free > BLCKSZ - BLCKSZ * filler->slack / 100))
+		(filler->nentries >= 2 && filler->slack > 0 &&
+		 used - free + state.shared / TIDS_SPARED > BLCKSZ - BLCKSZ * filler->slack / 100))
 		return false;
 	*State(filler) = state;
 	return true;

@@ -1058,8 +1058,8 @@ insert_into_posting(const FpbIndex *ix, Page page, const FpbEntry *entry,
  * Replace the tuple of a slot by a posting with room for as many TIDs, of as
  * many bytes, as planned, and put an entry into that before plan->place.item.
  * If the old tuple was the last to be added, and is not longer, its bytes are
- * used again; and also if the hole has no room for the posting, and it goes
- * where no other tuple lies.
+ * used again; and also if the posting goes among the tuples, where it may be
+ * planned to begin where the old one does.
  */
 static void
 grow_posting(const FpbIndex *ix, Page page, const FpbEntry *entry,
@@ -1074,6 +1074,7 @@ grow_posting(const FpbIndex *ix, Page page, const FpbEntry *entry,
 	int			before = 0;		/* entries before the new one, */
 	int			count = 1;		/* and all, with it */
 	Size		size = fpb_posting_size(old, plan->tids, plan->width);
+	bool		in_place = plan->tuple_at == *place;
 	uint32		end = hdr->pd.pd_upper;
 	uint32		offset;
 	PGAlignedBlock copy;
@@ -1094,8 +1095,8 @@ grow_posting(const FpbIndex *ix, Page page, const FpbEntry *entry,
 	}
 	for (int i = 0, from = 0; i < count; i++)
 	{
-		/* more will come behind the last, or else anywhere */
-		int			item = before == count - 1 ? i : i * plan->tids / count;
+		/* more will come behind the last, or else anywhere, but moving costs */
+		int			item = in_place || before == count - 1 ? i : i * plan->tids / count;
 		uint64		tail = entry->key.tail;
 
 		if (i != before)
@@ -1108,8 +1109,12 @@ grow_posting(const FpbIndex *ix, Page page, const FpbEntry *entry,
 
 	if (plan->tuple_at != 0)
 	{
+		PGAlignedBlock bytes;
+
 		offset = plan->tuple_at;
-		write_bytes((char *) page + offset, (const char *) new, size, wp);
+		memcpy(bytes.data, (char *) page + offset, size);
+		memcpy((char *) page + offset, new, size);
+		note_changed((char *) page + offset, bytes.data, size, wp);
 	}
 	else
 	{

@@ -28,7 +28,9 @@ typedef struct PageWriter
 	FpbTupleArea area;			/* room for tuples */
 	bool		postings;		/* are there any among these? */
 	Size		growth;			/* entries of a posting that are likely to
-								 * come, in a thousand of those it has */
+								 * come, in a thousand of those it has, */
+	Size		carry;			/* and the part of one, in thousandths, that
+								 * the postings so far have not got */
 } PageWriter;
 
 /* --- room --- */
@@ -51,16 +53,21 @@ shares_fence(const PageWriter *w)
 }
 
 /*
- * For how many TIDs, of so many bytes, the tuple of a slot with so many
- * entries gets room: a posting's gaps are as many as entries are likely to
- * come, and no more than half of its entries.
+ * For how many TIDs, of so many bytes, the tuple of the next slot, with so
+ * many entries, gets room: a posting's gaps are as many as entries are likely
+ * to come, and no more than half of its entries.  What short postings are due
+ * is less than a gap, and goes to one of several.
  */
 static int
-slot_tids(const PageWriter *w, IndexTuple tuple, int entries, int width)
+slot_tids(PageWriter *w, IndexTuple tuple, int entries, int width)
 {
+	Size		share;
+
 	if (entries == 1)
 		return 1;
-	return Min(entries + Min((entries * w->growth + 500) / 1000, entries / 2 + 1),
+	share = entries * w->growth + w->carry;
+	w->carry = share % 1000;
+	return Min(entries + Min((int) (share / 1000), entries / 2 + 1),
 			   fpb_posting_most(w->ix, tuple, width));
 }
 
@@ -75,6 +82,7 @@ measure_slots(PageWriter *w)
 
 	w->area.aligned = w->area.packed = 0;
 	w->postings = false;
+	w->carry = 0;
 	for (int slot = 0; slot < w->nslots; slot++)
 	{
 		IndexTuple	tuple = entry->key.tuple;
@@ -108,8 +116,8 @@ measure_fences(PageWriter *w)
  * the page.  Give postings gaps, if there are to be some, and measure again.
  *
  * More duplicates are likely to come: in proportion to those that there are,
- * until the page is full.  A quarter of the room is left for keys of which
- * more come than that.
+ * until the page is full.  A tenth of the room is left for keys of which more
+ * come than that.
  */
 static void
 measure_gaps(PageWriter *w, Size fixed)
@@ -118,7 +126,7 @@ measure_gaps(PageWriter *w, Size fixed)
 
 	if (!w->postings || !w->packing->spread || taken >= BLCKSZ)
 		return;
-	w->growth = (BLCKSZ - taken) * 750 / taken;
+	w->growth = (BLCKSZ - taken) * 900 / taken;
 	for (;;)
 	{
 		measure_slots(w);
@@ -352,6 +360,7 @@ fpb_write_page(const FpbIndex *ix, Page page, const FpbPageContent *content,
 	hdr->pd.pd_upper = BLCKSZ - w.area.aligned - w.area.packed;
 	fpb_area_begin(&w.area);
 	fpb_write_fences(ix, page, content->low, content->high, &w.area);
+	w.carry = 0;
 	for (int i = 0; i < nnodes; i++)
 		write_node(&w, i);
 	Assert(fpb_is_word(ix) || w.area.packed == hdr->pd.pd_upper);

@@ -84,14 +84,20 @@
 #define FEW_ENTRIES				2
 #define FEW_CHILDREN			3
 
+/*
+ * A posting that grows gets room for the new TID, and for one for so many that
+ * it has; for more while much of the page is free; and if there is no room for
+ * that, for fewer.
+ */
+#define AMPLE_GROWTH			2
+#define GROWTH					4
+#define LEAST_GROWTH			8
+
 /* a page has many duplicates if one of so many entries is one */
 #define MANY_DUPLICATES			8
 
-/*
- * Slots in a hundred left free in a leaf full of duplicates, before it is
- * split.
- */
-static const int duplicate_slacks[] = {10, 3};
+/* with many duplicates, it is rebuilt if that leaves this share free */
+#define DUPLICATES_SLACK		10
 
 /* --- planning --- */
 
@@ -553,9 +559,59 @@ plan_to_make_room(const FpbIndex *ix, Page page, const FpbEntry *entry,
 					 fpb_is_word(ix) ? 0 :
 					 FpbPageIsLeaf(page) ? FEW_ENTRIES : FEW_CHILDREN, plan);
 	if (plan->outcome == FPB_PLAN_FULL && has_duplicates(ix, page, entries, n))
-		for (int i = 0; i < lengthof(duplicate_slacks) && plan->outcome == FPB_PLAN_FULL; i++)
-			fpb_plan_rebuild(ix, page, entries, n, duplicate_slacks[i], 0, plan);
+		fpb_plan_rebuild(ix, page, entries, n, DUPLICATES_SLACK, 0, plan);
 	pfree(entries);
+}
+
+/*
+ * Plan to replace the tuple at an offset, which has so many TIDs, by a posting
+ * with room for more, but for no more than most.  It stays where it is if no
+ * tuple lies just behind it, because then little but the new TID is logged.
+ * Otherwise it moves, which logs all of it.  So a long one does not move for
+ * the new TID alone.  False if there is no room.
+ */
+static bool
+plan_growth(const FpbIndex *ix, Page page, const FpbKey *key, uint32 offset,
+			int tids, int most, FpbSlotPlan *plan)
+{
+	IndexTuple	tuple = key->tuple;
+	uint32		align = fpb_tuple_align(tuple);
+	uint32		end = offset + TYPEALIGN(sizeof(uint16), fpb_leaf_tuple_size(tuple));
+	bool		ample = fpb_page_has_room(ix, page, 0, BLCKSZ / 4);
+	int			want = Min(most, tids + 1 + tids / (ample ? AMPLE_GROWTH : GROWTH));
+	int			least = Min(want, tids + 1 + tids / LEAST_GROWTH);
+	bool		mapped = false;
+	FpbTupleMap map;
+
+	plan->kind = FPB_PLAN_GROW;
+	if (!fpb_tuple_begins_at(ix, page, end))
+	{
+		int			behind;
+
+		if (!fpb_map_tuples(ix, page, offset, &map))
+			return false;
+		mapped = true;
+		behind = ((int) fpb_free_from(&map, offset) - (int) fpb_posting_start(tuple)) / plan->width;
+		if (behind > tids)
+		{
+			plan->tids = Min(behind, want);
+			plan->tuple_at = offset;
+			return true;
+		}
+	}
+	plan->tids = want;
+	if (fpb_page_has_room(ix, page, 0, fpb_posting_room(key, want, plan->width)))
+		return true;
+	if (!mapped && !fpb_map_tuples(ix, page, offset, &map))
+		return false;
+	plan->tuple_at = fpb_gap_in_map(page, &map, align, fpb_posting_size(tuple, want, plan->width));
+	if (plan->tuple_at != 0)
+		return true;
+	plan->tids = least;
+	if (fpb_page_has_room(ix, page, 0, fpb_posting_room(key, least, plan->width)))
+		return true;
+	plan->tuple_at = fpb_gap_in_map(page, &map, align, fpb_posting_size(tuple, least, plan->width));
+	return plan->tuple_at != 0;
 }
 
 /*
@@ -574,7 +630,6 @@ plan_sharing(const FpbIndex *ix, Page page, const FpbEntry *entry, FpbNodePos po
 	FpbEntry	old;
 	IndexTuple	tuple;
 	uint32		tuple_at = fpb_node_tuples(shape, node)[pos.slot];
-	Size		size;
 	int			tids = 1;
 	int			width;
 	int			most;
@@ -598,16 +653,7 @@ plan_sharing(const FpbIndex *ix, Page page, const FpbEntry *entry, FpbNodePos po
 	if (tids >= most ||
 		(tids > 1 && !fpb_may_widen(tuple, tids, width, plan->width)))
 		return false;
-	plan->kind = FPB_PLAN_GROW;
-	plan->tids = Min(most, (tids + 1) * 3 / 2);
-	if (fpb_page_has_room(ix, page, 0, fpb_posting_room(&old.key, plan->tids, plan->width)))
-		return true;
-	plan->tids = tids + 1;
-	if (fpb_page_has_room(ix, page, 0, fpb_posting_room(&old.key, plan->tids, plan->width)))
-		return true;
-	size = fpb_posting_size(tuple, plan->tids, plan->width);
-	plan->tuple_at = fpb_tuple_gap(ix, page, tuple, size, tuple_at);
-	return plan->tuple_at != 0;
+	return plan_growth(ix, page, &old.key, tuple_at, tids, most, plan);
 }
 
 /*
@@ -1302,17 +1348,6 @@ plan_word(const FpbIndex *ix, Page page, const FpbEntry *entry,
 }
 
 /*
- * Room for an entry's plain tuple among the page's tuples, or 0.
- */
-static inline uint32
-tuple_room(const FpbIndex *ix, Page page, const FpbEntry *entry)
-{
-	IndexTuple	tuple = entry->key.tuple;
-
-	return fpb_tuple_gap(ix, page, tuple, fpb_tuple_size(tuple), 0);
-}
-
-/*
  * Plan to give an entry a slot of its own before *place.  False if the page
  * has no room for it.
  */
@@ -1365,7 +1400,7 @@ plan_slot(const FpbIndex *ix, Page page, const FpbEntry *entry,
 	slots->kind = FPB_PLAN_SLOT;
 	if (!fpb_page_has_room(ix, page, 0, tuple))
 	{
-		slots->tuple_at = tuple_room(ix, page, entry);
+		slots->tuple_at = fpb_tuple_gap(ix, page, entry->key.tuple);
 		if (slots->tuple_at == 0)
 			return false;
 		tuple = 0;
@@ -1376,7 +1411,7 @@ plan_slot(const FpbIndex *ix, Page page, const FpbEntry *entry,
 	/* The node is full. */
 	if (tuple > 0 && !fpb_page_has_room(ix, page, 1, tuple) && fpb_page_has_room(ix, page, 1, 0))
 	{
-		slots->tuple_at = tuple_room(ix, page, entry);
+		slots->tuple_at = fpb_tuple_gap(ix, page, entry->key.tuple);
 		if (slots->tuple_at != 0)
 			tuple = 0;
 	}

@@ -37,18 +37,12 @@ fpb_page_has_room(const FpbIndex *ix, Page page, int more_nodes, Size tuple)
 
 /* --- room among the tuples --- */
 
-/* a bit for each two bytes of a page, as tuples begin at even offsets */
-typedef struct TupleMap
-{
-	uint64		words[BLCKSZ / 128];
-} TupleMap;
-
 /*
  * Note that there is something in [from, to), which begins in the page, as far
  * as that is in it.
  */
 static inline void
-take(TupleMap *map, uint32 from, uint32 to)
+take(FpbTupleMap *map, uint32 from, uint32 to)
 {
 	uint32		first = from / 2;
 	uint32		last = (Min(to, BLCKSZ) - 1) / 2;
@@ -71,7 +65,7 @@ take(TupleMap *map, uint32 from, uint32 to)
  * Note the tuple at an offset, which may be that of a damaged page.
  */
 static void
-take_tuple(TupleMap *map, Page page, bool leaf, uint32 offset)
+take_tuple(FpbTupleMap *map, Page page, bool leaf, uint32 offset)
 {
 	IndexTuple	tuple = (IndexTuple) ((char *) page + offset);
 
@@ -83,12 +77,13 @@ take_tuple(TupleMap *map, Page page, bool leaf, uint32 offset)
 }
 
 /*
- * Note all tuples of a page, but for an entry's that will go.  (It stays if it
- * is a fence's, too.)  False if the page is damaged: the directory names a
- * node that is not there, whose tuples nobody knows.
+ * Note all tuples of a page, but for an entry's at except that will go, unless
+ * that is 0.  (It stays if it is a fence's, too.)  False if the page is
+ * damaged: the directory names a node that is not there, whose tuples nobody
+ * knows.  The page is locked exclusively.  Raises nothing.
  */
-static bool
-take_all_tuples(const FpbIndex *ix, Page page, uint32 except, TupleMap *map)
+bool
+fpb_map_tuples(const FpbIndex *ix, Page page, uint32 except, FpbTupleMap *map)
 {
 	const FpbPageHeader *hdr = FpbHdr(page);
 	const FpbShape *shape = fpb_shape(ix, page);
@@ -114,26 +109,75 @@ take_all_tuples(const FpbIndex *ix, Page page, uint32 except, TupleMap *map)
 }
 
 /*
- * Where a tuple of this key, of so many bytes with its TIDs, has room among
- * the page's tuples: in the shortest stretch that is long enough.  0 if there
- * is none.  The tuple at old, unless that is 0, is the one that it replaces.
- * The page is locked exclusively.  Raises nothing.
+ * Does a tuple begin at this offset of the page, or the page end there?  To
+ * see that takes much less than to note all tuples.  (If a free node still
+ * names a tuple that has gone, the answer is wrong, and costs some room.)
+ */
+bool
+fpb_tuple_begins_at(const FpbIndex *ix, Page page, uint32 offset)
+{
+	const FpbPageHeader *hdr = FpbHdr(page);
+	const FpbShape *shape = fpb_shape(ix, page);
+	char	   *nodes = (char *) page + hdr->pd.pd_lower - FpbDir(page)->nalloc * shape->size;
+
+	if (offset == BLCKSZ || hdr->fences.tail[FPB_LOW] == offset ||
+		hdr->fences.tail[FPB_HIGH] == offset)
+		return true;
+	for (int node = 0; node < FpbDir(page)->nalloc; node++)
+	{
+		const uint16 *tuples = fpb_node_tuples(shape, nodes + node * shape->size);
+		int			found = 0;
+
+		for (int slot = 0; slot < shape->nslots; slot++)
+			found |= tuples[slot] == offset;
+		if (found)
+			return true;
+	}
+	return false;
+}
+
+/*
+ * Where the stretch ends that begins at a byte on which no tuple lies.
+ */
+static uint32
+stretch_end(const FpbTupleMap *map, uint32 at)
+{
+	while (at < BLCKSZ)
+	{
+		uint64		word = map->words[at / 128] >> at / 2 % 64;
+
+		if (word != 0)
+			return at + 2 * pg_rightmost_one_pos64(word);
+		at = TYPEALIGN_DOWN(128, at) + 128;
+	}
+	return BLCKSZ;
+}
+
+/*
+ * Bytes from an offset on, in a page's tuple area, on which no tuple lies.
  */
 uint32
-fpb_tuple_gap(const FpbIndex *ix, Page page, IndexTuple tuple, uint32 size, uint32 old)
+fpb_free_from(const FpbTupleMap *map, uint32 offset)
 {
-	TupleMap	map;
-	uint32		align = fpb_tuple_align(tuple);
+	return stretch_end(map, offset) - offset;
+}
+
+/*
+ * Where a tuple of this alignment, of so many bytes with its TIDs, has room
+ * among the page's tuples: in the shortest stretch that is long enough.  0 if
+ * there is none.
+ */
+uint32
+fpb_gap_in_map(Page page, const FpbTupleMap *map, uint32 align, uint32 size)
+{
 	uint32		at = FpbHdr(page)->pd.pd_upper;
 	uint32		best = 0;
 	uint32		best_length = BLCKSZ;
 
-	if (!take_all_tuples(ix, page, old, &map))
-		return 0;
 	while (at < BLCKSZ)
 	{
-		uint64		word = map.words[at / 128] >> at / 2 % 64;
-		uint32		end = at;
+		uint64		word = map->words[at / 128] >> at / 2 % 64;
+		uint32		end;
 		uint32		begin;
 
 		if (word & 1)
@@ -142,18 +186,7 @@ fpb_tuple_gap(const FpbIndex *ix, Page page, IndexTuple tuple, uint32 size, uint
 			at += 2 * (word == PG_UINT64_MAX ? 64 : pg_rightmost_one_pos64(~word));
 			continue;
 		}
-		for (;;)
-		{
-			word = map.words[end / 128] >> end / 2 % 64;
-			if (word != 0)
-			{
-				end += 2 * pg_rightmost_one_pos64(word);
-				break;
-			}
-			end = TYPEALIGN_DOWN(128, end) + 128;
-			if (end >= BLCKSZ)
-				break;
-		}
+		end = stretch_end(map, at);
 		begin = TYPEALIGN(align, at);
 		if (begin + size <= end && end - at < best_length)
 		{
@@ -163,6 +196,19 @@ fpb_tuple_gap(const FpbIndex *ix, Page page, IndexTuple tuple, uint32 size, uint
 		at = end;
 	}
 	return best;
+}
+
+/*
+ * The same for a plain tuple of this key.  The page is locked exclusively.
+ * Raises nothing.
+ */
+uint32
+fpb_tuple_gap(const FpbIndex *ix, Page page, IndexTuple tuple)
+{
+	FpbTupleMap map;
+
+	return fpb_map_tuples(ix, page, 0, &map) ?
+		fpb_gap_in_map(page, &map, fpb_tuple_align(tuple), fpb_tuple_size(tuple)) : 0;
 }
 
 /*
@@ -184,7 +230,7 @@ bool
 fpb_disk_first_has_room(const FpbIndex *ix, Page page, const FpbKey *key)
 {
 	return fpb_page_has_room(ix, page, 0, fpb_tuple_room(ix, key)) ||
-		fpb_tuple_gap(ix, page, key->tuple, fpb_tuple_size(key->tuple), 0) != 0;
+		fpb_tuple_gap(ix, page, key->tuple) != 0;
 }
 
 /*
@@ -197,7 +243,7 @@ fpb_disk_first_put_tuple(const FpbIndex *ix, Page page, const FpbKey *key, FpbWa
 
 	if (fpb_page_has_room(ix, page, 0, fpb_tuple_room(ix, key)))
 		return fpb_add_tuple(page, key, wp);
-	offset = fpb_tuple_gap(ix, page, key->tuple, fpb_tuple_size(key->tuple), 0);
+	offset = fpb_tuple_gap(ix, page, key->tuple);
 	/* better than to write into another tuple */
 	if (unlikely(offset == 0))
 		elog(PANIC, "insertion into a full fpbtree page");
