@@ -379,7 +379,7 @@ fpb_page_read_live(const FpbIndex *ix, Page page, FpbPos pos, const FpbSearchKey
 /*
  * The same as either, near, but the layout may stop once it has read enough
  * entries.  *all: has it read all?  Else *pos becomes the position behind what
- * it has read or passed over.
+ * it has read or passed over.  Without room *pos stays as it is.
  */
 static inline int
 fpb_page_read_part(const FpbIndex *ix, Page page, FpbPos *pos, const FpbSearchKey *end,

@@ -433,27 +433,28 @@ static int
 micro_read_part(const FpbIndex *ix, Page page, FpbPos *pos, const FpbSearchKey *end,
 				bool live, int enough, FpbItem *items, int room, bool *more, bool *all)
 {
+	FpbPos		at = *pos;
 	int			n = 0;
 	FpbEntry	entry;
 
 	*all = false;
-	for (; micro_next(ix, page, pos, &entry); *pos = fpb_pos_behind(*pos))
+	for (; n < enough && micro_next(ix, page, &at, &entry); at = fpb_pos_behind(at))
 	{
-		if (n == enough)
-			return n;
 		if (end != NULL && fpb_compare(ix, &entry.key, end) >= 0)
 		{
 			*more = false;
 			break;
 		}
-		if (live && micro_is_killed(ix, page, *pos))
+		if (live && micro_is_killed(ix, page, at))
 			continue;
 		if (n == room)
 			return -1;
 		items[n].key = entry.key;
-		items[n++].pos = *pos;
+		items[n++].pos = at;
 	}
-	*all = true;
+	*all = n < enough;
+	if (!*all)
+		*pos = at;
 	return n;
 }
 
