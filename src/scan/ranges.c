@@ -318,7 +318,14 @@ set_search_keys(FpbScanKeys *keys, FpbKeyRange *range)
 		range->has_lower = range->lower.ncols > 0;
 		range->has_upper = range->upper.ncols > 0;
 		tuple_set_head(keys, false, &range->lower);
-		tuple_set_head(keys, true, &range->upper);
+		if (keys->nprefix < keys->ix->nkeyatts)
+			tuple_set_head(keys, true, &range->upper);
+		else
+		{
+			/* both ends have all columns, with the same values */
+			range->upper.head = range->lower.head;
+			range->upper.has_head = range->lower.has_head;
+		}
 	}
 }
 
