@@ -56,6 +56,8 @@ sub is_clean
 	like(fail_at('fpbtree-before-downlink', 'DO $$ BEGIN FOR i IN 1..100 LOOP INSERT INTO split VALUES (key(i)); COMMIT; END LOOP; END $$'),
 		qr/fpbtree-before-downlink/, 'a split is broken off');
 	query('DELETE FROM split');
+	# what they count of dead rows must not come after VACUUM
+	comes_true('the server processes end', q{SELECT count(*) = 1 FROM pg_stat_activity WHERE backend_type = 'client backend'});
 	attach('fpbtree-extend');
 	my $warning = verbose_messages('VACUUM split');
 	like($warning, qr/WARNING:  XX000: could not finish the page split at block \d+ of index "split_k": error triggered for injection point fpbtree-extend/,
