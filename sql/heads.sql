@@ -78,6 +78,8 @@ CREATE FUNCTION inets() RETURNS SETOF inet LANGUAGE sql AS $$
 CREATE FUNCTION intervals() RETURNS SETOF interval LANGUAGE sql AS $$
     WITH near AS (
         SELECT make_interval(days => (random() * 40)::int, secs => random() * 90000) AS x FROM generate_series(1, 300)
+        -- days and time of other signs
+        UNION ALL SELECT make_interval(days => i % 5, secs => -i * 700) FROM generate_series(1, 250) i
         UNION ALL SELECT make_interval(months => d / 30, days => d % 30, secs => s)
           FROM generate_series(32764, 32771) d, unnest('{0, 0.000001, 43200, 86399.999999, 86400}'::float8[]) s
         UNION ALL SELECT x FROM unnest('{1 month, 30 days, 720 hours, 24 hours, 1 day, 0, 178000000 years, 100 years, 2562047788 hours}'::interval[]) x)
