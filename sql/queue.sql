@@ -63,6 +63,8 @@ BEGIN
 END $$;
 
 -- Each key form and layout, the queue filled, overflowing, vacuumed, switched off, on again, and flushed
+-- (as many rows as fill a queue of four pages, or two large ones)
+CREATE TABLE queue_rows AS SELECT * FROM source WHERE v <= 4500 * greatest(1, current_setting('block_size')::int / 16384) OR w4 IS NULL;
 CREATE TABLE queued ();
 CREATE FUNCTION try_queue(layout text, elements text, backward text, extra text, wheres text[]) RETURNS text LANGUAGE plpgsql SET client_min_messages = warning AS $$
 DECLARE
@@ -72,15 +74,16 @@ DECLARE
 BEGIN
     DROP TABLE queued;
     CREATE TABLE queued (LIKE source) WITH (autovacuum_enabled = off);
-    INSERT INTO queued SELECT * FROM source WHERE v % 3 = 0;
-    EXECUTE format('CREATE INDEX queued_k ON queued USING fpbtree (%s) %s WITH (layout = %s, operation_queue = on, opq_size = 64)', elements, extra, layout);
+    INSERT INTO queued SELECT * FROM queue_rows WHERE v % 3 = 0;
+    EXECUTE format('CREATE INDEX queued_k ON queued USING fpbtree (%s) %s WITH (layout = %s, operation_queue = on, opq_size = %s)', elements, extra, layout,
+                   greatest(32, current_setting('block_size')::int / 512));
     FOR step IN 1..6 LOOP
         CASE step
-            WHEN 1 THEN INSERT INTO queued SELECT * FROM source WHERE v % 9 = 1;
-            WHEN 2 THEN INSERT INTO queued SELECT * FROM source WHERE v % 9 <> 1 AND v % 3 = 1 ORDER BY v DESC;
+            WHEN 1 THEN INSERT INTO queued SELECT * FROM queue_rows WHERE v % 9 = 1;
+            WHEN 2 THEN INSERT INTO queued SELECT * FROM queue_rows WHERE v % 9 <> 1 AND v % 3 = 1 ORDER BY v DESC;
             WHEN 3 THEN DELETE FROM queued WHERE v % 5 = 0 OR w4 BETWEEN 1000 AND 3000;
-            WHEN 4 THEN ALTER INDEX queued_k SET (operation_queue = off); INSERT INTO queued SELECT * FROM source WHERE v % 12 = 2;
-            WHEN 5 THEN ALTER INDEX queued_k SET (operation_queue = on); INSERT INTO queued SELECT * FROM source WHERE v % 12 = 5;
+            WHEN 4 THEN ALTER INDEX queued_k SET (operation_queue = off); INSERT INTO queued SELECT * FROM queue_rows WHERE v % 12 = 2;
+            WHEN 5 THEN ALTER INDEX queued_k SET (operation_queue = on); INSERT INTO queued SELECT * FROM queue_rows WHERE v % 12 = 5;
             WHEN 6 THEN PERFORM fpbtree_flush('queued_k');
         END CASE;
         SELECT queue_entries > 0 AS queued, entries >= (SELECT count(*) FROM queued) AS complete
@@ -275,5 +278,5 @@ SELECT worker, failures, retry_at, last_error, last_error_at, failed_blocks FROM
 SELECT pg_stat_get_xact_blocks_fetched('queued_k'::regclass) - :before AS pages_read;
 COMMIT;
 
-DROP TABLE source, queued, marked, unlogged_queued, excluded;
+DROP TABLE source, queue_rows, queued, marked, unlogged_queued, excluded;
 DROP FUNCTION ask, wrong_answers, try_queue;
