@@ -17,7 +17,7 @@ my $primary = start_server(
 bgwriter_lru_maxpages = 0
 checkpoint_timeout = 1d
 max_wal_size = 10GB
-wal_consistency_checking = 'all'
+wal_consistency_checking = 'generic'
 }, allows_streaming => 1);
 my $readers_set = $primary->pg_version->major >= 19;
 

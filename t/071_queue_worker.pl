@@ -100,7 +100,7 @@ set_and_reload("fpbtree.queue_flush_after = 1s\n");
 make_table('busy', 400);
 query(q{CREATE PROCEDURE keep_inserting(n int) LANGUAGE plpgsql AS $$
 	BEGIN FOR i IN 1..n LOOP INSERT INTO busy SELECT hashint8extended(j, i) FROM generate_series(1, 100) j; COMMIT; END LOOP; END $$});
-query('CALL keep_inserting(1000)');
+query("$quick CALL keep_inserting(1000)");
 cmp_ok(query(q{SELECT queue_visits FROM fpbtree_stats('busy_k')}), '>', 10, 'leaves have been visited');
 check('busy', 'with entries coming');
 

@@ -17,7 +17,7 @@ my $primary = start_server(
 enable_seqscan = off
 enable_bitmapscan = off
 fpbtree.queue_worker = off
-wal_consistency_checking = 'all'
+wal_consistency_checking = 'generic'
 }, allows_streaming => 1);
 need_injection_points();
 query('CREATE EXTENSION fpbtree');
