@@ -118,7 +118,8 @@ sub put { my ($page, $offset, $width, $value) = @_; substr($$page, $offset, $wid
 # Header fields.
 my %field = (
 	lower => [ 12, 2 ], upper => [ 14, 2 ], magic => [ 24, 2 ], level => [ 26, 1 ], flags => [ 27, 1 ], right => [ 28, 4 ],
-	nnodes => [ 32, 2 ], dircap => [ 34, 2 ], nalloc => [ 36, 2 ], low_head => [ 40, 8 ], high_head => [ 48, 8 ], low_tail => [ 56, 8 ], high_tail => [ 64, 8 ]);
+	nnodes => [ 32, 2 ], dircap => [ 34, 2 ], nalloc => [ 36, 2 ], low_head => [ 40, 8 ], high_head => [ 48, 8 ], low_tail => [ 56, 8 ], high_tail => [ 64, 8 ],
+	prefix => [ 72, 8 ]);
 sub field { my ($page, $name) = @_; return get($page, @{ $field{$name} }); }
 sub set_field { my ($page, $name, $value) = @_; put($page, @{ $field{$name} }, $value); return; }
 
@@ -432,6 +433,10 @@ try_fault('texts', $texts_root,
 		put($p, $node + 4 * $_, 4, 0xfffffff0) foreach $last .. $slots - 1;
 	},
 	'The head of entry \d+ is not that of its values', 'the head of a separator');
+try_fault('texts', $leaf, sub { my $p = shift; set_field($p, 'prefix', 1); },
+	'The page has a prefix, which it may not have', 'a prefix of a leaf');
+try_fault('texts', $texts_root, sub { my $p = shift; set_field($p, 'prefix', field($p, 'prefix') + 1); },
+	'The keys do not begin with the page\'s prefix', 'a prefix that is too long');
 try_fault('words', $leaf, sub { my $p = shift; set_field($p, 'low_head', field($p, 'low_head') - (1 << 32)); },
 	'The page is not what its parent, block \d+, says', 'a low fence that is not the separator');
 try_fault('words', $leaf, sub { my $p = shift; set_field($p, 'low_head', field($p, 'low_head') - (1 << 32)); },

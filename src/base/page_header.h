@@ -17,7 +17,7 @@
 #define FPB_METAPAGE	0		/* block of the metapage */
 #define FPB_MAGIC		0xFB7E	/* in every page of an fpbtree */
 #define FPB_META_MAGIC	0x46504254	/* "FPBT" */
-#define FPB_VERSION		9		/* on-disk format */
+#define FPB_VERSION		10		/* on-disk format */
 #define FPB_CACHE_LINE	64		/* unit of node sizes, on disk */
 
 /* page flags */
@@ -50,8 +50,9 @@ typedef enum FpbSide
 /*
  * The fences as the header stores them, each of them at its side of the
  * arrays.  In the word forms (head, low, tail) is the whole key.  In the tuple
- * form head is the head of the pivot tuple that lies at page offset tail, and
- * low is 0.  A high fence that is elided has its head only.
+ * form head is the head of the pivot tuple that lies at page offset tail; the
+ * low fence's low is the length of an inner page's prefix (key/prefix.c), and
+ * the high fence's is 0.  A high fence that is elided has its head only.
  *
  * The heads of both come before the rest, because they settle most comparisons
  * and the first cache line has no room for two whole fences.

@@ -163,25 +163,36 @@ compare_tuple(const FpbIndex *ix, const FpbKey *key, const FpbSearchKey *search)
 }
 
 /*
- * Sign of key - search key.  The key may be a pivot.  Calls comparators where
- * heads don't tell, and raises what they raise, or an error if a column that
- * they would get is damaged.
+ * Sign of key - search key, whose head is given.  The key may be a pivot.
+ * Both heads are those of one page (key/prefix.c), or both are whole.  Calls
+ * comparators where heads don't tell, and raises what they raise, or an error
+ * if a column that they would get is damaged.
  */
 int
-fpb_compare(const FpbIndex *ix, const FpbKey *key, const FpbSearchKey *search)
+fpb_compare_by_head(const FpbIndex *ix, const FpbKey *key, const FpbSearchKey *search,
+					uint64 head)
 {
 	if (fpb_is_word(ix))
 	{
-		if (key->head != search->head)
-			return key->head < search->head ? -1 : 1;
+		if (key->head != head)
+			return key->head < head ? -1 : 1;
 		if (key->low != search->low)
 			return key->low < search->low ? -1 : 1;
 		return pg_cmp_u64(key->tail, search->tail);
 	}
 
-	if (search->has_head && key->head != search->head)
-		return key->head < search->head ? -1 : 1;
+	if (search->has_head && key->head != head)
+		return key->head < head ? -1 : 1;
 	return compare_tuple(ix, key, search);
+}
+
+/*
+ * The same of keys with their whole heads.
+ */
+int
+fpb_compare(const FpbIndex *ix, const FpbKey *key, const FpbSearchKey *search)
+{
+	return fpb_compare_by_head(ix, key, search, search->head);
 }
 
 /*

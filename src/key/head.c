@@ -54,9 +54,6 @@
 #include "key/key.h"
 #include "key/tuple.h"
 
-/* the part of a head that is kept when heads have 4 bytes */
-#define HEAD4_MASK	UINT64CONST(0xFFFFFFFF00000000)
-
 /*
  * The head of a column's value, which may be NULL, as if it came first.
  */
@@ -128,7 +125,7 @@ fpb_head_of(const FpbIndex *ix, const Datum *values, const bool *isnull,
 	}
 
 	if (ix->head_width == 4)
-		*head &= HEAD4_MASK;
+		*head &= FPB_HEAD4_MASK;
 	return true;
 }
 
@@ -140,6 +137,6 @@ uint64
 fpb_pivot_head(const FpbIndex *ix, uint64 head, int natts)
 {
 	if (natts == 1 && ix->cols[0].head == FPB_HEAD_PAIR)
-		return head & HEAD4_MASK;
+		return head & FPB_HEAD4_MASK;
 	return head;
 }

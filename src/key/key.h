@@ -248,9 +248,14 @@ extern void fpb_search_key_from(const FpbIndex *ix, const FpbKey *key,
 extern bool fpb_index_is_simple(const FpbIndex *ix);
 extern bool fpb_search_key_is_simple(const FpbIndex *ix, const FpbSearchKey *search);
 
-/* sign(key - search key); key may be a pivot */
+/*
+ * sign(key - search key); key may be a pivot.  The second takes the search
+ * key's head in the page that the key, with its head there, has been read of.
+ */
 extern int	fpb_compare(const FpbIndex *ix, const FpbKey *key,
 						const FpbSearchKey *search);
+extern int	fpb_compare_by_head(const FpbIndex *ix, const FpbKey *key,
+								const FpbSearchKey *search, uint64 head);
 
 /* sign(a - b) of whole entries or pivots, TIDs included */
 extern int	fpb_compare_keys(const FpbIndex *ix, const FpbKey *a,

@@ -14,6 +14,7 @@
 
 #include "access/itup.h"
 #include "access/tupmacs.h"
+#include "port/pg_bswap.h"
 
 #include "key/key.h"
 
@@ -30,6 +31,24 @@ extern IndexTuple fpb_truncate_tuple(const FpbIndex *ix, IndexTuple source, int 
 
 /* the head of a value that is no word (key/value_head.c) */
 extern uint64 fpb_value_head(FpbHeadKind kind, Datum value);
+
+/* where heads are a value's first bytes: these bytes, and all */
+extern bool fpb_head_is_bytes(FpbHeadKind kind);
+extern const char *fpb_value_bytes(FpbHeadKind kind, Datum value, Size *length,
+								   void **copy);
+
+/* The first 8 bytes as a big-endian integer, filled up with zeros. */
+static inline uint64
+fpb_bytes_head(const char *data, Size length)
+{
+	uint64		bytes = 0;
+
+	memcpy(&bytes, data, Min(length, sizeof(bytes)));
+	return pg_ntoh64(bytes);
+}
+
+/* the part of a head that is kept when heads have 4 bytes */
+#define FPB_HEAD4_MASK	UINT64CONST(0xFFFFFFFF00000000)
 
 /* what pivots need of heads and of comparison (key/head.c, key/compare.c) */
 extern uint64 fpb_pivot_head(const FpbIndex *ix, uint64 head, int natts);

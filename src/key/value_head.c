@@ -21,7 +21,6 @@
 #include <sys/socket.h>
 
 #include "datatype/timestamp.h"
-#include "port/pg_bswap.h"
 #include "utils/builtins.h"
 #include "utils/date.h"
 #include "utils/inet.h"
@@ -57,16 +56,6 @@
 
 /* heads tell days apart that are not farther than this from zero */
 #define INTERVAL_DAYS		32768
-
-/* The first 8 bytes as a big-endian integer, filled up with zeros. */
-static inline uint64
-first_bytes(const char *data, Size length)
-{
-	uint64		bytes = 0;
-
-	memcpy(&bytes, data, Min(length, sizeof(bytes)));
-	return pg_ntoh64(bytes);
-}
 
 /* One of the 16-bit numbers of a numeric, which need not be aligned. */
 static inline uint16
@@ -211,8 +200,8 @@ inet_head(const char *data, Size length)
 
 	if (length < offsetof(inet_struct, ipaddr))
 		return 0;				/* damaged */
-	network = first_bytes((const char *) inet->ipaddr,
-						  length - offsetof(inet_struct, ipaddr));
+	network = fpb_bytes_head((const char *) inet->ipaddr,
+							 length - offsetof(inet_struct, ipaddr));
 	if (inet->family != PGSQL_AF_INET6)
 		network &= ~(uint64) PG_UINT32_MAX;
 	if (inet->bits == 0)
@@ -294,11 +283,63 @@ varlena_head(FpbHeadKind kind, Datum value)
 	{
 		if (kind == FPB_HEAD_BPCHAR)
 			length = bpchartruelen(data, length);
-		head = first_bytes(data, length);
+		head = fpb_bytes_head(data, length);
 	}
 	if ((Pointer) v != DatumGetPointer(value))
 		pfree(v);
 	return head;
+}
+
+/*
+ * Are heads of this kind the first bytes of a value, and is their order that
+ * of memcmp, then of length?
+ */
+bool
+fpb_head_is_bytes(FpbHeadKind kind)
+{
+	switch (kind)
+	{
+		case FPB_HEAD_BYTES:
+		case FPB_HEAD_BPCHAR:
+		case FPB_HEAD_CSTRING:
+			return true;
+		case FPB_HEAD_NONE:
+		case FPB_HEAD_WORD:
+		case FPB_HEAD_PAIR:
+		case FPB_HEAD_UUID:
+		case FPB_HEAD_NUMERIC:
+		case FPB_HEAD_INET:
+		case FPB_HEAD_INTERVAL:
+		case FPB_HEAD_TIMETZ:
+			return false;
+	}
+	pg_unreachable();
+}
+
+/*
+ * The bytes whose order is that of the values, of a kind for which heads are
+ * bytes.  *length becomes their number.  *copy becomes NULL, or what has been
+ * palloc'd to decompress the value, or to fetch it from a TOAST table.
+ */
+const char *
+fpb_value_bytes(FpbHeadKind kind, Datum value, Size *length, void **copy)
+{
+	struct varlena *v;
+
+	*copy = NULL;
+	if (kind == FPB_HEAD_CSTRING)
+	{
+		/* all that is compared; a damaged name need not end with a zero */
+		*length = strnlen(DatumGetCString(value), NAMEDATALEN);
+		return DatumGetCString(value);
+	}
+	v = PG_DETOAST_DATUM_PACKED(value);
+	if ((Pointer) v != DatumGetPointer(value))
+		*copy = v;
+	*length = VARSIZE_ANY_EXHDR(v);
+	if (kind == FPB_HEAD_BPCHAR)
+		*length = bpchartruelen(VARDATA_ANY(v), *length);
+	return VARDATA_ANY(v);
 }
 
 /*
@@ -314,7 +355,7 @@ fpb_value_head(FpbHeadKind kind, Datum value)
 			{
 				const char *s = DatumGetCString(value);
 
-				return first_bytes(s, strnlen(s, sizeof(uint64)));
+				return fpb_bytes_head(s, strnlen(s, sizeof(uint64)));
 			}
 		case FPB_HEAD_INTERVAL:
 			return interval_head(DatumGetIntervalP(value));

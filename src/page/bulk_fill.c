@@ -97,17 +97,21 @@ fpb_filler_end(FpbFiller *filler, const FpbKey *high, BlockNumber right)
 		.right = right,.low = filler->low,.high = high,
 	.entries = filler->entries,.nentries = filler->nentries};
 	FpbKey		elided;
+	bool		fits;
 
-	if (layout->filler_write(filler, &content))
-		return;
-	if (high != NULL)
+	fpb_choose_prefix(filler->ix, &content);
+	fits = layout->filler_write(filler, &content);
+	if (!fits && high != NULL)
 	{
 		elided = *high;
 		elided.tuple = NULL;
 		content.high = &elided;
-		if (layout->filler_write(filler, &content))
-			return;
+		fits = layout->filler_write(filler, &content);
 	}
+	if (content.entries != filler->entries)
+		pfree(unconstify(FpbEntry *, content.entries));
+	if (fits)
+		return;
 	elog(ERROR, "%d entries do not fit a page of index \"%s\"",
 		 filler->nentries, RelationGetRelationName(filler->ix->rel));
 }

@@ -54,6 +54,7 @@ read_fence(const FpbIndex *ix, Page page, FpbSide side, FpbKey *key)
 	key->tuple = NULL;
 	if (!fpb_is_word(ix))
 	{
+		key->low = 0;
 		key->tuple = fpb_page_tuple(ix, page, (uint32) Min(key->tail, BLCKSZ));
 		key->tail = fpb_pivot_tail(key->tuple);
 	}

@@ -10,7 +10,7 @@
 #define FPB_PAGE_FENCE_H
 
 #include "base/wal.h"
-#include "key/key.h"
+#include "key/prefix.h"
 
 /*
  * The tail of a pivot tuple: its TID where it has one, else that of minus
@@ -124,8 +124,19 @@ fpb_set_fence(Page page, FpbSide side, const FpbKey *key, uint64 tail)
 	FpbFences  *fences = &FpbHdr(page)->fences;
 
 	fences->head[side] = key->head;
-	fences->low[side] = key->low;
+	if (key->tuple == NULL)
+		fences->low[side] = key->low;	/* else the prefix is there */
 	fences->tail[side] = tail;
+}
+
+/*
+ * How many bytes do the keys of a page have in common, behind which its heads
+ * begin?  (A damaged page may say anything.)
+ */
+static inline int
+fpb_page_prefix(const FpbIndex *ix, Page page)
+{
+	return fpb_is_word(ix) ? 0 : (int) Min(FpbHdr(page)->fences.low[FPB_LOW], BLCKSZ);
 }
 
 /*

@@ -16,6 +16,9 @@
  */
 static const int reorganise_slacks[] = {50, 30, 15, 10, 5, 2};
 
+/* in an inner page that is made afresh for a shorter prefix */
+#define PREFIX_SLACK	2
+
 /* at most; to the operation queue, more will come before the next image */
 #define SLACK		15
 #define QUEUE_SLACK	50
@@ -221,6 +224,63 @@ fpb_page_replace(Page page, const char *image, FpbWalPage *wp)
 /* --- making a page afresh --- */
 
 /*
+ * The first of a page's entries that has a key: the pivot before all keys has
+ * none.
+ */
+static int
+first_with_key(const FpbIndex *ix, const FpbEntry *entries, int nentries)
+{
+	return nentries > 0 && fpb_pivot_natts(ix, entries[0].key.tuple) == 0 ? 1 : 0;
+}
+
+/*
+ * See page/layout.h.  Only inner pages have prefixes.  In a leaf, heads that
+ * differ would have more of a node logged when an insertion moves its entries.
+ */
+void
+fpb_choose_prefix(const FpbIndex *ix, FpbPageContent *content)
+{
+	const FpbEntry *entries = content->entries;
+	int			last = content->nentries - 1;
+	int			first;
+	FpbEntry   *behind;
+
+	content->prefix = 0;
+	content->prefix_head = 0;
+	if (content->level == 0 || fpb_is_word(ix))
+		return;
+	first = first_with_key(ix, entries, content->nentries);
+	if (first >= last)
+		return;
+	content->prefix = fpb_common_prefix(ix, entries[first].key.tuple, entries[last].key.tuple);
+	if (content->prefix == 0)
+		return;
+
+	content->prefix_head = entries[first].key.head;
+	behind = palloc(sizeof(FpbEntry) * content->nentries);
+	memcpy(behind, entries, sizeof(FpbEntry) * content->nentries);
+	for (int i = first; i <= last; i++)
+		behind[i].key.head = fpb_head_behind(ix, entries[i].key.tuple, content->prefix);
+	content->entries = behind;
+}
+
+/*
+ * See page/layout.h.
+ */
+bool
+fpb_page_build(const FpbIndex *ix, Page page, const FpbPageContent *content, int slack)
+{
+	FpbPageContent here = *content;
+	bool		fits;
+
+	fpb_choose_prefix(ix, &here);
+	fits = ix->layout->build(ix, page, &here, slack);
+	if (here.entries != content->entries)
+		pfree(unconstify(FpbEntry *, here.entries));
+	return fits;
+}
+
+/*
  * See page/layout.h.
  */
 void
@@ -266,16 +326,29 @@ rebuild(const FpbIndex *ix, Page page, const FpbEntry *entries, int nentries,
 }
 
 /*
+ * All entries of the page, with a new one among them before pos, in a palloc'd
+ * array.
+ */
+static FpbEntry *
+collect_with(const FpbIndex *ix, Page page, const FpbEntry *entry, FpbPos pos, int *nentries)
+{
+	FpbEntry   *entries = palloc(sizeof(FpbEntry) * (FPB_MAX_PAGE_ENTRIES + 1));
+
+	(void) fpb_page_entries_with(ix, page, entry, &pos, entries, NULL, nentries);
+	return entries;
+}
+
+/*
  * See page/layout_common.h.
  */
 FpbEntry *
 fpb_collect_with(const FpbIndex *ix, Page page, const FpbEntry *entry,
 				 FpbPos pos, int *nentries)
 {
-	FpbEntry   *entries = palloc(sizeof(FpbEntry) * (FPB_MAX_PAGE_ENTRIES + 1));
+	FpbEntry	whole = *entry;
 
-	(void) fpb_page_entries_with(ix, page, entry, &pos, entries, NULL, nentries);
-	return entries;
+	(void) fpb_with_whole_head(ix, page, true, &whole);
+	return collect_with(ix, page, &whole, pos, nentries);
 }
 
 /*
@@ -340,12 +413,75 @@ fpb_page_plan_reorganise(const FpbIndex *ix, Page page, const FpbEntry *entry,
 	int			most = FpbPageIsQueue(page) ? QUEUE_SLACK : SLACK;
 
 	plan->outcome = FPB_PLAN_FULL;
-	entries = fpb_collect_with(ix, page, entry, pos, &n);
+	entries = collect_with(ix, page, entry, pos, &n);
 	for (int i = 0; i < lengthof(reorganise_slacks) && plan->outcome == FPB_PLAN_FULL; i++)
 		if (reorganise_slacks[i] <= most)
 			fpb_plan_rebuild(ix, page, entries, n, reorganise_slacks[i], 0, plan);
 	pfree(entries);
 	return plan->outcome == FPB_PLAN_REBUILD;
+}
+
+/*
+ * A tuple of an inner page with a prefix, which begins with that.  NULL if
+ * only the pivot before all keys is left of the page's entries.
+ */
+static IndexTuple
+tuple_with_prefix(const FpbIndex *ix, Page page)
+{
+	FpbPos		end = FPB_POS_END;
+	FpbEntry	last;
+
+	if (!FpbPageIsLeftmost(page))
+		return fpb_page_tuple(ix, page, (uint32) Min(FpbHdr(page)->fences.tail[FPB_LOW], BLCKSZ));
+	if (!ix->layout->prev(ix, page, &end, &last))
+		fpb_page_damaged(ix, page, "An inner page is empty.");
+	return fpb_pivot_natts(ix, last.key.tuple) == 0 ? NULL : last.key.tuple;
+}
+
+/*
+ * See page/layout_common.h.
+ */
+uint64
+fpb_search_head_in(const FpbIndex *ix, Page page, const FpbSearchKey *search)
+{
+	IndexTuple	other;
+
+	if (!search->has_head)
+		return search->head;
+	other = tuple_with_prefix(ix, page);
+	return other == NULL ? 0 :
+		fpb_search_head_behind(ix, search, fpb_page_prefix(ix, page), other);
+}
+
+/*
+ * See page/layout.h.  An entry without the page's prefix, which is rare, has
+ * the page made afresh, with a shorter one or none.
+ */
+void
+fpb_page_plan_insert(const FpbIndex *ix, Page page, const FpbEntry *entry,
+					 FpbPos pos, FpbInsertPlan *plan)
+{
+	int			prefix = fpb_page_prefix(ix, page);
+	FpbEntry	here = *entry;
+	FpbEntry   *entries;
+	int			n;
+
+	plan->takes_room = false;
+	if (unlikely(prefix > 0))
+	{
+		IndexTuple	other = tuple_with_prefix(ix, page);
+
+		if (other == NULL || !fpb_has_prefix(ix, entry->key.tuple, prefix, other))
+		{
+			entries = collect_with(ix, page, entry, pos, &n);
+			fpb_plan_rebuild(ix, page, entries, n, PREFIX_SLACK, FPB_FEW_CHILDREN, plan);
+			pfree(entries);
+			return;
+		}
+		here.key.head = fpb_head_behind(ix, entry->key.tuple, prefix);
+	}
+	plan->head = here.key.head;
+	ix->layout->plan_insert(ix, page, &here, pos, plan);
 }
 
 /*
@@ -355,10 +491,13 @@ void
 fpb_page_insert(const FpbIndex *ix, Page page, const FpbEntry *entry,
 				const FpbInsertPlan *plan, FpbWalPage *wp)
 {
+	FpbEntry	here = *entry;
+
 	switch (plan->outcome)
 	{
 		case FPB_PLAN_FITS:
-			ix->layout->insert(ix, page, entry, plan, wp);
+			here.key.head = plan->head;
+			ix->layout->insert(ix, page, &here, plan, wp);
 			break;
 		case FPB_PLAN_REBUILD:
 			fpb_page_replace(page, plan->image->data, wp);
@@ -450,7 +589,30 @@ fpb_page_fault(const FpbIndex *ix, Page page)
 		return "The page has tuples, which it may not have.";
 	if (FpbPageHighElided(page) && fpb_is_word(ix))
 		return "The page has no high fence to elide.";
+	if (FpbPageIsLeaf(page) && fpb_page_prefix(ix, page) > 0)
+		return "The page has a prefix, which it may not have.";
 	return ix->layout->fault(ix, page);
+}
+
+/*
+ * What is wrong with the prefix of a page that has one, or with heads behind
+ * it; or NULL.
+ */
+static const char *
+prefix_fault(const FpbIndex *ix, Page page, const FpbEntry *entries, int nentries)
+{
+	int			prefix = fpb_page_prefix(ix, page);
+	int			first = first_with_key(ix, entries, nentries);
+	FpbPos		pos = FPB_POS_FIRST;
+	FpbEntry	entry;
+
+	if (first < nentries &&
+		fpb_common_prefix(ix, entries[first].key.tuple, entries[nentries - 1].key.tuple) < prefix)
+		return "The keys do not begin with the page's prefix.";
+	for (int i = 1; ix->layout->next(ix, page, &pos, &entry); i++, pos = fpb_pos_behind(pos))
+		if (entry.key.head != fpb_head_behind(ix, entry.key.tuple, prefix))
+			return psprintf("The head of entry %d is not that of its values.", i);
+	return NULL;
 }
 
 /*
@@ -555,6 +717,8 @@ fpb_page_order_fault(const FpbIndex *ix, Page page, const FpbEntry *entries,
 	bool		leaf = FpbPageIsLeaf(page);
 	const char *fault = range_fault(ix, page, entries, nentries);
 
+	if (fault == NULL && fpb_page_prefix(ix, page) > 0)
+		fault = prefix_fault(ix, page, entries, nentries);
 	if (fault != NULL)
 		return fault;
 	for (int i = 0; i < nentries; i++)

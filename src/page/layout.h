@@ -98,6 +98,7 @@ typedef struct FpbInsertPlan
 	FpbPlanOutcome outcome;
 	bool		takes_room;		/* FPB_PLAN_FITS: into room that the page has
 								 * left for other keys, such as a free node */
+	uint64		head;			/* the entry's in this page */
 	PGAlignedBlock *image;		/* FPB_PLAN_REBUILD: the new page, palloc'd;
 								 * else NULL */
 	uint64		details[8];		/* the layout's */
@@ -107,6 +108,9 @@ typedef struct FpbInsertPlan
  * What a page that is made afresh is to be.  Fences: NULL stands for infinity,
  * and a high one without tuple, in the tuple form, is elided.  The entries are
  * in order, and nothing points into the memory that the page is made in.
+ *
+ * Callers give entries their whole heads.  To a layout they have those of the
+ * page, and prefix and prefix_head are set.
  */
 typedef struct FpbPageContent
 {
@@ -115,6 +119,8 @@ typedef struct FpbPageContent
 	BlockNumber right;
 	const FpbKey *low;
 	const FpbKey *high;
+	int			prefix;			/* bytes that all keys have in common */
+	uint64		prefix_head;	/* whole head of a key that begins with these */
 	const FpbEntry *entries;
 	int			nentries;
 	bool		loose;			/* may free slots of a node be behind its
@@ -313,6 +319,28 @@ fpb_layout_lines(const FpbIndex *ix, int *leaf_lines, int *inner_lines)
 extern void fpb_layout_choose(FpbIndex *ix, int leaf_lines);
 
 /* ------------------------------------------------------------------------
+ * heads
+ * ------------------------------------------------------------------------
+ *
+ * In an inner page with a prefix (key/prefix.h) heads are those of what is
+ * behind it.  Nobody outside of the layouts has to know: the functions below
+ * that take an entry, and those that fill one in, do it with its whole head.
+ */
+
+/* Give an entry, if any has been found, its whole head. */
+static inline bool
+fpb_with_whole_head(const FpbIndex *ix, Page page, bool found, FpbEntry *entry)
+{
+	int			prefix = fpb_page_prefix(ix, page);
+
+	/* (the pivot before all keys has a head of 0 everywhere) */
+	if (unlikely(prefix > 0) && found && fpb_pivot_natts(ix, entry->key.tuple) > 0)
+		entry->key.head = fpb_whole_head(ix, FpbHdr(page)->fences.head[FPB_LOW],
+										 entry->key.head, prefix);
+	return found;
+}
+
+/* ------------------------------------------------------------------------
  * reading a page
  * ------------------------------------------------------------------------
  */
@@ -336,7 +364,7 @@ fpb_page_search(const FpbIndex *ix, Page page, const FpbSearchKey *search,
 static inline bool
 fpb_page_next(const FpbIndex *ix, Page page, FpbPos *pos, FpbEntry *entry)
 {
-	return ix->layout->next(ix, page, pos, entry);
+	return fpb_with_whole_head(ix, page, ix->layout->next(ix, page, pos, entry), entry);
 }
 
 /*
@@ -347,7 +375,7 @@ fpb_page_next(const FpbIndex *ix, Page page, FpbPos *pos, FpbEntry *entry)
 static inline bool
 fpb_page_prev(const FpbIndex *ix, Page page, FpbPos *pos, FpbEntry *entry)
 {
-	return ix->layout->prev(ix, page, pos, entry);
+	return fpb_with_whole_head(ix, page, ix->layout->prev(ix, page, pos, entry), entry);
 }
 
 /*
@@ -435,6 +463,7 @@ fpb_page_child(const FpbIndex *ix, Page page, const FpbSearchKey *search,
 			   bool before, FpbPos *pos, FpbEntry *entry)
 {
 	ix->layout->child(ix, page, search, before, pos, entry);
+	(void) fpb_with_whole_head(ix, page, true, entry);
 }
 
 /*
@@ -516,13 +545,8 @@ fpb_page_kill(const FpbIndex *ix, Page page, const FpbPos *pos, int npos)
  * (fpb_page_search, fpb_page_place): fills *plan.  The page does not change.
  * May allocate plan->image, which the caller pfrees.
  */
-static inline void
-fpb_page_plan_insert(const FpbIndex *ix, Page page, const FpbEntry *entry,
-					 FpbPos pos, FpbInsertPlan *plan)
-{
-	plan->takes_room = false;
-	ix->layout->plan_insert(ix, page, entry, pos, plan);
-}
+extern void fpb_page_plan_insert(const FpbIndex *ix, Page page, const FpbEntry *entry,
+								 FpbPos pos, FpbInsertPlan *plan);
 
 /*
  * Find the place of a new entry in a page where it belongs.
@@ -650,12 +674,14 @@ extern void fpb_page_split(const FpbIndex *ix, Page page,
  * are to be left free; none, and the page takes no more room than it must.
  * Returns false if the content does not fit so: the page is then undefined.
  */
-static inline bool
-fpb_page_build(const FpbIndex *ix, Page page, const FpbPageContent *content,
-			   int slack)
-{
-	return ix->layout->build(ix, page, content, slack);
-}
+extern bool fpb_page_build(const FpbIndex *ix, Page page,
+						   const FpbPageContent *content, int slack);
+
+/*
+ * Choose a page's prefix, and give its entries their heads there: these are
+ * content's own, or palloc'd.
+ */
+extern void fpb_choose_prefix(const FpbIndex *ix, FpbPageContent *content);
 
 /*
  * Begin to say what a page that replaces this one is to be: the same but for
@@ -794,7 +820,11 @@ fpb_page_info(const FpbIndex *ix, Page page, FpbPageInfo *info)
 static inline bool
 fpb_node_info(const FpbIndex *ix, Page page, int n, FpbNodeInfo *info)
 {
-	return ix->layout->node_info(ix, page, n, info);
+	if (!ix->layout->node_info(ix, page, n, info))
+		return false;
+	if (info->entries > 0)
+		(void) fpb_with_whole_head(ix, page, true, &info->first);
+	return true;
 }
 
 #endif							/* FPB_PAGE_LAYOUT_H */

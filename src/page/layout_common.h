@@ -21,6 +21,25 @@ extern int	fpb_read_words(const FpbIndex *ix, const FpbShape *shape,
 						   const char *node, int from, int to, FpbPos pos,
 						   uint64 step, FpbItem *items, int room);
 
+extern uint64 fpb_search_head_in(const FpbIndex *ix, Page page,
+								 const FpbSearchKey *search);
+
+/*
+ * The head of a search key in a page.  May decompress a value; raises an error
+ * if a tuple of the page is damaged.
+ */
+static inline uint64
+fpb_search_head(const FpbIndex *ix, Page page, const FpbSearchKey *search)
+{
+	if (fpb_page_prefix(ix, page) == 0)
+		return search->head;
+	return fpb_search_head_in(ix, page, search);
+}
+
+/* a page with no more entries than these is not split while they fit it at all */
+#define FPB_FEW_ENTRIES		2
+#define FPB_FEW_CHILDREN	3
+
 /*
  * An entry follows a series if its key is so many times as near to the one
  * before as to the one behind.
@@ -50,11 +69,14 @@ fpb_begin_page(const FpbIndex *ix, Page page, const FpbPageContent *content)
 	if (fpb_high_elided(ix, content->high))
 		flags |= FPB_HIGH_ELIDED;
 	fpb_page_init(page, content->level, flags, content->right);
+	FpbHdr(page)->fences.low[FPB_LOW] = content->prefix;
+	FpbHdr(page)->fences.head[FPB_LOW] = content->prefix_head;
 }
 
 /*
  * All entries of the page, with a new one among them before pos, in a palloc'd
- * array.
+ * array.  The new one has its head in the page; in the array all have whole
+ * ones.
  */
 extern FpbEntry *fpb_collect_with(const FpbIndex *ix, Page page,
 								  const FpbEntry *entry, FpbPos pos,

@@ -256,7 +256,7 @@ search_ties(const FpbIndex *ix, Page page, const FpbShape *shape, FpbCodec codec
 		if (head < search->head || is_gap(arrays, slot))
 			continue;
 		if (head == search->head &&
-			fpb_compare_slot(ix, page, shape, codec, node, slot, false, search) <= most)
+			fpb_compare_slot(ix, page, shape, codec, node, slot, false, search, search->head) <= most)
 			count++;
 		else if (found < 0 || head < best ||
 				 (head == best && slot_less(ix, arrays, slot, found)))
@@ -307,7 +307,7 @@ search_arrays(const FpbIndex *ix, Page page, const FpbShape *shape, FpbCodec cod
 		*next = -1;				/* all are before the search key */
 	else if (found < 0 || tied ||
 			 (least == 0 && fpb_compare_slot(ix, page, shape, codec, node, found, false,
-											 search) <= (equal ? 0 : -1)))
+											 search, search->head) <= (equal ? 0 : -1)))
 		return search_ties(ix, page, shape, codec, node, width, search, equal, arrays, count, next);
 	return count;
 }

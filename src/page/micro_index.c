@@ -46,12 +46,9 @@ StaticAssertDecl(sizeof(MicroHeader) <= sizeof(FpbHdr(NULL)->layout),
 
 /*
  * Slots in a hundred that a page of tuples must have free if it is made afresh
- * rather than split; and the number of entries with which it is not split
- * while they fit it at all.
+ * rather than split.
  */
 #define REBUILD_SLACK	15
-#define FEW_ENTRIES		2
-#define FEW_CHILDREN	3
 
 /* what a tuple is taken to need in a page that has none */
 #define USUAL_TUPLE		24
@@ -232,23 +229,25 @@ search_page(const FpbIndex *ix, Page page, const FpbShape *shape,
 	char	   *node = page_node(ix, page, shape);
 	int			lo = 0;
 	int			hi = Micro(page)->nentries;
+	uint64		head;
 
 	if (hi == 0)
 		return 0;
+	head = fpb_search_head(ix, page, search);
 	if (fpb_is_word(ix) || search->has_head)
 	{
-		lo = slots_less(ix, page, shape, search->head);
-		if (lo == hi || fpb_node_head(ix, node, lo) != search->head)
+		lo = slots_less(ix, page, shape, head);
+		if (lo == hi || fpb_node_head(ix, node, lo) != head)
 			return lo;
 
 		/* few share a head, so the first is likely to be the place */
 		if (!fpb_node_is_gap(ix, shape, FPB_NODE_PLAIN, node, lo) &&
-			fpb_compare_slot(ix, page, shape, FPB_NODE_PLAIN, node, lo, true, search) > (equal ? 0 : -1))
+			fpb_compare_slot(ix, page, shape, FPB_NODE_PLAIN, node, lo, true, search, head) > (equal ? 0 : -1))
 			return lo;
-		if (search->head != PG_UINT64_MAX)
-			hi = slots_less(ix, page, shape, search->head + 1);
+		if (head != PG_UINT64_MAX)
+			hi = slots_less(ix, page, shape, head + 1);
 	}
-	return fpb_search_slots(ix, page, shape, FPB_NODE_PLAIN, node, lo, hi, search, equal);
+	return fpb_search_slots(ix, page, shape, FPB_NODE_PLAIN, node, lo, hi, search, head, equal);
 }
 
 /*
@@ -305,7 +304,8 @@ find_end(const FpbIndex *ix, Page page, const FpbShape *shape, int slot,
 	{
 		if (slot >= n)
 			return n;
-		if (fpb_compare_slot(ix, page, shape, FPB_NODE_PLAIN, node, slot, false, end) >= 0)
+		if (fpb_compare_slot(ix, page, shape, FPB_NODE_PLAIN, node, slot, false, end,
+							 end->head) >= 0)
 		{
 			*more = false;
 			return slot;
@@ -557,7 +557,7 @@ micro_plan_insert(const FpbIndex *ix, Page page, const FpbEntry *entry,
 	}
 	entries = fpb_collect_with(ix, page, entry, pos, &n);
 	fpb_plan_rebuild(ix, page, entries, n, REBUILD_SLACK,
-					 FpbPageIsLeaf(page) ? FEW_ENTRIES : FEW_CHILDREN, plan);
+					 FpbPageIsLeaf(page) ? FPB_FEW_ENTRIES : FPB_FEW_CHILDREN, plan);
 	pfree(entries);
 }
 
@@ -672,7 +672,7 @@ shares_fence(const FpbIndex *ix, const FpbPageContent *content)
 	if (low == NULL || fpb_is_word(ix) || content->nentries == 0)
 		return false;
 	return low->tail == content->entries[0].key.tail &&
-		fpb_keys_identical(ix, low, &content->entries[0].key);
+		fpb_tuples_identical(ix, low->tuple, content->entries[0].key.tuple);
 }
 
 /*

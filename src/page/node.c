@@ -146,7 +146,7 @@ fpb_read_slot(const FpbIndex *ix, Page page, const FpbShape *shape, FpbCodec cod
  */
 static inline int
 search_slots(const FpbIndex *ix, Page page, const FpbShape *shape, FpbCodec codec,
-			 char *node, int lo, int hi, const FpbSearchKey *search, bool equal)
+			 char *node, int lo, int hi, const FpbSearchKey *search, uint64 head, bool equal)
 {
 	int			most = equal ? 0 : -1;	/* sign of an entry before the place */
 
@@ -158,7 +158,7 @@ search_slots(const FpbIndex *ix, Page page, const FpbShape *shape, FpbCodec code
 		while (live < hi && fpb_node_is_gap(ix, shape, codec, node, live))
 			live++;
 		if (live == hi ||
-			fpb_compare_slot(ix, page, shape, codec, node, live, true, search) > most)
+			fpb_compare_slot(ix, page, shape, codec, node, live, true, search, head) > most)
 			hi = mid;
 		else
 			lo = live + 1;
@@ -169,9 +169,9 @@ search_slots(const FpbIndex *ix, Page page, const FpbShape *shape, FpbCodec code
 int
 fpb_search_slots(const FpbIndex *ix, Page page, const FpbShape *shape,
 				 FpbCodec codec, char *node, int lo, int hi,
-				 const FpbSearchKey *search, bool equal)
+				 const FpbSearchKey *search, uint64 head, bool equal)
 {
-	return search_slots(ix, page, shape, codec, node, lo, hi, search, equal);
+	return search_slots(ix, page, shape, codec, node, lo, hi, search, head, equal);
 }
 
 /*
@@ -233,31 +233,33 @@ search_runs(const FpbIndex *ix, const FpbShape *shape, char *node,
 }
 
 /*
- * The same among all slots of a node.  Heads are compared first, and nothing
- * else where they decide.
+ * The same among all slots of a node.  Heads are compared first, that of the
+ * search key in this page with those of the node, and nothing else where they
+ * decide.
  */
 int
 fpb_search_node(const FpbIndex *ix, Page page, const FpbShape *shape,
-				FpbCodec codec, char *node, const FpbSearchKey *search, bool equal)
+				FpbCodec codec, char *node, const FpbSearchKey *search, uint64 head,
+				bool equal)
 {
 	int			lo = 0;
 	int			hi = shape->nslots;
 
 	if (!fpb_is_word(ix) && !search->has_head)
-		return search_slots(ix, page, shape, codec, node, lo, hi, search, equal);
+		return search_slots(ix, page, shape, codec, node, lo, hi, search, head, equal);
 
 	switch (codec)
 	{
 		case FPB_NODE_PLAIN:
-			lo = fpb_heads_less(ix, node, hi, search->head);
-			if (lo == hi || fpb_node_head(ix, node, lo) != search->head)
+			lo = fpb_heads_less(ix, node, hi, head);
+			if (lo == hi || fpb_node_head(ix, node, lo) != head)
 				return lo;
 
 			/* few share a head, so the first is likely to be the place */
 			if (!fpb_node_is_gap(ix, shape, codec, node, lo) &&
-				fpb_compare_slot(ix, page, shape, codec, node, lo, true, search) > (equal ? 0 : -1))
+				fpb_compare_slot(ix, page, shape, codec, node, lo, true, search, head) > (equal ? 0 : -1))
 				return lo;
-			hi = fpb_heads_not_greater(ix, node, hi, search->head);
+			hi = fpb_heads_not_greater(ix, node, hi, head);
 			break;
 		case FPB_NODE_RUNS:
 			return search_runs(ix, shape, node, search, equal);
@@ -266,7 +268,7 @@ fpb_search_node(const FpbIndex *ix, Page page, const FpbShape *shape,
 			Assert(false);
 			break;
 	}
-	return search_slots(ix, page, shape, codec, node, lo, hi, search, equal);
+	return search_slots(ix, page, shape, codec, node, lo, hi, search, head, equal);
 }
 
 /* --- writing slots --- */

@@ -600,12 +600,12 @@ extern void fpb_read_slot(const FpbIndex *ix, Page page, const FpbShape *shape,
 						  FpbEntry *entry);
 
 /*
- * Sign of a slot's first entry (last: its last one) against the search key.
- * The slot is not a gap.
+ * Sign of a slot's first entry (last: its last one) against the search key,
+ * which has this head in the page.  The slot is not a gap.
  */
 static inline int
 fpb_compare_slot(const FpbIndex *ix, Page page, const FpbShape *shape, FpbCodec codec,
-				 char *node, int slot, bool last, const FpbSearchKey *search)
+				 char *node, int slot, bool last, const FpbSearchKey *search, uint64 head)
 {
 	FpbEntry	entry;
 
@@ -617,7 +617,7 @@ fpb_compare_slot(const FpbIndex *ix, Page page, const FpbShape *shape, FpbCodec 
 		entry.key.tail = fpb_posting_tail(posting,
 										  fpb_posting_prev(posting, BLCKSZ));
 	}
-	return fpb_compare(ix, &entry.key, search);
+	return fpb_compare_by_head(ix, &entry.key, search, head);
 }
 
 /*
@@ -645,10 +645,10 @@ fpb_next_live(const FpbIndex *ix, const FpbShape *shape, FpbCodec codec,
 extern int	fpb_search_slots(const FpbIndex *ix, Page page,
 							 const FpbShape *shape, FpbCodec codec, char *node,
 							 int lo, int hi, const FpbSearchKey *search,
-							 bool equal);
+							 uint64 head, bool equal);
 extern int	fpb_search_node(const FpbIndex *ix, Page page,
 							const FpbShape *shape, FpbCodec codec, char *node,
-							const FpbSearchKey *search, bool equal);
+							const FpbSearchKey *search, uint64 head, bool equal);
 extern void fpb_write_slot(const FpbIndex *ix, const FpbShape *shape,
 						   char *node, int slot, const FpbEntry *entry,
 						   uint32 tuple_offset);

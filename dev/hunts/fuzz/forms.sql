@@ -12,7 +12,7 @@ CREATE TABLE done (form text, kind text, times bigint);
 CREATE TABLE least (kind text, disk_first int, micro_index int, cache_first int);
 INSERT INTO least VALUES
   ('slot', 200000, 300000, 200000), ('delete', 30000, 30000, 30000), ('delete the last entry', 4000, 4000, 4000), ('killed bits', 3000, 3000, 3000),
-  ('build', 1400, 1400, 1400), ('rebuild', 1300, 1300, 1300), ('reorganise', 1000, 700, 1000), ('full', 700, 700, 700), ('extend', 450, 450, 450),
+  ('build', 1400, 1400, 1400), ('rebuild', 1300, 1300, 1300), ('reorganise', 1000, 700, 1000), ('full', 700, 700, 700), ('extend', 450, 450, 450), ('shorten the prefix', 60, 40, 60),
   ('page split in place', 700, 700, 700), ('page split by image', 350, 350, 350), ('fill', 350, 350, 350), ('merge', 70, 70, 70),
   ('with the high fence elided', 7000, 7000, 7000), ('high fence elided for want of room', 500, 500, 500),
   ('split node', 3000, NULL, 2500), ('spill', 2000, NULL, 500), ('spread nodes', 60, NULL, 60), ('append node', 1200, NULL, 1200), ('append runs node', 30, NULL, 8),
@@ -86,6 +86,20 @@ CREATE TABLE f_text AS
 CREATE INDEX f_text_k ON f_text USING fpbtree (k);
 CREATE INDEX f_text_desc ON f_text USING fpbtree (k DESC);
 CREATE INDEX f_text_nohead ON f_text USING fpbtree (k COLLATE "default");
+
+-- keys that begin alike, many with as much as eight bytes and more: prefixes of each other, zeros at their ends, NULLs among them
+CREATE TABLE f_prefix AS
+  SELECT CASE WHEN i % 90 = 0 THEN NULL ELSE left(v.t, CASE WHEN i % 5 = 0 THEN 3 + i % 20 ELSE 40 END) END COLLATE "C" AS k,
+         CASE WHEN i % 80 <> 0 THEN v.t::bytea || decode(repeat('00', i % 7), 'hex') || decode(CASE WHEN i % 4 = 0 THEN 'ff' ELSE '' END, 'hex') END AS y,
+         (v.t || repeat(' ', i % 3))::bpchar COLLATE "C" AS b, v.t::name AS n, i % 3 AS c
+    FROM generate_series(1, 500) i,
+         LATERAL (SELECT (ARRAY['customer/', 'customer/0000000', 'customers', 'cust', ''])[1 + i % 41 % 5] ||
+                         lpad((i % 120)::text, CASE WHEN i % 2 = 0 THEN 12 ELSE 1 END, '0') AS t) v;
+CREATE INDEX f_prefix_k ON f_prefix USING fpbtree (k);
+CREATE INDEX f_prefix_desc ON f_prefix USING fpbtree (k DESC NULLS LAST, c DESC);
+CREATE INDEX f_prefix_bytea ON f_prefix USING fpbtree (y, c);
+CREATE INDEX f_prefix_bpchar ON f_prefix USING fpbtree (b DESC);
+CREATE INDEX f_prefix_name ON f_prefix USING fpbtree (n, c);
 
 -- so many short keys that killed bits, a bit for each slot, are more than what little may be free
 CREATE TABLE f_short AS SELECT lpad(to_hex(i * 3), 3, '0') COLLATE "C" AS k FROM generate_series(1, 1200) i;

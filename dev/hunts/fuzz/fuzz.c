@@ -45,6 +45,7 @@ static const char *const kinds[] = {
 	[FUZZ_N_REBUILD] = "rebuild",
 	[FUZZ_N_FULL] = "full",
 	[FUZZ_N_REORGANISE] = "reorganise",
+	[FUZZ_N_PREFIX] = "shorten the prefix",
 	[FUZZ_N_WIDEN] = "widen a posting's TIDs",
 	[FUZZ_N_GROW_AMONG] = "grow a posting among the tuples",
 	[FUZZ_N_SWAP] = "swap a posting's last TID",

@@ -139,6 +139,7 @@ typedef enum FuzzCount
 	FUZZ_N_REBUILD,
 	FUZZ_N_FULL,
 	FUZZ_N_REORGANISE,
+	FUZZ_N_PREFIX,				/* a page gets a shorter prefix */
 	FUZZ_N_WIDEN,				/* a posting's TIDs get wider */
 	FUZZ_N_GROW_AMONG,			/* it goes among the page's tuples */
 	FUZZ_N_SWAP,				/* its last TID goes elsewhere */

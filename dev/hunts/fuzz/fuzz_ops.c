@@ -598,6 +598,8 @@ count_plan(Fuzz *f, const FpbInsertPlan *plan)
 			break;
 		case FPB_PLAN_REBUILD:
 			f->counts[FUZZ_N_REBUILD]++;
+			if (fpb_page_prefix(&f->ix, plan->image->data) < fpb_page_prefix(&f->ix, f->page))
+				f->counts[FUZZ_N_PREFIX]++;
 			break;
 		case FPB_PLAN_FULL:
 			f->counts[FUZZ_N_FULL]++;

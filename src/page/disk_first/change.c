@@ -186,7 +186,7 @@ insert_tail(char *tails, int n, int width, int gap, int item, uint64 tail,
  * page's own, so that descending keys don't lower it again and again.
  */
 static void
-lower_own_bound(Page page, int dir, uint64 head, FpbWalPage *wp)
+lower_own_bound(const FpbIndex *ix, Page page, int dir, uint64 head, FpbWalPage *wp)
 {
 	uint64	   *own = fpb_dir_bound(page, dir);
 
@@ -194,7 +194,8 @@ lower_own_bound(Page page, int dir, uint64 head, FpbWalPage *wp)
 		return;
 	*own = head;
 	if (dir == 0)
-		*own = FpbPageIsLeftmost(page) ? 0 : FpbHdr(page)->fences.head[FPB_LOW];
+		*own = FpbPageIsLeftmost(page) || fpb_page_prefix(ix, page) > 0 ? 0 :
+			FpbHdr(page)->fences.head[FPB_LOW];
 	fpb_wal_note(wp, own, sizeof(uint64));
 }
 
@@ -203,9 +204,9 @@ lower_own_bound(Page page, int dir, uint64 head, FpbWalPage *wp)
  * bounds of that and of the next one.
  */
 static void
-adjust_bounds(Page page, int dir, uint64 head, FpbWalPage *wp)
+adjust_bounds(const FpbIndex *ix, Page page, int dir, uint64 head, FpbWalPage *wp)
 {
-	lower_own_bound(page, dir, head, wp);
+	lower_own_bound(ix, page, dir, head, wp);
 	raise_next_bound(page, dir, head, wp);
 }
 
@@ -222,7 +223,7 @@ inserted_at(const FpbIndex *ix, Page page, int dir, int slot, int gap, uint64 he
 		fpb_page_shift_killed(ix, page, dir, slot, gap - 1, 1);
 	else
 		fpb_page_shift_killed(ix, page, dir, gap + 1, slot, -1);
-	adjust_bounds(page, dir, head, wp);
+	adjust_bounds(ix, page, dir, head, wp);
 }
 
 /*
@@ -300,7 +301,7 @@ insert_into_runs(const FpbIndex *ix, Page page, const FpbEntry *entry,
 	if (first < last)
 		fpb_note_slots(wp, (char *) runs.ends, first, last - 1, sizeof(uint8));
 	fpb_page_shift_killed(ix, page, pos->dir, shift.from, shift.to, shift.by);
-	adjust_bounds(page, pos->dir, entry->key.head, wp);
+	adjust_bounds(ix, page, pos->dir, entry->key.head, wp);
 }
 
 /*
@@ -736,7 +737,7 @@ write_loosely(const FpbIndex *ix, Page page, const FpbEntry *entry, int dir,
 		fpb_wal_note(wp, codec, sizeof(uint8));
 	}
 	fpb_page_clear_killed(ix, page, dir, slot, slot);
-	adjust_bounds(page, dir, entry->key.head, wp);
+	adjust_bounds(ix, page, dir, entry->key.head, wp);
 }
 
 /*
@@ -758,7 +759,7 @@ put_entry(const FpbIndex *ix, Page page, const FpbEntry *entry, int dir,
 		FpbNodePos	place = {dir};
 
 		fpb_search_key_from(ix, &entry->key, &search);
-		place.slot = fpb_search_node(ix, page, shape, codec, node, &search, false);
+		place.slot = fpb_search_node(ix, page, shape, codec, node, &search, search.head, false);
 		if ((place.slot < shape->nslots &&
 			 fpb_node_is_gap(ix, shape, codec, node, place.slot)) ||
 			(place.slot > 0 && fpb_node_is_gap(ix, shape, codec, node, place.slot - 1)))

@@ -48,7 +48,7 @@ shares_fence(const PageWriter *w)
 
 	if (low == NULL || fpb_is_word(w->ix) || w->nslots == 0)
 		return false;
-	return low->tail == first->tail && fpb_keys_identical(w->ix, low, first) &&
+	return low->tail == first->tail && fpb_tuples_identical(w->ix, low->tuple, first->tuple) &&
 		(w->content->level > 0 || w->packing->slots[0] == 1);
 }
 

@@ -79,12 +79,6 @@
 #define NEARLY_FULL				4
 
 /*
- * A page with no more entries than this is not split while they fit it at all.
- */
-#define FEW_ENTRIES				2
-#define FEW_CHILDREN			3
-
-/*
  * A posting that grows gets room for the new TID, and for one for so many that
  * it has; for more while much of the page is free; and if there is no room for
  * that, for fewer.
@@ -533,7 +527,7 @@ too_full(const FpbIndex *ix, Page page, int slack)
 	if (fpb_is_word(ix))
 		return plain_page_entries(ix, page) >= shape->max_nodes * fpb_plain_fill(shape, slack);
 	entries = plain_tuples(ix, page, &bytes);
-	return entries > FEW_ENTRIES &&
+	return entries > FPB_FEW_ENTRIES &&
 		fresh_bytes(ix, shape, entries, bytes, slack) + BLCKSZ * slack / 100 > BLCKSZ;
 }
 
@@ -557,7 +551,7 @@ plan_to_make_room(const FpbIndex *ix, Page page, const FpbEntry *entry,
 	entries = fpb_collect_with(ix, page, entry, fpb_pos_pack(*place), &n);
 	fpb_plan_rebuild(ix, page, entries, n, slack,
 					 fpb_is_word(ix) ? 0 :
-					 FpbPageIsLeaf(page) ? FEW_ENTRIES : FEW_CHILDREN, plan);
+					 FpbPageIsLeaf(page) ? FPB_FEW_ENTRIES : FPB_FEW_CHILDREN, plan);
 	if (plan->outcome == FPB_PLAN_FULL && has_duplicates(ix, page, entries, n))
 		fpb_plan_rebuild(ix, page, entries, n, DUPLICATES_SLACK, 0, plan);
 	pfree(entries);
@@ -770,7 +764,7 @@ plan_in_runs_node(const FpbIndex *ix, Page page, int dir, char *node,
 		slot > (found ? fpb_run_end(&runs, run) : fpb_run_start(&runs, run)))
 	{
 		fpb_search_key_from(ix, &entry->key, &search);
-		slot = fpb_search_node(ix, page, shape, FPB_NODE_RUNS, node, &search, false);
+		slot = fpb_search_node(ix, page, shape, FPB_NODE_RUNS, node, &search, search.head, false);
 	}
 	if (fpb_nearest_gap(ix, shape, FPB_NODE_RUNS, node, slot) < 0)
 		return false;
@@ -815,7 +809,7 @@ plan_in_node(const FpbIndex *ix, Page page, int dir, const FpbEntry *entry,
 	fpb_search_key_from(ix, &entry->key, &search);
 	plan->kind = FPB_PLAN_SLOT;
 	plan->place.dir = dir;
-	plan->place.slot = fpb_search_node(ix, page, shape, codec, node, &search, false);
+	plan->place.slot = fpb_search_node(ix, page, shape, codec, node, &search, search.head, false);
 	plan->place.item = 0;
 	return true;
 }

@@ -286,7 +286,8 @@ first_slot(const FpbIndex *ix, const FpbShape *shape, FpbCodec codec, char *node
  */
 static int
 search_directory_ties(const FpbIndex *ix, Page page, const FpbShape *shape,
-					  int lo, int hi, const FpbSearchKey *search, bool equal)
+					  int lo, int hi, const FpbSearchKey *search, uint64 head,
+					  bool equal)
 {
 	int			found = lo - 1;
 
@@ -311,7 +312,7 @@ search_directory_ties(const FpbIndex *ix, Page page, const FpbShape *shape,
 			hi = mid - 1;
 			continue;
 		}
-		sign = fpb_compare_slot(ix, page, shape, codec, node, slot, false, search);
+		sign = fpb_compare_slot(ix, page, shape, codec, node, slot, false, search, head);
 		if (sign < 0 || (equal && sign == 0))
 		{
 			found = at;
@@ -362,11 +363,12 @@ bounds_less(const FpbIndex *ix, Page page, uint64 head)
 /*
  * The directory entry of the node that the search key belongs to: all entries
  * of the nodes before it are < search key, and the nodes behind it begin with
- * entries >= search key (equal: > search key).  The page has a node.
+ * entries >= search key (equal: > search key).  head is the search key's in
+ * this page, which has a node.
  */
 static pg_attribute_always_inline int
 search_directory(const FpbIndex *ix, Page page, const FpbShape *shape,
-				 const FpbSearchKey *search, bool equal)
+				 const FpbSearchKey *search, uint64 head, bool equal)
 {
 	int			n = FpbDir(page)->nnodes;
 	int			next = 1;
@@ -375,19 +377,19 @@ search_directory(const FpbIndex *ix, Page page, const FpbShape *shape,
 	/* the first node has no lower bound */
 	if (fpb_is_word(ix) || search->has_head)
 	{
-		next = Max(bounds_less(ix, page, search->head), 1);
+		next = Max(bounds_less(ix, page, head), 1);
 		if (next >= n)
 			return n - 1;
 
 		/* before all entries with that head, as where a key's entries begin */
 		if (fpb_is_word(ix) && search->low == 0 && search->tail == FPB_TAIL_MIN && !equal)
 			return next - 1;
-		if (*fpb_dir_bound(page, next) != search->head)
+		if (*fpb_dir_bound(page, next) != head)
 			return next - 1;
-		if (search->head != PG_UINT64_MAX)
-			end = Min(bounds_less(ix, page, search->head + 1), n);
+		if (head != PG_UINT64_MAX)
+			end = Min(bounds_less(ix, page, head + 1), n);
 	}
-	return search_directory_ties(ix, page, shape, next, end - 1, search, equal);
+	return search_directory_ties(ix, page, shape, next, end - 1, search, head, equal);
 }
 
 /*
@@ -411,7 +413,7 @@ prefetch_node(const FpbIndex *ix, const FpbShape *shape, Page page, int number, 
  */
 static void
 search_posting(const FpbIndex *ix, Page page, const FpbShape *shape, char *node,
-			   const FpbSearchKey *search, FpbNodePos *pos)
+			   const FpbSearchKey *search, uint64 head, FpbNodePos *pos)
 {
 	int			slot = fpb_next_live(ix, shape, FPB_NODE_PLAIN, node, pos->slot);
 	int			lo = 0;
@@ -421,11 +423,11 @@ search_posting(const FpbIndex *ix, Page page, const FpbShape *shape, char *node,
 
 	/* most have other keys, as their heads tell */
 	if (slot == shape->nslots ||
-		(search->has_head && fpb_node_head(ix, node, slot) != search->head) ||
+		(search->has_head && fpb_node_head(ix, node, slot) != head) ||
 		!fpb_is_posting(fpb_page_tuple(ix, page, fpb_node_tuples(shape, node)[slot])))
 		return;
 	fpb_read_slot(ix, page, shape, FPB_NODE_PLAIN, node, slot, &entry);
-	if (fpb_compare(ix, &entry.key, search) >= 0)
+	if (fpb_compare_by_head(ix, &entry.key, search, head) >= 0)
 		return;
 
 	/* it does not end before the search key, so both have the same key */
@@ -452,7 +454,7 @@ search_posting(const FpbIndex *ix, Page page, const FpbShape *shape, char *node,
  */
 static bool
 search_named_node(const FpbIndex *ix, Page page, const FpbShape *shape,
-				  const FpbSearchKey *search, FpbNodePos *place)
+				  const FpbSearchKey *search, uint64 head, FpbNodePos *place)
 {
 	int			dir = fpb_node_of_number(page, search->named_node - 1);
 	FpbCodec	codec;
@@ -473,7 +475,7 @@ search_named_node(const FpbIndex *ix, Page page, const FpbShape *shape,
 		*place = fpb_loose_pos(dir, rank, next);
 		return true;
 	}
-	slot = fpb_search_node(ix, page, shape, codec, node, search, false);
+	slot = fpb_search_node(ix, page, shape, codec, node, search, head, false);
 	if (fpb_next_live(ix, shape, codec, node, slot) == fpb_node_slots(ix, shape, codec, node))
 		return false;
 	before = slot - 1;
@@ -499,14 +501,16 @@ fpb_node_pos_search(const FpbIndex *ix, Page page, const FpbSearchKey *search,
 	FpbCodec	codec;
 	char	   *node;
 	int			number;
+	uint64		head;
 
 	place->dir = place->slot = place->item = 0;
 	if (FpbDir(page)->nnodes == 0)
 		return;
+	head = fpb_search_head(ix, page, search);
 	if (search->named_node != 0 && shape->child_off == 0 &&
-		search_named_node(ix, page, shape, search, place))
+		search_named_node(ix, page, shape, search, head, place))
 		return;
-	place->dir = search_directory(ix, page, shape, search, false);
+	place->dir = search_directory(ix, page, shape, search, head, false);
 	number = fpb_node_number(page, place->dir);
 	node = checked_node(ix, shape, page, number, &codec);
 	prefetch_node(ix, shape, page, number, node);
@@ -520,9 +524,9 @@ fpb_node_pos_search(const FpbIndex *ix, Page page, const FpbSearchKey *search,
 			*place = fpb_loose_pos(place->dir, rank, next);
 		return;
 	}
-	place->slot = fpb_search_node(ix, page, shape, codec, node, search, false);
+	place->slot = fpb_search_node(ix, page, shape, codec, node, search, head, false);
 	if (ix->max_posting > 0 && shape->child_off == 0)
-		search_posting(ix, page, shape, node, search, place);
+		search_posting(ix, page, shape, node, search, head, place);
 }
 
 void
@@ -1388,7 +1392,7 @@ next_live(const FpbIndex *ix, Page page, const FpbShape *shape, const WordNode *
 {
 	slot = next_unmarked(ix, shape, words, bits, slot, to);
 	if (slot >= to ||
-		fpb_compare_slot(ix, page, shape, words->codec, words->node, slot, false, end) < 0)
+		fpb_compare_slot(ix, page, shape, words->codec, words->node, slot, false, end, end->head) < 0)
 		return slot;
 	*ended = true;
 	return to;
@@ -1687,15 +1691,16 @@ search_child(const FpbIndex *ix, Page page, const FpbSearchKey *search, bool bef
 	FpbCodec	codec;
 	char	   *node;
 	int			number;
+	uint64		head = fpb_search_head(ix, page, search);
 
 	*child_node = 0;
 	if (FpbDir(page)->nnodes == 0)
 		fpb_page_damaged(ix, page, "An inner page is empty.");
-	pos->dir = search_directory(ix, page, shape, search, !before);
+	pos->dir = search_directory(ix, page, shape, search, head, !before);
 	number = fpb_node_number(page, pos->dir);
 	node = checked_node(ix, shape, page, number, &codec);
 	prefetch_node(ix, shape, page, number, node);
-	pos->slot = fpb_search_node(ix, page, shape, codec, node, search, !before);
+	pos->slot = fpb_search_node(ix, page, shape, codec, node, search, head, !before);
 	pos->item = 0;
 
 	/* the one before that place */
