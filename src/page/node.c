@@ -531,12 +531,13 @@ fpb_nearest_gap(const FpbIndex *ix, const FpbShape *shape, FpbCodec codec, char 
  *
  * The first run may have begun before these entries, with so many of its own,
  * and gets the more gaps.  If the last one goes on behind them, it needs none
- * here.
+ * here.  amid: the node is one of many that a run fills on its own, and gaps
+ * are all over it.
  */
 void
 fpb_write_runs(const FpbIndex *ix, const FpbShape *shape, char *node,
 			   const FpbEntry *entries, int nentries, int nruns, bool spread,
-			   int before, bool goes_on)
+			   int before, bool goes_on, bool amid)
 {
 	int			width = FPB_SHORT_TAIL;
 	int			used;
@@ -585,6 +586,8 @@ fpb_write_runs(const FpbIndex *ix, const FpbShape *shape, char *node,
 				fpb_run_lows(&runs)[run] = key->low;
 		}
 		fpb_write_short_tail(runs.tails, slot++, width, key->tail);
+		if (amid)
+			slot = (i + 1) * runs.places / nentries;
 	}
 	runs.ends[run] = slot;
 	Assert(run == nruns - 1);

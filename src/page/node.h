@@ -672,7 +672,7 @@ extern int	fpb_find_run(const FpbIndex *ix, const FpbRuns *runs,
 						 const FpbKey *key, bool *found);
 extern void fpb_write_runs(const FpbIndex *ix, const FpbShape *shape,
 						   char *node, const FpbEntry *entries, int nentries,
-						   int nruns, bool spread, int before, bool goes_on);
+						   int nruns, bool spread, int before, bool goes_on, bool amid);
 extern const char *fpb_runs_fault(const FpbIndex *ix, const FpbShape *shape,
 								  char *node);
 extern int	fpb_nearest_gap(const FpbIndex *ix, const FpbShape *shape,

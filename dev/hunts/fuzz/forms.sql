@@ -41,6 +41,10 @@ CREATE TABLE f_word4 AS
 CREATE INDEX f_word4_asc ON f_word4 USING fpbtree (k);
 CREATE INDEX f_word4_desc ON f_word4 USING fpbtree (k DESC NULLS LAST);
 
+-- few keys, so that pages are amid a run
+CREATE TABLE f_few AS SELECT i % 3 AS k FROM generate_series(1, 30) i;
+CREATE INDEX f_few_k ON f_few USING fpbtree (k);
+
 CREATE TABLE f_word8 AS
   SELECT CASE WHEN i % 50 = 0 THEN NULL WHEN i % 3 = 0 THEN i ELSE (random() * 1e18)::int8 - 5e17::int8 END AS k,
          CASE WHEN i % 41 = 0 THEN NULL WHEN i % 2 = 0 THEN '-0'::float8 ELSE i % 20 - 10 END AS f

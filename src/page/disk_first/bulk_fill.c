@@ -66,9 +66,15 @@ void
 fpb_disk_first_filler_begin(FpbFiller *filler)
 {
 	FillState  *state = State(filler);
+	int			before = state->last.before + state->last.open;
 
 	memset(state, 0, sizeof(FillState));
 	fpb_fill_with_slack(filler->ix, filler->level, filler->slack, &state->fill);
+
+	/* the run of most of the last page goes on here */
+	if (state->fill.runs_room > 0 && before > state->fill.most_before &&
+		filler->low->tail != FPB_TAIL_MIN)
+		state->fill.before = state->last.before = before;
 
 	/* an inner page's first key is its low fence */
 	if (filler->low != NULL && filler->low->tuple != NULL && filler->level == 0)
@@ -216,11 +222,15 @@ fpb_disk_first_filler_write(const FpbFiller *filler,
 							const FpbPageContent *content)
 {
 	const FpbIndex *ix = filler->ix;
+	FpbFill		fill = State(filler)->fill;
 	FpbPacking	packing;
 
+	/* (what was known of the run before has told how much the page takes) */
+	fpb_fill_between_fences(ix, content, &fill);
+	fill.before = State(filler)->fill.before;
 	if (!(fpb_is_word(ix) ?
 		  fpb_pack_words(ix, content->level, content->entries, content->nentries,
-						 &State(filler)->fill, filler->slack > 0, &packing) :
+						 &fill, filler->slack > 0, &packing) :
 		  fpb_pack_tuples(ix, content, filler->slack, &packing)))
 		return false;
 	return fpb_write_page(ix, filler->page, content, &packing, 0);

@@ -382,6 +382,7 @@ typedef struct FpbPackedNode
 	int			nslots;			/* slots that its entries take */
 	int			nruns;			/* words: keys among its entries */
 	FpbCodec	codec;
+	bool		amid;			/* words: it is all of a long run, amid it */
 } FpbPackedNode;
 
 /* all nodes that a page is to have; what is not said to be there is undefined */
@@ -476,6 +477,10 @@ extern void fpb_fill_with_slack(const FpbIndex *ix, int level, int slack,
 extern void fpb_fill_densely(const FpbIndex *ix, int level, FpbFill *fill);
 extern void fpb_fill_share(const FpbIndex *ix, int level, int share,
 						   FpbFill *fill);
+extern int	fpb_most_before(const FpbShape *shape);
+extern bool fpb_run_passes(const FpbIndex *ix, const FpbKey *fence, const FpbKey *key);
+extern void fpb_fill_between_fences(const FpbIndex *ix, const FpbPageContent *content,
+									FpbFill *fill);
 extern bool fpb_pack_words(const FpbIndex *ix, int level,
 						   const FpbEntry *entries, int nentries,
 						   const FpbFill *fill, bool spread,

@@ -396,6 +396,7 @@ fpb_disk_first_build(const FpbIndex *ix, Page page,
 		return fpb_pack_tuples(ix, content, slack, &packing) &&
 			fpb_write_page(ix, page, content, &packing, BLCKSZ * slack / 100);
 	fpb_fill_with_slack(ix, content->level, slack, &fill);
+	fpb_fill_between_fences(ix, content, &fill);
 	if (write_words(ix, page, content, &fill, slack > 0, &packing))
 		return true;
 	if (slack > 0)

@@ -78,6 +78,15 @@ set_costs(const FpbIndex *ix, int unit, bool spare, FpbFill *fill)
 }
 
 /*
+ * A run with more entries than this before a node leaves room there as well.
+ */
+int
+fpb_most_before(const FpbShape *shape)
+{
+	return DENSE_NODES * fpb_runs_room(shape) / FPB_SHORT_TAIL;
+}
+
+/*
  * Entries of runs that don't end in a node leave nothing free: they take that
  * share of what others take, in so many units to a byte.
  */
@@ -86,7 +95,7 @@ set_open_costs(const FpbShape *shape, int share, FpbFill *fill)
 {
 	for (int width = FPB_SHORT_TAIL; width <= FPB_TAIL_BYTES; width++)
 		fill->open_cost[width] = width * share;
-	fill->most_before = DENSE_NODES * fpb_runs_room(shape) / FPB_SHORT_TAIL;
+	fill->most_before = fpb_most_before(shape);
 	fill->before = 0;
 	fill->end = FPB_RUN_MAY_GO_ON;
 }
@@ -135,6 +144,52 @@ fpb_fill_share(const FpbIndex *ix, int level, int share, FpbFill *fill)
 	set_costs(ix, 1000, true, fill);
 	fill->tids = FPB_RUNS_MOST * share / 1000;
 	set_open_costs(shape, share, fill);
+}
+
+/*
+ * Does the run of an entry of words at an end of a leaf go on beyond the fence
+ * there, which may be NULL?
+ */
+bool
+fpb_run_passes(const FpbIndex *ix, const FpbKey *fence, const FpbKey *key)
+{
+	return fence != NULL && fence->tail != FPB_TAIL_MIN && fpb_keys_identical(ix, fence, key);
+}
+
+/*
+ * How many of sorted entries of words, from the first on, have its key?  No
+ * more than most are counted.
+ */
+static int
+first_run(const FpbIndex *ix, const FpbEntry *entries, int nentries, int most)
+{
+	int			n = 1;
+
+	while (n < Min(nentries, most) &&
+		   fpb_keys_identical(ix, &entries[0].key, &entries[n].key))
+		n++;
+	return n;
+}
+
+/*
+ * A long run that began before a leaf of words, or ends behind it, has room
+ * for more TIDs all over it.
+ */
+void
+fpb_fill_between_fences(const FpbIndex *ix, const FpbPageContent *content, FpbFill *fill)
+{
+	const FpbEntry *entries = content->entries;
+	int			n = content->nentries;
+	int			enough = fill->most_before + 1;
+
+	if (fill->runs_room == 0 || n < enough)
+		return;
+	if (fpb_run_passes(ix, content->low, &entries[0].key) &&
+		first_run(ix, entries, n, enough) == enough)
+		fill->before = Max(fill->before, enough);
+	if (fpb_run_passes(ix, content->high, &entries[n - 1].key) &&
+		fpb_keys_identical(ix, &entries[n - enough].key, &entries[n - 1].key))
+		fill->end = FPB_RUN_GOES_ON;
 }
 
 /*
@@ -418,6 +473,26 @@ choose_codec(const FpbIndex *ix, const FpbShape *shape, const FpbFill *fill,
 }
 
 /*
+ * Give nodes [first, end) the same number of entries.
+ */
+static void
+share_out(FpbPacking *packing, int first, int end)
+{
+	FpbPackedNode *nodes = &packing->nodes[first];
+	int			n = end - first;
+	int			start = nodes->start;
+	int			count = 0;
+
+	for (int i = 0; i < n; i++)
+		count += nodes[i].count;
+	for (int i = 0; i < n; i++)
+	{
+		nodes[i].start = nodes[i].slot = start + count * i / n;
+		nodes[i].count = nodes[i].nslots = start + count * (i + 1) / n - nodes[i].start;
+	}
+}
+
+/*
  * Give each sequence of plain nodes the same number of entries in each.
  */
 static void
@@ -427,19 +502,54 @@ even_out(FpbPacking *packing)
 
 	for (int first = 0; first < packing->nnodes; first = end + 1)
 	{
-		FpbPackedNode *nodes = &packing->nodes[first];
-		int			start = nodes->start;
-		int			count = 0;
-		int			n;
+		for (end = first; end < packing->nnodes && packing->nodes[end].codec == FPB_NODE_PLAIN;)
+			end++;
+		share_out(packing, first, end);
+	}
+}
 
-		for (end = first; end < packing->nnodes && packing->nodes[end].codec == FPB_NODE_PLAIN; end++)
-			count += packing->nodes[end].count;
-		n = end - first;
-		for (int i = 0; i < n; i++)
-		{
-			nodes[i].start = nodes[i].slot = start + count * i / n;
-			nodes[i].count = nodes[i].nslots = start + count * (i + 1) / n - nodes[i].start;
-		}
+/*
+ * Is a node all of one run, which goes on behind it?
+ */
+static bool
+is_within_run(const FpbIndex *ix, const FpbEntry *entries, int nentries,
+			  const FpbPacking *packing, int i)
+{
+	const FpbPackedNode *node = &packing->nodes[i];
+	int			end = node->start + node->count;
+
+	if (node->codec != FPB_NODE_RUNS || node->nruns > 1)
+		return false;
+	return end == nentries ? packing->goes_on :
+		fpb_keys_identical(ix, &entries[end - 1].key, &entries[end].key);
+}
+
+/*
+ * The same for nodes within a long run: these are amid it.  (But if TIDs of
+ * the run differ in width, not all nodes have room for as many.)
+ */
+static void
+even_out_runs(const FpbIndex *ix, const FpbEntry *entries, int nentries,
+			  const FpbFill *fill, FpbPacking *packing)
+{
+	int			end;
+
+	for (int first = 0; first < packing->nnodes; first = end + 1)
+	{
+		const FpbPackedNode *last;
+
+		for (end = first; end < packing->nnodes && is_within_run(ix, entries, nentries, packing, end);)
+			end++;
+		if (end == first ||
+			(end - first <= DENSE_NODES &&
+			 (first > 0 || packing->before <= fill->most_before)))
+			continue;
+		for (int i = first; i < end; i++)
+			packing->nodes[i].amid = true;
+		last = &packing->nodes[end - 1];
+		if (fpb_tail_width(entries[packing->nodes[first].start].key.tail) ==
+			fpb_tail_width(entries[last->start + last->count - 1].key.tail))
+			share_out(packing, first, end);
 	}
 }
 
@@ -517,9 +627,12 @@ fpb_pack_words(const FpbIndex *ix, int level, const FpbEntry *entries, int nentr
 		node->slot = node->start;
 		node->nslots = node->count;
 		node->codec = choose_codec(ix, shape, fill, node->count, node->nruns);
+		node->amid = false;
 	}
-	if (spread)
-		even_out(packing);
+	if (!spread)
+		return true;
+	even_out(packing);
+	even_out_runs(ix, entries, nentries, fill, packing);
 	return true;
 }
 
@@ -544,5 +657,5 @@ fpb_write_packed_runs(const FpbIndex *ix, char *node, const FpbEntry *entries,
 	fpb_write_runs(ix, fpb_leaf_shape(ix), node, first, packed->count, packed->nruns,
 				   packing->spread, before,
 				   end == entries + nentries ? packing->goes_on :
-				   fpb_keys_identical(ix, &end[-1].key, &end->key));
+				   fpb_keys_identical(ix, &end[-1].key, &end->key), packed->amid);
 }

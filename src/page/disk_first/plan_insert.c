@@ -827,10 +827,10 @@ typedef struct NodeEntries
 
 /*
  * How many entries of this key does the dir'th node, if there is one, and if
- * it is a runs node, end with?
+ * it is a runs node, end with?  *whole becomes true if it has no others.
  */
 static int
-entries_at_end(const FpbIndex *ix, Page page, int dir, const FpbKey *key)
+entries_at_end(const FpbIndex *ix, Page page, int dir, const FpbKey *key, bool *whole)
 {
 	const FpbShape *shape = fpb_shape(ix, page);
 	FpbCodec	codec;
@@ -840,6 +840,7 @@ entries_at_end(const FpbIndex *ix, Page page, int dir, const FpbKey *key)
 	int			run;
 	int			n = 0;
 
+	*whole = false;
 	if (dir < 0)
 		return 0;
 	node = fpb_page_node(ix, page, dir, &codec);
@@ -851,7 +852,48 @@ entries_at_end(const FpbIndex *ix, Page page, int dir, const FpbKey *key)
 		return 0;
 	for (int slot = fpb_run_start(&runs, run); slot < fpb_run_end(&runs, run); slot++)
 		n += !fpb_run_is_gap(&runs, slot);
+	*whole = run == 0;
 	return n;
+}
+
+/*
+ * Has a run with this key so many entries before the dir'th node that it has
+ * room for more all over it?  One that begins before the page is taken to have
+ * them there.
+ */
+static bool
+is_long_before(const FpbIndex *ix, Page page, int dir, const FpbKey *key)
+{
+	int			left = fpb_most_before(fpb_leaf_shape(ix)) + 1;
+	bool		whole = true;
+	FpbKey		low;
+
+	while (whole && left > 0 && dir > 0)
+		left -= entries_at_end(ix, page, --dir, key, &whole);
+	if (left <= 0 || !whole || FpbPageIsLeftmost(page))
+		return left <= 0;
+	fpb_page_low(ix, page, &low);
+	return fpb_run_passes(ix, &low, key);
+}
+
+/*
+ * Does a run with this key that has entries before the dir'th node go on
+ * there?  long_one: or behind the page?
+ */
+static bool
+goes_on(const FpbIndex *ix, Page page, int dir, const FpbKey *key, bool long_one)
+{
+	FpbNodePos	place = {dir, 0, 0};
+	FpbEntry	next;
+	FpbKey		high;
+
+	if (dir < FpbDir(page)->nnodes)
+		return fpb_node_pos_next(ix, page, &place, &next) &&
+			fpb_keys_identical(ix, &next.key, key);
+	if (!long_one || FpbPageIsRightmost(page))
+		return false;
+	fpb_page_high(ix, page, &high);
+	return fpb_run_passes(ix, &high, key);
 }
 
 /*
@@ -863,9 +905,9 @@ read_nodes(const FpbIndex *ix, Page page, const FpbEntry *entry, const FpbNodePo
 		   int first, int last, NodeEntries *nodes)
 {
 	FpbPos		pos = fpb_pos_pack(*place);
-	FpbNodePos	behind = {last + 1, 0, 0};
-	FpbEntry	next;
 	FpbItem    *items;
+	bool		long_one;
+	bool		whole;
 	int			most = 0;
 	int			n = 0;
 
@@ -899,9 +941,10 @@ read_nodes(const FpbIndex *ix, Page page, const FpbEntry *entry, const FpbNodePo
 	nodes->nentries = n;
 	pfree(items);
 
-	nodes->before = entries_at_end(ix, page, first - 1, &nodes->entries[0].key);
-	nodes->end = last + 1 < FpbDir(page)->nnodes && fpb_node_pos_next(ix, page, &behind, &next) &&
-		fpb_keys_identical(ix, &next.key, &nodes->entries[n - 1].key) ?
+	long_one = is_long_before(ix, page, first, &nodes->entries[0].key);
+	nodes->before = long_one ? fpb_most_before(fpb_leaf_shape(ix)) + 1 :
+		entries_at_end(ix, page, first - 1, &nodes->entries[0].key, &whole);
+	nodes->end = goes_on(ix, page, last + 1, &nodes->entries[n - 1].key, long_one) ?
 		FPB_RUN_GOES_ON : FPB_RUN_ENDS;
 }
 
