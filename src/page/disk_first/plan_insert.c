@@ -858,8 +858,8 @@ entries_at_end(const FpbIndex *ix, Page page, int dir, const FpbKey *key, bool *
 
 /*
  * Has a run with this key so many entries before the dir'th node that it has
- * room for more all over it?  One that begins before the page is taken to have
- * them there.
+ * room for more all over it?  One that is all of the page, and more, is taken
+ * to have them.
  */
 static bool
 is_long_before(const FpbIndex *ix, Page page, int dir, const FpbKey *key)
@@ -867,13 +867,15 @@ is_long_before(const FpbIndex *ix, Page page, int dir, const FpbKey *key)
 	int			left = fpb_most_before(fpb_leaf_shape(ix)) + 1;
 	bool		whole = true;
 	FpbKey		low;
+	FpbKey		high;
 
 	while (whole && left > 0 && dir > 0)
 		left -= entries_at_end(ix, page, --dir, key, &whole);
-	if (left <= 0 || !whole || FpbPageIsLeftmost(page))
+	if (left <= 0 || !whole || FpbPageIsLeftmost(page) || FpbPageIsRightmost(page))
 		return left <= 0;
 	fpb_page_low(ix, page, &low);
-	return fpb_run_passes(ix, &low, key);
+	fpb_page_high(ix, page, &high);
+	return fpb_run_passes(ix, &low, key) && fpb_run_passes(ix, &high, key);
 }
 
 /*
