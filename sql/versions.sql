@@ -158,6 +158,15 @@ CALL split_with_few_dead('layout = micro_index');
 CALL split_with_few_dead('layout = cache_first');
 RESET client_min_messages;
 
+-- After many splits in which nothing was dead, what has died since is found again.
+CREATE TEMP TABLE vain (k int, i int) WITH (autovacuum_enabled = off);
+CREATE INDEX vain_k ON vain USING fpbtree (k) WITH (layout = disk_first);
+INSERT INTO vain SELECT abs(hashint4(i)) % 1000, i FROM generate_series(1, 2 * many()) i;
+DELETE FROM vain;
+INSERT INTO vain SELECT abs(hashint4(i)) % 1000, i FROM generate_series(1, 2 * many()) i;
+SELECT entries < 4 * many() AS some_are_gone, fpbtree_check('vain_k', true) FROM fpbtree_stats('vain_k');
+DROP TABLE vain;
+
 -- A page of the table that somebody has pinned, be it ourselves, stays as it is:
 -- the query has read all columns of a row, and still wants pad after an insertion
 -- has looked for dead rows.  Afterwards they can go.

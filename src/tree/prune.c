@@ -55,11 +55,28 @@
 #define WORTHWHILE			5
 #define WORTHWHILE_ONE_IN	64
 
+/*
+ * After so many splits of leaves in succession in which nothing dead was found
+ * and nothing was sure to be, a backend looks only before each LOOK_AGAIN'th.
+ */
+#define SPLITS_IN_VAIN		4
+#define LOOK_AGAIN			8
+
 /* a key with no more entries than this is taken for that of one row */
 #define FEW_VERSIONS		8
 
 /* so many entries on either side of a place are beside it */
 #define BESIDE				64
+
+/* splits of an index's leaves in which this backend has found nothing dead */
+typedef struct Splits
+{
+	Oid			index;
+	uint32		in_vain;
+} Splits;
+
+/* of the indexes of late, by their OIDs */
+static Splits all_splits[16];
 
 /* an entry suspected to be dead */
 typedef struct Suspect
@@ -579,6 +596,24 @@ fpb_prune_beside(const FpbIndex *ix, Relation heap, Buffer buf,
 }
 
 /*
+ * Count a split of a leaf, in which nothing dead has been found so far.
+ */
+static Splits *
+count_split(Relation rel)
+{
+	Oid			index = RelationGetRelid(rel);
+	Splits	   *splits = &all_splits[index % lengthof(all_splits)];
+
+	if (splits->index != index)
+	{
+		splits->index = index;
+		splits->in_vain = 0;
+	}
+	splits->in_vain++;
+	return splits;
+}
+
+/*
  * Remove entries of dead versions of rows from a leaf, as far as they can be
  * found at a reasonable cost.  The leaf is locked exclusively, and stays so.
  * heap is the index's table, whose pages are read and pruned.  unchanged: the
@@ -592,15 +627,20 @@ bool
 fpb_prune_versions(const FpbIndex *ix, Relation heap, Buffer buf,
 				   bool unchanged, bool *enough)
 {
+	Splits	   *splits = count_split(ix->rel);
 	Prune		p;
 
 	*enough = false;
+	if (!unchanged && splits->in_vain > SPLITS_IN_VAIN && splits->in_vain % LOOK_AGAIN != 0)
+		return false;
 	if (!begin_prune(&p, ix, heap, buf))
 		return false;
 	read_entries(&p);
 	suspect_versions(&p);
 	find_versions(&p, unchanged);
 	finish_prune(&p, buf);
+	if (p.ndead > 0)
+		splits->in_vain = 0;
 	*enough = p.ndead > 0 &&
 		p.ndead >= Min(WORTHWHILE, p.nentries / WORTHWHILE_ONE_IN);
 	return p.ndead > 0;
