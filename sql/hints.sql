@@ -78,7 +78,7 @@ INSERT INTO seen VALUES (0, 0, 105);
 -- after the other.
 CREATE TEMP TABLE split (id int, k int8, pad text STORAGE plain) WITH (autovacuum_enabled = off);
 CREATE INDEX split_k ON split USING fpbtree (k);
-INSERT INTO split SELECT i, i * 10, repeat('x', current_setting('block_size')::int / 8) FROM generate_series(1, greatest(120, current_setting('block_size')::int / 68)) i;
+INSERT INTO split SELECT i, i * 10, repeat('x', current_setting('block_size')::int / 8) FROM generate_series(1, greatest(200, current_setting('block_size')::int / 68)) i;
 DELETE FROM split WHERE id % 3 <> 0;
 SELECT agrees('split');
 SELECT pages_of('SELECT id FROM split WHERE k = 10') = 1 AS killed;
@@ -98,9 +98,9 @@ SELECT format('CREATE TEMP TABLE shared_%s (id int, k %s, pad text STORAGE plain
        format('CREATE INDEX shared_%1$s_k ON shared_%1$s USING fpbtree (k)', name),
        format('INSERT INTO shared_%s SELECT i, %s FROM generate_series(1, 90) i', name, key),
        format('DELETE FROM shared_%s WHERE id NOT IN (20, 21, 70)', name),
-       format('SELECT pages_of(%L) > 80 AS first, pages_of(%1$L) < 20 * greatest(current_setting(''block_size'')::int / 16384, 1) AS second', format('SELECT id FROM shared_%s WHERE k = %s', name, key)),
+       format('SELECT pages_of(%L) > 80 AS first, pages_of(%1$L) < 25 * greatest(current_setting(''block_size'')::int / 16384, 1) AS second', format('SELECT id FROM shared_%s WHERE k = %s', name, key)),
        format('INSERT INTO shared_%s SELECT i, %s FROM generate_series(91, 93) i', name, key),
-       format('SELECT pages_of(%L) < 20 * greatest(current_setting(''block_size'')::int / 16384, 1) OR current_setting(''block_size'')::int < 8192 AS third', format('SELECT id FROM shared_%s WHERE k = %s', name, key)),
+       format('SELECT pages_of(%L) < 25 * greatest(current_setting(''block_size'')::int / 16384, 1) OR current_setting(''block_size'')::int < 8192 AS third', format('SELECT id FROM shared_%s WHERE k = %s', name, key)),
        format('SELECT string_agg(id::text, '' '' ORDER BY id), fpbtree_check(%L, true) FROM shared_%s WHERE k = %s', 'shared_' || name || '_k', name, key)
 FROM types
 \gexec

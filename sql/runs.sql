@@ -103,13 +103,13 @@ RESET enable_seqscan;
 -- the new node's entry raises it
 CREATE TABLE bound (k int8) WITH (autovacuum_enabled = off);
 CREATE INDEX bound_k ON bound USING fpbtree (k) WITH (layout = disk_first, node_format = numbered, leaf_lines = 6);
-INSERT INTO bound SELECT i FROM generate_series(1, 37) i;
-INSERT INTO bound SELECT 37 + 100000 * i FROM generate_series(1, 17) i;
-DELETE FROM bound WHERE k BETWEEN 28 AND 37;
+INSERT INTO bound SELECT i FROM generate_series(1, 57) i;
+INSERT INTO bound SELECT 57 + 100000 * i FROM generate_series(1, 37) i;
+DELETE FROM bound WHERE k BETWEEN 48 AND 57;
 VACUUM (INDEX_CLEANUP ON) bound;
 INSERT INTO bound SELECT 50000 + 100000 * i FROM generate_series(1, 10) i;
 SELECT entries, gaps, head FROM fpbtree_nodes('bound_k', 1);
-INSERT INTO bound VALUES (29);
+INSERT INTO bound VALUES (49);
 SELECT entries, gaps, head FROM fpbtree_nodes('bound_k', 1);
 SELECT fpbtree_check('bound_k', true);
 DROP SCHEMA runs CASCADE;

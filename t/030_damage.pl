@@ -668,7 +668,7 @@ INSERT INTO twice SELECT (i * 7919) % 10007, i FROM generate_series(1, 300) i;
 DELETE FROM twice WHERE id % 2 = 0;
 CHECKPOINT;
 INSERT INTO pristine SELECT 'twice', pg_read_binary_file(pg_relation_filepath('twice_index'))});
-	cmp_ok(query(q{SELECT count(*) FROM fpbtree_nodes('twice_index', 1) WHERE codec IN ('loose', 'pairs')}), '>', 1, 'a leaf of loose nodes');
+	cmp_ok(query(q{SELECT count(*) FROM fpbtree_nodes('twice_index', 1) WHERE codec LIKE '%pairs'}), '>', 1, 'a leaf of loose nodes');
 	my $page = pack 'H*', query("SELECT encode(substring(bytes FROM $blcksz + 1 FOR $blcksz), 'hex') FROM pristine WHERE form = 'twice'");
 
 	# after the header come the bounds of the nodes, and then their numbers

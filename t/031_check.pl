@@ -206,17 +206,30 @@ die 'these indexes have other pages than expected' if !$words_root || !$texts_ro
 
 sub words_shape { return shape(shift, 4, 6); }
 
-# The first slot of the first node that is, or isn't, a gap.
+# Where the pairs of a leaf's node have their parts: tail, low word of so many bytes, and head.
+sub pairs_of
+{
+	my ($page, $dir, $low, $head) = @_;
+	my $capacity = field($page, 'dircap');
+	my $codec = get($page, 88 + 9 * $capacity + get($page, 88 + 8 * $capacity + $dir, 1), 1);
+	my $size = (field($page, 'lower') - base($page)) / field($page, 'nalloc');
+	my $tail = 4 + ($codec >> 4);
+	my $bytes = $tail + $low + ($codec & 8 ? 4 : $head);
+
+	die "the node's codec is $codec" if ($codec & 3) != 2;
+	return map {
+		my $start = node_at($page, $dir) + $_ * $bytes;
+		{ slot => $_, tail => $start, low => $start + $tail, head => $start + $tail + $low, gap => (get($page, $start, 2) & 0xfff) == 0, bytes => $bytes }
+	} 0 .. int(($size - ($codec & 8 ? 8 : 0)) / $bytes) - 1;
+}
+
+# The first slot of the first node of a leaf of words of 32 bits that is, or isn't, a gap, and where it is.
 sub words_slot
 {
 	my ($page, $gap) = @_;
-	my $tails = node_at($page, 0) + words_shape($page)->{tail};
+	my ($pair) = grep { $_->{gap} == $gap } pairs_of($page, 0, 0, 4);
 
-	foreach my $slot (0 .. words_shape($page)->{slots} - 1)
-	{
-		return ($slot, $tails + 6 * $slot) if (get($page, $tails + 6 * $slot + 4, 2) == 0) == $gap;
-	}
-	die 'no such slot';
+	return ($pair->{slot}, $pair->{tail}, $pair->{head});
 }
 
 # Word pages' killed bits lie at the page's end, so many bytes for each node.
@@ -252,13 +265,18 @@ try_fault('words', $#{ $good{words} },
 # The leaf's last node is not named any more, but has a bound.
 try_fault('words', $leaf, sub { my $p = shift; set_field($p, 'nnodes', field($p, 'nnodes') - 1); },
 	'The directory has a bound for a node that it does not name', 'a bound of no node');
-try_fault('words', $leaf, sub { my $p = shift; my ($slot, $tail) = words_slot($p, 0); put($p, $tail + 4, 2, 0); },
-	'A gap has a part of a TID', 'an offset number lost');
+try_fault('words', $leaf, sub { my $p = shift; my ($slot, $tail) = words_slot($p, 0); put($p, $tail, 2, 0); },
+	'The entries of a node are not in order, or not in its first slots', 'an offset number lost');
+try_fault('words', $leaf, sub { my $p = shift; my ($slot, $tail, $head) = words_slot($p, 0); put($p, $head + 8, 4, get($p, $head, 4) - 1); },
+	'The entries of a node are not in order, or not in its first slots', 'entries that are not in order');
+try_fault('words', $leaf, sub { my $p = shift; my ($slot, $tail, $head) = words_slot($p, 1); put($p, $head, 4, 1); },
+	'A gap has a part of an entry', 'a gap with a head');
+try_fault('pairs', page_of('pairs', 0, 0, $LEFTMOST | $RIGHTMOST),
+	sub { my $p = shift; put($p, node_at($p, 0) + (field($p, 'lower') - base($p)) / field($p, 'nalloc') - 8, 8, -1); },
+	'The heads of a node are beyond all integers', 'a base that is greater than heads');
 try_fault('words', $words_root,
 	sub { my $p = shift; put($p, node_at($p, 0) + words_shape($p)->{child}, 4, 0xffffffff); put($p, node_at($p, 0) + words_shape($p)->{tail}, 4, 1); },
 	'A gap has a part of a TID', 'a downlink lost');
-try_fault('words', $leaf, sub { my $p = shift; my ($slot, $tail) = words_slot($p, 0); put($p, $tail, 4, 0xffffffff); },
-	'An entry has an invalid TID', 'an impossible block number');
 try_fault('words', $leaf, sub { my $p = shift; set_field($p, 'upper', $blcksz - 8); },
 	'The page has tuples, which it may not have', 'tuples in a page of words');
 try_fault('words', page_of('words', 0, $RIGHTMOST, 0), sub { my $p = shift; set_field($p, 'flags', field($p, 'flags') | $SPLIT); },
@@ -269,7 +287,7 @@ try_fault('words', $words_root, sub { my $p = shift; put($p, node_at($p, 0) + wo
 # Makes the dir'th node of the directory a runs node.
 sub put_runs { my ($page, $dir) = @_; put($page, 88 + 9 * field($page, 'dircap') + $dir, 1, 1); return; }
 
-try_fault('words', $words_root, sub { put_runs(shift, 0); }, 'The page has a runs node, which it may not have', 'a runs node in an inner page');
+try_fault('words', $words_root, sub { put_runs(shift, 0); }, 'The page has a node of a kind that it may not have', 'a runs node in an inner page');
 
 # A leaf's first node, with keys of 8 bytes: where its three last bytes are, and the ends of its runs.
 sub runs_node
@@ -356,7 +374,7 @@ try_fault('texts', $leaf, sub { my $p = shift; put($p, field($p, 'upper') - 2, 1
 	'The unused space of the page is not zero', 'a byte before the tuples');
 try_fault('texts', $leaf, sub { my $p = shift; set_field($p, 'upper', field($p, 'lower')); },
 	"The page's node counts do not agree with its bounds", 'tuples over killed bits');
-try_fault('texts', $leaf, sub { put_runs(shift, 0); }, 'The page has a runs node, which it may not have', 'a runs node of tuples');
+try_fault('texts', $leaf, sub { put_runs(shift, 0); }, 'The page has a node of a kind that it may not have', 'a runs node of tuples');
 try_fault('texts', $texts_root, sub { my $p = shift; put($p, node_at($p, 0) + texts_shape($p)->{child}, 4, 0xffffffff); },
 	'An entry has no downlink', 'a tuple without a downlink');
 
@@ -369,7 +387,7 @@ sub child_of
 	return get($page, node_at($page, 0) + texts_shape($page)->{child} + 2 * ($place - node_at($page, 0) - texts_shape($page)->{tail}), 4);
 }
 
-try_fault('cover', $leaf, sub { put_runs(shift, 0); }, 'The page has a runs node, which it may not have', 'one where no keys are shared');
+try_fault('cover', $leaf, sub { put_runs(shift, 0); }, 'The page has a node of a kind that it may not have', 'one where no keys are shared');
 
 # Tuples that are not what they say.  Their columns begin after 8 bytes, of which the last two are size and flags.
 sub try_tuple
@@ -441,7 +459,7 @@ try_fault('words', $leaf, sub { my $p = shift; set_field($p, 'low_head', field($
 	'The page is not what its parent, block \d+, says', 'a low fence that is not the separator');
 try_fault('words', $leaf, sub { my $p = shift; set_field($p, 'low_head', field($p, 'low_head') - (1 << 32)); },
 	'The page does not begin where its left sibling, block \d+, ends', 'and not the high fence to the left');
-try_fault('words', $leaf, sub { my $p = shift; my ($slot) = words_slot($p, 0); put($p, node_at($p, 0) + 4 * $slot, 4, get($p, node_at($p, 0) + 4 * $slot, 4) - 1); },
+try_fault('words', $leaf, sub { my $p = shift; my ($slot, $tail, $head) = words_slot($p, 0); put($p, $head, 4, get($p, $head, 4) - 1); },
 	'(The first entry is below the low fence|outside the bounds)', 'an entry outside the fences');
 
 try_fault('deep', page_of('deep', 1, 0, $LEFTMOST | $RIGHTMOST),
@@ -462,23 +480,19 @@ sub pairs_shape { return shape(shift, 16, 6); }
 try_fault('pairs', page_of('pairs', 1, 0, 0), sub { my $p = shift; put($p, node_at($p, 0) + 8 * pairs_shape($p)->{slots}, 8, 1); },
 	"The first child's key is not minus infinity", 'the lower half of its word');
 
-# The last slot of the last node that is no gap.
-sub last_slot
+# The last pair of the last node of a leaf, whose entries are in order.
+sub last_pair
 {
-	my ($page, $shape) = @_;
-	my $tails = node_at($page, field($page, 'nnodes') - 1) + $shape->{tail};
-	my ($slot) = grep { get($page, $tails + 6 * $_ + 4, 2) != 0 } reverse 0 .. $shape->{slots} - 1;
+	my ($page, $low, $head) = @_;
+	my ($pair) = grep { !$_->{gap} } reverse pairs_of($page, field($page, 'nnodes') - 1, $low, $head);
 
-	return $slot;
+	return $pair;
 }
 try_fault('small', 1,
-	sub { my $p = shift; put($p, node_at($p, field($p, 'nnodes') - 1) + 4 * last_slot($p, words_shape($p)), 4, 0x40000000); },
+	sub { my $p = shift; put($p, last_pair($p, 0, 4)->{head}, 4, 0x40000000); },
 	'The words of entry 100 are not those of its values', 'a word that is no value of its type');
 try_fault('pairs', page_of('pairs', 0, $RIGHTMOST, 0),
-	sub {
-		my $p = shift;
-		put($p, node_at($p, field($p, 'nnodes') - 1) + 8 * (pairs_shape($p)->{slots} + last_slot($p, pairs_shape($p))), 2, 1);
-	},
+	sub { my $p = shift; put($p, last_pair($p, 8, 8)->{low}, 2, 1); },
 	'The words of entry \d+ are not those of its values', 'something behind the last column');
 
 try_fault('words', $leaf, sub { my $p = shift; set_field($p, 'high_head', field($p, 'low_head') - (1000 << 32)); },
@@ -680,8 +694,8 @@ my $level_1 = page_of('named', 1, 0, 0);
 cmp_ok(scalar child_hints(\(get_good('named'))[$level_1]), '>', 50, 'a page of level 1 has child-node hints');
 try_fault('named', $level_1, sub { my $p = shift; put($p, (child_hints($p))[7], 2, 256); },
 	'A child-node hint names a node that no page can have', 'a child-node hint to a node that there cannot be');
-try_fault('named', page_of('named', 0, 0, $LEFTMOST | $RIGHTMOST), sub { my $p = shift; my ($slot, $tail) = words_slot($p, 1); put($p, $tail, 4, 1); },
-	'A gap has a part of a TID', 'a child-node hint in a leaf');
+try_fault('named', page_of('named', 0, 0, $LEFTMOST | $RIGHTMOST), sub { my $p = shift; my ($slot, $tail, $head) = words_slot($p, 1); put($p, $head, 4, 1); },
+	'A gap has a part of an entry', 'a gap with a head in a leaf');
 
 # Whatever child-node hints say, searches find what there is: only the way is longer.
 foreach my $says ('the next node', 'any node', 'one node', 'none')
@@ -860,7 +874,7 @@ try_fault('words', $words_root,
 	my $block = (-s $path) / $blcksz;
 
 	append_to_file($path, "\0" x $blcksz);
-	try_fault('words', $leaf, sub { my $p = shift; my (undef, $tail) = words_slot($p, 0); put($p, $tail, 2, $block >> 16); put($p, $tail + 2, 2, $block & 0xffff); },
+	try_fault('words', $leaf, sub { my $p = shift; my (undef, $tail) = words_slot($p, 0); put($p, $tail, 4, $block << 12 | get($p, $tail, 2) & 0xfff); },
 		"An entry points to row \\($block,\\d+\\), which does not exist", 'a row in a new page');
 }
 
@@ -869,12 +883,10 @@ query(q{UPDATE pg_index SET indisunique = true WHERE indexrelid = 'words_k'::reg
 try_fault('words', $leaf,
 	sub {
 		my $p = shift;
-		my $node = node_at($p, 0);
 		my ($slot, $tail) = words_slot($p, 0);
-		put($p, $node + 4 * $slot + 4, 4, get($p, $node + 4 * $slot, 4));
-		substr($$p, $tail + 6, 6) = substr($$p, $tail, 6);
+		substr($$p, $tail + 8, 8) = substr($$p, $tail, 8);
 	},
-	'Entries 1 and 2 are out of order', 'an entry that is there twice');
+	'The entries of a node are not in order', 'an entry that is there twice');
 unlike(report('words'), qr/same key/, 'its row is not a duplicate of itself');
 query(q{UPDATE pg_index SET indisunique = false WHERE indexrelid = 'words_k'::regclass});
 
@@ -1232,30 +1244,25 @@ WHERE p.kind = 'leaf' AND p.low_fence IS NOT NULL AND p.high_fence IS NOT NULL O
 
 	# An entry of the queue becomes that of the row before it, whose own is in the main tree.
 	my @pages = get_good('queued');
+	my $first = page_of('queued', 0, $QUEUE | $LEFTMOST, 0);
 	my @entries = map {
 		my $page = \$pages[$_];
-		my $shape = words_shape($page);
-
-		map {
-			my $node = node_at($page, $_);
-			map { { head => $node + 4 * $_, tail => $node + $shape->{tail} + 6 * $_, page => $page } } 0 .. $shape->{slots} - 1;
-		} 0 .. field($page, 'nnodes') - 1;
+		map { my $dir = $_; map { { %$_, page => $page, dir => $dir } } pairs_of($page, $dir, 0, 4) } 0 .. field($page, 'nnodes') - 1;
 	} grep { field(\$pages[$_], 'level') == 0 && !(field(\$pages[$_], 'flags') & $DELETED) } 1 .. $#pages;
-	my %main = map { get($_->{page}, $_->{head}, 4) => $_ } grep { !(field($_->{page}, 'flags') & $QUEUE) && get($_->{page}, $_->{tail} + 4, 2) != 0 } @entries;
-	# (one that has another before it in its node, and no gap, which would have its head)
+	my %main = map { get($_->{page}, $_->{head}, 4) => $_ } grep { !(field($_->{page}, 'flags') & $QUEUE) && !$_->{gap} } @entries;
+	# (one that has another before it in its node)
 	my ($twice) = map { $entries[$_] } grep {
 		my ($last, $this) = @entries[ $_ - 1, $_ ];
-		$this->{page} == \$pages[$queue_leaf] && $last->{page} == $this->{page} && $last->{head} + 4 == $this->{head} &&
-		  get($last->{page}, $last->{tail} + 4, 2) != 0 && get($this->{page}, $this->{tail} + 4, 2) != 0 && $main{ get($this->{page}, $this->{head}, 4) - 5 }
+		$this->{page} == \$pages[$first] && $last->{page} == $this->{page} && $last->{dir} == $this->{dir} &&
+		  !$last->{gap} && !$this->{gap} && $main{ get($this->{page}, $this->{head}, 4) - 5 }
 	} 1 .. $#entries;
 	if (ok($twice, 'an entry of the queue, and one before it'))
 	{
 		my $before = $main{ get($twice->{page}, $twice->{head}, 4) - 5 };
 
-		put($twice->{page}, $twice->{head}, 4, get($before->{page}, $before->{head}, 4));
-		substr(${ $twice->{page} }, $twice->{tail}, 6) = substr(${ $before->{page} }, $before->{tail}, 6);
+		substr(${ $twice->{page} }, $twice->{tail}, 8) = substr(${ $before->{page} }, $before->{tail}, 8);
 		put_file('queued', @pages);
-		like(report('queued'), qr/^$queue_leaf\|An entry of the operation queue is on block \d+, too/m, 'an entry in both trees: reported');
+		like(report('queued'), qr/^$first\|An entry of the operation queue is on block \d+, too/m, 'an entry in both trees: reported');
 		like(check('queued'), qr/^XX002 /, 'an entry in both trees: raised');
 	}
 }

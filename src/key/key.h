@@ -168,7 +168,7 @@ typedef struct FpbIndex
 	uint16		prefetch_back;	/* and before its end */
 	uint16		nodes_off;		/* cache_first: where nodes begin in leaves, */
 	uint16		node_size;		/* and their size */
-	uint64		shapes[8];		/* the layout's own */
+	uint64		shapes[10];		/* the layout's own */
 
 	FpbColumn	cols[INDEX_MAX_KEYS];
 } FpbIndex;

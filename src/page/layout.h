@@ -123,8 +123,6 @@ typedef struct FpbPageContent
 	uint64		prefix_head;	/* whole head of a key that begins with these */
 	const FpbEntry *entries;
 	int			nentries;
-	bool		loose;			/* may free slots of a node be behind its
-								 * entries?  That is less to log. */
 } FpbPageContent;
 
 /* a page being filled by a bulk load (page/bulk_fill.c) */
@@ -142,7 +140,7 @@ typedef struct FpbFiller
 	FpbEntry   *entries;		/* what has been added to it */
 	int			nentries;
 
-	uint64		details[20];	/* the layout's */
+	uint64		details[28];	/* the layout's */
 	void	   *children;		/* what it has been told of, in context */
 } FpbFiller;
 

@@ -1,31 +1,21 @@
 /*-------------------------------------------------------------------------
  *
  * page/loose.h
- *	  A loose node: entries of words in any order (page/loose.c).
+ *	  A pairs node: entries of words in any order (page/loose.c).
  *
  *-------------------------------------------------------------------------
  */
 #ifndef FPB_PAGE_LOOSE_H
 #define FPB_PAGE_LOOSE_H
 
+#include "page/layout.h"
 #include "page/node.h"
 
 /* slots are numbered by bytes where they are put in order */
 #define FPB_LOOSE_MOST	PG_UINT8_MAX
 
-/*
- * How many entries has a node of a leaf of words that is loose or plain?
- */
-static inline int
-fpb_loose_count(const FpbIndex *ix, const FpbShape *shape, FpbCodec codec, char *node)
-{
-	int			count = 0;
-
-	for (int slot = 0; slot < shape->nslots; slot++)
-		count += !fpb_node_is_gap(ix, shape, codec, node, slot);
-	return count;
-}
-
+extern int	fpb_loose_count(const FpbIndex *ix, const FpbShape *shape,
+							FpbCodec codec, const char *node);
 extern int	fpb_loose_gap(const FpbIndex *ix, const FpbShape *shape,
 						  FpbCodec codec, const char *node);
 extern int	fpb_loose_order(const FpbIndex *ix, const FpbShape *shape,
@@ -42,5 +32,9 @@ extern int	fpb_loose_end(const FpbIndex *ix, const FpbShape *shape,
 						  FpbCodec codec, char *node, bool last);
 extern int	fpb_loose_step(const FpbIndex *ix, const FpbShape *shape,
 						   FpbCodec codec, char *node, int slot, bool forward);
+extern void fpb_loose_read(const FpbIndex *ix, Page page,
+						   const FpbShape *shape, FpbCodec codec, char *node,
+						   const uint8 *slots, int from, int to, FpbPos pos,
+						   uint64 rank_step, uint64 slot_step, FpbItem *items);
 
 #endif							/* FPB_PAGE_LOOSE_H */

@@ -7,8 +7,6 @@
  */
 #include "postgres.h"
 
-#include "port/pg_bitutils.h"
-
 #include "page/fence.h"
 #include "page/node.h"
 
@@ -20,23 +18,22 @@
 const char *
 fpb_codec_name(FpbCodec codec)
 {
-	switch (codec)
+	static const char *const pairs[] = {"pairs", "near pairs"};
+
+	switch (fpb_codec_kind(codec))
 	{
 		case FPB_NODE_PLAIN:
 			return "plain";
 		case FPB_NODE_RUNS:
 			return "runs";
-		case FPB_NODE_LOOSE:
-			return "loose";
 		case FPB_NODE_PAIRS:
-			return "pairs";
+			return pairs[fpb_codec_near(codec)];
 	}
 	pg_unreachable();
 }
 
 /*
- * Bytes that a slot takes in a plain or loose node, of a leaf or of an inner
- * page.
+ * Bytes that a slot takes in a plain node, of a leaf or of an inner page.
  */
 Size
 fpb_slot_bytes(const FpbIndex *ix, bool inner)
@@ -84,6 +81,7 @@ void
 fpb_read_slot(const FpbIndex *ix, Page page, const FpbShape *shape, FpbCodec codec,
 			  char *node, int slot, FpbEntry *entry)
 {
+	const char *pair;
 	FpbRuns		runs;
 	int			run;
 
@@ -91,17 +89,16 @@ fpb_read_slot(const FpbIndex *ix, Page page, const FpbShape *shape, FpbCodec cod
 	entry->key.tuple = NULL;
 	entry->child = InvalidBlockNumber;
 
-	switch (codec)
+	switch (fpb_codec_kind(codec))
 	{
 		case FPB_NODE_PLAIN:
-		case FPB_NODE_LOOSE:
 			break;
 		case FPB_NODE_PAIRS:
+			pair = node + slot * fpb_pair_bytes(ix, codec);
 			if (ix->form == FPB_WORD16)
-				memcpy(&entry->key.low, node + slot * fpb_pair_bytes(ix) + FPB_TAIL_BYTES,
-					   sizeof(uint64));
-			entry->key.head = fpb_pair_head(ix, shape, node, slot);
-			entry->key.tail = fpb_slot_tail(ix, shape, codec, node, slot);
+				memcpy(&entry->key.low, pair + fpb_pair_tail_width(codec), sizeof(uint64));
+			entry->key.head = fpb_pair_head(ix, codec, fpb_pairs_base(shape, codec, node), pair);
+			entry->key.tail = fpb_read_short_tail(pair, 0, fpb_pair_tail_width(codec));
 			return;
 		case FPB_NODE_RUNS:
 			runs = fpb_runs(ix, shape, node);
@@ -248,7 +245,7 @@ fpb_search_node(const FpbIndex *ix, Page page, const FpbShape *shape,
 	if (!fpb_is_word(ix) && !search->has_head)
 		return search_slots(ix, page, shape, codec, node, lo, hi, search, head, equal);
 
-	switch (codec)
+	switch (fpb_codec_kind(codec))
 	{
 		case FPB_NODE_PLAIN:
 			lo = fpb_heads_less(ix, node, hi, head);
@@ -263,8 +260,7 @@ fpb_search_node(const FpbIndex *ix, Page page, const FpbShape *shape,
 			break;
 		case FPB_NODE_RUNS:
 			return search_runs(ix, shape, node, search, equal);
-		case FPB_NODE_LOOSE:	/* see fpb_loose_search */
-		case FPB_NODE_PAIRS:
+		case FPB_NODE_PAIRS:	/* see fpb_loose_search */
 			Assert(false);
 			break;
 	}
@@ -302,11 +298,12 @@ fpb_make_gap(const FpbIndex *ix, const FpbShape *shape, FpbCodec codec, char *no
 			 int slot)
 {
 	FpbRuns		runs;
+	char	   *pair;
+	uint32		low;
 
-	switch (codec)
+	switch (fpb_codec_kind(codec))
 	{
 		case FPB_NODE_PLAIN:
-		case FPB_NODE_LOOSE:
 			if (fpb_is_word(ix))
 				fpb_write_tail(node + shape->tail_off, slot, 0);
 			else
@@ -316,7 +313,10 @@ fpb_make_gap(const FpbIndex *ix, const FpbShape *shape, FpbCodec codec, char *no
 			break;
 		case FPB_NODE_PAIRS:
 			/* what makes it a gap is enough, and the least to log */
-			((uint16 *) (node + slot * fpb_pair_bytes(ix)))[2] = 0;
+			pair = node + slot * fpb_pair_bytes(ix, codec);
+			memcpy(&low, pair, sizeof(low));
+			low &= ~(uint32) PG_UINT16_MAX;
+			memcpy(pair, &low, sizeof(low));
 			break;
 		case FPB_NODE_RUNS:
 			runs = fpb_runs(ix, shape, node);
@@ -341,68 +341,63 @@ fpb_write_gap(const FpbIndex *ix, const FpbShape *shape, char *node, int slot,
 }
 
 /*
- * An entry's bytes in a slot of a pairs node, which has its base.
+ * The bytes of a key in a slot of a pairs node of this base, which it fits.
  */
 void
-fpb_make_pair(const FpbIndex *ix, const FpbShape *shape, const char *node,
-			  const FpbEntry *entry, char *pair)
+fpb_make_pair(const FpbIndex *ix, FpbCodec codec, uint64 base, const FpbKey *key,
+			  char *pair)
 {
-	uint64		head = entry->key.head ^ fpb_pairs_base(shape, node);
-	uint32		half = (uint32) (head >> 32);
+	uint32		half = (uint32) (fpb_codec_near(codec) ? key->head - base : key->head >> 32);
 
-	fpb_write_tail(pair, 0, entry->key.tail);
+	fpb_write_short_tail(pair, 0, fpb_pair_tail_width(codec), key->tail);
 	if (ix->form == FPB_WORD16)
-		memcpy(pair + FPB_TAIL_BYTES, &entry->key.low, sizeof(uint64));
-	pair += fpb_pair_head_off(ix);
-	if (ix->head_width == 4)
+		memcpy(pair + fpb_pair_tail_width(codec), &key->low, sizeof(uint64));
+	pair += fpb_pair_head_off(ix, codec);
+	if (fpb_pair_has_short_head(ix, codec))
 		memcpy(pair, &half, sizeof(half));
 	else
-		memcpy(pair, &head, sizeof(head));
+		memcpy(pair, &key->head, sizeof(uint64));
 }
 
 /*
- * Give a pairs node that has no entries yet its base: the bytes that the least
- * and the greatest of its first entries have in common.
+ * More entries may come before the first ones.  So the base is less than the
+ * least by so many times what these are apart, or so much, if there is room
+ * for that.  It is not all the room that there is, because where differences
+ * are small, their high bytes need not be logged.
  */
-void
-fpb_set_pairs_base(const FpbShape *shape, char *node, uint64 least,
-				   uint64 greatest)
+#define BASE_BEFORE		4
+#define LEAST_BEFORE	64
+
+/*
+ * The base of a node for heads that are near to each other.  before: entries
+ * that come late may be so much before the first.
+ */
+uint64
+fpb_span_base(const FpbSpan *span, uint64 before)
 {
-	uint16	   *base = (uint16 *) (node + shape->base_off);
+	uint64		range = span->greatest - span->least;
 
-	if (shape->base_off == 0)
-		return;
-	if (least != greatest)
-	{
-		int			bits = TYPEALIGN(BITS_PER_BYTE, pg_leftmost_one_pos64(least ^ greatest) + 1);
-
-		least = bits == 64 ? 0 : least >> bits << bits;
-	}
-	base[0] = (uint16) (least >> 48);
-	base[1] = (uint16) (least >> 32);
-	base[2] = (uint16) (least >> 16);
+	before = Max(Max(range * BASE_BEFORE, LEAST_BEFORE), before);
+	before = Min(before, FPB_NEAR_MOST - range);
+	return span->least - Min(before, span->least);
 }
 
 /*
- * Write entries of words into a plain node, spread over its slots or in the
- * first ones.
+ * Write entries of words into the first slots of a pairs node that is all
+ * zeros.
  */
 void
-fpb_write_words(const FpbIndex *ix, const FpbShape *shape, char *node,
-				const FpbEntry *entries, int nentries, bool spread)
+fpb_write_pairs(const FpbIndex *ix, const FpbShape *shape, FpbCodec codec, char *node,
+				const FpbEntry *entries, int nentries)
 {
-	int			slot = 0;
+	FpbSpan		span = {entries[0].key.head, entries[nentries - 1].key.head};
+	uint64		base = fpb_codec_near(codec) ? fpb_span_base(&span, 0) : 0;
 
+	if (fpb_codec_near(codec))
+		memcpy(fpb_pairs_base_at(shape, node), &base, sizeof(base));
 	for (int i = 0; i < nentries; i++)
-	{
-		int			next = (spread || i + 1 == nentries) ?
-			(i + 1) * shape->nslots / nentries : slot + 1;
-
-		fpb_write_slot(ix, shape, node, slot++, &entries[i], 0);
-		for (; slot < next; slot++)
-			fpb_write_gap(ix, shape, node, slot, i + 1 < nentries ?
-						  entries[i + 1].key.head : PG_UINT64_MAX);
-	}
+		fpb_make_pair(ix, codec, base, &entries[i].key,
+					  node + i * fpb_pair_bytes(ix, codec));
 }
 
 /* --- the arrays of a node --- */
@@ -437,10 +432,9 @@ fpb_node_arrays(const FpbIndex *ix, const FpbShape *shape, FpbCodec codec,
 	FpbRuns		runs;
 	int			n = 0;
 
-	switch (codec)
+	switch (fpb_codec_kind(codec))
 	{
 		case FPB_NODE_PLAIN:
-		case FPB_NODE_LOOSE:
 			arrays[n].start = node;
 			arrays[n++].width = ix->head_width;
 			if (ix->form == FPB_WORD16)
@@ -458,7 +452,7 @@ fpb_node_arrays(const FpbIndex *ix, const FpbShape *shape, FpbCodec codec,
 			break;
 		case FPB_NODE_PAIRS:
 			arrays[n].start = node;
-			arrays[n++].width = fpb_pair_bytes(ix);
+			arrays[n++].width = fpb_pair_bytes(ix, codec);
 			break;
 		case FPB_NODE_RUNS:
 			runs = fpb_runs(ix, shape, node);
@@ -501,6 +495,7 @@ int
 fpb_nearest_gap(const FpbIndex *ix, const FpbShape *shape, FpbCodec codec, char *node,
 				int slot)
 {
+	int			nslots = fpb_node_slots(ix, shape, codec, node);
 	FpbRuns		runs;
 
 	if (fpb_codec_shares_key(codec))
@@ -508,12 +503,12 @@ fpb_nearest_gap(const FpbIndex *ix, const FpbShape *shape, FpbCodec codec, char 
 		runs = fpb_runs(ix, shape, node);
 		return nearest_place(&runs, slot);
 	}
-	for (int distance = 0; distance <= shape->nslots; distance++)
+	for (int distance = 0; distance <= nslots; distance++)
 	{
 		int			right = slot + distance;
 		int			left = slot - 1 - distance;
 
-		if (right < shape->nslots && fpb_node_is_gap(ix, shape, codec, node, right))
+		if (right < nslots && fpb_node_is_gap(ix, shape, codec, node, right))
 			return right;
 		if (left >= 0 && fpb_node_is_gap(ix, shape, codec, node, left))
 			return left;

@@ -3,8 +3,8 @@
  * page/node.h
  *	  One in-page node: slots, gaps, search among integers.
  *
- * A plain node is nothing but parallel arrays of slots (FORMAT.md, "A node").
- * The functions here are inline because they are the inner loop of everything.
+ * FORMAT.md ("A node") draws them.  The functions here are inline because they
+ * are the inner loop of everything.
  *
  *-------------------------------------------------------------------------
  */
@@ -18,13 +18,12 @@
 typedef struct FpbShape
 {
 	uint16		size;			/* bytes, a multiple of FPB_CACHE_LINE */
-	uint16		nslots;			/* of a plain node */
+	uint16		nslots;			/* of a plain node; leaves of words: of a
+								 * pairs node of the widest pairs */
 	uint16		low_off;		/* of the array of low words (128-bit words) */
 	uint16		tail_off;		/* of the array of tails (6 bytes each), or of
 								 * tuple offsets (2 bytes each) */
 	uint16		child_off;		/* of the array of downlinks (inner pages) */
-	uint16		base_off;		/* of what the heads of a pairs node have in
-								 * common; 0: it is not stored */
 	uint16		killed_bytes;	/* of the node's bitmap of killed bits */
 	uint16		killed_off;		/* where these begin in the page; 0: they
 								 * follow the nodes (tuple form) */
@@ -32,6 +31,8 @@ typedef struct FpbShape
 	uint16		most;			/* entries that a plain node gets while there
 								 * is room for them in others; nslots, but
 								 * where gaps are of use (cache_first) */
+	uint8		pairs[8];		/* leaves of words: slots of a pairs node, by
+								 * fpb_pairs_form; 0: there is none like it */
 } FpbShape;
 
 /* the shapes of leaves, of level 1, and of the levels above */
@@ -65,88 +66,93 @@ fpb_shape(const FpbIndex *ix, Page page)
 }
 
 /*
- * How a node stores its entries: a byte in the page's directory.
+ * How a node stores its entries.
  *
- * Wherever codecs are treated in different ways, there is a switch without a
+ * Wherever these are treated in different ways, there is a switch without a
  * default that lists them all.  So after adding one here, compile: -Wswitch
  * names each place that has to know it.
  */
-typedef enum FpbCodec
+typedef enum FpbNodeKind
 {
-	FPB_NODE_PLAIN,
-	FPB_NODE_RUNS,				/* leaves of words only */
-	FPB_NODE_LOOSE,				/* leaves of words only: plain, but in no
-								 * order (page/loose.h) */
-	FPB_NODE_PAIRS				/* likewise, with each key beside its TID */
-} FpbCodec;
+	FPB_NODE_PLAIN,				/* tuples, and inner pages */
+	FPB_NODE_RUNS,				/* leaves of words: each key once, and its
+								 * TIDs */
+	FPB_NODE_PAIRS				/* leaves of words: each key beside its TID,
+								 * in any order (page/loose.h) */
+} FpbNodeKind;
+
+/*
+ * A node's codec, a byte in the page's directory: the kind, and how pairs lie
+ * in a pairs node.
+ */
+typedef uint8 FpbCodec;
+
+#define FPB_CODEC_KIND		0x03
+#define FPB_PAIRS_IN_ORDER	0x04	/* the entries are in order, in the first
+									 * slots */
+#define FPB_PAIRS_NEAR		0x08	/* heads are differences of 4 bytes to the
+									 * node's base, not 8 bytes */
+#define FPB_PAIRS_TAIL_SHIFT 4	/* the bits from there on: bytes of a tail,
+								 * less FPB_SHORT_TAIL */
+
+static inline FpbNodeKind
+fpb_codec_kind(FpbCodec codec)
+{
+	return (FpbNodeKind) (codec & FPB_CODEC_KIND);
+}
+
+/*
+ * The codec of a pairs node, whose entries are in order.
+ */
+static inline FpbCodec
+fpb_pairs_codec(bool near, int tail_width)
+{
+	return FPB_NODE_PAIRS | FPB_PAIRS_IN_ORDER | (near ? FPB_PAIRS_NEAR : 0) |
+		(tail_width - FPB_SHORT_TAIL) << FPB_PAIRS_TAIL_SHIFT;
+}
+
+/* what of a codec tells how wide pairs are: the index of FpbShape's pairs[] */
+static inline int
+fpb_pairs_form(FpbCodec codec)
+{
+	return (codec / FPB_PAIRS_NEAR) & 7;
+}
 
 /* --- what there is to know of a codec --- */
 
 /*
- * Is there a codec of this number, which may come from a damaged page?
+ * May a node of a leaf, or of an inner page, have a codec, which may come from
+ * a damaged page?
  */
 static inline bool
-fpb_codec_exists(FpbCodec codec)
+fpb_codec_fits(const FpbIndex *ix, const FpbShape *shape, FpbCodec codec)
 {
-	switch (codec)
-	{
-		case FPB_NODE_PLAIN:
-		case FPB_NODE_RUNS:
-		case FPB_NODE_LOOSE:
-		case FPB_NODE_PAIRS:
-			return true;
-	}
-	return false;
-}
+	bool		words = shape->child_off == 0 && fpb_is_word(ix);
 
-/*
- * And may a node of a leaf, or of an inner page, have it?
- */
-static inline bool
-fpb_codec_fits(const FpbIndex *ix, bool leaf, FpbCodec codec)
-{
-	switch (codec)
-	{
-		case FPB_NODE_PLAIN:
-			return true;
-		case FPB_NODE_RUNS:
-		case FPB_NODE_LOOSE:
-		case FPB_NODE_PAIRS:
-			return leaf && fpb_is_word(ix);
-	}
-	return false;
+	if (fpb_codec_kind(codec) == FPB_NODE_PAIRS)
+		return words && codec < FPB_PAIRS_NEAR << 3 && shape->pairs[fpb_pairs_form(codec)] > 0;
+	return codec == (words ? FPB_NODE_RUNS : FPB_NODE_PLAIN);
 }
 
 /* Does a node have each key once, for all its entries? */
 static inline bool
 fpb_codec_shares_key(FpbCodec codec)
 {
-	switch (codec)
-	{
-		case FPB_NODE_PLAIN:
-		case FPB_NODE_LOOSE:
-		case FPB_NODE_PAIRS:
-			return false;
-		case FPB_NODE_RUNS:
-			return true;
-	}
-	pg_unreachable();
+	return fpb_codec_kind(codec) == FPB_NODE_RUNS;
 }
 
-/* Are a node's entries in no order (page/loose.h)? */
+/* May a node's entries be in no order (page/loose.h)? */
 static inline bool
 fpb_codec_is_loose(FpbCodec codec)
 {
-	switch (codec)
-	{
-		case FPB_NODE_PLAIN:
-		case FPB_NODE_RUNS:
-			return false;
-		case FPB_NODE_LOOSE:
-		case FPB_NODE_PAIRS:
-			return true;
-	}
-	pg_unreachable();
+	return fpb_codec_kind(codec) == FPB_NODE_PAIRS;
+}
+
+/* Are they in order, and in the first slots? */
+static inline bool
+fpb_codec_in_order(FpbCodec codec)
+{
+	return (codec & FPB_PAIRS_IN_ORDER) != 0;
 }
 
 extern const char *fpb_codec_name(FpbCodec codec);
@@ -297,19 +303,19 @@ static inline int
 fpb_node_slots(const FpbIndex *ix, const FpbShape *shape, FpbCodec codec,
 			   const char *node)
 {
-	switch (codec)
+	switch (fpb_codec_kind(codec))
 	{
 		case FPB_NODE_PLAIN:
-		case FPB_NODE_LOOSE:
-		case FPB_NODE_PAIRS:
 			return shape->nslots;
+		case FPB_NODE_PAIRS:
+			return shape->pairs[fpb_pairs_form(codec)];
 		case FPB_NODE_RUNS:
 			return fpb_runs(ix, shape, (char *) node).places;
 	}
 	pg_unreachable();
 }
 
-/* the most slots that a leaf's node of some codec has */
+/* the most slots that a node of some codec has */
 static inline int
 fpb_most_slots(const FpbIndex *ix, const FpbShape *shape)
 {
@@ -322,57 +328,153 @@ fpb_most_slots(const FpbIndex *ix, const FpbShape *shape)
 /* no pair has more bytes: a tail, a low word, a head */
 #define FPB_MAX_PAIR_BYTES	(FPB_TAIL_BYTES + 2 * sizeof(uint64))
 
+/* heads that are near to each other differ by no more than this */
+#define FPB_NEAR_MOST		((uint64) PG_UINT32_MAX)
+
 /*
- * What the heads of a pairs node have in common: of the head of one of its
- * first entries, all but the last two bytes.
+ * Slots are numbered by bytes, and a node full of duplicates has room as a
+ * runs node, with places to spare.
  */
-#define FPB_BASE_BYTES		(3 * sizeof(uint16))
+#define FPB_PAIRS_MOST		(FPB_RUNS_MOST - 2)
 
-/* bytes of a pairs node's slot */
+static inline bool
+fpb_codec_near(FpbCodec codec)
+{
+	return (codec & FPB_PAIRS_NEAR) != 0;
+}
+
+/* bytes of a pair's tail */
 static inline int
-fpb_pair_bytes(const FpbIndex *ix)
+fpb_pair_tail_width(FpbCodec codec)
 {
-	return FPB_TAIL_BYTES + ix->head_width + (ix->form == FPB_WORD16 ? sizeof(uint64) : 0);
+	return FPB_SHORT_TAIL + (codec >> FPB_PAIRS_TAIL_SHIFT);
 }
 
-/* where in a pair is the head */
+/* where in a pair is the head: behind the tail and the low word */
 static inline int
-fpb_pair_head_off(const FpbIndex *ix)
+fpb_pair_head_off(const FpbIndex *ix, FpbCodec codec)
 {
-	return FPB_TAIL_BYTES + (ix->form == FPB_WORD16 ? sizeof(uint64) : 0);
+	return fpb_pair_tail_width(codec) + (ix->form == FPB_WORD16 ? sizeof(uint64) : 0);
 }
 
-/* the base of a pairs node: heads are stored with these bits inverted */
-static inline uint64
-fpb_pairs_base(const FpbShape *shape, const char *node)
+/* Is a pair's head stored in 4 bytes? */
+static inline bool
+fpb_pair_has_short_head(const FpbIndex *ix, FpbCodec codec)
 {
-	const uint16 *base = (const uint16 *) (node + shape->base_off);
+	return ix->head_width == sizeof(uint32) || fpb_codec_near(codec);
+}
 
-	if (shape->base_off == 0)
-		return 0;
-	return (uint64) base[0] << 48 | (uint64) base[1] << 32 | (uint64) base[2] << 16;
+/* bytes of a pair */
+static inline int
+fpb_pair_bytes(const FpbIndex *ix, FpbCodec codec)
+{
+	return fpb_pair_head_off(ix, codec) +
+		(fpb_pair_has_short_head(ix, codec) ? sizeof(uint32) : sizeof(uint64));
+}
+
+/*
+ * Is a pair an integer of 64 bits?  Then the head is its upper half, and pairs
+ * are in the order of these integers.  The lower 16 bits of a gap are 0; where
+ * entries are in order, all are.
+ */
+static inline bool
+fpb_pair_is_integer(const FpbIndex *ix, FpbCodec codec)
+{
+	return fpb_pair_tail_width(codec) == FPB_SHORT_TAIL && ix->form != FPB_WORD16 &&
+		fpb_pair_has_short_head(ix, codec);
 }
 
 static inline uint64
-fpb_pair_head(const FpbIndex *ix, const FpbShape *shape, const char *node, int slot)
+fpb_pair_integer(const char *node, int slot)
 {
-	const char *stored = node + slot * fpb_pair_bytes(ix) + fpb_pair_head_off(ix);
+	uint64		pair;
+
+	memcpy(&pair, node + slot * sizeof(pair), sizeof(pair));
+#ifdef WORDS_BIGENDIAN
+	pair = pair << 32 | pair >> 32;
+#endif
+	return pair;
+}
+
+/* where a node has its base, if its heads are differences to that */
+static inline char *
+fpb_pairs_base_at(const FpbShape *shape, char *node)
+{
+	return node + shape->size - sizeof(uint64);
+}
+
+static inline uint64
+fpb_pairs_base(const FpbShape *shape, FpbCodec codec, const char *node)
+{
+	return fpb_codec_near(codec) ? *(uint64 *) fpb_pairs_base_at(shape, (char *) node) : 0;
+}
+
+/* the head of the pair that is stored here */
+static inline uint64
+fpb_pair_head(const FpbIndex *ix, FpbCodec codec, uint64 base, const char *pair)
+{
 	uint64		head;
 	uint32		half;
 
-	if (ix->head_width == 4)
+	pair += fpb_pair_head_off(ix, codec);
+	if (!fpb_pair_has_short_head(ix, codec))
 	{
-		memcpy(&half, stored, sizeof(half));
-		return (uint64) half << 32;
+		memcpy(&head, pair, sizeof(head));
+		return head;
 	}
-	memcpy(&head, stored, sizeof(head));
-	return head ^ fpb_pairs_base(shape, node);
+	memcpy(&half, pair, sizeof(half));
+	return fpb_codec_near(codec) ? base + half : (uint64) half << 32;
+}
+
+/*
+ * Can a pairs node have a pair of this key, by its width and its base?
+ */
+static inline bool
+fpb_pair_fits(const FpbShape *shape, FpbCodec codec, const char *node, const FpbKey *key)
+{
+	uint64		base;
+
+	if (fpb_tail_width(key->tail) > fpb_pair_tail_width(codec))
+		return false;
+	if (!fpb_codec_near(codec))
+		return true;
+	base = fpb_pairs_base(shape, codec, node);
+	return key->head >= base && key->head - base <= FPB_NEAR_MOST;
 }
 
 static inline bool
-fpb_pair_is_gap(const FpbIndex *ix, const char *node, int slot)
+fpb_pair_is_gap(const FpbIndex *ix, FpbCodec codec, const char *node, int slot)
 {
-	return fpb_tail_is_gap(node + slot * fpb_pair_bytes(ix), 0);
+	return fpb_short_tail_is_gap(node + slot * fpb_pair_bytes(ix, codec), 0, FPB_SHORT_TAIL);
+}
+
+/*
+ * What a node would have to have room for: how far keys are from each other,
+ * and how wide tails are.
+ */
+typedef struct FpbSpan
+{
+	uint64		least;			/* head */
+	uint64		greatest;
+	int			width;			/* 0: there are no keys */
+} FpbSpan;
+
+static inline void
+fpb_span_add(FpbSpan *span, const FpbKey *key)
+{
+	if (span->width == 0)
+		span->least = span->greatest = key->head;
+	span->least = Min(span->least, key->head);
+	span->greatest = Max(span->greatest, key->head);
+	span->width = Max(span->width, fpb_tail_width(key->tail));
+}
+
+/* the narrowest pairs that do for it */
+static inline FpbCodec
+fpb_span_codec(const FpbIndex *ix, const FpbSpan *span)
+{
+	return fpb_pairs_codec(ix->head_width == sizeof(uint64) &&
+						   span->greatest - span->least <= FPB_NEAR_MOST, span->width);
 }
 
 /* the tail in a slot of a node of words, 0 or one without an offset number if it is a gap */
@@ -382,13 +484,13 @@ fpb_slot_tail(const FpbIndex *ix, const FpbShape *shape, FpbCodec codec, char *n
 {
 	FpbRuns		runs;
 
-	switch (codec)
+	switch (fpb_codec_kind(codec))
 	{
 		case FPB_NODE_PLAIN:
-		case FPB_NODE_LOOSE:
 			return fpb_read_tail(node + shape->tail_off, slot);
 		case FPB_NODE_PAIRS:
-			return fpb_read_tail(node + slot * fpb_pair_bytes(ix), 0);
+			return fpb_read_short_tail(node + slot * fpb_pair_bytes(ix, codec), 0,
+									   fpb_pair_tail_width(codec));
 		case FPB_NODE_RUNS:
 			runs = fpb_runs(ix, shape, node);
 			return fpb_run_tail(&runs, slot);
@@ -416,13 +518,13 @@ fpb_slot_head(const FpbIndex *ix, const FpbShape *shape, FpbCodec codec,
 {
 	FpbRuns		runs;
 
-	switch (codec)
+	switch (fpb_codec_kind(codec))
 	{
 		case FPB_NODE_PLAIN:
-		case FPB_NODE_LOOSE:
 			return fpb_node_head(ix, node, slot);
 		case FPB_NODE_PAIRS:
-			return fpb_pair_head(ix, shape, node, slot);
+			return fpb_pair_head(ix, codec, fpb_pairs_base(shape, codec, node),
+								 node + slot * fpb_pair_bytes(ix, codec));
 		case FPB_NODE_RUNS:
 			runs = fpb_runs(ix, shape, node);
 			return fpb_node_head(ix, node, fpb_run_of_slot(&runs, slot));
@@ -459,7 +561,7 @@ fpb_node_is_gap(const FpbIndex *ix, const FpbShape *shape, FpbCodec codec,
 {
 	FpbRuns		runs;
 
-	switch (codec)
+	switch (fpb_codec_kind(codec))
 	{
 		case FPB_NODE_PLAIN:
 			if (!fpb_is_word(ix))
@@ -467,10 +569,8 @@ fpb_node_is_gap(const FpbIndex *ix, const FpbShape *shape, FpbCodec codec,
 			if (shape->child_off != 0)
 				return fpb_node_children(shape, node)[slot] == InvalidBlockNumber;
 			return fpb_tail_is_gap(node + shape->tail_off, slot);
-		case FPB_NODE_LOOSE:
-			return fpb_tail_is_gap(node + shape->tail_off, slot);
 		case FPB_NODE_PAIRS:
-			return fpb_pair_is_gap(ix, node, slot);
+			return fpb_pair_is_gap(ix, codec, node, slot);
 		case FPB_NODE_RUNS:
 			runs = fpb_runs(ix, shape, node);
 			return fpb_run_is_gap(&runs, slot);
@@ -652,13 +752,12 @@ extern int	fpb_search_node(const FpbIndex *ix, Page page,
 extern void fpb_write_slot(const FpbIndex *ix, const FpbShape *shape,
 						   char *node, int slot, const FpbEntry *entry,
 						   uint32 tuple_offset);
-extern void fpb_make_pair(const FpbIndex *ix, const FpbShape *shape,
-						  const char *node, const FpbEntry *entry, char *pair);
-extern void fpb_set_pairs_base(const FpbShape *shape, char *node, uint64 least,
-							   uint64 greatest);
-extern void fpb_write_words(const FpbIndex *ix, const FpbShape *shape,
-							char *node, const FpbEntry *entries,
-							int nentries, bool spread);
+extern void fpb_make_pair(const FpbIndex *ix, FpbCodec codec, uint64 base,
+						  const FpbKey *key, char *pair);
+extern uint64 fpb_span_base(const FpbSpan *span, uint64 before);
+extern void fpb_write_pairs(const FpbIndex *ix, const FpbShape *shape,
+							FpbCodec codec, char *node,
+							const FpbEntry *entries, int nentries);
 extern void fpb_write_gap(const FpbIndex *ix, const FpbShape *shape,
 						  char *node, int slot, uint64 head);
 extern void fpb_make_gap(const FpbIndex *ix, const FpbShape *shape,

@@ -279,7 +279,6 @@ build_spread(const Split *s, bool left, int split, const FpbKey *low,
 		.high = high,
 		.entries = left ? s->entries : s->entries + split,
 		.nentries = left ? split : s->nentries - split,
-		.loose = s->halves != FPB_HALVES_PACKED,
 	};
 
 	/*

@@ -53,6 +53,16 @@ CREATE TABLE f_word8 AS
 CREATE INDEX f_word8_asc ON f_word8 USING fpbtree (k);
 CREATE INDEX f_word8_float ON f_word8 USING fpbtree (f DESC);
 
+-- near to each other and far, by less and by more than pairs have room for, and at both ends
+CREATE TABLE f_near AS
+  SELECT CASE i % 7 WHEN 0 THEN -9223372036854775808 + i WHEN 1 THEN 9223372036854775807 - i WHEN 2 THEN i - 300 WHEN 3 THEN i * 1073741824::int8
+                    WHEN 4 THEN -i * 134217728::int8 WHEN 5 THEN 4294967295::int8 * (i % 9) + i % 5 ELSE 500000000000000000 + i * 9 END AS k,
+         CASE WHEN i % 3 = 0 THEN i % 9 * 4294967296::int8 + i % 4 ELSE i END AS a, CASE WHEN i % 40 > 0 THEN i % 11 END::int8 AS b
+    FROM generate_series(1, 700) i;
+CREATE INDEX f_near_asc ON f_near USING fpbtree (k);
+CREATE INDEX f_near_desc ON f_near USING fpbtree (k DESC);
+CREATE INDEX f_near_word16 ON f_near USING fpbtree (a, b DESC);
+
 CREATE TABLE f_pair AS
   SELECT CASE WHEN i % 13 = 0 THEN NULL WHEN i % 7 = 0 THEN 2147483647 ELSE i % 5 END::int AS a,
          CASE WHEN i % 11 = 0 THEN NULL WHEN i % 9 = 0 THEN -2147483648 ELSE (i * 31) % 40 END::int AS b,

@@ -627,8 +627,7 @@ place_of(Fuzz *f, const FuzzEntry *new, const FpbEntry *entry)
 
 /*
  * How many of a leaf's entries must stay killed as a new one comes in?  All
- * that are, if a node of words is split in which each slot has a bit of its
- * own.  -1: nothing is said.
+ * that are, if a node of words is split.  -1: nothing is said.
  */
 static int
 killed_that_stay(const Fuzz *f, const FpbInsertPlan *plan)
@@ -638,8 +637,7 @@ killed_that_stay(const Fuzz *f, const FpbInsertPlan *plan)
 	int			killed = 0;
 
 	if (!fuzz_disk_first(f) || plan->outcome != FPB_PLAN_FITS ||
-		FpbSlots(plan)->kind != FPB_PLAN_SPLIT_NODE || !FpbSlots(plan)->loosely ||
-		f->shape->nslots > f->shape->killed_bytes * 8)
+		FpbSlots(plan)->kind != FPB_PLAN_SPLIT_NODE || !FpbSlots(plan)->loosely)
 		return -1;
 	for (; fpb_page_next(&f->ix, f->page, &pos, &entry); pos = fpb_pos_behind(pos))
 		killed += fpb_page_is_killed(&f->ix, f->page, pos);

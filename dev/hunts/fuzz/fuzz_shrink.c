@@ -436,7 +436,7 @@ print_page(const Fuzz *f, StringInfo out, Page page, const char *title)
 
 		appendStringInfo(out, "  node %d from %016llx", fpb_node_number(page, dir),
 						 (unsigned long long) *fpb_dir_bound(page, dir));
-		if (offset + shape->size > BLCKSZ || !fpb_codec_exists(codec))
+		if (offset + shape->size > BLCKSZ || !fpb_codec_fits(&f->ix, shape, codec))
 		{
 			appendStringInfoString(out, " impossible\n");
 			continue;

@@ -84,11 +84,11 @@ fpb_disk_first_filler_begin(FpbFiller *filler)
 /* --- words --- */
 
 /*
- * Has the page room for another entry with this tail, of the last one's key or
- * of another?  (fpb_pack_words packs alike.)
+ * Has the page room for another entry with this key, the last one's or
+ * another?  (fpb_pack_words packs alike.)
  */
 static bool
-word_fits(FpbFiller *filler, uint64 tail, bool same)
+word_fits(FpbFiller *filler, const FpbKey *key, bool same)
 {
 	FillState  *state = State(filler);
 	bool		full = state->nodes == filler_shape(filler)->max_nodes;
@@ -96,7 +96,7 @@ word_fits(FpbFiller *filler, uint64 tail, bool same)
 
 	if (full)
 		last = state->last;
-	if (fpb_fill_take(&state->fill, &state->last, same, fpb_tail_width(tail)) < 0)
+	if (fpb_fill_take(&state->fill, &state->last, same, key) < 0)
 		return true;
 	if (full)
 		state->last = last;
@@ -210,7 +210,7 @@ fpb_disk_first_filler_take(FpbFiller *filler, const FpbEntry *entry)
 	bool		same = filler->nentries > 0 && filler->ix->one_key && filler->level == 0 &&
 		fpb_keys_identical(filler->ix, fpb_filler_last(filler), &entry->key);
 
-	return fpb_is_word(filler->ix) ? word_fits(filler, entry->key.tail, same) :
+	return fpb_is_word(filler->ix) ? word_fits(filler, &entry->key, same) :
 		tuple_fits(filler, &entry->key, same);
 }
 

@@ -105,13 +105,6 @@ typedef struct TailShift
 } TailShift;
 
 /*
- * The slots of a node that is used again become gaps one by one, if they are
- * no more than this: each is a range to log, of which a record has a limited
- * number.
- */
-#define MOST_GAPS_NOTED	40
-
-/*
  * Where a node is replaced, changed bytes with fewer equal ones than this
  * between them are logged as one range.
  */
@@ -355,7 +348,7 @@ static void
 insert_into_slot(const FpbIndex *ix, Page page, const FpbEntry *entry,
 				 uint32 tuple_offset, const FpbNodePos *pos, FpbWalPage *wp)
 {
-	switch ((FpbCodec) *fpb_dir_codec(page, pos->dir))
+	switch (fpb_codec_kind(*fpb_dir_codec(page, pos->dir)))
 	{
 		case FPB_NODE_PLAIN:
 			insert_into_plain(ix, page, entry, tuple_offset, pos, wp);
@@ -363,9 +356,8 @@ insert_into_slot(const FpbIndex *ix, Page page, const FpbEntry *entry,
 		case FPB_NODE_RUNS:
 			insert_into_runs(ix, page, entry, pos, wp);
 			break;
-		case FPB_NODE_LOOSE:	/* see put_entry */
-		case FPB_NODE_PAIRS:
-			elog(PANIC, "insertion into a place of a loose node of an fpbtree page");
+		case FPB_NODE_PAIRS:	/* see put_entry */
+			elog(PANIC, "insertion into a place of a pairs node of an fpbtree page");
 			break;
 	}
 }
@@ -688,6 +680,8 @@ empty_slot(const FpbIndex *ix, Page page, int dir, int slot, FpbWalPage *wp)
 	if (unlikely(slot >= fpb_node_slots(ix, shape, codec, node)))
 		return;
 	write_gap(ix, shape, codec, node, slot, wp);
+	if (fpb_codec_in_order(codec))
+		set_codec(page, dir, codec & ~FPB_PAIRS_IN_ORDER, wp);
 	if (shape->child_off != 0)
 		fpb_note_slots(wp, node + shape->child_off, slot, slot, sizeof(uint32));
 	fpb_page_clear_killed(ix, page, dir, slot, slot);
@@ -696,12 +690,35 @@ empty_slot(const FpbIndex *ix, Page page, int dir, int slot, FpbWalPage *wp)
 /* --- leaves of words, but for runs nodes --- */
 
 /*
- * Write an entry into a slot of a plain or loose node, the dir'th, whatever
- * was there.  The node is loose from now on.
+ * Are the entries of a pairs node, which were in order, so with this one in a
+ * slot, too?
+ */
+static bool
+keeps_order(const FpbIndex *ix, const FpbShape *shape, FpbCodec codec, char *node,
+			int slot, const FpbKey *key)
+{
+	FpbEntry	other;
+
+	if (slot > 0)
+	{
+		if (fpb_pair_is_gap(ix, codec, node, slot - 1))
+			return false;
+		fpb_read_slot(ix, NULL, shape, codec, node, slot - 1, &other);
+		if (fpb_compare_keys(ix, &other.key, key) > 0)
+			return false;
+	}
+	if (slot + 1 == fpb_node_slots(ix, shape, codec, node) ||
+		fpb_pair_is_gap(ix, codec, node, slot + 1))
+		return true;
+	fpb_read_slot(ix, NULL, shape, codec, node, slot + 1, &other);
+	return fpb_compare_keys(ix, key, &other.key) < 0;
+}
+
+/*
+ * Write an entry into a slot of a pairs node, the dir'th, whatever was there.
  *
- * Of a pair, only what differs is logged.  That is little if the slot was
- * free: with the high bytes of block numbers, which are zero, a TID begins,
- * and with those of heads, which the base has made zero, a key ends.
+ * Only what differs is logged.  That is little if the slot was free: a key's
+ * high bytes, of which the base has made some zero, come last.
  */
 static void
 write_loosely(const FpbIndex *ix, Page page, const FpbEntry *entry, int dir,
@@ -709,66 +726,31 @@ write_loosely(const FpbIndex *ix, Page page, const FpbEntry *entry, int dir,
 {
 	const FpbShape *shape = fpb_shape(ix, page);
 	char	   *node = fpb_node_at(shape, page, dir);
-	uint8	   *codec = fpb_dir_codec(page, dir);
-	FpbNodeArray arrays[FPB_MAX_ARRAYS];
-	int			narrays = fpb_node_arrays(ix, shape, FPB_NODE_LOOSE, node, arrays);
-	uint64		before[FPB_MAX_ARRAYS];
-	uint16		space[FPB_MAX_PAIR_BYTES / sizeof(uint16)];
-	char	   *pair = (char *) space;
+	FpbCodec	codec = *fpb_dir_codec(page, dir);
+	int			bytes = fpb_pair_bytes(ix, codec);
+	char		pair[FPB_MAX_PAIR_BYTES];
 
-	if (*codec == FPB_NODE_PAIRS)
-	{
-		fpb_make_pair(ix, shape, node, entry, pair);
-		write_bytes(node + slot * fpb_pair_bytes(ix), pair, fpb_pair_bytes(ix), wp);
-	}
-	else
-	{
-		/* a gap has the head of an entry, the high bytes of which are alike */
-		for (int i = 0; i < narrays; i++)
-			memcpy(&before[i], arrays[i].start + slot * arrays[i].width, arrays[i].width);
-		fpb_write_slot(ix, shape, node, slot, entry, 0);
-		for (int i = 0; i < narrays; i++)
-			note_difference(arrays[i].start + slot * arrays[i].width,
-							(char *) &before[i], arrays[i].width, wp);
-	}
-	if (*codec == FPB_NODE_PLAIN)
-	{
-		*codec = FPB_NODE_LOOSE;
-		fpb_wal_note(wp, codec, sizeof(uint8));
-	}
+	/* better than another key */
+	if (unlikely(!fpb_pair_fits(shape, codec, node, &entry->key)))
+		elog(PANIC, "insertion into a node of an fpbtree page that is too narrow for it");
+	if (fpb_codec_in_order(codec) && !keeps_order(ix, shape, codec, node, slot, &entry->key))
+		set_codec(page, dir, codec & ~FPB_PAIRS_IN_ORDER, wp);
+	fpb_make_pair(ix, codec, fpb_pairs_base(shape, codec, node), &entry->key, pair);
+	write_bytes(node + slot * bytes, pair, bytes, wp);
 	fpb_page_clear_killed(ix, page, dir, slot, slot);
 	adjust_bounds(ix, page, dir, entry->key.head, wp);
 }
 
 /*
- * Put an entry into the dir'th node, which has a gap.  A plain node stays
- * plain if there is a gap at the place.
+ * Put an entry into the dir'th node, which has a gap.
  */
 static void
 put_entry(const FpbIndex *ix, Page page, const FpbEntry *entry, int dir,
 		  FpbWalPage *wp)
 {
 	const FpbShape *shape = fpb_shape(ix, page);
-	FpbCodec	codec = *fpb_dir_codec(page, dir);
-	char	   *node = fpb_node_at(shape, page, dir);
-	int			gap;
+	int			gap = fpb_loose_gap(ix, shape, *fpb_dir_codec(page, dir), fpb_node_at(shape, page, dir));
 
-	if (codec == FPB_NODE_PLAIN)
-	{
-		FpbSearchKey search;
-		FpbNodePos	place = {dir};
-
-		fpb_search_key_from(ix, &entry->key, &search);
-		place.slot = fpb_search_node(ix, page, shape, codec, node, &search, search.head, false);
-		if ((place.slot < shape->nslots &&
-			 fpb_node_is_gap(ix, shape, codec, node, place.slot)) ||
-			(place.slot > 0 && fpb_node_is_gap(ix, shape, codec, node, place.slot - 1)))
-		{
-			insert_into_slot(ix, page, entry, 0, &place, wp);
-			return;
-		}
-	}
-	gap = fpb_loose_gap(ix, shape, codec, node);
 	/* better than to write before the node */
 	if (unlikely(gap < 0))
 		elog(PANIC, "insertion into a full node of an fpbtree page");
@@ -776,38 +758,31 @@ put_entry(const FpbIndex *ix, Page page, const FpbEntry *entry, int dir,
 }
 
 /*
- * Add a pairs node without entries, the dir'th.  Its first ones will have
- * heads from this one to the greatest.  One that comes out of the hole is all
- * zeros, so there is nothing to log but its base.  Of one that has been in use
- * before, slots become gaps, if that is less to log than all of it; but not
- * the first ones, so many as are taken: the caller writes these at once.
- * (Where nodes lie in the order of their keys, one that the same record has
- * added may have lain there, and have been noted.)
+ * Add a pairs node without entries, the dir'th, whose first one will have this
+ * head.  One that comes out of the hole is all zeros, so there is nothing to
+ * log but its base.  Of one that has been in use before, all that was not zero
+ * is.  (Where nodes lie in the order of their keys, one that the same record
+ * has added may have lain there, and have been noted.)
  */
 static char *
-add_loose_node(const FpbIndex *ix, Page page, int dir, uint64 head, uint64 greatest,
-			   int taken, FpbWalPage *wp)
+add_loose_node(const FpbIndex *ix, Page page, int dir, FpbCodec codec, uint64 head,
+			   uint64 base, FpbWalPage *wp)
 {
 	const FpbShape *shape = fpb_shape(ix, page);
 	int			nalloc = FpbDir(page)->nalloc;
-	char	   *node = add_node(ix, page, dir, head, FPB_NODE_PAIRS, wp);
+	char	   *node = add_node(ix, page, dir, head, codec, wp);
+	NodeCopy	before;
 
-	if (!ix->csb && nalloc == FpbDir(page)->nalloc && shape->nslots <= MOST_GAPS_NOTED)
+	memcpy(before.data, node, shape->size);
+	if (!ix->csb && nalloc == FpbDir(page)->nalloc)
 	{
-		for (int slot = taken; slot < shape->nslots; slot++)
-			if (!fpb_pair_is_gap(ix, node, slot))
-				write_gap(ix, shape, FPB_NODE_PAIRS, node, slot, wp);
+		memset(node, 0, shape->size);
+		note_node(node, before.data, shape->size, wp);
 	}
 	else if (!clear_new_node(ix, page, node, wp))
 		fpb_wal_note(wp, node, shape->size);
-	if (shape->base_off != 0)
-	{
-		char		before[FPB_BASE_BYTES];
-
-		memcpy(before, node + shape->base_off, FPB_BASE_BYTES);
-		fpb_set_pairs_base(shape, node, head, greatest);
-		note_difference(node + shape->base_off, before, FPB_BASE_BYTES, wp);
-	}
+	if (fpb_codec_near(codec))
+		write_bytes(fpb_pairs_base_at(shape, node), (const char *) &base, sizeof(base), wp);
 	return node;
 }
 
@@ -826,22 +801,69 @@ split_loosely(const FpbIndex *ix, Page page, const FpbEntry *entry,
 	char	   *node = fpb_node_at(shape, page, dir);
 	char	   *right;
 	FpbCodec	codec = *fpb_dir_codec(page, dir);
+	FpbCodec	right_codec;
 	uint8		slots[FPB_LOOSE_MOST];
 	int			n = fpb_loose_order(ix, shape, codec, node, slots);
+	FpbSpan		span = {0};
 	FpbEntry	moved;
+	uint64		base;
+	int			bytes;
 
-	fpb_read_slot(ix, page, shape, codec, node, slots[at], &moved);
-	right = add_loose_node(ix, page, dir + 1, moved.key.head,
-						   fpb_slot_head(ix, shape, codec, node, slots[n - 1]), n - at, wp);
 	for (int i = at; i < n; i++)
 	{
 		fpb_read_slot(ix, page, shape, codec, node, slots[i], &moved);
-		fpb_make_pair(ix, shape, right, &moved, right + (i - at) * fpb_pair_bytes(ix));
+		fpb_span_add(&span, &moved.key);
+	}
+	if (plan->place.slot > at)
+		fpb_span_add(&span, &entry->key);
+	right_codec = fpb_span_codec(ix, &span);
+	bytes = fpb_pair_bytes(ix, right_codec);
+	base = fpb_codec_near(right_codec) ? fpb_span_base(&span, 0) : 0;
+	right = add_loose_node(ix, page, dir + 1, right_codec, span.least, base, wp);
+	for (int i = at; i < n; i++)
+	{
+		fpb_read_slot(ix, page, shape, codec, node, slots[i], &moved);
+		fpb_make_pair(ix, right_codec, base, &moved.key, right + (i - at) * bytes);
 		fpb_page_move_killed(ix, page, dir, slots[i], dir + 1, i - at);
 		empty_slot(ix, page, dir, slots[i], wp);
 	}
-	fpb_note_slots(wp, right, 0, n - at - 1, fpb_pair_bytes(ix));
+	fpb_note_slots(wp, right, 0, n - at - 1, bytes);
 	put_entry(ix, page, entry, plan->place.slot <= at ? dir : dir + 1, wp);
+}
+
+/*
+ * Put an entry into a new pairs node of its own, the dir'th.  More are likely
+ * to come, as far apart as those in the node before.  Some may be late, but by
+ * no more than these are all together.
+ */
+static void
+append_pairs(const FpbIndex *ix, Page page, const FpbEntry *entry, int dir, FpbWalPage *wp)
+{
+	const FpbShape *shape = fpb_shape(ix, page);
+	FpbSpan		span = {0};
+	FpbCodec	codec;
+	uint64		range = 0;		/* of the node before */
+	uint64		base = 0;
+
+	fpb_span_add(&span, &entry->key);
+	codec = fpb_span_codec(ix, &span);
+	if (fpb_codec_near(codec) && dir > 0 && fpb_codec_is_loose(*fpb_dir_codec(page, dir - 1)))
+	{
+		FpbCodec	other = *fpb_dir_codec(page, dir - 1);
+		char	   *node = fpb_node_at(shape, page, dir - 1);
+		int			count = fpb_loose_count(ix, shape, other, node);
+
+		if (count > 1)
+			range = fpb_slot_head(ix, shape, other, node, fpb_loose_end(ix, shape, other, node, true)) -
+				fpb_slot_head(ix, shape, other, node, fpb_loose_end(ix, shape, other, node, false));
+		if (range > FPB_NEAR_MOST / 2 &&
+			range / (count - 1) > FPB_NEAR_MOST / 2 / fpb_node_slots(ix, shape, codec, node))
+			codec &= ~FPB_PAIRS_NEAR;
+	}
+	if (fpb_codec_near(codec))
+		base = fpb_span_base(&span, Min(range, FPB_NEAR_MOST / 2));
+	(void) add_loose_node(ix, page, dir, codec, span.least, base, wp);
+	write_loosely(ix, page, entry, dir, 0, wp);
 }
 
 /*
@@ -873,8 +895,9 @@ pass_entries(const FpbIndex *ix, Page page, const FpbEntry *entry,
 		passed = end;
 	}
 	if (plan->added > 0)
-		(void) add_loose_node(ix, page, to, passed.key.head, passed.key.head, 0, wp);
-	put_entry(ix, page, &passed, to, wp);
+		append_pairs(ix, page, &passed, to, wp);
+	else
+		put_entry(ix, page, &passed, to, wp);
 }
 
 /* --- all pages --- */
@@ -893,8 +916,7 @@ append_node(const FpbIndex *ix, Page page, const FpbEntry *entry,
 
 	if (fpb_is_word(ix) && FpbPageIsLeaf(page))
 	{
-		(void) add_loose_node(ix, page, pos->dir, entry->key.head, entry->key.head, 1, wp);
-		write_loosely(ix, page, entry, pos->dir, 0, wp);
+		append_pairs(ix, page, entry, pos->dir, wp);
 		return;
 	}
 	node = add_node(ix, page, pos->dir, entry->key.head, FPB_NODE_PLAIN, wp);

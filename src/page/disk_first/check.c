@@ -49,8 +49,14 @@ gap_fault(const PageCheck *pc, FpbCodec codec, char *node, int slot)
 		if (fpb_slot_child_hint(pc->shape, node, slot) > FPB_MAX_NODES)
 			return "A child-node hint names a node that no page can have.";
 	}
-	else if (fpb_is_word(pc->ix) && codec != FPB_NODE_PAIRS &&
-			 fpb_slot_tail(pc->ix, pc->shape, codec, node, slot) != 0)
+	else if (fpb_codec_is_loose(codec))
+	{
+		uint64		left = fpb_codec_in_order(codec) ? PG_UINT64_MAX : PG_UINT16_MAX;
+
+		if (fpb_pair_is_integer(pc->ix, codec) && (fpb_pair_integer(node, slot) & left) != 0)
+			return "A gap has a part of an entry.";
+	}
+	else if (fpb_is_word(pc->ix) && fpb_slot_tail(pc->ix, pc->shape, codec, node, slot) != 0)
 		return "A gap has a part of a TID.";
 	if (pc->shape->child_off != 0 &&
 		fpb_node_children(pc->shape, node)[slot] != InvalidBlockNumber)
@@ -147,6 +153,34 @@ killed_tids_fault(const PageCheck *pc)
 }
 
 /*
+ * What is wrong with a pairs node as a whole, or NULL: entries whose heads
+ * wrap round, or that are not in the order that its codec says.
+ */
+static const char *
+pairs_fault(const PageCheck *pc, FpbCodec codec, char *node)
+{
+	uint64		base = fpb_pairs_base(pc->shape, codec, node);
+	FpbEntry	entry;
+	FpbEntry	before;
+	int			n = 0;
+
+	for (int slot = 0; slot < fpb_node_slots(pc->ix, pc->shape, codec, node); slot++)
+	{
+		if (fpb_pair_is_gap(pc->ix, codec, node, slot))
+			continue;
+		fpb_read_slot(pc->ix, pc->page, pc->shape, codec, node, slot, &entry);
+		if (entry.key.head < base)
+			return "The heads of a node are beyond all integers.";
+		if (fpb_codec_in_order(codec) &&
+			(slot > n || (n > 0 && fpb_compare_keys(pc->ix, &before.key, &entry.key) >= 0)))
+			return "The entries of a node are not in order, or not in its first slots.";
+		before = entry;
+		n++;
+	}
+	return NULL;
+}
+
+/*
  * What is wrong with the dir'th node, or NULL.
  *
  * The directory's bounds are those of entries.  A gap may be outside of them,
@@ -166,11 +200,12 @@ node_fault(PageCheck *pc, int dir)
 	uint64		before = 0;
 	const char *fault = NULL;
 
-	switch (codec)
+	switch (fpb_codec_kind(codec))
 	{
 		case FPB_NODE_PLAIN:
-		case FPB_NODE_LOOSE:
+			break;
 		case FPB_NODE_PAIRS:
+			fault = pairs_fault(pc, codec, node);
 			break;
 		case FPB_NODE_RUNS:
 			fault = fpb_runs_fault(ix, pc->shape, node);
@@ -250,11 +285,11 @@ fpb_disk_first_fault(const FpbIndex *ix, Page page)
 		int			number = fpb_node_number(page, dir);
 		FpbCodec	codec = *fpb_dir_codec(page, dir);
 
-		if (number >= FpbDir(page)->nalloc || !fpb_codec_exists(codec))
+		if (number >= FpbDir(page)->nalloc)
 			return "The directory names a node that does not exist.";
-		if (!fpb_codec_fits(ix, FpbPageIsLeaf(page), codec) ||
+		if (!fpb_codec_fits(ix, pc.shape, codec) ||
 			(fpb_codec_shares_key(codec) && !ix->one_key))
-			return "The page has a runs node, which it may not have.";
+			return "The page has a node of a kind that it may not have.";
 		if (used[number])
 			return "The directory names a node twice.";
 		used[number] = true;
@@ -312,12 +347,13 @@ fpb_disk_first_node_info(const FpbIndex *ix, Page page, int n, FpbNodeInfo *info
 	info->codec = fpb_codec_name(codec);
 	info->runs = fpb_codec_shares_key(codec);
 	info->head = *fpb_dir_bound(page, n);
-	switch (codec)
+	switch (fpb_codec_kind(codec))
 	{
 		case FPB_NODE_PLAIN:
-		case FPB_NODE_LOOSE:
-		case FPB_NODE_PAIRS:
 			bytes = fpb_slot_bytes(ix, shape->child_off != 0);
+			break;
+		case FPB_NODE_PAIRS:
+			bytes = fpb_pair_bytes(ix, codec);
 			break;
 		case FPB_NODE_RUNS:
 			runs = fpb_runs(ix, shape, node);

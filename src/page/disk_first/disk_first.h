@@ -273,7 +273,7 @@ fpb_killed_tids_bytes(const FpbIndex *ix, const FpbShape *shape, Page page)
  * items: there the position behind an entry is the next number, and means the
  * next slot.
  *
- * In a loose node, whose slots are in no order, slot is the entry's rank, and
+ * In a pairs node, whose slots are in no order, slot is the entry's rank, and
  * item says where it is: twice the slot + 1, and one more behind the entry.
  * With no item, the rank has to do.
  */
@@ -284,7 +284,7 @@ typedef struct FpbNodePos
 	uint16		item;			/* else 0; or more: behind the slot's entry */
 } FpbNodePos;
 
-/* The position of the entry in a slot of a loose node, which has this rank. */
+/* The position of the entry in a slot of a pairs node, which has this rank. */
 static inline FpbNodePos
 fpb_loose_pos(int dir, int rank, int slot)
 {
@@ -293,7 +293,7 @@ fpb_loose_pos(int dir, int rank, int slot)
 	return place;
 }
 
-/* The rank of the first entry at or behind a position in a loose node. */
+/* The rank of the first entry at or behind a position in a pairs node. */
 static inline int
 fpb_loose_rank(FpbNodePos place)
 {
@@ -332,7 +332,7 @@ fpb_pos_unpack(const FpbIndex *ix, FpbPos pos)
 	FpbNodePos	place = {Min(pos.number >> 32, PG_UINT16_MAX),
 	(uint16) (pos.number >> 16), (uint16) pos.number};
 
-	/* the place behind a word is the next slot, but in loose nodes */
+	/* the place behind a word is the next slot, but in pairs nodes */
 	if (fpb_is_word(ix) && place.item == 1)
 	{
 		place.item = 0;
@@ -411,8 +411,8 @@ typedef enum FpbRunEnd
 } FpbRunEnd;
 
 /*
- * How full nodes of words are to be.  A plain node holds so many entries; a
- * runs node, so many as these costs permit.
+ * How full nodes of words are to be.  A plain or pairs node holds so many
+ * entries; a runs node, so many as these costs permit.
  *
  * A run grows at its end.  So the room that is left free for it is where it
  * ends, and those of its entries that are in nodes before that, which it fills
@@ -421,6 +421,9 @@ typedef enum FpbRunEnd
 typedef struct FpbFill
 {
 	int			plain;			/* entries of a plain node */
+	int			pairs[lengthof(((FpbShape *) NULL)->pairs)];	/* of a pairs node; in
+																 * inner pages, of a
+																 * plain one */
 	int			runs_room;		/* of a runs node; 0: there are none */
 	int			key_cost;		/* what a key takes of that, */
 	int			tid_cost[FPB_TAIL_BYTES + 1];	/* each TID of a run that ends
@@ -438,16 +441,27 @@ typedef struct FpbFill
 typedef struct FpbFilledNode
 {
 	int			entries;
-	int			runs;			/* of so many keys, */
-	int			width;			/* the widest TID of which has so many bytes */
+	int			runs;			/* of so many keys */
+	FpbSpan		span;
 	int			open;			/* entries of the last run, */
 	int			before;			/* and those it has in nodes before this one */
 	int			extra;			/* what runs that end here have to be left for
 								 * those */
 } FpbFilledNode;
 
+/*
+ * How many entries like those of a node a pairs node holds.
+ */
+static inline int
+fpb_fill_pairs(const FpbFill *fill, const FpbFilledNode *node)
+{
+	bool		near = node->span.greatest - node->span.least <= FPB_NEAR_MOST;
+
+	return fill->pairs[fpb_pairs_form(fpb_pairs_codec(near, node->span.width))];
+}
+
 extern int	fpb_fill_take_runs(const FpbFill *fill, FpbFilledNode *node, bool same,
-							   int width);
+							   const FpbKey *key);
 
 /*
  * Put another entry, of the last run or of another one, into a node that is
@@ -456,21 +470,29 @@ extern int	fpb_fill_take_runs(const FpbFill *fill, FpbFilledNode *node, bool sam
  * 1.  (To begin with, *node is all zeros, but for what is before.)
  */
 static inline int
-fpb_fill_take(const FpbFill *fill, FpbFilledNode *node, bool same, int width)
+fpb_fill_take(const FpbFill *fill, FpbFilledNode *node, bool same, const FpbKey *key)
 {
-	/* a plain node has room for it, however runs end */
-	if (node->entries > 0 && node->entries < fill->plain && node->before == 0)
+	FpbSpan		span = node->span;
+
+	/* a pairs node has room for it, however runs end */
+	if (node->entries > 0 && node->before == 0)
 	{
-		node->entries++;
-		node->runs += !same;
-		node->open = same ? node->open + 1 : 1;
-		node->width = Max(width, node->width);
-		return -1;
+		fpb_span_add(&node->span, key);
+		if (node->entries < fpb_fill_pairs(fill, node))
+		{
+			node->entries++;
+			node->runs += !same;
+			node->open = same ? node->open + 1 : 1;
+			return -1;
+		}
+		node->span = span;
 	}
-	return fpb_fill_take_runs(fill, node, same, width);
+	return fpb_fill_take_runs(fill, node, same, key);
 }
 
-extern bool fpb_node_holds(const FpbFill *fill, int nentries, int nruns, int width);
+extern bool fpb_node_holds(const FpbFill *fill, int nentries, int nruns,
+						   const FpbSpan *span);
+extern int	fpb_slots_to_fill(int nslots, int slack);
 extern int	fpb_plain_fill(const FpbShape *shape, int slack);
 extern void fpb_fill_with_slack(const FpbIndex *ix, int level, int slack,
 								FpbFill *fill);

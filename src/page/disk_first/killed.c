@@ -214,8 +214,8 @@ copy_bit(FpbKilledBit bit, FpbKilledBit from)
 }
 
 /*
- * An entry has moved from a slot of a loose node to one of another, and so
- * does its killed bit.  Bits that slots share are only cleared.
+ * An entry has moved from a slot of a pairs node to one of another, and so
+ * does its killed bit.
  */
 void
 fpb_page_move_killed(const FpbIndex *ix, Page page, int dir, int slot, int to, int to_slot)
@@ -224,11 +224,8 @@ fpb_page_move_killed(const FpbIndex *ix, Page page, int dir, int slot, int to, i
 
 	if (shape->killed_bytes == 0)
 		return;
-	if (shape->nslots <= shape->killed_bytes * 8)
-		copy_bit(fpb_bit_at(fpb_node_killed_bits(shape, page, to), to_slot),
-				 fpb_bit_at(fpb_node_killed_bits(shape, page, dir), slot));
-	else
-		fpb_page_clear_killed(ix, page, to, to_slot, to_slot);
+	copy_bit(fpb_bit_at(fpb_node_killed_bits(shape, page, to), to_slot),
+			 fpb_bit_at(fpb_node_killed_bits(shape, page, dir), slot));
 	fpb_page_clear_killed(ix, page, dir, slot, slot);
 }
 

@@ -275,18 +275,25 @@ write_tuples(PageWriter *w, const FpbPackedNode *packed, char *node,
 }
 
 /*
- * Write a plain node of words as a loose one: its entries in the first slots
- * of a pairs node, and nothing in the others.
+ * Write a plain node of words, of an inner page, its entries spread over its
+ * slots or in the first ones.
  */
 static void
-write_loose_node(PageWriter *w, const FpbPackedNode *packed, char *node)
+write_words(PageWriter *w, const FpbPackedNode *packed, char *node)
 {
 	const FpbEntry *entries = w->content->entries + packed->start;
+	int			slot = 0;
 
-	fpb_set_pairs_base(w->shape, node, entries[0].key.head,
-					   entries[packed->count - 1].key.head);
 	for (int i = 0; i < packed->count; i++)
-		fpb_make_pair(w->ix, w->shape, node, &entries[i], node + i * fpb_pair_bytes(w->ix));
+	{
+		int			next = (w->packing->spread || i + 1 == packed->count) ?
+			(i + 1) * w->shape->nslots / packed->count : slot + 1;
+
+		fpb_write_slot(w->ix, w->shape, node, slot++, &entries[i], 0);
+		for (; slot < next; slot++)
+			fpb_write_gap(w->ix, w->shape, node, slot, i + 1 < packed->count ?
+						  entries[i + 1].key.head : PG_UINT64_MAX);
+	}
 }
 
 /*
@@ -299,24 +306,20 @@ write_node(PageWriter *w, int n)
 	FpbCodec	codec = packed->codec;
 	char	   *node;
 
-	if (w->content->loose && codec == FPB_NODE_PLAIN && packed->count < w->shape->nslots &&
-		fpb_codec_fits(w->ix, w->content->level == 0, FPB_NODE_PAIRS))
-		codec = FPB_NODE_PAIRS;
 	fpb_bounds(w->page)[n] = w->content->entries[packed->start].key.head;
 	if (!w->ix->csb)
 		fpb_dir_nodes(w->page)[n] = n;
 	fpb_codecs(w->page)[n] = codec;
 	node = fpb_node_at(w->shape, w->page, n);
-	switch (codec)
+	switch (fpb_codec_kind(codec))
 	{
 		case FPB_NODE_PAIRS:
-			write_loose_node(w, packed, node);
+			fpb_write_pairs(w->ix, w->shape, codec, node, w->content->entries + packed->start,
+							packed->count);
 			break;
 		case FPB_NODE_PLAIN:
-		case FPB_NODE_LOOSE:	/* is not chosen */
 			if (fpb_is_word(w->ix))
-				fpb_write_words(w->ix, w->shape, node, w->content->entries + packed->start,
-								packed->count, w->packing->spread);
+				write_words(w, packed, node);
 			else
 				write_tuples(w, packed, node, n == 0 && w->shared ?
 							 (uint32) FpbHdr(w->page)->fences.tail[FPB_LOW] : 0);
@@ -372,8 +375,8 @@ fpb_write_page(const FpbIndex *ix, Page page, const FpbPageContent *content,
  * False if they don't fit.
  */
 static bool
-write_words(const FpbIndex *ix, Page page, const FpbPageContent *content,
-			const FpbFill *fill, bool spread, FpbPacking *packing)
+pack_and_write(const FpbIndex *ix, Page page, const FpbPageContent *content,
+			   const FpbFill *fill, bool spread, FpbPacking *packing)
 {
 	return fpb_pack_words(ix, content->level, content->entries, content->nentries,
 						  fill, spread, packing) &&
@@ -397,10 +400,10 @@ fpb_disk_first_build(const FpbIndex *ix, Page page,
 			fpb_write_page(ix, page, content, &packing, BLCKSZ * slack / 100);
 	fpb_fill_with_slack(ix, content->level, slack, &fill);
 	fpb_fill_between_fences(ix, content, &fill);
-	if (write_words(ix, page, content, &fill, slack > 0, &packing))
+	if (pack_and_write(ix, page, content, &fill, slack > 0, &packing))
 		return true;
 	if (slack > 0)
 		return false;
 	fpb_fill_densely(ix, content->level, &fill);
-	return write_words(ix, page, content, &fill, false, &packing);
+	return pack_and_write(ix, page, content, &fill, false, &packing);
 }

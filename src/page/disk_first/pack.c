@@ -5,8 +5,8 @@
  *
  * A run is the entries of one key.  In the tuple form a run goes into
  * postings, as many entries into each as it can hold.  In the word forms each
- * node gets as many entries as it holds, from the first on, in whichever codec
- * holds more.
+ * node of a leaf gets as many entries as it holds, from the first on, in
+ * whichever codec holds more.
  *
  *-------------------------------------------------------------------------
  */
@@ -43,8 +43,8 @@
 /*
  * How many of nslots slots to fill, if slack of a hundred are to be left free.
  */
-static int
-slots_to_fill(int nslots, int slack)
+int
+fpb_slots_to_fill(int nslots, int slack)
 {
 	int			fill = (nslots * (100 - slack) + 99) / 100;
 
@@ -58,9 +58,21 @@ slots_to_fill(int nslots, int slack)
 int
 fpb_plain_fill(const FpbShape *shape, int slack)
 {
-	int			fill = slots_to_fill(shape->nslots, slack);
+	int			fill = fpb_slots_to_fill(shape->nslots, slack);
 
 	return slack > 0 ? Min(fill, shape->most) : fill;
+}
+
+/*
+ * Slots of a pairs node of such pairs.  Words of 32 bits have no base, however
+ * near to each other they are.
+ */
+static int
+pairs_slots(const FpbShape *shape, int form)
+{
+	int			far = form & ~fpb_pairs_form(FPB_PAIRS_NEAR);
+
+	return shape->pairs[form] > 0 ? shape->pairs[form] : shape->pairs[far];
 }
 
 /*
@@ -112,6 +124,8 @@ fpb_fill_with_slack(const FpbIndex *ix, int level, int slack, FpbFill *fill)
 
 	memset(fill, 0, sizeof(*fill));
 	fill->plain = fpb_plain_fill(shape, slack);
+	for (int form = 0; form < lengthof(fill->pairs); form++)
+		fill->pairs[form] = level > 0 ? fill->plain : fpb_slots_to_fill(pairs_slots(shape, form), slack);
 	if (!ix->word_runs || level > 0)
 		return;
 	fill->runs_room = fpb_runs_room(shape) * (100 - slack);
@@ -139,7 +153,11 @@ fpb_fill_share(const FpbIndex *ix, int level, int share, FpbFill *fill)
 {
 	const FpbShape *shape = fpb_level_shape(ix, level);
 
-	fill->plain = Max(shape->nslots * share / 1000, 1);
+	memset(fill, 0, sizeof(*fill));
+	for (int form = 0; form < lengthof(fill->pairs); form++)
+		fill->pairs[form] = Max(pairs_slots(shape, form) * share / 1000, 1);
+	if (!ix->word_runs)
+		return;
 	fill->runs_room = fpb_runs_room(shape) * share;
 	set_costs(ix, 1000, true, fill);
 	fill->tids = FPB_RUNS_MOST * share / 1000;
@@ -198,24 +216,23 @@ fpb_fill_between_fences(const FpbIndex *ix, const FpbPageContent *content, FpbFi
 static inline bool
 holds(const FpbFill *fill, const FpbFilledNode *node)
 {
-	const int  *cost = &fill->tid_cost[node->width];
-	const int  *open_cost = node->before > fill->most_before ? cost : &fill->open_cost[node->width];
+	const int  *cost = &fill->tid_cost[node->span.width];
+	const int  *open_cost = node->before > fill->most_before ? cost : &fill->open_cost[node->span.width];
 
-	return node->entries <= fill->plain ||
+	return node->entries <= fpb_fill_pairs(fill, node) ||
 		(node->entries <= fill->tids &&
 		 node->runs * fill->key_cost + node->extra +
 		 (node->entries - node->open) * *cost + node->open * *open_cost <= fill->runs_room);
 }
 
 /*
- * Does a node hold so many entries, of so many keys that end there, of which
- * the widest TID has so many bytes?  If it does, it also holds any part of
- * them.
+ * Does a node hold so many entries, of so many keys that end there?  If it
+ * does, it also holds any part of them.
  */
 bool
-fpb_node_holds(const FpbFill *fill, int nentries, int nruns, int width)
+fpb_node_holds(const FpbFill *fill, int nentries, int nruns, const FpbSpan *span)
 {
-	FpbFilledNode node = {.entries = nentries,.runs = nruns,.width = width};
+	FpbFilledNode node = {.entries = nentries,.runs = nruns,.span = *span};
 
 	return holds(fill, &node);
 }
@@ -227,14 +244,15 @@ fpb_node_holds(const FpbFill *fill, int nentries, int nruns, int width)
 static void
 end_run(const FpbFill *fill, FpbFilledNode *node)
 {
-	int			each = fill->tid_cost[node->width] - fill->open_cost[node->width];
+	int			each = fill->tid_cost[node->span.width] - fill->open_cost[node->span.width];
 
 	node->extra += Min(node->before * each, fill->runs_room / 4);
 	node->open = node->before = 0;
 }
 
 /*
- * Begin the next node, with this many entries of the last one's last run.
+ * Begin the next node, with this many entries of the last one's last run: none
+ * or one.
  */
 static void
 begin_next(FpbFilledNode *node, int moved)
@@ -243,15 +261,18 @@ begin_next(FpbFilledNode *node, int moved)
 	node->entries = node->open = moved;
 	node->runs = moved > 0 ? 1 : 0;
 	node->extra = 0;
+	node->span.least = node->span.greatest;
+	if (moved == 0)
+		node->span.width = 0;
 }
 
 /*
  * The last run of a node ends there.  Returns -1 if it has room enough to
  * grow, or is short.  Else its last entry goes to the next node, where it ends
- * then, beside another one with a TID of so many bytes; returns 1.
+ * then, beside another one with this key, unless that is NULL; returns 1.
  */
 static int
-take_end(const FpbFill *fill, FpbFilledNode *node, int width)
+take_end(const FpbFill *fill, FpbFilledNode *node, const FpbKey *key)
 {
 	FpbFilledNode ended = *node;
 	FpbFilledNode next = *node;
@@ -268,7 +289,8 @@ take_end(const FpbFill *fill, FpbFilledNode *node, int width)
 	more = next;
 	more.entries++;
 	more.runs++;
-	more.width = Max(width, node->width);
+	if (key != NULL)
+		fpb_span_add(&more.span, key);
 	if (!holds(fill, &more))
 	{
 		*node = ended;
@@ -282,25 +304,25 @@ take_end(const FpbFill *fill, FpbFilledNode *node, int width)
  * See fpb_fill_take.
  */
 int
-fpb_fill_take_runs(const FpbFill *fill, FpbFilledNode *node, bool same, int width)
+fpb_fill_take_runs(const FpbFill *fill, FpbFilledNode *node, bool same, const FpbKey *key)
 {
 	int			moved = -1;
 
 	if (node->entries > 0)
 	{
 		if (!same)
-			moved = take_end(fill, node, width);
+			moved = take_end(fill, node, key);
 		node->entries++;
 		node->runs += !same;
 		node->open++;
-		node->width = Max(width, node->width);
+		fpb_span_add(&node->span, key);
 		if (moved >= 0 || holds(fill, node))
 			return moved;
 		node->open--;
 	}
 	begin_next(node, 0);
 	node->entries = node->runs = node->open = 1;
-	node->width = width;
+	fpb_span_add(&node->span, key);
 	return 0;
 }
 
@@ -457,29 +479,51 @@ fpb_pack_tuples(const FpbIndex *ix, const FpbPageContent *content, int slack,
 /* --- words --- */
 
 /*
- * The codec of a node with so many entries, of so many keys.
+ * What n entries, at least one, span.
  */
-static FpbCodec
-choose_codec(const FpbIndex *ix, const FpbShape *shape, const FpbFill *fill,
-			 int nentries, int nruns)
+static FpbSpan
+span_of(const FpbEntry *entries, int n)
 {
-	if (nentries > fill->plain)
-		return FPB_NODE_RUNS;
-	if (fill->runs_room > 0 &&
-		8 * nentries * fpb_runs_room(shape) >=
-		RUNS_WORTH * shape->nslots * (nruns * fpb_run_bytes(ix) + nentries * FPB_TAIL_BYTES))
-		return FPB_NODE_RUNS;
-	return FPB_NODE_PLAIN;
+	FpbSpan		span = {0};
+
+	fpb_span_add(&span, &entries[n - 1].key);
+	for (int i = 0; i < n - 1; i++)
+		fpb_span_add(&span, &entries[i].key);
+	return span;
 }
 
 /*
- * Give nodes [first, end) the same number of entries.
+ * The codec of a node of these entries, of so many keys.
+ */
+static FpbCodec
+choose_codec(const FpbIndex *ix, int level, const FpbFill *fill,
+			 const FpbEntry *entries, int nentries, int nruns)
+{
+	const FpbShape *shape = fpb_level_shape(ix, level);
+	FpbSpan		span;
+	FpbCodec	pairs;
+	int			form;
+
+	if (level > 0)
+		return FPB_NODE_PLAIN;
+	span = span_of(entries, nentries);
+	pairs = fpb_span_codec(ix, &span);
+	form = fpb_pairs_form(pairs);
+	if (nentries > fill->pairs[form])
+		return FPB_NODE_RUNS;
+	if (fill->runs_room > 0 &&
+		8 * nentries * fpb_runs_room(shape) >=
+		RUNS_WORTH * shape->pairs[form] * (nruns * fpb_run_bytes(ix) + nentries * span.width))
+		return FPB_NODE_RUNS;
+	return pairs;
+}
+
+/*
+ * Give n nodes the same number of entries.
  */
 static void
-share_out(FpbPacking *packing, int first, int end)
+share_out(FpbPackedNode *nodes, int n)
 {
-	FpbPackedNode *nodes = &packing->nodes[first];
-	int			n = end - first;
 	int			start = nodes->start;
 	int			count = 0;
 
@@ -493,18 +537,41 @@ share_out(FpbPacking *packing, int first, int end)
 }
 
 /*
- * Give each sequence of plain nodes the same number of entries in each.
+ * Give each sequence of nodes of one codec, that are no runs nodes, the same
+ * number of entries in each, unless some have no room for so many of theirs
+ * then.
  */
 static void
-even_out(FpbPacking *packing)
+even_out(const FpbIndex *ix, int level, const FpbEntry *entries, const FpbFill *fill,
+		 FpbPacking *packing)
 {
 	int			end;
 
-	for (int first = 0; first < packing->nnodes; first = end + 1)
+	for (int first = 0; first < packing->nnodes; first = end)
 	{
-		for (end = first; end < packing->nnodes && packing->nodes[end].codec == FPB_NODE_PLAIN;)
+		FpbPackedNode *nodes = &packing->nodes[first];
+		FpbPackedNode evened[FPB_MAX_NODES];
+		int			n;
+		bool		fits = true;
+
+		for (end = first; end < packing->nnodes &&
+			 packing->nodes[end].codec == nodes->codec;)
 			end++;
-		share_out(packing, first, end);
+		n = end - first;
+		if (fpb_codec_shares_key(nodes->codec))
+			continue;
+		memcpy(evened, nodes, n * sizeof(FpbPackedNode));
+		share_out(evened, n);
+		for (int i = 0; level == 0 && i < n && fits; i++)
+		{
+			FpbPackedNode *node = &evened[i];
+
+			node->codec = choose_codec(ix, level, fill, entries + node->start, node->count,
+									   node->count);
+			fits = !fpb_codec_shares_key(node->codec);
+		}
+		if (fits)
+			memcpy(nodes, evened, n * sizeof(FpbPackedNode));
 	}
 }
 
@@ -549,7 +616,7 @@ even_out_runs(const FpbIndex *ix, const FpbEntry *entries, int nentries,
 		last = &packing->nodes[end - 1];
 		if (fpb_tail_width(entries[packing->nodes[first].start].key.tail) ==
 			fpb_tail_width(entries[last->start + last->count - 1].key.tail))
-			share_out(packing, first, end);
+			share_out(&packing->nodes[first], end - first);
 	}
 }
 
@@ -583,8 +650,8 @@ begin_node(FpbPacking *packing, int start, int nruns)
 }
 
 /*
- * Pack entries of words into as few nodes as can be, filled so.  spread: plain
- * nodes that follow each other get the same number of entries.  False if a
+ * Pack entries of words into as few nodes as can be, filled so.  spread: nodes
+ * of pairs that follow each other get the same number of entries.  False if a
  * page can't have so many nodes.
  *
  * Whatever a node holds, it also holds a part of.  So if each node gets as
@@ -594,7 +661,6 @@ bool
 fpb_pack_words(const FpbIndex *ix, int level, const FpbEntry *entries, int nentries,
 			   const FpbFill *fill, bool spread, FpbPacking *packing)
 {
-	const FpbShape *shape = fpb_level_shape(ix, level);
 	FpbFilledNode filled = {.before = fill->before};
 
 	packing->spread = spread;
@@ -606,7 +672,7 @@ fpb_pack_words(const FpbIndex *ix, int level, const FpbEntry *entries, int nentr
 		bool		same = i > 0 && fill->runs_room > 0 &&
 			fpb_keys_identical(ix, &entries[i - 1].key, &entries[i].key);
 		int			nruns = filled.runs;
-		int			moved = fpb_fill_take(fill, &filled, same, fpb_tail_width(entries[i].key.tail));
+		int			moved = fpb_fill_take(fill, &filled, same, &entries[i].key);
 
 		if (moved >= 0 && !begin_node(packing, i - moved, nruns))
 			return false;
@@ -614,7 +680,7 @@ fpb_pack_words(const FpbIndex *ix, int level, const FpbEntry *entries, int nentr
 	if (fill->end == FPB_RUN_ENDS && nentries > 0)
 	{
 		int			nruns = filled.runs;
-		int			moved = take_end(fill, &filled, 0);
+		int			moved = take_end(fill, &filled, NULL);
 
 		if (moved >= 0 && !begin_node(packing, nentries - moved, nruns))
 			return false;
@@ -626,12 +692,12 @@ fpb_pack_words(const FpbIndex *ix, int level, const FpbEntry *entries, int nentr
 
 		node->slot = node->start;
 		node->nslots = node->count;
-		node->codec = choose_codec(ix, shape, fill, node->count, node->nruns);
+		node->codec = choose_codec(ix, level, fill, entries + node->start, node->count, node->nruns);
 		node->amid = false;
 	}
 	if (!spread)
 		return true;
-	even_out(packing);
+	even_out(ix, level, entries, fill, packing);
 	even_out_runs(ix, entries, nentries, fill, packing);
 	return true;
 }

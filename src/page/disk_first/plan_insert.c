@@ -97,7 +97,7 @@
 
 /*
  * How many slots of the dir'th node are gaps; -1 if there is no such node, or
- * it is not a plain one.
+ * it is a runs node.
  */
 static int
 plain_gaps(const FpbIndex *ix, Page page, int dir)
@@ -110,46 +110,31 @@ plain_gaps(const FpbIndex *ix, Page page, int dir)
 	if (dir < 0 || dir >= FpbDir(page)->nnodes)
 		return -1;
 	node = fpb_page_node(ix, page, dir, &codec);
-	switch (codec)
-	{
-		case FPB_NODE_PLAIN:
-		case FPB_NODE_LOOSE:
-		case FPB_NODE_PAIRS:
-			break;
-		case FPB_NODE_RUNS:
-			return -1;
-	}
-	for (int slot = 0; slot < shape->nslots; slot++)
+	if (fpb_codec_shares_key(codec))
+		return -1;
+	for (int slot = 0; slot < fpb_node_slots(ix, shape, codec, node); slot++)
 		gaps += fpb_node_is_gap(ix, shape, codec, node, slot);
 	return gaps;
 }
 
 /*
- * Has the dir'th node a gap?  1 or 0; -1 if there is no such node, or it is
- * not a plain one.
+ * Has the dir'th node a gap?  1 or 0; -1 if there is no such node, or it is a
+ * runs node.
  */
 static int
 has_gap(const FpbIndex *ix, Page page, int dir)
 {
-	const FpbShape *shape = fpb_shape(ix, page);
 	FpbCodec	codec;
 	char	   *node;
 
 	if (dir < 0 || dir >= FpbDir(page)->nnodes)
 		return -1;
 	node = fpb_page_node(ix, page, dir, &codec);
-	switch (codec)
-	{
-		case FPB_NODE_PLAIN:
-		case FPB_NODE_LOOSE:
-		case FPB_NODE_PAIRS:
-			if (fpb_is_word(ix) && FpbPageIsLeaf(page))
-				return fpb_loose_gap(ix, shape, codec, node) >= 0;
-			return fpb_nearest_gap(ix, shape, codec, node, 0) >= 0;
-		case FPB_NODE_RUNS:
-			return -1;
-	}
-	pg_unreachable();
+	if (fpb_codec_shares_key(codec))
+		return -1;
+	if (fpb_codec_is_loose(codec))
+		return fpb_loose_gap(ix, fpb_shape(ix, page), codec, node) >= 0;
+	return fpb_nearest_gap(ix, fpb_shape(ix, page), codec, node, 0) >= 0;
 }
 
 /*
@@ -451,16 +436,26 @@ has_runs(const FpbIndex *ix, Page page)
 }
 
 /*
- * How many entries has a leaf of words that has no runs node?
+ * How many nodes would the entries of a leaf of words take, which has no runs
+ * node, with one more, if nodes like those where they are had so many slots of
+ * a hundred free?
  */
 static int
-plain_page_entries(const FpbIndex *ix, Page page)
+nodes_with_slack(const FpbIndex *ix, Page page, int slack)
 {
-	int			entries = 0;
+	const FpbShape *shape = fpb_shape(ix, page);
+	int			thousandths = 0;
 
 	for (int dir = 0; dir < FpbDir(page)->nnodes; dir++)
-		entries += plain_entries(ix, page, dir);
-	return entries;
+	{
+		FpbCodec	codec;
+		char	   *node = fpb_page_node(ix, page, dir, &codec);
+		int			nslots = fpb_node_slots(ix, shape, codec, node);
+		int			entries = nslots - plain_gaps(ix, page, dir) + (dir == 0 ? 1 : 0);
+
+		thousandths += entries * 1000 / fpb_slots_to_fill(nslots, slack);
+	}
+	return (thousandths + 999) / 1000;
 }
 
 /*
@@ -525,7 +520,7 @@ too_full(const FpbIndex *ix, Page page, int slack)
 	if (!FpbPageIsLeaf(page) || has_runs(ix, page))
 		return false;
 	if (fpb_is_word(ix))
-		return plain_page_entries(ix, page) >= shape->max_nodes * fpb_plain_fill(shape, slack);
+		return nodes_with_slack(ix, page, slack) > shape->max_nodes;
 	entries = plain_tuples(ix, page, &bytes);
 	return entries > FPB_FEW_ENTRIES &&
 		fresh_bytes(ix, shape, entries, bytes, slack) + BLCKSZ * slack / 100 > BLCKSZ;
@@ -733,8 +728,8 @@ free_bytes(const FpbIndex *ix, Page page, int dir)
 	node = fpb_page_node(ix, page, dir, &codec);
 	for (int slot = 0; slot < fpb_node_slots(ix, shape, codec, node); slot++)
 		gaps += fpb_node_is_gap(ix, shape, codec, node, slot);
-	return gaps * (codec == FPB_NODE_RUNS ? fpb_runs(ix, shape, node).width :
-				   fpb_slot_bytes(ix, false));
+	return gaps * (fpb_codec_shares_key(codec) ? fpb_runs(ix, shape, node).width :
+				   fpb_pair_bytes(ix, codec));
 }
 
 /*
@@ -791,15 +786,16 @@ plan_in_node(const FpbIndex *ix, Page page, int dir, const FpbEntry *entry,
 	if (dir < 0 || dir >= FpbDir(page)->nnodes)
 		return false;
 	node = fpb_page_node(ix, page, dir, &codec);
-	switch (codec)
+	switch (fpb_codec_kind(codec))
 	{
 		case FPB_NODE_PLAIN:
-		case FPB_NODE_LOOSE:
-		case FPB_NODE_PAIRS:
 			if (fpb_nearest_gap(ix, shape, codec, node, 0) < 0)
 				return false;
-			if (!fpb_is_word(ix) || !FpbPageIsLeaf(page))
-				break;
+			break;
+		case FPB_NODE_PAIRS:
+			if (!fpb_pair_fits(shape, codec, node, &entry->key) ||
+				fpb_loose_gap(ix, shape, codec, node) < 0)
+				return false;
 			plan->kind = FPB_PLAN_LOOSE;
 			plan->place.dir = dir;
 			return true;
@@ -844,7 +840,7 @@ entries_at_end(const FpbIndex *ix, Page page, int dir, const FpbKey *key, bool *
 	if (dir < 0)
 		return 0;
 	node = fpb_page_node(ix, page, dir, &codec);
-	if (codec != FPB_NODE_RUNS)
+	if (!fpb_codec_shares_key(codec))
 		return 0;
 	runs = fpb_runs(ix, shape, node);
 	run = fpb_find_run(ix, &runs, key, &found);
@@ -951,24 +947,34 @@ read_nodes(const FpbIndex *ix, Page page, const FpbEntry *entry, const FpbNodePo
 }
 
 /*
- * What the entries take of the room of so many nodes, in a thousand.
+ * What the entries take of the room of so many nodes, in a thousand, at least.
+ * (In one of several nodes, pairs may be narrower than those of all.)
  */
 static int
 share_taken(const FpbIndex *ix, const NodeEntries *nodes, int nnodes)
 {
 	const FpbShape *shape = fpb_leaf_shape(ix);
 	int			nruns = 1;
-	int			width = fpb_tail_width(nodes->entries[0].key.tail);
+	FpbSpan		span = {0};
 	int			runs;
-	int			plain = (nodes->nentries * 1000 + nnodes * shape->nslots - 1) / (nnodes * shape->nslots);
+	int			pairs;
+	int			nslots;
 
+	fpb_span_add(&span, &nodes->entries[0].key);
 	for (int i = 1; i < nodes->nentries; i++)
 	{
 		nruns += !fpb_keys_identical(ix, &nodes->entries[i - 1].key, &nodes->entries[i].key);
-		width = Max(width, fpb_tail_width(nodes->entries[i].key.tail));
+		fpb_span_add(&span, &nodes->entries[i].key);
 	}
-	runs = (nruns * fpb_run_bytes(ix) + nodes->nentries * width) * 1000 / (nnodes * fpb_runs_room(shape));
-	return Min(plain, runs);
+	if (nnodes > 1)
+	{
+		span.greatest = span.least;
+		span.width = FPB_SHORT_TAIL;
+	}
+	nslots = nnodes * shape->pairs[fpb_pairs_form(fpb_span_codec(ix, &span))];
+	pairs = (nodes->nentries * 1000 + nslots - 1) / nslots;
+	runs = (nruns * fpb_run_bytes(ix) + nodes->nentries * span.width) * 1000 / (nnodes * fpb_runs_room(shape));
+	return Min(pairs, runs);
 }
 
 /*
@@ -1060,13 +1066,12 @@ write_repacked(const FpbIndex *ix, const NodeEntries *nodes, const FpbPacking *p
 
 		fpb_repacked_heads(shape, image, nnodes)[i] = first->key.head;
 		fpb_repacked_codecs(shape, image, nnodes)[i] = packed->codec;
-		switch (packed->codec)
+		switch (fpb_codec_kind(packed->codec))
 		{
-			case FPB_NODE_PLAIN:
-			case FPB_NODE_LOOSE:	/* these are not chosen */
+			case FPB_NODE_PLAIN:	/* is not chosen */
 			case FPB_NODE_PAIRS:
 				memset(node, 0, shape->size);
-				fpb_write_words(ix, shape, node, first, packed->count, true);
+				fpb_write_pairs(ix, shape, packed->codec, node, first, packed->count);
 				break;
 			case FPB_NODE_RUNS:
 				fpb_write_packed_runs(ix, node, nodes->entries, nodes->nentries, packing, i);
@@ -1146,9 +1151,9 @@ plan_repack(const FpbIndex *ix, Page page, const FpbEntry *entry,
 }
 
 /*
- * A number of keys that a full node of a leaf of words has at least.  It is
- * that of different hash values of their heads, which takes less than to put
- * the entries in order.
+ * A number of keys that a full pairs node has at least.  It is that of
+ * different hash values of their heads, which takes less than to put the
+ * entries in order.
  */
 static int
 least_keys(const FpbIndex *ix, const FpbShape *shape, FpbCodec codec, char *node)
@@ -1156,7 +1161,7 @@ least_keys(const FpbIndex *ix, const FpbShape *shape, FpbCodec codec, char *node
 	uint64		seen[4] = {0};	/* a bit for each value of a byte */
 	int			count = 0;
 
-	for (int slot = 0; slot < shape->nslots; slot++)
+	for (int slot = 0; slot < fpb_node_slots(ix, shape, codec, node); slot++)
 	{
 		int			hash = (fpb_slot_head(ix, shape, codec, node, slot) * UINT64CONST(0x9E3779B97F4A7C15)) >> 56;
 
@@ -1168,8 +1173,8 @@ least_keys(const FpbIndex *ix, const FpbShape *shape, FpbCodec codec, char *node
 }
 
 /*
- * Would a full plain or loose node of a leaf of words, with the new entry
- * among its own, leave enough of a runs node free?
+ * Would a full pairs node, with the new entry among its own, leave enough of a
+ * node of another codec free?
  */
 static bool
 convertible(const FpbIndex *ix, Page page, FpbCodec codec, char *node,
@@ -1181,26 +1186,25 @@ convertible(const FpbIndex *ix, Page page, FpbCodec codec, char *node,
 	FpbFill		fill;
 	FpbEntry	before;
 	FpbEntry	other;
+	FpbSpan		span = {entry->key.head, entry->key.head, FPB_SHORT_TAIL};
 	int			nruns = 1;
-	int			width = fpb_tail_width(entry->key.tail);
 	bool		new = true;
 
-	if (!ix->word_runs)
-		return false;
 	fpb_fill_share(ix, 0, 1000 - 10 * REPACK_SLACK, &fill);
-	if (!fpb_node_holds(&fill, shape->nslots + 1, least_keys(ix, shape, codec, node),
-						FPB_SHORT_TAIL))
+	if (!fpb_node_holds(&fill, fpb_node_slots(ix, shape, codec, node) + 1,
+						least_keys(ix, shape, codec, node), &span))
 		return false;
 	n = fpb_loose_order(ix, shape, codec, node, slots);
+	fpb_span_add(&span, &entry->key);
 	for (int i = 0; i < n; i++)
 	{
 		fpb_read_slot(ix, page, shape, codec, node, slots[i], &other);
 		nruns += i == 0 || !fpb_keys_identical(ix, &before.key, &other.key);
 		new = new && !fpb_keys_identical(ix, &entry->key, &other.key);
-		width = Max(width, fpb_tail_width(other.key.tail));
+		fpb_span_add(&span, &other.key);
 		before = other;
 	}
-	return fpb_node_holds(&fill, n + 1, nruns - !new, width);
+	return fpb_node_holds(&fill, n + 1, nruns - !new, &span);
 }
 
 /*
@@ -1278,12 +1282,46 @@ plan_in_runs(const FpbIndex *ix, Page page, const FpbEntry *entry,
 }
 
 /*
- * Plan to have a full node, the dir'th, pass an entry on to the nearest node
- * that has a gap, so that the new entry, of this rank, has room.  False if
- * there is none near enough, or runs nodes are in between.
+ * Can a full node, the dir'th, pass an entry on as far as another one, or
+ * behind the last one, that has a gap: is each entry that moves as wide as the
+ * node permits that it moves to?
  */
 static bool
-plan_pass(const FpbIndex *ix, Page page, int dir, int rank, FpbSlotPlan *plan)
+may_pass(const FpbIndex *ix, Page page, int dir, int to, const FpbEntry *entry)
+{
+	const FpbShape *shape = fpb_shape(ix, page);
+	bool		right = to > dir;
+	FpbEntry	passed = *entry;
+	FpbEntry	end;
+	FpbCodec	codec;
+	char	   *node;
+
+	for (; dir != to; dir += right ? 1 : -1)
+	{
+		node = fpb_page_node(ix, page, dir, &codec);
+		fpb_read_slot(ix, page, shape, codec, node,
+					  fpb_loose_end(ix, shape, codec, node, right), &end);
+		if ((fpb_compare_keys(ix, &passed.key, &end.key) > 0) == right)
+			continue;
+		if (!fpb_pair_fits(shape, codec, node, &passed.key))
+			return false;
+		passed = end;
+	}
+	if (to == FpbDir(page)->nnodes)
+		return true;
+	node = fpb_page_node(ix, page, to, &codec);
+	return fpb_pair_fits(shape, codec, node, &passed.key);
+}
+
+/*
+ * Plan to have a full node, the dir'th, pass an entry on to the nearest node
+ * that has a gap, so that the new entry, of this rank of so many, has room.
+ * False if there is none near enough, or runs nodes are in between, or nodes
+ * of narrower pairs.
+ */
+static bool
+plan_pass(const FpbIndex *ix, Page page, int dir, const FpbEntry *entry, int rank,
+		  int nslots, FpbSlotPlan *plan)
 {
 	int			most = ix->tree == 0 ? PASS_MOST : FpbDir(page)->nnodes;
 	int			left = 0;
@@ -1293,11 +1331,14 @@ plan_pass(const FpbIndex *ix, Page page, int dir, int rank, FpbSlotPlan *plan)
 	{
 		left = left < 0 ? -1 : has_gap(ix, page, dir - distance);
 		right = right < 0 ? -1 : has_gap(ix, page, dir + distance);
+		if (left > 0 && !may_pass(ix, page, dir, dir - distance, entry))
+			left = -1;
+		if (right > 0 && !may_pass(ix, page, dir, dir + distance, entry))
+			right = -1;
 		if (left <= 0 && right <= 0)
 			continue;
 		plan->kind = FPB_PLAN_PASS;
-		plan->spill_to.dir = right <= 0 ||
-			(left > 0 && rank < fpb_shape(ix, page)->nslots / 2) ?
+		plan->spill_to.dir = right <= 0 || (left > 0 && rank < nslots / 2) ?
 			dir - distance : dir + distance;
 		return true;
 	}
@@ -1312,7 +1353,8 @@ plan_pass(const FpbIndex *ix, Page page, int dir, int rank, FpbSlotPlan *plan)
  * nothing would fill the halves.  False if the series goes on elsewhere.
  */
 static bool
-plan_late_word(const FpbIndex *ix, Page page, int dir, FpbSlotPlan *plan)
+plan_late_word(const FpbIndex *ix, Page page, int dir, const FpbEntry *entry,
+			   FpbSlotPlan *plan)
 {
 	int			to = dir + 1;
 	int			nnodes = FpbDir(page)->nnodes;
@@ -1321,7 +1363,7 @@ plan_late_word(const FpbIndex *ix, Page page, int dir, FpbSlotPlan *plan)
 		return false;
 	while (to < nnodes && has_gap(ix, page, to) == 0)
 		to++;
-	if (to < nnodes && has_gap(ix, page, to) < 0)
+	if ((to < nnodes && has_gap(ix, page, to) < 0) || !may_pass(ix, page, dir, to, entry))
 		return false;
 	plan->kind = FPB_PLAN_PASS;
 	plan->spill_to.dir = to;
@@ -1330,26 +1372,57 @@ plan_late_word(const FpbIndex *ix, Page page, int dir, FpbSlotPlan *plan)
 }
 
 /*
- * Plan to give an entry a slot of a leaf of words, in or beside the plain or
- * loose node where *place is.  False if the page has no room for it.
+ * Plan to give an entry a slot of a leaf of words, beside the pairs node where
+ * *place is: its pairs are too narrow for it.  Mostly the node is packed anew,
+ * with wider ones.  Where entries ascend, it is left behind if it has too many
+ * for that.  False if the page has no room for it.
+ */
+static bool
+plan_wide_word(const FpbIndex *ix, Page page, const FpbEntry *entry,
+			   const FpbNodePos *place, int rank, int nentries, FpbInsertPlan *plan)
+{
+	FpbSlotPlan *slots = FpbSlots(plan);
+	int			dir = place->dir;
+
+	/* (if the node has no entries, its bound need not be before the entry) */
+	if (nentries > 0 &&
+		((rank == 0 && plan_in_node(ix, page, dir - 1, entry, place, slots)) ||
+		 (rank == nentries && plan_in_node(ix, page, dir + 1, entry, place, slots))))
+		return true;
+	if (rank < nentries || !fpb_page_has_room(ix, page, 1, 0))
+		return plan_repack(ix, page, entry, place, false, plan);
+	if (plan_repack(ix, page, entry, place, true, plan))
+		return true;
+	slots->kind = FPB_PLAN_APPEND_NODE;
+	slots->place.dir = dir + 1;
+	return true;
+}
+
+/*
+ * Plan to give an entry a slot of a leaf of words, in or beside the pairs node
+ * where *place is.  False if the page has no room for it.
  */
 static bool
 plan_word(const FpbIndex *ix, Page page, const FpbEntry *entry,
 		  const FpbNodePos *place, FpbCodec codec, char *node, FpbInsertPlan *plan)
 {
+	const FpbShape *shape = fpb_shape(ix, page);
 	FpbSlotPlan *slots = FpbSlots(plan);
 	int			dir = place->dir;
-	int			nslots = fpb_shape(ix, page)->nslots;
+	int			nslots = fpb_node_slots(ix, shape, codec, node);
 	int			rank = fpb_loose_rank(*place);
 	bool		free;
 
 	slots->place.slot = rank;
 	slots->place.item = 0;
 	slots->kind = FPB_PLAN_LOOSE;
+	if (!fpb_pair_fits(shape, codec, node, &entry->key))
+		return plan_wide_word(ix, page, entry, place, rank,
+							  fpb_loose_count(ix, shape, codec, node), plan);
 	if (has_gap(ix, page, dir) > 0)
 		return true;
 
-	/* The node is full, so that a plain node's slots are ranks, too. */
+	/* The node is full. */
 	if (convertible(ix, page, codec, node, entry) &&
 		plan_repack(ix, page, entry, place, true, plan))
 		return true;
@@ -1371,9 +1444,9 @@ plan_word(const FpbIndex *ix, Page page, const FpbEntry *entry,
 	if (rank == nslots && plan_in_node(ix, page, dir + 1, entry, place, slots))
 		return true;
 	if (!free)
-		return plan_pass(ix, page, dir, rank, slots) ||
+		return plan_pass(ix, page, dir, entry, rank, nslots, slots) ||
 			(has_runs(ix, page) && plan_repack(ix, page, entry, place, false, plan));
-	if (rank < nslots && plan_late_word(ix, page, dir, slots))
+	if (rank < nslots && plan_late_word(ix, page, dir, entry, slots))
 		return true;
 	if (rank == nslots)
 		slots->place.dir++;
@@ -1414,17 +1487,15 @@ plan_slot(const FpbIndex *ix, Page page, const FpbEntry *entry,
 	node = fpb_page_node(ix, page, place->dir, &codec);
 	nslots = shape->nslots;
 
-	switch (codec)
+	switch (fpb_codec_kind(codec))
 	{
 		case FPB_NODE_PLAIN:
-		case FPB_NODE_LOOSE:
-		case FPB_NODE_PAIRS:
 			break;
+		case FPB_NODE_PAIRS:
+			return plan_word(ix, page, entry, place, codec, node, plan);
 		case FPB_NODE_RUNS:
 			return plan_in_runs(ix, page, entry, place, node, plan);
 	}
-	if (fpb_is_word(ix) && FpbPageIsLeaf(page))
-		return plan_word(ix, page, entry, place, codec, node, plan);
 
 	if (is_crowded(ix, page, place))
 	{
@@ -1598,8 +1669,7 @@ fpb_disk_first_is_sparse(const FpbIndex *ix, Page page)
 	if (FpbPageIsQueue(page) || has_runs(ix, page))
 		return true;
 	if (fpb_is_word(ix))
-		return (plain_page_entries(ix, page) + 1) * 100 <=
-			FpbDir(page)->nalloc * fpb_plain_fill(shape, REBUILD_SLACK) * SPARSE;
+		return nodes_with_slack(ix, page, REBUILD_SLACK) * 100 <= FpbDir(page)->nalloc * SPARSE;
 	entries = plain_tuples(ix, page, &bytes);
 	return entries < 0 ||
 		fresh_bytes(ix, shape, entries + 1, bytes, REBUILD_SLACK) * 100 <=

@@ -35,6 +35,29 @@
 /* --- shapes --- */
 
 /*
+ * Set up the slots of pairs nodes of leaves of words.  Returns the most that
+ * there are.
+ */
+static int
+set_pairs(const FpbIndex *ix, FpbShape *shape)
+{
+	int			most = 0;
+
+	for (int width = FPB_SHORT_TAIL; width <= FPB_TAIL_BYTES; width++)
+		for (int near = ix->head_width == sizeof(uint64) ? 1 : 0; near >= 0; near--)
+		{
+			FpbCodec	codec = fpb_pairs_codec(near > 0, width);
+			int			room = shape->size - (near > 0 ? sizeof(uint64) : 0);
+			int			n = Min(room / fpb_pair_bytes(ix, codec), FPB_PAIRS_MOST);
+
+			shape->pairs[fpb_pairs_form(codec)] = n;
+			shape->nslots = shape->most = n;
+			most = Max(most, n);
+		}
+	return most;
+}
+
+/*
  * Set up the shape of nodes of so many lines, of leaves or of inner pages.
  */
 void
@@ -44,17 +67,15 @@ fpb_set_shape(const FpbIndex *ix, FpbShape *shape, int lines, bool inner)
 
 	memset(shape, 0, sizeof(*shape));
 	shape->size = lines * FPB_CACHE_LINE;
-	n = shape->size / fpb_slot_bytes(ix, inner);
-
-	/* a node full of duplicates becomes a runs node, with places to spare */
 	if (!inner && fpb_is_word(ix))
-		n = Min(n, fpb_runs_places(ix, shape, 1, FPB_TAIL_BYTES) - 2);
-	while (fpb_lay_out_slots(ix, shape, n, inner) > shape->size)
-		n--;
+		n = set_pairs(ix, shape);
+	else
+	{
+		n = shape->size / fpb_slot_bytes(ix, inner);
+		while (fpb_lay_out_slots(ix, shape, n, inner) > shape->size)
+			n--;
+	}
 	shape->killed_bytes = inner ? 0 : (n + 7) / 8;
-	if (!inner && fpb_is_word(ix) && ix->head_width == sizeof(uint64) &&
-		n * fpb_pair_bytes(ix) + FPB_BASE_BYTES <= shape->size)
-		shape->base_off = n * fpb_pair_bytes(ix);
 
 	n = Min(BLCKSZ / shape->size, FPB_MAX_NODES);
 	while (n > 1 && fpb_page_base(n, fpb_numbers_capacity(ix, n)) + n * (shape->size + shape->killed_bytes) > BLCKSZ)
@@ -186,14 +207,16 @@ fpb_disk_first_get_shapes(const FpbIndex *ix, int *leaf_lines, int *inner_lines)
 }
 
 /*
- * See FpbLayoutRoutine: bytes of a node for each of its slots.
+ * See FpbLayoutRoutine: bytes of a node for each of its slots.  Most keys of
+ * leaves of words are near to each other, and most TIDs short.
  */
 Size
 fpb_disk_first_slot_space(const FpbIndex *ix, bool leaf)
 {
 	const FpbShape *shape = fpb_level_shape(ix, leaf ? 0 : 1);
+	FpbCodec	codec = fpb_pairs_codec(ix->form == FPB_WORD8, FPB_SHORT_TAIL);
 
-	return shape->size / shape->nslots;
+	return shape->size / (leaf && fpb_is_word(ix) ? shape->pairs[fpb_pairs_form(codec)] : shape->nslots);
 }
 
 /* --- nodes --- */
@@ -230,13 +253,12 @@ checked_node(const FpbIndex *ix, const FpbShape *shape, Page page, int number,
 
 	*codec = fpb_codecs(page)[number];
 	if (unlikely(number >= FpbDir(page)->nalloc ||
-				 !fpb_codec_fits(ix, FpbPageIsLeaf(page), *codec)))
+				 !fpb_codec_fits(ix, shape, *codec)))
 		fpb_page_damaged(ix, page, "The directory names a node that does not exist.");
 	node = fpb_node_numbered(shape, page, number);
-	switch (*codec)
+	switch (fpb_codec_kind(*codec))
 	{
 		case FPB_NODE_PLAIN:
-		case FPB_NODE_LOOSE:
 		case FPB_NODE_PAIRS:
 			break;
 		case FPB_NODE_RUNS:
@@ -266,15 +288,14 @@ first_slot(const FpbIndex *ix, const FpbShape *shape, FpbCodec codec, char *node
 {
 	int			slot;
 
-	switch (codec)
+	switch (fpb_codec_kind(codec))
 	{
 		case FPB_NODE_PLAIN:
 		case FPB_NODE_RUNS:
 			break;
-		case FPB_NODE_LOOSE:
 		case FPB_NODE_PAIRS:
 			slot = fpb_loose_end(ix, shape, codec, node, false);
-			return slot >= 0 ? slot : shape->nslots;
+			return slot >= 0 ? slot : fpb_node_slots(ix, shape, codec, node);
 	}
 	return fpb_next_live(ix, shape, codec, node, 0);
 }
@@ -540,7 +561,7 @@ fpb_disk_first_search(const FpbIndex *ix, Page page, const FpbSearchKey *search,
 }
 
 /*
- * The slot of the first entry at or behind a place in a loose node, or, if
+ * The slot of the first entry at or behind a place in a pairs node, or, if
  * before, of the last one before it; -1 if there is none.  *rank becomes the
  * entry's.
  *
@@ -556,7 +577,7 @@ loose_slot(const FpbIndex *ix, const FpbShape *shape, FpbCodec codec, char *node
 	int			n;
 
 	*rank = fpb_loose_rank(place) - (before ? 1 : 0);
-	if (slot >= 0 && slot < shape->nslots &&
+	if (slot >= 0 && slot < fpb_node_slots(ix, shape, codec, node) &&
 		!fpb_node_is_gap(ix, shape, codec, node, slot))
 		return behind == before ? slot : fpb_loose_step(ix, shape, codec, node, slot, !before);
 
@@ -590,7 +611,7 @@ loose_next(const FpbIndex *ix, Page page, const FpbShape *shape, FpbCodec codec,
 }
 
 /*
- * Where a position says at which slot of a loose node an entry is, but the
+ * Where a position says at which slot of a pairs node an entry is, but the
  * node is not loose any more: the place that it stands for otherwise.
  */
 static inline void
@@ -757,7 +778,7 @@ fpb_disk_first_prev(const FpbIndex *ix, Page page, FpbPos *pos, FpbEntry *entry)
 
 /*
  * The place of an entry's slot, and of its item in a posting, by the position
- * that it was read at.  If a loose node has no entry in that slot any more, it
+ * that it was read at.  If a pairs node has no entry in that slot any more, it
  * is behind all slots.  (Its rank must not do instead: in a damaged page that
  * names a node twice, that would be another entry's.)
  */
@@ -772,11 +793,11 @@ fpb_slot_place(const FpbIndex *ix, Page page, FpbPos pos)
 	{
 		FpbCodec	codec = *fpb_dir_codec(page, place.dir);
 		char	   *node = fpb_node_at(shape, page, place.dir);
+		int			nslots = fpb_node_slots(ix, shape, codec, node);
 		int			slot = place.item / 2 - 1;
 
-		if (slot < 0 || slot >= shape->nslots ||
-			fpb_node_is_gap(ix, shape, codec, node, slot))
-			slot = shape->nslots;
+		if (slot < 0 || slot >= nslots || fpb_node_is_gap(ix, shape, codec, node, slot))
+			slot = nslots;
 		place.slot = slot;
 		place.item = 0;
 	}
@@ -854,7 +875,7 @@ read_runs(const FpbIndex *ix, const FpbShape *shape, char *node, int dir,
 }
 
 /*
- * Read the entries of a loose node, the dir'th, that have ranks [from, to)
+ * Read the entries of a pairs node, the dir'th, that have ranks [from, to)
  * into items[].  Returns how many, or -1 if there may be more than there is
  * room for.
  */
@@ -864,6 +885,7 @@ read_loose(const FpbIndex *ix, Page page, const FpbShape *shape, FpbCodec codec,
 {
 	uint8		slots[FPB_LOOSE_MOST];
 	int			rank = fpb_loose_rank(from);
+	bool		in_order = fpb_codec_in_order(codec);
 	int			all;
 	int			n = 0;
 	FpbEntry	entry;
@@ -882,19 +904,18 @@ read_loose(const FpbIndex *ix, Page page, const FpbShape *shape, FpbCodec codec,
 		return n;
 	}
 
-	all = fpb_loose_order(ix, shape, codec, node, slots);
+	/* (in a damaged page there may be gaps among them) */
+	all = in_order ? fpb_loose_gap(ix, shape, codec, node) :
+		fpb_loose_order(ix, shape, codec, node, slots);
+	if (all < 0)
+		all = fpb_node_slots(ix, shape, codec, node);
 	to = Min(to, all);
 	if (to - rank > room)
 		return -1;
-	for (; rank < to; rank++, n++)
-	{
-		int			slot = slots[rank];
-
-		fpb_read_slot(ix, page, shape, codec, node, slot, &entry);
-		items[n].key = entry.key;
-		items[n].pos = fpb_pos_pack(fpb_loose_pos(from.dir, rank, slot));
-	}
-	return n;
+	fpb_loose_read(ix, page, shape, codec, node, in_order ? NULL : slots, rank, to,
+				   fpb_pos_pack(fpb_loose_pos(from.dir, 0, 0)),
+				   fpb_pos_at(0, 1, 0).number, fpb_pos_at(0, 0, 2).number, items);
+	return Max(to - rank, 0);
 }
 
 /*
@@ -1182,19 +1203,13 @@ read_node(const FpbIndex *ix, Page page, FpbNodePos from, FpbNodePos to,
 							   loose ? fpb_loose_rank(to) : to.slot,
 							   bits, items, room);
 	}
-	switch (codec)
+	switch (fpb_codec_kind(codec))
 	{
 		case FPB_NODE_PLAIN:
-			if (!fpb_is_word(ix))
-				return read_tuples(ix, page, shape, node, from, to, tids, bits,
-								   items, room);
-			return fpb_read_words(ix, shape, node, from.slot,
-								  Min(to.slot, nslots), fpb_pos_pack(from),
-								  fpb_pos_at(0, 1, 0).number, items, room);
+			return read_tuples(ix, page, shape, node, from, to, tids, bits, items, room);
 		case FPB_NODE_RUNS:
 			return read_runs(ix, shape, node, from.dir, from.slot,
 							 Min(to.slot, nslots), items, room);
-		case FPB_NODE_LOOSE:
 		case FPB_NODE_PAIRS:
 			return read_loose(ix, page, shape, codec, node, from, fpb_loose_rank(to), items, room);
 	}
@@ -1255,7 +1270,7 @@ find_end(const FpbIndex *ix, Page page, FpbNodePos pos, const FpbSearchKey *end,
 /* so many live entries among killed ones are read one by one */
 #define FEW_LIVE	8
 
-/* an entry of a loose node */
+/* an entry of a pairs node */
 typedef struct LooseEntry
 {
 	uint8		slot;
@@ -1266,7 +1281,7 @@ typedef struct LooseEntry
 #define FEW_RANKED	2
 
 /*
- * Put the n entries of a loose node whose slots are in found[] in order.
+ * Put the n entries of a pairs node whose slots are in found[] in order.
  */
 static void
 rank_few(const FpbIndex *ix, const FpbShape *shape, const WordNode *words,
@@ -1285,7 +1300,7 @@ rank_few(const FpbIndex *ix, const FpbShape *shape, const WordNode *words,
 }
 
 /*
- * Put those of a loose node whose slots are wanted in order, into found[].
+ * Put those of a pairs node whose slots are wanted in order, into found[].
  */
 static int
 rank_many(const FpbIndex *ix, const FpbShape *shape, const WordNode *words,
@@ -1306,7 +1321,7 @@ rank_many(const FpbIndex *ix, const FpbShape *shape, const WordNode *words,
 }
 
 /*
- * Find the entries of a loose node from a rank on that are < end and not
+ * Find the entries of a pairs node from a rank on that are < end and not
  * killed, in order.  Returns how many.  first: the slot of the entry that has
  * this rank, or -1.  *ended becomes true if an entry that is not killed is >=
  * end, or one is by its head.
