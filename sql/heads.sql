@@ -134,5 +134,19 @@ SELECT count(*) FROM three p, LATERAL (SELECT count(*) AS n FROM three t WHERE t
   WHERE n NOT IN (1, 2);
 RESET enable_seqscan;
 
+-- Texts that begin alike, with more bytes than a page has: they are compressed
+CREATE TABLE deep AS
+    SELECT i, repeat('a', 40000) || lpad(i::text, 6, '0') COLLATE "C" AS k FROM generate_series(1, 800) i;
+CREATE INDEX deep_k ON deep USING fpbtree (k);
+SELECT fpbtree_check('deep_k', true);
+SET enable_seqscan = off;
+SELECT count(*) AS found
+  FROM generate_series(1, 800, 3) n, LATERAL (SELECT FROM deep WHERE k = repeat('a', 40000) || lpad(n::text, 6, '0')) d;
+SELECT count(*) FROM deep WHERE k < repeat('a', 39999) || 'b';
+SELECT count(*) FROM deep WHERE k < repeat('a', 39999);
+SELECT count(*) FROM deep WHERE k >= repeat('a', 40000) || '0004';
+RESET enable_seqscan;
+DROP TABLE deep;
+
 SET client_min_messages = warning;
 DROP SCHEMA heads CASCADE;

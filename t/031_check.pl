@@ -455,6 +455,8 @@ try_fault('texts', $leaf, sub { my $p = shift; set_field($p, 'prefix', 1); },
 	'The page has a prefix, which it may not have', 'a prefix of a leaf');
 try_fault('texts', $texts_root, sub { my $p = shift; set_field($p, 'prefix', field($p, 'prefix') + 1); },
 	'The keys do not begin with the page\'s prefix', 'a prefix that is too long');
+try_fault('texts', $texts_root, sub { my $p = shift; set_field($p, 'prefix', 100000); },
+	'The page has a prefix, which it may not have', 'a prefix longer than a page');
 try_fault('words', $leaf, sub { my $p = shift; set_field($p, 'low_head', field($p, 'low_head') - (1 << 32)); },
 	'The page is not what its parent, block \d+, says', 'a low fence that is not the separator');
 try_fault('words', $leaf, sub { my $p = shift; set_field($p, 'low_head', field($p, 'low_head') - (1 << 32)); },

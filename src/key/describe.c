@@ -14,6 +14,7 @@
 
 #include "base/options.h"
 #include "key/key.h"
+#include "key/tuple.h"
 
 /* pg_type's; the struct may be longer */
 #define TIMETZ_LENGTH	12
@@ -101,6 +102,7 @@ choose_widths(FpbIndex *ix)
 {
 	FpbColumn  *first = &ix->cols[0];
 
+	ix->byte_heads = false;
 	if (ix->form != FPB_TUPLE)
 	{
 		ix->head_width = ix->form == FPB_WORD4 ? 4 : 8;
@@ -123,6 +125,7 @@ choose_widths(FpbIndex *ix)
 		if (ix->cols[1].head != FPB_HEAD_NONE)
 			first->head = FPB_HEAD_PAIR;
 	}
+	ix->byte_heads = fpb_head_is_bytes(first->head);
 }
 
 /*

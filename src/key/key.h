@@ -138,6 +138,7 @@ typedef struct FpbIndex
 	Relation	rel;
 	FpbForm		form;
 	uint8		head_width;
+	bool		byte_heads;		/* are heads the first column's first bytes? */
 	bool		one_key;		/* may duplicates share one key? */
 	bool		csb;			/* disk_first: do a page's nodes lie in the
 								 * order of their keys? */

@@ -77,12 +77,12 @@ fpb_common_prefix(const FpbIndex *ix, IndexTuple first, IndexTuple last)
 	void	   *b_copy;
 	int			prefix = 0;
 
-	if (!fpb_head_is_bytes(ix->cols[0].head))
+	if (!ix->byte_heads)
 		return 0;
 	a = first_bytes(ix, first, &a_length, &a_copy);
 	b = first_bytes(ix, last, &b_length, &b_copy);
 	if (a != NULL && b != NULL)
-		while (prefix < Min(a_length, b_length) && a[prefix] == b[prefix])
+		while (prefix < Min(Min(a_length, b_length), BLCKSZ) && a[prefix] == b[prefix])
 			prefix++;
 	free_copy(a_copy);
 	free_copy(b_copy);

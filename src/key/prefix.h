@@ -12,9 +12,10 @@
 #include "key/key.h"
 
 /*
- * How many bytes do the first columns of two tuples begin with in common?  All
- * keys between them begin with these.  0 where heads are not bytes.  May
- * decompress values, and raises an error if a tuple is damaged.
+ * How many bytes do the first columns of two tuples begin with in common, of
+ * no more than BLCKSZ?  (Values that are compressed may have more.)  All keys
+ * between them begin with these.  0 where heads are not bytes.  May decompress
+ * values, and raises an error if a tuple is damaged.
  */
 extern int	fpb_common_prefix(const FpbIndex *ix, IndexTuple first, IndexTuple last);
 

@@ -589,7 +589,7 @@ fpb_page_fault(const FpbIndex *ix, Page page)
 		return "The page has tuples, which it may not have.";
 	if (FpbPageHighElided(page) && fpb_is_word(ix))
 		return "The page has no high fence to elide.";
-	if (FpbPageIsLeaf(page) && fpb_page_prefix(ix, page) > 0)
+	if (!fpb_is_word(ix) && FpbHdr(page)->fences.low[FPB_LOW] > fpb_page_prefix(ix, page))
 		return "The page has a prefix, which it may not have.";
 	return ix->layout->fault(ix, page);
 }

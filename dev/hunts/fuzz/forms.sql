@@ -115,6 +115,12 @@ CREATE INDEX f_prefix_bytea ON f_prefix USING fpbtree (y, c);
 CREATE INDEX f_prefix_bpchar ON f_prefix USING fpbtree (b DESC);
 CREATE INDEX f_prefix_name ON f_prefix USING fpbtree (n, c);
 
+-- keys that are compressed, and have more bytes in common than a page has
+CREATE TABLE f_deep AS
+  SELECT repeat('a', (ARRAY[1, 2, 3, 0])[1 + i % 7 % 4] * current_setting('block_size')::int - i % 3) || lpad((i % 90)::text, 9, '0') COLLATE "C" AS k
+    FROM generate_series(1, 200) i;
+CREATE INDEX f_deep_k ON f_deep USING fpbtree (k);
+
 -- so many short keys that killed bits, a bit for each slot, are more than what little may be free
 CREATE TABLE f_short AS SELECT lpad(to_hex(i * 3), 3, '0') COLLATE "C" AS k FROM generate_series(1, 1200) i;
 CREATE INDEX f_short_k ON f_short USING fpbtree (k);
