@@ -358,7 +358,8 @@ fpb_collect_with(const FpbIndex *ix, Page page, const FpbEntry *entry,
 int
 fpb_items_fullness(const FpbIndex *ix, const FpbItem *items, int nitems)
 {
-	Size		slot = ix->layout->slot_space(ix, true);
+	Size		slot = ix->layout->slot_space(ix, true, nitems == 0 ? 0 :
+											  items[nitems - 1].key.head - items[0].key.head);
 	Size		longest = 0;
 	Size		used = 0;
 

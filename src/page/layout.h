@@ -175,7 +175,8 @@ typedef struct FpbNodeInfo
  * Most are described at the function below that calls them.  The others are:
  *
  * slot_space: bytes that an entry of a leaf (or of an inner page) takes of its
- * page on the average, without its tuple.
+ * page on the average, without its tuple; the greatest head there is greater
+ * by span than the least.
  * insert: carries out a plan whose outcome is FPB_PLAN_FITS.
  * is_sparse: would a leaf made afresh, with another entry, have an image that is
  * appreciably smaller?  True if that can't be told without making it.
@@ -238,7 +239,7 @@ typedef struct FpbLayoutRoutine
 	bool		(*has_room) (const FpbIndex *ix, Page page, const FpbKey *key);
 	uint32		(*put_tuple) (const FpbIndex *ix, Page page, const FpbKey *key,
 							  FpbWalPage *wp);
-	Size		(*slot_space) (const FpbIndex *ix, bool leaf);
+	Size		(*slot_space) (const FpbIndex *ix, bool leaf, uint64 span);
 	void		(*cut) (const FpbIndex *ix, Page page, FpbPos pos,
 						FpbWalPage *wp);
 

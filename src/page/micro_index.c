@@ -153,7 +153,7 @@ micro_get_shapes(const FpbIndex *ix, int *leaf_lines, int *inner_lines)
  * Bytes of a slot.
  */
 static Size
-micro_slot_space(const FpbIndex *ix, bool leaf)
+micro_slot_space(const FpbIndex *ix, bool leaf, uint64 span)
 {
 	return fpb_slot_bytes(ix, !leaf);
 }
@@ -696,7 +696,7 @@ static int
 choose_capacity(const FpbIndex *ix, bool leaf, int nentries, Size tuples)
 {
 	Size		used = page_space(ix, leaf, nentries) + tuples;
-	Size		entry = micro_slot_space(ix, leaf) +
+	Size		entry = micro_slot_space(ix, leaf, 0) +
 		(nentries > 0 ? tuples / nentries : USUAL_TUPLE) + 1;
 	int			capacity = nentries + (BLCKSZ - used) / entry;
 
@@ -942,8 +942,8 @@ micro_node_info(const FpbIndex *ix, Page page, int n, FpbNodeInfo *info)
 	info->entries = taken;
 	if (from + taken == Micro(page)->nentries)
 		info->gaps = Micro(page)->capacity - Micro(page)->nentries;
-	info->used = taken * micro_slot_space(ix, FpbPageIsLeaf(page));
-	info->available = info->gaps * micro_slot_space(ix, FpbPageIsLeaf(page));
+	info->used = taken * micro_slot_space(ix, FpbPageIsLeaf(page), 0);
+	info->available = info->gaps * micro_slot_space(ix, FpbPageIsLeaf(page), 0);
 	for (int slot = from; slot < from + taken; slot++)
 	{
 		FpbEntry	entry;

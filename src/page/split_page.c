@@ -472,7 +472,6 @@ fpb_page_split(const FpbIndex *ix, Page page, const FpbEntry *entry,
 	FpbKey		low;
 	FpbKey		high;
 
-	s.slot_space = ix->layout->slot_space(ix, FpbPageIsLeaf(page));
 	s.entries = palloc(sizeof(FpbEntry) * (FPB_MAX_PAGE_ENTRIES + 1));
 	s.places = palloc(sizeof(FpbPos) * (FPB_MAX_PAGE_ENTRIES + 2));
 	s.weights = palloc(sizeof(uint16) * (FPB_MAX_PAGE_ENTRIES + 1));
@@ -480,6 +479,8 @@ fpb_page_split(const FpbIndex *ix, Page page, const FpbEntry *entry,
 									 &s.nentries);
 	if (unlikely(s.nentries < 2))
 		fpb_page_damaged(ix, page, "The page is full, but has no entry.");
+	s.slot_space = ix->layout->slot_space(ix, FpbPageIsLeaf(page),
+										  s.entries[s.nentries - 1].key.head - s.entries[0].key.head);
 	weigh_entries(&s);
 	s.ascending = is_ascending(&s);
 	if (!FpbPageIsLeftmost(page))

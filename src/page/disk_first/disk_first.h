@@ -648,7 +648,7 @@ extern void fpb_disk_first_delete(const FpbIndex *ix, Page page, const FpbPos *p
 extern bool fpb_disk_first_is_sparse(const FpbIndex *ix, Page page);
 extern bool fpb_disk_first_has_room(const FpbIndex *ix, Page page, const FpbKey *key);
 extern uint32 fpb_disk_first_put_tuple(const FpbIndex *ix, Page page, const FpbKey *key, FpbWalPage *wp);
-extern Size fpb_disk_first_slot_space(const FpbIndex *ix, bool leaf);
+extern Size fpb_disk_first_slot_space(const FpbIndex *ix, bool leaf, uint64 span);
 extern void fpb_disk_first_cut(const FpbIndex *ix, Page page, FpbPos pos,
 							   FpbWalPage *wp);
 extern bool fpb_disk_first_build(const FpbIndex *ix, Page page, const FpbPageContent *content, int slack);

@@ -207,14 +207,16 @@ fpb_disk_first_get_shapes(const FpbIndex *ix, int *leaf_lines, int *inner_lines)
 }
 
 /*
- * See FpbLayoutRoutine: bytes of a node for each of its slots.  Most keys of
- * leaves of words are near to each other, and most TIDs short.
+ * See FpbLayoutRoutine: bytes of a node for each of its slots.  In leaves of
+ * words most TIDs are short, and keys are near to each other if a node's share
+ * of what they span is little enough.
  */
 Size
-fpb_disk_first_slot_space(const FpbIndex *ix, bool leaf)
+fpb_disk_first_slot_space(const FpbIndex *ix, bool leaf, uint64 span)
 {
 	const FpbShape *shape = fpb_level_shape(ix, leaf ? 0 : 1);
-	FpbCodec	codec = fpb_pairs_codec(ix->form == FPB_WORD8, FPB_SHORT_TAIL);
+	bool		near = ix->form == FPB_WORD8 && span / shape->max_nodes <= FPB_NEAR_MOST;
+	FpbCodec	codec = fpb_pairs_codec(near, FPB_SHORT_TAIL);
 
 	return shape->size / (leaf && fpb_is_word(ix) ? shape->pairs[fpb_pairs_form(codec)] : shape->nslots);
 }
