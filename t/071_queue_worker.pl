@@ -125,6 +125,17 @@ cmp_ok(query(q{SELECT queue_entries FROM fpbtree_stats('most_k')}), '>=', 12, 'o
 check('most', 'with a part moved');
 query('DROP TABLE most');
 
+# A leaf has room for fewer keys that are far from each other, and is nearly full sooner.
+query('SET fpbtree.default_operation_queue = off; CREATE TABLE far (k int8);
+	INSERT INTO far SELECT hashint8extended(i, 1) FROM generate_series(1, 40000) i;
+	CREATE INDEX far_k ON far USING fpbtree (k)');
+query(sprintf('ALTER INDEX far_k SET (operation_queue = on, opq_size = %d)', $block / 1024));
+query(sprintf('INSERT INTO far SELECT hashint8extended(j, 2) FROM generate_series(1, %d) j', $block / 16));
+comes_true('a leaf of keys that are far from each other is visited', q{SELECT queue_visits > 0 FROM fpbtree_stats('far_k')});
+is(query(q{SELECT queue_stalls FROM fpbtree_stats('far_k')}), '0', 'before an insertion has to make room');
+check('far', 'of keys far from each other');
+query('DROP TABLE far');
+
 # Leaves are nearly full, too, if they have a few texts with many rows each, or
 # two of the longest, beside which fences might leave no room: the worker comes to one that an insertion would still fit.
 foreach my $kind (['postings', q{'key ' || j % 20}, int($block / 800)], ['longest', sprintf(q{repeat('x', %d) || j}, $block < 8192 ? $block * 0.295 : $block < 32768 ? $block * 0.31 : 8000), 1])

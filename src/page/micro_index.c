@@ -153,7 +153,7 @@ micro_get_shapes(const FpbIndex *ix, int *leaf_lines, int *inner_lines)
  * Bytes of a slot.
  */
 static Size
-micro_slot_space(const FpbIndex *ix, bool leaf, uint64 span)
+micro_slot_space(const FpbIndex *ix, bool leaf, uint64 span pg_attribute_unused())
 {
 	return fpb_slot_bytes(ix, !leaf);
 }
