@@ -452,7 +452,11 @@ search_ordered_heads(const FpbIndex *ix, Page page, const FpbShape *shape, FpbCo
 	int			count = 0;
 
 	for (int slot = 0; slot < pairs->nslots; slot++)
-		count += !is_gap(pairs, slot) & (pair_head(pairs, slot) < search->head);
+	{
+		bool		live = !is_gap(pairs, slot);
+
+		count += live & (pair_head(pairs, slot) < search->head);
+	}
 	while (count < pairs->nslots && !is_gap(pairs, count) &&
 		   pair_head(pairs, count) == search->head &&
 		   fpb_compare_slot(ix, page, shape, codec, node, count, false, search, search->head) <= (equal ? 0 : -1))
