@@ -206,7 +206,7 @@ FROM pg_class, fpbtree_stats(oid),
     LATERAL (VALUES (4, 'widths_a', 6, 4), (4, 'widths_b', 6, 4), (4, 'widths_c', 6, 5), (4, 'widths_d', 2, 2),
                     (8, 'widths_a', 5, 7), (8, 'widths_b', 6, 4), (8, 'widths_c', 8, 7), (8, 'widths_d', 4, 3),
                     (16, 'widths_a', 7, 10), (16, 'widths_b', 7, 10), (16, 'widths_c', 11, 10), (16, 'widths_d', 5, 6),
-                    (32, 'widths_a', 13, 14), (32, 'widths_b', 9, 12), (32, 'widths_c', 11, 14), (32, 'widths_d', 8, 9))
+                    (32, 'widths_a', 13, 14), (32, 'widths_b', 11, 12), (32, 'widths_c', 11, 14), (32, 'widths_d', 8, 9))
         AS w (block, index, leaf, "inner")
 WHERE relname = index AND block = current_setting('block_size')::int / 1024 ORDER BY 1;
 DROP TABLE widths;
