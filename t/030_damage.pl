@@ -498,6 +498,54 @@ is( $node->psql(
 is(join(',', sort keys %{ { map { $_ => 1 } split /\n/, $stdout } }), '00001,XX002', 'some of which are refused')
   or diag($stderr);
 
+# An insertion that splits a full node of a leaf of tuples moves half of its
+# entries, whose tuples it need not look at: every byte of such a node, the third,
+# with heads that are alike, or all different.
+foreach my $split ([ 'alike', q{lpad((2 * i)::text, 6, '0')}, '000131' ], [ 'apart', q{lpad(to_hex(2 * i), 4, '0') || 'x'}, '0083x' ])
+{
+	my ($name, $keys, $key) = @$split;
+
+	query(qq{
+CREATE TABLE $name (k text COLLATE "C") WITH (autovacuum_enabled = off);
+CREATE INDEX ${name}_index ON $name USING fpbtree (k) WITH (layout = disk_first, fillfactor = 100);
+DO \$\$
+DECLARE
+	i int := 0;
+BEGIN
+	LOOP
+		i := i + 1;
+		INSERT INTO $name VALUES ($keys);
+		EXIT WHEN (SELECT nodes FROM fpbtree_page('${name}_index', 1)) = 6;
+	END LOOP;
+END \$\$;
+CHECKPOINT;
+INSERT INTO pristine SELECT '$name', pg_read_binary_file(pg_relation_filepath('${name}_index'));
+CREATE FUNCTION insert_$name(pos int) RETURNS text LANGUAGE plpgsql AS \$\$
+BEGIN
+	PERFORM damage('$name', pos, 32);
+	INSERT INTO $name VALUES ('$key');
+	RAISE SQLSTATE '00001';
+EXCEPTION WHEN OTHERS THEN
+	RETURN SQLSTATE;
+END \$\$});
+	my ($lower, $nodes) = split /\|/, query(qq{SELECT lower, nodes_allocated FROM fpbtree_page('${name}_index', 1)});
+	my $size = 64 * query(qq{SELECT leaf_lines FROM fpbtree_stats('${name}_index')});
+	my $start = $blcksz + $lower - ($nodes - 2) * $size;
+
+	query(qq{INSERT INTO $name VALUES ('$key')});
+	is(query(qq{SELECT nodes FROM fpbtree_page('${name}_index', 1)}), 7, "an insertion splits a node, of heads that are $name");
+	($stdout, $stderr) = ('', '');
+	is( $node->psql(
+			'postgres',
+			join('', map { "BEGIN; REINDEX INDEX ${name}_index; COMMIT; SELECT insert_$name($_);\n" } $start .. $start + $size - 1),
+			stdout => \$stdout,
+			stderr => \$stderr,
+			timeout => 180),
+		0, "the server goes on after insertions that split a damaged node, of heads that are $name");
+	is(join(',', sort keys %{ { map { $_ => 1 } split /\n/, $stdout } }), '00001,XX002', 'some of which are refused')
+	  or diag($stderr);
+}
+
 # A leaf of tuples whose hole is used up: an insertion looks at the tuples of all
 # nodes for room among them, and must not look where there is no node.
 query(q{

@@ -451,8 +451,11 @@ try_fault('texts', $texts_root,
 		put($p, $node + 4 * $_, 4, 0xfffffff0) foreach $last .. $slots - 1;
 	},
 	'The head of entry \d+ is not that of its values', 'the head of a separator');
-try_fault('texts', $leaf, sub { my $p = shift; set_field($p, 'prefix', 1); },
-	'The page has a prefix, which it may not have', 'a prefix of a leaf');
+try_fault('texts', $leaf, sub { my $p = shift; set_field($p, 'prefix', field($p, 'prefix') + 1); },
+	'(The first entry is below the low fence|The keys do not begin with the page\'s prefix|The head of entry \d+ is not that of its values)',
+	'a prefix of a leaf that is too long');
+try_fault('texts', page_of('texts', 0, $LEFTMOST, 0), sub { my $p = shift; set_field($p, 'prefix', 1); },
+	'The page has a prefix, which it may not have', 'a prefix of a leaf without a low fence');
 try_fault('texts', $texts_root, sub { my $p = shift; set_field($p, 'prefix', field($p, 'prefix') + 1); },
 	'The keys do not begin with the page\'s prefix', 'a prefix that is too long');
 try_fault('texts', $texts_root, sub { my $p = shift; set_field($p, 'prefix', 100000); },
@@ -541,19 +544,21 @@ sub elide { my $p = shift; set_field($p, 'flags', field($p, 'flags') | 64); set_
 
 	# where all heads are the same
 	my ($inner) = page_of('deep', 1, 0, $LEFTMOST);
+	my ($first) = page_of('deep', 0, $LEFTMOST, 0);
+	my $first_right = field(\$good{deep}[$first], 'right');
 	my $deep_right = field(\$good{deep}[$leaf], 'right');
 	try_fault('deep', $leaf, sub { my $p = shift; elide($p); set_field($p, 'right', $inner); },
 		"The page does not begin where its left sibling, block $leaf, ends", 'one with a link to an inner page', $inner);
 	try_fault('deep', $deep_right, sub { my $p = shift; elide($p); set_field($p, 'right', $leaf); },
 		"The page does not begin where its left sibling, block $deep_right, ends", 'one with a link to the left', $leaf);
-	try_fault('deep', $leaf,
+	try_fault('deep', $first,
 		sub {
 			my $p = shift;
 			my $tuple = get($p, (node_places($p))[-1], 2);
 			elide($p);
 			put($p, $tuple + (get($p, $tuple + 6, 2) & 0x1fff) - 5, 1, ord '9');
 		},
-		"The page does not begin where its left sibling, block $leaf, ends", 'one below an entry', $deep_right);
+		"The page does not begin where its left sibling, block $first, ends", 'one below an entry', $first_right);
 
 	@pages = get_good('texts');
 	foreach my $dir (0 .. field(\$pages[$leaf], 'nnodes') - 1)

@@ -12,10 +12,11 @@
  * the order around.  A NULL has no bytes, and is not between two keys that
  * have.)
  *
- * Heads in a page are those of what follows the prefix that its first and its
- * last key have in common.  They are weakly monotone for the reason that whole
- * heads are (key/head.c).  A key before the first or behind the last may lack
- * the prefix, so an insertion has to ask.
+ * Heads in a page are those of what follows the prefix that two keys have in
+ * common: its fences, or in an inner page its first and its last key.  They
+ * are weakly monotone for the reason that whole heads are (key/head.c).  A key
+ * that is not between these two may lack the prefix, so an insertion has to
+ * ask.
  *
  * A search key without the prefix has the least head of all in that page if
  * its bytes are less, and the greatest if they are greater.  A NULL has one of

@@ -131,13 +131,13 @@ fpb_set_fence(Page page, FpbSide side, const FpbKey *key, uint64 tail)
 
 /*
  * How many bytes do the keys of a page have in common, behind which its heads
- * begin?  (A damaged page may say anything; but where heads are not bytes, and
- * in leaves, nobody listens.)
+ * begin?  (A damaged page may say anything; but where heads are not bytes,
+ * nobody listens.)
  */
 static inline int
 fpb_page_prefix(const FpbIndex *ix, Page page)
 {
-	if (!ix->byte_heads || FpbHdr(page)->level == 0)
+	if (!ix->byte_heads)
 		return 0;
 	return (int) Min(FpbHdr(page)->fences.low[FPB_LOW], BLCKSZ);
 }

@@ -16,7 +16,7 @@
  */
 static const int reorganise_slacks[] = {50, 30, 15, 10, 5, 2};
 
-/* in an inner page that is made afresh for a shorter prefix */
+/* in a page that is made afresh for a shorter prefix */
 #define PREFIX_SLACK	2
 
 /* at most; to the operation queue, more will come before the next image */
@@ -234,32 +234,49 @@ first_with_key(const FpbIndex *ix, const FpbEntry *entries, int nentries)
 }
 
 /*
- * See page/layout.h.  Only inner pages have prefixes.  In a leaf, heads that
- * differ would have more of a node logged when an insertion moves its entries.
+ * What the keys of a page being made have in common.  Those of a leaf are
+ * between its fences, and so is all that will be inserted; a leaf that is to
+ * have only one of them, or to elide the high one, has none.  In an inner
+ * page, whose fences may be missing or elided, it is what its first and last
+ * keys have.  *entry becomes the number of the first entry with a key.
+ */
+static int
+prefix_of(const FpbIndex *ix, const FpbPageContent *content, int *first)
+{
+	const FpbEntry *entries = content->entries;
+	int			last = content->nentries - 1;
+
+	*first = 0;
+	if (content->level == 0)
+		return content->low == NULL || content->high == NULL || content->high->tuple == NULL ||
+			last < 0 ? 0 : fpb_common_prefix(ix, content->low->tuple, content->high->tuple);
+	*first = first_with_key(ix, entries, content->nentries);
+	return *first >= last ? 0 :
+		fpb_common_prefix(ix, entries[*first].key.tuple, entries[last].key.tuple);
+}
+
+/*
+ * See page/layout.h.
  */
 void
 fpb_choose_prefix(const FpbIndex *ix, FpbPageContent *content)
 {
 	const FpbEntry *entries = content->entries;
-	int			last = content->nentries - 1;
 	int			first;
 	FpbEntry   *behind;
 
 	content->prefix = 0;
 	content->prefix_head = 0;
-	if (content->level == 0 || fpb_is_word(ix))
+	if (fpb_is_word(ix))
 		return;
-	first = first_with_key(ix, entries, content->nentries);
-	if (first >= last)
-		return;
-	content->prefix = fpb_common_prefix(ix, entries[first].key.tuple, entries[last].key.tuple);
+	content->prefix = prefix_of(ix, content, &first);
 	if (content->prefix == 0)
 		return;
 
 	content->prefix_head = entries[first].key.head;
 	behind = palloc(sizeof(FpbEntry) * content->nentries);
 	memcpy(behind, entries, sizeof(FpbEntry) * content->nentries);
-	for (int i = first; i <= last; i++)
+	for (int i = first; i < content->nentries; i++)
 		behind[i].key.head = fpb_head_behind(ix, entries[i].key.tuple, content->prefix);
 	content->entries = behind;
 }
@@ -423,8 +440,8 @@ fpb_page_plan_reorganise(const FpbIndex *ix, Page page, const FpbEntry *entry,
 }
 
 /*
- * A tuple of an inner page with a prefix, which begins with that.  NULL if
- * only the pivot before all keys is left of the page's entries.
+ * A tuple of a page with a prefix, which begins with that.  NULL if only the
+ * pivot before all keys is left of the page's entries.
  */
 static IndexTuple
 tuple_with_prefix(const FpbIndex *ix, Page page)
@@ -435,7 +452,7 @@ tuple_with_prefix(const FpbIndex *ix, Page page)
 	if (!FpbPageIsLeftmost(page))
 		return fpb_page_tuple(ix, page, (uint32) Min(FpbHdr(page)->fences.tail[FPB_LOW], BLCKSZ));
 	if (!ix->layout->prev(ix, page, &end, &last))
-		fpb_page_damaged(ix, page, "An inner page is empty.");
+		fpb_page_damaged(ix, page, "A page with a prefix is empty.");
 	return fpb_pivot_natts(ix, last.key.tuple) == 0 ? NULL : last.key.tuple;
 }
 
@@ -590,7 +607,9 @@ fpb_page_fault(const FpbIndex *ix, Page page)
 		return "The page has tuples, which it may not have.";
 	if (FpbPageHighElided(page) && fpb_is_word(ix))
 		return "The page has no high fence to elide.";
-	if (!fpb_is_word(ix) && FpbHdr(page)->fences.low[FPB_LOW] > fpb_page_prefix(ix, page))
+	if (!fpb_is_word(ix) &&
+		(FpbHdr(page)->fences.low[FPB_LOW] > fpb_page_prefix(ix, page) ||
+		 (fpb_page_prefix(ix, page) > 0 && FpbPageIsLeaf(page) && FpbPageIsLeftmost(page))))
 		return "The page has a prefix, which it may not have.";
 	return ix->layout->fault(ix, page);
 }
@@ -606,9 +625,11 @@ prefix_fault(const FpbIndex *ix, Page page, const FpbEntry *entries, int nentrie
 	int			first = first_with_key(ix, entries, nentries);
 	FpbPos		pos = FPB_POS_FIRST;
 	FpbEntry	entry;
+	IndexTuple	other = tuple_with_prefix(ix, page);
 
 	if (first < nentries &&
-		fpb_common_prefix(ix, entries[first].key.tuple, entries[nentries - 1].key.tuple) < prefix)
+		(fpb_common_prefix(ix, entries[first].key.tuple, entries[nentries - 1].key.tuple) < prefix ||
+		 other == NULL || fpb_common_prefix(ix, entries[first].key.tuple, other) < prefix))
 		return "The keys do not begin with the page's prefix.";
 	for (int i = 1; ix->layout->next(ix, page, &pos, &entry); i++, pos = fpb_pos_behind(pos))
 		if (entry.key.head != fpb_head_behind(ix, entry.key.tuple, prefix))

@@ -321,7 +321,7 @@ extern void fpb_layout_choose(FpbIndex *ix, int leaf_lines);
  * heads
  * ------------------------------------------------------------------------
  *
- * In an inner page with a prefix (key/prefix.h) heads are those of what is
+ * In a page with a prefix (key/prefix.h) heads are those of what is
  * behind it.  Nobody outside of the layouts has to know: the functions below
  * that take an entry, and those that fill one in, do it with its whole head.
  */
@@ -337,6 +337,18 @@ fpb_with_whole_head(const FpbIndex *ix, Page page, bool found, FpbEntry *entry)
 		entry->key.head = fpb_whole_head(ix, FpbHdr(page)->fences.head[FPB_LOW],
 										 entry->key.head, prefix);
 	return found;
+}
+
+/* The same of n items that have been read of a leaf; returns n. */
+static inline int
+fpb_with_whole_heads(const FpbIndex *ix, Page page, int n, FpbItem *items)
+{
+	int			prefix = fpb_page_prefix(ix, page);
+	uint64		low = FpbHdr(page)->fences.head[FPB_LOW];
+
+	for (int i = 0; prefix > 0 && i < n; i++)
+		items[i].key.head = fpb_whole_head(ix, low, items[i].key.head, prefix);
+	return n;
 }
 
 /* ------------------------------------------------------------------------
@@ -389,7 +401,8 @@ static inline int
 fpb_page_read_few(const FpbIndex *ix, Page page, FpbPos pos, const FpbSearchKey *end,
 				  bool near, FpbItem *items, int room, bool *more)
 {
-	return ix->layout->read(ix, page, pos, end, near, false, items, room, more);
+	return fpb_with_whole_heads(ix, page, ix->layout->read(ix, page, pos, end, near, false,
+														   items, room, more), items);
 }
 
 /*
@@ -400,7 +413,8 @@ static inline int
 fpb_page_read_live(const FpbIndex *ix, Page page, FpbPos pos, const FpbSearchKey *end,
 				   bool near, FpbItem *items, int room, bool *more)
 {
-	return ix->layout->read(ix, page, pos, end, near, true, items, room, more);
+	return fpb_with_whole_heads(ix, page, ix->layout->read(ix, page, pos, end, near, true,
+														   items, room, more), items);
 }
 
 /*
@@ -412,7 +426,8 @@ static inline int
 fpb_page_read_part(const FpbIndex *ix, Page page, FpbPos *pos, const FpbSearchKey *end,
 				   bool live, int enough, FpbItem *items, int room, bool *more, bool *all)
 {
-	return ix->layout->read_part(ix, page, pos, end, live, enough, items, room, more, all);
+	return fpb_with_whole_heads(ix, page, ix->layout->read_part(ix, page, pos, end, live, enough,
+																items, room, more, all), items);
 }
 
 /*
@@ -515,7 +530,7 @@ fpb_page_is_killed(const FpbIndex *ix, Page page, FpbPos pos)
 static inline int
 fpb_page_read_killed(const FpbIndex *ix, Page page, FpbItem *items)
 {
-	return ix->layout->read_killed(ix, page, items);
+	return fpb_with_whole_heads(ix, page, ix->layout->read_killed(ix, page, items), items);
 }
 
 /*

@@ -1,7 +1,7 @@
 /*-------------------------------------------------------------------------
  *
  * page/loose.c
- *	  A pairs node: entries of words in any order.
+ *	  Pairs and tuples nodes: entries of leaves in any order.
  *
  * A pairs node is one of a leaf of words.  Each of its slots has an entry's
  * TID and its key side by side, or is a gap.  Entries may be in any slots, so
@@ -16,6 +16,11 @@
  * If a pair takes eight bytes, it is an integer itself: what looks at a whole
  * node has code for that.
  *
+ * A tuples node is one of a leaf of tuples, and has arrays of heads and of
+ * tuple offsets.  Entries are ordered by their heads, and those with the same
+ * head by their slots.  So an insertion may have to move some of these, and no
+ * others.
+ *
  *-------------------------------------------------------------------------
  */
 #include "postgres.h"
@@ -24,7 +29,7 @@
 #include "page/loose.h"
 
 /* how the pairs of a node lie in it */
-typedef struct Pairs
+typedef struct LooseNode
 {
 	const char *start;
 	int			nslots;
@@ -34,14 +39,33 @@ typedef struct Pairs
 	bool		short_head;
 	int			shift;			/* of what is stored in 4 bytes, */
 	uint64		base;			/* and what is added to it */
-} Pairs;
+	const uint16 *tuples;		/* a tuples node: where their tuples are */
+} LooseNode;
 
-static inline Pairs
+/*
+ * The heads of a tuples node are an array of their own.
+ */
+static inline LooseNode
+open_tuples(const FpbIndex *ix, const FpbShape *shape, const char *node)
+{
+	LooseNode	loose = {
+		.start = node,
+		.nslots = shape->nslots,
+		.bytes = ix->head_width,
+		.short_head = ix->head_width == sizeof(uint32),
+		.shift = 32,
+		.tuples = fpb_node_tuples(shape, (char *) node),
+	};
+
+	return loose;
+}
+
+static inline LooseNode
 open_pairs(const FpbIndex *ix, const FpbShape *shape, FpbCodec codec, const char *node)
 {
-	Pairs		pairs = {
+	LooseNode	loose = {
 		.start = node,
-		.nslots = fpb_node_slots(ix, shape, codec, node),
+		.nslots = shape->pairs[fpb_pairs_form(codec)],
 		.bytes = fpb_pair_bytes(ix, codec),
 		.tail_width = fpb_pair_tail_width(codec),
 		.head_off = fpb_pair_head_off(ix, codec),
@@ -50,61 +74,129 @@ open_pairs(const FpbIndex *ix, const FpbShape *shape, FpbCodec codec, const char
 		.base = fpb_pairs_base(shape, codec, node),
 	};
 
-	return pairs;
+	return loose;
+}
+
+static inline LooseNode
+open_loose(const FpbIndex *ix, const FpbShape *shape, FpbCodec codec, const char *node)
+{
+	return fpb_codec_kind(codec) == FPB_NODE_TUPLES ? open_tuples(ix, shape, node) :
+		open_pairs(ix, shape, codec, node);
 }
 
 static inline const char *
-pair_at(const Pairs *pairs, int slot)
+pair_at(const LooseNode *loose, int slot)
 {
-	return pairs->start + slot * pairs->bytes;
+	return loose->start + slot * loose->bytes;
 }
 
 static inline uint64
-pair_head(const Pairs *pairs, int slot)
+pair_head(const LooseNode *loose, int slot)
 {
-	const char *stored = pair_at(pairs, slot) + pairs->head_off;
+	const char *stored = pair_at(loose, slot) + loose->head_off;
 	uint64		head;
 	uint32		half;
 
-	if (pairs->short_head)
+	if (loose->short_head)
 	{
 		memcpy(&half, stored, sizeof(half));
-		return pairs->base + ((uint64) half << pairs->shift);
+		return loose->base + ((uint64) half << loose->shift);
 	}
 	memcpy(&head, stored, sizeof(head));
 	return head;
 }
 
 static inline uint64
-pair_low(const Pairs *pairs, int slot)
+pair_low(const LooseNode *loose, int slot)
 {
 	uint64		low;
 
-	memcpy(&low, pair_at(pairs, slot) + pairs->tail_width, sizeof(low));
+	memcpy(&low, pair_at(loose, slot) + loose->tail_width, sizeof(low));
 	return low;
 }
 
 static inline bool
-is_gap(const Pairs *pairs, int slot)
+is_gap(const LooseNode *loose, int slot)
 {
-	return fpb_short_tail_is_gap(pair_at(pairs, slot), 0, FPB_SHORT_TAIL);
+	if (loose->tuples != NULL)
+		return loose->tuples[slot] == 0;
+	return fpb_short_tail_is_gap(pair_at(loose, slot), 0, FPB_SHORT_TAIL);
 }
 
 /*
  * Is the entry in slot a less than that in slot b?
  */
 static inline bool
-slot_less(const FpbIndex *ix, const Pairs *pairs, int a, int b)
+slot_less(const FpbIndex *ix, const LooseNode *loose, int a, int b)
 {
-	uint64		head_a = pair_head(pairs, a);
-	uint64		head_b = pair_head(pairs, b);
+	uint64		head_a = pair_head(loose, a);
+	uint64		head_b = pair_head(loose, b);
 
 	if (head_a != head_b)
 		return head_a < head_b;
-	if (ix->form == FPB_WORD16 && pair_low(pairs, a) != pair_low(pairs, b))
-		return pair_low(pairs, a) < pair_low(pairs, b);
-	return fpb_read_short_tail(pair_at(pairs, a), 0, pairs->tail_width) <
-		fpb_read_short_tail(pair_at(pairs, b), 0, pairs->tail_width);
+	if (loose->tuples != NULL)
+		return a < b;
+	if (ix->form == FPB_WORD16 && pair_low(loose, a) != pair_low(loose, b))
+		return pair_low(loose, a) < pair_low(loose, b);
+	return fpb_read_short_tail(pair_at(loose, a), 0, loose->tail_width) <
+		fpb_read_short_tail(pair_at(loose, b), 0, loose->tail_width);
+}
+
+/* Are a node's entries in the order of their slots, because no key has a head? */
+static inline bool
+in_slot_order(const FpbIndex *ix, const LooseNode *loose)
+{
+	return loose->tuples != NULL && ix->cols[0].head == FPB_HEAD_NONE;
+}
+
+/*
+ * The first slot from slot on that has an entry (forward: else the last one up
+ * to it), or -1.
+ */
+static int
+next_in_slots(const LooseNode *loose, int slot, bool forward)
+{
+	while (slot >= 0 && slot < loose->nslots && is_gap(loose, slot))
+		slot += forward ? 1 : -1;
+	return slot < loose->nslots ? slot : -1;
+}
+
+/* a tuples node with short heads orders its entries by these 32 + 8 bits */
+#define TUPLE_NUMBER(head, slot)	((uint64) (head) >> 32 << BITS_PER_BYTE | (slot))
+#define MOST_TUPLE_NUMBER			TUPLE_NUMBER(PG_UINT64_MAX, PG_UINT8_MAX)
+
+/* Has a node numbers by which to order its entries? */
+static inline bool
+has_numbers(const LooseNode *loose)
+{
+	return loose->tuples != NULL && loose->short_head;
+}
+
+/*
+ * The slot of the first entry whose number is at least from (forward: else of
+ * the last one whose number is at most from), or -1.
+ *
+ * That one is the nearest to from.  Those on the other side are farther from
+ * it than any other, if numbers are taken to follow each other in a circle.
+ */
+static int
+nearest_tuple(const LooseNode *loose, uint64 from, bool forward)
+{
+	const uint32 *heads = (const uint32 *) loose->start;
+	uint64		sign = forward ? 0 : PG_UINT64_MAX;
+	uint64		least = PG_UINT64_MAX;
+
+	for (int slot = 0; slot < loose->nslots; slot++)
+	{
+		uint64		number = (uint64) heads[slot] << BITS_PER_BYTE | slot;
+		uint64		distance = ((number - from) ^ sign) - sign;
+
+		distance |= -(uint64) (loose->tuples[slot] == 0);
+		least = Min(least, distance);
+	}
+	if (least > (forward ? MOST_TUPLE_NUMBER - from : from))
+		return -1;
+	return (forward ? from + least : from - least) & PG_UINT8_MAX;
 }
 
 /*
@@ -113,10 +205,10 @@ slot_less(const FpbIndex *ix, const Pairs *pairs, int a, int b)
 int
 fpb_loose_gap(const FpbIndex *ix, const FpbShape *shape, FpbCodec codec, const char *node)
 {
-	Pairs		pairs = open_pairs(ix, shape, codec, node);
+	LooseNode	loose = open_loose(ix, shape, codec, node);
 
-	for (int slot = 0; slot < pairs.nslots; slot++)
-		if (is_gap(&pairs, slot))
+	for (int slot = 0; slot < loose.nslots; slot++)
+		if (is_gap(&loose, slot))
 			return slot;
 	return -1;
 }
@@ -127,11 +219,11 @@ fpb_loose_gap(const FpbIndex *ix, const FpbShape *shape, FpbCodec codec, const c
 int
 fpb_loose_count(const FpbIndex *ix, const FpbShape *shape, FpbCodec codec, const char *node)
 {
-	Pairs		pairs = open_pairs(ix, shape, codec, node);
+	LooseNode	loose = open_loose(ix, shape, codec, node);
 	int			count = 0;
 
-	for (int slot = 0; slot < pairs.nslots; slot++)
-		count += !is_gap(&pairs, slot);
+	for (int slot = 0; slot < loose.nslots; slot++)
+		count += !is_gap(&loose, slot);
 	return count;
 }
 
@@ -171,18 +263,18 @@ order_integers(const char *node, int nslots, uint8 *slots)
  * The same for others.
  */
 static int
-order_pairs(const FpbIndex *ix, const Pairs *pairs, uint8 *slots)
+order_pairs(const FpbIndex *ix, const LooseNode *loose, uint8 *slots)
 {
 	uint64		heads[FPB_LOOSE_MOST];	/* of slots[] */
 	uint64		greatest = 0;
 	int			n = 0;
 
-	for (int slot = 0; slot < pairs->nslots; slot++)
+	for (int slot = 0; slot < loose->nslots; slot++)
 	{
-		uint64		head = pair_head(pairs, slot);
+		uint64		head = pair_head(loose, slot);
 		int			at = n;
 
-		if (is_gap(pairs, slot))
+		if (is_gap(loose, slot))
 			continue;
 		if (unlikely(head <= greatest))
 		{
@@ -192,7 +284,7 @@ order_pairs(const FpbIndex *ix, const Pairs *pairs, uint8 *slots)
 				slots[at] = slots[at - 1];
 			}
 			for (; at > 0 && head == heads[at - 1] &&
-				 slot_less(ix, pairs, slot, slots[at - 1]); at--)
+				 slot_less(ix, loose, slot, slots[at - 1]); at--)
 			{
 				heads[at] = head;
 				slots[at] = slots[at - 1];
@@ -208,6 +300,60 @@ order_pairs(const FpbIndex *ix, const Pairs *pairs, uint8 *slots)
 }
 
 /*
+ * The same for a tuples node that has numbers.
+ */
+static int
+order_numbers(const LooseNode *loose, uint8 *slots)
+{
+	const uint32 *heads = (const uint32 *) loose->start;
+	uint64		numbers[FPB_LOOSE_MOST];	/* of slots[] */
+	int			n = 0;
+
+	for (int slot = 0; slot < loose->nslots; slot++)
+	{
+		uint64		number = (uint64) heads[slot] << BITS_PER_BYTE | slot;
+		int			at = n;
+
+		if (loose->tuples[slot] == 0)
+			continue;
+		for (; at > 0 && number < numbers[at - 1]; at--)
+			numbers[at] = numbers[at - 1];
+		numbers[at] = number;
+		n++;
+	}
+	for (int i = 0; i < n; i++)
+		slots[i] = (uint8) numbers[i];
+	return n;
+}
+
+/*
+ * The same for any tuples node.  Most are in the order of their slots.
+ */
+static int
+order_tuples(const FpbIndex *ix, const LooseNode *loose, uint8 *slots)
+{
+	const uint32 *heads = (const uint32 *) loose->start;
+	bool		alike = in_slot_order(ix, loose);
+	uint32		greatest = 0;
+	int			n = 0;
+
+	if (!alike && !has_numbers(loose))
+		return order_pairs(ix, loose, slots);
+	for (int slot = 0; slot < loose->nslots; slot++)
+	{
+		uint32		head = alike ? 0 : heads[slot];
+
+		if (loose->tuples[slot] == 0)
+			continue;
+		if (unlikely(head < greatest))
+			return order_numbers(loose, slots);
+		greatest = head;
+		slots[n++] = slot;
+	}
+	return n;
+}
+
+/*
  * Put the slots that have entries in the order of these, into slots[], which
  * has room for FPB_LOOSE_MOST.  Returns how many.
  *
@@ -217,11 +363,13 @@ int
 fpb_loose_order(const FpbIndex *ix, const FpbShape *shape, FpbCodec codec, char *node,
 				uint8 *slots)
 {
-	Pairs		pairs = open_pairs(ix, shape, codec, node);
+	LooseNode	loose = open_loose(ix, shape, codec, node);
 
+	if (loose.tuples != NULL)
+		return order_tuples(ix, &loose, slots);
 	if (fpb_pair_is_integer(ix, codec))
-		return order_integers(node, pairs.nslots, slots);
-	return order_pairs(ix, &pairs, slots);
+		return order_integers(node, loose.nslots, slots);
+	return order_pairs(ix, &loose, slots);
 }
 
 /*
@@ -233,14 +381,14 @@ int
 fpb_loose_within(const FpbIndex *ix, const FpbShape *shape, FpbCodec codec, char *node,
 				 uint64 least, uint64 most, uint8 *slots, bool *beyond)
 {
-	Pairs		pairs = open_pairs(ix, shape, codec, node);
+	LooseNode	loose = open_loose(ix, shape, codec, node);
 	int			n = 0;
 
-	for (int slot = 0; slot < pairs.nslots; slot++)
+	for (int slot = 0; slot < loose.nslots; slot++)
 	{
-		uint64		head = pair_head(&pairs, slot);
+		uint64		head = pair_head(&loose, slot);
 
-		if (head < least || is_gap(&pairs, slot))
+		if (head < least || is_gap(&loose, slot))
 			continue;
 		if (head <= most)
 			slots[n++] = slot;
@@ -257,18 +405,18 @@ int
 fpb_loose_rank_of(const FpbIndex *ix, const FpbShape *shape, FpbCodec codec, char *node,
 				  int slot)
 {
-	Pairs		pairs = open_pairs(ix, shape, codec, node);
-	uint64		head = pair_head(&pairs, slot);
+	LooseNode	loose = open_loose(ix, shape, codec, node);
+	uint64		head = pair_head(&loose, slot);
 	int			rank = 0;
 
 	if (fpb_codec_in_order(codec))
 		return slot;
-	for (int other = 0; other < pairs.nslots; other++)
+	for (int other = 0; other < loose.nslots; other++)
 	{
-		uint64		other_head = pair_head(&pairs, other);
+		uint64		other_head = pair_head(&loose, other);
 
-		if (other_head <= head && !is_gap(&pairs, other) &&
-			(other_head < head || slot_less(ix, &pairs, other, slot)))
+		if (other_head <= head && !is_gap(&loose, other) &&
+			(other_head < head || slot_less(ix, &loose, other, slot)))
 			rank++;
 	}
 	return rank;
@@ -281,25 +429,25 @@ fpb_loose_rank_of(const FpbIndex *ix, const FpbShape *shape, FpbCodec codec, cha
  * (equal: not equal to it either).  False if all are before it.
  */
 static inline bool
-least_integer(const Pairs *pairs, const FpbSearchKey *search, bool equal, uint64 *least)
+least_integer(const LooseNode *loose, const FpbSearchKey *search, bool equal, uint64 *least)
 {
 	uint64		head = search->head;
 	uint64		half;
 	bool		beyond = search->low > 0 || search->tail > PG_UINT32_MAX;
 
-	if (pairs->shift > 0)
+	if (loose->shift > 0)
 	{
 		half = head >> 32;
 		/* stored heads have zeros below */
 		beyond |= (uint32) head != 0;
 	}
-	else if (head < pairs->base)
+	else if (head < loose->base)
 	{
 		*least = 0;
 		return true;
 	}
 	else
-		half = head - pairs->base;
+		half = head - loose->base;
 	if (half > FPB_NEAR_MOST || (beyond && half == FPB_NEAR_MOST))
 		return false;
 	*least = beyond ? (half + 1) << 32 : half << 32 | search->tail;
@@ -318,20 +466,20 @@ least_integer(const Pairs *pairs, const FpbSearchKey *search, bool equal, uint64
  * one.
  */
 static int
-search_ordered_integers(const Pairs *pairs, uint64 key, int *next)
+search_ordered_integers(const LooseNode *loose, uint64 key, int *next)
 {
 	int			count = 0;
 	int			slot = 0;
 
 	key -= key > 0;
-	for (; slot + 4 <= pairs->nslots; slot += 4)
-		count += (fpb_pair_integer(pairs->start, slot) - 1 < key) +
-			(fpb_pair_integer(pairs->start, slot + 1) - 1 < key) +
-			(fpb_pair_integer(pairs->start, slot + 2) - 1 < key) +
-			(fpb_pair_integer(pairs->start, slot + 3) - 1 < key);
-	for (; slot < pairs->nslots; slot++)
-		count += fpb_pair_integer(pairs->start, slot) - 1 < key;
-	*next = count < pairs->nslots && !is_gap(pairs, count) ? count : -1;
+	for (; slot + 4 <= loose->nslots; slot += 4)
+		count += (fpb_pair_integer(loose->start, slot) - 1 < key) +
+			(fpb_pair_integer(loose->start, slot + 1) - 1 < key) +
+			(fpb_pair_integer(loose->start, slot + 2) - 1 < key) +
+			(fpb_pair_integer(loose->start, slot + 3) - 1 < key);
+	for (; slot < loose->nslots; slot++)
+		count += fpb_pair_integer(loose->start, slot) - 1 < key;
+	*next = count < loose->nslots && !is_gap(loose, count) ? count : -1;
 	return count;
 }
 
@@ -344,15 +492,15 @@ search_ordered_integers(const Pairs *pairs, uint64 key, int *next)
  * follow each other in a circle.
  */
 static int
-search_integers(const Pairs *pairs, uint64 key, int *next)
+search_integers(const LooseNode *loose, uint64 key, int *next)
 {
 	uint64		least = PG_UINT64_MAX;
 	int			found = -1;
 	int			count = 0;
 
-	for (int slot = 0; slot < pairs->nslots; slot++)
+	for (int slot = 0; slot < loose->nslots; slot++)
 	{
-		uint64		pair = fpb_pair_integer(pairs->start, slot);
+		uint64		pair = fpb_pair_integer(loose->start, slot);
 		uint64		behind;
 		bool		nearer;
 
@@ -363,7 +511,7 @@ search_integers(const Pairs *pairs, uint64 key, int *next)
 		least = nearer ? behind : least;
 		found = nearer ? slot : found;
 	}
-	*next = found >= 0 && least <= PG_UINT64_MAX - key && !is_gap(pairs, found) ? found : -1;
+	*next = found >= 0 && least <= PG_UINT64_MAX - key && !is_gap(loose, found) ? found : -1;
 	return count;
 }
 
@@ -374,24 +522,24 @@ search_integers(const Pairs *pairs, uint64 key, int *next)
 static int
 search_ties(const FpbIndex *ix, Page page, const FpbShape *shape, FpbCodec codec,
 			char *node, const FpbSearchKey *search, bool equal,
-			const Pairs *pairs, int less, int *next)
+			const LooseNode *loose, int less, int *next)
 {
 	int			most = equal ? 0 : -1;	/* sign of an entry that is counted */
 	uint64		best = 0;
 	int			count = less;
 	int			found = -1;
 
-	for (int slot = 0; slot < pairs->nslots; slot++)
+	for (int slot = 0; slot < loose->nslots; slot++)
 	{
-		uint64		head = pair_head(pairs, slot);
+		uint64		head = pair_head(loose, slot);
 
-		if (head < search->head || is_gap(pairs, slot))
+		if (head < search->head || is_gap(loose, slot))
 			continue;
 		if (head == search->head &&
 			fpb_compare_slot(ix, page, shape, codec, node, slot, false, search, search->head) <= most)
 			count++;
 		else if (found < 0 || head < best ||
-				 (head == best && slot_less(ix, pairs, slot, found)))
+				 (head == best && slot_less(ix, loose, slot, found)))
 		{
 			best = head;
 			found = slot;
@@ -408,7 +556,7 @@ search_ties(const FpbIndex *ix, Page page, const FpbShape *shape, FpbCodec codec
 static pg_attribute_always_inline int
 search_heads(const FpbIndex *ix, Page page, const FpbShape *shape, FpbCodec codec,
 			 char *node, const FpbSearchKey *search, bool equal,
-			 const Pairs *pairs, int *next)
+			 const LooseNode *loose, int *next)
 {
 	uint64		farthest = PG_UINT64_MAX - search->head;
 	uint64		least = PG_UINT64_MAX;	/* how far behind the search key's is
@@ -418,10 +566,10 @@ search_heads(const FpbIndex *ix, Page page, const FpbShape *shape, FpbCodec code
 	int			count = 0;
 
 	/* without a branch that depends on heads */
-	for (int slot = 0; slot < pairs->nslots; slot++)
+	for (int slot = 0; slot < loose->nslots; slot++)
 	{
-		uint64		head = pair_head(pairs, slot);
-		bool		live = !is_gap(pairs, slot);
+		uint64		head = pair_head(loose, slot);
+		bool		live = !is_gap(loose, slot);
 		uint64		behind = live ? head - search->head : PG_UINT64_MAX;
 		bool		nearer = behind < least;
 
@@ -436,7 +584,7 @@ search_heads(const FpbIndex *ix, Page page, const FpbShape *shape, FpbCodec code
 	else if (found < 0 || tied ||
 			 (least == 0 && fpb_compare_slot(ix, page, shape, codec, node, found, false,
 											 search, search->head) <= (equal ? 0 : -1)))
-		return search_ties(ix, page, shape, codec, node, search, equal, pairs, count, next);
+		return search_ties(ix, page, shape, codec, node, search, equal, loose, count, next);
 	return count;
 }
 
@@ -447,52 +595,201 @@ search_heads(const FpbIndex *ix, Page page, const FpbShape *shape, FpbCodec code
 static pg_attribute_always_inline int
 search_ordered_heads(const FpbIndex *ix, Page page, const FpbShape *shape, FpbCodec codec,
 					 char *node, const FpbSearchKey *search, bool equal,
-					 const Pairs *pairs, int *next)
+					 const LooseNode *loose, int *next)
 {
 	int			count = 0;
 
-	for (int slot = 0; slot < pairs->nslots; slot++)
+	for (int slot = 0; slot < loose->nslots; slot++)
 	{
-		bool		live = !is_gap(pairs, slot);
+		bool		live = !is_gap(loose, slot);
 
-		count += live & (pair_head(pairs, slot) < search->head);
+		count += live & (pair_head(loose, slot) < search->head);
 	}
-	while (count < pairs->nslots && !is_gap(pairs, count) &&
-		   pair_head(pairs, count) == search->head &&
+	while (count < loose->nslots && !is_gap(loose, count) &&
+		   pair_head(loose, count) == search->head &&
 		   fpb_compare_slot(ix, page, shape, codec, node, count, false, search, search->head) <= (equal ? 0 : -1))
 		count++;
-	*next = count < pairs->nslots && !is_gap(pairs, count) ? count : -1;
+	*next = count < loose->nslots && !is_gap(loose, count) ? count : -1;
 	return count;
 }
 
 /*
- * Count the entries < search key (equal: <= search key).  *next: the slot of
- * the first of the others, or -1.
+ * The slots of a tuples node whose entries have a head.  They go to alike[],
+ * which has room for FPB_LOOSE_MOST, in order; returns how many.  *less
+ * becomes the number of entries that have lesser heads.
+ */
+static int
+find_alike(const LooseNode *loose, uint64 head, uint8 *alike, int *less)
+{
+	int			n = 0;
+	int			count = 0;
+	int			slot = 0;
+
+	if (loose->short_head && (uint32) head == 0)
+	{
+		uint32		half = (uint32) (head >> 32);
+		FpbVector32 key = {half, half, half, half};
+		FpbVector32 counts = {0};
+
+		for (; slot + 4 <= loose->nslots; slot += 4)
+		{
+			FpbVector32 heads;
+			FpbVector32 live;
+			FpbVector32 same;
+			FpbVector16 tuples;
+			uint64		found[2];
+
+			memcpy(&heads, loose->start + slot * sizeof(uint32), sizeof(heads));
+			memcpy(&tuples, loose->tuples + slot, sizeof(tuples));
+			live = (FpbVector32) (__builtin_convertvector(tuples, FpbVector32) != 0);
+			/* what is true has all bits set */
+			counts -= (FpbVector32) (heads < key) & live;
+			same = (FpbVector32) (heads == key) & live;
+			memcpy(found, &same, sizeof(found));
+			if (unlikely((found[0] | found[1]) != 0))
+				for (int i = 0; i < 4; i++)
+					if (same[i] != 0)
+						alike[n++] = slot + i;
+		}
+		count = counts[0] + counts[1] + counts[2] + counts[3];
+	}
+	for (; slot < loose->nslots; slot++)
+	{
+		uint64		other = pair_head(loose, slot);
+
+		if (other > head || is_gap(loose, slot))
+			continue;
+		if (other < head)
+			count++;
+		else
+			alike[n++] = slot;
+	}
+	*less = count;
+	return n;
+}
+
+/*
+ * The slot of the first entry of a tuples node whose head is greater, or -1.
+ */
+static int
+first_greater(const LooseNode *loose, uint64 head)
+{
+	uint64		best = PG_UINT64_MAX;
+	int			found = -1;
+
+	if (has_numbers(loose))
+		return head >= MOST_TUPLE_NUMBER >> BITS_PER_BYTE << 32 ? -1 :
+			nearest_tuple(loose, TUPLE_NUMBER(head, 0) + (1 << BITS_PER_BYTE), true);
+	for (int slot = 0; slot < loose->nslots; slot++)
+	{
+		uint64		other = pair_head(loose, slot);
+
+		if (other <= head || (other >= best && found >= 0) || is_gap(loose, slot))
+			continue;
+		best = other;
+		found = slot;
+	}
+	return found;
+}
+
+/*
+ * As fpb_loose_search, for a tuples node whose entries are in the order of
+ * their slots.
+ */
+static int
+search_in_slots(const FpbIndex *ix, Page page, const FpbShape *shape, FpbCodec codec,
+				char *node, const FpbSearchKey *search, bool equal,
+				const LooseNode *loose, int *next)
+{
+	int			slot = fpb_search_slots(ix, page, shape, codec, node, 0, loose->nslots, search,
+										search->head, equal);
+	int			rank = 0;
+
+	for (int before = 0; before < slot; before++)
+		rank += !is_gap(loose, before);
+	*next = next_in_slots(loose, slot, true);
+	return rank;
+}
+
+/*
+ * As fpb_loose_search, for tuples.  Those that have the search key's head are
+ * bisected, or all of them if the search key has none.
+ */
+static int
+search_tuples(const FpbIndex *ix, Page page, const FpbShape *shape, FpbCodec codec,
+			  char *node, const FpbSearchKey *search, uint64 head, bool equal,
+			  const LooseNode *loose, int *next)
+{
+	uint8		alike[FPB_LOOSE_MOST];
+	int			most = equal ? 0 : -1;	/* sign of an entry that is counted */
+	int			less = 0;
+	int			lo = 0;
+	int			n;
+	int			hi;
+
+	hi = n = search->has_head ? find_alike(loose, head, alike, &less) :
+		order_tuples(ix, loose, alike);
+	while (lo < hi)
+	{
+		int			mid = lo + (hi - lo) / 2;
+
+		if (fpb_compare_slot(ix, page, shape, codec, node, alike[mid], true, search, head) > most)
+			hi = mid;
+		else
+			lo = mid + 1;
+	}
+	if (lo < n)
+		*next = alike[lo];
+	else
+		*next = search->has_head ? first_greater(loose, head) : -1;
+	return less + lo;
+}
+
+/*
+ * See find_alike.
+ */
+int
+fpb_loose_alike(const FpbIndex *ix, const FpbShape *shape, const char *node, uint64 head,
+				uint8 *alike, int *less)
+{
+	LooseNode	loose = open_tuples(ix, shape, node);
+
+	return find_alike(&loose, head, alike, less);
+}
+
+/*
+ * Count the entries < search key (equal: <= search key), which has this head
+ * in the page.  *next: the slot of the first of the others, or -1.
  */
 int
 fpb_loose_search(const FpbIndex *ix, Page page, const FpbShape *shape, FpbCodec codec,
-				 char *node, const FpbSearchKey *search, bool equal, int *next)
+				 char *node, const FpbSearchKey *search, uint64 head, bool equal,
+				 int *next)
 {
-	Pairs		pairs = open_pairs(ix, shape, codec, node);
+	LooseNode	loose = open_loose(ix, shape, codec, node);
 	bool		in_order = fpb_codec_in_order(codec);
 	uint64		key;
 
+	if (in_slot_order(ix, &loose))
+		return search_in_slots(ix, page, shape, codec, node, search, equal, &loose, next);
+	if (loose.tuples != NULL)
+		return search_tuples(ix, page, shape, codec, node, search, head, equal, &loose, next);
 	if (fpb_pair_is_integer(ix, codec))
 	{
-		if (least_integer(&pairs, search, equal, &key))
-			return in_order ? search_ordered_integers(&pairs, key, next) :
-				search_integers(&pairs, key, next);
+		if (least_integer(&loose, search, equal, &key))
+			return in_order ? search_ordered_integers(&loose, key, next) :
+				search_integers(&loose, key, next);
 		*next = -1;
 		return fpb_loose_count(ix, shape, codec, node);
 	}
 	if (in_order)
-		return search_ordered_heads(ix, page, shape, codec, node, search, equal, &pairs, next);
+		return search_ordered_heads(ix, page, shape, codec, node, search, equal, &loose, next);
 
 	/* compiled for each width of heads */
-	if (pairs.short_head)
-		return search_heads(ix, page, shape, codec, node, search, equal, &pairs, next);
-	pairs.short_head = false;
-	return search_heads(ix, page, shape, codec, node, search, equal, &pairs, next);
+	if (loose.short_head)
+		return search_heads(ix, page, shape, codec, node, search, equal, &loose, next);
+	loose.short_head = false;
+	return search_heads(ix, page, shape, codec, node, search, equal, &loose, next);
 }
 
 /*
@@ -502,14 +799,18 @@ int
 fpb_loose_end(const FpbIndex *ix, const FpbShape *shape, FpbCodec codec, char *node,
 			  bool last)
 {
-	Pairs		pairs = open_pairs(ix, shape, codec, node);
+	LooseNode	loose = open_loose(ix, shape, codec, node);
 	int			found = -1;
 
 	if (fpb_codec_in_order(codec) && !last)
-		return is_gap(&pairs, 0) ? -1 : 0;
-	for (int slot = 0; slot < pairs.nslots; slot++)
-		if (!is_gap(&pairs, slot) &&
-			(found < 0 || slot_less(ix, &pairs, slot, found) != last))
+		return is_gap(&loose, 0) ? -1 : 0;
+	if (in_slot_order(ix, &loose))
+		return next_in_slots(&loose, last ? loose.nslots - 1 : 0, !last);
+	if (has_numbers(&loose))
+		return nearest_tuple(&loose, last ? MOST_TUPLE_NUMBER : 0, !last);
+	for (int slot = 0; slot < loose.nslots; slot++)
+		if (!is_gap(&loose, slot) &&
+			(found < 0 || slot_less(ix, &loose, slot, found) != last))
 			found = slot;
 	return found;
 }
@@ -522,28 +823,38 @@ int
 fpb_loose_step(const FpbIndex *ix, const FpbShape *shape, FpbCodec codec, char *node,
 			   int slot, bool forward)
 {
-	Pairs		pairs = open_pairs(ix, shape, codec, node);
-	uint64		head = pair_head(&pairs, slot);
+	LooseNode	loose = open_loose(ix, shape, codec, node);
+	uint64		head = pair_head(&loose, slot);
 	uint64		best = 0;
 	int			found = -1;
 
 	if (fpb_codec_in_order(codec))
 	{
 		slot += forward ? 1 : -1;
-		return slot >= 0 && slot < pairs.nslots && !is_gap(&pairs, slot) ? slot : -1;
+		return slot >= 0 && slot < loose.nslots && !is_gap(&loose, slot) ? slot : -1;
 	}
-	for (int other = 0; other < pairs.nslots; other++)
+	if (in_slot_order(ix, &loose))
+		return next_in_slots(&loose, slot + (forward ? 1 : -1), forward);
+	if (has_numbers(&loose))
 	{
-		uint64		other_head = pair_head(&pairs, other);
+		uint64		number = TUPLE_NUMBER(head, slot);
+
+		if (number == (forward ? MOST_TUPLE_NUMBER : 0))
+			return -1;
+		return nearest_tuple(&loose, forward ? number + 1 : number - 1, forward);
+	}
+	for (int other = 0; other < loose.nslots; other++)
+	{
+		uint64		other_head = pair_head(&loose, other);
 
 		if ((forward ? other_head < head : other_head > head) ||
 			(found >= 0 && (forward ? other_head > best : other_head < best)) ||
-			other == slot || is_gap(&pairs, other))
+			other == slot || is_gap(&loose, other))
 			continue;
 		if (other_head == head &&
-			!(forward ? slot_less(ix, &pairs, slot, other) : slot_less(ix, &pairs, other, slot)))
+			!(forward ? slot_less(ix, &loose, slot, other) : slot_less(ix, &loose, other, slot)))
 			continue;
-		if (found >= 0 && other_head == best && slot_less(ix, &pairs, other, found) != forward)
+		if (found >= 0 && other_head == best && slot_less(ix, &loose, other, found) != forward)
 			continue;
 		best = other_head;
 		found = other;
@@ -557,9 +868,9 @@ fpb_loose_step(const FpbIndex *ix, const FpbShape *shape, FpbCodec codec, char *
  * Unpack the integer of a pair.
  */
 static inline FpbItem *
-put_integer(uint64 pair, const Pairs *pairs, FpbPos pos, FpbItem *item)
+put_integer(uint64 pair, const LooseNode *loose, FpbPos pos, FpbItem *item)
 {
-	item->key.head = pairs->base + ((pair >> 32) << pairs->shift);
+	item->key.head = loose->base + ((pair >> 32) << loose->shift);
 	item->key.low = 0;
 	item->key.tail = (uint32) pair;
 	item->key.tuple = NULL;
@@ -577,7 +888,7 @@ fpb_loose_read(const FpbIndex *ix, Page page, const FpbShape *shape, FpbCodec co
 			   char *node, const uint8 *slots, int from, int to, FpbPos pos,
 			   uint64 rank_step, uint64 slot_step, FpbItem *items)
 {
-	Pairs		pairs = open_pairs(ix, shape, codec, node);
+	LooseNode	loose = open_loose(ix, shape, codec, node);
 	uint64		first = pos.number;
 	FpbEntry	entry;
 
@@ -585,7 +896,7 @@ fpb_loose_read(const FpbIndex *ix, Page page, const FpbShape *shape, FpbCodec co
 	{
 		pos.number += from * (rank_step + slot_step);
 		for (; from < to; from++, pos.number += rank_step + slot_step)
-			items = put_integer(fpb_pair_integer(node, from), &pairs, pos, items);
+			items = put_integer(fpb_pair_integer(node, from), &loose, pos, items);
 		return;
 	}
 	for (; from < to; from++)
@@ -595,7 +906,7 @@ fpb_loose_read(const FpbIndex *ix, Page page, const FpbShape *shape, FpbCodec co
 		pos.number = first + from * rank_step + slot * slot_step;
 		if (fpb_pair_is_integer(ix, codec))
 		{
-			items = put_integer(fpb_pair_integer(node, slot), &pairs, pos, items);
+			items = put_integer(fpb_pair_integer(node, slot), &loose, pos, items);
 			continue;
 		}
 		fpb_read_slot(ix, page, shape, codec, node, slot, &entry);

@@ -1,7 +1,7 @@
 /*-------------------------------------------------------------------------
  *
  * page/loose.h
- *	  A pairs node: entries of words in any order (page/loose.c).
+ *	  Pairs and tuples nodes: entries of leaves in any order (page/loose.c).
  *
  *-------------------------------------------------------------------------
  */
@@ -27,7 +27,11 @@ extern int	fpb_loose_rank_of(const FpbIndex *ix, const FpbShape *shape,
 							  FpbCodec codec, char *node, int slot);
 extern int	fpb_loose_search(const FpbIndex *ix, Page page,
 							 const FpbShape *shape, FpbCodec codec, char *node,
-							 const FpbSearchKey *search, bool equal, int *next);
+							 const FpbSearchKey *search, uint64 head,
+							 bool equal, int *next);
+extern int	fpb_loose_alike(const FpbIndex *ix, const FpbShape *shape,
+							const char *node, uint64 head, uint8 *alike,
+							int *less);
 extern int	fpb_loose_end(const FpbIndex *ix, const FpbShape *shape,
 						  FpbCodec codec, char *node, bool last);
 extern int	fpb_loose_step(const FpbIndex *ix, const FpbShape *shape,

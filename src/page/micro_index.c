@@ -305,7 +305,7 @@ find_end(const FpbIndex *ix, Page page, const FpbShape *shape, int slot,
 		if (slot >= n)
 			return n;
 		if (fpb_compare_slot(ix, page, shape, FPB_NODE_PLAIN, node, slot, false, end,
-							 end->head) >= 0)
+							 fpb_search_head(ix, page, end)) >= 0)
 		{
 			*more = false;
 			return slot;
@@ -440,7 +440,8 @@ micro_read_part(const FpbIndex *ix, Page page, FpbPos *pos, const FpbSearchKey *
 	*all = false;
 	for (; n < enough && micro_next(ix, page, &at, &entry); at = fpb_pos_behind(at))
 	{
-		if (end != NULL && fpb_compare(ix, &entry.key, end) >= 0)
+		if (end != NULL &&
+			fpb_compare_by_head(ix, &entry.key, end, fpb_search_head(ix, page, end)) >= 0)
 		{
 			*more = false;
 			break;

@@ -28,6 +28,8 @@ fpb_codec_name(FpbCodec codec)
 			return "runs";
 		case FPB_NODE_PAIRS:
 			return pairs[fpb_codec_near(codec)];
+		case FPB_NODE_TUPLES:
+			return "tuples";
 	}
 	pg_unreachable();
 }
@@ -92,6 +94,7 @@ fpb_read_slot(const FpbIndex *ix, Page page, const FpbShape *shape, FpbCodec cod
 	switch (fpb_codec_kind(codec))
 	{
 		case FPB_NODE_PLAIN:
+		case FPB_NODE_TUPLES:
 			break;
 		case FPB_NODE_PAIRS:
 			pair = node + slot * fpb_pair_bytes(ix, codec);
@@ -261,6 +264,7 @@ fpb_search_node(const FpbIndex *ix, Page page, const FpbShape *shape,
 		case FPB_NODE_RUNS:
 			return search_runs(ix, shape, node, search, equal);
 		case FPB_NODE_PAIRS:	/* see fpb_loose_search */
+		case FPB_NODE_TUPLES:
 			Assert(false);
 			break;
 	}
@@ -310,6 +314,9 @@ fpb_make_gap(const FpbIndex *ix, const FpbShape *shape, FpbCodec codec, char *no
 				fpb_node_tuples(shape, node)[slot] = 0;
 			if (shape->child_off != 0)
 				fpb_node_children(shape, node)[slot] = InvalidBlockNumber;
+			break;
+		case FPB_NODE_TUPLES:
+			fpb_node_tuples(shape, node)[slot] = 0;
 			break;
 		case FPB_NODE_PAIRS:
 			/* what makes it a gap is enough, and the least to log */
@@ -435,6 +442,7 @@ fpb_node_arrays(const FpbIndex *ix, const FpbShape *shape, FpbCodec codec,
 	switch (fpb_codec_kind(codec))
 	{
 		case FPB_NODE_PLAIN:
+		case FPB_NODE_TUPLES:
 			arrays[n].start = node;
 			arrays[n++].width = ix->head_width;
 			if (ix->form == FPB_WORD16)

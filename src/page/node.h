@@ -18,8 +18,8 @@
 typedef struct FpbShape
 {
 	uint16		size;			/* bytes, a multiple of FPB_CACHE_LINE */
-	uint16		nslots;			/* of a plain node; leaves of words: of a
-								 * pairs node of the widest pairs */
+	uint16		nslots;			/* of a plain or tuples node; leaves of words:
+								 * of a pairs node of the widest pairs */
 	uint16		low_off;		/* of the array of low words (128-bit words) */
 	uint16		tail_off;		/* of the array of tails (6 bytes each), or of
 								 * tuple offsets (2 bytes each) */
@@ -74,11 +74,14 @@ fpb_shape(const FpbIndex *ix, Page page)
  */
 typedef enum FpbNodeKind
 {
-	FPB_NODE_PLAIN,				/* tuples, and inner pages */
+	FPB_NODE_PLAIN,				/* inner pages: entries in order */
 	FPB_NODE_RUNS,				/* leaves of words: each key once, and its
 								 * TIDs */
-	FPB_NODE_PAIRS				/* leaves of words: each key beside its TID,
+	FPB_NODE_PAIRS,				/* leaves of words: each key beside its TID,
 								 * in any order (page/loose.h) */
+	FPB_NODE_TUPLES				/* leaves of tuples: the same arrays as of a
+								 * plain node, in the order of heads or not
+								 * (page/loose.h) */
 } FpbNodeKind;
 
 /*
@@ -127,11 +130,13 @@ fpb_pairs_form(FpbCodec codec)
 static inline bool
 fpb_codec_fits(const FpbIndex *ix, const FpbShape *shape, FpbCodec codec)
 {
-	bool		words = shape->child_off == 0 && fpb_is_word(ix);
-
+	if (shape->child_off != 0)
+		return codec == FPB_NODE_PLAIN;
+	if (!fpb_is_word(ix))
+		return codec == FPB_NODE_TUPLES;
 	if (fpb_codec_kind(codec) == FPB_NODE_PAIRS)
-		return words && codec < FPB_PAIRS_NEAR << 3 && shape->pairs[fpb_pairs_form(codec)] > 0;
-	return codec == (words ? FPB_NODE_RUNS : FPB_NODE_PLAIN);
+		return codec < FPB_PAIRS_NEAR << 3 && shape->pairs[fpb_pairs_form(codec)] > 0;
+	return codec == FPB_NODE_RUNS;
 }
 
 /* Does a node have each key once, for all its entries? */
@@ -145,7 +150,7 @@ fpb_codec_shares_key(FpbCodec codec)
 static inline bool
 fpb_codec_is_loose(FpbCodec codec)
 {
-	return fpb_codec_kind(codec) == FPB_NODE_PAIRS;
+	return fpb_codec_kind(codec) == FPB_NODE_PAIRS || fpb_codec_kind(codec) == FPB_NODE_TUPLES;
 }
 
 /* Are they in order, and in the first slots? */
@@ -306,6 +311,7 @@ fpb_node_slots(const FpbIndex *ix, const FpbShape *shape, FpbCodec codec,
 	switch (fpb_codec_kind(codec))
 	{
 		case FPB_NODE_PLAIN:
+		case FPB_NODE_TUPLES:
 			return shape->nslots;
 		case FPB_NODE_PAIRS:
 			return shape->pairs[fpb_pairs_form(codec)];
@@ -427,13 +433,16 @@ fpb_pair_head(const FpbIndex *ix, FpbCodec codec, uint64 base, const char *pair)
 }
 
 /*
- * Can a pairs node have a pair of this key, by its width and its base?
+ * Can a loose node have an entry of this key?  A pairs node may be too narrow
+ * for it, or have a base that is too far from it.
  */
 static inline bool
-fpb_pair_fits(const FpbShape *shape, FpbCodec codec, const char *node, const FpbKey *key)
+fpb_loose_fits(const FpbShape *shape, FpbCodec codec, const char *node, const FpbKey *key)
 {
 	uint64		base;
 
+	if (fpb_codec_kind(codec) == FPB_NODE_TUPLES)
+		return true;
 	if (fpb_tail_width(key->tail) > fpb_pair_tail_width(codec))
 		return false;
 	if (!fpb_codec_near(codec))
@@ -487,6 +496,7 @@ fpb_slot_tail(const FpbIndex *ix, const FpbShape *shape, FpbCodec codec, char *n
 	switch (fpb_codec_kind(codec))
 	{
 		case FPB_NODE_PLAIN:
+		case FPB_NODE_TUPLES:	/* has no words */
 			return fpb_read_tail(node + shape->tail_off, slot);
 		case FPB_NODE_PAIRS:
 			return fpb_read_short_tail(node + slot * fpb_pair_bytes(ix, codec), 0,
@@ -521,6 +531,7 @@ fpb_slot_head(const FpbIndex *ix, const FpbShape *shape, FpbCodec codec,
 	switch (fpb_codec_kind(codec))
 	{
 		case FPB_NODE_PLAIN:
+		case FPB_NODE_TUPLES:
 			return fpb_node_head(ix, node, slot);
 		case FPB_NODE_PAIRS:
 			return fpb_pair_head(ix, codec, fpb_pairs_base(shape, codec, node),
@@ -569,6 +580,8 @@ fpb_node_is_gap(const FpbIndex *ix, const FpbShape *shape, FpbCodec codec,
 			if (shape->child_off != 0)
 				return fpb_node_children(shape, node)[slot] == InvalidBlockNumber;
 			return fpb_tail_is_gap(node + shape->tail_off, slot);
+		case FPB_NODE_TUPLES:
+			return fpb_node_tuples(shape, node)[slot] == 0;
 		case FPB_NODE_PAIRS:
 			return fpb_pair_is_gap(ix, codec, node, slot);
 		case FPB_NODE_RUNS:
@@ -623,6 +636,7 @@ fpb_count_less64(const uint64 *a, int n, uint64 key, int most)
 
 /* four elements that are compared at once, in gcc's and clang's extension of C */
 typedef uint32 FpbVector32 __attribute__((vector_size(4 * sizeof(uint32))));
+typedef uint16 FpbVector16 __attribute__((vector_size(4 * sizeof(uint16))));
 
 static inline int
 fpb_count_less32(const uint32 *a, int n, uint32 key, int most)

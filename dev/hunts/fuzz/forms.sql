@@ -15,9 +15,9 @@ INSERT INTO least VALUES
   ('build', 1400, 1400, 1400), ('rebuild', 1300, 1300, 1300), ('reorganise', 1000, 700, 1000), ('full', 700, 700, 700), ('extend', 450, 450, 450), ('shorten the prefix', 60, 40, 60),
   ('page split in place', 700, 700, 700), ('page split by image', 350, 350, 350), ('fill', 350, 350, 350), ('merge', 70, 70, 70),
   ('with the high fence elided', 7000, 7000, 7000), ('high fence elided for want of room', 500, 500, 500),
-  ('split node', 3000, NULL, 2500), ('spill', 2000, NULL, 500), ('spread nodes', 60, NULL, 60), ('append node', 1200, NULL, 1200), ('append runs node', 30, NULL, 8),
+  ('split node', 3000, NULL, 2500), ('spill', 400, NULL, 50), ('spread nodes', 60, NULL, 60), ('append node', 1200, NULL, 1200), ('append runs node', 30, NULL, 8),
   ('repack nodes', 200, NULL, 200), ('into a run of its own', 200, NULL, 200), ('repack over a new node', 100, NULL, 100), ('repack several nodes', 50, NULL, 50),
-  ('spill into a new node', 200, NULL, 40), ('into any gap', 20000, NULL, 20000), ('pass on', 1000, NULL, 400), ('split node behind a series', 300, NULL, 40), ('page split beside an emptied node', 25, NULL, 12),
+  ('pass on to a new node', 400, NULL, 40), ('into any gap', 20000, NULL, 20000), ('pass on', 1000, NULL, 400), ('split node behind a series', 300, NULL, 40), ('page split beside an emptied node', 25, NULL, 12),
   ('into a posting', 60000, NULL, 60000), ('grow a posting', 25000, NULL, 25000), ('grow a posting among the tuples', 500, NULL, 500), ('widen a posting''s TIDs', 150, NULL, 100), ('swap a posting''s last TID', 200, NULL, 200),
   ('page split through a posting', 15, NULL, 8), ('killed bit of a posting', 10000, NULL, 10000),
   ('name nodes', NULL, NULL, 5000), ('names kept', NULL, NULL, 40), ('found by name', NULL, NULL, 2000);
@@ -236,3 +236,6 @@ BEGIN
   END LOOP;
 END
 $$;
+
+-- as many slots as a node may have, in pages that are large enough
+CREATE INDEX f_text_wide ON f_text USING fpbtree (k) WITH (leaf_lines = 32);

@@ -149,7 +149,7 @@ typedef enum FuzzCount
 	FUZZ_N_NEW_RUN,				/* a runs node gets the new entry's key, too */
 	FUZZ_N_REPACK_SPLIT,		/* a node repacked into two */
 	FUZZ_N_REPACK_MANY,			/* several nodes repacked */
-	FUZZ_N_SPILL_ON,			/* into a new node */
+	FUZZ_N_PASS_ON,				/* to a new node */
 	FUZZ_N_SPLIT_SERIES,		/* a node split, what stays staying in place */
 	FUZZ_N_SPLIT_IN_PLACE,
 	FUZZ_N_SPLIT_BY_IMAGE,

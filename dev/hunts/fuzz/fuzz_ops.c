@@ -561,9 +561,9 @@ count_details(Fuzz *f, const FpbEntry *entry, const FpbSlotPlan *slots)
 		f->counts[FUZZ_N_GROW_AMONG]++;
 	if (slots->swap)
 		f->counts[FUZZ_N_SWAP]++;
-	if (slots->kind == FPB_PLAN_SPILL && slots->spill_to.dir == FpbDir(f->page)->nnodes)
-		f->counts[FUZZ_N_SPILL_ON]++;
-	if (slots->kind == FPB_PLAN_SPLIT_NODE && slots->in_place)
+	if (slots->kind == FPB_PLAN_PASS && slots->added > 0)
+		f->counts[FUZZ_N_PASS_ON]++;
+	if (slots->kind == FPB_PLAN_SPLIT_NODE && f->level == 0 && slots->split_at == slots->place.slot)
 		f->counts[FUZZ_N_SPLIT_SERIES]++;
 }
 
@@ -637,7 +637,7 @@ killed_that_stay(const Fuzz *f, const FpbInsertPlan *plan)
 	int			killed = 0;
 
 	if (!fuzz_disk_first(f) || plan->outcome != FPB_PLAN_FITS ||
-		FpbSlots(plan)->kind != FPB_PLAN_SPLIT_NODE || !FpbSlots(plan)->loosely)
+		FpbSlots(plan)->kind != FPB_PLAN_SPLIT_NODE || f->level > 0 || !fpb_is_word(&f->ix))
 		return -1;
 	for (; fpb_page_next(&f->ix, f->page, &pos, &entry); pos = fpb_pos_behind(pos))
 		killed += fpb_page_is_killed(&f->ix, f->page, pos);

@@ -204,22 +204,6 @@ adjust_bounds(const FpbIndex *ix, Page page, int dir, uint64 head, FpbWalPage *w
 }
 
 /*
- * An entry with this head has been put into a slot of the dir'th node, and
- * what lay between that and a gap has moved by one.  Killed bits move with
- * their entries, and bounds take in the new one.
- */
-static void
-inserted_at(const FpbIndex *ix, Page page, int dir, int slot, int gap, uint64 head,
-			FpbWalPage *wp)
-{
-	if (gap >= slot)
-		fpb_page_shift_killed(ix, page, dir, slot, gap - 1, 1);
-	else
-		fpb_page_shift_killed(ix, page, dir, gap + 1, slot, -1);
-	adjust_bounds(ix, page, dir, head, wp);
-}
-
-/*
  * Put a key with an empty run of places before the run'th one of a runs node
  * that has room for it.  The run ends at slot.
  */
@@ -338,7 +322,7 @@ insert_into_plain(const FpbIndex *ix, Page page, const FpbEntry *entry,
 		note_changed(node + from, before.data + from,
 					 (abs(slot - gap) + 1) * arrays[i].width, wp);
 	}
-	inserted_at(ix, page, pos->dir, slot, gap, entry->key.head, wp);
+	adjust_bounds(ix, page, pos->dir, entry->key.head, wp);
 }
 
 /*
@@ -357,7 +341,8 @@ insert_into_slot(const FpbIndex *ix, Page page, const FpbEntry *entry,
 			insert_into_runs(ix, page, entry, pos, wp);
 			break;
 		case FPB_NODE_PAIRS:	/* see put_entry */
-			elog(PANIC, "insertion into a place of a pairs node of an fpbtree page");
+		case FPB_NODE_TUPLES:
+			elog(PANIC, "insertion into a place of a loose node of an fpbtree page");
 			break;
 	}
 }
@@ -497,22 +482,6 @@ spread_plain(const FpbIndex *ix, const FpbShape *shape, char *node,
 }
 
 /*
- * Make the slots of a plain node from this one on gaps.
- */
-static void
-clear_slots(const FpbIndex *ix, const FpbShape *shape, char *node, int from,
-			FpbWalPage *wp)
-{
-	FpbNodeArray arrays[FPB_MAX_ARRAYS];
-	int			narrays = fpb_node_arrays(ix, shape, FPB_NODE_PLAIN, node, arrays);
-
-	for (int slot = from; slot < shape->nslots; slot++)
-		fpb_write_gap(ix, shape, node, slot, PG_UINT64_MAX);
-	for (int i = 0; i < narrays; i++)
-		fpb_note_slots(wp, arrays[i].start, from, shape->nslots - 1, arrays[i].width);
-}
-
-/*
  * Split the full plain node at plan->place, and put the entry into the half
  * that it belongs to.
  */
@@ -533,19 +502,9 @@ split_node(const FpbIndex *ix, Page page, const FpbEntry *entry,
 	right = add_node(ix, page, pos->dir + 1,
 					 fpb_node_head(ix, node, at), FPB_NODE_PLAIN, wp);
 	spread_plain(ix, shape, right, shape, copy.data, at, nslots);
-	if (plan->in_place)
-		clear_slots(ix, shape, node, at, wp);
-	else
-		spread_plain(ix, shape, node, shape, copy.data, 0, at);
-	if (!plan->in_place)
-		note_changed(node, copy.data, shape->size, wp);
+	spread_plain(ix, shape, node, shape, copy.data, 0, at);
+	note_changed(node, copy.data, shape->size, wp);
 	fpb_wal_note(wp, right, shape->size);
-	fpb_page_clear_killed(ix, page, pos->dir, 0, nslots - 1);
-	if (plan->in_place)
-	{
-		insert_into_slot(ix, page, entry, plan->tuple_at, pos, wp);
-		return;
-	}
 
 	/*
 	 * The node was full, and either half of it has been spread over a node's
@@ -687,7 +646,7 @@ empty_slot(const FpbIndex *ix, Page page, int dir, int slot, FpbWalPage *wp)
 	fpb_page_clear_killed(ix, page, dir, slot, slot);
 }
 
-/* --- leaves of words, but for runs nodes --- */
+/* --- loose nodes --- */
 
 /*
  * Are the entries of a pairs node, which were in order, so with this one in a
@@ -731,7 +690,7 @@ write_loosely(const FpbIndex *ix, Page page, const FpbEntry *entry, int dir,
 	char		pair[FPB_MAX_PAIR_BYTES];
 
 	/* better than another key */
-	if (unlikely(!fpb_pair_fits(shape, codec, node, &entry->key)))
+	if (unlikely(!fpb_loose_fits(shape, codec, node, &entry->key)))
 		elog(PANIC, "insertion into a node of an fpbtree page that is too narrow for it");
 	if (fpb_codec_in_order(codec) && !keeps_order(ix, shape, codec, node, slot, &entry->key))
 		set_codec(page, dir, codec & ~FPB_PAIRS_IN_ORDER, wp);
@@ -741,28 +700,156 @@ write_loosely(const FpbIndex *ix, Page page, const FpbEntry *entry, int dir,
 	adjust_bounds(ix, page, dir, entry->key.head, wp);
 }
 
+/* an entry to be put into a loose node; tuples: and where its tuple is, if not 0 */
+typedef struct StoredEntry
+{
+	FpbEntry	entry;
+	uint32		tuple_offset;
+} StoredEntry;
+
 /*
- * Put an entry into the dir'th node, which has a gap.
+ * Read the entry in a slot of a loose node, which is to move to another node.
+ * Its tuple stays where it is, and is not looked at.
+ */
+static StoredEntry
+read_loosely(const FpbIndex *ix, Page page, FpbCodec codec, char *node, int slot)
+{
+	const FpbShape *shape = fpb_shape(ix, page);
+	StoredEntry stored = {.tuple_offset = 0};
+
+	if (fpb_codec_kind(codec) == FPB_NODE_TUPLES)
+	{
+		stored.entry.key.head = fpb_node_head(ix, node, slot);
+		stored.entry.child = InvalidBlockNumber;
+		stored.tuple_offset = fpb_node_tuples(shape, node)[slot];
+	}
+	else
+		fpb_read_slot(ix, page, shape, codec, node, slot, &stored.entry);
+	return stored;
+}
+
+/*
+ * Find a gap of a tuples node for an entry that belongs behind the first at of
+ * n entries with its head, which are in these slots.  Returns the gap, or -1
+ * if there is none.  *before becomes how many of them are before the gap: at,
+ * or the nearest there is to it.
+ */
+static int
+gap_for_tuple(const FpbShape *shape, char *node, const uint8 *alike, int n, int at,
+			  int *before)
+{
+	const uint16 *tuples = fpb_node_tuples(shape, node);
+	int			found = -1;
+	int			passed = 0;
+
+	for (int slot = 0; slot < shape->nslots; slot++)
+	{
+		if (passed < n && alike[passed] == slot)
+			passed++;
+		else if (tuples[slot] == 0 && (found < 0 || abs(at - passed) < abs(at - *before)))
+		{
+			found = slot;
+			*before = passed;
+			if (passed >= at)
+				break;
+		}
+	}
+	return found;
+}
+
+/*
+ * Move an entry of a tuples node, the dir'th, to another slot, which has its
+ * head or gets it.
  */
 static void
-put_entry(const FpbIndex *ix, Page page, const FpbEntry *entry, int dir,
+move_tuple(const FpbIndex *ix, Page page, int dir, int slot, int to, FpbWalPage *wp)
+{
+	const FpbShape *shape = fpb_shape(ix, page);
+	uint16	   *tuples = fpb_node_tuples(shape, fpb_node_at(shape, page, dir));
+
+	tuples[to] = tuples[slot];
+	fpb_note_slots(wp, (char *) tuples, to, to, sizeof(uint16));
+	fpb_page_move_killed(ix, page, dir, slot, dir, to);
+}
+
+/*
+ * Put an entry into a tuples node, the dir'th, that has a gap; it will have
+ * this rank.  Entries of its head that are between its place and the gap move
+ * by one of their slots.
+ */
+static void
+put_tuple(const FpbIndex *ix, Page page, const StoredEntry *stored, int dir, int rank,
 		  FpbWalPage *wp)
 {
 	const FpbShape *shape = fpb_shape(ix, page);
-	int			gap = fpb_loose_gap(ix, shape, *fpb_dir_codec(page, dir), fpb_node_at(shape, page, dir));
+	char	   *node = fpb_node_at(shape, page, dir);
+	uint64		head = stored->entry.key.head;
+	uint32		tuple_offset = stored->tuple_offset;
+	uint8		alike[FPB_LOOSE_MOST];
+	int			less;
+	int			n = fpb_loose_alike(ix, shape, node, head, alike, &less);
+	int			at = Min(Max(rank - less, 0), n);
+	int			before = 0;
+	int			gap = gap_for_tuple(shape, node, alike, n, at, &before);
+	int			slot = gap;
 
 	/* better than to write before the node */
 	if (unlikely(gap < 0))
 		elog(PANIC, "insertion into a full node of an fpbtree page");
-	write_loosely(ix, page, entry, dir, gap, wp);
+	if (tuple_offset == 0)
+		tuple_offset = fpb_add_tuple(page, &stored->entry.key, wp);
+	if (fpb_node_head(ix, node, gap) != head)
+	{
+		fpb_node_set_head(ix, node, gap, head);
+		fpb_note_slots(wp, node, gap, gap, ix->head_width);
+	}
+	for (; before > at; before--)
+	{
+		move_tuple(ix, page, dir, alike[before - 1], slot, wp);
+		slot = alike[before - 1];
+	}
+	for (; before < at; before++)
+	{
+		move_tuple(ix, page, dir, alike[before], slot, wp);
+		slot = alike[before];
+	}
+	fpb_node_tuples(shape, node)[slot] = tuple_offset;
+	fpb_note_slots(wp, (char *) fpb_node_tuples(shape, node), slot, slot, sizeof(uint16));
+	fpb_page_clear_killed(ix, page, dir, slot, slot);
+	adjust_bounds(ix, page, dir, head, wp);
 }
 
 /*
- * Add a pairs node without entries, the dir'th, whose first one will have this
+ * Put an entry into the dir'th node, which is loose and has a gap.  Tuples: it
+ * will have this rank.
+ */
+static void
+put_entry(const FpbIndex *ix, Page page, const StoredEntry *stored, int dir, int rank,
+		  FpbWalPage *wp)
+{
+	const FpbShape *shape = fpb_shape(ix, page);
+	FpbCodec	codec = *fpb_dir_codec(page, dir);
+	int			gap;
+
+	if (fpb_codec_kind(codec) == FPB_NODE_TUPLES)
+	{
+		put_tuple(ix, page, stored, dir, rank, wp);
+		return;
+	}
+	gap = fpb_loose_gap(ix, shape, codec, fpb_node_at(shape, page, dir));
+	/* better than to write before the node */
+	if (unlikely(gap < 0))
+		elog(PANIC, "insertion into a full node of an fpbtree page");
+	write_loosely(ix, page, &stored->entry, dir, gap, wp);
+}
+
+/*
+ * Add a loose node without entries, the dir'th, whose first one will have this
  * head.  One that comes out of the hole is all zeros, so there is nothing to
  * log but its base.  Of one that has been in use before, all that was not zero
- * is.  (Where nodes lie in the order of their keys, one that the same record
- * has added may have lain there, and have been noted.)
+ * is; or if it is one of tuples, what makes its slots gaps.  (Where nodes lie
+ * in the order of their keys, one that the same record has added may have lain
+ * there, and have been noted.)
  */
 static char *
 add_loose_node(const FpbIndex *ix, Page page, int dir, FpbCodec codec, uint64 head,
@@ -771,12 +858,13 @@ add_loose_node(const FpbIndex *ix, Page page, int dir, FpbCodec codec, uint64 he
 	const FpbShape *shape = fpb_shape(ix, page);
 	int			nalloc = FpbDir(page)->nalloc;
 	char	   *node = add_node(ix, page, dir, head, codec, wp);
+	int			kept = fpb_codec_kind(codec) == FPB_NODE_TUPLES ? shape->tail_off : 0;
 	NodeCopy	before;
 
 	memcpy(before.data, node, shape->size);
 	if (!ix->csb && nalloc == FpbDir(page)->nalloc)
 	{
-		memset(node, 0, shape->size);
+		memset(node + kept, 0, shape->size - kept);
 		note_node(node, before.data, shape->size, wp);
 	}
 	else if (!clear_new_node(ix, page, node, wp))
@@ -787,48 +875,133 @@ add_loose_node(const FpbIndex *ix, Page page, int dir, FpbCodec codec, uint64 he
 }
 
 /*
+ * Add a node for entries of a full one, the dir'th, that are in these slots;
+ * and for the new one, too, unless it is NULL.
+ */
+static void
+add_split_node(const FpbIndex *ix, Page page, int dir, const uint8 *slots, int n,
+			   const FpbKey *key, FpbWalPage *wp)
+{
+	const FpbShape *shape = fpb_shape(ix, page);
+	FpbCodec	codec = *fpb_dir_codec(page, dir);
+	char	   *node = fpb_node_at(shape, page, dir);
+	FpbSpan		span = {0};
+	uint64		base = 0;
+
+	for (int i = 0; i < n; i++)
+	{
+		StoredEntry moved = read_loosely(ix, page, codec, node, slots[i]);
+
+		fpb_span_add(&span, &moved.entry.key);
+	}
+	if (key != NULL)
+		fpb_span_add(&span, key);
+	if (fpb_codec_kind(codec) == FPB_NODE_PAIRS)
+		codec = fpb_span_codec(ix, &span);
+	if (fpb_codec_near(codec))
+		base = fpb_span_base(&span, 0);
+	(void) add_loose_node(ix, page, dir + 1, codec, span.least, base, wp);
+}
+
+/*
+ * Write an entry into a gap of a loose node, the dir'th, that has come out of
+ * a split of the node where it was.
+ */
+static void
+write_moved(const FpbIndex *ix, Page page, const StoredEntry *moved, int dir, int slot,
+			FpbWalPage *wp)
+{
+	const FpbShape *shape = fpb_shape(ix, page);
+	FpbCodec	codec = *fpb_dir_codec(page, dir);
+	char	   *node = fpb_node_at(shape, page, dir);
+	FpbNodeArray arrays[FPB_MAX_ARRAYS];
+	int			narrays = fpb_node_arrays(ix, shape, codec, node, arrays);
+
+	if (fpb_codec_kind(codec) == FPB_NODE_PAIRS)
+		fpb_make_pair(ix, codec, fpb_pairs_base(shape, codec, node), &moved->entry.key,
+					  node + slot * fpb_pair_bytes(ix, codec));
+	else
+		fpb_write_slot(ix, shape, node, slot, &moved->entry, moved->tuple_offset);
+	for (int i = 0; i < narrays; i++)
+		fpb_note_slots(wp, arrays[i].start, slot, slot, arrays[i].width);
+}
+
+/*
+ * Spread the n entries that a tuples node, the dir'th, has in these slots
+ * evenly over all of its slots.  Gaps get the head of the entry before, which
+ * the next one that comes there is likely to have.
+ */
+static void
+spread_tuples(const FpbIndex *ix, Page page, int dir, const uint8 *slots, int n,
+			  FpbWalPage *wp)
+{
+	const FpbShape *shape = fpb_shape(ix, page);
+	char	   *node = fpb_node_at(shape, page, dir);
+	NodeCopy	before;
+
+	memcpy(before.data, node, shape->size);
+	memset(node + shape->tail_off, 0, shape->size - shape->tail_off);
+	for (int i = 0; i < n; i++)
+	{
+		int			slot = i * shape->nslots / n;
+
+		fpb_node_tuples(shape, node)[slot] = fpb_node_tuples(shape, before.data)[slots[i]];
+		for (; slot < (i + 1) * shape->nslots / n; slot++)
+			fpb_node_set_head(ix, node, slot, fpb_node_head(ix, before.data, slots[i]));
+	}
+	note_changed(node, before.data, shape->size, wp);
+	fpb_page_clear_all_killed(ix, page, dir);
+}
+
+/*
+ * Are so many of a tuples node's entries of one head that its gaps should be
+ * among them?
+ */
+static bool
+are_alike(const FpbIndex *ix, const char *node, const uint8 *slots, int n)
+{
+	int			alike = 0;
+
+	for (int i = 1; i < n; i++)
+		alike += fpb_node_head(ix, node, slots[i - 1]) == fpb_node_head(ix, node, slots[i]);
+	return alike > n / FPB_MANY_ALIKE;
+}
+
+/*
  * Split a full node: the entries of ranks plan->split_at and up move to a new
  * node, and leave gaps.  Then put the new entry, which belongs at the rank
  * plan->place.slot, into the half that it belongs to.
  */
 static void
-split_loosely(const FpbIndex *ix, Page page, const FpbEntry *entry,
+split_loosely(const FpbIndex *ix, Page page, const StoredEntry *stored,
 			  const FpbSlotPlan *plan, FpbWalPage *wp)
 {
 	const FpbShape *shape = fpb_shape(ix, page);
 	int			dir = plan->place.dir;
 	int			at = plan->split_at;
+	int			rank = plan->place.slot;
 	char	   *node = fpb_node_at(shape, page, dir);
-	char	   *right;
 	FpbCodec	codec = *fpb_dir_codec(page, dir);
-	FpbCodec	right_codec;
 	uint8		slots[FPB_LOOSE_MOST];
 	int			n = fpb_loose_order(ix, shape, codec, node, slots);
-	FpbSpan		span = {0};
-	FpbEntry	moved;
-	uint64		base;
-	int			bytes;
+	bool		spread = fpb_codec_kind(codec) == FPB_NODE_TUPLES && are_alike(ix, node, slots, n);
 
+	add_split_node(ix, page, dir, slots + at, n - at, rank > at ? &stored->entry.key : NULL, wp);
 	for (int i = at; i < n; i++)
 	{
-		fpb_read_slot(ix, page, shape, codec, node, slots[i], &moved);
-		fpb_span_add(&span, &moved.key);
-	}
-	if (plan->place.slot > at)
-		fpb_span_add(&span, &entry->key);
-	right_codec = fpb_span_codec(ix, &span);
-	bytes = fpb_pair_bytes(ix, right_codec);
-	base = fpb_codec_near(right_codec) ? fpb_span_base(&span, 0) : 0;
-	right = add_loose_node(ix, page, dir + 1, right_codec, span.least, base, wp);
-	for (int i = at; i < n; i++)
-	{
-		fpb_read_slot(ix, page, shape, codec, node, slots[i], &moved);
-		fpb_make_pair(ix, right_codec, base, &moved.key, right + (i - at) * bytes);
+		StoredEntry moved = read_loosely(ix, page, codec, node, slots[i]);
+
+		write_moved(ix, page, &moved, dir + 1, i - at, wp);
 		fpb_page_move_killed(ix, page, dir, slots[i], dir + 1, i - at);
 		empty_slot(ix, page, dir, slots[i], wp);
 	}
-	fpb_note_slots(wp, right, 0, n - at - 1, bytes);
-	put_entry(ix, page, entry, plan->place.slot <= at ? dir : dir + 1, wp);
+	if (spread)
+	{
+		spread_tuples(ix, page, dir, slots, at, wp);
+		n = fpb_loose_order(ix, shape, codec, fpb_node_at(shape, page, dir + 1), slots);
+		spread_tuples(ix, page, dir + 1, slots, n, wp);
+	}
+	put_entry(ix, page, stored, rank <= at ? dir : dir + 1, rank <= at ? rank : rank - at, wp);
 }
 
 /*
@@ -867,58 +1040,80 @@ append_pairs(const FpbIndex *ix, Page page, const FpbEntry *entry, int dir, FpbW
 }
 
 /*
+ * Put an entry into a new loose node of its own, the dir'th.
+ */
+static void
+append_loose(const FpbIndex *ix, Page page, const StoredEntry *stored, int dir, FpbWalPage *wp)
+{
+	uint64		head = stored->entry.key.head;
+
+	if (fpb_is_word(ix))
+	{
+		append_pairs(ix, page, &stored->entry, dir, wp);
+		return;
+	}
+	(void) add_loose_node(ix, page, dir, FPB_NODE_TUPLES, head, 0, wp);
+	put_entry(ix, page, stored, dir, 0, wp);
+}
+
+/*
  * Put an entry into a full node, which passes its last (or first) entry on to
  * the next (or previous) node, and so on as far as plan->spill_to.dir, which
  * has a gap, or is a new node.  An entry that would be the last (or first) of
  * the node is passed on itself.
  */
 static void
-pass_entries(const FpbIndex *ix, Page page, const FpbEntry *entry,
+pass_entries(const FpbIndex *ix, Page page, const StoredEntry *stored,
 			 const FpbSlotPlan *plan, FpbWalPage *wp)
 {
 	const FpbShape *shape = fpb_shape(ix, page);
 	int			to = plan->spill_to.dir;
 	bool		right = to > plan->place.dir;
-	FpbEntry	passed = *entry;
-	FpbEntry	end;
+	StoredEntry passed = *stored;
+	int			rank = plan->place.slot;
+	int			count = 0;
 
 	for (int dir = plan->place.dir; dir != to; dir += right ? 1 : -1)
 	{
 		char	   *node = fpb_node_at(shape, page, dir);
 		FpbCodec	codec = *fpb_dir_codec(page, dir);
-		int			slot = fpb_loose_end(ix, shape, codec, node, right);
+		int			end = fpb_loose_end(ix, shape, codec, node, right);
+		StoredEntry next = read_loosely(ix, page, codec, node, end);
 
-		fpb_read_slot(ix, page, shape, codec, node, slot, &end);
-		if ((fpb_compare_keys(ix, &passed.key, &end.key) > 0) == right)
+		count = fpb_node_slots(ix, shape, codec, node);
+		if (dir != plan->place.dir)
+			rank = right ? 0 : count;
+		if (rank == (right ? count : 0))
 			continue;
-		write_loosely(ix, page, &passed, dir, slot, wp);
-		passed = end;
+		if (fpb_codec_kind(codec) == FPB_NODE_PAIRS)
+			write_loosely(ix, page, &passed.entry, dir, end, wp);
+		else
+		{
+			empty_slot(ix, page, dir, end, wp);
+			put_entry(ix, page, &passed, dir, rank - (right ? 0 : 1), wp);
+		}
+		passed = next;
 	}
 	if (plan->added > 0)
-		append_pairs(ix, page, &passed, to, wp);
+		append_loose(ix, page, &passed, to, wp);
 	else
-		put_entry(ix, page, &passed, to, wp);
+		put_entry(ix, page, &passed, to, right ? 0 : FPB_LOOSE_MOST, wp);
 }
 
 /* --- all pages --- */
 
 /*
- * Put an entry into a new node of its own, the pos->dir'th.  tuple_offset:
- * where its tuple is in the page; 0: it is to be added.
+ * Put an entry into a new plain node of its own, the pos->dir'th.
+ * tuple_offset: where its tuple is in the page; 0: it is to be added.
  */
 static void
 append_node(const FpbIndex *ix, Page page, const FpbEntry *entry,
-			uint16 tuple_offset, const FpbNodePos *pos, FpbWalPage *wp)
+			uint32 tuple_offset, const FpbNodePos *pos, FpbWalPage *wp)
 {
 	const FpbShape *shape = fpb_shape(ix, page);
 	char	   *node;
 	bool		was_zero;
 
-	if (fpb_is_word(ix) && FpbPageIsLeaf(page))
-	{
-		append_pairs(ix, page, entry, pos->dir, wp);
-		return;
-	}
 	node = add_node(ix, page, pos->dir, entry->key.head, FPB_NODE_PLAIN, wp);
 	raise_next_bound(page, pos->dir, entry->key.head, wp);
 	was_zero = clear_new_node(ix, page, node, wp);
@@ -948,8 +1143,8 @@ append_node(const FpbIndex *ix, Page page, const FpbEntry *entry,
 }
 
 /*
- * Move the first or last entry of a full node to its neighbour, or to a new
- * last node, as planned.  Then put the new entry into the node.
+ * Move the first or last entry of a full node to its neighbour, as planned.
+ * Then put the new entry into the node.
  */
 static void
 spill_node(const FpbIndex *ix, Page page, const FpbEntry *entry,
@@ -962,10 +1157,7 @@ spill_node(const FpbIndex *ix, Page page, const FpbEntry *entry,
 
 	fpb_read_slot(ix, page, shape, FPB_NODE_PLAIN, node, plan->spill.slot, &moved);
 	tuple_offset = fpb_is_word(ix) ? 0 : fpb_node_tuples(shape, node)[plan->spill.slot];
-	if (plan->spill_to.dir == FpbDir(page)->nnodes)
-		append_node(ix, page, &moved, tuple_offset, &plan->spill_to, wp);
-	else
-		insert_into_slot(ix, page, &moved, tuple_offset, &plan->spill_to, wp);
+	insert_into_slot(ix, page, &moved, tuple_offset, &plan->spill_to, wp);
 	empty_slot(ix, page, plan->spill.dir, plan->spill.slot, wp);
 	insert_into_slot(ix, page, entry, plan->tuple_at, &plan->place, wp);
 }
@@ -1222,6 +1414,7 @@ fpb_disk_first_insert(const FpbIndex *ix, Page page, const FpbEntry *entry,
 	const FpbSlotPlan *slots = FpbSlots(plan);
 	PGAlignedBlock tuple;
 	FpbEntry	last;
+	StoredEntry stored;
 
 	if (slots->swap)
 	{
@@ -1230,6 +1423,8 @@ fpb_disk_first_insert(const FpbIndex *ix, Page page, const FpbEntry *entry,
 	}
 	if (slots->tuple_at != 0 && slots->kind != FPB_PLAN_GROW)
 		fpb_put_tuple_at(page, &entry->key, slots->tuple_at, wp);
+	stored.entry = *entry;
+	stored.tuple_offset = slots->tuple_at;
 	switch (slots->kind)
 	{
 		case FPB_PLAN_SLOT:
@@ -1238,12 +1433,14 @@ fpb_disk_first_insert(const FpbIndex *ix, Page page, const FpbEntry *entry,
 		case FPB_PLAN_APPEND_NODE:
 			if (slots->keys > 0)
 				append_runs(ix, page, entry, slots->keys, slots->width, &slots->place, wp);
+			else if (FpbPageIsLeaf(page))
+				append_loose(ix, page, &stored, slots->place.dir, wp);
 			else
 				append_node(ix, page, entry, slots->tuple_at, &slots->place, wp);
 			break;
 		case FPB_PLAN_SPLIT_NODE:
-			if (slots->loosely)
-				split_loosely(ix, page, entry, slots, wp);
+			if (FpbPageIsLeaf(page))
+				split_loosely(ix, page, &stored, slots, wp);
 			else
 				split_node(ix, page, entry, slots, wp);
 			break;
@@ -1257,10 +1454,10 @@ fpb_disk_first_insert(const FpbIndex *ix, Page page, const FpbEntry *entry,
 			repack_nodes(ix, page, entry->key.head, slots, plan->image->data, wp);
 			break;
 		case FPB_PLAN_LOOSE:
-			put_entry(ix, page, entry, slots->place.dir, wp);
+			put_entry(ix, page, &stored, slots->place.dir, slots->place.slot, wp);
 			break;
 		case FPB_PLAN_PASS:
-			pass_entries(ix, page, entry, slots, wp);
+			pass_entries(ix, page, &stored, slots, wp);
 			break;
 		case FPB_PLAN_POSTING:
 			insert_into_posting(ix, page, entry, &slots->place, wp);
@@ -1280,8 +1477,8 @@ delete_entry(const FpbIndex *ix, Page page, const FpbNodePos *pos, FpbWalPage *w
 	const FpbShape *shape = fpb_shape(ix, page);
 	IndexTuple	posting;
 
-	if (!fpb_is_word(ix) && FpbPageIsLeaf(page) &&
-		!fpb_node_is_gap(ix, shape, FPB_NODE_PLAIN, fpb_node_at(fpb_shape(ix, page), page, pos->dir), pos->slot) &&
+	if (!fpb_is_word(ix) && FpbPageIsLeaf(page) && pos->slot < shape->nslots &&
+		!fpb_node_is_gap(ix, shape, FPB_NODE_TUPLES, fpb_node_at(fpb_shape(ix, page), page, pos->dir), pos->slot) &&
 		fpb_is_posting(posting = slot_tuple(ix, page, pos)))
 	{
 		char	   *tails = fpb_posting_tails(posting);
@@ -1370,16 +1567,22 @@ fpb_disk_first_cut(const FpbIndex *ix, Page page, FpbPos pos, FpbWalPage *wp)
 	bool		loose = place.dir < FpbDir(page)->nnodes &&
 		fpb_codec_is_loose(*fpb_dir_codec(page, place.dir));
 	int			rank = loose ? fpb_loose_rank(place) : place.slot;
-	int			keep = place.dir + (rank > 0 || (!loose && place.item > 0) ? 1 : 0);
+	int			keep = place.dir + (rank > 0 ? 1 : 0);
 	int			nalloc = 0;
 	int			freed;
 
 	if (loose && keep > place.dir)
 	{
 		uint8		slots[FPB_LOOSE_MOST];
+		FpbNodePos	gone = fpb_slot_of(ix, page, place);
 		int			n = fpb_loose_order(ix, shape, *fpb_dir_codec(page, place.dir),
 										fpb_node_at(shape, page, place.dir), slots);
 
+		/* of a posting, some may stay */
+		if (!fpb_is_word(ix) && place.item > 0 && gone.slot < shape->nslots &&
+			fpb_is_posting(slot_tuple(ix, page, &gone)))
+			for (int nitems = fpb_posting_slots(slot_tuple(ix, page, &gone)); gone.item < nitems; gone.item++)
+				delete_entry(ix, page, &gone, wp);
 		for (; rank < n; rank++)
 			empty_slot(ix, page, place.dir, slots[rank], wp);
 	}
@@ -1387,18 +1590,9 @@ fpb_disk_first_cut(const FpbIndex *ix, Page page, FpbPos pos, FpbWalPage *wp)
 	{
 		int			nslots = fpb_node_slots(ix, shape, *fpb_dir_codec(page, place.dir),
 											fpb_node_at(shape, page, place.dir));
-		FpbNodePos	gone = place;
 
-		if (place.item > 0)
-		{
-			int			nitems = fpb_posting_slots(slot_tuple(ix, page, &place));
-
-			for (; gone.item < nitems; gone.item++)
-				delete_entry(ix, page, &gone, wp);
-			gone.slot++;
-		}
-		for (; gone.slot < nslots; gone.slot++)
-			empty_slot(ix, page, gone.dir, gone.slot, wp);
+		for (int slot = place.slot; slot < nslots; slot++)
+			empty_slot(ix, page, place.dir, slot, wp);
 	}
 	for (int dir = 0; dir < keep; dir++)
 		nalloc = Max(nalloc, fpb_node_number(page, dir) + 1);

@@ -49,7 +49,7 @@ gap_fault(const PageCheck *pc, FpbCodec codec, char *node, int slot)
 		if (fpb_slot_child_hint(pc->shape, node, slot) > FPB_MAX_NODES)
 			return "A child-node hint names a node that no page can have.";
 	}
-	else if (fpb_codec_is_loose(codec))
+	else if (fpb_codec_kind(codec) == FPB_NODE_PAIRS)
 	{
 		uint64		left = fpb_codec_in_order(codec) ? PG_UINT64_MAX : PG_UINT16_MAX;
 
@@ -203,6 +203,7 @@ node_fault(PageCheck *pc, int dir)
 	switch (fpb_codec_kind(codec))
 	{
 		case FPB_NODE_PLAIN:
+		case FPB_NODE_TUPLES:
 			break;
 		case FPB_NODE_PAIRS:
 			fault = pairs_fault(pc, codec, node);
@@ -319,6 +320,7 @@ count_posting(IndexTuple posting, FpbNodeInfo *info)
 	int			gaps = fpb_posting_slots(posting) - entries;
 
 	info->postings++;
+	info->entries += entries;
 	info->gaps += gaps;
 	info->available += gaps * fpb_posting_width(posting);
 	info->used += entries * fpb_posting_width(posting);
@@ -350,6 +352,7 @@ fpb_disk_first_node_info(const FpbIndex *ix, Page page, int n, FpbNodeInfo *info
 	switch (fpb_codec_kind(codec))
 	{
 		case FPB_NODE_PLAIN:
+		case FPB_NODE_TUPLES:
 			bytes = fpb_slot_bytes(ix, shape->child_off != 0);
 			break;
 		case FPB_NODE_PAIRS:
@@ -366,7 +369,6 @@ fpb_disk_first_node_info(const FpbIndex *ix, Page page, int n, FpbNodeInfo *info
 	nslots = fpb_node_slots(ix, shape, codec, node);
 	for (int slot = 0; slot < nslots; slot++)
 	{
-		FpbNodePos	place = {n, slot, 0};
 		FpbEntry	entry;
 
 		if (fpb_node_is_gap(ix, shape, codec, node, slot))
@@ -377,21 +379,15 @@ fpb_disk_first_node_info(const FpbIndex *ix, Page page, int n, FpbNodeInfo *info
 		}
 		taken++;
 		info->used += bytes;
-		if (fpb_codec_is_loose(codec))
-		{
-			info->entries++;
-			continue;
-		}
-		for (; fpb_node_pos_next(ix, page, &place, &entry) &&
-			 place.dir == n && place.slot == slot;
-			 place = fpb_node_pos_behind(ix, place))
-			if (info->entries++ == 0)
-				info->first = entry;
 		fpb_read_slot(ix, page, shape, codec, node, slot, &entry);
+		if (info->entries == 0)
+			info->first = entry;
 		if (entry.key.tuple != NULL)
 			info->used += IndexTupleSize(entry.key.tuple);
 		if (fpb_has_posting(shape, &entry))
 			count_posting(entry.key.tuple, info);
+		else
+			info->entries++;
 	}
 	if (fpb_codec_is_loose(codec) && taken > 0)
 		fpb_read_slot(ix, page, shape, codec, node,

@@ -273,38 +273,44 @@ fpb_killed_tids_bytes(const FpbIndex *ix, const FpbShape *shape, Page page)
  * items: there the position behind an entry is the next number, and means the
  * next slot.
  *
- * In a pairs node, whose slots are in no order, slot is the entry's rank, and
- * item says where it is: twice the slot + 1, and one more behind the entry.
- * With no item, the rank has to do.
+ * In a loose node, whose slots are in no order, slot is the entry's rank, and
+ * at says where it is.  If at is 0, the rank has to do.
  */
 typedef struct FpbNodePos
 {
 	uint16		dir;
 	uint16		slot;
+	uint16		at;				/* loose node: 1 + the entry's slot; else 0 */
 	uint16		item;			/* else 0; or more: behind the slot's entry */
 } FpbNodePos;
 
-/* The position of the entry in a slot of a pairs node, which has this rank. */
+/* more than any posting has items: behind all of them */
+#define FPB_ALL_ITEMS	PG_UINT16_MAX
+
+/* The position of the entry in a slot of a loose node, which has this rank. */
 static inline FpbNodePos
 fpb_loose_pos(int dir, int rank, int slot)
 {
-	FpbNodePos	place = {dir, rank, (slot + 1) * 2};
+	FpbNodePos	place = {dir, rank, slot + 1, 0};
 
 	return place;
 }
 
-/* The rank of the first entry at or behind a position in a pairs node. */
+/*
+ * The rank of the first entry at or behind a position in a loose node; but of
+ * that at or before one amid a posting, 1 more.
+ */
 static inline int
 fpb_loose_rank(FpbNodePos place)
 {
-	return place.slot + place.item % 2;
+	return place.slot + (place.item > 0);
 }
 
 /* The position behind an entry's. */
 static inline FpbNodePos
 fpb_node_pos_behind(const FpbIndex *ix, FpbNodePos place)
 {
-	if (fpb_is_word(ix) && place.item == 0)
+	if (fpb_is_word(ix) && place.at == 0)
 		place.slot++;
 	else
 		place.item++;
@@ -313,27 +319,30 @@ fpb_node_pos_behind(const FpbIndex *ix, FpbNodePos place)
 
 /* A position as those above the layout know it, and back. */
 static inline FpbPos
-fpb_pos_at(int dir, int slot, int item)
+fpb_pos_pack(FpbNodePos place)
 {
-	FpbPos		pos = {(uint64) dir << 32 | (uint64) slot << 16 | (uint64) item};
+	FpbPos		pos = {(uint64) place.dir << 48 | (uint64) place.slot << 32 |
+	(uint64) place.at << 16 | (uint64) place.item};
 
 	return pos;
 }
 
 static inline FpbPos
-fpb_pos_pack(FpbNodePos place)
+fpb_pos_at(int dir, int slot, int item)
 {
-	return fpb_pos_at(place.dir, place.slot, place.item);
+	FpbNodePos	place = {dir, slot, 0, item};
+
+	return fpb_pos_pack(place);
 }
 
 static inline FpbNodePos
 fpb_pos_unpack(const FpbIndex *ix, FpbPos pos)
 {
-	FpbNodePos	place = {Min(pos.number >> 32, PG_UINT16_MAX),
+	FpbNodePos	place = {(uint16) (pos.number >> 48), (uint16) (pos.number >> 32),
 	(uint16) (pos.number >> 16), (uint16) pos.number};
 
-	/* the place behind a word is the next slot, but in pairs nodes */
-	if (fpb_is_word(ix) && place.item == 1)
+	/* the place behind a word is the next slot, but in loose nodes */
+	if (fpb_is_word(ix) && place.at == 0 && place.item == 1)
 	{
 		place.item = 0;
 		place.slot++;
@@ -354,6 +363,7 @@ extern bool fpb_node_pos_next(const FpbIndex *ix, Page page, FpbNodePos *place,
 							  FpbEntry *entry);
 extern bool fpb_node_pos_prev(const FpbIndex *ix, Page page, FpbNodePos *place,
 							  FpbEntry *entry);
+extern FpbNodePos fpb_slot_of(const FpbIndex *ix, Page page, FpbNodePos place);
 extern FpbNodePos fpb_slot_place(const FpbIndex *ix, Page page, FpbPos pos);
 
 /* --- changes of killed bits (page/disk_first/killed.c) --- */
@@ -372,6 +382,12 @@ extern void fpb_posting_clear_killed(const FpbIndex *ix, Page page,
 extern void fpb_page_reset_killed(const FpbIndex *ix, Page page);
 
 /* --- packing entries into nodes (page/disk_first/pack.c) --- */
+
+/*
+ * A tuples node has gaps among its entries if one of so many has the head of
+ * the one before.  Else its gaps are behind them.
+ */
+#define FPB_MANY_ALIKE		4
 
 /* one node that a page is to have */
 typedef struct FpbPackedNode
@@ -554,14 +570,13 @@ typedef enum FpbPlanKind
 	FPB_PLAN_APPEND_NODE,		/* into a new node of its own */
 	FPB_PLAN_SPLIT_NODE,		/* split the node, then as FPB_PLAN_SLOT */
 	FPB_PLAN_SPILL,				/* move the node's first or last entry to the
-								 * neighbour there, or to a new last node,
-								 * then likewise */
+								 * neighbour there, then likewise */
 	FPB_PLAN_SPREAD,			/* spread the entries of adjacent nodes, the
 								 * new one among them, evenly over these, and
 								 * over nodes added behind them */
 	FPB_PLAN_REPACK,			/* pack them anew, as the plan's image has
 								 * them, with nodes added behind them */
-	FPB_PLAN_LOOSE,				/* into any gap of a node, whatever its order */
+	FPB_PLAN_LOOSE,				/* into a gap of a loose node, with this rank */
 	FPB_PLAN_PASS,				/* into a full node, which passes its first or
 								 * last entry on to the neighbour there, and
 								 * so on as far as a node with a gap, or to a
@@ -581,9 +596,8 @@ typedef struct FpbSlotPlan
 	uint16		tuple_at;		/* where its tuple, or the larger posting,
 								 * goes among the page's tuples; 0: at the
 								 * hole's end */
-	int			split_at;		/* FPB_PLAN_SPLIT_NODE: slots that stay, */
-	bool		in_place;		/* and whether gaps are left only behind them */
-	bool		loosely;		/* a leaf of words: these stay where they are */
+	int			split_at;		/* FPB_PLAN_SPLIT_NODE: slots that stay, or of
+								 * a loose node ranks */
 	int			tids;			/* FPB_PLAN_GROW: room for so many */
 	int			keys;			/* FPB_PLAN_APPEND_NODE: a runs node with room
 								 * for so many; 0: a plain one */

@@ -40,7 +40,7 @@ posting_at(const FpbIndex *ix, Page page, FpbNodePos pos)
 	const FpbShape *shape = fpb_leaf_shape(ix);
 	IndexTuple	tuple;
 
-	if (ix->max_posting == 0)
+	if (ix->max_posting == 0 || pos.slot >= shape->nslots)
 		return NULL;
 	tuple = fpb_page_tuple(ix, page, fpb_node_tuples(shape, fpb_node_at(shape, page, pos.dir))[pos.slot]);
 	return fpb_is_posting(tuple) ? tuple : NULL;
@@ -214,8 +214,8 @@ copy_bit(FpbKilledBit bit, FpbKilledBit from)
 }
 
 /*
- * An entry has moved from a slot of a pairs node to one of another, and so
- * does its killed bit.
+ * An entry has moved from a slot of a loose node to another one, and so does
+ * its killed bit.
  */
 void
 fpb_page_move_killed(const FpbIndex *ix, Page page, int dir, int slot, int to, int to_slot)

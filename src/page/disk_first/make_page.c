@@ -243,9 +243,31 @@ place_entries(PageWriter *w, const FpbEntry *entries, int n, uint32 offset)
 }
 
 /*
- * Write a plain node of tuples, its entries spread over its slots or in the
- * first ones.  The tuple of its first entry is at first_tuple already, unless
- * that is 0.
+ * Are gaps to be among the entries of a node of tuples?
+ */
+static bool
+is_spread(const PageWriter *w, const FpbPackedNode *packed)
+{
+	const FpbEntry *entries = w->content->entries + packed->start;
+	int			alike = 0;
+	int			before = 0;
+
+	if (!w->packing->spread || packed->codec == FPB_NODE_PLAIN)
+		return w->packing->spread;
+	for (int slot = 0; slot < packed->nslots - 1; slot++)
+	{
+		int			at = before + w->packing->slots[packed->slot + slot];
+
+		alike += entries[before].key.head == entries[at].key.head;
+		before = at;
+	}
+	return alike > packed->nslots / FPB_MANY_ALIKE;
+}
+
+/*
+ * Write a node of tuples, its entries spread over its slots or in the first
+ * ones.  The tuple of its first entry is at first_tuple already, unless that
+ * is 0.
  */
 static void
 write_tuples(PageWriter *w, const FpbPackedNode *packed, char *node,
@@ -254,23 +276,28 @@ write_tuples(PageWriter *w, const FpbPackedNode *packed, char *node,
 	const FpbIndex *ix = w->ix;
 	const FpbShape *shape = w->shape;
 	const FpbEntry *entries = w->content->entries + packed->start;
+	bool		leaf = shape->child_off == 0;
+	bool		spread = is_spread(w, packed);
 	int			slot = 0;
 
 	for (int i = 0, done = 1, n; i < packed->count; i += n, done++)
 	{
-		int			next = (w->packing->spread || done == packed->nslots) ?
+		int			next = (spread || done == packed->nslots) ?
 			done * shape->nslots / packed->nslots : slot + 1;
 		uint32		offset = i == 0 ? first_tuple : 0;
 
 		n = w->packing->slots[packed->slot + done - 1];
-		if (shape->child_off == 0)
+		if (leaf)
 			offset = place_entries(w, entries + i, n, offset);
 		else if (offset == 0)
 			offset = fpb_place_tuple(w->page, entries[i].key.tuple, 1, 0, &w->area);
 		fpb_write_slot(ix, shape, node, slot++, &entries[i], offset);
 		for (; slot < next; slot++)
-			fpb_write_gap(ix, shape, node, slot, i + n < packed->count ?
-						  entries[i + n].key.head : PG_UINT64_MAX);
+			if (!leaf)
+				fpb_write_gap(ix, shape, node, slot, i + n < packed->count ?
+							  entries[i + n].key.head : PG_UINT64_MAX);
+			else if (spread)
+				fpb_node_set_head(ix, node, slot, entries[i].key.head);
 	}
 }
 
@@ -318,6 +345,7 @@ write_node(PageWriter *w, int n)
 							packed->count);
 			break;
 		case FPB_NODE_PLAIN:
+		case FPB_NODE_TUPLES:
 			if (fpb_is_word(w->ix))
 				write_words(w, packed, node);
 			else

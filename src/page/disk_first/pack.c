@@ -468,7 +468,7 @@ fpb_pack_tuples(const FpbIndex *ix, const FpbPageContent *content, int slack,
 		node->start = at;
 		node->slot = from;
 		node->nslots = to - from;
-		node->codec = FPB_NODE_PLAIN;
+		node->codec = content->level == 0 ? FPB_NODE_TUPLES : FPB_NODE_PLAIN;
 		for (int slot = from; slot < to; slot++)
 			at += packing->slots[slot];
 		node->count = at - node->start;

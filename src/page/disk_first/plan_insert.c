@@ -147,7 +147,7 @@ end_of_node(const FpbIndex *ix, Page page, int dir, const FpbEntry *entry)
 	const FpbShape *shape = fpb_shape(ix, page);
 	FpbCodec	codec;
 	char	   *node = fpb_page_node(ix, page, dir, &codec);
-	FpbNodePos	pos = {dir, shape->nslots, 0};
+	FpbNodePos	pos = {dir, shape->nslots};
 
 	while (pos.slot > 0 &&
 		   fpb_node_is_gap(ix, shape, codec, node, pos.slot - 1) &&
@@ -208,7 +208,7 @@ follows_series(const FpbIndex *ix, Page page, const FpbEntry *entry,
 	FpbEntry	before;
 	FpbEntry	behind;
 
-	if (!FpbPageIsLeaf(page) || !fpb_node_pos_prev(ix, page, &pos, &before))
+	if (!fpb_node_pos_prev(ix, page, &pos, &before))
 		return false;
 	pos = *place;
 	return fpb_node_pos_next(ix, page, &pos, &behind) &&
@@ -216,71 +216,9 @@ follows_series(const FpbIndex *ix, Page page, const FpbEntry *entry,
 }
 
 /*
- * Plan to give an entry that follows a series room behind it, by a new node,
- * for which the page has room.  The entries behind it in its full plain node
- * move there; if there are none, the entry goes there itself.  Those before it
- * stay.
- */
-static void
-plan_in_series(const FpbIndex *ix, Page page, const FpbNodePos *place,
-			   FpbSlotPlan *plan)
-{
-	int			nslots = fpb_shape(ix, page)->nslots;
-
-	plan->place = *place;
-	plan->kind = FPB_PLAN_APPEND_NODE;
-	if (place->slot == nslots)
-	{
-		plan->place.dir++;
-		plan->place.slot = 0;
-	}
-	else if (place->slot > 0)
-	{
-		plan->kind = FPB_PLAN_SPLIT_NODE;
-		plan->split_at = place->slot;
-		plan->in_place = true;
-		plan->loosely = false;
-	}
-}
-
-/*
- * Plan to make room in a full plain node for an entry of an ascending series
- * that comes late, after greater ones of other backends.  The node's last
- * entry moves to where the series goes on: the page's last node, or a new one,
- * for which there is room.  A split of the node would cost more, and nothing
- * would fill the halves.  False if it is no such entry, or that node is full,
- * too.
- */
-static bool
-plan_late(const FpbIndex *ix, Page page, char *node, const FpbNodePos *place,
-		  FpbSlotPlan *plan)
-{
-	const FpbShape *shape = fpb_shape(ix, page);
-	int			nslots = shape->nslots;
-	int			next = place->dir + 1;
-	FpbEntry	moved;
-
-	if (!FpbPageIsLeaf(page) || !FpbPageIsRightmost(page) ||
-		place->slot < nslots / 2 || place->slot == nslots)
-		return false;
-	if (next < FpbDir(page)->nnodes - 1 ||
-		(next < FpbDir(page)->nnodes && has_gap(ix, page, next) <= 0))
-		return false;
-	/* if it is damaged, that has to show here */
-	fpb_read_slot(ix, page, shape, FPB_NODE_PLAIN, node, nslots - 1, &moved);
-	plan->kind = FPB_PLAN_SPILL;
-	plan->spill.dir = place->dir;
-	plan->spill.slot = nslots - 1;
-	plan->spill_to.dir = next;
-	plan->spill_to.slot = plan->spill.item = plan->spill_to.item = 0;
-	return true;
-}
-
-/*
  * Plan to spread the entries of a full plain node and of its neighbours evenly
  * over these nodes, with the new entry at *place among them: over as few nodes
- * as have enough gaps together.  False if there are not enough gaps, or if the
- * page has killed entries, which are better removed than moved.
+ * as have enough gaps together.  False if there are not enough gaps.
  */
 static bool
 plan_spread(const FpbIndex *ix, Page page, const FpbNodePos *place,
@@ -293,8 +231,6 @@ plan_spread(const FpbIndex *ix, Page page, const FpbNodePos *place,
 	int			right = plain_gaps(ix, page, last + 1);
 	int			gaps = 0;
 
-	if (FpbPageIsLeaf(page) && fpb_page_has_killed(ix, page))
-		return false;
 	while (left >= 0 || right >= 0)
 	{
 		int			slots;
@@ -604,6 +540,20 @@ plan_growth(const FpbIndex *ix, Page page, const FpbKey *key, uint32 offset,
 }
 
 /*
+ * The slot of an entry of a leaf of tuples, by its position.  Raises an error
+ * if there is none, as in a damaged page that names a node twice.
+ */
+static FpbNodePos
+slot_with_entry(const FpbIndex *ix, Page page, FpbNodePos place)
+{
+	FpbNodePos	at = fpb_slot_of(ix, page, place);
+
+	if (unlikely(at.slot >= fpb_leaf_shape(ix)->nslots))
+		fpb_page_damaged(ix, page, "A position has no entry.");
+	return at;
+}
+
+/*
  * Plan to have the entry share the slot of another one of its key, at pos,
  * where it belongs before pos.item: in a gap of the posting there, or in a
  * larger posting with room for more, or for wider TIDs.  False if neither can
@@ -614,17 +564,18 @@ plan_sharing(const FpbIndex *ix, Page page, const FpbEntry *entry, FpbNodePos po
 			 FpbSlotPlan *plan)
 {
 	const FpbShape *shape = fpb_shape(ix, page);
+	FpbNodePos	at = slot_with_entry(ix, page, pos);
 	FpbCodec	codec;
 	char	   *node = fpb_page_node(ix, page, pos.dir, &codec);
 	FpbEntry	old;
 	IndexTuple	tuple;
-	uint32		tuple_at = fpb_node_tuples(shape, node)[pos.slot];
+	uint32		tuple_at = fpb_node_tuples(shape, node)[at.slot];
 	int			tids = 1;
 	int			width;
 	int			most;
 
-	plan->place = pos;
-	fpb_read_slot(ix, page, shape, codec, node, pos.slot, &old);
+	plan->place = at;
+	fpb_read_slot(ix, page, shape, codec, node, at.slot, &old);
 	tuple = old.key.tuple;
 	width = fpb_posting_width_for(tuple, old.key.tail);
 	plan->width = Max(width, fpb_posting_width_for(tuple, entry->key.tail));
@@ -646,23 +597,27 @@ plan_sharing(const FpbIndex *ix, Page page, const FpbEntry *entry, FpbNodePos po
 }
 
 /*
- * Might the entry before (or behind) *place have this entry's key, by the head
- * there?
+ * Might the entries before and behind *place have this entry's key, by their
+ * heads?
  */
-static bool
+static void
 may_be_beside(const FpbIndex *ix, Page page, const FpbEntry *entry,
-			  const FpbNodePos *place, bool before)
+			  const FpbNodePos *place, bool *before, bool *behind)
 {
-	int			slot = place->slot - (before ? 1 : 0);
+	const FpbShape *shape = fpb_leaf_shape(ix);
+	uint8		alike[FPB_LOOSE_MOST];
 	FpbCodec	codec;
 	char	   *node;
+	int			less;
+	int			n;
 
+	*before = *behind = true;
 	if (place->dir >= FpbDir(page)->nnodes)
-		return before;
-	if (slot < 0 || slot >= fpb_shape(ix, page)->nslots)
-		return true;
+		return;
 	node = fpb_page_node(ix, page, place->dir, &codec);
-	return fpb_node_head(ix, node, slot) == entry->key.head;
+	n = fpb_loose_alike(ix, shape, node, entry->key.head, alike, &less);
+	*before = place->slot == 0 || place->slot > less;
+	*behind = place->at == 0 || place->slot < less + n;
 }
 
 /*
@@ -675,9 +630,11 @@ plan_beside_equal(const FpbIndex *ix, Page page, const FpbEntry *entry,
 {
 	FpbNodePos	pos = *place;
 	FpbEntry	old;
+	bool		before;
+	bool		behind;
 
-	if (may_be_beside(ix, page, entry, place, true) &&
-		fpb_node_pos_prev(ix, page, &pos, &old) &&
+	may_be_beside(ix, page, entry, place, &before, &behind);
+	if (before && fpb_node_pos_prev(ix, page, &pos, &old) &&
 		fpb_keys_identical(ix, &old.key, &entry->key))
 	{
 		pos.item++;
@@ -685,8 +642,7 @@ plan_beside_equal(const FpbIndex *ix, Page page, const FpbEntry *entry,
 			return true;
 	}
 	pos = *place;
-	if (may_be_beside(ix, page, entry, place, false) &&
-		fpb_node_pos_next(ix, page, &pos, &old) &&
+	if (behind && fpb_node_pos_next(ix, page, &pos, &old) &&
 		fpb_keys_identical(ix, &old.key, &entry->key))
 	{
 		pos.item = 0;
@@ -793,11 +749,13 @@ plan_in_node(const FpbIndex *ix, Page page, int dir, const FpbEntry *entry,
 				return false;
 			break;
 		case FPB_NODE_PAIRS:
-			if (!fpb_pair_fits(shape, codec, node, &entry->key) ||
+		case FPB_NODE_TUPLES:
+			if (!fpb_loose_fits(shape, codec, node, &entry->key) ||
 				fpb_loose_gap(ix, shape, codec, node) < 0)
 				return false;
 			plan->kind = FPB_PLAN_LOOSE;
 			plan->place.dir = dir;
+			plan->place.slot = dir > place->dir ? 0 : fpb_loose_count(ix, shape, codec, node);
 			return true;
 		case FPB_NODE_RUNS:
 			return plan_in_runs_node(ix, page, dir, node, entry, place, plan);
@@ -1069,6 +1027,7 @@ write_repacked(const FpbIndex *ix, const NodeEntries *nodes, const FpbPacking *p
 		switch (fpb_codec_kind(packed->codec))
 		{
 			case FPB_NODE_PLAIN:	/* is not chosen */
+			case FPB_NODE_TUPLES:
 			case FPB_NODE_PAIRS:
 				memset(node, 0, shape->size);
 				fpb_write_pairs(ix, shape, packed->codec, node, first, packed->count);
@@ -1287,30 +1246,30 @@ plan_in_runs(const FpbIndex *ix, Page page, const FpbEntry *entry,
  * node permits that it moves to?
  */
 static bool
-may_pass(const FpbIndex *ix, Page page, int dir, int to, const FpbEntry *entry)
+may_pass(const FpbIndex *ix, Page page, int from, int to, const FpbEntry *entry, int rank)
 {
 	const FpbShape *shape = fpb_shape(ix, page);
-	bool		right = to > dir;
+	bool		right = to > from;
 	FpbEntry	passed = *entry;
 	FpbEntry	end;
 	FpbCodec	codec;
 	char	   *node;
 
-	for (; dir != to; dir += right ? 1 : -1)
+	for (int dir = from; dir != to; dir += right ? 1 : -1)
 	{
 		node = fpb_page_node(ix, page, dir, &codec);
 		fpb_read_slot(ix, page, shape, codec, node,
 					  fpb_loose_end(ix, shape, codec, node, right), &end);
-		if ((fpb_compare_keys(ix, &passed.key, &end.key) > 0) == right)
+		if (dir == from && rank == (right ? fpb_node_slots(ix, shape, codec, node) : 0))
 			continue;
-		if (!fpb_pair_fits(shape, codec, node, &passed.key))
+		if (!fpb_loose_fits(shape, codec, node, &passed.key))
 			return false;
 		passed = end;
 	}
 	if (to == FpbDir(page)->nnodes)
 		return true;
 	node = fpb_page_node(ix, page, to, &codec);
-	return fpb_pair_fits(shape, codec, node, &passed.key);
+	return fpb_loose_fits(shape, codec, node, &passed.key);
 }
 
 /*
@@ -1331,9 +1290,9 @@ plan_pass(const FpbIndex *ix, Page page, int dir, const FpbEntry *entry, int ran
 	{
 		left = left < 0 ? -1 : has_gap(ix, page, dir - distance);
 		right = right < 0 ? -1 : has_gap(ix, page, dir + distance);
-		if (left > 0 && !may_pass(ix, page, dir, dir - distance, entry))
+		if (left > 0 && !may_pass(ix, page, dir, dir - distance, entry, rank))
 			left = -1;
-		if (right > 0 && !may_pass(ix, page, dir, dir + distance, entry))
+		if (right > 0 && !may_pass(ix, page, dir, dir + distance, entry, rank))
 			right = -1;
 		if (left <= 0 && right <= 0)
 			continue;
@@ -1353,8 +1312,8 @@ plan_pass(const FpbIndex *ix, Page page, int dir, const FpbEntry *entry, int ran
  * nothing would fill the halves.  False if the series goes on elsewhere.
  */
 static bool
-plan_late_word(const FpbIndex *ix, Page page, int dir, const FpbEntry *entry,
-			   FpbSlotPlan *plan)
+plan_late(const FpbIndex *ix, Page page, int dir, const FpbEntry *entry, int rank,
+		  FpbSlotPlan *plan)
 {
 	int			to = dir + 1;
 	int			nnodes = FpbDir(page)->nnodes;
@@ -1363,7 +1322,7 @@ plan_late_word(const FpbIndex *ix, Page page, int dir, const FpbEntry *entry,
 		return false;
 	while (to < nnodes && has_gap(ix, page, to) == 0)
 		to++;
-	if ((to < nnodes && has_gap(ix, page, to) < 0) || !may_pass(ix, page, dir, to, entry))
+	if ((to < nnodes && has_gap(ix, page, to) < 0) || !may_pass(ix, page, dir, to, entry, rank))
 		return false;
 	plan->kind = FPB_PLAN_PASS;
 	plan->spill_to.dir = to;
@@ -1399,12 +1358,14 @@ plan_wide_word(const FpbIndex *ix, Page page, const FpbEntry *entry,
 }
 
 /*
- * Plan to give an entry a slot of a leaf of words, in or beside the pairs node
- * where *place is.  False if the page has no room for it.
+ * Plan to give an entry a slot of a leaf, in or beside the loose node where
+ * *place is.  tuple: what its tuple takes of the hole.  False if the page has
+ * no room for it.
  */
 static bool
-plan_word(const FpbIndex *ix, Page page, const FpbEntry *entry,
-		  const FpbNodePos *place, FpbCodec codec, char *node, FpbInsertPlan *plan)
+plan_loose(const FpbIndex *ix, Page page, const FpbEntry *entry,
+		   const FpbNodePos *place, FpbCodec codec, char *node, Size tuple,
+		   FpbInsertPlan *plan)
 {
 	const FpbShape *shape = fpb_shape(ix, page);
 	FpbSlotPlan *slots = FpbSlots(plan);
@@ -1414,23 +1375,22 @@ plan_word(const FpbIndex *ix, Page page, const FpbEntry *entry,
 	bool		free;
 
 	slots->place.slot = rank;
-	slots->place.item = 0;
+	slots->place.at = slots->place.item = 0;
 	slots->kind = FPB_PLAN_LOOSE;
-	if (!fpb_pair_fits(shape, codec, node, &entry->key))
+	if (!fpb_loose_fits(shape, codec, node, &entry->key))
 		return plan_wide_word(ix, page, entry, place, rank,
 							  fpb_loose_count(ix, shape, codec, node), plan);
 	if (has_gap(ix, page, dir) > 0)
 		return true;
 
 	/* The node is full. */
-	if (convertible(ix, page, codec, node, entry) &&
+	if (fpb_is_word(ix) && convertible(ix, page, codec, node, entry) &&
 		plan_repack(ix, page, entry, place, true, plan))
 		return true;
-	free = fpb_page_has_room(ix, page, 1, 0);
+	free = fpb_page_has_room(ix, page, 1, tuple);
 	slots->kind = FPB_PLAN_APPEND_NODE;
 	slots->added = 0;
 	slots->split_at = rank;
-	slots->loosely = slots->in_place = true;
 	if (free && follows_series(ix, page, entry, place))
 	{
 		if (rank == nslots)
@@ -1446,7 +1406,7 @@ plan_word(const FpbIndex *ix, Page page, const FpbEntry *entry,
 	if (!free)
 		return plan_pass(ix, page, dir, entry, rank, nslots, slots) ||
 			(has_runs(ix, page) && plan_repack(ix, page, entry, place, false, plan));
-	if (rank < nslots && plan_late_word(ix, page, dir, entry, slots))
+	if (rank < nslots && plan_late(ix, page, dir, entry, rank, slots))
 		return true;
 	if (rank == nslots)
 		slots->place.dir++;
@@ -1454,7 +1414,35 @@ plan_word(const FpbIndex *ix, Page page, const FpbEntry *entry,
 	{
 		slots->kind = FPB_PLAN_SPLIT_NODE;
 		slots->split_at = nslots * NODE_KEEPS / 8;
-		slots->in_place = false;
+	}
+	return true;
+}
+
+/*
+ * Plan to give an entry of an inner page a slot in or beside the full node
+ * where *place is.  tuple: what its tuple takes of the hole.  False if the
+ * page has no room for it.
+ */
+static bool
+plan_beside_full(const FpbIndex *ix, Page page, const FpbEntry *entry,
+				 const FpbNodePos *place, char *node, Size tuple, FpbSlotPlan *plan)
+{
+	int			nslots = fpb_shape(ix, page)->nslots;
+
+	if (place->slot == nslots && plan_in_node(ix, page, place->dir + 1, entry, place, plan))
+		return true;
+	if (!fpb_page_has_room(ix, page, 1, tuple))
+		return plan_spill(ix, page, entry, place, node, plan) ||
+			plan_spread(ix, page, place, plan);
+	if (place->slot == nslots)
+	{
+		plan->kind = FPB_PLAN_APPEND_NODE;
+		plan->place.dir++;
+	}
+	else
+	{
+		plan->kind = FPB_PLAN_SPLIT_NODE;
+		plan->split_at = nslots / 2;
 	}
 	return true;
 }
@@ -1472,7 +1460,6 @@ plan_slot(const FpbIndex *ix, Page page, const FpbEntry *entry,
 	FpbSlotPlan *slots = FpbSlots(plan);
 	FpbCodec	codec;
 	char	   *node;
-	int			nslots;
 
 	slots->place = *place;
 	slots->keys = 0;
@@ -1485,17 +1472,8 @@ plan_slot(const FpbIndex *ix, Page page, const FpbEntry *entry,
 	}
 
 	node = fpb_page_node(ix, page, place->dir, &codec);
-	nslots = shape->nslots;
-
-	switch (fpb_codec_kind(codec))
-	{
-		case FPB_NODE_PLAIN:
-			break;
-		case FPB_NODE_PAIRS:
-			return plan_word(ix, page, entry, place, codec, node, plan);
-		case FPB_NODE_RUNS:
-			return plan_in_runs(ix, page, entry, place, node, plan);
-	}
+	if (fpb_codec_shares_key(codec))
+		return plan_in_runs(ix, page, entry, place, node, plan);
 
 	if (is_crowded(ix, page, place))
 	{
@@ -1515,41 +1493,18 @@ plan_slot(const FpbIndex *ix, Page page, const FpbEntry *entry,
 			return false;
 		tuple = 0;
 	}
-	if (fpb_nearest_gap(ix, shape, codec, node, place->slot) >= 0)
-		return true;
-
-	/* The node is full. */
-	if (tuple > 0 && !fpb_page_has_room(ix, page, 1, tuple) && fpb_page_has_room(ix, page, 1, 0))
+	if (tuple > 0 && !fpb_page_has_room(ix, page, 1, tuple) &&
+		fpb_page_has_room(ix, page, 1, 0) && has_gap(ix, page, place->dir) == 0)
 	{
 		slots->tuple_at = fpb_tuple_gap(ix, page, entry->key.tuple);
 		if (slots->tuple_at != 0)
 			tuple = 0;
 	}
-	if (fpb_page_has_room(ix, page, 1, tuple) &&
-		follows_series(ix, page, entry, place))
-	{
-		plan_in_series(ix, page, place, slots);
+	if (fpb_codec_is_loose(codec))
+		return plan_loose(ix, page, entry, place, codec, node, tuple, plan);
+	if (fpb_nearest_gap(ix, shape, codec, node, place->slot) >= 0)
 		return true;
-	}
-	if (place->slot == nslots && plan_in_node(ix, page, place->dir + 1, entry, place, slots))
-		return true;
-	if (!fpb_page_has_room(ix, page, 1, tuple))
-		return plan_spill(ix, page, entry, place, node, slots) ||
-			plan_spread(ix, page, place, slots);
-	if (plan_late(ix, page, node, place, slots))
-		return true;
-	if (place->slot == nslots)
-	{
-		slots->kind = FPB_PLAN_APPEND_NODE;
-		slots->place.dir++;
-	}
-	else
-	{
-		slots->kind = FPB_PLAN_SPLIT_NODE;
-		slots->split_at = nslots / 2;
-		slots->in_place = slots->loosely = false;
-	}
-	return true;
+	return plan_beside_full(ix, page, entry, place, node, tuple, slots);
 }
 
 /*
@@ -1585,14 +1540,28 @@ takes_room(const FpbSlotPlan *plan)
 static bool
 is_amid_posting(const FpbIndex *ix, Page page, const FpbNodePos *place)
 {
-	const FpbShape *shape = fpb_shape(ix, page);
+	FpbNodePos	at = slot_with_entry(ix, page, *place);
 	FpbCodec	codec;
-	char	   *node = fpb_page_node(ix, page, place->dir, &codec);
+	char	   *node = fpb_page_node(ix, page, at.dir, &codec);
 	FpbEntry	entry;
 
-	fpb_read_slot(ix, page, shape, codec, node, place->slot, &entry);
-	return fpb_has_posting(shape, &entry) &&
-		fpb_posting_next(entry.key.tuple, place->item) < fpb_posting_slots(entry.key.tuple);
+	fpb_read_slot(ix, page, fpb_leaf_shape(ix), codec, node, at.slot, &entry);
+	return fpb_has_posting(fpb_leaf_shape(ix), &entry) &&
+		fpb_posting_next(entry.key.tuple, at.item) < fpb_posting_slots(entry.key.tuple);
+}
+
+/*
+ * The place behind all that a slot of a tuples node has.
+ */
+static FpbNodePos
+behind_slot(const FpbIndex *ix, Page page, FpbNodePos place)
+{
+	FpbCodec	codec;
+	char	   *node = fpb_page_node(ix, page, place.dir, &codec);
+	int			slot = slot_with_entry(ix, page, place).slot;
+
+	return fpb_loose_pos(place.dir, place.slot + 1,
+						 fpb_loose_step(ix, fpb_leaf_shape(ix), codec, node, slot, true));
 }
 
 /*
@@ -1612,12 +1581,14 @@ plan_insert(const FpbIndex *ix, Page page, const FpbEntry *entry,
 	plan->image = NULL;
 	slots->swap = false;
 	slots->tuple_at = 0;
-	if (place.item > 0 && !fpb_is_word(ix) && !is_amid_posting(ix, page, &place))
+	if (place.item > 0 && !FpbPageIsLeaf(page))
 	{
 		place.slot++;
 		place.item = 0;
 		found = place;
 	}
+	else if (place.item > 0 && !fpb_is_word(ix) && !is_amid_posting(ix, page, &place))
+		found = place = behind_slot(ix, page, place);
 
 	/*
 	 * Its place may be among the TIDs of a posting.  (A tuple of the key that
@@ -1628,13 +1599,12 @@ plan_insert(const FpbIndex *ix, Page page, const FpbEntry *entry,
 		if (plan_sharing(ix, page, entry, place, slots))
 			return;
 		slots->swap = true;
-		slots->swapped = place;
-		fpb_last_of_posting(ix, page, &place, &last);
+		slots->swapped = slot_with_entry(ix, page, place);
+		fpb_last_of_posting(ix, page, &slots->swapped, &last);
 		if (unlikely(entry->key.tail >= last.key.tail))
 			fpb_page_damaged(ix, page, "The TIDs of a posting are out of order.");
 		rest = &last;
-		place.slot++;
-		place.item = 0;
+		place = behind_slot(ix, page, place);
 	}
 	if (ix->max_posting > 0 && FpbPageIsLeaf(page) &&
 		plan_beside_equal(ix, page, rest, &place, slots))

@@ -72,6 +72,8 @@ fpb_set_shape(const FpbIndex *ix, FpbShape *shape, int lines, bool inner)
 	else
 	{
 		n = shape->size / fpb_slot_bytes(ix, inner);
+		if (!inner)
+			n = Min(n, FPB_LOOSE_MOST);
 		while (fpb_lay_out_slots(ix, shape, n, inner) > shape->size)
 			n--;
 	}
@@ -262,6 +264,7 @@ checked_node(const FpbIndex *ix, const FpbShape *shape, Page page, int number,
 	{
 		case FPB_NODE_PLAIN:
 		case FPB_NODE_PAIRS:
+		case FPB_NODE_TUPLES:
 			break;
 		case FPB_NODE_RUNS:
 			if (unlikely(!fpb_runs_possible(ix, shape, node)))
@@ -296,6 +299,7 @@ first_slot(const FpbIndex *ix, const FpbShape *shape, FpbCodec codec, char *node
 		case FPB_NODE_RUNS:
 			break;
 		case FPB_NODE_PAIRS:
+		case FPB_NODE_TUPLES:
 			slot = fpb_loose_end(ix, shape, codec, node, false);
 			return slot >= 0 ? slot : fpb_node_slots(ix, shape, codec, node);
 	}
@@ -431,25 +435,26 @@ prefetch_node(const FpbIndex *ix, const FpbShape *shape, Page page, int number, 
 }
 
 /*
- * If the next entry is a posting that begins before the search key, make *pos
- * the position of the search key among its TIDs.
+ * If the next entry of a tuples node, at *place, is a posting that begins
+ * before the search key, make *place the position of the search key among its
+ * TIDs.
  */
 static void
 search_posting(const FpbIndex *ix, Page page, const FpbShape *shape, char *node,
-			   const FpbSearchKey *search, uint64 head, FpbNodePos *pos)
+			   const FpbSearchKey *search, uint64 head, FpbNodePos *place)
 {
-	int			slot = fpb_next_live(ix, shape, FPB_NODE_PLAIN, node, pos->slot);
+	int			slot = place->at - 1;
 	int			lo = 0;
 	int			hi;
 	IndexTuple	posting;
 	FpbEntry	entry;
 
 	/* most have other keys, as their heads tell */
-	if (slot == shape->nslots ||
+	if (slot < 0 ||
 		(search->has_head && fpb_node_head(ix, node, slot) != head) ||
 		!fpb_is_posting(fpb_page_tuple(ix, page, fpb_node_tuples(shape, node)[slot])))
 		return;
-	fpb_read_slot(ix, page, shape, FPB_NODE_PLAIN, node, slot, &entry);
+	fpb_read_slot(ix, page, shape, FPB_NODE_TUPLES, node, slot, &entry);
 	if (fpb_compare_by_head(ix, &entry.key, search, head) >= 0)
 		return;
 
@@ -466,8 +471,7 @@ search_posting(const FpbIndex *ix, Page page, const FpbShape *shape, char *node,
 		else
 			lo = live + 1;
 	}
-	pos->slot = slot;
-	pos->item = lo;
+	place->item = lo;
 }
 
 /*
@@ -491,7 +495,7 @@ search_named_node(const FpbIndex *ix, Page page, const FpbShape *shape,
 	if (fpb_codec_is_loose(codec))
 	{
 		int			next;
-		int			rank = fpb_loose_search(ix, page, shape, codec, node, search, false, &next);
+		int			rank = fpb_loose_search(ix, page, shape, codec, node, search, head, false, &next);
 
 		if (rank == 0 || next < 0)
 			return false;
@@ -526,7 +530,7 @@ fpb_node_pos_search(const FpbIndex *ix, Page page, const FpbSearchKey *search,
 	int			number;
 	uint64		head;
 
-	place->dir = place->slot = place->item = 0;
+	memset(place, 0, sizeof(*place));
 	if (FpbDir(page)->nnodes == 0)
 		return;
 	head = fpb_search_head(ix, page, search);
@@ -540,16 +544,14 @@ fpb_node_pos_search(const FpbIndex *ix, Page page, const FpbSearchKey *search,
 	if (fpb_codec_is_loose(codec))
 	{
 		int			next;
-		int			rank = fpb_loose_search(ix, page, shape, codec, node, search, false, &next);
+		int			rank = fpb_loose_search(ix, page, shape, codec, node, search, head, false, &next);
 
-		place->slot = rank;
-		if (next >= 0)
-			*place = fpb_loose_pos(place->dir, rank, next);
+		*place = fpb_loose_pos(place->dir, rank, next);
+		if (ix->max_posting > 0)
+			search_posting(ix, page, shape, node, search, head, place);
 		return;
 	}
 	place->slot = fpb_search_node(ix, page, shape, codec, node, search, head, false);
-	if (ix->max_posting > 0 && shape->child_off == 0)
-		search_posting(ix, page, shape, node, search, head, place);
 }
 
 void
@@ -563,9 +565,9 @@ fpb_disk_first_search(const FpbIndex *ix, Page page, const FpbSearchKey *search,
 }
 
 /*
- * The slot of the first entry at or behind a place in a pairs node, or, if
+ * The slot of the first entry at or behind a place in a loose node, or, if
  * before, of the last one before it; -1 if there is none.  *rank becomes the
- * entry's.
+ * entry's.  (Amid a posting, that is the one behind it, or the posting's own.)
  *
  * Where place says, the entry may be gone if the page has been changed since.
  */
@@ -573,8 +575,8 @@ static int
 loose_slot(const FpbIndex *ix, const FpbShape *shape, FpbCodec codec, char *node,
 		   FpbNodePos place, bool before, int *rank)
 {
-	int			slot = place.item / 2 - 1;
-	bool		behind = place.item % 2 == 1;
+	int			slot = place.at - 1;
+	bool		behind = place.item > 0;
 	uint8		slots[FPB_LOOSE_MOST];
 	int			n;
 
@@ -602,27 +604,77 @@ static bool
 loose_next(const FpbIndex *ix, Page page, const FpbShape *shape, FpbCodec codec,
 		   char *node, FpbNodePos *place, FpbEntry *entry)
 {
+	int			slot = place->at - 1;
 	int			rank;
-	int			slot = loose_slot(ix, shape, codec, node, *place, false, &rank);
 
+	/* behind an item of a posting, others may follow */
+	if (place->item > 0 && !fpb_is_word(ix) && slot >= 0 && slot < shape->nslots &&
+		!fpb_node_is_gap(ix, shape, codec, node, slot))
+	{
+		fpb_read_slot(ix, page, shape, codec, node, slot, entry);
+		if (fpb_has_posting(shape, entry))
+		{
+			place->item = fpb_posting_next(entry->key.tuple, place->item);
+			if (place->item < fpb_posting_slots(entry->key.tuple))
+			{
+				entry->key.tail = fpb_posting_tail(entry->key.tuple, place->item);
+				return true;
+			}
+		}
+	}
+	slot = loose_slot(ix, shape, codec, node, *place, false, &rank);
 	if (slot < 0)
 		return false;
 	*place = fpb_loose_pos(place->dir, rank, slot);
 	fpb_read_slot(ix, page, shape, codec, node, slot, entry);
+	if (fpb_has_posting(shape, entry))
+		place->item = fpb_posting_next(entry->key.tuple, 0);
 	return true;
 }
 
 /*
- * Where a position says at which slot of a pairs node an entry is, but the
+ * Make *place the position of the last entry before it in its node, which is
+ * loose, and unpack that.  False if there is none.
+ */
+static bool
+loose_prev(const FpbIndex *ix, Page page, const FpbShape *shape, FpbCodec codec,
+		   char *node, FpbNodePos *place, FpbEntry *entry)
+{
+	int			before = place->item;
+	int			slot;
+	int			rank;
+
+	for (;;)
+	{
+		slot = loose_slot(ix, shape, codec, node, *place, true, &rank);
+		if (slot < 0)
+			return false;
+		if (slot != place->at - 1)
+			before = FPB_ALL_ITEMS;
+		*place = fpb_loose_pos(place->dir, rank, slot);
+		fpb_read_slot(ix, page, shape, codec, node, slot, entry);
+		if (!fpb_has_posting(shape, entry))
+			return true;
+		before = fpb_posting_prev(entry->key.tuple, Min(before, BLCKSZ));
+		if (before >= 0)
+			break;
+	}
+	place->item = before;
+	entry->key.tail = fpb_posting_tail(entry->key.tuple, before);
+	return true;
+}
+
+/*
+ * Where a position says at which slot of a loose node an entry is, but the
  * node is not loose any more: the place that it stands for otherwise.
  */
 static inline void
-forget_slot(const FpbIndex *ix, FpbNodePos *place)
+forget_slot(FpbNodePos *place)
 {
-	if (fpb_is_word(ix) && place->item > 0)
+	if (place->at > 0)
 	{
 		place->slot = Min(fpb_loose_rank(*place), PG_UINT16_MAX);
-		place->item = 0;
+		place->at = place->item = 0;
 	}
 }
 
@@ -639,41 +691,28 @@ fpb_node_pos_next(const FpbIndex *ix, Page page, FpbNodePos *place, FpbEntry *en
 	{
 		FpbCodec	codec;
 		char	   *node = fpb_page_node(ix, page, place->dir, &codec);
-		int			slot;
 
 		if (fpb_codec_is_loose(codec))
 		{
 			if (loose_next(ix, page, shape, codec, node, place, entry))
 				return true;
-			place->dir++;
-			place->slot = place->item = 0;
-			continue;
 		}
-		forget_slot(ix, place);
-		slot = fpb_next_live(ix, shape, codec, node, place->slot);
-		if (slot != place->slot)
-			place->item = 0;
-		place->slot = slot;
-		if (slot >= fpb_node_slots(ix, shape, codec, node))
+		else
 		{
-			place->dir++;
-			place->slot = place->item = 0;
-			continue;
-		}
-		fpb_read_slot(ix, page, shape, codec, node, slot, entry);
-		if (fpb_has_posting(shape, entry))
-		{
-			place->item = fpb_posting_next(entry->key.tuple, place->item);
-			if (place->item < fpb_posting_slots(entry->key.tuple))
+			int			slot;
+
+			forget_slot(place);
+			slot = fpb_next_live(ix, shape, codec, node, place->slot + (place->item > 0));
+			if (slot < fpb_node_slots(ix, shape, codec, node))
 			{
-				entry->key.tail = fpb_posting_tail(entry->key.tuple, place->item);
+				place->slot = slot;
+				place->item = 0;
+				fpb_read_slot(ix, page, shape, codec, node, slot, entry);
 				return true;
 			}
 		}
-		else if (place->item == 0)
-			return true;
-		place->slot++;
-		place->item = 0;
+		place->dir++;
+		place->slot = place->at = place->item = 0;
 	}
 	return false;
 }
@@ -696,74 +735,46 @@ bool
 fpb_node_pos_prev(const FpbIndex *ix, Page page, FpbNodePos *place, FpbEntry *entry)
 {
 	const FpbShape *shape = fpb_shape(ix, page);
-	int			dir = Min(place->dir, FpbDir(page)->nnodes);
-	int			slot = place->slot;
-	int			item = place->item;
+	FpbNodePos	at = *place;
 
+	at.dir = Min(at.dir, FpbDir(page)->nnodes);
 	for (;;)
 	{
-		FpbCodec	codec;
-		char	   *node;
-
-		if (dir < FpbDir(page)->nnodes)
+		if (at.dir < FpbDir(page)->nnodes)
 		{
-			node = fpb_page_node(ix, page, dir, &codec);
+			FpbCodec	codec;
+			char	   *node = fpb_page_node(ix, page, at.dir, &codec);
+			int			slot;
+
 			if (fpb_codec_is_loose(codec))
 			{
-				FpbNodePos	at = {dir, slot, item};
-				int			rank;
-				int			found = loose_slot(ix, shape, codec, node, at, true, &rank);
-
-				if (found >= 0)
+				if (loose_prev(ix, page, shape, codec, node, &at, entry))
 				{
-					*place = fpb_loose_pos(dir, rank, found);
-					fpb_read_slot(ix, page, shape, codec, node, found, entry);
+					*place = at;
 					return true;
 				}
 			}
-			else if (fpb_is_word(ix) && item > 0)
+			else
 			{
-				FpbNodePos	at = {dir, slot, item};
-
-				forget_slot(ix, &at);
-				slot = at.slot;
-				item = 0;
-			}
-			if (fpb_codec_is_loose(codec))
-				slot = item = 0;
-			if (slot >= fpb_node_slots(ix, shape, codec, node))
-			{
-				slot = fpb_node_slots(ix, shape, codec, node);
-				item = 0;
-			}
-
-			/* the items of a slot are before it from the next one on */
-			for (; item > 0 || slot-- > 0; item = 0)
-			{
-				int			before = item > 0 ? item : BLCKSZ;
-
-				if (fpb_node_is_gap(ix, shape, codec, node, slot))
-					continue;
-				fpb_read_slot(ix, page, shape, codec, node, slot, entry);
-				item = 0;
-				if (fpb_has_posting(shape, entry))
+				forget_slot(&at);
+				slot = Min(at.slot + (at.item > 0), fpb_node_slots(ix, shape, codec, node));
+				while (slot-- > 0)
 				{
-					item = fpb_posting_prev(entry->key.tuple, before);
-					if (item < 0)
+					if (fpb_node_is_gap(ix, shape, codec, node, slot))
 						continue;
-					entry->key.tail = fpb_posting_tail(entry->key.tuple, item);
+					fpb_read_slot(ix, page, shape, codec, node, slot, entry);
+					place->dir = at.dir;
+					place->slot = slot;
+					place->at = place->item = 0;
+					return true;
 				}
-				place->dir = dir;
-				place->slot = slot;
-				place->item = item;
-				return true;
 			}
 		}
-		if (dir == 0)
+		if (at.dir == 0)
 			return false;
-		dir--;
-		slot = BLCKSZ;			/* the node's last slot */
-		item = 0;
+		at.dir--;
+		at.slot = BLCKSZ;		/* behind the node's last slot */
+		at.at = at.item = 0;
 	}
 }
 
@@ -779,15 +790,14 @@ fpb_disk_first_prev(const FpbIndex *ix, Page page, FpbPos *pos, FpbEntry *entry)
 }
 
 /*
- * The place of an entry's slot, and of its item in a posting, by the position
- * that it was read at.  If a pairs node has no entry in that slot any more, it
- * is behind all slots.  (Its rank must not do instead: in a damaged page that
- * names a node twice, that would be another entry's.)
+ * The place of an entry's slot, and of its item in a posting, by its position.
+ * If a loose node has no entry in that slot any more, it is behind all slots.
+ * (Its rank must not do instead: in a damaged page that names a node twice,
+ * that would be another entry's.)
  */
 FpbNodePos
-fpb_slot_place(const FpbIndex *ix, Page page, FpbPos pos)
+fpb_slot_of(const FpbIndex *ix, Page page, FpbNodePos place)
 {
-	FpbNodePos	place = fpb_pos_unpack(ix, pos);
 	const FpbShape *shape = fpb_shape(ix, page);
 
 	if (place.dir < FpbDir(page)->nnodes &&
@@ -796,14 +806,22 @@ fpb_slot_place(const FpbIndex *ix, Page page, FpbPos pos)
 		FpbCodec	codec = *fpb_dir_codec(page, place.dir);
 		char	   *node = fpb_node_at(shape, page, place.dir);
 		int			nslots = fpb_node_slots(ix, shape, codec, node);
-		int			slot = place.item / 2 - 1;
+		int			slot = place.at - 1;
 
 		if (slot < 0 || slot >= nslots || fpb_node_is_gap(ix, shape, codec, node, slot))
 			slot = nslots;
 		place.slot = slot;
-		place.item = 0;
+		place.at = 0;
+		if (fpb_is_word(ix))
+			place.item = 0;
 	}
 	return place;
+}
+
+FpbNodePos
+fpb_slot_place(const FpbIndex *ix, Page page, FpbPos pos)
+{
+	return fpb_slot_of(ix, page, fpb_pos_unpack(ix, pos));
 }
 
 /* --- reading --- */
@@ -916,7 +934,8 @@ read_loose(const FpbIndex *ix, Page page, const FpbShape *shape, FpbCodec codec,
 		return -1;
 	fpb_loose_read(ix, page, shape, codec, node, in_order ? NULL : slots, rank, to,
 				   fpb_pos_pack(fpb_loose_pos(from.dir, 0, 0)),
-				   fpb_pos_at(0, 1, 0).number, fpb_pos_at(0, 0, 2).number, items);
+				   fpb_pos_at(0, 1, 0).number,
+				   fpb_pos_pack(fpb_loose_pos(0, 0, 0)).number, items);
 	return Max(to - rank, 0);
 }
 
@@ -1010,13 +1029,12 @@ next_unmarked(const FpbIndex *ix, const FpbShape *shape, const WordNode *words,
 #define FEW_TIDS	4
 
 /*
- * Read the items [first, last) of a posting, in a slot of the dir'th node,
- * that are not killed, into items[].  Returns how many, or -1 if there is no
- * room for more.
+ * Read the items [first, last) of a posting, whose place this is, that are not
+ * killed, into items[].  Returns how many, or -1 if there is no room for more.
  */
 static int
 read_live_tids(const FpbIndex *ix, Page page, uint64 head, IndexTuple posting,
-			   int dir, int slot, int first, int last, FpbItem *items, int room)
+			   FpbNodePos place, int first, int last, FpbItem *items, int room)
 {
 	const FpbShape *shape = fpb_leaf_shape(ix);
 	const char *tails = fpb_posting_tails(posting);
@@ -1045,14 +1063,44 @@ read_live_tids(const FpbIndex *ix, Page page, uint64 head, IndexTuple posting,
 		items[n].key.low = 0;
 		items[n].key.tail = tail;
 		items[n].key.tuple = posting;
-		items[n++].pos = fpb_pos_at(dir, slot, i);
+		place.item = i;
+		items[n++].pos = fpb_pos_pack(place);
 	}
 	return n;
 }
 
 /*
- * Read the entries of a node of tuples, the from.dir'th, from one position up
- * to another, which is in the same node or behind it, into items[]; without
+ * Find the slots of the entries of a tuples node that have the ranks of from
+ * up to end, into slots[], which has room for FPB_LOOSE_MOST.  Returns how
+ * many.  A lookup wants an entry or two, and knows where the first is.
+ */
+static int
+find_slots(const FpbIndex *ix, const FpbShape *shape, char *node, FpbNodePos from,
+		   int end, uint8 *slots)
+{
+	int			slot = from.at - 1;
+	int			n = 0;
+
+	if (end - from.slot <= 2 && slot >= 0 && slot < shape->nslots &&
+		!fpb_node_is_gap(ix, shape, FPB_NODE_TUPLES, node, slot))
+	{
+		while (n < end - from.slot && slot >= 0)
+		{
+			slots[n++] = slot;
+			if (n < end - from.slot)
+				slot = fpb_loose_step(ix, shape, FPB_NODE_TUPLES, node, slot, true);
+		}
+		return n;
+	}
+	n = Min(fpb_loose_order(ix, shape, FPB_NODE_TUPLES, node, slots), end) - from.slot;
+	if (n > 0 && from.slot > 0)
+		memmove(slots, slots + from.slot, n);
+	return n;
+}
+
+/*
+ * Read the entries of a tuples node, the from.dir'th, from one position up to
+ * another, which is in the same node or behind it, into items[]; without
  * killed ones, which bits, unless NULL, and if *tids the bits of TIDs tell.
  * Returns how many, or -1 if there may be more than there is room for.
  *
@@ -1064,13 +1112,16 @@ read_tuples(const FpbIndex *ix, Page page, const FpbShape *shape, char *node,
 			FpbItem *items, int room)
 {
 	const uint16 *tuples = fpb_node_tuples(shape, node);
-	int			end = Min(shape->nslots, to.slot + (to.item > 0));
+	uint8		slots[FPB_LOOSE_MOST];
+	int			n = find_slots(ix, shape, node, from, fpb_loose_rank(to), slots);
 	FpbItem    *item = items;
 
-	for (int slot = from.slot; slot < end; slot++)
+	for (int i = 0; i < n; i++)
 	{
-		int			first = slot == from.slot ? from.item : 0;
+		int			slot = slots[i];
+		int			first = i == 0 ? from.item : 0;
 		int			last = 1;
+		FpbNodePos	place = fpb_loose_pos(from.dir, from.slot + i, slot);
 		IndexTuple	tuple;
 		bool		posting;
 
@@ -1079,7 +1130,7 @@ read_tuples(const FpbIndex *ix, Page page, const FpbShape *shape, char *node,
 		tuple = fpb_page_tuple(ix, page, tuples[slot]);
 		posting = fpb_is_posting(tuple);
 		if (posting)
-			last = slot == to.slot ? Min(to.item, fpb_posting_slots(tuple)) :
+			last = place.slot == to.slot ? Min(to.item, fpb_posting_slots(tuple)) :
 				fpb_posting_slots(tuple);
 		if (first >= last)
 			continue;
@@ -1088,13 +1139,12 @@ read_tuples(const FpbIndex *ix, Page page, const FpbShape *shape, char *node,
 								fpb_killed_tids_bytes(ix, shape, page));
 		if (posting && *tids)
 		{
-			int			n = read_live_tids(ix, page, fpb_node_head(ix, node, slot), tuple,
-										   from.dir, slot, first, last, item,
-										   room - (item - items));
+			int			live = read_live_tids(ix, page, fpb_node_head(ix, node, slot), tuple,
+											  place, first, last, item, room - (item - items));
 
-			if (n < 0)
+			if (live < 0)
 				return -1;
-			item += n;
+			item += live;
 			continue;
 		}
 		if (unlikely(room - (item - items) < last - first))
@@ -1103,15 +1153,16 @@ read_tuples(const FpbIndex *ix, Page page, const FpbShape *shape, char *node,
 		{
 			FpbKey		key = {.head = fpb_node_head(ix, node, slot),.tuple = tuple};
 
+			place.item = first;
 			item = read_tails(fpb_posting_tails(tuple), fpb_posting_width(tuple), first, last,
-							  key, fpb_pos_at(from.dir, slot, first), 1, item);
+							  key, fpb_pos_pack(place), 1, item);
 			continue;
 		}
 		item->key.head = fpb_node_head(ix, node, slot);
 		item->key.low = 0;
 		item->key.tail = fpb_tail_pack(0, &tuple->t_tid);
 		item->key.tuple = tuple;
-		item->pos = fpb_pos_at(from.dir, slot, 0);
+		item->pos = fpb_pos_pack(place);
 		item++;
 	}
 	return item - items;
@@ -1191,10 +1242,10 @@ read_node(const FpbIndex *ix, Page page, FpbNodePos from, FpbNodePos to,
 	if (from.dir < to.dir)
 	{
 		to.slot = nslots;
-		to.item = 0;
+		to.at = to.item = 0;
 	}
 	if (!loose)
-		forget_slot(ix, &from);
+		forget_slot(&from);
 
 	/* or if there may not be room for all places, of which most may be gaps */
 	if (fpb_is_word(ix) &&
@@ -1207,7 +1258,9 @@ read_node(const FpbIndex *ix, Page page, FpbNodePos from, FpbNodePos to,
 	}
 	switch (fpb_codec_kind(codec))
 	{
-		case FPB_NODE_PLAIN:
+		case FPB_NODE_PLAIN:	/* no leaf has any */
+			break;
+		case FPB_NODE_TUPLES:
 			return read_tuples(ix, page, shape, node, from, to, tids, bits, items, room);
 		case FPB_NODE_RUNS:
 			return read_runs(ix, shape, node, from.dir, from.slot,
@@ -1216,6 +1269,15 @@ read_node(const FpbIndex *ix, Page page, FpbNodePos from, FpbNodePos to,
 			return read_loose(ix, page, shape, codec, node, from, fpb_loose_rank(to), items, room);
 	}
 	pg_unreachable();
+}
+
+/*
+ * Sign of an entry of the page against the end of what is read.
+ */
+static inline int
+compare_with_end(const FpbIndex *ix, Page page, const FpbKey *key, const FpbSearchKey *end)
+{
+	return fpb_compare_by_head(ix, key, end, fpb_search_head(ix, page, end));
 }
 
 /*
@@ -1228,10 +1290,7 @@ pass_entry(const FpbIndex *ix, const FpbShape *shape, const FpbEntry *entry,
 {
 	if (fpb_has_posting(shape, entry) &&
 		(end->ncols < ix->nkeyatts || end->tail == FPB_TAIL_MAX))
-	{
-		pos->slot++;
-		pos->item = 0;
-	}
+		pos->item = FPB_ALL_ITEMS;
 	else
 		*pos = fpb_node_pos_behind(ix, *pos);
 }
@@ -1256,7 +1315,7 @@ find_end(const FpbIndex *ix, Page page, FpbNodePos pos, const FpbSearchKey *end,
 		*stop = pos;
 		if (!fpb_node_pos_next(ix, page, &pos, &entry))
 			return;
-		if (fpb_compare(ix, &entry.key, end) >= 0)
+		if (compare_with_end(ix, page, &entry.key, end) >= 0)
 		{
 			*more = false;
 			return;
@@ -1386,7 +1445,7 @@ add_live(const FpbIndex *ix, Page page, const FpbShape *shape, const WordNode *w
 	if (*n == room || *n == FEW_LIVE)
 	{
 		from->slot = at;
-		from->item = 0;
+		from->at = from->item = 0;
 		if (*n == room)
 			*n = -1;
 		return false;
@@ -1444,7 +1503,7 @@ read_first_live(const FpbIndex *ix, Page page, FpbNodePos *from, const FpbSearch
 		{
 			LooseEntry	found[FPB_LOOSE_MOST];
 			int			nfound = find_unmarked(ix, page, shape, &words, bits,
-											   fpb_loose_rank(*from), from->item / 2 - 1,
+											   fpb_loose_rank(*from), from->at - 1,
 											   end, found, &ends);
 
 			for (int i = 0; i < nfound; i++)
@@ -1457,7 +1516,7 @@ read_first_live(const FpbIndex *ix, Page page, FpbNodePos *from, const FpbSearch
 			int			to = words.nslots;
 			int			slot;
 
-			forget_slot(ix, from);
+			forget_slot(from);
 			slot = from->slot;
 			if (fpb_codec_shares_key(codec))
 				to = fpb_run_end(&words.runs, words.runs.nruns - 1);
@@ -1469,7 +1528,7 @@ read_first_live(const FpbIndex *ix, Page page, FpbNodePos *from, const FpbSearch
 			}
 		}
 		*ended = ends;
-		from->slot = from->item = 0;
+		from->slot = from->at = from->item = 0;
 	}
 	return n;
 }
@@ -1519,7 +1578,7 @@ read_nodes(const FpbIndex *ix, Page page, FpbNodePos *from, FpbNodePos stop, boo
 		if (n < 0)
 			return -1;
 		count += n;
-		from->slot = from->item = 0;
+		from->slot = from->at = from->item = 0;
 	}
 	return count;
 }
@@ -1549,7 +1608,7 @@ read_entries(const FpbIndex *ix, Page page, FpbPos *pos, const FpbSearchKey *end
 
 		if (!fpb_node_pos_next(ix, page, &from, &entry))
 			return 0;
-		if (fpb_compare(ix, &entry.key, end) >= 0)
+		if (compare_with_end(ix, page, &entry.key, end) >= 0)
 		{
 			*more = false;
 			return 0;
@@ -1718,7 +1777,7 @@ search_child(const FpbIndex *ix, Page page, const FpbSearchKey *search, bool bef
 	node = checked_node(ix, shape, page, number, &codec);
 	prefetch_node(ix, shape, page, number, node);
 	pos->slot = fpb_search_node(ix, page, shape, codec, node, search, head, !before);
-	pos->item = 0;
+	pos->at = pos->item = 0;
 
 	/* the one before that place */
 	for (;;)
