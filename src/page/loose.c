@@ -28,12 +28,12 @@
 #include "page/fence.h"
 #include "page/loose.h"
 
-/* how the pairs of a node lie in it */
+/* how the entries of a loose node lie in it */
 typedef struct LooseNode
 {
 	const char *start;
 	int			nslots;
-	int			bytes;			/* of a pair */
+	int			bytes;			/* of a pair, or of a head */
 	int			tail_width;
 	int			head_off;
 	bool		short_head;
