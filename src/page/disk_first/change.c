@@ -815,7 +815,6 @@ put_tuple(const FpbIndex *ix, Page page, const StoredEntry *stored, int dir, int
 	}
 	fpb_node_tuples(shape, node)[slot] = tuple_offset;
 	fpb_note_slots(wp, (char *) fpb_node_tuples(shape, node), slot, slot, sizeof(uint16));
-	fpb_page_clear_killed(ix, page, dir, slot, slot);
 	adjust_bounds(ix, page, dir, head, wp);
 }
 
