@@ -97,25 +97,50 @@ verify_structure(Verify *v, Page page)
 }
 
 /*
- * Read a page.
+ * Read a page's entries.  For leaves there are two ways to do that: as scans
+ * do, which is several times as fast, or one entry after the other.
+ */
+static int
+read_entries(const FpbIndex *ix, Page page, bool one_by_one, VerifyEntry *entries)
+{
+	static FpbItem items[FPB_MAX_PAGE_ENTRIES];
+	FpbPos		pos = FPB_POS_FIRST;
+	bool		more;
+	int			n = 0;
+
+	if (FpbPageIsLeaf(page) && !one_by_one)
+	{
+		n = fpb_page_read(ix, page, pos, NULL, false, items, lengthof(items), &more);
+		for (int i = 0; i < n; i++)
+		{
+			entries[i].entry.key = items[i].key;
+			entries[i].entry.child = InvalidBlockNumber;
+			entries[i].pos = items[i].pos;
+		}
+		return n;
+	}
+	for (; fpb_page_next(ix, page, &pos, &entries[n].entry); pos = fpb_pos_behind(pos))
+		entries[n++].pos = pos;
+	return n;
+}
+
+/*
+ * Read a page.  (That calls no comparator, which might come here again.)
  */
 static void
-read_content(const FpbIndex *ix, Page page, Content *c)
+read_content(const FpbIndex *ix, Page page, bool one_by_one, Content *c)
 {
-	VerifyEntry *e = palloc(sizeof(VerifyEntry) * FPB_MAX_PAGE_ENTRIES);
+	static VerifyEntry entries[FPB_MAX_PAGE_ENTRIES];
 	bool		killed = FpbPageIsLeaf(page) && fpb_page_has_killed(ix, page);
-	FpbPos		pos = FPB_POS_FIRST;
 
 	c->page = page;
-	c->entries = e;
-	while (fpb_page_next(ix, page, &pos, &e->entry))
-	{
-		e->pos = pos;
-		e->killed = killed && fpb_page_is_killed(ix, page, pos);
-		e++;
-		pos = fpb_pos_behind(pos);
-	}
-	c->n = e - c->entries;
+	c->n = read_entries(ix, page, one_by_one, entries);
+	for (int i = 0; i < c->n; i++)
+		entries[i].killed = killed && fpb_page_is_killed(ix, page, entries[i].pos);
+
+	/* memory for as many as there might be would take long to be wiped */
+	c->entries = palloc(sizeof(VerifyEntry) * Max(c->n, 1));
+	memcpy(c->entries, entries, sizeof(VerifyEntry) * c->n);
 	if (!FpbPageIsLeftmost(page))
 		fpb_page_low(ix, page, &c->low);
 	if (!FpbPageIsRightmost(page))
@@ -294,7 +319,7 @@ verify_page(Verify *v, Page page)
 	if (fault != NULL)
 		note(v, fault);
 
-	read_content(v->ix, page, &c);
+	read_content(v->ix, page, true, &c);
 	for (int i = 0; i < c.n; i++)
 		verify_search(v, &c, i);
 	pfree(c.entries);
@@ -320,12 +345,14 @@ conclude(const Verify *v)
 static bool
 read_both(Verify *v, const FpbWal *wal, int i, Content *before, Content *after)
 {
+	static uint32 turn = 0;
 	Page		page = BufferGetPage(wal->pages[i].buffer);
 
 	if (!verify_structure(v, page))
 		return false;
-	read_content(v->ix, (Page) fpb_wal_before(i), before);
-	read_content(v->ix, page, after);
+	/* now and then both ways of reading have to agree */
+	read_content(v->ix, (Page) fpb_wal_before(i), false, before);
+	read_content(v->ix, page, turn++ % 8 == 0, after);
 	if (FpbHdr(before->page)->level != FpbHdr(page)->level)
 		note(v, "a page has changed its level");
 	if (FpbPageIsQueue(before->page) != FpbPageIsQueue(page))
@@ -457,7 +484,7 @@ verify_split(Verify *v, const FpbWal *wal, const FpbEntry *entries, int nentries
 	if (!verify_page(v, right_page) || !read_both(v, wal, 0, &before, &left))
 		return;
 	(void) verify_page(v, left.page);
-	read_content(v->ix, right_page, &right);
+	read_content(v->ix, right_page, false, &right);
 	verify_same_low(v, &before, &left);
 	if (FpbPageIsRightmost(left.page) || FpbPageIsLeftmost(right_page) ||
 		!same_high(v->ix, &left.high, &right.low) ||
@@ -540,7 +567,7 @@ verify_merge(Verify *v, const FpbWal *wal)
 	if (!read_both(v, wal, 0, &before, &after))
 		return;
 	(void) verify_page(v, after.page);
-	read_content(v->ix, (Page) fpb_wal_before(1), &page);
+	read_content(v->ix, (Page) fpb_wal_before(1), false, &page);
 	if (FpbPageIsDeleted(page.page) ||
 		!FpbPageIsDeleted(BufferGetPage(wal->pages[1].buffer)))
 		note(v, "a page merged away is not flagged");
