@@ -229,7 +229,7 @@ query(q{
 	DO $$
 	BEGIN
 		FOR i IN 0 .. 2000 LOOP
-			EXIT WHEN (SELECT queue_stalls > 0 FROM fpbtree_stats('crowd_k'));
+			EXIT WHEN (SELECT queue_stalls > 0 FROM fpbtree_activity() WHERE index = 'crowd_k'::regclass);
 			CONTINUE WHEN abs(i * 7919 % 2000 - 1000) < 10;
 			INSERT INTO crowd VALUES ((i * 7919 % 2000) * 100000 + 500);
 		END LOOP;
