@@ -85,8 +85,8 @@ SELECT count(*) FROM t WHERE i BETWEEN 101 AND 200;}),
 
 # What the figures are not worth much with.
 query(q{SELECT pg_drop_replication_slot('listener'); CREATE EXTENSION fpbtree});
-set_and_restart("wal_level = minimal\nmax_wal_senders = 0\nshared_buffers = 640kB\n");
-my (undef, $stdout, $stderr) = $node->psql('postgres', 'SELECT count(*) FROM fpbtree_tune(10000)');
+set_and_restart("wal_level = minimal\nmax_wal_senders = 0\nshared_buffers = 256kB\n");
+my (undef, $stdout, $stderr) = $node->psql('postgres', 'SELECT count(*) FROM fpbtree_tune(3000)');
 is($stdout, 16, 'measured');
 like($stderr, qr/WARNING:  insertions are measured without WAL/, 'without WAL');
 like($stderr, qr/WARNING:  tuple: an index of so many keys takes more than half of "shared_buffers"/, 'with few buffers');
