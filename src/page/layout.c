@@ -119,10 +119,11 @@ entries_and_places(const FpbIndex *ix, Page page, FpbEntry *entries, FpbPos *pla
 
 	if (FpbPageIsLeaf(page))
 	{
-		FpbItem    *items = palloc(sizeof(FpbItem) * FPB_MAX_PAGE_ENTRIES);
+		static FpbItem items[FPB_MAX_PAGE_ENTRIES];
 		bool		more;
 
-		n = fpb_page_read(ix, page, at, NULL, false, items, FPB_MAX_PAGE_ENTRIES, &more);
+		/* (calls no comparator, which might come here again) */
+		n = fpb_page_read(ix, page, at, NULL, false, items, lengthof(items), &more);
 		for (int i = 0; i < n; i++)
 		{
 			entries[i].key = items[i].key;
@@ -130,7 +131,6 @@ entries_and_places(const FpbIndex *ix, Page page, FpbEntry *entries, FpbPos *pla
 			if (places != NULL)
 				places[i] = items[i].pos;
 		}
-		pfree(items);
 		return n;
 	}
 	for (; fpb_page_next(ix, page, &at, &entries[n]); at = fpb_pos_behind(at))
