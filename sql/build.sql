@@ -33,7 +33,7 @@ BEGIN
 	SET LOCAL enable_bitmapscan = off;
 	SET LOCAL enable_sort = off;
 	SET LOCAL max_parallel_workers_per_gather = 0;
-	query := format('SELECT md5(string_agg(t::text, '','')) FROM (SELECT ctid FROM %s %s ORDER BY %s) t',
+	query := format('SELECT md5(string_agg(t.ctid::text, '','')) FROM (SELECT ctid FROM %s %s ORDER BY %s) t',
 					tab,
 					CASE WHEN opts ~* '^where' THEN opts ELSE '' END,
 					cols);
