@@ -49,11 +49,12 @@ END $$;
 CREATE FUNCTION random_order(kind text, type text, dups int, OUT f bigint, OUT b bigint) LANGUAGE plpgsql AS $$
 BEGIN
 	CALL prepare(kind, type, dups);
+	DROP TABLE IF EXISTS waves;
+	CREATE TABLE waves AS SELECT k, nr, ntile(12) OVER (ORDER BY hashint4(nr)) - 1 AS nth FROM rows;
 	f := 0;
 	b := 0;
 	FOR part IN 0..11 LOOP
-		INSERT INTO t SELECT k FROM (SELECT k, ntile(12) OVER (ORDER BY hashint4(nr)) - 1 AS nth, nr FROM rows) r
-			WHERE nth = part ORDER BY hashint4(nr);
+		INSERT INTO t SELECT k FROM waves WHERE nth = part ORDER BY hashint4(nr);
 		CONTINUE WHEN part < 3;
 		f := f + pages('t_f');
 		b := b + pages('t_b');
