@@ -11,7 +11,7 @@ SET fpbtree.inner_page_cache = '128kB';
 CREATE TABLE cmp_inner (k text COLLATE "C", n int);
 CREATE INDEX cmp_inner_k ON cmp_inner USING fpbtree (k);
 INSERT INTO cmp_inner
-	SELECT repeat('x', current_setting('block_size')::int / 20) || lpad(i::text, 6, '0'), i
+	SELECT lpad(i::text, 6, '0') || repeat('x', current_setting('block_size')::int / 20), i
 	FROM generate_series(0, 7999) i;
 SELECT fpbtree_check('cmp_inner_k');
 
@@ -21,7 +21,7 @@ DECLARE
 	found int;
 BEGIN
 	SELECT n INTO STRICT found FROM public.cmp_inner
-		WHERE k = repeat('x', current_setting('block_size')::int / 20) || lpad(((a * 7919 + b * 104729) % 8000)::text, 6, '0');
+		WHERE k = lpad(((a * 7919 + b * 104729) % 8000)::text, 6, '0') || repeat('x', current_setting('block_size')::int / 20);
 	RETURN btint4cmp(a, b);
 END $$;
 CREATE OPERATOR CLASS cmp_ops FOR TYPE int USING fpbtree AS

@@ -171,7 +171,7 @@ BEGIN
     PERFORM set_config('enable_seqscan', 'off', true);
     FOR i IN 1 .. 12 LOOP
         PERFORM set_config('fpbtree.inner_page_cache', (ARRAY['0', '8kB', '20kB', '64kB', '200kB', '8MB'])[1 + i % 6], true);
-        INSERT INTO copies SELECT repeat('k', 400) || md5(j::text || i) FROM generate_series(1, 500) j;
+        INSERT INTO copies SELECT md5(j::text || i) || repeat('k', 400) FROM generate_series(1, 500) j;
         PERFORM count(*) FROM copies a WHERE NOT EXISTS (SELECT FROM copies b WHERE b.k = a.k OFFSET 0) HAVING count(*) > 0;
         IF FOUND THEN
             RAISE 'rows are not found after insertion %', i;

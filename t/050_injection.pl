@@ -388,8 +388,8 @@ sub make_stale
 {
 	my $incomplete = q{SELECT count(*) FROM pages('u_k') WHERE flags @> '{incomplete_split}'};
 	query(q{
-		CREATE TABLE u (k text COLLATE "C", n int);
-		CREATE UNIQUE INDEX u_k ON u USING fpbtree (k) INCLUDE (n);
+		CREATE TABLE u (k text COLLATE "C", n int, pad text DEFAULT repeat('p', current_setting('block_size')::int / 19));
+		CREATE UNIQUE INDEX u_k ON u USING fpbtree (k) INCLUDE (n, pad);
 		INSERT INTO u VALUES (key(1), 0);});
 	my $old = session($node, 'BEGIN ISOLATION LEVEL REPEATABLE READ', 'SELECT FROM u');
 	my $update = 'DO $$ BEGIN FOR i IN 1..%d LOOP UPDATE u SET n = n + 1; COMMIT; END LOOP; END $$';

@@ -337,11 +337,11 @@ foreach my $order ('', ' DESC')
 	query('VACUUM (FREEZE) alone');
 	query('DELETE FROM alone WHERE i BETWEEN 100 AND 200');
 	my $cursor = session($node, 'BEGIN', 'DECLARE c CURSOR FOR SELECT k FROM alone WHERE k >= key(2400) ORDER BY k');
-	is($cursor->query_safe('FETCH c') =~ s/^x+//r, '002400', 'a cursor that has read a leaf of either tree');
+	is($cursor->query_safe('FETCH c') =~ s/x+$//r, '002400', 'a cursor that has read a leaf of either tree');
 	query('DELETE FROM alone WHERE i > 2400');
 	my ($vacuum, $vacuum_pid) = start_session([], 'VACUUM (INDEX_CLEANUP ON) alone');
 	comes_true('VACUUM waits for it', "SELECT coalesce(wait_event_type LIKE 'Buffer%', false) FROM pg_stat_activity WHERE pid = $vacuum_pid");
-	is($cursor->query_safe('FETCH c') =~ s/^x+//r, '002405', 'it sees what its snapshot has, of the queue');
+	is($cursor->query_safe('FETCH c') =~ s/x+$//r, '002405', 'it sees what its snapshot has, of the queue');
 	$cursor->query_safe('MOVE FORWARD ALL FROM c');
 	$cursor->query_safe('COMMIT');
 	ok(finishes($vacuum_pid), 'VACUUM comes to its end');

@@ -18,7 +18,7 @@ sub create_long_keys
 {
 	query(q{
 CREATE FUNCTION key(i int) RETURNS text LANGUAGE sql IMMUTABLE
-	RETURN repeat('x', current_setting('block_size')::int / 19) || lpad(i::text, 6, '0');
+	RETURN lpad(i::text, 6, '0') || repeat('x', current_setting('block_size')::int / 19);
 CREATE FUNCTION pages(index regclass, OUT block int8, OUT kind text, OUT level int, OUT flags text[], OUT low int, OUT high int)
 	RETURNS SETOF record LANGUAGE sql
 BEGIN ATOMIC
