@@ -253,9 +253,10 @@ fpb_report_duplicate(FpbLoad *load, const FpbKey *key)
 	FpbBuild   *build = load->build;
 	Datum		values[INDEX_MAX_KEYS];
 	bool		isnull[INDEX_MAX_KEYS];
+	FpbTupleSpace space;
 	char	   *description;
 
-	fpb_key_datums(load->ix, key, values, isnull);
+	fpb_key_datums(load->ix, key, &space, values, isnull);
 	description = BuildIndexValueDescription(build->index, values, isnull);
 	ereport(ERROR,
 			(errcode(ERRCODE_UNIQUE_VIOLATION),

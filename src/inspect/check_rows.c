@@ -152,6 +152,7 @@ make_key_element(const FpbIndex *ix, const FpbKey *key, ItemPointer tid,
 {
 	Datum		values[INDEX_MAX_KEYS];
 	bool		isnull[INDEX_MAX_KEYS];
+	FpbTupleSpace space;
 
 	if (fpb_is_word(ix))
 	{
@@ -161,7 +162,7 @@ make_key_element(const FpbIndex *ix, const FpbKey *key, ItemPointer tid,
 		appendBinaryStringInfo(element, &key->tail, sizeof(key->tail));
 		return;
 	}
-	fpb_key_datums(ix, key, values, isnull);
+	fpb_key_datums(ix, key, &space, values, isnull);
 	make_element(ix, values, isnull, tid, element);
 }
 
@@ -366,12 +367,11 @@ check_unique(FpbCheck *check)
 		rc->last = check->entries[check->nentries - 1].key;
 		if (rc->last.tuple != NULL)
 		{
-			Size		size = IndexTupleSize(rc->last.tuple);
-			IndexTuple	copy = MemoryContextAlloc(rc->last_cxt[rc->last_turn],
-												  MAXALIGN(size));
+			MemoryContext old = MemoryContextSwitchTo(rc->last_cxt[rc->last_turn]);
 
-			memcpy(copy, rc->last.tuple, size);
-			rc->last.tuple = copy;
+			rc->last.tuple = fpb_copy_whole_tuple(&check->ix, &rc->last);
+			rc->last.cut_in = NULL;
+			MemoryContextSwitchTo(old);
 		}
 	}
 }

@@ -162,6 +162,7 @@ key_text(const FpbIndex *ix, const FpbKey *key, bool pivot)
 {
 	Datum		values[INDEX_MAX_KEYS];
 	bool		isnull[INDEX_MAX_KEYS];
+	FpbTupleSpace space;
 	ItemPointerData tid;
 	StringInfoData buf;
 	int			natts = pivot ? ix->nkeyatts : ix->natts;
@@ -170,12 +171,12 @@ key_text(const FpbIndex *ix, const FpbKey *key, bool pivot)
 	{
 		if (pivot)
 			natts = fpb_pivot_natts(ix, key->tuple);
-		fpb_tuple_datums(ix, key->tuple, natts, values, isnull);
+		fpb_tuple_datums(ix, fpb_whole_tuple(ix, key, &space), natts, values, isnull);
 	}
 	else if (pivot)
 		fpb_word_fence_datums(ix, key, true, values, isnull);
 	else
-		fpb_key_datums(ix, key, values, isnull);
+		fpb_key_datums(ix, key, &space, values, isnull);
 
 	initStringInfo(&buf);
 	appendStringInfoChar(&buf, '(');

@@ -11,31 +11,8 @@
 #include "common/int.h"
 #include "utils/fmgroids.h"
 
-#include "key/key.h"
+#include "key/prefix.h"
 #include "key/tuple.h"
-
-/*
- * Sign of a - b, two values of a column, in the index's order.  cmp is the
- * opclass's comparator, or one whose second argument is of b's type.
- */
-static inline int
-compare_values(const FpbColumn *col, FmgrInfo *cmp,
-			   Datum a, bool a_isnull, Datum b, bool b_isnull)
-{
-	int			result;
-
-	if (unlikely(a_isnull || b_isnull))
-	{
-		if (a_isnull && b_isnull)
-			return 0;
-		return a_isnull == col->nulls_first ? -1 : 1;
-	}
-
-	result = DatumGetInt32(FunctionCall2Coll(cmp, col->collation, a, b));
-	if (result == 0)
-		return 0;
-	return (result < 0) != col->desc ? -1 : 1;
-}
 
 /*
  * Is it certain that a comparator runs only code of the server's own, which
@@ -111,8 +88,8 @@ compare_rest(const FpbIndex *ix, IndexTuple tuple, const FpbSearchKey *search,
 		int			result;
 
 		value = fpb_read_column(&reader, &isnull);
-		result = compare_values(&ix->cols[i], pcol->cmp, value, isnull,
-								pcol->value, pcol->isnull);
+		result = fpb_compare_values(&ix->cols[i], pcol->cmp, value, isnull,
+									pcol->value, pcol->isnull);
 		if (result != 0)
 			return result;
 	}
@@ -133,10 +110,15 @@ compare_tuple(const FpbIndex *ix, const FpbKey *key, const FpbSearchKey *search)
 
 	if (ncompare > 0)
 	{
-		Datum		value = fpb_read_first_column(ix, key->tuple, &isnull);
+		if (key->cut_in != NULL)
+			result = fpb_compare_first(ix, key, search);
+		else
+		{
+			Datum		value = fpb_read_first_column(ix, key->tuple, &isnull);
 
-		result = compare_values(&ix->cols[0], search->cols[0].cmp, value, isnull,
-								search->cols[0].value, search->cols[0].isnull);
+			result = fpb_compare_values(&ix->cols[0], search->cols[0].cmp, value, isnull,
+										search->cols[0].value, search->cols[0].isnull);
+		}
 		if (result != 0)
 			return result;
 	}
@@ -206,10 +188,12 @@ fpb_equal_columns(const FpbIndex *ix, const FpbKey *a, const FpbKey *b,
 {
 	FpbTupleReader a_reader;
 	FpbTupleReader b_reader;
+	FpbTupleSpace a_space;
+	FpbTupleSpace b_space;
 
 	*order = 0;
-	fpb_begin_reading(&a_reader, ix, a->tuple);
-	fpb_begin_reading(&b_reader, ix, b->tuple);
+	fpb_begin_reading(&a_reader, ix, fpb_whole_tuple(ix, a, &a_space));
+	fpb_begin_reading(&b_reader, ix, fpb_whole_tuple(ix, b, &b_space));
 	for (int i = 0; i < ncolumns; i++)
 	{
 		Datum		a_value,
@@ -219,8 +203,8 @@ fpb_equal_columns(const FpbIndex *ix, const FpbKey *a, const FpbKey *b,
 
 		a_value = fpb_read_column(&a_reader, &a_isnull);
 		b_value = fpb_read_column(&b_reader, &b_isnull);
-		*order = compare_values(&ix->cols[i], ix->cols[i].cmp,
-								a_value, a_isnull, b_value, b_isnull);
+		*order = fpb_compare_values(&ix->cols[i], ix->cols[i].cmp,
+									a_value, a_isnull, b_value, b_isnull);
 		if (*order != 0)
 			return i;
 	}
@@ -286,6 +270,20 @@ fpb_tuples_identical(const FpbIndex *ix, IndexTuple a, IndexTuple b)
 		 memcmp((char *) a + sizeof(IndexTupleData), (char *) b + sizeof(IndexTupleData),
 				IndexTupleSize(a) - sizeof(IndexTupleData)) == 0 &&
 		 fpb_pivot_natts(ix, a) == fpb_pivot_natts(ix, b));
+}
+
+/*
+ * fpb_keys_identical for tuples of which one may be cut, and the other is not,
+ * or in another page.
+ */
+bool
+fpb_cut_keys_identical(const FpbIndex *ix, const FpbKey *a, const FpbKey *b)
+{
+	FpbTupleSpace a_space;
+	FpbTupleSpace b_space;
+
+	return fpb_tuples_identical(ix, fpb_whole_tuple(ix, a, &a_space),
+								fpb_whole_tuple(ix, b, &b_space));
 }
 
 /*

@@ -203,6 +203,10 @@ fpb_index_describe(FpbIndex *ix, Relation rel)
 {
 	bool		all_words = true;
 
+#ifdef USE_ASSERT_CHECKING
+	/* what nobody sets shall be noticed */
+	memset(ix, 0x7F, sizeof(*ix));
+#endif
 	ix->rel = rel;
 
 	ix->may_queue = fpb_may_queue(rel);

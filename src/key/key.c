@@ -12,7 +12,7 @@
 
 #include "utils/rel.h"
 
-#include "key/key.h"
+#include "key/prefix.h"
 #include "key/tuple.h"
 
 /*
@@ -81,17 +81,17 @@ fpb_key_form(const FpbIndex *ix, Datum *values, bool *isnull,
 
 /*
  * Get the values of a leaf entry's columns, INCLUDE columns among them.  Those
- * passed by reference point into a tuple, and are palloc'd for words.  Raises
- * an error if the tuple is damaged.
+ * passed by reference point into a tuple, or into *space if that is cut, and
+ * are palloc'd for words.  Raises an error if the tuple is damaged.
  */
 void
-fpb_key_datums(const FpbIndex *ix, const FpbKey *key,
+fpb_key_datums(const FpbIndex *ix, const FpbKey *key, FpbTupleSpace *space,
 			   Datum *values, bool *isnull)
 {
 	if (fpb_is_word(ix))
 		fpb_word_datums(ix, key, values, isnull);
 	else
-		fpb_tuple_datums(ix, key->tuple, ix->natts, values, isnull);
+		fpb_tuple_datums(ix, fpb_whole_tuple(ix, key, space), ix->natts, values, isnull);
 }
 
 /*
@@ -123,7 +123,8 @@ fpb_key_has_null(const FpbIndex *ix, const FpbKey *key)
  * Make *search the place of exactly this key, TID included.  If the key is a
  * truncated pivot, that is the place before all keys that begin with its
  * columns.  The search key's values point into the key's tuple, which must
- * live as long.  Raises an error if the tuple is damaged.
+ * live as long; if that is cut, into a palloc'd copy of all of it.  Raises an
+ * error if the tuple is damaged.
  */
 void
 fpb_search_key_from(const FpbIndex *ix, const FpbKey *key, FpbSearchKey *search)
@@ -131,7 +132,7 @@ fpb_search_key_from(const FpbIndex *ix, const FpbKey *key, FpbSearchKey *search)
 	FpbTupleReader reader;
 
 	search->head = key->head;
-	search->low = key->low;
+	search->low = fpb_is_word(ix) ? key->low : 0;
 	search->tail = key->tail;
 	search->has_head = fpb_is_word(ix) || ix->cols[0].head != FPB_HEAD_NONE;
 	search->named_node = 0;
@@ -140,7 +141,8 @@ fpb_search_key_from(const FpbIndex *ix, const FpbKey *key, FpbSearchKey *search)
 	if (fpb_is_word(ix))
 		return;
 
-	fpb_begin_reading(&reader, ix, key->tuple);
+	fpb_begin_reading(&reader, ix, key->cut_in == NULL ? key->tuple :
+					  fpb_copy_whole_tuple(ix, key));
 	search->ncols = fpb_pivot_natts(ix, key->tuple);
 	for (int i = 0; i < search->ncols; i++)
 	{

@@ -65,11 +65,20 @@ fpb_tail_tie(uint64 tail)
  *
  * A pivot is a key whose TID and trailing columns may be truncated, which
  * stands for minus infinity there.  A truncated TID is 0 in the tail.
+ *
+ * An entry's tuple may lack its page's prefix (key/prefix.c): then it is
+ * *cut*.  The functions here take a cut key for the whole one.  The page must
+ * live as long as the key.
  */
 typedef struct FpbKey
 {
 	uint64		head;			/* word (or its upper half), or head */
-	uint64		low;			/* lower half of a 128-bit word, else 0 */
+	union
+	{
+		uint64		low;		/* lower half of a 128-bit word, else 0 */
+		Page		cut_in;		/* tuple form: the leaf whose tuples may be
+								 * cut that this one is in, or NULL */
+	};
 	uint64		tail;			/* tie bits and TID */
 	IndexTuple	tuple;			/* tuple form only, else NULL */
 } FpbKey;
@@ -148,6 +157,9 @@ typedef struct FpbIndex
 								 * duplicates once?  (set by the layout) */
 	uint16		max_posting;	/* bytes that a posting tuple may take; 0:
 								 * there are none (set by the layout) */
+	uint16		cut_most;		/* bytes that a tuple may have, whole, to be
+								 * cut in leaves; 0: none is (set by the
+								 * layout) */
 	int			nkeyatts;
 	int			natts;
 	bool		may_queue;		/* may it have an operation queue? */
@@ -225,20 +237,32 @@ typedef struct FpbSearchKey
 extern void fpb_key_form(const FpbIndex *ix, Datum *values, bool *isnull,
 						 ItemPointer tid, FpbKey *key);
 
+/* no longer tuple is cut; and memory for one, whole or cut */
+#define FPB_CUT_MOST	1024
+
+typedef union FpbTupleSpace
+{
+	IndexTupleData header;
+	double		align;
+	int64		align_int64;
+	char		data[FPB_CUT_MOST];
+} FpbTupleSpace;
+
 /*
  * The values of the first columns of a tuple, and of all columns of a leaf's
- * entry.  By-reference ones of a tuple point into it, those of words are
- * palloc'd.
+ * entry.  By-reference ones of a tuple point into it, or into *space; those of
+ * words are palloc'd.
  */
 extern void fpb_tuple_datums(const FpbIndex *ix, IndexTuple tuple, int ncolumns,
 							 Datum *values, bool *isnull);
-extern void fpb_key_datums(const FpbIndex *ix, const FpbKey *key,
+extern void fpb_key_datums(const FpbIndex *ix, const FpbKey *key, FpbTupleSpace *space,
 						   Datum *values, bool *isnull);
 
 /* Is a key column of a leaf's entry NULL? */
 extern bool fpb_key_has_null(const FpbIndex *ix, const FpbKey *key);
 
-/* Make the search key of exactly this key, TID included. */
+/* Make the search key of exactly this key, TID included.  Tuple form: points
+ * into key's tuple, or to a palloc'd one if that is cut. */
 extern void fpb_search_key_from(const FpbIndex *ix, const FpbKey *key,
 								FpbSearchKey *search);
 
@@ -275,6 +299,7 @@ extern bool fpb_keys_share_prefix(const FpbIndex *ix, const FpbKey *a,
 
 extern bool fpb_tuples_identical(const FpbIndex *ix, IndexTuple a,
 								 IndexTuple b);
+extern bool fpb_cut_keys_identical(const FpbIndex *ix, const FpbKey *a, const FpbKey *b);
 
 /*
  * Are the keys of a and b the same columns, and the same bytes, so that one
@@ -287,6 +312,8 @@ fpb_keys_identical(const FpbIndex *ix, const FpbKey *a, const FpbKey *b)
 		return false;
 	if (fpb_is_word(ix))
 		return a->low == b->low;	/* the tie is with the TID */
+	if (unlikely(a->cut_in != b->cut_in))
+		return fpb_cut_keys_identical(ix, a, b);
 	return fpb_tuples_identical(ix, a->tuple, b->tuple);
 }
 
@@ -409,6 +436,35 @@ fpb_pivot_natts(const FpbIndex *ix, IndexTuple pivot)
 		return ix->nkeyatts;
 	natts = ItemPointerGetBlockNumberNoCheck(&pivot->t_tid);
 	return Min(natts, (BlockNumber) ix->nkeyatts);
+}
+
+/*
+ * Is there a whole tuple at this offset?
+ */
+static inline bool
+fpb_tuple_offset_valid(Page page, uint32 offset)
+{
+	IndexTuple	tuple;
+	Size		size;
+
+	if (offset < FpbHdr(page)->pd.pd_upper ||
+		offset > BLCKSZ - sizeof(IndexTupleData) || (offset & 1) != 0)
+		return false;
+	tuple = (IndexTuple) ((char *) page + offset);
+	size = IndexTupleSize(tuple);
+	if (size >= sizeof(IndexTupleData) && fpb_is_posting(tuple))
+		size = fpb_leaf_tuple_size(tuple);
+	return size >= sizeof(IndexTupleData) && offset + size <= BLCKSZ;
+}
+
+/*
+ * Is a tuple, at an even offset, aligned as its columns need it?
+ */
+static inline bool
+fpb_tuple_is_aligned(IndexTuple tuple, uint32 offset)
+{
+	return (tuple->t_info & INDEX_AM_RESERVED_BIT) == 0 ||
+		(offset & (MAXIMUM_ALIGNOF - 1)) == 0;
 }
 
 /* bytes of the longest tuple that btree takes at this block size */

@@ -9,7 +9,7 @@
 
 #include "access/itup.h"
 
-#include "key/key.h"
+#include "key/prefix.h"
 #include "key/tuple.h"
 
 /*
@@ -76,6 +76,7 @@ fpb_key_separator(const FpbIndex *ix, const FpbKey *left, const FpbKey *right,
 	int			nequal;
 	int			order;
 	IndexTuple	left_tuple;
+	FpbTupleSpace space;
 
 	if (fpb_is_word(ix))
 	{
@@ -92,11 +93,12 @@ fpb_key_separator(const FpbIndex *ix, const FpbKey *left, const FpbKey *right,
 	pivot->low = 0;
 	pivot->tail = FPB_TAIL_MIN;
 	pivot->head = fpb_pivot_head(ix, right->head, Min(nequal + 1, ix->nkeyatts));
-	pivot->tuple = fpb_truncate_tuple(ix, right->tuple, Min(nequal + 1, ix->nkeyatts));
+	pivot->tuple = fpb_truncate_tuple(ix, fpb_whole_tuple(ix, right, &space),
+									  Min(nequal + 1, ix->nkeyatts));
 	if (nequal == ix->nkeyatts)
 		pivot->tail = next_tail(left->tail);
 
-	left_tuple = fpb_truncate_tuple(ix, left->tuple, ix->nkeyatts);
+	left_tuple = fpb_truncate_tuple(ix, fpb_whole_tuple(ix, left, &space), ix->nkeyatts);
 	if (fpb_tuple_space(left_tuple) < fpb_tuple_space(pivot->tuple))
 	{
 		pfree(pivot->tuple);

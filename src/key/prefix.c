@@ -22,6 +22,15 @@
  * its bytes are less, and the greatest if they are greater.  A NULL has one of
  * these, too, and so has a search key without columns.
  *
+ * In leaves, tuples are *cut*: their first columns lack the prefix, which the
+ * page's low fence has.  A tuple that is longer than ix->cut_most is not cut,
+ * and neither is one whose first column is compressed.  A tuple in a page
+ * shows whether it is cut, because none that is cut is so long.
+ *
+ * A cut tuple is a tuple, whose first column has another value.  Its header
+ * stays as short or as long as it was.  So what has been cut can be joined
+ * again, to the same bytes.
+ *
  *-------------------------------------------------------------------------
  */
 #include "postgres.h"
@@ -30,8 +39,26 @@
 #include "key/prefix.h"
 #include "key/tuple.h"
 
+static const char too_long[] = "column is too long for a tuple without its page's prefix";
+static const char short_key[] = "key is shorter than its page's prefix";
+
+/* fpb_value_bytes of the first column; most have a short header */
+static inline const char *
+bytes_of(const FpbIndex *ix, Datum value, Size *length, void **copy)
+{
+	const char *v = DatumGetPointer(value);
+
+	if (ix->cols[0].head == FPB_HEAD_BYTES && likely(VARATT_IS_1B(v) && !VARATT_IS_1B_E(v)))
+	{
+		*copy = NULL;
+		*length = VARSIZE_1B(v) - VARHDRSZ_SHORT;
+		return VARDATA_1B(v);
+	}
+	return fpb_value_bytes(ix->cols[0].head, value, length, copy);
+}
+
 /* the bytes of a tuple's first column; NULL if it has none, or is NULL */
-static const char *
+static inline const char *
 first_bytes(const FpbIndex *ix, IndexTuple tuple, Size *length, void **copy)
 {
 	bool		isnull;
@@ -43,7 +70,7 @@ first_bytes(const FpbIndex *ix, IndexTuple tuple, Size *length, void **copy)
 	value = fpb_read_first_column(ix, tuple, &isnull);
 	if (isnull)
 		return NULL;
-	return fpb_value_bytes(ix->cols[0].head, value, length, copy);
+	return bytes_of(ix, value, length, copy);
 }
 
 static inline void
@@ -105,7 +132,7 @@ compare_prefix(const FpbIndex *ix, const char *bytes, Size length, IndexTuple tu
 	int			order;
 
 	if (unlikely(other == NULL || other_length < prefix))
-		fpb_tuple_damaged(ix, tuple, "key is shorter than its page's prefix");
+		fpb_tuple_damaged(ix, tuple, short_key);
 	order = memcmp(bytes, other, Min(length, prefix));
 	if (order == 0 && length < prefix)
 		order = -1;
@@ -128,16 +155,202 @@ fpb_has_prefix(const FpbIndex *ix, IndexTuple tuple, int prefix, IndexTuple othe
 	return has;
 }
 
+/* --- cut tuples --- */
+
+/*
+ * Add a tuple's columns but the first one to one being made in *space, whose
+ * data begin at start, from end on.  Returns where the data end.
+ */
+static Size
+copy_rest(const FpbIndex *ix, IndexTuple tuple, FpbTupleSpace *space, Size start, Size end)
+{
+	FpbTupleReader reader;
+	char	   *to = space->data + start;
+
+	fpb_begin_reading(&reader, ix, tuple);
+	(void) fpb_next_column(&reader);
+	while (reader.next < ix->natts)
+	{
+		const FpbColumn *col = &ix->cols[reader.next];
+		const char *value = fpb_next_column(&reader);
+		Size		begin = end;
+		Size		length;
+
+		if (value == NULL)
+			continue;
+		length = reader.data + reader.off - value;
+		if (col->length != -1 || !VARATT_IS_1B(value))
+			begin = TYPEALIGN(col->align, end);
+		if (unlikely(start + begin + length > sizeof(space->data)))
+			fpb_tuple_damaged(ix, tuple, too_long);
+		memset(to + end, 0, begin - end);
+		memcpy(to + begin, value, length);
+		end = begin + length;
+	}
+	return end;
+}
+
+/*
+ * Can the first column of a tuple be cut, or have been cut?
+ */
+static bool
+has_plain_first(IndexTuple tuple)
+{
+	Size		start = IndexInfoFindDataOffset(tuple->t_info);
+	const char *value = (char *) tuple + start;
+
+	if (IndexTupleSize(tuple) <= start ||
+		(IndexTupleHasNulls(tuple) &&
+		 att_isnull(0, (uint8 *) ((char *) tuple + sizeof(IndexTupleData)))))
+		return false;
+	return VARATT_IS_1B(value) ? !VARATT_IS_1B_E(value) : VARATT_IS_4B_U(value);
+}
+
+/*
+ * See key/prefix.h.  (What is not cut because it is too long is still too
+ * long.)
+ */
+bool
+fpb_is_cut(const FpbIndex *ix, IndexTuple tuple, int prefix)
+{
+	return prefix > 0 && IndexTupleSize(tuple) <= ix->cut_most && has_plain_first(tuple);
+}
+
+/*
+ * A copy of a tuple in *space, with other bytes in its first column, which is
+ * plain: "more" bytes of prefix before those that it has (join), or that many
+ * less.
+ */
+static IndexTuple
+change_first(const FpbIndex *ix, IndexTuple tuple, const char *prefix, Size more, bool join,
+			 FpbTupleSpace *space)
+{
+	FpbTupleReader reader;
+	const char *value;
+	Size		start;
+	Size		length;
+	Size		header;
+	char	   *to;
+
+	fpb_begin_reading(&reader, ix, tuple);
+	value = fpb_next_column(&reader);
+	start = reader.data - (char *) tuple;
+	header = VARATT_IS_1B(value) ? VARHDRSZ_SHORT : VARHDRSZ;
+	length = reader.off - header;
+	if (unlikely(start + reader.off + (join ? more : 0) > sizeof(space->data)))
+		fpb_tuple_damaged(ix, tuple, too_long);
+	if (unlikely(!join && length < more))
+		fpb_tuple_damaged(ix, tuple, short_key);
+	to = space->data + start;
+	memcpy(space->data, tuple, start);
+	if (join)
+	{
+		memcpy(to + header, prefix, more);
+		memcpy(to + header + more, value + header, length);
+		length += more;
+	}
+	else
+	{
+		length -= more;
+		memcpy(to + header, value + header + more, length);
+	}
+	if (header == VARHDRSZ)
+		SET_VARSIZE(to, header + length);
+	else if (likely(header + length <= VARATT_SHORT_MAX))
+		SET_VARSIZE_SHORT(to, header + length);
+	else
+		fpb_tuple_damaged(ix, tuple, "column is too long for its header");
+	length += header;
+	if (ix->natts > 1)
+		length = copy_rest(ix, tuple, space, start, length);
+	space->header.t_info = (tuple->t_info & ~INDEX_SIZE_MASK) | (start + length);
+	return &space->header;
+}
+
+/*
+ * See key/prefix.h.
+ */
+IndexTuple
+fpb_cut_tuple(const FpbIndex *ix, IndexTuple tuple, int prefix, FpbTupleSpace *space)
+{
+	if (!fpb_is_cut(ix, tuple, prefix))
+		return tuple;
+	return change_first(ix, tuple, NULL, prefix, false, space);
+}
+
+/*
+ * The bytes of a page's low fence, which are no fewer than the page's prefix.
+ */
+static const char *
+prefix_bytes(const FpbIndex *ix, Page page, void **copy)
+{
+	uint32		offset = (uint32) Min(FpbHdr(page)->fences.tail[FPB_LOW], BLCKSZ);
+	IndexTuple	low = (IndexTuple) ((char *) page + offset);
+	Size		length;
+	const char *bytes;
+
+	if (unlikely(!fpb_tuple_offset_valid(page, offset) || !fpb_tuple_is_aligned(low, offset)))
+		fpb_report_damage(ix->rel, fpb_cache_block(ix->cache, page),
+						  "The low fence is not among the page's tuples.");
+	bytes = first_bytes(ix, low, &length, copy);
+	if (unlikely(bytes == NULL || length < (Size) fpb_page_prefix(ix, page)))
+		fpb_tuple_damaged(ix, low, short_key);
+	return bytes;
+}
+
+/*
+ * See key/prefix.h.
+ */
+IndexTuple
+fpb_join_tuple(const FpbIndex *ix, const FpbKey *key, FpbTupleSpace *space)
+{
+	int			prefix = fpb_page_prefix(ix, key->cut_in);
+	void	   *copy;
+	const char *bytes;
+	IndexTuple	whole;
+
+	if (!fpb_is_cut(ix, key->tuple, prefix))
+		return key->tuple;
+	bytes = prefix_bytes(ix, key->cut_in, &copy);
+	whole = change_first(ix, key->tuple, bytes, prefix, true, space);
+	free_copy(copy);
+	return whole;
+}
+
+/*
+ * See key/prefix.h.
+ */
+IndexTuple
+fpb_copy_whole_tuple(const FpbIndex *ix, const FpbKey *key)
+{
+	FpbTupleSpace space;
+	IndexTuple	whole = fpb_whole_tuple(ix, key, &space);
+	IndexTuple	copy = palloc(IndexTupleSize(whole));
+
+	memcpy(copy, whole, IndexTupleSize(whole));
+	return copy;
+}
+
 /*
  * See key/prefix.h.
  */
 uint64
-fpb_head_behind(const FpbIndex *ix, IndexTuple tuple, int prefix)
+fpb_head_behind(const FpbIndex *ix, const FpbKey *key, int prefix)
 {
+	FpbTupleSpace space;
+	IndexTuple	tuple = key->tuple;
 	Size		length;
 	void	   *copy;
-	const char *bytes = first_bytes(ix, tuple, &length, &copy);
+	const char *bytes;
 	uint64		head;
+
+	/* what is left of one that is cut is what follows the prefix */
+	if (key->cut_in != NULL && fpb_page_prefix(ix, key->cut_in) == prefix &&
+		fpb_is_cut(ix, tuple, prefix))
+		prefix = 0;
+	else
+		tuple = fpb_whole_tuple(ix, key, &space);
+	bytes = first_bytes(ix, tuple, &length, &copy);
 
 	/* the pivot before all keys; or a damaged one */
 	if (bytes == NULL)
@@ -146,6 +359,56 @@ fpb_head_behind(const FpbIndex *ix, IndexTuple tuple, int prefix)
 	free_copy(copy);
 	return head;
 }
+
+/*
+ * See key/prefix.h.  The order of the first column is that of bytes, which
+ * need not be joined for it.
+ */
+int
+fpb_compare_first(const FpbIndex *ix, const FpbKey *key, const FpbSearchKey *search)
+{
+	const FpbColumn *col = &ix->cols[0];
+	int			prefix = fpb_page_prefix(ix, key->cut_in);
+	Datum		value;
+	bool		isnull;
+	const char *parts[2];
+	const char *searched;
+	Size		lengths[2];
+	Size		left;
+	void	   *copies[3];
+	int			order = 0;
+
+	if (!search->has_head || search->cols[0].isnull || !fpb_is_cut(ix, key->tuple, prefix))
+	{
+		FpbTupleSpace space;
+
+		value = fpb_read_first_column(ix, fpb_whole_tuple(ix, key, &space), &isnull);
+		return fpb_compare_values(col, search->cols[0].cmp, value, isnull,
+								  search->cols[0].value, search->cols[0].isnull);
+	}
+	parts[0] = prefix_bytes(ix, key->cut_in, &copies[0]);
+	lengths[0] = prefix;
+	value = fpb_read_first_column(ix, key->tuple, &isnull);
+	parts[1] = bytes_of(ix, value, &lengths[1], &copies[1]);
+	searched = bytes_of(ix, search->cols[0].value, &left, &copies[2]);
+	for (int i = 0; i < 2 && order == 0; i++)
+	{
+		Size		n = Min(lengths[i], left);
+
+		order = memcmp(parts[i], searched, n);
+		if (order == 0 && n < lengths[i])
+			order = 1;
+		searched += n;
+		left -= n;
+	}
+	if (order == 0 && left > 0)
+		order = -1;
+	for (int i = 0; i < lengthof(copies); i++)
+		free_copy(copies[i]);
+	return order == 0 ? 0 : (order < 0) != col->desc ? -1 : 1;
+}
+
+/* --- heads of search keys --- */
 
 /*
  * See key/prefix.h.
@@ -163,7 +426,7 @@ fpb_search_head_behind(const FpbIndex *ix, const FpbSearchKey *search, int prefi
 	if (search->ncols == 0 || search->cols[0].isnull)
 		return search->head;
 
-	bytes = fpb_value_bytes(ix->cols[0].head, search->cols[0].value, &length, &copy);
+	bytes = bytes_of(ix, search->cols[0].value, &length, &copy);
 	order = compare_prefix(ix, bytes, length, other, prefix);
 	head = head_behind(ix, bytes, length, prefix);
 	free_copy(copy);

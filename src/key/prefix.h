@@ -12,6 +12,19 @@
 #include "key/key.h"
 
 /*
+ * How many bytes do the keys of a page have in common, behind which its heads
+ * begin?  (A damaged page may say anything; but where heads are not bytes,
+ * nobody listens.)
+ */
+static inline int
+fpb_page_prefix(const FpbIndex *ix, Page page)
+{
+	if (!ix->byte_heads)
+		return 0;
+	return (int) Min(FpbHdr(page)->fences.low[FPB_LOW], BLCKSZ);
+}
+
+/*
  * How many bytes do the first columns of two tuples begin with in common, of
  * no more than BLCKSZ?  (Values that are compressed may have more.)  All keys
  * between them begin with these.  0 where heads are not bytes.  May decompress
@@ -26,9 +39,9 @@ extern bool fpb_has_prefix(const FpbIndex *ix, IndexTuple tuple, int prefix,
 						   IndexTuple other);
 
 /*
- * The head of a tuple that begins with the prefix, in a page with that.
+ * The head of a key that begins with the prefix, in a page with that.
  */
-extern uint64 fpb_head_behind(const FpbIndex *ix, IndexTuple tuple, int prefix);
+extern uint64 fpb_head_behind(const FpbIndex *ix, const FpbKey *key, int prefix);
 
 /*
  * The head there of any search key.  other is a tuple that begins with the
@@ -52,5 +65,70 @@ fpb_whole_head(const FpbIndex *ix, uint64 low, uint64 head, int prefix)
 	head = (low & ~behind) | head >> (8 * prefix);
 	return ix->head_width == 4 ? head & ~(uint64) PG_UINT32_MAX : head;
 }
+
+/*
+ * Is a tuple cut in a leaf with this prefix?  It may be the whole one, or as
+ * it is stored there.
+ */
+extern bool fpb_is_cut(const FpbIndex *ix, IndexTuple tuple, int prefix);
+
+/*
+ * A whole tuple, which begins with the prefix, as it is stored in a leaf with
+ * that: cut, in *space, or itself.
+ */
+extern IndexTuple fpb_cut_tuple(const FpbIndex *ix, IndexTuple tuple, int prefix,
+								FpbTupleSpace *space);
+
+/*
+ * The whole tuple of a key: its own, or if that is cut one in *space.
+ */
+extern IndexTuple fpb_join_tuple(const FpbIndex *ix, const FpbKey *key, FpbTupleSpace *space);
+
+static inline IndexTuple
+fpb_whole_tuple(const FpbIndex *ix, const FpbKey *key, FpbTupleSpace *space)
+{
+	return fpb_is_word(ix) || key->cut_in == NULL ? key->tuple : fpb_join_tuple(ix, key, space);
+}
+
+/*
+ * Bytes, a multiple of MAXALIGN, that the whole tuple of a key takes at most:
+ * joining may put padding between columns.
+ */
+static inline Size
+fpb_whole_most(const FpbIndex *ix, const FpbKey *key)
+{
+	Size		size = IndexTupleSize(key->tuple);
+
+	if (key->cut_in != NULL)
+		size += fpb_page_prefix(ix, key->cut_in) + (ix->natts - 1) * MAXIMUM_ALIGNOF;
+	return MAXALIGN(size);
+}
+
+/*
+ * The key with its whole tuple.
+ */
+static inline FpbKey
+fpb_whole_key(const FpbIndex *ix, const FpbKey *key, FpbTupleSpace *space)
+{
+	FpbKey		whole = *key;
+
+	if (!fpb_is_word(ix))
+	{
+		whole.tuple = fpb_whole_tuple(ix, key, space);
+		whole.cut_in = NULL;
+	}
+	return whole;
+}
+
+/*
+ * A palloc'd copy of a key's whole tuple.
+ */
+extern IndexTuple fpb_copy_whole_tuple(const FpbIndex *ix, const FpbKey *key);
+
+/*
+ * Sign of a key whose tuple is in a leaf with a prefix against the search key,
+ * by their first columns.
+ */
+extern int	fpb_compare_first(const FpbIndex *ix, const FpbKey *key, const FpbSearchKey *search);
 
 #endif							/* FPB_KEY_PREFIX_H */

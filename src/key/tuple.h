@@ -50,6 +50,29 @@ fpb_bytes_head(const char *data, Size length)
 /* the part of a head that is kept when heads have 4 bytes */
 #define FPB_HEAD4_MASK	UINT64CONST(0xFFFFFFFF00000000)
 
+/*
+ * Sign of a - b, two values of a column, in the index's order.  cmp is the
+ * opclass's comparator, or one whose second argument is of b's type.
+ */
+static inline int
+fpb_compare_values(const FpbColumn *col, FmgrInfo *cmp,
+				   Datum a, bool a_isnull, Datum b, bool b_isnull)
+{
+	int			result;
+
+	if (unlikely(a_isnull || b_isnull))
+	{
+		if (a_isnull && b_isnull)
+			return 0;
+		return a_isnull == col->nulls_first ? -1 : 1;
+	}
+
+	result = DatumGetInt32(FunctionCall2Coll(cmp, col->collation, a, b));
+	if (result == 0)
+		return 0;
+	return (result < 0) != col->desc ? -1 : 1;
+}
+
 /* what pivots need of heads and of comparison (key/head.c, key/compare.c) */
 extern uint64 fpb_pivot_head(const FpbIndex *ix, uint64 head, int natts);
 extern int	fpb_equal_columns(const FpbIndex *ix, const FpbKey *a, const FpbKey *b,

@@ -87,31 +87,44 @@ fpb_filler_add(FpbFiller *filler, const FpbEntry *entry)
 }
 
 /*
+ * Write the page.  False if it does not fit.
+ */
+static bool
+write_page(FpbFiller *filler, FpbPageContent *content)
+{
+	FpbPrefixChoice last = filler->level == 0 ? FPB_PREFIX_LONGEST : FPB_PREFIX_LASTING;
+	bool		fits = false;
+
+	for (FpbPrefixChoice choice = FPB_PREFIX_LASTING; choice <= last && !fits; choice++)
+	{
+		fpb_choose_prefix(filler->ix, content, choice);
+		fits = filler->ix->layout->filler_write(filler, content);
+		fpb_forget_prefix(content, filler->entries);
+	}
+	return fits;
+}
+
+/*
  * See page/layout.h.
  */
 void
 fpb_filler_end(FpbFiller *filler, const FpbKey *high, BlockNumber right)
 {
-	const FpbLayoutRoutine *layout = filler->ix->layout;
 	FpbPageContent content = {.level = filler->level,.flags = filler->flags,
 		.right = right,.low = filler->low,.high = high,
 	.entries = filler->entries,.nentries = filler->nentries};
 	FpbKey		elided;
-	bool		fits;
 
-	fpb_choose_prefix(filler->ix, &content);
-	fits = layout->filler_write(filler, &content);
-	if (!fits && high != NULL)
+	if (write_page(filler, &content))
+		return;
+	if (high != NULL)
 	{
 		elided = *high;
 		elided.tuple = NULL;
 		content.high = &elided;
-		fits = layout->filler_write(filler, &content);
+		if (write_page(filler, &content))
+			return;
 	}
-	if (content.entries != filler->entries)
-		pfree(unconstify(FpbEntry *, content.entries));
-	if (fits)
-		return;
 	elog(ERROR, "%d entries do not fit a page of index \"%s\"",
 		 filler->nentries, RelationGetRelationName(filler->ix->rel));
 }

@@ -33,38 +33,19 @@ fpb_high_elided(const FpbIndex *ix, const FpbKey *high)
 	return high != NULL && high->tuple == NULL && !fpb_is_word(ix);
 }
 
-/*
- * Is there a whole tuple at this offset?
- */
-static inline bool
-fpb_tuple_offset_valid(Page page, uint32 offset)
-{
-	IndexTuple	tuple;
-	Size		size;
-
-	if (offset < FpbHdr(page)->pd.pd_upper ||
-		offset > BLCKSZ - sizeof(IndexTupleData) || (offset & 1) != 0)
-		return false;
-	tuple = (IndexTuple) ((char *) page + offset);
-	size = IndexTupleSize(tuple);
-	if (size >= sizeof(IndexTupleData) && fpb_is_posting(tuple))
-		size = fpb_leaf_tuple_size(tuple);
-	return size >= sizeof(IndexTupleData) && offset + size <= BLCKSZ;
-}
-
-/*
- * Is a tuple, at an even offset, aligned as its columns need it?
- */
-static inline bool
-fpb_tuple_is_aligned(IndexTuple tuple, uint32 offset)
-{
-	return (tuple->t_info & INDEX_AM_RESERVED_BIT) == 0 ||
-		(offset & (MAXIMUM_ALIGNOF - 1)) == 0;
-}
-
 extern void fpb_page_damaged(const FpbIndex *ix, Page page,
 							 const char *fault) __attribute__((noreturn));
 extern IndexTuple fpb_page_tuple(const FpbIndex *ix, Page page, uint32 offset);
+
+/*
+ * What a key of an entry of a page has for cut_in: may the tuples of this leaf
+ * be cut?
+ */
+static inline Page
+fpb_cut_in(const FpbIndex *ix, Page page)
+{
+	return ix->cut_most > 0 && fpb_page_prefix(ix, page) > 0 ? page : NULL;
+}
 
 /*
  * Fences.  A high fence that the page leaves to its right sibling has a head,
@@ -127,19 +108,6 @@ fpb_set_fence(Page page, FpbSide side, const FpbKey *key, uint64 tail)
 	if (key->tuple == NULL)
 		fences->low[side] = key->low;	/* else the prefix is there */
 	fences->tail[side] = tail;
-}
-
-/*
- * How many bytes do the keys of a page have in common, behind which its heads
- * begin?  (A damaged page may say anything; but where heads are not bytes,
- * nobody listens.)
- */
-static inline int
-fpb_page_prefix(const FpbIndex *ix, Page page)
-{
-	if (!ix->byte_heads)
-		return 0;
-	return (int) Min(FpbHdr(page)->fences.low[FPB_LOW], BLCKSZ);
 }
 
 /*

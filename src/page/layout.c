@@ -19,6 +19,12 @@ static const int reorganise_slacks[] = {50, 30, 15, 10, 5, 2};
 /* in a page that is made afresh for a shorter prefix */
 #define PREFIX_SLACK	2
 
+/*
+ * So many bytes less than a leaf's entries have in common is the prefix that
+ * more entries, behind these, are expected to have.
+ */
+#define PREFIX_SPARED	2
+
 /* at most; to the operation queue, more will come before the next image */
 #define SLACK		15
 #define QUEUE_SLACK	50
@@ -188,7 +194,10 @@ fpb_page_entries_with(const FpbIndex *ix, Page page, const FpbEntry *entry,
 	if (ix->one_key && !fpb_is_word(ix) && FpbPageIsLeaf(page) &&
 		where > 0 && where + 1 < n &&
 		fpb_keys_identical(ix, &entries[where - 1].key, &entries[where + 1].key))
+	{
 		entries[where].key.tuple = entries[where - 1].key.tuple;
+		entries[where].key.cut_in = entries[where - 1].key.cut_in;
+	}
 
 	if (places == NULL)
 		pfree(all_places);
@@ -234,51 +243,193 @@ first_with_key(const FpbIndex *ix, const FpbEntry *entries, int nentries)
 }
 
 /*
- * What the keys of a page being made have in common.  Those of a leaf are
- * between its fences, and so is all that will be inserted; a leaf that is to
- * have only one of them, or to elide the high one, has none.  In an inner
- * page, whose fences may be missing or elided, it is what its first and last
- * keys have.  *entry becomes the number of the first entry with a key.
+ * The prefix of the leaf that a leaf's entries come from; 0 if they come from
+ * none, or from one that has none.
  */
 static int
-prefix_of(const FpbIndex *ix, const FpbPageContent *content, int *first)
+prefix_before(const FpbIndex *ix, const FpbPageContent *content)
+{
+	for (int i = 0; i < content->nentries; i++)
+		if (content->entries[i].key.cut_in != NULL)
+			return fpb_page_prefix(ix, content->entries[i].key.cut_in);
+	return 0;
+}
+
+/*
+ * The prefix of a leaf being made.
+ *
+ * A lasting one is what all keys between its fences have in common, so that
+ * whatever is inserted has it.  Without a high fence, or with one that is
+ * elided, it is what its entries and its low fence have, less some bytes, so
+ * that entries that come behind those are likely to have it.  (No entry can
+ * come between the low fence and the first one that lacks what these have in
+ * common.)
+ */
+static int
+leaf_prefix(const FpbIndex *ix, const FpbPageContent *content, FpbPrefixChoice choice)
+{
+	const FpbEntry *last = &content->entries[content->nentries - 1];
+	FpbTupleSpace space;
+	int			common;
+
+	if (content->low == NULL || content->nentries == 0)
+		return 0;
+	if (choice == FPB_PREFIX_LASTING && content->high != NULL && content->high->tuple != NULL)
+		return fpb_common_prefix(ix, content->low->tuple, content->high->tuple);
+	if (ix->cut_most == 0)
+		return 0;
+	common = fpb_common_prefix(ix, content->low->tuple, fpb_whole_tuple(ix, &last->key, &space));
+	switch (choice)
+	{
+		case FPB_PREFIX_LASTING:
+			return Max(common - PREFIX_SPARED, 0);
+		case FPB_PREFIX_LONGEST:
+			return common;
+		case FPB_PREFIX_KEPT:
+			return Min(prefix_before(ix, content), common);
+	}
+	pg_unreachable();
+}
+
+/*
+ * The prefix of an inner page being made: its fences may be missing or elided,
+ * so it is what its first and last keys have in common.
+ */
+static int
+inner_prefix(const FpbIndex *ix, const FpbPageContent *content)
 {
 	const FpbEntry *entries = content->entries;
+	int			first = first_with_key(ix, entries, content->nentries);
 	int			last = content->nentries - 1;
 
-	*first = 0;
-	if (content->level == 0)
-		return content->low == NULL || content->high == NULL || content->high->tuple == NULL ||
-			last < 0 ? 0 : fpb_common_prefix(ix, content->low->tuple, content->high->tuple);
-	*first = first_with_key(ix, entries, content->nentries);
-	return *first >= last ? 0 :
-		fpb_common_prefix(ix, entries[*first].key.tuple, entries[last].key.tuple);
+	return first >= last ? 0 :
+		fpb_common_prefix(ix, entries[first].key.tuple, entries[last].key.tuple);
+}
+
+/*
+ * May an entry be cut where it is now?
+ */
+static bool
+any_may_be_cut(const FpbIndex *ix, const FpbPageContent *content)
+{
+	if (content->level > 0 || ix->cut_most == 0)
+		return false;
+	for (int i = 0; i < content->nentries; i++)
+		if (content->entries[i].key.cut_in != NULL)
+			return true;
+	return false;
+}
+
+/*
+ * Memory for the tuples of a leaf's entries, cut: none is longer than it is
+ * whole.
+ */
+static char *
+room_for_cut(const FpbIndex *ix, const FpbPageContent *content)
+{
+	Size		room = 0;
+
+	if (content->level > 0 || ix->cut_most == 0)
+		return NULL;
+	for (int i = 0; i < content->nentries; i++)
+	{
+		const FpbKey *key = &content->entries[i].key;
+
+		if (i > 0 && key->tuple == content->entries[i - 1].key.tuple)
+			continue;
+		room += fpb_whole_most(ix, key);
+	}
+	return palloc(room);
+}
+
+/*
+ * Cut an entry's tuple, behind *to.  Then *to is behind that.  low is the low
+ * fence's.  Raises an error if the tuple does not begin with the prefix, as it
+ * does unless it comes from a damaged page.
+ */
+static void
+cut_entry(const FpbIndex *ix, FpbKey *key, int prefix, IndexTuple low, char **to)
+{
+	FpbTupleSpace whole_space;
+	FpbTupleSpace cut;
+	IndexTuple	tuple = key->tuple;
+
+	/* the bytes of equally long prefixes are the same */
+	if (key->cut_in == NULL || fpb_page_prefix(ix, key->cut_in) != prefix)
+	{
+		IndexTuple	whole = fpb_whole_tuple(ix, key, &whole_space);
+
+		if (unlikely(fpb_is_cut(ix, whole, prefix) && !fpb_has_prefix(ix, whole, prefix, low)))
+			fpb_report_damage(ix->rel, fpb_cache_block(ix->cache, key->tuple),
+							  "The keys do not begin with the page's prefix.");
+		tuple = fpb_cut_tuple(ix, whole, prefix, &cut);
+	}
+	if (tuple != key->tuple)
+	{
+		memcpy(*to, tuple, IndexTupleSize(tuple));
+		key->tuple = (IndexTuple) *to;
+		*to += MAXALIGN(IndexTupleSize(tuple));
+	}
+	key->cut_in = NULL;
 }
 
 /*
  * See page/layout.h.
  */
 void
-fpb_choose_prefix(const FpbIndex *ix, FpbPageContent *content)
+fpb_choose_prefix(const FpbIndex *ix, FpbPageContent *content, FpbPrefixChoice choice)
 {
 	const FpbEntry *entries = content->entries;
-	int			first;
 	FpbEntry   *behind;
+	char	   *to;
+	int			first;
 
 	content->prefix = 0;
 	content->prefix_head = 0;
-	if (fpb_is_word(ix))
+	content->cut = NULL;
+	if (fpb_is_word(ix) || !ix->byte_heads)
 		return;
-	content->prefix = prefix_of(ix, content, &first);
-	if (content->prefix == 0)
+	content->prefix = content->level > 0 ? inner_prefix(ix, content) :
+		leaf_prefix(ix, content, choice);
+	if (content->prefix == 0 && !any_may_be_cut(ix, content))
 		return;
 
-	content->prefix_head = entries[first].key.head;
+	first = content->level > 0 ? first_with_key(ix, entries, content->nentries) : 0;
+	content->prefix_head = content->nentries > 0 ? entries[first].key.head : 0;
+	content->cut = to = room_for_cut(ix, content);
 	behind = palloc(sizeof(FpbEntry) * content->nentries);
 	memcpy(behind, entries, sizeof(FpbEntry) * content->nentries);
 	for (int i = first; i < content->nentries; i++)
-		behind[i].key.head = fpb_head_behind(ix, entries[i].key.tuple, content->prefix);
+	{
+		FpbKey	   *key = &behind[i].key;
+
+		if (i > 0 && key->tuple == entries[i - 1].key.tuple)
+		{
+			key->head = behind[i - 1].key.head;
+			key->tuple = behind[i - 1].key.tuple;
+			key->cut_in = NULL;
+			continue;
+		}
+		if (content->prefix > 0)
+			key->head = fpb_head_behind(ix, key, content->prefix);
+		if (content->cut != NULL)
+			cut_entry(ix, key, content->prefix,
+					  content->low == NULL ? NULL : content->low->tuple, &to);
+	}
 	content->entries = behind;
+}
+
+/*
+ * Free what that has allocated; entries: those that the content had before.
+ */
+void
+fpb_forget_prefix(FpbPageContent *content, const FpbEntry *entries)
+{
+	if (content->cut != NULL)
+		pfree(content->cut);
+	if (content->entries != entries)
+		pfree(unconstify(FpbEntry *, content->entries));
+	content->entries = entries;
 }
 
 /*
@@ -288,12 +439,19 @@ bool
 fpb_page_build(const FpbIndex *ix, Page page, const FpbPageContent *content, int slack)
 {
 	FpbPageContent here = *content;
-	bool		fits;
+	FpbPrefixChoice last = content->level == 0 && ix->cut_most > 0 ? FPB_PREFIX_KEPT :
+		FPB_PREFIX_LASTING;
+	bool		fits = false;
 
-	fpb_choose_prefix(ix, &here);
-	fits = ix->layout->build(ix, page, &here, slack);
-	if (here.entries != content->entries)
-		pfree(unconstify(FpbEntry *, here.entries));
+	for (FpbPrefixChoice choice = FPB_PREFIX_LASTING; choice <= last && !fits; choice++)
+	{
+		int			before = here.prefix;
+
+		fpb_choose_prefix(ix, &here, choice);
+		if (choice == FPB_PREFIX_LASTING || here.prefix != before)
+			fits = ix->layout->build(ix, page, &here, slack);
+		fpb_forget_prefix(&here, content->entries);
+	}
 	return fits;
 }
 
@@ -484,7 +642,7 @@ fpb_page_plan_insert(const FpbIndex *ix, Page page, const FpbEntry *entry,
 	FpbEntry   *entries;
 	int			n;
 
-	plan->takes_room = false;
+	plan->takes_room = plan->cut = false;
 	if (unlikely(prefix > 0))
 	{
 		IndexTuple	other = tuple_with_prefix(ix, page);
@@ -496,7 +654,13 @@ fpb_page_plan_insert(const FpbIndex *ix, Page page, const FpbEntry *entry,
 			pfree(entries);
 			return;
 		}
-		here.key.head = fpb_head_behind(ix, entry->key.tuple, prefix);
+		here.key.head = fpb_head_behind(ix, &entry->key, prefix);
+		if (FpbPageIsLeaf(page) && ix->cut_most > 0)
+		{
+			here.key.tuple = fpb_cut_tuple(ix, entry->key.tuple, prefix, &plan->space);
+			here.key.cut_in = page;
+			plan->cut = here.key.tuple != entry->key.tuple;
+		}
 	}
 	plan->head = here.key.head;
 	ix->layout->plan_insert(ix, page, &here, pos, plan);
@@ -515,6 +679,10 @@ fpb_page_insert(const FpbIndex *ix, Page page, const FpbEntry *entry,
 	{
 		case FPB_PLAN_FITS:
 			here.key.head = plan->head;
+			if (plan->cut)
+				here.key.tuple = (IndexTuple) &plan->space.header;
+			if (!fpb_is_word(ix) && FpbPageIsLeaf(page))
+				here.key.cut_in = fpb_cut_in(ix, page);
 			ix->layout->insert(ix, page, &here, plan, wp);
 			break;
 		case FPB_PLAN_REBUILD:
@@ -626,13 +794,14 @@ prefix_fault(const FpbIndex *ix, Page page, const FpbEntry *entries, int nentrie
 	FpbPos		pos = FPB_POS_FIRST;
 	FpbEntry	entry;
 	IndexTuple	other = tuple_with_prefix(ix, page);
+	FpbTupleSpace space;
 
-	if (first < nentries &&
-		(fpb_common_prefix(ix, entries[first].key.tuple, entries[nentries - 1].key.tuple) < prefix ||
-		 other == NULL || fpb_common_prefix(ix, entries[first].key.tuple, other) < prefix))
-		return "The keys do not begin with the page's prefix.";
+	for (int i = first; i < nentries; i++)
+		if (other == NULL ||
+			!fpb_has_prefix(ix, fpb_whole_tuple(ix, &entries[i].key, &space), prefix, other))
+			return "The keys do not begin with the page's prefix.";
 	for (int i = 1; ix->layout->next(ix, page, &pos, &entry); i++, pos = fpb_pos_behind(pos))
-		if (entry.key.head != fpb_head_behind(ix, entry.key.tuple, prefix))
+		if (entry.key.head != fpb_head_behind(ix, &entry.key, prefix))
 			return psprintf("The head of entry %d is not that of its values.", i);
 	return NULL;
 }
@@ -646,9 +815,10 @@ head_is_right(const FpbIndex *ix, const FpbKey *key, bool pivot)
 	Datum		values[INDEX_MAX_KEYS];
 	bool		isnull[INDEX_MAX_KEYS];
 	int			natts = pivot ? fpb_pivot_natts(ix, key->tuple) : ix->nkeyatts;
+	FpbTupleSpace space;
 	uint64		head;
 
-	fpb_tuple_datums(ix, key->tuple, natts, values, isnull);
+	fpb_tuple_datums(ix, fpb_whole_tuple(ix, key, &space), natts, values, isnull);
 	(void) fpb_head_of(ix, values, isnull, natts, false, &head);
 	return head == key->head;
 }

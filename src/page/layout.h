@@ -99,6 +99,9 @@ typedef struct FpbInsertPlan
 	bool		takes_room;		/* FPB_PLAN_FITS: into room that the page has
 								 * left for other keys, such as a free node */
 	uint64		head;			/* the entry's in this page */
+	bool		cut;			/* is its tuple, as it is stored there, in
+								 * space? */
+	FpbTupleSpace space;
 	PGAlignedBlock *image;		/* FPB_PLAN_REBUILD: the new page, palloc'd;
 								 * else NULL */
 	uint64		details[8];		/* the layout's */
@@ -109,8 +112,9 @@ typedef struct FpbInsertPlan
  * and a high one without tuple, in the tuple form, is elided.  The entries are
  * in order, and nothing points into the memory that the page is made in.
  *
- * Callers give entries their whole heads.  To a layout they have those of the
- * page, and prefix and prefix_head are set.
+ * Callers give entries their whole heads, and set neither prefix nor what is
+ * behind it.  A layout gets them with their heads in the page, and their
+ * tuples as they are to be stored (fpb_choose_prefix).
  */
 typedef struct FpbPageContent
 {
@@ -119,10 +123,11 @@ typedef struct FpbPageContent
 	BlockNumber right;
 	const FpbKey *low;
 	const FpbKey *high;
-	int			prefix;			/* bytes that all keys have in common */
-	uint64		prefix_head;	/* whole head of a key that begins with these */
 	const FpbEntry *entries;
 	int			nentries;
+	int			prefix;			/* bytes that all keys have in common */
+	uint64		prefix_head;	/* whole head of a key that begins with these */
+	char	   *cut;			/* memory of tuples that are cut, or NULL */
 } FpbPageContent;
 
 /* a page being filled by a bulk load (page/bulk_fill.c) */
@@ -289,16 +294,18 @@ fpb_layout_search(FpbIndex *ix, bool bisecting, bool prefetch)
 }
 
 /*
- * Set up ix->shapes, max_tuple, max_posting, word_runs, prefetch_front and
- * prefetch_back.  leaf_lines and inner_lines are the widths of nodes in cache
- * lines, as the metapage has them; 0 stands for the layout's own choice.  A
- * width that can't be is changed to one that can; fpb_layout_lines returns it.
- * Raises nothing.  fpb_layout_search has been called before.
+ * Set up ix->shapes, max_tuple, max_posting, cut_most, word_runs,
+ * prefetch_front and prefetch_back.  leaf_lines and inner_lines are the widths
+ * of nodes in cache lines, as the metapage has them; 0 stands for the layout's
+ * own choice.  A width that can't be is changed to one that can;
+ * fpb_layout_lines returns it.  Raises nothing.  fpb_layout_search has been
+ * called before.
  */
 static inline void
 fpb_layout_shapes(FpbIndex *ix, int leaf_lines, int inner_lines)
 {
 	ix->nodes_off = ix->node_size = 0;
+	ix->cut_most = 0;
 	ix->word_runs = false;
 	ix->layout->set_shapes(ix, leaf_lines, inner_lines);
 	if (!ix->prefetch)
@@ -691,11 +698,21 @@ extern void fpb_page_split(const FpbIndex *ix, Page page,
 extern bool fpb_page_build(const FpbIndex *ix, Page page,
 						   const FpbPageContent *content, int slack);
 
+/* the prefixes that are tried for a leaf, until one fits, in this order */
+typedef enum FpbPrefixChoice
+{
+	FPB_PREFIX_LASTING,			/* what comes is likely to have it, too */
+	FPB_PREFIX_LONGEST,			/* all that the entries have in common */
+	FPB_PREFIX_KEPT				/* that of the page that they come from */
+} FpbPrefixChoice;
+
 /*
- * Choose a page's prefix, and give its entries their heads there: these are
- * content's own, or palloc'd.
+ * Choose a page's prefix, and make its entries what they are there.  They are
+ * content's own, or palloc'd until fpb_forget_prefix.
  */
-extern void fpb_choose_prefix(const FpbIndex *ix, FpbPageContent *content);
+extern void fpb_choose_prefix(const FpbIndex *ix, FpbPageContent *content,
+							  FpbPrefixChoice choice);
+extern void fpb_forget_prefix(FpbPageContent *content, const FpbEntry *entries);
 
 /*
  * Begin to say what a page that replaces this one is to be: the same but for

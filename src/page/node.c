@@ -114,6 +114,8 @@ fpb_read_slot(const FpbIndex *ix, Page page, const FpbShape *shape, FpbCodec cod
 	}
 
 	entry->key.head = fpb_node_head(ix, node, slot);
+	if (shape->child_off == 0)
+		entry->key.cut_in = fpb_cut_in(ix, page);
 	if (fpb_is_word(ix))
 	{
 		if (ix->form == FPB_WORD16)

@@ -365,13 +365,11 @@ cut_left(const Split *s, int split, const FpbKey *separator)
  * A leaf's entry as a pivot, TID and all.  Allocates its tuple.
  */
 static void
-entry_pivot(const FpbEntry *entry, FpbKey *pivot)
+entry_pivot(const FpbIndex *ix, const FpbEntry *entry, FpbKey *pivot)
 {
-	Size		size = IndexTupleSize(entry->key.tuple);
-
 	*pivot = entry->key;
-	pivot->tuple = palloc(size);
-	memcpy(pivot->tuple, entry->key.tuple, size);
+	pivot->tuple = fpb_copy_whole_tuple(ix, &entry->key);
+	pivot->cut_in = NULL;
 	/* that of an entry in a posting has none */
 	fpb_tail_tid(pivot->tail, &pivot->tuple->t_tid);
 }
@@ -399,7 +397,7 @@ build_split(const Split *s, int split)
 	if (!leaf)
 		separator = s->entries[split].key;
 	else if (s->first_key)
-		entry_pivot(&s->entries[split], &separator);
+		entry_pivot(s->ix, &s->entries[split], &separator);
 	else
 		fpb_key_separator(s->ix, &s->entries[split - 1].key,
 						  &s->entries[split].key, &separator);

@@ -45,12 +45,10 @@ typedef struct Move
  * page, several entries may share the tuple.
  */
 static IndexTuple
-copy_tuple(const FpbKey *key)
+copy_tuple(const FpbIndex *ix, const FpbKey *key)
 {
-	Size		size = IndexTupleSize(key->tuple);
-	IndexTuple	copy = palloc(size);
+	IndexTuple	copy = fpb_copy_whole_tuple(ix, key);
 
-	memcpy(copy, key->tuple, size);
 	fpb_tail_tid(key->tail, &copy->t_tid);
 	return copy;
 }
@@ -79,7 +77,10 @@ collect(Move *m, const FpbSearchKey *low, const FpbSearchKey *high)
 		entry->key = items[i].key;
 		entry->child = InvalidBlockNumber;
 		if (entry->key.tuple != NULL)
-			entry->key.tuple = copy_tuple(&entry->key);
+		{
+			entry->key.tuple = copy_tuple(m->queue, &entry->key);
+			entry->key.cut_in = NULL;
+		}
 		m->places[i] = items[i].pos;
 	}
 	m->nentries = n;

@@ -12,19 +12,21 @@
 #include "scan/scan.h"
 
 /*
- * Set an edge to a fence, which may point into a page.
+ * Set an edge to a fence or an entry's key, which may point into a page.
  */
 void
 fpb_edge_set_key(FpbScan *so, FpbScanEdge *edge, const FpbKey *key)
 {
 	IndexTuple	tuple = edge->key.tuple;
+	FpbTupleSpace space;
+	FpbKey		whole = fpb_whole_key(&so->ix, key, &space);
 
 	edge->inside = true;
-	edge->key = *key;
+	edge->key = whole;
 	edge->key.tuple = tuple;
-	if (key->tuple != NULL)
+	if (whole.tuple != NULL)
 	{
-		Size		size = IndexTupleSize(key->tuple);
+		Size		size = IndexTupleSize(whole.tuple);
 
 		if (edge->tuple_size < size)
 		{
@@ -34,7 +36,7 @@ fpb_edge_set_key(FpbScan *so, FpbScanEdge *edge, const FpbKey *key)
 			edge->key.tuple = MemoryContextAlloc(so->cxt, size);
 			edge->tuple_size = size;
 		}
-		memcpy(edge->key.tuple, key->tuple, size);
+		memcpy(edge->key.tuple, whole.tuple, size);
 	}
 }
 

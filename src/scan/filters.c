@@ -100,11 +100,12 @@ match_values(FpbScanKeys *keys, const FpbKey *key)
 {
 	Datum		values[INDEX_MAX_KEYS];
 	bool		isnull[INDEX_MAX_KEYS];
+	FpbTupleSpace space;
 	bool		match = true;
 	bool		got = !keys->by_code && get_filtered(keys, key, values, isnull);
 
 	if (!got)
-		fpb_key_datums(keys->ix, key, values, isnull);
+		fpb_key_datums(keys->ix, key, &space, values, isnull);
 	for (int i = 0; match && i < keys->nfilters; i++)
 		match = match_qual(keys, keys->filters[i], values, isnull);
 	if (!got)

@@ -10,6 +10,7 @@
 #include "access/tupmacs.h"
 #include "utils/memutils.h"
 
+#include "key/prefix.h"
 #include "key/tuple.h"
 #include "scan/reader.h"
 
@@ -38,6 +39,35 @@ check_tuple(FpbScan *so, Page page, IndexTuple tuple)
 }
 
 /*
+ * Is this one of the queue's tuples?
+ */
+static inline bool
+is_queued(const FpbSegment *seg, IndexTuple tuple)
+{
+	return seg->queue != NULL && (char *) tuple >= (char *) seg->queue &&
+		(char *) tuple < (char *) seg->queue + BLCKSZ;
+}
+
+/*
+ * Have at least so many bytes for tuples, which nothing uses any more.
+ *
+ * The executor reads a "name" to its full length though it is stored as a
+ * cstring, hence the room after the tuples.
+ */
+static void
+make_tuple_room(FpbScan *so, FpbScanPage *sp, Size needed)
+{
+	if (sp->tuples_size >= needed)
+		return;
+	if (sp->tuples != NULL)
+		pfree(sp->tuples);
+	sp->tuples = NULL;
+	sp->tuples_size = 0;
+	sp->tuples = MemoryContextAllocZero(so->cxt, needed + NAMEDATALEN);
+	sp->tuples_size = needed;
+}
+
+/*
  * Copy all of a page's tuples to where they are in a page that begins at "to".
  */
 static void
@@ -49,36 +79,18 @@ copy_all_tuples(Page page, char *to)
 }
 
 /*
- * Index-only scans of tuple indexes: copy the tuples of the items read, which
- * are in the segment's pages, to memory of our own.
- *
- * A copy of a leaf's tuple is as far from the beginning of that memory as the
- * tuple is from the page's, so it is aligned alike; and tuples of a queue's
- * leaf follow.  Items of a page that share a tuple go on sharing it.
+ * Copy tuples of pages that cut none.  A copy of a leaf's tuple is as far from
+ * the beginning of our memory as the tuple is from the page's, so it is
+ * aligned alike; and tuples of a queue's leaf follow.
  */
-void
-fpb_copy_tuples(FpbReader *r)
+static void
+copy_in_place(FpbScan *so, const FpbSegment *seg, FpbScanPage *sp)
 {
-	FpbScan    *so = r->so;
-	const FpbSegment *seg = &r->seg;
-	FpbScanPage *sp = r->sp;
-	Size		needed = seg->queue != NULL ? 2 * BLCKSZ : BLCKSZ;
 	bool		all = sp->nitems >= COPY_ALL_FROM;
 	IndexTuple	before = NULL;	/* of the item before, */
 	IndexTuple	copy = NULL;	/* and its copy */
 
-	/*
-	 * The executor reads a "name" to its full length though it is stored as a
-	 * cstring, hence the room after the tuples.
-	 */
-	if (sp->tuples_size < needed)
-	{
-		if (sp->tuples != NULL)
-			pfree(sp->tuples);
-		sp->tuples = NULL;
-		sp->tuples = MemoryContextAllocZero(so->cxt, needed + NAMEDATALEN);
-		sp->tuples_size = needed;
-	}
+	make_tuple_room(so, sp, seg->queue != NULL ? 2 * BLCKSZ : BLCKSZ);
 	if (all)
 	{
 		copy_all_tuples(seg->leaf, sp->tuples);
@@ -91,9 +103,7 @@ fpb_copy_tuples(FpbReader *r)
 
 		if (tuple != before)
 		{
-			bool		queued = seg->queue != NULL &&
-				(char *) tuple >= (char *) seg->queue &&
-				(char *) tuple < (char *) seg->queue + BLCKSZ;
+			bool		queued = is_queued(seg, tuple);
 			Page		page = queued ? seg->queue : seg->leaf;
 
 			check_tuple(so, page, tuple);
@@ -105,6 +115,67 @@ fpb_copy_tuples(FpbReader *r)
 		}
 		sp->items[i].key.tuple = copy;
 	}
+}
+
+/*
+ * Copy tuples some of which are cut: whole, one behind the other.
+ */
+static void
+copy_whole(FpbScan *so, const FpbSegment *seg, FpbScanPage *sp)
+{
+	IndexTuple	before = NULL;	/* of the item before, */
+	IndexTuple	copy = NULL;	/* and its copy */
+	Size		needed = 0;
+	char	   *to;
+
+	for (int i = 0; i < sp->nitems; i++)
+	{
+		const FpbKey *key = &sp->items[i].key;
+
+		if (key->tuple == before)
+			continue;
+		check_tuple(so, is_queued(seg, key->tuple) ? seg->queue : seg->leaf, key->tuple);
+		needed += fpb_whole_most(&so->ix, key);
+		before = key->tuple;
+	}
+	make_tuple_room(so, sp, needed);
+	to = sp->tuples;
+	before = NULL;
+	for (int i = 0; i < sp->nitems; i++)
+	{
+		FpbKey	   *key = &sp->items[i].key;
+
+		if (key->tuple != before)
+		{
+			FpbTupleSpace space;
+			IndexTuple	whole = fpb_whole_tuple(&so->ix, key, &space);
+
+			copy = (IndexTuple) to;
+			memcpy(copy, whole, IndexTupleSize(whole));
+			to += MAXALIGN(IndexTupleSize(whole));
+			before = key->tuple;
+		}
+		key->tuple = copy;
+		key->cut_in = NULL;
+	}
+}
+
+/*
+ * Index-only scans of tuple indexes: copy the tuples of the items read, which
+ * are in the segment's pages, to memory of our own.  Items of a page that
+ * share a tuple go on sharing it.
+ */
+void
+fpb_copy_tuples(FpbReader *r)
+{
+	FpbScan    *so = r->so;
+	const FpbSegment *seg = &r->seg;
+
+	if (fpb_cut_in(&so->ix, seg->leaf) != NULL ||
+		(seg->queue != NULL && fpb_cut_in(&so->ix, seg->queue) != NULL))
+		copy_whole(so, seg, r->sp);
+	else
+		copy_in_place(so, seg, r->sp);
 }
 
 /* --- word indexes --- */

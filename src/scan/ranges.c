@@ -473,6 +473,7 @@ fpb_keys_seek(FpbScanKeys *keys, const FpbKey *key, bool pivot,
 	const FpbIndex *ix = keys->ix;
 	Datum		values[INDEX_MAX_KEYS];
 	bool		isnull[INDEX_MAX_KEYS];
+	FpbTupleSpace space;
 	int			ncols = keys->nprefix;
 	bool		same = from != NULL;
 	int64		range = 0;
@@ -485,7 +486,7 @@ fpb_keys_seek(FpbScanKeys *keys, const FpbKey *key, bool pivot,
 	{
 		if (pivot)
 			ncols = Min(ncols, fpb_pivot_natts(ix, key->tuple));
-		fpb_tuple_datums(ix, key->tuple, ncols, values, isnull);
+		fpb_tuple_datums(ix, fpb_whole_tuple(ix, key, &space), ncols, values, isnull);
 	}
 
 	for (int c = 0; c < ncols; c++)

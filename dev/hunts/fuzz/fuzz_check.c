@@ -739,9 +739,13 @@ check_afresh(Fuzz *f)
 		return;
 	if (!fpb_page_build(&f->ix, afresh.data, &content, 0))
 		fuzz_fail(f, "the page made afresh would need more room");
-	if (!fpb_is_word(&f->ix) && f->level == 0 &&
+	if (fpb_is_word(&f->ix) || f->level > 0)
+		return;
+	fpb_choose_prefix(&f->ix, &content, FPB_PREFIX_KEPT);
+	if (!f->ix.layout->build(&f->ix, afresh.data, &content, 0) ||
 		least_tuple_bytes(f, afresh.data) > least_tuple_bytes(f, f->page))
 		fuzz_fail(f, "the tuples of the page made afresh would take more bytes");
+	fpb_forget_prefix(&content, f->found);
 }
 
 /*

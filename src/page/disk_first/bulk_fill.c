@@ -35,6 +35,7 @@ typedef struct FillState
 	FpbFilledNode last;			/* the last of which is this */
 
 	/* tuples */
+	int			prefix;			/* that the leaf's entries would have, */
 	int			fences;			/* bytes of the low one, as far as it is not
 								 * an entry's, too */
 	int			nslots;			/* that the entries take */
@@ -131,7 +132,8 @@ page_space(const FpbFiller *filler, int nslots, int tuples, int *free)
 static void
 add_entry(const FpbIndex *ix, FillState *state, const FpbKey *key, bool same)
 {
-	IndexTuple	tuple = key->tuple;
+	FpbTupleSpace space;
+	IndexTuple	tuple = fpb_cut_tuple(ix, key->tuple, state->prefix, &space);
 	int			width = fpb_posting_width_for(tuple, key->tail);
 	bool		wider = same && width > state->last_width;
 
@@ -172,8 +174,25 @@ add_entry(const FpbIndex *ix, FillState *state, const FpbKey *key, bool same)
 }
 
 /*
+ * Count all entries of a leaf anew, whose tuples are cut by so many bytes.
+ */
+static void
+count_anew(FpbFiller *filler, FillState *state, int prefix)
+{
+	const FpbIndex *ix = filler->ix;
+
+	state->prefix = prefix;
+	state->nslots = state->tuples = state->shared = 0;
+	state->last_slot = state->last_width = state->narrow = state->narrow_width = 0;
+	for (int i = 0; i < filler->nentries; i++)
+		add_entry(ix, state, &filler->entries[i].key, i > 0 && ix->one_key &&
+				  fpb_keys_identical(ix, &filler->entries[i - 1].key, &filler->entries[i].key));
+}
+
+/*
  * Has the page room for another entry, which continues the last run or begins
- * another one?
+ * another one?  What is farther from the low fence shortens the prefix, now
+ * and then.
  */
 static bool
 tuple_fits(FpbFiller *filler, const FpbKey *key, bool same)
@@ -182,6 +201,13 @@ tuple_fits(FpbFiller *filler, const FpbKey *key, bool same)
 	int			used;
 	int			free;
 
+	if (filler->ix->cut_most > 0 && filler->level == 0 && filler->low != NULL && !same)
+	{
+		int			prefix = fpb_common_prefix(filler->ix, filler->low->tuple, key->tuple);
+
+		if (prefix != state.prefix)
+			count_anew(filler, &state, prefix);
+	}
 	add_entry(filler->ix, &state, key, same);
 
 	/*

@@ -533,6 +533,7 @@ extern bool fpb_pack_tuples(const FpbIndex *ix, const FpbPageContent *content,
 /* --- writing pages (page/disk_first/make_page.c) --- */
 
 extern Size fpb_max_tuple_size(const FpbIndex *ix);
+extern Size fpb_max_cut_size(const FpbIndex *ix);
 extern int	fpb_directory_capacity(const FpbIndex *ix, const FpbShape *shape,
 								   int nnodes, Size used);
 extern bool fpb_write_page(const FpbIndex *ix, Page page,

@@ -38,7 +38,8 @@ typedef struct PageWriter
 /*
  * Is the first slot's tuple the low fence's?  In inner pages their keys are
  * the same (unless the page is damaged).  In a leaf they are if a split had no
- * room for another separator; but a posting can't be a fence.
+ * room for another separator; but a posting can't be a fence, nor can a tuple
+ * that is cut.
  */
 static bool
 shares_fence(const PageWriter *w)
@@ -49,7 +50,8 @@ shares_fence(const PageWriter *w)
 	if (low == NULL || fpb_is_word(w->ix) || w->nslots == 0)
 		return false;
 	return low->tail == first->tail && fpb_tuples_identical(w->ix, low->tuple, first->tuple) &&
-		(w->content->level > 0 || w->packing->slots[0] == 1);
+		(w->content->level > 0 ||
+		 (w->packing->slots[0] == 1 && !fpb_is_cut(w->ix, first->tuple, w->content->prefix)));
 }
 
 /*
@@ -178,6 +180,26 @@ fpb_max_tuple_size(const FpbIndex *ix)
 		most = Min(most, MAXALIGN_DOWN(split / 2));
 	}
 	return most;
+}
+
+/*
+ * The longest tuples that are cut.  The first entry's, if it is, can't be that
+ * of the low fence, too: a split has to have room for one more of them.
+ */
+Size
+fpb_max_cut_size(const FpbIndex *ix)
+{
+	Size		left = BLCKSZ / 8;
+
+	for (int i = 0; i < FPB_SHAPES; i++)
+	{
+		const FpbShape *shape = fpb_level_shape(ix, i);
+		Size		split = 2 * (shape->size + shape->killed_bytes) + 2 * ix->max_tuple +
+			192 + BLCKSZ / 7;
+
+		left = Min(left, split < BLCKSZ ? BLCKSZ - split : 0);
+	}
+	return Min(MAXALIGN_DOWN(left), FPB_CUT_MOST);
 }
 
 /*

@@ -196,6 +196,7 @@ fpb_disk_first_set_shapes(FpbIndex *ix, int leaf_lines, int inner_lines)
 	ix->max_posting = 0;
 	if (ix->one_key && !fpb_is_word(ix))
 		ix->max_posting = MAXALIGN_DOWN(ix->max_tuple / 2);
+	ix->cut_most = ix->byte_heads && ix->cols[0].length == -1 ? fpb_max_cut_size(ix) : 0;
 }
 
 /*
@@ -1060,7 +1061,7 @@ read_live_tids(const FpbIndex *ix, Page page, uint64 head, IndexTuple posting,
 		if (n == room)
 			return -1;
 		items[n].key.head = head;
-		items[n].key.low = 0;
+		items[n].key.cut_in = fpb_cut_in(ix, page);
 		items[n].key.tail = tail;
 		items[n].key.tuple = posting;
 		place.item = i;
@@ -1114,6 +1115,7 @@ read_tuples(const FpbIndex *ix, Page page, const FpbShape *shape, char *node,
 	const uint16 *tuples = fpb_node_tuples(shape, node);
 	uint8		slots[FPB_LOOSE_MOST];
 	int			n = find_slots(ix, shape, node, from, fpb_loose_rank(to), slots);
+	Page		cut_in = fpb_cut_in(ix, page);
 	FpbItem    *item = items;
 
 	for (int i = 0; i < n; i++)
@@ -1151,7 +1153,8 @@ read_tuples(const FpbIndex *ix, Page page, const FpbShape *shape, char *node,
 			return -1;
 		if (posting)
 		{
-			FpbKey		key = {.head = fpb_node_head(ix, node, slot),.tuple = tuple};
+			FpbKey		key = {.head = fpb_node_head(ix, node, slot),.cut_in = cut_in,
+			.tuple = tuple};
 
 			place.item = first;
 			item = read_tails(fpb_posting_tails(tuple), fpb_posting_width(tuple), first, last,
@@ -1159,7 +1162,7 @@ read_tuples(const FpbIndex *ix, Page page, const FpbShape *shape, char *node,
 			continue;
 		}
 		item->key.head = fpb_node_head(ix, node, slot);
-		item->key.low = 0;
+		item->key.cut_in = cut_in;
 		item->key.tail = fpb_tail_pack(0, &tuple->t_tid);
 		item->key.tuple = tuple;
 		item->pos = fpb_pos_pack(place);
@@ -1272,15 +1275,6 @@ read_node(const FpbIndex *ix, Page page, FpbNodePos from, FpbNodePos to,
 }
 
 /*
- * Sign of an entry of the page against the end of what is read.
- */
-static inline int
-compare_with_end(const FpbIndex *ix, Page page, const FpbKey *key, const FpbSearchKey *end)
-{
-	return fpb_compare_by_head(ix, key, end, fpb_search_head(ix, page, end));
-}
-
-/*
  * Make *pos, the position of an entry that is < end, a position behind it: if
  * all of its posting's entries are < end as well, behind these.
  */
@@ -1301,11 +1295,12 @@ pass_entry(const FpbIndex *ix, const FpbShape *shape, const FpbEntry *entry,
 /*
  * Set *stop to the position where the entries from pos on that are < end stop.
  * *more becomes false if an entry is behind it.  near: compare the next ones
- * first, because most scans want one at most.
+ * first, because most scans want one at most.  Then head is the end's in the
+ * page.
  */
 static void
 find_end(const FpbIndex *ix, Page page, FpbNodePos pos, const FpbSearchKey *end,
-		 bool near, FpbNodePos *stop, bool *more)
+		 bool near, uint64 head, FpbNodePos *stop, bool *more)
 {
 	const FpbShape *shape = fpb_shape(ix, page);
 	FpbEntry	entry;
@@ -1315,7 +1310,7 @@ find_end(const FpbIndex *ix, Page page, FpbNodePos pos, const FpbSearchKey *end,
 		*stop = pos;
 		if (!fpb_node_pos_next(ix, page, &pos, &entry))
 			return;
-		if (compare_with_end(ix, page, &entry.key, end) >= 0)
+		if (fpb_compare_by_head(ix, &entry.key, end, head) >= 0)
 		{
 			*more = false;
 			return;
@@ -1605,10 +1600,12 @@ read_entries(const FpbIndex *ix, Page page, FpbPos *pos, const FpbSearchKey *end
 	{
 		FpbNodePos	behind;
 		FpbEntry	entry;
+		uint64		head;
 
 		if (!fpb_node_pos_next(ix, page, &from, &entry))
 			return 0;
-		if (compare_with_end(ix, page, &entry.key, end) >= 0)
+		head = fpb_search_head(ix, page, end);
+		if (fpb_compare_by_head(ix, &entry.key, end, head) >= 0)
 		{
 			*more = false;
 			return 0;
@@ -1622,17 +1619,17 @@ read_entries(const FpbIndex *ix, Page page, FpbPos *pos, const FpbSearchKey *end
 				*more = false;
 			if (ended || count < 0)
 				return count;
-			find_end(ix, page, from, end, false, &stop, more);
+			find_end(ix, page, from, end, false, 0, &stop, more);
 		}
 		else
 		{
 			behind = from;
 			pass_entry(ix, shape, &entry, end, &behind);
-			find_end(ix, page, behind, end, true, &stop, more);
+			find_end(ix, page, behind, end, true, head, &stop, more);
 		}
 	}
 	else if (end != NULL)
-		find_end(ix, page, from, end, false, &stop, more);
+		find_end(ix, page, from, end, false, 0, &stop, more);
 
 	if (live && Min(stop.dir, nnodes) - from.dir > FEW_NODES)
 		live = fpb_disk_first_has_killed(ix, page);
