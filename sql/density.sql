@@ -26,7 +26,7 @@ CREATE INDEX d_few_names_b ON d (name);
 CREATE INDEX d_few_names_f ON d USING fpbtree (name);
 
 INSERT INTO d SELECT i, -i, hashint8extended(i, 0), t, i / 40, 'tenant ' || t, hashint4(i) % 10
-  FROM generate_series(1, least(8 * current_setting('block_size')::int, 131072)) i, LATERAL (SELECT abs(hashint4(i)) % 40 AS t) x;
+  FROM generate_series(1, least(8 * current_setting('block_size')::int, 65536)) i, LATERAL (SELECT abs(hashint4(i)) % 40 AS t) x;
 
 -- The share of btree's pages, in hundredths, and the most it may be; of ten keys, large pages are few.
 SELECT name, CASE WHEN share <= most THEN 'ok' ELSE share || ' is more than ' || most END AS pages
