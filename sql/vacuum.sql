@@ -14,12 +14,14 @@ CREATE INDEX vac_u ON vac USING fpbtree (u);
 CREATE INDEX vac_t ON vac USING fpbtree (t) INCLUDE (a);
 CREATE INDEX vac_d ON vac USING fpbtree (d);
 -- what is checked of each change would take most of the time here: VACUUM's changes are checked so, insertions are elsewhere
+CREATE PROCEDURE vac_insert(what text) LANGUAGE plpgsql AS $$
+BEGIN
+    PERFORM set_config(name, 'off', true) FROM pg_settings WHERE name = 'fpbtree.verify_changes';
+    EXECUTE 'INSERT INTO ' || what;
+END $$;
 CREATE FUNCTION vac_fill(first int, last int) RETURNS void LANGUAGE sql AS $$
-    SELECT count(set_config(name, 'off', true)) FROM pg_settings WHERE name = 'fpbtree.verify_changes';
-    INSERT INTO vac
-    SELECT i, i * 1000003::int8, md5(i::text)::uuid,
-           lpad(i::text, 30, 'key'), i / 1000
-    FROM generate_series(first, last) i
+    CALL vac_insert(format('vac SELECT i, i * 1000003::int8, md5(i::text)::uuid, lpad(i::text, 30, ''key''), i / 1000 FROM generate_series(%s, %s) i',
+                           first, last))
 $$;
 CREATE VIEW vac_stats AS
     SELECT indexrelid::regclass AS index, s.*
@@ -78,17 +80,17 @@ RESET enable_seqscan;
 -- the index's statistics stay as they are: so nothing tells the session
 CREATE TABLE vac_last (a int, phase int) WITH (autovacuum_enabled = off);
 CREATE INDEX vac_last_a ON vac_last USING fpbtree (a);
-INSERT INTO vac_last SELECT a, 0 FROM generate_series(1, 12000) a;
-INSERT INTO vac_last SELECT a, 1 FROM generate_series(16001, 24000) a;
+CALL vac_insert('vac_last SELECT a, 0 FROM generate_series(1, 12000) a');
+CALL vac_insert('vac_last SELECT a, 1 FROM generate_series(16001, 24000) a');
 VACUUM vac_last;
-INSERT INTO vac_last SELECT a, 2 FROM generate_series(1, 8000) a;
+CALL vac_insert('vac_last SELECT a, 2 FROM generate_series(1, 8000) a');
 DELETE FROM vac_last WHERE phase = 1;
 VACUUM vac_last;
-INSERT INTO vac_last SELECT a, 3 FROM generate_series(16001, 24000) a;
+CALL vac_insert('vac_last SELECT a, 3 FROM generate_series(16001, 24000) a');
 DELETE FROM vac_last WHERE phase = 2;
 VACUUM vac_last;
 CREATE TEMP TABLE told AS SELECT relpages, reltuples FROM pg_class WHERE relname = 'vac_last_a';
-INSERT INTO vac_last SELECT a, 4 FROM generate_series(1, 8000) a;
+CALL vac_insert('vac_last SELECT a, 4 FROM generate_series(1, 8000) a');
 INSERT INTO vac_last VALUES (24001, 5);
 DELETE FROM vac_last WHERE phase IN (3, 5);
 VACUUM vac_last;
@@ -135,9 +137,9 @@ FROM generate_series(0, 12) i
 SELECT * FROM vac_check;
 SELECT index, entries, leaf_pages < 60 + 70 * 8192 / current_setting('block_size')::int AS few_leaves FROM vac_stats;
 
--- Several indexes in parallel, few dead rows at a time
+-- Several indexes in parallel, the dead rows of one page of the table at a time
 DELETE FROM vac;
-INSERT INTO vac SELECT i, i, NULL, i, i FROM generate_series(1, 30000) i;
+CALL vac_insert('vac SELECT i, i, NULL, i, i FROM generate_series(1, 6000) i');
 DELETE FROM vac WHERE a % 3 = 0;
 SET maintenance_work_mem = '64kB';
 SET min_parallel_index_scan_size = 0;
@@ -161,7 +163,7 @@ SELECT relname, reltuples FROM pg_class WHERE relname LIKE 'vac\__' ORDER BY 1;
 CREATE TEMP TABLE vac_temp (a int, b text);
 CREATE INDEX ON vac_temp USING fpbtree (a);
 CREATE INDEX ON vac_temp USING fpbtree (b);
-INSERT INTO vac_temp SELECT i, i FROM generate_series(1, 10000) i;
+CALL vac_insert('vac_temp SELECT i, i FROM generate_series(1, 10000) i');
 DELETE FROM vac_temp WHERE a BETWEEN 100 AND 9900;
 VACUUM vac_temp;
 SELECT fpbtree_check('vac_temp_a_idx', true), fpbtree_check('vac_temp_b_idx', true);
@@ -180,7 +182,7 @@ SELECT entries, deleted_pages > 0 AS freed FROM fpbtree_stats('vac_unlogged_a_id
 -- number of rows.)
 CREATE TABLE vac_down (a int) WITH (autovacuum_enabled = off);
 CREATE INDEX vac_down_a ON vac_down USING fpbtree (a) WHERE a % 5 <> -1;
-INSERT INTO vac_down SELECT -i FROM generate_series(1, 20000) i;
+CALL vac_insert('vac_down SELECT -i FROM generate_series(1, 20000) i');
 DELETE FROM vac_down WHERE a % 5 = 0;
 SELECT count(*) > count(*) FILTER (WHERE right_block > b) * 2 AS descending
 FROM generate_series(1, pg_relation_size('vac_down_a') / current_setting('block_size')::int - 1) b, fpbtree_page('vac_down_a', b)
@@ -196,3 +198,4 @@ SELECT reltuples FROM pg_class WHERE relname = 'vac_down_a';
 DROP VIEW vac_stats, vac_check;
 DROP TABLE vac, vac_down, vac_unlogged, vac_temp, size, freed;
 DROP FUNCTION vac_fill;
+DROP PROCEDURE vac_insert;
