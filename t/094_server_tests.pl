@@ -22,7 +22,7 @@ IPC::Run::run(
 	'>', \$output, '2>&1');
 my ($tests) = $output =~ /^(\d+) tests/m;
 note($output);
-cmp_ok($tests || 0, '>', 200, 'the tests ran');
+cmp_ok($tests || 0, '>', 190, 'the tests ran');
 like($output, qr/ 0 not \(0 unexplained differences\)$/m, 'no unexplained difference and no crash') or diag($output);
 
 done_testing();
