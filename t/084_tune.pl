@@ -19,24 +19,15 @@ if (($ENV{FPBTREE_PG_CONFIG_18} || '') ne '' && `pg_config --version` !~ / 18/)
 my $node = start_server('tune', "client_min_messages = warning\nstatement_timeout = 0\n", allows_streaming => 'logical');
 trust_changes($node);
 
-# Nothing of the tables that are measured is sent to subscribers, who have none such.
 query(q{
 CREATE EXTENSION fpbtree;
 CREATE PUBLICATION everything FOR ALL TABLES;
 SELECT pg_create_logical_replication_slot('listener', 'pgoutput');
-SELECT count(*) FROM fpbtree_tune(1000);
 CREATE TABLE seen (i int);
 INSERT INTO seen VALUES (1);
 });
-my $sent = q{SELECT count(*) FROM pg_logical_slot_peek_binary_changes('listener', NULL, NULL, 'proto_version', '1', 'publication_names', 'everything')
-	WHERE position('%s'::bytea IN data) > 0};
-is(query(sprintf($sent, 'fpbtree_tuned')), 0, 'the tables that are measured are not published');
-is(query(sprintf($sent, 'fpbtree_tuning')), 0, 'nor are the figures, which a subscriber without the extension has no table for');
-is(query(q{SELECT count(*) FROM pg_publication_tables WHERE tablename LIKE 'fpbtree%'}), 0, 'nothing of the extension is');
-is(query(sprintf($sent, 'seen')), 1, 'other tables are');
 
 # Two at once.
-my $figures = query('SELECT count(*) FROM fpbtree_tuning()');
 my @sessions = map { session($node) } 1 .. 2;
 start_statement($_, 'SELECT count(*) FROM fpbtree_tune(1000)') foreach @sessions;
 foreach my $session (@sessions)
@@ -44,7 +35,16 @@ foreach my $session (@sessions)
 	is(rest($session), '16', 'one of two at once');
 	$session->quit;
 }
-is(query('SELECT count(*) FROM fpbtree_tuning()'), $figures, 'the figures of one of them');
+is(query('SELECT count(*) > 16, count(*) - count(DISTINCT (form, layout, node_format, leaf_lines, node_search, node_prefetch)) FROM fpbtree_tuning()'),
+	't|0', 'the figures of one of them');
+
+# Nothing of the tables that are measured is sent to subscribers, who have none such.
+my $sent = q{SELECT count(*) FROM pg_logical_slot_peek_binary_changes('listener', NULL, NULL, 'proto_version', '1', 'publication_names', 'everything')
+	WHERE position('%s'::bytea IN data) > 0};
+is(query(sprintf($sent, 'fpbtree_tuned')), 0, 'the tables that are measured are not published');
+is(query(sprintf($sent, 'fpbtree_tuning')), 0, 'nor are the figures, which a subscriber without the extension has no table for');
+is(query(q{SELECT count(*) FROM pg_publication_tables WHERE tablename LIKE 'fpbtree%'}), 0, 'nothing of the extension is');
+is(query(sprintf($sent, 'seen')), 1, 'other tables are');
 
 # Cancelled half-way, and a crash: the figures stay, and nothing is left behind.
 my $before = query('SELECT md5(string_agg(t::text, chr(10) ORDER BY t)) FROM fpbtree_tuning() t');
