@@ -171,5 +171,44 @@ SELECT pg_relation_size('keys_x') <= 0.6 * pg_relation_size('keys_b') OR layout 
        pg_relation_size('keys_xn') <= 0.6 * pg_relation_size('keys_bn') OR layout = 'micro_index' AS small_too
 FROM fpbtree_stats('keys_x');
 
+-- Built pages that are as full as can be: now and then one ends where the next
+-- key would have a shorter prefix.
+DROP INDEX keys_b, keys_xn, keys_bn;
+DO $$
+BEGIN
+    FOR i IN 0..7 LOOP
+        EXECUTE format('CREATE INDEX keys_p ON keys USING fpbtree (t) WITH (fillfactor = 100) WHERE n > %s', i * 50);
+        PERFORM fpbtree_check('keys_p', true);
+        DROP INDEX keys_p;
+    END LOOP;
+END $$;
+
+-- A scan that has read a few entries of the last leaf comes back when that has
+-- got a shorter prefix.
+CREATE FUNCTION come_back(few int, other text) RETURNS bool LANGUAGE plpgsql AS $$
+DECLARE
+    first text := (SELECT trim(low_fence, '()') FROM generate_series(1, pg_relation_size('keys_x') / current_setting('block_size')::int - 1) b,
+                          fpbtree_page('keys_x', b) WHERE level = 0 AND high_fence IS NULL);
+    expected text[] := ARRAY(SELECT t FROM keys WHERE t >= first ORDER BY t LIMIT 50);
+    c NO SCROLL CURSOR FOR SELECT t FROM keys WHERE t >= first ORDER BY t;
+    answers text[];
+    t text;
+BEGIN
+    OPEN c;
+    FOR n IN 1..cardinality(expected) LOOP
+        FETCH c INTO t;
+        answers := answers || t;
+        IF n = few THEN
+            INSERT INTO keys (t) VALUES (other);
+        END IF;
+    END LOOP;
+    RETURN answers = expected AND cardinality(expected) > few;
+END $$;
+SET enable_seqscan = off;
+SET enable_bitmapscan = off;
+SET enable_sort = off;
+SELECT few, come_back(few, other) FROM (VALUES (1, 'https://www.example.com/d'), (2, 'https://www.f'), (3, 'i')) v (few, other);
+SELECT fpbtree_check('keys_x', true);
+
 SET client_min_messages = warning;
 DROP SCHEMA prefixes CASCADE;

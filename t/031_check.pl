@@ -378,6 +378,25 @@ try_fault('texts', $leaf, sub { put_runs(shift, 0); }, 'The page has a node of a
 try_fault('texts', $texts_root, sub { my $p = shift; put($p, node_at($p, 0) + texts_shape($p)->{child}, 4, 0xffffffff); },
 	'An entry has no downlink', 'a tuple without a downlink');
 
+# A key that does not begin as the others do is not cut as they are when splits give its page a longer prefix.
+{
+	my @pages = get_good('texts');
+	my @places = node_places(\$pages[$leaf], int(field(\$pages[$leaf], 'nnodes') * 2 / 3));
+	my ($low, $high) = split /\|/, query("SELECT trim(low_fence, '()'), trim(high_fence, '()') FROM fpbtree_page('texts_k', $leaf)");
+
+	put(\$pages[$leaf], get(\$pages[$leaf], $places[0], 2) + 9, 1, ord '~');
+	put_file('texts', @pages);
+	my ($status, $stdout, $stderr) = $node->psql('postgres', qq{
+\\set VERBOSITY verbose
+SET fpbtree.verify_changes = off;
+SET enable_seqscan = on;
+SET enable_indexscan = off;
+SET enable_indexonlyscan = off;
+SET enable_bitmapscan = off;
+INSERT INTO texts SELECT k || i FROM texts, generate_series(1, 20) i WHERE k >= '$low' AND k < '$high' ORDER BY md5(k || i)});
+	like($stderr, qr/ERROR:  XX002: .*\nDETAIL:  The keys do not begin with the page's prefix/, 'a key without the prefix is not cut');
+}
+
 # The child of the n'th tuple of an inner page of one node.
 sub child_of
 {

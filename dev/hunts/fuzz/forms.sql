@@ -105,13 +105,14 @@ CREATE INDEX f_text_nohead ON f_text USING fpbtree (k COLLATE "default");
 CREATE TABLE f_prefix AS
   SELECT CASE WHEN i % 90 = 0 THEN NULL ELSE left(v.t, CASE WHEN i % 5 = 0 THEN 3 + i % 20 ELSE 40 END) END COLLATE "C" AS k,
          CASE WHEN i % 80 <> 0 THEN v.t::bytea || decode(repeat('00', i % 7), 'hex') || decode(CASE WHEN i % 4 = 0 THEN 'ff' ELSE '' END, 'hex') END AS y,
-         (v.t || repeat(' ', i % 3))::bpchar COLLATE "C" AS b, v.t::name AS n, i % 3 AS c
+         (v.t || repeat(' ', i % 3))::bpchar COLLATE "C" AS b, v.t::name AS n, i % 3 AS c,
+         CASE WHEN i % 7 > 0 THEN left(repeat(md5(i::text), 5), CASE WHEN i % 7 = 1 THEN 120 + i % 13 ELSE i % 9 END) END COLLATE "C" AS s
     FROM generate_series(1, 500) i,
          LATERAL (SELECT (ARRAY['customer/', 'customer/0000000', 'customers', 'cust', ''])[1 + i % 41 % 5] ||
                          lpad((i % 120)::text, CASE WHEN i % 2 = 0 THEN 12 ELSE 1 END, '0') AS t) v;
 CREATE INDEX f_prefix_k ON f_prefix USING fpbtree (k);
 CREATE INDEX f_prefix_desc ON f_prefix USING fpbtree (k DESC NULLS LAST, c DESC);
-CREATE INDEX f_prefix_bytea ON f_prefix USING fpbtree (y, c);
+CREATE INDEX f_prefix_bytea ON f_prefix USING fpbtree (y, s, c);
 CREATE INDEX f_prefix_bpchar ON f_prefix USING fpbtree (b DESC);
 CREATE INDEX f_prefix_name ON f_prefix USING fpbtree (n, c);
 

@@ -742,6 +742,8 @@ check_afresh(Fuzz *f)
 	if (fpb_is_word(&f->ix) || f->level > 0)
 		return;
 	fpb_choose_prefix(&f->ix, &content, FPB_PREFIX_KEPT);
+	if (f->nmodel > 0 && f->ix.cut_most > 0 && content.prefix != fpb_page_prefix(&f->ix, f->page))
+		fuzz_fail(f, "the page made afresh can't keep the prefix");
 	if (!f->ix.layout->build(&f->ix, afresh.data, &content, 0) ||
 		least_tuple_bytes(f, afresh.data) > least_tuple_bytes(f, f->page))
 		fuzz_fail(f, "the tuples of the page made afresh would take more bytes");

@@ -350,8 +350,8 @@ static void
 begin(Life *life)
 {
 	FuzzOp	   *op;
-	int			n = ONE_OF(life, 0, 1, 20, 100, 600);
 	bool		fill = below(life, 5) == 0;
+	int			n = ONE_OF(life, 0, 1, 20, 100, fill ? 2000 : 600);
 
 	op = new_op(life, fill ? FUZZ_FILL : FUZZ_BUILD);
 	op->full = !fill && below(life, 2);
