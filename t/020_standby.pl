@@ -135,7 +135,8 @@ like($unlogged, qr/cannot check unlogged index "u_a" during recovery/, 'there is
 
 		my $session = session($standby, $BY_INDEX, 'BEGIN', 'DECLARE f SCROLL CURSOR FOR SELECT a FROM h ORDER BY a',
 			'DECLARE r SCROLL CURSOR FOR SELECT a FROM h ORDER BY a DESC');
-		my @forward = split /\n/, $session->query_safe('FETCH 5 FROM f');
+		# (so many that it has read all of its first leaf)
+		my @forward = split /\n/, $session->query_safe('FETCH 60 FROM f');
 		my @backward = split /\n/, $session->query_safe("FETCH $from FROM r");
 		query('VACUUM (INDEX_CLEANUP ON) h');
 		$primary->wait_for_replay_catchup($standby);
