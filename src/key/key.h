@@ -383,15 +383,17 @@ fpb_posting_start(IndexTuple tuple)
 
 /*
  * Bytes of a tuple with so many TIDs of so many bytes behind it, and the room
- * it takes in a page.  A tuple of one entry has no TID behind it, but 12 bytes
- * at least, so that two such tuples never take less room than a posting of
+ * it takes in a page.  A tuple of one entry has no TID behind it, but the
+ * least length, so that two such tuples never take less room than a posting of
  * both.
  */
+#define FPB_LEAST_TUPLE		(2 * FPB_TAIL_BYTES)
+
 static inline Size
 fpb_posting_size(IndexTuple tuple, int tids, int width)
 {
 	if (tids <= 1)
-		return Max(IndexTupleSize(tuple), 2 * FPB_TAIL_BYTES);
+		return Max(IndexTupleSize(tuple), FPB_LEAST_TUPLE);
 	return fpb_posting_start(tuple) + tids * width;
 }
 

@@ -543,12 +543,12 @@ extern bool fpb_write_page(const FpbIndex *ix, Page page,
 /* --- room in a page (page/disk_first/tuple_room.c) --- */
 
 /*
- * On which bytes of a page tuples lie: a bit for each two bytes, as tuples
- * begin at even offsets.
+ * Where the tuples of a page begin, and where the page ends: a bit for each
+ * two bytes, as tuples begin at even offsets.
  */
 typedef struct FpbTupleMap
 {
-	uint64		words[BLCKSZ / 128];
+	uint64		words[BLCKSZ / 128 + 1];
 } FpbTupleMap;
 
 extern bool fpb_page_has_room(const FpbIndex *ix, Page page, int more_nodes,
@@ -557,9 +557,9 @@ extern bool fpb_tuple_begins_at(const FpbIndex *ix, Page page, uint32 offset);
 extern bool fpb_map_tuples(const FpbIndex *ix, Page page, uint32 except,
 						   FpbTupleMap *map);
 extern uint32 fpb_free_from(const FpbTupleMap *map, uint32 offset);
-extern uint32 fpb_gap_in_map(Page page, const FpbTupleMap *map, uint32 align,
-							 uint32 size);
-extern uint32 fpb_tuple_gap(const FpbIndex *ix, Page page, IndexTuple tuple);
+extern uint32 fpb_gap_in_map(Page page, const FpbTupleMap *map, uint64 tail,
+							 uint32 align, uint32 size);
+extern uint32 fpb_tuple_gap(const FpbIndex *ix, Page page, const FpbKey *key);
 extern void fpb_put_tuple_at(Page page, const FpbKey *key, uint32 offset, FpbWalPage *wp);
 
 /* --- changing pages (page/disk_first/plan_insert.c, page/disk_first/change.c) --- */

@@ -529,13 +529,17 @@ plan_growth(const FpbIndex *ix, Page page, const FpbKey *key, uint32 offset,
 		return true;
 	if (!mapped && !fpb_map_tuples(ix, page, offset, &map))
 		return false;
-	plan->tuple_at = fpb_gap_in_map(page, &map, align, fpb_posting_size(tuple, want, plan->width));
+	plan->tuple_at = fpb_gap_in_map(page, &map, key->tail, align,
+									fpb_posting_size(tuple, want, plan->width));
 	if (plan->tuple_at != 0)
 		return true;
+	if (least == want)
+		return false;
 	plan->tids = least;
 	if (fpb_page_has_room(ix, page, 0, fpb_posting_room(key, least, plan->width)))
 		return true;
-	plan->tuple_at = fpb_gap_in_map(page, &map, align, fpb_posting_size(tuple, least, plan->width));
+	plan->tuple_at = fpb_gap_in_map(page, &map, key->tail, align,
+									fpb_posting_size(tuple, least, plan->width));
 	return plan->tuple_at != 0;
 }
 
@@ -1488,7 +1492,7 @@ plan_slot(const FpbIndex *ix, Page page, const FpbEntry *entry,
 	slots->kind = FPB_PLAN_SLOT;
 	if (!fpb_page_has_room(ix, page, 0, tuple))
 	{
-		slots->tuple_at = fpb_tuple_gap(ix, page, entry->key.tuple);
+		slots->tuple_at = fpb_tuple_gap(ix, page, &entry->key);
 		if (slots->tuple_at == 0)
 			return false;
 		tuple = 0;
@@ -1496,7 +1500,7 @@ plan_slot(const FpbIndex *ix, Page page, const FpbEntry *entry,
 	if (tuple > 0 && !fpb_page_has_room(ix, page, 1, tuple) &&
 		fpb_page_has_room(ix, page, 1, 0) && has_gap(ix, page, place->dir) == 0)
 	{
-		slots->tuple_at = fpb_tuple_gap(ix, page, entry->key.tuple);
+		slots->tuple_at = fpb_tuple_gap(ix, page, &entry->key);
 		if (slots->tuple_at != 0)
 			tuple = 0;
 	}
