@@ -307,20 +307,6 @@ inner_prefix(const FpbIndex *ix, const FpbPageContent *content)
 }
 
 /*
- * May an entry be cut where it is now?
- */
-static bool
-any_may_be_cut(const FpbIndex *ix, const FpbPageContent *content)
-{
-	if (content->level > 0 || ix->cut_most == 0)
-		return false;
-	for (int i = 0; i < content->nentries; i++)
-		if (content->entries[i].key.cut_in != NULL)
-			return true;
-	return false;
-}
-
-/*
  * Memory for the tuples of a leaf's entries, cut: none is longer than it is
  * whole.
  */
@@ -343,55 +329,56 @@ room_for_cut(const FpbIndex *ix, const FpbPageContent *content)
 }
 
 /*
- * Cut an entry's tuple, behind *to.  Then *to is behind that.  low is the low
- * fence's.  Raises an error if the tuple does not begin with the prefix, as it
- * does unless it comes from a damaged page.
+ * Store a whole tuple, cut, as an entry's, behind *to.  Then *to is behind
+ * that.  low is the low fence's.  Raises an error if the tuple does not begin
+ * with the prefix, as it does unless it comes from a damaged page.
  */
 static void
-cut_entry(const FpbIndex *ix, FpbKey *key, int prefix, IndexTuple low, char **to)
+cut_entry(const FpbIndex *ix, FpbKey *key, IndexTuple whole, int prefix, IndexTuple low,
+		  char **to)
 {
-	FpbTupleSpace whole_space;
-	FpbTupleSpace cut;
-	IndexTuple	tuple = key->tuple;
+	FpbTupleSpace space;
+	IndexTuple	tuple;
 
-	/* the bytes of equally long prefixes are the same */
-	if (key->cut_in == NULL || fpb_page_prefix(ix, key->cut_in) != prefix)
-	{
-		IndexTuple	whole = fpb_whole_tuple(ix, key, &whole_space);
-
-		if (unlikely(fpb_is_cut(ix, whole, prefix) && !fpb_has_prefix(ix, whole, prefix, low)))
-			fpb_report_damage(ix->rel, fpb_cache_block(ix->cache, key->tuple),
-							  "The keys do not begin with the page's prefix.");
-		tuple = fpb_cut_tuple(ix, whole, prefix, &cut);
-	}
+	if (unlikely(fpb_is_cut(ix, whole, prefix) && !fpb_has_prefix(ix, whole, prefix, low)))
+		fpb_report_damage(ix->rel, fpb_cache_block(ix->cache, key->tuple),
+						  "The keys do not begin with the page's prefix.");
+	tuple = fpb_cut_tuple(ix, whole, prefix, &space);
 	if (tuple != key->tuple)
 	{
 		memcpy(*to, tuple, IndexTupleSize(tuple));
 		key->tuple = (IndexTuple) *to;
 		*to += MAXALIGN(IndexTupleSize(tuple));
 	}
-	key->cut_in = NULL;
 }
 
 /*
- * See page/layout.h.
+ * The prefix of a page being made, by this choice.
  */
-void
-fpb_choose_prefix(const FpbIndex *ix, FpbPageContent *content, FpbPrefixChoice choice)
+static int
+choose_prefix(const FpbIndex *ix, const FpbPageContent *content, FpbPrefixChoice choice)
+{
+	if (fpb_is_word(ix) || !ix->byte_heads)
+		return 0;
+	return content->level > 0 ? inner_prefix(ix, content) : leaf_prefix(ix, content, choice);
+}
+
+/*
+ * Make entries what they are in a page with this prefix.
+ */
+static void
+set_prefix(const FpbIndex *ix, FpbPageContent *content, int prefix)
 {
 	const FpbEntry *entries = content->entries;
+	IndexTuple	low = content->low == NULL ? NULL : content->low->tuple;
 	FpbEntry   *behind;
 	char	   *to;
 	int			first;
 
-	content->prefix = 0;
+	content->prefix = prefix;
 	content->prefix_head = 0;
 	content->cut = NULL;
-	if (fpb_is_word(ix) || !ix->byte_heads)
-		return;
-	content->prefix = content->level > 0 ? inner_prefix(ix, content) :
-		leaf_prefix(ix, content, choice);
-	if (content->prefix == 0 && !any_may_be_cut(ix, content))
+	if (prefix == 0 && (fpb_is_word(ix) || prefix_before(ix, content) == 0))
 		return;
 
 	first = content->level > 0 ? first_with_key(ix, entries, content->nentries) : 0;
@@ -402,6 +389,11 @@ fpb_choose_prefix(const FpbIndex *ix, FpbPageContent *content, FpbPrefixChoice c
 	for (int i = first; i < content->nentries; i++)
 	{
 		FpbKey	   *key = &behind[i].key;
+		FpbTupleSpace space;
+		FpbKey		whole = *key;
+
+		/* the bytes of equally long prefixes are the same */
+		bool		kept = key->cut_in != NULL && fpb_page_prefix(ix, key->cut_in) == prefix;
 
 		if (i > 0 && key->tuple == entries[i - 1].key.tuple)
 		{
@@ -410,13 +402,26 @@ fpb_choose_prefix(const FpbIndex *ix, FpbPageContent *content, FpbPrefixChoice c
 			key->cut_in = NULL;
 			continue;
 		}
-		if (content->prefix > 0)
-			key->head = fpb_head_behind(ix, key, content->prefix);
-		if (content->cut != NULL)
-			cut_entry(ix, key, content->prefix,
-					  content->low == NULL ? NULL : content->low->tuple, &to);
+		if (!kept)
+			whole = fpb_whole_key(ix, key, &space);
+		if (prefix > 0)
+			key->head = fpb_head_behind(ix, &whole, prefix);
+		if (content->cut == NULL)
+			continue;
+		if (!kept)
+			cut_entry(ix, key, whole.tuple, prefix, low, &to);
+		key->cut_in = NULL;
 	}
 	content->entries = behind;
+}
+
+/*
+ * See page/layout.h.
+ */
+void
+fpb_choose_prefix(const FpbIndex *ix, FpbPageContent *content, FpbPrefixChoice choice)
+{
+	set_prefix(ix, content, choose_prefix(ix, content, choice));
 }
 
 /*
@@ -436,23 +441,46 @@ fpb_forget_prefix(FpbPageContent *content, const FpbEntry *entries)
  * See page/layout.h.
  */
 bool
-fpb_page_build(const FpbIndex *ix, Page page, const FpbPageContent *content, int slack)
+fpb_page_build_spread(const FpbIndex *ix, Page page, const FpbPageContent *content,
+					  const int *slacks, int nslacks)
 {
-	FpbPageContent here = *content;
+	FpbPageContent here[FPB_PREFIX_KEPT + 1];	/* with each prefix */
+	int			nchosen = 0;
 	FpbPrefixChoice last = content->level == 0 && ix->cut_most > 0 ? FPB_PREFIX_KEPT :
 		FPB_PREFIX_LASTING;
 	bool		fits = false;
 
-	for (FpbPrefixChoice choice = FPB_PREFIX_LASTING; choice <= last && !fits; choice++)
+	for (int i = 0; i < nslacks && !fits; i++)
 	{
-		int			before = here.prefix;
+		for (FpbPrefixChoice choice = FPB_PREFIX_LASTING; choice <= last && !fits; choice++)
+		{
+			if (choice == nchosen)
+			{
+				int			prefix = choose_prefix(ix, content, choice);
 
-		fpb_choose_prefix(ix, &here, choice);
-		if (choice == FPB_PREFIX_LASTING || here.prefix != before)
-			fits = ix->layout->build(ix, page, &here, slack);
-		fpb_forget_prefix(&here, content->entries);
+				here[nchosen] = *content;
+				if (choice == FPB_PREFIX_LASTING || prefix != here[choice - 1].prefix)
+					set_prefix(ix, &here[nchosen], prefix);
+				else
+					here[nchosen].prefix = prefix;
+				nchosen++;
+			}
+			if (choice == FPB_PREFIX_LASTING || here[choice].prefix != here[choice - 1].prefix)
+				fits = ix->layout->build(ix, page, &here[choice], slacks[i]);
+		}
 	}
+	while (nchosen > 0)
+		fpb_forget_prefix(&here[--nchosen], content->entries);
 	return fits;
+}
+
+/*
+ * See page/layout.h.
+ */
+bool
+fpb_page_build(const FpbIndex *ix, Page page, const FpbPageContent *content, int slack)
+{
+	return fpb_page_build_spread(ix, page, content, &slack, 1);
 }
 
 /*

@@ -698,6 +698,13 @@ extern void fpb_page_split(const FpbIndex *ix, Page page,
 extern bool fpb_page_build(const FpbIndex *ix, Page page,
 						   const FpbPageContent *content, int slack);
 
+/*
+ * The same with the first of these slacks that the content fits with.
+ */
+extern bool fpb_page_build_spread(const FpbIndex *ix, Page page,
+								  const FpbPageContent *content,
+								  const int *slacks, int nslacks);
+
 /* the prefixes that are tried for a leaf, until one fits, in this order */
 typedef enum FpbPrefixChoice
 {

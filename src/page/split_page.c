@@ -290,18 +290,16 @@ build_spread(const Split *s, bool left, int split, const FpbKey *low,
 		 (FpbPageIsRightmost(s->page) && s->newpos >= split));
 	int			most = full ? 0 : packed_halves(s) ? PACKED_HALF_SLACK : 100;
 
+	int			first = 0;
+
 	wp->image = true;
-	for (int i = 0; i < lengthof(split_slacks); i++)
-	{
-		if (split_slacks[i] > most)
-			continue;
-		if (fpb_page_build(s->ix, wp->page, &content, split_slacks[i]))
-		{
-			fpb_page_take_over_child_hints(s->ix, wp->page, s->page);
-			return true;
-		}
-	}
-	return false;
+	while (split_slacks[first] > most)
+		first++;
+	if (!fpb_page_build_spread(s->ix, wp->page, &content, split_slacks + first,
+							   lengthof(split_slacks) - first))
+		return false;
+	fpb_page_take_over_child_hints(s->ix, wp->page, s->page);
+	return true;
 }
 
 /*
