@@ -97,28 +97,39 @@ compare_rest(const FpbIndex *ix, IndexTuple tuple, const FpbSearchKey *search,
 }
 
 /*
- * Sign of key - search key for tuples whose heads don't tell.  Raises an error
- * if a column that is compared is damaged, and what comparators raise.
+ * The same by the first column.
  */
 static int
-compare_tuple(const FpbIndex *ix, const FpbKey *key, const FpbSearchKey *search)
+compare_first(const FpbIndex *ix, const FpbKey *key, const FpbSearchKey *search,
+			  bool has_prefix)
+{
+	FpbTupleSpace space;
+	Datum		value;
+	bool		isnull;
+
+	if (ix->byte_heads && search->has_head)
+		return fpb_compare_first(ix, key, search, has_prefix);
+	value = fpb_read_first_column(ix, fpb_whole_tuple(ix, key, &space), &isnull);
+	return fpb_compare_values(&ix->cols[0], search->cols[0].cmp, value, isnull,
+							  search->cols[0].value, search->cols[0].isnull);
+}
+
+/*
+ * Sign of key - search key for tuples whose heads don't tell.  has_prefix: see
+ * fpb_compare_first.  Raises an error if a column that is compared is damaged,
+ * and what comparators raise.
+ */
+static int
+compare_tuple(const FpbIndex *ix, const FpbKey *key, const FpbSearchKey *search,
+			  bool has_prefix)
 {
 	int			natts = fpb_pivot_natts(ix, key->tuple);
 	int			ncompare = Min(natts, search->ncols);
-	bool		isnull;
 	int			result;
 
 	if (ncompare > 0)
 	{
-		if (key->cut_in != NULL)
-			result = fpb_compare_first(ix, key, search);
-		else
-		{
-			Datum		value = fpb_read_first_column(ix, key->tuple, &isnull);
-
-			result = fpb_compare_values(&ix->cols[0], search->cols[0].cmp, value, isnull,
-										search->cols[0].value, search->cols[0].isnull);
-		}
+		result = compare_first(ix, key, search, has_prefix);
 		if (result != 0)
 			return result;
 	}
@@ -144,37 +155,48 @@ compare_tuple(const FpbIndex *ix, const FpbKey *key, const FpbSearchKey *search)
 	return search->on_equal;
 }
 
+/* Sign of key - search key in the word form. */
+static inline int
+compare_words(const FpbKey *key, const FpbSearchKey *search, uint64 head)
+{
+	if (key->head != head)
+		return key->head < head ? -1 : 1;
+	if (key->low != search->low)
+		return key->low < search->low ? -1 : 1;
+	return pg_cmp_u64(key->tail, search->tail);
+}
+
 /*
- * Sign of key - search key, whose head is given.  The key may be a pivot.
- * Both heads are those of one page (key/prefix.c), or both are whole.  Calls
- * comparators where heads don't tell, and raises what they raise, or an error
- * if a column that they would get is damaged.
+ * Sign of key - search key, which has this head in the key's page (as the key
+ * has; key/prefix.c).  The key may be a pivot.  Calls comparators where heads
+ * don't tell, and raises what they raise, or an error if a column that they
+ * would get is damaged.
  */
 int
 fpb_compare_by_head(const FpbIndex *ix, const FpbKey *key, const FpbSearchKey *search,
 					uint64 head)
 {
 	if (fpb_is_word(ix))
-	{
-		if (key->head != head)
-			return key->head < head ? -1 : 1;
-		if (key->low != search->low)
-			return key->low < search->low ? -1 : 1;
-		return pg_cmp_u64(key->tail, search->tail);
-	}
-
+		return compare_words(key, search, head);
 	if (search->has_head && key->head != head)
 		return key->head < head ? -1 : 1;
-	return compare_tuple(ix, key, search);
+
+	/* a search key without the page's prefix has one of these heads */
+	return compare_tuple(ix, key, search,
+						 head != 0 && head != (ix->head_width == 4 ? FPB_HEAD4_MASK : PG_UINT64_MAX));
 }
 
 /*
- * The same of keys with their whole heads.
+ * The same of a key with its whole head.
  */
 int
 fpb_compare(const FpbIndex *ix, const FpbKey *key, const FpbSearchKey *search)
 {
-	return fpb_compare_by_head(ix, key, search, search->head);
+	if (fpb_is_word(ix))
+		return compare_words(key, search, search->head);
+	if (search->has_head && key->head != search->head)
+		return key->head < search->head ? -1 : 1;
+	return compare_tuple(ix, key, search, false);
 }
 
 /*

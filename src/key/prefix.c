@@ -35,6 +35,8 @@
  */
 #include "postgres.h"
 
+#include "common/int.h"
+
 #include "key/key.h"
 #include "key/prefix.h"
 #include "key/tuple.h"
@@ -361,48 +363,44 @@ fpb_head_behind(const FpbIndex *ix, const FpbKey *key, int prefix)
 }
 
 /*
- * See key/prefix.h.  The order of the first column is that of bytes, which
- * need not be joined for it.
+ * See key/prefix.h.  The order of the first column is that of bytes, so those
+ * of one that is cut need not be joined.
  */
 int
-fpb_compare_first(const FpbIndex *ix, const FpbKey *key, const FpbSearchKey *search)
+fpb_compare_first(const FpbIndex *ix, const FpbKey *key, const FpbSearchKey *search,
+				  bool has_prefix)
 {
 	const FpbColumn *col = &ix->cols[0];
-	int			prefix = fpb_page_prefix(ix, key->cut_in);
-	Datum		value;
+	int			prefix = key->cut_in == NULL ? 0 : fpb_page_prefix(ix, key->cut_in);
 	bool		isnull;
-	const char *parts[2];
+	Datum		value = fpb_read_first_column(ix, key->tuple, &isnull);
+	const char *bytes;
 	const char *searched;
-	Size		lengths[2];
+	Size		length;
 	Size		left;
-	void	   *copies[3];
+	void	   *copies[3] = {NULL};
 	int			order = 0;
 
-	if (!search->has_head || search->cols[0].isnull || !fpb_is_cut(ix, key->tuple, prefix))
-	{
-		FpbTupleSpace space;
-
-		value = fpb_read_first_column(ix, fpb_whole_tuple(ix, key, &space), &isnull);
+	if (unlikely(isnull || search->cols[0].isnull))
 		return fpb_compare_values(col, search->cols[0].cmp, value, isnull,
 								  search->cols[0].value, search->cols[0].isnull);
-	}
-	parts[0] = prefix_bytes(ix, key->cut_in, &copies[0]);
-	lengths[0] = prefix;
-	value = fpb_read_first_column(ix, key->tuple, &isnull);
-	parts[1] = bytes_of(ix, value, &lengths[1], &copies[1]);
-	searched = bytes_of(ix, search->cols[0].value, &left, &copies[2]);
-	for (int i = 0; i < 2 && order == 0; i++)
+	bytes = bytes_of(ix, value, &length, &copies[0]);
+	searched = bytes_of(ix, search->cols[0].value, &left, &copies[1]);
+	if (fpb_is_cut(ix, key->tuple, prefix))
 	{
-		Size		n = Min(lengths[i], left);
+		Size		n = Min((Size) prefix, left);
 
-		order = memcmp(parts[i], searched, n);
-		if (order == 0 && n < lengths[i])
+		if (!has_prefix || n < (Size) prefix)
+			order = memcmp(prefix_bytes(ix, key->cut_in, &copies[2]), searched, n);
+		if (order == 0 && n < (Size) prefix)
 			order = 1;
 		searched += n;
 		left -= n;
 	}
-	if (order == 0 && left > 0)
-		order = -1;
+	if (order == 0)
+		order = memcmp(bytes, searched, Min(length, left));
+	if (order == 0)
+		order = pg_cmp_size(length, left);
 	for (int i = 0; i < lengthof(copies); i++)
 		free_copy(copies[i]);
 	return order == 0 ? 0 : (order < 0) != col->desc ? -1 : 1;

@@ -126,9 +126,11 @@ fpb_whole_key(const FpbIndex *ix, const FpbKey *key, FpbTupleSpace *space)
 extern IndexTuple fpb_copy_whole_tuple(const FpbIndex *ix, const FpbKey *key);
 
 /*
- * Sign of a key whose tuple is in a leaf with a prefix against the search key,
- * by their first columns.
+ * Sign of a key against the search key by their first columns, where both have
+ * byte heads.  The key's tuple may be cut.  has_prefix: does the search key
+ * begin with the prefix of the page that it is in?
  */
-extern int	fpb_compare_first(const FpbIndex *ix, const FpbKey *key, const FpbSearchKey *search);
+extern int	fpb_compare_first(const FpbIndex *ix, const FpbKey *key,
+							  const FpbSearchKey *search, bool has_prefix);
 
 #endif							/* FPB_KEY_PREFIX_H */
