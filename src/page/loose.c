@@ -816,6 +816,20 @@ fpb_loose_end(const FpbIndex *ix, const FpbShape *shape, FpbCodec codec, char *n
 }
 
 /*
+ * The slot of the first entry of a tuples node that has this head, or -1.
+ */
+int
+fpb_loose_first_of(const FpbIndex *ix, const FpbShape *shape, const char *node, uint64 head)
+{
+	LooseNode	loose = open_tuples(ix, shape, node);
+
+	for (int slot = 0; slot < loose.nslots; slot++)
+		if (pair_head(&loose, slot) == head && !is_gap(&loose, slot))
+			return slot;
+	return -1;
+}
+
+/*
  * The slot of the next entry after that in a slot (forward: or before it), or
  * -1.
  */

@@ -602,11 +602,12 @@ plan_sharing(const FpbIndex *ix, Page page, const FpbEntry *entry, FpbNodePos po
 
 /*
  * Might the entries before and behind *place have this entry's key, by their
- * heads?
+ * heads?  *prev becomes a place behind the one before that is found from there
+ * without a search, if there is one.
  */
 static void
 may_be_beside(const FpbIndex *ix, Page page, const FpbEntry *entry,
-			  const FpbNodePos *place, bool *before, bool *behind)
+			  const FpbNodePos *place, bool *before, bool *behind, FpbNodePos *prev)
 {
 	const FpbShape *shape = fpb_leaf_shape(ix);
 	uint8		alike[FPB_LOOSE_MOST];
@@ -616,10 +617,16 @@ may_be_beside(const FpbIndex *ix, Page page, const FpbEntry *entry,
 	int			n;
 
 	*before = *behind = true;
-	if (place->dir >= FpbDir(page)->nnodes)
+	*prev = *place;
+	if (place->dir >= FpbDir(page)->nnodes || ix->cols[0].head == FPB_HEAD_NONE)
 		return;
 	node = fpb_page_node(ix, page, place->dir, &codec);
 	n = fpb_loose_alike(ix, shape, node, entry->key.head, alike, &less);
+	if (place->item == 0 && place->slot > less && place->slot <= less + n)
+	{
+		*prev = fpb_loose_pos(place->dir, place->slot - 1, alike[place->slot - less - 1]);
+		prev->item = FPB_ALL_ITEMS;
+	}
 	*before = place->slot == 0 || place->slot > less;
 	*behind = place->at == 0 || place->slot < less + n;
 }
@@ -632,12 +639,12 @@ static bool
 plan_beside_equal(const FpbIndex *ix, Page page, const FpbEntry *entry,
 				  const FpbNodePos *place, FpbSlotPlan *plan)
 {
-	FpbNodePos	pos = *place;
+	FpbNodePos	pos;
 	FpbEntry	old;
 	bool		before;
 	bool		behind;
 
-	may_be_beside(ix, page, entry, place, &before, &behind);
+	may_be_beside(ix, page, entry, place, &before, &behind, &pos);
 	if (before && fpb_node_pos_prev(ix, page, &pos, &old) &&
 		fpb_keys_identical(ix, &old.key, &entry->key))
 	{

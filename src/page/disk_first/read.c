@@ -287,10 +287,12 @@ fpb_page_node(const FpbIndex *ix, Page page, int dir, FpbCodec *codec)
 /* --- search --- */
 
 /*
- * The slot of a node's first entry, or the number of slots if it has none.
+ * The slot of a node's first entry, or the number of slots if it has none.  If
+ * its entries are in any order, none has a lesser head than bound.
  */
 static int
-first_slot(const FpbIndex *ix, const FpbShape *shape, FpbCodec codec, char *node)
+first_slot(const FpbIndex *ix, const FpbShape *shape, FpbCodec codec, char *node,
+		   uint64 bound)
 {
 	int			slot;
 
@@ -299,8 +301,12 @@ first_slot(const FpbIndex *ix, const FpbShape *shape, FpbCodec codec, char *node
 		case FPB_NODE_PLAIN:
 		case FPB_NODE_RUNS:
 			break;
-		case FPB_NODE_PAIRS:
 		case FPB_NODE_TUPLES:
+			slot = fpb_loose_first_of(ix, shape, node, bound);
+			if (slot >= 0)
+				return slot;
+			/* FALLTHROUGH */
+		case FPB_NODE_PAIRS:
 			slot = fpb_loose_end(ix, shape, codec, node, false);
 			return slot >= 0 ? slot : fpb_node_slots(ix, shape, codec, node);
 	}
@@ -331,7 +337,7 @@ search_directory_ties(const FpbIndex *ix, Page page, const FpbShape *shape,
 		for (; at <= hi; at++)
 		{
 			node = fpb_page_node(ix, page, at, &codec);
-			slot = first_slot(ix, shape, codec, node);
+			slot = first_slot(ix, shape, codec, node, *fpb_dir_bound(page, at));
 			if (slot < fpb_node_slots(ix, shape, codec, node))
 				break;
 		}
