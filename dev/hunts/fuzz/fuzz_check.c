@@ -600,7 +600,10 @@ check_searches(Fuzz *f)
 				tid = FuzzPlaceTail(place) & FPB_TAIL_TID_MASK;
 			}
 		}
-		check_searches_for(f, key, Max(tid, 1));
+		/* (an entry with offset number 0 would be a pivot) */
+		if ((tid & FPB_TAIL_MAX_OFFSET) == 0)
+			tid++;
+		check_searches_for(f, key, tid);
 		if (f->level == 0 && !fpb_is_word(&f->ix) && (f->thorough || (random & 24) == 0))
 			check_range(f, key);
 	}
