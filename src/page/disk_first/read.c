@@ -294,23 +294,22 @@ static int
 first_slot(const FpbIndex *ix, const FpbShape *shape, FpbCodec codec, char *node,
 		   uint64 bound)
 {
-	int			slot;
+	int			slot = -1;
 
 	switch (fpb_codec_kind(codec))
 	{
 		case FPB_NODE_PLAIN:
 		case FPB_NODE_RUNS:
-			break;
+			return fpb_next_live(ix, shape, codec, node, 0);
 		case FPB_NODE_TUPLES:
 			slot = fpb_loose_first_of(ix, shape, node, bound);
-			if (slot >= 0)
-				return slot;
-			/* FALLTHROUGH */
+			break;
 		case FPB_NODE_PAIRS:
-			slot = fpb_loose_end(ix, shape, codec, node, false);
-			return slot >= 0 ? slot : fpb_node_slots(ix, shape, codec, node);
+			break;
 	}
-	return fpb_next_live(ix, shape, codec, node, 0);
+	if (slot < 0)
+		slot = fpb_loose_end(ix, shape, codec, node, false);
+	return slot >= 0 ? slot : fpb_node_slots(ix, shape, codec, node);
 }
 
 /*

@@ -294,8 +294,8 @@ fpb_put_tuple_at(Page page, const FpbKey *key, uint32 offset, FpbWalPage *wp)
 /* --- both --- */
 
 /*
- * See FpbLayoutRoutine.  The page's high fence is about to go, and is gone when
- * fpb_disk_first_put_tuple looks: both have to see the same even if it is
+ * See FpbLayoutRoutine.  The page's high fence is about to go, and is gone
+ * when fpb_disk_first_put_tuple looks: both have to see the same even if it is
  * damaged.
  */
 bool
