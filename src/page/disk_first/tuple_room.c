@@ -261,7 +261,10 @@ fpb_gap_in_map(Page page, const FpbTupleMap *map, uint64 tail, uint32 align, uin
 	return gap.begin;
 }
 
-/* The same for a plain tuple of this key. */
+/*
+ * fpb_gap_in_map for a plain tuple of this key; high: the high fence's tuple
+ * stays.
+ */
 static uint32
 plain_gap(const FpbIndex *ix, Page page, const FpbKey *key, bool high)
 {
@@ -273,7 +276,8 @@ plain_gap(const FpbIndex *ix, Page page, const FpbKey *key, bool high)
 }
 
 /*
- * The same, too.  The page is locked exclusively.  Raises nothing.
+ * Where a plain tuple of this key has room among the page's tuples, or 0.  The
+ * page is locked exclusively.  Raises nothing.
  */
 uint32
 fpb_tuple_gap(const FpbIndex *ix, Page page, const FpbKey *key)
