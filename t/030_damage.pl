@@ -434,7 +434,7 @@ foreach my $form (@forms)
 foreach my $form (@small_forms)
 {
 	my $name = $form->[0];
-	my @tries;
+	my (@tries, @always);
 
 	next if defined $only && $only ne $name;
 	foreach my $page (split /\n/, query("SELECT block, lower, upper FROM pages WHERE form = '$name' AND kind NOT LIKE 'deleted%' ORDER BY block LIMIT 2"))
@@ -452,7 +452,9 @@ foreach my $form (@small_forms)
 			push @tries, map { [ "damage('$name', $block * $blcksz + $pos, $_)", sprintf('block %d, byte %d, bits %02x', $block, $pos, $_) ] } 1 .. 255;
 		}
 	}
-	@tries = sample($stride == 1 ? 1 : 200 * $stride, @tries);
+	# the flags of a range, which end the last tuple
+	@always = map { [ "damage('$name', 2 * $blcksz - 1, 1 << $_)", "block 1, bit $_ of the last byte" ] } 0 .. 7 if $name eq 'smallrange';
+	@tries = (@always, sample($stride == 1 ? 1 : 200 * $stride, @tries));
 	note("$name: " . scalar(@tries) . ' tries');
 	try_all($name, 'other values are reported or harmless', @tries);
 }

@@ -273,6 +273,9 @@ range_fault(const FpbInside *inside, const char *base, Size size)
 	if (read32(base + offsetof(RangeType, rangetypid)) != inside->type)
 		return "range is of another type";
 	flags = (uint8) base[--size];
+	/* no range has these: its bound would be no value, and not infinite */
+	if (flags & (RANGE_LB_NULL | RANGE_UB_NULL))
+		return "range has impossible flags";
 	if (RANGE_HAS_LBOUND(flags))
 		fault = item_fault(inside, base, size, &off);
 	if (fault == NULL && RANGE_HAS_UBOUND(flags))
