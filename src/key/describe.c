@@ -194,9 +194,9 @@ fpb_may_share_keys(const FpbIndex *ix)
 
 /*
  * Fill in what the relcache entry tells of an index: rel, form, head_width,
- * natts, nkeyatts and the columns.  Leaves alone what depends on the metapage.
- * The comparators belong to the relcache entry.  May read catalogs, so the
- * caller holds no buffer lock.
+ * tuple_align, natts, nkeyatts and the columns.  Leaves alone what depends on
+ * the metapage.  The comparators belong to the relcache entry.  May read
+ * catalogs, so the caller holds no buffer lock.
  */
 void
 fpb_index_describe(FpbIndex *ix, Relation rel)
@@ -216,6 +216,7 @@ fpb_index_describe(FpbIndex *ix, Relation rel)
 	ix->natts = IndexRelationGetNumberOfAttributes(rel);
 	ix->nkeyatts = IndexRelationGetNumberOfKeyAttributes(rel);
 
+	ix->tuple_align = sizeof(uint16);
 	memset(ix->cols, 0, ix->natts * sizeof(FpbColumn));
 	for (int i = 0; i < ix->natts; i++)
 	{
@@ -228,6 +229,7 @@ fpb_index_describe(FpbIndex *ix, Relation rel)
 		col->length = att->attlen;
 		col->align = att_align_nominal(1, att->attalign);
 		col->by_value = att->attbyval;
+		ix->tuple_align = Max(ix->tuple_align, col->align);
 	}
 	for (int i = 0; i < ix->nkeyatts; i++)
 	{

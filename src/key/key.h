@@ -160,6 +160,8 @@ typedef struct FpbIndex
 	uint16		cut_most;		/* bytes that a tuple may have, whole, to be
 								 * cut in leaves; 0: none is (set by the
 								 * layout) */
+	uint8		tuple_align;	/* bytes, of tuples with a column that needs
+								 * more than 2; fpb_tuple_align */
 	int			nkeyatts;
 	int			natts;
 	bool		may_queue;		/* may it have an operation queue? */
@@ -327,12 +329,13 @@ extern void fpb_key_separator(const FpbIndex *ix, const FpbKey *left,
 
 /*
  * Where a tuple may begin in a page, and the room it takes there.  The
- * reserved bit says that a column of it relies on its alignment.
+ * reserved bit says that a column of it relies on its alignment.  Then the
+ * tuple is aligned as the index's widest column needs it.
  */
 static inline Size
-fpb_tuple_align(IndexTuple tuple)
+fpb_tuple_align(const FpbIndex *ix, IndexTuple tuple)
 {
-	return (tuple->t_info & INDEX_AM_RESERVED_BIT) ? MAXIMUM_ALIGNOF : sizeof(uint16);
+	return (tuple->t_info & INDEX_AM_RESERVED_BIT) ? ix->tuple_align : sizeof(uint16);
 }
 
 /*
@@ -398,9 +401,9 @@ fpb_posting_size(IndexTuple tuple, int tids, int width)
 }
 
 static inline Size
-fpb_posting_space(IndexTuple tuple, int tids, int width)
+fpb_posting_space(const FpbIndex *ix, IndexTuple tuple, int tids, int width)
 {
-	return TYPEALIGN(fpb_tuple_align(tuple), fpb_posting_size(tuple, tids, width));
+	return TYPEALIGN(fpb_tuple_align(ix, tuple), fpb_posting_size(tuple, tids, width));
 }
 
 /* The same of a plain tuple, or a pivot, and of either in a leaf. */
@@ -419,9 +422,9 @@ fpb_leaf_tuple_size(IndexTuple tuple)
 }
 
 static inline Size
-fpb_tuple_space(IndexTuple tuple)
+fpb_tuple_space(const FpbIndex *ix, IndexTuple tuple)
 {
-	return fpb_posting_space(tuple, 1, 0);
+	return fpb_posting_space(ix, tuple, 1, 0);
 }
 
 /*
@@ -463,10 +466,9 @@ fpb_tuple_offset_valid(Page page, uint32 offset)
  * Is a tuple, at an even offset, aligned as its columns need it?
  */
 static inline bool
-fpb_tuple_is_aligned(IndexTuple tuple, uint32 offset)
+fpb_tuple_is_aligned(const FpbIndex *ix, IndexTuple tuple, uint32 offset)
 {
-	return (tuple->t_info & INDEX_AM_RESERVED_BIT) == 0 ||
-		(offset & (MAXIMUM_ALIGNOF - 1)) == 0;
+	return (offset & (fpb_tuple_align(ix, tuple) - 1)) == 0;
 }
 
 /* bytes of the longest tuple that btree takes at this block size */

@@ -99,7 +99,7 @@ fpb_key_separator(const FpbIndex *ix, const FpbKey *left, const FpbKey *right,
 		pivot->tail = next_tail(left->tail);
 
 	left_tuple = fpb_truncate_tuple(ix, fpb_whole_tuple(ix, left, &space), ix->nkeyatts);
-	if (fpb_tuple_space(left_tuple) < fpb_tuple_space(pivot->tuple))
+	if (fpb_tuple_space(ix, left_tuple) < fpb_tuple_space(ix, pivot->tuple))
 	{
 		pfree(pivot->tuple);
 		pivot->tuple = left_tuple;

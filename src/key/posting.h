@@ -171,15 +171,15 @@ fpb_posting_tail(IndexTuple posting, int item)
 
 /*
  * Bytes of each TID in a posting of this key, if the greatest of them has this
- * tail.  With five, a posting that needs MAXALIGN would have to leave room
- * unused.
+ * tail.  With five, a posting that needs more alignment would have to leave
+ * room unused.
  */
 static inline int
-fpb_posting_width_for(IndexTuple tuple, uint64 tail)
+fpb_posting_width_for(const FpbIndex *ix, IndexTuple tuple, uint64 tail)
 {
 	int			width = fpb_tail_width(tail);
 
-	return width == 5 && fpb_tuple_align(tuple) == MAXIMUM_ALIGNOF ? FPB_TAIL_BYTES : width;
+	return width == 5 && fpb_tuple_align(ix, tuple) > sizeof(uint16) ? FPB_TAIL_BYTES : width;
 }
 
 /*
@@ -196,7 +196,7 @@ fpb_posting_most(const FpbIndex *ix, IndexTuple tuple, int width)
 	int			step = width & -width;	/* padding comes in these */
 
 	while (most > 1 &&
-		   fpb_posting_space(tuple, most, width) - fpb_posting_size(tuple, most, width) >= step)
+		   fpb_posting_space(ix, tuple, most, width) - fpb_posting_size(tuple, most, width) >= step)
 		most--;
 	if (width == 5)
 		most = Max(most, fpb_posting_most(ix, tuple, FPB_TAIL_BYTES));

@@ -291,7 +291,7 @@ prefix_bytes(const FpbIndex *ix, Page page, void **copy)
 	Size		length;
 	const char *bytes;
 
-	if (unlikely(!fpb_tuple_offset_valid(page, offset) || !fpb_tuple_is_aligned(low, offset)))
+	if (unlikely(!fpb_tuple_offset_valid(page, offset) || !fpb_tuple_is_aligned(ix, low, offset)))
 		fpb_report_damage(ix->rel, fpb_cache_block(ix->cache, page),
 						  "The low fence is not among the page's tuples.");
 	bytes = first_bytes(ix, low, &length, copy);

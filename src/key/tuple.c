@@ -77,9 +77,9 @@ fpb_long_column_fault(const FpbColumn *col, const char *data, Size size,
 /*
  * Where the first natts columns of a tuple end, from its start.
  *
- * Sets *aligned to whether one of them needs more alignment than 2 bytes, so
- * that the tuple must be MAXALIGNed, and *nulls to whether one of them is
- * NULL.  Raises an error if they don't lie within the tuple.
+ * Sets *aligned to whether one of them needs more alignment than 2 bytes, and
+ * *nulls to whether one of them is NULL.  Raises an error if they don't lie
+ * within the tuple.
  */
 Size
 fpb_columns_end(const FpbIndex *ix, IndexTuple tuple, int natts,

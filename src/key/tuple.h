@@ -122,8 +122,9 @@ fpb_column_fault(const FpbColumn *col, const char *data, Size size,
 }
 
 /*
- * Must a tuple with this value be MAXALIGNed?  index_form_tuple has aligned
- * the value relative to the tuple's start.  A short varlena is read bytewise.
+ * Must a tuple with this value be aligned in its page to more than 2 bytes
+ * (fpb_tuple_align)?  index_form_tuple has aligned the value relative to the
+ * tuple's start.  A short varlena is read bytewise.
  */
 static inline bool
 fpb_needs_alignment(const FpbColumn *col, const char *value)
@@ -284,8 +285,8 @@ fpb_tuple_is_plain(const FpbIndex *ix, IndexTuple tuple)
 }
 
 /*
- * Set a tuple's size, and whether it must be MAXALIGNed in its page, which
- * INDEX_AM_RESERVED_BIT tells.
+ * Set a tuple's size, and whether it must be aligned in its page to more than
+ * 2 bytes, which INDEX_AM_RESERVED_BIT tells.
  */
 static inline void
 fpb_set_tuple_info(IndexTuple tuple, Size size, bool aligned)

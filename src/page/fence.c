@@ -33,7 +33,7 @@ fpb_page_tuple(const FpbIndex *ix, Page page, uint32 offset)
 	IndexTuple	tuple = (IndexTuple) ((char *) page + offset);
 
 	if (unlikely(!fpb_tuple_offset_valid(page, offset) ||
-				 !fpb_tuple_is_aligned(tuple, offset)))
+				 !fpb_tuple_is_aligned(ix, tuple, offset)))
 		fpb_page_damaged(ix, page, misplaced);
 	return tuple;
 }
@@ -122,11 +122,11 @@ fpb_compare_high(const FpbIndex *ix, Page page, const FpbSearchKey *search)
  * See page/fence.h.
  */
 uint32
-fpb_place_tuple(Page page, IndexTuple tuple, int tids, int width, FpbTupleArea *ends)
+fpb_place_tuple(const FpbIndex *ix, Page page, IndexTuple tuple, int tids, int width, FpbTupleArea *ends)
 {
-	uint32	   *end = fpb_area_of(ends, tuple);
+	uint32	   *end = fpb_area_of(ix, ends, tuple);
 
-	*end -= fpb_posting_space(tuple, tids, width);
+	*end -= fpb_posting_space(ix, tuple, tids, width);
 	memcpy((char *) page + *end, tuple, IndexTupleSize(tuple));
 	return *end;
 }
@@ -140,23 +140,23 @@ fpb_write_fences(const FpbIndex *ix, Page page, const FpbKey *low,
 {
 	if (low != NULL)
 		fpb_set_fence(page, FPB_LOW, low, fpb_is_word(ix) ? low->tail :
-					  fpb_place_tuple(page, low->tuple, 1, 0, ends));
+					  fpb_place_tuple(ix, page, low->tuple, 1, 0, ends));
 	if (high != NULL)
 		fpb_set_fence(page, FPB_HIGH, high, fpb_is_word(ix) ? high->tail :
 					  FpbPageHighElided(page) ? 0 :
-					  fpb_place_tuple(page, high->tuple, 1, 0, ends));
+					  fpb_place_tuple(ix, page, high->tuple, 1, 0, ends));
 }
 
 /*
  * See page/fence.h.
  */
 uint32
-fpb_add_tuple(Page page, const FpbKey *key, FpbWalPage *wp)
+fpb_add_tuple(const FpbIndex *ix, Page page, const FpbKey *key, FpbWalPage *wp)
 {
 	FpbPageHeader *hdr = FpbHdr(page);
 	Size		size = fpb_tuple_size(key->tuple);
 	uint32		end = hdr->pd.pd_upper;
-	uint32		offset = TYPEALIGN_DOWN(fpb_tuple_align(key->tuple), end - size);
+	uint32		offset = TYPEALIGN_DOWN(fpb_tuple_align(ix, key->tuple), end - size);
 
 	/*
 	 * The padding is logged, too: if a cut in the same record has freed this
@@ -223,7 +223,7 @@ tuple_fault(FpbTupleCheck *tc, uint64 offset, bool pivot, bool claim)
 	if (offset > BLCKSZ || !fpb_tuple_offset_valid(tc->page, (uint32) offset))
 		return "A tuple offset points outside the page's tuples.";
 	tuple = (IndexTuple) ((char *) tc->page + offset);
-	if (!fpb_tuple_is_aligned(tuple, offset))
+	if (!fpb_tuple_is_aligned(tc->ix, tuple, offset))
 		return "A tuple is not aligned as its columns need it.";
 	fault = fpb_tuple_fault(tc->ix, tuple, BLCKSZ - offset, pivot);
 	if (fault != NULL)

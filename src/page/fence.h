@@ -64,9 +64,9 @@ extern int	fpb_compare_high(const FpbIndex *ix, Page page, const FpbSearchKey *s
 /*
  * Room for tuples in a page that is being written.  At first it counts the
  * bytes that they will take.  After fpb_area_begin it is where the next ones
- * end.  Tuples that need MAXALIGN lie at the page's end, the others before
- * them; so each takes what fpb_posting_space says, in whatever order they
- * come.
+ * end.  Tuples that need more alignment lie at the page's end, the others
+ * before them; so each takes what fpb_posting_space says, in whatever order
+ * they come.
  */
 typedef struct FpbTupleArea
 {
@@ -75,9 +75,9 @@ typedef struct FpbTupleArea
 } FpbTupleArea;
 
 static inline uint32 *
-fpb_area_of(FpbTupleArea *area, IndexTuple tuple)
+fpb_area_of(const FpbIndex *ix, FpbTupleArea *area, IndexTuple tuple)
 {
-	return fpb_tuple_align(tuple) == MAXIMUM_ALIGNOF ? &area->aligned :
+	return fpb_tuple_align(ix, tuple) > sizeof(uint16) ? &area->aligned :
 		&area->packed;
 }
 
@@ -92,7 +92,7 @@ fpb_area_begin(FpbTupleArea *area)
  * Copy a tuple into a page being written.  If tids is more than 1, leave room
  * for so many TIDs of so many bytes behind it.  Returns its offset.
  */
-extern uint32 fpb_place_tuple(Page page, IndexTuple tuple, int tids, int width,
+extern uint32 fpb_place_tuple(const FpbIndex *ix, Page page, IndexTuple tuple, int tids, int width,
 							  FpbTupleArea *ends);
 
 /*
@@ -122,22 +122,22 @@ extern void fpb_write_fences(const FpbIndex *ix, Page page, const FpbKey *low,
  * included; and for one with a single TID, which is none in the word forms.
  */
 static inline Size
-fpb_posting_room(const FpbKey *key, int tids, int width)
+fpb_posting_room(const FpbIndex *ix, const FpbKey *key, int tids, int width)
 {
-	return fpb_posting_size(key->tuple, tids, width) + fpb_tuple_align(key->tuple) - 1;
+	return fpb_posting_size(key->tuple, tids, width) + fpb_tuple_align(ix, key->tuple) - 1;
 }
 
 static inline Size
 fpb_tuple_room(const FpbIndex *ix, const FpbKey *key)
 {
-	return fpb_is_word(ix) ? 0 : fpb_posting_room(key, 1, 0);
+	return fpb_is_word(ix) ? 0 : fpb_posting_room(ix, key, 1, 0);
 }
 
 /*
  * Copy a tuple into the page's tuple area, which has room for it.  Returns its
  * offset.  In the critical section.
  */
-extern uint32 fpb_add_tuple(Page page, const FpbKey *key, FpbWalPage *wp);
+extern uint32 fpb_add_tuple(const FpbIndex *ix, Page page, const FpbKey *key, FpbWalPage *wp);
 
 /*
  * A check of a page's tuples.  It is shown the fences' tuples first, then the

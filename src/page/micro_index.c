@@ -530,7 +530,7 @@ static uint32
 micro_put_tuple(const FpbIndex *ix pg_attribute_unused(), Page page, const FpbKey *key,
 				FpbWalPage *wp)
 {
-	return fpb_add_tuple(page, key, wp);
+	return fpb_add_tuple(ix, page, key, wp);
 }
 
 /*
@@ -602,7 +602,7 @@ micro_insert(const FpbIndex *ix, Page page, const FpbEntry *entry,
 	for (int i = 0; slot < n && i < narrays; i++)
 		fpb_shift_slots(arrays[i].start, slot, n - 1, 1, arrays[i].width);
 	fpb_write_slot(ix, shape, node, slot, entry,
-				   fpb_is_word(ix) ? 0 : fpb_add_tuple(page, &entry->key, wp));
+				   fpb_is_word(ix) ? 0 : fpb_add_tuple(ix, page, &entry->key, wp));
 	for (int i = 0; i < narrays; i++)
 		fpb_note_slots(wp, arrays[i].start, slot, n, arrays[i].width);
 	set_entries(ix, page, shape, slot, n + 1, wp);
@@ -737,11 +737,11 @@ micro_build(const FpbIndex *ix, Page page, const FpbPageContent *content,
 	else
 	{
 		for (int i = 0; i < nentries; i++)
-			*fpb_area_of(&area, entries[i].key.tuple) += fpb_tuple_space(entries[i].key.tuple);
+			*fpb_area_of(ix, &area, entries[i].key.tuple) += fpb_tuple_space(ix, entries[i].key.tuple);
 		if (low != NULL && !shared)
-			*fpb_area_of(&area, low->tuple) += fpb_tuple_space(low->tuple);
+			*fpb_area_of(ix, &area, low->tuple) += fpb_tuple_space(ix, low->tuple);
 		if (high != NULL && high->tuple != NULL)
-			*fpb_area_of(&area, high->tuple) += fpb_tuple_space(high->tuple);
+			*fpb_area_of(ix, &area, high->tuple) += fpb_tuple_space(ix, high->tuple);
 		if (nentries > (int) FPB_MAX_PAGE_ENTRIES ||
 			page_space(ix, leaf, nentries) + area.aligned + area.packed +
 			BLCKSZ * slack / 100 > BLCKSZ)
@@ -765,7 +765,7 @@ micro_build(const FpbIndex *ix, Page page, const FpbPageContent *content,
 		if (i == 0 && shared)
 			offset = (uint32) hdr->fences.tail[FPB_LOW];
 		else if (!fpb_is_word(ix))
-			offset = fpb_place_tuple(page, entries[i].key.tuple, 1, 0, &area);
+			offset = fpb_place_tuple(ix, page, entries[i].key.tuple, 1, 0, &area);
 
 		/* an entry out of a posting has no TID in its tuple */
 		if (!fpb_is_word(ix) && leaf)
@@ -787,7 +787,7 @@ micro_filler_begin(FpbFiller *filler)
 
 	/* an inner page's first key is its low fence */
 	if (filler->low != NULL && filler->low->tuple != NULL && filler->level == 0)
-		FillerTuples(filler) = fpb_tuple_space(filler->low->tuple);
+		FillerTuples(filler) = fpb_tuple_space(filler->ix, filler->low->tuple);
 }
 
 /*
@@ -809,10 +809,10 @@ micro_filler_take(FpbFiller *filler, const FpbEntry *entry)
 		return filler->nentries < Max(capacity - capacity * filler->slack / 100, 2);
 	}
 
-	tuples = FillerTuples(filler) + fpb_tuple_space(entry->key.tuple);
+	tuples = FillerTuples(filler) + fpb_tuple_space(filler->ix, entry->key.tuple);
 	used = page_space(ix, leaf, filler->nentries + 1) + tuples;
 	if (filler->nentries >= 2)
-		used += MAXALIGN(fpb_tuple_size(entry->key.tuple));
+		used += fpb_tuple_space(filler->ix, entry->key.tuple);
 	if (used > (filler->nentries >= 2 ? full : BLCKSZ))
 		return false;
 	FillerTuples(filler) = tuples;
@@ -824,7 +824,7 @@ micro_filler_fence_fits(const FpbFiller *filler, const FpbKey *high)
 {
 	return fpb_is_word(filler->ix) || filler->nentries <= 2 ||
 		page_space(filler->ix, filler->level == 0, filler->nentries) +
-		FillerTuples(filler) + fpb_tuple_space(high->tuple) <= BLCKSZ;
+		FillerTuples(filler) + fpb_tuple_space(filler->ix, high->tuple) <= BLCKSZ;
 }
 
 static bool

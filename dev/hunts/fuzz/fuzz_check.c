@@ -682,17 +682,17 @@ check_structure(Fuzz *f)
  * Do tuples of this content differ in alignment?
  */
 static bool
-mixes_alignment(const FpbPageContent *content)
+mixes_alignment(const FpbIndex *ix, const FpbPageContent *content)
 {
 	bool		any[MAXIMUM_ALIGNOF + 1] = {0};
 
 	for (int i = 0; i < content->nentries; i++)
-		any[fpb_tuple_align(content->entries[i].key.tuple)] = true;
+		any[fpb_tuple_align(ix, content->entries[i].key.tuple)] = true;
 	if (content->low != NULL)
-		any[fpb_tuple_align(content->low->tuple)] = true;
+		any[fpb_tuple_align(ix, content->low->tuple)] = true;
 	if (content->high != NULL && content->high->tuple != NULL)
-		any[fpb_tuple_align(content->high->tuple)] = true;
-	return any[MAXIMUM_ALIGNOF] && any[sizeof(uint16)];
+		any[fpb_tuple_align(ix, content->high->tuple)] = true;
+	return (any[sizeof(int32)] || any[MAXIMUM_ALIGNOF]) && any[sizeof(uint16)];
 }
 
 /*
@@ -714,8 +714,8 @@ least_tuple_bytes(const Fuzz *f, Page page)
 			if (tuples[slot] == 0)
 				continue;
 			bytes += fpb_is_posting(tuple) ?
-				fpb_posting_space(tuple, fpb_posting_entries(tuple), fpb_posting_width(tuple)) :
-				fpb_tuple_space(tuple);
+				fpb_posting_space(&f->ix, tuple, fpb_posting_entries(tuple), fpb_posting_width(tuple)) :
+				fpb_tuple_space(&f->ix, tuple);
 		}
 	}
 	return bytes;
@@ -738,7 +738,7 @@ check_afresh(Fuzz *f)
 	content.entries = f->found;
 	content.nentries = f->nmodel;
 	if (!fuzz_disk_first(f) ||
-		(!fpb_is_word(&f->ix) && mixes_alignment(&content)))
+		(!fpb_is_word(&f->ix) && mixes_alignment(&f->ix, &content)))
 		return;
 	if (!fpb_page_build(&f->ix, afresh.data, &content, 0))
 		fuzz_fail(f, "the page made afresh would need more room");

@@ -538,7 +538,7 @@ grows_among_tuples(Fuzz *f, const FpbSlotPlan *slots)
 	FpbKey		key = {.tuple = (IndexTuple) ((char *) f->page +
 											  fpb_node_tuples(f->shape, node)[slots->place.slot])};
 
-	return !fpb_page_has_room(&f->ix, f->page, 0, fpb_posting_room(&key, slots->tids, slots->width));
+	return !fpb_page_has_room(&f->ix, f->page, 0, fpb_posting_room(&f->ix, &key, slots->tids, slots->width));
 }
 
 /*

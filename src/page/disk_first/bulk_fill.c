@@ -79,7 +79,7 @@ fpb_disk_first_filler_begin(FpbFiller *filler)
 
 	/* an inner page's first key is its low fence */
 	if (filler->low != NULL && filler->low->tuple != NULL && filler->level == 0)
-		state->fences = fpb_tuple_space(filler->low->tuple);
+		state->fences = fpb_tuple_space(filler->ix, filler->low->tuple);
 }
 
 /* --- words --- */
@@ -134,7 +134,7 @@ add_entry(const FpbIndex *ix, FillState *state, const FpbKey *key, bool same)
 {
 	FpbTupleSpace space;
 	IndexTuple	tuple = fpb_cut_tuple(ix, key->tuple, state->prefix, &space);
-	int			width = fpb_posting_width_for(tuple, key->tail);
+	int			width = fpb_posting_width_for(ix, tuple, key->tail);
 	bool		wider = same && width > state->last_width;
 
 	if (same)
@@ -142,8 +142,8 @@ add_entry(const FpbIndex *ix, FillState *state, const FpbKey *key, bool same)
 	if (same && state->last_slot < fpb_posting_most(ix, tuple, width) &&
 		(!wider || fpb_may_widen(tuple, state->last_slot, state->last_width, width)))
 	{
-		state->tuples += fpb_posting_space(tuple, state->last_slot + 1, width) -
-			fpb_posting_space(tuple, state->last_slot, state->last_width);
+		state->tuples += fpb_posting_space(ix, tuple, state->last_slot + 1, width) -
+			fpb_posting_space(ix, tuple, state->last_slot, state->last_width);
 		if (wider)
 		{
 			state->narrow = state->last_slot;
@@ -156,16 +156,16 @@ add_entry(const FpbIndex *ix, FillState *state, const FpbKey *key, bool same)
 		/* not all that need so many bytes fit in, so none does */
 		int			rest = state->last_slot + 1 - state->narrow;
 
-		state->tuples += fpb_posting_space(tuple, state->narrow, state->narrow_width) +
-			fpb_posting_space(tuple, rest, width) -
-			fpb_posting_space(tuple, state->last_slot, width);
+		state->tuples += fpb_posting_space(ix, tuple, state->narrow, state->narrow_width) +
+			fpb_posting_space(ix, tuple, rest, width) -
+			fpb_posting_space(ix, tuple, state->last_slot, width);
 		state->nslots++;
 		state->last_slot = rest;
 		state->narrow = 0;
 	}
 	else
 	{
-		state->tuples += fpb_tuple_space(tuple);
+		state->tuples += fpb_tuple_space(ix, tuple);
 		state->nslots++;
 		state->last_slot = 1;
 		state->narrow = 0;
@@ -216,7 +216,7 @@ tuple_fits(FpbFiller *filler, const FpbKey *key, bool same)
 	 */
 	used = page_space(filler, state.nslots, state.tuples, &free);
 	if (filler->nentries >= 2)
-		used += MAXALIGN(fpb_tuple_size(key->tuple));
+		used += fpb_tuple_space(filler->ix, key->tuple);
 	if (used > BLCKSZ ||
 		(filler->nentries >= 2 && filler->slack > 0 &&
 		 used - free + state.shared / TIDS_SPARED > BLCKSZ - BLCKSZ * filler->slack / 100))
@@ -275,5 +275,5 @@ fpb_disk_first_filler_fence_fits(const FpbFiller *filler, const FpbKey *high)
 
 	return fpb_is_word(filler->ix) || filler->nentries <= 2 ||
 		page_space(filler, state->nslots, state->tuples, &free) +
-		fpb_tuple_space(high->tuple) <= BLCKSZ;
+		fpb_tuple_space(filler->ix, high->tuple) <= BLCKSZ;
 }

@@ -311,7 +311,7 @@ insert_into_plain(const FpbIndex *ix, Page page, const FpbEntry *entry,
 	}
 
 	if (!fpb_is_word(ix) && tuple_offset == 0)
-		tuple_offset = fpb_add_tuple(page, &entry->key, wp);
+		tuple_offset = fpb_add_tuple(ix, page, &entry->key, wp);
 	fpb_write_slot(ix, shape, node, slot, entry, tuple_offset);
 
 	/* heads are often alike, and move without a change */
@@ -797,7 +797,7 @@ put_tuple(const FpbIndex *ix, Page page, const StoredEntry *stored, int dir, int
 	if (unlikely(gap < 0))
 		elog(PANIC, "insertion into a full node of an fpbtree page");
 	if (tuple_offset == 0)
-		tuple_offset = fpb_add_tuple(page, &stored->entry.key, wp);
+		tuple_offset = fpb_add_tuple(ix, page, &stored->entry.key, wp);
 	if (fpb_node_head(ix, node, gap) != head)
 	{
 		fpb_node_set_head(ix, node, gap, head);
@@ -1117,7 +1117,7 @@ append_node(const FpbIndex *ix, Page page, const FpbEntry *entry,
 	raise_next_bound(page, pos->dir, entry->key.head, wp);
 	was_zero = clear_new_node(ix, page, node, wp);
 	if (!fpb_is_word(ix) && tuple_offset == 0)
-		tuple_offset = fpb_add_tuple(page, &entry->key, wp);
+		tuple_offset = fpb_add_tuple(ix, page, &entry->key, wp);
 	fpb_write_slot(ix, shape, node, 0, entry, tuple_offset);
 	for (int slot = 1; slot < shape->nslots; slot++)
 		fpb_write_gap(ix, shape, node, slot, PG_UINT64_MAX);
@@ -1186,7 +1186,7 @@ pack_nodes(const FpbIndex *ix, Page page, const FpbEntry *entry,
 			if (dir == plan->place.dir && slot == plan->place.slot)
 				fpb_write_slot(ix, wide, packed, n++, entry,
 							   fpb_is_word(ix) ? 0 : plan->tuple_at != 0 ? plan->tuple_at :
-							   fpb_add_tuple(page, &entry->key, wp));
+							   fpb_add_tuple(ix, page, &entry->key, wp));
 			if (slot == shape->nslots ||
 				fpb_node_is_gap(ix, shape, FPB_NODE_PLAIN, node, slot))
 				continue;
@@ -1335,7 +1335,7 @@ grow_posting(const FpbIndex *ix, Page page, const FpbEntry *entry,
 		if (*place == end && size >= fpb_leaf_tuple_size(old) &&
 			(FpbPageIsLeftmost(page) || hdr->fences.tail[FPB_LOW] != end))
 			end += fpb_leaf_tuple_size(old);
-		offset = TYPEALIGN_DOWN(fpb_tuple_align(new), end - size);
+		offset = TYPEALIGN_DOWN(fpb_tuple_align(ix, new), end - size);
 		memcpy((char *) page + offset, new, size);
 		hdr->pd.pd_upper = offset;
 		fpb_wal_note(wp, (char *) page + offset, end - offset);

@@ -526,7 +526,7 @@ extern bool fpb_pack_words(const FpbIndex *ix, int level,
 extern void fpb_write_packed_runs(const FpbIndex *ix, char *node,
 								  const FpbEntry *entries, int nentries,
 								  const FpbPacking *packing, int i);
-extern int	fpb_packed_width(const FpbEntry *entries, int n);
+extern int	fpb_packed_width(const FpbIndex *ix, const FpbEntry *entries, int n);
 extern bool fpb_pack_tuples(const FpbIndex *ix, const FpbPageContent *content,
 							int slack, FpbPacking *packing);
 

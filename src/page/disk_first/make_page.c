@@ -89,10 +89,10 @@ measure_slots(PageWriter *w)
 	{
 		IndexTuple	tuple = entry->key.tuple;
 		int			n = w->packing->slots[slot];
-		int			width = n > 1 ? fpb_packed_width(entry, n) : 0;
+		int			width = n > 1 ? fpb_packed_width(w->ix, entry, n) : 0;
 
-		*fpb_area_of(&w->area, tuple) +=
-			fpb_posting_space(tuple, slot_tids(w, tuple, n, width), width);
+		*fpb_area_of(w->ix, &w->area, tuple) +=
+			fpb_posting_space(w->ix, tuple, slot_tids(w, tuple, n, width), width);
 		w->postings |= n > 1;
 		entry += n;
 	}
@@ -108,9 +108,9 @@ measure_fences(PageWriter *w)
 	const FpbKey *high = w->content->high;
 
 	if (low != NULL && !w->shared)
-		*fpb_area_of(&w->area, low->tuple) += fpb_tuple_space(low->tuple);
+		*fpb_area_of(w->ix, &w->area, low->tuple) += fpb_tuple_space(w->ix, low->tuple);
 	if (high != NULL && high->tuple != NULL)
-		*fpb_area_of(&w->area, high->tuple) += fpb_tuple_space(high->tuple);
+		*fpb_area_of(w->ix, &w->area, high->tuple) += fpb_tuple_space(w->ix, high->tuple);
 }
 
 /*
@@ -246,12 +246,12 @@ measure_tuples(PageWriter *w, Size want_free)
 static uint32
 place_entries(PageWriter *w, const FpbEntry *entries, int n, uint32 offset)
 {
-	int			width = n > 1 ? fpb_packed_width(entries, n) : 0;
+	int			width = n > 1 ? fpb_packed_width(w->ix, entries, n) : 0;
 	int			tids = slot_tids(w, entries[0].key.tuple, n, width);
 	IndexTuple	tuple;
 
 	if (offset == 0)
-		offset = fpb_place_tuple(w->page, entries[0].key.tuple, tids, width, &w->area);
+		offset = fpb_place_tuple(w->ix, w->page, entries[0].key.tuple, tids, width, &w->area);
 	tuple = (IndexTuple) ((char *) w->page + offset);
 	/* an entry out of a posting has no TID in its tuple */
 	if (n == 1)
@@ -312,7 +312,7 @@ write_tuples(PageWriter *w, const FpbPackedNode *packed, char *node,
 		if (leaf)
 			offset = place_entries(w, entries + i, n, offset);
 		else if (offset == 0)
-			offset = fpb_place_tuple(w->page, entries[i].key.tuple, 1, 0, &w->area);
+			offset = fpb_place_tuple(w->ix, w->page, entries[i].key.tuple, 1, 0, &w->area);
 		fpb_write_slot(ix, shape, node, slot++, &entries[i], offset);
 		for (; slot < next; slot++)
 			if (!leaf)

@@ -341,12 +341,12 @@ nodes_for(int count, int fill)
  * Bytes of each TID of a posting that has these entries.
  */
 int
-fpb_packed_width(const FpbEntry *entries, int n)
+fpb_packed_width(const FpbIndex *ix, const FpbEntry *entries, int n)
 {
 	int			width = FPB_SHORT_TAIL;
 
 	for (int i = 0; i < n; i++)
-		width = Max(width, fpb_posting_width_for(entries[i].key.tuple, entries[i].key.tail));
+		width = Max(width, fpb_posting_width_for(ix, entries[i].key.tuple, entries[i].key.tail));
 	return width;
 }
 
@@ -365,7 +365,7 @@ entries_alike(const FpbIndex *ix, const FpbEntry *entries, int most)
 	{
 		IndexTuple	tuple = entries[n].key.tuple;
 		bool		posting = fpb_is_posting(tuple);
-		int			now = fpb_packed_width(&entries[n], 1);
+		int			now = fpb_packed_width(ix, &entries[n], 1);
 
 		if (posting)
 			now = Max(now, fpb_posting_width(tuple));
@@ -388,7 +388,7 @@ posting_holds(const FpbIndex *ix, const FpbEntry *entries, int n)
 
 	for (int width = FPB_SHORT_TAIL; width <= FPB_TAIL_BYTES; width++)
 	{
-		while (fit < n && fpb_packed_width(&entries[fit], 1) <= width)
+		while (fit < n && fpb_packed_width(ix, &entries[fit], 1) <= width)
 			fit++;
 		most = Max(most, Min(fit, fpb_posting_most(ix, entries[0].key.tuple, width)));
 	}
@@ -418,11 +418,11 @@ slot_entries(const FpbIndex *ix, const FpbShape *shape,
 	n = posting_holds(ix, entries, n);
 	for (; n < most && fpb_keys_identical(ix, &entries[0].key, &entries[n].key); n += alike)
 	{
-		int			width = fpb_packed_width(entries, n);
+		int			width = fpb_packed_width(ix, entries, n);
 		int			wider;
 
 		alike = entries_alike(ix, entries + n, most - n);
-		wider = fpb_packed_width(entries, n + alike);
+		wider = fpb_packed_width(ix, entries, n + alike);
 		if (n + alike > fpb_posting_most(ix, tuple, wider) ||
 			!fpb_may_widen(tuple, n, width, wider))
 			break;

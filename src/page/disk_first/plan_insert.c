@@ -420,7 +420,7 @@ plain_tuples(const FpbIndex *ix, Page page, Size *bytes)
 				continue;
 			if (!fpb_tuple_offset_valid(page, tuples[slot]) || fpb_is_posting(tuple))
 				return -1;
-			*bytes += fpb_tuple_space(tuple);
+			*bytes += fpb_tuple_space(ix, tuple);
 			entries++;
 		}
 	}
@@ -500,7 +500,7 @@ plan_growth(const FpbIndex *ix, Page page, const FpbKey *key, uint32 offset,
 			int tids, int most, FpbSlotPlan *plan)
 {
 	IndexTuple	tuple = key->tuple;
-	uint32		align = fpb_tuple_align(tuple);
+	uint32		align = fpb_tuple_align(ix, tuple);
 	uint32		end = offset + TYPEALIGN(sizeof(uint16), fpb_leaf_tuple_size(tuple));
 	bool		ample = fpb_page_has_room(ix, page, 0, BLCKSZ / 4);
 	int			want = Min(most, tids + 1 + tids / (ample ? AMPLE_GROWTH : GROWTH));
@@ -525,7 +525,7 @@ plan_growth(const FpbIndex *ix, Page page, const FpbKey *key, uint32 offset,
 		}
 	}
 	plan->tids = want;
-	if (fpb_page_has_room(ix, page, 0, fpb_posting_room(key, want, plan->width)))
+	if (fpb_page_has_room(ix, page, 0, fpb_posting_room(ix, key, want, plan->width)))
 		return true;
 	if (!mapped && !fpb_map_tuples(ix, page, offset, &map))
 		return false;
@@ -536,7 +536,7 @@ plan_growth(const FpbIndex *ix, Page page, const FpbKey *key, uint32 offset,
 	if (least == want)
 		return false;
 	plan->tids = least;
-	if (fpb_page_has_room(ix, page, 0, fpb_posting_room(key, least, plan->width)))
+	if (fpb_page_has_room(ix, page, 0, fpb_posting_room(ix, key, least, plan->width)))
 		return true;
 	plan->tuple_at = fpb_gap_in_map(page, &map, key->tail, align,
 									fpb_posting_size(tuple, least, plan->width));
@@ -581,8 +581,8 @@ plan_sharing(const FpbIndex *ix, Page page, const FpbEntry *entry, FpbNodePos po
 	plan->place = at;
 	fpb_read_slot(ix, page, shape, codec, node, at.slot, &old);
 	tuple = old.key.tuple;
-	width = fpb_posting_width_for(tuple, old.key.tail);
-	plan->width = Max(width, fpb_posting_width_for(tuple, entry->key.tail));
+	width = fpb_posting_width_for(ix, tuple, old.key.tail);
+	plan->width = Max(width, fpb_posting_width_for(ix, tuple, entry->key.tail));
 	if (fpb_has_posting(shape, &old))
 	{
 		width = fpb_posting_width(tuple);

@@ -271,7 +271,7 @@ plain_gap(const FpbIndex *ix, Page page, const FpbKey *key, bool high)
 	FpbTupleMap map;
 
 	return map_tuples(ix, page, 0, high, &map) ?
-		fpb_gap_in_map(page, &map, key->tail, fpb_tuple_align(key->tuple),
+		fpb_gap_in_map(page, &map, key->tail, fpb_tuple_align(ix, key->tuple),
 					   fpb_tuple_size(key->tuple)) : 0;
 }
 
@@ -318,7 +318,7 @@ fpb_disk_first_put_tuple(const FpbIndex *ix, Page page, const FpbKey *key, FpbWa
 	uint32		offset;
 
 	if (fpb_page_has_room(ix, page, 0, fpb_tuple_room(ix, key)))
-		return fpb_add_tuple(page, key, wp);
+		return fpb_add_tuple(ix, page, key, wp);
 	offset = fpb_tuple_gap(ix, page, key);
 	/* better than to write into another tuple */
 	if (unlikely(offset == 0))
