@@ -88,6 +88,16 @@ fpb_word_type(Oid cmp_proc, Oid type)
 	return NULL;
 }
 
+/*
+ * Are all values that have one code the same value?  Not of the floats, which
+ * have two zeros and many NaNs.
+ */
+bool
+fpb_word_is_code(const FpbWordType *type)
+{
+	return !type->is_float;
+}
+
 /* How many bits the type's raw codes have. */
 int
 fpb_word_bits(const FpbWordType *type)

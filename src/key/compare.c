@@ -69,17 +69,25 @@ fpb_search_key_is_simple(const FpbIndex *ix, const FpbSearchKey *search)
 }
 
 /*
+ * Does a key's tuple lack its first column, which the head has?
+ */
+static inline bool
+key_lacks_first(const FpbIndex *ix, const FpbKey *key)
+{
+	return key->cut_in != NULL && fpb_lacks_first(ix, key->tuple);
+}
+
+/*
  * Sign of key - search key by the second to the ncompare'th column.  Raises
  * errors as compare_tuple does.
  */
 static int
-compare_rest(const FpbIndex *ix, IndexTuple tuple, const FpbSearchKey *search,
+compare_rest(const FpbIndex *ix, const FpbKey *key, const FpbSearchKey *search,
 			 int ncompare)
 {
 	FpbTupleReader reader;
 
-	fpb_begin_reading(&reader, ix, tuple);
-	(void) fpb_next_column(&reader);
+	fpb_begin_with_second(&reader, ix, key->tuple, key_lacks_first(ix, key));
 	for (int i = 1; i < ncompare; i++)
 	{
 		const FpbSearchColumn *pcol = &search->cols[i];
@@ -109,7 +117,13 @@ compare_first(const FpbIndex *ix, const FpbKey *key, const FpbSearchKey *search,
 
 	if (ix->byte_heads && search->has_head)
 		return fpb_compare_first(ix, key, search, has_prefix);
-	value = fpb_read_first_column(ix, fpb_whole_tuple(ix, key, &space), &isnull);
+	if (key_lacks_first(ix, key))
+	{
+		value = fpb_first_of_head(ix, key);
+		isnull = false;
+	}
+	else
+		value = fpb_read_first_column(ix, fpb_whole_tuple(ix, key, &space), &isnull);
 	return fpb_compare_values(&ix->cols[0], search->cols[0].cmp, value, isnull,
 							  search->cols[0].value, search->cols[0].isnull);
 }
@@ -135,7 +149,7 @@ compare_tuple(const FpbIndex *ix, const FpbKey *key, const FpbSearchKey *search,
 	}
 	if (ncompare > 1)
 	{
-		result = compare_rest(ix, key->tuple, search, ncompare);
+		result = compare_rest(ix, key, search, ncompare);
 		if (result != 0)
 			return result;
 	}

@@ -102,7 +102,7 @@ choose_widths(FpbIndex *ix)
 {
 	FpbColumn  *first = &ix->cols[0];
 
-	ix->byte_heads = false;
+	ix->byte_heads = ix->cut_column = false;
 	if (ix->form != FPB_TUPLE)
 	{
 		ix->head_width = ix->form == FPB_WORD4 ? 4 : 8;
@@ -126,6 +126,8 @@ choose_widths(FpbIndex *ix)
 			first->head = FPB_HEAD_PAIR;
 	}
 	ix->byte_heads = fpb_head_is_bytes(first->head);
+	ix->cut_column = ix->natts > 1 && first->by_value && first->word != NULL &&
+		fpb_word_is_code(first->word);
 }
 
 /*

@@ -66,9 +66,9 @@ fpb_tail_tie(uint64 tail)
  * A pivot is a key whose TID and trailing columns may be truncated, which
  * stands for minus infinity there.  A truncated TID is 0 in the tail.
  *
- * An entry's tuple may lack its page's prefix (key/prefix.c): then it is
- * *cut*.  The functions here take a cut key for the whole one.  The page must
- * live as long as the key.
+ * An entry's tuple may lack its page's prefix, or its first column
+ * (key/prefix.c): then it is *cut*.  The functions here take a cut key for the
+ * whole one.  The page must live as long as the key.
  */
 typedef struct FpbKey
 {
@@ -148,6 +148,8 @@ typedef struct FpbIndex
 	FpbForm		form;
 	uint8		head_width;
 	bool		byte_heads;		/* are heads the first column's first bytes? */
+	bool		cut_column;		/* do cut tuples lack their first column, all
+								 * of which the head has? */
 	bool		one_key;		/* may duplicates share one key? */
 	bool		csb;			/* disk_first: do a page's nodes lie in the
 								 * order of their keys? */
@@ -510,12 +512,20 @@ extern bool fpb_head_of(const FpbIndex *ix, const Datum *values,
 #define FPB_HEAD_COLUMNS	2	/* at most */
 extern int	fpb_head_columns(const FpbIndex *ix);
 
+/* what a tuple is to be */
+typedef enum FpbTupleKind
+{
+	FPB_TUPLE_PIVOT,
+	FPB_TUPLE_STORED,			/* of a leaf's entry, perhaps cut */
+	FPB_TUPLE_WHOLE				/* the same, not cut */
+} FpbTupleKind;
+
 /*
  * The fault in the structure of a tuple that has avail bytes to lie in, or
  * NULL: everything that reading its columns relies on.
  */
 extern const char *fpb_tuple_fault(const FpbIndex *ix, IndexTuple tuple,
-								   Size avail, bool pivot);
+								   Size avail, FpbTupleKind kind);
 
 /* The same of a tuple in a btree's leaf, whose key takes so many bytes. */
 extern const char *fpb_btree_tuple_fault(const FpbIndex *ix, IndexTuple tuple,
@@ -524,6 +534,7 @@ extern const char *fpb_btree_tuple_fault(const FpbIndex *ix, IndexTuple tuple,
 /* types whose values are words (key/code.c) */
 extern const FpbWordType *fpb_word_type(Oid cmp_proc, Oid type);
 extern int	fpb_word_bits(const FpbWordType *type);
+extern bool fpb_word_is_code(const FpbWordType *type);
 
 /* Is the column stored as its word type takes it? */
 extern bool fpb_word_fits(const FpbWordType *type, Form_pg_attribute att);

@@ -1,7 +1,8 @@
 /*-------------------------------------------------------------------------
  *
  * key/prefix.c
- *	  What the keys of a page have in common, and their heads behind it.
+ *	  What the keys of a page have in common, and their heads behind it; and
+ *	  tuples that lack this, or their first column.
  *
  * Where heads are the first bytes of the first column, the order of that
  * column is that of memcmp, then of length.  If two keys begin with the same
@@ -31,12 +32,19 @@
  * stays as short or as long as it was.  So what has been cut can be joined
  * again, to the same bytes.
  *
+ * Where heads are not bytes but have all of the first column (ix->cut_column),
+ * cut tuples lack that, and are no longer than ix->cut_most, too.  Then the
+ * value is that of the code in the key's head, and the columns behind it are
+ * aligned as if they were the first ones.  A NULL has no code of its own.  The
+ * bitmap says that it is one, so there is nothing to cut.
+ *
  *-------------------------------------------------------------------------
  */
 #include "postgres.h"
 
 #include "common/int.h"
 
+#include "key/code.h"
 #include "key/key.h"
 #include "key/prefix.h"
 #include "key/tuple.h"
@@ -160,31 +168,31 @@ fpb_has_prefix(const FpbIndex *ix, IndexTuple tuple, int prefix, IndexTuple othe
 /* --- cut tuples --- */
 
 /*
- * Add a tuple's columns but the first one to one being made in *space, whose
- * data begin at start, from end on.  Returns where the data end.
+ * Add a tuple's columns from the second one on to one being made in *space,
+ * whose data begin at start, from end on.  Sets *aligned if one of them needs
+ * more alignment than 2 bytes.  Returns where the data end.
  */
 static Size
-copy_rest(const FpbIndex *ix, IndexTuple tuple, FpbTupleSpace *space, Size start, Size end)
+copy_rest(const FpbIndex *ix, FpbTupleReader *reader, FpbTupleSpace *space, Size start,
+		  Size end, bool *aligned)
 {
-	FpbTupleReader reader;
 	char	   *to = space->data + start;
 
-	fpb_begin_reading(&reader, ix, tuple);
-	(void) fpb_next_column(&reader);
-	while (reader.next < ix->natts)
+	while (reader->next < ix->natts)
 	{
-		const FpbColumn *col = &ix->cols[reader.next];
-		const char *value = fpb_next_column(&reader);
+		const FpbColumn *col = &ix->cols[reader->next];
+		const char *value = fpb_next_column(reader);
 		Size		begin = end;
 		Size		length;
 
 		if (value == NULL)
 			continue;
-		length = reader.data + reader.off - value;
+		length = reader->data + reader->off - value;
 		if (col->length != -1 || !VARATT_IS_1B(value))
 			begin = TYPEALIGN(col->align, end);
 		if (unlikely(start + begin + length > sizeof(space->data)))
-			fpb_tuple_damaged(ix, tuple, too_long);
+			fpb_tuple_damaged(ix, reader->tuple, too_long);
+		*aligned |= fpb_needs_alignment(col, value);
 		memset(to + end, 0, begin - end);
 		memcpy(to + begin, value, length);
 		end = begin + length;
@@ -215,8 +223,53 @@ has_plain_first(IndexTuple tuple)
 bool
 fpb_is_cut(const FpbIndex *ix, IndexTuple tuple, int prefix)
 {
+	if (ix->cut_column)
+		return fpb_lacks_first(ix, tuple);
 	return prefix > 0 && IndexTupleSize(tuple) <= ix->cut_most && has_plain_first(tuple);
 }
+
+/* --- without the first column --- */
+
+/*
+ * See key/prefix.h.
+ */
+Datum
+fpb_first_of_head(const FpbIndex *ix, const FpbKey *key)
+{
+	const FpbColumn *col = &ix->cols[0];
+	FpbCode		code = {.hi = col->width == 32 ? key->head >> 32 : key->head};
+
+	return fpb_code_decode(col->word->kind, fpb_code_direct(col, code), false);
+}
+
+/*
+ * A copy of a tuple in *space, with another first column: none if value is
+ * NULL, or else this one, which the tuple lacks.
+ */
+static IndexTuple
+change_column(const FpbIndex *ix, IndexTuple tuple, const Datum *value, FpbTupleSpace *space)
+{
+	const FpbColumn *col = &ix->cols[0];
+	FpbTupleReader reader;
+	Size		start;
+	Size		end = 0;
+	bool		aligned = false;
+
+	fpb_begin_with_second(&reader, ix, tuple, value != NULL);
+	start = reader.data - (char *) tuple;
+	memcpy(space->data, tuple, start);
+	if (value != NULL)
+	{
+		store_att_byval(space->data + start, *value, col->length);
+		end = col->length;
+		aligned = col->align > sizeof(uint16);
+	}
+	end = copy_rest(ix, &reader, space, start, end, &aligned);
+	fpb_set_tuple_info(&space->header, start + end, aligned);
+	return &space->header;
+}
+
+/* --- without the prefix --- */
 
 /*
  * A copy of a tuple in *space, with other bytes in its first column, which is
@@ -232,6 +285,7 @@ change_first(const FpbIndex *ix, IndexTuple tuple, const char *prefix, Size more
 	Size		start;
 	Size		length;
 	Size		header;
+	bool		aligned = false;
 	char	   *to;
 
 	fpb_begin_reading(&reader, ix, tuple);
@@ -264,7 +318,7 @@ change_first(const FpbIndex *ix, IndexTuple tuple, const char *prefix, Size more
 		fpb_tuple_damaged(ix, tuple, "column is too long for its header");
 	length += header;
 	if (ix->natts > 1)
-		length = copy_rest(ix, tuple, space, start, length);
+		length = copy_rest(ix, &reader, space, start, length, &aligned);
 	space->header.t_info = (tuple->t_info & ~INDEX_SIZE_MASK) | (start + length);
 	return &space->header;
 }
@@ -277,6 +331,8 @@ fpb_cut_tuple(const FpbIndex *ix, IndexTuple tuple, int prefix, FpbTupleSpace *s
 {
 	if (!fpb_is_cut(ix, tuple, prefix))
 		return tuple;
+	if (ix->cut_column)
+		return change_column(ix, tuple, NULL, space);
 	return change_first(ix, tuple, NULL, prefix, false, space);
 }
 
@@ -313,6 +369,12 @@ fpb_join_tuple(const FpbIndex *ix, const FpbKey *key, FpbTupleSpace *space)
 
 	if (!fpb_is_cut(ix, key->tuple, prefix))
 		return key->tuple;
+	if (ix->cut_column)
+	{
+		Datum		first = fpb_first_of_head(ix, key);
+
+		return change_column(ix, key->tuple, &first, space);
+	}
 	bytes = prefix_bytes(ix, key->cut_in, &copy);
 	whole = change_first(ix, key->tuple, bytes, prefix, true, space);
 	free_copy(copy);

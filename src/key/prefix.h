@@ -1,8 +1,8 @@
 /*-------------------------------------------------------------------------
  *
  * key/prefix.h
- *	  What the keys of a page have in common, and their heads behind it
- *	  (key/prefix.c).
+ *	  What the keys of a page have in common, and their heads behind it; and
+ *	  tuples that lack this, or their first column (key/prefix.c).
  *
  *-------------------------------------------------------------------------
  */
@@ -100,7 +100,8 @@ fpb_whole_most(const FpbIndex *ix, const FpbKey *key)
 	Size		size = IndexTupleSize(key->tuple);
 
 	if (key->cut_in != NULL)
-		size += fpb_page_prefix(ix, key->cut_in) + (ix->natts - 1) * MAXIMUM_ALIGNOF;
+		size += (ix->cut_column ? MAXIMUM_ALIGNOF : fpb_page_prefix(ix, key->cut_in)) +
+			(ix->natts - 1) * MAXIMUM_ALIGNOF;
 	return MAXALIGN(size);
 }
 
@@ -119,6 +120,11 @@ fpb_whole_key(const FpbIndex *ix, const FpbKey *key, FpbTupleSpace *space)
 	}
 	return whole;
 }
+
+/*
+ * The first column of a key whose tuple lacks it.
+ */
+extern Datum fpb_first_of_head(const FpbIndex *ix, const FpbKey *key);
 
 /*
  * A palloc'd copy of a key's whole tuple.

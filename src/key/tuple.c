@@ -139,13 +139,14 @@ fpb_truncate_tuple(const FpbIndex *ix, IndexTuple source, int natts)
 }
 
 /*
- * The fault in the first natts columns of a tuple, or NULL.  The tuple's data
- * have size bytes.  If they end after the first "least" columns, the others
- * may be missing.  Sets *end to where the columns end in the data, and
- * *aligned to whether one of them needs more alignment than 2 bytes.
+ * The fault in the columns of a tuple from number first, from 0, up to natts,
+ * or NULL.  The tuple's data have size bytes.  If they end after the first
+ * "least" columns, the others may be missing.  Sets *end to where the columns
+ * end in the data, and *aligned to whether one of them needs more alignment
+ * than 2 bytes.
  */
 static pg_attribute_always_inline const char *
-columns_fault(const FpbIndex *ix, IndexTuple tuple, Size size, int natts,
+columns_fault(const FpbIndex *ix, IndexTuple tuple, Size size, int first, int natts,
 			  int least, Size *end, bool *aligned)
 {
 	const char *data = (char *) tuple + IndexInfoFindDataOffset(tuple->t_info);
@@ -153,7 +154,7 @@ columns_fault(const FpbIndex *ix, IndexTuple tuple, Size size, int natts,
 	Size		off = 0;
 
 	*aligned = false;
-	for (int i = 0; i < natts; i++)
+	for (int i = first; i < natts; i++)
 	{
 		const FpbColumn *col = &ix->cols[i];
 		const char *fault;
@@ -187,8 +188,10 @@ columns_fault(const FpbIndex *ix, IndexTuple tuple, Size size, int natts,
  * bytes, calls no function of the columns' types, and raises nothing.
  */
 const char *
-fpb_tuple_fault(const FpbIndex *ix, IndexTuple tuple, Size avail, bool pivot)
+fpb_tuple_fault(const FpbIndex *ix, IndexTuple tuple, Size avail, FpbTupleKind kind)
 {
+	bool		pivot = kind == FPB_TUPLE_PIVOT;
+	int			first = 0;
 	int			natts = ix->natts;
 	Size		size;
 	Size		start;
@@ -220,7 +223,9 @@ fpb_tuple_fault(const FpbIndex *ix, IndexTuple tuple, Size avail, bool pivot)
 		return "tuple has an invalid TID";
 
 	/* with a TID, the INCLUDE columns of a pivot may be there or not */
-	fault = columns_fault(ix, tuple, size - start, natts,
+	if (kind == FPB_TUPLE_STORED && fpb_lacks_first(ix, tuple))
+		first = 1;
+	fault = columns_fault(ix, tuple, size - start, first, natts,
 						  pivot ? ix->nkeyatts : natts, &end, &aligned);
 	if (fault != NULL)
 		return fault;
@@ -245,7 +250,7 @@ fpb_btree_tuple_fault(const FpbIndex *ix, IndexTuple tuple, Size size)
 
 	if (size < start)
 		return FPB_SHORT_TUPLE;
-	return columns_fault(ix, tuple, size - start, ix->natts, ix->natts, &end, &aligned);
+	return columns_fault(ix, tuple, size - start, 0, ix->natts, ix->natts, &end, &aligned);
 }
 
 /*

@@ -145,6 +145,21 @@ fpb_inside_fault(const FpbColumn *col, const char *value)
 	return fpb_value_fault(&col->inside, value);
 }
 
+/*
+ * Does the tuple of a leaf's entry, as it is stored, lack its first column; or
+ * will it, if this is the whole one?
+ */
+static inline bool
+fpb_lacks_first(const FpbIndex *ix, IndexTuple tuple)
+{
+	if (!ix->cut_column || IndexTupleSize(tuple) > ix->cut_most)
+		return false;
+	if (likely(!IndexTupleHasNulls(tuple)))
+		return true;
+	return IndexTupleSize(tuple) >= IndexInfoFindDataOffset(tuple->t_info) &&
+		!att_isnull(0, (uint8 *) ((char *) tuple + sizeof(IndexTupleData)));
+}
+
 /* a tuple whose columns are read one after the other */
 typedef struct FpbTupleReader
 {
@@ -196,6 +211,21 @@ fpb_next_column(FpbTupleReader *reader)
 	value = reader->data + reader->off;
 	reader->off += length;
 	return value;
+}
+
+/*
+ * Begin to read a tuple with its second column.  lacks_first: that is the
+ * first one that is stored.  Raises the errors of both functions above.
+ */
+static inline void
+fpb_begin_with_second(FpbTupleReader *reader, const FpbIndex *ix, IndexTuple tuple,
+					  bool lacks_first)
+{
+	fpb_begin_reading(reader, ix, tuple);
+	if (lacks_first)
+		reader->next = 1;
+	else
+		(void) fpb_next_column(reader);
 }
 
 /*

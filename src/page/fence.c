@@ -225,7 +225,8 @@ tuple_fault(FpbTupleCheck *tc, uint64 offset, bool pivot, bool claim)
 	tuple = (IndexTuple) ((char *) tc->page + offset);
 	if (!fpb_tuple_is_aligned(tc->ix, tuple, offset))
 		return "A tuple is not aligned as its columns need it.";
-	fault = fpb_tuple_fault(tc->ix, tuple, BLCKSZ - offset, pivot);
+	fault = fpb_tuple_fault(tc->ix, tuple, BLCKSZ - offset,
+							pivot ? FPB_TUPLE_PIVOT : FPB_TUPLE_STORED);
 	if (fault != NULL)
 	{
 		snprintf(tuple_fault_text, sizeof(tuple_fault_text),

@@ -340,7 +340,7 @@ cut_entry(const FpbIndex *ix, FpbKey *key, IndexTuple whole, int prefix, IndexTu
 	FpbTupleSpace space;
 	IndexTuple	tuple;
 
-	if (unlikely(fpb_is_cut(ix, whole, prefix) && !fpb_has_prefix(ix, whole, prefix, low)))
+	if (unlikely(prefix > 0 && fpb_is_cut(ix, whole, prefix) && !fpb_has_prefix(ix, whole, prefix, low)))
 		fpb_report_damage(ix->rel, fpb_cache_block(ix->cache, key->tuple),
 						  "The keys do not begin with the page's prefix.");
 	tuple = fpb_cut_tuple(ix, whole, prefix, &space);
@@ -378,7 +378,8 @@ set_prefix(const FpbIndex *ix, FpbPageContent *content, int prefix)
 	content->prefix = prefix;
 	content->prefix_head = 0;
 	content->cut = NULL;
-	if (prefix == 0 && (fpb_is_word(ix) || prefix_before(ix, content) == 0))
+	if (prefix == 0 && (fpb_is_word(ix) || prefix_before(ix, content) == 0) &&
+		(!ix->cut_column || ix->cut_most == 0 || content->level > 0))
 		return;
 
 	first = content->level > 0 ? first_with_key(ix, entries, content->nentries) : 0;
@@ -683,12 +684,12 @@ fpb_page_plan_insert(const FpbIndex *ix, Page page, const FpbEntry *entry,
 			return;
 		}
 		here.key.head = fpb_head_behind(ix, &entry->key, prefix);
-		if (FpbPageIsLeaf(page) && ix->cut_most > 0)
-		{
-			here.key.tuple = fpb_cut_tuple(ix, entry->key.tuple, prefix, &plan->space);
-			here.key.cut_in = page;
-			plan->cut = here.key.tuple != entry->key.tuple;
-		}
+	}
+	if (!fpb_is_word(ix) && FpbPageIsLeaf(page) && fpb_cut_in(ix, page) != NULL)
+	{
+		here.key.tuple = fpb_cut_tuple(ix, entry->key.tuple, prefix, &plan->space);
+		here.key.cut_in = page;
+		plan->cut = here.key.tuple != entry->key.tuple;
 	}
 	plan->head = here.key.head;
 	ix->layout->plan_insert(ix, page, &here, pos, plan);

@@ -32,7 +32,7 @@ check_tuple(FpbScan *so, Page page, IndexTuple tuple)
 		return;
 	fault = fpb_tuple_fault(&so->ix, tuple,
 							BLCKSZ - ((char *) tuple - (char *) page),
-							false);
+							FPB_TUPLE_STORED);
 	if (unlikely(fault != NULL))
 		fpb_report_damage(so->ix.rel, so->cursor.page->block,
 						  psprintf("Of an entry: %s.", fault));

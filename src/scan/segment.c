@@ -21,7 +21,9 @@ check_key(FpbScan *so, FpbScanPage *sp, const FpbKey *key, bool pivot)
 
 	if (key->tuple == NULL)
 		return;
-	fault = fpb_tuple_fault(&so->ix, key->tuple, IndexTupleSize(key->tuple), pivot);
+	fault = fpb_tuple_fault(&so->ix, key->tuple, IndexTupleSize(key->tuple),
+							pivot ? FPB_TUPLE_PIVOT :
+							key->cut_in != NULL ? FPB_TUPLE_STORED : FPB_TUPLE_WHOLE);
 	if (unlikely(fault != NULL))
 		fpb_report_damage(so->ix.rel, sp->block,
 						  psprintf("Of %s: %s.", pivot ? "a fence" : "an entry", fault));

@@ -197,6 +197,16 @@ CREATE INDEX f_columns_pair ON f_columns USING fpbtree (a, e, b);
 CREATE INDEX f_columns_text ON f_columns USING fpbtree (b, c);
 CREATE INDEX f_columns_include ON f_columns USING fpbtree (a) INCLUDE (b, d);
 CREATE INDEX f_columns_text_include ON f_columns USING fpbtree (b) INCLUDE (c);
+
+-- first columns that tuples of leaves lack: the values with which NULLs share a code, bytes that a text may begin with,
+-- and behind them what is as long as tuples that are cut can be
+CREATE TABLE f_first AS
+  SELECT CASE i % 7 WHEN 0 THEN NULL WHEN 1 THEN 32767 WHEN 2 THEN -32768 WHEN 3 THEN 2827 ELSE i % 3 END::int2 AS s,
+         repeat(E'\x0B\x0D', i % 4) || left(md5((i % 30)::text), i % 5) COLLATE "C" AS t, CASE WHEN i % 9 > 0 THEN i::int8 % 40 END AS c,
+         CASE WHEN i % 8 > 0 THEN left(repeat(md5((i % 40)::text), 36), CASE i % 4 WHEN 0 THEN 970 + i % 70 ELSE i % 20 END) END COLLATE "C" AS u
+    FROM generate_series(1, 500) i;
+CREATE INDEX f_first_columns ON f_first USING fpbtree (s DESC, t, c);
+CREATE INDEX f_first_include ON f_first USING fpbtree (c NULLS FIRST) INCLUDE (u);
 CREATE TABLE f_name AS SELECT ('n' || i % 70)::name AS k, decode(md5((i % 90)::text), 'hex') AS y FROM generate_series(1, 300) i;
 CREATE INDEX f_name_k ON f_name USING fpbtree (k);
 CREATE INDEX f_name_bytea ON f_name USING fpbtree (y DESC);

@@ -130,10 +130,12 @@ page_space(const FpbFiller *filler, int nslots, int tuples, int *free)
  * (fpb_pack_tuples packs alike.)
  */
 static void
-add_entry(const FpbIndex *ix, FillState *state, const FpbKey *key, bool same)
+add_entry(const FpbFiller *filler, FillState *state, const FpbKey *key, bool same)
 {
+	const FpbIndex *ix = filler->ix;
 	FpbTupleSpace space;
-	IndexTuple	tuple = fpb_cut_tuple(ix, key->tuple, state->prefix, &space);
+	IndexTuple	tuple = filler->level > 0 ? key->tuple :
+		fpb_cut_tuple(ix, key->tuple, state->prefix, &space);
 	int			width = fpb_posting_width_for(ix, tuple, key->tail);
 	bool		wider = same && width > state->last_width;
 
@@ -185,7 +187,7 @@ count_anew(FpbFiller *filler, FillState *state, int prefix)
 	state->nslots = state->tuples = state->shared = 0;
 	state->last_slot = state->last_width = state->narrow = state->narrow_width = 0;
 	for (int i = 0; i < filler->nentries; i++)
-		add_entry(ix, state, &filler->entries[i].key, i > 0 && ix->one_key &&
+		add_entry(filler, state, &filler->entries[i].key, i > 0 && ix->one_key &&
 				  fpb_keys_identical(ix, &filler->entries[i - 1].key, &filler->entries[i].key));
 }
 
@@ -208,7 +210,7 @@ tuple_fits(FpbFiller *filler, const FpbKey *key, bool same)
 		if (prefix != state.prefix)
 			count_anew(filler, &state, prefix);
 	}
-	add_entry(filler->ix, &state, key, same);
+	add_entry(filler, &state, key, same);
 
 	/*
 	 * However low the fill factor: a page has two entries, if they fit.  A
