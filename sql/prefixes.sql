@@ -210,5 +210,15 @@ SET enable_sort = off;
 SELECT few, come_back(few, other) FROM (VALUES (1, 'https://www.example.com/d'), (2, 'https://www.f'), (3, 'i')) v (few, other);
 SELECT fpbtree_check('keys_x', true);
 
+-- What a check compares from leaf to leaf: long keys that are unique, and two
+-- rows of each key, some of which are in two leaves.
+CREATE TABLE once AS SELECT 'customer-' || repeat('x', 111) || lpad(i::text, 4, '0') COLLATE "C" AS t FROM generate_series(1, 3000) i;
+CREATE UNIQUE INDEX once_t ON once USING fpbtree (t);
+SELECT fpbtree_check('once_t', true);
+CREATE TABLE twice AS SELECT 'customer-' || lpad((i / 2)::text, 12, '0') COLLATE "C" AS t, i FROM generate_series(0, 5999) i;
+CREATE INDEX twice_t ON twice USING fpbtree (t) INCLUDE (i);
+UPDATE pg_index SET indisunique = true WHERE indexrelid = 'twice_t'::regclass;
+SELECT count(*) FROM fpbtree_damage('twice_t', true);
+
 SET client_min_messages = warning;
 DROP SCHEMA prefixes CASCADE;

@@ -381,10 +381,14 @@ try_fault('texts', $texts_root, sub { my $p = shift; put($p, node_at($p, 0) + te
 # A key that does not begin as the others do is not cut as they are when splits give its page a longer prefix.
 {
 	my @pages = get_good('texts');
-	my @places = node_places(\$pages[$leaf], int(field(\$pages[$leaf], 'nnodes') * 2 / 3));
+	my $dir = int(field(\$pages[$leaf], 'nnodes') * 2 / 3);
+	my $at = node_at(\$pages[$leaf], $dir);
+	my ($place) = node_places(\$pages[$leaf], $dir);
+	my $slot = ($place - $at - texts_shape(\$pages[$leaf])->{tail}) / 2;
 	my ($low, $high) = split /\|/, query("SELECT trim(low_fence, '()'), trim(high_fence, '()') FROM fpbtree_page('texts_k', $leaf)");
 
-	put(\$pages[$leaf], get(\$pages[$leaf], $places[0], 2) + 9, 1, ord '~');
+	# the first byte behind the page's prefix, which is the head's
+	put(\$pages[$leaf], $at + 4 * $slot + 3, 1, ord '~');
 	put_file('texts', @pages);
 	my ($status, $stdout, $stderr) = $node->psql('postgres', qq{
 \\set VERBOSITY verbose

@@ -517,7 +517,8 @@ foreach my $checksums (1, 0)
 }
 note("rows read ahead: with checksums $peeked{1}, without $peeked{0}");
 cmp_ok($peeked{1}, '>', 100, 'with checksums, leaves are peeked at');
-cmp_ok($peeked{0}, '<', $peeked{1} / 2, 'without, those of tuples are not');
+# (others than those of leaves that are peeked at are read ahead, too: with 17, many)
+cmp_ok($peeked{0}, '<', $peeked{1} * 3 / 4, 'without, those of tuples are not');
 
 # (no checksums) A leaf whose header is sound, but not its directory: no node has these numbers.
 my $dircap = unpack('S', substr($whole, $last * 8192 + 34, 2));

@@ -370,6 +370,7 @@ check_unique(FpbCheck *check)
 			MemoryContext old = MemoryContextSwitchTo(rc->last_cxt[rc->last_turn]);
 
 			rc->last.tuple = fpb_copy_whole_tuple(&check->ix, &rc->last);
+			rc->last.head = fpb_key_head(&check->ix, &rc->last);
 			rc->last.cut_in = NULL;
 			MemoryContextSwitchTo(old);
 		}

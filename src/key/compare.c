@@ -201,15 +201,20 @@ fpb_compare_by_head(const FpbIndex *ix, const FpbKey *key, const FpbSearchKey *s
 }
 
 /*
- * The same of a key with its whole head.
+ * The same by the whole heads of both.
  */
 int
 fpb_compare(const FpbIndex *ix, const FpbKey *key, const FpbSearchKey *search)
 {
 	if (fpb_is_word(ix))
 		return compare_words(key, search, search->head);
-	if (search->has_head && key->head != search->head)
-		return key->head < search->head ? -1 : 1;
+	if (search->has_head)
+	{
+		uint64		head = fpb_key_head(ix, key);
+
+		if (head != search->head)
+			return head < search->head ? -1 : 1;
+	}
 	return compare_tuple(ix, key, search, false);
 }
 
@@ -248,14 +253,27 @@ fpb_equal_columns(const FpbIndex *ix, const FpbKey *a, const FpbKey *b,
 }
 
 /*
+ * Sign of a - b by their heads.
+ */
+static inline int
+compare_heads(const FpbIndex *ix, const FpbKey *a, const FpbKey *b)
+{
+	if (!fpb_is_word(ix) && unlikely(a->cut_in != b->cut_in))
+		return pg_cmp_u64(fpb_key_head(ix, a), fpb_key_head(ix, b));
+	return pg_cmp_u64(a->head, b->head);
+}
+
+/*
  * Sign of a - b, TIDs included.  Either may be a pivot.  Calls comparators
  * where heads don't tell, and raises errors as fpb_compare does.
  */
 int
 fpb_compare_keys(const FpbIndex *ix, const FpbKey *a, const FpbKey *b)
 {
-	if (a->head != b->head)
-		return a->head < b->head ? -1 : 1;
+	int			order = compare_heads(ix, a, b);
+
+	if (order != 0)
+		return order;
 
 	if (fpb_is_word(ix))
 	{
@@ -266,7 +284,6 @@ fpb_compare_keys(const FpbIndex *ix, const FpbKey *a, const FpbKey *b)
 	{
 		int			a_natts = fpb_pivot_natts(ix, a->tuple);
 		int			b_natts = fpb_pivot_natts(ix, b->tuple);
-		int			order;
 
 		(void) fpb_equal_columns(ix, a, b, Min(a_natts, b_natts), &order);
 		if (order != 0)
@@ -286,7 +303,7 @@ fpb_keys_equal(const FpbIndex *ix, const FpbKey *a, const FpbKey *b)
 {
 	int			order;
 
-	if (a->head != b->head)
+	if (compare_heads(ix, a, b) != 0)
 		return false;
 	if (fpb_is_word(ix))
 		return fpb_word_equal(ix, a, b);
@@ -318,8 +335,9 @@ fpb_cut_keys_identical(const FpbIndex *ix, const FpbKey *a, const FpbKey *b)
 	FpbTupleSpace a_space;
 	FpbTupleSpace b_space;
 
-	return fpb_tuples_identical(ix, fpb_whole_tuple(ix, a, &a_space),
-								fpb_whole_tuple(ix, b, &b_space));
+	return fpb_key_head(ix, a) == fpb_key_head(ix, b) &&
+		fpb_tuples_identical(ix, fpb_whole_tuple(ix, a, &a_space),
+							 fpb_whole_tuple(ix, b, &b_space));
 }
 
 /*

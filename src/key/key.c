@@ -131,7 +131,7 @@ fpb_search_key_from(const FpbIndex *ix, const FpbKey *key, FpbSearchKey *search)
 {
 	FpbTupleReader reader;
 
-	search->head = key->head;
+	search->head = fpb_key_head(ix, key);
 	search->low = fpb_is_word(ix) ? key->low : 0;
 	search->tail = key->tail;
 	search->has_head = fpb_is_word(ix) || ix->cols[0].head != FPB_HEAD_NONE;

@@ -72,7 +72,9 @@ fpb_tail_tie(uint64 tail)
  */
 typedef struct FpbKey
 {
-	uint64		head;			/* word (or its upper half), or head */
+	uint64		head;			/* word (or its upper half), or head: that in
+								 * cut_in if there is one, or the whole one
+								 * (fpb_key_head) */
 	union
 	{
 		uint64		low;		/* lower half of a 128-bit word, else 0 */
@@ -312,13 +314,12 @@ extern bool fpb_cut_keys_identical(const FpbIndex *ix, const FpbKey *a, const Fp
 static inline bool
 fpb_keys_identical(const FpbIndex *ix, const FpbKey *a, const FpbKey *b)
 {
-	if (a->head != b->head)
-		return false;
+	/* of a word, the tie is with the TID */
 	if (fpb_is_word(ix))
-		return a->low == b->low;	/* the tie is with the TID */
+		return a->head == b->head && a->low == b->low;
 	if (unlikely(a->cut_in != b->cut_in))
 		return fpb_cut_keys_identical(ix, a, b);
-	return fpb_tuples_identical(ix, a->tuple, b->tuple);
+	return a->head == b->head && fpb_tuples_identical(ix, a->tuple, b->tuple);
 }
 
 /*

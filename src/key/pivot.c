@@ -92,7 +92,7 @@ fpb_key_separator(const FpbIndex *ix, const FpbKey *left, const FpbKey *right,
 
 	pivot->low = 0;
 	pivot->tail = FPB_TAIL_MIN;
-	pivot->head = fpb_pivot_head(ix, right->head, Min(nequal + 1, ix->nkeyatts));
+	pivot->head = fpb_pivot_head(ix, fpb_key_head(ix, right), Min(nequal + 1, ix->nkeyatts));
 	pivot->tuple = fpb_truncate_tuple(ix, fpb_whole_tuple(ix, right, &space),
 									  Min(nequal + 1, ix->nkeyatts));
 	if (nequal == ix->nkeyatts)
@@ -103,7 +103,7 @@ fpb_key_separator(const FpbIndex *ix, const FpbKey *left, const FpbKey *right,
 	{
 		pfree(pivot->tuple);
 		pivot->tuple = left_tuple;
-		pivot->head = left->head;
+		pivot->head = fpb_key_head(ix, left);
 		pivot->tail = next_tail(left->tail);
 	}
 	else

@@ -2,7 +2,7 @@
  *
  * key/prefix.c
  *	  What the keys of a page have in common, and their heads behind it; and
- *	  tuples that lack this, or their first column.
+ *	  tuples that lack these, or their first column.
  *
  * Where heads are the first bytes of the first column, the order of that
  * column is that of memcmp, then of length.  If two keys begin with the same
@@ -24,9 +24,12 @@
  * these, too, and so has a search key without columns.
  *
  * In leaves, tuples are *cut*: their first columns lack the prefix, which the
- * page's low fence has.  A tuple that is longer than ix->cut_most is not cut,
- * and neither is one whose first column is compressed.  A tuple in a page
- * shows whether it is cut, because none that is cut is so long.
+ * page's low fence has, and the bytes of the head behind it.  If the last of
+ * these is zero, though, the value may end before, and only the prefix is cut
+ * off.  So the key's head in the page tells what to join.  A tuple that is
+ * longer than ix->cut_most is not cut, and neither is one whose first column
+ * is compressed.  A tuple in a page shows whether it is cut, because none that
+ * is cut is so long.
  *
  * A cut tuple is a tuple, whose first column has another value.  Its header
  * stays as short or as long as it was.  So what has been cut can be joined
@@ -221,11 +224,11 @@ has_plain_first(IndexTuple tuple)
  * long.)
  */
 bool
-fpb_is_cut(const FpbIndex *ix, IndexTuple tuple, int prefix)
+fpb_is_cut(const FpbIndex *ix, IndexTuple tuple)
 {
 	if (ix->cut_column)
 		return fpb_lacks_first(ix, tuple);
-	return prefix > 0 && IndexTupleSize(tuple) <= ix->cut_most && has_plain_first(tuple);
+	return IndexTupleSize(tuple) <= ix->cut_most && has_plain_first(tuple);
 }
 
 /* --- without the first column --- */
@@ -243,43 +246,90 @@ fpb_first_of_head(const FpbIndex *ix, const FpbKey *key)
 }
 
 /*
- * A copy of a tuple in *space, with another first column: none if value is
- * NULL, or else this one, which the tuple lacks.
+ * A copy of a tuple in *space, without its first column.
  */
 static IndexTuple
-change_column(const FpbIndex *ix, IndexTuple tuple, const Datum *value, FpbTupleSpace *space)
+drop_column(const FpbIndex *ix, IndexTuple tuple, FpbTupleSpace *space)
 {
-	const FpbColumn *col = &ix->cols[0];
 	FpbTupleReader reader;
 	Size		start;
-	Size		end = 0;
+	Size		end;
 	bool		aligned = false;
 
-	fpb_begin_with_second(&reader, ix, tuple, value != NULL);
+	fpb_begin_with_second(&reader, ix, tuple, false);
 	start = reader.data - (char *) tuple;
 	memcpy(space->data, tuple, start);
-	if (value != NULL)
-	{
-		store_att_byval(space->data + start, *value, col->length);
-		end = col->length;
-		aligned = col->align > sizeof(uint16);
-	}
-	end = copy_rest(ix, &reader, space, start, end, &aligned);
+	end = copy_rest(ix, &reader, space, start, 0, &aligned);
 	fpb_set_tuple_info(&space->header, start + end, aligned);
 	return &space->header;
 }
 
-/* --- without the prefix --- */
+/*
+ * A copy of a tuple in *space, with the first column that it lacks.
+ */
+static IndexTuple
+add_column(const FpbIndex *ix, IndexTuple tuple, Datum first, FpbTupleSpace *space)
+{
+	const FpbColumn *col = &ix->cols[0];
+	bool		aligned = (tuple->t_info & INDEX_AM_RESERVED_BIT) != 0;
+	FpbTupleReader reader;
+	Size		start;
+	Size		end = col->length;
+
+	fpb_begin_with_second(&reader, ix, tuple, true);
+	start = reader.data - (char *) tuple;
+	space->header = *tuple;
+	if (unlikely(start > sizeof(IndexTupleData)))
+		memcpy(space->data, tuple, start);	/* the bitmap of NULLs, too */
+	store_att_byval(space->data + start, first, col->length);
+
+	/* columns that keep their alignment are moved all at once */
+	if (end % (aligned ? ix->tuple_align : sizeof(uint16)) != 0)
+		end = copy_rest(ix, &reader, space, start, end, &aligned);
+	else if (unlikely(start + end + reader.size > sizeof(space->data)))
+		fpb_tuple_damaged(ix, tuple, too_long);
+	else
+	{
+		memcpy(space->data + start + end, reader.data, reader.size);
+		end += reader.size;
+	}
+	fpb_set_tuple_info(&space->header, start + end, aligned || col->align > sizeof(uint16));
+	return &space->header;
+}
+
+/* --- without the prefix and the head --- */
+
+/*
+ * The bytes that a head in a page is made of.  The last one is 0 if the value
+ * may end there, or has this byte.
+ */
+#define HEAD_BYTES	4
+
+static inline uint32
+head_bytes(const FpbIndex *ix, uint64 head)
+{
+	return (uint32) ((ix->cols[0].desc ? ~head : head) >> 32);
+}
+
+/*
+ * How many bytes does a cut tuple with this head lack behind the prefix?
+ */
+static inline Size
+bytes_in_head(const FpbIndex *ix, uint64 head)
+{
+	return (head_bytes(ix, head) & 0xFF) != 0 ? HEAD_BYTES : 0;
+}
 
 /*
  * A copy of a tuple in *space, with other bytes in its first column, which is
- * plain: "more" bytes of prefix before those that it has (join), or that many
- * less.
+ * plain: so many bytes of the prefix and of the head before those that it has
+ * (join), or that many less.
  */
 static IndexTuple
-change_first(const FpbIndex *ix, IndexTuple tuple, const char *prefix, Size more, bool join,
-			 FpbTupleSpace *space)
+change_first(const FpbIndex *ix, IndexTuple tuple, const char *prefix, Size in_prefix,
+			 uint64 head, Size in_head, bool join, FpbTupleSpace *space)
 {
+	Size		more = in_prefix + in_head;
 	FpbTupleReader reader;
 	const char *value;
 	Size		start;
@@ -301,7 +351,10 @@ change_first(const FpbIndex *ix, IndexTuple tuple, const char *prefix, Size more
 	memcpy(space->data, tuple, start);
 	if (join)
 	{
-		memcpy(to + header, prefix, more);
+		uint32		bytes = pg_hton32(head_bytes(ix, head));
+
+		memcpy(to + header, prefix, in_prefix);
+		memcpy(to + header + in_prefix, &bytes, in_head);
 		memcpy(to + header + more, value + header, length);
 		length += more;
 	}
@@ -329,11 +382,19 @@ change_first(const FpbIndex *ix, IndexTuple tuple, const char *prefix, Size more
 IndexTuple
 fpb_cut_tuple(const FpbIndex *ix, IndexTuple tuple, int prefix, FpbTupleSpace *space)
 {
-	if (!fpb_is_cut(ix, tuple, prefix))
+	const char *bytes;
+	Size		length;
+	void	   *copy;
+	uint64		head;
+
+	if (!fpb_is_cut(ix, tuple))
 		return tuple;
 	if (ix->cut_column)
-		return change_column(ix, tuple, NULL, space);
-	return change_first(ix, tuple, NULL, prefix, false, space);
+		return drop_column(ix, tuple, space);
+	bytes = first_bytes(ix, tuple, &length, &copy);
+	head = head_behind(ix, bytes, length, prefix);
+	free_copy(copy);
+	return change_first(ix, tuple, NULL, prefix, head, bytes_in_head(ix, head), false, space);
 }
 
 /*
@@ -363,20 +424,18 @@ IndexTuple
 fpb_join_tuple(const FpbIndex *ix, const FpbKey *key, FpbTupleSpace *space)
 {
 	int			prefix = fpb_page_prefix(ix, key->cut_in);
-	void	   *copy;
-	const char *bytes;
+	void	   *copy = NULL;
+	const char *bytes = "";
 	IndexTuple	whole;
 
-	if (!fpb_is_cut(ix, key->tuple, prefix))
+	if (!fpb_is_cut(ix, key->tuple))
 		return key->tuple;
 	if (ix->cut_column)
-	{
-		Datum		first = fpb_first_of_head(ix, key);
-
-		return change_column(ix, key->tuple, &first, space);
-	}
-	bytes = prefix_bytes(ix, key->cut_in, &copy);
-	whole = change_first(ix, key->tuple, bytes, prefix, true, space);
+		return add_column(ix, key->tuple, fpb_first_of_head(ix, key), space);
+	if (prefix > 0)
+		bytes = prefix_bytes(ix, key->cut_in, &copy);
+	whole = change_first(ix, key->tuple, bytes, prefix, key->head,
+						 bytes_in_head(ix, key->head), true, space);
 	free_copy(copy);
 	return whole;
 }
@@ -402,19 +461,10 @@ uint64
 fpb_head_behind(const FpbIndex *ix, const FpbKey *key, int prefix)
 {
 	FpbTupleSpace space;
-	IndexTuple	tuple = key->tuple;
 	Size		length;
 	void	   *copy;
-	const char *bytes;
+	const char *bytes = first_bytes(ix, fpb_whole_tuple(ix, key, &space), &length, &copy);
 	uint64		head;
-
-	/* what is left of one that is cut is what follows the prefix */
-	if (key->cut_in != NULL && fpb_page_prefix(ix, key->cut_in) == prefix &&
-		fpb_is_cut(ix, tuple, prefix))
-		prefix = 0;
-	else
-		tuple = fpb_whole_tuple(ix, key, &space);
-	bytes = first_bytes(ix, tuple, &length, &copy);
 
 	/* the pivot before all keys; or a damaged one */
 	if (bytes == NULL)
@@ -422,6 +472,21 @@ fpb_head_behind(const FpbIndex *ix, const FpbKey *key, int prefix)
 	head = head_behind(ix, bytes, length, prefix);
 	free_copy(copy);
 	return head;
+}
+
+/*
+ * Sign of some bytes of a key against as many of a search key's that are left,
+ * which then are fewer.
+ */
+static inline int
+compare_part(const char *part, Size size, const char **searched, Size *left)
+{
+	Size		n = Min(size, *left);
+	int			order = memcmp(part, *searched, n);
+
+	*searched += n;
+	*left -= n;
+	return order == 0 && n < size ? 1 : order;
 }
 
 /*
@@ -448,16 +513,26 @@ fpb_compare_first(const FpbIndex *ix, const FpbKey *key, const FpbSearchKey *sea
 								  search->cols[0].value, search->cols[0].isnull);
 	bytes = bytes_of(ix, value, &length, &copies[0]);
 	searched = bytes_of(ix, search->cols[0].value, &left, &copies[1]);
-	if (fpb_is_cut(ix, key->tuple, prefix))
+	if (key->cut_in != NULL && fpb_is_cut(ix, key->tuple))
 	{
-		Size		n = Min((Size) prefix, left);
+		Size		in_head = bytes_in_head(ix, key->head);
+		uint32		head = pg_hton32(head_bytes(ix, key->head));
 
-		if (!has_prefix || n < (Size) prefix)
-			order = memcmp(prefix_bytes(ix, key->cut_in, &copies[2]), searched, n);
-		if (order == 0 && n < (Size) prefix)
-			order = 1;
-		searched += n;
-		left -= n;
+		if (has_prefix)
+		{
+			Size		same = Min(prefix + in_head, left);
+
+			searched += same;
+			left -= same;
+		}
+		else
+		{
+			if (prefix > 0)
+				order = compare_part(prefix_bytes(ix, key->cut_in, &copies[2]), prefix,
+									 &searched, &left);
+			if (order == 0)
+				order = compare_part((char *) &head, in_head, &searched, &left);
+		}
 	}
 	if (order == 0)
 		order = memcmp(bytes, searched, Min(length, left));

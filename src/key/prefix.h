@@ -2,7 +2,7 @@
  *
  * key/prefix.h
  *	  What the keys of a page have in common, and their heads behind it; and
- *	  tuples that lack this, or their first column (key/prefix.c).
+ *	  tuples that lack these, or their first column (key/prefix.c).
  *
  *-------------------------------------------------------------------------
  */
@@ -67,10 +67,24 @@ fpb_whole_head(const FpbIndex *ix, uint64 low, uint64 head, int prefix)
 }
 
 /*
- * Is a tuple cut in a leaf with this prefix?  It may be the whole one, or as
- * it is stored there.
+ * The whole head of a key.
  */
-extern bool fpb_is_cut(const FpbIndex *ix, IndexTuple tuple, int prefix);
+static inline uint64
+fpb_key_head(const FpbIndex *ix, const FpbKey *key)
+{
+	int			prefix;
+
+	if (fpb_is_word(ix) || key->cut_in == NULL)
+		return key->head;
+	prefix = fpb_page_prefix(ix, key->cut_in);
+	return prefix == 0 ? key->head :
+		fpb_whole_head(ix, FpbHdr(key->cut_in)->fences.head[FPB_LOW], key->head, prefix);
+}
+
+/*
+ * Is a tuple cut in leaves?  It may be the whole one, or as it is stored.
+ */
+extern bool fpb_is_cut(const FpbIndex *ix, IndexTuple tuple);
 
 /*
  * A whole tuple, which begins with the prefix, as it is stored in a leaf with
@@ -100,21 +114,22 @@ fpb_whole_most(const FpbIndex *ix, const FpbKey *key)
 	Size		size = IndexTupleSize(key->tuple);
 
 	if (key->cut_in != NULL)
-		size += (ix->cut_column ? MAXIMUM_ALIGNOF : fpb_page_prefix(ix, key->cut_in)) +
+		size += MAXIMUM_ALIGNOF + fpb_page_prefix(ix, key->cut_in) +
 			(ix->natts - 1) * MAXIMUM_ALIGNOF;
 	return MAXALIGN(size);
 }
 
 /*
- * The key with its whole tuple.
+ * The key with its whole tuple and head.
  */
 static inline FpbKey
 fpb_whole_key(const FpbIndex *ix, const FpbKey *key, FpbTupleSpace *space)
 {
 	FpbKey		whole = *key;
 
-	if (!fpb_is_word(ix))
+	if (!fpb_is_word(ix) && key->cut_in != NULL)
 	{
+		whole.head = fpb_key_head(ix, key);
 		whole.tuple = fpb_whole_tuple(ix, key, space);
 		whole.cut_in = NULL;
 	}
@@ -134,7 +149,8 @@ extern IndexTuple fpb_copy_whole_tuple(const FpbIndex *ix, const FpbKey *key);
 /*
  * Sign of a key against the search key by their first columns, where both have
  * byte heads.  The key's tuple may be cut.  has_prefix: does the search key
- * begin with the prefix of the page that it is in?
+ * begin with the prefix of the page that it is in, and has it the same head
+ * there?
  */
 extern int	fpb_compare_first(const FpbIndex *ix, const FpbKey *key,
 							  const FpbSearchKey *search, bool has_prefix);

@@ -295,23 +295,29 @@ fpb_read_first_column(const FpbIndex *ix, IndexTuple tuple, bool *isnull)
 
 /*
  * Is a tuple of a leaf's entry, which ends within its page, sound for sure?
- * If the key is one short varlena with nothing inside, a few comparisons tell.
- * fpb_tuple_fault has to look at others.
+ * If all that is stored is one value, passed by value or a short varlena with
+ * nothing inside, a few comparisons tell.  fpb_tuple_fault has to look at
+ * others.
  */
 static inline bool
 fpb_tuple_is_plain(const FpbIndex *ix, IndexTuple tuple)
 {
-	const FpbColumn *col = &ix->cols[0];
+	int			stored = fpb_lacks_first(ix, tuple) ? 1 : 0;
+	const FpbColumn *col = &ix->cols[stored];
 	const char *value = (char *) tuple + IndexInfoFindDataOffset(0);
+	Size		data = IndexTupleSize(tuple) - IndexInfoFindDataOffset(0);
+	uint16		info = tuple->t_info & ~INDEX_SIZE_MASK;
 	OffsetNumber offset = ItemPointerGetOffsetNumberNoCheck(&tuple->t_tid);
 
-	return ix->natts == 1 && col->length == -1 &&
-		(tuple->t_info & ~INDEX_SIZE_MASK) == INDEX_VAR_MASK &&
-		IndexTupleSize(tuple) > IndexInfoFindDataOffset(0) &&
-		VARATT_IS_1B(value) && VARSIZE_1B(value) >= col->plain_from &&
-		VARSIZE_1B(value) == IndexTupleSize(tuple) - IndexInfoFindDataOffset(0) &&
-		offset != InvalidOffsetNumber &&
-		(offset <= FPB_TAIL_MAX_OFFSET || (offset & FPB_POSTING_BIT) != 0);
+	if (ix->natts != stored + 1 || IndexTupleSize(tuple) <= IndexInfoFindDataOffset(0) ||
+		offset == InvalidOffsetNumber ||
+		(offset > FPB_TAIL_MAX_OFFSET && (offset & FPB_POSTING_BIT) == 0))
+		return false;
+	if (col->by_value)
+		return data == (Size) col->length &&
+			info == (col->align > sizeof(uint16) ? INDEX_AM_RESERVED_BIT : 0);
+	return col->length == -1 && info == INDEX_VAR_MASK &&
+		VARATT_IS_1B(value) && VARSIZE_1B(value) >= col->plain_from && VARSIZE_1B(value) == data;
 }
 
 /*

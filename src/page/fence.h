@@ -44,7 +44,7 @@ extern IndexTuple fpb_page_tuple(const FpbIndex *ix, Page page, uint32 offset);
 static inline Page
 fpb_cut_in(const FpbIndex *ix, Page page)
 {
-	return ix->cut_most > 0 && (ix->cut_column || fpb_page_prefix(ix, page) > 0) ? page : NULL;
+	return ix->cut_most > 0 ? page : NULL;
 }
 
 /*

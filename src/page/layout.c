@@ -197,6 +197,7 @@ fpb_page_entries_with(const FpbIndex *ix, Page page, const FpbEntry *entry,
 	{
 		entries[where].key.tuple = entries[where - 1].key.tuple;
 		entries[where].key.cut_in = entries[where - 1].key.cut_in;
+		entries[where].key.head = entries[where - 1].key.head;
 	}
 
 	if (places == NULL)
@@ -340,7 +341,7 @@ cut_entry(const FpbIndex *ix, FpbKey *key, IndexTuple whole, int prefix, IndexTu
 	FpbTupleSpace space;
 	IndexTuple	tuple;
 
-	if (unlikely(prefix > 0 && fpb_is_cut(ix, whole, prefix) && !fpb_has_prefix(ix, whole, prefix, low)))
+	if (unlikely(prefix > 0 && fpb_is_cut(ix, whole) && !fpb_has_prefix(ix, whole, prefix, low)))
 		fpb_report_damage(ix->rel, fpb_cache_block(ix->cache, key->tuple),
 						  "The keys do not begin with the page's prefix.");
 	tuple = fpb_cut_tuple(ix, whole, prefix, &space);
@@ -378,12 +379,12 @@ set_prefix(const FpbIndex *ix, FpbPageContent *content, int prefix)
 	content->prefix = prefix;
 	content->prefix_head = 0;
 	content->cut = NULL;
-	if (prefix == 0 && (fpb_is_word(ix) || prefix_before(ix, content) == 0) &&
-		(!ix->cut_column || ix->cut_most == 0 || content->level > 0))
+	if (prefix == 0 && (content->level > 0 || ix->cut_most == 0))
 		return;
 
 	first = content->level > 0 ? first_with_key(ix, entries, content->nentries) : 0;
-	content->prefix_head = content->nentries > 0 ? entries[first].key.head : 0;
+	if (prefix > 0)
+		content->prefix_head = entries[first].key.head;
 	content->cut = to = room_for_cut(ix, content);
 	behind = palloc(sizeof(FpbEntry) * content->nentries);
 	memcpy(behind, entries, sizeof(FpbEntry) * content->nentries);
@@ -404,9 +405,10 @@ set_prefix(const FpbIndex *ix, FpbPageContent *content, int prefix)
 			continue;
 		}
 		if (!kept)
+		{
 			whole = fpb_whole_key(ix, key, &space);
-		if (prefix > 0)
-			key->head = fpb_head_behind(ix, &whole, prefix);
+			key->head = prefix > 0 ? fpb_head_behind(ix, &whole, prefix) : whole.head;
+		}
 		if (content->cut == NULL)
 			continue;
 		if (!kept)
@@ -849,7 +851,7 @@ head_is_right(const FpbIndex *ix, const FpbKey *key, bool pivot)
 
 	fpb_tuple_datums(ix, fpb_whole_tuple(ix, key, &space), natts, values, isnull);
 	(void) fpb_head_of(ix, values, isnull, natts, false, &head);
-	return head == key->head;
+	return head == fpb_key_head(ix, key);
 }
 
 /*
@@ -911,7 +913,7 @@ range_fault(const FpbIndex *ix, Page page, const FpbEntry *entries, int nentries
 		return "The first child's key is not minus infinity.";
 	if (FpbPageHighElided(page))
 	{
-		if (nentries > 0 && entries[nentries - 1].key.head > FpbHdr(page)->fences.head[FPB_HIGH])
+		if (nentries > 0 && fpb_key_head(ix, &entries[nentries - 1].key) > FpbHdr(page)->fences.head[FPB_HIGH])
 			return "The last entry is not below the high fence.";
 	}
 	else if (!FpbPageIsRightmost(page))

@@ -328,9 +328,9 @@ extern void fpb_layout_choose(FpbIndex *ix, int leaf_lines);
  * heads
  * ------------------------------------------------------------------------
  *
- * In a page with a prefix (key/prefix.h) heads are those of what is
- * behind it.  Nobody outside of the layouts has to know: the functions below
- * that take an entry, and those that fill one in, do it with its whole head.
+ * In a page with a prefix (key/prefix.h) heads are those of what is behind it.
+ * Keys that may be cut say in which page their heads are.  Other entries are
+ * taken, and filled in, by the functions below with their whole heads.
  */
 
 /* Give an entry, if any has been found, its whole head. */
@@ -340,7 +340,8 @@ fpb_with_whole_head(const FpbIndex *ix, Page page, bool found, FpbEntry *entry)
 	int			prefix = fpb_page_prefix(ix, page);
 
 	/* (the pivot before all keys has a head of 0 everywhere) */
-	if (unlikely(prefix > 0) && found && fpb_pivot_natts(ix, entry->key.tuple) > 0)
+	if (unlikely(prefix > 0) && found && entry->key.cut_in == NULL &&
+		fpb_pivot_natts(ix, entry->key.tuple) > 0)
 		entry->key.head = fpb_whole_head(ix, FpbHdr(page)->fences.head[FPB_LOW],
 										 entry->key.head, prefix);
 	return found;
@@ -353,6 +354,8 @@ fpb_with_whole_heads(const FpbIndex *ix, Page page, int n, FpbItem *items)
 	int			prefix = fpb_page_prefix(ix, page);
 	uint64		low = FpbHdr(page)->fences.head[FPB_LOW];
 
+	if (fpb_cut_in(ix, page) != NULL)
+		return n;
 	for (int i = 0; prefix > 0 && i < n; i++)
 		items[i].key.head = fpb_whole_head(ix, low, items[i].key.head, prefix);
 	return n;

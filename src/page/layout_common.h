@@ -47,14 +47,15 @@ fpb_search_head(const FpbIndex *ix, Page page, const FpbSearchKey *search)
 #define FPB_SERIES_DISTANCE		64
 
 /*
- * Does a leaf's entry, between two others, seem to belong to one of many
- * series of ascending keys?  Of numbers in random order one in
- * FPB_SERIES_DISTANCE seems to; of texts, the last of those that begin alike.
+ * Does a leaf's entry with this head, between those of two others, seem to
+ * belong to one of many series of ascending keys?  Of numbers in random order
+ * one in FPB_SERIES_DISTANCE seems to; of texts, the last of those that begin
+ * alike.
  */
 static inline bool
-fpb_follows_series(const FpbKey *before, const FpbKey *key, const FpbKey *behind)
+fpb_follows_series(uint64 before, uint64 head, uint64 behind)
 {
-	return key->head - before->head < (behind->head - key->head) / FPB_SERIES_DISTANCE;
+	return head - before < (behind - head) / FPB_SERIES_DISTANCE;
 }
 
 /*

@@ -258,7 +258,8 @@ packed_halves(const Split *s)
 
 	return s->halves == FPB_HALVES_PACKED ||
 		(FpbPageIsLeaf(s->page) && s->newpos > 0 && s->newpos < s->nentries - 1 &&
-		 fpb_follows_series(&new[-1].key, &new->key, &new[1].key));
+		 fpb_follows_series(fpb_key_head(s->ix, &new[-1].key), fpb_key_head(s->ix, &new->key),
+							fpb_key_head(s->ix, &new[1].key)));
 }
 
 /*
@@ -366,6 +367,7 @@ static void
 entry_pivot(const FpbIndex *ix, const FpbEntry *entry, FpbKey *pivot)
 {
 	*pivot = entry->key;
+	pivot->head = fpb_key_head(ix, &entry->key);
 	pivot->tuple = fpb_copy_whole_tuple(ix, &entry->key);
 	pivot->cut_in = NULL;
 	/* that of an entry in a posting has none */

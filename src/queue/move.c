@@ -78,7 +78,8 @@ collect(Move *m, const FpbSearchKey *low, const FpbSearchKey *high)
 		entry->child = InvalidBlockNumber;
 		if (entry->key.tuple != NULL)
 		{
-			entry->key.tuple = copy_tuple(m->queue, &entry->key);
+			entry->key.head = fpb_key_head(m->queue, &items[i].key);
+			entry->key.tuple = copy_tuple(m->queue, &items[i].key);
 			entry->key.cut_in = NULL;
 		}
 		m->places[i] = items[i].pos;

@@ -338,7 +338,7 @@ fpb_queue_count(FpbIndex *queue)
 									  FPB_MAX_PAGE_ENTRIES, &more);
 
 		for (int i = 0; i < n; i++)
-			fpb_filter_add(&filter, items[i].key.head);
+			fpb_filter_add(&filter, fpb_key_head(queue, &items[i].key));
 		counted += n;
 		fpb_leaves_leave(&walk, buf);
 		CHECK_FOR_INTERRUPTS();

@@ -147,14 +147,16 @@ copy_whole(FpbScan *so, const FpbSegment *seg, FpbScanPage *sp)
 
 		if (key->tuple != before)
 		{
-			FpbTupleSpace space;
-			IndexTuple	whole = fpb_whole_tuple(&so->ix, key, &space);
+			/* there is room for all of it, if not for longer ones */
+			IndexTuple	whole = fpb_whole_tuple(&so->ix, key, (FpbTupleSpace *) to);
 
 			copy = (IndexTuple) to;
-			memcpy(copy, whole, IndexTupleSize(whole));
-			to += MAXALIGN(IndexTupleSize(whole));
+			if (whole != copy)
+				memcpy(copy, whole, IndexTupleSize(whole));
+			to += MAXALIGN(IndexTupleSize(copy));
 			before = key->tuple;
 		}
+		key->head = fpb_key_head(&so->ix, key);
 		key->tuple = copy;
 		key->cut_in = NULL;
 	}

@@ -224,10 +224,10 @@ is_dense(FpbReader *r, int64 first, int64 last)
 static inline bool
 is_less(const FpbIndex *ix, const FpbKey *key, const FpbSearchKey *search)
 {
-	if (search->has_head && key->head != search->head)
-		return key->head < search->head;
 	if (!fpb_is_word(ix))
 		return fpb_compare(ix, key, search) < 0;
+	if (key->head != search->head)
+		return key->head < search->head;
 	return key->low != search->low ? key->low < search->low : key->tail < search->tail;
 }
 

@@ -159,7 +159,7 @@ same_key(const FpbIndex *ix, const FpbKey *a, const FpbKey *b)
 		return false;
 	if (fpb_keys_identical(ix, a, b))
 		return true;
-	return !fpb_is_word(ix) && ix->one_key && a->head == b->head &&
+	return !fpb_is_word(ix) && ix->one_key && fpb_key_head(ix, a) == fpb_key_head(ix, b) &&
 		fpb_pivot_natts(ix, a->tuple) == fpb_pivot_natts(ix, b->tuple) &&
 		(!fpb_index_is_simple(ix) || fpb_compare_keys(ix, a, b) == 0);
 }
@@ -188,7 +188,7 @@ static bool
 below_high(const FpbIndex *ix, const FpbKey *key, const FpbKey *high)
 {
 	if (!fpb_is_word(ix) && high->tuple == NULL)
-		return key->head <= high->head;
+		return fpb_key_head(ix, key) <= high->head;
 	return fpb_compare_keys(ix, key, high) < 0;
 }
 

@@ -198,7 +198,7 @@ delete(FpbMeasured *measured, Sample *sample)
 	Buffer		buf = find_place(measured, sample, BUFFER_LOCK_EXCLUSIVE, &pos);
 
 	if (fpb_page_next(&measured->ix, BufferGetPage(buf), &pos, &entry) &&
-		entry.key.head == sample->search.head)
+		fpb_key_head(&measured->ix, &entry.key) == sample->search.head)
 	{
 		FpbWal		wal;
 		FpbWalPage *wp;

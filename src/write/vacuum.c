@@ -125,7 +125,7 @@ vacuum_leaf(VacuumState *vs, FpbIndex *ix, Buffer buf)
 		if (vs->callback(&tid, vs->callback_state))
 		{
 			vs->doomed[ndoomed] = vs->items[i].pos;
-			vs->doomed_heads[ndoomed++] = vs->items[i].key.head;
+			vs->doomed_heads[ndoomed++] = fpb_key_head(ix, &vs->items[i].key);
 		}
 	}
 	if (ndoomed > 0)

@@ -15,7 +15,7 @@ INSERT INTO least VALUES
   ('build', 1400, 1400, 1400), ('rebuild', 1300, 1300, 1300), ('reorganise', 1000, 700, 1000), ('full', 700, 700, 700), ('extend', 450, 450, 450), ('shorten the prefix', 60, 40, 60),
   ('page split in place', 700, 700, 700), ('page split by image', 350, 350, 350), ('fill', 350, 350, 350), ('merge', 70, 70, 70),
   ('with the high fence elided', 7000, 7000, 7000), ('high fence elided for want of room', 500, 500, 500),
-  ('split node', 3000, NULL, 2500), ('spill', 400, NULL, 50), ('spread nodes', 60, NULL, 60), ('append node', 1200, NULL, 1200), ('append runs node', 30, NULL, 8),
+  ('split node', 3000, NULL, 2500), ('spill', 400, NULL, 2), ('spread nodes', 60, NULL, 60), ('append node', 1200, NULL, 1200), ('append runs node', 30, NULL, 8),
   ('repack nodes', 200, NULL, 200), ('into a run of its own', 200, NULL, 200), ('repack over a new node', 100, NULL, 100), ('repack several nodes', 50, NULL, 50),
   ('pass on to a new node', 400, NULL, 40), ('into any gap', 20000, NULL, 20000), ('pass on', 1000, NULL, 400), ('split node behind a series', 300, NULL, 40), ('page split beside an emptied node', 25, NULL, 12),
   ('into a posting', 60000, NULL, 60000), ('grow a posting', 25000, NULL, 25000), ('grow a posting among the tuples', 500, NULL, 500), ('widen a posting''s TIDs', 150, NULL, 100), ('swap a posting''s last TID', 200, NULL, 200),

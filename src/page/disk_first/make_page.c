@@ -51,7 +51,7 @@ shares_fence(const PageWriter *w)
 		return false;
 	return low->tail == first->tail && fpb_tuples_identical(w->ix, low->tuple, first->tuple) &&
 		(w->content->level > 0 ||
-		 (w->packing->slots[0] == 1 && !fpb_is_cut(w->ix, first->tuple, w->content->prefix)));
+		 (w->packing->slots[0] == 1 && !fpb_is_cut(w->ix, first->tuple)));
 }
 
 /*

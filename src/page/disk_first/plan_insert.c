@@ -212,7 +212,7 @@ follows_series(const FpbIndex *ix, Page page, const FpbEntry *entry,
 		return false;
 	pos = *place;
 	return fpb_node_pos_next(ix, page, &pos, &behind) &&
-		fpb_follows_series(&before.key, &entry->key, &behind.key);
+		fpb_follows_series(before.key.head, entry->key.head, behind.key.head);
 }
 
 /*
