@@ -418,6 +418,33 @@ prefix_bytes(const FpbIndex *ix, Page page, void **copy)
 }
 
 /*
+ * A copy in *space of a tuple whose only column is a short varlena, with so
+ * many bytes of the prefix and of the head before those that it has.
+ */
+static IndexTuple
+join_short(const FpbIndex *ix, const FpbKey *key, const char *prefix, Size in_prefix,
+		   Size in_head, FpbTupleSpace *space)
+{
+	const char *value = (char *) key->tuple + sizeof(IndexTupleData);
+	char	   *to = space->data + sizeof(IndexTupleData);
+	uint32		bytes = pg_hton32(head_bytes(ix, key->head));
+	Size		size = VARSIZE_1B(value);
+
+	if (unlikely(sizeof(IndexTupleData) + size > IndexTupleSize(key->tuple) ||
+				 size + in_prefix + in_head > VARATT_SHORT_MAX))
+		fpb_tuple_damaged(ix, key->tuple, too_long);
+	space->header = *key->tuple;
+	memcpy(to + VARHDRSZ_SHORT, prefix, in_prefix);
+	to += VARHDRSZ_SHORT + in_prefix;
+	memcpy(to, &bytes, HEAD_BYTES); /* or none, which the rest covers */
+	memcpy(to + in_head, value + VARHDRSZ_SHORT, size - VARHDRSZ_SHORT);
+	size += in_prefix + in_head;
+	SET_VARSIZE_SHORT(space->data + sizeof(IndexTupleData), size);
+	space->header.t_info = (key->tuple->t_info & ~INDEX_SIZE_MASK) | (sizeof(IndexTupleData) + size);
+	return &space->header;
+}
+
+/*
  * See key/prefix.h.
  */
 IndexTuple
@@ -426,6 +453,7 @@ fpb_join_tuple(const FpbIndex *ix, const FpbKey *key, FpbTupleSpace *space)
 	int			prefix = fpb_page_prefix(ix, key->cut_in);
 	void	   *copy = NULL;
 	const char *bytes = "";
+	Size		in_head;
 	IndexTuple	whole;
 
 	if (!fpb_is_cut(ix, key->tuple))
@@ -434,8 +462,12 @@ fpb_join_tuple(const FpbIndex *ix, const FpbKey *key, FpbTupleSpace *space)
 		return add_column(ix, key->tuple, fpb_first_of_head(ix, key), space);
 	if (prefix > 0)
 		bytes = prefix_bytes(ix, key->cut_in, &copy);
-	whole = change_first(ix, key->tuple, bytes, prefix, key->head,
-						 bytes_in_head(ix, key->head), true, space);
+	in_head = bytes_in_head(ix, key->head);
+	if (ix->natts == 1 && !IndexTupleHasNulls(key->tuple) &&
+		VARATT_IS_1B((char *) key->tuple + sizeof(IndexTupleData)))
+		whole = join_short(ix, key, bytes, prefix, in_head, space);
+	else
+		whole = change_first(ix, key->tuple, bytes, prefix, key->head, in_head, true, space);
 	free_copy(copy);
 	return whole;
 }
