@@ -146,8 +146,8 @@ SET client_min_messages = error;
 CREATE UNIQUE INDEX rows_x ON rows USING fpbtree (m, t) INCLUDE (k);
 RESET client_min_messages;
 INSERT INTO rows (m, t, k) SELECT i % 50, md5((i / 50)::text), i FROM generate_series(0, 2499) i;
-INSERT INTO rows (m, t, k) SELECT n % 60, md5((n / 50)::text), -n FROM generate_series(0, 2499) n
-    WHERE NOT EXISTS (SELECT FROM rows r WHERE r.m = n % 60 AND r.t = md5((n / 50)::text));
+INSERT INTO rows (m, t, k) SELECT g % 60, md5((g / 50)::text), -g FROM generate_series(0, 2499) g
+    WHERE NOT EXISTS (SELECT FROM rows r WHERE r.m = g % 60 AND r.t = md5((g / 50)::text));
 INSERT INTO rows (m, t, k) VALUES (7, md5('3'), 1);
 SELECT count(*), count(*) FILTER (WHERE k < 0), count(DISTINCT (m, t)), sum(k) FROM rows;
 SELECT fpbtree_check('rows_x', true);
