@@ -507,8 +507,8 @@ fpb_head_behind(const FpbIndex *ix, const FpbKey *key, int prefix)
 }
 
 /*
- * Sign of some bytes of a key against as many of a search key's that are left,
- * which then are fewer.
+ * Compare a part of a key with the next bytes of a search key, and go on
+ * behind these.  Returns the sign of the key's part against them.
  */
 static inline int
 compare_part(const char *part, Size size, const char **searched, Size *left)
