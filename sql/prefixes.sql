@@ -222,5 +222,15 @@ CREATE INDEX twice_t ON twice USING fpbtree (t) INCLUDE (i);
 UPDATE pg_index SET indisunique = true WHERE indexrelid = 'twice_t'::regclass;
 SELECT count(*) FROM fpbtree_damage('twice_t', true);
 
+-- A scan of the index alone makes tuples whole in one place: short and long
+-- ones, with NULLs and without, in turn.
+DROP INDEX keys_x;
+CREATE TABLE mixed AS
+    SELECT 'customer-' || lpad((i * 7919 % 2000)::text, 6, '0') || repeat('y', i % 3 * 70) COLLATE "C" AS t, CASE WHEN i % 4 > 0 THEN i END AS n
+    FROM generate_series(1, 2000) i;
+CREATE INDEX keys_x ON mixed USING fpbtree (t, n);
+VACUUM mixed;
+SELECT by_both('SELECT t, n FROM mixed ORDER BY t, n') AS forward, by_both('SELECT t, n FROM mixed ORDER BY t DESC, n DESC') AS backward;
+
 SET client_min_messages = warning;
 DROP SCHEMA prefixes CASCADE;

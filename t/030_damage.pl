@@ -644,6 +644,19 @@ INSERT INTO ends VALUES (30001);
 is($stdout, "t XX002\n00000\nXX002", 'and inserts elsewhere')
   or diag($stderr);
 
+# A scan of the index alone makes tuples whole that it has copied.  If their leaf's prefix is
+# damaged, the error names the leaf.
+query(q{
+CREATE TABLE copied (k text COLLATE "C") WITH (autovacuum_enabled = off);
+CREATE INDEX copied_index ON copied USING fpbtree (k);
+INSERT INTO copied SELECT 'key ' || i FROM generate_series(1, 50) i;
+VACUUM copied;
+CHECKPOINT;
+INSERT INTO pristine SELECT 'copied', pg_read_binary_file(pg_relation_filepath('copied_index'))});
+query("BEGIN; REINDEX INDEX copied_index; COMMIT; SELECT damage('copied', $blcksz + 72, 172)");
+$node->psql('postgres', 'SET enable_sort = off; SELECT k FROM copied ORDER BY k', stderr => \$stderr);
+like($stderr, qr/damaged page at block 1\b/, 'a copy of a leaf is as good for an error as the leaf');
+
 # fpbtree_expected_size reads pages of btree indexes, which may be damaged, too: bytes
 # anywhere, and what says where others are.
 query(q{

@@ -211,6 +211,7 @@ fpb_index_describe(FpbIndex *ix, Relation rel)
 #endif
 	ix->rel = rel;
 
+	ix->copied_from = InvalidBlockNumber;
 	ix->may_queue = fpb_may_queue(rel);
 	ix->tree = 0;
 	ix->queue_root = FPB_METAPAGE;

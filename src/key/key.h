@@ -178,6 +178,8 @@ typedef struct FpbIndex
 								 * is none */
 	uint32		queue_level;
 	FpbPageCache *cache;
+	BlockNumber copied_from;	/* of what lies in no page, for errors: the
+								 * page it is a copy of */
 
 	/* set by the layout: see page/layout.h */
 	const struct FpbLayoutRoutine *layout;

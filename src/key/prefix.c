@@ -171,6 +171,33 @@ fpb_has_prefix(const FpbIndex *ix, IndexTuple tuple, int prefix, IndexTuple othe
 /* --- cut tuples --- */
 
 /*
+ * memcpy of what is short, most of the time.  (A compiler that knows how long
+ * it may be at most makes a loop of it that takes its time to begin.)
+ */
+static pg_attribute_always_inline void
+copy_short(char *to, const char *from, Size length)
+{
+	Size		done = 0;
+
+	if (unlikely(length > 64))
+		memcpy(to, from, length);
+	else if (length >= sizeof(uint64))
+	{
+		for (; done + sizeof(uint64) < length; done += sizeof(uint64))
+			memcpy(to + done, from + done, sizeof(uint64));
+		memcpy(to + length - sizeof(uint64), from + length - sizeof(uint64), sizeof(uint64));
+	}
+	else if (length >= sizeof(uint32))
+	{
+		memcpy(to, from, sizeof(uint32));
+		memcpy(to + length - sizeof(uint32), from + length - sizeof(uint32), sizeof(uint32));
+	}
+	else
+		for (; done < length; done++)
+			to[done] = from[done];
+}
+
+/*
  * Add a tuple's columns from the second one on to one being made in *space,
  * whose data begin at start, from end on.  Sets *aligned if one of them needs
  * more alignment than 2 bytes.  Returns where the data end.
@@ -196,8 +223,9 @@ copy_rest(const FpbIndex *ix, FpbTupleReader *reader, FpbTupleSpace *space, Size
 		if (unlikely(start + begin + length > sizeof(space->data)))
 			fpb_tuple_damaged(ix, reader->tuple, too_long);
 		*aligned |= fpb_needs_alignment(col, value);
-		memset(to + end, 0, begin - end);
-		memcpy(to + begin, value, length);
+		for (; end < begin; end++)
+			to[end] = 0;
+		copy_short(to + begin, value, length);
 		end = begin + length;
 	}
 	return end;
@@ -290,7 +318,7 @@ add_column(const FpbIndex *ix, IndexTuple tuple, Datum first, FpbTupleSpace *spa
 		fpb_tuple_damaged(ix, tuple, too_long);
 	else
 	{
-		memcpy(space->data + start + end, reader.data, reader.size);
+		copy_short(space->data + start + end, reader.data, reader.size);
 		end += reader.size;
 	}
 	fpb_set_tuple_info(&space->header, start + end, aligned || col->align > sizeof(uint16));
@@ -321,58 +349,69 @@ bytes_in_head(const FpbIndex *ix, uint64 head)
 }
 
 /*
- * A copy of a tuple in *space, with other bytes in its first column, which is
- * plain: so many bytes of the prefix and of the head before those that it has
- * (join), or that many less.
+ * The first column of a tuple, a plain varlena: where its bytes begin, and how
+ * many they are.  Raises an error if it does not end within the tuple.
+ */
+static inline const char *
+plain_first(const FpbIndex *ix, IndexTuple tuple, Size *header, Size *length)
+{
+	Size		start = IndexInfoFindDataOffset(tuple->t_info);
+	const char *value = (char *) tuple + start;
+	bool		is_short = likely(VARATT_IS_1B(value));
+	Size		size = is_short ? VARSIZE_1B(value) : VARSIZE_4B(value);
+
+	*header = is_short ? VARHDRSZ_SHORT : VARHDRSZ;
+	if (unlikely(size < *header || size > IndexTupleSize(tuple) - start))
+		fpb_tuple_damaged(ix, tuple, FPB_PAST_TUPLE);
+	*length = size - *header;
+	return value + *header;
+}
+
+/*
+ * Set the header of the first column of a tuple being made to so many bytes,
+ * and copy the other columns to it, of a tuple in which that has others.
+ */
+static inline void
+finish_first(const FpbIndex *ix, IndexTuple tuple, Size header, Size old_length, Size length,
+			 FpbTupleSpace *space)
+{
+	Size		start = IndexInfoFindDataOffset(tuple->t_info);
+	Size		end = header + length;
+
+	if (unlikely(header == VARHDRSZ))
+		SET_VARSIZE(space->data + start, end);
+	else
+		SET_VARSIZE_SHORT(space->data + start, end);
+	if (ix->natts > 1)
+	{
+		FpbTupleReader reader;
+		bool		aligned = false;
+
+		fpb_begin_reading(&reader, ix, tuple);
+		reader.next = 1;
+		reader.off = header + old_length;
+		end = copy_rest(ix, &reader, space, start, end, &aligned);
+	}
+	space->header.t_info = (tuple->t_info & ~INDEX_SIZE_MASK) | (start + end);
+}
+
+/*
+ * A copy of a tuple in *space, without so many bytes at the beginning of its
+ * first column, which is plain.
  */
 static IndexTuple
-change_first(const FpbIndex *ix, IndexTuple tuple, const char *prefix, Size in_prefix,
-			 uint64 head, Size in_head, bool join, FpbTupleSpace *space)
+drop_bytes(const FpbIndex *ix, IndexTuple tuple, Size less, FpbTupleSpace *space)
 {
-	Size		more = in_prefix + in_head;
-	FpbTupleReader reader;
-	const char *value;
-	Size		start;
-	Size		length;
+	Size		start = IndexInfoFindDataOffset(tuple->t_info);
 	Size		header;
-	bool		aligned = false;
-	char	   *to;
+	Size		length;
+	const char *bytes = plain_first(ix, tuple, &header, &length);
 
-	fpb_begin_reading(&reader, ix, tuple);
-	value = fpb_next_column(&reader);
-	start = reader.data - (char *) tuple;
-	header = VARATT_IS_1B(value) ? VARHDRSZ_SHORT : VARHDRSZ;
-	length = reader.off - header;
-	if (unlikely(start + reader.off + (join ? more : 0) > sizeof(space->data)))
-		fpb_tuple_damaged(ix, tuple, too_long);
-	if (unlikely(!join && length < more))
+	if (unlikely(length < less))
 		fpb_tuple_damaged(ix, tuple, short_key);
-	to = space->data + start;
 	memcpy(space->data, tuple, start);
-	if (join)
-	{
-		uint32		bytes = pg_hton32(head_bytes(ix, head));
-
-		memcpy(to + header, prefix, in_prefix);
-		memcpy(to + header + in_prefix, &bytes, in_head);
-		memcpy(to + header + more, value + header, length);
-		length += more;
-	}
-	else
-	{
-		length -= more;
-		memcpy(to + header, value + header + more, length);
-	}
-	if (header == VARHDRSZ)
-		SET_VARSIZE(to, header + length);
-	else if (likely(header + length <= VARATT_SHORT_MAX))
-		SET_VARSIZE_SHORT(to, header + length);
-	else
-		fpb_tuple_damaged(ix, tuple, "column is too long for its header");
-	length += header;
-	if (ix->natts > 1)
-		length = copy_rest(ix, &reader, space, start, length, &aligned);
-	space->header.t_info = (tuple->t_info & ~INDEX_SIZE_MASK) | (start + length);
+	copy_short(space->data + start + header, bytes + less, length - less);
+	finish_first(ix, tuple, header, length, length - less, space);
 	return &space->header;
 }
 
@@ -394,7 +433,7 @@ fpb_cut_tuple(const FpbIndex *ix, IndexTuple tuple, int prefix, FpbTupleSpace *s
 	bytes = first_bytes(ix, tuple, &length, &copy);
 	head = head_behind(ix, bytes, length, prefix);
 	free_copy(copy);
-	return change_first(ix, tuple, NULL, prefix, head, bytes_in_head(ix, head), false, space);
+	return drop_bytes(ix, tuple, prefix + bytes_in_head(ix, head), space);
 }
 
 /*
@@ -409,8 +448,7 @@ prefix_bytes(const FpbIndex *ix, Page page, void **copy)
 	const char *bytes;
 
 	if (unlikely(!fpb_tuple_offset_valid(page, offset) || !fpb_tuple_is_aligned(ix, low, offset)))
-		fpb_report_damage(ix->rel, fpb_cache_block(ix->cache, page),
-						  "The low fence is not among the page's tuples.");
+		fpb_part_damaged(ix, page, "The low fence is not among the page's tuples.");
 	bytes = first_bytes(ix, low, &length, copy);
 	if (unlikely(bytes == NULL || length < (Size) fpb_page_prefix(ix, page)))
 		fpb_tuple_damaged(ix, low, short_key);
@@ -418,30 +456,57 @@ prefix_bytes(const FpbIndex *ix, Page page, void **copy)
 }
 
 /*
- * A copy in *space of a tuple whose only column is a short varlena, with so
- * many bytes of the prefix and of the head before those that it has.
+ * A copy of a key's tuple in *space, with the bytes of the prefix and of the
+ * head before those that its first column has.  *there tells which prefix is
+ * in *space already.
  */
-static IndexTuple
-join_short(const FpbIndex *ix, const FpbKey *key, const char *prefix, Size in_prefix,
-		   Size in_head, FpbTupleSpace *space)
+static pg_attribute_always_inline IndexTuple
+add_bytes(const FpbIndex *ix, const FpbKey *key, FpbTupleSpace *space, FpbPrefixThere *there)
 {
-	const char *value = (char *) key->tuple + sizeof(IndexTupleData);
-	char	   *to = space->data + sizeof(IndexTupleData);
-	uint32		bytes = pg_hton32(head_bytes(ix, key->head));
-	Size		size = VARSIZE_1B(value);
+	Size		start = IndexInfoFindDataOffset(key->tuple->t_info);
+	Size		prefix = fpb_page_prefix(ix, key->cut_in);
+	Size		in_head = bytes_in_head(ix, key->head);
+	uint32		head = pg_hton32(head_bytes(ix, key->head));
+	Size		header;
+	Size		length;
+	const char *bytes = plain_first(ix, key->tuple, &header, &length);
+	char	   *to = space->data + start + header;
+	Size		whole = prefix + in_head + length;
 
-	if (unlikely(sizeof(IndexTupleData) + size > IndexTupleSize(key->tuple) ||
-				 size + in_prefix + in_head > VARATT_SHORT_MAX))
+	if (unlikely(start + header + whole > sizeof(space->data)))
 		fpb_tuple_damaged(ix, key->tuple, too_long);
+	if (unlikely(header == VARHDRSZ_SHORT && header + whole > VARATT_SHORT_MAX))
+		fpb_tuple_damaged(ix, key->tuple, "column is too long for its header");
+	if (there->page != key->cut_in || there->at != to)
+	{
+		if (prefix > 0)
+		{
+			void	   *copy;
+
+			memcpy(to, prefix_bytes(ix, key->cut_in, &copy), prefix);
+			free_copy(copy);
+		}
+		there->page = key->cut_in;
+		there->at = to;
+	}
 	space->header = *key->tuple;
-	memcpy(to + VARHDRSZ_SHORT, prefix, in_prefix);
-	to += VARHDRSZ_SHORT + in_prefix;
-	memcpy(to, &bytes, HEAD_BYTES); /* or none, which the rest covers */
-	memcpy(to + in_head, value + VARHDRSZ_SHORT, size - VARHDRSZ_SHORT);
-	size += in_prefix + in_head;
-	SET_VARSIZE_SHORT(space->data + sizeof(IndexTupleData), size);
-	space->header.t_info = (key->tuple->t_info & ~INDEX_SIZE_MASK) | (sizeof(IndexTupleData) + size);
+	if (unlikely(start > sizeof(IndexTupleData)))
+		memcpy(space->data, key->tuple, start); /* the bitmap of NULLs, too */
+	if (in_head > 0)
+		memcpy(to + prefix, &head, HEAD_BYTES);
+	copy_short(to + prefix + in_head, bytes, length);
+	finish_first(ix, key->tuple, header, length, whole, space);
 	return &space->header;
+}
+
+static pg_attribute_always_inline IndexTuple
+join_tuple(const FpbIndex *ix, const FpbKey *key, FpbTupleSpace *space, FpbPrefixThere *there)
+{
+	if (!fpb_is_cut(ix, key->tuple))
+		return key->tuple;
+	if (ix->cut_column)
+		return add_column(ix, key->tuple, fpb_first_of_head(ix, key), space);
+	return add_bytes(ix, key, space, there);
 }
 
 /*
@@ -450,26 +515,18 @@ join_short(const FpbIndex *ix, const FpbKey *key, const char *prefix, Size in_pr
 IndexTuple
 fpb_join_tuple(const FpbIndex *ix, const FpbKey *key, FpbTupleSpace *space)
 {
-	int			prefix = fpb_page_prefix(ix, key->cut_in);
-	void	   *copy = NULL;
-	const char *bytes = "";
-	Size		in_head;
-	IndexTuple	whole;
+	FpbPrefixThere there = {0};
 
-	if (!fpb_is_cut(ix, key->tuple))
-		return key->tuple;
-	if (ix->cut_column)
-		return add_column(ix, key->tuple, fpb_first_of_head(ix, key), space);
-	if (prefix > 0)
-		bytes = prefix_bytes(ix, key->cut_in, &copy);
-	in_head = bytes_in_head(ix, key->head);
-	if (ix->natts == 1 && !IndexTupleHasNulls(key->tuple) &&
-		VARATT_IS_1B((char *) key->tuple + sizeof(IndexTupleData)))
-		whole = join_short(ix, key, bytes, prefix, in_head, space);
-	else
-		whole = change_first(ix, key->tuple, bytes, prefix, key->head, in_head, true, space);
-	free_copy(copy);
-	return whole;
+	return join_tuple(ix, key, space, &there);
+}
+
+/*
+ * See key/prefix.h.
+ */
+IndexTuple
+fpb_join_next(const FpbIndex *ix, const FpbKey *key, FpbJoiner *joiner)
+{
+	return join_tuple(ix, key, &joiner->space, &joiner->there);
 }
 
 /*

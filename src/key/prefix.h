@@ -98,6 +98,25 @@ extern IndexTuple fpb_cut_tuple(const FpbIndex *ix, IndexTuple tuple, int prefix
  */
 extern IndexTuple fpb_join_tuple(const FpbIndex *ix, const FpbKey *key, FpbTupleSpace *space);
 
+/*
+ * The same of one key after the other, mostly of the same page.  Each tuple
+ * lives until the next one is joined.  Whoever changes the memory in which a
+ * page was has to set there.page to NULL, as at first.
+ */
+typedef struct FpbPrefixThere
+{
+	Page		page;			/* whose prefix has been written, */
+	char	   *at;				/* and where */
+} FpbPrefixThere;
+
+typedef struct FpbJoiner
+{
+	FpbPrefixThere there;
+	FpbTupleSpace space;
+} FpbJoiner;
+
+extern IndexTuple fpb_join_next(const FpbIndex *ix, const FpbKey *key, FpbJoiner *joiner);
+
 static inline IndexTuple
 fpb_whole_tuple(const FpbIndex *ix, const FpbKey *key, FpbTupleSpace *space)
 {

@@ -20,13 +20,23 @@
 #define MOST_COMPRESSED		255
 
 /*
+ * Raise the error that something in a page, or in a copy of one, is damaged.
+ */
+void
+fpb_part_damaged(const FpbIndex *ix, const void *part, const char *fault)
+{
+	BlockNumber block = fpb_cache_block(ix->cache, part);
+
+	fpb_report_damage(ix->rel, BlockNumberIsValid(block) ? block : ix->copied_from, fault);
+}
+
+/*
  * Raise the error that a tuple is damaged, with its fault.
  */
 void
 fpb_tuple_damaged(const FpbIndex *ix, IndexTuple tuple, const char *fault)
 {
-	fpb_report_damage(ix->rel, fpb_cache_block(ix->cache, tuple),
-					  psprintf("Of a tuple: %s.", fault));
+	fpb_part_damaged(ix, tuple, psprintf("Of a tuple: %s.", fault));
 }
 
 /*

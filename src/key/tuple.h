@@ -23,6 +23,8 @@
 
 extern const char *fpb_long_column_fault(const FpbColumn *col, const char *data, Size size,
 										 Size *off, Size *length);
+extern void fpb_part_damaged(const FpbIndex *ix, const void *part,
+							 const char *fault) __attribute__((noreturn, cold, noinline));
 extern void fpb_tuple_damaged(const FpbIndex *ix, IndexTuple tuple,
 							  const char *fault) __attribute__((noreturn, cold, noinline));
 extern Size fpb_columns_end(const FpbIndex *ix, IndexTuple tuple, int natts,
@@ -295,29 +297,40 @@ fpb_read_first_column(const FpbIndex *ix, IndexTuple tuple, bool *isnull)
 
 /*
  * Is a tuple of a leaf's entry, which ends within its page, sound for sure?
- * If all that is stored is one value, passed by value or a short varlena with
+ * If all that is stored are values passed by value, and short varlenas with
  * nothing inside, a few comparisons tell.  fpb_tuple_fault has to look at
  * others.
  */
 static inline bool
 fpb_tuple_is_plain(const FpbIndex *ix, IndexTuple tuple)
 {
-	int			stored = fpb_lacks_first(ix, tuple) ? 1 : 0;
-	const FpbColumn *col = &ix->cols[stored];
-	const char *value = (char *) tuple + IndexInfoFindDataOffset(0);
-	Size		data = IndexTupleSize(tuple) - IndexInfoFindDataOffset(0);
-	uint16		info = tuple->t_info & ~INDEX_SIZE_MASK;
+	const char *data = (char *) tuple + IndexInfoFindDataOffset(0);
+	Size		size = IndexTupleSize(tuple) - IndexInfoFindDataOffset(0);
 	OffsetNumber offset = ItemPointerGetOffsetNumberNoCheck(&tuple->t_tid);
+	uint16		info = 0;
+	Size		off = 0;
 
-	if (ix->natts != stored + 1 || IndexTupleSize(tuple) <= IndexInfoFindDataOffset(0) ||
-		offset == InvalidOffsetNumber ||
+	if (IndexTupleSize(tuple) <= IndexInfoFindDataOffset(0) || offset == InvalidOffsetNumber ||
 		(offset > FPB_TAIL_MAX_OFFSET && (offset & FPB_POSTING_BIT) == 0))
 		return false;
-	if (col->by_value)
-		return data == (Size) col->length &&
-			info == (col->align > sizeof(uint16) ? INDEX_AM_RESERVED_BIT : 0);
-	return col->length == -1 && info == INDEX_VAR_MASK &&
-		VARATT_IS_1B(value) && VARSIZE_1B(value) >= col->plain_from && VARSIZE_1B(value) == data;
+	for (int i = fpb_lacks_first(ix, tuple) ? 1 : 0; i < ix->natts; i++)
+	{
+		const FpbColumn *col = &ix->cols[i];
+
+		if (col->by_value)
+		{
+			off = TYPEALIGN(col->align, off) + col->length;
+			if (col->align > sizeof(uint16))
+				info |= INDEX_AM_RESERVED_BIT;
+			continue;
+		}
+		if (col->length != -1 || off >= size || !VARATT_IS_1B(data + off) ||
+			VARSIZE_1B(data + off) < col->plain_from)
+			return false;
+		off += VARSIZE_1B(data + off);
+		info |= INDEX_VAR_MASK;
+	}
+	return off == size && info == (tuple->t_info & ~INDEX_SIZE_MASK);
 }
 
 /*

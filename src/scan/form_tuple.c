@@ -1,7 +1,8 @@
 /*-------------------------------------------------------------------------
  *
  * scan/form_tuple.c
- *	  Index tuples for index-only scans: of words, and copies of those on pages.
+ *	  Index tuples for index-only scans: of words, and copies of those on pages,
+ *	  made whole.
  *
  *-------------------------------------------------------------------------
  */
@@ -16,37 +17,8 @@
 
 /* --- tuple indexes --- */
 
-/* from so many items on, all tuples of a page are copied at once */
+/* from so many items on, all tuples of a page are copied at once, as they are */
 #define COPY_ALL_FROM	16
-
-/*
- * Raise an error if a tuple of an entry is damaged: the executor will trust
- * all lengths in it.
- */
-static void
-check_tuple(FpbScan *so, Page page, IndexTuple tuple)
-{
-	const char *fault;
-
-	if (likely(fpb_tuple_is_plain(&so->ix, tuple)))
-		return;
-	fault = fpb_tuple_fault(&so->ix, tuple,
-							BLCKSZ - ((char *) tuple - (char *) page),
-							FPB_TUPLE_STORED);
-	if (unlikely(fault != NULL))
-		fpb_report_damage(so->ix.rel, so->cursor.page->block,
-						  psprintf("Of an entry: %s.", fault));
-}
-
-/*
- * Is this one of the queue's tuples?
- */
-static inline bool
-is_queued(const FpbSegment *seg, IndexTuple tuple)
-{
-	return seg->queue != NULL && (char *) tuple >= (char *) seg->queue &&
-		(char *) tuple < (char *) seg->queue + BLCKSZ;
-}
 
 /*
  * Have at least so many bytes for tuples, which nothing uses any more.
@@ -68,60 +40,36 @@ make_tuple_room(FpbScan *so, FpbScanPage *sp, Size needed)
 }
 
 /*
- * Copy all of a page's tuples to where they are in a page that begins at "to".
+ * Raise an error if a stored tuple of an entry, so far from the beginning of
+ * its page, is damaged: the executor will trust all lengths in it.
  */
-static void
-copy_all_tuples(Page page, char *to)
+static inline void
+check_tuple(FpbScan *so, BlockNumber block, IndexTuple tuple, Size offset)
 {
-	uint32		upper = FpbHdr(page)->pd.pd_upper;
+	const char *fault;
 
-	memcpy(to + upper, (char *) page + upper, BLCKSZ - upper);
+	if (likely(fpb_tuple_is_plain(&so->ix, tuple)))
+		return;
+	fault = fpb_tuple_fault(&so->ix, tuple, BLCKSZ - offset, FPB_TUPLE_STORED);
+	if (unlikely(fault != NULL))
+		fpb_report_damage(so->ix.rel, block, psprintf("Of an entry: %s.", fault));
 }
 
 /*
- * Copy tuples of pages that cut none.  A copy of a leaf's tuple is as far from
- * the beginning of our memory as the tuple is from the page's, so it is
- * aligned alike; and tuples of a queue's leaf follow.
+ * Is this one of the queue's tuples?
  */
-static void
-copy_in_place(FpbScan *so, const FpbSegment *seg, FpbScanPage *sp)
+static inline bool
+is_queued(const FpbSegment *seg, IndexTuple tuple)
 {
-	bool		all = sp->nitems >= COPY_ALL_FROM;
-	IndexTuple	before = NULL;	/* of the item before, */
-	IndexTuple	copy = NULL;	/* and its copy */
-
-	make_tuple_room(so, sp, seg->queue != NULL ? 2 * BLCKSZ : BLCKSZ);
-	if (all)
-	{
-		copy_all_tuples(seg->leaf, sp->tuples);
-		if (seg->queue != NULL)
-			copy_all_tuples(seg->queue, sp->tuples + BLCKSZ);
-	}
-	for (int i = 0; i < sp->nitems; i++)
-	{
-		IndexTuple	tuple = sp->items[i].key.tuple;
-
-		if (tuple != before)
-		{
-			bool		queued = is_queued(seg, tuple);
-			Page		page = queued ? seg->queue : seg->leaf;
-
-			check_tuple(so, page, tuple);
-			copy = (IndexTuple) (sp->tuples + (queued ? BLCKSZ : 0) +
-								 ((char *) tuple - (char *) page));
-			if (!all)
-				memcpy(copy, tuple, IndexTupleSize(tuple));
-			before = tuple;
-		}
-		sp->items[i].key.tuple = copy;
-	}
+	return seg->queue != NULL && (char *) tuple >= (char *) seg->queue &&
+		(char *) tuple < (char *) seg->queue + BLCKSZ;
 }
 
 /*
- * Copy tuples some of which are cut: whole, one behind the other.
+ * Copy the tuples of a few items: whole, one behind the other.
  */
 static void
-copy_whole(FpbScan *so, const FpbSegment *seg, FpbScanPage *sp)
+copy_few(FpbScan *so, const FpbSegment *seg, FpbScanPage *sp)
 {
 	IndexTuple	before = NULL;	/* of the item before, */
 	IndexTuple	copy = NULL;	/* and its copy */
@@ -131,10 +79,11 @@ copy_whole(FpbScan *so, const FpbSegment *seg, FpbScanPage *sp)
 	for (int i = 0; i < sp->nitems; i++)
 	{
 		const FpbKey *key = &sp->items[i].key;
+		Page		page = is_queued(seg, key->tuple) ? seg->queue : seg->leaf;
 
 		if (key->tuple == before)
 			continue;
-		check_tuple(so, is_queued(seg, key->tuple) ? seg->queue : seg->leaf, key->tuple);
+		check_tuple(so, sp->block, key->tuple, (char *) key->tuple - (char *) page);
 		needed += fpb_whole_most(&so->ix, key);
 		before = key->tuple;
 	}
@@ -156,28 +105,89 @@ copy_whole(FpbScan *so, const FpbSegment *seg, FpbScanPage *sp)
 			to += MAXALIGN(IndexTupleSize(copy));
 			before = key->tuple;
 		}
-		key->head = fpb_key_head(&so->ix, key);
 		key->tuple = copy;
-		key->cut_in = NULL;
+	}
+}
+
+/*
+ * Copy of a page, to one that begins at "to", the tuples, and the header,
+ * which tells what they lack.  A copy of a tuple is as far from the beginning
+ * as the tuple is, so it is aligned alike.
+ */
+static void
+copy_page(Page page, char *to)
+{
+	uint32		upper = FpbHdr(page)->pd.pd_upper;
+
+	memcpy(to, page, sizeof(FpbPageHeader));
+	memcpy(to + upper, (char *) page + upper, BLCKSZ - upper);
+}
+
+/*
+ * Copy all tuples of the segment's pages, as they are.
+ */
+static void
+copy_all(FpbScan *so, const FpbSegment *seg, FpbScanPage *sp)
+{
+	make_tuple_room(so, sp, seg->queue != NULL ? 2 * BLCKSZ : BLCKSZ);
+	copy_page(seg->leaf, sp->tuples);
+	if (seg->queue != NULL)
+		copy_page(seg->queue, sp->tuples + BLCKSZ);
+	for (int i = 0; i < sp->nitems; i++)
+	{
+		FpbKey	   *key = &sp->items[i].key;
+		bool		queued = is_queued(seg, key->tuple);
+		Page		page = queued ? seg->queue : seg->leaf;
+		Page		copy = sp->tuples + (queued ? BLCKSZ : 0);
+
+		key->tuple = (IndexTuple) (copy + ((char *) key->tuple - (char *) page));
+		if (key->cut_in != NULL)
+			key->cut_in = copy;
 	}
 }
 
 /*
  * Index-only scans of tuple indexes: copy the tuples of the items read, which
- * are in the segment's pages, to memory of our own.  Items of a page that
- * share a tuple go on sharing it.
+ * are in the segment's pages, to memory of our own.  A few are made whole at
+ * once.  Of many, those that are cut stay so until they are handed out,
+ * because perhaps most of them never are.
  */
 void
 fpb_copy_tuples(FpbReader *r)
 {
 	FpbScan    *so = r->so;
-	const FpbSegment *seg = &r->seg;
 
-	if (fpb_cut_in(&so->ix, seg->leaf) != NULL ||
-		(seg->queue != NULL && fpb_cut_in(&so->ix, seg->queue) != NULL))
-		copy_whole(so, seg, r->sp);
+	r->sp->whole = r->sp->nitems < COPY_ALL_FROM;
+	if (r->sp->whole)
+		copy_few(so, &r->seg, r->sp);
 	else
-		copy_in_place(so, seg, r->sp);
+		copy_all(so, &r->seg, r->sp);
+	so->tuples.last_stored = NULL;
+	if (so->tuples.joiner != NULL)
+		so->tuples.joiner->there.page = NULL;
+}
+
+/*
+ * The whole tuple of a key of the cursor's page, of one that has been copied
+ * as it is.  It lives until the next one is made.
+ */
+IndexTuple
+fpb_stored_tuple(FpbScan *so, const FpbKey *key)
+{
+	FpbTupleForming *tuples = &so->tuples;
+	const FpbScanPage *sp = so->cursor.page;
+
+	check_tuple(so, sp->block, key->tuple, ((char *) key->tuple - sp->tuples) % BLCKSZ);
+	so->ix.copied_from = sp->block;
+	tuples->last_stored = key->tuple;
+	tuples->last = key->tuple;
+	if (key->cut_in != NULL)
+	{
+		if (tuples->joiner == NULL)
+			tuples->joiner = MemoryContextAllocZero(so->cxt, sizeof(FpbJoiner) + NAMEDATALEN);
+		tuples->last = fpb_join_next(&so->ix, key, tuples->joiner);
+	}
+	return tuples->last;
 }
 
 /* --- word indexes --- */
@@ -194,6 +204,8 @@ fpb_tuples_init(FpbScan *so)
 	tuples->last = NULL;
 	tuples->last_head = tuples->last_low = 0;
 	tuples->last_tie = FPB_NO_TIE;
+	tuples->last_stored = NULL;
+	tuples->joiner = NULL;
 	tuples->plain_to = NULL;
 	tuples->plain = fpb_is_word(&so->ix) && fpb_word_is_plain(&so->ix, &tuples->flip, &tuples->shared);
 	tuples->nfields = tuples->nfirst = 0;
@@ -208,6 +220,8 @@ fpb_tuples_end(FpbScan *so)
 {
 	FpbTupleTemplate *templates = so->tuples.templates;
 
+	if (so->tuples.joiner != NULL)
+		pfree(so->tuples.joiner);
 	if (templates == NULL)
 		return;
 	for (int i = 0; i < 1 << FPB_MAX_WORD_COLUMNS; i++)

@@ -398,8 +398,12 @@ hand_out(IndexScanDesc scan, FpbScan *so, const FpbItem *item)
 			return hand_out_decoded(scan, so, &item->key);
 		scan->xs_itup = tuple;
 	}
-	else
+	else if (so->cursor.page->whole)
 		scan->xs_itup = item->key.tuple;
+	else if (item->key.tuple == so->tuples.last_stored)
+		scan->xs_itup = so->tuples.last;	/* entries share tuples */
+	else
+		scan->xs_itup = fpb_stored_tuple(so, &item->key);
 	return true;
 }
 

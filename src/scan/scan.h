@@ -12,6 +12,7 @@
 #include "executor/instrument.h"
 
 #include "key/code.h"
+#include "key/prefix.h"
 #include "prefetch/prefetch.h"
 #include "queue/filter.h"
 #include "scan/scan_keys.h"
@@ -70,8 +71,9 @@ typedef struct FpbScanPage
 	FpbScanEdge after;			/* how to go on forwards */
 	int			nitems;
 	int			current;		/* the item handed out last */
-	char	   *tuples;			/* index-only scans: copies of the tuples */
-	Size		tuples_size;	/* so many bytes */
+	char	   *tuples;			/* index-only scans: copies of the tuples, */
+	Size		tuples_size;	/* so many bytes; */
+	bool		whole;			/* are they whole, those of a few items? */
 	bool		check_rows;		/* is the scan to see that the snapshot sees a
 								 * row? */
 	uint8		visible[FPB_MAX_SCAN_ITEMS / 8 + 1];	/* those it is known to
@@ -186,7 +188,7 @@ typedef struct FpbTupleField
 } FpbTupleField;
 
 /*
- * The tuples of an index-only scan of a word index (scan/form_tuple.c).
+ * The tuples of an index-only scan (scan/form_tuple.c).
  */
 typedef struct FpbTupleForming
 {
@@ -206,6 +208,8 @@ typedef struct FpbTupleForming
 	uint64		last_head;		/* and what it is made of */
 	uint64		last_low;
 	uint32		last_tie;		/* FPB_NO_TIE: there is none */
+	IndexTuple	last_stored;	/* tuple form: it is made of this one, or NULL */
+	FpbJoiner  *joiner;			/* NULL until it is needed */
 } FpbTupleForming;
 
 /*
@@ -274,6 +278,7 @@ extern void fpb_scan_kill_items(IndexScanDesc scan, FpbScan *so);
 extern void fpb_tuples_init(FpbScan *so);
 extern void fpb_tuples_end(FpbScan *so);
 extern IndexTuple fpb_word_tuple(FpbScan *so, const FpbKey *key);
+extern IndexTuple fpb_stored_tuple(FpbScan *so, const FpbKey *key);
 
 /* no key has this tie */
 #define FPB_NO_TIE		PG_UINT32_MAX
