@@ -91,8 +91,9 @@ def processor_time(pid):
 class Instructions:
     """Counts those of a backend of a server that runs under callgrind (instructions.c)."""
 
-    def __init__(self, folder):
+    def __init__(self, folder, keep):
         self.folder = folder  # callgrind's files
+        self.keep = keep
 
     def count(self, client, what):
         """What `what` returns, and how many instructions the backend has taken, those that begin and end the count as well."""
@@ -103,7 +104,8 @@ class Instructions:
         name, = (name for name in set(os.listdir(self.folder)) - before if name.startswith(f"{client.pid}."))
         with open(os.path.join(self.folder, name), encoding="ascii") as file:
             total = next(int(line.split()[1]) for line in file if line.startswith("totals:"))
-        os.unlink(os.path.join(self.folder, name))
+        if not self.keep:
+            os.unlink(os.path.join(self.folder, name))
         return total, answer
 
 
