@@ -232,5 +232,13 @@ CREATE INDEX keys_x ON mixed USING fpbtree (t, n);
 VACUUM mixed;
 SELECT by_both('SELECT t, n FROM mixed ORDER BY t, n') AS forward, by_both('SELECT t, n FROM mixed ORDER BY t DESC, n DESC') AS backward;
 
+-- It makes the tuple again if another leaf has one where the last one was.
+DROP INDEX keys_x;
+CREATE TABLE even AS SELECT i, 'customer-' || lpad((i * 7919 % 3000)::text, 6, '0') COLLATE "C" AS t FROM generate_series(1, 3000) i;
+CREATE INDEX keys_x ON even USING fpbtree (t);
+VACUUM even;
+SELECT by_both('SELECT p.i, k.m FROM even p, LATERAL (SELECT string_agg(q.t, '','') AS m FROM (SELECT t FROM even WHERE t >= p.t ORDER BY t LIMIT 20) q) k ORDER BY p.i',
+               'SELECT i, string_agg(t, '','') OVER (ORDER BY t ROWS BETWEEN CURRENT ROW AND 19 FOLLOWING) AS m FROM even ORDER BY i') AS again;
+
 SET client_min_messages = warning;
 DROP SCHEMA prefixes CASCADE;
