@@ -427,6 +427,7 @@ const FpbLayoutRoutine fpb_cache_first_routine = {
 	.search = fpb_disk_first_search,
 	.next = fpb_disk_first_next,
 	.prev = fpb_disk_first_prev,
+	.back = fpb_disk_first_back,
 	.read = fpb_disk_first_read,
 	.read_part = fpb_disk_first_read_part,
 	.downlink = fpb_disk_first_downlink,

@@ -213,6 +213,7 @@ typedef struct FpbLayoutRoutine
 						 FpbEntry *entry);
 	bool		(*prev) (const FpbIndex *ix, Page page, FpbPos *pos,
 						 FpbEntry *entry);
+	FpbPos		(*back) (const FpbIndex *ix, Page page, FpbPos pos, int slots);
 	int			(*read) (const FpbIndex *ix, Page page, FpbPos pos,
 						 const FpbSearchKey *end, bool near, bool live,
 						 FpbItem *items, int room, bool *more);
@@ -397,6 +398,16 @@ static inline bool
 fpb_page_prev(const FpbIndex *ix, Page page, FpbPos *pos, FpbEntry *entry)
 {
 	return fpb_with_whole_head(ix, page, ix->layout->prev(ix, page, pos, entry), entry);
+}
+
+/*
+ * A position some slots before pos, from which reading forward costs least: at
+ * least so many, or FPB_POS_FIRST.
+ */
+static inline FpbPos
+fpb_page_back(const FpbIndex *ix, Page page, FpbPos pos, int slots)
+{
+	return ix->layout->back(ix, page, pos, slots);
 }
 
 /*

@@ -288,6 +288,16 @@ micro_prev(const FpbIndex *ix, Page page, FpbPos *pos, FpbEntry *entry)
 	return micro_next(ix, page, pos, entry);
 }
 
+static FpbPos
+micro_back(const FpbIndex *ix, Page page, FpbPos pos, int slots)
+{
+	uint64		number = Min(pos.number, Micro(page)->nentries);
+
+	(void) ix;
+	pos.number = number > (uint64) slots ? number - slots : 0;
+	return pos;
+}
+
 /*
  * The slot at which the entries from slot on that are < end stop.  *more
  * becomes false if there is an entry behind them.
@@ -967,6 +977,7 @@ const FpbLayoutRoutine fpb_micro_index_routine = {
 	.search = micro_search,
 	.next = micro_next,
 	.prev = micro_prev,
+	.back = micro_back,
 	.read = micro_read,
 	.read_part = micro_read_part,
 	.downlink = micro_downlink,

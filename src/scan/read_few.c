@@ -146,21 +146,19 @@ reverse_items(FpbScanPage *sp)
 }
 
 /*
- * Backward: read the last entries of the range, and set the edge before them.
- * False, with none read, if the last one is known dead.
+ * Backward: read the next entries of the range, before *pos, one by one, and
+ * set the edge before them.  False, with none read, if the first of them is
+ * known dead.
  */
 static bool
-read_last(FpbReader *r)
+read_last(FpbReader *r, FpbPos pos)
 {
 	FpbIndex   *ix = &r->so->ix;
 	Page		page = r->seg.leaf;
 	FpbScanPage *sp = r->sp;
 	FpbKeyRange *range = r->range;
-	FpbPos		pos = FPB_POS_END;
 	FpbKey		first = {0};
 
-	if (range->has_upper)
-		fpb_page_search(ix, page, &range->upper, &pos);
 	for (int n = 0;; n++)
 	{
 		FpbEntry	entry;
@@ -186,6 +184,61 @@ read_last(FpbReader *r)
 	}
 	reverse_items(sp);
 	return true;
+}
+
+/*
+ * Backward: read so many entries of the range, or some more, before the end
+ * (NULL: of the page), whose position is pos, without those that are known
+ * dead, and set the edge before them.  False if there is none.
+ */
+static bool
+read_part_before(FpbReader *r, FpbPos pos, const FpbSearchKey *end, int enough)
+{
+	FpbIndex   *ix = &r->so->ix;
+	Page		page = r->seg.leaf;
+	FpbScanPage *sp = r->sp;
+	FpbPos		begin = fpb_page_back(ix, page, pos, enough);
+	FpbPos		lower = FPB_POS_FIRST;
+	bool		more = true;
+	FpbEntry	entry;
+	int			n;
+
+	if (r->range->has_lower)
+		fpb_page_search(ix, page, &r->range->lower, &lower);
+	if (fpb_pos_before(begin, lower))
+		begin = lower;
+	while ((n = r->scan->ignore_killed_tuples ?
+			fpb_page_read_live(ix, page, begin, end, false, sp->items, sp->room, &more) :
+			fpb_page_read_few(ix, page, begin, end, false, sp->items, sp->room, &more)) < 0)
+	{
+		if (sp->room >= FPB_MAX_PAGE_ENTRIES)
+			fpb_report_crowd(ix, page);
+		fpb_make_room(r->so, sp, sp->room < FPB_PART_ITEMS ? FPB_PART_ITEMS : FPB_MAX_PAGE_ENTRIES, 0);
+	}
+	sp->nitems = n;
+	if (fpb_pos_equal(begin, lower) || !fpb_page_next(ix, page, &begin, &entry))
+		fpb_set_edge_before(r, 0);
+	else
+		fpb_set_edge_entry(r, false, &entry.key);
+	return n > 0;
+}
+
+/*
+ * Backward: read the next entries of the range.  False, with none read, if
+ * there had better be read more at once.
+ */
+static bool
+read_backward(FpbReader *r)
+{
+	FpbKeyRange *range = r->range;
+	const FpbSearchKey *end = r->at->inside ? &r->from : range->has_upper ? &range->upper : NULL;
+	FpbPos		pos = FPB_POS_END;
+
+	if (end != NULL)
+		fpb_page_search(&r->so->ix, r->seg.leaf, end, &pos);
+	if (r->so->cursor.part == FPB_FIRST_ITEMS)
+		return read_last(r, pos);
+	return read_part_before(r, pos, end, r->so->cursor.part);
 }
 
 /*
@@ -218,5 +271,5 @@ fpb_read_few(FpbReader *r)
 		read_forward(r);
 		return true;
 	}
-	return read_last(r);
+	return read_backward(r);
 }

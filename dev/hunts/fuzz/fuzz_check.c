@@ -518,6 +518,32 @@ check_reading_live(Fuzz *f, FpbPos pos, const FpbSearchKey *end, int n)
 }
 
 /*
+ * Check that reading from some slots before the model's to'th entry up to that
+ * gives the entries before it.
+ */
+static void
+check_reading_back(Fuzz *f, int to, const FpbSearchKey *end)
+{
+	static FpbItem items[FPB_MAX_PAGE_ENTRIES];
+	FpbPos		pos = FPB_POS_END;
+	bool		more = true;
+	FpbEntry	entry = {0};
+	int			n;
+
+	if (end != NULL)
+		fpb_page_search(&f->ix, f->page, end, &pos);
+	pos = fpb_page_back(&f->ix, f->page, pos, 1 + pg_prng_uint64(&f->check_random) % 40);
+	n = fpb_page_read(&f->ix, f->page, pos, end, false, items, FPB_MAX_PAGE_ENTRIES, &more);
+	if (n < 0 || n > to || (n < to && fpb_pos_equal(pos, FPB_POS_FIRST)))
+		fuzz_fail(f, "reading from before entry %d gives %d", to, n);
+	for (int i = 0; i < n; i++)
+	{
+		entry.key = items[i].key;
+		check_entry(f, &entry, to - n + i, "reading from before an entry");
+	}
+}
+
+/*
  * Check the reading of a leaf's entries from the model's from'th up to the
  * to'th, or to the page's end, as scans and VACUUM read them.
  */
@@ -551,6 +577,7 @@ check_reading(Fuzz *f, int from, int to)
 		fuzz_fail(f, "reading is wrong about its end");
 	check_reading_parts(f, pos, to < f->nmodel ? &end : NULL, false, f->items, n, more);
 	check_reading_live(f, pos, to < f->nmodel ? &end : NULL, n);
+	check_reading_back(f, to, to < f->nmodel ? &end : NULL);
 	for (int i = 0; i < n; i++)
 	{
 		const FpbItem *item = &f->items[i];

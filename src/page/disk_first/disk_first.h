@@ -644,6 +644,7 @@ extern const char *fpb_disk_first_header_fault(const FpbIndex *ix, Page page);
 extern void fpb_disk_first_search(const FpbIndex *ix, Page page, const FpbSearchKey *search, FpbPos *pos);
 extern bool fpb_disk_first_next(const FpbIndex *ix, Page page, FpbPos *pos, FpbEntry *entry);
 extern bool fpb_disk_first_prev(const FpbIndex *ix, Page page, FpbPos *pos, FpbEntry *entry);
+extern FpbPos fpb_disk_first_back(const FpbIndex *ix, Page page, FpbPos pos, int slots);
 extern int	fpb_disk_first_read(const FpbIndex *ix, Page page, FpbPos pos, const FpbSearchKey *end, bool near, bool live, FpbItem *items, int room, bool *more);
 extern BlockNumber fpb_disk_first_downlink(const FpbIndex *ix, Page page, const FpbSearchKey *search, bool before, uint16 *child_node);
 extern void fpb_disk_first_child(const FpbIndex *ix, Page page, const FpbSearchKey *search, bool before, FpbPos *pos, FpbEntry *entry);

@@ -797,6 +797,28 @@ fpb_disk_first_prev(const FpbIndex *ix, Page page, FpbPos *pos, FpbEntry *entry)
 }
 
 /*
+ * See fpb_page_back: the beginning of a node.
+ */
+FpbPos
+fpb_disk_first_back(const FpbIndex *ix, Page page, FpbPos pos, int slots)
+{
+	const FpbShape *shape = fpb_shape(ix, page);
+	FpbNodePos	place = fpb_pos_unpack(ix, pos);
+	FpbNodePos	begin = {Min(place.dir, FpbDir(page)->nnodes)};
+
+	if (begin.dir == place.dir)
+		slots -= place.slot;
+	while (begin.dir > 0 && slots > 0)
+	{
+		FpbCodec	codec;
+		char	   *node = fpb_page_node(ix, page, --begin.dir, &codec);
+
+		slots -= fpb_node_slots(ix, shape, codec, node);
+	}
+	return fpb_pos_pack(begin);
+}
+
+/*
  * The place of an entry's slot, and of its item in a posting, by its position.
  * If a loose node has no entry in that slot any more, it is behind all slots.
  * (Its rank must not do instead: in a damaged page that names a node twice,
