@@ -308,7 +308,7 @@ fpb_tuplesort_put(FpbTupleSort *sort, const FpbKey *key)
 	SortTuple	stup;
 
 	stup.tuple = MemoryContextAlloc(base->tuplecontext, size);
-	memcpy(FPB_SORT_TUPLE(arg, &stup), key->tuple, IndexTupleSize(key->tuple));
+	fpb_copy_bytes(FPB_SORT_TUPLE(arg, &stup), key->tuple, IndexTupleSize(key->tuple));
 	if (arg->by_head)
 	{
 		uint64		head = key->head;

@@ -307,6 +307,14 @@ extern bool fpb_keys_share_prefix(const FpbIndex *ix, const FpbKey *a,
 
 extern bool fpb_tuples_identical(const FpbIndex *ix, IndexTuple a,
 								 IndexTuple b);
+
+/*
+ * Copy the bytes of a tuple.  Where the compiler sees that a tuple is short,
+ * it copies by a string instruction of the processor, which takes longer to
+ * begin than most tuples to copy.  So this is a call.
+ */
+extern void fpb_copy_bytes(void *to, const void *from, Size size);
+
 extern bool fpb_cut_keys_identical(const FpbIndex *ix, const FpbKey *a, const FpbKey *b);
 
 /*

@@ -40,6 +40,15 @@ fpb_tuple_damaged(const FpbIndex *ix, IndexTuple tuple, const char *fault)
 }
 
 /*
+ * See key/key.h.
+ */
+void
+fpb_copy_bytes(void *to, const void *from, Size size)
+{
+	memcpy(to, from, size);
+}
+
+/*
  * fpb_column_fault, for a varlena without a header of one byte.
  */
 const char *

@@ -26,9 +26,9 @@ fpb_filler_create(const FpbIndex *ix, int level, int fillfactor)
 	filler->level = level;
 	filler->slack = 100 - fillfactor;
 	filler->entries = palloc(sizeof(FpbEntry) * FPB_MAX_PAGE_ENTRIES);
-	filler->context = AllocSetContextCreate(CurrentMemoryContext,
-											"fpbtree page filler",
-											ALLOCSET_DEFAULT_SIZES);
+	filler->context = BumpContextCreate(CurrentMemoryContext,
+										"fpbtree page filler",
+										ALLOCSET_DEFAULT_SIZES);
 	return filler;
 }
 
@@ -43,7 +43,7 @@ keep_tuple(FpbFiller *filler, FpbKey *key)
 		Size		size = IndexTupleSize(key->tuple);
 		IndexTuple	copy = MemoryContextAlloc(filler->context, size);
 
-		memcpy(copy, key->tuple, size);
+		fpb_copy_bytes(copy, key->tuple, size);
 		key->tuple = copy;
 	}
 }
@@ -75,14 +75,19 @@ fpb_filler_begin(FpbFiller *filler, Page page, int flags, const FpbKey *low)
 bool
 fpb_filler_add(FpbFiller *filler, const FpbEntry *entry)
 {
-	FpbEntry   *last;
+	FpbEntry   *end = &filler->entries[filler->nentries];
+	bool		same = filler->nentries > 0 && filler->ix->one_key && filler->level == 0 &&
+		fpb_keys_identical(filler->ix, &end[-1].key, &entry->key);
 
 	if (filler->nentries >= FPB_MAX_PAGE_ENTRIES ||
-		!filler->ix->layout->filler_take(filler, entry))
+		!filler->ix->layout->filler_take(filler, entry, same))
 		return false;
-	last = &filler->entries[filler->nentries++];
-	*last = *entry;
-	keep_tuple(filler, &last->key);
+	*end = *entry;
+	if (same)
+		end->key.tuple = end[-1].key.tuple;
+	else
+		keep_tuple(filler, &end->key);
+	filler->nentries++;
 	return true;
 }
 

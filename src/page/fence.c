@@ -127,7 +127,7 @@ fpb_place_tuple(const FpbIndex *ix, Page page, IndexTuple tuple, int tids, int w
 	uint32	   *end = fpb_area_of(ix, ends, tuple);
 
 	*end -= fpb_posting_space(ix, tuple, tids, width);
-	memcpy((char *) page + *end, tuple, IndexTupleSize(tuple));
+	fpb_copy_bytes((char *) page + *end, tuple, IndexTupleSize(tuple));
 	return *end;
 }
 

@@ -347,7 +347,7 @@ cut_entry(const FpbIndex *ix, FpbKey *key, IndexTuple whole, int prefix, IndexTu
 	tuple = fpb_cut_tuple(ix, whole, prefix, &space);
 	if (tuple != key->tuple)
 	{
-		memcpy(*to, tuple, IndexTupleSize(tuple));
+		fpb_copy_bytes(*to, tuple, IndexTupleSize(tuple));
 		key->tuple = (IndexTuple) *to;
 		*to += MAXALIGN(IndexTupleSize(tuple));
 	}

@@ -192,7 +192,8 @@ typedef struct FpbNodeInfo
  * except that of tuples.  page is a copy that nobody else sees.
  * filler_begin: a page has been begun; sets up the filler's details.
  * filler_take: has the page room for another entry at this fill factor?  If so
- * it is counted in.
+ * it is counted in.  same: is it one of a leaf with the last one's key, of
+ * which there is one copy?
  * filler_write: writes the page, which is to have what has been added; false
  * if there is no room for its high fence.
  * filler_child, write_child_hints, take_over_child_hints: NULL where pages know nothing of
@@ -252,7 +253,7 @@ typedef struct FpbLayoutRoutine
 	bool		(*build) (const FpbIndex *ix, Page page,
 						  const FpbPageContent *content, int slack);
 	void		(*filler_begin) (FpbFiller *filler);
-	bool		(*filler_take) (FpbFiller *filler, const FpbEntry *entry);
+	bool		(*filler_take) (FpbFiller *filler, const FpbEntry *entry, bool same);
 	bool		(*filler_fence_fits) (const FpbFiller *filler,
 									  const FpbKey *high);
 	bool		(*filler_write) (const FpbFiller *filler,

@@ -804,7 +804,7 @@ micro_filler_begin(FpbFiller *filler)
  * See page/layout.h.  A separator takes no more room than the entry before it.
  */
 static bool
-micro_filler_take(FpbFiller *filler, const FpbEntry *entry)
+micro_filler_take(FpbFiller *filler, const FpbEntry *entry, bool same pg_attribute_unused())
 {
 	const FpbIndex *ix = filler->ix;
 	bool		leaf = filler->level == 0;

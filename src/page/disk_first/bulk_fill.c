@@ -233,11 +233,8 @@ tuple_fits(FpbFiller *filler, const FpbKey *key, bool same)
  * Take another entry, unless the page is as full as it should be.
  */
 bool
-fpb_disk_first_filler_take(FpbFiller *filler, const FpbEntry *entry)
+fpb_disk_first_filler_take(FpbFiller *filler, const FpbEntry *entry, bool same)
 {
-	bool		same = filler->nentries > 0 && filler->ix->one_key && filler->level == 0 &&
-		fpb_keys_identical(filler->ix, fpb_filler_last(filler), &entry->key);
-
 	return fpb_is_word(filler->ix) ? word_fits(filler, &entry->key, same) :
 		tuple_fits(filler, &entry->key, same);
 }

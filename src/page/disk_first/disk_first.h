@@ -669,7 +669,8 @@ extern void fpb_disk_first_cut(const FpbIndex *ix, Page page, FpbPos pos,
 							   FpbWalPage *wp);
 extern bool fpb_disk_first_build(const FpbIndex *ix, Page page, const FpbPageContent *content, int slack);
 extern void fpb_disk_first_filler_begin(FpbFiller *filler);
-extern bool fpb_disk_first_filler_take(FpbFiller *filler, const FpbEntry *entry);
+extern bool fpb_disk_first_filler_take(FpbFiller *filler, const FpbEntry *entry,
+									   bool same);
 extern bool fpb_disk_first_filler_fence_fits(const FpbFiller *filler, const FpbKey *high);
 extern bool fpb_disk_first_filler_write(const FpbFiller *filler, const FpbPageContent *content);
 extern const char *fpb_disk_first_fault(const FpbIndex *ix, Page page);
