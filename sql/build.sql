@@ -124,6 +124,31 @@ INSERT INTO build_long
 SELECT * FROM build_test('build_long', 't');
 SELECT * FROM build_test('build_long', 't', 'WITH (fillfactor = 10)');
 
+-- keys whose heads are the same: they begin alike, or have equal first columns
+CREATE TABLE build_alike (i int, t text COLLATE "C", x text COLLATE "C",
+						  e text COLLATE "C", z bytea, j bigint, n numeric);
+INSERT INTO build_alike
+	SELECT i, 'https://example.org/' || hashint4(i) % 100, repeat('x', i * 7 % 200),
+		   CASE i % 3 WHEN 0 THEN NULL WHEN 1 THEN '' ELSE repeat(chr(1), i % 40) END,
+		   decode(repeat('00', i * 7 % 40), 'hex'), hashint8(i) % 50, hashint4(i) % 50
+	FROM generate_series(1, 3000) i;
+UPDATE build_alike SET j = NULL WHERE i % 9 = 1;
+SELECT * FROM build_test('build_alike', 't');
+SELECT * FROM build_test('build_alike', 't DESC');
+SELECT * FROM build_test('build_alike', 't, j');
+SELECT * FROM build_test('build_alike', 't, j DESC, i');
+SELECT * FROM build_test('build_alike', 't, n DESC NULLS LAST');
+SELECT * FROM build_test('build_alike', 't, x');
+SELECT * FROM build_test('build_alike', 'x');
+SELECT * FROM build_test('build_alike', 'x DESC, i DESC');
+SELECT * FROM build_test('build_alike', 'e');
+SELECT * FROM build_test('build_alike', 'e NULLS FIRST, j');
+SELECT * FROM build_test('build_alike', 'e DESC, j');
+SELECT * FROM build_test('build_alike', 'e DESC NULLS LAST, j NULLS FIRST');
+SELECT * FROM build_test('build_alike', 'z, j');
+SELECT * FROM build_test('build_alike', 'z DESC, j, t');
+SELECT * FROM build_test('build_alike', 'n, t');
+
 --
 -- Beyond memory: sorted runs on disk.  With as little memory as release 18
 -- lets one set, there are so many that some are merged on the way.

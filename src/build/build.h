@@ -44,7 +44,8 @@ typedef struct FpbBuild
 	Relation	index;
 	bool		unique;
 	bool		nulls_not_distinct;
-	MemoryContext rowcxt;		/* reset after each row: tuple form only */
+	MemoryContext rowcxt;		/* reset after some rows: tuple form only */
+	int			rows_kept;		/* since that */
 
 	/*
 	 * Rows that are dead but still visible to some have entries, too.  Those

@@ -3,7 +3,8 @@
  * build/sort.c
  *	  Sorting the entries of an index that is being built.
  *
- * Tuple keys go through the server's tuplesort (build/tuple_sort.c).
+ * Tuple keys are sorted in memory, or by the server's tuplesort
+ * (build/tuple_sort.c).
  *
  * Word keys are sorted as records of two or three integers: (head, tail), or
  * (head, low, tail).  They are collected in memory (build/sort_memory.c) and
@@ -95,12 +96,13 @@ fpb_sort_begin(const FpbIndex *ix, int workMem, double expected,
 
 	sort->cxt = cxt;
 	sort->ix = ix;
+	sort->expected = Max(expected, 0) * FPB_SORT_MARGIN;
 
 	if (!fpb_is_word(ix))
 	{
 		MemoryContext old = MemoryContextSwitchTo(cxt);
 
-		sort->tuples = fpb_tuplesort_begin(ix, workMem, shared, nparticipants);
+		sort->tuples = fpb_tuplesort_begin(ix, workMem, sort->expected, shared, nparticipants);
 		MemoryContextSwitchTo(old);
 		return sort;
 	}
@@ -110,7 +112,6 @@ fpb_sort_begin(const FpbIndex *ix, int workMem, double expected,
 	sort->memory = (Size) workMem * 1024;
 	sort->limit = Min(sort->memory, MaxAllocHugeSize) / 2 / sort->recsize;
 	sort->limit = Max(sort->limit, FPB_SORT_MIN_RECORDS);
-	sort->expected = Max(expected, 0) * FPB_SORT_MARGIN;
 	sort->merge_runs = Min(sort->memory / FPB_MERGE_RUN_MEM, INT_MAX / 4);
 	sort->merge_runs = Max(sort->merge_runs, FPB_MERGE_MIN_RUNS);
 	sort->presorted = true;
@@ -123,6 +124,16 @@ fpb_sort_begin(const FpbIndex *ix, int workMem, double expected,
 	if (shared && nparticipants == 0)
 		sort->participant = pg_atomic_fetch_add_u32(&shared->nparticipants, 1);
 	return sort;
+}
+
+/*
+ * The index with heads as keys that are added have them: tuples, of eight
+ * bytes.
+ */
+const FpbIndex *
+fpb_sort_index(const FpbSort *sort)
+{
+	return sort->tuples ? fpb_tuplesort_index(sort->tuples) : sort->ix;
 }
 
 /*

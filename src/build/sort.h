@@ -28,6 +28,7 @@ extern void fpb_sort_attach_shared(const FpbIndex *ix, FpbSortShared *shared,
 extern FpbSort *fpb_sort_begin(const FpbIndex *ix, int workMem,
 							   double expected, FpbSortShared *shared,
 							   int nparticipants);
+extern const FpbIndex *fpb_sort_index(const FpbSort *sort);
 extern void fpb_sort_put(FpbSort *sort, const FpbKey *key);
 extern void fpb_sort_perform(FpbSort *sort);
 extern bool fpb_sort_get(FpbSort *sort, FpbKey *key);

@@ -26,10 +26,10 @@
  * Allocate a large array.  With pages of the usual size, page faults and
  * misses of the TLB would be much of the cost of sorting.
  */
-static uint64 *
-alloc_array(FpbSort *sort, Size size)
+uint64 *
+fpb_sort_alloc(MemoryContext cxt, Size size)
 {
-	char	   *array = MemoryContextAllocHuge(sort->cxt, size);
+	char	   *array = MemoryContextAllocHuge(cxt, size);
 
 #ifdef MADV_HUGEPAGE
 	if (size >= FPB_HUGE_PAGE_MIN)
@@ -56,7 +56,7 @@ fpb_sort_make_room(FpbSort *sort)
 	{
 		sort->maxrecs = (Size) Min(sort->expected, (double) sort->limit);
 		sort->maxrecs = Max(sort->maxrecs, FPB_SORT_MIN_RECORDS);
-		sort->recs = alloc_array(sort, sort->maxrecs * sort->recsize);
+		sort->recs = fpb_sort_alloc(sort->cxt, sort->maxrecs * sort->recsize);
 	}
 	else if (sort->maxrecs < sort->limit)
 	{
@@ -81,7 +81,7 @@ fpb_sort_need_scratch(FpbSort *sort, Size size)
 		pfree(sort->scratch);
 	sort->scratch = NULL;
 	sort->scratch_size = 0;
-	sort->scratch = alloc_array(sort, size);
+	sort->scratch = fpb_sort_alloc(sort->cxt, size);
 	sort->scratch_size = size;
 }
 

@@ -123,6 +123,7 @@ extern void fpb_sort_few(uint64 *recs, Size n, int nwords);
 extern uint64 *fpb_radix_sort(uint64 *recs, uint64 *scratch, Size n, int nwords);
 
 /* build/sort_memory.c */
+extern uint64 *fpb_sort_alloc(MemoryContext cxt, Size size);
 extern bool fpb_sort_make_room(FpbSort *sort);
 extern void fpb_sort_need_scratch(FpbSort *sort, Size size);
 extern void fpb_sort_memory(FpbSort *sort);
@@ -138,9 +139,23 @@ extern void fpb_spill(FpbSort *sort);
 extern void fpb_publish_runs(FpbSort *sort);
 extern void fpb_take_runs(FpbSort *sort);
 
+/*
+ * build/tuple_memory.c: a sort of tuples, each behind its head of eight bytes.
+ * A comparator gets two of them.
+ */
+typedef struct FpbTupleMemory FpbTupleMemory;
+typedef int (*FpbTupleComparator) (const char *a, const char *b, void *arg);
+extern FpbTupleMemory *fpb_tuple_memory_begin(const FpbIndex *ix, Size size, double expected,
+											  FpbTupleComparator compare, void *arg);
+extern bool fpb_tuple_memory_put(FpbTupleMemory *memory, uint64 head, IndexTuple tuple);
+extern void fpb_tuple_memory_sort(FpbTupleMemory *memory);
+extern char *fpb_tuple_memory_next(FpbTupleMemory *memory);
+extern void fpb_tuple_memory_end(FpbTupleMemory *memory);
+
 /* build/tuple_sort.c */
-extern FpbTupleSort *fpb_tuplesort_begin(const FpbIndex *ix, int workMem,
+extern FpbTupleSort *fpb_tuplesort_begin(const FpbIndex *ix, int workMem, double expected,
 										 FpbSortShared *shared, int nparticipants);
+extern const FpbIndex *fpb_tuplesort_index(const FpbTupleSort *sort);
 extern void fpb_tuplesort_put(FpbTupleSort *sort, const FpbKey *key);
 extern void fpb_tuplesort_perform(FpbTupleSort *sort);
 extern bool fpb_tuplesort_get(FpbTupleSort *sort, FpbKey *key);

@@ -15,6 +15,9 @@
 #include "build/design.h"
 #include "page/layout.h"
 
+/* rows between two resets of the memory context for a row */
+#define ROWS_KEPT		64
+
 /*
  * Decide on the design of an index that is about to be built.  This calls
  * support functions of operator classes, so the caller has become the index's
@@ -103,11 +106,16 @@ fpb_build_callback(Relation index pg_attribute_unused(), ItemPointer tid, Datum 
 	{
 		MemoryContext old = MemoryContextSwitchTo(build->rowcxt);
 
-		fpb_key_form(&build->ix, values, isnull, tid, &key);
+		fpb_key_form(fpb_sort_index(sort), values, isnull, tid, &key);
 		fpb_check_key_size(&build->ix, build->heap, &key);
 		fpb_sort_put(sort, &key);
+		pfree(key.tuple);
 		MemoryContextSwitchTo(old);
-		MemoryContextReset(build->rowcxt);
+		if (++build->rows_kept == ROWS_KEPT)
+		{
+			MemoryContextReset(build->rowcxt);
+			build->rows_kept = 0;
+		}
 	}
 	build->indtuples += 1;
 }

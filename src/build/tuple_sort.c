@@ -1,17 +1,20 @@
 /*-------------------------------------------------------------------------
  *
  * build/tuple_sort.c
- *	  The sort of tuple keys, by the server's tuplesort.
+ *	  The sort of tuple keys.
  *
- * The datum that tuplesort compares first is the head where keys have one,
- * eight bytes of it even if pages store four; else it is the first column,
- * abbreviated if the opclass can do that.
+ * Those that have heads are sorted here (build/tuple_memory.c) as long as they
+ * fit in memory.  Otherwise, and in parallel builds, the server's tuplesort
+ * sorts them.  The datum that it compares first is the head where keys have
+ * one, eight bytes of it even if pages store four; else it is the first
+ * column, abbreviated if the opclass can do that.
  *
  *-------------------------------------------------------------------------
  */
 #include "postgres.h"
 
 #include "catalog/pg_index.h"
+#include "miscadmin.h"
 #include "utils/lsyscache.h"
 #include "utils/memutils.h"
 #include "utils/sortsupport.h"
@@ -19,18 +22,12 @@
 
 #include "build/sort_state.h"
 
-struct FpbTupleSort
-{
-	const FpbIndex *ix;
-	FpbIndex   *wide;			/* the index with heads of eight bytes */
-	Tuplesortstate *state;
-};
-
 /*
- * What the tuplesort variant needs to know.
+ * What comparisons need to know.
  */
 typedef struct FpbTupleSortArg
 {
+	const FpbIndex *ix;
 	TupleDesc	desc;
 	bool		by_head;		/* do heads come first? */
 	const FpbColumn *word;		/* first column, if its code is the head or
@@ -39,13 +36,25 @@ typedef struct FpbTupleSortArg
 	SortSupportData keys[FLEXIBLE_ARRAY_MEMBER];
 } FpbTupleSortArg;
 
+struct FpbTupleSort
+{
+	const FpbIndex *ix;
+	FpbIndex   *wide;			/* the index with heads of eight bytes */
+	int			workMem;
+	FpbTupleSortArg *arg;
+
+	/* either, or the other */
+	FpbTupleMemory *memory;
+	Tuplesortstate *state;
+};
+
 /*
- * A tuple as tuplesort holds it: the eight bytes of its head, if there are
- * heads, and the index tuple.
+ * A tuple as it is held: the eight bytes of its head, if there are heads, and
+ * the index tuple.
  */
-#define FPB_SORT_HEAD(stup) (*(uint64 *) (stup)->tuple)
-#define FPB_SORT_TUPLE(arg, stup) \
-	((IndexTuple) ((char *) (stup)->tuple + FPB_SORT_HEAD_SIZE(arg)))
+#define FPB_SORT_HEAD(held) (*(const uint64 *) (held))
+#define FPB_SORT_TUPLE(arg, held) \
+	((IndexTuple) ((char *) (held) + FPB_SORT_HEAD_SIZE(arg)))
 #define FPB_SORT_HEAD_SIZE(arg) ((arg)->by_head ? sizeof(uint64) : 0)
 #define FPB_SORT_TUPLE_SIZE(arg, itup) \
 	(FPB_SORT_HEAD_SIZE(arg) + IndexTupleSize(itup))
@@ -59,29 +68,12 @@ set_datum1(const FpbTupleSortArg *arg, SortTuple *stup)
 {
 	if (arg->by_head)
 	{
-		stup->datum1 = (Datum) FPB_SORT_HEAD(stup);
+		stup->datum1 = (Datum) FPB_SORT_HEAD(stup->tuple);
 		stup->isnull1 = false;
 	}
 	else
-		stup->datum1 = index_getattr(FPB_SORT_TUPLE(arg, stup), 1, arg->desc,
+		stup->datum1 = index_getattr(FPB_SORT_TUPLE(arg, stup->tuple), 1, arg->desc,
 									 &stup->isnull1);
-}
-
-/*
- * Compare a key column, other than by an abbreviation.
- */
-static inline int
-compare_column(FpbTupleSortArg *arg, const SortTuple *a,
-			   const SortTuple *b, int column)
-{
-	Datum		da,
-				db;
-	bool		na,
-				nb;
-
-	da = index_getattr(FPB_SORT_TUPLE(arg, a), column + 1, arg->desc, &na);
-	db = index_getattr(FPB_SORT_TUPLE(arg, b), column + 1, arg->desc, &nb);
-	return ApplySortComparator(da, na, db, nb, &arg->keys[column]);
 }
 
 /*
@@ -96,6 +88,49 @@ head_decides(const FpbTupleSortArg *arg, uint64 head)
 }
 
 /*
+ * Compare two tuples of the same head by their columns from this one on, then
+ * by their TIDs.
+ */
+static int
+compare_columns(FpbTupleSortArg *arg, IndexTuple a, IndexTuple b, int column)
+{
+	for (; column < arg->nkeys; column++)
+	{
+		Datum		da,
+					db;
+		bool		na,
+					nb;
+		int			compare;
+
+		da = index_getattr(a, column + 1, arg->desc, &na);
+		db = index_getattr(b, column + 1, arg->desc, &nb);
+		compare = ApplySortComparator(da, na, db, nb, &arg->keys[column]);
+		if (compare != 0)
+			return compare;
+	}
+	return ItemPointerCompare(&a->t_tid, &b->t_tid);
+}
+
+/*
+ * Compare two tuples as they are held, by their heads first.  Those of the
+ * same bytes are equal.
+ */
+static int
+compare_held(const char *a, const char *b, void *vararg)
+{
+	FpbTupleSortArg *arg = (FpbTupleSortArg *) vararg;
+	uint64		head = FPB_SORT_HEAD(a);
+	IndexTuple	ta = FPB_SORT_TUPLE(arg, a);
+	IndexTuple	tb = FPB_SORT_TUPLE(arg, b);
+
+	if (head != FPB_SORT_HEAD(b))
+		return head < FPB_SORT_HEAD(b) ? -1 : 1;
+	if (fpb_tuples_identical(arg->ix, ta, tb))
+		return ItemPointerCompare(&ta->t_tid, &tb->t_tid);
+	return compare_columns(arg, ta, tb, head_decides(arg, head) ? 1 : 0);
+}
+
+/*
  * Compare two tuples whose datums are equal.
  */
 static int
@@ -104,30 +139,13 @@ comparetup_tiebreak(const SortTuple *a, const SortTuple *b,
 {
 	TuplesortPublic *base = TuplesortstateGetPublic(state);
 	FpbTupleSortArg *arg = (FpbTupleSortArg *) base->arg;
-	int			column = 0;
 
 	if (arg->by_head)
-	{
-		uint64		ha = FPB_SORT_HEAD(a);
-		uint64		hb = FPB_SORT_HEAD(b);
+		return compare_held(a->tuple, b->tuple, arg);
 
-		if (ha != hb)
-			return ha < hb ? -1 : 1;
-		if (head_decides(arg, ha))
-			column = 1;
-	}
-	else if (base->sortKeys->abbrev_converter == NULL)
-		column = 1;				/* the datums have been the whole column */
-
-	for (; column < arg->nkeys; column++)
-	{
-		int			compare = compare_column(arg, a, b, column);
-
-		if (compare != 0)
-			return compare;
-	}
-	return ItemPointerCompare(&FPB_SORT_TUPLE(arg, a)->t_tid,
-							  &FPB_SORT_TUPLE(arg, b)->t_tid);
+	/* unless they are abbreviated, the datums have been the whole column */
+	return compare_columns(arg, FPB_SORT_TUPLE(arg, a->tuple), FPB_SORT_TUPLE(arg, b->tuple),
+						   base->sortKeys->abbrev_converter == NULL ? 1 : 0);
 }
 
 /*
@@ -163,7 +181,7 @@ static void
 writetup(Tuplesortstate *state, LogicalTape *tape, SortTuple *stup)
 {
 	FpbTupleSortArg *arg = (FpbTupleSortArg *) TuplesortstateGetPublic(state)->arg;
-	unsigned int size = FPB_SORT_TUPLE_SIZE(arg, FPB_SORT_TUPLE(arg, stup));
+	unsigned int size = FPB_SORT_TUPLE_SIZE(arg, FPB_SORT_TUPLE(arg, stup->tuple));
 	unsigned int length = size + sizeof(length);
 
 	LogicalTapeWrite(tape, &length, sizeof(length));
@@ -222,19 +240,16 @@ prepare_sortsupport(Relation index, int column, bool abbreviate,
 }
 
 /*
- * Make a tuplesort of index tuples behind heads.
+ * What comparisons of the index's tuples need to know.
  */
-static Tuplesortstate *
-begin_tuplesort(const FpbIndex *ix, int workMem, SortCoordinate coordinate)
+static FpbTupleSortArg *
+make_arg(const FpbIndex *ix)
 {
-	Tuplesortstate *state = tuplesort_begin_common(workMem, coordinate,
-												   TUPLESORT_NONE);
-	TuplesortPublic *base = TuplesortstateGetPublic(state);
-	MemoryContext old = MemoryContextSwitchTo(base->maincontext);
 	FpbTupleSortArg *arg;
 
 	arg = (FpbTupleSortArg *) palloc0(offsetof(FpbTupleSortArg, keys) +
 									  ix->nkeyatts * sizeof(SortSupportData));
+	arg->ix = ix;
 	arg->desc = RelationGetDescr(ix->rel);
 	arg->nkeys = ix->nkeyatts;
 	arg->by_head = (ix->cols[0].head != FPB_HEAD_NONE);
@@ -242,6 +257,20 @@ begin_tuplesort(const FpbIndex *ix, int workMem, SortCoordinate coordinate)
 		arg->word = &ix->cols[0];
 	for (int i = 0; i < ix->nkeyatts; i++)
 		prepare_sortsupport(ix->rel, i, false, &arg->keys[i]);
+	return arg;
+}
+
+/*
+ * Make a tuplesort of index tuples behind heads.
+ */
+static Tuplesortstate *
+begin_tuplesort(const FpbIndex *ix, FpbTupleSortArg *arg, int workMem,
+				SortCoordinate coordinate)
+{
+	Tuplesortstate *state = tuplesort_begin_common(workMem, coordinate,
+												   TUPLESORT_NONE);
+	TuplesortPublic *base = TuplesortstateGetPublic(state);
+	MemoryContext old = MemoryContextSwitchTo(base->maincontext);
 
 	base->arg = arg;
 	base->comparetup = comparetup;
@@ -275,12 +304,18 @@ begin_tuplesort(const FpbIndex *ix, int workMem, SortCoordinate coordinate)
  * fpb_sort_begin's.
  */
 FpbTupleSort *
-fpb_tuplesort_begin(const FpbIndex *ix, int workMem, FpbSortShared *shared,
-					int nparticipants)
+fpb_tuplesort_begin(const FpbIndex *ix, int workMem, double expected,
+					FpbSortShared *shared, int nparticipants)
 {
-	FpbTupleSort *sort = palloc(sizeof(FpbTupleSort));
+	FpbTupleSort *sort = palloc0(sizeof(FpbTupleSort));
 	SortCoordinate coordinate = NULL;
 
+	sort->ix = ix;
+	sort->wide = (FpbIndex *) palloc(sizeof(FpbIndex));
+	*sort->wide = *ix;
+	sort->wide->head_width = sizeof(uint64);
+	sort->workMem = workMem;
+	sort->arg = make_arg(ix);
 	if (shared)
 	{
 		coordinate = (SortCoordinate) palloc0(sizeof(SortCoordinateData));
@@ -288,48 +323,80 @@ fpb_tuplesort_begin(const FpbIndex *ix, int workMem, FpbSortShared *shared,
 		coordinate->nParticipants = nparticipants ? nparticipants : -1;
 		coordinate->sharedsort = (Sharedsort *) shared;
 	}
-	sort->ix = ix;
-	sort->state = begin_tuplesort(ix, workMem, coordinate);
-	sort->wide = (FpbIndex *) palloc(sizeof(FpbIndex));
-	*sort->wide = *ix;
-	sort->wide->head_width = sizeof(uint64);
+	else if (sort->arg->by_head)
+	{
+		sort->memory = fpb_tuple_memory_begin(ix, (Size) workMem * 1024, expected,
+											  compare_held, sort->arg);
+		return sort;
+	}
+	sort->state = begin_tuplesort(ix, sort->arg, workMem, coordinate);
 	return sort;
 }
 
 /*
- * Add a copy of a tuple.  May leave garbage in the current memory context.
+ * Give tuplesort a copy of a tuple, and its head if there are heads.
  */
-void
-fpb_tuplesort_put(FpbTupleSort *sort, const FpbKey *key)
+static void
+put_into_tuplesort(FpbTupleSort *sort, uint64 head, IndexTuple tuple)
 {
 	TuplesortPublic *base = TuplesortstateGetPublic(sort->state);
-	FpbTupleSortArg *arg = (FpbTupleSortArg *) base->arg;
-	Size		size = FPB_SORT_TUPLE_SIZE(arg, key->tuple);
+	Size		size = FPB_SORT_TUPLE_SIZE(sort->arg, tuple);
 	SortTuple	stup;
 
 	stup.tuple = MemoryContextAlloc(base->tuplecontext, size);
-	fpb_copy_bytes(FPB_SORT_TUPLE(arg, &stup), key->tuple, IndexTupleSize(key->tuple));
-	if (arg->by_head)
-	{
-		uint64		head = key->head;
-
-		if (sort->ix->head_width < sizeof(uint64))
-		{
-			Datum		value;
-			bool		isnull;
-
-			value = index_getattr(key->tuple, 1, arg->desc, &isnull);
-			(void) fpb_head_of(sort->wide, &value, &isnull, 1, false, &head);
-		}
-		FPB_SORT_HEAD(&stup) = head;
-	}
-
+	if (sort->arg->by_head)
+		*(uint64 *) stup.tuple = head;
+	fpb_copy_bytes(FPB_SORT_TUPLE(sort->arg, stup.tuple), tuple, IndexTupleSize(tuple));
 	stup.srctape = 0;
-	set_datum1(arg, &stup);
+	set_datum1(sort->arg, &stup);
 	tuplesort_puttuple_common(sort->state, &stup,
 							  base->sortKeys->abbrev_converter &&
 							  !stup.isnull1,
 							  MAXALIGN(size));
+}
+
+/*
+ * The memory is full: give tuplesort what is there, and what is to come.
+ */
+static void
+leave_memory(FpbTupleSort *sort)
+{
+	MemoryContext old = MemoryContextSwitchTo(GetMemoryChunkContext(sort));
+	const char *held;
+
+	sort->state = begin_tuplesort(sort->ix, sort->arg, sort->workMem, NULL);
+	while ((held = fpb_tuple_memory_next(sort->memory)) != NULL)
+	{
+		CHECK_FOR_INTERRUPTS();
+		put_into_tuplesort(sort, FPB_SORT_HEAD(held), FPB_SORT_TUPLE(sort->arg, held));
+	}
+	fpb_tuple_memory_end(sort->memory);
+	sort->memory = NULL;
+	MemoryContextSwitchTo(old);
+}
+
+/*
+ * The index with heads of eight bytes, which keys to be added have.
+ */
+const FpbIndex *
+fpb_tuplesort_index(const FpbTupleSort *sort)
+{
+	return sort->wide;
+}
+
+/*
+ * Add a copy of a tuple.
+ */
+void
+fpb_tuplesort_put(FpbTupleSort *sort, const FpbKey *key)
+{
+	if (sort->memory != NULL)
+	{
+		if (fpb_tuple_memory_put(sort->memory, key->head, key->tuple))
+			return;
+		leave_memory(sort);
+	}
+	put_into_tuplesort(sort, key->head, key->tuple);
 }
 
 /*
@@ -338,7 +405,26 @@ fpb_tuplesort_put(FpbTupleSort *sort, const FpbKey *key)
 void
 fpb_tuplesort_perform(FpbTupleSort *sort)
 {
-	tuplesort_performsort(sort->state);
+	if (sort->memory != NULL)
+		fpb_tuple_memory_sort(sort->memory);
+	else
+		tuplesort_performsort(sort->state);
+}
+
+/*
+ * The next tuple from tuplesort, as it is held, or NULL.
+ */
+static const char *
+next_from_tuplesort(FpbTupleSort *sort)
+{
+	TuplesortPublic *base = TuplesortstateGetPublic(sort->state);
+	MemoryContext old = MemoryContextSwitchTo(base->sortcontext);
+	SortTuple	stup;
+	bool		found;
+
+	found = tuplesort_gettuple_common(sort->state, true, &stup);
+	MemoryContextSwitchTo(old);
+	return found ? stup.tuple : NULL;
 }
 
 /*
@@ -348,25 +434,18 @@ fpb_tuplesort_perform(FpbTupleSort *sort)
 bool
 fpb_tuplesort_get(FpbTupleSort *sort, FpbKey *key)
 {
-	TuplesortPublic *base = TuplesortstateGetPublic(sort->state);
-	FpbTupleSortArg *arg = (FpbTupleSortArg *) base->arg;
-	MemoryContext old = MemoryContextSwitchTo(base->sortcontext);
-	SortTuple	stup;
-	bool		found;
+	const char *held = sort->memory != NULL ? fpb_tuple_memory_next(sort->memory) :
+		next_from_tuplesort(sort);
 
-	found = tuplesort_gettuple_common(sort->state, true, &stup);
-	MemoryContextSwitchTo(old);
-	if (found && stup.tuple)
-	{
-		key->tuple = FPB_SORT_TUPLE(arg, &stup);
-		key->head = arg->by_head ? FPB_SORT_HEAD(&stup) : 0;
-		if (sort->ix->head_width < sizeof(uint64))
-			key->head &= ~(uint64) PG_UINT32_MAX;
-		key->low = 0;
-		key->tail = fpb_tail_pack(0, &key->tuple->t_tid);
-		return true;
-	}
-	return false;
+	if (held == NULL)
+		return false;
+	key->tuple = FPB_SORT_TUPLE(sort->arg, held);
+	key->head = sort->arg->by_head ? FPB_SORT_HEAD(held) : 0;
+	if (sort->ix->head_width < sizeof(uint64))
+		key->head &= ~(uint64) PG_UINT32_MAX;
+	key->low = 0;
+	key->tail = fpb_tail_pack(0, &key->tuple->t_tid);
+	return true;
 }
 
 /*
@@ -375,5 +454,8 @@ fpb_tuplesort_get(FpbTupleSort *sort, FpbKey *key)
 void
 fpb_tuplesort_end(FpbTupleSort *sort)
 {
-	tuplesort_end(sort->state);
+	if (sort->memory != NULL)
+		fpb_tuple_memory_end(sort->memory);
+	else
+		tuplesort_end(sort->state);
 }

@@ -79,8 +79,8 @@ word_form(const FpbIndex *ix)
  * Choose the kind of head of one of the first columns, in tuple form, and the
  * width of its code.
  */
-static void
-choose_column_head(FpbIndex *ix, int column)
+void
+fpb_choose_column_head(FpbIndex *ix, int column)
 {
 	FpbColumn  *col = &ix->cols[column];
 	int			bits = col->word ? fpb_word_bits(col->word) : 0;
@@ -116,12 +116,12 @@ choose_widths(FpbIndex *ix)
 		return;
 	}
 
-	choose_column_head(ix, 0);
+	fpb_choose_column_head(ix, 0);
 	/* more for a value would help a search, but make it larger than a btree */
 	ix->head_width = first->word != NULL ? 8 : 4;
 	if (first->width == 32 && ix->nkeyatts > 1)
 	{
-		choose_column_head(ix, 1);
+		fpb_choose_column_head(ix, 1);
 		if (ix->cols[1].head != FPB_HEAD_NONE)
 			first->head = FPB_HEAD_PAIR;
 	}

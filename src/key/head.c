@@ -55,10 +55,10 @@
 #include "key/tuple.h"
 
 /*
- * The head of a column's value, which may be NULL, as if it came first.
+ * See key/key.h.  The value may be NULL.
  */
-static uint64
-column_head(const FpbColumn *col, Datum value, bool isnull)
+uint64
+fpb_column_head(const FpbColumn *col, Datum value, bool isnull)
 {
 	uint64		head;
 
@@ -114,12 +114,12 @@ fpb_head_of(const FpbIndex *ix, const Datum *values, const bool *isnull,
 	if (ncols == 0)
 		*head = upper ? PG_UINT64_MAX : 0;
 	else
-		*head = column_head(first, values[0], isnull[0]);
+		*head = fpb_column_head(first, values[0], isnull[0]);
 	if (ncols > 0 && first->head == FPB_HEAD_PAIR &&
 		!fpb_word_is_shared(first, *head >> 32))
 	{
 		if (ncols > 1)
-			*head |= column_head(&ix->cols[1], values[1], isnull[1]) >> 32;
+			*head |= fpb_column_head(&ix->cols[1], values[1], isnull[1]) >> 32;
 		else if (upper)
 			*head |= PG_UINT32_MAX;
 	}

@@ -523,6 +523,14 @@ extern bool fpb_head_of(const FpbIndex *ix, const Datum *values,
 #define FPB_HEAD_COLUMNS	2	/* at most */
 extern int	fpb_head_columns(const FpbIndex *ix);
 
+/*
+ * The head of another column's value, as if it came first: weakly monotone in
+ * the order of the column.  It has one if its head is not FPB_HEAD_NONE, which
+ * is to be chosen before.
+ */
+extern void fpb_choose_column_head(FpbIndex *ix, int column);
+extern uint64 fpb_column_head(const FpbColumn *col, Datum value, bool isnull);
+
 /* what a tuple is to be */
 typedef enum FpbTupleKind
 {

@@ -1,0 +1,410 @@
+/*-------------------------------------------------------------------------
+ *
+ * build/tuple_memory.c
+ *	  The sort of tuple keys that fit in memory.
+ *
+ * Tuples, each behind the eight bytes of its head, lie in blocks in the order
+ * in which they have come.  What is sorted is records of two integers, as of
+ * words (build/radix_sort.c): a head, and the tuple's place.  So tuples of one
+ * head stay in the order in which they have come, which mostly is that of
+ * their TIDs.
+ *
+ * Many tuples of one head are sorted by finer heads: where heads are bytes, by
+ * those behind all bytes that these tuples have in common; where these have
+ * the same first column, by the second one's.  Few are sorted by comparisons.
+ * That is done when the result is read, as it needs the tuples themselves.
+ *
+ *-------------------------------------------------------------------------
+ */
+#include "postgres.h"
+
+#include "miscadmin.h"
+#include "utils/memutils.h"
+
+#include "build/sort_state.h"
+#include "key/prefix.h"
+#include "key/tuple.h"
+
+/* a place: the number of a block, and an offset there */
+#define BLOCK_BITS		23
+#define PLACE(block, offset)	((uint64) (block) << BLOCK_BITS | (offset))
+
+/*
+ * A block has at least so many bytes, which a tuple fits, and twice as many as
+ * the one before.
+ */
+#define LEAST_BLOCK		(16 * 1024)
+
+/* bytes that a tuple probably takes */
+#define LIKELY_TUPLE	40
+
+/* fewer tuples of one head than this are sorted by comparisons at once, */
+#define MANY_TUPLES		16
+
+/* and those that differ behind so many finer heads are, too */
+#define MOST_DEPTH		8
+
+/* so many tuples ahead are fetched into the processor's cache */
+#define TUPLES_AHEAD	12
+
+/* a record */
+typedef struct TupleRec
+{
+	uint64		head;
+	uint64		place;
+} TupleRec;
+
+struct FpbTupleMemory
+{
+	FpbIndex	wide;			/* the index with heads of eight bytes */
+	MemoryContext cxt;			/* all the sort's memory */
+	FpbTupleComparator compare;
+	void	   *arg;			/* compare's */
+	Size		left;			/* bytes that may still be used */
+
+	char	  **blocks;
+	int			nblocks;
+	int			maxblocks;		/* the array has room for */
+	int			nfreed;			/* of the first blocks */
+	Size		used;			/* of the last block, */
+	Size		size;			/* which has so many bytes */
+
+	TupleRec   *recs;
+	Size		n;
+	Size		max;			/* the array has room for */
+	uint64		varying;		/* bits that are not the same in all heads */
+
+	TupleRec   *scratch;		/* room for as many records, or NULL */
+	bool		sorted;
+	Size		next;			/* to be read */
+	Size		run_end;		/* records before this are in order */
+};
+
+static inline char *
+tuple_at(const FpbTupleMemory *memory, const TupleRec *rec)
+{
+	return memory->blocks[rec->place >> BLOCK_BITS] + (rec->place & ((1 << BLOCK_BITS) - 1));
+}
+
+static inline IndexTuple
+index_tuple(const FpbTupleMemory *memory, const TupleRec *rec)
+{
+	return (IndexTuple) (tuple_at(memory, rec) + sizeof(uint64));
+}
+
+static inline int
+compare_recs(const TupleRec *a, const TupleRec *b, FpbTupleMemory *memory)
+{
+	return memory->compare(tuple_at(memory, a), tuple_at(memory, b), memory->arg);
+}
+
+#define ST_SORT sort_by_comparisons
+#define ST_ELEMENT_TYPE TupleRec
+#define ST_COMPARE_ARG_TYPE FpbTupleMemory
+#define ST_COMPARE(a, b, arg) compare_recs(a, b, arg)
+#define ST_CHECK_FOR_INTERRUPTS
+#define ST_SCOPE static
+#define ST_DEFINE
+#include "lib/sort_template.h"
+
+/*
+ * Begin a sort, in the current memory context, by this comparator where heads
+ * don't tell.  It may use so many bytes, and so many tuples are expected, for
+ * which there is room at once: such large arrays are in huge pages.
+ */
+FpbTupleMemory *
+fpb_tuple_memory_begin(const FpbIndex *ix, Size size, double expected,
+					   FpbTupleComparator compare, void *arg)
+{
+	FpbTupleMemory *memory = palloc0(sizeof(FpbTupleMemory));
+	double		first;
+
+	memory->wide = *ix;
+	memory->wide.head_width = sizeof(uint64);
+	if (ix->nkeyatts > 1)
+		fpb_choose_column_head(&memory->wide, 1);
+	memory->cxt = CurrentMemoryContext;
+	memory->compare = compare;
+	memory->arg = arg;
+	memory->max = Max(Min(expected, size / sizeof(TupleRec) / 4), FPB_SORT_MIN_RECORDS);
+	memory->recs = (TupleRec *) fpb_sort_alloc(memory->cxt, memory->max * sizeof(TupleRec));
+	memory->left = size - Min(size, memory->max * sizeof(TupleRec));
+	first = Min(Min(expected * LIKELY_TUPLE, memory->left / 4), 1 << BLOCK_BITS);
+	memory->used = memory->size = Max((Size) first, LEAST_BLOCK) / 2;
+	memory->maxblocks = 2;
+	memory->blocks = palloc(memory->maxblocks * sizeof(char *));
+	return memory;
+}
+
+/*
+ * Make room for more records: as many again, or as there is memory for with
+ * their tuples.  False if that is used up.
+ */
+static bool
+more_records(FpbTupleMemory *memory)
+{
+	Size		more = Min(memory->max, memory->left / (sizeof(TupleRec) + LIKELY_TUPLE));
+
+	if (more < FPB_SORT_MIN_RECORDS)
+		return false;
+	memory->max += more;
+	memory->left -= more * sizeof(TupleRec);
+	memory->recs = repalloc_huge(memory->recs, memory->max * sizeof(TupleRec));
+	return true;
+}
+
+/*
+ * Add a block.  False if the memory is used up.
+ */
+static bool
+more_tuples(FpbTupleMemory *memory)
+{
+	Size		size = Min(memory->size * 2, 1 << BLOCK_BITS);
+
+	if (size > memory->left)
+		return false;
+	if (memory->nblocks == memory->maxblocks)
+	{
+		memory->maxblocks *= 2;
+		memory->blocks = repalloc(memory->blocks, memory->maxblocks * sizeof(char *));
+	}
+	memory->blocks[memory->nblocks++] = (char *) fpb_sort_alloc(memory->cxt, size);
+	memory->left -= size;
+	memory->size = size;
+	memory->used = 0;
+	return true;
+}
+
+/*
+ * Add a tuple with its head of eight bytes.  False if the memory is used up.
+ */
+bool
+fpb_tuple_memory_put(FpbTupleMemory *memory, uint64 head, IndexTuple tuple)
+{
+	Size		size = MAXALIGN(sizeof(uint64) + IndexTupleSize(tuple));
+	TupleRec   *rec;
+
+	if (memory->n == memory->max && !more_records(memory))
+		return false;
+	if (memory->used + size > memory->size && !more_tuples(memory))
+		return false;
+	rec = &memory->recs[memory->n++];
+	rec->head = head;
+	rec->place = PLACE(memory->nblocks - 1, memory->used);
+	memory->used += size;
+	memory->varying |= head ^ memory->recs[0].head;
+	*(uint64 *) tuple_at(memory, rec) = head;
+	fpb_copy_bytes(index_tuple(memory, rec), tuple, IndexTupleSize(tuple));
+	return true;
+}
+
+/* --- sorting --- */
+
+/*
+ * Sort records by their heads.
+ */
+static void
+sort_by_heads(FpbTupleMemory *memory, TupleRec *recs, Size n)
+{
+	Size		in_order = 1;
+	uint64	   *sorted;
+
+	while (in_order < n && recs[in_order - 1].head <= recs[in_order].head)
+		in_order++;
+	if (in_order >= n)
+		return;
+	if (n < FPB_RADIX_MIN || memory->scratch == NULL)
+	{
+		fpb_sort_few((uint64 *) recs, n, 2);
+		return;
+	}
+	sorted = fpb_radix_sort((uint64 *) recs, (uint64 *) memory->scratch, n, 2);
+	if (sorted != (uint64 *) recs)
+		memcpy(recs, sorted, n * sizeof(TupleRec));
+}
+
+/*
+ * Give records of one head those behind all the bytes that their first columns
+ * have in common.  False if these are all the same, too.
+ */
+static bool
+set_heads_behind(FpbTupleMemory *memory, TupleRec *recs, Size n)
+{
+	const FpbIndex *ix = &memory->wide;
+	int			prefix = BLCKSZ;
+	uint64		varying = 0;
+
+	for (Size i = 1; i < n && prefix > 0; i++)
+	{
+		int			common = fpb_common_prefix(ix, index_tuple(memory, &recs[0]),
+											   index_tuple(memory, &recs[i]));
+
+		prefix = Min(prefix, common);
+	}
+
+	/* 0 if one of them is NULL, of which the head behind it would not tell */
+	if (prefix == 0)
+		return false;
+	for (Size i = 0; i < n; i++)
+	{
+		FpbKey		key = {.tuple = index_tuple(memory, &recs[i])};
+
+		recs[i].head = fpb_head_behind(ix, &key, prefix);
+		varying |= recs[i].head ^ recs[0].head;
+	}
+	return varying != 0;
+}
+
+/*
+ * Give records the heads of their second columns, if their first ones are
+ * equal.  False if that does not tell them apart.
+ */
+static bool
+set_second_heads(FpbTupleMemory *memory, TupleRec *recs, Size n)
+{
+	const FpbIndex *ix = &memory->wide;
+	FpbKey		first = {.tuple = index_tuple(memory, &recs[0])};
+	uint64		varying = 0;
+
+	if (ix->nkeyatts == 1 || ix->cols[1].head == FPB_HEAD_NONE)
+		return false;
+	for (Size i = 1; i < n; i++)
+	{
+		FpbKey		key = {.tuple = index_tuple(memory, &recs[i])};
+		int			order;
+
+		if (fpb_equal_columns(ix, &first, &key, 1, &order) == 0)
+			return false;
+	}
+	for (Size i = 0; i < n; i++)
+	{
+		bool		isnull;
+		Datum		value = fpb_read_nth_column(ix, index_tuple(memory, &recs[i]), 1, &isnull);
+
+		recs[i].head = fpb_column_head(&ix->cols[1], value, isnull);
+		varying |= recs[i].head ^ recs[0].head;
+	}
+	return varying != 0;
+}
+
+/*
+ * Give records of one head finer ones.  False if there are none that tell them
+ * apart.
+ */
+static bool
+refine_heads(FpbTupleMemory *memory, TupleRec *recs, Size n)
+{
+	CHECK_FOR_INTERRUPTS();
+	return (memory->wide.byte_heads && set_heads_behind(memory, recs, n)) ||
+		set_second_heads(memory, recs, n);
+}
+
+/*
+ * Records from the first one on that have its head.
+ */
+static inline Size
+run_length(const TupleRec *recs, Size n)
+{
+	Size		length = 1;
+
+	while (length < n && recs[length].head == recs[0].head)
+		length++;
+	return length;
+}
+
+/*
+ * Put records of one head, at least two, in order.
+ */
+static void
+sort_run(FpbTupleMemory *memory, TupleRec *recs, Size n, int depth)
+{
+	Size		in_order = 1;
+	Size		length;
+
+	while (in_order < n && compare_recs(&recs[in_order - 1], &recs[in_order], memory) <= 0)
+		in_order++;
+	if (in_order == n)
+		return;
+	if (n < MANY_TUPLES || depth == MOST_DEPTH || !refine_heads(memory, recs, n))
+	{
+		sort_by_comparisons(recs, n, memory);
+		return;
+	}
+	sort_by_heads(memory, recs, n);
+	for (Size start = 0; start < n; start += length)
+	{
+		length = run_length(&recs[start], n - start);
+		if (length > 1)
+			sort_run(memory, &recs[start], length, depth + 1);
+	}
+}
+
+/*
+ * Sort what has been added.
+ */
+void
+fpb_tuple_memory_sort(FpbTupleMemory *memory)
+{
+	Size		size = memory->n * sizeof(TupleRec);
+	MemoryContext old = MemoryContextSwitchTo(memory->cxt);
+
+	if (size <= memory->left && memory->n >= FPB_RADIX_MIN)
+		memory->scratch = (TupleRec *) fpb_sort_alloc(memory->cxt, size);
+	if (memory->n > 1 && memory->varying == 0)
+		(void) refine_heads(memory, memory->recs, memory->n);
+	sort_by_heads(memory, memory->recs, memory->n);
+	memory->sorted = true;
+	MemoryContextSwitchTo(old);
+}
+
+/* --- reading --- */
+
+/*
+ * The next tuple behind its head, in order, or NULL.  Before they are sorted
+ * they are read in the order in which they have come, and memory is freed.
+ */
+char *
+fpb_tuple_memory_next(FpbTupleMemory *memory)
+{
+	TupleRec   *rec = &memory->recs[memory->next];
+
+	if (memory->next == memory->n)
+		return NULL;
+	if (!memory->sorted)
+	{
+		while (memory->nfreed < (int) (rec->place >> BLOCK_BITS))
+			pfree(memory->blocks[memory->nfreed++]);
+	}
+	else if (memory->next == memory->run_end)
+	{
+		Size		length = run_length(rec, memory->n - memory->next);
+
+		if (length > 1)
+		{
+			MemoryContext old = MemoryContextSwitchTo(memory->cxt);
+
+			sort_run(memory, rec, length, 0);
+			MemoryContextSwitchTo(old);
+		}
+		memory->run_end += length;
+	}
+	if (memory->next + TUPLES_AHEAD < memory->n)
+		fpb_fetch_lines(tuple_at(memory, rec + TUPLES_AHEAD), 2 * FPB_CACHE_LINE);
+	memory->next++;
+	return tuple_at(memory, rec);
+}
+
+/*
+ * End a sort.
+ */
+void
+fpb_tuple_memory_end(FpbTupleMemory *memory)
+{
+	for (int i = memory->nfreed; i < memory->nblocks; i++)
+		pfree(memory->blocks[i]);
+	pfree(memory->blocks);
+	pfree(memory->recs);
+	if (memory->scratch != NULL)
+		pfree(memory->scratch);
+	pfree(memory);
+}
