@@ -39,6 +39,62 @@ form_head(const FpbIndex *ix, IndexTuple tuple, const Datum *values,
 }
 
 /*
+ * Form the tuple of a single value that is a short varlena, or plain and can
+ * be one, as index_form_tuple forms it.  NULL of any other.
+ */
+static IndexTuple
+form_short(const FpbIndex *ix, Datum value)
+{
+	const char *v = DatumGetPointer(value);
+	Size		length;
+	IndexTuple	tuple;
+	char	   *to;
+
+	if (VARATT_IS_1B(v))
+	{
+		if (VARATT_IS_1B_E(v))
+			return NULL;
+		length = VARSIZE_1B(v) - VARHDRSZ_SHORT;
+		v += VARHDRSZ_SHORT;
+	}
+	else
+	{
+		if (!VARATT_CAN_MAKE_SHORT(v) ||
+			TupleDescAttr(RelationGetDescr(ix->rel), 0)->attstorage == TYPSTORAGE_PLAIN)
+			return NULL;
+		length = VARSIZE(v) - VARHDRSZ;
+		v += VARHDRSZ;
+	}
+	tuple = palloc(sizeof(IndexTupleData) + VARHDRSZ_SHORT + length);
+	tuple->t_info = INDEX_VAR_MASK | (sizeof(IndexTupleData) + VARHDRSZ_SHORT + length);
+	to = (char *) tuple + sizeof(IndexTupleData);
+	SET_VARSIZE_SHORT(to, VARHDRSZ_SHORT + length);
+	fpb_copy_bytes(to + VARHDRSZ_SHORT, v, length);
+	return tuple;
+}
+
+/*
+ * Form the tuple of a row's values, but for its TID.
+ */
+static IndexTuple
+form_tuple(const FpbIndex *ix, Datum *values, bool *isnull)
+{
+	IndexTuple	tuple = NULL;
+	Size		end;
+	bool		aligned;
+	bool		nulls;
+
+	if (ix->natts == 1 && ix->cols[0].length == -1 && !isnull[0])
+		tuple = form_short(ix, values[0]);
+	if (tuple != NULL)
+		return tuple;
+	tuple = index_form_tuple(RelationGetDescr(ix->rel), values, isnull);
+	end = fpb_columns_end(ix, tuple, ix->natts, &aligned, &nulls);
+	fpb_set_tuple_info(tuple, end, aligned);
+	return tuple;
+}
+
+/*
  * Make the key of a row.  Raises an error for a TID that a tail can't hold
  * (the table access method "heap" never makes one), and what index_form_tuple
  * raises.
@@ -48,9 +104,6 @@ fpb_key_form(const FpbIndex *ix, Datum *values, bool *isnull,
 			 ItemPointer tid, FpbKey *key)
 {
 	IndexTuple	tuple;
-	Size		end;
-	bool		aligned;
-	bool		nulls;
 
 	if (unlikely(ItemPointerGetOffsetNumber(tid) > FPB_TAIL_MAX_OFFSET))
 		ereport(ERROR,
@@ -68,9 +121,7 @@ fpb_key_form(const FpbIndex *ix, Datum *values, bool *isnull,
 		return;
 	}
 
-	tuple = index_form_tuple(RelationGetDescr(ix->rel), values, isnull);
-	end = fpb_columns_end(ix, tuple, ix->natts, &aligned, &nulls);
-	fpb_set_tuple_info(tuple, end, aligned);
+	tuple = form_tuple(ix, values, isnull);
 	tuple->t_tid = *tid;
 
 	key->tuple = tuple;

@@ -71,7 +71,7 @@ bytes_of(const FpbIndex *ix, Datum value, Size *length, void **copy)
 }
 
 /* the bytes of a tuple's first column; NULL if it has none, or is NULL */
-static inline const char *
+static pg_attribute_always_inline const char *
 first_bytes(const FpbIndex *ix, IndexTuple tuple, Size *length, void **copy)
 {
 	bool		isnull;
@@ -171,8 +171,7 @@ fpb_has_prefix(const FpbIndex *ix, IndexTuple tuple, int prefix, IndexTuple othe
 /* --- cut tuples --- */
 
 /*
- * memcpy of what is short, most of the time.  (A compiler that knows how long
- * it may be at most makes a loop of it that takes its time to begin.)
+ * fpb_copy_bytes of what is short, most of the time.
  */
 static pg_attribute_always_inline void
 copy_short(char *to, const char *from, Size length)
@@ -180,7 +179,7 @@ copy_short(char *to, const char *from, Size length)
 	Size		done = 0;
 
 	if (unlikely(length > 64))
-		memcpy(to, from, length);
+		fpb_copy_bytes(to, from, length);
 	else if (length >= sizeof(uint64))
 	{
 		for (; done + sizeof(uint64) < length; done += sizeof(uint64))
@@ -397,10 +396,11 @@ finish_first(const FpbIndex *ix, IndexTuple tuple, Size header, Size old_length,
 
 /*
  * A copy of a tuple in *space, without so many bytes at the beginning of its
- * first column, which is plain.
+ * first column, which is plain.  header_only: if that is the only column, a
+ * copy of the header will do.
  */
-static IndexTuple
-drop_bytes(const FpbIndex *ix, IndexTuple tuple, Size less, FpbTupleSpace *space)
+static inline IndexTuple
+drop_bytes(const FpbIndex *ix, IndexTuple tuple, Size less, bool header_only, FpbTupleSpace *space)
 {
 	Size		start = IndexInfoFindDataOffset(tuple->t_info);
 	Size		header;
@@ -409,20 +409,28 @@ drop_bytes(const FpbIndex *ix, IndexTuple tuple, Size less, FpbTupleSpace *space
 
 	if (unlikely(length < less))
 		fpb_tuple_damaged(ix, tuple, short_key);
-	memcpy(space->data, tuple, start);
-	copy_short(space->data + start + header, bytes + less, length - less);
-	finish_first(ix, tuple, header, length, length - less, space);
+	length -= less;
+	space->header = *tuple;
+	if (header_only && ix->natts == 1)
+	{
+		space->header.t_info = (tuple->t_info & ~INDEX_SIZE_MASK) | (start + header + length);
+		return &space->header;
+	}
+	if (unlikely(start > sizeof(IndexTupleData)))
+		memcpy(space->data, tuple, start);	/* the bitmap of NULLs, too */
+	copy_short(space->data + start + header, bytes + less, length);
+	finish_first(ix, tuple, header, length + less, length, space);
 	return &space->header;
 }
 
 /*
- * See key/prefix.h.
+ * Cut a tuple; where only its header is wanted, perhaps no more than that.
  */
-IndexTuple
-fpb_cut_tuple(const FpbIndex *ix, IndexTuple tuple, int prefix, FpbTupleSpace *space)
+static pg_attribute_always_inline IndexTuple
+cut_tuple(const FpbIndex *ix, IndexTuple tuple, int prefix, bool header_only, FpbTupleSpace *space)
 {
 	const char *bytes;
-	Size		length;
+	Size		length = 0;
 	void	   *copy;
 	uint64		head;
 
@@ -433,7 +441,25 @@ fpb_cut_tuple(const FpbIndex *ix, IndexTuple tuple, int prefix, FpbTupleSpace *s
 	bytes = first_bytes(ix, tuple, &length, &copy);
 	head = head_behind(ix, bytes, length, prefix);
 	free_copy(copy);
-	return drop_bytes(ix, tuple, prefix + bytes_in_head(ix, head), space);
+	return drop_bytes(ix, tuple, prefix + bytes_in_head(ix, head), header_only, space);
+}
+
+/*
+ * See key/prefix.h.
+ */
+IndexTuple
+fpb_cut_tuple(const FpbIndex *ix, IndexTuple tuple, int prefix, FpbTupleSpace *space)
+{
+	return cut_tuple(ix, tuple, prefix, false, space);
+}
+
+/*
+ * See key/prefix.h.
+ */
+IndexTuple
+fpb_cut_header(const FpbIndex *ix, IndexTuple tuple, int prefix, FpbTupleSpace *space)
+{
+	return cut_tuple(ix, tuple, prefix, true, space);
 }
 
 /*

@@ -94,6 +94,12 @@ extern IndexTuple fpb_cut_tuple(const FpbIndex *ix, IndexTuple tuple, int prefix
 								FpbTupleSpace *space);
 
 /*
+ * The same, but perhaps no more than the header of one in *space: its size.
+ */
+extern IndexTuple fpb_cut_header(const FpbIndex *ix, IndexTuple tuple, int prefix,
+								 FpbTupleSpace *space);
+
+/*
  * The whole tuple of a key: its own, or if that is cut one in *space.
  */
 extern IndexTuple fpb_join_tuple(const FpbIndex *ix, const FpbKey *key, FpbTupleSpace *space);

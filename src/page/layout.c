@@ -338,19 +338,19 @@ static void
 cut_entry(const FpbIndex *ix, FpbKey *key, IndexTuple whole, int prefix, IndexTuple low,
 		  char **to)
 {
-	FpbTupleSpace space;
+	FpbTupleSpace *space = (FpbTupleSpace *) *to;
 	IndexTuple	tuple;
 
 	if (unlikely(prefix > 0 && fpb_is_cut(ix, whole) && !fpb_has_prefix(ix, whole, prefix, low)))
 		fpb_report_damage(ix->rel, fpb_cache_block(ix->cache, key->tuple),
 						  "The keys do not begin with the page's prefix.");
-	tuple = fpb_cut_tuple(ix, whole, prefix, &space);
-	if (tuple != key->tuple)
-	{
-		fpb_copy_bytes(*to, tuple, IndexTupleSize(tuple));
-		key->tuple = (IndexTuple) *to;
-		*to += MAXALIGN(IndexTupleSize(tuple));
-	}
+	tuple = fpb_cut_tuple(ix, whole, prefix, space);
+	if (tuple == key->tuple)
+		return;
+	if (tuple != &space->header)
+		fpb_copy_bytes(space, tuple, IndexTupleSize(tuple));
+	key->tuple = &space->header;
+	*to += MAXALIGN(IndexTupleSize(key->tuple));
 }
 
 /*

@@ -135,7 +135,7 @@ add_entry(const FpbFiller *filler, FillState *state, const FpbKey *key, bool sam
 	const FpbIndex *ix = filler->ix;
 	FpbTupleSpace space;
 	IndexTuple	tuple = filler->level > 0 ? key->tuple :
-		fpb_cut_tuple(ix, key->tuple, state->prefix, &space);
+		fpb_cut_header(ix, key->tuple, state->prefix, &space);
 	int			width = fpb_posting_width_for(ix, tuple, key->tail);
 	bool		wider = same && width > state->last_width;
 
