@@ -132,7 +132,8 @@ INSERT INTO build_alike
 		   CASE i % 3 WHEN 0 THEN NULL WHEN 1 THEN '' ELSE repeat(chr(1), i % 40) END,
 		   decode(repeat('00', i * 7 % 40), 'hex'), hashint8(i) % 50, hashint4(i) % 50
 	FROM generate_series(1, 3000) i;
-UPDATE build_alike SET j = NULL WHERE i % 9 = 1;
+UPDATE build_alike SET j = CASE i % 2 WHEN 1 THEN NULL ELSE 9223372036854775807 END
+	WHERE i % 9 = 1;
 SELECT * FROM build_test('build_alike', 't');
 SELECT * FROM build_test('build_alike', 't DESC');
 SELECT * FROM build_test('build_alike', 't, j');
@@ -148,6 +149,9 @@ SELECT * FROM build_test('build_alike', 'e DESC NULLS LAST, j NULLS FIRST');
 SELECT * FROM build_test('build_alike', 'z, j');
 SELECT * FROM build_test('build_alike', 'z DESC, j, t');
 SELECT * FROM build_test('build_alike', 'n, t');
+SELECT * FROM build_test('build_alike', 'j, t');
+SELECT * FROM build_test('build_alike', 'j, t DESC, x DESC');
+SELECT * FROM build_test('build_alike', 't, e NULLS FIRST, x');
 
 --
 -- Beyond memory: sorted runs on disk.  With as little memory as release 18

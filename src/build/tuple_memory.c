@@ -9,10 +9,10 @@
  * head stay in the order in which they have come, which mostly is that of
  * their TIDs.
  *
- * Many tuples of one head are sorted by finer heads: where heads are bytes, by
- * those behind all bytes that these tuples have in common; where these have
- * the same first column, by the second one's.  Few are sorted by comparisons.
- * That is done when the result is read, as it needs the tuples themselves.
+ * Many tuples of one head are sorted by finer heads: those of the first column
+ * in which they are not equal, and if these are bytes, behind all that they
+ * have in common.  Few are sorted by comparisons.  That is done when the
+ * result is read, as it needs the tuples themselves.
  *
  *-------------------------------------------------------------------------
  */
@@ -22,7 +22,6 @@
 #include "utils/memutils.h"
 
 #include "build/sort_state.h"
-#include "key/prefix.h"
 #include "key/tuple.h"
 
 /* a place: the number of a block, and an offset there */
@@ -121,8 +120,8 @@ fpb_tuple_memory_begin(const FpbIndex *ix, Size size, double expected,
 
 	memory->wide = *ix;
 	memory->wide.head_width = sizeof(uint64);
-	if (ix->nkeyatts > 1)
-		fpb_choose_column_head(&memory->wide, 1);
+	for (int i = 1; i < ix->nkeyatts; i++)
+		fpb_choose_column_head(&memory->wide, i);
 	memory->cxt = CurrentMemoryContext;
 	memory->compare = compare;
 	memory->arg = arg;
@@ -223,80 +222,168 @@ sort_by_heads(FpbTupleMemory *memory, TupleRec *recs, Size n)
 		memcpy(recs, sorted, n * sizeof(TupleRec));
 }
 
-/*
- * Give records of one head those behind all the bytes that their first columns
- * have in common.  False if these are all the same, too.
- */
-static bool
-set_heads_behind(FpbTupleMemory *memory, TupleRec *recs, Size n)
+/* what heads say of the values of a column */
+typedef enum HeadsSay
 {
-	const FpbIndex *ix = &memory->wide;
-	int			prefix = BLCKSZ;
-	uint64		varying = 0;
+	HEADS_DIFFER,
+	HEADS_EQUAL,				/* the values are equal, */
+	HEADS_NOTHING				/* or may be */
+} HeadsSay;
 
-	for (Size i = 1; i < n && prefix > 0; i++)
-	{
-		int			common = fpb_common_prefix(ix, index_tuple(memory, &recs[0]),
-											   index_tuple(memory, &recs[i]));
-
-		prefix = Min(prefix, common);
-	}
-
-	/* 0 if one of them is NULL, of which the head behind it would not tell */
-	if (prefix == 0)
-		return false;
-	for (Size i = 0; i < n; i++)
-	{
-		FpbKey		key = {.tuple = index_tuple(memory, &recs[i])};
-
-		recs[i].head = fpb_head_behind(ix, &key, prefix);
-		varying |= recs[i].head ^ recs[0].head;
-	}
-	return varying != 0;
+static inline Datum
+column_value(const FpbTupleMemory *memory, const TupleRec *rec, int column, bool *isnull)
+{
+	return fpb_read_nth_column(&memory->wide, index_tuple(memory, rec), column, isnull);
 }
 
 /*
- * Give records the heads of their second columns, if their first ones are
- * equal.  False if that does not tell them apart.
+ * Give records the heads of a column.
  */
-static bool
-set_second_heads(FpbTupleMemory *memory, TupleRec *recs, Size n)
+static HeadsSay
+set_heads(FpbTupleMemory *memory, TupleRec *recs, Size n, int column)
 {
-	const FpbIndex *ix = &memory->wide;
-	FpbKey		first = {.tuple = index_tuple(memory, &recs[0])};
+	const FpbColumn *col = &memory->wide.cols[column];
 	uint64		varying = 0;
 
-	if (ix->nkeyatts == 1 || ix->cols[1].head == FPB_HEAD_NONE)
-		return false;
+	for (Size i = 0; i < n; i++)
+	{
+		bool		isnull;
+		Datum		value = column_value(memory, &recs[i], column, &isnull);
+
+		recs[i].head = fpb_column_head(col, value, isnull);
+		varying |= recs[i].head ^ recs[0].head;
+	}
+	if (varying != 0)
+		return HEADS_DIFFER;
+	return col->head == FPB_HEAD_WORD &&
+		!fpb_word_is_shared(col, col->width == 32 ? recs[0].head >> 32 : recs[0].head) ?
+		HEADS_EQUAL : HEADS_NOTHING;
+}
+
+/*
+ * Where heads are a column's first bytes: how many bytes do the values of n
+ * records begin with in common?  0 if one is NULL.  Sets *equal to whether
+ * they have no more than these.
+ */
+static Size
+common_bytes(FpbTupleMemory *memory, const TupleRec *recs, Size n, int column, bool *equal)
+{
+	FpbHeadKind kind = memory->wide.cols[column].head;
+	const char *first = NULL;
+	Size		first_length = 0;
+	void	   *first_copy = NULL;
+	Size		common = 0;
+	bool		isnull = false;
+
+	*equal = true;
+	for (Size i = 0; i < n; i++)
+	{
+		Datum		value = column_value(memory, &recs[i], column, &isnull);
+		const char *bytes;
+		Size		length;
+		Size		same = 0;
+		void	   *copy;
+
+		if (isnull)
+			break;
+		bytes = fpb_value_bytes(kind, value, &length, &copy);
+		if (i == 0)
+		{
+			first = bytes;
+			common = first_length = length;
+			first_copy = copy;
+			continue;
+		}
+		while (same < Min(common, length) && bytes[same] == first[same])
+			same++;
+		common = same;
+		*equal &= same == length && same == first_length;
+		if (copy != NULL)
+			pfree(copy);
+	}
+	if (first_copy != NULL)
+		pfree(first_copy);
+	*equal &= !isnull;
+	return isnull ? 0 : common;
+}
+
+/*
+ * Give records the heads of a column behind what its values begin with in
+ * common.
+ */
+static HeadsSay
+set_heads_behind(FpbTupleMemory *memory, TupleRec *recs, Size n, int column)
+{
+	const FpbColumn *col = &memory->wide.cols[column];
+	uint64		varying = 0;
+	bool		equal;
+	Size		common = common_bytes(memory, recs, n, column, &equal);
+
+	if (equal)
+		return HEADS_EQUAL;
+	if (common == 0)
+		return set_heads(memory, recs, n, column);
+	for (Size i = 0; i < n; i++)
+	{
+		bool		isnull;
+		Datum		value = column_value(memory, &recs[i], column, &isnull);
+		Size		length;
+		void	   *copy;
+		const char *bytes = fpb_value_bytes(col->head, value, &length, &copy);
+
+		recs[i].head = fpb_bytes_head(bytes + common, length - common);
+		if (col->desc)
+			recs[i].head = ~recs[i].head;
+		varying |= recs[i].head ^ recs[0].head;
+		if (copy != NULL)
+			pfree(copy);
+	}
+	return varying != 0 ? HEADS_DIFFER : HEADS_NOTHING;
+}
+
+/*
+ * Are the columns of all records equal up to this one?
+ */
+static bool
+columns_equal(FpbTupleMemory *memory, const TupleRec *recs, Size n, int column)
+{
+	FpbKey		first = {.tuple = index_tuple(memory, &recs[0])};
+
 	for (Size i = 1; i < n; i++)
 	{
 		FpbKey		key = {.tuple = index_tuple(memory, &recs[i])};
 		int			order;
 
-		if (fpb_equal_columns(ix, &first, &key, 1, &order) == 0)
+		if (fpb_equal_columns(&memory->wide, &first, &key, column + 1, &order) <= column)
 			return false;
 	}
-	for (Size i = 0; i < n; i++)
-	{
-		bool		isnull;
-		Datum		value = fpb_read_nth_column(ix, index_tuple(memory, &recs[i]), 1, &isnull);
-
-		recs[i].head = fpb_column_head(&ix->cols[1], value, isnull);
-		varying |= recs[i].head ^ recs[0].head;
-	}
-	return varying != 0;
+	return true;
 }
 
 /*
- * Give records of one head finer ones.  False if there are none that tell them
- * apart.
+ * Give records of one head finer ones: of the first column in which they are
+ * not all equal.  False if those are the same, or there are none.
  */
 static bool
 refine_heads(FpbTupleMemory *memory, TupleRec *recs, Size n)
 {
-	CHECK_FOR_INTERRUPTS();
-	return (memory->wide.byte_heads && set_heads_behind(memory, recs, n)) ||
-		set_second_heads(memory, recs, n);
+	const FpbIndex *ix = &memory->wide;
+
+	for (int column = 0; column < ix->nkeyatts; column++)
+	{
+		HeadsSay	say;
+
+		CHECK_FOR_INTERRUPTS();
+		if (ix->cols[column].head == FPB_HEAD_NONE)
+			return false;
+		say = fpb_head_is_bytes(ix->cols[column].head) ?
+			set_heads_behind(memory, recs, n, column) : set_heads(memory, recs, n, column);
+		if (say == HEADS_DIFFER)
+			return true;
+		if (say == HEADS_NOTHING && !columns_equal(memory, recs, n, column))
+			return false;
+	}
+	return false;
 }
 
 /*

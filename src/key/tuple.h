@@ -1,7 +1,8 @@
 /*-------------------------------------------------------------------------
  *
  * key/tuple.h
- *	  Reading tuples, for the files of key/ that work on their columns.
+ *	  Reading tuples, for the files of key/ that work on their columns, and for
+ *	  the sort of a build.
  *
  * Tuples lie in pages, which may be damaged.  fpb_page_tuple has checked that
  * a tuple ends within its page.  The functions here follow no length before
