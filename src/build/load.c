@@ -297,7 +297,7 @@ fpb_check_unique(FpbLoad *load, const FpbKey *key)
 			load->last_size = size * 2;
 			copy = (IndexTuple) palloc(load->last_size);
 		}
-		memcpy(copy, key->tuple, size);
+		fpb_copy_bytes(copy, key->tuple, size);
 	}
 	load->last = *key;
 	load->last.tuple = copy;

@@ -233,6 +233,7 @@ typedef enum HeadsSay
 static inline Datum
 column_value(const FpbTupleMemory *memory, const TupleRec *rec, int column, bool *isnull)
 {
+	CHECK_FOR_INTERRUPTS();
 	return fpb_read_nth_column(&memory->wide, index_tuple(memory, rec), column, isnull);
 }
 
@@ -294,6 +295,9 @@ common_bytes(FpbTupleMemory *memory, const TupleRec *recs, Size n, int column, b
 			first_copy = copy;
 			continue;
 		}
+		while (same + sizeof(uint64) <= Min(common, length) &&
+			   memcmp(bytes + same, first + same, sizeof(uint64)) == 0)
+			same += sizeof(uint64);
 		while (same < Min(common, length) && bytes[same] == first[same])
 			same++;
 		common = same;
@@ -354,6 +358,7 @@ columns_equal(FpbTupleMemory *memory, const TupleRec *recs, Size n, int column)
 		FpbKey		key = {.tuple = index_tuple(memory, &recs[i])};
 		int			order;
 
+		CHECK_FOR_INTERRUPTS();
 		if (fpb_equal_columns(&memory->wide, &first, &key, column + 1, &order) <= column)
 			return false;
 	}
@@ -373,7 +378,6 @@ refine_heads(FpbTupleMemory *memory, TupleRec *recs, Size n)
 	{
 		HeadsSay	say;
 
-		CHECK_FOR_INTERRUPTS();
 		if (ix->cols[column].head == FPB_HEAD_NONE)
 			return false;
 		say = fpb_head_is_bytes(ix->cols[column].head) ?
@@ -409,7 +413,10 @@ sort_run(FpbTupleMemory *memory, TupleRec *recs, Size n, int depth)
 	Size		length;
 
 	while (in_order < n && compare_recs(&recs[in_order - 1], &recs[in_order], memory) <= 0)
+	{
+		CHECK_FOR_INTERRUPTS();
 		in_order++;
+	}
 	if (in_order == n)
 		return;
 	if (n < MANY_TUPLES || depth == MOST_DEPTH || !refine_heads(memory, recs, n))
