@@ -543,12 +543,19 @@ extern bool fpb_write_page(const FpbIndex *ix, Page page,
 /* --- room in a page (page/disk_first/tuple_room.c) --- */
 
 /*
- * Where the tuples of a page begin, and where the page ends: a bit for each
- * two bytes, as tuples begin at even offsets.
+ * Where the tuples of a page begin: a byte for each FPB_MAP_STEP, in which one
+ * at most begins.  It has that offset's lowest byte, with bit 0 set, as tuples
+ * begin at even offsets; or 0.  There is room at both ends to look at eight
+ * bytes at once, and for any offset that a damaged page may have.
  */
+#define FPB_MAP_STEP			8
+#define FPB_MAP_CELL(offset)	((offset) / FPB_MAP_STEP + 8)
+
+StaticAssertDecl(FPB_MAP_STEP <= FPB_LEAST_TUPLE, "two tuples must not begin in one step");
+
 typedef struct FpbTupleMap
 {
-	uint64		words[BLCKSZ / 128 + 1];
+	uint8		cells[FPB_MAP_CELL(PG_UINT16_MAX) + 1 + 8];
 } FpbTupleMap;
 
 extern bool fpb_page_has_room(const FpbIndex *ix, Page page, int more_nodes,

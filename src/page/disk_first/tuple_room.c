@@ -14,6 +14,8 @@
 #include "postgres.h"
 
 #include "common/hashfn.h"
+#include "port/pg_bitutils.h"
+#include "port/pg_bswap.h"
 
 #include "page/disk_first/disk_first.h"
 
@@ -39,17 +41,44 @@ fpb_page_has_room(const FpbIndex *ix, Page page, int more_nodes, Size tuple)
 
 /* --- room among the tuples --- */
 
-/* (an offset of a damaged page may be any) */
-static inline uint64 *
-start_word(FpbTupleMap *map, uint32 offset)
+/* what a map's cell has if a tuple begins at this offset */
+#define START(offset)	((uint8) ((offset) | 1))
+
+static inline void
+note_start(FpbTupleMap *map, uint16 offset)
 {
-	return &map->words[offset / 128 % (BLCKSZ / 128)];
+	map->cells[FPB_MAP_CELL(offset)] = START(offset);
 }
 
-static inline uint64
-start_bit(uint32 offset)
+/*
+ * Note where the tuples begin that so many slots name, without a branch: a gap
+ * notes byte 0, where no tuple is looked for.  Four are read at once.  Returns
+ * whether all are within the page.
+ */
+static inline bool
+note_starts(FpbTupleMap *map, const uint16 *tuples, int n)
 {
-	return UINT64CONST(1) << offset / 2 % 64;
+	const uint64 beyond = UINT64CONST(0x0001000100010001) * (uint16) ~(BLCKSZ - 1);
+	uint64		all = 0;
+	int			slot = 0;
+
+	for (; slot + 4 <= n; slot += 4)
+	{
+		uint64		four;
+
+		memcpy(&four, tuples + slot, sizeof(four));
+		all |= four;
+		note_start(map, (uint16) four);
+		note_start(map, (uint16) (four >> 16));
+		note_start(map, (uint16) (four >> 32));
+		note_start(map, (uint16) (four >> 48));
+	}
+	for (; slot < n; slot++)
+	{
+		all |= tuples[slot];
+		note_start(map, tuples[slot]);
+	}
+	return (all & beyond) == 0;
 }
 
 /*
@@ -61,36 +90,29 @@ map_tuples(const FpbIndex *ix, Page page, uint32 except, bool high, FpbTupleMap 
 	const FpbPageHeader *hdr = FpbHdr(page);
 	const FpbShape *shape = fpb_shape(ix, page);
 	uint64		fences[2] = {0};
-	uint64		all = 0;
+	bool		sound = true;
 
-	memset(map, 0, sizeof(*map));
-	map->words[BLCKSZ / 128] = 1;	/* the page's end */
+	memset(map, 0, FPB_MAP_CELL(BLCKSZ) + sizeof(uint64));
 	for (int dir = 0; dir < FpbDir(page)->nnodes; dir++)
 	{
-		const uint16 *tuples;
-
 		if (unlikely(fpb_node_number(page, dir) >= FpbDir(page)->nalloc))
 			return false;
-		tuples = fpb_node_tuples(shape, fpb_node_at(shape, page, dir));
-
-		/* without a branch: a gap notes byte 0, where no tuple is looked for */
-		for (int slot = 0; slot < shape->nslots; slot++)
-		{
-			*start_word(map, tuples[slot]) |= start_bit(tuples[slot]);
-			all |= tuples[slot];
-		}
+		sound &= note_starts(map, fpb_node_tuples(shape, fpb_node_at(shape, page, dir)),
+							 shape->nslots);
 	}
-	*start_word(map, except) &= ~start_bit(except);
+	map->cells[FPB_MAP_CELL(except)] = 0;
 	if (!FpbPageIsLeftmost(page))
 		fences[FPB_LOW] = hdr->fences.tail[FPB_LOW];
 	if (high && !FpbPageIsRightmost(page) && !FpbPageHighElided(page))
 		fences[FPB_HIGH] = hdr->fences.tail[FPB_HIGH];
 	for (int i = 0; i < lengthof(fences); i++)
 	{
-		*start_word(map, (uint32) fences[i]) |= start_bit((uint32) fences[i]);
-		all |= fences[i];
+		sound &= fences[i] < BLCKSZ;
+		note_start(map, (uint16) fences[i]);
 	}
-	return all < BLCKSZ;
+	note_start(map, 0);			/* where searches end */
+	map->cells[FPB_MAP_CELL(BLCKSZ)] = START(BLCKSZ);
+	return sound;
 }
 
 /*
@@ -149,32 +171,58 @@ tuple_end(Page page, uint32 offset)
 }
 
 /*
+ * Where the tuple begins that a map's cell has.
+ */
+static inline uint32
+start_of_cell(const FpbTupleMap *map, int cell)
+{
+	return (cell - FPB_MAP_CELL(0)) * FPB_MAP_STEP + (map->cells[cell] & (FPB_MAP_STEP - 2));
+}
+
+/*
+ * Eight cells of a map, the first one in the top byte.
+ */
+static inline uint64
+eight_cells(const FpbTupleMap *map, int cell)
+{
+	uint64		cells;
+
+	memcpy(&cells, &map->cells[cell], sizeof(cells));
+	return pg_ntoh64(cells);
+}
+
+/*
  * Where the first tuple begins at this offset or behind it, or the page's end.
  */
 static inline uint32
 next_start(const FpbTupleMap *map, uint32 offset)
 {
-	uint32		word = offset / 128;
-	uint64		bits = map->words[word] & PG_UINT64_MAX << offset / 2 % 64;
+	int			cell = FPB_MAP_CELL(offset);
+	uint64		cells;
 
-	while (bits == 0)
-		bits = map->words[++word];
-	return 128 * word + 2 * pg_rightmost_one_pos64(bits);
+	/* (an odd one is that of a damaged page) */
+	if (map->cells[cell] % FPB_MAP_STEP >= Max(offset % FPB_MAP_STEP, 1))
+		return start_of_cell(map, cell);
+	for (cell++; (cells = eight_cells(map, cell)) == 0;)
+		cell += sizeof(cells);
+	return start_of_cell(map, cell + (63 - pg_leftmost_one_pos64(cells)) / BITS_PER_BYTE);
 }
 
 /*
- * Where the last tuple begins that does not lie behind an offset in the page;
- * or least.
+ * Where the last tuple begins that does not lie behind an offset in the page,
+ * or 0.
  */
-static uint32
-last_start(const FpbTupleMap *map, uint32 offset, uint32 least)
+static inline uint32
+last_start(const FpbTupleMap *map, uint32 offset)
 {
-	int			word = offset / 128;
-	uint64		bits = map->words[word] & PG_UINT64_MAX >> (63 - offset / 2 % 64);
+	int			cell = FPB_MAP_CELL(offset);
+	uint64		cells;
 
-	while (bits == 0 && --word >= 0)
-		bits = map->words[word];
-	return bits == 0 ? least : Max(least, 128 * word + 2 * pg_leftmost_one_pos64(bits));
+	if (map->cells[cell] != 0 && map->cells[cell] % FPB_MAP_STEP <= offset % FPB_MAP_STEP + 1)
+		return start_of_cell(map, cell);
+	for (cell -= sizeof(cells); (cells = eight_cells(map, cell)) == 0;)
+		cell -= sizeof(cells);
+	return start_of_cell(map, cell + 7 - pg_rightmost_one_pos64(cells) / BITS_PER_BYTE);
 }
 
 /*
@@ -186,6 +234,10 @@ fpb_free_from(const FpbTupleMap *map, uint32 offset)
 {
 	return next_start(map, offset) - offset;
 }
+
+/* so many places are tried, each so far from the one before, of 2^32 */
+#define TRIES			24
+#define GOLDEN_RATIO	0x9E3779B9
 
 /* room for a tuple among others */
 typedef struct Gap
@@ -204,60 +256,66 @@ fits_well(const Gap *gap)
 }
 
 /*
- * Look for room for a tuple from one tuple's offset (or pd_upper) up to
- * another's, or the page's end.
+ * The gap may be in the stretch from the tuple that begins at an offset, or
+ * from pd_upper if that is said, up to the next tuple: if no stretch has been
+ * found, or a longer one.  Returns whether that is the best one.
  *
  * A tuple's length is looked up only if the next one is far enough away for
  * both.
  */
-static void
-find_gap(Page page, const FpbTupleMap *map, uint32 from, uint32 to, Gap *gap)
+static inline bool
+try_gap(Page page, uint32 at, bool upper, uint32 next, Gap *gap)
 {
-	/* there may be no tuple at pd_upper */
-	uint32		before = next_start(map, from) == from ? FPB_LEAST_TUPLE : 0;
-	uint32		next;
+	uint32		end;
+	uint32		begin;
 
-	for (uint32 at = from; at < to; at = next)
-	{
-		next = next_start(map, at + sizeof(uint16));
-		if (unlikely(next - at >= before + gap->size))
-		{
-			uint32		end = before == 0 ? at : tuple_end(page, at);
-			uint32		begin = TYPEALIGN(gap->align, TYPEALIGN(sizeof(uint16), end));
-
-			if (begin + gap->size <= next && (gap->begin == 0 || next - end < gap->length))
-			{
-				gap->begin = begin;
-				gap->length = next - end;
-				if (fits_well(gap))
-					return;
-			}
-		}
-		before = FPB_LEAST_TUPLE;
-	}
+	if (likely(next - at < (upper ? 0 : FPB_LEAST_TUPLE) + gap->size))
+		return false;
+	end = TYPEALIGN(sizeof(uint16), upper ? at : tuple_end(page, at));
+	begin = TYPEALIGN(gap->align, end);
+	if (begin + gap->size > next || (gap->begin != 0 && next - end >= gap->length))
+		return false;
+	gap->begin = begin;
+	gap->length = next - end;
+	return fits_well(gap);
 }
 
 /*
  * Where a tuple of this alignment, of so many bytes with its TIDs, has room
- * among the page's tuples: in the first stretch that it fits well, else in the
- * shortest one that is long enough.  0 if there is none.
+ * among the page's tuples.  0 if there is none.
  *
- * The search begins at a place that depends on the entry's TID.  If it always
- * began at the same place, stretches would soon be rare there.
+ * Some places are tried, which depend on the entry's TID: the first stretch
+ * that it fits well is taken, else the shortest one of these.  If the search
+ * always began at the same place, stretches would soon be rare there, and if
+ * it went on from one stretch to the next, there would be long ones without.
+ * Only if none of these has room are all stretches looked at.
  */
 uint32
 fpb_gap_in_map(Page page, const FpbTupleMap *map, uint64 tail, uint32 align, uint32 size)
 {
 	Gap			gap = {.size = size,.align = align};
 	uint32		upper = FpbHdr(page)->pd.pd_upper;
-	uint32		middle;
+	uint32		hash = hash_uint32((uint32) tail);
+	uint32		next;
 
 	if (upper >= BLCKSZ)
 		return 0;
-	middle = last_start(map, upper + hash_uint32((uint32) tail) % (BLCKSZ - upper), upper);
-	find_gap(page, map, middle, BLCKSZ, &gap);
-	if (gap.begin == 0 || !fits_well(&gap))
-		find_gap(page, map, upper, middle, &gap);
+	for (int i = 0; i < TRIES; i++, hash += GOLDEN_RATIO)
+	{
+		uint32		place = upper + (uint32) ((uint64) hash * (BLCKSZ - upper) >> 32) / 2 * 2;
+		uint32		at = last_start(map, place);
+
+		/* there may be no tuple at pd_upper */
+		next = next_start(map, place + sizeof(uint16));
+		if (try_gap(page, Max(at, upper), at < upper, next, &gap))
+			return gap.begin;
+	}
+
+	for (uint32 at = upper; at < BLCKSZ && gap.begin == 0; at = next)
+	{
+		next = next_start(map, at + sizeof(uint16));
+		(void) try_gap(page, at, at == upper && next_start(map, at) != at, next, &gap);
+	}
 	return gap.begin;
 }
 
