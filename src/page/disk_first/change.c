@@ -733,10 +733,14 @@ read_loosely(const FpbIndex *ix, Page page, FpbCodec codec, char *node, int slot
  * n entries with its head, which are in these slots.  Returns the gap, or -1
  * if there is none.  *before becomes how many of them are before the gap: at,
  * or the nearest there is to it.
+ *
+ * Of several such gaps the first one is taken, because ascending keys need
+ * those behind it; or if the entry is the node's first one, the last, because
+ * descending keys need those before it.
  */
 static int
 gap_for_tuple(const FpbShape *shape, char *node, const uint8 *alike, int n, int at,
-			  int *before)
+			  bool first, int *before)
 {
 	const uint16 *tuples = fpb_node_tuples(shape, node);
 	int			found = -1;
@@ -746,11 +750,12 @@ gap_for_tuple(const FpbShape *shape, char *node, const uint8 *alike, int n, int 
 	{
 		if (passed < n && alike[passed] == slot)
 			passed++;
-		else if (tuples[slot] == 0 && (found < 0 || abs(at - passed) < abs(at - *before)))
+		else if (tuples[slot] == 0 &&
+				 (found < 0 || abs(at - passed) < abs(at - *before) || (first && passed == 0)))
 		{
 			found = slot;
 			*before = passed;
-			if (passed >= at)
+			if (passed >= at && !first)
 				break;
 		}
 	}
@@ -790,7 +795,7 @@ put_tuple(const FpbIndex *ix, Page page, const StoredEntry *stored, int dir, int
 	int			n = fpb_loose_alike(ix, shape, node, head, alike, &less);
 	int			at = Min(Max(rank - less, 0), n);
 	int			before = 0;
-	int			gap = gap_for_tuple(shape, node, alike, n, at, &before);
+	int			gap = gap_for_tuple(shape, node, alike, n, at, rank == 0, &before);
 	int			slot = gap;
 
 	/* better than to write before the node */
@@ -1039,12 +1044,14 @@ append_pairs(const FpbIndex *ix, Page page, const FpbEntry *entry, int dir, FpbW
 }
 
 /*
- * Put an entry into a new loose node of its own, the dir'th.
+ * Put an entry into a new loose node of its own, the dir'th.  If it comes
+ * before all others of the page, keys seem to descend.
  */
 static void
 append_loose(const FpbIndex *ix, Page page, const StoredEntry *stored, int dir, FpbWalPage *wp)
 {
 	uint64		head = stored->entry.key.head;
+	bool		descends = dir == 0 && FpbDir(page)->nnodes > 0;
 
 	if (fpb_is_word(ix))
 	{
@@ -1052,7 +1059,7 @@ append_loose(const FpbIndex *ix, Page page, const StoredEntry *stored, int dir, 
 		return;
 	}
 	(void) add_loose_node(ix, page, dir, FPB_NODE_TUPLES, head, 0, wp);
-	put_entry(ix, page, stored, dir, 0, wp);
+	put_entry(ix, page, stored, dir, descends ? 0 : FPB_LOOSE_MOST, wp);
 }
 
 /*

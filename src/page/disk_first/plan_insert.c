@@ -1414,6 +1414,13 @@ plan_loose(const FpbIndex *ix, Page page, const FpbEntry *entry,
 		return true;
 	if (rank == nslots && plan_in_node(ix, page, dir + 1, entry, place, slots))
 		return true;
+
+	/*
+	 * Before all others of the page, keys may descend.  Then each entry would
+	 * have several nodes move the offsets of all tuples that they have.
+	 */
+	if (!free && !fpb_is_word(ix) && rank == 0 && dir == 0)
+		return false;
 	if (!free)
 		return plan_pass(ix, page, dir, entry, rank, nslots, slots) ||
 			(has_runs(ix, page) && plan_repack(ix, page, entry, place, false, plan));
