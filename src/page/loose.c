@@ -199,6 +199,25 @@ nearest_tuple(const LooseNode *loose, uint64 from, bool forward)
 	return (forward ? from + least : from - least) & PG_UINT8_MAX;
 }
 
+/* so many tuple offsets are looked at at once, as one integer */
+#define TUPLES_AT_ONCE	((int) (sizeof(uint64) / sizeof(uint16)))
+
+/*
+ * How many of so many tuple offsets are 0, which stands for a gap?
+ */
+static inline int
+gaps_among(const uint16 *tuples)
+{
+	uint64		low = UINT64CONST(0x7FFF7FFF7FFF7FFF);
+	uint64		all;
+
+	memcpy(&all, tuples, sizeof(all));
+	/* the top bit of each becomes 1 unless all of its bits are 0 */
+	all |= (all & low) + low;
+	/* and as the lowest bit, they are added up in the top ones */
+	return TUPLES_AT_ONCE - (int) (((all & ~low) >> 15) * UINT64CONST(0x0001000100010001) >> 48);
+}
+
 /*
  * The first slot that is a gap, or -1.
  */
@@ -206,8 +225,13 @@ int
 fpb_loose_gap(const FpbIndex *ix, const FpbShape *shape, FpbCodec codec, const char *node)
 {
 	LooseNode	loose = open_loose(ix, shape, codec, node);
+	int			slot = 0;
 
-	for (int slot = 0; slot < loose.nslots; slot++)
+	if (loose.tuples != NULL)
+		while (slot + TUPLES_AT_ONCE <= loose.nslots &&
+			   gaps_among(loose.tuples + slot) == 0)
+			slot += TUPLES_AT_ONCE;
+	for (; slot < loose.nslots; slot++)
 		if (is_gap(&loose, slot))
 			return slot;
 	return -1;
@@ -221,8 +245,12 @@ fpb_loose_count(const FpbIndex *ix, const FpbShape *shape, FpbCodec codec, const
 {
 	LooseNode	loose = open_loose(ix, shape, codec, node);
 	int			count = 0;
+	int			slot = 0;
 
-	for (int slot = 0; slot < loose.nslots; slot++)
+	if (loose.tuples != NULL)
+		for (; slot + TUPLES_AT_ONCE <= loose.nslots; slot += TUPLES_AT_ONCE)
+			count += TUPLES_AT_ONCE - gaps_among(loose.tuples + slot);
+	for (; slot < loose.nslots; slot++)
 		count += !is_gap(&loose, slot);
 	return count;
 }
@@ -648,8 +676,11 @@ find_alike(const LooseNode *loose, uint64 head, uint8 *alike, int *less)
 			memcpy(found, &same, sizeof(found));
 			if (unlikely((found[0] | found[1]) != 0))
 				for (int i = 0; i < 4; i++)
-					if (same[i] != 0)
-						alike[n++] = slot + i;
+				{
+					/* what is written without being counted is overwritten */
+					alike[n] = slot + i;
+					n -= (int32) same[i];
+				}
 		}
 		count = counts[0] + counts[1] + counts[2] + counts[3];
 	}
@@ -669,6 +700,56 @@ find_alike(const LooseNode *loose, uint64 head, uint8 *alike, int *less)
 }
 
 /*
+ * The slot of the first entry of a tuples node whose head, which is short, is
+ * greater, or -1: of four at once.
+ *
+ * The nearest head is behind this one by the least distance.  Those that are
+ * not greater are behind it by more than any other, if numbers are taken to
+ * follow each other in a circle.  Vectors are compared as signed numbers, so
+ * half a circle is added to distances.
+ */
+static int
+first_greater_short(const LooseNode *loose, uint32 head)
+{
+	const uint32 *heads = (const uint32 *) loose->start;
+	const uint32 half = UINT32_C(1) << 31;
+	uint32		from = head + 1;
+	uint32		least = PG_UINT32_MAX;
+	FpbVector32 leasts = {0};
+	int			slot = 0;
+
+	if (head == PG_UINT32_MAX)
+		return -1;
+	leasts += half - 1;
+	for (; slot + 4 <= loose->nslots; slot += 4)
+	{
+		FpbVector32 distances;
+		FpbVector32 nearer;
+		FpbVector16 tuples;
+
+		memcpy(&distances, heads + slot, sizeof(distances));
+		memcpy(&tuples, loose->tuples + slot, sizeof(tuples));
+		distances -= from;
+		/* that of a gap is the greatest */
+		distances |= (FpbVector32) (__builtin_convertvector(tuples, FpbVector32) == 0);
+		distances ^= half;
+		nearer = (FpbVector32) ((FpbSigned32) distances < (FpbSigned32) leasts);
+		leasts = (distances & nearer) | (leasts & ~nearer);
+	}
+	for (int i = 0; i < 4; i++)
+		least = Min(least, leasts[i] ^ half);
+	for (; slot < loose->nslots; slot++)
+		if (loose->tuples[slot] != 0)
+			least = Min(least, heads[slot] - from);
+	if (least > PG_UINT32_MAX - from)
+		return -1;
+	for (slot = 0; slot < loose->nslots; slot++)
+		if (heads[slot] == from + least && loose->tuples[slot] != 0)
+			return slot;
+	return -1;					/* not reached */
+}
+
+/*
  * The slot of the first entry of a tuples node whose head is greater, or -1.
  */
 static int
@@ -678,8 +759,7 @@ first_greater(const LooseNode *loose, uint64 head)
 	int			found = -1;
 
 	if (has_numbers(loose))
-		return head >= MOST_TUPLE_NUMBER >> BITS_PER_BYTE << 32 ? -1 :
-			nearest_tuple(loose, TUPLE_NUMBER(head, 0) + (1 << BITS_PER_BYTE), true);
+		return first_greater_short(loose, (uint32) (head >> 32));
 	for (int slot = 0; slot < loose->nslots; slot++)
 	{
 		uint64		other = pair_head(loose, slot);
@@ -729,6 +809,14 @@ search_tuples(const FpbIndex *ix, Page page, const FpbShape *shape, FpbCodec cod
 
 	hi = n = search->has_head ? find_alike(loose, head, alike, &less) :
 		order_tuples(ix, loose, alike);
+
+	/*
+	 * A new entry often comes behind all of these: its key is one of an
+	 * ascending series.  (Search keys for scans have no TID.)
+	 */
+	if (n > 1 && search->tail != FPB_TAIL_MIN && search->tail != FPB_TAIL_MAX &&
+		fpb_compare_slot(ix, page, shape, codec, node, alike[n - 1], true, search, head) <= most)
+		lo = n;
 	while (lo < hi)
 	{
 		int			mid = lo + (hi - lo) / 2;

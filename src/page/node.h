@@ -636,6 +636,7 @@ fpb_count_less64(const uint64 *a, int n, uint64 key, int most)
 
 /* four elements that are compared at once, in gcc's and clang's extension of C */
 typedef uint32 FpbVector32 __attribute__((vector_size(4 * sizeof(uint32))));
+typedef int32 FpbSigned32 __attribute__((vector_size(4 * sizeof(int32))));
 typedef uint16 FpbVector16 __attribute__((vector_size(4 * sizeof(uint16))));
 
 static inline int
