@@ -677,7 +677,7 @@ fpb_search_head_behind(const FpbIndex *ix, const FpbSearchKey *search, int prefi
 		return search->head;
 
 	bytes = bytes_of(ix, search->cols[0].value, &length, &copy);
-	order = compare_prefix(ix, bytes, length, other, prefix);
+	order = other == NULL ? 0 : compare_prefix(ix, bytes, length, other, prefix);
 	head = head_behind(ix, bytes, length, prefix);
 	free_copy(copy);
 	if (order == 0)

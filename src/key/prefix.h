@@ -45,7 +45,7 @@ extern uint64 fpb_head_behind(const FpbIndex *ix, const FpbKey *key, int prefix)
 
 /*
  * The head there of any search key.  other is a tuple that begins with the
- * prefix.
+ * prefix; or NULL if the search key is known to begin with it, too.
  */
 extern uint64 fpb_search_head_behind(const FpbIndex *ix, const FpbSearchKey *search,
 									 int prefix, IndexTuple other);

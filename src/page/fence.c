@@ -88,17 +88,29 @@ fpb_page_high(const FpbIndex *ix, Page page, FpbKey *key)
 }
 
 /*
+ * Sign of the fence at one side, which the page has, against the search key.
+ * Its tuple is not looked at if heads tell, because that often waits for
+ * memory.
+ */
+static int
+compare_fence(const FpbIndex *ix, Page page, FpbSide side, const FpbSearchKey *search)
+{
+	uint64		head = FpbHdr(page)->fences.head[side];
+	FpbKey		key;
+
+	if (!fpb_is_word(ix) && search->has_head && head != search->head)
+		return head < search->head ? -1 : 1;
+	read_fence(ix, page, side, &key);
+	return fpb_compare(ix, &key, search);
+}
+
+/*
  * Sign of the low fence against the search key.
  */
 int
 fpb_compare_low(const FpbIndex *ix, Page page, const FpbSearchKey *search)
 {
-	FpbKey		key;
-
-	if (FpbPageIsLeftmost(page))
-		return -1;
-	fpb_page_low(ix, page, &key);
-	return fpb_compare(ix, &key, search);
+	return FpbPageIsLeftmost(page) ? -1 : compare_fence(ix, page, FPB_LOW, search);
 }
 
 /*
@@ -107,13 +119,8 @@ fpb_compare_low(const FpbIndex *ix, Page page, const FpbSearchKey *search)
 int
 fpb_compare_high(const FpbIndex *ix, Page page, const FpbSearchKey *search)
 {
-	FpbKey		key;
-
-	if (FpbPageIsRightmost(page))
-		return 1;
-	Assert(!FpbPageHighElided(page));
-	read_fence(ix, page, FPB_HIGH, &key);
-	return fpb_compare(ix, &key, search);
+	Assert(FpbPageIsRightmost(page) || !FpbPageHighElided(page));
+	return FpbPageIsRightmost(page) ? 1 : compare_fence(ix, page, FPB_HIGH, search);
 }
 
 /* --- writing them --- */

@@ -646,18 +646,54 @@ tuple_with_prefix(const FpbIndex *ix, Page page)
 }
 
 /*
+ * Does the whole head of a value, which is not NULL, tell that it begins with
+ * the page's prefix?  Then no tuple is looked at, which often waits for
+ * memory.  A head of fewer bytes is filled up, so it tells nothing if the
+ * prefix ends with what fills it up.
+ */
+static inline bool
+head_has_prefix(const FpbIndex *ix, Page page, int prefix, uint64 head)
+{
+	uint64		low = FpbHdr(page)->fences.head[FPB_LOW];
+	int			shift;
+
+	if (prefix > ix->head_width || FpbPageIsLeftmost(page))
+		return false;
+	shift = 64 - BITS_PER_BYTE * prefix;
+	return (head ^ low) >> shift == 0 && (uint8) (low >> shift) != (ix->cols[0].desc ? 0xFF : 0);
+}
+
+/*
  * See page/layout_common.h.
  */
 uint64
 fpb_search_head_in(const FpbIndex *ix, Page page, const FpbSearchKey *search)
 {
+	int			prefix = fpb_page_prefix(ix, page);
 	IndexTuple	other;
 
 	if (!search->has_head)
 		return search->head;
+	if (search->ncols > 0 && !search->cols[0].isnull &&
+		head_has_prefix(ix, page, prefix, search->head))
+		return fpb_search_head_behind(ix, search, prefix, NULL);
 	other = tuple_with_prefix(ix, page);
 	return other == NULL ? 0 :
-		fpb_search_head_behind(ix, search, fpb_page_prefix(ix, page), other);
+		fpb_search_head_behind(ix, search, prefix, other);
+}
+
+/*
+ * Does a key, whose tuple is whole, begin with the page's prefix?
+ */
+static bool
+has_prefix(const FpbIndex *ix, Page page, const FpbKey *key, int prefix)
+{
+	IndexTuple	other;
+
+	if (!IndexTupleHasNulls(key->tuple) && head_has_prefix(ix, page, prefix, key->head))
+		return true;
+	other = tuple_with_prefix(ix, page);
+	return other != NULL && fpb_has_prefix(ix, key->tuple, prefix, other);
 }
 
 /*
@@ -676,9 +712,7 @@ fpb_page_plan_insert(const FpbIndex *ix, Page page, const FpbEntry *entry,
 	plan->takes_room = plan->cut = false;
 	if (unlikely(prefix > 0))
 	{
-		IndexTuple	other = tuple_with_prefix(ix, page);
-
-		if (other == NULL || !fpb_has_prefix(ix, entry->key.tuple, prefix, other))
+		if (!has_prefix(ix, page, &entry->key, prefix))
 		{
 			entries = collect_with(ix, page, entry, pos, &n);
 			fpb_plan_rebuild(ix, page, entries, n, PREFIX_SLACK, FPB_FEW_CHILDREN, plan);
