@@ -219,6 +219,27 @@ gaps_among(const uint16 *tuples)
 }
 
 /*
+ * How many entries has a pairs node whose codec says that they are in order?
+ * They are in its first slots.
+ */
+static int
+count_in_order(const LooseNode *loose)
+{
+	int			count = 0;
+	int			n = loose->nslots;
+
+	while (n > 1)
+	{
+		int			half = n / 2;
+
+		/* a mask, as compilers make a branch of a conditional expression */
+		count += half & -(int) !is_gap(loose, count + half - 1);
+		n -= half;
+	}
+	return count + !is_gap(loose, count);
+}
+
+/*
  * The first slot that is a gap, or -1.
  */
 int
@@ -227,7 +248,9 @@ fpb_loose_gap(const FpbIndex *ix, const FpbShape *shape, FpbCodec codec, const c
 	LooseNode	loose = open_loose(ix, shape, codec, node);
 	int			slot = 0;
 
-	if (loose.tuples != NULL)
+	if (fpb_codec_in_order(codec))
+		slot = count_in_order(&loose);
+	else if (loose.tuples != NULL)
 		while (slot + TUPLES_AT_ONCE <= loose.nslots &&
 			   gaps_among(loose.tuples + slot) == 0)
 			slot += TUPLES_AT_ONCE;
@@ -247,6 +270,8 @@ fpb_loose_count(const FpbIndex *ix, const FpbShape *shape, FpbCodec codec, const
 	int			count = 0;
 	int			slot = 0;
 
+	if (fpb_codec_in_order(codec))
+		return count_in_order(&loose);
 	if (loose.tuples != NULL)
 		for (; slot + TUPLES_AT_ONCE <= loose.nslots; slot += TUPLES_AT_ONCE)
 			count += TUPLES_AT_ONCE - gaps_among(loose.tuples + slot);
