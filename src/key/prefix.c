@@ -356,11 +356,13 @@ plain_first(const FpbIndex *ix, IndexTuple tuple, Size *header, Size *length)
 {
 	Size		start = IndexInfoFindDataOffset(tuple->t_info);
 	const char *value = (char *) tuple + start;
+	Size		room = IndexTupleSize(tuple) - start;
 	bool		is_short = likely(VARATT_IS_1B(value));
-	Size		size = is_short ? VARSIZE_1B(value) : VARSIZE_4B(value);
+	Size		size;
 
 	*header = is_short ? VARHDRSZ_SHORT : VARHDRSZ;
-	if (unlikely(size < *header || size > IndexTupleSize(tuple) - start))
+	size = room < *header ? 0 : is_short ? VARSIZE_1B(value) : VARSIZE_4B(value);
+	if (unlikely(size < *header || size > room))
 		fpb_tuple_damaged(ix, tuple, FPB_PAST_TUPLE);
 	*length = size - *header;
 	return value + *header;
