@@ -45,7 +45,6 @@ typedef struct FpbBuild
 	bool		unique;
 	bool		nulls_not_distinct;
 	MemoryContext rowcxt;		/* reset after some rows: tuple form only */
-	int			rows_kept;		/* since that */
 
 	/*
 	 * Rows that are dead but still visible to some have entries, too.  Those

@@ -15,8 +15,8 @@
 #include "build/design.h"
 #include "page/layout.h"
 
-/* rows between two resets of the memory context for a row */
-#define ROWS_KEPT		64
+/* the memory context for a row is reset when it has more bytes than these */
+#define ROW_MEMORY		(64 * 1024)
 
 /*
  * Decide on the design of an index that is about to be built.  This calls
@@ -111,11 +111,8 @@ fpb_build_callback(Relation index pg_attribute_unused(), ItemPointer tid, Datum 
 		fpb_sort_put(sort, &key);
 		pfree(key.tuple);
 		MemoryContextSwitchTo(old);
-		if (++build->rows_kept == ROWS_KEPT)
-		{
+		if (MemoryContextMemAllocated(build->rowcxt, false) > ROW_MEMORY)
 			MemoryContextReset(build->rowcxt);
-			build->rows_kept = 0;
-		}
 	}
 	build->indtuples += 1;
 }
