@@ -19,9 +19,9 @@ SET jit = off;
 CREATE FUNCTION key(type text, i int) RETURNS text LANGUAGE sql AS $$
     SELECT CASE type WHEN 'uuid' THEN md5(i::text) WHEN 'text' THEN 'key ' || lpad(i::text, 6, '0') ELSE i::text END $$;
 
-CREATE PROCEDURE fill(type text) LANGUAGE plpgsql AS $$
+CREATE PROCEDURE fill(type text, kind text DEFAULT 'TEMP') LANGUAGE plpgsql AS $$
 BEGIN
-    EXECUTE format('CREATE TEMP TABLE t_%s (u %1$s, k %1$s, v int) WITH (autovacuum_enabled = off)', type);
+    EXECUTE format('CREATE %2$s TABLE t_%1$s (u %1$s, k %1$s, v int) WITH (autovacuum_enabled = off)', type, kind);
     EXECUTE format('CREATE UNIQUE INDEX t_%s_u ON t_%1$s USING fpbtree (u)', type);
     EXECUTE format('CREATE INDEX t_%s_k ON t_%1$s USING fpbtree (k)', type);
     EXECUTE format('CREATE INDEX t_%s_v ON t_%1$s USING btree (v)', type);
@@ -97,6 +97,21 @@ SELECT type, found(type) FROM types;
 -- a row that are on one page of the table
 SELECT relname FROM pg_class
 WHERE relname ~ '^t_.*_[uk]$' AND pg_relation_size(oid) > 9 * current_setting('block_size')::int ORDER BY 1;
+
+-- a table whose changes are logged: uniqueness checks kill entries by the
+-- records of their insertions
+DROP TABLE t_int4, t_int8, t_uuid, t_text;
+SET client_min_messages = error; -- 17 warns of unique indexes
+CALL fill('int4', '');
+CALL fill('int8', '');
+CALL fill('uuid', '');
+CALL fill('text', '');
+RESET client_min_messages;
+CALL update_often('int4', 'u', 400);
+CALL update_often('int8', 'u', 400);
+CALL update_often('uuid', 'u', 400);
+CALL update_often('text', 'u', 400);
+SELECT type, found(type) FROM types;
 
 -- ranges that end among killed entries, or have no others: one, some, and many
 CREATE TEMP TABLE ends (k int, l int) WITH (autovacuum_enabled = off);

@@ -146,6 +146,33 @@ is(query("$BY_TABLE $find"), '0', 'a leaf changed after the deletion: the crash 
 is(query($find), '0', 'a leaf changed after the deletion: an index agrees');
 is(messages("SELECT fpbtree_check('t_k', true)"), '', 'a leaf changed after the deletion: the index is sound');
 
+# A uniqueness check finds the row dead, and notes that in the record of the new one.  To write the leaf takes the commit
+# along as well.  (The new row is not there after all: what counts is the old one.)
+query(qq{
+DROP TABLE t;
+CREATE TABLE t (k int8, v int);
+CREATE UNIQUE INDEX t_k ON t USING $am (k);
+INSERT INTO t SELECT i, 0 FROM generate_series(1, 50) i;
+CHECKPOINT;
+});
+query("SELECT pg_logical_emit_message(false, 'leaf', '', true)");
+query(qq{
+DELETE FROM t WHERE k = 50;
+BEGIN;
+UPDATE t SET v = 1 WHERE k = 40;
+ROLLBACK;
+BEGIN;
+INSERT INTO t VALUES (50, 1);
+ROLLBACK;
+BEGIN;
+ALTER INDEX t_k SET TABLESPACE elsewhere;
+ROLLBACK;
+});
+crash();
+is(query("$BY_TABLE $find"), '0', 'a row that another one has followed: the crash has not taken its deletion back');
+is(query($find), '0', 'a row that another one has followed: an index agrees');
+is(messages("SELECT fpbtree_check('t_k', true)"), '', 'a row that another one has followed: the index is sound');
+
 # Many entries wait for the WAL, so the scan logs their leaf before it notes that they are dead.  Then to write the leaf
 # takes the commit along, too.
 query(qq{

@@ -103,11 +103,11 @@ fpb_scan_kill_items(IndexScanDesc scan, FpbScan *so)
 	Buffer		buf = sp->buf;
 	Page		page;
 	int			nkilled = so->cursor.nkilled;
-	FpbPos	   *dead = palloc(nkilled * sizeof(FpbPos));
+	FpbPos	   *dead;
 	int			ndead = 0;
-	ItemPointerData *moved = palloc(nkilled * sizeof(ItemPointerData));
+	ItemPointerData *moved;
 	int			nmoved = 0;
-	bool		unchanged;
+	bool		sure;
 
 	so->cursor.nkilled = 0;		/* whatever is raised here */
 
@@ -115,18 +115,26 @@ fpb_scan_kill_items(IndexScanDesc scan, FpbScan *so)
 	{
 		LockBuffer(buf, BUFFER_LOCK_SHARE);
 		page = BufferGetPage(buf);
-		if (!FpbPageIsLeaf(page) || FpbPageIsDeleted(page))
-			nkilled = 0;		/* pure paranoia, as we have it pinned */
+		/* pure paranoia, as we have it pinned */
+		sure = FpbPageIsLeaf(page) && !FpbPageIsDeleted(page);
 	}
 	else
 	{
-		buf = ReadBuffer(ix->rel, sp->block);
+		buf = fpb_pin_recent(ix, sp->block);
 		LockBuffer(buf, BUFFER_LOCK_SHARE);
 		page = BufferGetPage(buf);
-		if (BufferGetLSNAtomic(buf) != sp->lsn)
-			nkilled = 0;
+		sure = BufferGetLSNAtomic(buf) == sp->lsn;
+	}
+	if (!sure)
+	{
+		LockBuffer(buf, BUFFER_LOCK_UNLOCK);
+		if (!BufferIsValid(sp->buf))
+			ReleaseBuffer(buf);
+		return;
 	}
 
+	dead = palloc(nkilled * sizeof(FpbPos));
+	moved = palloc(nkilled * sizeof(ItemPointerData));
 	for (int i = 0; i < nkilled; i++)
 	{
 		FpbItem    *item = &sp->items[so->cursor.killed[i]];
@@ -145,14 +153,14 @@ fpb_scan_kill_items(IndexScanDesc scan, FpbScan *so)
 		ndead += find_moved(so, page, moved, nmoved, dead + ndead);
 
 	qsort(dead, ndead, sizeof(FpbPos), compare_positions);
-	unchanged = kill_dead(scan, so, buf, dead, ndead);
+	sure = kill_dead(scan, so, buf, dead, ndead);
 
 	/*
 	 * To mark entries may log the page, which gives it another LSN.  Nobody
 	 * else has changed it, so what we have read is what there is, and items
 	 * that prove dead later can be marked, too.
 	 */
-	if (nkilled > 0 && unchanged && !BufferIsValid(sp->buf))
+	if (sure && !BufferIsValid(sp->buf))
 		sp->lsn = BufferGetLSNAtomic(buf);
 	pfree(dead);
 	pfree(moved);

@@ -38,6 +38,9 @@ unpin_page(FpbScanPage *sp)
 /* kill the first dead items of a page as soon as there are so many */
 #define KILL_FIRST			8
 
+/* and so many before its last item is handed out */
+#define KILL_BEFORE_LAST	4
+
 /*
  * Be done with the cursor's page.  If the mark is on it, it becomes the mark's
  * page.  to_same_leaf: the next one is of the same leaf.
@@ -334,22 +337,16 @@ fpb_rescan(IndexScanDesc scan, ScanKey keys, int nkeys pg_attribute_unused(),
 }
 
 /*
- * Remember that the item handed out last has proved dead to everyone, in a
- * scan that goes on in this direction.
+ * Remember that the item handed out last has proved dead to everyone.
  *
  * Dead items are killed when the scan leaves their page, and some before:
- * after KILL_FIRST, then twice as many, and so on; and when only one item is
- * left to hand out.  If they all waited, an UPDATE would kill nothing: its own
- * insertion may change the leaf before the scan leaves it, and then nothing is
- * killed if the leaf was not pinned.  The last item is the row to be updated
- * if the others are the entries that it has left behind.
+ * after KILL_FIRST, then twice as many, and so on; and some when only one item
+ * is left to hand out (kill_before_last).
  */
 static void
-remember_killed(IndexScanDesc scan, FpbScan *so, bool forward)
+remember_killed(IndexScanDesc scan, FpbScan *so)
 {
 	FpbScanCursor *cursor = &so->cursor;
-	int			left = forward ? cursor->page->nitems - 1 - cursor->page->current :
-		cursor->page->current;
 
 	/* it is not in the queue for long */
 	if (fpb_pos_equal(cursor->page->items[cursor->page->current].pos, FPB_POS_END))
@@ -364,7 +361,25 @@ remember_killed(IndexScanDesc scan, FpbScan *so, bool forward)
 		fpb_scan_kill_items(scan, so);
 		cursor->kill_at = Min(cursor->kill_at * 2, (int) FPB_MAX_SCAN_ITEMS);
 	}
-	else if (left == 1)
+}
+
+/*
+ * If but one of few items is left to hand out, kill the dead ones, if there
+ * are so many that the next scans are spared more than it takes.
+ *
+ * If they waited, an UPDATE would kill nothing: its own insertion may change
+ * the leaf before the scan leaves it, and then nothing is killed if the leaf
+ * was not pinned.  The last item is the row to be updated if the others are
+ * the entries that it has left behind.  (The last of those has only just died,
+ * which the server may not know for sure yet.)
+ */
+static void
+kill_before_last(IndexScanDesc scan, FpbScan *so, bool forward)
+{
+	FpbScanPage *sp = so->cursor.page;
+
+	if (so->cursor.nkilled >= KILL_BEFORE_LAST &&
+		(forward ? sp->nitems - 1 - sp->current : sp->current) == 1)
 		fpb_scan_kill_items(scan, so);
 }
 
@@ -448,7 +463,9 @@ next_entry(IndexScanDesc scan, bool forward)
 	if (so->cursor.state == FPB_SCAN_ON_PAGE)
 	{
 		if (scan->kill_prior_tuple)
-			remember_killed(scan, so, forward);
+			remember_killed(scan, so);
+		if (so->cursor.nkilled > 0)
+			kill_before_last(scan, so, forward);
 		if ((so->cursor.page->current & so->prefetch.heap_check) == 0 && so->prefetch.heap_allowed)
 			heap_missed = fpb_scan_missed(scan, so);
 	}
@@ -465,7 +482,8 @@ next_entry(IndexScanDesc scan, bool forward)
 		fpb_scan_prefetch_heap(scan, so, forward);
 		so->prefetch.blocks_read = fpb_blocks_read();
 	}
-	so->cursor.smooth = !so->cursor.page->check_rows && !so->prefetch.heap_on;
+	so->cursor.smooth = !so->cursor.page->check_rows && !so->prefetch.heap_on &&
+		(so->cursor.nkilled == 0 || so->cursor.page->nitems > FPB_FEW_ITEMS);
 	return true;
 }
 

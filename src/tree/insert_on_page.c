@@ -13,6 +13,7 @@
 #include "postgres.h"
 
 #include "access/xloginsert.h"
+#include "miscadmin.h"
 #include "storage/bufmgr.h"
 
 #include "tree/tree.h"
@@ -80,6 +81,13 @@ plan_insertion(FpbIndex *ix, FpbInsertState *ins, FpbInsertPlan *plan)
 	/* an entry of the queue is not there for long enough to prove dead */
 	if (!FpbPageIsLeaf(page) || ix->tree != 0)
 		return;
+
+	/* what follows may move the dead entries, and removes killed ones */
+	if (ins->ndead > 0 && (plan->outcome != FPB_PLAN_FITS || plan->takes_room))
+	{
+		(void) fpb_kill_entries(ix, ins->heap, ins->buf, ins->dead, ins->ndead);
+		ins->ndead = 0;
+	}
 	if (plan->outcome != FPB_PLAN_FITS)
 		pruned = fpb_prune_killed(ix, ins->heap, ins->buf);
 	else
@@ -122,7 +130,18 @@ fpb_insert_on_page(FpbIndex *ix, FpbInsertState *ins)
 	wp = fpb_wal_add(&wal, ins->buf, false);
 	if (BufferIsValid(ins->left))
 		wp_child = fpb_wal_add(&wal, ins->left, false);
+	if (ins->ndead > 0)
+	{
+		/*
+		 * No bit may stay behind without the record.  (The nodes have been
+		 * checked when the dead entries were read, under the same lock.)
+		 */
+		START_CRIT_SECTION();
+		(void) fpb_page_kill(ix, page, ins->dead, ins->ndead);
+	}
 	fpb_wal_enter(&wal);
+	if (ins->ndead > 0)
+		END_CRIT_SECTION();
 	fpb_page_insert(ix, page, &ins->entry, &plan, wp);
 	if (wp_child != NULL)
 	{

@@ -253,3 +253,14 @@ fpb_kill_logged(const FpbIndex *ix, Relation heap, Buffer buf, FpbPos *pos, int 
 	if (fpb_begin_hints(buf))
 		fpb_finish_hints(buf, fpb_page_kill(ix, page, pos, npos));
 }
+
+/*
+ * May entries of a leaf whose rows have been found dead be killed by a record
+ * that changes the leaf?  They may even if that is not on disk yet: the leaf
+ * can't be written before the WAL up to that record (see fpb_kill_logged).
+ */
+bool
+fpb_may_kill_on_change(const FpbIndex *ix, Relation heap)
+{
+	return RelationNeedsWAL(ix->rel) && is_logged(heap);
+}

@@ -51,6 +51,9 @@ typedef struct FpbInsertState
 								 * exclusively */
 	FpbPos		pos;			/* the entry's place there, as found by the
 								 * search key */
+	FpbPos	   *dead;			/* entries there to be killed by the same
+								 * record (see fpb_may_kill_on_change), */
+	int			ndead;			/* and how many */
 	Buffer		left;			/* of a downlink: the halves of the split, */
 	Buffer		right;			/* locked exclusively; else InvalidBuffer */
 	BlockNumber *missing;		/* of a downlink of the queue's tree: see
@@ -72,6 +75,7 @@ fpb_insert_init(FpbInsertState *ins, Relation heap, FpbStack *stack, bool unchan
 	ins->named = false;
 	ins->left = ins->right = InvalidBuffer;
 	ins->missing = NULL;
+	ins->ndead = 0;
 }
 
 /*
@@ -290,6 +294,7 @@ extern int	fpb_kill_entries(const FpbIndex *ix, Relation heap, Buffer buf,
 /* The same of a leaf that is locked exclusively, by way of a record. */
 extern void fpb_kill_logged(const FpbIndex *ix, Relation heap, Buffer buf,
 							FpbPos *pos, int npos);
+extern bool fpb_may_kill_on_change(const FpbIndex *ix, Relation heap);
 
 /*
  * Remove dead entries from a leaf that is locked exclusively (tree/prune.c).

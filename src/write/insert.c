@@ -42,8 +42,9 @@ typedef struct UniqueCheck
 	TupleTableSlot *slot;
 	FpbItem    *items;			/* entries of the leaf at hand with the key */
 	FpbItem		few[FEW_EQUAL]; /* if they are few */
-	FpbPos	   *dead;			/* those of them that are dead to everyone */
-	int			ndead;
+	FpbPos	   *dead;			/* those of them that are dead to everyone, */
+	FpbPos		few_dead[FEW_EQUAL];	/* likewise, */
+	int			ndead;			/* and how many */
 	int			unmarked;		/* dead entries of the first leaf that can't
 								 * be killed yet */
 	bool		placed;			/* is ins->pos, where entries of the key begin
@@ -180,8 +181,6 @@ check_entry(UniqueCheck *check, Buffer here, const FpbItem *item, bool *done)
 	}
 	if (!sees_row(check, &tid, &all_dead))
 	{
-		if (all_dead && check->dead == NULL)
-			check->dead = palloc(FPB_MAX_PAGE_ENTRIES * sizeof(FpbPos));
 		if (all_dead)
 			check->dead[check->ndead++] = item->pos;
 		return InvalidTransactionId;
@@ -223,13 +222,28 @@ read_equal(UniqueCheck *check, Page page, FpbPos pos, bool *more)
 	if (n < 0)
 	{
 		if (check->items == check->few)
+		{
 			check->items = palloc(FPB_MAX_PAGE_ENTRIES * sizeof(FpbItem));
+			check->dead = palloc(FPB_MAX_PAGE_ENTRIES * sizeof(FpbPos));
+		}
 		n = fpb_page_read_live(ix, page, pos, end, true, check->items,
 							   FPB_MAX_PAGE_ENTRIES, more);
 		if (unlikely(n < 0))
 			fpb_report_crowd(ix, page);
 	}
 	return n;
+}
+
+/*
+ * Free the check's memory for many entries, if it has needed any.
+ */
+static void
+free_items(UniqueCheck *check)
+{
+	if (check->items == check->few)
+		return;
+	pfree(check->items);
+	pfree(check->dead);
 }
 
 /*
@@ -294,7 +308,8 @@ place_behind(UniqueCheck *check, int n)
  * search key is FIRST_EQUAL on entry, and another place on exit.
  *
  * Returns the transaction whose end has to be waited for before the check can
- * tell, or InvalidTransactionId.
+ * tell, or InvalidTransactionId.  Then the new entry can be inserted, and
+ * check->dead are entries of its leaf, ins->buf, to be killed by that.
  */
 static TransactionId
 check_unique(UniqueCheck *check)
@@ -314,6 +329,7 @@ check_unique(UniqueCheck *check)
 	pos = ins->pos;
 	check->placed = true;
 	check->unmarked = 0;
+	check->ndead = 0;
 
 	/* an ascending key comes after all others */
 	any = fpb_page_next(ix, BufferGetPage(first), &pos, &entry);
@@ -326,9 +342,6 @@ check_unique(UniqueCheck *check)
 		return InvalidTransactionId;
 
 	check->fetch = NULL;
-	check->items = check->few;
-	check->dead = NULL;
-	check->ndead = 0;
 	for (;;)
 	{
 		bool		more = true;
@@ -367,11 +380,10 @@ check_unique(UniqueCheck *check)
 		any = true;
 	}
 	end_rows(check);
-	kill_dead(check, here);
-	if (check->dead != NULL)
-		pfree(check->dead);
-	if (check->items != check->few)
-		pfree(check->items);
+	/* unless the new entry is sure to come to this leaf */
+	if (done || TransactionIdIsValid(xwait) || here != first ||
+		check->mode == UNIQUE_CHECK_EXISTING || !fpb_may_kill_on_change(ix, ins->heap))
+		kill_dead(check, here);
 	if (here != first)
 		fpb_relbuf(here);
 	return xwait;
@@ -430,6 +442,8 @@ insert_unique(FpbIndex *ix, FpbInsertState *ins, Datum *values, bool *isnull,
 	check.values = values;
 	check.isnull = isnull;
 	InitDirtySnapshot(check.dirty);
+	check.items = check.few;
+	check.dead = check.few_dead;
 
 	fpb_search_keys_equal(ix, &ins->entry.key, false, &ins->search);
 	for (;;)
@@ -458,6 +472,7 @@ insert_unique(FpbIndex *ix, FpbInsertState *ins, Datum *values, bool *isnull,
 		if (mode == UNIQUE_CHECK_EXISTING)
 		{
 			fpb_relbuf(ins->buf);
+			free_items(&check);
 			if (!check.found_self)
 				ereport(ERROR,
 						(errcode(ERRCODE_INTERNAL_ERROR),
@@ -472,11 +487,13 @@ insert_unique(FpbIndex *ix, FpbInsertState *ins, Datum *values, bool *isnull,
 		 * Otherwise each insertion of the key would look at their rows again.
 		 * But if they can't be removed either, the next ones need not try.
 		 */
+		Assert(check.unmarked == 0 || check.ndead == 0);
 		if (check.unmarked > 0 && check.unmarked % MANY_UNMARKED == 0 &&
 			fpb_prune_key(ix, ins->heap, ins->buf, &ins->entry.key, true))
 			check.placed = false;
 
 		set_search(ix, ins, OWN_PLACE);
+		Assert(check.ndead == 0 || fpb_compare_end(ix, ins->buf, &ins->search) > 0);
 		if (!check.placed)
 		{
 			move_to_place(ix, ins);
@@ -489,7 +506,10 @@ insert_unique(FpbIndex *ix, FpbInsertState *ins, Datum *values, bool *isnull,
 		 * which a backward scan may not have come to yet.)
 		 */
 		CheckForSerializableConflictIn(ix->rel, NULL, BufferGetBlockNumber(ins->buf));
+		ins->dead = check.dead;
+		ins->ndead = check.ndead;
 		(void) fpb_insert_on_page(ix, ins);
+		free_items(&check);
 		return check.unique;
 	}
 }

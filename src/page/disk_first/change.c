@@ -700,22 +700,25 @@ write_loosely(const FpbIndex *ix, Page page, const FpbEntry *entry, int dir,
 	adjust_bounds(ix, page, dir, entry->key.head, wp);
 }
 
-/* an entry to be put into a loose node; tuples: and where its tuple is, if not 0 */
+/* an entry to be put into a loose node */
 typedef struct StoredEntry
 {
 	FpbEntry	entry;
-	uint32		tuple_offset;
+	uint32		tuple_offset;	/* tuples: where its tuple is, or 0 */
+	bool		killed;
 } StoredEntry;
 
 /*
- * Read the entry in a slot of a loose node, which is to move to another node.
- * Its tuple stays where it is, and is not looked at.
+ * Read the entry in a slot of a loose node, the dir'th, which is to move to
+ * another node.  Its tuple stays where it is, and is not looked at.
  */
 static StoredEntry
-read_loosely(const FpbIndex *ix, Page page, FpbCodec codec, char *node, int slot)
+read_loosely(const FpbIndex *ix, Page page, int dir, int slot)
 {
 	const FpbShape *shape = fpb_shape(ix, page);
-	StoredEntry stored = {.tuple_offset = 0};
+	char	   *node = fpb_node_at(shape, page, dir);
+	FpbCodec	codec = *fpb_dir_codec(page, dir);
+	StoredEntry stored = {.killed = fpb_page_loose_is_killed(ix, page, dir, slot)};
 
 	if (fpb_codec_kind(codec) == FPB_NODE_TUPLES)
 	{
@@ -780,9 +783,9 @@ move_tuple(const FpbIndex *ix, Page page, int dir, int slot, int to, FpbWalPage 
 /*
  * Put an entry into a tuples node, the dir'th, that has a gap; it will have
  * this rank.  Entries of its head that are between its place and the gap move
- * by one of their slots.
+ * by one of their slots.  Returns the entry's slot.
  */
-static void
+static int
 put_tuple(const FpbIndex *ix, Page page, const StoredEntry *stored, int dir, int rank,
 		  FpbWalPage *wp)
 {
@@ -821,6 +824,7 @@ put_tuple(const FpbIndex *ix, Page page, const StoredEntry *stored, int dir, int
 	fpb_node_tuples(shape, node)[slot] = tuple_offset;
 	fpb_note_slots(wp, (char *) fpb_node_tuples(shape, node), slot, slot, sizeof(uint16));
 	adjust_bounds(ix, page, dir, head, wp);
+	return slot;
 }
 
 /*
@@ -833,18 +837,20 @@ put_entry(const FpbIndex *ix, Page page, const StoredEntry *stored, int dir, int
 {
 	const FpbShape *shape = fpb_shape(ix, page);
 	FpbCodec	codec = *fpb_dir_codec(page, dir);
-	int			gap;
+	int			slot;
 
 	if (fpb_codec_kind(codec) == FPB_NODE_TUPLES)
+		slot = put_tuple(ix, page, stored, dir, rank, wp);
+	else
 	{
-		put_tuple(ix, page, stored, dir, rank, wp);
-		return;
+		slot = fpb_loose_gap(ix, shape, codec, fpb_node_at(shape, page, dir));
+		/* better than to write before the node */
+		if (unlikely(slot < 0))
+			elog(PANIC, "insertion into a full node of an fpbtree page");
+		write_loosely(ix, page, &stored->entry, dir, slot, wp);
 	}
-	gap = fpb_loose_gap(ix, shape, codec, fpb_node_at(shape, page, dir));
-	/* better than to write before the node */
-	if (unlikely(gap < 0))
-		elog(PANIC, "insertion into a full node of an fpbtree page");
-	write_loosely(ix, page, &stored->entry, dir, gap, wp);
+	if (stored->killed)
+		fpb_page_kill_loose(ix, page, dir, slot);
 }
 
 /*
@@ -886,15 +892,13 @@ static void
 add_split_node(const FpbIndex *ix, Page page, int dir, const uint8 *slots, int n,
 			   const FpbKey *key, FpbWalPage *wp)
 {
-	const FpbShape *shape = fpb_shape(ix, page);
 	FpbCodec	codec = *fpb_dir_codec(page, dir);
-	char	   *node = fpb_node_at(shape, page, dir);
 	FpbSpan		span = {0};
 	uint64		base = 0;
 
 	for (int i = 0; i < n; i++)
 	{
-		StoredEntry moved = read_loosely(ix, page, codec, node, slots[i]);
+		StoredEntry moved = read_loosely(ix, page, dir, slots[i]);
 
 		fpb_span_add(&span, &moved.entry.key);
 	}
@@ -993,7 +997,7 @@ split_loosely(const FpbIndex *ix, Page page, const StoredEntry *stored,
 	add_split_node(ix, page, dir, slots + at, n - at, rank > at ? &stored->entry.key : NULL, wp);
 	for (int i = at; i < n; i++)
 	{
-		StoredEntry moved = read_loosely(ix, page, codec, node, slots[i]);
+		StoredEntry moved = read_loosely(ix, page, dir, slots[i]);
 
 		write_moved(ix, page, &moved, dir + 1, i - at, wp);
 		fpb_page_move_killed(ix, page, dir, slots[i], dir + 1, i - at);
@@ -1084,7 +1088,7 @@ pass_entries(const FpbIndex *ix, Page page, const StoredEntry *stored,
 		char	   *node = fpb_node_at(shape, page, dir);
 		FpbCodec	codec = *fpb_dir_codec(page, dir);
 		int			end = fpb_loose_end(ix, shape, codec, node, right);
-		StoredEntry next = read_loosely(ix, page, codec, node, end);
+		StoredEntry next = read_loosely(ix, page, dir, end);
 
 		count = fpb_node_slots(ix, shape, codec, node);
 		if (dir != plan->place.dir)
@@ -1092,7 +1096,11 @@ pass_entries(const FpbIndex *ix, Page page, const StoredEntry *stored,
 		if (rank == (right ? count : 0))
 			continue;
 		if (fpb_codec_kind(codec) == FPB_NODE_PAIRS)
+		{
 			write_loosely(ix, page, &passed.entry, dir, end, wp);
+			if (passed.killed)
+				fpb_page_kill_loose(ix, page, dir, end);
+		}
 		else
 		{
 			empty_slot(ix, page, dir, end, wp);
@@ -1431,6 +1439,7 @@ fpb_disk_first_insert(const FpbIndex *ix, Page page, const FpbEntry *entry,
 		fpb_put_tuple_at(page, &entry->key, slots->tuple_at, wp);
 	stored.entry = *entry;
 	stored.tuple_offset = slots->tuple_at;
+	stored.killed = false;
 	switch (slots->kind)
 	{
 		case FPB_PLAN_SLOT:

@@ -371,6 +371,8 @@ extern FpbNodePos fpb_slot_place(const FpbIndex *ix, Page page, FpbPos pos);
 extern void fpb_page_clear_killed(const FpbIndex *ix, Page page, int dir,
 								  int from, int to);
 extern void fpb_page_clear_all_killed(const FpbIndex *ix, Page page, int dir);
+extern bool fpb_page_loose_is_killed(const FpbIndex *ix, Page page, int dir, int slot);
+extern void fpb_page_kill_loose(const FpbIndex *ix, Page page, int dir, int slot);
 extern void fpb_page_move_killed(const FpbIndex *ix, Page page, int dir, int slot,
 								 int to, int to_slot);
 extern void fpb_page_shift_killed(const FpbIndex *ix, Page page, int dir,

@@ -214,6 +214,27 @@ copy_bit(FpbKilledBit bit, FpbKilledBit from)
 }
 
 /*
+ * Has the entry in this slot of a leaf's loose node its killed bit set?
+ */
+bool
+fpb_page_loose_is_killed(const FpbIndex *ix, Page page, int dir, int slot)
+{
+	return fpb_bit_is_set(fpb_bit_at(fpb_node_killed_bits(fpb_leaf_shape(ix), page, dir), slot));
+}
+
+/*
+ * The entry that has come to this slot of a leaf's loose node has its killed
+ * bit set.
+ */
+void
+fpb_page_kill_loose(const FpbIndex *ix, Page page, int dir, int slot)
+{
+	FpbKilledBit bit = fpb_bit_at(fpb_node_killed_bits(fpb_leaf_shape(ix), page, dir), slot);
+
+	*bit.byte |= bit.mask;
+}
+
+/*
  * An entry has moved from a slot of a loose node to another one, and so does
  * its killed bit.
  */
