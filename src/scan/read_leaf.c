@@ -136,18 +136,14 @@ check_items(FpbScan *so, const FpbScanPage *sp)
 	uint64		greatest = 0;	/* TID */
 	bool		sound = true;
 
-	/* where an offset number is 0, a word has a gap */
-	if (fpb_is_word(&so->ix))
-		for (int i = 0; i < sp->nitems; i++)
-			greatest = Max(greatest, sp->items[i].key.tail & FPB_TAIL_TID_MASK);
-	else
-		for (int i = 0; i < sp->nitems; i++)
-		{
-			uint64		tid = sp->items[i].key.tail & FPB_TAIL_TID_MASK;
+	for (int i = 0; i < sp->nitems; i++)
+	{
+		uint64		tid = sp->items[i].key.tail & FPB_TAIL_TID_MASK;
 
-			sound &= (tid & FPB_TAIL_MAX_OFFSET) != InvalidOffsetNumber;
-			greatest = Max(greatest, tid);
-		}
+		/* a word has a gap there, but in a damaged page that may be read */
+		sound &= (tid & FPB_TAIL_MAX_OFFSET) != InvalidOffsetNumber;
+		greatest = Max(greatest, tid);
+	}
 	if (unlikely(!sound || greatest >> FPB_TAIL_OFFSET_BITS == InvalidBlockNumber))
 		fpb_report_damage(so->ix.rel, sp->block, "An entry has an invalid TID.");
 }
