@@ -131,6 +131,27 @@ choose_widths(FpbIndex *ix)
 }
 
 /*
+ * Find out what the columns behind the first are like.
+ */
+static void
+describe_rest(FpbIndex *ix)
+{
+	const FpbColumn *second = &ix->cols[1];
+	Size		size = 0;
+
+	ix->rest = ix->natts == 2 && second->length == -1 ? FPB_REST_SHORT : FPB_REST_FIXED;
+	for (int i = 1; i < ix->natts && ix->rest == FPB_REST_FIXED; i++)
+	{
+		const FpbColumn *col = &ix->cols[i];
+
+		size = TYPEALIGN(col->align, size) + col->length;
+		if (!col->by_value || col->align > second->align || size > FPB_REST_MOST)
+			ix->rest = FPB_REST_ANY;
+	}
+	ix->rest_size = ix->rest == FPB_REST_FIXED ? size : 0;
+}
+
+/*
  * Do the operator classes of a described index say that equal keys are always
  * the same value, though perhaps not compressed alike?  In the word forms they
  * are not asked: the word and the tie bits together are the value.
@@ -234,6 +255,7 @@ fpb_index_describe(FpbIndex *ix, Relation rel)
 		col->by_value = att->attbyval;
 		ix->tuple_align = Max(ix->tuple_align, col->align);
 	}
+	describe_rest(ix);
 	for (int i = 0; i < ix->nkeyatts; i++)
 	{
 		FpbColumn  *col = &ix->cols[i];

@@ -45,12 +45,20 @@ fpb_tail_pack(uint32 tie, ItemPointer tid)
 		ItemPointerGetOffsetNumberNoCheck(tid);
 }
 
+/*
+ * The TID of a tail.  This is ItemPointerSet, but that the block number's
+ * halves are written in one go.
+ */
 static inline void
 fpb_tail_tid(uint64 tail, ItemPointer tid)
 {
-	ItemPointerSet(tid,
-				   (BlockNumber) ((tail & FPB_TAIL_TID_MASK) >> FPB_TAIL_OFFSET_BITS),
-				   (OffsetNumber) (tail & FPB_TAIL_MAX_OFFSET));
+	uint32		block = (uint32) (tail >> FPB_TAIL_OFFSET_BITS);
+
+#ifndef WORDS_BIGENDIAN
+	block = block >> 16 | block << 16;
+#endif
+	memcpy(&tid->ip_blkid, &block, sizeof(block));
+	tid->ip_posid = (OffsetNumber) (tail & FPB_TAIL_MAX_OFFSET);
 }
 
 static inline uint32
@@ -139,6 +147,18 @@ typedef struct FpbColumn
 	FpbInside	inside;			/* what is checked */
 } FpbColumn;
 
+/* what all columns of a tuple but the first are */
+typedef enum FpbRest
+{
+	FPB_REST_ANY,
+	FPB_REST_FIXED,				/* passed by value, none with more alignment
+								 * than the second column; or there are none */
+	FPB_REST_SHORT				/* one varlena; it may have a short header */
+} FpbRest;
+
+/* bytes of FPB_REST_FIXED, at most */
+#define FPB_REST_MOST	64
+
 /*
  * All that is to be known of an index to work on its pages.  Copied from
  * rd_amcache by whoever works with it, as an invalidation may free that at any
@@ -166,6 +186,8 @@ typedef struct FpbIndex
 								 * layout) */
 	uint8		tuple_align;	/* bytes, of tuples with a column that needs
 								 * more than 2; fpb_tuple_align */
+	uint8		rest;			/* FpbRest; FPB_REST_FIXED: */
+	uint8		rest_size;		/* bytes from the second column on */
 	int			nkeyatts;
 	int			natts;
 	bool		may_queue;		/* may it have an operation queue? */

@@ -549,6 +549,105 @@ fpb_join_tuple(const FpbIndex *ix, const FpbKey *key, FpbTupleSpace *space)
 }
 
 /*
+ * Where do the columns from the second on begin in the data of a tuple, or of
+ * one without its first column, in which what is stored before them ends at
+ * "end"?  Returns -1 unless they are sound, and take the rest of the size
+ * bytes; if they are one varlena, it has a short header.
+ */
+static inline int
+plain_rest(const FpbIndex *ix, const char *data, Size size, Size end)
+{
+	if (ix->rest == FPB_REST_SHORT)
+		return end < size && VARATT_IS_1B(data + end) && VARSIZE_1B(data + end) == size - end &&
+			VARSIZE_1B(data + end) >= ix->cols[1].plain_from ? (int) end : -1;
+	if (ix->natts > 1)
+		end = TYPEALIGN(ix->cols[1].align, end);
+	return end + ix->rest_size == size ? (int) end : -1;
+}
+
+/*
+ * Copy those columns, which begin at "from" in a tuple's data, to a tuple
+ * being made, where the first column ends at "end".  Returns where they end.
+ */
+static inline Size
+copy_plain_rest(const FpbIndex *ix, char *to, Size end, const char *from, Size length)
+{
+	if (length == 0)
+		return end;
+	if (ix->rest == FPB_REST_FIXED)
+		for (; end % ix->cols[1].align != 0; end++)
+			to[end] = 0;
+	copy_short(to + end, from, length);
+	return end + length;
+}
+
+/*
+ * See key/prefix.h.  What it takes for granted is what fpb_tuple_is_plain asks
+ * for.
+ */
+IndexTuple
+fpb_join_plain(const FpbIndex *ix, const FpbKey *key, FpbJoiner *joiner)
+{
+	IndexTuple	tuple = key->tuple;
+	const Size	start = IndexInfoFindDataOffset(0);
+	const char *data = (char *) tuple + start;
+	char	   *to = joiner->space.data + start;
+	OffsetNumber offset = ItemPointerGetOffsetNumberNoCheck(&tuple->t_tid);
+	Size		size = IndexTupleSize(tuple);
+	uint16		info = tuple->t_info & ~INDEX_SIZE_MASK;
+	bool		aligned = ix->rest == FPB_REST_FIXED && ix->natts > 1 &&
+		ix->cols[1].align > sizeof(uint16);
+	Size		end;
+	int			rest;
+
+	if (ix->rest == FPB_REST_ANY || size <= start || size > ix->cut_most ||
+		offset == InvalidOffsetNumber ||
+		(offset > FPB_TAIL_MAX_OFFSET && (offset & FPB_POSTING_BIT) == 0))
+		return NULL;
+	size -= start;
+	if (ix->cut_column)
+	{
+		const FpbColumn *first = &ix->cols[0];
+
+		rest = plain_rest(ix, data, size, 0);
+		if (rest < 0 ||
+			info != ((ix->rest == FPB_REST_SHORT ? INDEX_VAR_MASK : 0) |
+					 (aligned ? INDEX_AM_RESERVED_BIT : 0)))
+			return NULL;
+		store_att_byval(to, fpb_first_of_head(ix, key), first->length);
+		aligned |= first->align > sizeof(uint16);
+		end = first->length;
+	}
+	else
+	{
+		Size		prefix = fpb_page_prefix(ix, key->cut_in);
+		Size		in_head = bytes_in_head(ix, key->head);
+		uint32		head = pg_hton32(head_bytes(ix, key->head));
+		Size		length;
+
+		if (info != (INDEX_VAR_MASK | (aligned ? INDEX_AM_RESERVED_BIT : 0)) ||
+			!VARATT_IS_1B(data) || VARSIZE_1B(data) < ix->cols[0].plain_from ||
+			VARSIZE_1B(data) > size)
+			return NULL;
+		length = VARSIZE_1B(data) - VARHDRSZ_SHORT;
+		rest = plain_rest(ix, data, size, VARHDRSZ_SHORT + length);
+		end = VARHDRSZ_SHORT + prefix + in_head + length;
+		if (rest < 0 || end > VARATT_SHORT_MAX ||
+			joiner->there.page != key->cut_in || joiner->there.at != to + VARHDRSZ_SHORT)
+			return NULL;
+		SET_VARSIZE_SHORT(to, end);
+		if (in_head > 0)
+			memcpy(to + VARHDRSZ_SHORT + prefix, &head, HEAD_BYTES);
+		copy_short(to + end - length, data + VARHDRSZ_SHORT, length);
+	}
+	end = copy_plain_rest(ix, to, end, data + rest, size - rest);
+	joiner->space.header.t_tid = tuple->t_tid;
+	joiner->space.header.t_info = (info & ~INDEX_AM_RESERVED_BIT) |
+		(aligned ? INDEX_AM_RESERVED_BIT : 0) | (start + end);
+	return &joiner->space.header;
+}
+
+/*
  * See key/prefix.h.
  */
 IndexTuple

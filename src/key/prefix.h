@@ -123,6 +123,13 @@ typedef struct FpbJoiner
 
 extern IndexTuple fpb_join_next(const FpbIndex *ix, const FpbKey *key, FpbJoiner *joiner);
 
+/*
+ * The same of a key whose cut tuple, which ends within its page, is like most
+ * are: no column is NULL, varlenas have short headers, and it is sound.  NULL
+ * for others, and where heads are bytes for the first one of a page.
+ */
+extern IndexTuple fpb_join_plain(const FpbIndex *ix, const FpbKey *key, FpbJoiner *joiner);
+
 static inline IndexTuple
 fpb_whole_tuple(const FpbIndex *ix, const FpbKey *key, FpbTupleSpace *space)
 {

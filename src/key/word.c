@@ -242,7 +242,8 @@ fpb_word_form(const FpbIndex *ix, const Datum *values, const bool *isnull,
  * Is a word of the index its column's integer with the bits in *flip inverted?
  * (One of 32 bits is in the upper half of the head.)  It is for single columns
  * of integers of 32 and 64 bits, except *shared, the word that may stand for
- * NULL.  Sets both.
+ * NULL.  Sets both.  It is for a uuid, too: of that *flip is for either half,
+ * in big-endian order, and *shared is the upper half.
  */
 bool
 fpb_word_is_plain(const FpbIndex *ix, uint64 *flip, uint64 *shared)
@@ -263,6 +264,7 @@ fpb_word_is_plain(const FpbIndex *ix, uint64 *flip, uint64 *shared)
 			return true;
 		case FPB_KIND_UINT4:
 		case FPB_KIND_UINT8:
+		case FPB_KIND_UUID:
 			return true;
 		default:
 			return false;

@@ -124,15 +124,19 @@ copy_page(Page page, char *to)
 }
 
 /*
- * Copy all tuples of the segment's pages, as they are.
+ * Copy all tuples of the segment's pages, as they are.  Items of a leaf alone
+ * go on pointing into that, and it is known how far away the copy is.
  */
 static void
 copy_all(FpbScan *so, const FpbSegment *seg, FpbScanPage *sp)
 {
 	make_tuple_room(so, sp, seg->queue != NULL ? 2 * BLCKSZ : BLCKSZ);
 	copy_page(seg->leaf, sp->tuples);
-	if (seg->queue != NULL)
-		copy_page(seg->queue, sp->tuples + BLCKSZ);
+	sp->tuples_by = sp->tuples - (char *) seg->leaf;
+	if (seg->queue == NULL)
+		return;
+	copy_page(seg->queue, sp->tuples + BLCKSZ);
+	sp->tuples_by = 0;
 	for (int i = 0; i < sp->nitems; i++)
 	{
 		FpbKey	   *key = &sp->items[i].key;
@@ -167,6 +171,26 @@ fpb_copy_tuples(FpbReader *r)
 		so->tuples.joiner->there.page = NULL;
 }
 
+#ifdef USE_ASSERT_CHECKING
+
+/*
+ * Is what fpb_join_plain has made of a key's tuple what is made of it
+ * otherwise, after a check?
+ */
+static bool
+is_joined(const FpbIndex *ix, const FpbKey *key, IndexTuple joined)
+{
+	FpbTupleSpace space;
+	IndexTuple	whole;
+
+	if (!fpb_tuple_is_plain(ix, key->tuple) || !fpb_is_cut(ix, key->tuple))
+		return false;
+	whole = fpb_join_tuple(ix, key, &space);
+	return IndexTupleSize(joined) == IndexTupleSize(whole) &&
+		memcmp(joined, whole, IndexTupleSize(whole)) == 0;
+}
+#endif
+
 /*
  * The whole tuple of a key of the cursor's page, of one that has been copied
  * as it is.  It lives until the next one is made.
@@ -176,17 +200,26 @@ fpb_stored_tuple(FpbScan *so, const FpbKey *key)
 {
 	FpbTupleForming *tuples = &so->tuples;
 	const FpbScanPage *sp = so->cursor.page;
+	FpbKey		copy = *key;
 
-	check_tuple(so, sp->block, key->tuple, ((char *) key->tuple - sp->tuples) % BLCKSZ);
-	so->ix.copied_from = sp->block;
-	tuples->last_stored = key->tuple;
-	tuples->last = key->tuple;
+	copy.tuple = (IndexTuple) ((char *) key->tuple + sp->tuples_by);
+	tuples->last_stored = NULL;
 	if (key->cut_in != NULL)
 	{
+		copy.cut_in = key->cut_in + sp->tuples_by;
 		if (tuples->joiner == NULL)
 			tuples->joiner = MemoryContextAllocZero(so->cxt, sizeof(FpbJoiner) + NAMEDATALEN);
-		tuples->last = fpb_join_next(&so->ix, key, tuples->joiner);
+		tuples->last = fpb_join_plain(&so->ix, &copy, tuples->joiner);
+		Assert(tuples->last == NULL || is_joined(&so->ix, &copy, tuples->last));
 	}
+	if (key->cut_in == NULL || tuples->last == NULL)
+	{
+		check_tuple(so, sp->block, copy.tuple, ((char *) copy.tuple - sp->tuples) % BLCKSZ);
+		so->ix.copied_from = sp->block;
+		tuples->last = key->cut_in == NULL ? copy.tuple :
+			fpb_join_next(&so->ix, &copy, tuples->joiner);
+	}
+	tuples->last_stored = key->tuple;
 	return tuples->last;
 }
 

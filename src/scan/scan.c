@@ -42,6 +42,14 @@ unpin_page(FpbScanPage *sp)
 #define KILL_BEFORE_LAST	4
 
 /*
+ * An index-only scan seldom reads the table, so it is not asked at each item
+ * whether it has: at each eighth, and after a leaf of many items at each 32nd.
+ * (To ask at the eighth is dear because processors don't foresee it.)
+ */
+#define HEAP_CHECK_FIRST	7
+#define HEAP_CHECK_LATER	31
+
+/*
  * Be done with the cursor's page.  If the mark is on it, it becomes the mark's
  * page.  to_same_leaf: the next one is of the same leaf.
  */
@@ -198,6 +206,8 @@ next_page(IndexScanDesc scan, FpbScan *so, bool forward)
 	fpb_edge_copy(so, &cursor->at, forward ? &cursor->page->after : &cursor->page->before);
 	cursor->part = cursor->part == FPB_FIRST_ITEMS && !so->prefetch.heap_on ? FPB_NEXT_ITEMS : 0;
 	cursor->nleft += cursor->page->nitems;
+	if (scan->xs_want_itup && cursor->page->nitems > FPB_NEXT_ITEMS)
+		so->prefetch.heap_check = HEAP_CHECK_LATER;
 	leave_page(scan, so, cursor->at.inside && cursor->at.same_leaf);
 	return find_page(scan, so, forward);
 }
@@ -226,7 +236,8 @@ fpb_beginscan(Relation rel, int nkeys, int norderbys)
 	cursor->part = FPB_FIRST_ITEMS;
 	cursor->nleft = 0;
 	cursor->forward = true;
-	cursor->keep_pin = cursor->smooth = false;
+	cursor->keep_pin = false;
+	cursor->smooth = 0;
 	cursor->page = palloc(sizeof(FpbScanPage));
 	fpb_scan_page_init(cursor->page);
 	memset(&cursor->at, 0, sizeof(cursor->at));
@@ -286,7 +297,7 @@ forget_position(IndexScanDesc scan, FpbScan *so)
 {
 	FpbScanCursor *cursor = &so->cursor;
 
-	cursor->smooth = false;
+	cursor->smooth = 0;
 	cursor->mark.item = -1;
 	leave_page(scan, so, false);
 	if (cursor->mark.page != NULL)
@@ -327,7 +338,7 @@ fpb_rescan(IndexScanDesc scan, ScanKey keys, int nkeys pg_attribute_unused(),
 	so->prefetch.heap_allowed = scan->heapRelation != NULL &&
 		scan->heapRelation->rd_rel->relam == HEAP_TABLE_AM_OID &&
 		fpb_prefetch_heap_distance != 0;
-	so->prefetch.heap_check = scan->xs_want_itup ? 7 : 0;
+	so->prefetch.heap_check = scan->xs_want_itup ? HEAP_CHECK_FIRST : 0;
 	if (so->prefetch.state != NULL)
 		fpb_scan_prefetch_rescan(so);
 
@@ -459,7 +470,7 @@ next_entry(IndexScanDesc scan, bool forward)
 	FpbScan    *so = (FpbScan *) scan->opaque;
 	bool		heap_missed = false;
 
-	so->cursor.smooth = false;
+	so->cursor.smooth = 0;
 	if (so->cursor.state == FPB_SCAN_ON_PAGE)
 	{
 		if (scan->kill_prior_tuple)
@@ -482,8 +493,9 @@ next_entry(IndexScanDesc scan, bool forward)
 		fpb_scan_prefetch_heap(scan, so, forward);
 		so->prefetch.blocks_read = fpb_blocks_read();
 	}
-	so->cursor.smooth = !so->cursor.page->check_rows && !so->prefetch.heap_on &&
-		(so->cursor.nkilled == 0 || so->cursor.page->nitems > FPB_FEW_ITEMS);
+	if (!so->cursor.page->check_rows && !so->prefetch.heap_on &&
+		(so->cursor.nkilled == 0 || so->cursor.page->nitems > FPB_FEW_ITEMS))
+		so->cursor.smooth = so->cursor.page->nitems;
 	return true;
 }
 
@@ -494,8 +506,7 @@ next_entry(IndexScanDesc scan, bool forward)
 static inline bool
 is_at_hand(IndexScanDesc scan, const FpbScan *so, const FpbScanPage *sp, int next)
 {
-	return so->cursor.smooth && (uint32) next < (uint32) sp->nitems &&
-		!scan->kill_prior_tuple &&
+	return (uint32) next < (uint32) so->cursor.smooth && !scan->kill_prior_tuple &&
 		((sp->current & so->prefetch.heap_check) != 0 || !so->prefetch.heap_allowed ||
 		 so->prefetch.blocks_read == fpb_blocks_read());
 }
@@ -611,7 +622,7 @@ fpb_restrpos(IndexScanDesc scan)
 	FpbScan    *so = (FpbScan *) scan->opaque;
 	FpbScanCursor *cursor = &so->cursor;
 
-	cursor->smooth = false;
+	cursor->smooth = 0;
 	if (cursor->mark.item < 0)
 	{
 		/* the scan has left the page since */
@@ -624,6 +635,8 @@ fpb_restrpos(IndexScanDesc scan)
 			cursor->page = marked;
 			cursor->mark.item = marked->current;
 			so->prefetch.heap_on = false;	/* it goes on elsewhere */
+			/* both pages' items may point to the same place */
+			so->tuples.last_stored = NULL;
 		}
 	}
 	if (cursor->mark.item >= 0)

@@ -10,6 +10,7 @@
 
 #include "access/heapam.h"
 #include "executor/instrument.h"
+#include "port/pg_bswap.h"
 
 #include "key/code.h"
 #include "key/prefix.h"
@@ -73,6 +74,7 @@ typedef struct FpbScanPage
 	int			current;		/* the item handed out last */
 	char	   *tuples;			/* index-only scans: copies of the tuples, */
 	Size		tuples_size;	/* so many bytes; */
+	ptrdiff_t	tuples_by;		/* so far behind where the items' point to; */
 	bool		whole;			/* are they whole, those of a few items? */
 	bool		check_rows;		/* is the scan to see that the snapshot sees a
 								 * row? */
@@ -116,8 +118,9 @@ typedef struct FpbScanCursor
 	int64		nleft;			/* items on the pages that it has left since
 								 * it was (re)started */
 	bool		keep_pin;		/* must the leaf stay pinned? */
-	bool		smooth;			/* is the scan on its page, with nothing to do
-								 * but to hand out the next item? */
+	int			smooth;			/* the page's items, if the scan is on it with
+								 * nothing to do but to hand out the next one;
+								 * else 0 */
 	FpbScanPage *page;			/* the leaf read last */
 	FpbScanEdge at;				/* where the next one is read */
 	FpbKeyRange range;			/* the range read last */
@@ -303,8 +306,14 @@ fpb_word_tuple_at_hand(FpbScan *so, uint64 head, uint64 low, uint32 tie)
 		return NULL;
 	if (so->ix.form == FPB_WORD4)
 		*(uint32 *) tuples->plain_to = (uint32) ((head ^ tuples->flip) >> 32);
-	else
+	else if (so->ix.form == FPB_WORD8)
 		*(uint64 *) tuples->plain_to = head ^ tuples->flip;
+	else
+	{
+		((uint64 *) tuples->plain_to)[0] = pg_hton64(head ^ tuples->flip);
+		((uint64 *) tuples->plain_to)[1] = pg_hton64(low ^ tuples->flip);
+		tuples->last_low = low;
+	}
 	tuples->last = tuples->templates[0].tuple;
 	tuples->last_head = head;
 	tuples->last_tie = tie;
