@@ -164,5 +164,20 @@ CREATE INDEX many_eight ON many USING fpbtree (t, m) WITH (layout = disk_first);
 SELECT pg_relation_size('many_x') < pg_relation_size('many_b') * 1.1 AS key, pg_relation_size('many_i') < pg_relation_size('many_b') * 1.1 AS include,
        pg_relation_size('many_four') < pg_relation_size('many_eight') AS four;
 
+-- Behind a text of any length, an integer of four bytes and one of eight, which
+-- needs more alignment, and the other way round.
+CREATE TABLE behind AS SELECT repeat('a', 6) || left(md5(i::text), i % 9 + 6) COLLATE "C" AS t, i::int4 AS four, i::int8 * 3 AS eight
+    FROM generate_series(1, 3000) i;
+CREATE INDEX behind_x ON behind USING fpbtree (t, four, eight);
+CREATE INDEX behind_y ON behind USING fpbtree (t) INCLUDE (eight, four);
+SET enable_seqscan = off;
+SET enable_bitmapscan = off;
+VACUUM behind;
+SELECT count(*), sum(four), sum(eight), sum(length(t)), bool_and(eight = four * 3) FROM (SELECT t, four, eight FROM behind ORDER BY t, four) x;
+DROP INDEX behind_x;
+SELECT count(*), sum(four), sum(eight), sum(length(t)), bool_and(eight = four * 3) FROM (SELECT t, four, eight FROM behind ORDER BY t) x;
+RESET enable_seqscan;
+RESET enable_bitmapscan;
+
 SET client_min_messages = warning;
 DROP SCHEMA columns CASCADE;
