@@ -17,6 +17,7 @@ TYPES = {
                         " || '8' || substr(md5(k::text), 4, 15))::uuid")}),
     "text": (6, {"a": ('text COLLATE "C"', "substr(md5(k::text), 1, 12)")}),
     "icu": (4, {"a": ('text COLLATE "und-x-icu"', "substr(md5(k::text), 1, 12)")}),
+    "icu-prefix": (3, {"a": ('text COLLATE "und-x-icu"', "'customer-' || lpad(k::text, 9, '0')")}),
     "prefix": (3, {"a": ('text COLLATE "C"', "'https://example.org/customer/' || lpad(k::text, 9, '0')")}),
     "numeric": (3, {"a": ("numeric", "k * 1000003 / 100.0")}),
     "timestamptz": (6, {"a": ("timestamptz", "timestamptz '2020-01-01 00:00Z' + k * interval '1.5 s'")}),
@@ -98,12 +99,12 @@ ORDERED = "int8 uuid7 timestamptz int4,int4 text,int8"
 # The cells: work, types, duplicates, growth, sizes; each line all combinations of its words.  Not the full product: a line
 # varies what its work depends on, and keeps the rest as it is usual.
 CELLS = """
-lookup        | int4 int8 uuid4 uuid7 text icu prefix numeric timestamptz int4,int4 int4,text text,int8 int8+include | d1 | built | 3e5
+lookup        | int4 int8 uuid4 uuid7 text icu icu-prefix prefix numeric timestamptz int4,int4 int4,text text,int8 int8+include | d1 | built | 3e5
 lookup        | int4 int8 uuid4 text          | d5 d20 d100 d300 | built              | 3e5
 lookup        | int8 text                     | d1      | built                       | 1e3 1e4 1e5 1e6
 lookup        | int8                          | d1      | random asc built+25         | 1e6
 lookup        | int8                          | d1      | built                       | 1e7
-fetch         | int4 int8 uuid4 uuid7 text icu prefix timestamptz int4,int4 | d1 | built | 3e5
+fetch         | int4 int8 uuid4 uuid7 text icu icu-prefix prefix timestamptz int4,int4 | d1 | built | 3e5
 fetch         | int4 int8 uuid4 text          | d5 d20 d100 | built                   | 3e5
 fetch         | int8                          | d1      | random asc                  | 1e3 1e5
 miss          | int8 text                     | d1      | built                       | 3e5
@@ -148,7 +149,7 @@ like          | text prefix                   | d1      | built                 
 cross-type    | int4 int8 date timestamptz    | d1      | built                       | 1e4
 cross-type    | date                          | d20     | built                       | 3e5
 plan          | int8 text                     | d1      | built                       | 1e4
-insert        | int4 int8 uuid4 text icu prefix numeric timestamptz int4,int4 int4,text text,int8 | d1 | random | 1e5
+insert        | int4 int8 uuid4 text icu icu-prefix prefix numeric timestamptz int4,int4 int4,text text,int8 | d1 | random | 1e5
 insert        | int4 int8 uuid7 timestamptz int4,int4 text,int8 prefix | d1 | asc     | 1e5
 insert        | int8 text,int8                | d1      | desc                        | 1e5
 insert        | int8 uuid7 timestamptz text,int8 | d1   | local                       | 1e5
@@ -184,7 +185,7 @@ vacuum        | int4 int8 uuid4 text          | d1      | built random          
 vacuum        | int4 uuid4                    | d20     | built                       | 1e5
 churn         | int8 uuid4 text               | d1      | built                       | 1e5
 churn         | int4                          | d20     | built                       | 1e5
-build         | int4 int8 uuid4 uuid7 text icu prefix numeric timestamptz int4,int4 text,int8 three int8+include | d1 | built | 3e5
+build         | int4 int8 uuid4 uuid7 text icu icu-prefix prefix numeric timestamptz int4,int4 text,int8 three int8+include | d1 | built | 3e5
 build         | int4 int8 uuid4 text timestamptz | d5 d20 d100 d300 | built           | 3e5
 build         | int8                          | d1      | built                       | 1e3 1e4 1e6
 """

@@ -17,7 +17,7 @@
 #define FPB_METAPAGE	0		/* block of the metapage */
 #define FPB_MAGIC		0xFB7E	/* in every page of an fpbtree */
 #define FPB_META_MAGIC	0x46504254	/* "FPBT" */
-#define FPB_VERSION		13		/* on-disk format */
+#define FPB_VERSION		14		/* on-disk format */
 #define FPB_CACHE_LINE	64		/* unit of node sizes, on disk */
 
 /* page flags */
@@ -148,9 +148,15 @@ typedef struct FpbMeta
 								 * is none.  Read without a lock, too. */
 	uint32		queue_level;	/* of that */
 	uint32		queue_pages;	/* pages of the queue's tree */
+	uint32		heads_version;	/* what heads were made by when the index was
+								 * built: FPB_HEADS_*, or another number
+								 * (key/collation.c) */
 	uint64		queue_number;	/* of the last queue there was, a random one;
 								 * 0: there has been none (queue/filter.c) */
 } FpbMeta;
+
+#define FPB_HEADS_FIXED	0		/* by what never changes */
+#define FPB_HEADS_MIXED	1		/* not all by one version of the collation */
 
 #define FPB_META_ONE_KEY	(1 << 0)	/* duplicates may share one key */
 #define FPB_META_CSB		(1 << 1)	/* disk_first: nodes lie in key order */

@@ -262,14 +262,15 @@ set_heads(FpbTupleMemory *memory, TupleRec *recs, Size n, int column)
 }
 
 /*
- * Where heads are a column's first bytes: how many bytes do the values of n
- * records begin with in common?  0 if one is NULL.  Sets *equal to whether
- * they have no more than these.
+ * Where heads are the first bytes of a column, or of its sort key: how many
+ * bytes do those of n records begin with in common?  0 if one is NULL.  Sets
+ * *equal to whether all values are known to be equal: they have no more than
+ * these.
  */
 static Size
 common_bytes(FpbTupleMemory *memory, const TupleRec *recs, Size n, int column, bool *equal)
 {
-	FpbHeadKind kind = memory->wide.cols[column].head;
+	const FpbColumn *col = &memory->wide.cols[column];
 	const char *first = NULL;
 	Size		first_length = 0;
 	void	   *first_copy = NULL;
@@ -287,7 +288,7 @@ common_bytes(FpbTupleMemory *memory, const TupleRec *recs, Size n, int column, b
 
 		if (isnull)
 			break;
-		bytes = fpb_value_bytes(kind, value, &length, &copy);
+		bytes = fpb_value_bytes(col, value, FPB_SORT_KEY_MOST, &length, &copy);
 		if (i == 0)
 		{
 			first = bytes;
@@ -307,7 +308,7 @@ common_bytes(FpbTupleMemory *memory, const TupleRec *recs, Size n, int column, b
 	}
 	if (first_copy != NULL)
 		pfree(first_copy);
-	*equal &= !isnull;
+	*equal &= !isnull && fpb_head_is_bytes(col->head);
 	return isnull ? 0 : common;
 }
 
@@ -333,7 +334,7 @@ set_heads_behind(FpbTupleMemory *memory, TupleRec *recs, Size n, int column)
 		Datum		value = column_value(memory, &recs[i], column, &isnull);
 		Size		length;
 		void	   *copy;
-		const char *bytes = fpb_value_bytes(col->head, value, &length, &copy);
+		const char *bytes = fpb_value_bytes(col, value, FPB_SORT_KEY_MOST, &length, &copy);
 
 		recs[i].head = fpb_bytes_head(bytes + common, length - common);
 		if (col->desc)
@@ -380,7 +381,8 @@ refine_heads(FpbTupleMemory *memory, TupleRec *recs, Size n)
 
 		if (ix->cols[column].head == FPB_HEAD_NONE)
 			return false;
-		say = fpb_head_is_bytes(ix->cols[column].head) ?
+		say = fpb_head_is_bytes(ix->cols[column].head) ||
+			fpb_head_is_sort_key(ix->cols[column].head) ?
 			set_heads_behind(memory, recs, n, column) : set_heads(memory, recs, n, column);
 		if (say == HEADS_DIFFER)
 			return true;

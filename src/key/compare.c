@@ -115,7 +115,7 @@ compare_first(const FpbIndex *ix, const FpbKey *key, const FpbSearchKey *search,
 	Datum		value;
 	bool		isnull;
 
-	if (ix->byte_heads && search->has_head)
+	if (ix->byte_order && search->has_head)
 		return fpb_compare_first(ix, key, search, has_prefix);
 	if (key_lacks_first(ix, key))
 	{
@@ -253,11 +253,13 @@ fpb_equal_columns(const FpbIndex *ix, const FpbKey *a, const FpbKey *b,
 }
 
 /*
- * Sign of a - b by their heads.
+ * Sign of a - b by their heads, as far as these tell.
  */
 static inline int
 compare_heads(const FpbIndex *ix, const FpbKey *a, const FpbKey *b)
 {
+	if (unlikely(ix->old_heads))
+		return 0;
 	if (!fpb_is_word(ix) && unlikely(a->cut_in != b->cut_in))
 		return pg_cmp_u64(fpb_key_head(ix, a), fpb_key_head(ix, b));
 	return pg_cmp_u64(a->head, b->head);

@@ -20,6 +20,17 @@
 #define TIMETZ_LENGTH	12
 
 /*
+ * The kind of head of a string: by its bytes, by ICU's sort key, or none.
+ */
+static FpbHeadKind
+string_head_kind(Oid collation, FpbHeadKind by_bytes, FpbHeadKind by_sort_key)
+{
+	if (fpb_collation_is_c(collation))
+		return by_bytes;
+	return fpb_collation_is_icu(collation) ? by_sort_key : FPB_HEAD_NONE;
+}
+
+/*
  * The kind of head of a column without a word type.  It is part of the on-disk
  * format, so it must depend only on what can't change while the index exists.
  */
@@ -32,11 +43,11 @@ value_head_kind(const FpbIndex *ix, int column)
 	switch (index_getprocid(ix->rel, column + 1, FPB_ORDER_PROC))
 	{
 		case F_BTTEXTCMP:
-			return fpb_collation_is_c(col->collation) && att->attlen == -1 ?
-				FPB_HEAD_BYTES : FPB_HEAD_NONE;
+			return att->attlen != -1 ? FPB_HEAD_NONE :
+				string_head_kind(col->collation, FPB_HEAD_BYTES, FPB_HEAD_SORT_KEY);
 		case F_BPCHARCMP:
-			return fpb_collation_is_c(col->collation) && att->attlen == -1 ?
-				FPB_HEAD_BPCHAR : FPB_HEAD_NONE;
+			return att->attlen != -1 ? FPB_HEAD_NONE :
+				string_head_kind(col->collation, FPB_HEAD_BPCHAR, FPB_HEAD_BPCHAR_SORT_KEY);
 		case F_BTNAMECMP:
 			/* stored as a cstring or as a name, which ends with zeros */
 			return fpb_collation_is_c(col->collation) &&
@@ -102,7 +113,7 @@ choose_widths(FpbIndex *ix)
 {
 	FpbColumn  *first = &ix->cols[0];
 
-	ix->byte_heads = ix->cut_column = false;
+	ix->byte_heads = ix->byte_order = ix->cut_column = false;
 	if (ix->form != FPB_TUPLE)
 	{
 		ix->head_width = ix->form == FPB_WORD4 ? 4 : 8;
@@ -122,10 +133,11 @@ choose_widths(FpbIndex *ix)
 	if (first->width == 32 && ix->nkeyatts > 1)
 	{
 		fpb_choose_column_head(ix, 1);
-		if (ix->cols[1].head != FPB_HEAD_NONE)
+		if (ix->cols[1].head != FPB_HEAD_NONE && !fpb_head_is_sort_key(ix->cols[1].head))
 			first->head = FPB_HEAD_PAIR;
 	}
-	ix->byte_heads = fpb_head_is_bytes(first->head);
+	ix->byte_order = fpb_head_is_bytes(first->head);
+	ix->byte_heads = ix->byte_order || fpb_head_is_sort_key(first->head);
 	ix->cut_column = ix->natts > 1 && first->by_value && first->word != NULL &&
 		fpb_word_is_code(first->word);
 }
@@ -278,4 +290,7 @@ fpb_index_describe(FpbIndex *ix, Relation rel)
 	ix->form = all_words && ix->nkeyatts <= FPB_MAX_WORD_COLUMNS && ix->natts == ix->nkeyatts ?
 		word_form(ix) : FPB_TUPLE;
 	choose_widths(ix);
+	ix->old_heads = ix->mixed_heads = false;
+	ix->heads_version = fpb_head_is_sort_key(ix->cols[0].head) ?
+		fpb_collation_version(ix->cols[0].collation) : FPB_HEADS_FIXED;
 }

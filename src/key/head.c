@@ -70,7 +70,7 @@ fpb_column_head(const FpbColumn *col, Datum value, bool isnull)
 	}
 	if (isnull)
 		return col->nulls_first ? 0 : PG_UINT64_MAX;
-	head = fpb_value_head(col->head, value);
+	head = fpb_value_head(col->head, col->collation, value);
 	return col->desc ? ~head : head;
 }
 
@@ -108,7 +108,7 @@ fpb_head_of(const FpbIndex *ix, const Datum *values, const bool *isnull,
 	const FpbColumn *first = &ix->cols[0];
 
 	*head = 0;
-	if (first->head == FPB_HEAD_NONE)
+	if (first->head == FPB_HEAD_NONE || ix->old_heads)
 		return false;
 
 	if (ncols == 0)

@@ -185,7 +185,8 @@ fpb_search_key_from(const FpbIndex *ix, const FpbKey *key, FpbSearchKey *search)
 	search->head = fpb_key_head(ix, key);
 	search->low = fpb_is_word(ix) ? key->low : 0;
 	search->tail = key->tail;
-	search->has_head = fpb_is_word(ix) || ix->cols[0].head != FPB_HEAD_NONE;
+	search->has_head = fpb_is_word(ix) ||
+		(ix->cols[0].head != FPB_HEAD_NONE && !ix->old_heads);
 	search->named_node = 0;
 	search->ncols = 0;
 	search->on_equal = 1;

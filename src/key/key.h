@@ -123,7 +123,9 @@ typedef enum FpbHeadKind
 	FPB_HEAD_NUMERIC,			/* see key/value_head.c */
 	FPB_HEAD_INET,
 	FPB_HEAD_INTERVAL,
-	FPB_HEAD_TIMETZ
+	FPB_HEAD_TIMETZ,
+	FPB_HEAD_SORT_KEY,			/* first bytes of what ICU sorts a varlena by */
+	FPB_HEAD_BPCHAR_SORT_KEY	/* the same without trailing blanks */
 } FpbHeadKind;
 
 /* One column.  Of INCLUDE columns only what reading them needs is set. */
@@ -169,7 +171,18 @@ typedef struct FpbIndex
 	Relation	rel;
 	FpbForm		form;
 	uint8		head_width;
-	bool		byte_heads;		/* are heads the first column's first bytes? */
+	bool		byte_heads;		/* are heads the first bytes of the first
+								 * column, or of its sort key? */
+	bool		byte_order;		/* and do such bytes alone decide? */
+	bool		old_heads;		/* Were heads of its pages made by another
+								 * version of the collation?  Then heads of
+								 * keys in a page tell their order, but those
+								 * of other keys tell nothing. */
+	bool		mixed_heads;	/* Has a new entry borrowed such a head?  Then
+								 * they stay old until the index is built
+								 * again. */
+	uint32		heads_version;	/* what makes heads: FPB_HEADS_FIXED, or
+								 * fpb_collation_version */
 	bool		cut_column;		/* do cut tuples lack their first column, all
 								 * of which the head has? */
 	bool		one_key;		/* may duplicates share one key? */

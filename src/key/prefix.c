@@ -55,9 +55,12 @@
 static const char too_long[] = "column is too long for a tuple without its page's prefix";
 static const char short_key[] = "key is shorter than its page's prefix";
 
-/* fpb_value_bytes of the first column; most have a short header */
+/* bytes of a head in a page, where it is made of bytes */
+#define HEAD_BYTES	4
+
+/* fpb_value_bytes of the first column; most have a short header, and are bytes */
 static inline const char *
-bytes_of(const FpbIndex *ix, Datum value, Size *length, void **copy)
+bytes_of(const FpbIndex *ix, Datum value, Size want, Size *length, void **copy)
 {
 	const char *v = DatumGetPointer(value);
 
@@ -67,12 +70,15 @@ bytes_of(const FpbIndex *ix, Datum value, Size *length, void **copy)
 		*length = VARSIZE_1B(v) - VARHDRSZ_SHORT;
 		return VARDATA_1B(v);
 	}
-	return fpb_value_bytes(ix->cols[0].head, value, length, copy);
+	return fpb_value_bytes(&ix->cols[0], value, Min(want, FPB_SORT_KEY_MOST), length, copy);
 }
 
-/* the bytes of a tuple's first column; NULL if it has none, or is NULL */
+/*
+ * The bytes of a tuple's first column, at least so many as are wanted; NULL if
+ * it has none, or is NULL.
+ */
 static pg_attribute_always_inline const char *
-first_bytes(const FpbIndex *ix, IndexTuple tuple, Size *length, void **copy)
+first_bytes(const FpbIndex *ix, IndexTuple tuple, Size want, Size *length, void **copy)
 {
 	bool		isnull;
 	Datum		value;
@@ -83,7 +89,7 @@ first_bytes(const FpbIndex *ix, IndexTuple tuple, Size *length, void **copy)
 	value = fpb_read_first_column(ix, tuple, &isnull);
 	if (isnull)
 		return NULL;
-	return bytes_of(ix, value, length, copy);
+	return bytes_of(ix, value, want, length, copy);
 }
 
 static inline void
@@ -116,14 +122,15 @@ fpb_common_prefix(const FpbIndex *ix, IndexTuple first, IndexTuple last)
 	Size		b_length;
 	void	   *a_copy;
 	void	   *b_copy;
-	int			prefix = 0;
+	Size		most = ix->byte_order ? BLCKSZ : FPB_SORT_KEY_MOST - HEAD_BYTES;
+	Size		prefix = 0;
 
-	if (!ix->byte_heads)
+	if (!ix->byte_heads || ix->old_heads)
 		return 0;
-	a = first_bytes(ix, first, &a_length, &a_copy);
-	b = first_bytes(ix, last, &b_length, &b_copy);
+	a = first_bytes(ix, first, most, &a_length, &a_copy);
+	b = first_bytes(ix, last, most, &b_length, &b_copy);
 	if (a != NULL && b != NULL)
-		while (prefix < Min(Min(a_length, b_length), BLCKSZ) && a[prefix] == b[prefix])
+		while (prefix < Min(Min(a_length, b_length), most) && a[prefix] == b[prefix])
 			prefix++;
 	free_copy(a_copy);
 	free_copy(b_copy);
@@ -141,7 +148,7 @@ compare_prefix(const FpbIndex *ix, const char *bytes, Size length, IndexTuple tu
 {
 	Size		other_length;
 	void	   *copy;
-	const char *other = first_bytes(ix, tuple, &other_length, &copy);
+	const char *other = first_bytes(ix, tuple, prefix, &other_length, &copy);
 	int			order;
 
 	if (unlikely(other == NULL || other_length < prefix))
@@ -161,7 +168,7 @@ fpb_has_prefix(const FpbIndex *ix, IndexTuple tuple, int prefix, IndexTuple othe
 {
 	Size		length;
 	void	   *copy;
-	const char *bytes = first_bytes(ix, tuple, &length, &copy);
+	const char *bytes = first_bytes(ix, tuple, prefix, &length, &copy);
 	bool		has = bytes != NULL && compare_prefix(ix, bytes, length, other, prefix) == 0;
 
 	free_copy(copy);
@@ -330,8 +337,6 @@ add_column(const FpbIndex *ix, IndexTuple tuple, Datum first, FpbTupleSpace *spa
  * The bytes that a head in a page is made of.  The last one is 0 if the value
  * may end there, or has this byte.
  */
-#define HEAD_BYTES	4
-
 static inline uint32
 head_bytes(const FpbIndex *ix, uint64 head)
 {
@@ -440,7 +445,7 @@ cut_tuple(const FpbIndex *ix, IndexTuple tuple, int prefix, bool header_only, Fp
 		return tuple;
 	if (ix->cut_column)
 		return drop_column(ix, tuple, space);
-	bytes = first_bytes(ix, tuple, &length, &copy);
+	bytes = first_bytes(ix, tuple, prefix + HEAD_BYTES, &length, &copy);
 	head = head_behind(ix, bytes, length, prefix);
 	free_copy(copy);
 	return drop_bytes(ix, tuple, prefix + bytes_in_head(ix, head), header_only, space);
@@ -477,7 +482,7 @@ prefix_bytes(const FpbIndex *ix, Page page, void **copy)
 
 	if (unlikely(!fpb_tuple_offset_valid(page, offset) || !fpb_tuple_is_aligned(ix, low, offset)))
 		fpb_part_damaged(ix, page, "The low fence is not among the page's tuples.");
-	bytes = first_bytes(ix, low, &length, copy);
+	bytes = first_bytes(ix, low, fpb_page_prefix(ix, page), &length, copy);
 	if (unlikely(bytes == NULL || length < (Size) fpb_page_prefix(ix, page)))
 		fpb_tuple_damaged(ix, low, short_key);
 	return bytes;
@@ -679,7 +684,8 @@ fpb_head_behind(const FpbIndex *ix, const FpbKey *key, int prefix)
 	FpbTupleSpace space;
 	Size		length;
 	void	   *copy;
-	const char *bytes = first_bytes(ix, fpb_whole_tuple(ix, key, &space), &length, &copy);
+	const char *bytes = first_bytes(ix, fpb_whole_tuple(ix, key, &space), prefix + HEAD_BYTES,
+									&length, &copy);
 	uint64		head;
 
 	/* the pivot before all keys; or a damaged one */
@@ -727,8 +733,8 @@ fpb_compare_first(const FpbIndex *ix, const FpbKey *key, const FpbSearchKey *sea
 	if (unlikely(isnull || search->cols[0].isnull))
 		return fpb_compare_values(col, search->cols[0].cmp, value, isnull,
 								  search->cols[0].value, search->cols[0].isnull);
-	bytes = bytes_of(ix, value, &length, &copies[0]);
-	searched = bytes_of(ix, search->cols[0].value, &left, &copies[1]);
+	bytes = bytes_of(ix, value, BLCKSZ, &length, &copies[0]);
+	searched = bytes_of(ix, search->cols[0].value, BLCKSZ, &left, &copies[1]);
 	if (key->cut_in != NULL && fpb_is_cut(ix, key->tuple))
 	{
 		Size		in_head = bytes_in_head(ix, key->head);
@@ -777,12 +783,11 @@ fpb_search_head_behind(const FpbIndex *ix, const FpbSearchKey *search, int prefi
 	if (search->ncols == 0 || search->cols[0].isnull)
 		return search->head;
 
-	bytes = bytes_of(ix, search->cols[0].value, &length, &copy);
+	bytes = bytes_of(ix, search->cols[0].value, prefix + HEAD_BYTES, &length, &copy);
 	order = other == NULL ? 0 : compare_prefix(ix, bytes, length, other, prefix);
 	head = head_behind(ix, bytes, length, prefix);
 	free_copy(copy);
 	if (order == 0)
 		return head;
-	head = (order < 0) != ix->cols[0].desc ? 0 : PG_UINT64_MAX;
-	return ix->head_width == 4 ? head & FPB_HEAD4_MASK : head;
+	return (order < 0) != ix->cols[0].desc ? 0 : fpb_greatest_head(ix);
 }

@@ -50,6 +50,13 @@ extern uint64 fpb_head_behind(const FpbIndex *ix, const FpbKey *key, int prefix)
 extern uint64 fpb_search_head_behind(const FpbIndex *ix, const FpbSearchKey *search,
 									 int prefix, IndexTuple other);
 
+/* The greatest head that a key or a search key can have in a page. */
+static inline uint64
+fpb_greatest_head(const FpbIndex *ix)
+{
+	return ix->head_width == 4 ? ~(uint64) PG_UINT32_MAX : PG_UINT64_MAX;
+}
+
 /*
  * The whole head of what has this one behind the prefix.  low is the whole
  * head of anything that begins with the prefix.

@@ -33,12 +33,22 @@ extern Size fpb_columns_end(const FpbIndex *ix, IndexTuple tuple, int natts,
 extern IndexTuple fpb_truncate_tuple(const FpbIndex *ix, IndexTuple source, int natts);
 
 /* the head of a value that is no word (key/value_head.c) */
-extern uint64 fpb_value_head(FpbHeadKind kind, Datum value);
+extern uint64 fpb_value_head(FpbHeadKind kind, Oid collation, Datum value);
+
+/* what heads of strings depend on (key/collation.c) */
+extern bool fpb_collation_is_icu(Oid collation);
+extern uint32 fpb_collation_version(Oid collation);
+
+/* no more bytes of a sort key are looked at */
+#define FPB_SORT_KEY_MOST	64
+
+extern Size fpb_sort_key(Oid collation, const char *data, Size length, char *to, Size want);
 
 /* where heads are a value's first bytes: these bytes, and all */
 extern bool fpb_head_is_bytes(FpbHeadKind kind);
-extern const char *fpb_value_bytes(FpbHeadKind kind, Datum value, Size *length,
-								   void **copy);
+extern bool fpb_head_is_sort_key(FpbHeadKind kind);
+extern const char *fpb_value_bytes(const FpbColumn *col, Datum value, Size want,
+								   Size *length, void **copy);
 
 /* The first 8 bytes as a big-endian integer, filled up with zeros. */
 static inline uint64

@@ -10,6 +10,7 @@
  *
  * The heads are part of the on-disk format.  So nothing here may depend on
  * what can change while an index exists: a locale, or the server's release.
+ * The exception is ICU's sort key: key/collation.c.
  *
  * A value may come from a damaged page.  Its own length is sound, but what is
  * inside may not be.  No function reads beyond the value.
@@ -262,17 +263,20 @@ timetz_head(const TimeTzADT *timetz)
 /*
  * The head of a varlena.
  *
- * The first bytes are what memcmp looks at first.  Such heads are taken only
- * where the opclass's order is that of memcmp, then of length: the byte that
- * differs first is in the heads, or both heads are equal.  Zeros after the end
- * of the shorter value are not greater than bytes of the longer one.
+ * The first bytes, of the value or of its sort key, are what memcmp looks at
+ * first.  Such heads are taken only where the opclass's order is that of
+ * memcmp, then of length (between strings that have one sort key, the opclass
+ * decides, and their heads are equal): the byte that differs first is in the
+ * heads, or both heads are equal.  Zeros after the end of the shorter value
+ * are not greater than bytes of the longer one.
  */
 static uint64
-varlena_head(FpbHeadKind kind, Datum value)
+varlena_head(FpbHeadKind kind, Oid collation, Datum value)
 {
 	struct varlena *v = PG_DETOAST_DATUM_PACKED(value);
 	char	   *data = VARDATA_ANY(v);
 	Size		length = VARSIZE_ANY_EXHDR(v);
+	char		sort_key[sizeof(uint64)];
 	uint64		head;
 
 	if (kind == FPB_HEAD_NUMERIC)
@@ -281,8 +285,14 @@ varlena_head(FpbHeadKind kind, Datum value)
 		head = inet_head(data, length);
 	else
 	{
-		if (kind == FPB_HEAD_BPCHAR)
+		if (kind == FPB_HEAD_BPCHAR || kind == FPB_HEAD_BPCHAR_SORT_KEY)
 			length = bpchartruelen(data, length);
+		if (fpb_head_is_sort_key(kind))
+		{
+			data = sort_key;
+			length = fpb_sort_key(collation, VARDATA_ANY(v), length, sort_key,
+								  sizeof(sort_key));
+		}
 		head = fpb_bytes_head(data, length);
 	}
 	if ((Pointer) v != DatumGetPointer(value))
@@ -311,20 +321,35 @@ fpb_head_is_bytes(FpbHeadKind kind)
 		case FPB_HEAD_INET:
 		case FPB_HEAD_INTERVAL:
 		case FPB_HEAD_TIMETZ:
+		case FPB_HEAD_SORT_KEY:
+		case FPB_HEAD_BPCHAR_SORT_KEY:
 			return false;
 	}
 	pg_unreachable();
 }
 
 /*
+ * Are heads of this kind the first bytes of what ICU sorts values by?  Another
+ * version of ICU may make others.
+ */
+bool
+fpb_head_is_sort_key(FpbHeadKind kind)
+{
+	return kind == FPB_HEAD_SORT_KEY || kind == FPB_HEAD_BPCHAR_SORT_KEY;
+}
+
+/*
  * The bytes whose order is that of the values, of a kind for which heads are
- * bytes.  *length becomes their number.  *copy becomes NULL, or what has been
- * palloc'd to decompress the value, or to fetch it from a TOAST table.
+ * bytes; of a sort key, the first ones, so many as are wanted.  *length
+ * becomes their number.  *copy becomes NULL, or what has been palloc'd for a
+ * sort key, to decompress the value, or to fetch it from a TOAST table.
  */
 const char *
-fpb_value_bytes(FpbHeadKind kind, Datum value, Size *length, void **copy)
+fpb_value_bytes(const FpbColumn *col, Datum value, Size want, Size *length, void **copy)
 {
+	FpbHeadKind kind = col->head;
 	struct varlena *v;
+	char	   *bytes;
 
 	*copy = NULL;
 	if (kind == FPB_HEAD_CSTRING)
@@ -336,10 +361,20 @@ fpb_value_bytes(FpbHeadKind kind, Datum value, Size *length, void **copy)
 	v = PG_DETOAST_DATUM_PACKED(value);
 	if ((Pointer) v != DatumGetPointer(value))
 		*copy = v;
+	bytes = VARDATA_ANY(v);
 	*length = VARSIZE_ANY_EXHDR(v);
-	if (kind == FPB_HEAD_BPCHAR)
-		*length = bpchartruelen(VARDATA_ANY(v), *length);
-	return VARDATA_ANY(v);
+	if (kind == FPB_HEAD_BPCHAR || kind == FPB_HEAD_BPCHAR_SORT_KEY)
+		*length = bpchartruelen(bytes, *length);
+	if (fpb_head_is_sort_key(kind))
+	{
+		char	   *sort_key = palloc(want);
+
+		*length = fpb_sort_key(col->collation, bytes, *length, sort_key, want);
+		if (*copy != NULL)
+			pfree(*copy);
+		*copy = bytes = sort_key;
+	}
+	return bytes;
 }
 
 /*
@@ -347,7 +382,7 @@ fpb_value_bytes(FpbHeadKind kind, Datum value, Size *length, void **copy)
  * and fetches it from a TOAST table if need be.
  */
 uint64
-fpb_value_head(FpbHeadKind kind, Datum value)
+fpb_value_head(FpbHeadKind kind, Oid collation, Datum value)
 {
 	switch (kind)
 	{
@@ -362,6 +397,6 @@ fpb_value_head(FpbHeadKind kind, Datum value)
 		case FPB_HEAD_TIMETZ:
 			return timetz_head(DatumGetTimeTzADTP(value));
 		default:
-			return varlena_head(kind, value);
+			return varlena_head(kind, collation, value);
 	}
 }

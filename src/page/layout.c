@@ -158,6 +158,15 @@ fpb_page_entries(const FpbIndex *ix, Page page, FpbEntry *entries)
 }
 
 /*
+ * The least whole head that an entry can have in a page.
+ */
+static uint64
+least_head(Page page)
+{
+	return FpbPageIsLeftmost(page) ? 0 : FpbHdr(page)->fences.head[FPB_LOW];
+}
+
+/*
  * See page/layout.h.
  */
 int
@@ -183,6 +192,9 @@ fpb_page_entries_with(const FpbIndex *ix, Page page, const FpbEntry *entry,
 	memmove(&entries[where + 1], &entries[where], sizeof(FpbEntry) * (n - where));
 	memmove(&all_places[where + 1], &all_places[where], sizeof(FpbPos) * (n - where));
 	entries[where] = *entry;
+	if (unlikely(ix->old_heads))
+		entries[where].key.head = where > 0 ? entries[where - 1].key.head :
+			least_head(page);
 	all_places[where] = *pos;
 	all_places[++n] = end;
 
@@ -664,6 +676,30 @@ head_has_prefix(const FpbIndex *ix, Page page, int prefix, uint64 head)
 }
 
 /*
+ * The side of a leaf on which a search key lies: 0 if it is between the
+ * fences, which the leaf has.
+ */
+static int
+side_of_leaf(const FpbIndex *ix, Page page, const FpbSearchKey *search)
+{
+	if (fpb_compare_low(ix, page, search) > 0)
+		return -1;
+	return fpb_compare_high(ix, page, search) < 0 ? 1 : 0;
+}
+
+/*
+ * Do a leaf's fences tell that a key has the prefix?  That is what they have
+ * in common, where heads are made of sort keys (fpb_page_plan_extend sees to
+ * it), and comparators are faster than these.
+ */
+static inline bool
+fences_tell_prefix(const FpbIndex *ix, Page page)
+{
+	return !ix->byte_order && FpbPageIsLeaf(page) && !FpbPageIsRightmost(page) &&
+		!FpbPageHighElided(page);
+}
+
+/*
  * See page/layout_common.h.
  */
 uint64
@@ -677,6 +713,14 @@ fpb_search_head_in(const FpbIndex *ix, Page page, const FpbSearchKey *search)
 	if (search->ncols > 0 && !search->cols[0].isnull &&
 		head_has_prefix(ix, page, prefix, search->head))
 		return fpb_search_head_behind(ix, search, prefix, NULL);
+	if (fences_tell_prefix(ix, page))
+	{
+		int			side = side_of_leaf(ix, page, search);
+
+		if (side == 0)
+			return fpb_search_head_behind(ix, search, prefix, NULL);
+		return side < 0 ? 0 : fpb_greatest_head(ix);
+	}
 	other = tuple_with_prefix(ix, page);
 	return other == NULL ? 0 :
 		fpb_search_head_behind(ix, search, prefix, other);
@@ -690,10 +734,26 @@ has_prefix(const FpbIndex *ix, Page page, const FpbKey *key, int prefix)
 {
 	IndexTuple	other;
 
-	if (!IndexTupleHasNulls(key->tuple) && head_has_prefix(ix, page, prefix, key->head))
+	if (fences_tell_prefix(ix, page) ||
+		(!IndexTupleHasNulls(key->tuple) && head_has_prefix(ix, page, prefix, key->head)))
 		return true;
 	other = tuple_with_prefix(ix, page);
 	return other != NULL && fpb_has_prefix(ix, key->tuple, prefix, other);
+}
+
+/*
+ * The head of the entry before a place, as it is in the page; in front of the
+ * first one, the least.
+ */
+static uint64
+head_before(const FpbIndex *ix, Page page, FpbPos pos)
+{
+	int			prefix = fpb_page_prefix(ix, page);
+	FpbEntry	before;
+
+	if (ix->layout->prev(ix, page, &pos, &before))
+		return before.key.head;
+	return prefix < ix->head_width ? least_head(page) << (BITS_PER_BYTE * prefix) : 0;
 }
 
 /*
@@ -710,7 +770,9 @@ fpb_page_plan_insert(const FpbIndex *ix, Page page, const FpbEntry *entry,
 	int			n;
 
 	plan->takes_room = plan->cut = false;
-	if (unlikely(prefix > 0))
+	if (unlikely(ix->old_heads))
+		here.key.head = head_before(ix, page, pos);
+	else if (unlikely(prefix > 0))
 	{
 		if (!has_prefix(ix, page, &entry->key, prefix))
 		{
@@ -783,12 +845,32 @@ fpb_free_last_tuples(Page page, uint32 least, FpbWalPage *wp)
 /* --- fences --- */
 
 /*
+ * Does a page's prefix stay what its fences have in common, if it is given
+ * this high fence?
+ */
+static bool
+keeps_prefix(const FpbIndex *ix, Page page, const FpbKey *high)
+{
+	int			prefix = fpb_page_prefix(ix, page);
+	IndexTuple	other;
+
+	if (prefix == 0)
+		return true;
+	if (ix->old_heads)
+		return false;
+	other = tuple_with_prefix(ix, page);
+	return other != NULL && fpb_has_prefix(ix, high->tuple, prefix, other);
+}
+
+/*
  * See page/layout.h.
  */
 bool
 fpb_page_plan_extend(const FpbIndex *ix, Page page, const FpbKey *high)
 {
-	return high == NULL || high->tuple == NULL ||
+	if (high == NULL || high->tuple == NULL)
+		return true;
+	return (ix->byte_order || keeps_prefix(ix, page, high)) &&
 		ix->layout->has_room(ix, page, high);
 }
 
@@ -865,6 +947,14 @@ prefix_fault(const FpbIndex *ix, Page page, const FpbEntry *entries, int nentrie
 		if (other == NULL ||
 			!fpb_has_prefix(ix, fpb_whole_tuple(ix, &entries[i].key, &space), prefix, other))
 			return "The keys do not begin with the page's prefix.";
+	if (fences_tell_prefix(ix, page))
+	{
+		FpbKey		high;
+
+		fpb_page_high(ix, page, &high);
+		if (!fpb_has_prefix(ix, high.tuple, prefix, other))
+			return "The high fence does not begin with the page's prefix.";
+	}
 	for (int i = 1; ix->layout->next(ix, page, &pos, &entry); i++, pos = fpb_pos_behind(pos))
 		if (entry.key.head != fpb_head_behind(ix, &entry.key, prefix))
 			return psprintf("The head of entry %d is not that of its values.", i);
@@ -872,7 +962,8 @@ prefix_fault(const FpbIndex *ix, Page page, const FpbEntry *entries, int nentrie
 }
 
 /*
- * Does a tuple have the head that its values give it?
+ * Does a tuple have the head that its values give it?  Old heads can't be
+ * told.
  */
 static bool
 head_is_right(const FpbIndex *ix, const FpbKey *key, bool pivot)
@@ -883,6 +974,8 @@ head_is_right(const FpbIndex *ix, const FpbKey *key, bool pivot)
 	FpbTupleSpace space;
 	uint64		head;
 
+	if (ix->old_heads)
+		return true;
 	fpb_tuple_datums(ix, fpb_whole_tuple(ix, key, &space), natts, values, isnull);
 	(void) fpb_head_of(ix, values, isnull, natts, false, &head);
 	return head == fpb_key_head(ix, key);
@@ -974,7 +1067,7 @@ fpb_page_order_fault(const FpbIndex *ix, Page page, const FpbEntry *entries,
 	bool		leaf = FpbPageIsLeaf(page);
 	const char *fault = range_fault(ix, page, entries, nentries);
 
-	if (fault == NULL && fpb_page_prefix(ix, page) > 0)
+	if (fault == NULL && fpb_page_prefix(ix, page) > 0 && !ix->old_heads)
 		fault = prefix_fault(ix, page, entries, nentries);
 	if (fault != NULL)
 		return fault;

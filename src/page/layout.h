@@ -579,7 +579,9 @@ fpb_page_kill(const FpbIndex *ix, Page page, const FpbPos *pos, int npos)
 /*
  * Plan the insertion of an entry, which belongs to the page, at its place pos
  * (fpb_page_search, fpb_page_place): fills *plan.  The page does not change.
- * May allocate plan->image, which the caller pfrees.
+ * If heads are old, the entry gets the head of the one before it.  So heads go
+ * on telling the order of a page's entries.  May allocate plan->image, which
+ * the caller pfrees.
  */
 extern void fpb_page_plan_insert(const FpbIndex *ix, Page page, const FpbEntry *entry,
 								 FpbPos pos, FpbInsertPlan *plan);

@@ -264,6 +264,8 @@ fpb_move_entries(FpbIndex *ix, Relation heap, Buffer buf, FpbStack *stack,
 	bool		pruned = false;
 	int			n = 0;
 
+	if (unlikely(ix->old_heads))
+		fpb_note_mixed_heads(ix);
 	fpb_index_of_queue(ix, &queue);
 	m.entries = palloc(sizeof(FpbEntry) * FPB_MAX_PAGE_ENTRIES);
 	m.places = palloc(sizeof(FpbPos) * FPB_MAX_PAGE_ENTRIES);

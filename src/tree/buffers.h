@@ -54,6 +54,7 @@ extern void fpb_record_free(Relation rel, BlockNumber blkno);
 extern void fpb_check_meta(const FpbIndex *ix, Page page);
 extern Buffer fpb_pin_meta(const FpbIndex *ix);
 extern bool fpb_has_queue(Relation rel);
+extern void fpb_note_mixed_heads(FpbIndex *ix);
 extern Buffer fpb_add_meta(const FpbIndex *ix, FpbWal *wal, FpbWalPage **wp);
 extern void fpb_count_queue_pages(FpbWalPage *wp, int change);
 extern void fpb_meta_init(const FpbIndex *ix, Page page, BlockNumber root,

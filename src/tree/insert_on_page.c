@@ -118,6 +118,8 @@ fpb_insert_on_page(FpbIndex *ix, FpbInsertState *ins)
 	FpbWalPage *wp;
 	FpbWalPage *wp_child = NULL;
 
+	if (unlikely(ix->old_heads))
+		fpb_note_mixed_heads(ix);
 	plan_insertion(ix, ins, &plan);
 	if (plan.outcome == FPB_PLAN_FULL)
 	{

@@ -35,6 +35,7 @@ fpb_meta_init(const FpbIndex *ix, Page page, BlockNumber root, uint32 level)
 	meta->queue_root = FPB_METAPAGE;
 	meta->form = ix->form;
 	meta->head_width = ix->head_width;
+	meta->heads_version = ix->heads_version;
 	meta->layout = ix->layout->id;
 	fpb_layout_lines(ix, &leaf_lines, &inner_lines);
 	meta->leaf_lines = leaf_lines;
@@ -89,6 +90,7 @@ fpb_check_meta(const FpbIndex *ix, Page page)
 		meta->level >= FPB_MAX_LEVELS ||
 		meta->queue_root == InvalidBlockNumber ||
 		meta->queue_level >= FPB_MAX_LEVELS ||
+		(meta->heads_version == FPB_HEADS_FIXED) != (ix->heads_version == FPB_HEADS_FIXED) ||
 		(meta->queue_root != FPB_METAPAGE && !ix->may_queue))
 		fpb_report_damage(ix->rel, FPB_METAPAGE,
 						  "The metapage holds values out of range.");
@@ -155,6 +157,8 @@ read_meta(FpbIndex *ix)
 	ix->root = ix->tree == 0 ? meta.root : meta.queue_root;
 	ix->level = ix->tree == 0 ? meta.level : meta.queue_level;
 	ix->one_key = (meta.options & FPB_META_ONE_KEY) != 0;
+	ix->old_heads = meta.heads_version != ix->heads_version;
+	ix->mixed_heads = meta.heads_version == FPB_HEADS_MIXED;
 	ix->csb = (meta.options & FPB_META_CSB) != 0;
 	ix->layout = fpb_layout_routine(meta.layout);
 	fpb_layout_search(ix, (meta.options & FPB_META_BISECTING) != 0,
@@ -242,6 +246,33 @@ fpb_index_of_queue(const FpbIndex *ix, FpbIndex *queue)
 	queue->tree = FPB_QUEUE;
 	queue->root = ix->queue_root;
 	queue->level = ix->queue_level;
+}
+
+/*
+ * Note that a new entry is about to borrow a head, unless that is noted
+ * already.  From now on heads are old, whatever the version of the collation.
+ * Other pages may be locked, because the metapage comes last in the order of
+ * locks.
+ */
+void
+fpb_note_mixed_heads(FpbIndex *ix)
+{
+	FpbWal		wal;
+	FpbWalPage *wp;
+	Buffer		buf;
+
+	if (ix->mixed_heads)
+		return;
+	fpb_wal_begin(&wal, ix->rel);
+	buf = fpb_add_meta(ix, &wal, &wp);
+	fpb_wal_enter(&wal);
+	FpbPageGetMeta(wp->page)->heads_version = FPB_HEADS_MIXED;
+	fpb_wal_note(wp, FpbPageGetMeta(wp->page), sizeof(FpbMeta));
+	fpb_wal_finish(&wal);
+	fpb_relbuf(buf);
+	ix->mixed_heads = true;
+	if (ix->rel->rd_amcache != NULL)
+		((FpbIndex *) ix->rel->rd_amcache)->mixed_heads = true;
 }
 
 /*

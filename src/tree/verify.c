@@ -157,9 +157,11 @@ same_key(const FpbIndex *ix, const FpbKey *a, const FpbKey *b)
 {
 	if (a->tail != b->tail)
 		return false;
-	if (fpb_keys_identical(ix, a, b))
+	if (ix->old_heads ? fpb_tuples_identical(ix, a->tuple, b->tuple) :
+		fpb_keys_identical(ix, a, b))
 		return true;
-	return !fpb_is_word(ix) && ix->one_key && fpb_key_head(ix, a) == fpb_key_head(ix, b) &&
+	return !fpb_is_word(ix) && ix->one_key &&
+		(ix->old_heads || fpb_key_head(ix, a) == fpb_key_head(ix, b)) &&
 		fpb_pivot_natts(ix, a->tuple) == fpb_pivot_natts(ix, b->tuple) &&
 		(!fpb_index_is_simple(ix) || fpb_compare_keys(ix, a, b) == 0);
 }

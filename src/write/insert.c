@@ -548,7 +548,7 @@ wants_queue(FpbIndex *ix, FpbInsertState *ins)
 	FpbQueueMode mode;
 	BlockNumber leaf;
 
-	if (!ix->may_queue)
+	if (!ix->may_queue || ix->old_heads)
 		return false;
 	mode = fpb_queue_mode(ix->rel);
 	if (mode != FPB_QUEUE_AUTO)

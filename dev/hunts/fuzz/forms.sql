@@ -187,6 +187,22 @@ CREATE TABLE f_nocase AS
     FROM generate_series(1, 300) i, LATERAL (SELECT substr(md5((i % 60)::text), 1, 1 + i % 6) AS t) x;
 CREATE INDEX f_nocase_k ON f_nocase USING fpbtree (k);
 
+-- heads made of sort keys: with little and much in common, that differ in case or accents only, with characters that don't count
+CREATE TABLE f_icu AS
+  SELECT CASE i % 8 WHEN 0 THEN NULL WHEN 1 THEN 'customer-' || lpad((i % 90)::text, 9, '0') WHEN 2 THEN repeat('https://example.org/', 3) || i % 40
+                    WHEN 3 THEN left('résumé', i % 7) WHEN 4 THEN left('RESUME', i % 7) || repeat(E'\u00AD', i % 3) WHEN 5 THEN left(md5(i::text), i % 9)
+                    WHEN 6 THEN repeat('long', 30) || i % 50 ELSE chr(0x4E00 + i % 60) || E'\u0301' END COLLATE "und-x-icu" AS k,
+         (left('Été', i % 4) || repeat(' ', i % 5))::char(8) COLLATE "und-x-icu" AS b, CASE WHEN i % 9 > 0 THEN i % 20 END AS n
+    FROM generate_series(1, 500) i;
+CREATE INDEX f_icu_k ON f_icu USING fpbtree (k);
+CREATE INDEX f_icu_desc ON f_icu USING fpbtree (k DESC);
+CREATE INDEX f_icu_bpchar ON f_icu USING fpbtree (b, n);
+CREATE INDEX f_icu_include ON f_icu USING fpbtree (k) INCLUDE (n);
+CREATE TABLE f_icu_alike AS SELECT 'customer-' || lpad((i * 7919 % 100000)::text, 9, '0') COLLATE "und-x-icu" AS k FROM generate_series(1, 600) i;
+CREATE INDEX f_icu_alike_k ON f_icu_alike USING fpbtree (k);
+CREATE INDEX f_icu_old ON f_icu USING fpbtree (k);
+CREATE INDEX f_icu_alike_old ON f_icu_alike USING fpbtree (k DESC);
+
 -- several columns, so that pivots are truncated; INCLUDE
 CREATE TABLE f_columns AS
   SELECT CASE WHEN i % 31 = 0 THEN NULL ELSE i % 6 END::int AS a, CASE WHEN i % 17 = 0 THEN NULL ELSE 'n' || i % 9 END COLLATE "C" AS b,

@@ -196,7 +196,7 @@ fpb_disk_first_set_shapes(FpbIndex *ix, int leaf_lines, int inner_lines)
 	ix->max_posting = 0;
 	if (ix->one_key && !fpb_is_word(ix))
 		ix->max_posting = MAXALIGN_DOWN(ix->max_tuple / 2);
-	ix->cut_most = ix->cut_column || (ix->byte_heads && ix->cols[0].length == -1) ?
+	ix->cut_most = ix->cut_column || (ix->byte_order && ix->cols[0].length == -1) ?
 		fpb_max_cut_size(ix) : 0;
 }
 

@@ -1,0 +1,226 @@
+/*-------------------------------------------------------------------------
+ *
+ * key/collation.c
+ *	  Sort keys of strings in collations of ICU, and what heads made of these
+ *	  depend on.
+ *
+ * ICU makes a sort key of a string: the order of strings is that of their sort
+ * keys by memcmp, then of length.  Between strings that have one sort key, the
+ * opclass decides.  The server's own sort trusts the first eight bytes of it.
+ * ICU writes a sort key from its first byte on, so the first bytes are the
+ * same however many are asked for.
+ *
+ * Heads in a collation of ICU are made by ICU, and the next version of it may
+ * make others.  The metapage notes which version has made an index's heads.
+ * If that is not the one that is here now, the server warns that the order may
+ * have changed.  As long as it has not, no row may be lost.  So then heads
+ * still tell the order of what is in the pages, but nothing of a key that is
+ * looked for, or comes in (key/key.h, old_heads).
+ *
+ *-------------------------------------------------------------------------
+ */
+#include "postgres.h"
+
+#include "access/htup_details.h"
+#include "catalog/pg_collation.h"
+#include "catalog/pg_database.h"
+#include "common/hashfn.h"
+#include "miscadmin.h"
+#include "utils/builtins.h"
+#include "utils/pg_locale.h"
+#include "utils/syscache.h"
+
+#include "key/tuple.h"
+
+/* what the catalogs say of a collation of ICU */
+typedef struct IcuCollation
+{
+	bool		is_icu;			/* and deterministic */
+	char	   *locale;
+	char	   *rules;			/* or NULL */
+} IcuCollation;
+
+/*
+ * A column of a catalog's row that is a text; NULL if it is NULL.
+ */
+static char *
+text_attribute(int cache, HeapTuple row, int attribute)
+{
+	bool		isnull;
+	Datum		value = SysCacheGetAttr(cache, row, attribute, &isnull);
+
+	return isnull ? NULL : TextDatumGetCString(value);
+}
+
+/*
+ * The database's own collation, which is always deterministic.
+ */
+static void
+look_up_default(IcuCollation *icu)
+{
+	HeapTuple	row = SearchSysCache1(DATABASEOID, ObjectIdGetDatum(MyDatabaseId));
+
+	if (!HeapTupleIsValid(row))
+		elog(ERROR, "cache lookup failed for database %u", MyDatabaseId);
+	icu->is_icu = ((Form_pg_database) GETSTRUCT(row))->datlocprovider == COLLPROVIDER_ICU;
+	if (icu->is_icu)
+	{
+		icu->locale = text_attribute(DATABASEOID, row, Anum_pg_database_datlocale);
+		icu->rules = text_attribute(DATABASEOID, row, Anum_pg_database_daticurules);
+	}
+	ReleaseSysCache(row);
+}
+
+/*
+ * Look up a collation.  Reads catalogs.
+ */
+static IcuCollation
+look_up(Oid collation)
+{
+	IcuCollation icu = {0};
+	HeapTuple	row;
+	Form_pg_collation form;
+
+	if (!OidIsValid(collation))
+		return icu;
+	if (collation == DEFAULT_COLLATION_OID)
+	{
+		look_up_default(&icu);
+		return icu;
+	}
+	row = SearchSysCache1(COLLOID, ObjectIdGetDatum(collation));
+	if (!HeapTupleIsValid(row))
+		elog(ERROR, "cache lookup failed for collation %u", collation);
+	form = (Form_pg_collation) GETSTRUCT(row);
+	icu.is_icu = form->collprovider == COLLPROVIDER_ICU && form->collisdeterministic;
+	if (icu.is_icu)
+	{
+		icu.locale = text_attribute(COLLOID, row, Anum_pg_collation_colllocale);
+		icu.rules = text_attribute(COLLOID, row, Anum_pg_collation_collicurules);
+	}
+	ReleaseSysCache(row);
+	return icu;
+}
+
+/*
+ * Is this a deterministic collation of ICU?  That never changes.
+ */
+bool
+fpb_collation_is_icu(Oid collation)
+{
+	return look_up(collation).is_icu;
+}
+
+/*
+ * A number that tells what makes the sort keys of a collation: a hash of ICU's
+ * version and of the collation's definition.  It is greater than
+ * FPB_HEADS_MIXED.  Reads catalogs, and asks ICU.
+ */
+uint32
+fpb_collation_version(Oid collation)
+{
+	IcuCollation icu = look_up(collation);
+	char	   *version = get_collation_actual_version(COLLPROVIDER_ICU, icu.locale);
+	char	   *all = psprintf("%s/%s/%s", version == NULL ? "" : version, icu.locale,
+							   icu.rules == NULL ? "" : icu.rules);
+
+	return Max(hash_bytes((unsigned char *) all, strlen(all)), FPB_HEADS_MIXED + 1);
+}
+
+/* --- sort keys --- */
+
+/*
+ * Some sort keys that have been made lately: of a key that is looked for on
+ * one page after the other, and of fences that many searches come by.
+ */
+#define KNOWN_SORT_KEYS		64
+#define KNOWN_MOST			104 /* bytes of a string */
+
+typedef struct KnownSortKey
+{
+	Oid			collation;
+	uint8		length;
+	uint8		wanted;			/* the most bytes that were wanted, */
+	uint8		made;			/* that ICU was asked for, */
+	uint8		size;			/* and that there are */
+	char		data[KNOWN_MOST];
+	char		sort_key[FPB_SORT_KEY_MOST];
+} KnownSortKey;
+
+static KnownSortKey known_sort_keys[KNOWN_SORT_KEYS];
+
+/* those that have been made last, in turn */
+#define MADE_LAST			4
+
+static const KnownSortKey *made_last[MADE_LAST];
+static uint32 made_count = 0;
+
+/*
+ * Where a sort key is if it is known.  Strings differ near their ends more
+ * often than elsewhere.
+ */
+static KnownSortKey *
+where_known(const char *data, Size length)
+{
+	uint64		end = 0;
+
+	memcpy(&end, data + length - Min(length, sizeof(end)), Min(length, sizeof(end)));
+	return &known_sort_keys[murmurhash64(end) % KNOWN_SORT_KEYS];
+}
+
+/*
+ * How many bytes to make of a sort key of which so many are wanted?  The
+ * search that wants them will want more in its next page.  It wants as many as
+ * others did lately.
+ */
+static Size
+size_to_make(Size want)
+{
+	for (int i = 0; i < MADE_LAST; i++)
+		if (made_last[i] != NULL)
+			want = Max(want, made_last[i]->wanted);
+	return want;
+}
+
+/*
+ * Make a sort key, of a string of at most KNOWN_MOST bytes.
+ */
+static void
+make_known(KnownSortKey *known, Oid collation, const char *data, Size length, Size want)
+{
+	pg_locale_t locale = pg_newlocale_from_collation(collation);
+	Size		made = size_to_make(want);
+
+	known->collation = InvalidOid;
+	known->size = Min(pg_strnxfrm_prefix(known->sort_key, made, data, length, locale), made);
+	known->made = made;
+	known->wanted = want;
+	known->length = length;
+	memcpy(known->data, data, length);
+	known->collation = collation;
+	made_last[made_count++ % MADE_LAST] = known;
+}
+
+/*
+ * Write the first bytes of a string's sort key, as many as are wanted, of
+ * FPB_SORT_KEY_MOST.  Returns how many they are, fewer if there are no more.
+ */
+Size
+fpb_sort_key(Oid collation, const char *data, Size length, char *to, Size want)
+{
+	KnownSortKey *known = where_known(data, length);
+	Size		size;
+
+	Assert(want <= FPB_SORT_KEY_MOST);
+	if (length > KNOWN_MOST)
+		return Min(pg_strnxfrm_prefix(to, want, data, length,
+									  pg_newlocale_from_collation(collation)), want);
+	if (known->collation != collation || known->length != length ||
+		(known->made < want && known->size == known->made) ||
+		memcmp(known->data, data, length) != 0)
+		make_known(known, collation, data, length, want);
+	known->wanted = Max(known->wanted, want);
+	size = Min(known->size, want);
+	memcpy(to, known->sort_key, size);
+	return size;
+}
