@@ -12,6 +12,7 @@ CREATE SCHEMA collations;
 SET search_path = collations, public;
 SET fpbtree.queue_worker = off;
 CREATE COLLATION icu (provider = icu, locale = 'und');
+CREATE COLLATION numbers (provider = icu, locale = 'und-u-kn');
 
 -- Keys with little and with much in common, that differ in case alone, ...
 CREATE FUNCTION key_of(i int) RETURNS text LANGUAGE sql IMMUTABLE AS $$
@@ -25,7 +26,7 @@ CREATE FUNCTION key_of(i int) RETURNS text LANGUAGE sql IMMUTABLE AS $$
 
 -- one table for each index
 CREATE TABLE definitions (name text PRIMARY KEY, key text, rest text);
-INSERT INTO definitions VALUES ('plain', 'k', ''), ('down', 'k DESC NULLS LAST', ''), ('two', 'k, n', ''), ('including', 'k', 'INCLUDE (n)'), ('blanks', 'b', ''),
+INSERT INTO definitions VALUES ('plain', 'k', ''), ('down', 'k DESC NULLS LAST', ''), ('two', 'k, n', ''), ('including', 'k', 'INCLUDE (n)'), ('blanks', 'b', ''), ('numbers', 'o', ''),
     ('micro', 'k', 'WITH (layout = micro_index)'), ('queued', 'k', 'WITH (operation_queue = on)');
 
 -- A statement of every table.
@@ -44,19 +45,21 @@ DECLARE
     d definitions;
     col text;
     dir text;
+    val text;
     v text;
     answers text[];
 BEGIN
     FOR d IN SELECT * FROM definitions ORDER BY name LOOP
         name := d.name;
         col := left(d.key, 1);
+        val := CASE col WHEN 'b' THEN 'v::bpchar' ELSE 'v' END;
         dir := CASE WHEN d.key ~ 'DESC' THEN 'DESC NULLS LAST' ELSE '' END;
         FOREACH statement IN ARRAY ARRAY[
             format('SELECT %1$s FROM %2$s ORDER BY %1$s %3$s', col, name, dir),
-            format('SELECT v, (SELECT count(*) FROM %2$s WHERE %1$s = v) FROM sought ORDER BY v', col, name),
-            format('SELECT v, (SELECT max(%1$s) FROM %2$s WHERE %1$s < v) FROM sought ORDER BY v', col, name),
-            format('SELECT v, (SELECT count(*) FROM %2$s WHERE %1$s >= v AND %1$s < v || ''5'') FROM sought ORDER BY v', col, name),
-            format('SELECT count(*) FROM %2$s WHERE %1$s = ANY (ARRAY(SELECT v FROM sought))', col, name),
+            format('SELECT v, (SELECT count(*) FROM %2$s WHERE %1$s = %3$s) FROM sought ORDER BY v', col, name, val),
+            format('SELECT v, (SELECT max(%1$s) FROM %2$s WHERE %1$s < %3$s) FROM sought ORDER BY v', col, name, val),
+            format('SELECT v, (SELECT count(*) FROM %2$s WHERE %1$s >= %3$s AND %1$s < %3$s || ''5'') FROM sought ORDER BY v', col, name, val),
+            format('SELECT count(*) FROM %2$s WHERE %1$s = ANY (ARRAY(SELECT %3$s FROM sought))', col, name, val),
             format('SELECT count(*) FROM %2$s WHERE %1$s IS NULL', col, name)] LOOP
             answers := '{}';
             FOR by_index IN 0..1 LOOP
@@ -76,10 +79,10 @@ BEGIN
     END LOOP;
 END $$;
 
-CREATE TABLE sought AS SELECT DISTINCT key_of(i) COLLATE icu AS v FROM generate_series(1, 5000, 61) i;
-SELECT each('CREATE TABLE $name (i int, n int8, k text COLLATE icu, b char(30) COLLATE icu) WITH (autovacuum_enabled = off)');
+CREATE TABLE sought AS SELECT DISTINCT key_of(i) AS v FROM generate_series(1, 5000, 61) i;
+SELECT each('CREATE TABLE $name (i int, n int8, k text COLLATE icu, b char(30) COLLATE icu, o text COLLATE numbers) WITH (autovacuum_enabled = off)');
 SELECT each('CREATE INDEX $name_x ON $name USING fpbtree ($key) $rest');
-SELECT each('INSERT INTO $name SELECT i, i, key_of(i), left(key_of(i), 20) FROM generate_series(1, 1500) i');
+SELECT each('INSERT INTO $name SELECT i, i, key_of(i), left(key_of(i), 20), key_of(i) FROM generate_series(1, 1500) i');
 SELECT * FROM wrong();
 
 CREATE TABLE one (k text COLLATE icu, n int) WITH (autovacuum_enabled = off);
@@ -95,16 +98,16 @@ SELECT * FROM wrong();
 
 -- The queue is emptied, and gets nothing any more.
 SELECT fpbtree_flush('queued_x') > 0 AS moved;
-SELECT each('INSERT INTO $name SELECT i, i, key_of(i), left(key_of(i), 20) FROM generate_series(4001, 4300) i');
+SELECT each('INSERT INTO $name SELECT i, i, key_of(i), left(key_of(i), 20), key_of(i) FROM generate_series(4001, 4300) i');
 SELECT fpbtree_flush('queued_x') AS moved;
 
 -- Rows that come in are found, and so are all others, while pages are split.
-SELECT each('INSERT INTO $name SELECT i, i, key_of(i), left(key_of(i), 20) FROM generate_series(1501, 3000) i');
+SELECT each('INSERT INTO $name SELECT i, i, key_of(i), left(key_of(i), 20), key_of(i) FROM generate_series(1501, 3000) i');
 SELECT * FROM wrong();
 SELECT each('UPDATE $name SET n = -n WHERE i % 5 = 0; DELETE FROM $name WHERE i % 7 < 4 OR i BETWEEN 1000 AND 2000');
 SELECT 'VACUUM ' || name FROM definitions ORDER BY name \gexec
 SELECT * FROM wrong();
-SELECT each('INSERT INTO $name SELECT i, i, key_of(i), left(key_of(i), 20) FROM generate_series(1000, 4000) i');
+SELECT each('INSERT INTO $name SELECT i, i, key_of(i), left(key_of(i), 20), key_of(i) FROM generate_series(1000, 4000) i');
 SELECT * FROM wrong();
 
 -- A duplicate is not accepted.
@@ -118,11 +121,11 @@ UPDATE pg_collation SET colllocale = 'und' WHERE collname = 'icu' AND collnamesp
 SET search_path = collations, public;
 SET fpbtree.queue_worker = off;
 SELECT * FROM wrong();
-SELECT each('INSERT INTO $name SELECT i, i, key_of(i), left(key_of(i), 20) FROM generate_series(4301, 4600) i');
+SELECT each('INSERT INTO $name SELECT i, i, key_of(i), left(key_of(i), 20), key_of(i) FROM generate_series(4301, 4600) i');
 SELECT * FROM wrong();
 SELECT each('REINDEX INDEX $name_x');
 SELECT * FROM wrong();
-SELECT each('INSERT INTO $name SELECT i, i, key_of(i), left(key_of(i), 20) FROM generate_series(4601, 4900) i');
+SELECT each('INSERT INTO $name SELECT i, i, key_of(i), left(key_of(i), 20), key_of(i) FROM generate_series(4601, 4900) i');
 SELECT * FROM wrong();
 
 SET client_min_messages = warning;
