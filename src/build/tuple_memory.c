@@ -312,6 +312,67 @@ common_bytes(FpbTupleMemory *memory, const TupleRec *recs, Size n, int column, b
 	return isnull ? 0 : common;
 }
 
+/* records by which it is guessed what all have in common */
+#define GUESSED_BY	8
+
+/*
+ * What common_bytes would say, or more.  It takes long to make sort keys, so
+ * only some are made.
+ */
+static Size
+guess_common_bytes(FpbTupleMemory *memory, const TupleRec *recs, Size n, int column, bool *equal)
+{
+	TupleRec	some[GUESSED_BY];
+
+	if (fpb_head_is_bytes(memory->wide.cols[column].head) || n <= GUESSED_BY)
+		return common_bytes(memory, recs, n, column, equal);
+	for (int i = 0; i < GUESSED_BY; i++)
+		some[i] = recs[(n - 1) * i / (GUESSED_BY - 1)];
+	return common_bytes(memory, some, GUESSED_BY, column, equal);
+}
+
+/*
+ * Give records the heads of a column behind so many bytes, with which all of
+ * its values are to begin.  False if one does not.
+ */
+static bool
+set_heads_from(FpbTupleMemory *memory, TupleRec *recs, Size n, int column, Size common,
+			   uint64 *varying)
+{
+	const FpbColumn *col = &memory->wide.cols[column];
+	char		begin[FPB_SORT_KEY_MOST];
+	bool		trusted = fpb_head_is_bytes(col->head);
+
+	*varying = 0;
+	for (Size i = 0; i < n; i++)
+	{
+		bool		isnull;
+		Datum		value = column_value(memory, &recs[i], column, &isnull);
+		Size		want = Min(common + sizeof(uint64), FPB_SORT_KEY_MOST);
+		Size		length;
+		void	   *copy;
+		const char *bytes;
+		bool		begins;
+
+		if (isnull)
+			return false;
+		bytes = fpb_value_bytes(col, value, want, &length, &copy);
+		if (i == 0 && !trusted)
+			memcpy(begin, bytes, common);
+		begins = trusted || (length >= common && memcmp(bytes, begin, common) == 0);
+		if (begins)
+			recs[i].head = fpb_bytes_head(bytes + common, length - common);
+		if (copy != NULL)
+			pfree(copy);
+		if (!begins)
+			return false;
+		if (col->desc)
+			recs[i].head = ~recs[i].head;
+		*varying |= recs[i].head ^ recs[0].head;
+	}
+	return true;
+}
+
 /*
  * Give records the heads of a column behind what its values begin with in
  * common.
@@ -319,30 +380,20 @@ common_bytes(FpbTupleMemory *memory, const TupleRec *recs, Size n, int column, b
 static HeadsSay
 set_heads_behind(FpbTupleMemory *memory, TupleRec *recs, Size n, int column)
 {
-	const FpbColumn *col = &memory->wide.cols[column];
 	uint64		varying = 0;
 	bool		equal;
-	Size		common = common_bytes(memory, recs, n, column, &equal);
+	Size		common = guess_common_bytes(memory, recs, n, column, &equal);
 
 	if (equal)
 		return HEADS_EQUAL;
+	if (common > 0 && !set_heads_from(memory, recs, n, column, common, &varying))
+	{
+		common = common_bytes(memory, recs, n, column, &equal);
+		if (common > 0)
+			(void) set_heads_from(memory, recs, n, column, common, &varying);
+	}
 	if (common == 0)
 		return set_heads(memory, recs, n, column);
-	for (Size i = 0; i < n; i++)
-	{
-		bool		isnull;
-		Datum		value = column_value(memory, &recs[i], column, &isnull);
-		Size		length;
-		void	   *copy;
-		const char *bytes = fpb_value_bytes(col, value, FPB_SORT_KEY_MOST, &length, &copy);
-
-		recs[i].head = fpb_bytes_head(bytes + common, length - common);
-		if (col->desc)
-			recs[i].head = ~recs[i].head;
-		varying |= recs[i].head ^ recs[0].head;
-		if (copy != NULL)
-			pfree(copy);
-	}
 	return varying != 0 ? HEADS_DIFFER : HEADS_NOTHING;
 }
 
