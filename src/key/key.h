@@ -235,6 +235,13 @@ fpb_is_word(const FpbIndex *ix)
 	return ix->form != FPB_TUPLE;
 }
 
+/* Are heads the first bytes of sort keys? */
+static inline bool
+fpb_has_sort_keys(const FpbIndex *ix)
+{
+	return ix->byte_heads && !ix->byte_order;
+}
+
 /* what fpb_index_open derives from the relcache alone (key/describe.c) */
 extern void fpb_index_describe(FpbIndex *ix, Relation rel);
 

@@ -38,13 +38,13 @@ extern void fpb_page_damaged(const FpbIndex *ix, Page page,
 extern IndexTuple fpb_page_tuple(const FpbIndex *ix, Page page, uint32 offset);
 
 /*
- * What a key of an entry of a page has for cut_in: may the tuples of this leaf
- * be cut?
+ * What a key of an entry of a leaf has for cut_in: the leaf, if its tuples may
+ * be cut, or it takes long to make heads again.
  */
 static inline Page
 fpb_cut_in(const FpbIndex *ix, Page page)
 {
-	return ix->cut_most > 0 ? page : NULL;
+	return ix->cut_most > 0 || fpb_has_sort_keys(ix) ? page : NULL;
 }
 
 /*

@@ -25,6 +25,9 @@ static const int reorganise_slacks[] = {50, 30, 15, 10, 5, 2};
  */
 #define PREFIX_SPARED	2
 
+/* heads that are alike in so many bytes are made again, of longer sort keys */
+#define HEAD_BYTES_ALIKE	2
+
 /* at most; to the operation queue, more will come before the next image */
 #define SLACK		15
 #define QUEUE_SLACK	50
@@ -193,7 +196,7 @@ fpb_page_entries_with(const FpbIndex *ix, Page page, const FpbEntry *entry,
 	memmove(&all_places[where + 1], &all_places[where], sizeof(FpbPos) * (n - where));
 	entries[where] = *entry;
 	if (unlikely(ix->old_heads))
-		entries[where].key.head = where > 0 ? entries[where - 1].key.head :
+		entries[where].key.head = where > 0 ? fpb_key_head(ix, &entries[where - 1].key) :
 			least_head(page);
 	all_places[where] = *pos;
 	all_places[++n] = end;
@@ -269,6 +272,36 @@ prefix_before(const FpbIndex *ix, const FpbPageContent *content)
 }
 
 /*
+ * Where heads are made of sort keys: shall a leaf being made keep the prefix of
+ * the one that its entries come from, so that its heads need not be made again?
+ * All that will be between its fences (or its low fence and its last entry) has
+ * to begin with that prefix, and heads to differ in their first bytes.
+ */
+static bool
+heads_stay(const FpbIndex *ix, const FpbPageContent *content)
+{
+	const FpbEntry *entries = content->entries;
+	bool		has_high = content->high != NULL && content->high->tuple != NULL;
+	int			first = 0;
+	int			last = content->nentries - 1;
+	int			prefix = prefix_before(ix, content);
+	IndexTuple	greatest = has_high ? content->high->tuple : entries[last].key.tuple;
+	IndexTuple	other;
+
+	if (prefix == 0 || ix->old_heads)
+		return false;
+	while (entries[first].key.cut_in == NULL)
+		first++;
+	while (entries[last].key.cut_in == NULL)
+		last--;
+	if ((entries[first].key.head ^ entries[last].key.head) >> (64 - BITS_PER_BYTE * HEAD_BYTES_ALIKE) == 0)
+		return false;
+	other = entries[first].key.tuple;
+	return fpb_has_prefix(ix, content->low->tuple, prefix, other) &&
+		fpb_has_prefix(ix, greatest, prefix, other);
+}
+
+/*
  * The prefix of a leaf being made.
  *
  * A lasting one is what all keys between its fences have in common, so that
@@ -287,9 +320,11 @@ leaf_prefix(const FpbIndex *ix, const FpbPageContent *content, FpbPrefixChoice c
 
 	if (content->low == NULL || content->nentries == 0)
 		return 0;
+	if (fpb_has_sort_keys(ix) && heads_stay(ix, content))
+		return prefix_before(ix, content);
 	if (choice == FPB_PREFIX_LASTING && content->high != NULL && content->high->tuple != NULL)
 		return fpb_common_prefix(ix, content->low->tuple, content->high->tuple);
-	if (ix->cut_most == 0)
+	if (ix->cut_most == 0 && !fpb_has_sort_keys(ix))
 		return 0;
 	common = fpb_common_prefix(ix, content->low->tuple, fpb_whole_tuple(ix, &last->key, &space));
 	switch (choice)
@@ -391,7 +426,7 @@ set_prefix(const FpbIndex *ix, FpbPageContent *content, int prefix)
 	content->prefix = prefix;
 	content->prefix_head = 0;
 	content->cut = NULL;
-	if (prefix == 0 && (content->level > 0 || ix->cut_most == 0))
+	if (prefix == 0 && (content->level > 0 || (ix->cut_most == 0 && !fpb_has_sort_keys(ix))))
 		return;
 
 	first = content->level > 0 ? first_with_key(ix, entries, content->nentries) : 0;
@@ -421,9 +456,7 @@ set_prefix(const FpbIndex *ix, FpbPageContent *content, int prefix)
 			whole = fpb_whole_key(ix, key, &space);
 			key->head = prefix > 0 ? fpb_head_behind(ix, &whole, prefix) : whole.head;
 		}
-		if (content->cut == NULL)
-			continue;
-		if (!kept)
+		if (content->cut != NULL && !kept)
 			cut_entry(ix, key, whole.tuple, prefix, low, &to);
 		key->cut_in = NULL;
 	}
@@ -695,7 +728,7 @@ side_of_leaf(const FpbIndex *ix, Page page, const FpbSearchKey *search)
 static inline bool
 fences_tell_prefix(const FpbIndex *ix, Page page)
 {
-	return !ix->byte_order && FpbPageIsLeaf(page) && !FpbPageIsRightmost(page) &&
+	return fpb_has_sort_keys(ix) && FpbPageIsLeaf(page) && !FpbPageIsRightmost(page) &&
 		!FpbPageHighElided(page);
 }
 
@@ -757,6 +790,46 @@ head_before(const FpbIndex *ix, Page page, FpbPos pos)
 }
 
 /*
+ * Has an inner page no prefix, and all its heads are the same, but its keys have
+ * something in common?  The first page above the leaves is made when it has one
+ * key, which has nothing in common with others.
+ */
+static bool
+could_have_prefix(const FpbIndex *ix, Page page)
+{
+	FpbPos		begin = FPB_POS_FIRST;
+	FpbPos		end = FPB_POS_END;
+	FpbEntry	first;
+	FpbEntry	last;
+
+	if (!ix->layout->next(ix, page, &begin, &first) || !ix->layout->prev(ix, page, &end, &last))
+		return false;
+	if (fpb_pivot_natts(ix, first.key.tuple) == 0)
+	{
+		begin = fpb_pos_behind(begin);
+		if (!ix->layout->next(ix, page, &begin, &first))
+			return false;
+	}
+	return first.key.head == last.key.head && first.key.tuple != last.key.tuple &&
+		fpb_common_prefix(ix, first.key.tuple, last.key.tuple) > 0;
+}
+
+/*
+ * Plan to make a page afresh, with the prefix that its entries have with the
+ * new one.
+ */
+static void
+plan_other_prefix(const FpbIndex *ix, Page page, const FpbEntry *entry, FpbPos pos,
+				  FpbInsertPlan *plan)
+{
+	int			n;
+	FpbEntry   *entries = collect_with(ix, page, entry, pos, &n);
+
+	fpb_plan_rebuild(ix, page, entries, n, PREFIX_SLACK, FPB_FEW_CHILDREN, plan);
+	pfree(entries);
+}
+
+/*
  * See page/layout.h.  An entry without the page's prefix, which is rare, has
  * the page made afresh, with a shorter one or none.
  */
@@ -766,8 +839,6 @@ fpb_page_plan_insert(const FpbIndex *ix, Page page, const FpbEntry *entry,
 {
 	int			prefix = fpb_page_prefix(ix, page);
 	FpbEntry	here = *entry;
-	FpbEntry   *entries;
-	int			n;
 
 	plan->takes_room = plan->cut = false;
 	if (unlikely(ix->old_heads))
@@ -776,12 +847,16 @@ fpb_page_plan_insert(const FpbIndex *ix, Page page, const FpbEntry *entry,
 	{
 		if (!has_prefix(ix, page, &entry->key, prefix))
 		{
-			entries = collect_with(ix, page, entry, pos, &n);
-			fpb_plan_rebuild(ix, page, entries, n, PREFIX_SLACK, FPB_FEW_CHILDREN, plan);
-			pfree(entries);
+			plan_other_prefix(ix, page, entry, pos, plan);
 			return;
 		}
 		here.key.head = fpb_head_behind(ix, &entry->key, prefix);
+	}
+	else if (ix->byte_heads && !FpbPageIsLeaf(page) && could_have_prefix(ix, page))
+	{
+		plan_other_prefix(ix, page, entry, pos, plan);
+		if (plan->outcome == FPB_PLAN_REBUILD)
+			return;
 	}
 	if (!fpb_is_word(ix) && FpbPageIsLeaf(page) && fpb_cut_in(ix, page) != NULL)
 	{
@@ -870,7 +945,7 @@ fpb_page_plan_extend(const FpbIndex *ix, Page page, const FpbKey *high)
 {
 	if (high == NULL || high->tuple == NULL)
 		return true;
-	return (ix->byte_order || keeps_prefix(ix, page, high)) &&
+	return (!fpb_has_sort_keys(ix) || keeps_prefix(ix, page, high)) &&
 		ix->layout->has_room(ix, page, high);
 }
 
