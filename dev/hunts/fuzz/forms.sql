@@ -11,7 +11,7 @@ CREATE FUNCTION page_fuzz(index regclass, seed bigint, steps bigint) RETURNS TAB
 CREATE TABLE done (form text, kind text, times bigint);
 CREATE TABLE least (kind text, disk_first int, micro_index int, cache_first int);
 INSERT INTO least VALUES
-  ('slot', 200000, 300000, 200000), ('delete', 30000, 30000, 30000), ('delete the last entry', 4000, 4000, 4000), ('killed bits', 3000, 3000, 3000),
+  ('slot', 200000, 300000, 180000), ('delete', 30000, 30000, 30000), ('delete the last entry', 4000, 4000, 4000), ('killed bits', 3000, 3000, 3000),
   ('build', 1400, 1400, 1400), ('rebuild', 1300, 1300, 1300), ('reorganise', 1000, 700, 1000), ('full', 700, 700, 700), ('extend', 450, 450, 450), ('shorten the prefix', 60, 40, 60),
   ('page split in place', 700, 700, 700), ('page split by image', 350, 350, 350), ('fill', 350, 350, 350), ('merge', 70, 70, 70),
   ('with the high fence elided', 7000, 7000, 7000), ('high fence elided for want of room', 500, 500, 500),
@@ -197,11 +197,9 @@ CREATE TABLE f_icu AS
 CREATE INDEX f_icu_k ON f_icu USING fpbtree (k);
 CREATE INDEX f_icu_desc ON f_icu USING fpbtree (k DESC);
 CREATE INDEX f_icu_bpchar ON f_icu USING fpbtree (b, n);
-CREATE INDEX f_icu_include ON f_icu USING fpbtree (k) INCLUDE (n);
 CREATE TABLE f_icu_alike AS SELECT 'customer-' || lpad((i * 7919 % 100000)::text, 9, '0') COLLATE "und-x-icu" AS k FROM generate_series(1, 600) i;
 CREATE INDEX f_icu_alike_k ON f_icu_alike USING fpbtree (k);
 CREATE INDEX f_icu_old ON f_icu USING fpbtree (k);
-CREATE INDEX f_icu_alike_old ON f_icu_alike USING fpbtree (k DESC);
 
 -- several columns, so that pivots are truncated; INCLUDE
 CREATE TABLE f_columns AS
