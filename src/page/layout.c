@@ -272,10 +272,11 @@ prefix_before(const FpbIndex *ix, const FpbPageContent *content)
 }
 
 /*
- * Where heads are made of sort keys: shall a leaf being made keep the prefix of
- * the one that its entries come from, so that its heads need not be made again?
- * All that will be between its fences (or its low fence and its last entry) has
- * to begin with that prefix, and heads to differ in their first bytes.
+ * Where heads are made of sort keys: shall a leaf being made keep the prefix
+ * of the one that its entries come from, so that its heads need not be made
+ * again?  All that will be between its fences (or its low fence and its last
+ * entry) has to begin with that prefix, and heads to differ in their first
+ * bytes.
  */
 static bool
 heads_stay(const FpbIndex *ix, const FpbPageContent *content)
@@ -790,9 +791,9 @@ head_before(const FpbIndex *ix, Page page, FpbPos pos)
 }
 
 /*
- * Has an inner page no prefix, and all its heads are the same, but its keys have
- * something in common?  The first page above the leaves is made when it has one
- * key, which has nothing in common with others.
+ * Has an inner page no prefix, and all its heads are the same, but its keys
+ * have something in common?  The first page above the leaves is made when it
+ * has one key, which has nothing in common with others.
  */
 static bool
 could_have_prefix(const FpbIndex *ix, Page page)
