@@ -67,7 +67,8 @@ my @forms = (
 	[ 'columns', 'numeric', '(i % 400) / 7.0', '(k, id DESC)', 1500 ],
 	[ 'include', 'int', '(i * 7919) % 10007', '(k) INCLUDE (id)', 1500 ],
 	[ 'queued', 'int', '(i * 7919) % 10007', '(k)', 1500 ],
-	[ 'queuedtext', 'text COLLATE "C"', q{'the same at first ' || (i * 7919) % 1009}, '(k)', 1500 ]);
+	[ 'queuedtext', 'text COLLATE "C"', q{'the same at first ' || (i * 7919) % 1009}, '(k)', 1500 ],
+	[ 'icu', 'text COLLATE "und-x-icu"', q{'the same at first ' || (i * 7919) % 10007}, '(k)', 1500 ]);
 
 # Indexes of a page or two, whose keys have all kinds of an inside.
 my @small_forms = (
