@@ -86,7 +86,9 @@ SELECT each('INSERT INTO $name SELECT i, i, key_of(i), left(key_of(i), 20), key_
 SELECT * FROM wrong();
 
 CREATE TABLE one (k text COLLATE icu, n int) WITH (autovacuum_enabled = off);
+SET client_min_messages = error;    -- 17 warns of ON CONFLICT
 CREATE UNIQUE INDEX one_x ON one USING fpbtree (k);
+RESET client_min_messages;
 INSERT INTO one SELECT DISTINCT ON (key_of(i)) key_of(i), 1 FROM generate_series(1, 1500) i;
 
 -- From here on it is another version.
@@ -111,7 +113,8 @@ SELECT each('INSERT INTO $name SELECT i, i, key_of(i), left(key_of(i), 20), key_
 SELECT * FROM wrong();
 
 -- A duplicate is not accepted.
-INSERT INTO one SELECT DISTINCT ON (key_of(i)) key_of(i), 2 FROM generate_series(1, 5000, 3) i WHERE key_of(i) IS NOT NULL ON CONFLICT (k) DO UPDATE SET n = one.n + 1;
+INSERT INTO one SELECT DISTINCT ON (key_of(i)) key_of(i), 2 FROM generate_series(1, 5000, 3) i
+    WHERE NOT EXISTS (SELECT FROM one WHERE k = key_of(i));
 INSERT INTO one VALUES (key_of(55));
 SELECT count(*), count(DISTINCT k), sum(n) FROM one;
 

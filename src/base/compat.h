@@ -12,6 +12,7 @@
 #define FPB_BASE_COMPAT_H
 
 #include "utils/injection_point.h"
+#include "utils/pg_locale.h"
 
 #if PG_VERSION_NUM < 170000
 #error "fpbtree needs PostgreSQL 17 or newer"
@@ -114,6 +115,25 @@
 #else
 #define fpb_collation_is_c(collation)	lc_collate_is_c(collation)
 #endif
+
+/*
+ * The first bytes of a string's sort key, as many as there is room for;
+ * returns how many they are.  17's pg_strnxfrm_prefix takes no notice of the
+ * length.
+ */
+static inline Size
+fpb_strnxfrm_prefix(char *dest, Size room, const char *string, Size length, pg_locale_t locale)
+{
+#if PG_VERSION_NUM >= 180000
+	return pg_strnxfrm_prefix(dest, room, string, length, locale);
+#else
+	char	   *copy = pnstrdup(string, length);
+	Size		size = pg_strxfrm_prefix(dest, copy, room, locale);
+
+	pfree(copy);
+	return size;
+#endif
+}
 
 /* Since 18, EXPLAIN ANALYZE shows how often a scan has searched. */
 #if PG_VERSION_NUM >= 180000

@@ -192,7 +192,7 @@ make_known(KnownSortKey *known, Oid collation, const char *data, Size length, Si
 	Size		made = size_to_make(want);
 
 	known->collation = InvalidOid;
-	known->size = Min(pg_strnxfrm_prefix(known->sort_key, made, data, length, locale), made);
+	known->size = Min(fpb_strnxfrm_prefix(known->sort_key, made, data, length, locale), made);
 	known->made = made;
 	known->wanted = want;
 	known->length = length;
@@ -213,8 +213,8 @@ fpb_sort_key(Oid collation, const char *data, Size length, char *to, Size want)
 
 	Assert(want <= FPB_SORT_KEY_MOST);
 	if (length > KNOWN_MOST)
-		return Min(pg_strnxfrm_prefix(to, want, data, length,
-									  pg_newlocale_from_collation(collation)), want);
+		return Min(fpb_strnxfrm_prefix(to, want, data, length,
+									   pg_newlocale_from_collation(collation)), want);
 	if (known->collation != collation || known->length != length ||
 		(known->made < want && known->size == known->made) ||
 		memcmp(known->data, data, length) != 0)
