@@ -6,9 +6,15 @@
  *
  * ICU makes a sort key of a string: the order of strings is that of their sort
  * keys by memcmp, then of length.  Between strings that have one sort key, the
- * opclass decides.  The server's own sort trusts the first eight bytes of it.
- * ICU writes a sort key from its first byte on, so the first bytes are the
- * same however many are asked for.
+ * opclass decides.  ICU writes a sort key from its first byte on, so the first
+ * bytes are the same however many are asked for.
+ *
+ * Not all of ICU's collations keep that order.  Where some characters are
+ * ignored, or put into another form first, or accents are compared from the
+ * end, ICU's comparison and its sort keys contradict each other now and then.
+ * (The server's sort trusts them nevertheless.)  So sort keys are used only of
+ * languages and attributes with which no contradiction has been found among
+ * millions of strings.
  *
  * Heads in a collation of ICU are made by ICU, and the next version of it may
  * make others.  The metapage notes which version has made an index's heads.
@@ -102,13 +108,66 @@ look_up(Oid collation)
 	return icu;
 }
 
+/* languages whose sort keys are in the order of the collation */
+static const char *const languages[] = {
+	"und", "cs", "da", "de", "en", "es", "fi", "fr", "hr", "hu", "it", "ja", "ko", "lt", "nb",
+	"nl", "no", "pl", "pt", "ru", "sk", "sv", "tr", "uk", "zh"
+};
+
+/* attributes of a locale that keep it so, and their values */
+static const char *const attributes[] = {
+	"kn", "true", "false", "kf", "upper", "lower", "co", "standard", "phonebk", "pinyin", "stroke",
+	"kr", "latn", "grek", "cyrl", "digit"
+};
+
+static bool
+is_among(const char *word, Size length, const char *const *words, int nwords)
+{
+	for (int i = 0; i < nwords; i++)
+		if (strlen(words[i]) == length && pg_strncasecmp(words[i], word, length) == 0)
+			return true;
+	return false;
+}
+
 /*
- * Is this a deterministic collation of ICU?  That never changes.
+ * Is the order of sort keys that of the collation, as far as is known?  The
+ * locale is a language tag: the language, perhaps a script and a region, and
+ * behind "u" attributes.  Of any other form of a locale nothing is known.
+ */
+static bool
+sort_keys_keep_order(const IcuCollation *icu)
+{
+	const char *part = icu->locale;
+	Size		length = strcspn(part, "-");
+	bool		in_attributes = false;
+
+	if (icu->rules != NULL || pg_strncasecmp(part, "fr-CA", 5) == 0 ||
+		!is_among(part, length, languages, lengthof(languages)))
+		return false;
+	while (part[length] == '-')
+	{
+		part += length + 1;
+		length = strcspn(part, "-");
+		if (in_attributes && !is_among(part, length, attributes, lengthof(attributes)))
+			return false;
+		if (length == 1 && pg_strncasecmp(part, "u", 1) != 0)
+			return false;
+		in_attributes |= length == 1;
+		if (strspn(part, "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789") < length)
+			return false;
+	}
+	return true;
+}
+
+/*
+ * Does a collation order strings by ICU's sort keys?  That never changes.
  */
 bool
-fpb_collation_is_icu(Oid collation)
+fpb_collation_has_sort_keys(Oid collation)
 {
-	return look_up(collation).is_icu;
+	IcuCollation icu = look_up(collation);
+
+	return icu.is_icu && sort_keys_keep_order(&icu);
 }
 
 /*

@@ -27,7 +27,7 @@ string_head_kind(Oid collation, FpbHeadKind by_bytes, FpbHeadKind by_sort_key)
 {
 	if (fpb_collation_is_c(collation))
 		return by_bytes;
-	return fpb_collation_is_icu(collation) ? by_sort_key : FPB_HEAD_NONE;
+	return fpb_collation_has_sort_keys(collation) ? by_sort_key : FPB_HEAD_NONE;
 }
 
 /*

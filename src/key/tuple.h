@@ -36,7 +36,7 @@ extern IndexTuple fpb_truncate_tuple(const FpbIndex *ix, IndexTuple source, int 
 extern uint64 fpb_value_head(FpbHeadKind kind, Oid collation, Datum value);
 
 /* what heads of strings depend on (key/collation.c) */
-extern bool fpb_collation_is_icu(Oid collation);
+extern bool fpb_collation_has_sort_keys(Oid collation);
 extern uint32 fpb_collation_version(Oid collation);
 
 /* no more bytes of a sort key are looked at */

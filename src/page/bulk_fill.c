@@ -97,7 +97,8 @@ fpb_filler_add(FpbFiller *filler, const FpbEntry *entry)
 static bool
 write_page(FpbFiller *filler, FpbPageContent *content)
 {
-	FpbPrefixChoice last = filler->level == 0 ? FPB_PREFIX_LONGEST : FPB_PREFIX_LASTING;
+	FpbPrefixChoice last = filler->level == 0 && filler->ix->cut_most > 0 ?
+		FPB_PREFIX_LONGEST : FPB_PREFIX_LASTING;
 	bool		fits = false;
 
 	for (FpbPrefixChoice choice = FPB_PREFIX_LASTING; choice <= last && !fits; choice++)

@@ -196,8 +196,11 @@ fpb_page_entries_with(const FpbIndex *ix, Page page, const FpbEntry *entry,
 	memmove(&all_places[where + 1], &all_places[where], sizeof(FpbPos) * (n - where));
 	entries[where] = *entry;
 	if (unlikely(ix->old_heads))
+	{
 		entries[where].key.head = where > 0 ? fpb_key_head(ix, &entries[where - 1].key) :
 			least_head(page);
+		entries[where].key.cut_in = NULL;
+	}
 	all_places[where] = *pos;
 	all_places[++n] = end;
 

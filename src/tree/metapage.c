@@ -7,6 +7,7 @@
  */
 #include "postgres.h"
 
+#include "access/xlog.h"
 #include "storage/bufmgr.h"
 #include "utils/memutils.h"
 
@@ -137,6 +138,33 @@ fpb_has_queue(Relation rel)
 }
 
 /*
+ * Note which version of the collation the heads in the pages are of.
+ */
+static void
+note_heads_version(FpbIndex *ix, uint32 heads_version)
+{
+	ix->old_heads = heads_version != ix->heads_version;
+	ix->mixed_heads = heads_version == FPB_HEADS_MIXED;
+}
+
+/*
+ * The same on a standby, where the primary may have another version of the
+ * collation, and may have come to it while we have known the index.  (A scan
+ * that has begun before finds what its snapshot sees: the heads of these rows
+ * stay as they are, and in order.)
+ */
+static void
+read_heads_version(FpbIndex *ix)
+{
+	Buffer		buf = ReadBuffer(ix->rel, FPB_METAPAGE);
+
+	LockBuffer(buf, BUFFER_LOCK_SHARE);
+	fpb_check_meta(ix, BufferGetPage(buf));
+	note_heads_version(ix, FpbPageGetMeta(BufferGetPage(buf))->heads_version);
+	UnlockReleaseBuffer(buf);
+}
+
+/*
  * Read what *ix has of the metapage: roots, levels, and shapes of nodes.
  * Other pages may be locked, because the metapage comes last in the order of
  * locks.
@@ -157,8 +185,7 @@ read_meta(FpbIndex *ix)
 	ix->root = ix->tree == 0 ? meta.root : meta.queue_root;
 	ix->level = ix->tree == 0 ? meta.level : meta.queue_level;
 	ix->one_key = (meta.options & FPB_META_ONE_KEY) != 0;
-	ix->old_heads = meta.heads_version != ix->heads_version;
-	ix->mixed_heads = meta.heads_version == FPB_HEADS_MIXED;
+	note_heads_version(ix, meta.heads_version);
 	ix->csb = (meta.options & FPB_META_CSB) != 0;
 	ix->layout = fpb_layout_routine(meta.layout);
 	fpb_layout_search(ix, (meta.options & FPB_META_BISECTING) != 0,
@@ -194,6 +221,9 @@ fpb_index_open(FpbIndex *ix, Relation rel)
 
 		memcpy(ix, cache, offsetof(FpbIndex, cols) +
 			   cache->natts * sizeof(FpbColumn));
+		ix->rel = rel;
+		if (ix->heads_version != FPB_HEADS_FIXED && RecoveryInProgress())
+			read_heads_version(ix);
 	}
 	ix->rel = rel;
 }
