@@ -170,6 +170,27 @@ like($unlogged, qr/cannot check unlogged index "u_a" during recovery/, 'there is
 	query('DROP TABLE d');
 }
 
+# A session on the standby knows an index whose heads are made of sort keys when the primary comes to another version of the
+# collation: heads tell nothing of the entries that come from then on.  (Latin letters keep their order.)
+{
+	query(q{
+		CREATE COLLATION icu (provider = icu, locale = 'und');
+		CREATE TABLE s (a text COLLATE icu) WITH (autovacuum_enabled = off);
+		INSERT INTO s SELECT 'key-' || lpad((2 * i)::text, 6, '0') FROM generate_series(1, 20000) i;} .
+		'CREATE INDEX s_a ON s USING ' . am() . ' (a)');
+	$primary->wait_for_replay_catchup($standby);
+	my $found = q{SELECT sum((SELECT count(*) FROM s WHERE a = 'key-' || lpad(i::text, 6, '0'))) FROM generate_series(1, 40000, 7) i};
+	my $session = session($standby, $BY_INDEX);
+	is($session->query_safe($found), '2857', 'keys with sort keys are found on the standby');
+	query(q{UPDATE pg_collation SET colllocale = 'und-u-kr-grek-latn' WHERE collname = 'icu'});
+	query(q{INSERT INTO s SELECT 'key-' || lpad((2 * i + 1)::text, 6, '0') FROM generate_series(0, 19999) i ORDER BY hashint4(i)});
+	$primary->wait_for_replay_catchup($standby);
+	is($session->query_safe($found), '5715', 'and with those of another version, in the same session');
+	$session->quit;
+	is($standby->safe_psql('postgres', "$BY_INDEX $found"), '5715', 'and in a new one');
+	query('DROP TABLE s');
+}
+
 # The killed-tuple hints that came with pages are not believed.
 {
 	# a table whose one page has room, and is pinned when an insertion would have it pruned, so that replay meets no conflict

@@ -108,7 +108,10 @@ look_up(Oid collation)
 	return icu;
 }
 
-/* languages whose sort keys are in the order of the collation */
+/*
+ * Languages whose sort keys are in the order of the collation.  (What is added
+ * here or below changes how indexes are stored: the format's version, too.)
+ */
 static const char *const languages[] = {
 	"und", "cs", "da", "de", "en", "es", "fi", "fr", "hr", "hu", "it", "ja", "ko", "lt", "nb",
 	"nl", "no", "pl", "pt", "ru", "sk", "sv", "tr", "uk", "zh"
@@ -130,30 +133,41 @@ is_among(const char *word, Size length, const char *const *words, int nwords)
 }
 
 /*
+ * Does a part of a locale keep it so?  One before "u" is a script or a region;
+ * the others belong to attributes.  (French in Canada compares accents from
+ * the end.)
+ */
+static bool
+part_keeps_order(const char *part, Size length, bool of_attribute, bool is_french)
+{
+	if (of_attribute)
+		return is_among(part, length, attributes, lengthof(attributes));
+	return length >= 2 && length <= 4 && !(is_french && pg_strncasecmp(part, "CA", 2) == 0) &&
+		strspn(part, "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789") >= length;
+}
+
+/*
  * Is the order of sort keys that of the collation, as far as is known?  The
  * locale is a language tag: the language, perhaps a script and a region, and
- * behind "u" attributes.  Of any other form of a locale nothing is known.
+ * attributes after "u".  Nothing is known of any other form of a locale.
  */
 static bool
 sort_keys_keep_order(const IcuCollation *icu)
 {
 	const char *part = icu->locale;
 	Size		length = strcspn(part, "-");
+	bool		is_french = length == 2 && pg_strncasecmp(part, "fr", 2) == 0;
 	bool		in_attributes = false;
 
-	if (icu->rules != NULL || pg_strncasecmp(part, "fr-CA", 5) == 0 ||
-		!is_among(part, length, languages, lengthof(languages)))
+	if (icu->rules != NULL || !is_among(part, length, languages, lengthof(languages)))
 		return false;
 	while (part[length] == '-')
 	{
 		part += length + 1;
 		length = strcspn(part, "-");
-		if (in_attributes && !is_among(part, length, attributes, lengthof(attributes)))
-			return false;
-		if (length == 1 && pg_strncasecmp(part, "u", 1) != 0)
-			return false;
-		in_attributes |= length == 1;
-		if (strspn(part, "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789") < length)
+		if (!in_attributes && length == 1 && pg_strncasecmp(part, "u", 1) == 0)
+			in_attributes = true;
+		else if (!part_keeps_order(part, length, in_attributes, is_french))
 			return false;
 	}
 	return true;

@@ -221,11 +221,10 @@ fpb_index_open(FpbIndex *ix, Relation rel)
 
 		memcpy(ix, cache, offsetof(FpbIndex, cols) +
 			   cache->natts * sizeof(FpbColumn));
-		ix->rel = rel;
+		ix->rel = rel;			/* that of the cache may have been closed */
 		if (ix->heads_version != FPB_HEADS_FIXED && RecoveryInProgress())
 			read_heads_version(ix);
 	}
-	ix->rel = rel;
 }
 
 /*
