@@ -91,6 +91,31 @@ CREATE UNIQUE INDEX one_x ON one USING fpbtree (k);
 RESET client_min_messages;
 INSERT INTO one SELECT DISTINCT ON (key_of(i)) key_of(i), 1 FROM generate_series(1, 1500) i;
 
+-- Locales in which ICU contradicts its own sort keys, and strings of which it
+-- does.  (The last ones have rules of their own.)
+CREATE TABLE contradictions (locale text, rules text, a text, b text);
+INSERT INTO contradictions
+    SELECT unnest(ARRAY['fr-CA', 'fr-Latn-CA', 'und-u-kb', 'en-u-kb']), NULL, U&'\0302\001F\0301', U&'\0302' UNION ALL
+    SELECT unnest(ARRAY['th', 'und-u-ka-shifted', 'de-u-ka-shifted-kn']), NULL, U&'- \00AD\0301a', U&'- \00AD\00E1' UNION ALL
+    SELECT 'vi', NULL, U&'a\FE20\0316\+01D165\309A\0651\3099', U&'a\FE20\0316\+01D165\05B0' UNION ALL
+    SELECT 'und-u-ka-shifted-ks-identic-kv-space', NULL, '}', U&'\00A0|' UNION ALL
+    SELECT 'und', '[backwards 2]', U&'\0302\001F\0301', U&'\0302' UNION ALL
+    SELECT 'und', '[alternate shifted]', U&'- \00AD\0301a', U&'- \00AD\00E1';
+DO $$
+DECLARE
+    c contradictions;
+BEGIN
+    FOR c IN SELECT * FROM contradictions LOOP
+        EXECUTE format('CREATE COLLATION contradicting (provider = icu, locale = %L%s)', c.locale, ', rules = ' || quote_literal(c.rules));
+        CREATE TABLE contradicted (k text COLLATE contradicting);
+        CREATE INDEX contradicted_x ON contradicted USING fpbtree (k);
+        INSERT INTO contradicted VALUES (c.a), (c.b);
+        PERFORM fpbtree_check('contradicted_x', true);
+        DROP TABLE contradicted;
+        DROP COLLATION contradicting;
+    END LOOP;
+END $$;
+
 -- From here on it is another version.
 UPDATE pg_collation SET colllocale = 'und-u-kr-grek-latn' WHERE collname = 'icu' AND collnamespace = 'collations'::regnamespace;
 \c -

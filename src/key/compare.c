@@ -297,6 +297,22 @@ fpb_compare_keys(const FpbIndex *ix, const FpbKey *a, const FpbKey *b)
 }
 
 /*
+ * Do the comparators, too, say that a is not greater than b?  Heads alone may
+ * have told it.  Raises errors as fpb_compare does.
+ */
+bool
+fpb_comparators_agree(const FpbIndex *ix, const FpbKey *a, const FpbKey *b)
+{
+	int			order;
+
+	if (fpb_is_word(ix) || a->tuple == b->tuple ||
+		fpb_pivot_natts(ix, a->tuple) == 0 || fpb_pivot_natts(ix, b->tuple) == 0)
+		return true;
+	(void) fpb_equal_columns(ix, a, b, 1, &order);
+	return order <= 0;
+}
+
+/*
  * Are all key columns of a and b, entries of leaves, equal to the opclasses?
  * NULLs are equal to each other here.
  */

@@ -335,6 +335,7 @@ extern int	fpb_compare_by_head(const FpbIndex *ix, const FpbKey *key,
 /* sign(a - b) of whole entries or pivots, TIDs included */
 extern int	fpb_compare_keys(const FpbIndex *ix, const FpbKey *a,
 							 const FpbKey *b);
+extern bool fpb_comparators_agree(const FpbIndex *ix, const FpbKey *a, const FpbKey *b);
 
 /* Are all key columns of a and b equal to the opclasses? */
 extern bool fpb_keys_equal(const FpbIndex *ix, const FpbKey *a,

@@ -1154,7 +1154,8 @@ fpb_page_order_fault(const FpbIndex *ix, Page page, const FpbEntry *entries,
 	{
 		const FpbKey *key = &entries[i].key;
 
-		if (i > 0 && fpb_compare_keys(ix, &entries[i - 1].key, key) >= 0)
+		if (i > 0 && (fpb_compare_keys(ix, &entries[i - 1].key, key) >= 0 ||
+					  !fpb_comparators_agree(ix, &entries[i - 1].key, key)))
 			return psprintf("Entries %d and %d are out of order.", i, i + 1);
 		if (!fpb_is_word(ix) && !(i > 0 && key->tuple == entries[i - 1].key.tuple) &&
 			!head_is_right(ix, key, !leaf))
