@@ -18,6 +18,7 @@ TYPES = {
     "text": (6, {"a": ('text COLLATE "C"', "substr(md5(k::text), 1, 12)")}),
     "icu": (4, {"a": ('text COLLATE "und-x-icu"', "substr(md5(k::text), 1, 12)")}),
     "icu-prefix": (3, {"a": ('text COLLATE "und-x-icu"', "'customer-' || lpad(k::text, 9, '0')")}),
+    "libc": (6, {"a": ('text COLLATE "C.utf8"', "substr(md5(k::text), 1, 12)")}),
     "prefix": (3, {"a": ('text COLLATE "C"', "'https://example.org/customer/' || lpad(k::text, 9, '0')")}),
     "numeric": (3, {"a": ("numeric", "k * 1000003 / 100.0")}),
     "timestamptz": (6, {"a": ("timestamptz", "timestamptz '2020-01-01 00:00Z' + k * interval '1.5 s'")}),
@@ -30,7 +31,7 @@ TYPES = {
     "int8+include": (2, {"a": ("int8", "k * 1000003")}),
     "int2": (2, {"a": ("int2", "k::int2")}),
 }
-RANDOM_BY_NATURE = {"uuid4", "text", "icu"}
+RANDOM_BY_NATURE = {"uuid4", "text", "icu", "libc"}
 
 # Rows of a key.  "5keys": five keys in all, like the states of an order.
 DUPLICATES = {"d1": 10, "d5": 4, "d20": 4, "d100": 3, "d300": 2, "5keys": 3}
@@ -93,25 +94,26 @@ WORK = {
     "build": (5, "CREATE INDEX"),
 }
 
-ALL_TYPES = ("int4 int8 uuid4 uuid7 text icu prefix numeric timestamptz int4,int4 int4,timestamptz text,int8 three int8+include")
+ALL_TYPES = ("int4 int8 uuid4 uuid7 text icu libc prefix numeric timestamptz int4,int4 int4,timestamptz text,int8 three int8+include")
 ORDERED = "int8 uuid7 timestamptz int4,int4 text,int8"
 
 # The cells: work, types, duplicates, growth, sizes; each line all combinations of its words.  Not the full product: a line
 # varies what its work depends on, and keeps the rest as it is usual.
 CELLS = """
-lookup        | int4 int8 uuid4 uuid7 text icu icu-prefix prefix numeric timestamptz int4,int4 int4,text text,int8 int8+include | d1 | built | 3e5
+lookup        | int4 int8 uuid4 uuid7 text icu icu-prefix libc prefix numeric timestamptz int4,int4 int4,text text,int8 int8+include | d1 | built | 3e5
+lookup        | libc                          | d20     | built                       | 3e5
 lookup        | int4 int8 uuid4 text          | d5 d20 d100 d300 | built              | 3e5
 lookup        | int8 text                     | d1      | built                       | 1e3 1e4 1e5 1e6
 lookup        | int8                          | d1      | random asc built+25         | 1e6
 lookup        | int8                          | d1      | built                       | 1e7
-fetch         | int4 int8 uuid4 uuid7 text icu icu-prefix prefix timestamptz int4,int4 | d1 | built | 3e5
+fetch         | int4 int8 uuid4 uuid7 text icu icu-prefix libc prefix timestamptz int4,int4 | d1 | built | 3e5
 fetch         | int4 int8 uuid4 text          | d5 d20 d100 | built                   | 3e5
 fetch         | int8                          | d1      | random asc                  | 1e3 1e5
 miss          | int8 text                     | d1      | built                       | 3e5
 select        | int4 int8 uuid4 text timestamptz int4,int4 | d1 | built               | 3e5
 select        | int8                          | d1      | built                       | 1e3 1e4 1e6
 select        | int4 uuid4                    | d20     | built                       | 3e5
-prepared      | int4 int8 uuid4 uuid7 text icu int4,int4 text,int8 | d1 | built       | 3e5
+prepared      | int4 int8 uuid4 uuid7 text icu libc int4,int4 text,int8 | d1 | built       | 3e5
 prepared      | int8                          | d1      | built                       | 1e3 1e4 1e6
 prepared      | int4 uuid4                    | d20     | built                       | 3e5
 limit1        | int4 int8 uuid4 text          | d5 d20 d100 d300 | built              | 3e5
@@ -124,7 +126,7 @@ any-small     | int4 int8 uuid4 text          | d1 d20  | built                 
 any-large     | int4 int8 uuid4 text numeric  | d1      | built                       | 3e5
 any-large     | int4 uuid4                    | d20     | built                       | 3e5
 any-large     | int8                          | d1      | random                      | 3e5
-range         | int4 int8 uuid4 text timestamptz prefix | d1 | built                  | 3e5
+range         | int4 int8 uuid4 text libc timestamptz prefix | d1 | built                  | 3e5
 range         | int8                          | d1      | random                      | 3e5
 range         | int4 date                     | d20     | built                       | 3e5
 range-rows    | int4 int8 text timestamptz    | d1      | built                       | 3e5
@@ -132,7 +134,7 @@ range-rows    | date                          | d20     | built                 
 page          | int4 int8 uuid4 text timestamptz | d1   | built                       | 3e5
 page          | int4 date                     | d20     | built                       | 3e5
 top10         | int8 timestamptz text         | d1      | asc built                   | 3e5
-scan          | int4 int8 uuid4 uuid7 text icu prefix numeric timestamptz int4,int4 int4,timestamptz text,int8 three int8+include | d1 | built | 3e5
+scan          | int4 int8 uuid4 uuid7 text icu libc prefix numeric timestamptz int4,int4 int4,timestamptz text,int8 three int8+include | d1 | built | 3e5
 scan          | int4 int8 uuid4 text          | d20     | built                       | 3e5
 scan          | int8 uuid4                    | d1      | random                      | 3e5
 scan-rows     | int8 text                     | d1      | built                       | 3e5
@@ -149,7 +151,7 @@ like          | text prefix                   | d1      | built                 
 cross-type    | int4 int8 date timestamptz    | d1      | built                       | 1e4
 cross-type    | date                          | d20     | built                       | 3e5
 plan          | int8 text                     | d1      | built                       | 1e4
-insert        | int4 int8 uuid4 text icu icu-prefix prefix numeric timestamptz int4,int4 int4,text text,int8 | d1 | random | 1e5
+insert        | int4 int8 uuid4 text icu icu-prefix libc prefix numeric timestamptz int4,int4 int4,text text,int8 | d1 | random | 1e5
 insert        | int4 int8 uuid7 timestamptz int4,int4 text,int8 prefix | d1 | asc     | 1e5
 insert        | int8 text,int8                | d1      | desc                        | 1e5
 insert        | int8 uuid7 timestamptz text,int8 | d1   | local                       | 1e5
@@ -157,9 +159,11 @@ insert        | int8 int4,int4 text,int8      | d1      | series                
 insert        | int4 int8 uuid4 text timestamptz int4,int4 text,int8 | d1 | built+6 built+25 built+50 | 3e5
 insert        | int4 int8 uuid4 text          | d5 d20 d100 d300 | random built+25    | 1e5
 insert        | int4 int8 timestamptz         | d20     | asc                         | 1e5
+insert        | libc                          | d1      | built+25                    | 3e5
+insert        | libc                          | d20     | random built+25             | 1e5
 insert        | int2                          | 5keys   | random                      | 1e5
 insert        | int8 uuid4                    | d1      | built+25                    | 1e4 1e6
-insert-unique | int8 uuid4 text               | d1      | random                      | 1e5
+insert-unique | int8 uuid4 text libc          | d1      | random                      | 1e5
 insert-unique | int4 int8 uuid7 int4,int4     | d1      | asc                         | 1e5
 rows          | int8 uuid4 text timestamptz   | d1      | built+25                    | 1e4 1e5
 rows          | int4 uuid4                    | d20     | built+25                    | 1e5
@@ -175,7 +179,7 @@ images        | int8 uuid7                    | d1      | asc local             
 images        | int8 text,int8                | d1      | series                      | 1e5
 images        | int4 uuid4                    | d20     | built+6                     | 3e5
 update-hot-row | int4 uuid4                   | d1      | built                       | 1e3
-update        | int4 int8 uuid4 text          | d1      | built                       | 1e4 1e5
+update        | int4 int8 uuid4 text libc     | d1      | built                       | 1e4 1e5
 update        | int4 uuid4                    | d20     | built                       | 1e5
 update-key    | int2 int4                     | 5keys   | built                       | 1e5
 update-key    | int4                          | d20     | built                       | 1e5
@@ -185,7 +189,8 @@ vacuum        | int4 int8 uuid4 text          | d1      | built random          
 vacuum        | int4 uuid4                    | d20     | built                       | 1e5
 churn         | int8 uuid4 text               | d1      | built                       | 1e5
 churn         | int4                          | d20     | built                       | 1e5
-build         | int4 int8 uuid4 uuid7 text icu icu-prefix prefix numeric timestamptz int4,int4 text,int8 three int8+include | d1 | built | 3e5
+build         | int4 int8 uuid4 uuid7 text icu icu-prefix libc prefix numeric timestamptz int4,int4 text,int8 three int8+include | d1 | built | 3e5
+build         | libc                          | d20     | built                       | 3e5
 build         | int4 int8 uuid4 text timestamptz | d5 d20 d100 d300 | built           | 3e5
 build         | int8                          | d1      | built                       | 1e3 1e4 1e6
 """

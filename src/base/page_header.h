@@ -139,7 +139,7 @@ typedef struct FpbMeta
 	BlockNumber root;
 	uint32		level;			/* of the root */
 	uint8		form;			/* FpbForm */
-	uint8		head_width;		/* bytes of a head in a node: 4 or 8 */
+	uint8		head_width;		/* bytes of a head in a node: 0, 4 or 8 */
 	uint8		leaf_lines;		/* cache lines of an in-page node of a leaf */
 	uint8		inner_lines;	/* the same of an inner page */
 	uint8		layout;			/* FpbLayout */

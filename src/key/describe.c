@@ -129,7 +129,7 @@ choose_widths(FpbIndex *ix)
 
 	fpb_choose_column_head(ix, 0);
 	/* more for a value would help a search, but make it larger than a btree */
-	ix->head_width = first->word != NULL ? 8 : 4;
+	ix->head_width = first->word != NULL ? 8 : first->head == FPB_HEAD_NONE ? 0 : 4;
 	if (first->width == 32 && ix->nkeyatts > 1)
 	{
 		fpb_choose_column_head(ix, 1);

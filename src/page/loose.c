@@ -43,16 +43,18 @@ typedef struct LooseNode
 } LooseNode;
 
 /*
- * The heads of a tuples node are an array of their own.
+ * The heads of a tuples node are an array of their own.  Where keys have no
+ * heads, all slots share one of 0.
  */
 static inline LooseNode
 open_tuples(const FpbIndex *ix, const FpbShape *shape, const char *node)
 {
+	static const uint32 no_head = 0;
 	LooseNode	loose = {
-		.start = node,
+		.start = ix->head_width > 0 ? node : (const char *) &no_head,
 		.nslots = shape->nslots,
 		.bytes = ix->head_width,
-		.short_head = ix->head_width == sizeof(uint32),
+		.short_head = ix->head_width <= sizeof(uint32),
 		.shift = 32,
 		.tuples = fpb_node_tuples(shape, (char *) node),
 	};
@@ -144,9 +146,9 @@ slot_less(const FpbIndex *ix, const LooseNode *loose, int a, int b)
 
 /* Are a node's entries in the order of their slots, because no key has a head? */
 static inline bool
-in_slot_order(const FpbIndex *ix, const LooseNode *loose)
+in_slot_order(const LooseNode *loose)
 {
-	return loose->tuples != NULL && ix->cols[0].head == FPB_HEAD_NONE;
+	return loose->bytes == 0;
 }
 
 /*
@@ -169,7 +171,7 @@ next_in_slots(const LooseNode *loose, int slot, bool forward)
 static inline bool
 has_numbers(const LooseNode *loose)
 {
-	return loose->tuples != NULL && loose->short_head;
+	return loose->tuples != NULL && loose->bytes == sizeof(uint32);
 }
 
 /*
@@ -386,7 +388,7 @@ static int
 order_tuples(const FpbIndex *ix, const LooseNode *loose, uint8 *slots)
 {
 	const uint32 *heads = (const uint32 *) loose->start;
-	bool		alike = in_slot_order(ix, loose);
+	bool		alike = in_slot_order(loose);
 	uint32		greatest = 0;
 	int			n = 0;
 
@@ -678,7 +680,7 @@ find_alike(const LooseNode *loose, uint64 head, uint8 *alike, int *less)
 	int			count = 0;
 	int			slot = 0;
 
-	if (loose->short_head && (uint32) head == 0)
+	if (has_numbers(loose) && (uint32) head == 0)
 	{
 		uint32		half = (uint32) (head >> 32);
 		FpbVector32 key = {half, half, half, half};
@@ -883,7 +885,7 @@ fpb_loose_search(const FpbIndex *ix, Page page, const FpbShape *shape, FpbCodec 
 	bool		in_order = fpb_codec_in_order(codec);
 	uint64		key;
 
-	if (in_slot_order(ix, &loose))
+	if (in_slot_order(&loose))
 		return search_in_slots(ix, page, shape, codec, node, search, equal, &loose, next);
 	if (loose.tuples != NULL)
 		return search_tuples(ix, page, shape, codec, node, search, head, equal, &loose, next);
@@ -917,7 +919,7 @@ fpb_loose_end(const FpbIndex *ix, const FpbShape *shape, FpbCodec codec, char *n
 
 	if (fpb_codec_in_order(codec) && !last)
 		return is_gap(&loose, 0) ? -1 : 0;
-	if (in_slot_order(ix, &loose))
+	if (in_slot_order(&loose))
 		return next_in_slots(&loose, last ? loose.nslots - 1 : 0, !last);
 	if (has_numbers(&loose))
 		return nearest_tuple(&loose, last ? MOST_TUPLE_NUMBER : 0, !last);
@@ -960,7 +962,7 @@ fpb_loose_step(const FpbIndex *ix, const FpbShape *shape, FpbCodec codec, char *
 		slot += forward ? 1 : -1;
 		return slot >= 0 && slot < loose.nslots && !is_gap(&loose, slot) ? slot : -1;
 	}
-	if (in_slot_order(ix, &loose))
+	if (in_slot_order(&loose))
 		return next_in_slots(&loose, slot + (forward ? 1 : -1), forward);
 	if (has_numbers(&loose))
 	{

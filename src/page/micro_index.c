@@ -56,12 +56,12 @@ StaticAssertDecl(sizeof(MicroHeader) <= sizeof(FpbHdr(NULL)->layout),
 /* --- shapes --- */
 
 /*
- * Keys of a sub-array.
+ * Keys of a sub-array: its heads fill it, or would if keys had any.
  */
 static inline int
 sub_keys(const FpbIndex *ix, const FpbShape *shape)
 {
-	return shape->size / ix->head_width;
+	return shape->size / (ix->head_width > 0 ? ix->head_width : sizeof(uint32));
 }
 
 /*

@@ -66,7 +66,8 @@ fpb_lay_out_slots(const FpbIndex *ix, FpbShape *shape, int nslots, bool inner)
 	}
 	if (inner)
 	{
-		end = TYPEALIGN(sizeof(uint32), end);
+		/* an offset of 0 would say that there are no downlinks */
+		end = TYPEALIGN(sizeof(uint32), Max(end, 1));
 		shape->child_off = end;
 		end += nslots * sizeof(uint32);
 	}

@@ -509,13 +509,16 @@ fpb_slot_tail(const FpbIndex *ix, const FpbShape *shape, FpbCodec codec, char *n
 }
 
 /*
- * The head of a plain node's slot, or of a runs node's run.
+ * The head of a plain or tuples node's slot, or of a runs node's run.  Where
+ * keys have no heads, none are stored.
  */
 static inline uint64
 fpb_node_head(const FpbIndex *ix, const char *node, int slot)
 {
 	if (ix->head_width == 4)
 		return (uint64) ((const uint32 *) node)[slot] << 32;
+	if (unlikely(ix->head_width == 0))
+		return 0;
 	return ((const uint64 *) node)[slot];
 }
 
@@ -548,7 +551,7 @@ fpb_node_set_head(const FpbIndex *ix, char *node, int slot, uint64 head)
 {
 	if (ix->head_width == 4)
 		((uint32 *) node)[slot] = (uint32) (head >> 32);
-	else
+	else if (ix->head_width > 0)
 		((uint64 *) node)[slot] = head;
 }
 
