@@ -409,7 +409,7 @@ check_searches_for(Fuzz *f, const FuzzKey *wanted, uint64 tid)
 	fpb_search_key_from(&f->ix, &key, &search);
 	for (int i = 0; i < (fpb_is_word(&f->ix) ? 1 : 2); i++)
 	{
-		search.has_head = i == 0 && !f->ix.old_heads;
+		search.has_head = i == 0 && f->ix.cols[0].head != FPB_HEAD_NONE && !f->ix.old_heads;
 		if (f->level > 0)
 			check_child(f, &search, entry.place);
 		else

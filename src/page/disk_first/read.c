@@ -142,6 +142,9 @@ best_lines(const FpbIndex *ix, bool inner)
 	int			most_slots = 0;
 	int			tolerance = fpb_is_word(ix) ? COST_TOLERANCE : 0;
 
+	/* slots of two bytes are many, and entries without heads move among them */
+	if (ix->head_width == 0 && !inner)
+		return fpb_possible_lines(FPB_MIN_LINES);
 	for (int lines = FPB_MIN_LINES; lines <= FPB_MAX_LINES; lines++)
 	{
 		FpbShape	shape;
