@@ -271,11 +271,33 @@ INSERT INTO cmp_conditions VALUES
 	('a = -7'), ('a < -740'), ('a = ANY (''{-7,7}'')');
 SELECT c FROM cmp_conditions WHERE NOT cmp_agrees(c);
 
+-- Integers behind a text, the server's comparators of which are not called: index scans return them in their order.
+CREATE TABLE cmp_integers (t text COLLATE "C", s int2, i int4, l int8, d date, p timestamp, z timestamptz);
+CREATE INDEX ON cmp_integers USING fpbtree (t, s);
+CREATE INDEX ON cmp_integers USING fpbtree (t, i);
+CREATE INDEX ON cmp_integers USING fpbtree (t, l);
+CREATE INDEX ON cmp_integers USING fpbtree (t, d);
+CREATE INDEX ON cmp_integers USING fpbtree (t, p);
+CREATE INDEX ON cmp_integers USING fpbtree (t, z);
+INSERT INTO cmp_integers
+	SELECT 'same', k * 60, k * 4000000, k * 4611686018427387, '2000-01-01'::date + k::int * 4000,
+		'2000-01-01'::timestamp + k * interval '1 h', '2000-01-01 00:00Z'::timestamptz + k * interval '1 h'
+	FROM (SELECT (i * 7919 % 1001 - 500)::int8 AS k FROM generate_series(1, 1000) i) x;
+SET enable_sort = off;
+SELECT (SELECT count(*) FROM (SELECT s AS v, lag(s) OVER () AS before FROM (SELECT s FROM cmp_integers ORDER BY t, s) x) y WHERE before >= v) AS s,
+	(SELECT count(*) FROM (SELECT i AS v, lag(i) OVER () AS before FROM (SELECT i FROM cmp_integers ORDER BY t, i) x) y WHERE before >= v) AS i,
+	(SELECT count(*) FROM (SELECT l AS v, lag(l) OVER () AS before FROM (SELECT l FROM cmp_integers ORDER BY t, l) x) y WHERE before >= v) AS l,
+	(SELECT count(*) FROM (SELECT d AS v, lag(d) OVER () AS before FROM (SELECT d FROM cmp_integers ORDER BY t, d) x) y WHERE before >= v) AS d,
+	(SELECT count(*) FROM (SELECT p AS v, lag(p) OVER () AS before FROM (SELECT p FROM cmp_integers ORDER BY t, p) x) y WHERE before >= v) AS p,
+	(SELECT count(*) FROM (SELECT z AS v, lag(z) OVER () AS before FROM (SELECT z FROM cmp_integers ORDER BY t, z) x) y WHERE before >= v) AS z;
+SELECT count(*) FROM cmp_integers WHERE t = 'same' AND l >= 0;
+RESET enable_sort;
+
 RESET fpbtree.inner_page_cache;
 RESET enable_seqscan;
 RESET enable_bitmapscan;
 SET client_min_messages = warning;
-DROP TABLE cmp_arrays, cmp_outer, cmp_inner, cmp_part, cmp_conditions;
+DROP TABLE cmp_arrays, cmp_outer, cmp_inner, cmp_part, cmp_conditions, cmp_integers;
 DROP TYPE cmp_elem CASCADE;
 DROP OPERATOR FAMILY cmp_ops USING fpbtree CASCADE;
 DROP OPERATOR FAMILY cmp_part_ops USING fpbtree;

@@ -78,25 +78,22 @@ key_lacks_first(const FpbIndex *ix, const FpbKey *key)
 }
 
 /*
- * Sign of key - search key by the second to the ncompare'th column.  Raises
- * errors as compare_tuple does.
+ * Sign of key - search key by the columns from the reader's next one on to the
+ * ncompare'th.  Raises errors as compare_tuple does.
  */
-static int
-compare_rest(const FpbIndex *ix, const FpbKey *key, const FpbSearchKey *search,
-			 int ncompare)
+static pg_attribute_always_inline int
+compare_rest(FpbTupleReader *reader, const FpbSearchKey *search, int ncompare)
 {
-	FpbTupleReader reader;
-
-	fpb_begin_with_second(&reader, ix, key->tuple, key_lacks_first(ix, key));
-	for (int i = 1; i < ncompare; i++)
+	while (reader->next < ncompare)
 	{
+		int			i = reader->next;
 		const FpbSearchColumn *pcol = &search->cols[i];
 		Datum		value;
 		bool		isnull;
 		int			result;
 
-		value = fpb_read_column(&reader, &isnull);
-		result = fpb_compare_values(&ix->cols[i], pcol->cmp, value, isnull,
+		value = fpb_read_column(reader, &isnull);
+		result = fpb_compare_values(&reader->ix->cols[i], pcol->cmp, value, isnull,
 									pcol->value, pcol->isnull);
 		if (result != 0)
 			return result;
@@ -105,7 +102,7 @@ compare_rest(const FpbIndex *ix, const FpbKey *key, const FpbSearchKey *search,
 }
 
 /*
- * The same by the first column.
+ * Sign of key - search key by the first column.
  */
 static int
 compare_first(const FpbIndex *ix, const FpbKey *key, const FpbSearchKey *search,
@@ -129,11 +126,77 @@ compare_first(const FpbIndex *ix, const FpbKey *key, const FpbSearchKey *search,
 }
 
 /*
+ * Sign of key - search key by the first ncompare columns.
+ */
+static pg_noinline int
+compare_columns(const FpbIndex *ix, const FpbKey *key, const FpbSearchKey *search,
+				int ncompare, bool has_prefix)
+{
+	FpbTupleReader reader;
+	int			result = compare_first(ix, key, search, has_prefix);
+
+	if (result != 0 || ncompare == 1)
+		return result;
+	fpb_begin_with_second(&reader, ix, key->tuple, key_lacks_first(ix, key));
+	return compare_rest(&reader, search, ncompare);
+}
+
+/*
+ * Are the first columns of both short varlenas that are compared by their
+ * bytes, and does what the key's tuple lacks of them need no comparison?  This
+ * is so of most texts.
+ */
+static pg_attribute_always_inline bool
+have_short_first(const FpbIndex *ix, const FpbKey *key, const FpbSearchKey *search,
+				 bool has_prefix)
+{
+	const char *searched = DatumGetPointer(search->cols[0].value);
+
+	return ix->cols[0].head == FPB_HEAD_BYTES && search->has_head && !search->cols[0].isnull &&
+		VARATT_IS_1B(searched) && !VARATT_IS_1B_E(searched) && fpb_first_is_short(ix, key->tuple) &&
+		(has_prefix || key->cut_in == NULL || !fpb_is_cut(ix, key->tuple));
+}
+
+/*
+ * compare_columns of such a key and search key.
+ */
+static pg_attribute_always_inline int
+compare_short(const FpbIndex *ix, const FpbKey *key, const FpbSearchKey *search, int ncompare)
+{
+	const char *value = (char *) key->tuple + IndexInfoFindDataOffset(0);
+	const char *searched = VARDATA_1B(DatumGetPointer(search->cols[0].value));
+	Size		length = VARSIZE_1B(value) - VARHDRSZ_SHORT;
+	Size		left = VARSIZE_1B(DatumGetPointer(search->cols[0].value)) - VARHDRSZ_SHORT;
+	FpbTupleReader reader;
+	int			order;
+
+	if (key->cut_in != NULL && IndexTupleSize(key->tuple) <= ix->cut_most)
+	{
+		Size		same = fpb_page_prefix(ix, key->cut_in) + fpb_bytes_in_head(ix, key->head);
+
+		same = Min(same, left);
+		searched += same;
+		left -= same;
+	}
+	order = memcmp(VARDATA_1B(value), searched, Min(length, left));
+	if (order == 0)
+		order = pg_cmp_size(length, left);
+	if (order != 0)
+		return (order < 0) != ix->cols[0].desc ? -1 : 1;
+	if (ncompare == 1)
+		return 0;
+	fpb_begin_reading(&reader, ix, key->tuple);
+	reader.next = 1;
+	reader.off = VARHDRSZ_SHORT + length;
+	return compare_rest(&reader, search, ncompare);
+}
+
+/*
  * Sign of key - search key for tuples whose heads don't tell.  has_prefix: see
  * fpb_compare_first.  Raises an error if a column that is compared is damaged,
  * and what comparators raise.
  */
-static int
+static pg_attribute_always_inline int
 compare_tuple(const FpbIndex *ix, const FpbKey *key, const FpbSearchKey *search,
 			  bool has_prefix)
 {
@@ -143,13 +206,9 @@ compare_tuple(const FpbIndex *ix, const FpbKey *key, const FpbSearchKey *search,
 
 	if (ncompare > 0)
 	{
-		result = compare_first(ix, key, search, has_prefix);
-		if (result != 0)
-			return result;
-	}
-	if (ncompare > 1)
-	{
-		result = compare_rest(ix, key, search, ncompare);
+		result = likely(have_short_first(ix, key, search, has_prefix)) ?
+			compare_short(ix, key, search, ncompare) :
+			compare_columns(ix, key, search, ncompare, has_prefix);
 		if (result != 0)
 			return result;
 	}

@@ -55,9 +55,6 @@
 static const char too_long[] = "column is too long for a tuple without its page's prefix";
 static const char short_key[] = "key is shorter than its page's prefix";
 
-/* bytes of a head in a page, where it is made of bytes */
-#define HEAD_BYTES	4
-
 /* fpb_value_bytes of the first column; most have a short header, and are bytes */
 static inline const char *
 bytes_of(const FpbIndex *ix, Datum value, Size want, Size *length, void **copy)
@@ -122,7 +119,7 @@ fpb_common_prefix(const FpbIndex *ix, IndexTuple first, IndexTuple last)
 	Size		b_length;
 	void	   *a_copy;
 	void	   *b_copy;
-	Size		most = ix->byte_order ? BLCKSZ : FPB_SORT_KEY_MOST - HEAD_BYTES;
+	Size		most = ix->byte_order ? BLCKSZ : FPB_SORT_KEY_MOST - FPB_CUT_HEAD_BYTES;
 	Size		prefix = 0;
 
 	if (!ix->byte_heads || ix->old_heads)
@@ -334,25 +331,6 @@ add_column(const FpbIndex *ix, IndexTuple tuple, Datum first, FpbTupleSpace *spa
 /* --- without the prefix and the head --- */
 
 /*
- * The bytes that a head in a page is made of.  The last one is 0 if the value
- * may end there, or has this byte.
- */
-static inline uint32
-head_bytes(const FpbIndex *ix, uint64 head)
-{
-	return (uint32) ((ix->cols[0].desc ? ~head : head) >> 32);
-}
-
-/*
- * How many bytes does a cut tuple with this head lack behind the prefix?
- */
-static inline Size
-bytes_in_head(const FpbIndex *ix, uint64 head)
-{
-	return (head_bytes(ix, head) & 0xFF) != 0 ? HEAD_BYTES : 0;
-}
-
-/*
  * The first column of a tuple, a plain varlena: where its bytes begin, and how
  * many they are.  Raises an error if it does not end within the tuple.
  */
@@ -445,10 +423,10 @@ cut_tuple(const FpbIndex *ix, IndexTuple tuple, int prefix, bool header_only, Fp
 		return tuple;
 	if (ix->cut_column)
 		return drop_column(ix, tuple, space);
-	bytes = first_bytes(ix, tuple, prefix + HEAD_BYTES, &length, &copy);
+	bytes = first_bytes(ix, tuple, prefix + FPB_CUT_HEAD_BYTES, &length, &copy);
 	head = head_behind(ix, bytes, length, prefix);
 	free_copy(copy);
-	return drop_bytes(ix, tuple, prefix + bytes_in_head(ix, head), header_only, space);
+	return drop_bytes(ix, tuple, prefix + fpb_bytes_in_head(ix, head), header_only, space);
 }
 
 /*
@@ -498,8 +476,8 @@ add_bytes(const FpbIndex *ix, const FpbKey *key, FpbTupleSpace *space, FpbPrefix
 {
 	Size		start = IndexInfoFindDataOffset(key->tuple->t_info);
 	Size		prefix = fpb_page_prefix(ix, key->cut_in);
-	Size		in_head = bytes_in_head(ix, key->head);
-	uint32		head = pg_hton32(head_bytes(ix, key->head));
+	Size		in_head = fpb_bytes_in_head(ix, key->head);
+	uint32		head = pg_hton32(fpb_head_bytes(ix, key->head));
 	Size		header;
 	Size		length;
 	const char *bytes = plain_first(ix, key->tuple, &header, &length);
@@ -526,7 +504,7 @@ add_bytes(const FpbIndex *ix, const FpbKey *key, FpbTupleSpace *space, FpbPrefix
 	if (unlikely(start > sizeof(IndexTupleData)))
 		memcpy(space->data, key->tuple, start); /* the bitmap of NULLs, too */
 	if (in_head > 0)
-		memcpy(to + prefix, &head, HEAD_BYTES);
+		memcpy(to + prefix, &head, FPB_CUT_HEAD_BYTES);
 	copy_short(to + prefix + in_head, bytes, length);
 	finish_first(ix, key->tuple, header, length, whole, space);
 	return &space->header;
@@ -626,8 +604,8 @@ fpb_join_plain(const FpbIndex *ix, const FpbKey *key, FpbJoiner *joiner)
 	else
 	{
 		Size		prefix = fpb_page_prefix(ix, key->cut_in);
-		Size		in_head = bytes_in_head(ix, key->head);
-		uint32		head = pg_hton32(head_bytes(ix, key->head));
+		Size		in_head = fpb_bytes_in_head(ix, key->head);
+		uint32		head = pg_hton32(fpb_head_bytes(ix, key->head));
 		Size		length;
 
 		if (info != (INDEX_VAR_MASK | (aligned ? INDEX_AM_RESERVED_BIT : 0)) ||
@@ -642,7 +620,7 @@ fpb_join_plain(const FpbIndex *ix, const FpbKey *key, FpbJoiner *joiner)
 			return NULL;
 		SET_VARSIZE_SHORT(to, end);
 		if (in_head > 0)
-			memcpy(to + VARHDRSZ_SHORT + prefix, &head, HEAD_BYTES);
+			memcpy(to + VARHDRSZ_SHORT + prefix, &head, FPB_CUT_HEAD_BYTES);
 		copy_short(to + end - length, data + VARHDRSZ_SHORT, length);
 	}
 	end = copy_plain_rest(ix, to, end, data + rest, size - rest);
@@ -671,7 +649,7 @@ fpb_copy_whole_tuple(const FpbIndex *ix, const FpbKey *key)
 	IndexTuple	whole = fpb_whole_tuple(ix, key, &space);
 	IndexTuple	copy = palloc(IndexTupleSize(whole));
 
-	memcpy(copy, whole, IndexTupleSize(whole));
+	fpb_copy_bytes(copy, whole, IndexTupleSize(whole));
 	return copy;
 }
 
@@ -684,7 +662,7 @@ fpb_head_behind(const FpbIndex *ix, const FpbKey *key, int prefix)
 	FpbTupleSpace space;
 	Size		length;
 	void	   *copy;
-	const char *bytes = first_bytes(ix, fpb_whole_tuple(ix, key, &space), prefix + HEAD_BYTES,
+	const char *bytes = first_bytes(ix, fpb_whole_tuple(ix, key, &space), prefix + FPB_CUT_HEAD_BYTES,
 									&length, &copy);
 	uint64		head;
 
@@ -727,18 +705,20 @@ fpb_compare_first(const FpbIndex *ix, const FpbKey *key, const FpbSearchKey *sea
 	const char *searched;
 	Size		length;
 	Size		left;
-	void	   *copies[3] = {NULL};
+	void	   *copy;
+	void	   *searched_copy;
+	void	   *prefix_copy = NULL;
 	int			order = 0;
 
 	if (unlikely(isnull || search->cols[0].isnull))
 		return fpb_compare_values(col, search->cols[0].cmp, value, isnull,
 								  search->cols[0].value, search->cols[0].isnull);
-	bytes = bytes_of(ix, value, BLCKSZ, &length, &copies[0]);
-	searched = bytes_of(ix, search->cols[0].value, BLCKSZ, &left, &copies[1]);
+	bytes = bytes_of(ix, value, BLCKSZ, &length, &copy);
+	searched = bytes_of(ix, search->cols[0].value, BLCKSZ, &left, &searched_copy);
 	if (key->cut_in != NULL && fpb_is_cut(ix, key->tuple))
 	{
-		Size		in_head = bytes_in_head(ix, key->head);
-		uint32		head = pg_hton32(head_bytes(ix, key->head));
+		Size		in_head = fpb_bytes_in_head(ix, key->head);
+		uint32		head = pg_hton32(fpb_head_bytes(ix, key->head));
 
 		if (has_prefix)
 		{
@@ -750,7 +730,7 @@ fpb_compare_first(const FpbIndex *ix, const FpbKey *key, const FpbSearchKey *sea
 		else
 		{
 			if (prefix > 0)
-				order = compare_part(prefix_bytes(ix, key->cut_in, &copies[2]), prefix,
+				order = compare_part(prefix_bytes(ix, key->cut_in, &prefix_copy), prefix,
 									 &searched, &left);
 			if (order == 0)
 				order = compare_part((char *) &head, in_head, &searched, &left);
@@ -760,8 +740,9 @@ fpb_compare_first(const FpbIndex *ix, const FpbKey *key, const FpbSearchKey *sea
 		order = memcmp(bytes, searched, Min(length, left));
 	if (order == 0)
 		order = pg_cmp_size(length, left);
-	for (int i = 0; i < lengthof(copies); i++)
-		free_copy(copies[i]);
+	free_copy(copy);
+	free_copy(searched_copy);
+	free_copy(prefix_copy);
 	return order == 0 ? 0 : (order < 0) != col->desc ? -1 : 1;
 }
 
@@ -783,7 +764,7 @@ fpb_search_head_behind(const FpbIndex *ix, const FpbSearchKey *search, int prefi
 	if (search->ncols == 0 || search->cols[0].isnull)
 		return search->head;
 
-	bytes = bytes_of(ix, search->cols[0].value, prefix + HEAD_BYTES, &length, &copy);
+	bytes = bytes_of(ix, search->cols[0].value, prefix + FPB_CUT_HEAD_BYTES, &length, &copy);
 	order = other == NULL ? 0 : compare_prefix(ix, bytes, length, other, prefix);
 	head = head_behind(ix, bytes, length, prefix);
 	free_copy(copy);

@@ -89,6 +89,27 @@ fpb_key_head(const FpbIndex *ix, const FpbKey *key)
 }
 
 /*
+ * The bytes that a head in a page is made of.  The last one is 0 if the value
+ * may end there, or has this byte.
+ */
+#define FPB_CUT_HEAD_BYTES	4
+
+static inline uint32
+fpb_head_bytes(const FpbIndex *ix, uint64 head)
+{
+	return (uint32) ((ix->cols[0].desc ? ~head : head) >> 32);
+}
+
+/*
+ * How many bytes does a cut tuple with this head lack behind the prefix?
+ */
+static inline Size
+fpb_bytes_in_head(const FpbIndex *ix, uint64 head)
+{
+	return (fpb_head_bytes(ix, head) & 0xFF) != 0 ? FPB_CUT_HEAD_BYTES : 0;
+}
+
+/*
  * Is a tuple cut in leaves?  It may be the whole one, or as it is stored.
  */
 extern bool fpb_is_cut(const FpbIndex *ix, IndexTuple tuple);

@@ -15,7 +15,11 @@
 
 #include "access/itup.h"
 #include "access/tupmacs.h"
+#include "common/int.h"
 #include "port/pg_bswap.h"
+#include "utils/date.h"
+#include "utils/fmgroids.h"
+#include "utils/timestamp.h"
 
 #include "key/key.h"
 
@@ -64,6 +68,32 @@ fpb_bytes_head(const char *data, Size length)
 #define FPB_HEAD4_MASK	UINT64CONST(0xFFFFFFFF00000000)
 
 /*
+ * What a comparator says of two values.  The server's own comparators of
+ * integers need not be called for that: what function has one of these OIDs is
+ * compiled into the server (see fmgr_isbuiltin), whatever pg_proc says.
+ */
+static inline int
+fpb_call_comparator(FmgrInfo *cmp, Oid collation, Datum a, Datum b)
+{
+	switch (cmp->fn_oid)
+	{
+		case F_BTINT2CMP:
+			return pg_cmp_s16(DatumGetInt16(a), DatumGetInt16(b));
+		case F_BTINT4CMP:
+			return pg_cmp_s32(DatumGetInt32(a), DatumGetInt32(b));
+		case F_BTINT8CMP:
+			return pg_cmp_s64(DatumGetInt64(a), DatumGetInt64(b));
+		case F_DATE_CMP:
+			return pg_cmp_s32(DatumGetDateADT(a), DatumGetDateADT(b));
+		case F_TIMESTAMP_CMP:
+		case F_TIMESTAMPTZ_CMP:
+			return pg_cmp_s64(DatumGetTimestamp(a), DatumGetTimestamp(b));
+		default:
+			return DatumGetInt32(FunctionCall2Coll(cmp, collation, a, b));
+	}
+}
+
+/*
  * Sign of a - b, two values of a column, in the index's order.  cmp is the
  * opclass's comparator, or one whose second argument is of b's type.
  */
@@ -80,7 +110,7 @@ fpb_compare_values(const FpbColumn *col, FmgrInfo *cmp,
 		return a_isnull == col->nulls_first ? -1 : 1;
 	}
 
-	result = DatumGetInt32(FunctionCall2Coll(cmp, col->collation, a, b));
+	result = fpb_call_comparator(cmp, col->collation, a, b);
 	if (result == 0)
 		return 0;
 	return (result < 0) != col->desc ? -1 : 1;
@@ -280,6 +310,21 @@ fpb_read_nth_column(const FpbIndex *ix, IndexTuple tuple, int i, bool *isnull)
 }
 
 /*
+ * Is the first column of a tuple, which is not NULL if it has one, for sure a
+ * short varlena that ends within the tuple, with nothing inside to be checked?
+ * (One that is stored elsewhere has a length of 0.)
+ */
+static pg_attribute_always_inline bool
+fpb_first_is_short(const FpbIndex *ix, IndexTuple tuple)
+{
+	const char *value = (char *) tuple + IndexInfoFindDataOffset(0);
+	Size		room = IndexTupleSize(tuple) - IndexInfoFindDataOffset(0);
+
+	return (tuple->t_info & INDEX_NULL_MASK) == 0 && room > 0 && VARATT_IS_1B(value) &&
+		VARSIZE_1B(value) >= ix->cols[0].plain_from && VARSIZE_1B(value) <= room;
+}
+
+/*
  * The value of a tuple's first column, as fpb_read_column gives it.  The tuple
  * has one.  Most first columns are not NULL, and are a short varlena or of
  * fixed length: two comparisons tell that such a value ends within the tuple.
@@ -292,17 +337,13 @@ fpb_read_first_column(const FpbIndex *ix, IndexTuple tuple, bool *isnull)
 	Size		room = IndexTupleSize(tuple) - IndexInfoFindDataOffset(0);
 
 	*isnull = false;
-	if (likely((tuple->t_info & INDEX_NULL_MASK) == 0 && room > 0))
-	{
-		/* one that is stored elsewhere has a length of 0 */
-		if (likely(VARATT_IS_1B(value) && VARSIZE_1B(value) >= col->plain_from &&
-				   VARSIZE_1B(value) <= room))
-			return PointerGetDatum(value);
-		if (col->length > 0 && (Size) col->length <= room &&
-			(col->align <= sizeof(uint16) ||
-			 (tuple->t_info & INDEX_AM_RESERVED_BIT) != 0))
-			return fetch_att(value, col->by_value, col->length);
-	}
+	if (likely(fpb_first_is_short(ix, tuple)))
+		return PointerGetDatum(value);
+	if ((tuple->t_info & INDEX_NULL_MASK) == 0 && room > 0 &&
+		col->length > 0 && (Size) col->length <= room &&
+		(col->align <= sizeof(uint16) ||
+		 (tuple->t_info & INDEX_AM_RESERVED_BIT) != 0))
+		return fetch_att(value, col->by_value, col->length);
 	return fpb_read_nth_column(ix, tuple, 0, isnull);
 }
 
