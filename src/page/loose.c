@@ -945,6 +945,22 @@ fpb_loose_first_of(const FpbIndex *ix, const FpbShape *shape, const char *node, 
 }
 
 /*
+ * The last slot before slot to of a tuples node whose entry has this head, or
+ * -1.
+ */
+int
+fpb_loose_last_before(const FpbIndex *ix, const FpbShape *shape, const char *node, uint64 head,
+					  int to)
+{
+	LooseNode	loose = open_tuples(ix, shape, node);
+
+	for (int slot = to - 1; slot >= 0; slot--)
+		if (pair_head(&loose, slot) == head && !is_gap(&loose, slot))
+			return slot;
+	return -1;
+}
+
+/*
  * The slot of the next entry after that in a slot (forward: or before it), or
  * -1.
  */

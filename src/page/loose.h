@@ -36,6 +36,8 @@ extern int	fpb_loose_end(const FpbIndex *ix, const FpbShape *shape,
 						  FpbCodec codec, char *node, bool last);
 extern int	fpb_loose_first_of(const FpbIndex *ix, const FpbShape *shape,
 							   const char *node, uint64 head);
+extern int	fpb_loose_last_before(const FpbIndex *ix, const FpbShape *shape,
+								  const char *node, uint64 head, int to);
 extern int	fpb_loose_step(const FpbIndex *ix, const FpbShape *shape,
 						   FpbCodec codec, char *node, int slot, bool forward);
 extern void fpb_loose_read(const FpbIndex *ix, Page page,

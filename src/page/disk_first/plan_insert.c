@@ -601,34 +601,64 @@ plan_sharing(const FpbIndex *ix, Page page, const FpbEntry *entry, FpbNodePos po
 }
 
 /*
- * Might the entries before and behind *place have this entry's key, by their
- * heads?  *prev becomes a place behind the one before that is found from there
- * without a search, if there is one.
+ * Has the slot of a leaf's tuples node, which is not a gap, this entry's key?
  */
-static void
-may_be_beside(const FpbIndex *ix, Page page, const FpbEntry *entry,
-			  const FpbNodePos *place, bool *before, bool *behind, FpbNodePos *prev)
+static bool
+has_key(const FpbIndex *ix, Page page, char *node, int slot, const FpbEntry *entry)
+{
+	uint16		offset = fpb_node_tuples(fpb_leaf_shape(ix), node)[slot];
+
+	return fpb_node_head(ix, node, slot) == entry->key.head &&
+		fpb_tuples_identical(ix, fpb_page_tuple(ix, page, offset), entry->key.tuple);
+}
+
+/*
+ * Might the entry before *place have this entry's key?  *prev becomes a place
+ * behind that one.
+ *
+ * Where heads say something, those of the place's node are looked at, in which
+ * entries with the same head are in the order of their slots.
+ */
+static bool
+may_be_before(const FpbIndex *ix, Page page, const FpbEntry *entry,
+			  const FpbNodePos *place, FpbNodePos *prev)
 {
 	const FpbShape *shape = fpb_leaf_shape(ix);
-	uint8		alike[FPB_LOOSE_MOST];
 	FpbCodec	codec;
 	char	   *node;
-	int			less;
-	int			n;
+	int			slot = place->at - 1;
 
-	*before = *behind = true;
 	*prev = *place;
-	if (place->dir >= FpbDir(page)->nnodes || ix->cols[0].head == FPB_HEAD_NONE)
-		return;
+	if (place->dir >= FpbDir(page)->nnodes || place->slot == 0 || place->item > 0 ||
+		ix->cols[0].head == FPB_HEAD_NONE)
+		return true;
 	node = fpb_page_node(ix, page, place->dir, &codec);
-	n = fpb_loose_alike(ix, shape, node, entry->key.head, alike, &less);
-	if (place->item == 0 && place->slot > less && place->slot <= less + n)
-	{
-		*prev = fpb_loose_pos(place->dir, place->slot - 1, alike[place->slot - less - 1]);
-		prev->item = FPB_ALL_ITEMS;
-	}
-	*before = place->slot == 0 || place->slot > less;
-	*behind = place->at == 0 || place->slot < less + n;
+	if (slot < 0 || slot >= shape->nslots || fpb_node_head(ix, node, slot) != entry->key.head)
+		slot = shape->nslots;
+	slot = fpb_loose_last_before(ix, shape, node, entry->key.head, slot);
+	if (slot < 0)
+		return false;
+	*prev = fpb_loose_pos(place->dir, place->slot - 1, slot);
+	prev->item = FPB_ALL_ITEMS;
+	return has_key(ix, page, node, slot, entry);
+}
+
+/*
+ * Might the entry at *place, or the first one behind it, have this entry's
+ * key?
+ */
+static bool
+may_be_behind(const FpbIndex *ix, Page page, const FpbEntry *entry, const FpbNodePos *place)
+{
+	const FpbShape *shape = fpb_leaf_shape(ix);
+	FpbCodec	codec;
+	char	   *node;
+	int			slot = place->at - 1;
+
+	if (place->dir >= FpbDir(page)->nnodes || slot < 0 || slot >= shape->nslots || place->item > 0)
+		return true;
+	node = fpb_page_node(ix, page, place->dir, &codec);
+	return fpb_node_is_gap(ix, shape, codec, node, slot) || has_key(ix, page, node, slot, entry);
 }
 
 /*
@@ -641,11 +671,9 @@ plan_beside_equal(const FpbIndex *ix, Page page, const FpbEntry *entry,
 {
 	FpbNodePos	pos;
 	FpbEntry	old;
-	bool		before;
-	bool		behind;
 
-	may_be_beside(ix, page, entry, place, &before, &behind, &pos);
-	if (before && fpb_node_pos_prev(ix, page, &pos, &old) &&
+	if (may_be_before(ix, page, entry, place, &pos) &&
+		fpb_node_pos_prev(ix, page, &pos, &old) &&
 		fpb_keys_identical(ix, &old.key, &entry->key))
 	{
 		pos.item++;
@@ -653,7 +681,8 @@ plan_beside_equal(const FpbIndex *ix, Page page, const FpbEntry *entry,
 			return true;
 	}
 	pos = *place;
-	if (behind && fpb_node_pos_next(ix, page, &pos, &old) &&
+	if (may_be_behind(ix, page, entry, place) &&
+		fpb_node_pos_next(ix, page, &pos, &old) &&
 		fpb_keys_identical(ix, &old.key, &entry->key))
 	{
 		pos.item = 0;
