@@ -12,7 +12,7 @@
  */
 #include "postgres.h"
 
-#include "page/disk_first/disk_first.h"
+#include "page/disk_first/killed.h"
 
 /* the largest node, for copies of one */
 typedef union NodeCopy
@@ -732,6 +732,28 @@ read_loosely(const FpbIndex *ix, Page page, int dir, int slot)
 }
 
 /*
+ * The first gap among the slots [from, to) of a tuples node, or -1.
+ */
+static inline int
+first_gap(const uint16 *tuples, int from, int to)
+{
+	while (from < to && tuples[from] != 0)
+		from++;
+	return from < to ? from : -1;
+}
+
+/*
+ * The last one, likewise.
+ */
+static inline int
+last_gap(const uint16 *tuples, int from, int to)
+{
+	while (to > from && tuples[to - 1] != 0)
+		to--;
+	return to > from ? to - 1 : -1;
+}
+
+/*
  * Find a gap of a tuples node for an entry that belongs behind the first at of
  * n entries with its head, which are in these slots.  Returns the gap, or -1
  * if there is none.  *before becomes how many of them are before the gap: at,
@@ -746,38 +768,39 @@ gap_for_tuple(const FpbShape *shape, char *node, const uint8 *alike, int n, int 
 			  bool first, int *before)
 {
 	const uint16 *tuples = fpb_node_tuples(shape, node);
-	int			found = -1;
-	int			passed = 0;
+	int			start = at == 0 ? 0 : alike[at - 1] + 1;
+	int			behind = first_gap(tuples, start, shape->nslots);
+	int			left = at;
+	int			right = at;
+	int			gap;
 
-	for (int slot = 0; slot < shape->nslots; slot++)
-	{
-		if (passed < n && alike[passed] == slot)
-			passed++;
-		else if (tuples[slot] == 0 &&
-				 (found < 0 || abs(at - passed) < abs(at - *before) || (first && passed == 0)))
-		{
-			found = slot;
-			*before = passed;
-			if (passed >= at && !first)
-				break;
-		}
-	}
-	return found;
+	if (behind >= 0)
+		while (right < n && alike[right] < behind)
+			right++;
+	*before = right;
+	if (behind >= 0 && right == at)
+		return first && at == 0 ? last_gap(tuples, behind, n == 0 ? shape->nslots : alike[0]) :
+			behind;
+
+	gap = last_gap(tuples, 0, start);
+	if (gap < 0)
+		return behind;
+	while (left > 0 && alike[left - 1] > gap)
+		left--;
+	if (behind >= 0 && at - left > right - at)
+		return behind;
+	*before = left;
+	return first_gap(tuples, left == 0 ? 0 : alike[left - 1] + 1, gap + 1);
 }
 
 /*
- * Move an entry of a tuples node, the dir'th, to another slot, which has its
- * head or gets it.
+ * Note the tuple offsets of a node's slots from one to another one, which may
+ * be before it.
  */
-static void
-move_tuple(const FpbIndex *ix, Page page, int dir, int slot, int to, FpbWalPage *wp)
+static inline void
+note_tuples(FpbWalPage *wp, uint16 *tuples, int from, int to)
 {
-	const FpbShape *shape = fpb_shape(ix, page);
-	uint16	   *tuples = fpb_node_tuples(shape, fpb_node_at(shape, page, dir));
-
-	tuples[to] = tuples[slot];
-	fpb_note_slots(wp, (char *) tuples, to, to, sizeof(uint16));
-	fpb_page_move_killed(ix, page, dir, slot, dir, to);
+	fpb_note_slots(wp, (char *) tuples, Min(from, to), Max(from, to), sizeof(uint16));
 }
 
 /*
@@ -791,6 +814,8 @@ put_tuple(const FpbIndex *ix, Page page, const StoredEntry *stored, int dir, int
 {
 	const FpbShape *shape = fpb_shape(ix, page);
 	char	   *node = fpb_node_at(shape, page, dir);
+	uint16	   *tuples = fpb_node_tuples(shape, node);
+	bool		killed = fpb_some_killed_bits(shape, page, dir) != NULL;
 	uint64		head = stored->entry.key.head;
 	uint32		tuple_offset = stored->tuple_offset;
 	uint8		alike[FPB_LOOSE_MOST];
@@ -799,7 +824,9 @@ put_tuple(const FpbIndex *ix, Page page, const StoredEntry *stored, int dir, int
 	int			at = Min(Max(rank - less, 0), n);
 	int			before = 0;
 	int			gap = gap_for_tuple(shape, node, alike, n, at, rank == 0, &before);
+	int			by = before > at ? -1 : 1;
 	int			slot = gap;
+	int			noted = gap;	/* the slots from here to slot have changed */
 
 	/* better than to write before the node */
 	if (unlikely(gap < 0))
@@ -811,18 +838,22 @@ put_tuple(const FpbIndex *ix, Page page, const StoredEntry *stored, int dir, int
 		fpb_node_set_head(ix, node, gap, head);
 		fpb_note_slots(wp, node, gap, gap, ix->head_width);
 	}
-	for (; before > at; before--)
+	for (; before != at; before += by)
 	{
-		move_tuple(ix, page, dir, alike[before - 1], slot, wp);
-		slot = alike[before - 1];
+		int			next = alike[before > at ? before - 1 : before];
+
+		tuples[slot] = tuples[next];
+		if (killed)
+			fpb_page_move_killed(ix, page, dir, next, dir, slot);
+		if (next != slot + by)
+		{
+			note_tuples(wp, tuples, noted, slot);
+			noted = next;
+		}
+		slot = next;
 	}
-	for (; before < at; before++)
-	{
-		move_tuple(ix, page, dir, alike[before], slot, wp);
-		slot = alike[before];
-	}
-	fpb_node_tuples(shape, node)[slot] = tuple_offset;
-	fpb_note_slots(wp, (char *) fpb_node_tuples(shape, node), slot, slot, sizeof(uint16));
+	tuples[slot] = tuple_offset;
+	note_tuples(wp, tuples, noted, slot);
 	adjust_bounds(ix, page, dir, head, wp);
 	return slot;
 }

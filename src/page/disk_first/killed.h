@@ -92,4 +92,15 @@ fpb_any_bit(const uint8 *bits, int n)
 	return false;
 }
 
+/*
+ * The bitmap of the dir'th node, or NULL if it is all zeros.
+ */
+static inline const uint8 *
+fpb_some_killed_bits(const FpbShape *shape, Page page, int dir)
+{
+	const uint8 *bits = fpb_node_killed_bits(shape, page, dir);
+
+	return fpb_any_bit(bits, shape->killed_bytes) ? bits : NULL;
+}
+
 #endif							/* FPB_PAGE_DISK_FIRST_KILLED_H */

@@ -971,17 +971,6 @@ read_loose(const FpbIndex *ix, Page page, const FpbShape *shape, FpbCodec codec,
 	return Max(to - rank, 0);
 }
 
-/*
- * A node's bitmap, or NULL if it is all zeros.
- */
-static const uint8 *
-some_bits(const FpbShape *shape, Page page, int dir)
-{
-	const uint8 *bits = fpb_node_killed_bits(shape, page, dir);
-
-	return fpb_any_bit(bits, shape->killed_bytes) ? bits : NULL;
-}
-
 /* a leaf's node of words */
 typedef struct WordNode
 {
@@ -1270,7 +1259,7 @@ read_node(const FpbIndex *ix, Page page, FpbNodePos from, FpbNodePos to,
 	FpbCodec	codec;
 	char	   *node = fpb_page_node(ix, page, from.dir, &codec);
 	int			nslots = fpb_node_slots(ix, shape, codec, node);
-	const uint8 *bits = live ? some_bits(shape, page, from.dir) : NULL;
+	const uint8 *bits = live ? fpb_some_killed_bits(shape, page, from.dir) : NULL;
 	bool		loose = fpb_codec_is_loose(codec);
 
 	if (from.dir < to.dir)
@@ -1522,7 +1511,7 @@ read_first_live(const FpbIndex *ix, Page page, FpbNodePos *from, const FpbSearch
 		FpbCodec	codec;
 		char	   *node = fpb_page_node(ix, page, from->dir, &codec);
 		WordNode	words = word_node(ix, shape, codec, node);
-		const uint8 *bits = some_bits(shape, page, from->dir);
+		const uint8 *bits = fpb_some_killed_bits(shape, page, from->dir);
 		bool		ends = false;
 
 		if (fpb_codec_is_loose(codec))
@@ -1641,7 +1630,7 @@ read_entries(const FpbIndex *ix, Page page, FpbPos *pos, const FpbSearchKey *end
 			*more = false;
 			return 0;
 		}
-		if (live && fpb_is_word(ix) && some_bits(shape, page, from.dir) != NULL)
+		if (live && fpb_is_word(ix) && fpb_some_killed_bits(shape, page, from.dir) != NULL)
 		{
 			bool		ended;
 
@@ -1762,7 +1751,7 @@ fpb_disk_first_read_killed(const FpbIndex *ix, Page page, FpbItem *items)
 
 		(void) fpb_page_node(ix, page, dir, &codec);	/* its number is
 														 * possible */
-		bits = some_bits(shape, page, dir);
+		bits = fpb_some_killed_bits(shape, page, dir);
 		if (bits == NULL && !tids)
 			continue;
 		n = read_node(ix, page, from, to, false, &no_tids, items + count,
