@@ -25,6 +25,9 @@
  */
 #include "postgres.h"
 
+#include "port/pg_bitutils.h"
+#include "port/simd.h"
+
 #include "page/fence.h"
 #include "page/loose.h"
 
@@ -669,6 +672,66 @@ search_ordered_heads(const FpbIndex *ix, Page page, const FpbShape *shape, FpbCo
 }
 
 /*
+ * Which of eight slots of a tuples node with short heads have entries with
+ * this head: a bit for each.  *less becomes a bit for each that has a lesser
+ * one.
+ */
+static inline uint32
+compare_eight(const uint32 *heads, const uint16 *tuples, uint32 head, uint32 *less)
+{
+#ifdef USE_SSE2
+	const __m128i sign = _mm_set1_epi32(PG_INT32_MIN);	/* compared as signed */
+	__m128i		key = _mm_set1_epi32(head);
+	__m128i		low = _mm_loadu_si128((const __m128i *) heads);
+	__m128i		high = _mm_loadu_si128((const __m128i *) (heads + 4));
+	__m128i		gaps = _mm_cmpeq_epi16(_mm_loadu_si128((const __m128i *) tuples), _mm_setzero_si128());
+	__m128i		same = _mm_packs_epi32(_mm_cmpeq_epi32(low, key), _mm_cmpeq_epi32(high, key));
+	__m128i		before;
+	uint32		bits;
+
+	key = _mm_xor_si128(key, sign);
+	before = _mm_packs_epi32(_mm_cmpgt_epi32(key, _mm_xor_si128(low, sign)),
+							 _mm_cmpgt_epi32(key, _mm_xor_si128(high, sign)));
+	bits = _mm_movemask_epi8(_mm_packs_epi16(_mm_andnot_si128(gaps, before),
+											 _mm_andnot_si128(gaps, same)));
+	*less = bits & 0xFF;
+	return bits >> 8;
+#else
+	uint32		same = 0;
+
+	*less = 0;
+	for (int i = 0; i < 8; i++)
+	{
+		bool		live = tuples[i] != 0;
+
+		*less |= (uint32) (live & (heads[i] < head)) << i;
+		same |= (uint32) (live & (heads[i] == head)) << i;
+	}
+	return same;
+#endif
+}
+
+/*
+ * Put those of four slots from slot on into alike[] whose bits are set.
+ * Returns how many.  There is room for all four: what is written without being
+ * counted is overwritten.
+ */
+static inline int
+add_alike(uint32 bits, int slot, uint8 *alike)
+{
+	static const uint8 places[16][4] = {
+		{0}, {0}, {1}, {0, 1}, {2}, {0, 2}, {1, 2}, {0, 1, 2},
+		{3}, {0, 3}, {1, 3}, {0, 1, 3}, {2, 3}, {0, 2, 3}, {1, 2, 3}, {0, 1, 2, 3}
+	};
+	uint32		slots;
+
+	memcpy(&slots, places[bits], sizeof(slots));
+	slots += (uint32) slot * 0x01010101;
+	memcpy(alike, &slots, sizeof(slots));
+	return pg_number_of_ones[bits];
+}
+
+/*
  * The slots of a tuples node whose entries have a head.  They go to alike[],
  * which has room for FPB_LOOSE_MOST, in order; returns how many.  *less
  * becomes the number of entries that have lesser heads.
@@ -676,42 +739,26 @@ search_ordered_heads(const FpbIndex *ix, Page page, const FpbShape *shape, FpbCo
 static int
 find_alike(const LooseNode *loose, uint64 head, uint8 *alike, int *less)
 {
+	int			nslots = loose->nslots;
 	int			n = 0;
 	int			count = 0;
 	int			slot = 0;
 
 	if (has_numbers(loose) && (uint32) head == 0)
-	{
-		uint32		half = (uint32) (head >> 32);
-		FpbVector32 key = {half, half, half, half};
-		FpbVector32 counts = {0};
-
-		for (; slot + 4 <= loose->nslots; slot += 4)
+		for (; slot + 8 <= nslots; slot += 8)
 		{
-			FpbVector32 heads;
-			FpbVector32 live;
-			FpbVector32 same;
-			FpbVector16 tuples;
-			uint64		found[2];
+			uint32		before;
+			uint32		same = compare_eight((const uint32 *) loose->start + slot,
+											 loose->tuples + slot, head >> 32, &before);
 
-			memcpy(&heads, loose->start + slot * sizeof(uint32), sizeof(heads));
-			memcpy(&tuples, loose->tuples + slot, sizeof(tuples));
-			live = (FpbVector32) (__builtin_convertvector(tuples, FpbVector32) != 0);
-			/* what is true has all bits set */
-			counts -= (FpbVector32) (heads < key) & live;
-			same = (FpbVector32) (heads == key) & live;
-			memcpy(found, &same, sizeof(found));
-			if (unlikely((found[0] | found[1]) != 0))
-				for (int i = 0; i < 4; i++)
-				{
-					/* what is written without being counted is overwritten */
-					alike[n] = slot + i;
-					n -= (int32) same[i];
-				}
+			count += pg_number_of_ones[before];
+			if (same != 0)
+			{
+				n += add_alike(same & 0xF, slot, alike + n);
+				n += add_alike(same >> 4, slot + 4, alike + n);
+			}
 		}
-		count = counts[0] + counts[1] + counts[2] + counts[3];
-	}
-	for (; slot < loose->nslots; slot++)
+	for (; slot < nslots; slot++)
 	{
 		uint64		other = pair_head(loose, slot);
 
