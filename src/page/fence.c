@@ -169,7 +169,7 @@ fpb_add_tuple(const FpbIndex *ix, Page page, const FpbKey *key, FpbWalPage *wp)
 	 * The padding is logged, too: if a cut in the same record has freed this
 	 * space, replay does not find zeros there.
 	 */
-	memcpy((char *) page + offset, key->tuple, IndexTupleSize(key->tuple));
+	fpb_copy_bytes((char *) page + offset, key->tuple, IndexTupleSize(key->tuple));
 	hdr->pd.pd_upper = offset;
 	fpb_wal_note(wp, (char *) page + offset, end - offset);
 	fpb_wal_note(wp, &hdr->pd.pd_upper, sizeof(hdr->pd.pd_upper));

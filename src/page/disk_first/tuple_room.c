@@ -58,20 +58,25 @@ note_start(FpbTupleMap *map, uint16 offset)
 static inline bool
 note_starts(FpbTupleMap *map, const uint16 *tuples, int n)
 {
-	const uint64 beyond = UINT64CONST(0x0001000100010001) * (uint16) ~(BLCKSZ - 1);
+	const uint64 each = UINT64CONST(0x0001000100010001);
+	const uint64 beyond = each * (uint16) ~(BLCKSZ - 1);
+	uint8	   *first = &map->cells[FPB_MAP_CELL(0)];
 	uint64		all = 0;
 	int			slot = 0;
 
 	for (; slot + 4 <= n; slot += 4)
 	{
 		uint64		four;
+		uint64		cells;
 
 		memcpy(&four, tuples + slot, sizeof(four));
 		all |= four;
-		note_start(map, (uint16) four);
-		note_start(map, (uint16) (four >> 16));
-		note_start(map, (uint16) (four >> 32));
-		note_start(map, (uint16) (four >> 48));
+		cells = four / FPB_MAP_STEP & each * (PG_UINT16_MAX / FPB_MAP_STEP);
+		four |= each;
+		first[(uint16) cells] = (uint8) four;
+		first[(uint16) (cells >> 16)] = (uint8) (four >> 16);
+		first[(uint16) (cells >> 32)] = (uint8) (four >> 32);
+		first[cells >> 48] = (uint8) (four >> 48);
 	}
 	for (; slot < n; slot++)
 	{
@@ -349,7 +354,7 @@ fpb_tuple_gap(const FpbIndex *ix, Page page, const FpbKey *key)
 void
 fpb_put_tuple_at(Page page, const FpbKey *key, uint32 offset, FpbWalPage *wp)
 {
-	memcpy((char *) page + offset, key->tuple, IndexTupleSize(key->tuple));
+	fpb_copy_bytes((char *) page + offset, key->tuple, IndexTupleSize(key->tuple));
 	fpb_wal_note(wp, (char *) page + offset, IndexTupleSize(key->tuple));
 }
 
