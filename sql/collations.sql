@@ -98,6 +98,8 @@ INSERT INTO contradictions
     SELECT unnest(ARRAY['fr-CA', 'fr-Latn-CA', 'und-u-kb', 'en-u-kb']), NULL, U&'\0302\001F\0301', U&'\0302' UNION ALL
     SELECT unnest(ARRAY['th', 'und-u-ka-shifted', 'de-u-ka-shifted-kn']), NULL, U&'- \00AD\0301a', U&'- \00AD\00E1' UNION ALL
     SELECT 'vi', NULL, U&'a\FE20\0316\+01D165\309A\0651\3099', U&'a\FE20\0316\+01D165\05B0' UNION ALL
+    SELECT unnest(ARRAY['sk-u-kn', 'ja-JP-u-kn-kr-latn', 'de-u-co-phonebk-kn']), NULL, U&'\FF17\2460', U&'\FF17\0664' UNION ALL
+    SELECT unnest(ARRAY['und-u-kr-latn-digit', 'fr-MA-u-kr-latn-grek-digit']), NULL, 'zz', 'z9' UNION ALL
     SELECT 'und-u-ka-shifted-ks-identic-kv-space', NULL, '}', U&'\00A0|' UNION ALL
     SELECT 'und', '[backwards 2]', U&'\0302\001F\0301', U&'\0302' UNION ALL
     SELECT 'und', '[alternate shifted]', U&'- \00AD\0301a', U&'- \00AD\00E1';

@@ -14,7 +14,7 @@
  * end, ICU's comparison and its sort keys contradict each other now and then.
  * (The server's sort trusts them nevertheless.)  So sort keys are used only of
  * languages and attributes with which no contradiction has been found among
- * millions of strings.
+ * millions of strings (dev/hunts/sort-keys).
  *
  * Heads in a collation of ICU are made by ICU, and the next version of it may
  * make others.  The metapage notes which version has made an index's heads.
@@ -111,16 +111,24 @@ look_up(Oid collation)
 /*
  * Languages whose sort keys are in the order of the collation.  (What is added
  * here or below changes how indexes are stored: the format's version, too.)
+ * The first ones have no rules of their own.
  */
+#define LANGUAGES_WITHOUT_RULES	8
+
 static const char *const languages[] = {
-	"und", "cs", "da", "de", "en", "es", "fi", "fr", "hr", "hu", "it", "ja", "ko", "lt", "nb",
-	"nl", "no", "pl", "pt", "ru", "sk", "sv", "tr", "uk", "zh"
+	"und", "de", "en", "fr", "it", "nl", "pt", "ru",
+	"cs", "da", "es", "fi", "hr", "hu", "ja", "ko", "lt", "nb", "no", "pl", "sk", "sv", "tr",
+	"uk", "zh"
 };
 
-/* attributes of a locale that keep it so, and their values */
+/*
+ * Attributes of a locale that keep it so, and their values.  (Not digits among
+ * what is reordered: where Latin letters come before digits, ICU compares
+ * ASCII strings as if they did not.)
+ */
 static const char *const attributes[] = {
 	"kn", "true", "false", "kf", "upper", "lower", "co", "standard", "phonebk", "pinyin", "stroke",
-	"kr", "latn", "grek", "cyrl", "digit"
+	"kr", "latn", "grek", "cyrl"
 };
 
 static bool
@@ -150,6 +158,10 @@ part_keeps_order(const char *part, Size length, bool of_attribute, bool is_frenc
  * Is the order of sort keys that of the collation, as far as is known?  The
  * locale is a language tag: the language, perhaps a script and a region, and
  * attributes after "u".  Nothing is known of any other form of a locale.
+ *
+ * Where a language has rules of its own, and numbers are compared as such, ICU
+ * does not take digits outside ASCII for parts of a number when it compares,
+ * but does when it makes sort keys.
  */
 static bool
 sort_keys_keep_order(const IcuCollation *icu)
@@ -157,6 +169,8 @@ sort_keys_keep_order(const IcuCollation *icu)
 	const char *part = icu->locale;
 	Size		length = strcspn(part, "-");
 	bool		is_french = length == 2 && pg_strncasecmp(part, "fr", 2) == 0;
+	bool		has_rules = !is_among(part, length, languages, LANGUAGES_WITHOUT_RULES);
+	bool		has_numbers = false;
 	bool		in_attributes = false;
 
 	if (icu->rules != NULL || !is_among(part, length, languages, lengthof(languages)))
@@ -169,8 +183,10 @@ sort_keys_keep_order(const IcuCollation *icu)
 			in_attributes = true;
 		else if (!part_keeps_order(part, length, in_attributes, is_french))
 			return false;
+		has_rules |= in_attributes && length == 2 && pg_strncasecmp(part, "co", 2) == 0;
+		has_numbers |= in_attributes && length == 2 && pg_strncasecmp(part, "kn", 2) == 0;
 	}
-	return true;
+	return !(has_rules && has_numbers);
 }
 
 /*
