@@ -16,7 +16,9 @@ CREATE TABLE narrow (k text COLLATE icu, n int) WITH (autovacuum_enabled = off);
 CREATE TABLE micro (k text COLLATE icu, n int) WITH (autovacuum_enabled = off);
 INSERT INTO narrow SELECT k, n FROM words WHERE n <= 15000;
 INSERT INTO micro SELECT k, n FROM words WHERE n <= 15000;
+SET client_min_messages = warning;  -- pages of 32 kB have wider nodes
 CREATE INDEX narrow_x ON narrow USING fpbtree (k) WITH (leaf_lines = 2);
+RESET client_min_messages;
 CREATE INDEX micro_x ON micro USING fpbtree (k) WITH (layout = micro_index);
 DELETE FROM narrow WHERE n % 3 <> 0;
 DELETE FROM micro WHERE n % 3 <> 0;
