@@ -130,4 +130,15 @@ SELECT v FROM short WHERE k = long_key('y', 118);
 SELECT v FROM short WHERE k = 'a' ORDER BY v;
 SELECT fpbtree_check('short_f');
 
+-- Rows that lie before the others of their keys share the postings of these.
+CREATE TABLE freed (k text COLLATE "C") WITH (autovacuum_enabled = off);
+INSERT INTO freed SELECT NULL FROM generate_series(1, 30000);
+INSERT INTO freed SELECT key('text', key) FROM generate_series(1, 5000) key, generate_series(1, 3);
+DELETE FROM freed WHERE k IS NULL;
+VACUUM (INDEX_CLEANUP on, TRUNCATE off) freed;
+CREATE INDEX freed_f ON freed USING fpbtree (k) WITH (fillfactor = 40);
+INSERT INTO freed SELECT key('text', key) FROM generate_series(1, 5000) key, generate_series(1, 2);
+SELECT entries, postings < 6000 AS shared FROM fpbtree_stats('freed_f');
+SELECT fpbtree_check('freed_f', true);
+
 DROP SCHEMA postings CASCADE;
