@@ -68,7 +68,8 @@ my @forms = (
 	[ 'include', 'int', '(i * 7919) % 10007', '(k) INCLUDE (id)', 1500 ],
 	[ 'queued', 'int', '(i * 7919) % 10007', '(k)', 1500 ],
 	[ 'queuedtext', 'text COLLATE "C"', q{'the same at first ' || (i * 7919) % 1009}, '(k)', 1500 ],
-	[ 'icu', 'text COLLATE "und-x-icu"', q{'the same at first ' || (i * 7919) % 10007}, '(k)', 1500 ]);
+	[ 'icu', 'text COLLATE "und-x-icu"', q{'the same at first ' || (i * 7919) % 10007}, '(k)', 1500 ],
+	[ 'noheads', 'int[]', 'ARRAY[(i * 7919) % 307, i % 3]', '(k)', 1500 ]);
 
 # Indexes of a page or two, whose keys have all kinds of an inside.
 my @small_forms = (
