@@ -122,9 +122,9 @@ static const char *const languages[] = {
 };
 
 /*
- * Attributes of a locale that keep it so, and their values.  (Not digits among
- * what is reordered: where Latin letters come before digits, ICU compares
- * ASCII strings as if they did not.)
+ * Attributes of a locale with which sort keys keep the order, and their
+ * values.  (Not digits among what is reordered: where Latin letters come
+ * before digits, ICU compares ASCII strings as if they did not.)
  */
 static const char *const attributes[] = {
 	"kn", "true", "false", "kf", "upper", "lower", "co", "standard", "phonebk", "pinyin", "stroke",
@@ -141,9 +141,9 @@ is_among(const char *word, Size length, const char *const *words, int nwords)
 }
 
 /*
- * Does a part of a locale keep it so?  One before "u" is a script or a region;
- * the others belong to attributes.  (French in Canada compares accents from
- * the end.)
+ * Do sort keys keep the order, as far as this part of the locale goes?  One
+ * before "u" is a script or a region; the others belong to attributes.
+ * (French in Canada compares accents from the end.)
  */
 static bool
 part_keeps_order(const char *part, Size length, bool of_attribute, bool is_french)
