@@ -211,7 +211,7 @@ FROM pg_class, fpbtree_stats(oid),
         AS w (block, index, leaf, "inner")
 WHERE relname = index AND block = current_setting('block_size')::int / 1024 ORDER BY 1;
 -- where keys have no heads, leaves have the narrowest nodes that there can be
-SELECT leaf_lines = CASE current_setting('block_size') WHEN '32768' THEN 3 ELSE 2 END AS narrowest FROM fpbtree_stats('widths_e');
+SELECT leaf_lines = CASE current_setting('block_size') WHEN '32768' THEN 3 WHEN '16384' THEN 2 ELSE 1 END AS narrowest FROM fpbtree_stats('widths_e');
 DROP TABLE widths;
 
 -- Properties

@@ -35,6 +35,7 @@
 											 * not of the main one */
 
 #define FPB_MIN_LINES	2		/* of an in-page node */
+#define FPB_NARROW_LINES 1		/* of a leaf whose keys have no heads */
 #define FPB_MAX_LINES	32
 #define FPB_MAX_LEVELS	64
 

@@ -192,6 +192,28 @@ compare_short(const FpbIndex *ix, const FpbKey *key, const FpbSearchKey *search,
 }
 
 /*
+ * Sign of key - search key, if the columns that both have are equal; the key
+ * has so many.
+ */
+static pg_attribute_always_inline int
+compare_ends(const FpbIndex *ix, const FpbKey *key, const FpbSearchKey *search, int natts)
+{
+	/* a truncated column is less than any value */
+	if (natts < search->ncols)
+		return -1;
+	if (search->ncols == ix->nkeyatts)
+		return pg_cmp_u64(key->tail, search->tail);
+
+	/*
+	 * a pivot with the same columns is at the place of a search key that lies
+	 * before all its equals
+	 */
+	if (natts == search->ncols && search->on_equal > 0)
+		return 0;
+	return search->on_equal;
+}
+
+/*
  * Sign of key - search key for tuples whose heads don't tell.  has_prefix: see
  * fpb_compare_first.  Raises an error if a column that is compared is damaged,
  * and what comparators raise.
@@ -212,20 +234,7 @@ compare_tuple(const FpbIndex *ix, const FpbKey *key, const FpbSearchKey *search,
 		if (result != 0)
 			return result;
 	}
-
-	/* a truncated column is less than any value */
-	if (natts < search->ncols)
-		return -1;
-	if (search->ncols == ix->nkeyatts)
-		return pg_cmp_u64(key->tail, search->tail);
-
-	/*
-	 * a pivot with the same columns is at the place of a search key that lies
-	 * before all its equals
-	 */
-	if (natts == search->ncols && search->on_equal > 0)
-		return 0;
-	return search->on_equal;
+	return compare_ends(ix, key, search, natts);
 }
 
 /* Sign of key - search key in the word form. */
@@ -257,6 +266,48 @@ fpb_compare_by_head(const FpbIndex *ix, const FpbKey *key, const FpbSearchKey *s
 	/* a search key without the page's prefix has one of these heads */
 	return compare_tuple(ix, key, search,
 						 head != 0 && head != (ix->head_width == 4 ? FPB_HEAD4_MASK : PG_UINT64_MAX));
+}
+
+/*
+ * Sign of a tuple, which ends within its page, - search key by the first
+ * column.  FPB_NOT_TOLD if these are not of the usual kind, so that
+ * fpb_compare_by_head has to tell.  Raises what comparators raise.
+ */
+int
+fpb_compare_first_column(const FpbIndex *ix, IndexTuple tuple, const FpbSearchKey *search)
+{
+	const FpbColumn *col = &ix->cols[0];
+	const char *value = (char *) tuple + IndexInfoFindDataOffset(0);
+	int			order;
+
+	if (unlikely(ix->cut_most > 0 || search->ncols == 0 || search->cols[0].isnull ||
+				 !fpb_first_is_short(ix, tuple)))
+		return FPB_NOT_TOLD;
+	order = DatumGetInt32(FunctionCall2Coll(search->cols[0].cmp, col->collation,
+											PointerGetDatum(value), search->cols[0].value));
+	return order == 0 ? 0 : (order < 0) != col->desc ? -1 : 1;
+}
+
+/*
+ * Sign of key - search key, if their first columns are equal.  Raises errors
+ * as compare_tuple does.
+ */
+int
+fpb_compare_from_second(const FpbIndex *ix, const FpbKey *key, const FpbSearchKey *search)
+{
+	int			natts = fpb_pivot_natts(ix, key->tuple);
+	int			ncompare = Min(natts, search->ncols);
+	FpbTupleReader reader;
+	int			result;
+
+	if (ncompare > 1)
+	{
+		fpb_begin_with_second(&reader, ix, key->tuple, false);
+		result = compare_rest(&reader, search, ncompare);
+		if (result != 0)
+			return result;
+	}
+	return compare_ends(ix, key, search, natts);
 }
 
 /*

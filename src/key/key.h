@@ -332,6 +332,14 @@ extern int	fpb_compare(const FpbIndex *ix, const FpbKey *key,
 extern int	fpb_compare_by_head(const FpbIndex *ix, const FpbKey *key,
 								const FpbSearchKey *search, uint64 head);
 
+/* the same in two steps, where keys have no heads */
+#define FPB_NOT_TOLD	2		/* is no sign */
+
+extern int	fpb_compare_first_column(const FpbIndex *ix, IndexTuple tuple,
+									 const FpbSearchKey *search);
+extern int	fpb_compare_from_second(const FpbIndex *ix, const FpbKey *key,
+									const FpbSearchKey *search);
+
 /* sign(a - b) of whole entries or pivots, TIDs included */
 extern int	fpb_compare_keys(const FpbIndex *ix, const FpbKey *a,
 							 const FpbKey *b);
@@ -497,6 +505,21 @@ fpb_pivot_natts(const FpbIndex *ix, IndexTuple pivot)
 		return ix->nkeyatts;
 	natts = ItemPointerGetBlockNumberNoCheck(&pivot->t_tid);
 	return Min(natts, (BlockNumber) ix->nkeyatts);
+}
+
+/*
+ * Is there a tuple at this offset whose columns end within the page?
+ */
+static inline bool
+fpb_tuple_columns_valid(Page page, uint32 offset)
+{
+	Size		size;
+
+	if (offset < FpbHdr(page)->pd.pd_upper ||
+		offset > BLCKSZ - sizeof(IndexTupleData) || (offset & 1) != 0)
+		return false;
+	size = IndexTupleSize((IndexTuple) ((char *) page + offset));
+	return size >= sizeof(IndexTupleData) && offset + size <= BLCKSZ;
 }
 
 /*

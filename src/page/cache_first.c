@@ -57,7 +57,7 @@ default_lines(const FpbIndex *ix)
 		FpbShape	leaf;
 		FpbShape	parent;
 
-		if (fpb_possible_lines(wider) != wider)
+		if (fpb_possible_lines(ix, wider, true) != wider)
 			continue;
 		lines = wider;
 		fpb_set_shape(ix, &leaf, lines, false);

@@ -224,7 +224,7 @@ typedef struct FpbLayoutRoutine
 	BlockNumber (*downlink) (const FpbIndex *ix, Page page,
 							 const FpbSearchKey *search, bool before,
 							 uint16 *child_node);
-	void		(*child) (const FpbIndex *ix, Page page,
+	bool		(*child) (const FpbIndex *ix, Page page,
 						  const FpbSearchKey *search, bool before, FpbPos *pos,
 						  FpbEntry *entry);
 
@@ -492,14 +492,17 @@ fpb_page_downlink(const FpbIndex *ix, Page page, const FpbSearchKey *search,
 
 /*
  * The same child's entry: fills *entry, its tuple in the page, and sets *pos
- * to its position.
+ * to its position.  False if the search key has not been compared with the
+ * entry: no entry is less, so this is the first one.
  */
-static inline void
+static inline bool
 fpb_page_child(const FpbIndex *ix, Page page, const FpbSearchKey *search,
 			   bool before, FpbPos *pos, FpbEntry *entry)
 {
-	ix->layout->child(ix, page, search, before, pos, entry);
+	bool		compared = ix->layout->child(ix, page, search, before, pos, entry);
+
 	(void) fpb_with_whole_head(ix, page, true, entry);
+	return compared;
 }
 
 /*

@@ -385,21 +385,38 @@ order_numbers(const LooseNode *loose, uint8 *slots)
 }
 
 /*
+ * The same for a tuples node whose entries are in the order of their slots.
+ */
+static int
+entries_in_slots(const LooseNode *loose, uint8 *slots)
+{
+	int			n = 0;
+
+	for (int slot = 0; slot < loose->nslots; slot++)
+	{
+		slots[n] = slot;
+		n += loose->tuples[slot] != 0;
+	}
+	return n;
+}
+
+/*
  * The same for any tuples node.  Most are in the order of their slots.
  */
 static int
 order_tuples(const FpbIndex *ix, const LooseNode *loose, uint8 *slots)
 {
 	const uint32 *heads = (const uint32 *) loose->start;
-	bool		alike = in_slot_order(loose);
 	uint32		greatest = 0;
 	int			n = 0;
 
-	if (!alike && !has_numbers(loose))
+	if (in_slot_order(loose))
+		return entries_in_slots(loose, slots);
+	if (!has_numbers(loose))
 		return order_pairs(ix, loose, slots);
 	for (int slot = 0; slot < loose->nslots; slot++)
 	{
-		uint32		head = alike ? 0 : heads[slot];
+		uint32		head = heads[slot];
 
 		if (loose->tuples[slot] == 0)
 			continue;
@@ -744,6 +761,11 @@ find_alike(const LooseNode *loose, uint64 head, uint8 *alike, int *less)
 	int			count = 0;
 	int			slot = 0;
 
+	if (in_slot_order(loose))
+	{
+		*less = 0;
+		return entries_in_slots(loose, alike);
+	}
 	if (has_numbers(loose) && (uint32) head == 0)
 		for (; slot + 8 <= nslots; slot += 8)
 		{
@@ -858,8 +880,11 @@ search_in_slots(const FpbIndex *ix, Page page, const FpbShape *shape, FpbCodec c
 	int			slot = fpb_search_slots(ix, page, shape, codec, node, 0, loose->nslots, search,
 										search->head, equal);
 	int			rank = 0;
+	int			before = 0;
 
-	for (int before = 0; before < slot; before++)
+	for (; before + TUPLES_AT_ONCE <= slot; before += TUPLES_AT_ONCE)
+		rank += TUPLES_AT_ONCE - gaps_among(loose->tuples + before);
+	for (; before < slot; before++)
 		rank += !is_gap(loose, before);
 	*next = next_in_slots(loose, slot, true);
 	return rank;

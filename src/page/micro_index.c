@@ -364,15 +364,19 @@ read_slots(const FpbIndex *ix, Page page, FpbPos pos, const FpbSearchKey *end,
 }
 
 /*
- * The slot of the child to descend to.
+ * The slot of the child to descend to.  *compared: see fpb_page_child.
  */
 static int
 search_child(const FpbIndex *ix, Page page, const FpbShape *shape,
-			 const FpbSearchKey *search, bool before)
+			 const FpbSearchKey *search, bool before, bool *compared)
 {
+	int			less;
+
 	if (Micro(page)->nentries == 0)
 		fpb_page_damaged(ix, page, "An inner page is empty.");
-	return Max(search_page(ix, page, shape, search, !before) - 1, 0);
+	less = search_page(ix, page, shape, search, !before);
+	*compared = less > 0;
+	return Max(less - 1, 0);
 }
 
 static BlockNumber
@@ -381,22 +385,25 @@ micro_downlink(const FpbIndex *ix, Page page, const FpbSearchKey *search,
 {
 	FpbShape	space;
 	const FpbShape *shape = page_shape(ix, page, &space);
-	int			slot = search_child(ix, page, shape, search, before);
+	bool		compared;
+	int			slot = search_child(ix, page, shape, search, before, &compared);
 
 	*child_node = 0;
 	return fpb_node_children(shape, page_node(ix, page, shape))[slot];
 }
 
-static void
+static bool
 micro_child(const FpbIndex *ix, Page page, const FpbSearchKey *search,
 			bool before, FpbPos *pos, FpbEntry *entry)
 {
 	FpbShape	space;
 	const FpbShape *shape = page_shape(ix, page, &space);
-	int			slot = search_child(ix, page, shape, search, before);
+	bool		compared;
+	int			slot = search_child(ix, page, shape, search, before, &compared);
 
 	fpb_read_slot(ix, page, shape, FPB_NODE_PLAIN, page_node(ix, page, shape), slot, entry);
 	pos->number = slot;
+	return compared;
 }
 
 /* --- killed bits --- */

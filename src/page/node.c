@@ -141,6 +141,25 @@ fpb_read_slot(const FpbIndex *ix, Page page, const FpbShape *shape, FpbCodec cod
 
 /* --- search --- */
 
+int
+fpb_compare_rest_of_slot(const FpbIndex *ix, Page page, const FpbShape *shape, FpbCodec codec,
+						 char *node, int slot, bool last, const FpbSearchKey *search,
+						 uint64 head, int first)
+{
+	FpbEntry	entry;
+
+	fpb_read_slot(ix, page, shape, codec, node, slot, &entry);
+	if (last && fpb_has_posting(shape, &entry))
+	{
+		IndexTuple	posting = entry.key.tuple;
+
+		entry.key.tail = fpb_posting_tail(posting,
+										  fpb_posting_prev(posting, BLCKSZ));
+	}
+	return first == 0 ? fpb_compare_from_second(ix, &entry.key, search) :
+		fpb_compare_by_head(ix, &entry.key, search, head);
+}
+
 /*
  * Bisect the slots [lo, hi) of a node, passing over gaps.  Returns the first
  * slot such that all entries before it are < search key (equal: <= search
@@ -169,11 +188,39 @@ search_slots(const FpbIndex *ix, Page page, const FpbShape *shape, FpbCodec code
 	return lo;
 }
 
+/*
+ * search_slots among tuples for a search key that has no head.
+ */
+static int
+search_headless(const FpbIndex *ix, Page page, const FpbShape *shape, FpbCodec codec,
+				char *node, int lo, int hi, const FpbSearchKey *search, bool equal)
+{
+	const uint16 *tuples = fpb_node_tuples(shape, node);
+	int			most = equal ? 0 : -1;
+
+	while (lo < hi)
+	{
+		int			mid = lo + (hi - lo) / 2;
+		int			live = mid;
+
+		while (live < hi && tuples[live] == 0)
+			live++;
+		if (live == hi ||
+			fpb_compare_slot(ix, page, shape, codec, node, live, true, search, search->head) > most)
+			hi = mid;
+		else
+			lo = live + 1;
+	}
+	return lo;
+}
+
 int
 fpb_search_slots(const FpbIndex *ix, Page page, const FpbShape *shape,
 				 FpbCodec codec, char *node, int lo, int hi,
 				 const FpbSearchKey *search, uint64 head, bool equal)
 {
+	if (!fpb_is_word(ix) && !search->has_head)
+		return search_headless(ix, page, shape, codec, node, lo, hi, search, equal);
 	return search_slots(ix, page, shape, codec, node, lo, hi, search, head, equal);
 }
 
@@ -249,7 +296,7 @@ fpb_search_node(const FpbIndex *ix, Page page, const FpbShape *shape,
 	int			hi = shape->nslots;
 
 	if (!fpb_is_word(ix) && !search->has_head)
-		return search_slots(ix, page, shape, codec, node, lo, hi, search, head, equal);
+		return search_headless(ix, page, shape, codec, node, lo, hi, search, equal);
 
 	switch (fpb_codec_kind(codec))
 	{

@@ -718,24 +718,40 @@ extern void fpb_read_slot(const FpbIndex *ix, Page page, const FpbShape *shape,
 						  FpbEntry *entry);
 
 /*
+ * Sign of the tuple at an offset against the search key, which has no head, by
+ * the first column; or FPB_NOT_TOLD.
+ */
+static inline int
+fpb_compare_first_at(const FpbIndex *ix, Page page, uint32 offset, const FpbSearchKey *search)
+{
+	return likely(fpb_tuple_columns_valid(page, offset)) ?
+		fpb_compare_first_column(ix, (IndexTuple) ((char *) page + offset), search) : FPB_NOT_TOLD;
+}
+
+/*
  * Sign of a slot's first entry (last: its last one) against the search key,
- * which has this head in the page.  The slot is not a gap.
+ * which has this head in the page.  The slot is not a gap.  If first is 0, the
+ * first columns are known to be equal.
+ */
+extern int	fpb_compare_rest_of_slot(const FpbIndex *ix, Page page, const FpbShape *shape,
+									 FpbCodec codec, char *node, int slot, bool last,
+									 const FpbSearchKey *search, uint64 head, int first);
+
+/*
+ * The same, if nothing is known.  Where no heads tell, the first column mostly
+ * does.
  */
 static inline int
 fpb_compare_slot(const FpbIndex *ix, Page page, const FpbShape *shape, FpbCodec codec,
 				 char *node, int slot, bool last, const FpbSearchKey *search, uint64 head)
 {
-	FpbEntry	entry;
+	int			first = FPB_NOT_TOLD;
 
-	fpb_read_slot(ix, page, shape, codec, node, slot, &entry);
-	if (last && fpb_has_posting(shape, &entry))
-	{
-		IndexTuple	posting = entry.key.tuple;
-
-		entry.key.tail = fpb_posting_tail(posting,
-										  fpb_posting_prev(posting, BLCKSZ));
-	}
-	return fpb_compare_by_head(ix, &entry.key, search, head);
+	if (!fpb_is_word(ix) && !search->has_head)
+		first = fpb_compare_first_at(ix, page, fpb_node_tuples(shape, node)[slot], search);
+	if (first != 0 && first != FPB_NOT_TOLD)
+		return first;
+	return fpb_compare_rest_of_slot(ix, page, shape, codec, node, slot, last, search, head, first);
 }
 
 /*

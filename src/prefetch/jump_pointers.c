@@ -125,7 +125,7 @@ fpb_walk_seek(FpbWalk *walk, FpbSearchKey *search, bool before)
 		return false;
 	if (fpb_page_is_empty(ix, current_page(walk)))
 		return false;
-	fpb_page_child(ix, current_page(walk), search, before, &walk->pos, &walk->child);
+	(void) fpb_page_child(ix, current_page(walk), search, before, &walk->pos, &walk->child);
 	return true;
 }
 

@@ -231,49 +231,34 @@ is_known_place(const Descent *d, Page page, int level)
 }
 
 /*
- * Keep the separator before the child at a position of an inner page, whose
- * entry this is.  The search has not compared the first one with its key, but
- * the page's low fence.  They are the same, unless the page is damaged.
- */
-static void
-keep_low_bound(const Descent *d, Page page, FpbPos pos, const FpbEntry *entry)
-{
-	FpbPos		first = FPB_POS_FIRST;
-	FpbEntry	first_entry;
-	FpbKey		low;
-
-	(void) fpb_page_next(d->ix, page, &first, &first_entry);
-	if (!fpb_pos_equal(pos, first))
-		keep_bound(d, FPB_LOW, &entry->key);
-	else if (!FpbPageIsLeftmost(page))
-	{
-		fpb_page_low(d->ix, page, &low);
-		keep_bound(d, FPB_LOW, &low);
-	}
-}
-
-/*
  * The child of an inner page that covers the search key to descend to.  Keeps
- * the separators on either side of it.
+ * the separators on either side of it, which the search has compared with its
+ * key: in place of an entry that it has not, the low fence.
  */
 static BlockNumber
 child_and_bounds(const Descent *d, Page page)
 {
 	FpbPos		pos;
 	FpbEntry	entry;
-	FpbKey		high;
+	FpbKey		fence;
 	BlockNumber child;
 
-	fpb_page_child(d->ix, page, d->search, d->before, &pos, &entry);
-	keep_low_bound(d, page, pos, &entry);
+	if (fpb_page_child(d->ix, page, d->search, d->before, &pos, &entry))
+		keep_bound(d, FPB_LOW, &entry.key);
+	else if (!FpbPageIsLeftmost(page))
+	{
+		/* they are the same, unless the page is damaged */
+		fpb_page_low(d->ix, page, &fence);
+		keep_bound(d, FPB_LOW, &fence);
+	}
 	child = entry.child;
 	pos = fpb_pos_behind(pos);
 	if (fpb_page_next(d->ix, page, &pos, &entry))
 		keep_bound(d, FPB_HIGH, &entry.key);
 	else if (!FpbPageIsRightmost(page) && !FpbPageHighElided(page))
 	{
-		fpb_page_high(d->ix, page, &high);
-		keep_bound(d, FPB_HIGH, &high);
+		fpb_page_high(d->ix, page, &fence);
+		keep_bound(d, FPB_HIGH, &fence);
 	}
 	return child;
 }

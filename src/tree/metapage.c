@@ -84,7 +84,7 @@ fpb_check_meta(const FpbIndex *ix, Page page)
 						   meta->form, meta->head_width,
 						   (int) ix->form, ix->head_width),
 				 errhint("Please REINDEX it.")));
-	if (meta->leaf_lines < FPB_MIN_LINES || meta->leaf_lines > FPB_MAX_LINES ||
+	if (meta->leaf_lines < FPB_NARROW_LINES || meta->leaf_lines > FPB_MAX_LINES ||
 		meta->inner_lines < FPB_MIN_LINES || meta->inner_lines > FPB_MAX_LINES ||
 		fpb_layout_routine(meta->layout) == NULL ||
 		meta->root == FPB_METAPAGE || meta->root == InvalidBlockNumber ||

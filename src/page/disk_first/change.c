@@ -804,6 +804,57 @@ note_tuples(FpbWalPage *wp, uint16 *tuples, int from, int to)
 }
 
 /*
+ * The slot before which an entry of this rank belongs in a tuples node whose
+ * entries are in the order of their slots: the first one behind all that are
+ * before it.
+ */
+static int
+slot_of_rank(const FpbShape *shape, const uint16 *tuples, int rank)
+{
+	int			slot = 0;
+
+	for (; rank > 0 && slot < shape->nslots; slot++)
+		rank -= tuples[slot] != 0;
+	return slot;
+}
+
+/*
+ * put_tuple for keys without heads: what lies between its place and the
+ * nearest gap moves.
+ */
+static int
+put_in_slots(const FpbIndex *ix, Page page, const StoredEntry *stored, int dir, int rank,
+			 FpbWalPage *wp)
+{
+	const FpbShape *shape = fpb_shape(ix, page);
+	char	   *node = fpb_node_at(shape, page, dir);
+	uint16	   *tuples = fpb_node_tuples(shape, node);
+	bool		killed = fpb_some_killed_bits(shape, page, dir) != NULL;
+	uint32		tuple_offset = stored->tuple_offset;
+	int			slot = slot_of_rank(shape, tuples, rank);
+	int			gap = fpb_nearest_gap(ix, shape, FPB_NODE_TUPLES, node, slot);
+	int			by = gap < slot ? 1 : -1;
+	int			to = gap;
+
+	/* better than to write before the node */
+	if (unlikely(gap < 0))
+		elog(PANIC, "insertion into a full node of an fpbtree page");
+	if (tuple_offset == 0)
+		tuple_offset = fpb_add_tuple(ix, page, &stored->entry.key, wp);
+	if (gap < slot)
+		slot--;
+	for (; to != slot; to += by)
+	{
+		tuples[to] = tuples[to + by];
+		if (killed)
+			fpb_page_move_killed(ix, page, dir, to + by, dir, to);
+	}
+	tuples[slot] = tuple_offset;
+	note_tuples(wp, tuples, gap, slot);
+	return slot;
+}
+
+/*
  * Put an entry into a tuples node, the dir'th, that has a gap; it will have
  * this rank.  Entries of its head that are between its place and the gap move
  * by one of their slots.  Returns the entry's slot.
@@ -871,7 +922,8 @@ put_entry(const FpbIndex *ix, Page page, const StoredEntry *stored, int dir, int
 	int			slot;
 
 	if (fpb_codec_kind(codec) == FPB_NODE_TUPLES)
-		slot = put_tuple(ix, page, stored, dir, rank, wp);
+		slot = ix->head_width == 0 ? put_in_slots(ix, page, stored, dir, rank, wp) :
+			put_tuple(ix, page, stored, dir, rank, wp);
 	else
 	{
 		slot = fpb_loose_gap(ix, shape, codec, fpb_node_at(shape, page, dir));

@@ -354,7 +354,7 @@ fpb_pos_unpack(const FpbIndex *ix, FpbPos pos)
 
 extern void fpb_set_shape(const FpbIndex *ix, FpbShape *shape, int lines,
 						  bool inner);
-extern int	fpb_possible_lines(int lines);
+extern int	fpb_possible_lines(const FpbIndex *ix, int lines, bool inner);
 extern char *fpb_page_node(const FpbIndex *ix, Page page, int dir,
 						   FpbCodec *codec);
 extern void fpb_node_pos_search(const FpbIndex *ix, Page page,
@@ -656,7 +656,7 @@ extern bool fpb_disk_first_prev(const FpbIndex *ix, Page page, FpbPos *pos, FpbE
 extern FpbPos fpb_disk_first_back(const FpbIndex *ix, Page page, FpbPos pos, int slots);
 extern int	fpb_disk_first_read(const FpbIndex *ix, Page page, FpbPos pos, const FpbSearchKey *end, bool near, bool live, FpbItem *items, int room, bool *more);
 extern BlockNumber fpb_disk_first_downlink(const FpbIndex *ix, Page page, const FpbSearchKey *search, bool before, uint16 *child_node);
-extern void fpb_disk_first_child(const FpbIndex *ix, Page page, const FpbSearchKey *search, bool before, FpbPos *pos, FpbEntry *entry);
+extern bool fpb_disk_first_child(const FpbIndex *ix, Page page, const FpbSearchKey *search, bool before, FpbPos *pos, FpbEntry *entry);
 extern bool fpb_disk_first_has_killed(const FpbIndex *ix, Page page);
 extern int	fpb_disk_first_read_part(const FpbIndex *ix, Page page, FpbPos *pos,
 									 const FpbSearchKey *end, bool live, int enough,

@@ -1450,6 +1450,8 @@ plan_loose(const FpbIndex *ix, Page page, const FpbEntry *entry,
 	 */
 	if (!free && !fpb_is_word(ix) && rank == 0 && dir == 0)
 		return false;
+	if (!free && ix->head_width == 0)
+		return !fpb_page_has_killed(ix, page) && plan_spread(ix, page, &slots->place, slots);
 	if (!free)
 		return plan_pass(ix, page, dir, entry, rank, nslots, slots) ||
 			(has_runs(ix, page) && plan_repack(ix, page, entry, place, false, plan));

@@ -97,11 +97,14 @@ fpb_set_shape(const FpbIndex *ix, FpbShape *shape, int lines, bool inner)
 /*
  * The nearest width to one asked for that a page can have.  A small page needs
  * more than a node or two to be a tree, and node numbers are bytes.
+ *
+ * Entries without heads move among the slots of their leaf's node, and slots
+ * of two bytes are many.  So such a node may be narrower than others.
  */
 int
-fpb_possible_lines(int lines)
+fpb_possible_lines(const FpbIndex *ix, int lines, bool inner)
 {
-	lines = Max(lines, FPB_MIN_LINES);
+	lines = Max(lines, ix->head_width == 0 && !inner ? FPB_NARROW_LINES : FPB_MIN_LINES);
 	while (lines > FPB_MIN_LINES && lines * FPB_CACHE_LINE * 6 > BLCKSZ)
 		lines--;
 	while (BLCKSZ / (lines * FPB_CACHE_LINE) > FPB_MAX_NODES)
@@ -142,14 +145,13 @@ best_lines(const FpbIndex *ix, bool inner)
 	int			most_slots = 0;
 	int			tolerance = fpb_is_word(ix) ? COST_TOLERANCE : 0;
 
-	/* slots of two bytes are many, and entries without heads move among them */
 	if (ix->head_width == 0 && !inner)
-		return fpb_possible_lines(FPB_MIN_LINES);
+		return fpb_possible_lines(ix, FPB_NARROW_LINES, false);
 	for (int lines = FPB_MIN_LINES; lines <= FPB_MAX_LINES; lines++)
 	{
 		FpbShape	shape;
 
-		if (fpb_possible_lines(lines) != lines)
+		if (fpb_possible_lines(ix, lines, inner) != lines)
 			continue;
 		fpb_set_shape(ix, &shape, lines, inner);
 		cost[lines] = search_cost(ix, &shape);
@@ -159,7 +161,7 @@ best_lines(const FpbIndex *ix, bool inner)
 	{
 		FpbShape	shape;
 
-		if (fpb_possible_lines(lines) != lines ||
+		if (fpb_possible_lines(ix, lines, inner) != lines ||
 			cost[lines] * 100 > least * (100 + tolerance))
 			continue;
 		if (!fpb_is_word(ix))
@@ -181,8 +183,10 @@ best_lines(const FpbIndex *ix, bool inner)
 void
 fpb_disk_first_set_shapes(FpbIndex *ix, int leaf_lines, int inner_lines)
 {
-	leaf_lines = leaf_lines == 0 ? best_lines(ix, false) : fpb_possible_lines(leaf_lines);
-	inner_lines = inner_lines == 0 ? best_lines(ix, true) : fpb_possible_lines(inner_lines);
+	leaf_lines = leaf_lines == 0 ? best_lines(ix, false) :
+		fpb_possible_lines(ix, leaf_lines, false);
+	inner_lines = inner_lines == 0 ? best_lines(ix, true) :
+		fpb_possible_lines(ix, inner_lines, true);
 	for (int level = 0; level < FPB_SHAPES; level++)
 		fpb_set_shape(ix, &fpb_shapes(ix)[level],
 					  level == 0 ? leaf_lines : inner_lines, level > 0);
@@ -306,6 +310,8 @@ first_slot(const FpbIndex *ix, const FpbShape *shape, FpbCodec codec, char *node
 		case FPB_NODE_RUNS:
 			return fpb_next_live(ix, shape, codec, node, 0);
 		case FPB_NODE_TUPLES:
+			if (ix->head_width == 0)
+				return fpb_next_live(ix, shape, codec, node, 0);
 			slot = fpb_loose_first_of(ix, shape, node, bound);
 			break;
 		case FPB_NODE_PAIRS:
@@ -1769,6 +1775,7 @@ fpb_disk_first_read_killed(const FpbIndex *ix, Page page, FpbItem *items)
  * Find the slot of the child to descend to for the search key, and return the
  * node that it is in.  The first child's low key is the page's low fence, so a
  * search key within the fences always finds one.  One below gets the first.
+ * *compared becomes false if that was not compared with the search key.
  *
  * *child_node is set to 1 + the number of the child's node in which the search
  * key's place may be, as the last child-node hint before it says, or if there
@@ -1776,7 +1783,7 @@ fpb_disk_first_read_killed(const FpbIndex *ix, Page page, FpbItem *items)
  */
 static char *
 search_child(const FpbIndex *ix, Page page, const FpbSearchKey *search, bool before,
-			 FpbNodePos *pos, uint16 *child_node)
+			 FpbNodePos *pos, uint16 *child_node, bool *compared)
 {
 	const FpbShape *shape = fpb_shape(ix, page);
 	bool		hinted = fpb_page_has_child_hints(ix, page);
@@ -1787,6 +1794,7 @@ search_child(const FpbIndex *ix, Page page, const FpbSearchKey *search, bool bef
 	uint64		head = fpb_search_head(ix, page, search);
 
 	*child_node = 0;
+	*compared = true;
 	if (FpbDir(page)->nnodes == 0)
 		fpb_page_damaged(ix, page, "An inner page is empty.");
 	pos->dir = search_directory(ix, page, shape, search, head, !before);
@@ -1813,6 +1821,7 @@ search_child(const FpbIndex *ix, Page page, const FpbSearchKey *search, bool bef
 		pos->slot = shape->nslots;
 	}
 	*child_node = 0;
+	*compared = false;
 	if (!fpb_node_pos_next(ix, page, pos, &first))
 		fpb_page_damaged(ix, page, "An inner page is empty.");
 	return fpb_page_node(ix, page, pos->dir, &codec);
@@ -1826,7 +1835,8 @@ fpb_disk_first_downlink(const FpbIndex *ix, Page page, const FpbSearchKey *searc
 						bool before, uint16 *child_node)
 {
 	FpbNodePos	pos;
-	char	   *node = search_child(ix, page, search, before, &pos, child_node);
+	bool		compared;
+	char	   *node = search_child(ix, page, search, before, &pos, child_node, &compared);
 
 	return fpb_node_children(fpb_shape(ix, page), node)[pos.slot];
 }
@@ -1834,14 +1844,16 @@ fpb_disk_first_downlink(const FpbIndex *ix, Page page, const FpbSearchKey *searc
 /*
  * See fpb_page_child.
  */
-void
+bool
 fpb_disk_first_child(const FpbIndex *ix, Page page, const FpbSearchKey *search,
 					 bool before, FpbPos *pos, FpbEntry *entry)
 {
 	FpbNodePos	place;
 	uint16		child_node;
-	char	   *node = search_child(ix, page, search, before, &place, &child_node);
+	bool		compared;
+	char	   *node = search_child(ix, page, search, before, &place, &child_node, &compared);
 
 	fpb_read_slot(ix, page, fpb_shape(ix, page), FPB_NODE_PLAIN, node, place.slot, entry);
 	*pos = fpb_pos_pack(place);
+	return compared;
 }
