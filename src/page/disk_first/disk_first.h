@@ -478,6 +478,21 @@ fpb_fill_pairs(const FpbFill *fill, const FpbFilledNode *node)
 	return fill->pairs[fpb_pairs_form(fpb_pairs_codec(near, node->span.width))];
 }
 
+/*
+ * Is there room in a node for what is in it?
+ */
+static inline bool
+fpb_fill_holds(const FpbFill *fill, const FpbFilledNode *node)
+{
+	const int  *cost = &fill->tid_cost[node->span.width];
+	const int  *open_cost = node->before > fill->most_before ? cost : &fill->open_cost[node->span.width];
+
+	return node->entries <= fpb_fill_pairs(fill, node) ||
+		(node->entries <= fill->tids &&
+		 node->runs * fill->key_cost + node->extra +
+		 (node->entries - node->open) * *cost + node->open * *open_cost <= fill->runs_room);
+}
+
 extern int	fpb_fill_take_runs(const FpbFill *fill, FpbFilledNode *node, bool same,
 							   const FpbKey *key);
 
@@ -491,6 +506,17 @@ static inline int
 fpb_fill_take(const FpbFill *fill, FpbFilledNode *node, bool same, const FpbKey *key)
 {
 	FpbSpan		span = node->span;
+
+	/* most of a long run's entries differ in nothing that matters here */
+	if (same && node->entries > 0 && fpb_tail_width(key->tail) <= span.width)
+	{
+		node->entries++;
+		node->open++;
+		if (fpb_fill_holds(fill, node))
+			return -1;
+		node->entries--;
+		node->open--;
+	}
 
 	/* a pairs node has room for it, however runs end */
 	if (node->entries > 0 && node->before == 0)

@@ -304,7 +304,7 @@ fpb_page_shift_killed(const FpbIndex *ix, Page page, int dir, int from, int to, 
 	int			nslots;
 	uint8	   *bits;
 
-	if (shape->killed_bytes == 0)
+	if (shape->killed_bytes == 0 || fpb_some_killed_bits(shape, page, dir) == NULL)
 		return;
 	nslots = fpb_node_slots(ix, shape, *fpb_dir_codec(page, dir),
 							fpb_node_at(shape, page, dir));

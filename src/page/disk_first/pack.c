@@ -211,21 +211,6 @@ fpb_fill_between_fences(const FpbIndex *ix, const FpbPageContent *content, FpbFi
 }
 
 /*
- * Is there room in a node for what is in it?
- */
-static inline bool
-holds(const FpbFill *fill, const FpbFilledNode *node)
-{
-	const int  *cost = &fill->tid_cost[node->span.width];
-	const int  *open_cost = node->before > fill->most_before ? cost : &fill->open_cost[node->span.width];
-
-	return node->entries <= fpb_fill_pairs(fill, node) ||
-		(node->entries <= fill->tids &&
-		 node->runs * fill->key_cost + node->extra +
-		 (node->entries - node->open) * *cost + node->open * *open_cost <= fill->runs_room);
-}
-
-/*
  * Does a node hold so many entries, of so many keys that end there?  If it
  * does, it also holds any part of them.
  */
@@ -234,7 +219,7 @@ fpb_node_holds(const FpbFill *fill, int nentries, int nruns, const FpbSpan *span
 {
 	FpbFilledNode node = {.entries = nentries,.runs = nruns,.span = *span};
 
-	return holds(fill, &node);
+	return fpb_fill_holds(fill, &node);
 }
 
 /*
@@ -279,7 +264,7 @@ take_end(const FpbFill *fill, FpbFilledNode *node, const FpbKey *key)
 	FpbFilledNode more;
 
 	end_run(fill, &ended);
-	if (node->open + node->before < FEW_DUPLICATES || node->open < 2 || holds(fill, &ended))
+	if (node->open + node->before < FEW_DUPLICATES || node->open < 2 || fpb_fill_holds(fill, &ended))
 	{
 		*node = ended;
 		return -1;
@@ -291,7 +276,7 @@ take_end(const FpbFill *fill, FpbFilledNode *node, const FpbKey *key)
 	more.runs++;
 	if (key != NULL)
 		fpb_span_add(&more.span, key);
-	if (!holds(fill, &more))
+	if (!fpb_fill_holds(fill, &more))
 	{
 		*node = ended;
 		return -1;
@@ -316,7 +301,7 @@ fpb_fill_take_runs(const FpbFill *fill, FpbFilledNode *node, bool same, const Fp
 		node->runs += !same;
 		node->open++;
 		fpb_span_add(&node->span, key);
-		if (moved >= 0 || holds(fill, node))
+		if (moved >= 0 || fpb_fill_holds(fill, node))
 			return moved;
 		node->open--;
 	}

@@ -1155,15 +1155,18 @@ plan_repack(const FpbIndex *ix, Page page, const FpbEntry *entry,
  * entries in order.
  */
 static int
-least_keys(const FpbIndex *ix, const FpbShape *shape, FpbCodec codec, char *node)
+least_keys(const FpbIndex *ix, const FpbShape *shape, FpbCodec codec, char *node, FpbSpan *span)
 {
 	uint64		seen[4] = {0};	/* a bit for each value of a byte */
 	int			count = 0;
 
 	for (int slot = 0; slot < fpb_node_slots(ix, shape, codec, node); slot++)
 	{
-		int			hash = (fpb_slot_head(ix, shape, codec, node, slot) * UINT64CONST(0x9E3779B97F4A7C15)) >> 56;
+		uint64		head = fpb_slot_head(ix, shape, codec, node, slot);
+		int			hash = (head * UINT64CONST(0x9E3779B97F4A7C15)) >> 56;
 
+		span->least = Min(span->least, head);
+		span->greatest = Max(span->greatest, head);
 		seen[hash / 64] |= UINT64CONST(1) << (hash % 64);
 	}
 	for (int i = 0; i < lengthof(seen); i++)
@@ -1186,13 +1189,13 @@ convertible(const FpbIndex *ix, Page page, FpbCodec codec, char *node,
 	FpbEntry	before;
 	FpbEntry	other;
 	FpbSpan		span = {entry->key.head, entry->key.head, FPB_SHORT_TAIL};
-	int			nruns = 1;
+	int			nruns = least_keys(ix, shape, codec, node, &span);
 	bool		new = true;
 
 	fpb_fill_share(ix, 0, 1000 - 10 * REPACK_SLACK, &fill);
-	if (!fpb_node_holds(&fill, fpb_node_slots(ix, shape, codec, node) + 1,
-						least_keys(ix, shape, codec, node), &span))
+	if (!fpb_node_holds(&fill, fpb_node_slots(ix, shape, codec, node) + 1, nruns, &span))
 		return false;
+	nruns = 1;
 	n = fpb_loose_order(ix, shape, codec, node, slots);
 	fpb_span_add(&span, &entry->key);
 	for (int i = 0; i < n; i++)
