@@ -1025,9 +1025,11 @@ fpb_loose_last_before(const FpbIndex *ix, const FpbShape *shape, const char *nod
 					  int to)
 {
 	LooseNode	loose = open_tuples(ix, shape, node);
+	const uint32 *heads = (const uint32 *) node;
 
 	for (int slot = to - 1; slot >= 0; slot--)
-		if (pair_head(&loose, slot) == head && !is_gap(&loose, slot))
+		if ((has_numbers(&loose) ? heads[slot] == head >> 32 :
+			 pair_head(&loose, slot) == head) && !is_gap(&loose, slot))
 			return slot;
 	return -1;
 }
