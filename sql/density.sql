@@ -41,7 +41,8 @@ SELECT name, fpbtree_check(('d_' || name || '_f')::regclass, true)
 
 -- How much insertions log, of the index alone: ascending ones of keys that come
 -- late, as other backends are faster, and of many series; and a quarter as many
--- of duplicates, and of keys that begin alike; and descending ones.
+-- of duplicates, and of keys that begin alike; and descending ones; and of keys
+-- without heads.
 CREATE FUNCTION wal_of(command text) RETURNS numeric LANGUAGE plpgsql AS $$
 DECLARE
     plan json;
@@ -81,6 +82,14 @@ CREATE INDEX ON down_texts_b (('tenant ' || (1000000 - seq) / 100) COLLATE "C", 
 CREATE TABLE down_texts_f (LIKE plain);
 CREATE INDEX down_text ON down_texts_f USING fpbtree (('tenant ' || (1000000 - seq) / 100) COLLATE "C", (-seq))
     WITH (layout = disk_first, node_format = numbered);
+CREATE TABLE up_arrays_b (LIKE plain);
+CREATE INDEX ON up_arrays_b ((ARRAY[seq]));
+CREATE TABLE up_arrays_f (LIKE plain);
+CREATE INDEX up_array ON up_arrays_f USING fpbtree ((ARRAY[seq])) WITH (layout = disk_first, node_format = numbered);
+CREATE TABLE down_arrays_b (LIKE plain);
+CREATE INDEX ON down_arrays_b ((ARRAY[-seq]));
+CREATE TABLE down_arrays_f (LIKE plain);
+CREATE INDEX down_array ON down_arrays_f USING fpbtree ((ARRAY[-seq])) WITH (layout = disk_first, node_format = numbered);
 CREATE VIEW rows AS
   SELECT abs(hashint4(i)) % 40 AS tenant, i AS seq, 100000000 + i * 16 + (hashint4(i) & 63) AS key
   FROM generate_series(1, least(8 * current_setting('block_size')::int, 65536)) i;
@@ -88,13 +97,14 @@ CREATE VIEW rows AS
 SELECT name, CASE WHEN share <= most THEN 'ok' ELSE share || ' is more than ' || most END AS wal
 FROM (VALUES ('late', 170), ('late_texts', 150), ('series', 220 + current_setting('block_size')::int / 400),
              ('many_series', CASE current_setting('block_size') WHEN '8192' THEN 120 ELSE 250 END), ('few_texts', 130), ('alike_texts', 125 + current_setting('block_size')::int / 2048),
-             ('down_texts', CASE current_setting('block_size') WHEN '8192' THEN 150 ELSE 250 END)) AS v (name, most),
+             ('down_texts', CASE current_setting('block_size') WHEN '8192' THEN 150 ELSE 250 END),
+             ('up_arrays', 115), ('down_arrays', 125)) AS v (name, most),
      LATERAL (SELECT format('SELECT * FROM rows WHERE seq %% %s = 0', CASE WHEN name ~ 'few|alike' THEN 4 ELSE 1 END) AS these) r,
      LATERAL (SELECT wal_of('INSERT INTO plain ' || these) AS none) p,
      LATERAL (SELECT round((wal_of(format('INSERT INTO %s_f %s', name, these)) - none) * 100 /
                            (wal_of(format('INSERT INTO %s_b %s', name, these)) - none)) AS share) w;
 SELECT fpbtree_check('late_key', true), fpbtree_check('late_text', true), fpbtree_check('series_key', true),
        fpbtree_check('many_series_key', true), fpbtree_check('few_text', true), fpbtree_check('alike_text', true),
-       fpbtree_check('down_text', true);
+       fpbtree_check('down_text', true), fpbtree_check('up_array', true), fpbtree_check('down_array', true);
 
 DROP SCHEMA density CASCADE;

@@ -152,8 +152,8 @@ cross-type    | int4 int8 date timestamptz    | d1      | built                 
 cross-type    | date                          | d20     | built                       | 3e5
 plan          | int8 text                     | d1      | built                       | 1e4
 insert        | int4 int8 uuid4 text icu icu-prefix libc prefix numeric timestamptz int4,int4 int4,text text,int8 | d1 | random | 1e5
-insert        | int4 int8 uuid7 timestamptz int4,int4 text,int8 prefix | d1 | asc     | 1e5
-insert        | int8 text,int8                | d1      | desc                        | 1e5
+insert        | int4 int8 uuid7 timestamptz int4,int4 text,int8 prefix libc | d1 | asc | 1e5
+insert        | int8 text,int8 libc           | d1      | desc                        | 1e5
 insert        | int8 uuid7 timestamptz text,int8 | d1   | local                       | 1e5
 insert        | int8 int4,int4 text,int8      | d1      | series                      | 1e5
 insert        | int4 int8 uuid4 text timestamptz int4,int4 text,int8 | d1 | built+6 built+25 built+50 | 3e5

@@ -805,16 +805,25 @@ note_tuples(FpbWalPage *wp, uint16 *tuples, int from, int to)
 
 /*
  * The slot before which an entry of this rank belongs in a tuples node whose
- * entries are in the order of their slots: the first one behind all that are
- * before it.
+ * entries are in the order of their slots: the one just behind the entry
+ * before it, because ascending keys need the gaps there; or if it is the
+ * node's first one, that of the next entry, because descending keys need the
+ * gaps before that.
  */
 static int
 slot_of_rank(const FpbShape *shape, const uint16 *tuples, int rank)
 {
 	int			slot = 0;
 
-	for (; rank > 0 && slot < shape->nslots; slot++)
-		rank -= tuples[slot] != 0;
+	if (rank == 0)
+		while (slot < shape->nslots && tuples[slot] == 0)
+			slot++;
+	for (int at = 0; rank > 0 && at < shape->nslots; at++)
+		if (tuples[at] != 0)
+		{
+			slot = at + 1;
+			rank--;
+		}
 	return slot;
 }
 
