@@ -311,7 +311,7 @@ fpb_compare_from_second(const FpbIndex *ix, const FpbKey *key, const FpbSearchKe
 }
 
 /*
- * The same by the whole heads of both.
+ * fpb_compare_by_head by the whole heads of both.
  */
 int
 fpb_compare(const FpbIndex *ix, const FpbKey *key, const FpbSearchKey *search)

@@ -761,11 +761,6 @@ find_alike(const LooseNode *loose, uint64 head, uint8 *alike, int *less)
 	int			count = 0;
 	int			slot = 0;
 
-	if (in_slot_order(loose))
-	{
-		*less = 0;
-		return entries_in_slots(loose, alike);
-	}
 	if (has_numbers(loose) && (uint32) head == 0)
 		for (; slot + 8 <= nslots; slot += 8)
 		{

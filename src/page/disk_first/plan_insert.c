@@ -1152,7 +1152,7 @@ plan_repack(const FpbIndex *ix, Page page, const FpbEntry *entry,
 /*
  * A number of keys that a full pairs node has at least.  It is that of
  * different hash values of their heads, which takes less than to put the
- * entries in order.
+ * entries in order.  *span is widened to what these heads span.
  */
 static int
 least_keys(const FpbIndex *ix, const FpbShape *shape, FpbCodec codec, char *node, FpbSpan *span)
