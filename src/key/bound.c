@@ -228,6 +228,38 @@ integer_value(const FpbWordType *type, Datum value, FmgrInfo *cmp, int64 *i)
 }
 
 /*
+ * Is cmp the server's own comparator of a column's integers with those of
+ * another type?  So there is no other that fpb_own_integer knows.
+ */
+bool
+fpb_compares_integers(const FpbColumn *col, FmgrInfo *cmp)
+{
+	int64		i;
+
+	return col->word != NULL && integer_value(col->word, Int64GetDatum(0), cmp, &i);
+}
+
+/*
+ * Turn an integer of another type, whose comparator with the column's type is
+ * cmp, into the same one of the column's type.  The two are one value to the
+ * comparators.  False if the column's type has no such integer.
+ */
+bool
+fpb_own_integer(const FpbColumn *col, Datum value, FmgrInfo *cmp, Datum *own)
+{
+	const FpbWordType *type = col->word;
+	FpbCode		raw = {0, 0};
+	int64		i;
+
+	if (type == NULL || !integer_value(type, value, cmp, &i) ||
+		i < type->min || i > type->max)
+		return false;
+	raw.hi = (uint64) i - (uint64) type->min;
+	*own = fpb_code_decode(type->kind, raw, false);
+	return true;
+}
+
+/*
  * Are bounds of a column by this value found without calling cmp, the
  * comparator of (column type, value_type)?
  */

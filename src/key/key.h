@@ -690,6 +690,15 @@ extern void fpb_word_null_bound(const FpbColumn *col, bool null, bool upper,
 extern void fpb_word_search_key(const FpbIndex *ix, const FpbColumnBound *bounds,
 								int ncols, bool upper, FpbSearchKey *search);
 
+/*
+ * Tuple indexes: is cmp the server's own comparator of a column's integers
+ * with those of another type?  And such an integer as one of the column's own;
+ * false if the column's type has none.
+ */
+extern bool fpb_compares_integers(const FpbColumn *col, FmgrInfo *cmp);
+extern bool fpb_own_integer(const FpbColumn *col, Datum value, FmgrInfo *cmp,
+							Datum *own);
+
 /* numbers of support functions: btree's, so that opclasses carry over */
 #define FPB_ORDER_PROC		1
 #define FPB_SORTSUPPORT_PROC 2

@@ -63,6 +63,10 @@ translate_elements(FpbScanKeys *keys, FpbQual *q)
  * left.
  *
  * The elements of an equality are sorted in index order, without duplicates.
+ * Integers of another type than the column's are taken as the column's own,
+ * and those that this type does not have are left out: no entry is equal to
+ * one.
+ *
  * Of an inequality only the extreme element matters, which becomes the key's
  * value.  Elements that can't be compared stay as they are, for a filter.
  */
@@ -77,6 +81,7 @@ fpb_array_fetch(FpbScanKeys *keys, FpbQual *q)
 	bool		typbyval;
 	char		typalign;
 	bool	   *nulls;
+	bool		integers = q->integer_cmp != NULL && q->strategy == BTEqualStrategyNumber;
 	int			n = 0;
 
 	get_typlenbyvalalign(ARR_ELEMTYPE(array), &typlen, &typbyval, &typalign);
@@ -85,8 +90,12 @@ fpb_array_fetch(FpbScanKeys *keys, FpbQual *q)
 	MemoryContextSwitchTo(old);
 
 	for (int i = 0; i < q->nelems; i++)
-		if (!nulls[i])
-			q->elems[n++] = q->elems[i];
+	{
+		if (nulls[i] ||
+			(integers && !fpb_own_integer(col, q->elems[i], q->integer_cmp, &q->elems[i])))
+			continue;
+		q->elems[n++] = q->elems[i];
+	}
 	q->nelems = n;
 	q->sorted = false;
 	if (n == 0)
@@ -107,6 +116,8 @@ fpb_array_fetch(FpbScanKeys *keys, FpbQual *q)
 			if (fpb_is_upward(q->strategy) ? sign < 0 : sign > 0)
 				q->value = q->elems[i];
 		}
+		if (q->integer_cmp != NULL)
+			fpb_set_integer(keys, q, q->value);
 		return true;
 	}
 

@@ -4,7 +4,8 @@
  *	  The form of the scan keys: what is known of a key but its value.
  *
  * A rescan hands over keys of the same form with other values, so that the
- * form is analysed once.
+ * form is analysed once.  Only for integers of another type than the column's
+ * does part of it depend on the value.
  *
  *-------------------------------------------------------------------------
  */
@@ -110,6 +111,19 @@ analyse_key(FpbScanKeys *keys, FpbQual *q, ScanKey key)
 		q->cmp = order_proc(keys, keys->cxt, q->col,
 							rel->rd_opcintype[q->col], q->type);
 	}
+	if (q->cmp != NULL && !fpb_is_word(keys->ix) &&
+		fpb_compares_integers(&keys->ix->cols[q->col], q->cmp))
+	{
+		q->integer_cmp = q->cmp;
+		q->integer_type = q->type;
+
+		/* of arrays, only elements of the column's type are kept */
+		if (q->strategy == BTEqualStrategyNumber)
+		{
+			q->type = rel->rd_opcintype[q->col];
+			q->cmp = keys->ix->cols[q->col].cmp;
+		}
+	}
 	q->own_type = (q->type == rel->rd_opcintype[q->col]);
 	if (q->kind == FPB_QUAL_ARRAY)
 		q->value_cmp = order_proc(keys, keys->cxt, q->col, q->type, q->type);
@@ -144,6 +158,24 @@ fpb_analyse_keys(FpbScanKeys *keys, ScanKey scankeys, int nkeys)
 			!q->own_type || q->zone_cmp != NULL || q->col != i)
 			keys->simple = false;
 	}
+}
+
+/*
+ * Set the value of a key to an integer of another type than the column's.  It
+ * is taken as one of the column's own, so that search keys have heads, and no
+ * comparator is called.  If the column's type has no such integer, it stays
+ * what it is.
+ */
+void
+fpb_set_integer(FpbScanKeys *keys, FpbQual *q, Datum value)
+{
+	const FpbColumn *col = &keys->ix->cols[q->col];
+
+	q->own_type = fpb_own_integer(col, value, q->integer_cmp, &q->value);
+	if (!q->own_type)
+		q->value = value;
+	q->type = q->own_type ? keys->ix->rel->rd_opcintype[q->col] : q->integer_type;
+	q->cmp = q->own_type ? col->cmp : q->integer_cmp;
 }
 
 /*

@@ -35,19 +35,26 @@ struct FpbQual
 	FpbQualKind kind;
 	int			col;			/* attno - 1 */
 
-	/* what follows from it */
+	/*
+	 * what follows from it; with integer_cmp, the first three depend on the
+	 * value as well
+	 */
 	Oid			type;			/* of the value, or of the array's elements */
 	bool		own_type;		/* is that the column's type? */
 	FmgrInfo   *cmp;			/* compares (column, value), or NULL */
 	FmgrInfo   *value_cmp;		/* arrays: compares (value, value), or NULL */
 	FmgrInfo   *zone_cmp;		/* asks for the time zone, so that values are
 								 * translated (scan/timezone.c), or NULL */
+	FmgrInfo   *integer_cmp;	/* tuple indexes: compares the column with
+								 * integers of another type, which are taken
+								 * as the column's own, or NULL */
+	Oid			integer_type;	/* that type */
 
 	/* of this rescan */
 	ScanKey		key;
 	bool		implied;		/* by being in a range: need not be checked */
 	Datum		value;			/* row: of its first member */
-	bool		exact;			/* is value what the key's argument is? */
+	bool		exact;			/* does value stand for the key's argument? */
 	Datum		high;			/* if not: that is from value to this */
 	Datum	   *elems;			/* arrays: without NULLs */
 	int			nelems;
@@ -121,6 +128,7 @@ fpb_free_datums(const FpbIndex *ix, const Datum *values, const bool *isnull)
 
 /* scan/key_form.c */
 extern void fpb_analyse_keys(FpbScanKeys *keys, ScanKey scankeys, int nkeys);
+extern void fpb_set_integer(FpbScanKeys *keys, FpbQual *q, Datum value);
 extern FmgrInfo *fpb_pair_proc(FpbScanKeys *keys, const FpbQual *a,
 							   const FpbQual *b);
 extern MemoryContext fpb_array_context(FpbScanKeys *keys);

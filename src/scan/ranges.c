@@ -152,6 +152,24 @@ word_set_value(const FpbScanKeys *keys, FpbKeyRange *range, int c)
 }
 
 /*
+ * Tuple indexes: set a column of a search key to a member of a row comparison.
+ * Where its value is of the column's own type, or can be taken as one
+ * (fpb_set_integer), so is its comparator the column's own.
+ */
+static void
+set_member(const FpbIndex *ix, ScanKey member, FpbSearchColumn *search)
+{
+	int			c = member->sk_attno - 1;
+
+	search->value = member->sk_argument;
+	search->isnull = false;
+	search->cmp = ix->cols[c].cmp;
+	if (member->sk_subtype != ix->rel->rd_opcintype[c] &&
+		!fpb_own_integer(&ix->cols[c], member->sk_argument, &member->sk_func, &search->value))
+		search->cmp = &member->sk_func;
+}
+
+/*
  * Tuple indexes: complete the search key of one end.  The columns of the
  * prefix are there already; this adds the column after them and, of a row
  * comparison, those that follow.
@@ -182,12 +200,7 @@ tuple_range_end(FpbScanKeys *keys, bool upper, FpbSearchKey *search)
 		int			nmembers = row_members(keys, q);
 
 		for (int i = 0; i < nmembers; i++)
-		{
-			search->cols[n].value = members[i].sk_argument;
-			search->cols[n].isnull = false;
-			search->cols[n].cmp = &members[i].sk_func;
-			n++;
-		}
+			set_member(ix, &members[i], &search->cols[n++]);
 		include_equal = !row_is_strict(q, nmembers);
 	}
 	else
@@ -211,31 +224,11 @@ tuple_range_end(FpbScanKeys *keys, bool upper, FpbSearchKey *search)
 }
 
 /*
- * Is the value of column c of a search key of the opclass's own type?
- */
-static bool
-search_key_is_own_type(const FpbScanKeys *keys, bool upper, int c)
-{
-	const FpbQual *q;
-	ScanKey		member;
-
-	if (c < keys->nprefix)
-		q = keys->prefix[c].eq;
-	else
-		q = upper ? keys->range_upper : keys->range_lower;
-	if (q == NULL)
-		return true;			/* NULL */
-	if (q->kind != FPB_QUAL_ROW || q->zone_cmp != NULL)
-		return q->own_type;
-	member = (ScanKey) DatumGetPointer(q->key->sk_argument) + (c - q->col);
-	return member->sk_subtype == keys->ix->rel->rd_opcintype[c];
-}
-
-/*
- * Tuple indexes: set the head of a search key whose columns are complete.
+ * Tuple indexes: set the head of a search key whose columns are complete.  Of
+ * a column's own type are those values that its own comparator is for.
  */
 static void
-tuple_set_head(FpbScanKeys *keys, bool upper, FpbSearchKey *search)
+tuple_set_head(const FpbScanKeys *keys, FpbSearchKey *search)
 {
 	Datum		values[INDEX_MAX_KEYS];
 	bool		isnull[INDEX_MAX_KEYS];
@@ -243,7 +236,7 @@ tuple_set_head(FpbScanKeys *keys, bool upper, FpbSearchKey *search)
 
 	search->head = 0;
 	search->has_head = false;
-	while (own < search->ncols && search_key_is_own_type(keys, upper, own))
+	while (own < search->ncols && search->cols[own].cmp == keys->ix->cols[own].cmp)
 	{
 		values[own] = search->cols[own].value;
 		isnull[own] = search->cols[own].isnull;
@@ -317,9 +310,9 @@ set_search_keys(FpbScanKeys *keys, FpbKeyRange *range)
 		tuple_range_end(keys, true, &range->upper);
 		range->has_lower = range->lower.ncols > 0;
 		range->has_upper = range->upper.ncols > 0;
-		tuple_set_head(keys, false, &range->lower);
+		tuple_set_head(keys, &range->lower);
 		if (keys->nprefix < keys->ix->nkeyatts)
-			tuple_set_head(keys, true, &range->upper);
+			tuple_set_head(keys, &range->upper);
 		else
 		{
 			/* both ends have all columns, with the same values */

@@ -30,7 +30,9 @@
 static void
 set_value(FpbScanKeys *keys, FpbQual *q, Datum value)
 {
-	if (q->zone_cmp != NULL)
+	if (q->integer_cmp != NULL)
+		fpb_set_integer(keys, q, value);
+	else if (q->zone_cmp != NULL)
 	{
 		MemoryContext old = MemoryContextSwitchTo(fpb_array_context(keys));
 
@@ -130,6 +132,8 @@ prepare_simple(FpbScanKeys *keys, ScanKey scankeys)
 			return false;
 		q->key = &scankeys[i];
 		q->value = scankeys[i].sk_argument;
+		if (q->integer_cmp != NULL)
+			fpb_set_integer(keys, q, q->value);
 		sc->eq = q;
 		sc->values = &q->value;
 		sc->nvalues = 1;
