@@ -241,6 +241,9 @@ DROP INDEX cmp_part_idx, cmp_part_u;
 CREATE INDEX cmp_part_idx ON cmp_part USING fpbtree (a cmp_milli_ops DESC);
 CREATE INDEX cmp_part_u ON cmp_part USING fpbtree (u cmp_uuid_ops DESC);
 SELECT c FROM cmp_conditions WHERE NOT cmp_agrees(c);
+DROP INDEX cmp_part_idx;
+CREATE INDEX cmp_part_idx ON cmp_part USING fpbtree (a cmp_milli_ops, b DESC) INCLUDE (t);
+SELECT c FROM cmp_conditions WHERE NOT cmp_agrees(c);
 
 -- The server's comparator of integers, used for a type that is stored like one.
 CREATE OPERATOR CLASS cmp_regclass_ops FOR TYPE regclass USING fpbtree AS
