@@ -28,16 +28,19 @@ CREATE INDEX d_few_names_f ON d USING fpbtree (name);
 INSERT INTO d SELECT i, -i, hashint8extended(i, 0), t, i / 40, 'tenant ' || t, hashint4(i) % 10
   FROM generate_series(1, least(8 * current_setting('block_size')::int, 65536)) i, LATERAL (SELECT abs(hashint4(i)) % 40 AS t) x;
 
+CREATE INDEX d_named_built_b ON d (name COLLATE "C", up);
+CREATE INDEX d_named_built_f ON d USING fpbtree (name COLLATE "C", up);
+
 -- The share of btree's pages, in hundredths, and the most it may be; of ten keys, large pages are few.
 SELECT name, CASE WHEN share <= most THEN 'ok' ELSE share || ' is more than ' || most END AS pages
 FROM (SELECT name, most, pg_relation_size(('d_' || name || '_f')::regclass) * 100 /
              pg_relation_size(('d_' || name || '_b')::regclass) AS share
       FROM (VALUES ('up', 80), ('down', 105), ('random', 100), ('series', 95), ('named_series', 125),
-                   ('near_end', 150), ('few', CASE WHEN current_setting('block_size')::int > 8192 THEN 150 ELSE 115 END), ('few_names', 115)) AS v (name, most)) s;
+                   ('named_built', 75), ('near_end', 150), ('few', CASE WHEN current_setting('block_size')::int > 8192 THEN 150 ELSE 115 END), ('few_names', 115)) AS v (name, most)) s;
 
 -- and they hold what they should
 SELECT name, fpbtree_check(('d_' || name || '_f')::regclass, true)
-  FROM (VALUES ('up'), ('down'), ('random'), ('series'), ('named_series'), ('near_end'), ('few'), ('few_names')) AS v (name);
+  FROM (VALUES ('up'), ('down'), ('random'), ('series'), ('named_series'), ('named_built'), ('near_end'), ('few'), ('few_names')) AS v (name);
 
 -- How much insertions log, of the index alone: ascending ones of keys that come
 -- late, as other backends are faster, and of many series; and a quarter as many

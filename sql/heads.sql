@@ -123,6 +123,72 @@ SELECT first, second, columns, check_pair(first, second, expression, columns)
                ('date', 'inet', $$set_masklen('10.0.0.0'::inet + i * 7919, 20 + i % 13)$$)) t (first, second, expression),
        unnest('{"a, b", "a DESC, b NULLS FIRST", "a NULLS FIRST, b DESC"}'::text[]) columns;
 
+-- A text and a number: texts that end before, in and behind the heads of a page; numbers of all lengths, and beside these.
+CREATE FUNCTION check_number(type text, expression text, columns text) RETURNS text LANGUAGE plpgsql AS $$
+BEGIN
+    EXECUTE format('CREATE TEMP TABLE v (a text COLLATE "C", b %s, i int)', type);
+    EXECUTE format($q$
+        INSERT INTO v SELECT CASE i %% 6 WHEN 0 THEN CASE WHEN i %% 5 > 0 THEN '' END WHEN 1 THEN 'tenant 17' WHEN 2 THEN left('tenant 17000042', 7 + j)
+                                         WHEN 3 THEN 'tenant 1700000' || i %% 3 WHEN 4 THEN repeat('x', 120 + j) ELSE 'tenant ' || j * 31 END,
+                             CASE WHEN i %% 29 > 0 THEN %s END, i
+                        FROM (SELECT i, i / 6 %% 9 AS j, i / 6 AS n FROM generate_series(1, 1500) i) x $q$, expression);
+    RETURN check_values(columns);
+END $$;
+
+SELECT type, columns, check_number(type, expression, columns)
+  FROM (VALUES ('int8', $$greatest(least((1 - n % 2 * 2) * 2::numeric ^ (n / 3 % 64) + n % 3 - 1, 9223372036854775807), -9223372036854775808)$$),
+               ('int4', $$greatest(least((1 - n % 2 * 2) * 2::numeric ^ (n / 3 % 32) + n % 3 - 1, 2147483647), -2147483648)$$),
+               ('int2', $$greatest(least((1 - n % 2 * 2) * 2::numeric ^ (n / 3 % 16) + n % 3 - 1, 32767), -32768)$$),
+               ('oid', $$least(2::numeric ^ (n % 33), 4294967295)::int8::oid$$), ('bool', $$n % 2 = 0$$), ('"char"', $$(n % 256 - 128)::"char"$$),
+               ('date', $$CASE n % 9 WHEN 0 THEN '-infinity' WHEN 1 THEN 'infinity' ELSE '2000-01-01'::date + n - 100 END$$),
+               ('timestamp', $$CASE n % 9 WHEN 0 THEN '-infinity' WHEN 1 THEN 'infinity' ELSE '2026-01-01'::timestamp + n * interval '1 ms' END$$),
+               ('time', $$make_time(n % 24, n % 60, n / 10.0 % 60)$$)) t (type, expression),
+       unnest('{"a, b", "a NULLS FIRST, b DESC", "a text_pattern_ops, b NULLS FIRST"}'::text[]) columns;
+
+-- texts of many leaves, whose prefixes go on into the number, and what ends before these
+CREATE TABLE crowds (t text COLLATE "C", n int8);
+INSERT INTO crowds SELECT 'crowd ' || i % 3, i / 3 FROM generate_series(1, 9000) i;
+CREATE INDEX crowds_tn ON crowds USING fpbtree (t, n);
+INSERT INTO crowds SELECT 'crowd ' || i % 3, i / 3 - 4000 FROM generate_series(1, 9000) i;
+SELECT fpbtree_check('crowds_tn', true);
+SET enable_seqscan = off;
+SELECT t, (SELECT count(n) FROM crowds c WHERE c.t = v.t), (SELECT max(n) FROM crowds c WHERE c.t = v.t), (SELECT min(n) FROM crowds c WHERE c.t = v.t),
+       (SELECT count(n) FROM crowds c WHERE c.t <= v.t), (SELECT count(n) FROM crowds c WHERE c.t > v.t), (SELECT count(n) FROM crowds c WHERE c.t < v.t)
+  FROM (VALUES ('crowd 0'), ('crowd 1'), ('crowd 2'), ('crowd'), ('crowd 1 '), ('crowd 11')) v (t);
+SELECT count(*), min(n), max(n) FROM crowds WHERE t = 'crowd 1' AND n BETWEEN -5 AND 2000;
+RESET enable_seqscan;
+
+-- others have heads of the first column alone
+CREATE TABLE others (a bytea, b int8, c text COLLATE "C", d float8);
+INSERT INTO others SELECT decode(repeat('00', i % 3) || lpad(to_hex(i % 7), 2, '0'), 'hex'), i, 'c' || i % 3, (i % 5 - 2) / 3.0 FROM generate_series(1, 600) i;
+CREATE INDEX others_ab ON others USING fpbtree (a, b);
+CREATE INDEX others_cb ON others USING fpbtree (c DESC, b);
+CREATE INDEX others_cd ON others USING fpbtree (c, d);
+INSERT INTO others SELECT * FROM others;
+SELECT fpbtree_check('others_ab', true), fpbtree_check('others_cb', true), fpbtree_check('others_cd', true);
+SET enable_seqscan = off;
+SELECT (SELECT count(*) FROM others WHERE a = '\x0000' AND b < 300), (SELECT count(*) FROM others WHERE c = 'c1' AND b < 300),
+       (SELECT count(*) FROM others WHERE c = 'c2' AND d < 0);
+SET enable_indexscan = off; SET enable_indexonlyscan = off; SET enable_bitmapscan = off; RESET enable_seqscan;
+SELECT (SELECT count(*) FROM others WHERE a = '\x0000' AND b < 300), (SELECT count(*) FROM others WHERE c = 'c1' AND b < 300),
+       (SELECT count(*) FROM others WHERE c = 'c2' AND d < 0);
+RESET enable_indexscan; RESET enable_indexonlyscan; RESET enable_bitmapscan;
+
+-- a zero byte ends a text, so there can be none in it
+BEGIN;
+CREATE CAST (bytea AS text) WITHOUT FUNCTION;
+CREATE TABLE zeros (t text COLLATE "C", n int8);
+CREATE INDEX zeros_tn ON zeros USING fpbtree (t, n);
+INSERT INTO zeros SELECT left('aaa', i % 4), i FROM generate_series(1, 400) i;
+SAVEPOINT s;
+INSERT INTO zeros VALUES ('\x610061'::bytea::text, 1);
+ROLLBACK TO s;
+SET LOCAL enable_seqscan = off;
+SELECT count(*) FROM zeros WHERE t = '\x61008061'::bytea::text;
+SELECT count(*) FROM zeros WHERE t > '\x61008061'::bytea::text;
+SELECT count(*) FROM zeros WHERE (t, n) <= ('\x6100ff'::bytea::text, 7);
+ROLLBACK;
+
 -- three columns: heads are of the first two, the second of which has 64 bits
 CREATE TABLE three (a int, b int8, c text COLLATE "C");
 INSERT INTO three SELECT i % 5, (i * 7919 % 1000)::int8 << (i % 3 * 16), md5(i::text) FROM generate_series(1, 3000) i;

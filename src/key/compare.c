@@ -69,12 +69,21 @@ fpb_search_key_is_simple(const FpbIndex *ix, const FpbSearchKey *search)
 }
 
 /*
- * Does a key's tuple lack its first column, which the head has?
+ * Does a key's tuple lack its first column, which is a code that the head has?
  */
 static inline bool
 key_lacks_first(const FpbIndex *ix, const FpbKey *key)
 {
 	return key->cut_in != NULL && fpb_lacks_first(ix, key->tuple);
+}
+
+/*
+ * Does it lack a text, which the page's prefix and the head have?
+ */
+static inline bool
+key_lacks_text(const FpbIndex *ix, const FpbKey *key)
+{
+	return key->cut_in != NULL && fpb_lacks_text(ix, key->tuple);
 }
 
 /*
@@ -133,27 +142,49 @@ compare_columns(const FpbIndex *ix, const FpbKey *key, const FpbSearchKey *searc
 				int ncompare, bool has_prefix)
 {
 	FpbTupleReader reader;
+	bool		lacks_first = key_lacks_first(ix, key) || key_lacks_text(ix, key);
+	FpbTupleSpace space;
 	int			result = compare_first(ix, key, search, has_prefix);
 
 	if (result != 0 || ncompare == 1)
 		return result;
-	fpb_begin_with_second(&reader, ix, key->tuple, key_lacks_first(ix, key));
+	if (lacks_first && fpb_lacks_number(ix, key->tuple))
+		fpb_begin_with_second(&reader, ix, fpb_whole_tuple(ix, key, &space), false);
+	else
+		fpb_begin_with_second(&reader, ix, key->tuple, lacks_first);
 	return compare_rest(&reader, search, ncompare);
 }
 
 /*
- * Are the first columns of both short varlenas that are compared by their
- * bytes, and does what the key's tuple lacks of them need no comparison?  This
- * is so of most texts.
+ * The same of a key whose tuple lacks its text, if the search key has the same
+ * head in its page.  That has the end of the text, so the texts are the same.
+ * If the tuple lacks the number, it has the end of that, too.
+ */
+static pg_attribute_always_inline int
+compare_lacking_text(const FpbIndex *ix, const FpbKey *key, const FpbSearchKey *search,
+					 int ncompare)
+{
+	FpbTupleReader reader;
+
+	if (ncompare == 1 || fpb_lacks_number(ix, key->tuple))
+		return 0;
+	fpb_begin_with_second(&reader, ix, key->tuple, true);
+	return compare_rest(&reader, search, ncompare);
+}
+
+/*
+ * Is the first column of a key's tuple a short varlena, and that of the search
+ * key a plain one, which are compared by their bytes, and does what the tuple
+ * lacks need no comparison?  This is so of most texts.  Sets *searched and
+ * *left to the search key's bytes.
  */
 static pg_attribute_always_inline bool
 have_short_first(const FpbIndex *ix, const FpbKey *key, const FpbSearchKey *search,
-				 bool has_prefix)
+				 bool has_prefix, const char **searched, Size *left)
 {
-	const char *searched = DatumGetPointer(search->cols[0].value);
-
 	return ix->cols[0].head == FPB_HEAD_BYTES && search->has_head && !search->cols[0].isnull &&
-		VARATT_IS_1B(searched) && !VARATT_IS_1B_E(searched) && fpb_first_is_short(ix, key->tuple) &&
+		fpb_plain_bytes(DatumGetPointer(search->cols[0].value), searched, left) &&
+		fpb_first_is_short(ix, key->tuple) &&
 		(has_prefix || key->cut_in == NULL || !fpb_is_cut(ix, key->tuple));
 }
 
@@ -161,12 +192,11 @@ have_short_first(const FpbIndex *ix, const FpbKey *key, const FpbSearchKey *sear
  * compare_columns of such a key and search key.
  */
 static pg_attribute_always_inline int
-compare_short(const FpbIndex *ix, const FpbKey *key, const FpbSearchKey *search, int ncompare)
+compare_short(const FpbIndex *ix, const FpbKey *key, const FpbSearchKey *search, int ncompare,
+			  const char *searched, Size left)
 {
 	const char *value = (char *) key->tuple + IndexInfoFindDataOffset(0);
-	const char *searched = VARDATA_1B(DatumGetPointer(search->cols[0].value));
 	Size		length = VARSIZE_1B(value) - VARHDRSZ_SHORT;
-	Size		left = VARSIZE_1B(DatumGetPointer(search->cols[0].value)) - VARHDRSZ_SHORT;
 	FpbTupleReader reader;
 	int			order;
 
@@ -224,13 +254,20 @@ compare_tuple(const FpbIndex *ix, const FpbKey *key, const FpbSearchKey *search,
 {
 	int			natts = fpb_pivot_natts(ix, key->tuple);
 	int			ncompare = Min(natts, search->ncols);
+	const char *searched;
+	Size		left;
 	int			result;
 
 	if (ncompare > 0)
 	{
-		result = likely(have_short_first(ix, key, search, has_prefix)) ?
-			compare_short(ix, key, search, ncompare) :
-			compare_columns(ix, key, search, ncompare, has_prefix);
+		if (key_lacks_text(ix, key))
+			result = likely(has_prefix && search->has_head && !search->cols[0].isnull) ?
+				compare_lacking_text(ix, key, search, ncompare) :
+				compare_columns(ix, key, search, ncompare, has_prefix);
+		else
+			result = likely(have_short_first(ix, key, search, has_prefix, &searched, &left)) ?
+				compare_short(ix, key, search, ncompare, searched, left) :
+				compare_columns(ix, key, search, ncompare, has_prefix);
 		if (result != 0)
 			return result;
 	}
@@ -413,12 +450,13 @@ fpb_compare_keys(const FpbIndex *ix, const FpbKey *a, const FpbKey *b)
 bool
 fpb_comparators_agree(const FpbIndex *ix, const FpbKey *a, const FpbKey *b)
 {
+	int			natts;
 	int			order;
 
-	if (fpb_is_word(ix) || a->tuple == b->tuple ||
-		fpb_pivot_natts(ix, a->tuple) == 0 || fpb_pivot_natts(ix, b->tuple) == 0)
+	if (fpb_is_word(ix) || a->tuple == b->tuple)
 		return true;
-	(void) fpb_equal_columns(ix, a, b, 1, &order);
+	natts = Min(fpb_pivot_natts(ix, a->tuple), fpb_pivot_natts(ix, b->tuple));
+	(void) fpb_equal_columns(ix, a, b, Min(natts, Max(fpb_head_columns(ix), 1)), &order);
 	return order <= 0;
 }
 

@@ -106,6 +106,31 @@ fpb_choose_column_head(FpbIndex *ix, int column)
 }
 
 /*
+ * Do byte heads go on into the second column?  The first is then a text in
+ * ascending order, and the second a number, of which the head may have all.
+ * This must depend only on what can't change while the index exists: not on
+ * the column's type, in place of which another may come that the operator
+ * class takes, too.
+ */
+static bool
+heads_go_on(const FpbIndex *ix)
+{
+	const FpbColumn *first = &ix->cols[0];
+	const FpbColumn *second = &ix->cols[1];
+
+	if (ix->nkeyatts < 2 || first->head != FPB_HEAD_BYTES || first->desc)
+		return false;
+	switch (index_getprocid(ix->rel, 1, FPB_ORDER_PROC))
+	{
+		case F_BTTEXTCMP:
+		case F_BTTEXT_PATTERN_CMP:
+			return second->word != NULL && second->by_value && fpb_word_is_code(second->word);
+		default:
+			return false;
+	}
+}
+
+/*
  * Choose the widths of the columns' codes and, in tuple form, the head.
  */
 static void
@@ -113,7 +138,7 @@ choose_widths(FpbIndex *ix)
 {
 	FpbColumn  *first = &ix->cols[0];
 
-	ix->byte_heads = ix->byte_order = ix->cut_column = false;
+	ix->byte_heads = ix->byte_order = ix->cut_column = ix->with_number = false;
 	if (ix->form != FPB_TUPLE)
 	{
 		ix->head_width = ix->form == FPB_WORD4 ? 4 : 8;
@@ -137,6 +162,12 @@ choose_widths(FpbIndex *ix)
 			first->head = FPB_HEAD_PAIR;
 	}
 	ix->byte_order = fpb_head_is_bytes(first->head);
+	ix->with_number = heads_go_on(ix);
+	if (ix->with_number)
+	{
+		fpb_choose_column_head(ix, 1);
+		ix->head_width = sizeof(uint64);
+	}
 	ix->byte_heads = ix->byte_order || fpb_head_is_sort_key(first->head);
 	ix->cut_column = ix->natts > 1 && first->by_value && first->word != NULL &&
 		fpb_word_is_code(first->word);

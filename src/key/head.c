@@ -20,6 +20,9 @@
  * The others: what key/value_head.c makes of the value, all bits inverted for
  * DESC.  NULLs have zero or all ones, on their side.
  *
+ * FPB_HEAD_BYTES with a number: the first bytes of the key (key/key_bytes.c).
+ * What is missing counts as 0, too.
+ *
  * A pivot that keeps n columns has the smallest head of the keys that begin
  * with them.  The rules above give it if a missing B counts as 0, and so does
  * a missing A.  The pivot p lies just before these keys.  So if e < p, e is
@@ -51,8 +54,8 @@
  */
 #include "postgres.h"
 
-#include "key/key.h"
-#include "key/tuple.h"
+#include "key/key_bytes.h"
+#include "key/prefix.h"
 
 /*
  * See key/key.h.  The value may be NULL.
@@ -87,19 +90,46 @@ fpb_head_columns(const FpbIndex *ix)
 		case FPB_HEAD_PAIR:
 			return FPB_HEAD_COLUMNS;
 		default:
-			return 1;
+			return ix->with_number ? FPB_HEAD_COLUMNS : 1;
 	}
+}
+
+/*
+ * fpb_head_of where bytes go on into the second column, and the first is not
+ * NULL.
+ */
+static bool
+head_with_number(const FpbIndex *ix, const Datum *values, const bool *isnull, int ncols,
+				 bool upper, uint64 *head)
+{
+	FpbKeyBytes bytes;
+
+	fpb_first_bytes(ix, values[0], BLCKSZ, &bytes);
+	if (unlikely(memchr(bytes.data, '\0', bytes.length) != NULL))
+	{
+		fpb_free_bytes(&bytes);
+		return false;
+	}
+	if (bytes.length < sizeof(*head))
+		fpb_add_number(ix, ncols > 1, ncols > 1 ? values[1] : (Datum) 0,
+					   ncols > 1 && isnull[1], &bytes);
+	*head = fpb_bytes_head(bytes.data, bytes.length);
+	if (ncols == 1 && upper)
+		*head |= fpb_ones_behind(bytes.length);
+	fpb_free_bytes(&bytes);
+	return true;
 }
 
 /*
  * Set *head to the head of a search key with these ncols leading columns: that
  * of the smallest (upper: of the largest) key that begins with them.  False,
- * with a *head of 0, if heads say nothing in this index.
+ * with a *head of 0, if heads say nothing in this index, or of this key,
+ * because it has a text with a byte of zero.
  *
  * upper is true if the search key's on_equal is -1, and false if it is 1.
  * With all nkeyatts columns it makes no difference.  The values that the head
- * depends on (two if it is of a pair) are of the opclass's own types.  They
- * may be compressed or lie in a TOAST table.
+ * depends on (fpb_head_columns) are of the opclass's own types.  They may be
+ * compressed or lie in a TOAST table.
  */
 bool
 fpb_head_of(const FpbIndex *ix, const Datum *values, const bool *isnull,
@@ -111,6 +141,8 @@ fpb_head_of(const FpbIndex *ix, const Datum *values, const bool *isnull,
 	if (first->head == FPB_HEAD_NONE || ix->old_heads)
 		return false;
 
+	if (ix->with_number && ncols > 0 && !isnull[0])
+		return head_with_number(ix, values, isnull, ncols, upper, head);
 	if (ncols == 0)
 		*head = upper ? PG_UINT64_MAX : 0;
 	else
@@ -138,5 +170,7 @@ fpb_pivot_head(const FpbIndex *ix, uint64 head, int natts)
 {
 	if (natts == 1 && ix->cols[0].head == FPB_HEAD_PAIR)
 		return head & FPB_HEAD4_MASK;
+	if (natts == 1 && ix->with_number)
+		return head & ~fpb_ones_behind(fpb_bytes_in_head(ix, head));
 	return head;
 }

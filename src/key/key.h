@@ -117,7 +117,9 @@ typedef enum FpbHeadKind
 	FPB_HEAD_PAIR,				/* the code of the first column, and half of
 								 * the head of the second */
 	FPB_HEAD_UUID,				/* first half of the code of a uuid */
-	FPB_HEAD_BYTES,				/* first bytes of a varlena */
+	FPB_HEAD_BYTES,				/* first bytes of a varlena; perhaps, of a
+								 * text, with a number behind
+								 * (ix->with_number) */
 	FPB_HEAD_BPCHAR,			/* the same without trailing blanks */
 	FPB_HEAD_CSTRING,			/* first bytes of a name */
 	FPB_HEAD_NUMERIC,			/* see key/value_head.c */
@@ -174,6 +176,8 @@ typedef struct FpbIndex
 	bool		byte_heads;		/* are heads the first bytes of the first
 								 * column, or of its sort key? */
 	bool		byte_order;		/* and do such bytes alone decide? */
+	bool		with_number;	/* and do they go on into the second column, a
+								 * number?  (key/key_bytes.c) */
 	bool		old_heads;		/* Were heads of its pages made by another
 								 * version of the collation?  Then heads of
 								 * keys in a page tell their order, but those
@@ -577,9 +581,10 @@ extern void fpb_key_minus_infinity(const FpbIndex *ix, FpbKey *key);
  * Tuple form: the head of a search key with these ncols columns, which is that
  * of the smallest (upper: the largest) key that begins with them.  upper must
  * be true if on_equal is -1 and false if it is 1.  It makes no difference if
- * ncols is nkeyatts.  If a value that the head depends on (two if it is of a
- * pair) is not of the opclass's own type, the search key can't have a head.
- * Returns false if heads say nothing in this index.
+ * ncols is nkeyatts.  If a value that the head depends on (fpb_head_columns)
+ * is not of the opclass's own type, the search key can't have a head.  Returns
+ * false if heads say nothing in this index, or of this key: a text with a byte
+ * of zero.
  */
 extern bool fpb_head_of(const FpbIndex *ix, const Datum *values,
 						const bool *isnull, int ncols, bool upper,

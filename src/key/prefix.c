@@ -26,14 +26,21 @@
  * In leaves, tuples are *cut*: their first columns lack the prefix, which the
  * page's low fence has, and the bytes of the head behind it.  If the last of
  * these is zero, though, the value may end before, and only the prefix is cut
- * off.  So the key's head in the page tells what to join.  A tuple that is
- * longer than ix->cut_most is not cut, and neither is one whose first column
- * is compressed.  A tuple in a page shows whether it is cut, because none that
- * is cut is so long.
+ * off.  (Where bytes go on into the second column, a zero ends the text, and
+ * there is no doubt.)  So the key's head in the page tells what to join.  A
+ * tuple that is longer than ix->cut_most is not cut, and neither is one whose
+ * first column is compressed.  A tuple in a page shows whether it is cut,
+ * because none that is cut is so long.
  *
  * A cut tuple is a tuple, whose first column has another value.  Its header
  * stays as short or as long as it was.  So what has been cut can be joined
  * again, to the same bytes.
+ *
+ * Where bytes go on into the second column (ix->with_number), a text that ends
+ * within the head is left out with its header, if that is a short one.  The
+ * flag of variable lengths shows it, because each tuple with a text has that.
+ * If there are no other columns, and the number ends within the head, too, the
+ * tuple has no data at all.
  *
  * Where heads are not bytes but have all of the first column (ix->cut_column),
  * cut tuples lack that, and are no longer than ix->cut_most, too.  Then the
@@ -49,58 +56,19 @@
 
 #include "key/code.h"
 #include "key/key.h"
+#include "key/key_bytes.h"
 #include "key/prefix.h"
 #include "key/tuple.h"
 
 static const char too_long[] = "column is too long for a tuple without its page's prefix";
 static const char short_key[] = "key is shorter than its page's prefix";
 
-/* fpb_value_bytes of the first column; most have a short header, and are bytes */
-static inline const char *
-bytes_of(const FpbIndex *ix, Datum value, Size want, Size *length, void **copy)
-{
-	const char *v = DatumGetPointer(value);
-
-	if (ix->cols[0].head == FPB_HEAD_BYTES && likely(VARATT_IS_1B(v) && !VARATT_IS_1B_E(v)))
-	{
-		*copy = NULL;
-		*length = VARSIZE_1B(v) - VARHDRSZ_SHORT;
-		return VARDATA_1B(v);
-	}
-	return fpb_value_bytes(&ix->cols[0], value, Min(want, FPB_SORT_KEY_MOST), length, copy);
-}
-
-/*
- * The bytes of a tuple's first column, at least so many as are wanted; NULL if
- * it has none, or is NULL.
- */
-static pg_attribute_always_inline const char *
-first_bytes(const FpbIndex *ix, IndexTuple tuple, Size want, Size *length, void **copy)
-{
-	bool		isnull;
-	Datum		value;
-
-	*copy = NULL;
-	if (fpb_pivot_natts(ix, tuple) == 0)
-		return NULL;
-	value = fpb_read_first_column(ix, tuple, &isnull);
-	if (isnull)
-		return NULL;
-	return bytes_of(ix, value, want, length, copy);
-}
-
-static inline void
-free_copy(void *copy)
-{
-	if (unlikely(copy != NULL))
-		pfree(copy);
-}
-
-/* The head of these bytes, the first ones of which are left out. */
+/* The head of the bytes of a key behind the prefix. */
 static inline uint64
-head_behind(const FpbIndex *ix, const char *bytes, Size length, Size prefix)
+head_behind(const FpbIndex *ix, const FpbKeyBytes *bytes, Size prefix)
 {
-	uint64		head = length <= prefix ? 0 : fpb_bytes_head(bytes + prefix, length - prefix);
+	uint64		head = bytes->length <= prefix ? 0 :
+		fpb_bytes_head(bytes->data + prefix, bytes->length - prefix);
 
 	if (ix->cols[0].desc)
 		head = ~head;
@@ -113,48 +81,42 @@ head_behind(const FpbIndex *ix, const char *bytes, Size length, Size prefix)
 int
 fpb_common_prefix(const FpbIndex *ix, IndexTuple first, IndexTuple last)
 {
-	const char *a;
-	const char *b;
-	Size		a_length;
-	Size		b_length;
-	void	   *a_copy;
-	void	   *b_copy;
-	Size		most = ix->byte_order ? BLCKSZ : FPB_SORT_KEY_MOST - FPB_CUT_HEAD_BYTES;
+	FpbKeyBytes a;
+	FpbKeyBytes b;
+	Size		most = ix->byte_order ? BLCKSZ : FPB_SORT_KEY_MOST - fpb_cut_head_bytes(ix);
 	Size		prefix = 0;
 
-	if (!ix->byte_heads || ix->old_heads)
+	if (!ix->byte_heads || ix->old_heads || !fpb_tuple_bytes(ix, first, most, &a))
 		return 0;
-	a = first_bytes(ix, first, most, &a_length, &a_copy);
-	b = first_bytes(ix, last, most, &b_length, &b_copy);
-	if (a != NULL && b != NULL)
-		while (prefix < Min(Min(a_length, b_length), most) && a[prefix] == b[prefix])
+	if (fpb_tuple_bytes(ix, last, most, &b))
+	{
+		while (prefix < Min(Min(a.length, b.length), most) && a.data[prefix] == b.data[prefix])
 			prefix++;
-	free_copy(a_copy);
-	free_copy(b_copy);
+		fpb_free_bytes(&b);
+	}
+	fpb_free_bytes(&a);
 	return prefix;
 }
 
 /*
- * The sign of so many bytes against the prefix, the first bytes of a tuple's
- * first column; 0 if they begin with it.  Raises an error if that has no
- * prefix of this length.
+ * The sign of the bytes of a key against the prefix, the first bytes of a
+ * tuple; 0 if they begin with it.  *ends becomes whether they end within it,
+ * and are the same so far.  Raises an error if the tuple has no prefix of this
+ * length.
  */
 static int
-compare_prefix(const FpbIndex *ix, const char *bytes, Size length, IndexTuple tuple,
-			   Size prefix)
+compare_prefix(const FpbIndex *ix, const FpbKeyBytes *bytes, IndexTuple tuple, Size prefix,
+			   bool *ends)
 {
-	Size		other_length;
-	void	   *copy;
-	const char *other = first_bytes(ix, tuple, prefix, &other_length, &copy);
+	FpbKeyBytes other;
 	int			order;
 
-	if (unlikely(other == NULL || other_length < prefix))
+	if (unlikely(!fpb_tuple_bytes(ix, tuple, prefix, &other) || other.length < prefix))
 		fpb_tuple_damaged(ix, tuple, short_key);
-	order = memcmp(bytes, other, Min(length, prefix));
-	if (order == 0 && length < prefix)
-		order = -1;
-	free_copy(copy);
-	return order;
+	order = memcmp(bytes->data, other.data, Min(bytes->length, prefix));
+	*ends = order == 0 && bytes->length < prefix;
+	fpb_free_bytes(&other);
+	return *ends ? -1 : order;
 }
 
 /*
@@ -163,42 +125,18 @@ compare_prefix(const FpbIndex *ix, const char *bytes, Size length, IndexTuple tu
 bool
 fpb_has_prefix(const FpbIndex *ix, IndexTuple tuple, int prefix, IndexTuple other)
 {
-	Size		length;
-	void	   *copy;
-	const char *bytes = first_bytes(ix, tuple, prefix, &length, &copy);
-	bool		has = bytes != NULL && compare_prefix(ix, bytes, length, other, prefix) == 0;
+	FpbKeyBytes bytes;
+	bool		ends;
+	bool		has;
 
-	free_copy(copy);
+	if (!fpb_tuple_bytes(ix, tuple, prefix, &bytes))
+		return false;
+	has = compare_prefix(ix, &bytes, other, prefix, &ends) == 0;
+	fpb_free_bytes(&bytes);
 	return has;
 }
 
 /* --- cut tuples --- */
-
-/*
- * fpb_copy_bytes of what is short, most of the time.
- */
-static pg_attribute_always_inline void
-copy_short(char *to, const char *from, Size length)
-{
-	Size		done = 0;
-
-	if (unlikely(length > 64))
-		fpb_copy_bytes(to, from, length);
-	else if (length >= sizeof(uint64))
-	{
-		for (; done + sizeof(uint64) < length; done += sizeof(uint64))
-			memcpy(to + done, from + done, sizeof(uint64));
-		memcpy(to + length - sizeof(uint64), from + length - sizeof(uint64), sizeof(uint64));
-	}
-	else if (length >= sizeof(uint32))
-	{
-		memcpy(to, from, sizeof(uint32));
-		memcpy(to + length - sizeof(uint32), from + length - sizeof(uint32), sizeof(uint32));
-	}
-	else
-		for (; done < length; done++)
-			to[done] = from[done];
-}
 
 /*
  * Add a tuple's columns from the second one on to one being made in *space,
@@ -228,7 +166,7 @@ copy_rest(const FpbIndex *ix, FpbTupleReader *reader, FpbTupleSpace *space, Size
 		*aligned |= fpb_needs_alignment(col, value);
 		for (; end < begin; end++)
 			to[end] = 0;
-		copy_short(to + begin, value, length);
+		fpb_copy_short(to + begin, value, length);
 		end = begin + length;
 	}
 	return end;
@@ -259,7 +197,8 @@ fpb_is_cut(const FpbIndex *ix, IndexTuple tuple)
 {
 	if (ix->cut_column)
 		return fpb_lacks_first(ix, tuple);
-	return IndexTupleSize(tuple) <= ix->cut_most && has_plain_first(tuple);
+	return fpb_lacks_text(ix, tuple) ||
+		(IndexTupleSize(tuple) <= ix->cut_most && has_plain_first(tuple));
 }
 
 /* --- without the first column --- */
@@ -277,10 +216,10 @@ fpb_first_of_head(const FpbIndex *ix, const FpbKey *key)
 }
 
 /*
- * A copy of a tuple in *space, without its first column.
+ * A copy of a tuple in *space, without its first column; or without any.
  */
 static IndexTuple
-drop_column(const FpbIndex *ix, IndexTuple tuple, FpbTupleSpace *space)
+drop_column(const FpbIndex *ix, IndexTuple tuple, bool all, FpbTupleSpace *space)
 {
 	FpbTupleReader reader;
 	Size		start;
@@ -290,7 +229,7 @@ drop_column(const FpbIndex *ix, IndexTuple tuple, FpbTupleSpace *space)
 	fpb_begin_with_second(&reader, ix, tuple, false);
 	start = reader.data - (char *) tuple;
 	memcpy(space->data, tuple, start);
-	end = copy_rest(ix, &reader, space, start, 0, &aligned);
+	end = all ? 0 : copy_rest(ix, &reader, space, start, 0, &aligned);
 	fpb_set_tuple_info(&space->header, start + end, aligned);
 	return &space->header;
 }
@@ -321,7 +260,7 @@ add_column(const FpbIndex *ix, IndexTuple tuple, Datum first, FpbTupleSpace *spa
 		fpb_tuple_damaged(ix, tuple, too_long);
 	else
 	{
-		copy_short(space->data + start + end, reader.data, reader.size);
+		fpb_copy_short(space->data + start + end, reader.data, reader.size);
 		end += reader.size;
 	}
 	fpb_set_tuple_info(&space->header, start + end, aligned || col->align > sizeof(uint16));
@@ -403,9 +342,23 @@ drop_bytes(const FpbIndex *ix, IndexTuple tuple, Size less, bool header_only, Fp
 	}
 	if (unlikely(start > sizeof(IndexTupleData)))
 		memcpy(space->data, tuple, start);	/* the bitmap of NULLs, too */
-	copy_short(space->data + start + header, bytes + less, length);
+	fpb_copy_short(space->data + start + header, bytes + less, length);
 	finish_first(ix, tuple, header, length + less, length, space);
 	return &space->header;
+}
+
+/*
+ * Cut a tuple whose text has a short header and ends in its head, where byte
+ * heads go on into the second column: leave out the text, and the number if it
+ * ends there, too, and is the last column.
+ */
+static IndexTuple
+drop_text(const FpbIndex *ix, IndexTuple tuple, bool number_too, FpbTupleSpace *space)
+{
+	IndexTuple	cut = drop_column(ix, tuple, number_too && ix->natts == 2, space);
+
+	cut->t_info &= ~INDEX_VAR_MASK;
+	return cut;
 }
 
 /*
@@ -414,19 +367,27 @@ drop_bytes(const FpbIndex *ix, IndexTuple tuple, Size less, bool header_only, Fp
 static pg_attribute_always_inline IndexTuple
 cut_tuple(const FpbIndex *ix, IndexTuple tuple, int prefix, bool header_only, FpbTupleSpace *space)
 {
-	const char *bytes;
-	Size		length = 0;
-	void	   *copy;
+	Size		want = prefix + fpb_cut_head_bytes(ix);
+	FpbKeyBytes bytes;
+	Size		length;
+	bool		ends;
 	uint64		head;
 
 	if (!fpb_is_cut(ix, tuple))
 		return tuple;
 	if (ix->cut_column)
-		return drop_column(ix, tuple, space);
-	bytes = first_bytes(ix, tuple, prefix + FPB_CUT_HEAD_BYTES, &length, &copy);
-	head = head_behind(ix, bytes, length, prefix);
-	free_copy(copy);
-	return drop_bytes(ix, tuple, prefix + fpb_bytes_in_head(ix, head), header_only, space);
+		return drop_column(ix, tuple, false, space);
+	if (unlikely(!fpb_tuple_bytes(ix, tuple, want, &bytes)))
+		fpb_tuple_damaged(ix, tuple, short_key);
+	head = head_behind(ix, &bytes, prefix);
+	length = bytes.first;
+	ends = bytes.length <= want;
+	fpb_free_bytes(&bytes);
+	if (!ix->with_number)
+		return drop_bytes(ix, tuple, prefix + fpb_bytes_in_head(ix, head), header_only, space);
+	if (length < want && VARATT_IS_1B((char *) tuple + IndexInfoFindDataOffset(tuple->t_info)))
+		return drop_text(ix, tuple, ends, space);
+	return drop_bytes(ix, tuple, Min(length, want), header_only, space);
 }
 
 /*
@@ -450,20 +411,61 @@ fpb_cut_header(const FpbIndex *ix, IndexTuple tuple, int prefix, FpbTupleSpace *
 /*
  * The bytes of a page's low fence, which are no fewer than the page's prefix.
  */
-static const char *
-prefix_bytes(const FpbIndex *ix, Page page, void **copy)
+static void
+prefix_bytes(const FpbIndex *ix, Page page, FpbKeyBytes *bytes)
 {
 	uint32		offset = (uint32) Min(FpbHdr(page)->fences.tail[FPB_LOW], BLCKSZ);
 	IndexTuple	low = (IndexTuple) ((char *) page + offset);
-	Size		length;
-	const char *bytes;
 
 	if (unlikely(!fpb_tuple_offset_valid(page, offset) || !fpb_tuple_is_aligned(ix, low, offset)))
 		fpb_part_damaged(ix, page, "The low fence is not among the page's tuples.");
-	bytes = first_bytes(ix, low, fpb_page_prefix(ix, page), &length, copy);
-	if (unlikely(bytes == NULL || length < (Size) fpb_page_prefix(ix, page)))
+	if (unlikely(!fpb_tuple_bytes(ix, low, fpb_page_prefix(ix, page), bytes) ||
+				 bytes->length < (Size) fpb_page_prefix(ix, page)))
 		fpb_tuple_damaged(ix, low, short_key);
-	return bytes;
+}
+
+/*
+ * Keep the bytes of the second column that are in a prefix, no more than
+ * FPB_NUMBER_MOST.
+ */
+static void
+keep_number(const char *bytes, Size length, FpbPrefixThere *there)
+{
+	char		number[FPB_NUMBER_MOST] = {0};
+
+	memcpy(number, bytes, Min(length, sizeof(number)));
+	there->number = fpb_bytes_head(number, sizeof(uint64));
+	there->ninth = (uint8) number[sizeof(uint64)];
+}
+
+/*
+ * Write the part of a page's prefix that is the first column's to where a
+ * tuple is being made, if it is not there, and keep the rest.
+ */
+static inline void
+write_prefix(const FpbIndex *ix, Page page, char *to, Size room, FpbPrefixThere *there)
+{
+	Size		prefix = fpb_page_prefix(ix, page);
+	FpbKeyBytes bytes;
+
+	if (likely(there->page == page && there->at == to))
+		return;
+	there->first = 0;
+	there->rest = 0;
+	if (prefix > 0)
+	{
+		prefix_bytes(ix, page, &bytes);
+		there->first = Min(bytes.first, prefix);
+		there->rest = prefix - there->first;
+		if (unlikely(there->first > room))
+			fpb_part_damaged(ix, page, too_long);
+		memcpy(to, bytes.data, there->first);
+		if (there->rest > 0)
+			keep_number(bytes.data + there->first + FPB_TEXT_END, there->rest - FPB_TEXT_END, there);
+		fpb_free_bytes(&bytes);
+	}
+	there->page = page;
+	there->at = to;
 }
 
 /*
@@ -475,38 +477,151 @@ static pg_attribute_always_inline IndexTuple
 add_bytes(const FpbIndex *ix, const FpbKey *key, FpbTupleSpace *space, FpbPrefixThere *there)
 {
 	Size		start = IndexInfoFindDataOffset(key->tuple->t_info);
-	Size		prefix = fpb_page_prefix(ix, key->cut_in);
-	Size		in_head = fpb_bytes_in_head(ix, key->head);
-	uint32		head = pg_hton32(fpb_head_bytes(ix, key->head));
+	Size		in_head;
+	uint64		head = pg_hton64(fpb_head_bytes(ix, key->head));
 	Size		header;
 	Size		length;
 	const char *bytes = plain_first(ix, key->tuple, &header, &length);
 	char	   *to = space->data + start + header;
-	Size		whole = prefix + in_head + length;
+	Size		whole;
 
+	write_prefix(ix, key->cut_in, to, sizeof(space->data) - start - header, there);
+	in_head = there->rest > 0 ? 0 : fpb_bytes_in_head(ix, key->head);
+	whole = there->first + in_head + length;
 	if (unlikely(start + header + whole > sizeof(space->data)))
 		fpb_tuple_damaged(ix, key->tuple, too_long);
 	if (unlikely(header == VARHDRSZ_SHORT && header + whole > VARATT_SHORT_MAX))
 		fpb_tuple_damaged(ix, key->tuple, "column is too long for its header");
-	if (there->page != key->cut_in || there->at != to)
-	{
-		if (prefix > 0)
-		{
-			void	   *copy;
-
-			memcpy(to, prefix_bytes(ix, key->cut_in, &copy), prefix);
-			free_copy(copy);
-		}
-		there->page = key->cut_in;
-		there->at = to;
-	}
 	space->header = *key->tuple;
 	if (unlikely(start > sizeof(IndexTupleData)))
 		memcpy(space->data, key->tuple, start); /* the bitmap of NULLs, too */
-	if (in_head > 0)
-		memcpy(to + prefix, &head, FPB_CUT_HEAD_BYTES);
-	copy_short(to + prefix + in_head, bytes, length);
+	fpb_copy_short(to + there->first, (char *) &head, in_head);
+	fpb_copy_short(to + there->first + in_head, bytes, length);
 	finish_first(ix, key->tuple, header, length, whole, space);
+	return &space->header;
+}
+
+/*
+ * The number that a key's tuple lacks: its bytes are the last ones of the
+ * prefix and those of the head, behind the zero that ends the text, which has
+ * text_in_head bytes of the head.  Raises an error if there is no such number.
+ */
+static inline uint64
+number_of_key(const FpbIndex *ix, const FpbKey *key, Size text_in_head, const FpbPrefixThere *there)
+{
+	const int	most = sizeof(key->head);
+	uint64		bytes;
+	uint8		ninth = 0;
+	int			length;
+	uint64		number;
+
+	if (there->rest == 0)
+	{
+		int			before = (int) text_in_head + FPB_TEXT_END;
+
+		length = most - before;
+		bytes = length == 0 ? 0 : key->head << (BITS_PER_BYTE * before);
+	}
+	else
+	{
+		int			before = (int) there->rest - FPB_TEXT_END;
+
+		length = most + before;
+		bytes = there->number;
+		ninth = there->ninth;
+		if (before < most)
+			bytes |= key->head >> (BITS_PER_BYTE * before);
+		if (before > 0 && before <= most)
+			ninth = (uint8) (key->head >> (BITS_PER_BYTE * (before - 1)));
+	}
+	if (unlikely(!fpb_number_of_bytes(&ix->cols[1], bytes, ninth, length, &number)))
+		fpb_tuple_damaged(ix, key->tuple, "number is not in its head");
+	return number;
+}
+
+/*
+ * Write the text that a key's tuple lacks, of which the prefix is there,
+ * behind its short header.  Returns how many bytes of it are in the head, and
+ * where the value ends.  Raises an error if it does not end in the head.
+ *
+ * The bytes behind the value may change: there are some more than a tuple
+ * needs in all memory for one.
+ */
+static inline Size
+write_text(const FpbIndex *ix, const FpbKey *key, char *to, const FpbPrefixThere *there, Size *end)
+{
+	uint64		head = pg_hton64(key->head);
+	Size		in_head = there->rest > 0 ? 0 : fpb_bytes_in_head(ix, key->head);
+
+	*end = VARHDRSZ_SHORT + there->first + in_head;
+	if (unlikely(in_head == sizeof(head) || *end > VARATT_SHORT_MAX))
+		fpb_tuple_damaged(ix, key->tuple, "text does not end in its head");
+	SET_VARSIZE_SHORT(to, *end);
+	memcpy(to + VARHDRSZ_SHORT + there->first, &head, sizeof(head));
+	return in_head;
+}
+
+/*
+ * Add the second column, a number, to the data of a tuple being made, which
+ * end with a short text.  Returns where they end.
+ */
+static inline Size
+add_number(const FpbIndex *ix, char *to, Size end, uint64 number)
+{
+	const FpbColumn *col = &ix->cols[1];
+	Size		begin = TYPEALIGN(col->align, end);
+
+	/* the padding; the bytes behind may change */
+	memset(to + end, 0, sizeof(uint64));
+	switch (col->length)
+	{
+		case sizeof(int64):
+			memcpy(to + begin, &number, sizeof(int64));
+			break;
+		case sizeof(int32):
+			*(int32 *) (to + begin) = (int32) number;
+			break;
+		case sizeof(int16):
+			*(int16 *) (to + begin) = (int16) number;
+			break;
+		default:
+			to[begin] = (char) number;
+	}
+	return begin + col->length;
+}
+
+/*
+ * A copy of a key's tuple in *space, with the text that it lacks, and with the
+ * number if it has none.
+ */
+static IndexTuple
+add_text(const FpbIndex *ix, const FpbKey *key, FpbTupleSpace *space, FpbPrefixThere *there)
+{
+	const FpbColumn *second = &ix->cols[1];
+	FpbTupleReader reader;
+	Size		start = IndexInfoFindDataOffset(key->tuple->t_info);
+	char	   *to = space->data + start;
+	bool		aligned = false;
+	Size		in_head;
+	Size		end;
+
+	write_prefix(ix, key->cut_in, to + VARHDRSZ_SHORT, VARATT_SHORT_MAX - VARHDRSZ_SHORT, there);
+	in_head = write_text(ix, key, to, there, &end);
+	space->header = *key->tuple;
+	if (unlikely(start > sizeof(IndexTupleData)))
+		memcpy(space->data, key->tuple, start); /* the bitmap of NULLs, too */
+	if (fpb_lacks_number(ix, key->tuple))
+	{
+		end = add_number(ix, to, end, number_of_key(ix, key, in_head, there));
+		aligned = second->align > sizeof(uint16);
+	}
+	else
+	{
+		fpb_begin_with_second(&reader, ix, key->tuple, true);
+		end = copy_rest(ix, &reader, space, start, end, &aligned);
+	}
+	fpb_set_tuple_info(&space->header, start + end, aligned);
+	space->header.t_info |= INDEX_VAR_MASK;
 	return &space->header;
 }
 
@@ -517,6 +632,8 @@ join_tuple(const FpbIndex *ix, const FpbKey *key, FpbTupleSpace *space, FpbPrefi
 		return key->tuple;
 	if (ix->cut_column)
 		return add_column(ix, key->tuple, fpb_first_of_head(ix, key), space);
+	if (fpb_lacks_text(ix, key->tuple))
+		return add_text(ix, key, space, there);
 	return add_bytes(ix, key, space, there);
 }
 
@@ -555,13 +672,50 @@ plain_rest(const FpbIndex *ix, const char *data, Size size, Size end)
 static inline Size
 copy_plain_rest(const FpbIndex *ix, char *to, Size end, const char *from, Size length)
 {
+	Size		begin = ix->rest == FPB_REST_FIXED ? TYPEALIGN(ix->cols[1].align, end) : end;
+
 	if (length == 0)
 		return end;
-	if (ix->rest == FPB_REST_FIXED)
-		for (; end % ix->cols[1].align != 0; end++)
-			to[end] = 0;
-	copy_short(to + end, from, length);
+	while (end < begin)
+		to[end++] = 0;
+	fpb_copy_short(to + end, from, length);
 	return end + length;
+}
+
+/* Is the prefix of a key's page where it has to be, behind a short header? */
+static inline bool
+prefix_is_there(const FpbKey *key, const FpbJoiner *joiner)
+{
+	return joiner->there.page == key->cut_in &&
+		joiner->there.at == joiner->space.data + IndexInfoFindDataOffset(0) + VARHDRSZ_SHORT;
+}
+
+/*
+ * fpb_join_plain of a tuple that lacks a text, and whose data have size bytes.
+ */
+static IndexTuple
+join_plain_text(const FpbIndex *ix, const FpbKey *key, Size size, FpbJoiner *joiner)
+{
+	const FpbColumn *second = &ix->cols[1];
+	const Size	start = IndexInfoFindDataOffset(0);
+	char	   *to = joiner->space.data + start;
+	bool		needs_alignment = second->align > sizeof(uint16);
+	bool		aligned = (key->tuple->t_info & INDEX_AM_RESERVED_BIT) != 0;
+	Size		in_head;
+	Size		end;
+
+	if (!prefix_is_there(key, joiner) ||
+		(size == 0 ? aligned || ix->natts != 2 : aligned != needs_alignment || size != ix->rest_size))
+		return NULL;
+	in_head = write_text(ix, key, to, &joiner->there, &end);
+	if (size > 0)
+		end = copy_plain_rest(ix, to, end, (char *) key->tuple + start, size);
+	else
+		end = add_number(ix, to, end, number_of_key(ix, key, in_head, &joiner->there));
+	joiner->space.header.t_tid = key->tuple->t_tid;
+	joiner->space.header.t_info = INDEX_VAR_MASK |
+		(needs_alignment ? INDEX_AM_RESERVED_BIT : 0) | (start + end);
+	return &joiner->space.header;
 }
 
 /*
@@ -583,11 +737,15 @@ fpb_join_plain(const FpbIndex *ix, const FpbKey *key, FpbJoiner *joiner)
 	Size		end;
 	int			rest;
 
-	if (ix->rest == FPB_REST_ANY || size <= start || size > ix->cut_most ||
+	if (ix->rest == FPB_REST_ANY || size < start || size > ix->cut_most ||
 		offset == InvalidOffsetNumber ||
 		(offset > FPB_TAIL_MAX_OFFSET && (offset & FPB_POSTING_BIT) == 0))
 		return NULL;
 	size -= start;
+	if (ix->with_number && (info & ~INDEX_AM_RESERVED_BIT) == 0)
+		return join_plain_text(ix, key, size, joiner);
+	if (size == 0)
+		return NULL;
 	if (ix->cut_column)
 	{
 		const FpbColumn *first = &ix->cols[0];
@@ -605,7 +763,7 @@ fpb_join_plain(const FpbIndex *ix, const FpbKey *key, FpbJoiner *joiner)
 	{
 		Size		prefix = fpb_page_prefix(ix, key->cut_in);
 		Size		in_head = fpb_bytes_in_head(ix, key->head);
-		uint32		head = pg_hton32(fpb_head_bytes(ix, key->head));
+		uint64		head = pg_hton64(fpb_head_bytes(ix, key->head));
 		Size		length;
 
 		if (info != (INDEX_VAR_MASK | (aligned ? INDEX_AM_RESERVED_BIT : 0)) ||
@@ -616,12 +774,11 @@ fpb_join_plain(const FpbIndex *ix, const FpbKey *key, FpbJoiner *joiner)
 		rest = plain_rest(ix, data, size, VARHDRSZ_SHORT + length);
 		end = VARHDRSZ_SHORT + prefix + in_head + length;
 		if (rest < 0 || end > VARATT_SHORT_MAX ||
-			joiner->there.page != key->cut_in || joiner->there.at != to + VARHDRSZ_SHORT)
+			!prefix_is_there(key, joiner) || joiner->there.rest > 0)
 			return NULL;
 		SET_VARSIZE_SHORT(to, end);
-		if (in_head > 0)
-			memcpy(to + VARHDRSZ_SHORT + prefix, &head, FPB_CUT_HEAD_BYTES);
-		copy_short(to + end - length, data + VARHDRSZ_SHORT, length);
+		fpb_copy_short(to + VARHDRSZ_SHORT + prefix, (char *) &head, in_head);
+		fpb_copy_short(to + end - length, data + VARHDRSZ_SHORT, length);
 	}
 	end = copy_plain_rest(ix, to, end, data + rest, size - rest);
 	joiner->space.header.t_tid = tuple->t_tid;
@@ -660,17 +817,15 @@ uint64
 fpb_head_behind(const FpbIndex *ix, const FpbKey *key, int prefix)
 {
 	FpbTupleSpace space;
-	Size		length;
-	void	   *copy;
-	const char *bytes = first_bytes(ix, fpb_whole_tuple(ix, key, &space), prefix + FPB_CUT_HEAD_BYTES,
-									&length, &copy);
+	FpbKeyBytes bytes;
 	uint64		head;
 
-	/* the pivot before all keys; or a damaged one */
-	if (bytes == NULL)
+	/* no bytes: the pivot before all keys; or a damaged one */
+	if (!fpb_tuple_bytes(ix, fpb_whole_tuple(ix, key, &space), prefix + fpb_cut_head_bytes(ix),
+						 &bytes))
 		return 0;
-	head = head_behind(ix, bytes, length, prefix);
-	free_copy(copy);
+	head = head_behind(ix, &bytes, prefix);
+	fpb_free_bytes(&bytes);
 	return head;
 }
 
@@ -690,6 +845,39 @@ compare_part(const char *part, Size size, const char **searched, Size *left)
 }
 
 /*
+ * Compare the first bytes of a cut key's first column, which its tuple lacks,
+ * with those of a search key, and go on behind these.
+ */
+static inline int
+compare_lacking(const FpbIndex *ix, const FpbKey *key, bool has_prefix, const char **searched,
+				Size *left)
+{
+	Size		prefix = fpb_page_prefix(ix, key->cut_in);
+	uint64		head = pg_hton64(fpb_head_bytes(ix, key->head));
+	Size		in_head = fpb_bytes_in_head(ix, key->head);
+	FpbKeyBytes bytes;
+	int			order = 0;
+
+	if (has_prefix)
+	{
+		Size		same = Min(prefix + in_head, *left);
+
+		*searched += same;
+		*left -= same;
+		return 0;
+	}
+	if (prefix > 0)
+	{
+		prefix_bytes(ix, key->cut_in, &bytes);
+		order = compare_part(bytes.data, Min(bytes.first, prefix), searched, left);
+		if (bytes.first < prefix)
+			in_head = 0;
+		fpb_free_bytes(&bytes);
+	}
+	return order != 0 ? order : compare_part((char *) &head, in_head, searched, left);
+}
+
+/*
  * See key/prefix.h.  The order of the first column is that of bytes, so those
  * of one that is cut need not be joined.
  */
@@ -698,51 +886,38 @@ fpb_compare_first(const FpbIndex *ix, const FpbKey *key, const FpbSearchKey *sea
 				  bool has_prefix)
 {
 	const FpbColumn *col = &ix->cols[0];
-	int			prefix = key->cut_in == NULL ? 0 : fpb_page_prefix(ix, key->cut_in);
-	bool		isnull;
-	Datum		value = fpb_read_first_column(ix, key->tuple, &isnull);
-	const char *bytes;
+	FpbKeyBytes bytes;
+	FpbKeyBytes other;
 	const char *searched;
-	Size		length;
 	Size		left;
-	void	   *copy;
-	void	   *searched_copy;
-	void	   *prefix_copy = NULL;
 	int			order = 0;
 
-	if (unlikely(isnull || search->cols[0].isnull))
-		return fpb_compare_values(col, search->cols[0].cmp, value, isnull,
-								  search->cols[0].value, search->cols[0].isnull);
-	bytes = bytes_of(ix, value, BLCKSZ, &length, &copy);
-	searched = bytes_of(ix, search->cols[0].value, BLCKSZ, &left, &searched_copy);
-	if (key->cut_in != NULL && fpb_is_cut(ix, key->tuple))
+	bytes.data = "";
+	bytes.length = 0;
+	bytes.copy = NULL;
+	if (!fpb_lacks_text(ix, key->tuple))
 	{
-		Size		in_head = fpb_bytes_in_head(ix, key->head);
-		uint32		head = pg_hton32(fpb_head_bytes(ix, key->head));
+		bool		isnull;
+		Datum		value = fpb_read_first_column(ix, key->tuple, &isnull);
 
-		if (has_prefix)
-		{
-			Size		same = Min(prefix + in_head, left);
-
-			searched += same;
-			left -= same;
-		}
-		else
-		{
-			if (prefix > 0)
-				order = compare_part(prefix_bytes(ix, key->cut_in, &prefix_copy), prefix,
-									 &searched, &left);
-			if (order == 0)
-				order = compare_part((char *) &head, in_head, &searched, &left);
-		}
+		if (unlikely(isnull || search->cols[0].isnull))
+			return fpb_compare_values(col, search->cols[0].cmp, value, isnull,
+									  search->cols[0].value, search->cols[0].isnull);
+		fpb_first_bytes(ix, value, BLCKSZ, &bytes);
 	}
+	else if (unlikely(search->cols[0].isnull))
+		return col->nulls_first ? 1 : -1;
+	fpb_first_bytes(ix, search->cols[0].value, BLCKSZ, &other);
+	searched = other.data;
+	left = other.length;
+	if (key->cut_in != NULL && fpb_is_cut(ix, key->tuple))
+		order = compare_lacking(ix, key, has_prefix, &searched, &left);
 	if (order == 0)
-		order = memcmp(bytes, searched, Min(length, left));
+		order = memcmp(bytes.data, searched, Min(bytes.length, left));
 	if (order == 0)
-		order = pg_cmp_size(length, left);
-	free_copy(copy);
-	free_copy(searched_copy);
-	free_copy(prefix_copy);
+		order = pg_cmp_size(bytes.length, left);
+	fpb_free_bytes(&bytes);
+	fpb_free_bytes(&other);
 	return order == 0 ? 0 : (order < 0) != col->desc ? -1 : 1;
 }
 
@@ -755,19 +930,30 @@ uint64
 fpb_search_head_behind(const FpbIndex *ix, const FpbSearchKey *search, int prefix,
 					   IndexTuple other)
 {
-	const char *bytes;
+	Size		want = prefix + fpb_cut_head_bytes(ix);
+	FpbKeyBytes bytes;
 	Size		length;
-	void	   *copy;
-	int			order;
+	bool		ends = false;
+	int			order = 0;
 	uint64		head;
 
 	if (search->ncols == 0 || search->cols[0].isnull)
 		return search->head;
 
-	bytes = bytes_of(ix, search->cols[0].value, prefix + FPB_CUT_HEAD_BYTES, &length, &copy);
-	order = other == NULL ? 0 : compare_prefix(ix, bytes, length, other, prefix);
-	head = head_behind(ix, bytes, length, prefix);
-	free_copy(copy);
+	fpb_search_bytes(ix, search, want, &bytes);
+	if (other != NULL)
+		order = compare_prefix(ix, &bytes, other, prefix, &ends);
+	head = head_behind(ix, &bytes, prefix);
+	length = bytes.length;
+	fpb_free_bytes(&bytes);
+	if (ix->with_number && search->ncols == 1 && search->on_equal < 0)
+	{
+		/* it lies after all keys that begin with its bytes */
+		if (ends)
+			order = 1;
+		if (length < want)
+			head |= fpb_ones_behind(length - Min(prefix, length));
+	}
 	if (order == 0)
 		return head;
 	return (order < 0) != ix->cols[0].desc ? 0 : fpb_greatest_head(ix);

@@ -9,6 +9,8 @@
 #ifndef FPB_KEY_PREFIX_H
 #define FPB_KEY_PREFIX_H
 
+#include "port/pg_bitutils.h"
+
 #include "key/key.h"
 
 /*
@@ -89,24 +91,50 @@ fpb_key_head(const FpbIndex *ix, const FpbKey *key)
 }
 
 /*
- * The bytes that a head in a page is made of.  The last one is 0 if the value
- * may end there, or has this byte.
+ * The bytes that a head in a page is made of, the first ones of an integer,
+ * and how many there are.
  */
-#define FPB_CUT_HEAD_BYTES	4
+static inline int
+fpb_cut_head_bytes(const FpbIndex *ix)
+{
+	return ix->with_number ? sizeof(uint64) : sizeof(uint32);
+}
 
-static inline uint32
+static inline uint64
 fpb_head_bytes(const FpbIndex *ix, uint64 head)
 {
-	return (uint32) ((ix->cols[0].desc ? ~head : head) >> 32);
+	return ix->cols[0].desc ? ~head : head;
 }
 
 /*
- * How many bytes does a cut tuple with this head lack behind the prefix?
+ * The last bytes of a head, all ones, behind its first n ones.
+ */
+static inline uint64
+fpb_ones_behind(Size n)
+{
+	return n >= sizeof(uint64) ? 0 : PG_UINT64_MAX >> (BITS_PER_BYTE * n);
+}
+
+/*
+ * How many bytes of its first column, behind the prefix, does a cut tuple with
+ * this head lack?  Where heads go on into the second column, those before the
+ * zero that ends a text, if that is not in the prefix.  Else none if the last
+ * byte is 0: the value may end before, or have this byte.
  */
 static inline Size
 fpb_bytes_in_head(const FpbIndex *ix, uint64 head)
 {
-	return (fpb_head_bytes(ix, head) & 0xFF) != 0 ? FPB_CUT_HEAD_BYTES : 0;
+	const uint64 low_bits = UINT64CONST(0x7F7F7F7F7F7F7F7F);
+
+	if (ix->with_number)
+	{
+		/* the upper bit of each byte that is 0 */
+		uint64		zeros = ~(((head & low_bits) + low_bits) | head | low_bits);
+
+		return zeros == 0 ? sizeof(head) :
+			(63 - pg_leftmost_one_pos64(zeros)) / BITS_PER_BYTE;
+	}
+	return (fpb_head_bytes(ix, head) >> 32 & 0xFF) != 0 ? sizeof(uint32) : 0;
 }
 
 /*
@@ -140,7 +168,11 @@ extern IndexTuple fpb_join_tuple(const FpbIndex *ix, const FpbKey *key, FpbTuple
 typedef struct FpbPrefixThere
 {
 	Page		page;			/* whose prefix has been written, */
-	char	   *at;				/* and where */
+	char	   *at;				/* and where: */
+	Size		first;			/* so many bytes, the first column's; */
+	Size		rest;			/* it has so many more: a zero, */
+	uint64		number;			/* the first bytes of the second column, */
+	uint8		ninth;			/* and one more */
 } FpbPrefixThere;
 
 typedef struct FpbJoiner
@@ -175,7 +207,7 @@ fpb_whole_most(const FpbIndex *ix, const FpbKey *key)
 
 	if (key->cut_in != NULL)
 		size += MAXIMUM_ALIGNOF + fpb_page_prefix(ix, key->cut_in) +
-			(ix->natts - 1) * MAXIMUM_ALIGNOF;
+			(ix->natts - 1) * MAXIMUM_ALIGNOF + (ix->with_number ? 2 * MAXIMUM_ALIGNOF : 0);
 	return MAXALIGN(size);
 }
 

@@ -188,7 +188,8 @@ columns_fault(const FpbIndex *ix, IndexTuple tuple, Size size, int first, int na
 			fault = fpb_inside_fault(col, data + off);
 		if (fault != NULL)
 			return fault;
-		if (col->length < 0 && !IndexTupleHasVarwidths(tuple))
+		if (col->length < 0 && !IndexTupleHasVarwidths(tuple) &&
+			(first == 0 || !ix->with_number))
 			return "tuple has the wrong flag for columns of variable length";
 		if (fpb_needs_alignment(col, data + off))
 			*aligned = true;
@@ -242,8 +243,8 @@ fpb_tuple_fault(const FpbIndex *ix, IndexTuple tuple, Size avail, FpbTupleKind k
 		return "tuple has an invalid TID";
 
 	/* with a TID, the INCLUDE columns of a pivot may be there or not */
-	if (kind == FPB_TUPLE_STORED && fpb_lacks_first(ix, tuple))
-		first = 1;
+	if (kind == FPB_TUPLE_STORED)
+		first = fpb_lacking_columns(ix, tuple);
 	fault = columns_fault(ix, tuple, size - start, first, natts,
 						  pivot ? ix->nkeyatts : natts, &end, &aligned);
 	if (fault != NULL)

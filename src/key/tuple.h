@@ -54,6 +54,50 @@ extern bool fpb_head_is_sort_key(FpbHeadKind kind);
 extern const char *fpb_value_bytes(const FpbColumn *col, Datum value, Size want,
 								   Size *length, void **copy);
 
+/*
+ * fpb_copy_bytes of what is short, most of the time.
+ */
+static pg_attribute_always_inline void
+fpb_copy_short(char *to, const char *from, Size length)
+{
+	Size		done = 0;
+
+	if (unlikely(length > 64))
+		fpb_copy_bytes(to, from, length);
+	else if (length >= sizeof(uint64))
+	{
+		for (; done + sizeof(uint64) < length; done += sizeof(uint64))
+			memcpy(to + done, from + done, sizeof(uint64));
+		memcpy(to + length - sizeof(uint64), from + length - sizeof(uint64), sizeof(uint64));
+	}
+	else if (length >= sizeof(uint32))
+	{
+		memcpy(to, from, sizeof(uint32));
+		memcpy(to + length - sizeof(uint32), from + length - sizeof(uint32), sizeof(uint32));
+	}
+	else
+		for (; done < length; done++)
+			to[done] = from[done];
+}
+
+/*
+ * The bytes of a varlena that is neither compressed nor stored elsewhere.
+ * False of any other.
+ */
+static pg_attribute_always_inline bool
+fpb_plain_bytes(const char *v, const char **data, Size *length)
+{
+	if (VARATT_IS_1B(v))
+	{
+		*data = VARDATA_1B(v);
+		*length = VARSIZE_1B(v) - VARHDRSZ_SHORT;
+		return !VARATT_IS_1B_E(v);
+	}
+	*data = VARDATA_4B(v);
+	*length = VARSIZE_4B(v) - VARHDRSZ;
+	return VARATT_IS_4B_U(v);
+}
+
 /* The first 8 bytes as a big-endian integer, filled up with zeros. */
 static inline uint64
 fpb_bytes_head(const char *data, Size length)
@@ -201,6 +245,43 @@ fpb_lacks_first(const FpbIndex *ix, IndexTuple tuple)
 		return true;
 	return IndexTupleSize(tuple) >= IndexInfoFindDataOffset(tuple->t_info) &&
 		!att_isnull(0, (uint8 *) ((char *) tuple + sizeof(IndexTupleData)));
+}
+
+/*
+ * Where byte heads go on into the second column: does the tuple of a leaf's
+ * entry, as it is stored, lack its first column, a text?  It does if the flag
+ * of variable lengths is missing; all whole tuples with a text have it.  And
+ * does it lack the second, which would be all that it has?
+ */
+static inline bool
+fpb_lacks_text(const FpbIndex *ix, IndexTuple tuple)
+{
+	if (likely(IndexTupleHasVarwidths(tuple)) || !ix->with_number ||
+		IndexTupleSize(tuple) > ix->cut_most)
+		return false;
+	if (likely(!IndexTupleHasNulls(tuple)))
+		return true;
+	return IndexTupleSize(tuple) >= IndexInfoFindDataOffset(tuple->t_info) &&
+		!att_isnull(0, (uint8 *) ((char *) tuple + sizeof(IndexTupleData)));
+}
+
+static inline bool
+fpb_lacks_number(const FpbIndex *ix, IndexTuple tuple)
+{
+	return ix->natts == 2 && IndexTupleSize(tuple) == IndexInfoFindDataOffset(0) &&
+		fpb_lacks_text(ix, tuple);
+}
+
+/*
+ * How many columns does such a tuple lack, by that or because heads have all
+ * of the first one?
+ */
+static inline int
+fpb_lacking_columns(const FpbIndex *ix, IndexTuple tuple)
+{
+	if (ix->with_number)
+		return fpb_lacks_number(ix, tuple) ? 2 : fpb_lacks_text(ix, tuple) ? 1 : 0;
+	return fpb_lacks_first(ix, tuple) ? 1 : 0;
 }
 
 /* a tuple whose columns are read one after the other */
@@ -362,10 +443,10 @@ fpb_tuple_is_plain(const FpbIndex *ix, IndexTuple tuple)
 	uint16		info = 0;
 	Size		off = 0;
 
-	if (IndexTupleSize(tuple) <= IndexInfoFindDataOffset(0) || offset == InvalidOffsetNumber ||
+	if (IndexTupleSize(tuple) < IndexInfoFindDataOffset(0) || offset == InvalidOffsetNumber ||
 		(offset > FPB_TAIL_MAX_OFFSET && (offset & FPB_POSTING_BIT) == 0))
 		return false;
-	for (int i = fpb_lacks_first(ix, tuple) ? 1 : 0; i < ix->natts; i++)
+	for (int i = fpb_lacking_columns(ix, tuple); i < ix->natts; i++)
 	{
 		const FpbColumn *col = &ix->cols[i];
 

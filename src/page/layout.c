@@ -737,7 +737,7 @@ fences_tell_prefix(const FpbIndex *ix, Page page)
 }
 
 /*
- * See page/layout_common.h.
+ * See page/layout.h: the head of a search key in a page with a prefix.
  */
 uint64
 fpb_search_head_in(const FpbIndex *ix, Page page, const FpbSearchKey *search)

@@ -363,6 +363,21 @@ fpb_with_whole_heads(const FpbIndex *ix, Page page, int n, FpbItem *items)
 	return n;
 }
 
+extern uint64 fpb_search_head_in(const FpbIndex *ix, Page page,
+								 const FpbSearchKey *search);
+
+/*
+ * The head that fpb_compare_by_head takes to compare entries that have been
+ * read of a leaf with a search key.  May decompress a value; raises an error
+ * if a tuple of the page is damaged.
+ */
+static inline uint64
+fpb_page_search_head(const FpbIndex *ix, Page page, const FpbSearchKey *search)
+{
+	return fpb_cut_in(ix, page) == NULL || fpb_page_prefix(ix, page) == 0 ? search->head :
+		fpb_search_head_in(ix, page, search);
+}
+
 /* ------------------------------------------------------------------------
  * reading a page
  * ------------------------------------------------------------------------

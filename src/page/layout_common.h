@@ -21,9 +21,6 @@ extern int	fpb_read_words(const FpbIndex *ix, const FpbShape *shape,
 						   const char *node, int from, int to, FpbPos pos,
 						   uint64 step, FpbItem *items, int room);
 
-extern uint64 fpb_search_head_in(const FpbIndex *ix, Page page,
-								 const FpbSearchKey *search);
-
 /*
  * The head of a search key in a page.  May decompress a value; raises an error
  * if a tuple of the page is damaged.

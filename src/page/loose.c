@@ -204,6 +204,80 @@ nearest_tuple(const LooseNode *loose, uint64 from, bool forward)
 	return (forward ? from + least : from - least) & PG_UINT8_MAX;
 }
 
+/*
+ * How far is the nearest head of the entries in slots [slot, end) of a tuples
+ * node from another head, in the direction that sign tells?
+ */
+static inline uint64
+least_distance(const LooseNode *loose, int slot, int end, uint64 from, uint64 sign)
+{
+	const uint64 *heads = (const uint64 *) loose->start;
+	uint64		least = PG_UINT64_MAX;
+
+	for (; slot < end; slot++)
+	{
+		uint64		distance = ((heads[slot] - from) ^ sign) - sign;
+
+		distance |= -(uint64) (loose->tuples[slot] == 0);
+		least = Min(least, distance);
+	}
+	return least;
+}
+
+/*
+ * The first slot of a tuples node, among those in [slot, end), whose entry has
+ * this head (forward: else the last one), or -1.
+ */
+static inline int
+slot_of_head(const LooseNode *loose, int slot, int end, uint64 head, bool forward)
+{
+	const uint64 *heads = (const uint64 *) loose->start;
+	int			found = -1;
+
+	for (; slot < end; slot++)
+	{
+		if (heads[slot] != head || loose->tuples[slot] == 0)
+			continue;
+		if (forward)
+			return slot;
+		found = slot;
+	}
+	return found;
+}
+
+/*
+ * The slot of the first entry of a tuples node with heads of 64 bits whose
+ * head is from this one on (forward: else of the last one up to it), and no
+ * farther than "most", or -1.
+ */
+static int
+nearest_from(const LooseNode *loose, uint64 head, uint64 most, bool forward)
+{
+	uint64		least = least_distance(loose, 0, loose->nslots, head, forward ? 0 : PG_UINT64_MAX);
+
+	if (least > most)
+		return -1;
+	return slot_of_head(loose, 0, loose->nslots, forward ? head + least : head - least, forward);
+}
+
+/*
+ * The slot of the next entry of a tuples node with heads of 64 bits after that
+ * in a slot (forward: or before it), or -1.  That may be one of the same head,
+ * on one side of the slot.
+ */
+static int
+nearest_wide(const LooseNode *loose, int slot, bool forward)
+{
+	uint64		head = ((const uint64 *) loose->start)[slot];
+	uint64		most = forward ? PG_UINT64_MAX - head : head;
+	int			found = forward ? slot_of_head(loose, slot + 1, loose->nslots, head, true) :
+		slot_of_head(loose, 0, slot, head, false);
+
+	if (found >= 0 || most == 0)
+		return found;
+	return nearest_from(loose, forward ? head + 1 : head - 1, most - 1, forward);
+}
+
 /* so many tuple offsets are looked at at once, as one integer */
 #define TUPLES_AT_ONCE	((int) (sizeof(uint64) / sizeof(uint16)))
 
@@ -401,31 +475,43 @@ entries_in_slots(const LooseNode *loose, uint8 *slots)
 }
 
 /*
+ * The same for a tuples node with heads, if its entries are in the order of
+ * their slots; else -1.
+ */
+static pg_attribute_always_inline int
+entries_if_in_slots(const LooseNode *loose, bool short_heads, uint8 *slots)
+{
+	uint64		greatest = 0;
+	int			n = 0;
+
+	for (int slot = 0; slot < loose->nslots; slot++)
+	{
+		uint64		head = short_heads ? ((const uint32 *) loose->start)[slot] :
+			((const uint64 *) loose->start)[slot];
+
+		if (loose->tuples[slot] == 0)
+			continue;
+		if (unlikely(head < greatest))
+			return -1;
+		greatest = head;
+		slots[n++] = slot;
+	}
+	return n;
+}
+
+/*
  * The same for any tuples node.  Most are in the order of their slots.
  */
 static int
 order_tuples(const FpbIndex *ix, const LooseNode *loose, uint8 *slots)
 {
-	const uint32 *heads = (const uint32 *) loose->start;
-	uint32		greatest = 0;
-	int			n = 0;
+	int			n;
 
 	if (in_slot_order(loose))
 		return entries_in_slots(loose, slots);
-	if (!has_numbers(loose))
-		return order_pairs(ix, loose, slots);
-	for (int slot = 0; slot < loose->nslots; slot++)
-	{
-		uint32		head = heads[slot];
-
-		if (loose->tuples[slot] == 0)
-			continue;
-		if (unlikely(head < greatest))
-			return order_numbers(loose, slots);
-		greatest = head;
-		slots[n++] = slot;
-	}
-	return n;
+	if (has_numbers(loose))
+		return (n = entries_if_in_slots(loose, true, slots)) >= 0 ? n : order_numbers(loose, slots);
+	return (n = entries_if_in_slots(loose, false, slots)) >= 0 ? n : order_pairs(ix, loose, slots);
 }
 
 /*
@@ -688,29 +774,71 @@ search_ordered_heads(const FpbIndex *ix, Page page, const FpbShape *shape, FpbCo
 	return count;
 }
 
+#ifdef USE_SSE2
+
+/* All ones where a number of four of 32 bits is less than the other one's. */
+static inline __m128i
+less_of_four(__m128i a, __m128i b)
+{
+	const __m128i sign = _mm_set1_epi32(PG_INT32_MIN);	/* compared as signed */
+
+	return _mm_cmpgt_epi32(_mm_xor_si128(b, sign), _mm_xor_si128(a, sign));
+}
+
 /*
- * Which of eight slots of a tuples node with short heads have entries with
+ * Which of four heads of 64 bits are the same as one whose halves are in key
+ * and key_low: all ones for each.  *less: which ones are less.
+ */
+static inline __m128i
+compare_four_wide(const uint64 *heads, __m128i key, __m128i key_low, __m128i *less)
+{
+	__m128		first = _mm_castsi128_ps(_mm_loadu_si128((const __m128i *) heads));
+	__m128		last = _mm_castsi128_ps(_mm_loadu_si128((const __m128i *) (heads + 2)));
+	__m128i		high = _mm_castps_si128(_mm_shuffle_ps(first, last, _MM_SHUFFLE(3, 1, 3, 1)));
+	__m128i		low = _mm_castps_si128(_mm_shuffle_ps(first, last, _MM_SHUFFLE(2, 0, 2, 0)));
+	__m128i		same = _mm_cmpeq_epi32(high, key);
+
+	*less = _mm_or_si128(less_of_four(high, key),
+						 _mm_and_si128(same, less_of_four(low, key_low)));
+	return _mm_and_si128(same, _mm_cmpeq_epi32(low, key_low));
+}
+
+#endif
+
+/*
+ * Which of the eight slots of a tuples node from slot on have entries with
  * this head: a bit for each.  *less becomes a bit for each that has a lesser
  * one.
  */
-static inline uint32
-compare_eight(const uint32 *heads, const uint16 *tuples, uint32 head, uint32 *less)
+static pg_attribute_always_inline uint32
+compare_eight(const LooseNode *loose, int slot, bool short_heads, uint64 head, uint32 *less)
 {
+	const uint16 *tuples = loose->tuples + slot;
+	const uint32 *heads = (const uint32 *) loose->start + slot;
+	const uint64 *wide = (const uint64 *) loose->start + slot;
+
 #ifdef USE_SSE2
-	const __m128i sign = _mm_set1_epi32(PG_INT32_MIN);	/* compared as signed */
-	__m128i		key = _mm_set1_epi32(head);
-	__m128i		low = _mm_loadu_si128((const __m128i *) heads);
-	__m128i		high = _mm_loadu_si128((const __m128i *) (heads + 4));
+	__m128i		key = _mm_set1_epi32((int) (head >> 32));
+	__m128i		key_low = _mm_set1_epi32((int) head);
 	__m128i		gaps = _mm_cmpeq_epi16(_mm_loadu_si128((const __m128i *) tuples), _mm_setzero_si128());
-	__m128i		same = _mm_packs_epi32(_mm_cmpeq_epi32(low, key), _mm_cmpeq_epi32(high, key));
-	__m128i		before;
+	__m128i		same[2];
+	__m128i		before[2];
 	uint32		bits;
 
-	key = _mm_xor_si128(key, sign);
-	before = _mm_packs_epi32(_mm_cmpgt_epi32(key, _mm_xor_si128(low, sign)),
-							 _mm_cmpgt_epi32(key, _mm_xor_si128(high, sign)));
-	bits = _mm_movemask_epi8(_mm_packs_epi16(_mm_andnot_si128(gaps, before),
-											 _mm_andnot_si128(gaps, same)));
+	for (int i = 0; i < 2; i++)
+	{
+		if (short_heads)
+		{
+			__m128i		four = _mm_loadu_si128((const __m128i *) (heads + 4 * i));
+
+			same[i] = _mm_cmpeq_epi32(four, key);
+			before[i] = less_of_four(four, key);
+		}
+		else
+			same[i] = compare_four_wide(wide + 4 * i, key, key_low, &before[i]);
+	}
+	bits = _mm_movemask_epi8(_mm_packs_epi16(_mm_andnot_si128(gaps, _mm_packs_epi32(before[0], before[1])),
+											 _mm_andnot_si128(gaps, _mm_packs_epi32(same[0], same[1]))));
 	*less = bits & 0xFF;
 	return bits >> 8;
 #else
@@ -719,10 +847,11 @@ compare_eight(const uint32 *heads, const uint16 *tuples, uint32 head, uint32 *le
 	*less = 0;
 	for (int i = 0; i < 8; i++)
 	{
+		uint64		other = short_heads ? (uint64) heads[i] << 32 : wide[i];
 		bool		live = tuples[i] != 0;
 
-		*less |= (uint32) (live & (heads[i] < head)) << i;
-		same |= (uint32) (live & (heads[i] == head)) << i;
+		*less |= (uint32) (live & (other < head)) << i;
+		same |= (uint32) (live & (other == head)) << i;
 	}
 	return same;
 #endif
@@ -749,6 +878,31 @@ add_alike(uint32 bits, int slot, uint8 *alike)
 }
 
 /*
+ * find_alike among all slots but the last few: *slot becomes the first of
+ * those.
+ */
+static pg_attribute_always_inline int
+find_by_eight(const LooseNode *loose, bool short_heads, uint64 head, uint8 *alike, int *less,
+			  int *slot)
+{
+	int			n = 0;
+
+	for (; *slot + 8 <= loose->nslots; *slot += 8)
+	{
+		uint32		before;
+		uint32		same = compare_eight(loose, *slot, short_heads, head, &before);
+
+		*less += pg_number_of_ones[before];
+		if (same != 0)
+		{
+			n += add_alike(same & 0xF, *slot, alike + n);
+			n += add_alike(same >> 4, *slot + 4, alike + n);
+		}
+	}
+	return n;
+}
+
+/*
  * The slots of a tuples node whose entries have a head.  They go to alike[],
  * which has room for FPB_LOOSE_MOST, in order; returns how many.  *less
  * becomes the number of entries that have lesser heads.
@@ -758,23 +912,13 @@ find_alike(const LooseNode *loose, uint64 head, uint8 *alike, int *less)
 {
 	int			nslots = loose->nslots;
 	int			n = 0;
-	int			count = 0;
 	int			slot = 0;
+	int			count = 0;
 
 	if (has_numbers(loose) && (uint32) head == 0)
-		for (; slot + 8 <= nslots; slot += 8)
-		{
-			uint32		before;
-			uint32		same = compare_eight((const uint32 *) loose->start + slot,
-											 loose->tuples + slot, head >> 32, &before);
-
-			count += pg_number_of_ones[before];
-			if (same != 0)
-			{
-				n += add_alike(same & 0xF, slot, alike + n);
-				n += add_alike(same >> 4, slot + 4, alike + n);
-			}
-		}
+		n = find_by_eight(loose, true, head, alike, &count, &slot);
+	else if (loose->bytes == sizeof(uint64))
+		n = find_by_eight(loose, false, head, alike, &count, &slot);
 	for (; slot < nslots; slot++)
 	{
 		uint64		other = pair_head(loose, slot);
@@ -851,6 +995,9 @@ first_greater(const LooseNode *loose, uint64 head)
 
 	if (has_numbers(loose))
 		return first_greater_short(loose, (uint32) (head >> 32));
+	if (loose->bytes == sizeof(uint64))
+		return head == PG_UINT64_MAX ? -1 :
+			nearest_from(loose, head + 1, PG_UINT64_MAX - head - 1, true);
 	for (int slot = 0; slot < loose->nslots; slot++)
 	{
 		uint64		other = pair_head(loose, slot);
@@ -990,6 +1137,8 @@ fpb_loose_end(const FpbIndex *ix, const FpbShape *shape, FpbCodec codec, char *n
 		return next_in_slots(&loose, last ? loose.nslots - 1 : 0, !last);
 	if (has_numbers(&loose))
 		return nearest_tuple(&loose, last ? MOST_TUPLE_NUMBER : 0, !last);
+	if (loose.tuples != NULL)
+		return nearest_from(&loose, last ? PG_UINT64_MAX : 0, PG_UINT64_MAX, !last);
 	for (int slot = 0; slot < loose.nslots; slot++)
 		if (!is_gap(&loose, slot) &&
 			(found < 0 || slot_less(ix, &loose, slot, found) != last))
@@ -1022,6 +1171,8 @@ fpb_loose_last_before(const FpbIndex *ix, const FpbShape *shape, const char *nod
 	LooseNode	loose = open_tuples(ix, shape, node);
 	const uint32 *heads = (const uint32 *) node;
 
+	if (loose.bytes == sizeof(uint64))
+		return slot_of_head(&loose, 0, to, head, false);
 	for (int slot = to - 1; slot >= 0; slot--)
 		if ((has_numbers(&loose) ? heads[slot] == head >> 32 :
 			 pair_head(&loose, slot) == head) && !is_gap(&loose, slot))
@@ -1057,6 +1208,8 @@ fpb_loose_step(const FpbIndex *ix, const FpbShape *shape, FpbCodec codec, char *
 			return -1;
 		return nearest_tuple(&loose, forward ? number + 1 : number - 1, forward);
 	}
+	if (loose.tuples != NULL)
+		return nearest_wide(&loose, slot, forward);
 	for (int other = 0; other < loose.nslots; other++)
 	{
 		uint64		other_head = pair_head(&loose, other);

@@ -242,19 +242,13 @@ tuple_set_head(const FpbScanKeys *keys, FpbSearchKey *search)
 		isnull[own] = search->cols[own].isnull;
 		own++;
 	}
-	if (own == 0)
-		return;
 
 	/*
 	 * A head made of two columns must not be guessed from the first if the
 	 * search key has a second.
 	 */
-	if (own < search->ncols)
-	{
-		if (keys->ix->cols[0].head == FPB_HEAD_PAIR)
-			return;
-		own = 1;
-	}
+	if (own == 0 || own < Min(search->ncols, fpb_head_columns(keys->ix)))
+		return;
 	search->has_head = fpb_head_of(keys->ix, values, isnull, own,
 								   search->on_equal < 0, &search->head);
 }

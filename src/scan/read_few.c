@@ -90,11 +90,12 @@ read_first(FpbReader *r, FpbPos *pos, const FpbSearchKey *end)
 {
 	FpbIndex   *ix = &r->so->ix;
 	Page		page = r->seg.leaf;
+	uint64		head = end == NULL ? 0 : fpb_page_search_head(ix, page, end);
 	FpbEntry	entry;
 
 	for (int n = 0; fpb_page_next(ix, page, pos, &entry); n++)
 	{
-		if (end != NULL && fpb_compare(ix, &entry.key, end) >= 0)
+		if (end != NULL && fpb_compare_by_head(ix, &entry.key, end, head) >= 0)
 		{
 			fpb_edge_set_range(&r->sp->after, 1);
 			return true;
@@ -157,6 +158,7 @@ read_last(FpbReader *r, FpbPos pos)
 	Page		page = r->seg.leaf;
 	FpbScanPage *sp = r->sp;
 	FpbKeyRange *range = r->range;
+	uint64		head = !range->has_lower ? 0 : fpb_page_search_head(ix, page, &range->lower);
 	FpbKey		first = {0};
 
 	for (int n = 0;; n++)
@@ -168,7 +170,7 @@ read_last(FpbReader *r, FpbPos pos)
 			fpb_set_edge_before(r, 0);
 			break;
 		}
-		if (range->has_lower && fpb_compare(ix, &entry.key, &range->lower) < 0)
+		if (range->has_lower && fpb_compare_by_head(ix, &entry.key, &range->lower, head) < 0)
 		{
 			fpb_edge_set_range(&sp->before, -1);
 			break;

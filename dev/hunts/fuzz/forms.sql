@@ -212,6 +212,29 @@ CREATE INDEX f_columns_text ON f_columns USING fpbtree (b, c);
 CREATE INDEX f_columns_include ON f_columns USING fpbtree (a) INCLUDE (b, d);
 CREATE INDEX f_columns_text_include ON f_columns USING fpbtree (b) INCLUDE (c);
 
+-- bytes of keys that go on into a second column: numbers of all lengths and signs and NULLs behind texts of all lengths, which end
+-- before, in and behind the heads of a page; texts with much in common, and a long one; columns behind, and INCLUDE
+CREATE TABLE f_behind AS
+  SELECT CASE i % 9 WHEN 0 THEN '' WHEN 1 THEN NULL WHEN 2 THEN left('tenant 000123', i % 14) WHEN 3 THEN 'tenant ' || lpad((i % 5)::text, 6, '0')
+                    WHEN 4 THEN repeat('x', i % 131) WHEN 5 THEN 'tenant 0001' ELSE 'tenant 00' || i % 3 END COLLATE "C" AS t,
+         CASE i % 7 WHEN 0 THEN NULL WHEN 1 THEN (1::numeric - 2 * (i % 2)) * 2::numeric ^ (i * 13 % 63) WHEN 2 THEN -(i % 3) WHEN 3 THEN 256 - i % 3
+                    WHEN 4 THEN (ARRAY[9223372036854775807, -9223372036854775808, 65536, -65536, -257, -256])[1 + i % 6] ELSE i * 7919 % 100000 END::int8 AS n,
+         CASE WHEN i % 11 > 0 THEN (i * 7 % 300 - 150) * (CASE WHEN i % 4 = 0 THEN 200 ELSE 1 END) END::int2 AS s, i % 3 = 0 AS b,
+         (i * 31 % 4294967296)::oid AS o, left(md5((i % 40)::text), i % 9) COLLATE "C" AS u
+    FROM generate_series(1, 500) i;
+CREATE INDEX f_behind_n ON f_behind USING fpbtree (t, n);
+CREATE INDEX f_behind_desc ON f_behind USING fpbtree (t NULLS FIRST, n DESC);
+CREATE INDEX f_behind_int2 ON f_behind USING fpbtree (t text_pattern_ops, s NULLS FIRST);
+CREATE INDEX f_behind_bool ON f_behind USING fpbtree (t, b DESC NULLS LAST, n);
+CREATE INDEX f_behind_include ON f_behind USING fpbtree (t, o) INCLUDE (u);
+CREATE TABLE f_tenants AS
+  SELECT 'tenant ' || lpad((i / 90)::text, 6, '0') COLLATE "C" AS t, CASE WHEN i % 50 > 0 THEN i + 4000000000 * (i % 40 / 39) END::int8 AS n,
+         timestamp '2026-01-01' + i * interval '7 seconds' AS s, 4611686018427387904 + i AS m
+    FROM generate_series(1, 700) i;
+CREATE INDEX f_tenants_n ON f_tenants USING fpbtree (t, n);
+CREATE INDEX f_tenants_s ON f_tenants USING fpbtree (t, s);
+CREATE INDEX f_tenants_m ON f_tenants USING fpbtree (t, m);
+
 -- first columns that tuples of leaves lack: the values with which NULLs share a code, bytes that a text may begin with,
 -- and behind them what is as long as tuples that are cut can be
 CREATE TABLE f_first AS

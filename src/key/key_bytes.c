@@ -1,0 +1,140 @@
+/*-------------------------------------------------------------------------
+ *
+ * key/key_bytes.c
+ *	  The bytes of keys, which byte heads and prefixes are made of.
+ *
+ * Where the order of the first column is that of memcmp, then of length, the
+ * bytes of a key are those of that column.  If it is an ascending text and the
+ * second column is a number (ix->with_number), they go on: a byte of zero,
+ * which no text has, ends the text, and the bytes of the number follow.
+ *
+ *	   ('tenant 17', 300)	74 65 6E 61 6E 74 20 31 37	00	82 01 2C
+ *
+ * The first byte of a number tells its sign and how many bytes of it follow:
+ * as few as can be.
+ *
+ *	   least byte	77 ... 7E	  7F	 80		81 ... 88
+ *	   number		-2^63 ... -2  -1	 0		1 ... 2^64 - 1
+ *	   bytes behind 8 ... 1		  0		 0		1 ... 8
+ *
+ * Proof of their order.  Let m < n be two numbers.  If one is negative and the
+ * other is not, or if they have different numbers of bytes, their first bytes
+ * differ: of positive numbers the one with more bytes is the greater, and of
+ * negative ones the less.  Else the first bytes are the same, and what follows
+ * are the last k bytes of either in two's complement, whose bytes before are
+ * the same, so these are in the order of the numbers.  DESC inverts all bytes
+ * of the number, so the order is turned around.  A NULL has one byte, 01 or
+ * FE, which is before or after the first bytes of all numbers, inverted or
+ * not.
+ *
+ * No number's bytes are the beginning of another's, because the first byte
+ * tells how many there are.  And no text with its zero is the beginning of
+ * another one's.  So of two keys that differ in these columns, the bytes of
+ * neither are the beginning of the other's: at the first byte that differs,
+ * memcmp tells the order of the columns.
+ *
+ * A pivot of one column lies before all keys that begin with that.  Its bytes
+ * end with the zero.  So do those of a search key of one column, which lies
+ * before all these keys or after them, as its on_equal tells.  What follows
+ * counts as zeros in a head, or as ones if it lies after them.  The first byte
+ * of a number or NULL is neither 00 nor FF.
+ *
+ * A text with a zero byte can come only of a cast that is none (from bytea,
+ * say).  Such a key is refused, and such a search key has no head.
+ *
+ *-------------------------------------------------------------------------
+ */
+#include "postgres.h"
+
+#include "port/pg_bitutils.h"
+
+#include "key/code.h"
+#include "key/key_bytes.h"
+
+#define NUMBER_NULL_FIRST	0x01
+#define NUMBER_NULL_LAST	0xFE
+
+/* How many bytes has this number, less the zeros in front? */
+static inline int
+significant_bytes(uint64 number)
+{
+	return number == 0 ? 0 : pg_leftmost_one_pos64(number) / BITS_PER_BYTE + 1;
+}
+
+/*
+ * A value of the second column as the integer that it is: *negative tells
+ * whether that is less than zero.
+ */
+static inline uint64
+integer_of_value(const FpbColumn *col, Datum value, bool *negative)
+{
+	int64		number;
+
+	switch ((FpbWordKind) col->word->kind)
+	{
+		case FPB_KIND_INT2:
+			number = DatumGetInt16(value);
+			break;
+		case FPB_KIND_INT4:
+			number = DatumGetInt32(value);
+			break;
+		case FPB_KIND_INT8:
+			number = DatumGetInt64(value);
+			break;
+		default:
+			/* no sign; the raw code is the integer */
+			*negative = false;
+			return fpb_code_encode(col->word->kind, value).hi;
+	}
+	*negative = number < 0;
+	return (uint64) number;
+}
+
+/*
+ * Write the bytes of a value of the second column; there is room for
+ * FPB_NUMBER_MOST.  Returns how many they are.
+ */
+int
+fpb_number_bytes(const FpbColumn *col, Datum value, bool isnull, char *to)
+{
+	uint64		invert = col->desc ? PG_UINT64_MAX : 0;
+	uint64		number;
+	bool		negative;
+	int			n;
+
+	if (unlikely(isnull))
+	{
+		to[0] = (char) (col->nulls_first ? NUMBER_NULL_FIRST : NUMBER_NULL_LAST);
+		return 1;
+	}
+	number = integer_of_value(col, value, &negative);
+	n = significant_bytes(negative ? ~number : number);
+	to[0] = (char) ((negative ? FPB_NUMBER_ZERO - 1 - n : FPB_NUMBER_ZERO + n) ^ invert);
+	number ^= invert;
+	number = n == 0 ? 0 : pg_hton64(number << (64 - BITS_PER_BYTE * n));
+	memcpy(to + 1, &number, sizeof(number));
+	return 1 + n;
+}
+
+/*
+ * Add to the bytes of a first column, which are all there, the zero that ends
+ * a text, and the bytes of the second column if the key has one.
+ */
+void
+fpb_add_number(const FpbIndex *ix, bool has_second, Datum second, bool isnull, FpbKeyBytes *bytes)
+{
+	Size		length = bytes->length;
+	char	   *to = bytes->space;
+	void	   *copy = NULL;
+
+	if (unlikely(length + FPB_TEXT_END + FPB_NUMBER_MOST > sizeof(bytes->space)))
+		to = copy = palloc(length + FPB_TEXT_END + FPB_NUMBER_MOST);
+	fpb_copy_short(to, bytes->data, length);
+	to[length++] = '\0';
+	if (has_second)
+		length += fpb_number_bytes(&ix->cols[1], second, isnull, to + length);
+	fpb_free_bytes(bytes);
+	bytes->copy = copy;
+	bytes->data = to;
+	bytes->length = length;
+}

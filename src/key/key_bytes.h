@@ -1,0 +1,131 @@
+/*-------------------------------------------------------------------------
+ *
+ * key/key_bytes.h
+ *	  The bytes of keys, which byte heads and prefixes are made of
+ *	  (key/key_bytes.c).
+ *
+ *-------------------------------------------------------------------------
+ */
+#ifndef FPB_KEY_KEY_BYTES_H
+#define FPB_KEY_KEY_BYTES_H
+
+#include "key/key.h"
+#include "key/tuple.h"
+
+/* bytes that end a text, and those of a number or a NULL, at most */
+#define FPB_TEXT_END	1
+#define FPB_NUMBER_MOST (1 + sizeof(uint64))
+
+/* the first byte of the number 0; that of -1 is one less */
+#define FPB_NUMBER_ZERO	0x80
+
+/* the first bytes of a key */
+typedef struct FpbKeyBytes
+{
+	const char *data;
+	Size		length;
+	Size		first;			/* so many are the first column's own */
+	void	   *copy;			/* what has been palloc'd for them, or NULL */
+	char		space[VARATT_SHORT_MAX + FPB_TEXT_END + FPB_NUMBER_MOST];
+} FpbKeyBytes;
+
+extern void fpb_add_number(const FpbIndex *ix, bool has_second, Datum second, bool isnull,
+						   FpbKeyBytes *bytes);
+extern int	fpb_number_bytes(const FpbColumn *col, Datum value, bool isnull, char *to);
+
+/*
+ * The bytes of a value of the first column; of one that has a sort key, at
+ * least so many of it as are wanted.  Most values are bytes, and stored as
+ * they are.
+ */
+static inline void
+fpb_first_bytes(const FpbIndex *ix, Datum value, Size want, FpbKeyBytes *bytes)
+{
+	if (ix->cols[0].head == FPB_HEAD_BYTES &&
+		likely(fpb_plain_bytes(DatumGetPointer(value), &bytes->data, &bytes->length)))
+		bytes->copy = NULL;
+	else
+		bytes->data = fpb_value_bytes(&ix->cols[0], value, Min(want, FPB_SORT_KEY_MOST),
+									  &bytes->length, &bytes->copy);
+	bytes->first = bytes->length;
+}
+
+/*
+ * The bytes of a whole tuple, which may be a pivot, at least so many as are
+ * wanted if it has them.  False if it has no first column, or a NULL.
+ */
+static pg_attribute_always_inline bool
+fpb_tuple_bytes(const FpbIndex *ix, IndexTuple tuple, Size want, FpbKeyBytes *bytes)
+{
+	int			natts = fpb_pivot_natts(ix, tuple);
+	bool		isnull;
+	Datum		value;
+
+	bytes->copy = NULL;
+	if (natts == 0)
+		return false;
+	value = fpb_read_first_column(ix, tuple, &isnull);
+	if (isnull)
+		return false;
+	fpb_first_bytes(ix, value, want, bytes);
+	if (ix->with_number && bytes->length < want)
+	{
+		FpbTupleReader reader;
+
+		value = (Datum) 0;
+		if (natts > 1)
+		{
+			fpb_begin_with_second(&reader, ix, tuple, false);
+			value = fpb_read_column(&reader, &isnull);
+		}
+		fpb_add_number(ix, natts > 1, value, isnull, bytes);
+	}
+	return true;
+}
+
+/*
+ * The same of a search key whose first column is not NULL.
+ */
+static pg_attribute_always_inline void
+fpb_search_bytes(const FpbIndex *ix, const FpbSearchKey *search, Size want, FpbKeyBytes *bytes)
+{
+	fpb_first_bytes(ix, search->cols[0].value, want, bytes);
+	if (ix->with_number && bytes->length < want)
+		fpb_add_number(ix, search->ncols > 1, search->cols[1].value, search->cols[1].isnull,
+					   bytes);
+}
+
+static inline void
+fpb_free_bytes(FpbKeyBytes *bytes)
+{
+	if (unlikely(bytes->copy != NULL))
+		pfree(bytes->copy);
+}
+
+/*
+ * The second column's value, which is not NULL, as an integer.  Its bytes are
+ * the first ones of these: "bytes" has eight of them, or as many as there are,
+ * and "ninth" the next.  False if there are fewer than a number has that
+ * begins so, or more than the column: the page is damaged.
+ */
+static inline bool
+fpb_number_of_bytes(const FpbColumn *col, uint64 bytes, uint8 ninth, int length,
+					uint64 *number)
+{
+	uint64		invert = col->desc ? PG_UINT64_MAX : 0;
+	int			first = (int) ((bytes ^ invert) >> 56);
+	bool		negative = first < FPB_NUMBER_ZERO;
+	int			n = negative ? FPB_NUMBER_ZERO - 1 - first : first - FPB_NUMBER_ZERO;
+	int			bits = BITS_PER_BYTE * n;
+
+	*number = negative ? PG_UINT64_MAX : 0;
+	if (unlikely(n >= length || n > col->length))
+		return false;
+	if (unlikely(n == sizeof(uint64)))
+		*number = (bytes << BITS_PER_BYTE | ninth) ^ invert;
+	else if (likely(n > 0))
+		*number = *number << bits | ((bytes ^ invert) << BITS_PER_BYTE) >> (64 - bits);
+	return true;
+}
+
+#endif							/* FPB_KEY_KEY_BYTES_H */
