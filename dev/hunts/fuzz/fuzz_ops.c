@@ -43,7 +43,8 @@ StaticAssertDecl(FUZZ_N_GROW == (FuzzCount) FPB_PLAN_GROW, "plans are counted by
  * Have replay begin with killed bits: with those that the page has, or with
  * any.  For a page may have been written out with a bit that it has no more: a
  * record may clear bits before it adds a node, and before 19 two backends that
- * set bits of one byte at once may lose one.
+ * set bits of one byte at once may lose one.  And it may have been written by
+ * the primary of before, which has set bits that this one has never seen.
  */
 static void
 leave_bits_to_replay(const Fuzz *f)

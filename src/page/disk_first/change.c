@@ -521,9 +521,12 @@ split_node(const FpbIndex *ix, Page page, const FpbEntry *entry,
 /*
  * Make the node that has just been added all zeros.  True if it was, and will
  * be at replay: if it comes out of the hole as it was before this record,
- * which may have begun with a cut.  (In the tuple form killed bits may have
- * been there, and in a damaged page anything.)  Else all of it has to be
- * noted.
+ * which may have begun with a cut.  (In a damaged page anything may have been
+ * there.)  Else all of it has to be noted.
+ *
+ * In the tuple form killed bits may have been there.  It does not help that
+ * there are none now: the page that replay begins with may have been written
+ * by another server, which was the primary before this one, and has set some.
  */
 static bool
 clear_new_node(const FpbIndex *ix, Page page, char *node, const FpbWalPage *wp)
@@ -804,6 +807,21 @@ note_tuples(FpbWalPage *wp, uint16 *tuples, int from, int to)
 }
 
 /*
+ * Write the head of a slot of a tuples node, and note what differs from what
+ * was there: zeros, or the head of an entry that has gone, and was near.
+ */
+static inline void
+write_head(const FpbIndex *ix, char *node, int slot, uint64 head, FpbWalPage *wp)
+{
+	uint32		half = (uint32) (head >> 32);
+
+	if (ix->head_width == sizeof(half))
+		write_bytes(node + slot * sizeof(half), (const char *) &half, sizeof(half), wp);
+	else
+		write_bytes(node + slot * sizeof(head), (const char *) &head, sizeof(head), wp);
+}
+
+/*
  * The slot before which an entry of this rank belongs in a tuples node whose
  * entries are in the order of their slots: the one just behind the entry
  * before it, because ascending keys need the gaps there; or if it is the
@@ -893,11 +911,7 @@ put_tuple(const FpbIndex *ix, Page page, const StoredEntry *stored, int dir, int
 		elog(PANIC, "insertion into a full node of an fpbtree page");
 	if (tuple_offset == 0)
 		tuple_offset = fpb_add_tuple(ix, page, &stored->entry.key, wp);
-	if (fpb_node_head(ix, node, gap) != head)
-	{
-		fpb_node_set_head(ix, node, gap, head);
-		fpb_note_slots(wp, node, gap, gap, ix->head_width);
-	}
+	write_head(ix, node, gap, head, wp);
 	for (; before != at; before += by)
 	{
 		int			next = alike[before > at ? before - 1 : before];
