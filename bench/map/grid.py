@@ -29,6 +29,7 @@ TYPES = {
     "int4,text": (4, {"a": ("int4", "k / 1000"), "b": ('text COLLATE "C"', "substr(md5(k::text), 1, 12)")}),
     "three": (2, {"a": ("int4", "k / 100"), "b": ("int4", "k % 100"), "c": ("int8", "k")}),
     "int8+include": (2, {"a": ("int8", "k * 1000003")}),
+    "int4,int8+include": (2, {"a": ("int4", "k / 10"), "b": ("int8", "k % 10")}),
     "int2": (2, {"a": ("int2", "k::int2")}),
 }
 RANDOM_BY_NATURE = {"uuid4", "text", "icu", "libc"}
@@ -65,6 +66,8 @@ WORK = {
     "range": (6, "ranges of 100 entries, by a nested loop, index-only"),
     "range-rows": (6, "ranges of 100 entries, by a nested loop, with the rows"),
     "page": (6, "the next 20 after a key, in order: a list that is turned page by page"),
+    "keyset": (6, "the next 10 after a key of several columns, as a row comparison, prepared: such a list"),
+    "keyset-back": (3, "the 10 before it, backward"),
     "top10": (6, "the ten greatest keys, prepared: the latest entries"),
     "scan": (4, "the whole index, index-only, all columns read"),
     "scan-rows": (3, "all rows in the order of the index"),
@@ -133,6 +136,8 @@ range-rows    | int4 int8 text timestamptz    | d1      | built                 
 range-rows    | date                          | d20     | built                       | 3e5
 page          | int4 int8 uuid4 text timestamptz | d1   | built                       | 3e5
 page          | int4 date                     | d20     | built                       | 3e5
+keyset        | int4,int4 int4,timestamptz text,int8 three int4,int8+include | d1 | built | 3e5
+keyset-back   | int4,int4 text,int8 int4,int8+include | d1 | built                      | 3e5
 top10         | int8 timestamptz text         | d1      | asc built                   | 3e5
 scan          | int4 int8 uuid4 uuid7 text icu libc prefix numeric timestamptz int4,int4 int4,timestamptz text,int8 three int8+include | d1 | built | 3e5
 scan          | int4 int8 uuid4 text          | d20     | built                       | 3e5

@@ -229,6 +229,24 @@ def page(place):
                   node="Index Only Scan")
 
 
+def next10(place, operator, direction):
+    count = some(600)
+    row, keys = ", ".join(place.columns), ", ".join(f"p.{name}" for name in place.columns)
+    values = ", ".join(f"${number}" for number in range(1, len(place.columns) + 1))
+    ordering = ", ".join(f"{name}{direction}" for name in place.columns)
+    return Work(count, each=f"SELECT {keys} FROM {place.probes(count)}",
+                prepared=f"SELECT {row}, v FROM t_{{am}} WHERE ({row}) {operator} ({values}) ORDER BY {ordering} LIMIT 10",
+                off=["enable_seqscan", "enable_bitmapscan", "enable_sort"])
+
+
+def keyset(place):
+    return next10(place, ">", "")
+
+
+def keyset_back(place):
+    return next10(place, "<", " DESC")
+
+
 def top10(place):
     del place
     return Work(some(600), each=f"SELECT 10 FROM generate_series(1, {some(600)})", prepared="SELECT a FROM t_{am} ORDER BY a DESC LIMIT $1",

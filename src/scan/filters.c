@@ -188,13 +188,33 @@ fpb_keys_keep(FpbScanKeys *keys, FpbItem *items, int n)
 		return keep_by_code(keys, items, n);
 	for (int i = 0; i < n; i++)
 	{
-		if (!match_values(keys, &items[i].key))
+		const FpbKey *key = &items[i].key;
+
+		Assert(!keys->nulls_only || !fpb_is_word(keys->ix));
+		if (!(keys->nulls_only && !IndexTupleHasNulls(key->tuple)) && !match_values(keys, key))
 			continue;
 		if (kept != i)
 			items[kept] = items[i];
 		kept++;
 	}
 	return kept;
+}
+
+/*
+ * The last column that a row comparison is about.
+ */
+static int
+last_column(const FpbQual *q)
+{
+	ScanKey		member = (ScanKey) DatumGetPointer(q->key->sk_argument);
+	int			last = q->col;
+
+	for (;; member++)
+	{
+		last = Max(last, member->sk_attno - 1);
+		if (member->sk_flags & SK_ROW_END)
+			return last;
+	}
 }
 
 /*
@@ -211,7 +231,7 @@ narrow_codes(FpbScanKeys *keys, const FpbQual *q)
 	FpbColumnBound lower;
 	FpbColumnBound upper;
 
-	if (q->kind == FPB_QUAL_NOT_NULL)
+	if (q->kind == FPB_QUAL_NOT_NULL || q->implied_but_nulls)
 		return true;
 	if (q->kind != FPB_QUAL_OP || q->cmp == NULL || !q->exact ||
 		!fpb_word_bound_is_cheap(col, q->value, q->type, q->cmp))
@@ -235,8 +255,9 @@ narrow_codes(FpbScanKeys *keys, const FpbQual *q)
  * decide?
  *
  * They do if each filter is an operator, or IS NOT NULL, on a word of several
- * columns: the bounds of ranges are found in the same way.  Then nothing is
- * decoded, and no function called, unless a column has a tie.
+ * columns: the bounds of ranges are found in the same way.  And they do if it
+ * is a row comparison that only NULLs fail.  Then nothing is decoded, and no
+ * function called, unless a column has a tie, as NULLs have.
  */
 void
 fpb_note_filtered(FpbScanKeys *keys)
@@ -255,7 +276,10 @@ fpb_note_filtered(FpbScanKeys *keys)
 		const FpbQual *q = keys->filters[i];
 
 		if (q->kind == FPB_QUAL_ROW)
+		{
 			by_value = false;
+			keys->nfields = Max(keys->nfields, last_column(q) + 1);
+		}
 		else
 		{
 			by_value &= ix->cols[q->col].by_value;

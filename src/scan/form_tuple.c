@@ -24,7 +24,7 @@
  * Have at least so many bytes for tuples, which nothing uses any more.
  *
  * The executor reads a "name" to its full length though it is stored as a
- * cstring, hence the room after the tuples.
+ * cstring, hence the room after the tuples, which the caller sets to zero.
  */
 static void
 make_tuple_room(FpbScan *so, FpbScanPage *sp, Size needed)
@@ -35,7 +35,7 @@ make_tuple_room(FpbScan *so, FpbScanPage *sp, Size needed)
 		pfree(sp->tuples);
 	sp->tuples = NULL;
 	sp->tuples_size = 0;
-	sp->tuples = MemoryContextAllocZero(so->cxt, needed + NAMEDATALEN);
+	sp->tuples = MemoryContextAlloc(so->cxt, needed + NAMEDATALEN);
 	sp->tuples_size = needed;
 }
 
@@ -76,6 +76,8 @@ copy_few(FpbScan *so, const FpbSegment *seg, FpbScanPage *sp)
 	Size		needed = 0;
 	char	   *to;
 
+	if (sp->nitems == 0)
+		return;
 	for (int i = 0; i < sp->nitems; i++)
 	{
 		const FpbKey *key = &sp->items[i].key;
@@ -107,6 +109,7 @@ copy_few(FpbScan *so, const FpbSegment *seg, FpbScanPage *sp)
 		}
 		key->tuple = copy;
 	}
+	memset(to, 0, NAMEDATALEN);
 }
 
 /*
@@ -130,7 +133,10 @@ copy_page(Page page, char *to)
 static void
 copy_all(FpbScan *so, const FpbSegment *seg, FpbScanPage *sp)
 {
-	make_tuple_room(so, sp, seg->queue != NULL ? 2 * BLCKSZ : BLCKSZ);
+	Size		needed = seg->queue != NULL ? 2 * BLCKSZ : BLCKSZ;
+
+	make_tuple_room(so, sp, needed);
+	memset(sp->tuples + needed, 0, NAMEDATALEN);
 	copy_page(seg->leaf, sp->tuples);
 	sp->tuples_by = sp->tuples - (char *) seg->leaf;
 	if (seg->queue == NULL)

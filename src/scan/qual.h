@@ -53,6 +53,8 @@ struct FpbQual
 	/* of this rescan */
 	ScanKey		key;
 	bool		implied;		/* by being in a range: need not be checked */
+	bool		implied_but_nulls;	/* rows: is it, if no column of the entry
+									 * is NULL? */
 	Datum		value;			/* row: of its first member */
 	bool		exact;			/* does value stand for the key's argument? */
 	Datum		high;			/* if not: that is from value to this */
@@ -156,6 +158,7 @@ extern void fpb_add_null(FpbScanKeys *keys);
 extern void fpb_add_bounds(FpbScanKeys *keys, int colno, bool not_null);
 
 /* scan/ranges.c */
+extern void fpb_imply_row(FpbScanKeys *keys, bool upper);
 extern bool fpb_word_range_end(FpbScanKeys *keys, bool upper);
 
 #endif							/* FPB_SCAN_QUAL_H */

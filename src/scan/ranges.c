@@ -54,6 +54,34 @@ row_is_strict(const FpbQual *q, int n)
 }
 
 /*
+ * Does being in a range imply the row comparison that bounds this end of it?
+ * It does if all members bound it, but for entries that are equal to the first
+ * members and NULL in the next one.  These do not satisfy it.  They lie in the
+ * range if NULLs come at the range's side of the values.
+ *
+ * So it is with the default order of NULLs and ">", but not with "<".
+ */
+void
+fpb_imply_row(FpbScanKeys *keys, bool upper)
+{
+	FpbQual    *q = upper ? keys->range_upper : keys->range_lower;
+	ScanKey		members;
+	bool		nulls = false;
+	int			n;
+
+	if (q == NULL || q->kind != FPB_QUAL_ROW)
+		return;
+	members = (ScanKey) DatumGetPointer(q->key->sk_argument);
+	n = row_members(keys, q);
+	if (n == 0 || (members[n - 1].sk_flags & SK_ROW_END) == 0)
+		return;
+	for (int i = 1; i < n; i++)
+		nulls |= keys->ix->cols[q->col + i].nulls_first == upper;
+	q->implied = !nulls;
+	q->implied_but_nulls = nulls;
+}
+
+/*
  * Word indexes: the bounds that the members of a row comparison give one end
  * of the range.  False if they can't be used: then the caller takes the first
  * member alone.
@@ -106,8 +134,10 @@ fpb_word_range_end(FpbScanKeys *keys, bool upper)
 			n++;
 		}
 	}
-	else if (q->kind != FPB_QUAL_ROW ||
-			 !word_row_bound(keys, q, upper, &bounds[n], &n))
+	else if (q->kind == FPB_QUAL_ROW &&
+			 word_row_bound(keys, q, upper, &bounds[n], &n))
+		fpb_imply_row(keys, upper);
+	else
 	{
 		bool		beyond = (upper != keys->ix->cols[n].desc);
 		StrategyNumber strategy = q->strategy;

@@ -36,6 +36,20 @@ add_item(FpbReader *r, const FpbEntry *entry, FpbPos pos)
 }
 
 /*
+ * There has not been room for so many entries with the rest of the last one's
+ * node: make more.
+ */
+static void
+make_more_room(FpbReader *r, int enough)
+{
+	int			room = enough > FPB_NEXT_ITEMS ? FPB_LARGE_PART_ITEMS : FPB_PART_ITEMS;
+
+	if (r->sp->room >= FPB_MAX_PAGE_ENTRIES)
+		fpb_report_crowd(&r->so->ix, r->seg.leaf);
+	fpb_make_room(r->so, r->sp, r->sp->room < room ? room : FPB_MAX_PAGE_ENTRIES, 0);
+}
+
+/*
  * Forward: set the edge where the page has no more entries of the range.
  * more: there is none after it.
  */
@@ -58,19 +72,20 @@ read_part(FpbReader *r, FpbPos pos, const FpbSearchKey *end, int enough)
 	FpbIndex   *ix = &r->so->ix;
 	Page		page = r->seg.leaf;
 	FpbScanPage *sp = r->sp;
+	const FpbScanKeys *keys = &r->so->keys;
 	bool		live = r->scan->ignore_killed_tuples;
 	bool		more = true;
 	bool		all;
 	FpbEntry	entry;
 	int			n;
 
+	/* the end of a range that has no bound there is hardly ever in the leaf */
+	if (end != NULL && keys->range_lower != NULL && keys->range_upper == NULL &&
+		fpb_segment_ends_before(r->so, &r->seg, end))
+		end = NULL;
 	while ((n = fpb_page_read_part(ix, page, &pos, end, live, enough, sp->items, sp->room,
 								   &more, &all)) < 0)
-	{
-		if (sp->room >= FPB_MAX_PAGE_ENTRIES)
-			fpb_report_crowd(ix, page);
-		fpb_make_room(r->so, sp, sp->room < FPB_PART_ITEMS ? FPB_PART_ITEMS : FPB_MAX_PAGE_ENTRIES, 0);
-	}
+		make_more_room(r, enough);
 	sp->nitems = n;
 	if (all || !fpb_page_next(ix, page, &pos, &entry))
 		set_edge_of_page(r, end, more);
@@ -212,11 +227,7 @@ read_part_before(FpbReader *r, FpbPos pos, const FpbSearchKey *end, int enough)
 	while ((n = r->scan->ignore_killed_tuples ?
 			fpb_page_read_live(ix, page, begin, end, false, sp->items, sp->room, &more) :
 			fpb_page_read_few(ix, page, begin, end, false, sp->items, sp->room, &more)) < 0)
-	{
-		if (sp->room >= FPB_MAX_PAGE_ENTRIES)
-			fpb_report_crowd(ix, page);
-		fpb_make_room(r->so, sp, sp->room < FPB_PART_ITEMS ? FPB_PART_ITEMS : FPB_MAX_PAGE_ENTRIES, 0);
-	}
+		make_more_room(r, enough);
 	sp->nitems = n;
 	if (fpb_pos_equal(begin, lower) || !fpb_page_next(ix, page, &begin, &entry))
 		fpb_set_edge_before(r, 0);
@@ -245,8 +256,9 @@ read_backward(FpbReader *r)
 
 /*
  * Read the next few entries that the scan's only range has in the leaf, which
- * is locked, into r->sp, and set how the scan goes on in either direction.  It
- * has no filters, and the queue has nothing for it.
+ * is locked, into r->sp, and set how the scan goes on in either direction.
+ * Its filters, if it has any, reject nothing but NULLs, and the queue has
+ * nothing for it.
  *
  * False, with none read, if the scan goes backward and the first of them is
  * known dead: then there are likely to be more of its kind, which cost less if
@@ -256,22 +268,24 @@ bool
 fpb_read_few(FpbReader *r)
 {
 	FpbScanEdge *behind = r->forward ? &r->sp->before : &r->sp->after;
+	FpbScanKeys *keys = &r->so->keys;
 
 	Assert(r->seg.queue == NULL);
-	Assert(r->so->keys.nranges == 1 && r->so->keys.nfilters == 0);
+	Assert(keys->nranges == 1 && keys->nulls_only);
 	Assert(r->sp->room >= FPB_FIRST_ITEMS);
 	r->sp->nitems = 0;
 	if (r->at->inside)
 	{
-		fpb_key_range_set(&r->so->keys, r->range, r->at->range);
+		fpb_key_range_set(keys, r->range, r->at->range);
 		fpb_edge_copy(r->so, behind, r->at);
 	}
 	else
 		fpb_edge_set_range(behind, r->forward ? -1 : 1);
 	if (r->forward)
-	{
 		read_forward(r);
-		return true;
-	}
-	return read_backward(r);
+	else if (!read_backward(r))
+		return false;
+	if (keys->nfilters > 0)
+		r->sp->nitems = fpb_keys_keep(keys, r->sp->items, r->sp->nitems);
+	return true;
 }

@@ -166,9 +166,10 @@ done_with(Buffer buf, bool pin)
 
 /*
  * Does a scan that has locked a leaf read but few of its entries
- * (scan/read_few.c)?  It does if it may want no more, and if to come back to
- * the leaf takes no longer than usual: not in a parallel scan, where others go
- * on meanwhile, nor in one of all entries (a bitmap scan).
+ * (scan/read_few.c)?  It does if it may want no more, if a few are likely to
+ * be enough, which a filter could reject, and if to come back to the leaf
+ * takes no longer than usual: not in a parallel scan, where others go on
+ * meanwhile, nor in one of all entries (a bitmap scan).
  */
 static inline bool
 wants_few(const FpbReader *r, bool in_memory)
@@ -176,7 +177,7 @@ wants_few(const FpbReader *r, bool in_memory)
 	const FpbScan *so = r->so;
 
 	return so->cursor.part > 0 && in_memory && r->seg.queue == NULL &&
-		so->keys.nranges == 1 && so->keys.nfilters == 0 &&
+		so->keys.nranges == 1 && so->keys.nulls_only &&
 		r->scan->heapRelation != NULL && r->scan->parallel_scan == NULL;
 }
 

@@ -107,6 +107,21 @@ seize(IndexScanDesc scan, FpbScan *so, int64 first)
 }
 
 /*
+ * What has been read of a leaf has not been enough: read more of it next time.
+ */
+static inline void
+read_more(FpbScan *so)
+{
+	FpbScanCursor *cursor = &so->cursor;
+
+	if (so->prefetch.heap_on)
+		cursor->part = 0;
+	else
+		cursor->part = cursor->part == FPB_FIRST_ITEMS ? FPB_NEXT_ITEMS :
+			cursor->part == FPB_NEXT_ITEMS ? FPB_MORE_ITEMS : 0;
+}
+
+/*
  * Read on in a direction, from so->cursor.at, to the next page that has
  * something to hand out.  False if there is none: then the scan is at its end.
  * No lock is held on entry or exit.
@@ -155,6 +170,8 @@ find_page(IndexScanDesc scan, FpbScan *so, bool forward)
 		}
 		fpb_edge_copy(so, &cursor->at, forward ? &sp->after : &sp->before);
 		sp->valid = false;
+		if (cursor->at.inside && cursor->at.same_leaf)
+			read_more(so);		/* all of them were NULLs */
 	}
 	cursor->state = forward ? FPB_SCAN_AFTER : FPB_SCAN_BEFORE;
 
@@ -204,7 +221,7 @@ next_page(IndexScanDesc scan, FpbScan *so, bool forward)
 	FpbScanCursor *cursor = &so->cursor;
 
 	fpb_edge_copy(so, &cursor->at, forward ? &cursor->page->after : &cursor->page->before);
-	cursor->part = cursor->part == FPB_FIRST_ITEMS && !so->prefetch.heap_on ? FPB_NEXT_ITEMS : 0;
+	read_more(so);
 	cursor->nleft += cursor->page->nitems;
 	if (scan->xs_want_itup && cursor->page->nitems > FPB_NEXT_ITEMS)
 		so->prefetch.heap_check = HEAP_CHECK_LATER;
@@ -285,7 +302,8 @@ note_wanted(FpbScan *so)
 	if (cursor->state == FPB_SCAN_ON_PAGE)
 		wanted += cursor->forward ? sp->current + 1 : sp->nitems - sp->current;
 	cursor->part = wanted <= FPB_FIRST_ITEMS ? FPB_FIRST_ITEMS :
-		wanted <= FPB_NEXT_ITEMS ? FPB_NEXT_ITEMS : 0;
+		wanted <= FPB_NEXT_ITEMS ? FPB_NEXT_ITEMS :
+		wanted <= FPB_MORE_ITEMS ? FPB_MORE_ITEMS : 0;
 	cursor->nleft = 0;
 }
 

@@ -45,17 +45,19 @@ typedef struct FpbScanEdge
 
 /*
  * A scan that may want no more reads so many entries of a leaf at first, then
- * so many, and then all.
+ * so many, then so many, and then all.
  */
 #define FPB_FIRST_ITEMS	3
 #define FPB_NEXT_ITEMS	24
+#define FPB_MORE_ITEMS	100
 
 /*
- * Room that a scan begins with, and the room for FPB_NEXT_ITEMS with the rest
- * of the last one's node.
+ * Room that a scan begins with, and the room for FPB_NEXT_ITEMS, and for
+ * FPB_MORE_ITEMS, with the rest of the last one's node.
  */
 #define FPB_FEW_ITEMS		16
 #define FPB_PART_ITEMS		128
+#define FPB_LARGE_PART_ITEMS	256
 
 /*
  * What has been read of one leaf.  An item of the queue's has FPB_POS_END for

@@ -157,7 +157,7 @@ prepare_general(FpbScanKeys *keys, ScanKey scankeys)
 	for (int i = 0; i < keys->nquals; i++)
 	{
 		keys->quals[i].key = &scankeys[i];
-		keys->quals[i].implied = false;
+		keys->quals[i].implied = keys->quals[i].implied_but_nulls = false;
 		if (!fetch_value(keys, &keys->quals[i]))
 			return false;
 	}
@@ -171,12 +171,40 @@ prepare_general(FpbScanKeys *keys, ScanKey scankeys)
 		keys->prefix[c].weight = weight;
 		weight *= keys->prefix[c].nvalues;
 	}
+	return true;
+}
+
+/*
+ * Bound the column after the prefix.  False if no value of it is within the
+ * bounds.
+ */
+static bool
+set_range_ends(FpbScanKeys *keys)
+{
+	if (fpb_is_word(keys->ix))
+		return fpb_word_range_end(keys, false) && fpb_word_range_end(keys, true);
+	fpb_imply_row(keys, false);
+	fpb_imply_row(keys, true);
+	return true;
+}
+
+/*
+ * The keys that being in a range does not imply are filters.
+ */
+static void
+find_filters(FpbScanKeys *keys)
+{
 	for (int i = 0; i < keys->nquals; i++)
-		if (!keys->quals[i].implied)
-			keys->filters[keys->nfilters++] = &keys->quals[i];
+	{
+		FpbQual    *q = &keys->quals[i];
+
+		if (q->implied)
+			continue;
+		keys->filters[keys->nfilters++] = q;
+		keys->nulls_only &= q->implied_but_nulls;
+	}
 	if (keys->nfilters > 0)
 		fpb_note_filtered(keys);
-	return true;
 }
 
 /*
@@ -231,9 +259,12 @@ fpb_keys_prepare(FpbScanKeys *keys, ScanKey scankeys, int nkeys)
 	keys->range_not_null = false;
 	keys->nfilters = 0;
 
+	keys->nulls_only = true;
+
 	keys->empty = !(keys->simple ? prepare_simple(keys, scankeys) :
-					prepare_general(keys, scankeys));
-	if (!keys->empty && fpb_is_word(keys->ix))
-		keys->empty = !fpb_word_range_end(keys, false) || !fpb_word_range_end(keys, true);
+					prepare_general(keys, scankeys)) ||
+		!set_range_ends(keys);
+	if (!keys->empty && !keys->simple)
+		find_filters(keys);
 	return !keys->empty;
 }

@@ -55,6 +55,7 @@ typedef struct FpbScanKeys
 	bool		range_not_null; /* that column is not to be NULL */
 	int			nfilters;
 	FpbQual   **filters;
+	bool		nulls_only;		/* do entries without NULLs pass all of them? */
 	int			nfields;		/* columns of words to be decoded for them, or
 								 * 0: all */
 	int			filtered;		/* a bit for each that they are about */
