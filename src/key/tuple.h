@@ -233,6 +233,18 @@ fpb_inside_fault(const FpbColumn *col, const char *value)
 }
 
 /*
+ * Has a tuple, which may lack its first column, a value for that?
+ */
+static inline bool
+first_is_not_null(IndexTuple tuple)
+{
+	if (likely(!IndexTupleHasNulls(tuple)))
+		return true;
+	return IndexTupleSize(tuple) >= IndexInfoFindDataOffset(tuple->t_info) &&
+		!att_isnull(0, (uint8 *) ((char *) tuple + sizeof(IndexTupleData)));
+}
+
+/*
  * Does the tuple of a leaf's entry, as it is stored, lack its first column; or
  * will it, if this is the whole one?
  */
@@ -241,10 +253,7 @@ fpb_lacks_first(const FpbIndex *ix, IndexTuple tuple)
 {
 	if (!ix->cut_column || IndexTupleSize(tuple) > ix->cut_most)
 		return false;
-	if (likely(!IndexTupleHasNulls(tuple)))
-		return true;
-	return IndexTupleSize(tuple) >= IndexInfoFindDataOffset(tuple->t_info) &&
-		!att_isnull(0, (uint8 *) ((char *) tuple + sizeof(IndexTupleData)));
+	return first_is_not_null(tuple);
 }
 
 /*
@@ -259,10 +268,7 @@ fpb_lacks_text(const FpbIndex *ix, IndexTuple tuple)
 	if (likely(IndexTupleHasVarwidths(tuple)) || !ix->with_number ||
 		IndexTupleSize(tuple) > ix->cut_most)
 		return false;
-	if (likely(!IndexTupleHasNulls(tuple)))
-		return true;
-	return IndexTupleSize(tuple) >= IndexInfoFindDataOffset(tuple->t_info) &&
-		!att_isnull(0, (uint8 *) ((char *) tuple + sizeof(IndexTupleData)));
+	return first_is_not_null(tuple);
 }
 
 static inline bool

@@ -990,24 +990,10 @@ first_greater_short(const LooseNode *loose, uint32 head)
 static int
 first_greater(const LooseNode *loose, uint64 head)
 {
-	uint64		best = PG_UINT64_MAX;
-	int			found = -1;
-
 	if (has_numbers(loose))
 		return first_greater_short(loose, (uint32) (head >> 32));
-	if (loose->bytes == sizeof(uint64))
-		return head == PG_UINT64_MAX ? -1 :
-			nearest_from(loose, head + 1, PG_UINT64_MAX - head - 1, true);
-	for (int slot = 0; slot < loose->nslots; slot++)
-	{
-		uint64		other = pair_head(loose, slot);
-
-		if (other <= head || (other >= best && found >= 0) || is_gap(loose, slot))
-			continue;
-		best = other;
-		found = slot;
-	}
-	return found;
+	return head == PG_UINT64_MAX ? -1 :
+		nearest_from(loose, head + 1, PG_UINT64_MAX - head - 1, true);
 }
 
 /*
@@ -1174,8 +1160,7 @@ fpb_loose_last_before(const FpbIndex *ix, const FpbShape *shape, const char *nod
 	if (loose.bytes == sizeof(uint64))
 		return slot_of_head(&loose, 0, to, head, false);
 	for (int slot = to - 1; slot >= 0; slot--)
-		if ((has_numbers(&loose) ? heads[slot] == head >> 32 :
-			 pair_head(&loose, slot) == head) && !is_gap(&loose, slot))
+		if (heads[slot] == head >> 32 && !is_gap(&loose, slot))
 			return slot;
 	return -1;
 }
