@@ -31,6 +31,12 @@ TYPES = {
     "int8+include": (2, {"a": ("int8", "k * 1000003")}),
     "int4,int8+include": (2, {"a": ("int4", "k / 10"), "b": ("int8", "k % 10")}),
     "int2": (2, {"a": ("int2", "k::int2")}),
+    # so many values of the first column, if there are 300,000 rows and those that may be inserted
+    "10groups": (3, {"a": ("int4", "k / 30600"), "b": ("int4", "k % 30600")}),
+    "100groups": (3, {"a": ("int4", "k / 3060"), "b": ("int4", "k % 3060")}),
+    "1000groups": (3, {"a": ("int4", "k / 306"), "b": ("int4", "k % 306")}),
+    "10000groups": (2, {"a": ("int4", "k / 31"), "b": ("int4", "k % 31")}),
+    "text-100groups": (3, {"a": ('text COLLATE "C"', "'tenant ' || lpad((k / 3060)::text, 6, '0')"), "b": ("int8", "k % 3060")}),
 }
 RANDOM_BY_NATURE = {"uuid4", "text", "icu", "libc"}
 
@@ -68,6 +74,10 @@ WORK = {
     "page": (6, "the next 20 after a key, in order: a list that is turned page by page"),
     "keyset": (6, "the next 10 after a key of several columns, as a row comparison, prepared: such a list"),
     "keyset-back": (3, "the 10 before it, backward"),
+    "skip": (4, "a value of the second column, whatever the first, prepared: skip scans"),
+    "skip-rows": (3, "the same, with the rows"),
+    "skip-range": (4, "a value of the second column, and a quarter of the first column's, prepared"),
+    "skip-back": (3, "a value of the second column, the last ten, backward, prepared: the latest of all customers"),
     "top10": (6, "the ten greatest keys, prepared: the latest entries"),
     "scan": (4, "the whole index, index-only, all columns read"),
     "scan-rows": (3, "all rows in the order of the index"),
@@ -138,6 +148,11 @@ page          | int4 int8 uuid4 text timestamptz | d1   | built                 
 page          | int4 date                     | d20     | built                       | 3e5
 keyset        | int4,int4 int4,timestamptz text,int8 three int4,int8+include | d1 | built | 3e5
 keyset-back   | int4,int4 text,int8 int4,int8+include | d1 | built                      | 3e5
+skip          | 10groups 100groups 1000groups 10000groups text-100groups | d1 | built    | 3e5
+skip          | 100groups text-100groups      | d1      | random                      | 3e5
+skip-rows     | 100groups text-100groups      | d1      | built                       | 3e5
+skip-range    | 10groups 100groups 1000groups 10000groups text-100groups | d1 | built    | 3e5
+skip-back     | 10groups 100groups 1000groups text-100groups | d1 | built                | 3e5
 top10         | int8 timestamptz text         | d1      | asc built                   | 3e5
 scan          | int4 int8 uuid4 uuid7 text icu libc prefix numeric timestamptz int4,int4 int4,timestamptz text,int8 three int8+include | d1 | built | 3e5
 scan          | int4 int8 uuid4 text          | d20     | built                       | 3e5

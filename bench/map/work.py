@@ -247,6 +247,37 @@ def keyset_back(place):
     return next10(place, "<", " DESC")
 
 
+# Lookups by the second column: fewer if more values of the first are passed over.
+SKIPS = {"10groups": 200, "100groups": 100, "text-100groups": 100, "1000groups": 30, "10000groups": 10}
+
+
+def over_groups(place, query, keys="b", condition="true"):
+    count = max(5, int(SKIPS[place.type] * PART["of"]))
+    return Work(count, each=f"SELECT {keys} FROM probes WHERE {condition} LIMIT {count}", prepared=query,
+                off=["enable_seqscan", "enable_bitmapscan", "enable_sort"])
+
+
+def skip(place):
+    return over_groups(place, "SELECT count(*), min(a), max(a) FROM (SELECT a FROM t_{am} WHERE b = $1 OFFSET 0) x")
+
+
+def skip_rows(place):
+    return over_groups(place, "SELECT count(*), sum(v) FROM t_{am} WHERE b = $1")
+
+
+def skip_range(place):
+    groups = int(re.search(r"\d+", place.type)[0])
+    last = f"a + {groups} / 4"
+    if place.types[0] != "int4":
+        last = f"'tenant ' || lpad((substr(a, 8)::int4 + {groups} / 4)::text, 6, '0')"
+    return over_groups(place, "SELECT count(*) FROM t_{am} WHERE a BETWEEN $1 AND $2 AND b = $3", f"a, {last}, b",
+                       f"{last} <= (SELECT max(a) FROM src)")
+
+
+def skip_back(place):
+    return over_groups(place, "SELECT a, b FROM t_{am} WHERE b = $1 ORDER BY a DESC LIMIT 10")
+
+
 def top10(place):
     del place
     return Work(some(600), each=f"SELECT 10 FROM generate_series(1, {some(600)})", prepared="SELECT a FROM t_{am} ORDER BY a DESC LIMIT $1",
