@@ -13,6 +13,11 @@
  *	  range		Bounded by the conditions on the leading columns that have an
  *				equality each, and on the column after these.  Conditions on
  *				other columns don't shorten it; they save visits to the heap.
+ *	  leaps		But where a column without an equality has few values, the scan
+ *				leaps from one to the next, and reads as if it had an "= ANY"
+ *				array of them: then the conditions on later columns bound the
+ *				ranges as well.  It is taken for that if its values make no more
+ *				ranges than the index has pages.
  *	  leaves	The range's share of the index's pages is read, each at
  *				random_page_cost, less what the cache saves when the scan is
  *				repeated: the server's estimate for any index.  As our leaves
@@ -96,16 +101,63 @@ is_equality(Node *clause, Oid opfamily)
 }
 
 /*
+ * Does a scan leap over the columns [from, to), which have no equality?  If
+ * so, bound->num_sa_scans grows by the number of their values.  quals:
+ * conditions on the first of them.
+ */
+static bool
+leaps_over(PlannerInfo *root, IndexOptInfo *index, int from, int to, List *quals,
+		   FpbBoundQuals *bound)
+{
+	double		nranges = bound->num_sa_scans;
+
+	for (int col = from; col < to; col++)
+	{
+		TargetEntry *tle = list_nth_node(TargetEntry, index->indextlist, col);
+		VariableStatData vardata;
+		double		nvalues;
+		bool		isdefault;
+
+		examine_variable(root, (Node *) tle->expr, index->rel->relid, &vardata);
+		nvalues = get_variable_numdistinct(&vardata, &isdefault);
+		ReleaseVariableStats(vardata);
+		if (isdefault)
+			return false;
+		if (col == from && quals != NIL)
+		{
+			Selectivity selectivity =
+				clauselist_selectivity(root, add_predicate_to_index_quals(index, quals),
+									   index->rel->relid, JOIN_INNER, NULL);
+
+			/* the range is so short that leaps would save next to nothing */
+			if (selectivity < DEFAULT_RANGE_INEQ_SEL)
+				return false;
+			nvalues = Max(rint(nvalues * selectivity), 1);
+		}
+		else
+			nvalues++;			/* there may be NULLs */
+		nranges *= nvalues;
+		if (nranges > index->pages)
+			return false;
+	}
+	bound->num_sa_scans = nranges;
+	return true;
+}
+
+/*
  * Find the conditions that bound the range: those on the leading columns that
- * have an equality, and on the column after them.  Index clauses come in the
- * order of index columns.
+ * have an equality or are leapt over, and on the column after them.  Index
+ * clauses come in the order of index columns.
  */
 static void
 find_bound_quals(PlannerInfo *root, IndexPath *path, FpbBoundQuals *bound)
 {
 	IndexOptInfo *index = path->indexinfo;
-	int			nequal = 0;		/* leading columns with an equality */
+	int			nequal = 0;		/* leading columns with an equality, or leapt
+								 * over */
 	bool		one_value = true;
+	bool		rows = false;	/* has there been a row comparison? */
+	List	   *others = NIL;	/* conditions on the column after those */
 	ListCell   *lc;
 
 	bound->quals = NIL;
@@ -118,7 +170,13 @@ find_bound_quals(PlannerInfo *root, IndexPath *path, FpbBoundQuals *bound)
 
 		/* is the column the next one, or one more clause on the last? */
 		if (iclause->indexcol > nequal)
-			break;
+		{
+			if (rows || !leaps_over(root, index, nequal, iclause->indexcol, others, bound))
+				break;
+			nequal = iclause->indexcol;
+			one_value = false;
+			others = NIL;
+		}
 
 		foreach(lc2, iclause->indexquals)
 		{
@@ -127,10 +185,16 @@ find_bound_quals(PlannerInfo *root, IndexPath *path, FpbBoundQuals *bound)
 
 			bound->quals = lappend(bound->quals, rinfo);
 
+			rows |= IsA(clause, RowCompareExpr);
 			if (!is_equality(clause, index->opfamily[iclause->indexcol]))
+			{
+				if (iclause->indexcol == nequal)
+					others = lappend(others, rinfo);
 				continue;
+			}
 
 			nequal = iclause->indexcol + 1;
+			others = NIL;
 			if (IsA(clause, ScalarArrayOpExpr))
 			{
 				Node	   *array = lsecond(((ScalarArrayOpExpr *) clause)->args);

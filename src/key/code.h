@@ -193,6 +193,19 @@ fpb_code_of_column(const FpbColumn *col, Datum value, bool isnull)
 	return coded;
 }
 
+/*
+ * Sign of two codes of a column, whose ties are those of shared codes alone.
+ */
+static inline int
+fpb_compare_coded(const FpbCoded *a, const FpbCoded *b)
+{
+	if (a->code.hi != b->code.hi)
+		return a->code.hi < b->code.hi ? -1 : 1;
+	if (a->code.lo != b->code.lo)
+		return a->code.lo < b->code.lo ? -1 : 1;
+	return (int) a->tie - (int) b->tie;
+}
+
 /* how the values of a column are got of codes */
 typedef enum FpbFieldForm
 {

@@ -87,22 +87,29 @@ word_form(const FpbIndex *ix)
 }
 
 /*
- * Choose the kind of head of one of the first columns, in tuple form, and the
- * width of its code.
+ * Choose the width of the code of a column, if it has one, in tuple form.
+ */
+static void
+choose_column_width(FpbIndex *ix, int column)
+{
+	FpbColumn  *col = &ix->cols[column];
+	int			bits = col->word ? fpb_word_bits(col->word) : 0;
+
+	col->width = bits == 0 ? 0 : bits <= 32 ? 32 : bits <= 64 ? 64 : 128;
+}
+
+/*
+ * Choose the kind of head of one of the first columns, in tuple form.
  */
 void
 fpb_choose_column_head(FpbIndex *ix, int column)
 {
 	FpbColumn  *col = &ix->cols[column];
-	int			bits = col->word ? fpb_word_bits(col->word) : 0;
 
 	if (col->word == NULL)
 		col->head = value_head_kind(ix, column);
 	else
-	{
-		col->width = bits <= 32 ? 32 : bits <= 64 ? 64 : 128;
-		col->head = bits <= 64 ? FPB_HEAD_WORD : FPB_HEAD_UUID;
-	}
+		col->head = fpb_word_bits(col->word) <= 64 ? FPB_HEAD_WORD : FPB_HEAD_UUID;
 }
 
 /*
@@ -152,6 +159,8 @@ choose_widths(FpbIndex *ix)
 		return;
 	}
 
+	for (int i = 0; i < ix->nkeyatts; i++)
+		choose_column_width(ix, i);
 	fpb_choose_column_head(ix, 0);
 	/* more for a value would help a search, but make it larger than a btree */
 	ix->head_width = first->word != NULL ? 8 : first->head == FPB_HEAD_NONE ? 0 : 4;

@@ -10,6 +10,7 @@
  */
 #include "postgres.h"
 
+#include "access/htup_details.h"
 #include "utils/rel.h"
 
 #include "key/prefix.h"
@@ -208,6 +209,83 @@ fpb_search_key_from(const FpbIndex *ix, const FpbKey *key, FpbSearchKey *search)
 		col->value = fpb_read_column(&reader, &col->isnull);
 		col->cmp = ix->cols[i].cmp;
 	}
+}
+
+/*
+ * Is a place after all keys that begin with its columns?  (Of words the word
+ * tells.)
+ */
+static inline bool
+is_place_after(const FpbIndex *ix, const FpbKey *place)
+{
+	return !fpb_is_word(ix) && place->tail == FPB_TAIL_MAX;
+}
+
+/*
+ * Make a key of a search key's place.  False if a tuple of its values might be
+ * too long, or can't have the head that it should have: a text may have a byte
+ * of zero.  The tuple is palloc'd.
+ */
+bool
+fpb_place_form(const FpbIndex *ix, const FpbSearchKey *search, FpbKey *key)
+{
+	TupleDesc	desc = RelationGetDescr(ix->rel);
+	Datum		values[INDEX_MAX_KEYS];
+	bool		isnull[INDEX_MAX_KEYS];
+	IndexTuple	whole;
+
+	key->head = search->head;
+	key->low = search->low;
+	key->tail = search->tail;
+	key->tuple = NULL;
+	if (fpb_is_word(ix))
+		return true;
+	if (search->has_head != (ix->cols[0].head != FPB_HEAD_NONE && !ix->old_heads))
+		return false;
+	for (int i = 0; i < ix->natts; i++)
+	{
+		isnull[i] = i >= search->ncols || search->cols[i].isnull;
+		values[i] = isnull[i] ? (Datum) 0 : search->cols[i].value;
+		Assert(i >= search->ncols || search->cols[i].cmp == ix->cols[i].cmp);
+	}
+	if (MAXALIGN(IndexInfoFindDataOffset(INDEX_NULL_MASK) +
+				 heap_compute_data_size(desc, values, isnull)) > Min(ix->max_tuple, INDEX_SIZE_MASK))
+		return false;
+	whole = index_form_tuple(desc, values, isnull);
+	key->tuple = fpb_truncate_tuple(ix, whole, search->ncols);
+	pfree(whole);
+	return true;
+}
+
+/*
+ * Make *search a place.  As fpb_search_key_from otherwise.
+ */
+void
+fpb_place_search_key(const FpbIndex *ix, const FpbKey *key, FpbSearchKey *search)
+{
+	fpb_search_key_from(ix, key, search);
+	if (is_place_after(ix, key))
+		search->on_equal = -1;
+}
+
+/*
+ * Sign of a - b, two places.
+ */
+int
+fpb_compare_places(const FpbIndex *ix, const FpbKey *a, const FpbKey *b)
+{
+	FpbSearchKey search;
+
+	/* a search key may be after other keys that begin with its columns */
+	if (is_place_after(ix, a) &&
+		(!is_place_after(ix, b) ||
+		 fpb_pivot_natts(ix, a->tuple) <= fpb_pivot_natts(ix, b->tuple)))
+	{
+		fpb_place_search_key(ix, a, &search);
+		return -fpb_compare(ix, b, &search);
+	}
+	fpb_place_search_key(ix, b, &search);
+	return fpb_compare(ix, a, &search);
 }
 
 /*

@@ -312,6 +312,14 @@ extern void fpb_tuple_datums(const FpbIndex *ix, IndexTuple tuple, int ncolumns,
 extern void fpb_key_datums(const FpbIndex *ix, const FpbKey *key, FpbTupleSpace *space,
 						   Datum *values, bool *isnull);
 
+/*
+ * Tuple form: the values of an entry's columns from the second on, up to
+ * number ncolumns.  By-reference ones point into the page.  False if they
+ * can't be got from a tuple that is cut as this one is.
+ */
+extern bool fpb_later_datums(const FpbIndex *ix, const FpbKey *key, int ncolumns,
+							 Datum *values, bool *isnull);
+
 /* Is a key column of a leaf's entry NULL? */
 extern bool fpb_key_has_null(const FpbIndex *ix, const FpbKey *key);
 
@@ -319,6 +327,19 @@ extern bool fpb_key_has_null(const FpbIndex *ix, const FpbKey *key);
  * into key's tuple, or to a palloc'd one if that is cut. */
 extern void fpb_search_key_from(const FpbIndex *ix, const FpbKey *key,
 								FpbSearchKey *search);
+
+/*
+ * Places as keys, so that they can be kept: an entry's, a fence, or any search
+ * key whose values are of the columns' own types.  In the tuple form a place
+ * after all keys that begin with its columns is a pivot with the tail
+ * FPB_TAIL_MAX.
+ *
+ * The first is false if there is no key for that; else key->tuple is palloc'd.
+ */
+extern bool fpb_place_form(const FpbIndex *ix, const FpbSearchKey *search, FpbKey *key);
+extern void fpb_place_search_key(const FpbIndex *ix, const FpbKey *key,
+								 FpbSearchKey *search);
+extern int	fpb_compare_places(const FpbIndex *ix, const FpbKey *a, const FpbKey *b);
 
 /*
  * Do comparisons of the index's keys with each other, or with the search key,

@@ -19,25 +19,50 @@ fpb_edge_set_key(FpbScan *so, FpbScanEdge *edge, const FpbKey *key)
 {
 	IndexTuple	tuple = edge->key.tuple;
 	FpbTupleSpace space;
-	FpbKey		whole = fpb_whole_key(&so->ix, key, &space);
+	FpbKey		whole;
+	Size		size;
 
 	edge->inside = true;
+	edge->leapt = false;
+	if (fpb_is_word(&so->ix))
+	{
+		edge->key = *key;
+		return;
+	}
+
+	whole = fpb_whole_key(&so->ix, key, &space);
+	size = IndexTupleSize(whole.tuple);
 	edge->key = whole;
 	edge->key.tuple = tuple;
-	if (whole.tuple != NULL)
+	if (edge->tuple_size < size)
 	{
-		Size		size = IndexTupleSize(whole.tuple);
-
-		if (edge->tuple_size < size)
-		{
-			if (tuple != NULL)
-				pfree(tuple);
-			edge->tuple_size = 0;
-			edge->key.tuple = MemoryContextAlloc(so->cxt, size);
-			edge->tuple_size = size;
-		}
-		memcpy(edge->key.tuple, whole.tuple, size);
+		if (tuple != NULL)
+			pfree(tuple);
+		edge->tuple_size = 0;
+		edge->key.tuple = MemoryContextAlloc(so->cxt, size);
+		edge->tuple_size = size;
 	}
+	memcpy(edge->key.tuple, whole.tuple, size);
+}
+
+/*
+ * Set an edge to the place that a scan leaps to.  False, with the edge as it
+ * was, if there is no key for it.
+ */
+bool
+fpb_edge_set_place(FpbScan *so, FpbScanEdge *edge, const FpbSearchKey *place)
+{
+	FpbKey		key;
+
+	if (!fpb_place_form(&so->ix, place, &key))
+		return false;
+	fpb_edge_set_key(so, edge, &key);
+	edge->leapt = true;
+	edge->same_leaf = false;
+	edge->right = InvalidBlockNumber;
+	if (key.tuple != NULL)
+		pfree(key.tuple);
+	return true;
 }
 
 /*
@@ -50,7 +75,10 @@ fpb_edge_copy(FpbScan *so, FpbScanEdge *to, const FpbScanEdge *from)
 	to->right = from->right;
 	to->same_leaf = from->same_leaf;
 	if (from->inside)
+	{
 		fpb_edge_set_key(so, to, &from->key);
+		to->leapt = from->leapt;
+	}
 	else
 		to->inside = false;
 }

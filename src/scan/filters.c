@@ -93,24 +93,50 @@ get_filtered(const FpbScanKeys *keys, const FpbKey *key, Datum *values, bool *is
 }
 
 /*
- * Does an entry pass all filters, whatever they are?
+ * Does an entry with these values pass all filters?
+ */
+static inline bool
+match_quals(const FpbScanKeys *keys, const Datum *values, const bool *isnull)
+{
+	for (int i = 0; i < keys->nfilters; i++)
+		if (!match_qual(keys, keys->filters[i], values, isnull))
+			return false;
+	return true;
+}
+
+/*
+ * Does an entry of an index of words pass all filters, whatever they are?
  */
 static bool
-match_values(FpbScanKeys *keys, const FpbKey *key)
+match_word(FpbScanKeys *keys, const FpbKey *key)
 {
 	Datum		values[INDEX_MAX_KEYS];
 	bool		isnull[INDEX_MAX_KEYS];
-	FpbTupleSpace space;
-	bool		match = true;
-	bool		got = !keys->by_code && get_filtered(keys, key, values, isnull);
+	bool		match;
 
-	if (!got)
-		fpb_key_datums(keys->ix, key, &space, values, isnull);
-	for (int i = 0; match && i < keys->nfilters; i++)
-		match = match_qual(keys, keys->filters[i], values, isnull);
-	if (!got)
-		fpb_free_datums(keys->ix, values, isnull);
+	if (!keys->by_code && get_filtered(keys, key, values, isnull))
+		return match_quals(keys, values, isnull);
+	fpb_word_datums(keys->ix, key, values, isnull);
+	match = match_quals(keys, values, isnull);
+	fpb_free_datums(keys->ix, values, isnull);
 	return match;
+}
+
+/*
+ * Does one of an index of tuples?  Columns after those that are filtered are
+ * not looked at, and the first one is only if it must be: most tuples lack a
+ * part of it.
+ */
+static bool
+match_tuple(FpbScanKeys *keys, const FpbKey *key, FpbJoiner *joiner)
+{
+	Datum		values[INDEX_MAX_KEYS];
+	bool		isnull[INDEX_MAX_KEYS];
+
+	if (!keys->later || !fpb_later_datums(keys->ix, key, keys->nfiltered, values, isnull))
+		fpb_tuple_datums(keys->ix, fpb_join_next(keys->ix, key, joiner), keys->nfiltered,
+						 values, isnull);
+	return match_quals(keys, values, isnull);
 }
 
 /* do codes pass? */
@@ -167,7 +193,7 @@ keep_by_code(FpbScanKeys *keys, FpbItem *items, int n)
 		match = first;
 		if (first == CODES_PASS)
 			match = match_codes(keys, key, keys->nfirst, keys->nfields);
-		if (match == CODES_FAIL || (match == CODES_TIE && !match_values(keys, key)))
+		if (match == CODES_FAIL || (match == CODES_TIE && !match_word(keys, key)))
 			continue;
 		if (kept != i)
 			items[kept] = items[i];
@@ -182,16 +208,20 @@ keep_by_code(FpbScanKeys *keys, FpbItem *items, int n)
 int
 fpb_keys_keep(FpbScanKeys *keys, FpbItem *items, int n)
 {
+	FpbJoiner	joiner;
 	int			kept = 0;
 
 	if (keys->by_code)
 		return keep_by_code(keys, items, n);
+	joiner.there.page = NULL;
 	for (int i = 0; i < n; i++)
 	{
 		const FpbKey *key = &items[i].key;
 
 		Assert(!keys->nulls_only || !fpb_is_word(keys->ix));
-		if (!(keys->nulls_only && !IndexTupleHasNulls(key->tuple)) && !match_values(keys, key))
+		if (fpb_is_word(keys->ix) ? !match_word(keys, key) :
+			!(keys->nulls_only && !IndexTupleHasNulls(key->tuple)) &&
+			!match_tuple(keys, key, &joiner))
 			continue;
 		if (kept != i)
 			items[kept] = items[i];
@@ -251,6 +281,24 @@ narrow_codes(FpbScanKeys *keys, const FpbQual *q)
 }
 
 /*
+ * Tuple indexes: which columns are the filters about?
+ */
+static void
+note_columns(FpbScanKeys *keys)
+{
+	keys->nfiltered = 0;
+	keys->later = true;
+	for (int i = 0; i < keys->nfilters; i++)
+	{
+		const FpbQual *q = keys->filters[i];
+		bool		row = q->kind == FPB_QUAL_ROW;
+
+		keys->nfiltered = Max(keys->nfiltered, (row ? last_column(q) : q->col) + 1);
+		keys->later &= q->col > 0 && !row;
+	}
+}
+
+/*
  * The filters have been found: which columns are they about, and do codes
  * decide?
  *
@@ -267,6 +315,8 @@ fpb_note_filtered(FpbScanKeys *keys)
 
 	keys->nfields = keys->nfirst = keys->filtered = 0;
 	keys->by_code = fpb_is_word(ix) && ix->nkeyatts > 1;
+	if (!fpb_is_word(ix))
+		note_columns(keys);
 	if (!keys->by_code)
 		return;
 	memset(keys->least, 0, sizeof(keys->least));

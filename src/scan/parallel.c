@@ -46,6 +46,7 @@ typedef struct FpbParallelScan
 	/* The edge; belongs to the process that is reading, so needs no lock. */
 	bool		inside;
 	bool		same_leaf;
+	bool		leapt;
 	int64		range;
 	BlockNumber right;
 	FpbKey		key;			/* tuple: at the end, if tuple_size > 0 */
@@ -150,6 +151,7 @@ fpb_parallel_seize(IndexScanDesc scan, FpbScan *so, FpbScanEdge *at,
 
 			key.tuple = ps->tuple_size > 0 ? (IndexTuple) ps->tuple : NULL;
 			fpb_edge_set_key(so, at, &key);
+			at->leapt = ps->leapt;
 		}
 		at->range = ps->range;
 		at->right = ps->right;
@@ -227,6 +229,7 @@ fpb_parallel_release(IndexScanDesc scan, FpbScan *so, const FpbScanEdge *at)
 
 	ps->inside = at->inside;
 	ps->same_leaf = at->same_leaf;
+	ps->leapt = at->leapt;
 	ps->range = at->range;
 	ps->right = at->right;
 	if (at->inside)

@@ -132,7 +132,7 @@ begin_walk(FpbScan *so, RangeWalk *rw, bool forward)
 	rw->number = so->cursor.leaf_number;
 	if (so->cursor.at.inside)
 	{
-		fpb_search_key_from(&so->ix, &so->cursor.at.key, &search);
+		fpb_place_search_key(&so->ix, &so->cursor.at.key, &search);
 		found = fpb_walk_seek(&rw->walk, &search, !forward);
 	}
 	else if (forward ? range->has_lower : range->has_upper)
@@ -141,6 +141,36 @@ begin_walk(FpbScan *so, RangeWalk *rw, bool forward)
 	else
 		found = fpb_walk_seek_edge(&rw->walk, !forward);
 	rw->phase = found ? WALK_GOING : WALK_ENDED;
+}
+
+/*
+ * Go on within the range to the next page in a direction, or to the one that
+ * the scan leaps to from the fence between the two.  *over: nothing more of
+ * the range will be read; then nothing has been done.  False if there is no
+ * such page.
+ */
+static bool
+walk_on(FpbScanKeys *keys, RangeWalk *rw, bool forward, bool *over)
+{
+	FpbTupleSpace space;
+	FpbSearchKey place;
+	FpbKey		fence = rw->walk.child.key;
+
+	*over = false;
+	if (keys->leaps && (!forward || fpb_walk_high(&rw->walk, &fence)))
+	{
+		switch (fpb_keys_leap(keys, &fence, true, forward, &space, &place))
+		{
+			case FPB_LEAP_NOT:
+				break;
+			case FPB_LEAP_TO:
+				return fpb_walk_seek(&rw->walk, &place, !forward);
+			case FPB_LEAP_OVER:
+				*over = true;
+				return false;
+		}
+	}
+	return fpb_walk_step(&rw->walk, forward);
 }
 
 /*
@@ -158,7 +188,13 @@ walk_right(FpbScanKeys *keys, RangeWalk *rw)
 	{
 		if (!range->has_upper ||
 			fpb_walk_compare_high(&rw->walk, &range->upper) < 0)
-			return fpb_walk_step(&rw->walk, true);
+		{
+			bool		over;
+			bool		found = walk_on(keys, rw, true, &over);
+
+			if (!over)
+				return found;
+		}
 
 		/* the range ends here: which is the first that goes on after it? */
 		if (range->number + 1 >= keys->nranges || !fpb_walk_high(&rw->walk, &high))
@@ -184,30 +220,41 @@ static bool
 walk_left(FpbScanKeys *keys, RangeWalk *rw)
 {
 	FpbKeyRange *range = &rw->range;
+	int64		next;
 
-	if (range->has_lower && fpb_walk_compare_low(&rw->walk, &range->lower) <= 0)
+	if (!range->has_lower || fpb_walk_compare_low(&rw->walk, &range->lower) > 0)
 	{
-		int64		next;
+		bool		over;
+		bool		found = walk_on(keys, rw, false, &over);
 
-		/* the range begins here: which is the last that begins before? */
-		if (range->number == 0)
-			return false;
-		next = fpb_keys_seek(keys, &rw->walk.child.key, true, NULL);
-		next = Min(next, range->number - 1);
-		for (;;)
-		{
-			fpb_key_range_set(keys, range, next);
-			if (!range->has_lower ||
-				fpb_walk_compare_low(&rw->walk, &range->lower) > 0)
-				break;
-			if (--next < 0)
-				return false;
-		}
+		if (!over)
+			return found;
+	}
+
+	/* the range begins here: which is the last that begins before? */
+	if (range->number == 0)
+		return false;
+	next = fpb_keys_seek(keys, &rw->walk.child.key, true, NULL);
+	next = Min(next, range->number - 1);
+	for (;;)
+	{
+		bool		over = false;
+		bool		found = false;
+
+		fpb_key_range_set(keys, range, next);
 		if (range->has_upper &&
 			fpb_walk_compare_low(&rw->walk, &range->upper) >= 0)
 			return fpb_walk_seek(&rw->walk, &range->upper, true);
+		if (!range->has_lower ||
+			fpb_walk_compare_low(&rw->walk, &range->lower) > 0)
+			found = walk_on(keys, rw, false, &over);
+		else
+			over = true;
+		if (!over)
+			return found;
+		if (--next < 0)
+			return false;
 	}
-	return fpb_walk_step(&rw->walk, false);
 }
 
 /*
@@ -223,7 +270,7 @@ fill_window(FpbScan *so, FpbWindow *window, RangeWalk *rw, bool forward,
 	if (rw->phase == WALK_NEW)
 	{
 		begin_walk(so, rw, forward);
-		window->to_the_end = so->keys.nranges == 1 &&
+		window->to_the_end = so->keys.nranges == 1 && !so->keys.leaps &&
 			!(forward ? rw->range.has_upper : rw->range.has_lower);
 	}
 	for (; rw->phase == WALK_GOING && fpb_window_wants(window); rw->number++)

@@ -55,6 +55,7 @@ struct FpbQual
 	bool		implied;		/* by being in a range: need not be checked */
 	bool		implied_but_nulls;	/* rows: is it, if no column of the entry
 									 * is NULL? */
+	bool		in_set;			/* by being in its column's set? */
 	Datum		value;			/* row: of its first member */
 	bool		exact;			/* does value stand for the key's argument? */
 	Datum		high;			/* if not: that is from value to this */
@@ -157,7 +158,11 @@ extern void fpb_add_null(FpbScanKeys *keys);
 /* scan/bounds.c */
 extern void fpb_add_bounds(FpbScanKeys *keys, int colno, bool not_null);
 
+/* scan/sets.c */
+extern bool fpb_find_sets(FpbScanKeys *keys);
+
 /* scan/ranges.c */
+extern void fpb_set_search_head(const FpbIndex *ix, FpbSearchKey *search);
 extern void fpb_imply_row(FpbScanKeys *keys, bool upper);
 extern bool fpb_word_range_end(FpbScanKeys *keys, bool upper);
 

@@ -257,8 +257,8 @@ tuple_range_end(FpbScanKeys *keys, bool upper, FpbSearchKey *search)
  * Tuple indexes: set the head of a search key whose columns are complete.  Of
  * a column's own type are those values that its own comparator is for.
  */
-static void
-tuple_set_head(const FpbScanKeys *keys, FpbSearchKey *search)
+void
+fpb_set_search_head(const FpbIndex *ix, FpbSearchKey *search)
 {
 	Datum		values[INDEX_MAX_KEYS];
 	bool		isnull[INDEX_MAX_KEYS];
@@ -266,7 +266,7 @@ tuple_set_head(const FpbScanKeys *keys, FpbSearchKey *search)
 
 	search->head = 0;
 	search->has_head = false;
-	while (own < search->ncols && search->cols[own].cmp == keys->ix->cols[own].cmp)
+	while (own < search->ncols && search->cols[own].cmp == ix->cols[own].cmp)
 	{
 		values[own] = search->cols[own].value;
 		isnull[own] = search->cols[own].isnull;
@@ -277,9 +277,9 @@ tuple_set_head(const FpbScanKeys *keys, FpbSearchKey *search)
 	 * A head made of two columns must not be guessed from the first if the
 	 * search key has a second.
 	 */
-	if (own == 0 || own < Min(search->ncols, fpb_head_columns(keys->ix)))
+	if (own == 0 || own < Min(search->ncols, fpb_head_columns(ix)))
 		return;
-	search->has_head = fpb_head_of(keys->ix, values, isnull, own,
+	search->has_head = fpb_head_of(ix, values, isnull, own,
 								   search->on_equal < 0, &search->head);
 }
 
@@ -334,9 +334,9 @@ set_search_keys(FpbScanKeys *keys, FpbKeyRange *range)
 		tuple_range_end(keys, true, &range->upper);
 		range->has_lower = range->lower.ncols > 0;
 		range->has_upper = range->upper.ncols > 0;
-		tuple_set_head(keys, &range->lower);
+		fpb_set_search_head(keys->ix, &range->lower);
 		if (keys->nprefix < keys->ix->nkeyatts)
-			tuple_set_head(keys, &range->upper);
+			fpb_set_search_head(keys->ix, &range->upper);
 		else
 		{
 			/* both ends have all columns, with the same values */

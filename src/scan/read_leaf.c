@@ -41,6 +41,7 @@ init_reader(FpbReader *r, IndexScanDesc scan, FpbScan *so, const FpbScanEdge *at
 	r->range = range;
 	r->sp = sp;
 	memset(&r->seg, 0, sizeof(r->seg));
+	r->leaps_out = false;
 }
 
 /*
@@ -52,7 +53,7 @@ search_key(FpbReader *r)
 {
 	if (r->at->inside)
 	{
-		fpb_search_key_from(&r->so->ix, &r->at->key, &r->from);
+		fpb_place_search_key(&r->so->ix, &r->at->key, &r->from);
 		return &r->from;
 	}
 	fpb_key_range_set(&r->so->keys, r->range, r->at->range);
@@ -201,7 +202,7 @@ fpb_scan_read_leaf(IndexScanDesc scan, FpbScan *so, bool forward)
 	bool		pin;
 
 	init_reader(&r, scan, so, &cursor->at, forward, &cursor->range, sp);
-	if (!cursor->at.inside)
+	if (!cursor->at.inside || cursor->at.leapt)
 	{
 		pgstat_count_index_scan(scan->indexRelation);
 		fpb_count_search(scan);

@@ -86,6 +86,19 @@ keep_matching(FpbReader *r, FpbItem *items, int n)
 }
 
 /*
+ * Is a key before a search key?
+ */
+static inline bool
+is_less(const FpbIndex *ix, const FpbKey *key, const FpbSearchKey *search)
+{
+	if (!fpb_is_word(ix))
+		return fpb_compare(ix, key, search) < 0;
+	if (key->head != search->head)
+		return key->head < search->head;
+	return key->low != search->low ? key->low < search->low : key->tail < search->tail;
+}
+
+/*
  * Is a position after all that has been read?
  */
 static inline bool
@@ -156,6 +169,57 @@ next_range(FpbReader *r, PageReading *leaf, bool ended_on_page, int64 last)
 }
 
 /*
+ * Read what a page has from a position to end (NULL: its end), after the
+ * nitems that r->sp has; returns how many.  *more becomes false if there is an
+ * entry >= end.
+ */
+static int
+read_on(FpbReader *r, PageReading *pr, FpbPos pos, const FpbSearchKey *end, bool near,
+		int nitems, bool *more)
+{
+	FpbScanPage *sp = r->sp;
+	int			most = (int) FPB_MAX_PAGE_ENTRIES - pr->nread;
+	int			n = -1;
+
+	pr->behind = pos;
+	if (sp->room - nitems < most)
+		n = read_some(r, pr, pos, end, near, sp->items + nitems, sp->room - nitems, more);
+	if (n < 0)
+	{
+		fpb_make_room(r->so, sp, FPB_MAX_PAGE_ENTRIES, nitems);
+		n = read_all(r, pr, pos, end, near, sp->items + nitems, more);
+	}
+	if (n == 0)
+		return 0;
+	pr->any = true;
+	pr->last = sp->items[nitems + n - 1].pos;
+	pr->behind = fpb_pos_behind(pr->last);
+	pr->nread += n;
+	return n;
+}
+
+/*
+ * The position in a page that reading begins at, from start (NULL: its
+ * beginning).  *in_order: is that after what has been read?
+ */
+static FpbPos
+begin_at(const PageReading *pr, const FpbSearchKey *start, bool *in_order)
+{
+	FpbPos		pos = FPB_POS_FIRST;
+
+	if (start != NULL)
+		fpb_page_search(pr->tree, pr->page, start, &pos);
+	*in_order = is_after(pr, pos);
+
+	/*
+	 * The ranges are disjoint and in order, so the page's entries can't be,
+	 * or a cross-type operator is not transitive.  No entry must be read
+	 * twice: there is room for each once.
+	 */
+	return *in_order ? pos : fpb_pos_behind(pr->last);
+}
+
+/*
  * Read what a page has from start (NULL: its beginning) to end (NULL: its end)
  * and keep what matches, after the nitems that r->sp has; returns how many.
  * *more becomes false if there is an entry >= end.
@@ -164,40 +228,282 @@ static int
 read_page(FpbReader *r, PageReading *pr, const FpbSearchKey *start,
 		  const FpbSearchKey *end, int nitems, bool *more)
 {
-	FpbScanPage *sp = r->sp;
-	int			most = (int) FPB_MAX_PAGE_ENTRIES - pr->nread;
-	FpbPos		pos = FPB_POS_FIRST;
 	bool		in_order;
-	int			n = -1;
+	FpbPos		pos = begin_at(pr, start, &in_order);
+	int			n = read_on(r, pr, pos, end, in_order, nitems, more);
 
-	if (start != NULL)
-		fpb_page_search(pr->tree, pr->page, start, &pos);
-	in_order = is_after(pr, pos);
-	if (!in_order)
+	return n == 0 ? 0 : keep_matching(r, r->sp->items + nitems, n);
+}
+
+/*
+ * How far a leaf has been read by leaps.
+ */
+typedef struct LeapReading
+{
+	FpbPos		pos;			/* where the next entries are read */
+	int			enough;			/* so many, and the rest of a node; 0: one by
+								 * one */
+	int			nleaps;			/* how often it has been asked where to leap */
+	int			nitems;			/* in r->sp */
+	bool		more;			/* has there been no entry after those that
+								 * match? */
+	bool		ended;			/* is there nothing more to be read? */
+} LeapReading;
+
+/*
+ * Where a scan has leapt to, it reads so many entries one by one, then so many
+ * at once, then twice as many, and so on, and so many at most.
+ */
+#define LEAP_SINGLY	2
+#define LEAP_FIRST	8
+#define LEAP_MOST	64
+
+/*
+ * How many of n items, from number i on, are before a place?
+ */
+static inline int
+count_before(const FpbIndex *ix, const FpbItem *items, int i, int n, const FpbSearchKey *place)
+{
+	int			first = i;
+
+	if (i < n && is_less(ix, &items[n - 1].key, place))
+		return n - i;
+	while (i < n && is_less(ix, &items[i].key, place))
+		i++;
+	return i - first;
+}
+
+/*
+ * Of n items, keep those that match; returns how many.  *leap and *place are
+ * set as fpb_keys_leap sets them for the last one, *nleaps grows by how often
+ * it has been asked.
+ *
+ * It is asked for the first of them, which is the first of a run of items that
+ * match, or of some that don't, then for the next one, and so on.  But where
+ * the filters look at codes alone, that takes less time, and it is asked for
+ * the last item alone.
+ */
+static int
+keep_runs(FpbReader *r, FpbItem *items, int n, FpbTupleSpace *space, FpbSearchKey *place,
+		  FpbLeap *leap, int *nleaps)
+{
+	FpbScanKeys *keys = &r->so->keys;
+	int			i = keys->by_code ? n - 1 : 0;
+	int			kept = 0;
+
+	while (i < n)
 	{
-		/*
-		 * The ranges are disjoint and in order, so the page's entries can't
-		 * be, or a cross-type operator is not transitive.  No entry must be
-		 * read twice: there is room for each once.
-		 */
-		pos = fpb_pos_behind(pr->last);
+		int			passed;
+
+		++*nleaps;
+		*leap = fpb_keys_leap(keys, &items[i].key, false, true, space, place);
+		if (keys->by_code)
+			return fpb_keys_keep(keys, items, n);
+		if (*leap == FPB_LEAP_OVER)
+			break;
+
+		/* at least this entry, whatever the comparators say */
+		passed = 1 + count_before(&r->so->ix, items, i + 1, n, place);
+		if (*leap == FPB_LEAP_NOT)
+		{
+			memmove(&items[kept], &items[i], passed * sizeof(FpbItem));
+			kept += passed;
+		}
+		i += passed;
 	}
-	pr->behind = pos;
-	if (sp->room - nitems < most)
-		n = read_some(r, pr, pos, end, in_order, sp->items + nitems,
-					  sp->room - nitems, more);
-	if (n < 0)
+	return keys->sets_decide ? kept : keep_matching(r, items, kept);
+}
+
+/*
+ * Leap from what has been read of a leaf, the last of it or the next entry, to
+ * a place: on to there, unless that is beyond the leaf.
+ */
+static void
+leap_in_leaf(FpbReader *r, Page page, const FpbSearchKey *place, LeapReading *lr)
+{
+	FpbPos		pos;
+
+	lr->ended = fpb_segment_ends_by(r->so, &r->seg, place);
+	if (lr->ended)
 	{
-		fpb_make_room(r->so, sp, FPB_MAX_PAGE_ENTRIES, nitems);
-		n = read_all(r, pr, pos, end, in_order, sp->items + nitems, more);
+		r->leaps_out = fpb_edge_set_place(r->so, &r->sp->after, place);
+		return;
 	}
-	if (n == 0)
-		return 0;
-	pr->any = true;
-	pr->last = sp->items[nitems + n - 1].pos;
-	pr->behind = fpb_pos_behind(pr->last);
+	fpb_page_search(&r->so->ix, page, place, &pos);
+	if (fpb_pos_before(lr->pos, pos))
+		lr->pos = pos;
+	lr->enough = 0;
+}
+
+/*
+ * Going backward, the range may begin before the leaf: leap from its low
+ * fence.
+ */
+static void
+leap_from_low(FpbReader *r, PageReading *pr, const FpbSearchKey *start, LeapReading *lr)
+{
+	const FpbIndex *ix = &r->so->ix;
+	FpbTupleSpace space;
+	FpbSearchKey place;
+	FpbKey		low;
+
+	if (FpbPageIsLeftmost(pr->page) ||
+		(start != NULL && fpb_compare_low(ix, pr->page, start) <= 0))
+		return;
+	fpb_page_low(ix, pr->page, &low);
+	lr->nleaps++;
+	if (fpb_keys_leap(&r->so->keys, &low, true, true, &space, &place) == FPB_LEAP_TO)
+		leap_in_leaf(r, pr->page, &place, lr);
+}
+
+/*
+ * Read the next entries of a leaf one by one, a few at most, and keep those
+ * that match.  From the first one that does not, leap.
+ *
+ * Where a scan leaps to there is often one entry that matches, or none.
+ */
+static void
+read_singly(FpbReader *r, PageReading *pr, const FpbSearchKey *end, LeapReading *lr)
+{
+	FpbScan    *so = r->so;
+	const FpbIndex *ix = &so->ix;
+	FpbEntry	entry;
+
+	if (lr->nitems + LEAP_SINGLY > r->sp->room)
+		fpb_make_room(so, r->sp, lr->nitems + LEAP_SINGLY <= FPB_PART_ITEMS ? FPB_PART_ITEMS :
+					  FPB_MAX_PAGE_ENTRIES + LEAP_SINGLY, lr->nitems);
+	for (int n = 0; n < LEAP_SINGLY; n++)
+	{
+		FpbItem    *item = &r->sp->items[lr->nitems];
+		FpbTupleSpace space;
+		FpbSearchKey place;
+		FpbLeap		leap;
+
+		pr->behind = lr->pos;
+		lr->ended = !fpb_page_next(ix, pr->page, &lr->pos, &entry);
+		if (lr->ended)
+			return;
+		if (end != NULL && !is_less(ix, &entry.key, end))
+		{
+			lr->ended = true;
+			lr->more = false;
+			return;
+		}
+
+		item->key = entry.key;
+		item->pos = lr->pos;
+		if (fpb_keys_keep(&so->keys, item, 1) == 0)
+		{
+			lr->nleaps++;
+			leap = fpb_keys_leap(&so->keys, &entry.key, false, true, &space, &place);
+			lr->ended = leap == FPB_LEAP_OVER;
+			lr->more &= !lr->ended;
+			if (leap == FPB_LEAP_TO)
+				leap_in_leaf(r, pr->page, &place, lr);
+			else
+				lr->enough = LEAP_FIRST;
+			return;
+		}
+		pr->any = true;
+		pr->last = lr->pos;
+		if (++pr->nread > FPB_MAX_PAGE_ENTRIES)
+			fpb_report_crowd(ix, pr->page);
+		if (!r->scan->ignore_killed_tuples || !fpb_page_is_killed(ix, pr->page, lr->pos))
+			lr->nitems++;
+		lr->pos = fpb_pos_behind(lr->pos);
+	}
+	lr->enough = LEAP_FIRST;
+}
+
+/*
+ * Read some entries of a leaf, and keep those that match.  The next ones are
+ * behind them, or where the scan leaps to from the last.
+ */
+static void
+read_many(FpbReader *r, PageReading *pr, const FpbSearchKey *end, LeapReading *lr)
+{
+	FpbScan    *so = r->so;
+	const FpbIndex *ix = &so->ix;
+	FpbScanPage *sp = r->sp;
+	FpbItem    *items;
+	FpbTupleSpace space;
+	FpbSearchKey place;
+	FpbLeap		leap = FPB_LEAP_NOT;
+	bool		all;
+	int			n;
+
+	fpb_make_room(so, sp, FPB_PART_ITEMS, lr->nitems);
+	while ((n = fpb_page_read_part(ix, pr->page, &lr->pos, end, r->scan->ignore_killed_tuples,
+								   lr->enough, sp->items + lr->nitems, sp->room - lr->nitems,
+								   &lr->more, &all)) < 0)
+	{
+		if (sp->room >= FPB_MAX_PAGE_ENTRIES)
+			fpb_report_crowd(ix, pr->page);
+		fpb_make_room(so, sp, FPB_MAX_PAGE_ENTRIES, lr->nitems);
+	}
+	pr->behind = lr->pos;
+	items = sp->items + lr->nitems;
 	pr->nread += n;
-	return keep_matching(r, sp->items + nitems, n);
+	if (pr->nread > FPB_MAX_PAGE_ENTRIES)
+		fpb_report_crowd(ix, pr->page);
+	if (n > 0)
+	{
+		pr->any = true;
+		pr->last = items[n - 1].pos;
+		if (all)
+			pr->behind = fpb_pos_behind(pr->last);
+		lr->nitems += keep_runs(r, items, n, &space, &place, &leap, &lr->nleaps);
+	}
+
+	lr->more &= leap != FPB_LEAP_OVER;
+	lr->ended = all || leap == FPB_LEAP_OVER;
+	if (lr->ended)
+		return;
+	if (leap == FPB_LEAP_TO)
+		leap_in_leaf(r, pr->page, &place, lr);
+	else
+		lr->enough = Min(lr->enough * 2, LEAP_MOST);
+}
+
+/*
+ * The same as read_page, for a leaf alone, and for keys that let the scan
+ * leap.  If that has to be asked more often than seems to pay, the rest of
+ * what the leaf has for the range is read at once, and the next leaf after
+ * fewer leaps.
+ */
+static int
+read_leaping(FpbReader *r, PageReading *pr, const FpbSearchKey *start,
+			 const FpbSearchKey *end, int nitems, bool *more)
+{
+	FpbScan    *so = r->so;
+	LeapReading lr = {.nitems = nitems,.more = true};
+	bool		in_order;
+	int			n = 0;
+
+	/* the end of the range is hardly ever in the leaf */
+	if (end != NULL && fpb_segment_ends_before(so, &r->seg, end))
+		end = NULL;
+	r->leaps_out = false;
+	lr.pos = begin_at(pr, start, &in_order);
+	if (!r->forward)
+		leap_from_low(r, pr, start, &lr);
+	while (!lr.ended && lr.nleaps < so->leaps)
+	{
+		if (lr.enough == 0)
+			read_singly(r, pr, end, &lr);
+		else
+			read_many(r, pr, end, &lr);
+	}
+	if (lr.ended)
+		so->leaps = Min(so->leaps * 2, FPB_MOST_LEAPS);
+	else
+	{
+		so->leaps = Max(so->leaps / 2, 1);
+		n = read_on(r, pr, lr.pos, end, false, lr.nitems, &lr.more);
+		n = keep_matching(r, r->sp->items + lr.nitems, n);
+	}
+	*more &= lr.more;
+	return lr.nitems + n - nitems;
 }
 
 /*
@@ -216,19 +522,6 @@ is_dense(FpbReader *r, int64 first, int64 last)
 		return true;
 	fpb_scan_page_high(r->so, r->seg.leaf, &high);
 	return fpb_keys_seek(&r->so->keys, &high, true, r->range) - first >= DENSE_RANGES;
-}
-
-/*
- * Is a key before a search key?
- */
-static inline bool
-is_less(const FpbIndex *ix, const FpbKey *key, const FpbSearchKey *search)
-{
-	if (!fpb_is_word(ix))
-		return fpb_compare(ix, key, search) < 0;
-	if (key->head != search->head)
-		return key->head < search->head;
-	return key->low != search->low ? key->low < search->low : key->tail < search->tail;
 }
 
 /*
@@ -297,7 +590,7 @@ read_dense(FpbReader *r, int64 first, const FpbSearchKey *from,
 			number = range_of_entry(r, &items[i].key, last);
 		else if (fpb_segment_ends_before(so, &r->seg, end))
 		{
-			fpb_set_edge_fence(r, true);
+			fpb_set_edge_on(r, true);
 			break;
 		}
 		else
@@ -366,7 +659,8 @@ read_ranges(FpbReader *r, int64 first, const FpbSearchKey *from,
 
 		if (seg->queue == NULL)
 		{
-			n = read_page(r, &leaf, start, end, sp->nitems, &more);
+			n = so->keys.leaps ? read_leaping(r, &leaf, start, end, sp->nitems, &more) :
+				read_page(r, &leaf, start, end, sp->nitems, &more);
 			goes_on = more && fpb_segment_ends_before(so, seg, end);
 		}
 		else
@@ -395,7 +689,7 @@ read_ranges(FpbReader *r, int64 first, const FpbSearchKey *from,
 
 		if (goes_on)
 		{
-			fpb_set_edge_fence(r, true);
+			fpb_set_edge_on(r, true);
 			return nqueued;
 		}
 

@@ -41,6 +41,8 @@ typedef struct FpbReader
 	FpbKeyRange *range;			/* the range being read */
 	FpbScanPage *sp;			/* what is read goes there */
 	FpbSegment	seg;
+	bool		leaps_out;		/* does the scan leap out of the leaf from an
+								 * entry, to sp->after? */
 } FpbReader;
 
 /*
@@ -117,6 +119,7 @@ fpb_fetch_high(FpbScan *so, const FpbIndex *tree, Buffer buf)
 extern Page fpb_segment_low_page(FpbScan *so, FpbSegment *seg);
 extern Page fpb_segment_high_page(FpbScan *so, FpbSegment *seg);
 extern void fpb_set_edge_fence(FpbReader *r, bool forward);
+extern void fpb_set_edge_on(FpbReader *r, bool forward);
 extern void fpb_set_edge_entry(FpbReader *r, bool forward, const FpbKey *key);
 extern void fpb_set_edge_before(FpbReader *r, int64 first);
 extern bool fpb_set_edge_early(FpbReader *r);

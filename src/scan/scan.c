@@ -248,6 +248,7 @@ fpb_beginscan(Relation rel, int nkeys, int norderbys)
 	fpb_index_open(&so->ix, rel);
 	fpb_keys_init(&so->keys, &so->ix);
 
+	so->leaps = FPB_MOST_LEAPS;
 	cursor->state = FPB_SCAN_NEW;
 	cursor->restarted = false;
 	cursor->part = FPB_FIRST_ITEMS;

@@ -35,8 +35,10 @@ typedef struct FpbScanEdge
 								 * scan is over in this direction */
 	bool		same_leaf;		/* inside: is it amid a leaf, at a fence of
 								 * the queue's? */
+	bool		leapt;			/* inside: is it where the scan has leapt to,
+								 * no fence or entry? */
 	BlockNumber right;			/* inside, forward: the right link */
-	FpbKey		key;			/* inside: the fence; its tuple is ours */
+	FpbKey		key;			/* inside: the place; its tuple is ours */
 	Size		tuple_size;		/* allocated for key.tuple */
 } FpbScanEdge;
 
@@ -50,6 +52,9 @@ typedef struct FpbScanEdge
 #define FPB_FIRST_ITEMS	3
 #define FPB_NEXT_ITEMS	24
 #define FPB_MORE_ITEMS	100
+
+/* a scan leaps so often in a leaf, at most, before it reads the rest at once */
+#define FPB_MOST_LEAPS	8
 
 /*
  * Room that a scan begins with, and the room for FPB_NEXT_ITEMS, and for
@@ -239,6 +244,8 @@ typedef struct FpbScan
 	FpbIndex	ix;
 	MemoryContext cxt;			/* lives as long as the scan */
 	FpbScanKeys keys;
+	int			leaps;			/* it leaps so often in a leaf before it reads
+								 * the rest */
 	FpbScanCursor cursor;
 	FpbQueueMerge queue;
 	FpbScanEdge elided[2];		/* the high fences of the leaf being read, and
@@ -264,6 +271,8 @@ fpb_edge_set_range(FpbScanEdge *edge, int64 range)
 /* scan/edge.c */
 extern void fpb_edge_set_key(FpbScan *so, FpbScanEdge *edge,
 							 const FpbKey *key);
+extern bool fpb_edge_set_place(FpbScan *so, FpbScanEdge *edge,
+							   const FpbSearchKey *place);
 extern void fpb_edge_copy(FpbScan *so, FpbScanEdge *to,
 						  const FpbScanEdge *from);
 extern void fpb_scan_page_init(FpbScanPage *page);

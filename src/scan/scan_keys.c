@@ -158,6 +158,7 @@ prepare_general(FpbScanKeys *keys, ScanKey scankeys)
 	{
 		keys->quals[i].key = &scankeys[i];
 		keys->quals[i].implied = keys->quals[i].implied_but_nulls = false;
+		keys->quals[i].in_set = false;
 		if (!fetch_value(keys, &keys->quals[i]))
 			return false;
 	}
@@ -189,9 +190,10 @@ set_range_ends(FpbScanKeys *keys)
 }
 
 /*
- * The keys that being in a range does not imply are filters.
+ * The keys that being in a range does not imply are filters.  False if nothing
+ * can satisfy them.
  */
-static void
+static bool
 find_filters(FpbScanKeys *keys)
 {
 	for (int i = 0; i < keys->nquals; i++)
@@ -203,8 +205,10 @@ find_filters(FpbScanKeys *keys)
 		keys->filters[keys->nfilters++] = q;
 		keys->nulls_only &= q->implied_but_nulls;
 	}
-	if (keys->nfilters > 0)
-		fpb_note_filtered(keys);
+	if (keys->nfilters == 0)
+		return true;
+	fpb_note_filtered(keys);
+	return fpb_find_sets(keys);
 }
 
 /*
@@ -219,6 +223,7 @@ fpb_keys_init(FpbScanKeys *keys, FpbIndex *ix)
 	keys->generation = 0;
 	keys->nquals = 0;
 	keys->quals = NULL;
+	keys->sets = NULL;
 	fpb_keys_reset(keys);
 }
 
@@ -230,6 +235,8 @@ fpb_keys_end(FpbScanKeys *keys)
 {
 	if (keys->quals != NULL)
 		pfree(keys->quals);
+	if (keys->sets != NULL)
+		pfree(keys->sets);
 	if (keys->array_cxt != NULL)
 		MemoryContextDelete(keys->array_cxt);
 }
@@ -258,13 +265,12 @@ fpb_keys_prepare(FpbScanKeys *keys, ScanKey scankeys, int nkeys)
 	keys->range_lower = keys->range_upper = NULL;
 	keys->range_not_null = false;
 	keys->nfilters = 0;
-
 	keys->nulls_only = true;
+	keys->leaps = false;
 
 	keys->empty = !(keys->simple ? prepare_simple(keys, scankeys) :
 					prepare_general(keys, scankeys)) ||
-		!set_range_ends(keys);
-	if (!keys->empty && !keys->simple)
-		find_filters(keys);
+		!set_range_ends(keys) ||
+		!(keys->simple || find_filters(keys));
 	return !keys->empty;
 }

@@ -28,6 +28,32 @@ typedef struct FpbScanColumn
 } FpbScanColumn;
 
 /*
+ * One end of an interval of a column's values, in index order: a code, which
+ * is in the interval, or a value or NULL, which may be excluded.
+ */
+typedef struct FpbSetEnd
+{
+	bool		open;			/* there is no end; NULLs at this side are in */
+	bool		excluded;
+	bool		isnull;			/* of a value */
+	Datum		value;			/* or this; not set if by code */
+	FpbCoded	coded;
+} FpbSetEnd;
+
+/*
+ * The values that the keys allow a column to have, or more than these: a set
+ * of disjoint intervals in index order (scan/sets.c).
+ */
+typedef struct FpbColumnSet
+{
+	bool		by_code;		/* are values compared by their codes? */
+	int			n;				/* intervals */
+	FpbSetEnd  *low;			/* their ends */
+	FpbSetEnd  *high;			/* may be the same as low: single values */
+	FpbSetEnd	one[2];			/* of a single interval */
+} FpbColumnSet;
+
+/*
  * The scan keys as a sequence of disjoint ranges in index order, one for each
  * combination of values of the equality prefix, and the conditions that being
  * in a range does not imply.
@@ -56,6 +82,9 @@ typedef struct FpbScanKeys
 	int			nfilters;
 	FpbQual   **filters;
 	bool		nulls_only;		/* do entries without NULLs pass all of them? */
+	int			nfiltered;		/* tuple indexes: they are about no column
+								 * after so many */
+	bool		later;			/* tuple indexes: nor about the first one? */
 	int			nfields;		/* columns of words to be decoded for them, or
 								 * 0: all */
 	int			filtered;		/* a bit for each that they are about */
@@ -65,6 +94,15 @@ typedef struct FpbScanKeys
 								 * decide? */
 	uint64		least[FPB_MAX_WORD_COLUMNS];	/* then those from this one */
 	uint64		greatest[FPB_MAX_WORD_COLUMNS]; /* to this one pass */
+
+	/* leaps within a range: the columns after the prefix that direct them */
+	bool		leaps;			/* are there any? */
+	bool		sets_decide;	/* do the filters hold for whatever is in the
+								 * sets of all these columns? */
+	int			last_set;		/* the last of them */
+	FpbColumnSet *sets;			/* of INDEX_MAX_KEYS columns, those from
+								 * nprefix to last_set are set; NULL until
+								 * needed */
 
 	/* word indexes: bounds after the prefix, the same for all ranges */
 	int			nlower;			/* columns that have one, those of the prefix
@@ -106,6 +144,18 @@ extern bool fpb_keys_prepare(FpbScanKeys *keys, ScanKey scankeys, int nkeys);
 extern void fpb_key_range_set(FpbScanKeys *keys, FpbKeyRange *range, int64 number);
 extern int64 fpb_keys_seek(FpbScanKeys *keys, const FpbKey *key, bool pivot,
 						   const FpbKeyRange *from);
+
+/* where a scan leaps to from a place in a range (scan/leap.c) */
+typedef enum FpbLeap
+{
+	FPB_LEAP_NOT,				/* nowhere: what comes next may satisfy the
+								 * keys */
+	FPB_LEAP_TO,				/* what comes next does not, before a place */
+	FPB_LEAP_OVER				/* nothing of the range that comes next does */
+} FpbLeap;
+
+extern FpbLeap fpb_keys_leap(const FpbScanKeys *keys, const FpbKey *key, bool pivot,
+							 bool forward, FpbTupleSpace *space, FpbSearchKey *place);
 
 /* scan/filters.c */
 extern int	fpb_keys_keep(FpbScanKeys *keys, FpbItem *items, int n);

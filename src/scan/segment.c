@@ -109,6 +109,51 @@ fpb_set_edge_fence(FpbReader *r, bool forward)
 }
 
 /*
+ * The same, but the scan goes on where it leaps to from the fence, or has
+ * leapt to from an entry: then it would leap there from the fence, too,
+ * because the fence lies before that place, and no key in between can satisfy
+ * the keys.
+ */
+void
+fpb_set_edge_on(FpbReader *r, bool forward)
+{
+	FpbScan    *so = r->so;
+	FpbSegment *seg = &r->seg;
+	FpbScanEdge *edge = forward ? &r->sp->after : &r->sp->before;
+	FpbTupleSpace space;
+	FpbSearchKey place;
+	FpbKey		fence;
+
+	if (forward && r->leaps_out)
+	{
+		edge->range = r->range->number;
+		return;
+	}
+	if (so->keys.leaps)
+	{
+		if (forward)
+			fpb_scan_page_high(so, fpb_segment_high_page(so, seg), &fence);
+		else
+			fpb_page_low(&so->ix, fpb_segment_low_page(so, seg), &fence);
+		check_key(so, r->sp, &fence, true);
+		switch (fpb_keys_leap(&so->keys, &fence, true, forward, &space, &place))
+		{
+			case FPB_LEAP_NOT:
+				break;
+			case FPB_LEAP_TO:
+				if (!fpb_edge_set_place(so, edge, &place))
+					break;
+				edge->range = r->range->number;
+				return;
+			case FPB_LEAP_OVER:
+				fpb_edge_set_range(edge, r->range->number + (forward ? 1 : -1));
+				return;
+		}
+	}
+	fpb_set_edge_fence(r, forward);
+}
+
+/*
  * Set the edge after what has been read (forward), or before it, in the leaf
  * itself: after all entries < key, and before the others.  key is an entry's.
  */
@@ -142,7 +187,7 @@ fpb_set_edge_before(FpbReader *r, int64 first)
 	else if (range->has_upper && fpb_compare_low(ix, page, &range->upper) >= 0)
 		fpb_edge_set_range(&r->sp->before, first);	/* it ends before this one */
 	else if (!range->has_lower || fpb_compare_low(ix, page, &range->lower) > 0)
-		fpb_set_edge_fence(r, false);
+		fpb_set_edge_on(r, false);
 	else
 		fpb_edge_set_range(&r->sp->before, first - 1);
 }
@@ -174,6 +219,6 @@ fpb_set_edge_early(FpbReader *r)
 			(range->has_lower && fpb_compare_low(&so->ix, page, &range->lower) <= 0))
 			return false;
 	}
-	fpb_set_edge_fence(r, r->forward);
+	fpb_set_edge_on(r, r->forward);
 	return true;
 }

@@ -90,7 +90,6 @@ is_same_key(const FpbKey *a, const FpbKey *b)
 static bool
 is_beyond(const FpbIndex *ix, const FpbLoopGuard *m, int64 range, const FpbKey *key)
 {
-	FpbSearchKey search;
 	int			sign;
 
 	if (range != m->range)
@@ -99,8 +98,7 @@ is_beyond(const FpbIndex *ix, const FpbLoopGuard *m, int64 range, const FpbKey *
 		return key != NULL;
 	if (is_same_key(key, &m->key))
 		return false;
-	fpb_search_key_from(ix, &m->key, &search);
-	sign = fpb_compare(ix, key, &search);
+	sign = fpb_compare_places(ix, key, &m->key);
 	return m->forward ? sign > 0 : sign < 0;
 }
 
