@@ -170,6 +170,29 @@ like($unlogged, qr/cannot check unlogged index "u_a" during recovery/, 'there is
 	query('DROP TABLE d');
 }
 
+# An index-only scan that has to look at rows visits their pages once, as it does with a btree.
+{
+	my %visits;
+	for my $type ('btree', am())
+	{
+		query(qq{
+			CREATE TABLE v (a int8) WITH (autovacuum_enabled = off);
+			INSERT INTO v SELECT generate_series(1, 30000);
+			CREATE INDEX ON v USING $type (a)});
+		query('VACUUM (FREEZE, ANALYZE) v');
+		# (no page of the table is all-visible)
+		query('UPDATE v SET a = a + 100000 WHERE a % 50 = 0');
+		$primary->wait_for_replay_catchup($standby);
+		my $plan;
+		$plan = $standby->safe_psql('postgres', "$BY_INDEX EXPLAIN (ANALYZE, BUFFERS, FORMAT JSON) SELECT a FROM v WHERE a <= 30000 ORDER BY a") for 1 .. 2;
+		like($plan, qr/Index Only/, "$type: an index-only scan of rows that are not all-visible");
+		my ($hit, $read) = $plan =~ /"Shared Hit Blocks": (\d+),\s+"Shared Read Blocks": (\d+)/;
+		$visits{$type} = $hit + $read;
+		query('DROP TABLE v');
+	}
+	cmp_ok($visits{ am() }, '<=', 1.1 * $visits{btree}, "its visits to buffers ($visits{ am() }, $visits{btree} with btree)");
+}
+
 # A session on the standby knows an index whose heads are made of sort keys when the primary comes to another version of the
 # collation: heads tell nothing of the entries that come from then on.  (Latin letters keep their order.)
 {

@@ -227,7 +227,7 @@ fpb_scan_read_leaf(IndexScanDesc scan, FpbScan *so, bool forward)
 	if (scan->xs_want_itup && !fpb_is_word(&so->ix))
 		fpb_copy_tuples(&r);
 
-	fpb_scan_note_visible(scan, sp, r.seg.copied);
+	fpb_scan_note_visible(scan, so, r.seg.copied);
 
 	pin = cursor->keep_pin && !sp->check_rows;
 	if (BufferIsValid(queue_buf))

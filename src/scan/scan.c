@@ -281,8 +281,8 @@ fpb_beginscan(Relation rel, int nkeys, int norderbys)
 	so->prefetch.leaves_on = so->prefetch.heap_allowed = so->prefetch.heap_on = false;
 
 	fpb_tuples_init(so);
-	so->row_fetch = NULL;
 	so->row_slot = NULL;
+	so->map_buf = InvalidBuffer;
 
 	scan->xs_itupdesc = RelationGetDescr(rel);
 	scan->opaque = so;

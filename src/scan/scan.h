@@ -253,9 +253,10 @@ typedef struct FpbScan
 	FpbScanPrefetch prefetch;
 	FpbTupleForming tuples;
 
-	/* index-only scans in recovery: for looking at rows, NULL until needed */
-	struct IndexFetchTableData *row_fetch;
-	struct TupleTableSlot *row_slot;
+	/* index-only scans in recovery: for looking at rows */
+	struct TupleTableSlot *row_slot;	/* NULL until needed */
+	Buffer		map_buf;		/* the visibility map's page, pinned, or
+								 * InvalidBuffer */
 } FpbScan;
 
 /*
@@ -335,8 +336,7 @@ fpb_word_tuple_at_hand(FpbScan *so, uint64 head, uint64 low, uint32 tie)
  * index-only scans in recovery (scan/standby.c)
  * ------------------------------------------------------------------------
  */
-extern void fpb_scan_note_visible(IndexScanDesc scan, FpbScanPage *sp,
-								  bool copied);
+extern void fpb_scan_note_visible(IndexScanDesc scan, FpbScan *so, bool copied);
 extern bool fpb_scan_sees_row(IndexScanDesc scan, FpbScan *so);
 extern void fpb_scan_end_rows(FpbScan *so);
 

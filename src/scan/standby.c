@@ -25,7 +25,7 @@
 #include "scan/scan.h"
 
 /*
- * The page in *sp has just been read, and is still locked.  If the scan must
+ * The cursor's page has just been read, and is still locked.  If the scan must
  * see to the visibility of its rows, note which of them everyone sees by the
  * visibility map.  The map's bits are about these rows because their entries
  * are on the page.
@@ -37,9 +37,9 @@
  * too many rows that prove dead.  So the scan must give it those rows.
  */
 void
-fpb_scan_note_visible(IndexScanDesc scan, FpbScanPage *sp, bool copied)
+fpb_scan_note_visible(IndexScanDesc scan, FpbScan *so, bool copied)
 {
-	Buffer		vmbuffer = InvalidBuffer;
+	FpbScanPage *sp = so->cursor.page;
 
 	sp->check_rows = scan->xs_want_itup && (copied || RecoveryInProgress()) &&
 		IsMVCCSnapshot(scan->xs_snapshot);
@@ -54,17 +54,18 @@ fpb_scan_note_visible(IndexScanDesc scan, FpbScanPage *sp, bool copied)
 			continue;
 		fpb_tail_tid(sp->items[i].key.tail, &tid);
 		if (VM_ALL_VISIBLE(scan->heapRelation, ItemPointerGetBlockNumber(&tid),
-						   &vmbuffer))
+						   &so->map_buf))
 			sp->visible[i / 8] |= 1 << (i % 8);
 	}
-	if (BufferIsValid(vmbuffer))
-		ReleaseBuffer(vmbuffer);
 }
 
 /*
  * Does the snapshot see the row of the current item, of a page whose rows are
- * to be checked?  No lock is held on entry or exit, and no pin of the table's
- * page is left, which replay would have to wait for.
+ * to be checked?  No lock is held on entry or exit.
+ *
+ * The executor's own fetch of rows looks, so that the table's page stays
+ * pinned for the next row of it, and for the executor, if that looks at the
+ * row as well.  It does so with any index.
  */
 bool
 fpb_scan_sees_row(IndexScanDesc scan, FpbScan *so)
@@ -79,19 +80,17 @@ fpb_scan_sees_row(IndexScanDesc scan, FpbScan *so)
 	if ((sp->visible[i / 8] & (1 << (i % 8))) != 0)
 		return true;
 
-	if (so->row_fetch == NULL)
+	if (so->row_slot == NULL)
 	{
 		MemoryContext old = MemoryContextSwitchTo(so->cxt);
 
 		so->row_slot = table_slot_create(scan->heapRelation, NULL);
-		so->row_fetch = fpb_table_index_fetch_begin(scan->heapRelation);
 		MemoryContextSwitchTo(old);
 	}
 	fpb_tail_tid(sp->items[i].key.tail, &tid);
-	seen = table_index_fetch_tuple(so->row_fetch, &tid, scan->xs_snapshot,
+	seen = table_index_fetch_tuple(scan->xs_heapfetch, &tid, scan->xs_snapshot,
 								   so->row_slot, &call_again, &all_dead);
 	ExecClearTuple(so->row_slot);
-	table_index_fetch_reset(so->row_fetch);
 	if (seen)
 		sp->visible[i / 8] |= 1 << (i % 8);
 	return seen;
@@ -103,10 +102,10 @@ fpb_scan_sees_row(IndexScanDesc scan, FpbScan *so)
 void
 fpb_scan_end_rows(FpbScan *so)
 {
-	if (so->row_fetch == NULL)
-		return;
-	table_index_fetch_end(so->row_fetch);
-	ExecDropSingleTupleTableSlot(so->row_slot);
-	so->row_fetch = NULL;
+	if (so->row_slot != NULL)
+		ExecDropSingleTupleTableSlot(so->row_slot);
 	so->row_slot = NULL;
+	if (BufferIsValid(so->map_buf))
+		ReleaseBuffer(so->map_buf);
+	so->map_buf = InvalidBuffer;
 }
