@@ -69,6 +69,10 @@ CREATE TABLE u (a bigint) WITH (autovacuum_enabled = off);
 CREATE INDEX u_a ON u USING fpbtree (a);
 INSERT INTO u SELECT hashint8extended(i, 1) % 1000000 FROM generate_series(1, 60000) i;
 VACUUM (FREEZE, ANALYZE) u;
+-- the rows of this one lie in the order of its index
+CREATE TABLE o AS SELECT i AS a, repeat('p', 150) AS pad FROM generate_series(1, 3000) i;
+CREATE INDEX o_a ON o USING fpbtree (a);
+VACUUM (FREEZE, ANALYZE) o;
 -- the same as r, to compare with
 CREATE TABLE s AS TABLE r;
 CREATE TABLE keys AS SELECT array_agg(a ORDER BY random()) AS a, array_agg(t) AS t FROM (SELECT a, t FROM r WHERE id % 61 = 0
@@ -270,6 +274,16 @@ foreach my $method (@methods)
 	$node->restart;
 	my (undef, $needed) = blocks(distances(0, 0, 0), 'SELECT a FROM u WHERE a > 0 ORDER BY a LIMIT 2500');
 	cmp_ok($early, '<=', 2 * $needed, "${named}a scan with a limit reads few pages in vain");
+
+	# So has one that needs four rows, of pages of the table here and there. One
+	# that needs no more than a page has reads no other.
+	foreach my $few ([ 'few rows', 2, 'SELECT a, id FROM r WHERE a > 1000 ORDER BY a LIMIT 4' ],
+		[ 'the rows of one page', 1, 'SELECT a, pad FROM o WHERE a > 0 ORDER BY a LIMIT 20' ])
+	{
+		my ($of, $times, $sql) = @$few;
+		my ($plain, $ahead) = map { $node->restart; (blocks(distances(0, $_, 0), $sql))[1] } (0, -1);
+		cmp_ok($ahead, '<=', $times * $plain, "${named}a scan that needs $of ($plain pages, $ahead ahead)");
+	}
 
 	# A cursor that waits keeps nobody from vacuuming.
 	my $cursor = session($node, $BY_INDEX, 'BEGIN', 'DECLARE c CURSOR FOR SELECT a, id FROM r ORDER BY a', 'FETCH 1 FROM c');

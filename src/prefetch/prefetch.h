@@ -77,6 +77,8 @@ typedef struct FpbWindow
 	int			max_distance;	/* in pages; 0: no prefetch */
 	int			distance;		/* what is wanted at present */
 	int			min_distance;	/* what is wanted at least, except at first */
+	int			nused;			/* pages that the caller has come to */
+	bool		all_used;		/* will it come to all that it announces? */
 	int			idle;			/* pages found cached since the last read */
 	bool		to_the_end;		/* does the caller go on until there are no
 								 * more? */
@@ -101,7 +103,7 @@ extern void fpb_window_start(FpbWindow *window);
 extern void fpb_window_serve(FpbWindow *window);
 extern bool fpb_window_reach(FpbWindow *window, BlockNumber block, bool shared);
 extern void fpb_window_pass(FpbWindow *window, uint64 number);
-extern void fpb_window_reset(FpbWindow *window);
+extern void fpb_window_reset(FpbWindow *window, int nused);
 extern void fpb_window_end(FpbWindow *window);
 
 static inline uint32
@@ -111,13 +113,23 @@ fpb_window_length(const FpbWindow *window)
 }
 
 /*
+ * How many pages may the window have?  If the caller may stop at any time, no
+ * more than it has come to, so that at most half of what is read is in vain.
+ */
+static inline int
+fpb_window_goal(const FpbWindow *window)
+{
+	return window->all_used ? window->distance : Min(window->distance, window->nused);
+}
+
+/*
  * Has the window become so short that it should be filled up?  Not with every
  * page, as several reads can be submitted at the price of one.
  */
 static inline bool
 fpb_window_due(const FpbWindow *window)
 {
-	return fpb_window_length(window) <= window->distance * 3 / 4 &&
+	return (int) fpb_window_length(window) <= fpb_window_goal(window) * 3 / 4 &&
 		window->nreads <= window->max_reads * 3 / 4;
 }
 
@@ -127,7 +139,7 @@ fpb_window_due(const FpbWindow *window)
 static inline bool
 fpb_window_wants(const FpbWindow *window)
 {
-	return (int) fpb_window_length(window) < window->distance &&
+	return (int) fpb_window_length(window) < fpb_window_goal(window) &&
 		window->nreads < window->max_reads;
 }
 

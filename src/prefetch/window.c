@@ -561,6 +561,7 @@ bool
 fpb_window_reach(FpbWindow *window, BlockNumber block, bool shared)
 {
 	Assert(window->unstarted == 0);
+	window->nused++;
 	for (uint32 i = window->head; i != window->tail; i++)
 	{
 		if (queued(window, i)->block == block)
@@ -586,11 +587,11 @@ fpb_window_pass(FpbWindow *window, uint64 number)
 }
 
 /*
- * Forget the pages announced: the caller goes elsewhere, and comes to few
- * pages there at first.
+ * Forget the pages announced: the caller goes elsewhere, and has come to so
+ * many pages so far.
  */
 void
-fpb_window_reset(FpbWindow *window)
+fpb_window_reset(FpbWindow *window, int nused)
 {
 	while (window->head != window->tail)
 		drop_oldest(window, false);
@@ -598,6 +599,7 @@ fpb_window_reset(FpbWindow *window)
 	window->last = InvalidBlockNumber;
 	window->distance = Min(2, window->max_distance);
 	window->idle = 0;
+	window->nused = nused;
 	window->nstarted = 0;
 	bms_free(window->around);
 	window->around = NULL;
@@ -610,7 +612,7 @@ fpb_window_reset(FpbWindow *window)
 void
 fpb_window_end(FpbWindow *window)
 {
-	fpb_window_reset(window);
+	fpb_window_reset(window, 0);
 #ifdef FPB_HAVE_AIO
 	if (window->reads != NULL)
 	{

@@ -99,6 +99,7 @@ fpb_drain_begin(FpbIndex *ix, Relation heap, bool leave_failed)
 	drain->shared = drain->filter.shared;
 	drain->leave_failed = leave_failed && drain->shared != NULL;
 	fpb_window_init(&drain->window, context, ix->rel, fpb_pio_max);
+	drain->window.all_used = true;
 	drain->window.min_distance = drain->window.max_distance;
 	fpb_walk_init(&drain->walk, context, ix, 1);
 	drain->copy = MemoryContextAllocAligned(context, BLCKSZ, PG_IO_ALIGN_SIZE, 0);
@@ -355,7 +356,7 @@ fpb_drain_move(FpbDrain *drain, FpbMoved which)
 	{
 		/* a page still announced was not visited: the leaf has been split */
 		if (announced <= i)
-			fpb_window_reset(&drain->window);
+			fpb_window_reset(&drain->window, 0);
 		while (announced < drain->ntargets &&
 			   (announced <= i || fpb_window_wants(&drain->window)))
 		{
@@ -369,7 +370,7 @@ fpb_drain_move(FpbDrain *drain, FpbMoved which)
 		fpb_window_start(&drain->window);
 		visit_target(drain, &drain->targets[i]);
 	}
-	fpb_window_reset(&drain->window);
+	fpb_window_reset(&drain->window, 0);
 	MemoryContextSwitchTo(old);
 	MemoryContextReset(drain->leaf_context);
 }

@@ -338,6 +338,10 @@ init_leaves(IndexScanDesc scan, FpbScan *so, FpbPrefetchState *ps)
 	if (ps->many && so->prefetch.heap_allowed)
 		ps->leaves.min_distance = ps->leaves.max_distance;
 	fpb_window_init(&ps->parents, so->cxt, rel, ps->many ? fpb_pio_max : 0);
+
+	/* a bitmap scan reads all */
+	ps->leaves.all_used = ps->parents.all_used = scan->heapRelation == NULL;
+	ps->leaves.nused = ps->parents.nused = (int) Min(so->prefetch.nleaves, FPB_MAX_DISTANCE);
 	ps->leaves_ready = true;
 }
 
@@ -345,10 +349,12 @@ init_leaves(IndexScanDesc scan, FpbScan *so, FpbPrefetchState *ps)
  * Forget the leaves announced.
  */
 static void
-forget_leaves(FpbPrefetchState *ps)
+forget_leaves(FpbScan *so, FpbPrefetchState *ps)
 {
-	fpb_window_reset(&ps->leaves);
-	fpb_window_reset(&ps->parents);
+	int			nused = (int) Min(so->prefetch.nleaves, FPB_MAX_DISTANCE);
+
+	fpb_window_reset(&ps->leaves, nused);
+	fpb_window_reset(&ps->parents, nused);
 	ps->leaf_walk.phase = ps->parent_walk.phase = WALK_NEW;
 	ps->nmissed = 0;
 }
@@ -371,15 +377,17 @@ fpb_scan_prefetch_leaves(IndexScanDesc scan, FpbScan *so, bool forward)
 
 	if (ps->leaves.idle >= IDLE_PAGES)
 	{
-		forget_leaves(ps);
+		forget_leaves(so, ps);
 		so->prefetch.leaves_on = false;
 		if (parallel)
 			fpb_parallel_retract(scan);
 		return;
 	}
 	if (ps->nmissed >= MAX_MISSED || ps->forward != forward)
-		forget_leaves(ps);
+		forget_leaves(so, ps);
 	ps->forward = forward;
+	if (parallel)
+		ps->leaves.nused = ps->parents.nused = (int) Min(so->cursor.leaf_number + 1, FPB_MAX_DISTANCE);
 	if (ps->many && ps->parents.max_distance > 0 &&
 		fpb_window_due(&ps->parents))
 		fill_window(so, &ps->parents, &ps->parent_walk, forward, NULL, 0);
@@ -416,7 +424,7 @@ begin_heap(IndexScanDesc scan, FpbScan *so, FpbPrefetchState *ps, bool forward)
 						fpb_prefetch_heap_distance);
 		ps->heap_ready = true;
 	}
-	fpb_window_reset(&ps->heap);
+	fpb_window_reset(&ps->heap, 1);
 	forget_peeked(ps);
 	for (int i = 0; i < NRECENT; i++)
 		ps->recent[i] = InvalidBlockNumber;
@@ -605,29 +613,32 @@ fill_heap(IndexScanDesc scan, FpbScan *so, FpbPrefetchState *ps)
 void
 fpb_scan_prefetch_heap(IndexScanDesc scan, FpbScan *so, bool forward)
 {
-	FpbPrefetchState *ps = get_state(so);
+	FpbPrefetchState *ps;
 	ItemPointerData tid;
 	BlockNumber block;
 
-	if (!so->prefetch.heap_on || ps->heap_forward != forward)
-	{
-		begin_heap(scan, so, ps, forward);
-		if (!so->prefetch.heap_on)
-			return;
-	}
-
 	fpb_tail_tid(so->cursor.page->items[so->cursor.page->current].key.tail, &tid);
 	block = ItemPointerGetBlockNumber(&tid);
-	if (block != ps->heap_at)
-		fpb_window_reach(&ps->heap, block, false);
-	ps->heap_at = block;
 
-	if (fpb_window_due(&ps->heap))
+	/* another row of the page that has been read: it may be the last one */
+	if (!so->prefetch.heap_on && block == fpb_fetched_block(scan))
+		return;
+
+	ps = get_state(so);
+	if (!so->prefetch.heap_on || ps->heap_forward != forward)
+		begin_heap(scan, so, ps, forward);
+	if (so->prefetch.heap_on)
 	{
-		fill_heap(scan, so, ps);
-		if (ps->heap.idle >= IDLE_PAGES)
-			so->prefetch.heap_on = false;
+		if (block != ps->heap_at)
+			fpb_window_reach(&ps->heap, block, false);
+		ps->heap_at = block;
+		if (fpb_window_due(&ps->heap))
+		{
+			fill_heap(scan, so, ps);
+			so->prefetch.heap_on = ps->heap.idle < IDLE_PAGES;
+		}
 	}
+	so->prefetch.blocks_read = fpb_blocks_read();
 }
 
 /* --- the scan's movements --- */
@@ -701,9 +712,9 @@ fpb_scan_prefetch_rescan(FpbScan *so)
 	FpbPrefetchState *ps = so->prefetch.state;
 
 	if (ps->leaves_ready && ps->leaves.max_distance > 0)
-		forget_leaves(ps);
+		forget_leaves(so, ps);
 	if (ps->heap_ready && ps->heap.max_distance > 0)
-		fpb_window_reset(&ps->heap);
+		fpb_window_reset(&ps->heap, 0);
 	so->prefetch.heap_on = false;
 }
 

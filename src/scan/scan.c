@@ -508,10 +508,7 @@ next_entry(IndexScanDesc scan, bool forward)
 
 	hand_out(scan, so, &so->cursor.page->items[so->cursor.page->current]);
 	if (unlikely(heap_missed || so->prefetch.heap_on))
-	{
 		fpb_scan_prefetch_heap(scan, so, forward);
-		so->prefetch.blocks_read = fpb_blocks_read();
-	}
 	if (!so->cursor.page->check_rows && !so->prefetch.heap_on &&
 		(so->cursor.nkilled == 0 || so->cursor.page->nitems > FPB_FEW_ITEMS))
 		so->cursor.smooth = so->cursor.page->nitems;

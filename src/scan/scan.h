@@ -365,6 +365,18 @@ fpb_blocks_read(void)
 }
 
 /*
+ * The page of the heap from which the executor has fetched a row last, or
+ * InvalidBlockNumber.
+ */
+static inline BlockNumber
+fpb_fetched_block(IndexScanDesc scan)
+{
+	Buffer		buf = ((IndexFetchHeapData *) scan->xs_heapfetch)->xs_cbuf;
+
+	return BufferIsValid(buf) ? BufferGetBlockNumber(buf) : InvalidBlockNumber;
+}
+
+/*
  * Did the executor have to read a page of the heap for an entry handed out?
  * It seems so if it has fetched a row for the last one, and pages have been
  * read.
