@@ -77,7 +77,8 @@ typedef struct FpbWindow
 	int			max_distance;	/* in pages; 0: no prefetch */
 	int			distance;		/* what is wanted at present */
 	int			min_distance;	/* what is wanted at least, except at first */
-	int			nused;			/* pages that the caller has come to */
+	int			nused;			/* pages that the caller has come to, or
+								 * max_distance if there are more */
 	bool		all_used;		/* will it come to all that it announces? */
 	int			idle;			/* pages found cached since the last read */
 	bool		to_the_end;		/* does the caller go on until there are no

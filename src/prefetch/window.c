@@ -561,7 +561,8 @@ bool
 fpb_window_reach(FpbWindow *window, BlockNumber block, bool shared)
 {
 	Assert(window->unstarted == 0);
-	window->nused++;
+	if (window->nused < window->max_distance)
+		window->nused++;
 	for (uint32 i = window->head; i != window->tail; i++)
 	{
 		if (queued(window, i)->block == block)

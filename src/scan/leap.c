@@ -286,17 +286,17 @@ set_place(const FpbScanKeys *keys, const KeyValues *v, int ncols, bool after, Fp
 }
 
 /*
- * Leap to the place where the columns before c have their values, and column c
- * and those after it the first of their sets (backward: the last), or where
- * these begin, as far as is known.
+ * Leap to the place where the columns before c have their values, column c has
+ * the first of an interval of its set (backward: the last), and each one after
+ * it the first of its set, as far as these are known.
  */
 static FpbLeap
-leap_to_ends(const FpbScanKeys *keys, KeyValues *v, int c, FpbSearchKey *place)
+leap_to_interval(const FpbScanKeys *keys, KeyValues *v, int c, int interval, FpbSearchKey *place)
 {
-	for (; c <= keys->last_set; c++)
+	for (;;)
 	{
 		const FpbColumnSet *set = &keys->sets[c];
-		const FpbSetEnd *end = v->forward ? &set->low[0] : &set->high[set->n - 1];
+		const FpbSetEnd *end = v->forward ? &set->low[interval] : &set->high[interval];
 
 		if (end->open)
 			break;
@@ -306,26 +306,23 @@ leap_to_ends(const FpbScanKeys *keys, KeyValues *v, int c, FpbSearchKey *place)
 			set_place(keys, v, c + 1, v->forward, place);
 			return FPB_LEAP_TO;
 		}
+		if (++c > keys->last_set)
+			break;
+		interval = v->forward ? 0 : keys->sets[c].n - 1;
 	}
 	set_place(keys, v, c, !v->forward, place);
 	return FPB_LEAP_TO;
 }
 
 /*
- * Leap to the beginning of an interval of column c (backward: to its end),
- * with the columns before as they are.
+ * The same, with the first of the set of column c, if there is such a column.
  */
 static FpbLeap
-leap_to_interval(const FpbScanKeys *keys, KeyValues *v, int c, int interval, FpbSearchKey *place)
+leap_to_first(const FpbScanKeys *keys, KeyValues *v, int c, FpbSearchKey *place)
 {
-	const FpbColumnSet *set = &keys->sets[c];
-	const FpbSetEnd *end = v->forward ? &set->low[interval] : &set->high[interval];
-
-	Assert(!end->open);
-	take_end(keys, v, c, end);
-	if (!end->excluded)
-		return leap_to_ends(keys, v, c + 1, place);
-	set_place(keys, v, c + 1, v->forward, place);
+	if (c <= keys->last_set)
+		return leap_to_interval(keys, v, c, v->forward ? 0 : keys->sets[c].n - 1, place);
+	set_place(keys, v, c, !v->forward, place);
 	return FPB_LEAP_TO;
 }
 
@@ -373,7 +370,7 @@ leap_to_next(const FpbScanKeys *keys, KeyValues *v, int c, FpbSearchKey *place)
 		case NEXT_TAKEN:
 			interval = find_interval(keys, v, c, &inside);
 			if (inside)
-				return leap_to_ends(keys, v, c + 1, place);
+				return leap_to_first(keys, v, c + 1, place);
 			break;
 		case NEXT_NONE:
 			if (set->by_code)
@@ -445,7 +442,7 @@ fpb_keys_leap(const FpbScanKeys *keys, const FpbKey *key, bool pivot, bool forwa
 	{
 		if (keys->sets[c].low[0].open)
 			return FPB_LEAP_NOT;
-		return leap_to_ends(keys, &v, c, place);
+		return leap_to_first(keys, &v, c, place);
 	}
 	while (--c >= keys->nprefix)
 		if (leap_to_next(keys, &v, c, place) == FPB_LEAP_TO)

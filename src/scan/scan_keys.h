@@ -100,9 +100,8 @@ typedef struct FpbScanKeys
 	bool		sets_decide;	/* do the filters hold for whatever is in the
 								 * sets of all these columns? */
 	int			last_set;		/* the last of them */
-	FpbColumnSet *sets;			/* of INDEX_MAX_KEYS columns, those from
-								 * nprefix to last_set are set; NULL until
-								 * needed */
+	FpbColumnSet *sets;			/* of the key columns, those from nprefix to
+								 * last_set are set; NULL until needed */
 
 	/* word indexes: bounds after the prefix, the same for all ranges */
 	int			nlower;			/* columns that have one, those of the prefix

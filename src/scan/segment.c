@@ -80,6 +80,21 @@ fpb_segment_high_page(FpbScan *so, FpbSegment *seg)
 }
 
 /*
+ * The segment's high fence (forward), or its low one, whole and sound.
+ */
+static void
+get_fence(FpbReader *r, bool forward, FpbKey *fence)
+{
+	FpbScan    *so = r->so;
+
+	if (forward)
+		fpb_scan_page_high(so, fpb_segment_high_page(so, &r->seg), fence);
+	else
+		fpb_page_low(&so->ix, fpb_segment_low_page(so, &r->seg), fence);
+	check_key(so, r->sp, fence, true);
+}
+
+/*
  * Set the edge after the segment (forward), or before it, in the middle of
  * r->range: the scan goes on at the segment's fence.
  */
@@ -91,18 +106,13 @@ fpb_set_edge_fence(FpbReader *r, bool forward)
 	FpbScanEdge *edge = forward ? &r->sp->after : &r->sp->before;
 	FpbKey		fence;
 
+	get_fence(r, forward, &fence);
 	edge->right = InvalidBlockNumber;
-	if (!forward)
-		fpb_page_low(&so->ix, fpb_segment_low_page(so, seg), &fence);
-	else
+	if (forward)
 	{
-		fpb_scan_page_high(so, fpb_segment_high_page(so, seg), &fence);
-
 		/* the leaf goes on where the queue's ends */
-		edge->right = fpb_segment_high_page(so, seg) == seg->leaf ?
-			FpbHdr(seg->leaf)->right : r->sp->block;
+		edge->right = seg->high_page == seg->leaf ? FpbHdr(seg->leaf)->right : r->sp->block;
 	}
-	check_key(so, r->sp, &fence, true);
 	fpb_edge_set_key(so, edge, &fence);
 	edge->range = r->range->number;
 	edge->same_leaf = (forward ? seg->high_page : seg->low_page) != seg->leaf;
@@ -118,7 +128,6 @@ void
 fpb_set_edge_on(FpbReader *r, bool forward)
 {
 	FpbScan    *so = r->so;
-	FpbSegment *seg = &r->seg;
 	FpbScanEdge *edge = forward ? &r->sp->after : &r->sp->before;
 	FpbTupleSpace space;
 	FpbSearchKey place;
@@ -131,11 +140,7 @@ fpb_set_edge_on(FpbReader *r, bool forward)
 	}
 	if (so->keys.leaps)
 	{
-		if (forward)
-			fpb_scan_page_high(so, fpb_segment_high_page(so, seg), &fence);
-		else
-			fpb_page_low(&so->ix, fpb_segment_low_page(so, seg), &fence);
-		check_key(so, r->sp, &fence, true);
+		get_fence(r, forward, &fence);
 		switch (fpb_keys_leap(&so->keys, &fence, true, forward, &space, &place))
 		{
 			case FPB_LEAP_NOT:
