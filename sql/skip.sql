@@ -380,10 +380,10 @@ FROM unnest('{"{date gn,date yn}","{timestamp gn DESC,date yn,text z}"}'::text[]
 SET timezone = 'UTC';
 
 -- The least and the greatest values, beside which NULL lies, and their
--- neighbours.
+-- neighbours, each with several leaves.
 CREATE TABLE ends AS
 SELECT a, b, '' AS c
-FROM unnest('{-2147483648,-2147483647,0,2147483646,2147483647,NULL}'::int[]) a, generate_series(1, 3) b, generate_series(1, 2);
+FROM unnest('{-2147483648,-2147483647,0,2147483646,2147483647,NULL}'::int[]) a, generate_series(-800, 800) b;
 
 CREATE FUNCTION compare_ends(columns text, ordering text) RETURNS text LANGUAGE plpgsql AS $$
 DECLARE

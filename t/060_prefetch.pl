@@ -275,14 +275,14 @@ foreach my $method (@methods)
 	my (undef, $needed) = blocks(distances(0, 0, 0), 'SELECT a FROM u WHERE a > 0 ORDER BY a LIMIT 2500');
 	cmp_ok($early, '<=', 2 * $needed, "${named}a scan with a limit reads few pages in vain");
 
-	# So has one that needs four rows, of pages of the table here and there. One
+	# So has one that needs a few rows, of pages of the table here and there. One
 	# that needs no more than a page has reads no other.
-	foreach my $few ([ 'few rows', 2, 'SELECT a, id FROM r WHERE a > 1000 ORDER BY a LIMIT 4' ],
-		[ 'the rows of one page', 1, 'SELECT a, pad FROM o WHERE a > 0 ORDER BY a LIMIT 20' ])
+	foreach my $few ([ 'five rows', 5, 'SELECT a, id FROM r WHERE a > 1000 ORDER BY a LIMIT 5' ],
+		[ 'the rows of one page', 0, 'SELECT a, pad FROM o WHERE a > 0 ORDER BY a LIMIT 20' ])
 	{
-		my ($of, $times, $sql) = @$few;
+		my ($of, $more, $sql) = @$few;
 		my ($plain, $ahead) = map { $node->restart; (blocks(distances(0, $_, 0), $sql))[1] } (0, -1);
-		cmp_ok($ahead, '<=', $times * $plain, "${named}a scan that needs $of ($plain pages, $ahead ahead)");
+		cmp_ok($ahead, '<=', $plain + $more, "${named}a scan that needs $of ($plain pages, $ahead ahead)");
 	}
 
 	# A cursor that waits keeps nobody from vacuuming.
