@@ -199,4 +199,20 @@ extern bool fpb_walk_high(const FpbWalk *walk, FpbKey *key);
 extern int	fpb_walk_compare_low(const FpbWalk *walk, const FpbSearchKey *search);
 extern int	fpb_walk_compare_high(const FpbWalk *walk, const FpbSearchKey *search);
 
+/* ------------------------------------------------------------------------
+ * visits to leaves that entries are to be put into (prefetch/visits.c)
+ * ------------------------------------------------------------------------
+ */
+typedef struct FpbVisit
+{
+	int			first;			/* the first of the entries */
+	int			nentries;
+	BlockNumber leaf;			/* as the level above names it, or
+								 * InvalidBlockNumber */
+} FpbVisit;
+
+extern int	fpb_find_visits(FpbWalk *walk, const FpbEntry *entries, int n, FpbVisit *visits);
+extern void fpb_announce_visits(FpbWindow *window, const FpbVisit *visits, int nvisits, int at,
+								int *announced);
+
 #endif							/* FPB_PREFETCH_PREFETCH_H */

@@ -35,15 +35,6 @@
  */
 #define MAX_TRIES	3
 
-/* a visit to be made: what the queue's leaf at hand has for a main leaf */
-typedef struct Target
-{
-	int			first;			/* the first of its entries */
-	int			nentries;
-	BlockNumber leaf;			/* the main leaf, as the level above names it,
-								 * or InvalidBlockNumber */
-} Target;
-
 /* a drain under way */
 struct FpbDrain
 {
@@ -63,8 +54,8 @@ struct FpbDrain
 	FpbEntry   *entries;		/* its entries; tuples in the copy */
 	int			nentries;
 	int			fullness;		/* what they take of the page, in percent */
-	Target	   *targets;		/* visits to be made, in order */
-	int			ntargets;
+	FpbVisit   *visits;			/* to be made, in order */
+	int			nvisits;
 	int64		moved;			/* entries moved so far */
 };
 
@@ -104,7 +95,7 @@ fpb_drain_begin(FpbIndex *ix, Relation heap, bool leave_failed)
 	fpb_walk_init(&drain->walk, context, ix, 1);
 	drain->copy = MemoryContextAllocAligned(context, BLCKSZ, PG_IO_ALIGN_SIZE, 0);
 	drain->entries = MemoryContextAlloc(context, sizeof(FpbEntry) * FPB_MAX_PAGE_ENTRIES);
-	drain->targets = MemoryContextAlloc(context, sizeof(Target) * FPB_MAX_PAGE_ENTRIES);
+	drain->visits = MemoryContextAlloc(context, sizeof(FpbVisit) * FPB_MAX_PAGE_ENTRIES);
 	return drain;
 }
 
@@ -194,44 +185,12 @@ fpb_drain_fullness(const FpbDrain *drain)
 }
 
 /*
- * Find out which main leaves the entries taken are for.
- */
-static void
-find_targets(FpbDrain *drain)
-{
-	int			next = 0;		/* the first entry without a target */
-
-	drain->ntargets = 0;
-	while (next < drain->nentries)
-	{
-		Target	   *target = &drain->targets[drain->ntargets++];
-		FpbSearchKey search;
-
-		CHECK_FOR_INTERRUPTS();
-		target->first = next;
-		target->leaf = InvalidBlockNumber;
-		fpb_search_key_from(drain->ix, &drain->entries[next++].key, &search);
-		if (fpb_walk_seek(&drain->walk, &search, false))
-		{
-			target->leaf = drain->walk.child.child;
-			for (; next < drain->nentries; next++)
-			{
-				fpb_search_key_from(drain->ix, &drain->entries[next].key, &search);
-				if (fpb_walk_compare_high(&drain->walk, &search) <= 0)
-					break;
-			}
-		}
-		target->nentries = next - target->first;
-	}
-}
-
-/*
  * Most entries first.
  */
 static int
-compare_targets(const void *a, const void *b)
+compare_entries(const void *a, const void *b)
 {
-	return ((const Target *) b)->nentries - ((const Target *) a)->nentries;
+	return ((const FpbVisit *) b)->nentries - ((const FpbVisit *) a)->nentries;
 }
 
 /*
@@ -240,25 +199,25 @@ compare_targets(const void *a, const void *b)
 static int
 compare_places(const void *a, const void *b)
 {
-	return ((const Target *) a)->first - ((const Target *) b)->first;
+	return ((const FpbVisit *) a)->first - ((const FpbVisit *) b)->first;
 }
 
 /*
- * Keep only the targets with most entries: one of them, or as many as have
+ * Keep only the visits with most entries: one of them, or as many as have
  * MOVED_SHARE of the entries between them.
  */
 static void
-choose_targets(FpbDrain *drain, FpbMoved which)
+choose_visits(FpbDrain *drain, FpbMoved which)
 {
 	int			least = which == FPB_MOVE_LARGEST ? 1 : drain->nentries;
 	int			chosen = 0;
 	int			nentries = 0;
 
-	qsort(drain->targets, drain->ntargets, sizeof(Target), compare_targets);
-	while (chosen < drain->ntargets && nentries * MOVED_SHARE < least)
-		nentries += drain->targets[chosen++].nentries;
-	drain->ntargets = chosen;
-	qsort(drain->targets, drain->ntargets, sizeof(Target), compare_places);
+	qsort(drain->visits, drain->nvisits, sizeof(FpbVisit), compare_entries);
+	while (chosen < drain->nvisits && nentries * MOVED_SHARE < least)
+		nentries += drain->visits[chosen++].nentries;
+	drain->nvisits = chosen;
+	qsort(drain->visits, drain->nvisits, sizeof(FpbVisit), compare_places);
 }
 
 /*
@@ -295,45 +254,45 @@ visit(FpbDrain *drain, const FpbEntry *entry)
 }
 
 /*
- * Visit a target.  If that raises an error, note its leaf.  No lock is held on
+ * Make a visit.  If that raises an error, note its leaf.  No lock is held on
  * entry or exit.
  */
 static void
-visit_target(FpbDrain *drain, const Target *target)
+make_visit(FpbDrain *drain, const FpbVisit *to)
 {
 	PG_TRY();
 	{
-		visit(drain, &drain->entries[target->first]);
+		visit(drain, &drain->entries[to->first]);
 	}
 	PG_CATCH();
 	{
 		if (drain->shared != NULL && !fpb_is_own_error(geterrcode()))
 		{
-			failed_leaf = target->leaf;
-			failed_noted = fpb_shared_note_failed_leaf(drain->shared, target->leaf);
+			failed_leaf = to->leaf;
+			failed_noted = fpb_shared_note_failed_leaf(drain->shared, to->leaf);
 		}
 		PG_RE_THROW();
 	}
 	PG_END_TRY();
 	if (drain->shared != NULL)
-		fpb_shared_forget_failed_leaf(drain->shared, target->leaf);
+		fpb_shared_forget_failed_leaf(drain->shared, to->leaf);
 }
 
 /*
- * Leave out targets to which nothing could be moved a short while ago.
+ * Leave out leaves to which nothing could be moved a short while ago.
  */
 static void
-leave_failed_targets(FpbDrain *drain)
+leave_failed_leaves(FpbDrain *drain)
 {
 	int			kept = 0;
 
-	for (int i = 0; i < drain->ntargets; i++)
+	for (int i = 0; i < drain->nvisits; i++)
 	{
-		if (!fpb_shared_is_failed_leaf(drain->shared, drain->targets[i].leaf))
-			drain->targets[kept++] = drain->targets[i];
+		if (!fpb_shared_is_failed_leaf(drain->shared, drain->visits[i].leaf))
+			drain->visits[kept++] = drain->visits[i];
 	}
-	drain->left = drain->left || kept < drain->ntargets;
-	drain->ntargets = kept;
+	drain->left = drain->left || kept < drain->nvisits;
+	drain->nvisits = kept;
 }
 
 /*
@@ -347,28 +306,15 @@ fpb_drain_move(FpbDrain *drain, FpbMoved which)
 	MemoryContext old = MemoryContextSwitchTo(drain->leaf_context);
 	int			announced = 0;
 
-	find_targets(drain);
+	drain->nvisits = fpb_find_visits(&drain->walk, drain->entries, drain->nentries, drain->visits);
 	if (drain->leave_failed)
-		leave_failed_targets(drain);
+		leave_failed_leaves(drain);
 	if (which != FPB_MOVE_ALL)
-		choose_targets(drain, which);
-	for (int i = 0; i < drain->ntargets; i++)
+		choose_visits(drain, which);
+	for (int i = 0; i < drain->nvisits; i++)
 	{
-		/* a page still announced was not visited: the leaf has been split */
-		if (announced <= i)
-			fpb_window_reset(&drain->window, 0);
-		while (announced < drain->ntargets &&
-			   (announced <= i || fpb_window_wants(&drain->window)))
-		{
-			Target	   *target = &drain->targets[announced++];
-
-			/* (a single one is read where it is visited) */
-			if (drain->window.max_distance > 0 && drain->ntargets > 1 &&
-				target->leaf != InvalidBlockNumber)
-				fpb_window_add(&drain->window, target->leaf, 0);
-		}
-		fpb_window_start(&drain->window);
-		visit_target(drain, &drain->targets[i]);
+		fpb_announce_visits(&drain->window, drain->visits, drain->nvisits, i, &announced);
+		make_visit(drain, &drain->visits[i]);
 	}
 	fpb_window_reset(&drain->window, 0);
 	MemoryContextSwitchTo(old);
