@@ -25,6 +25,7 @@
 #include "queue/queue.h"
 #include "scan/scan.h"
 #include "tree/verify.h"
+#include "write/batch.h"
 #include "write/write.h"
 
 #ifdef FPB_HAVE_COMPARE_TYPES
@@ -49,6 +50,7 @@ _PG_init(void)
 	fpb_cache_init();
 	fpb_verify_init();
 	fpb_prefetch_init();
+	fpb_batch_init();
 	fpb_worker_init();
 	fpb_shared_init();
 
@@ -205,7 +207,7 @@ fpbtree_handler(PG_FUNCTION_ARGS pg_attribute_unused())
 		.ambuild = fpb_build,
 		.ambuildempty = fpb_buildempty,
 		.aminsert = fpb_insert,
-		.aminsertcleanup = NULL,
+		.aminsertcleanup = fpb_insert_cleanup,
 		.ambulkdelete = fpb_bulkdelete,
 		.amvacuumcleanup = fpb_vacuumcleanup,
 		.amcanreturn = fpb_canreturn,

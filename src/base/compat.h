@@ -232,6 +232,19 @@ fpb_strnxfrm_prefix(char *dest, Size room, const char *string, Size length, pg_l
 #define FPB_RELATION_HOOK_ARGS		root, table, inhparent, rel
 #endif
 
+/*
+ * The hook that runs a plan.  Since 18, it is not told whether the plan is run
+ * only once.  Needs executor.h.
+ */
+#if PG_VERSION_NUM >= 180000
+#define FPB_EXECUTOR_RUN_PARAMS		QueryDesc *queryDesc, ScanDirection direction, uint64 count
+#define FPB_EXECUTOR_RUN_ARGS		queryDesc, direction, count
+#else
+#define FPB_EXECUTOR_RUN_PARAMS \
+	QueryDesc *queryDesc, ScanDirection direction, uint64 count, bool execute_once
+#define FPB_EXECUTOR_RUN_ARGS		queryDesc, direction, count, execute_once
+#endif
+
 /* The flags and counts of a shared buffer; needs buf_internals.h. */
 #if PG_VERSION_NUM >= 190000
 #define fpb_buffer_state(desc)		pg_atomic_read_u64(&(desc)->state)

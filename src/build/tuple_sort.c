@@ -250,7 +250,7 @@ make_arg(const FpbIndex *ix)
 	arg = (FpbTupleSortArg *) palloc0(offsetof(FpbTupleSortArg, keys) +
 									  ix->nkeyatts * sizeof(SortSupportData));
 	arg->ix = ix;
-	arg->desc = RelationGetDescr(ix->rel);
+	arg->desc = CreateTupleDescCopy(RelationGetDescr(ix->rel));
 	arg->nkeys = ix->nkeyatts;
 	arg->by_head = (ix->cols[0].head != FPB_HEAD_NONE);
 	if (ix->cols[0].head == FPB_HEAD_WORD || ix->cols[0].head == FPB_HEAD_PAIR)

@@ -20,6 +20,7 @@
 #include "base/open_index.h"
 #include "base/owner.h"
 #include "inspect/check.h"
+#include "write/batch.h"
 
 PG_FUNCTION_INFO_V1(fpbtree_check);
 PG_FUNCTION_INFO_V1(fpbtree_damage);
@@ -80,6 +81,7 @@ open_and_check(FpbCheck *check, Oid indexoid, bool heapallindexed)
 				(errcode(ERRCODE_OBJECT_NOT_IN_PREREQUISITE_STATE),
 				 errmsg("cannot check unlogged index \"%s\" during recovery",
 						RelationGetRelationName(index))));
+	fpb_before_reading(index, NULL);
 	check->ix.rel = index;
 	check->heap = heap;
 	check->may_read = fpb_may_read_keys(index);

@@ -89,28 +89,6 @@ collect(Move *m, const FpbSearchKey *low, const FpbSearchKey *high)
 }
 
 /*
- * Put entries into a copy of the main leaf, beginning with number from, until
- * it has no more room.  Returns how many entries the copy has got in all.
- */
-static int
-fill_copy(const Move *m, FpbWalPage *wp, int from)
-{
-	for (int i = from; i < m->nentries; i++)
-	{
-		FpbInsertPlan plan;
-
-		fpb_page_plan_insert(m->ix, wp->page, &m->entries[i],
-							 fpb_page_place(m->ix, wp->page, &m->entries[i]), &plan);
-		if (plan.outcome == FPB_PLAN_FULL)
-			return i;
-		fpb_page_insert(m->ix, wp->page, &m->entries[i], &plan, wp);
-		if (plan.image != NULL)
-			pfree(plan.image);
-	}
-	return m->nentries;
-}
-
-/*
  * Pack the copy of the main leaf, so that the image of it that is logged is
  * small.  The copy stays as it is if its entries can't be packed with some
  * slots left free.
@@ -301,13 +279,13 @@ fpb_move_entries(FpbIndex *ix, Relation heap, Buffer buf, FpbStack *stack,
 			memcpy(copy, page, BLCKSZ);
 			fpb_wal_begin(&wal, ix->rel);
 			wp = fpb_wal_add_copy(&wal, buf, copy);
-			n = fill_copy(&m, wp, 0);
+			n = fpb_fill_copy(ix, wp, m.entries, 0, m.nentries, false);
 
 			/* the gaps may not be where the entries belong */
 			if (n < m.nentries && image_due)
 			{
 				pack_copy(&m, wp);
-				n = fill_copy(&m, wp, n);
+				n = fpb_fill_copy(ix, wp, m.entries, n, m.nentries, false);
 			}
 		}
 		if (n == m.nentries || pruned)

@@ -18,6 +18,7 @@
 
 #include "queue/queue.h"
 #include "scan/scan.h"
+#include "write/batch.h"
 
 /* --- leaving a page --- */
 
@@ -152,6 +153,7 @@ find_page(IndexScanDesc scan, FpbScan *so, bool forward)
 		prefetch = so->prefetch.nleaves >= FPB_FIRST_LEAVES && so->prefetch.leaves_on;
 		if (!cursor->at.inside || !cursor->at.same_leaf)
 			so->prefetch.nleaves++;
+		fpb_before_reading(scan->indexRelation, scan->xs_snapshot);
 		if (prefetch && !parallel)
 			fpb_scan_prefetch_leaves(scan, so, forward);
 		fpb_scan_read_leaf(scan, so, forward);

@@ -160,3 +160,118 @@ fpb_insert_on_page(FpbIndex *ix, FpbInsertState *ins)
 	fpb_relbuf(ins->buf);
 	return true;
 }
+
+/*
+ * See tree/tree.h.
+ */
+int
+fpb_fill_copy(FpbIndex *ix, FpbWalPage *wp, const FpbEntry *entries, int from, int n,
+			  bool careful)
+{
+	for (int i = from; i < n; i++)
+	{
+		FpbInsertPlan plan;
+
+		fpb_page_plan_insert(ix, wp->page, &entries[i],
+							 fpb_page_place(ix, wp->page, &entries[i]), &plan);
+		if (plan.outcome == FPB_PLAN_FULL ||
+			(careful && (plan.outcome != FPB_PLAN_FITS || plan.takes_room)))
+		{
+			if (plan.image != NULL)
+				pfree(plan.image);
+			return i;
+		}
+		fpb_page_insert(ix, wp->page, &entries[i], &plan, wp);
+		if (plan.image != NULL)
+			pfree(plan.image);
+	}
+	return n;
+}
+
+/*
+ * Of n entries in order, the first of which belongs to a locked leaf, how many
+ * do?
+ */
+static int
+count_of_leaf(const FpbIndex *ix, Buffer buf, const FpbEntry *entries, int n)
+{
+	int			belong = 1;		/* so many do, */
+	int			beyond = n;		/* and from this one on, none does */
+	int			step = 1;
+	FpbKey		high;
+	Buffer		right;
+
+	if (FpbPageIsRightmost(BufferGetPage(buf)) || n == 1)
+		return n;
+	right = fpb_lock_high(ix, buf, &high);
+	while (belong < beyond)
+	{
+		int			at = Min(belong + step, beyond) - 1;
+		FpbSearchKey search;
+
+		fpb_search_key_from(ix, &entries[at].key, &search);
+		if (fpb_compare(ix, &high, &search) > 0)
+		{
+			belong = at + 1;
+			step *= 2;
+		}
+		else
+		{
+			beyond = at;
+			step = Max((beyond - belong) / 2, 1);
+		}
+	}
+	if (BufferIsValid(right))
+		fpb_relbuf(right);
+	return belong;
+}
+
+/*
+ * Insert the first entries of a leaf in one record, as many as that can be
+ * done with.  The leaf is locked exclusively and stays so.
+ */
+static int
+insert_together(FpbIndex *ix, FpbInsertState *ins, const FpbEntry *entries, int n, Page copy)
+{
+	Page		page = BufferGetPage(ins->buf);
+	FpbWal		wal;
+	FpbWalPage *wp;
+	int			done;
+
+	/* the image that is logged with the first one may be made small */
+	if (n == 1 || (RelationNeedsWAL(ix->rel) && XLogCheckBufferNeedsBackup(ins->buf)))
+		return 0;
+	if (unlikely(ix->old_heads))
+		fpb_note_mixed_heads(ix);
+	memcpy(copy, page, BLCKSZ);
+	fpb_wal_begin(&wal, ix->rel);
+	wp = fpb_wal_add_copy(&wal, ins->buf, copy);
+	done = fpb_fill_copy(ix, wp, entries, 0, n, ins->unchanged || fpb_page_has_killed(ix, page));
+	if (done == 0)
+		return 0;
+	fpb_wal_enter(&wal);
+	fpb_wal_finish(&wal);
+	fpb_verify_move(ix, &wal, false, entries, done);
+	return done;
+}
+
+/*
+ * See tree/tree.h.
+ */
+int
+fpb_insert_sorted(FpbIndex *ix, FpbInsertState *ins, const FpbEntry *entries, int n, Page copy)
+{
+	int			belong = count_of_leaf(ix, ins->buf, entries, n);
+	int			done = insert_together(ix, ins, entries, belong, copy);
+
+	if (done == belong)
+	{
+		fpb_relbuf(ins->buf);
+		return done;
+	}
+	ins->entry = entries[done];
+	fpb_search_key_from(ix, &ins->entry.key, &ins->search);
+	fpb_page_search(ix, BufferGetPage(ins->buf), &ins->search, &ins->pos);
+	(void) fpb_insert_on_page(ix, ins);
+	return done + 1;
+}

@@ -23,6 +23,13 @@
 #include "tree/verify.h"
 
 /*
+ * How full a leaf is left behind by entries that have been sorted and have
+ * come in another order: as full as leaves are that such entries come to one
+ * by one.
+ */
+#define SCATTERED_FILLFACTOR	70
+
+/*
  * Clear the flag of a left page, because its right sibling's downlink is
  * inserted by the same record.  In the critical section.
  */
@@ -267,6 +274,18 @@ log_from_base(const FpbIndex *ix, FpbWalPage *wp, char *base)
 }
 
 /*
+ * How full ascending insertions leave a page behind, in percent.  Entries that
+ * have been sorted only look like such; more will come everywhere.
+ */
+static int
+fullness_behind(const FpbIndex *ix, const FpbInsertState *ins)
+{
+	if (!FpbPageIsLeaf(BufferGetPage(ins->buf)))
+		return FPB_INNER_FILLFACTOR;
+	return ins->scattered ? Min(SCATTERED_FILLFACTOR, fpb_split_fillfactor(ix)) : fpb_split_fillfactor(ix);
+}
+
+/*
  * Split the page ins->buf, which is full, adding the entry at ins->pos.  The
  * page is locked exclusively, and released.  If the entry is a downlink, the
  * halves whose downlink it is stay locked.
@@ -297,7 +316,7 @@ fpb_split_page(FpbIndex *ix, FpbInsertState *ins)
 
 	/* If an image of the left page is due, it should be small and fresh. */
 	fpb_page_split(ix, page, &ins->entry, ins->pos, BufferGetBlockNumber(rbuf),
-				   FpbPageIsLeaf(page) ? fpb_split_fillfactor(ix) : FPB_INNER_FILLFACTOR,
+				   fullness_behind(ix, ins),
 				   RelationNeedsWAL(ix->rel) && XLogCheckBufferNeedsBackup(buf) ?
 				   FPB_HALVES_SPREAD : FPB_HALVES_IN_PLACE,
 				   wp_left, wp_right);

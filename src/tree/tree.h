@@ -42,6 +42,8 @@ typedef struct FpbInsertState
 	Relation	heap;			/* the index's table, which tells of dead
 								 * entries; NULL of a downlink */
 	bool		unchanged;		/* the row has been updated, its key not */
+	bool		scattered;		/* of entries that have been sorted: they have
+								 * come in another order */
 	bool		may_split;		/* or is it enough to try? */
 	FpbStack   *stack;			/* what the descent to the page has passed, a
 								 * hint; NULL: nothing */
@@ -71,6 +73,7 @@ fpb_insert_init(FpbInsertState *ins, Relation heap, FpbStack *stack, bool unchan
 	ins->heap = heap;
 	ins->stack = stack;
 	ins->unchanged = unchanged;
+	ins->scattered = false;
 	ins->may_split = true;
 	ins->named = false;
 	ins->left = ins->right = InvalidBuffer;
@@ -278,6 +281,24 @@ extern Buffer fpb_find_parent(FpbIndex *ix, FpbSearchKey *separator, int level,
  * with nothing done, if it would have to be split and may not.
  */
 extern bool fpb_insert_on_page(FpbIndex *ix, FpbInsertState *ins);
+
+/*
+ * Insert into a leaf, which is released, the first of n entries in order, and
+ * those behind it that belong to the same leaf as far as there is room.  One
+ * record holds them all, if nothing else has to be done to the leaf.  copy is
+ * memory for a page.  Returns how many have been inserted, at least one.
+ */
+extern int	fpb_insert_sorted(FpbIndex *ix, FpbInsertState *ins, const FpbEntry *entries,
+							  int n, Page copy);
+
+/*
+ * Insert entries, which belong to the page and are in order, into the copy of
+ * it that is part of a record, from number from on, until there is no room for
+ * one.  careful: or until dead entries had better be removed.  Returns that
+ * one's number, or n.
+ */
+extern int	fpb_fill_copy(FpbIndex *ix, FpbWalPage *wp, const FpbEntry *entries, int from,
+						  int n, bool careful);
 
 /*
  * Insert the downlink of the right half of a split.  Both halves are locked

@@ -534,8 +534,8 @@ fpb_verify_split(const FpbIndex *ix, const FpbWal *wal, const FpbEntry *entry)
 }
 
 /*
- * The first page of a record, a main leaf, has got entries of the queue.
- * split: and has been split, the second page being the right half.
+ * The first page of a record, a main leaf, has got entries, of the queue or of
+ * a batch.  split: and has been split, the second page being the right half.
  */
 void
 fpb_verify_move(const FpbIndex *ix, const FpbWal *wal, bool split,
