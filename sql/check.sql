@@ -7,6 +7,8 @@ RESET client_min_messages;
 
 CREATE TABLE chk (a int, b text COLLATE "C", c numeric, d uuid, f float8)
     WITH (autovacuum_enabled = off);
+-- (one by one, so that nodes of all kinds come)
+SET fpbtree.insert_batch_size = 0;
 INSERT INTO chk
 SELECT i, md5(i::text), i / 7.0, md5(i::text)::uuid, i / 3.0
 FROM generate_series(1, 5000) i;

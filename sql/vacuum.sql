@@ -13,10 +13,12 @@ CREATE INDEX vac_b ON vac USING fpbtree (b DESC);
 CREATE INDEX vac_u ON vac USING fpbtree (u);
 CREATE INDEX vac_t ON vac USING fpbtree (t) INCLUDE (a);
 CREATE INDEX vac_d ON vac USING fpbtree (d);
--- what is checked of each change would take most of the time here: VACUUM's changes are checked so, insertions are elsewhere
+-- what is checked of each change would take most of the time here: VACUUM's changes are checked so, insertions are elsewhere.
+-- Entries come one by one, in the order in which they are given.
 CREATE PROCEDURE vac_insert(what text) LANGUAGE plpgsql AS $$
 BEGIN
     PERFORM set_config(name, 'off', true) FROM pg_settings WHERE name = 'fpbtree.verify_changes';
+    PERFORM set_config('fpbtree.insert_batch_size', '0', true);
     EXECUTE 'INSERT INTO ' || what;
 END $$;
 CREATE FUNCTION vac_fill(first int, last int) RETURNS void LANGUAGE sql AS $$

@@ -10,8 +10,10 @@ use lib "$FindBin::RealBin/lib";
 use Servers;
 use Test::More;
 
+# Entries come one by one, as those of short statements do.
 my $node = start_server(
 	'worker', q{
+fpbtree.insert_batch_size = 0
 max_parallel_workers_per_gather = 0
 max_parallel_maintenance_workers = 0
 fpbtree.queue_flush_after = 1s
@@ -277,7 +279,7 @@ comes_true('all queues are emptied in the end', q{SELECT queue_pages = 0 FROM fp
 # Left to itself, an index uses its queue for what would have to be read: random keys,
 # if it is larger than memory, and not ascending ones.
 {
-	my $small = start_server('small', "shared_buffers = 1MB\nfpbtree.queue_worker = off\n");
+	my $small = start_server('small', "shared_buffers = 1MB\nfpbtree.insert_batch_size = 0\nfpbtree.queue_worker = off\n");
 
 	trust_changes($small);
 	use_server($small);
@@ -296,6 +298,17 @@ comes_true('all queues are emptied in the end', q{SELECT queue_pages = 0 FROM fp
 	query('CREATE TABLE much AS SELECT FROM generate_series(1, 300000)');
 	query(q{INSERT INTO t SELECT 9223372036854775807 - 10000 + i FROM generate_series(1, 10000) i});
 	cmp_ok($waiting->(), '<', $before + 10, 'ascending ones do not');
+
+	# Of those that are put in together, the ones whose leaf gets few wait.
+	foreach my $case ([ 400, 200, 400, 'of few entries together, most wait' ], [ 20000, 0, 2000, 'of many, few' ])
+	{
+		my ($n, $least, $most, $what) = @$case;
+		$before = $waiting->();
+		query('CREATE TABLE other AS SELECT FROM generate_series(1, 300000); DROP TABLE other');
+		query("SET fpbtree.insert_batch_size = 4096; INSERT INTO t SELECT hashint8extended(i, $n) FROM generate_series(1, $n) i");
+		cmp_ok($waiting->() - $before, '>=', $least, $what);
+		cmp_ok($waiting->() - $before, '<=', $most, "$what, as far as it goes");
+	}
 	query('INSERT INTO few SELECT hashint8extended(i, 1) FROM generate_series(1, 1000) i');
 	is(query(q{SELECT queue_pages FROM fpbtree_stats('few_k')}), '0', 'nor do those of a small index');
 	$before = $waiting->();

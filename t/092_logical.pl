@@ -96,6 +96,25 @@ DELETE FROM parts WHERE k % 13 = 0;
 });
 $publisher->wait_for_catchup('s');
 agree('changed');
+# One transaction with many rows; a table with many, which is copied
+publish(q{
+BEGIN;
+INSERT INTO bag SELECT i % 997 + 1000, 'more ' || i % 50, i FROM generate_series(1, 3000) i;
+INSERT INTO keyed SELECT i, 'more ' || i % 10, i FROM generate_series(10001, 13000) i;
+UPDATE keyed SET b = b || ' more' WHERE a BETWEEN 10001 AND 11000;
+INSERT INTO parts SELECT i * 7919 % 2000, 'more ' || i FROM generate_series(1, 3000) i;
+COMMIT;
+CREATE TABLE copied (k int, t text);
+INSERT INTO copied SELECT i * 7919 % 9001, 'copied ' || i FROM generate_series(1, 3000) i;
+ALTER PUBLICATION p ADD TABLE copied;
+});
+subscribed('CREATE TABLE copied (k int, t text); CREATE INDEX copied_k ON copied USING fpbtree (k); CREATE INDEX copied_t ON copied USING fpbtree (t); ALTER SUBSCRIPTION s REFRESH PUBLICATION');
+$subscriber->wait_for_subscription_sync($publisher, 's');
+$publisher->wait_for_catchup('s');
+agree('many rows');
+my $copied = 'SELECT count(*), sum(hashtext(r::text)) FROM (SELECT * FROM copied WHERE %s ORDER BY k OFFSET 0) r';
+is(subscribed("$BY_INDEX " . sprintf($copied, 'k >= 0')), publish("$BY_TABLE " . sprintf($copied, 'true')), 'a table that has been copied');
+is(subscribed(q{SELECT count(fpbtree_check(i, true)) FROM unnest('{copied_k,copied_t}'::regclass[]) i}), 2, 'and its indexes');
 
 # By which way the subscriber has found the rows.
 my $used = q{SELECT bool_and(idx_scan > 0) FROM pg_stat_user_indexes WHERE indexrelname IN (%s)};

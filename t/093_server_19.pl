@@ -89,6 +89,29 @@ UPDATE packed SET a = 30000 + a WHERE a = :k + 2 AND a < 30000 AND NOT EXISTS (S
 		ok(IPC::Run::finish($busy), "changes during $what") or diag($err);
 		check('packed', "after $what");
 	}
+	repack_over_many();
+	return;
+}
+
+# A transaction has inserted many rows by the time that REPACK gets its last lock.  It
+# inserts them into the new table, and exchanges the indexes' files, before it says that
+# it has ended.
+sub repack_over_many
+{
+	my $writer = session($node);
+	my $repacker = session($node);
+
+	$writer->query_safe('BEGIN; LOCK TABLE packed IN ROW EXCLUSIVE MODE');
+	$repacker->query_until(qr/begun/, "\\echo begun\nREPACK (CONCURRENTLY) packed;\n\\echo done\n");
+	$node->poll_query_until('postgres',
+		q{SELECT count(*) > 0 FROM pg_locks WHERE relation = 'packed'::regclass AND mode = 'AccessExclusiveLock' AND NOT granted})
+	  or die 'REPACK does not come to its last lock';
+	$writer->query_safe(q{INSERT INTO packed SELECT 100000 + i, 'many ' || i, 0 FROM generate_series(1, 500) i; COMMIT});
+	$repacker->query_until(qr/done/, '');
+	$repacker->quit;
+	$writer->quit;
+	is(query("$BY_INDEX SELECT count(*) FROM packed WHERE b LIKE 'many %' AND b > ''"), 500, 'rows that REPACK has inserted itself');
+	check('packed', 'after REPACK over many rows');
 	return;
 }
 
