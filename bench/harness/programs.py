@@ -232,6 +232,14 @@ def uuid_cold(context):
     return insert_some(context, "small_uuid", "md5(i || ' {seed}')::uuid", 60000, 1000000)
 
 
+def bulk_cold(context):
+    """One statement, which inserts fewer rows with btree because these take longer."""
+    count = context.rows(30000 if context.am == "btree" else 1000000)
+    statement = (f"INSERT INTO small_{context.am} SELECT hashint8extended(i, {700 + context.pair}) FROM generate_series(1, {count}) i;\n")
+    settings = "SET fpbtree.insert_batch_size = '4MB'; SET fpbtree.default_operation_queue = off;\n"
+    return [("insertion_us", timed(context.server, settings + statement, count))], []
+
+
 # ---- the operation queue ----
 
 def fill(server, table, seed, rows, settings=""):

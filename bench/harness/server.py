@@ -12,11 +12,13 @@ BENCH = os.path.dirname(os.path.dirname(os.path.abspath(__file__)))
 CLONE = os.path.dirname(BENCH)
 CLUSTER = "bench"
 
-# Nothing in the background, no checkpoint but those asked for, no parallel workers.
+# Nothing in the background, no checkpoint but those asked for, no parallel workers.  A statement that inserts many rows stands
+# for many that insert one, except where a workload is about such statements.
 COMMON = {
     "autovacuum": "off",
     "checkpoint_timeout": "1h",
     "effective_cache_size": "16GB",
+    "fpbtree.insert_batch_size": "0",
     "jit": "off",
     "max_parallel_maintenance_workers": "0",
     "max_parallel_workers_per_gather": "0",

@@ -41,6 +41,7 @@ WORKLOADS = (
              goals={"int8_random_pages": 0.75, "int4_sequential_pages": 0.55, "int4_int4_pages": 0.75, "uuid_pages": 0.80,
                     "text_C_pages": 1, "text_ICU_pages": 1, "thousand_duplicates_pages": 1}),
     Workload("insert-warm", "2M random inserts into an empty table with one index", "warm", (0, 12), goals={"time_ms": 1.5}),
+    Workload("bulk-warm", "400k random rows by one statement, into an index of 2M entries", "warm", (0, 6), goals={"index_alone_ms": 3}),
     Workload("insert-wal", "200k random inserts into an index of 2M entries, just after a checkpoint", "warm", (20, 3), ("insert-wal",),
              goals={"whole_wal": 1}),
     Workload("vacuum", "VACUUM after a tenth of 5M rows, at random, has been deleted", "warm", (30, 5), ("vacuum",), goals={"time_ms": 1}),
@@ -58,6 +59,8 @@ WORKLOADS = (
 
     Workload("insert-cold", "random inserts into an index eight times as large as the buffers, the queue emptied", "small", (100, 10),
              ("small",), programs.insert_cold, goals={"insertion_us": 6}),
+    Workload("bulk-cold", "random rows by one statement, the same index, without an operation queue", "small", (0, 8), ("small",), programs.bulk_cold,
+             goals={"insertion_us": 10}),
     Workload("uuid-cold", "random uuids into an index larger than the buffers, the queue emptied", "small", (0, 10), ("small",), programs.uuid_cold, goals={"insertion_us": 3}),
 
     Workload("queue-mixed", "a random insertion and a lookup, in turn, the same index", "small", (0, 20), ("small",), programs.queue_mixed,

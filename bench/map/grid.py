@@ -91,7 +91,8 @@ WORK = {
     "cross-type": (3, "lookups by values of another type, by a nested loop"),
     "plan": (5, "EXPLAIN of a SELECT by key; the table has ten indexes"),
     "insert": (8, "INSERT ... SELECT: loads, batches"),
-    "insert-unique": (7, "the same with a unique index: primary keys"),
+    "insert-each": (8, "the same, but that each entry goes in by itself: many single insertions, beside rows"),
+    "insert-unique": (7, "INSERT ... SELECT with a unique index: primary keys"),
     "rows": (9, "INSERT of one row, prepared, each a transaction"),
     "rows-unique": (9, "the same with a unique index: primary keys"),
     "rows-planned": (6, "INSERT of one row, planned each time, each a transaction"),
@@ -183,6 +184,11 @@ insert        | libc                          | d1      | built+25              
 insert        | libc                          | d20     | random built+25             | 1e5
 insert        | int2                          | 5keys   | random                      | 1e5
 insert        | int8 uuid4                    | d1      | built+25                    | 1e4 1e6
+insert-each   | int4 int8 uuid4 text icu libc numeric int4,int4 int4,text text,int8 | d1 | random | 1e5
+insert-each   | int8 uuid7 text,int8 libc     | d1      | asc                         | 1e5
+insert-each   | int8                          | d1      | desc local series           | 1e5
+insert-each   | int8 uuid4 text libc          | d1      | built+25                    | 3e5
+insert-each   | int4 uuid4 text               | d20     | random built+25             | 1e5
 insert-unique | int8 uuid4 text libc          | d1      | random                      | 1e5
 insert-unique | int4 int8 uuid7 int4,int4     | d1      | asc                         | 1e5
 rows          | int8 uuid4 text timestamptz   | d1      | built+25                    | 1e4 1e5

@@ -383,6 +383,13 @@ def insert_unique(place):
     return insert(place, True)
 
 
+def insert_each(place):
+    todo = insert(place)
+    statements = todo.statement if isinstance(todo.statement, list) else [todo.statement]
+    todo.statement = ["SET fpbtree.insert_batch_size = 0", *statements, "RESET fpbtree.insert_batch_size"]
+    return todo
+
+
 def values(place):
     return ", ".join(f"${number}" for number in range(1, len(place.columns) + 2))
 
