@@ -204,7 +204,7 @@ INSERT INTO lay_names SELECT k, k, k FROM generate_series(1, 40000) i, LATERAL (
 SELECT relname, named(oid) > 0.6 AS named FROM pg_class WHERE relname LIKE 'lay\_names\__%' AND relkind = 'i' ORDER BY relname;
 TRUNCATE lay_names;
 INSERT INTO lay_names SELECT i, -i, i FROM generate_series(1, 80000) i;
-SELECT relname, named(oid) > 0.9 AS named FROM pg_class WHERE relname LIKE 'lay\_names\__%' AND relkind = 'i' ORDER BY relname;
+SELECT relname, named(oid) > 0.85 AS named FROM pg_class WHERE relname LIKE 'lay\_names\__%' AND relkind = 'i' ORDER BY relname;
 SELECT bool_and(fpbtree_check(oid, true) IS NOT NULL) AS sound FROM pg_class WHERE relname LIKE 'lay\_names\__%' AND relkind = 'i';
 
 -- Tuples have no child-node hints
