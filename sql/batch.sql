@@ -961,6 +961,68 @@ SELECT statement, visits(statement) FROM unnest(ARRAY[
     'SET fpbtree.insert_batch_size = 4096']) statement;
 SELECT fpbtree_check('visited_k', true), fpbtree_check('visited_t', true);
 
+-- What a statement puts in at its end counts as the statement's: of the WAL, a record for each row and one for each leaf at least.
+CREATE TABLE counted (k int);
+CREATE INDEX counted_k ON counted USING fpbtree (k);
+CREATE FUNCTION is_counted(statement text) RETURNS text LANGUAGE plpgsql AS $$
+DECLARE
+    plan json;
+    rows bigint;
+    records bigint;
+BEGIN
+    EXECUTE 'EXPLAIN (ANALYZE, WAL, FORMAT JSON) ' || statement INTO plan;
+    plan := plan->0->'Plan';
+    rows := (plan->'Plans'->0->>'Actual Rows')::numeric;
+    records := (plan->>'WAL Records')::bigint;
+    RETURN CASE WHEN rows < 500 THEN 'few rows' WHEN records > rows + 64 + (fpbtree_stats('counted_k')).leaf_pages THEN 'all' ELSE format('%s for %s rows', records, rows) END;
+END $$;
+SELECT is_counted('INSERT INTO counted SELECT i * 7919 % 90001 FROM generate_series(1, 20000) i');
+SELECT is_counted('INSERT INTO counted SELECT i * 7919 % 90001 FROM generate_series(1, 10000) i');
+SELECT fpbtree_check('counted_k', true);
+
+-- Leaves are about as full as if entries come one by one, whatever the order of rows, and however many batches they are.
+CREATE TABLE filled (n int, a int4, b int8, t text COLLATE "C", i text COLLATE "und-x-icu");
+CREATE INDEX filled_a ON filled USING fpbtree (a);
+CREATE INDEX filled_b ON filled USING fpbtree (b);
+CREATE INDEX filled_t ON filled USING fpbtree (t);
+CREATE INDEX filled_i ON filled USING fpbtree (i);
+CREATE INDEX filled_at ON filled USING fpbtree (a, t);
+CREATE INDEX filled_tb ON filled USING fpbtree (t, b);
+CREATE TEMP TABLE pages (key text, batch int, part int, index regclass, pages int);
+CREATE PROCEDURE fill_in(key text, batch int) LANGUAGE plpgsql AS $$
+BEGIN
+    TRUNCATE filled;
+    PERFORM set_config('fpbtree.insert_batch_size', batch::text, false);
+    FOR part IN 0 .. 2 LOOP
+        EXECUTE format('INSERT INTO filled SELECT n, k, k, ''customer/'' || lpad(k::text, 8, ''0''), ''customer/'' || lpad(k::text, 8, ''0'') FROM (SELECT n, %s AS k FROM generate_series(1 + %s, %s) n) x', key, part * 5000, part * 5000 + CASE part WHEN 0 THEN 5000 ELSE 2500 END);
+        INSERT INTO pages SELECT key, batch, part, i, pg_relation_size(i) / current_setting('block_size')::int FROM unnest(ARRAY['filled_a', 'filled_b', 'filled_t', 'filled_i', 'filled_at', 'filled_tb']::regclass[]) i;
+    END LOOP;
+END $$;
+DO $$
+DECLARE
+    key text;
+    batch int;
+BEGIN
+    FOREACH key IN ARRAY ARRAY['hashint4(n) & 16777215', 'n * 7919 % 501', 'n % 50 * 100000 + n', '(9 - n / 700) * 1000 + n % 700'] LOOP
+        FOREACH batch IN ARRAY ARRAY[0, 65536] LOOP
+            CALL fill_in(key, batch);
+        END LOOP;
+    END LOOP;
+    -- updated rows find room in their pages or go to the table's end, so their places don't tell their order
+    FOREACH batch IN ARRAY ARRAY[0, 65536] LOOP
+        CREATE TABLE moved (k int, pad text) WITH (fillfactor = 70);
+        INSERT INTO moved SELECT i, repeat('x', 50) FROM generate_series(1, 10000) i;
+        CREATE INDEX moved_k ON moved USING fpbtree (k);
+        PERFORM set_config('fpbtree.insert_batch_size', batch::text, false);
+        UPDATE moved SET k = k + 1000000;
+        INSERT INTO pages VALUES ('updated', batch, 0, 'filled_a', pg_relation_size('moved_k') / current_setting('block_size')::int);
+        DROP TABLE moved;
+    END LOOP;
+END $$;
+RESET fpbtree.insert_batch_size;
+SELECT key, batch, part, index, pages, singly FROM pages JOIN (SELECT key, part, index, pages AS singly FROM pages WHERE batch = 0) s USING (key, part, index) WHERE pages > singly * CASE current_setting('block_size') WHEN '4096' THEN 1.4 ELSE 1.2 END + 4 ORDER BY 1, 2, 3, 4;
+SELECT max(pages) > 5 AS several_pages FROM pages;
+
 -- Every snapshot sees the rows of COPY FREEZE, and so does that of a stable function, which is the statement's own.
 CREATE TABLE frozen (a int);
 CREATE INDEX frozen_a ON frozen USING fpbtree (a);

@@ -51,6 +51,7 @@ _PG_init(void)
 	fpb_verify_init();
 	fpb_prefetch_init();
 	fpb_batch_init();
+	fpb_running_init(fpb_batches_before_run, fpb_batches_after_run);
 	fpb_worker_init();
 	fpb_shared_init();
 

@@ -245,6 +245,22 @@ fpb_strnxfrm_prefix(char *dest, Size room, const char *string, Size length, pg_l
 #define FPB_EXECUTOR_RUN_ARGS		queryDesc, direction, count, execute_once
 #endif
 
+/*
+ * What is spent between these counts as a query's, if somebody wants to know
+ * (pg_stat_statements).  They need instrument.h.
+ */
+#if PG_VERSION_NUM >= 190000
+#define fpb_begin_query_work(query) \
+	((query)->query_instr != NULL ? InstrStart((query)->query_instr) : (void) 0)
+#define fpb_end_query_work(query) \
+	((query)->query_instr != NULL ? InstrStop((query)->query_instr) : (void) 0)
+#else
+#define fpb_begin_query_work(query) \
+	((query)->totaltime != NULL ? InstrStartNode((query)->totaltime) : (void) 0)
+#define fpb_end_query_work(query) \
+	((query)->totaltime != NULL ? InstrStopNode((query)->totaltime, 0) : (void) 0)
+#endif
+
 /* The flags and counts of a shared buffer; needs buf_internals.h. */
 #if PG_VERSION_NUM >= 190000
 #define fpb_buffer_state(desc)		pg_atomic_read_u64(&(desc)->state)

@@ -83,7 +83,7 @@ time_reads(Relation rel, const BlockNumber *blocks, int n, int depth)
 	int			next = 0;
 
 	fpb_window_init(&window, CurrentMemoryContext, rel, depth == 1 ? 0 : depth);
-	window.all_used = true;
+	fpb_window_expect(&window, true);
 	if (depth > 1 && window.max_reads < depth)
 		return -1;
 	window.distance = window.min_distance = window.max_distance;

@@ -705,19 +705,31 @@ typedef enum FpbHalves
 								 * if that can be, which is little to log */
 } FpbHalves;
 
+/* what is known of the entries that will come to the pages of a split */
+typedef struct FpbSplitAim
+{
+	int			fullness;		/* how full ascending insertions leave a page
+								 * behind, in percent */
+	int			following;		/* so many entries are about to be inserted
+								 * right after the new one, in order, that
+								 * belong to the page; 0: nobody knows */
+	const FpbEntry *last;		/* the last of these */
+	bool		scattered;		/* have they been sorted, and further entries
+								 * will come everywhere? */
+} FpbSplitAim;
+
 /*
  * Split a page that gets one more entry, at the place pos: choose where, and
  * make both pages in the copies of left_page and right_page, which then say
  * what there is to log.  The page itself stays as it is.  right is the right
- * page's block; fillfactor is how full ascending insertions leave a page
- * behind, in percent.
+ * page's block.
  *
  * Any page and any new entry fit two pages (FORMAT.md, "Splits always fit").
  * So an error is about damage, or a comparator has raised it.
  */
 extern void fpb_page_split(const FpbIndex *ix, Page page,
 						   const FpbEntry *entry, FpbPos pos,
-						   BlockNumber right, int fillfactor, FpbHalves halves,
+						   BlockNumber right, const FpbSplitAim *aim, FpbHalves halves,
 						   FpbWalPage *left_page, FpbWalPage *right_page);
 
 /* ------------------------------------------------------------------------

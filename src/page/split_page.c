@@ -26,6 +26,9 @@ static const int split_slacks[] = {50, 40, 30, 20, 10, 5, 0};
 /* and at most, if the halves are to be packed (packed_halves) */
 #define PACKED_HALF_SLACK	5
 
+/* pages to be filled by entries that are known are filled to this, in percent */
+#define MOST_FULL	95
+
 /* a page split being worked out */
 typedef struct Split
 {
@@ -39,7 +42,8 @@ typedef struct Split
 	int			newpos;			/* which is the new one */
 	uint16	   *weights;		/* bytes that each takes, see entry_weight */
 	Size		total;			/* and all of them */
-	bool		ascending;		/* does it belong to a series? */
+	const FpbSplitAim *aim;
+	bool		ascending;		/* does the new entry belong to a series? */
 	Size		slot_space;		/* bytes of a node for each of its slots */
 	FpbKey	   *low;			/* the page's fences, or NULL */
 	FpbKey	   *high;
@@ -189,12 +193,63 @@ beside_run(const Split *s, int i)
 }
 
 /*
+ * All that is about to come belongs right behind the new entry, and takes so
+ * many bytes.  So it goes to the page of the new entry, for which the bytes up
+ * to this one leave the left page too empty, and those to come make it too
+ * full.  Is that to be the right page?
+ *
+ * If two pages suffice, what counts is that none is too full.  If not, the new
+ * entry's page will be split again.  In the left page it is the last one, so
+ * that the others leave full pages behind, but the right page stays as it is.
+ * In the right page all are before what comes after them there, which goes
+ * from page to page with them.
+ */
+static bool
+joins_right(const Split *s, Size before, Size coming, bool two_suffice)
+{
+	Size		new = s->weights[s->newpos];
+	Size		beyond = s->total - before;
+
+	if (two_suffice)
+		return Max(before - new, new + coming + beyond) < Max(before + coming, beyond);
+	return beyond < s->total / 4;
+}
+
+/*
+ * How many bytes of the page go to the left one so that the two are equally
+ * full when the entries that follow the new one have come, too?  If these fill
+ * more than two pages, the left one is to be as full as s->aim says.
+ */
+static Size
+share_of_left(const Split *s)
+{
+	Size		coming = s->total / s->nentries * s->aim->following;
+	bool		two_suffice = s->total + coming <= s->total * 2 * MOST_FULL / 100;
+	Size		want = two_suffice ? (s->total + coming) / 2 : s->total * s->aim->fullness / 100;
+	Size		before = 0;		/* up to the new one, */
+	Size		among = 0;		/* and among those that follow */
+
+	for (int i = 0; i <= s->newpos; i++)
+		before += s->weights[i];
+	if (want <= before || s->aim->following == 0)
+		return want;
+	for (int i = s->newpos + 1; i < s->nentries &&
+		 fpb_compare_keys(s->ix, &s->entries[i].key, &s->aim->last->key) < 0; i++)
+		among += s->weights[i];
+	if (want >= before + among + coming)
+		return want - coming;
+	if (among > 0)
+		return before + (want - before) * among / (among + coming);
+	return joins_right(s, before, coming, two_suffice) ? before - s->weights[s->newpos] : before;
+}
+
+/*
  * Choose where to split: returns the index of the right page's first entry,
  * and sets *first and *last to the least and the greatest index that may be.
  *
- * Each side gets half of the page.  But a series of ascending keys leaves the
- * left page as full as fillfactor says, and if it is one of many series, what
- * comes after it goes to the right page.
+ * Each side gets half of the page, and of what is about to come.  But a series
+ * of ascending keys leaves the left page as full as s->aim says, and if it is
+ * one of many series, what comes after it goes to the right page.
  *
  * Each side gets at least one entry, or of an inner page two if there are
  * four.  An inner page may be full with two children, if their keys are about
@@ -203,10 +258,10 @@ beside_run(const Split *s, int i)
  * trail of such pages, and the level above would be no smaller than this one.
  */
 static int
-split_point(const Split *s, int fillfactor, int *first, int *last)
+split_point(const Split *s, int *first, int *last)
 {
 	Size		left = 0;
-	Size		want = s->ascending ? s->total * fillfactor / 100 : s->total / 2;
+	Size		want = s->ascending ? s->total * s->aim->fullness / 100 : share_of_left(s);
 	int			i;
 
 	Assert(s->nentries >= 2);
@@ -435,11 +490,11 @@ try_places(const Split *s, int first, int best, int last)
  * fences are elided: FORMAT.md, "Splits always fit".
  */
 static void
-plan_split(Split *s, int fillfactor)
+plan_split(Split *s)
 {
 	int			first;
 	int			last;
-	int			best = split_point(s, fillfactor, &first, &last);
+	int			best = split_point(s, &first, &last);
 	bool		tuples = !fpb_is_word(s->ix);
 
 	for (int elide = 0; elide <= tuples; elide++)
@@ -462,10 +517,10 @@ plan_split(Split *s, int fillfactor)
  */
 void
 fpb_page_split(const FpbIndex *ix, Page page, const FpbEntry *entry,
-			   FpbPos pos, BlockNumber right, int fillfactor, FpbHalves halves,
+			   FpbPos pos, BlockNumber right, const FpbSplitAim *aim, FpbHalves halves,
 			   FpbWalPage *left_page, FpbWalPage *right_page)
 {
-	Split		s = {.ix = ix,.page = page,.right = right,.entry = entry,
+	Split		s = {.ix = ix,.page = page,.right = right,.entry = entry,.aim = aim,
 	.halves = halves,.left_page = left_page,.right_page = right_page};
 	FpbKey		low;
 	FpbKey		high;
@@ -480,7 +535,7 @@ fpb_page_split(const FpbIndex *ix, Page page, const FpbEntry *entry,
 	s.slot_space = ix->layout->slot_space(ix, FpbPageIsLeaf(page),
 										  s.entries[s.nentries - 1].key.head - s.entries[0].key.head);
 	weigh_entries(&s);
-	s.ascending = is_ascending(&s);
+	s.ascending = (aim->following == 0 || !aim->scattered) && is_ascending(&s);
 	if (!FpbPageIsLeftmost(page))
 	{
 		fpb_page_low(ix, page, &low);
@@ -491,7 +546,7 @@ fpb_page_split(const FpbIndex *ix, Page page, const FpbEntry *entry,
 		fpb_page_high(ix, page, &high);
 		s.high = &high;
 	}
-	plan_split(&s, fillfactor);
+	plan_split(&s);
 	pfree(s.entries);
 	pfree(s.places);
 	pfree(s.weights);

@@ -100,6 +100,7 @@ typedef struct FpbWindow
 
 extern void fpb_window_init(FpbWindow *window, MemoryContext cxt, Relation rel,
 							int distance);
+extern void fpb_window_expect(FpbWindow *window, bool all_used);
 extern void fpb_window_start(FpbWindow *window);
 extern void fpb_window_serve(FpbWindow *window);
 extern bool fpb_window_reach(FpbWindow *window, BlockNumber block, bool shared);

@@ -588,6 +588,29 @@ fpb_window_pass(FpbWindow *window, uint64 number)
 }
 
 /*
+ * How many pages are wanted at first: few, or, if the caller will come to all
+ * of them, as many as may be read at a time.
+ */
+static int
+first_distance(const FpbWindow *window)
+{
+	return Min(window->all_used ? window->max_reads : 2, window->max_distance);
+}
+
+/*
+ * Say whether the caller will come to all pages that it announces from now on.
+ */
+void
+fpb_window_expect(FpbWindow *window, bool all_used)
+{
+	if (window->all_used == all_used)
+		return;
+	window->all_used = all_used;
+	if (all_used)
+		window->distance = Max(window->distance, first_distance(window));
+}
+
+/*
  * Forget the pages announced: the caller goes elsewhere, and has come to so
  * many pages so far.
  */
@@ -598,7 +621,7 @@ fpb_window_reset(FpbWindow *window, int nused)
 		drop_oldest(window, false);
 	window->unstarted = 0;
 	window->last = InvalidBlockNumber;
-	window->distance = Min(2, window->max_distance);
+	window->distance = first_distance(window);
 	window->idle = 0;
 	window->nused = nused;
 	window->nstarted = 0;

@@ -90,7 +90,7 @@ fpb_drain_begin(FpbIndex *ix, Relation heap, bool leave_failed)
 	drain->shared = drain->filter.shared;
 	drain->leave_failed = leave_failed && drain->shared != NULL;
 	fpb_window_init(&drain->window, context, ix->rel, fpb_pio_max);
-	drain->window.all_used = true;
+	fpb_window_expect(&drain->window, true);
 	drain->window.min_distance = drain->window.max_distance;
 	fpb_walk_init(&drain->walk, context, ix, 1);
 	drain->copy = MemoryContextAllocAligned(context, BLCKSZ, PG_IO_ALIGN_SIZE, 0);
@@ -221,32 +221,39 @@ choose_visits(FpbDrain *drain, FpbMoved which)
 }
 
 /*
- * Move what the queue has for the main leaf of an entry; and, if that leaf is
- * split, for its right halves.  No lock is held on entry or exit.
+ * Move what the queue has for the main leaf of a visit's entries; and, if that
+ * leaf is split, or has been since it was named, for its right halves.  No
+ * lock is held on entry or exit.
+ *
+ * A leaf without entries makes no progress, and there are no more leaves than
+ * entries: unless comparators contradict each other, who shall not keep us.
  */
 static void
-visit(FpbDrain *drain, const FpbEntry *entry)
+visit(FpbDrain *drain, const FpbVisit *to)
 {
-	FpbKey		at = entry->key;
+	const FpbEntry *entries = drain->entries + to->first;
+	FpbSearchKey place;
+	int			nidle = 0;
 	bool		more = true;
 
-	while (more)
+	fpb_search_key_from(drain->ix, &entries[0].key, &place);
+	while (more && nidle <= to->nentries)
 	{
-		FpbSearchKey place;
 		FpbStack	stack;
 		Buffer		buf;
 		bool		counted = fpb_filter_counted(&drain->filter, drain->ix->rel);
 		int			moved;
 
 		CHECK_FOR_INTERRUPTS();
-		fpb_search_key_from(drain->ix, &at, &place);
 		buf = fpb_descend(drain->ix, &place, 0, false, BUFFER_LOCK_EXCLUSIVE, &stack);
 		if (drain->window.max_distance > 0)
 			(void) fpb_window_reach(&drain->window, BufferGetBlockNumber(buf), false);
 		moved = fpb_move_entries(drain->ix, drain->heap, buf, &stack, &place,
-								 counted ? &drain->filter : NULL, &at, &more);
+								 &entries[to->nentries - 1].key,
+								 counted ? &drain->filter : NULL, &more);
 		if (moved < 0)
 			continue;
+		nidle += moved == 0;
 		drain->moved += moved;
 		if (moved > 0 && drain->shared != NULL)
 			fpb_shared_count_visit(drain->shared, moved);
@@ -262,7 +269,7 @@ make_visit(FpbDrain *drain, const FpbVisit *to)
 {
 	PG_TRY();
 	{
-		visit(drain, &drain->entries[to->first]);
+		visit(drain, to);
 	}
 	PG_CATCH();
 	{

@@ -158,13 +158,15 @@ split_and_move(Move *m, FpbStack *stack, Page copy, int n, bool image_due)
 	FpbWal		wal;
 	FpbWalPage *wp_left;
 	FpbWalPage *wp_right;
+	FpbSplitAim aim = {.fullness = fpb_split_fillfactor(ix),.following = m->nentries - n - 1,
+	.last = &m->entries[m->nentries - 1]};
 
 	fpb_wal_begin(&wal, ix->rel);
 	wp_left = fpb_wal_add_copy(&wal, m->leaf, images[0].data);
 	wp_right = fpb_wal_add_copy(&wal, right, images[1].data);
 	fpb_page_split(ix, copy, &m->entries[n], fpb_page_place(ix, copy, &m->entries[n]),
 				   BufferGetBlockNumber(right),
-				   fpb_split_fillfactor(ix),
+				   &aim,
 				   image_due ? FPB_HALVES_PACKED : FPB_HALVES_SPREAD,
 				   wp_left, wp_right);
 	log_move(m, n + 1, &wal, right);
@@ -211,9 +213,9 @@ begin_move(Move *m, FpbSearchKey *place, const FpbSearchKey *low, const FpbSearc
  * caller asks whether they have to be (fpb_filter_counted) before it locks the
  * leaf.
  *
- * Returns how many entries have moved.  A leaf is split once at most.  If that
- * does not make room for all, *more becomes true, and *rest the key of the
- * first entry that is left, with a palloc'd tuple.
+ * Returns how many entries have moved.  A leaf is split once at most, which
+ * may not make room for all.  If entries are left, or if *last belongs to a
+ * leaf further right, *more becomes true, and *place where these begin.
  *
  * Returns -1, with nothing done, if a page of the queue was not in memory.  No
  * page is read while the main leaf is locked; so that page has been read after
@@ -221,8 +223,8 @@ begin_move(Move *m, FpbSearchKey *place, const FpbSearchKey *low, const FpbSearc
  */
 int
 fpb_move_entries(FpbIndex *ix, Relation heap, Buffer buf, FpbStack *stack,
-				 FpbSearchKey *place, const FpbFilter *counted,
-				 FpbKey *rest, bool *more)
+				 FpbSearchKey *place, const FpbKey *last,
+				 const FpbFilter *counted, bool *more)
 {
 	FpbIndex	queue;
 	BlockNumber missing;
@@ -260,7 +262,10 @@ fpb_move_entries(FpbIndex *ix, Relation heap, Buffer buf, FpbStack *stack,
 		FpbKey		fence;
 		Buffer		right = fpb_lock_high(ix, buf, &fence);
 
+		/* it may become the place to go on from */
+		MemoryContextSwitchTo(old);
 		fpb_fence_search_key(ix, &fence, &high);
+		MemoryContextSwitchTo(context);
 		if (BufferIsValid(right))
 			fpb_relbuf(right);
 		highp = &high;
@@ -312,17 +317,19 @@ fpb_move_entries(FpbIndex *ix, Relation heap, Buffer buf, FpbStack *stack,
 		pfree(copy);
 		return -1;
 	}
-	*more = n + 1 < m.nentries;
+	*more = true;
+	if (n + 1 < m.nentries)
+	{
+		MemoryContextSwitchTo(old);
+		fpb_fence_search_key(ix, &m.entries[n + 1].key, place);
+		MemoryContextSwitchTo(context);
+	}
+	else if (highp != NULL && fpb_compare(ix, last, highp) >= 0)
+		*place = high;
+	else
+		*more = false;
 	if (n < m.nentries)
 	{
-		if (*more)
-		{
-			*rest = m.entries[n + 1].key;
-			MemoryContextSwitchTo(old);
-			if (rest->tuple != NULL)
-				rest->tuple = CopyIndexTuple(rest->tuple);
-			MemoryContextSwitchTo(context);
-		}
 		split_and_move(&m, stack, copy, n, image_due);
 		n++;
 	}

@@ -29,8 +29,8 @@ extern uint32 fpb_queue_pages(const FpbIndex *ix, XLogRecPtr *lsn);
  * Move what the queue has for a main leaf into it (queue/move.c).
  */
 extern int	fpb_move_entries(FpbIndex *ix, Relation heap, Buffer buf,
-							 FpbStack *stack, FpbSearchKey *place,
-							 const FpbFilter *counted, FpbKey *rest, bool *more);
+							 FpbStack *stack, FpbSearchKey *place, const FpbKey *last,
+							 const FpbFilter *counted, bool *more);
 
 /*
  * A drain (queue/drain.c) moves what waits in the queue to the main tree.  It

@@ -270,6 +270,8 @@ fpb_insert_sorted(FpbIndex *ix, FpbInsertState *ins, const FpbEntry *entries, in
 		return done;
 	}
 	ins->entry = entries[done];
+	ins->following = belong - done - 1;
+	ins->last = &entries[belong - 1];
 	fpb_search_key_from(ix, &ins->entry.key, &ins->search);
 	fpb_page_search(ix, BufferGetPage(ins->buf), &ins->search, &ins->pos);
 	(void) fpb_insert_on_page(ix, ins);

@@ -23,13 +23,6 @@
 #include "tree/verify.h"
 
 /*
- * How full a leaf is left behind by entries that have been sorted and have
- * come in another order: as full as leaves are that such entries come to one
- * by one.
- */
-#define SCATTERED_FILLFACTOR	70
-
-/*
  * Clear the flag of a left page, because its right sibling's downlink is
  * inserted by the same record.  In the critical section.
  */
@@ -274,15 +267,40 @@ log_from_base(const FpbIndex *ix, FpbWalPage *wp, char *base)
 }
 
 /*
- * How full ascending insertions leave a page behind, in percent.  Entries that
- * have been sorted only look like such; more will come everywhere.
+ * How full entries that come in no order leave a leaf, in percent, if they
+ * come one by one: it has been split at some time since, so from 50 to 100,
+ * the less likely the fuller, 69 on average.
+ *
+ * Each leaf has a fullness of its own.  If all were equally full, the entries
+ * to come would split all of them at about the same time, and the index would
+ * be half empty after that.
  */
 static int
-fullness_behind(const FpbIndex *ix, const FpbInsertState *ins)
+scattered_fullness(BlockNumber leaf)
 {
+	/* multiples of the golden ratio fill the interval from 0 to 1 evenly */
+	double		even = (uint32) (leaf * UINT32_C(2654435769)) / 4294967296.0;
+
+	return (int) (100 / (2 - even));
+}
+
+/*
+ * What is known of the entries that will come to the halves of a page.
+ * Ascending insertions leave it nearly full.  Entries that have been sorted
+ * only look like such; more will come everywhere.
+ */
+static FpbSplitAim
+split_aim(const FpbIndex *ix, const FpbInsertState *ins)
+{
+	FpbSplitAim aim = {.following = ins->following,.last = ins->last,.scattered = ins->scattered};
+
 	if (!FpbPageIsLeaf(BufferGetPage(ins->buf)))
-		return FPB_INNER_FILLFACTOR;
-	return ins->scattered ? Min(SCATTERED_FILLFACTOR, fpb_split_fillfactor(ix)) : fpb_split_fillfactor(ix);
+		aim.fullness = FPB_INNER_FILLFACTOR;
+	else
+		aim.fullness = fpb_split_fillfactor(ix);
+	if (ins->scattered)
+		aim.fullness = Min(aim.fullness, scattered_fullness(BufferGetBlockNumber(ins->buf)));
+	return aim;
 }
 
 /*
@@ -306,6 +324,7 @@ fpb_split_page(FpbIndex *ix, FpbInsertState *ins)
 	FpbWalPage *wp_right;
 	FpbWalPage *wp_child = NULL;
 	FpbWalPage *wp_meta = NULL;
+	FpbSplitAim aim = split_aim(ix, ins);
 
 	Assert(!FpbPageSplitIncomplete(page));
 	images = palloc_aligned(3 * sizeof(PGAlignedBlock), PG_IO_ALIGN_SIZE, 0);
@@ -316,7 +335,7 @@ fpb_split_page(FpbIndex *ix, FpbInsertState *ins)
 
 	/* If an image of the left page is due, it should be small and fresh. */
 	fpb_page_split(ix, page, &ins->entry, ins->pos, BufferGetBlockNumber(rbuf),
-				   fullness_behind(ix, ins),
+				   &aim,
 				   RelationNeedsWAL(ix->rel) && XLogCheckBufferNeedsBackup(buf) ?
 				   FPB_HALVES_SPREAD : FPB_HALVES_IN_PLACE,
 				   wp_left, wp_right);

@@ -43,7 +43,10 @@ typedef struct FpbInsertState
 								 * entries; NULL of a downlink */
 	bool		unchanged;		/* the row has been updated, its key not */
 	bool		scattered;		/* of entries that have been sorted: they have
-								 * come in another order */
+								 * come in no order */
+	int			following;		/* entries sorted with it that belong to the
+								 * leaf and come after it, */
+	const FpbEntry *last;		/* and the last of these */
 	bool		may_split;		/* or is it enough to try? */
 	FpbStack   *stack;			/* what the descent to the page has passed, a
 								 * hint; NULL: nothing */
@@ -74,6 +77,8 @@ fpb_insert_init(FpbInsertState *ins, Relation heap, FpbStack *stack, bool unchan
 	ins->stack = stack;
 	ins->unchanged = unchanged;
 	ins->scattered = false;
+	ins->following = 0;
+	ins->last = NULL;
 	ins->may_split = true;
 	ins->named = false;
 	ins->left = ins->right = InvalidBuffer;

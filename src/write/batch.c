@@ -56,6 +56,7 @@
 #include "utils/snapmgr.h"
 
 #include "base/options.h"
+#include "base/running.h"
 #include "build/sort.h"
 #include "prefetch/prefetch.h"
 #include "queue/queue.h"
@@ -73,8 +74,8 @@
 #define WORTHWHILE		32
 #define MOST_IN_VAIN	4
 
-/* entries that are taken from the sort at a time */
-#define CHUNK			1024
+/* entries that are taken from the sort at a time: more than a leaf gets */
+#define CHUNK			(BLCKSZ / 8)
 
 /*
  * So many entries of a leaf are put into it even if it has to be read, and
@@ -83,9 +84,9 @@
 #define QUEUE_FEW		4
 
 /*
- * Entries have come from everywhere if more than one in so many belongs before
- * the one that came LAG entries earlier, and more than one in so many behind
- * it.
+ * Rows have come in no order if of entries that lie LAG apart, in the order of
+ * keys, more than one pair in so many has come in this order, and more than
+ * one in so many in the other.
  */
 #define LAG				64
 #define SCATTERED_ONE_IN	8
@@ -101,6 +102,7 @@ struct FpbBatch
 {
 	dlist_node	node;			/* in batches */
 	uint64		number;			/* no other batch of this process has it */
+	uint64		run;			/* of the executor, that inserts; 0: none */
 	Oid			index;
 	RelFileLocator locator;		/* of the index when the batch was begun */
 	CommandId	command;		/* no row has been inserted by an earlier one */
@@ -114,10 +116,9 @@ struct FpbBatch
 								 * see (COPY FREEZE)? */
 	bool		unchanged;		/* has the last row been updated without
 								 * changing its key? */
-	uint64		heads[LAG];		/* of the last entries, a ring */
-	uint64		before;			/* how many were before, */
-	uint64		behind;			/* and how many behind, the one that came LAG
-								 * entries earlier */
+	ItemPointerData tids[LAG];	/* of the rows added last, a ring */
+	uint64		ndescents;		/* rows added that lie before the one added
+								 * LAG rows earlier */
 	bool		busy;			/* are entries being put in, or has that been
 								 * ended by an error? */
 	bool		ended;			/* by its statement */
@@ -152,8 +153,6 @@ uint64		fpb_batched = 0;
 static uint64 last_number = 0;
 static uint64 batches_dropped = 0;
 
-static ExecutorRun_hook_type prev_executor_run = NULL;
-
 /* --- making and ending batches --- */
 
 /*
@@ -166,7 +165,7 @@ forget_entries(FpbBatch *batch)
 	batches_size -= batch->size;
 	batch->nentries = 0;
 	batch->size = 0;
-	batch->before = batch->behind = 0;
+	batch->ndescents = 0;
 	batch->sort = NULL;
 }
 
@@ -218,6 +217,7 @@ begin_batch(Relation rel)
 
 	batch->cxt = cxt;
 	batch->number = ++last_number;
+	batch->run = fpb_running == NULL ? 0 : fpb_running->number;
 	batch->index = RelationGetRelid(rel);
 	batch->locator = rel->rd_locator;
 	batch->command = ActiveSnapshotSet() ? GetActiveSnapshot()->curcid : FirstCommandId;
@@ -259,13 +259,16 @@ batch_of(Statement *statement)
  * theirs; or if the index is being built concurrently, where rows are other
  * transactions'; or if the table is to take another one's place (REPACK
  * CONCURRENTLY exchanges the indexes' files before it says that it has ended);
- * or if the table can't tell which rows are speculative.
+ * or if the table can't tell which rows are speculative.  Nor if all
+ * insertions go by way of the operation queue: it collects entries itself, and
+ * its leaves would be half empty if these came in order.
  */
 static bool
 may_batch(Relation rel, Relation heap, const IndexInfo *info)
 {
 	return !rel->rd_index->indisunique && info->ii_ExclusionOps == NULL &&
 		!info->ii_Concurrent && !OidIsValid(heap->rd_rel->relrewrite) &&
+		!(fpb_may_queue(rel) && fpb_queue_mode(rel) == FPB_QUEUE_ON) &&
 		heap->rd_tableam == GetHeapamTableAmRoutine();
 }
 
@@ -341,55 +344,20 @@ fpb_batch_for(Relation rel, Relation heap, ItemPointer tid, IndexInfo *info)
 	return batch;
 }
 
-/* --- the order of entries --- */
-
 /*
- * Note where an entry belongs that is being added.
+ * Note where the row lies whose entry is being added.
  */
 static void
-note_order(FpbBatch *batch, uint64 head)
+note_place(FpbBatch *batch, ItemPointer tid)
 {
-	uint64	   *place = &batch->heads[batch->nentries % LAG];
+	ItemPointer place = &batch->tids[batch->nentries % LAG];
 
 	if (batch->nentries >= LAG)
-	{
-		batch->before += head < *place;
-		batch->behind += head > *place;
-	}
-	*place = head;
-}
-
-/*
- * Have entries come from everywhere?  Not if they ascend or descend, be it not
- * one by one.  (Where keys have no heads, nobody knows.)
- */
-static bool
-is_scattered(const FpbBatch *batch)
-{
-	return Min(batch->before, batch->behind) > batch->nentries / SCATTERED_ONE_IN;
+		batch->ndescents += ItemPointerCompare(tid, place) < 0;
+	*place = *tid;
 }
 
 /* --- putting entries in --- */
-
-/*
- * Take the next entries of a batch in order, at most CHUNK, into entries[].
- * Their tuples are copied.
- */
-static int
-take_chunk(FpbBatch *batch, FpbEntry *entries)
-{
-	int			n = 0;
-
-	while (n < CHUNK && fpb_sort_get(batch->sort, &entries[n].key))
-	{
-		FpbKey	   *key = &entries[n].key;
-
-		if (key->tuple != NULL)
-			key->tuple = CopyIndexTuple(key->tuple);
-		entries[n++].child = InvalidBlockNumber;
-	}
-	return n;
-}
 
 /* entries being put in */
 typedef struct PutIn
@@ -397,16 +365,80 @@ typedef struct PutIn
 	FpbIndex	ix;
 	Relation	heap;
 	bool		unchanged;
-	bool		scattered;
-	bool		queue_all;		/* do all go by way of the operation queue, */
-	bool		queue_few;		/* or those for leaves that get few? */
+	bool		in_places;		/* do the rows' places tell in which order
+								 * they have come? */
+	bool		scattered;		/* have they come in no order? */
+	bool		queue_few;		/* do entries for leaves that get few go by
+								 * way of the operation queue? */
 	bool		cold;			/* may leaves have to be read? */
-	FpbEntry   *entries;
+	FpbEntry   *entries;		/* the next ones, in order, at most CHUNK; */
+	int			nentries;
+	bool		all;			/* there are no more than these */
+	MemoryContext tuples;		/* where theirs are */
 	FpbVisit   *visits;			/* cold: to the leaves of these */
 	FpbWalk		walk;			/* over the level that names the leaves */
 	FpbWindow	window;			/* leaves being read */
 	Page		copy;
 } PutIn;
+
+/*
+ * Take entries from a batch, in order, until there are CHUNK or no more.
+ */
+static void
+take_entries(PutIn *p, FpbBatch *batch)
+{
+	MemoryContext old = MemoryContextSwitchTo(p->tuples);
+
+	while (p->nentries < CHUNK && fpb_sort_get(batch->sort, &p->entries[p->nentries].key))
+	{
+		FpbEntry   *entry = &p->entries[p->nentries++];
+
+		if (entry->key.tuple != NULL)
+			entry->key.tuple = CopyIndexTuple(entry->key.tuple);
+		entry->child = InvalidBlockNumber;
+	}
+	p->all = p->nentries < CHUNK;
+	MemoryContextSwitchTo(old);
+}
+
+/*
+ * The first n entries are in the index.
+ */
+static void
+drop_entries(PutIn *p, int n)
+{
+	for (int i = 0; i < n; i++)
+	{
+		if (p->entries[i].key.tuple != NULL)
+			pfree(p->entries[i].key.tuple);
+	}
+	p->nentries -= n;
+	memmove(p->entries, p->entries + n, p->nentries * sizeof(FpbEntry));
+}
+
+/*
+ * Have the rows of n entries, which are in order, come in no order?  Not if
+ * they ascend or descend, be it not one by one.  Their places in the table
+ * tell, if rows that have come later lie behind, as most statements insert
+ * them.
+ */
+static bool
+is_scattered(const FpbEntry *entries, int n)
+{
+	int			npairs = n - LAG;
+	int			nascending = 0;
+
+	for (int i = 0; i < npairs; i++)
+	{
+		ItemPointerData tid;
+		ItemPointerData later;
+
+		fpb_tail_tid(entries[i].key.tail, &tid);
+		fpb_tail_tid(entries[i + LAG].key.tail, &later);
+		nascending += ItemPointerCompare(&tid, &later) < 0;
+	}
+	return Min(nascending, npairs - nascending) > npairs / SCATTERED_ONE_IN;
+}
 
 /*
  * Put in the first of n entries, which are in order, and those of the others
@@ -450,24 +482,35 @@ put_in_singly(PutIn *p, const FpbEntry *entries, int n)
 }
 
 /*
- * Put in n entries of p->entries whose leaves are likely to be in memory.
+ * Put in entries whose leaves are likely to be in memory.  Returns how many.
+ * Leaves the last ones, unless there are no more: a split needs to know how
+ * many follow (FpbSplitAim).
  */
-static void
-put_in_warm(PutIn *p, int n)
+static int
+put_in_warm(PutIn *p)
 {
-	for (int i = 0; i < n;)
-		i += put_into_leaf(p, p->entries + i, n - i);
+	int			last = p->all ? p->nentries : CHUNK / 2;
+	int			done = 0;
+
+	while (done < last)
+		done += put_into_leaf(p, p->entries + done, p->nentries - done);
+	return done;
 }
 
 /*
- * Put in n entries of p->entries, reading leaves ahead.
+ * Put in entries, reading leaves ahead.  Returns how many.  Leaves those of
+ * the last leaf, unless there are no more entries, or no other leaves.
  */
-static void
-put_in_cold(PutIn *p, int n)
+static int
+put_in_cold(PutIn *p)
 {
-	int			nvisits = fpb_find_visits(&p->walk, p->entries, n, p->visits);
+	int			nvisits = fpb_find_visits(&p->walk, p->entries, p->nentries, p->visits);
+	int			ntaken = p->nentries;
 	int			ndirect = 0;
 	int			announced = 0;
+
+	if (!p->all && nvisits > 1)
+		ntaken = p->visits[--nvisits].first;
 
 	/* first those that need not have their leaves */
 	for (int i = 0; i < nvisits; i++)
@@ -486,6 +529,7 @@ put_in_cold(PutIn *p, int n)
 			done += put_into_leaf(p, p->entries + visit->first + done, visit->nentries - done);
 	}
 	fpb_window_reset(&p->window, 0);
+	return ntaken;
 }
 
 /*
@@ -503,18 +547,19 @@ begin_put_in(PutIn *p, FpbBatch *batch, Relation rel)
 	fpb_index_open(&p->ix, rel);
 	p->heap = table_open(rel->rd_index->indrelid, NoLock);
 	p->unchanged = batch->unchanged;
-	p->scattered = is_scattered(batch);
+	p->in_places = batch->ndescents <= batch->nentries / SCATTERED_ONE_IN;
 	p->entries = palloc(CHUNK * sizeof(FpbEntry));
+	p->tuples = GenerationContextCreate(CurrentMemoryContext, "fpbtree tuples",
+										ALLOCSET_DEFAULT_SIZES);
 	p->copy = palloc_aligned(BLCKSZ, PG_IO_ALIGN_SIZE, 0);
-	p->queue_all = p->ix.may_queue && fpb_queue_mode(rel) == FPB_QUEUE_ON;
 	p->queue_few = p->ix.may_queue && fpb_queue_mode(rel) == FPB_QUEUE_AUTO;
-	p->cold = !p->queue_all && fpb_may_be_cold(&p->ix);
+	p->cold = fpb_may_be_cold(&p->ix);
 	if (!p->cold)
 		return;
 	p->visits = palloc(CHUNK * sizeof(FpbVisit));
 	fpb_walk_init(&p->walk, CurrentMemoryContext, &p->ix, 1);
 	fpb_window_init(&p->window, CurrentMemoryContext, rel, fpb_pio_max);
-	p->window.all_used = true;
+	fpb_window_expect(&p->window, true);
 	p->window.min_distance = p->window.max_distance;
 }
 
@@ -544,21 +589,18 @@ put_in_entries(FpbBatch *batch, Relation rel)
 													ALLOCSET_DEFAULT_SIZES);
 	MemoryContext old = MemoryContextSwitchTo(cxt);
 	PutIn		p;
-	int			n;
 
 	begin_put_in(&p, batch, rel);
 	fpb_sort_perform(batch->sort);
 	MemoryContextSwitchTo(chunk_cxt);
-	while ((n = take_chunk(batch, p.entries)) > 0)
+	do
 	{
-		if (p.queue_all)
-			put_in_singly(&p, p.entries, n);
-		else if (p.cold)
-			put_in_cold(&p, n);
-		else
-			put_in_warm(&p, n);
+		take_entries(&p, batch);
+		if (p.in_places && p.nentries > 2 * LAG)
+			p.scattered = is_scattered(p.entries, p.nentries);
+		drop_entries(&p, p.cold ? put_in_cold(&p) : put_in_warm(&p));
 		MemoryContextReset(chunk_cxt);
-	}
+	} while (!p.all);
 	MemoryContextSwitchTo(old);
 	end_put_in(&p);
 	MemoryContextDelete(cxt);
@@ -677,7 +719,7 @@ fpb_batch_add(FpbBatch *batch, Relation heap, Datum *values, bool *isnull,
 	fpb_check_key_size(&batch->ix, heap, &key);
 	fpb_sort_put(batch->sort, &key);
 	batch->unchanged = unchanged;
-	note_order(batch, key.head);
+	note_place(batch, tid);
 	if (key.tuple != NULL)
 	{
 		size += MAXALIGN(IndexTupleSize(key.tuple)) + sizeof(uint64);
@@ -746,18 +788,34 @@ put_in_all(void)
 /* --- the server's hooks --- */
 
 /*
- * The executor is to run a plan.  If that may have parallel workers, they must
- * find all entries in the indexes.
+ * See write/batch.h.
  */
-static void
-before_executor_run(FPB_EXECUTOR_RUN_PARAMS)
+void
+fpb_batches_before_run(const FpbPlanRun *run)
 {
-	if (unlikely(fpb_batched > 0) && queryDesc->plannedstmt->parallelModeNeeded)
+	if (unlikely(fpb_batched > 0) && run->query->plannedstmt->parallelModeNeeded)
 		put_in_all();
-	if (prev_executor_run != NULL)
-		prev_executor_run(FPB_EXECUTOR_RUN_ARGS);
-	else
-		standard_ExecutorRun(FPB_EXECUTOR_RUN_ARGS);
+}
+
+/*
+ * See write/batch.h.
+ */
+void
+fpb_batches_after_run(const FpbPlanRun *run)
+{
+	dlist_iter	iter;
+
+	if (likely(fpb_batched == 0))
+		return;
+	fpb_running_begin_work(run);
+	dlist_foreach(iter, &batches)
+	{
+		FpbBatch   *batch = dlist_container(FpbBatch, node, iter.cur);
+
+		if (batch->run == run->number)
+			open_and_put_in(batch);
+	}
+	fpb_running_end_work(run);
 }
 
 /*
@@ -790,7 +848,5 @@ fpb_batch_init(void)
 							4096, 0, 1048576,
 							PGC_USERSET, GUC_UNIT_KB,
 							NULL, NULL, NULL);
-	prev_executor_run = ExecutorRun_hook;
-	ExecutorRun_hook = before_executor_run;
 	RegisterXactCallback(before_commit, NULL);
 }

@@ -12,9 +12,22 @@
 #include "nodes/execnodes.h"
 #include "utils/snapshot.h"
 
+#include "base/running.h"
+
 typedef struct FpbBatch FpbBatch;
 
 extern void fpb_batch_init(void);
+
+/*
+ * The executor is about to run a plan.  If that may have parallel workers,
+ * they must find all entries in the indexes.
+ */
+extern void fpb_batches_before_run(const FpbPlanRun *run);
+
+/*
+ * It has run one: put in what the plan's statement has inserted.
+ */
+extern void fpb_batches_after_run(const FpbPlanRun *run);
 
 /*
  * The batch that the next entry of a statement goes to, for an insertion

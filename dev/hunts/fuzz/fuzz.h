@@ -100,7 +100,9 @@ typedef struct FuzzOp
 	bool		split;			/* insert: by a split though there is room */
 	FpbHalves	halves;			/* split: how they are made */
 	bool		keep_right;		/* split: go on with the right page */
-	uint8		percent;		/* build: slack; fill and split: fillfactor */
+	uint8		percent;		/* build: slack; fill: fillfactor; split: the
+								 * aim's fullness */
+	int			following;		/* split: entries said to follow the new one */
 	int			low;			/* build: fence, a key of the inner pool, or
 								 * -1 */
 	int			high;			/* build and extend */

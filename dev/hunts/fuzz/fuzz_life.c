@@ -393,6 +393,7 @@ insert(Life *life)
 						FPB_HALVES_IN_PLACE, FPB_HALVES_SPREAD, FPB_HALVES_PACKED);
 	op->keep_right = below(life, 2);
 	op->percent = ONE_OF(life, 10, 50, 90, 95, 100);
+	op->following = ONE_OF(life, 0, 0, 0, 1, 50, 1000);
 	add_entry(life, &entry);
 	return perform(life);
 }

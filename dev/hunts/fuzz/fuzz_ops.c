@@ -401,6 +401,21 @@ go_on_with(Fuzz *f, Page *half)
 }
 
 /*
+ * The i'th entry of the model, in memory of its own: it may have the pool's
+ * tuple of the new entry, which gets its TID back.
+ */
+static void
+last_following(const Fuzz *f, const FuzzEntry *new, int i, FpbEntry *last)
+{
+	FpbKey		again;
+
+	model_entry(f, i, last);
+	if (!fpb_is_word(&f->ix))
+		last->key.tuple = CopyIndexTuple(last->key.tuple);
+	fuzz_entry_key(f, new, &again);
+}
+
+/*
  * Split the page as a new entry comes in, which is the at'th of the model
  * then.  Both halves are checked; one of them is the page from then on.
  */
@@ -415,13 +430,17 @@ split(Fuzz *f, const FuzzOp *op, const FuzzEntry *new, const FpbEntry *entry, in
 	FuzzFence	high = f->high;
 	int			n = f->nmodel + 1;
 	int			nleft;
+	FpbEntry	last = *entry;
+	FpbSplitAim aim = {.fullness = op->percent,.following = op->following,.last = &last,.scattered = op->following % 2};
 
+	if (at < f->nmodel && op->following % 3 > 0)
+		last_following(f, new, Min(at + op->following / 2, f->nmodel - 1), &last);
 	f->splitting = true;
 	memset(f->left, 0x7E, BLCKSZ);
 	memset(f->right, 0x7E, BLCKSZ);
 	begin_record(f, &left, f->left);
 	begin_record(f, &right, f->right);
-	fpb_page_split(&f->ix, f->page, entry, fpb_page_place(&f->ix, f->page, entry), SPLIT_BLOCK, op->percent,
+	fpb_page_split(&f->ix, f->page, entry, fpb_page_place(&f->ix, f->page, entry), SPLIT_BLOCK, &aim,
 				   op->halves, &left, &right);
 	f->doing = left.image ? "split by image" : "split in place";
 	f->counts[left.image ? FUZZ_N_SPLIT_BY_IMAGE : FUZZ_N_SPLIT_IN_PLACE]++;
