@@ -351,8 +351,46 @@ $node->command_ok(
 	[ 'pgbench', '-n', '-c', 20, '-t', 8, '-f', $node->basedir . '/scan.sql', 'postgres' ],
 	'20 scans with 512 buffers');
 
-# By itself it advises the kernel, which leaves the buffers as they are, where I/O is buffered, and only there.
+# A plan that asks for all rows of a scan has it read ahead from the second leaf on.
+# Others might stop it, so theirs is from the third leaf on.
 $node->append_conf('postgresql.conf', "shared_buffers = 4MB\nmax_connections = 12");
+query(q{CREATE TABLE once (k bigint PRIMARY KEY, n int); INSERT INTO once SELECT i, 1 FROM generate_series(100000, 101000) i; VACUUM ANALYZE once;
+CREATE FUNCTION in_a_loop() RETURNS bigint LANGUAGE plpgsql AS $$
+DECLARE r record; n bigint := 0; BEGIN FOR r IN SELECT a FROM u WHERE a BETWEEN 100000 AND 240000 LOOP n := n + 1; END LOOP; RETURN n; END $$});
+my $some_of_u = 'u WHERE a BETWEEN 100000 AND 240000';
+my %ahead;
+foreach my $plan (
+	[ 'all', 'an aggregate', "SELECT count(*) FROM $some_of_u" ],
+	[ 'all', 'an aggregate in a function', "DO \$\$ BEGIN EXECUTE 'SELECT count(*) FROM $some_of_u'; END \$\$" ],
+	[ 'all', 'a plain query', "SELECT a FROM $some_of_u" ],
+	[ 'all', 'a sort below a limit', "SET enable_sort = on; SELECT a FROM $some_of_u ORDER BY a % 10 LIMIT 1" ],
+	[ 'all', 'a sort below a merge join', "SET enable_sort = on; SET enable_hashjoin = off; SET enable_nestloop = off; SELECT count(*) FROM (SELECT a % 10 AS x FROM $some_of_u) y JOIN generate_series(1, 20) g ON g = x" ],
+	[ 'all', 'a hash table', "SET enable_mergejoin = off; SET enable_nestloop = off; SELECT count(*) FROM generate_series(1, 200000) g LEFT JOIN (SELECT a FROM $some_of_u) x ON g = a LIMIT 1" ],
+	[ 'all', 'the outer side of a nested loop', "SET enable_mergejoin = off; SET enable_hashjoin = off; SELECT count(*) FROM (SELECT a FROM $some_of_u) x LEFT JOIN generate_series(1, 2) g ON g + 100000 > a" ],
+	[ 'all', 'the outer side of a join to a unique index', "SET enable_mergejoin = off; SET enable_hashjoin = off; SELECT count(*) FROM (SELECT a FROM $some_of_u) x LEFT JOIN once o ON o.k = x.a AND o.n > 0" ],
+	[ 'all', 'FETCH ALL', "BEGIN; DECLARE c CURSOR FOR SELECT a FROM $some_of_u; FETCH ALL FROM c; COMMIT" ],
+	[ 'all', 'INSERT', "INSERT INTO taken SELECT a FROM $some_of_u" ],
+	[ 'some', 'a limit', "SELECT a FROM $some_of_u LIMIT 1000000" ],
+	[ 'some', 'a limit without a sort below an aggregate', "SELECT count(*) FROM (SELECT a FROM $some_of_u LIMIT 1000000) x" ],
+	[ 'some', 'a merge join', "SET enable_hashjoin = off; SET enable_nestloop = off; SET enable_sort = on; SELECT count(*) FROM (SELECT a FROM $some_of_u) x JOIN generate_series(1, 200000) g ON g = a" ],
+	[ 'some', 'a semi-join', "SET enable_hashjoin = off; SET enable_mergejoin = off; SELECT count(*) FROM generate_series(0, 0) g WHERE EXISTS (SELECT 1 FROM $some_of_u AND a + g > 239900)" ],
+	[ 'some', 'FETCH of a number', "BEGIN; DECLARE c CURSOR FOR SELECT a FROM $some_of_u; FETCH 1000000 FROM c; COMMIT" ],
+	[ 'some', 'a loop of PL/pgSQL', 'SELECT in_a_loop()' ],
+	[ 'some', 'the answer of a subplan', "SELECT (SELECT count(*) FROM $some_of_u)" ])
+{
+	my ($asked, $name, $sql) = @$plan;
+	query('DROP TABLE IF EXISTS taken; CREATE TABLE taken (a bigint)');
+	$node->restart;
+	my $before = query(q{SELECT index_prefetched FROM fpbtree_prefetch_stats('u_a')});
+	query("$BY_INDEX SET enable_material = off; $sql");
+	push @{ $ahead{$asked} }, query(q{SELECT index_prefetched FROM fpbtree_prefetch_stats('u_a')}) - $before . " $name";
+}
+my ($from_second) = $ahead{all}[0] =~ /^(\d+)/;
+cmp_ok($from_second, '>', 3, 'a range of several leaves');
+is(join("\n", @{ $ahead{all} }), join("\n", map { $from_second . s/^\d+//r } @{ $ahead{all} }), 'all leaves but one are read ahead if all rows are asked for');
+is(join("\n", @{ $ahead{some} }), join("\n", map { $from_second - 1 . s/^\d+//r } @{ $ahead{some} }), 'all but two if not');
+
+# By itself it advises the kernel, which leaves the buffers as they are, where I/O is buffered, and only there.
 foreach my $direct ('', $version >= 180000 ? 'data' : ())
 {
 	my $name = $direct ? 'direct' : 'buffered';
@@ -410,7 +448,7 @@ WITH RECURSIVE p AS (
 	WHERE level = 0 AND kind = 'leaf' AND low_fence IS NULL
 	UNION ALL SELECT n + 1, right_block, (fpbtree_page('r_a', right_block)).right_block FROM p WHERE n < 6)
 SELECT b FROM p WHERE n = 6});
-my $some = 'SELECT a, id FROM r WHERE a < ' . query("$BY_INDEX SELECT a FROM r ORDER BY a OFFSET 3500 LIMIT 1");
+my $some = 'SELECT a, id FROM r WHERE a < ' . query("$BY_INDEX SELECT a FROM r ORDER BY a OFFSET 6000 LIMIT 1");
 my $file = file_of('r_a');
 $node->stop;
 my $sound = overwrite($file, $leaf * 8192 + 4000, "\xff" x 40);

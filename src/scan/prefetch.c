@@ -3,12 +3,12 @@
  * scan/prefetch.c
  *	  What a scan prefetches: leaves, and pages of the table.
  *
- * Leaves.  A scan that has had to wait for a page of the index prefetches,
- * from its third leaf on, the leaves that it will come to, in the order in
- * which the pages above name them (prefetch/jump_pointers.c).  It leaves out a
- * leaf that none of its ranges reaches into.  So it reads nothing beyond the
- * end of the last range, and a search for many keys reads the leaves of
- * several at a time.  Such a search prefetches the parents of leaves, too.
+ * Leaves.  A scan that has had to wait for a page of the index prefetches the
+ * leaves that it will come to, in the order in which the pages above name them
+ * (prefetch/jump_pointers.c).  It leaves out a leaf that none of its ranges
+ * reaches into.  So it reads nothing beyond the end of the last range, and a
+ * search for many keys reads the leaves of several at a time.  Such a search
+ * prefetches the parents of leaves, too.
  *
  * Pages of the table.  The scan prefetches them only after some have had to be
  * read.  The TIDs of the leaf at hand say which pages come next; when they run
@@ -17,8 +17,10 @@
  * When pages have been in memory time after time, the scan stops looking ahead
  * until one is not, so that a scan of what is in memory has no work with this.
  *
- * A scan that stops early has read too much: at most as many pages as it has
- * come to before.
+ * A scan that stops early has read too much.  If nothing would stop it, as the
+ * plan shows (scan/read_all.c), it prefetches from its second leaf on, and at
+ * once as many pages as may be read at a time.  If something may, it does so
+ * from its third leaf on, and no more pages than it has come to before.
  *
  *-------------------------------------------------------------------------
  */
@@ -43,6 +45,9 @@
  * scan stops looking ahead until one is not.
  */
 #define IDLE_PAGES		64
+
+/* so many leaves of a scan that may stop early are read before any is prefetched */
+#define FIRST_LEAVES	2
 
 /* at most so many leaves are peeked at before the scan comes to them */
 #define MAX_PEEKED		64
@@ -114,6 +119,26 @@ get_state(FpbScan *so)
 	if (so->prefetch.state == NULL)
 		so->prefetch.state = MemoryContextAllocZero(so->cxt, sizeof(FpbPrefetchState));
 	return so->prefetch.state;
+}
+
+/*
+ * Will the scan come to all that there is for it?  A bitmap scan does.
+ */
+static bool
+reads_all(IndexScanDesc scan, FpbScan *so)
+{
+	return scan->heapRelation == NULL ||
+		(scan->parallel_scan == NULL && fpb_will_read_all(scan, &so->prefetch));
+}
+
+/*
+ * May the scan prefetch leaves, if it has had to wait for pages of the index?
+ */
+bool
+fpb_scan_may_prefetch_leaves(IndexScanDesc scan, FpbScan *so)
+{
+	return so->prefetch.nleaves >= FIRST_LEAVES ||
+		(so->prefetch.nleaves > 0 && reads_all(scan, so));
 }
 
 /* --- leaves --- */
@@ -339,8 +364,6 @@ init_leaves(IndexScanDesc scan, FpbScan *so, FpbPrefetchState *ps)
 		ps->leaves.min_distance = ps->leaves.max_distance;
 	fpb_window_init(&ps->parents, so->cxt, rel, ps->many ? fpb_pio_max : 0);
 
-	/* a bitmap scan reads all */
-	ps->leaves.all_used = ps->parents.all_used = scan->heapRelation == NULL;
 	ps->leaves.nused = ps->parents.nused = (int) Min(so->prefetch.nleaves, FPB_MAX_DISTANCE);
 	ps->leaves_ready = true;
 }
@@ -386,6 +409,8 @@ fpb_scan_prefetch_leaves(IndexScanDesc scan, FpbScan *so, bool forward)
 	if (ps->nmissed >= MAX_MISSED || ps->forward != forward)
 		forget_leaves(so, ps);
 	ps->forward = forward;
+	fpb_window_expect(&ps->leaves, reads_all(scan, so));
+	fpb_window_expect(&ps->parents, reads_all(scan, so));
 	if (parallel)
 		ps->leaves.nused = ps->parents.nused = (int) Min(so->cursor.leaf_number + 1, FPB_MAX_DISTANCE);
 	if (ps->many && ps->parents.max_distance > 0 &&
@@ -510,7 +535,7 @@ peek_further(IndexScanDesc scan, FpbScan *so, FpbPrefetchState *ps)
 	const FpbScanEdge *next = forward ? &last->after : &last->before;
 	FpbScanEdge at;
 
-	if ((so->prefetch.nleaves < FPB_FIRST_LEAVES && !is_amid_leaf(next)) ||
+	if ((!is_amid_leaf(next) && !fpb_scan_may_prefetch_leaves(scan, so)) ||
 		scan->parallel_scan != NULL || npeeked >= MAX_PEEKED)
 		return false;
 	if (ps->peek == NULL)
@@ -632,6 +657,7 @@ fpb_scan_prefetch_heap(IndexScanDesc scan, FpbScan *so, bool forward)
 		if (block != ps->heap_at)
 			fpb_window_reach(&ps->heap, block, false);
 		ps->heap_at = block;
+		fpb_window_expect(&ps->heap, reads_all(scan, so));
 		if (fpb_window_due(&ps->heap))
 		{
 			fill_heap(scan, so, ps);

@@ -150,7 +150,7 @@ find_page(IndexScanDesc scan, FpbScan *so, bool forward)
 			break;
 		fpb_loop_guard_pass(&so->ix, &cursor->loop_guard, cursor->at.range,
 							cursor->at.inside ? &cursor->at.key : NULL, forward, cursor->page->block);
-		prefetch = so->prefetch.nleaves >= FPB_FIRST_LEAVES && so->prefetch.leaves_on;
+		prefetch = so->prefetch.leaves_on && fpb_scan_may_prefetch_leaves(scan, so);
 		if (!cursor->at.inside || !cursor->at.same_leaf)
 			so->prefetch.nleaves++;
 		fpb_before_reading(scan->indexRelation, scan->xs_snapshot);
@@ -280,6 +280,7 @@ fpb_beginscan(Relation rel, int nkeys, int norderbys)
 
 	so->prefetch.state = NULL;
 	so->prefetch.nleaves = 0;
+	so->prefetch.run = 0;
 	so->prefetch.leaves_on = so->prefetch.heap_allowed = so->prefetch.heap_on = false;
 
 	fpb_tuples_init(so);

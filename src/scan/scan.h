@@ -171,6 +171,8 @@ typedef struct FpbScanPrefetch
 								 * number, see if the table has been read */
 	int64		blocks_read;	/* as fpb_blocks_read() was when the scan last
 								 * read something itself */
+	uint64		run;			/* of the executor that the following is about */
+	bool		read_all;		/* will the scan be read to its end? */
 } FpbScanPrefetch;
 
 /*
@@ -341,13 +343,17 @@ extern bool fpb_scan_sees_row(IndexScanDesc scan, FpbScan *so);
 extern void fpb_scan_end_rows(FpbScan *so);
 
 /* ------------------------------------------------------------------------
+ * does the plan that is running read a scan to its end (scan/read_all.c)?
+ * ------------------------------------------------------------------------
+ */
+extern bool fpb_will_read_all(IndexScanDesc scan, FpbScanPrefetch *prefetch);
+
+/* ------------------------------------------------------------------------
  * prefetch (scan/prefetch.c)
  * ------------------------------------------------------------------------
  */
 
-/* so many leaves of a scan are read before any is prefetched */
-#define FPB_FIRST_LEAVES	2
-
+extern bool fpb_scan_may_prefetch_leaves(IndexScanDesc scan, FpbScan *so);
 extern void fpb_scan_prefetch_leaves(IndexScanDesc scan, FpbScan *so, bool forward);
 extern void fpb_scan_prefetch_come(IndexScanDesc scan, FpbScan *so, bool forward);
 extern void fpb_scan_prefetch_heap(IndexScanDesc scan, FpbScan *so, bool forward);
