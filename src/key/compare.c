@@ -156,26 +156,6 @@ compare_columns(const FpbIndex *ix, const FpbKey *key, const FpbSearchKey *searc
 }
 
 /*
- * Get the values of an entry's columns from the second on, up to number
- * ncolumns, without making its tuple whole.  False if that is needed.  Raises
- * an error if the tuple is damaged.
- */
-bool
-fpb_later_datums(const FpbIndex *ix, const FpbKey *key, int ncolumns,
-				 Datum *values, bool *isnull)
-{
-	FpbTupleReader reader;
-	bool		lacks_first = key_lacks_first(ix, key) || key_lacks_text(ix, key);
-
-	if (lacks_first && fpb_lacks_number(ix, key->tuple))
-		return false;
-	fpb_begin_with_second(&reader, ix, key->tuple, lacks_first);
-	for (int i = 1; i < ncolumns; i++)
-		values[i] = fpb_read_column(&reader, &isnull[i]);
-	return true;
-}
-
-/*
  * compare_columns of a key whose tuple lacks its text, if the search key has
  * the same head in its page.  That has the end of the text, so the texts are
  * the same.  If the tuple lacks the number, it has the end of that, too.

@@ -312,14 +312,6 @@ extern void fpb_tuple_datums(const FpbIndex *ix, IndexTuple tuple, int ncolumns,
 extern void fpb_key_datums(const FpbIndex *ix, const FpbKey *key, FpbTupleSpace *space,
 						   Datum *values, bool *isnull);
 
-/*
- * Tuple form: the values of an entry's columns from the second on, up to
- * number ncolumns.  By-reference ones point into the page.  False if they
- * can't be got from a tuple that is cut as this one is.
- */
-extern bool fpb_later_datums(const FpbIndex *ix, const FpbKey *key, int ncolumns,
-							 Datum *values, bool *isnull);
-
 /* Is a key column of a leaf's entry NULL? */
 extern bool fpb_key_has_null(const FpbIndex *ix, const FpbKey *key);
 

@@ -61,6 +61,7 @@
 #include "key/tuple.h"
 
 static const char too_long[] = "column is too long for a tuple without its page's prefix";
+static const char no_end[] = "text does not end in its head";
 static const char short_key[] = "key is shorter than its page's prefix";
 
 /* The head of the bytes of a key behind the prefix. */
@@ -555,7 +556,7 @@ write_text(const FpbIndex *ix, const FpbKey *key, char *to, const FpbPrefixThere
 
 	*end = VARHDRSZ_SHORT + there->first + in_head;
 	if (unlikely(in_head == sizeof(head) || *end > VARATT_SHORT_MAX))
-		fpb_tuple_damaged(ix, key->tuple, "text does not end in its head");
+		fpb_tuple_damaged(ix, key->tuple, no_end);
 	SET_VARSIZE_SHORT(to, *end);
 	memcpy(to + VARHDRSZ_SHORT + there->first, &head, sizeof(head));
 	return in_head;
@@ -588,6 +589,56 @@ add_number(const FpbIndex *ix, char *to, Size end, uint64 number)
 			to[begin] = (char) number;
 	}
 	return begin + col->length;
+}
+
+/*
+ * The number that a key's tuple lacks, as a value of its column.
+ */
+static inline Datum
+number_datum(const FpbIndex *ix, const FpbKey *key, FpbJoiner *joiner)
+{
+	char	   *to = joiner->space.data + IndexInfoFindDataOffset(0) + VARHDRSZ_SHORT;
+	Size		in_head = 0;
+	uint64		number;
+
+	write_prefix(ix, key->cut_in, to, VARATT_SHORT_MAX - VARHDRSZ_SHORT, &joiner->there);
+	if (joiner->there.rest == 0)
+		in_head = fpb_bytes_in_head(ix, key->head);
+	if (unlikely(in_head == sizeof(key->head)))
+		fpb_tuple_damaged(ix, key->tuple, no_end);
+	number = number_of_key(ix, key, in_head, &joiner->there);
+	switch (ix->cols[1].length)
+	{
+		case sizeof(int64):
+			return Int64GetDatum((int64) number);
+		case sizeof(int32):
+			return Int32GetDatum((int32) number);
+		case sizeof(int16):
+			return Int16GetDatum((int16) number);
+		default:
+			return CharGetDatum((char) number);
+	}
+}
+
+/*
+ * See key/prefix.h.
+ */
+void
+fpb_later_datums(const FpbIndex *ix, const FpbKey *key, int ncolumns, FpbJoiner *joiner,
+				 Datum *values, bool *isnull)
+{
+	int			lacking = key->cut_in == NULL ? 0 : fpb_lacking_columns(ix, key->tuple);
+	FpbTupleReader reader;
+
+	if (lacking == 2)
+	{
+		values[1] = number_datum(ix, key, joiner);
+		isnull[1] = false;
+		return;
+	}
+	fpb_begin_with_second(&reader, ix, key->tuple, lacking == 1);
+	for (int i = 1; i < ncolumns; i++)
+		values[i] = fpb_read_column(&reader, &isnull[i]);
 }
 
 /*

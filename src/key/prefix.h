@@ -184,6 +184,14 @@ typedef struct FpbJoiner
 extern IndexTuple fpb_join_next(const FpbIndex *ix, const FpbKey *key, FpbJoiner *joiner);
 
 /*
+ * The values of an entry's columns from the second on, up to number ncolumns,
+ * without making its tuple whole.  By-reference ones point into the page.
+ * Raises an error if the tuple is damaged.
+ */
+extern void fpb_later_datums(const FpbIndex *ix, const FpbKey *key, int ncolumns,
+							 FpbJoiner *joiner, Datum *values, bool *isnull);
+
+/*
  * The same of a key whose cut tuple, which ends within its page, is like most
  * are: no column is NULL, varlenas have short headers, and it is sound.  NULL
  * for others, and where heads are bytes for the first one of a page.

@@ -133,7 +133,9 @@ match_tuple(FpbScanKeys *keys, const FpbKey *key, FpbJoiner *joiner)
 	Datum		values[INDEX_MAX_KEYS];
 	bool		isnull[INDEX_MAX_KEYS];
 
-	if (!keys->later || !fpb_later_datums(keys->ix, key, keys->nfiltered, values, isnull))
+	if (keys->later)
+		fpb_later_datums(keys->ix, key, keys->nfiltered, joiner, values, isnull);
+	else
 		fpb_tuple_datums(keys->ix, fpb_join_next(keys->ix, key, joiner), keys->nfiltered,
 						 values, isnull);
 	return match_quals(keys, values, isnull);
