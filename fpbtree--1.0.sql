@@ -40,6 +40,27 @@ FROM (SELECT c.opcname
       ORDER BY c.oid) AS btree;
 
 
+-- constraints
+
+CREATE FUNCTION fpbtree_add_constraint("table" regclass, index regclass, kind text,
+	name name DEFAULT NULL,
+	is_deferrable boolean DEFAULT false,
+	is_deferred boolean DEFAULT false)
+RETURNS void
+AS 'MODULE_PATHNAME'
+LANGUAGE C PARALLEL UNSAFE;
+
+COMMENT ON FUNCTION fpbtree_add_constraint(regclass, regclass, text, name, boolean, boolean) IS
+  'make a primary key or unique constraint of a unique fpbtree index';
+
+CREATE FUNCTION fpbtree_drop_constraint("table" regclass, name name)
+RETURNS void
+AS 'MODULE_PATHNAME'
+LANGUAGE C STRICT PARALLEL UNSAFE;
+
+COMMENT ON FUNCTION fpbtree_drop_constraint(regclass, name) IS
+  'make a plain unique index again of a primary key or unique constraint with an fpbtree index';
+
 -- checks and statistics
 
 CREATE FUNCTION fpbtree_check(index regclass, heapallindexed boolean DEFAULT false)
@@ -264,8 +285,9 @@ COMMENT ON FUNCTION fpbtree_expected_size(regclass, integer) IS
 -- of the other access method, btree or fpbtree.  The functions below use it.
 -- "lost" is what the new index can't take over.
 --
--- An fpbtree index can't be all that a btree can.  It keeps the rest as its
--- parameter "replaces":
+-- A primary key or unique constraint stays one, but that of a partitioned table,
+-- which becomes unique indexes.  An fpbtree index can't be all that a btree can.
+-- It keeps the rest as its parameter "replaces":
 --
 --   "primary key", "unique constraint"   the constraint that the btree belonged to
 --   "default identity"                   the primary key was the default replica identity
@@ -302,6 +324,8 @@ BEGIN
 	WITH parts AS (
 		SELECT r.root, p.level, p.parent, i.*, c.relkind, c.relname, t.oid AS table_oid,
 		       k.oid AS constr, k.contype, k.conname, k.condeferrable,
+		       -- a constraint that stays one
+		       key.is_key, key.kind AS key_kind, key.ending AS key_ending, k.condeferred,
 		       t.relkind AS table_kind, t.relreplident,
 		       CASE WHEN i.indisunique AND k.contype IS DISTINCT FROM 'x' THEN 'UNIQUE ' ELSE '' END AS uniq,
 		       format('%I.%I', tn.nspname, t.relname) AS of_table,
@@ -320,7 +344,7 @@ BEGIN
 		            WHEN 'unique constraint' = ANY (o.replaced || whole.replaced) THEN 'UNIQUE' END AS becomes,
 		       coalesce(' WITH (' || o.new_options || ')', '') AS with_options,
 		       (SELECT format('TABLESPACE %I', s.spcname) FROM pg_tablespace s WHERE s.oid = c.reltablespace) AS tablespace,
-		       e.ending
+		       CASE WHEN key.is_key THEN '' ELSE e.ending END AS ending
 		FROM unnest(indexes) r (root)
 		     CROSS JOIN LATERAL (SELECT r.root::oid AS oid, NULL::oid AS parent, 0 AS level
 		                         UNION ALL
@@ -331,23 +355,33 @@ BEGIN
 		     JOIN pg_class t ON t.oid = i.indrelid
 		     JOIN pg_namespace tn ON tn.oid = t.relnamespace
 		     LEFT JOIN pg_constraint k ON k.conindid = p.oid AND k.conrelid = t.oid AND k.contype IN ('p', 'u', 'x')
+		     CROSS JOIN LATERAL (
+			SELECT coalesce(k.contype IN ('p', 'u') AND (to_btree OR p.level = 0 AND c.relkind = 'i'), false) AS is_key,
+			       CASE k.contype WHEN 'p' THEN 'PRIMARY KEY' ELSE 'UNIQUE' END AS kind,
+			       CASE WHEN k.condeferrable THEN ' DEFERRABLE' ELSE '' END
+			       || CASE WHEN k.condeferred THEN ' INITIALLY DEFERRED' ELSE '' END AS ending) key
 		     -- The server's definition is cut at its known beginning and end.  No
-		     -- value of a parameter has parentheses.
+		     -- value of a parameter has parentheses.  A constraint's has no orders
+		     -- of columns, which no btree of a constraint can have.
 		     CROSS JOIN LATERAL (SELECT pg_get_expr(i.indpred, i.indrelid) AS pred) w
 		     CROSS JOIN LATERAL (
-			SELECT CASE WHEN k.contype = 'x'
+			SELECT CASE WHEN key.is_key THEN key.ending
+			            WHEN k.contype = 'x'
 			            THEN coalesce(format(' WHERE (%s)', w.pred), '')
 			                 || CASE WHEN k.condeferrable THEN ' DEFERRABLE' ELSE '' END
 			                 || CASE WHEN k.condeferred THEN ' INITIALLY DEFERRED' ELSE '' END
 			            ELSE coalesce(' WHERE ' || w.pred, '') END AS ending,
-			       CASE WHEN k.contype = 'x' THEN pg_get_constraintdef(k.oid) ELSE pg_get_indexdef(p.oid) END AS def,
-			       CASE WHEN k.contype = 'x' THEN format('EXCLUDE USING %s ', old_method)
+			       CASE WHEN k.contype = 'x' OR key.is_key THEN pg_get_constraintdef(k.oid) ELSE pg_get_indexdef(p.oid) END AS def,
+			       CASE WHEN key.is_key
+			            THEN key.kind || CASE WHEN i.indnullsnotdistinct THEN ' NULLS NOT DISTINCT ' ELSE ' ' END
+			            WHEN k.contype = 'x' THEN format('EXCLUDE USING %s ', old_method)
 			            ELSE format('CREATE %sINDEX %I ON %s%I.%I USING %s ',
 			                        CASE WHEN i.indisunique THEN 'UNIQUE ' ELSE '' END, c.relname,
 			                        CASE WHEN c.relkind = 'I' THEN 'ONLY ' ELSE '' END, tn.nspname, t.relname, old_method) END AS head) e
 		     CROSS JOIN LATERAL (
 			SELECT regexp_replace(substr(left(e.def, length(e.def) - length(e.ending)), length(e.head) + 1),
-			                      CASE WHEN c.reloptions IS NULL THEN '$' ELSE ' WITH \([^()]*\)$' END, '') AS items) items
+			                      CASE WHEN c.reloptions IS NULL OR key.is_key THEN '$' ELSE ' WITH \([^()]*\)$' END, '')
+			       || CASE WHEN key.is_key AND i.indnullsnotdistinct THEN ' NULLS NOT DISTINCT' ELSE '' END AS items) items
 		     -- parameters: those named, those that an earlier replacement has
 		     -- kept, and those that this one has to keep
 		     CROSS JOIN LATERAL (
@@ -355,7 +389,10 @@ BEGIN
 			       string_to_array(max(o.option_value) FILTER (WHERE o.option_name = 'replaces'), ', ') AS replaced,
 			       CASE WHEN count(*) FILTER (WHERE o.option_name <> 'fillfactor') > 0
 			            THEN string_agg(CASE WHEN o.option_name = 'fillfactor' THEN o.option_name
-			                                 ELSE o.option_name || '=' || o.option_value END, ', ' ORDER BY o.ordinality) END AS others
+			                                 ELSE o.option_name || '=' || o.option_value END, ', ' ORDER BY o.ordinality) END AS others,
+			       -- those of a constraint, the same with both methods
+			       string_agg(o.option_name || '=' || o.option_value, ', ' ORDER BY o.ordinality)
+			           FILTER (WHERE o.option_name IN ('fillfactor', 'deduplicate_items')) AS of_key
 			FROM pg_options_to_table(c.reloptions) WITH ORDINALITY o) named
 		     CROSS JOIN LATERAL (
 			SELECT nullif(concat_ws(', ',
@@ -366,7 +403,8 @@ BEGIN
 			                        named.others), '') AS replaces) new
 		     CROSS JOIN LATERAL (
 			SELECT named.replaced,
-			       nullif(CASE WHEN to_btree
+			       nullif(CASE WHEN key.is_key THEN named.of_key
+			                   WHEN to_btree
 			                   THEN concat_ws(', ', CASE WHEN 'fillfactor' = ANY (named.replaced) THEN NULL ELSE named.fillfactor END,
 			                                  (SELECT string_agg(CASE u.item WHEN 'fillfactor' THEN named.fillfactor ELSE u.item END, ', ' ORDER BY u.n)
 			                                   FROM unnest(named.replaced) WITH ORDINALITY u (item, n)
@@ -420,7 +458,7 @@ BEGIN
 		            THEN ARRAY[format('COMMENT ON CONSTRAINT %I ON %s IS %L', p.new_name, p.of_table, p.comment)] END
 		           || CASE WHEN p.becomes = 'PRIMARY KEY' AND p.indisreplident AND 'default identity' = ANY (p.replaced)
 		                   THEN ARRAY[format('ALTER TABLE %s REPLICA IDENTITY DEFAULT', p.of_table)]
-		                   WHEN p.indisreplident OR p.contype = 'p' AND p.relreplident = 'd'
+		                   WHEN p.indisreplident OR p.contype = 'p' AND NOT p.is_key AND p.relreplident = 'd'
 		                   THEN ARRAY[format('ALTER TABLE %s REPLICA IDENTITY USING INDEX %I', p.of_table, p.new_name)] END
 		           || CASE WHEN p.indisclustered
 		                   THEN ARRAY[format('ALTER TABLE %s CLUSTER ON %I', p.of_table, p.new_name)] END AS mark,
@@ -442,7 +480,7 @@ BEGIN
 			       || CASE WHEN p.contype = 'x' AND p.constraint_comment IS NOT NULL
 			               THEN ARRAY[format('COMMENT ON CONSTRAINT %I ON %s IS %L', p.new_name, p.of_table, p.constraint_comment)] END
 			       || CASE WHEN p.becomes IS NOT NULL AND 'constraint comment' = ANY (p.replaced) THEN NULL
-			               WHEN p.comment IS NOT NULL OR p.contype IN ('p', 'u') AND p.constraint_comment IS NOT NULL
+			               WHEN p.comment IS NOT NULL OR p.contype IN ('p', 'u') AND NOT p.is_key AND p.constraint_comment IS NOT NULL
 			               THEN ARRAY[format('COMMENT ON INDEX %s.%I IS %L', p.schema, p.new_name, coalesce(p.comment, p.constraint_comment))]
 			          END AS features) f
 		-- a constraint takes those of the partitions along
@@ -462,18 +500,23 @@ BEGIN
 	-- facts about a whole tree of partitions
 	), trees AS (
 		SELECT p.root, bool_or(p.indisclustered) AS clustered, bool_or(p.indisreplident OR p.contype = 'p') AS identifies,
-		       bool_or(p.contype IN ('p', 'u') AND p.comment IS NOT NULL AND p.constraint_comment IS NOT NULL) AS two_comments,
+		       bool_or(p.contype IN ('p', 'u') AND NOT p.is_key AND p.comment IS NOT NULL AND p.constraint_comment IS NOT NULL) AS two_comments,
 		       bool_or(p.contype = 'x' AND p.level > 0) AS excludes_partitions
 		FROM parts p
 		GROUP BY p.root
 	)
 	SELECT p.indexrelid::regclass,
 	       nullif(concat_ws('; ',
-	                 CASE WHEN p.contype IN ('p', 'u')
+	                 CASE WHEN p.is_key AND p.relkind = 'I'
+	                      THEN 'the constraint of a partitioned table, which has to be dropped and made anew' END,
+	                 CASE WHEN p.is_key AND NOT to_btree
+	                      THEN format('%s %I: a dump makes it a btree again, and pg_upgrade needs the statements of fpbtree_keys()',
+	                                  CASE p.contype WHEN 'p' THEN 'the primary key' ELSE 'the unique constraint' END, p.conname) END,
+	                 CASE WHEN p.contype IN ('p', 'u') AND NOT p.is_key
 	                      THEN format('%s %I: a unique index takes its place, but not for %sON CONFLICT ON CONSTRAINT',
 	                                  CASE p.contype WHEN 'p' THEN 'the primary key' ELSE 'the unique constraint' END, p.conname,
 	                                  CASE p.contype WHEN 'p' THEN 'GROUP BY the key alone, tools that look for one, REFERENCES without columns, and ' END) END,
-	                 CASE WHEN p.contype IN ('p', 'u') AND p.condeferrable THEN 'its being deferrable' END,
+	                 CASE WHEN p.contype IN ('p', 'u') AND NOT p.is_key AND p.condeferrable THEN 'its being deferrable' END,
 	                 CASE WHEN t.two_comments THEN 'the comment on the constraint, as the index has one, too' END,
 	                 CASE WHEN p.contype = 'x' THEN 'no writing to the table while it is made' END,
 	                 CASE WHEN t.excludes_partitions THEN 'the names and comments of the partitions'' constraints' END,
@@ -483,16 +526,38 @@ BEGIN
 	                 CASE WHEN NOT to_btree AND is_17 AND t.identifies THEN 'replica identity on a subscriber' END,
 	                 CASE WHEN NOT to_btree AND t.clustered THEN 'CLUSTER by sorting' END), ''),
 	       -- operator classes that btree has
-	       CASE WHEN NOT to_btree
-	            THEN (SELECT array_agg(DISTINCT format('SELECT %s.fpbtree_clone_opclass(%L)', own_schema,
-	                                                   format('%I.%I', n.nspname, b.opcname)))
-	                  FROM unnest(p.indclass) o
-	                       JOIN pg_opclass b ON b.oid = o
-	                       JOIN pg_namespace n ON n.oid = b.opcnamespace
-	                  WHERE NOT EXISTS (SELECT FROM pg_opclass f JOIN pg_am a ON a.oid = f.opcmethod AND a.amname = 'fpbtree'
-	                                    WHERE f.opcname = b.opcname AND f.opcnamespace = b.opcnamespace)) END
-	           || s.make,
-	       CASE WHEN d.dependents IS NULL AND NOT coalesce(p.contype <> 'x' AND p.condeferrable, false)
+	       CASE WHEN NOT (p.is_key AND p.relkind = 'I')
+	            THEN CASE WHEN NOT to_btree
+	                      THEN (SELECT array_agg(DISTINCT format('SELECT %s.fpbtree_clone_opclass(%L::pg_catalog.text)', own_schema,
+	                                                             format('%I.%I', n.nspname, b.opcname)))
+	                            FROM unnest(p.indclass) o
+	                                 JOIN pg_opclass b ON b.oid = o
+	                                 JOIN pg_namespace n ON n.oid = b.opcnamespace
+	                            WHERE NOT EXISTS (SELECT FROM pg_opclass f JOIN pg_am a ON a.oid = f.opcmethod AND a.amname = 'fpbtree'
+	                                              WHERE f.opcname = b.opcname AND f.opcnamespace = b.opcnamespace)) END
+	                 || s.make END,
+	       CASE WHEN p.is_key AND p.relkind = 'I' THEN NULL
+	            -- one statement, because it is one transaction: the table has one
+	            -- primary key at a time, and foreign keys have to go with it; the rows
+	            -- that they are about are looked at after it
+	            WHEN p.is_key AND d.dependents IS NULL
+	            THEN s.mark
+	                 || format('DO %L',
+	                           concat_ws(E'\n', 'BEGIN', f.drops,
+	                                     CASE WHEN to_btree
+	                                          THEN format('ALTER TABLE %s DROP CONSTRAINT %I, ADD CONSTRAINT %I %s USING INDEX %I%s;',
+	                                                      p.of_table, p.conname, p.conname, p.key_kind, p.new_name, p.key_ending)
+	                                          ELSE format(E'ALTER TABLE %s DROP CONSTRAINT %I;\n'
+	                                                      -- all arguments, with their types, so that no other function fits better
+	                                                      'PERFORM %s.fpbtree_add_constraint(%L::pg_catalog.regclass, %L::pg_catalog.regclass,'
+	                                                      ' %L::pg_catalog.text, %L::pg_catalog.name, %s, %s);',
+	                                                      p.of_table, p.conname, own_schema, p.of_table, format('%s.%I', p.schema, p.new_name),
+	                                                      lower(p.key_kind), p.conname, p.condeferrable::text, p.condeferred::text) END,
+	                                     CASE WHEN p.constraint_comment IS NOT NULL
+	                                          THEN format('COMMENT ON CONSTRAINT %I ON %s IS %L;', p.conname, p.of_table, p.constraint_comment) END,
+	                                     f.makes, 'END'))
+	                 || f.validations
+	            WHEN d.dependents IS NULL AND NOT coalesce(p.contype <> 'x' AND p.condeferrable, false)
 	            THEN s.mark
 	                 || CASE WHEN p.contype IS NOT NULL THEN format('ALTER TABLE %s DROP CONSTRAINT %I', p.of_table, p.conname)
 	                         WHEN p.relkind = 'I' THEN format('DROP INDEX %s.%I', p.schema, p.relname)
@@ -503,12 +568,40 @@ BEGIN
 	     JOIN parts p ON p.indexrelid = s.root
 	     -- the objects that depend on it
 	     CROSS JOIN LATERAL (
-		SELECT string_agg(DISTINCT pg_describe_object(d.classid, d.objid, d.objsubid), ', ') AS dependents
-		FROM parts q
-		     JOIN pg_depend d ON (d.refclassid, d.refobjid) IN (('pg_class'::regclass, q.indexrelid),
-		                                                        ('pg_constraint'::regclass, q.constr))
-		     LEFT JOIN pg_constraint f ON d.classid = 'pg_constraint'::regclass AND f.oid = d.objid
-		WHERE q.root = s.root AND d.deptype = 'n' AND coalesce(f.conparentid, 0) = 0) d;
+		SELECT string_agg(DISTINCT pg_describe_object(o.classid, o.objid, o.objsubid), ', ') AS dependents
+		FROM (SELECT d.classid, d.objid, d.objsubid
+		      FROM parts q
+		           JOIN pg_depend d ON (d.refclassid, d.refobjid) IN (('pg_class'::regclass, q.indexrelid),
+		                                                              ('pg_constraint'::regclass, q.constr))
+		           LEFT JOIN pg_constraint f ON d.classid = 'pg_constraint'::regclass AND f.oid = d.objid
+		      WHERE q.root = s.root AND d.deptype = 'n' AND coalesce(f.conparentid, 0) = 0
+		            AND NOT coalesce(q.is_key AND f.contype = 'f' AND (to_btree OR NOT is_17), false)
+		      UNION ALL
+		      -- a partition's own constraint, whose index belongs to a plain one of the whole
+		      SELECT 'pg_constraint'::regclass, q.constr, 0
+		      FROM parts q
+		      WHERE q.root = s.root AND p.constr IS NULL AND q.constr IS NOT NULL) o) d
+	     -- the foreign keys that refer to it, or to another key of the same columns,
+	     -- because the server chooses one each time that a foreign key is made
+	     CROSS JOIN LATERAL (
+		SELECT string_agg(format('ALTER TABLE %s DROP CONSTRAINT %I;', r.of_table, r.conname), E'\n' ORDER BY r.n) AS drops,
+		       string_agg(format('ALTER TABLE %s ADD CONSTRAINT %I %s;', r.of_table, r.conname,
+		                         r.definition || CASE WHEN r.convalidated THEN ' NOT VALID' ELSE '' END)
+		                  || CASE WHEN r.comment IS NULL THEN ''
+		                          ELSE format(E'\nCOMMENT ON CONSTRAINT %I ON %s IS %L;', r.conname, r.of_table, r.comment) END,
+		                  E'\n' ORDER BY r.n) AS makes,
+		       array_agg(format('ALTER TABLE %s VALIDATE CONSTRAINT %I', r.of_table, r.conname) ORDER BY r.n)
+		           FILTER (WHERE r.convalidated) AS validations
+		FROM (SELECT k.conname, k.convalidated, format('%I.%I', n.nspname, c.relname) AS of_table,
+		             pg_get_constraintdef(k.oid) AS definition, obj_description(k.oid, 'pg_constraint') AS comment,
+		             row_number() OVER (ORDER BY n.nspname, c.relname, k.conname) AS n
+		      FROM pg_constraint k
+		           JOIN pg_class c ON c.oid = k.conrelid
+		           JOIN pg_namespace n ON n.oid = c.relnamespace
+		      WHERE k.contype = 'f' AND k.confrelid = p.indrelid AND k.conparentid = 0
+		            AND ARRAY(SELECT unnest(k.confkey) ORDER BY 1) = ARRAY(SELECT unnest(p.indkey[0:p.indnkeyatts - 1]) ORDER BY 1)
+		            -- 17 needs a btree, and has left the one that foreign keys refer to
+		            AND (to_btree OR NOT is_17)) r) f;
 END
 $function$;
 
@@ -730,6 +823,114 @@ $function$;
 
 COMMENT ON FUNCTION fpbtree_to_btree() IS
   'the fpbtree indexes, and how they become btree indexes (again)';
+
+-- The primary keys and unique constraints with an fpbtree index, and the statements
+-- that make them again: in a database restored from a dump, where they are btrees,
+-- and after pg_upgrade, which refuses them.  Nothing is written for those of
+-- partitioned tables.
+CREATE FUNCTION fpbtree_keys(
+	OUT "table" text,
+	OUT name text,
+	OUT dependents text,
+	OUT statements text[],
+	OUT afterwards text[],
+	OUT before_upgrade text[],
+	OUT after_upgrade text[])
+RETURNS SETOF record
+LANGUAGE sql STABLE STRICT PARALLEL RESTRICTED
+-- as above
+SET search_path = pg_catalog, pg_temp
+SET quote_all_identifiers = off
+AS $function$
+	WITH keys AS (
+		SELECT k.oid, k.conname, k.conrelid, ARRAY(SELECT unnest(k.conkey) ORDER BY 1) AS columns, i.indisclustered, i.indisreplident, c.relname,
+		       c.relkind = 'i' AND NOT c.relispartition AS alone,
+		       format('%I.%I', tn.nspname, t.relname) AS of_table,
+		       format('%I.%I', cn.nspname, c.relname) AS index,
+		       format('%I.%I', cn.nspname, n.new_name) AS new_index,
+		       n.new_name,
+		       format('%I', e.nspname) AS own_schema,
+		       -- all arguments, with their types, so that no other function fits better
+		       format('%L::pg_catalog.text, %L::pg_catalog.name, %s, %s', CASE k.contype WHEN 'p' THEN 'primary key' ELSE 'unique' END,
+		              k.conname, k.condeferrable::text, k.condeferred::text) AS properties,
+		       substr(pg_get_indexdef(i.indexrelid), length(format('CREATE UNIQUE INDEX %I ', c.relname)) + 1)
+		           || coalesce(' TABLESPACE ' || quote_ident(s.spcname), '') AS definition,
+		       obj_description(k.oid, 'pg_constraint') AS comment,
+		       obj_description(i.indexrelid, 'pg_class') AS index_comment
+		FROM pg_constraint k
+		     JOIN pg_index i ON i.indexrelid = k.conindid
+		     JOIN pg_class c ON c.oid = i.indexrelid
+		     JOIN pg_am a ON a.oid = c.relam AND a.amname = 'fpbtree'
+		     JOIN pg_namespace cn ON cn.oid = c.relnamespace
+		     JOIN pg_class t ON t.oid = k.conrelid
+		     JOIN pg_namespace tn ON tn.oid = t.relnamespace
+		     LEFT JOIN pg_tablespace s ON s.oid = c.reltablespace
+		     CROSS JOIN (SELECT en.nspname FROM pg_extension x JOIN pg_namespace en ON en.oid = x.extnamespace
+		                 WHERE x.extname = 'fpbtree') e
+		     CROSS JOIN LATERAL (
+			SELECT CASE WHEN octet_length(c.relname || '_fpb') < 64 THEN c.relname || '_fpb'
+			            ELSE format('%s_%s_fpb', (SELECT left(c.relname::text, max(m)) FROM generate_series(0, 40) m
+			                                      WHERE octet_length(left(c.relname::text, m)) <= 40), c.oid) END AS new_name) n
+		WHERE k.contype IN ('p', 'u') AND t.relpersistence <> 't'
+	)
+	SELECT k.of_table, k.conname::text, d.dependents,
+	       CASE WHEN k.alone THEN ARRAY[format('CREATE UNIQUE INDEX CONCURRENTLY %I %s', k.new_name, k.definition)] END,
+	       -- one statement, because it is one transaction; the rows that refer to
+	       -- the key are looked at after it
+	       CASE WHEN k.alone
+	            THEN ARRAY[format('DO %L',
+	                              concat_ws(E'\n', 'BEGIN', f.drops,
+	                                        format('ALTER TABLE %s DROP CONSTRAINT %I;', k.of_table, k.conname),
+	                                        format('PERFORM %s.fpbtree_add_constraint(%L::pg_catalog.regclass, %L::pg_catalog.regclass, %s);',
+	                                               k.own_schema, k.of_table, k.new_index, k.properties),
+	                                        m.comment || ';', m.index_comment || ';', m.clusters || ';', m.identifies || ';',
+	                                        f.makes, 'END'))]
+	                 || f.validations END,
+	       CASE WHEN k.alone
+	            THEN ARRAY[format('SELECT %s.fpbtree_drop_constraint(%L::pg_catalog.regclass, %L::pg_catalog.name)',
+	                              k.own_schema, k.of_table, k.conname)] END,
+	       CASE WHEN k.alone
+	            THEN array_remove(ARRAY[format('SELECT %s.fpbtree_add_constraint(%L::pg_catalog.regclass, %L::pg_catalog.regclass, %s)',
+	                                           k.own_schema, k.of_table, k.index, k.properties),
+	                                    m.comment], NULL) END
+	FROM keys k
+	     CROSS JOIN LATERAL (
+		SELECT CASE WHEN k.comment IS NOT NULL
+		            THEN format('COMMENT ON CONSTRAINT %I ON %s IS %L', k.conname, k.of_table, k.comment) END AS comment,
+		       CASE WHEN k.index_comment IS NOT NULL
+		            THEN format('COMMENT ON INDEX %s IS %L', k.index, k.index_comment) END AS index_comment,
+		       CASE WHEN k.indisclustered
+		            THEN format('ALTER TABLE %s CLUSTER ON %I', k.of_table, k.relname) END AS clusters,
+		       CASE WHEN k.indisreplident
+		            THEN format('ALTER TABLE %s REPLICA IDENTITY USING INDEX %I', k.of_table, k.relname) END AS identifies) m
+	     -- the foreign keys that refer to it, or to another key of the same columns,
+	     -- because the server chooses one each time that a foreign key is made
+	     CROSS JOIN LATERAL (
+		SELECT string_agg(format('ALTER TABLE %s DROP CONSTRAINT %I;', r.of_table, r.conname), E'\n' ORDER BY r.n) AS drops,
+		       string_agg(format('ALTER TABLE %s ADD CONSTRAINT %I %s;', r.of_table, r.conname,
+		                         r.definition || CASE WHEN r.convalidated THEN ' NOT VALID' ELSE '' END)
+		                  || CASE WHEN r.comment IS NULL THEN ''
+		                          ELSE format(E'\nCOMMENT ON CONSTRAINT %I ON %s IS %L;', r.conname, r.of_table, r.comment) END,
+		                  E'\n' ORDER BY r.n) AS makes,
+		       array_agg(format('ALTER TABLE %s VALIDATE CONSTRAINT %I', r.of_table, r.conname) ORDER BY r.n)
+		           FILTER (WHERE r.convalidated) AS validations
+		FROM (SELECT f.conname, f.convalidated, format('%I.%I', n.nspname, c.relname) AS of_table,
+		             pg_get_constraintdef(f.oid) AS definition, obj_description(f.oid, 'pg_constraint') AS comment,
+		             row_number() OVER (ORDER BY n.nspname, c.relname, f.conname) AS n
+		      FROM pg_constraint f
+		           JOIN pg_class c ON c.oid = f.conrelid
+		           JOIN pg_namespace n ON n.oid = c.relnamespace
+		      WHERE f.contype = 'f' AND f.confrelid = k.conrelid AND f.conparentid = 0
+		            AND ARRAY(SELECT unnest(f.confkey) ORDER BY 1) = k.columns) r) f
+	     CROSS JOIN LATERAL (
+		SELECT string_agg(DISTINCT pg_describe_object(d.classid, d.objid, d.objsubid), ', ') AS dependents
+		FROM pg_depend d
+		WHERE d.refclassid = 'pg_constraint'::regclass AND d.refobjid = k.oid AND d.deptype = 'n') d
+	ORDER BY 1, 2
+$function$;
+
+COMMENT ON FUNCTION fpbtree_keys() IS
+  'the primary keys and unique constraints with an fpbtree index, and how they are made again after a restore or pg_upgrade';
 
 -- These functions read whole indexes, and tell how full they are and how frequent
 -- things are.  They show keys only to those who may select them.

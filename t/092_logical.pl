@@ -1,7 +1,7 @@
 #
 # Logical replication between tables with fpbtree indexes: a unique one says which
-# row is meant, or none does and the subscriber looks for the whole row; conflicts
-# with unique indexes; partitioned tables. In 17 a subscriber looks rows up by
+# row is meant, or a primary key, or none does and the subscriber looks for the
+# whole row; conflicts with unique indexes; partitioned tables. In 17 a subscriber looks rows up by
 # btree and hash indexes only.
 #
 use strict;
@@ -26,19 +26,22 @@ sub publish { return $publisher->safe_psql('postgres', shift); }
 sub subscribed { return $subscriber->safe_psql('postgres', shift); }
 sub both { my ($sql) = @_; publish($sql); return subscribed($sql); }
 
-# keyed: rows are known by a unique index. bag: by all of their columns, some rows
+# keyed: rows are known by a unique index. primed: by a primary key. bag: by all of their columns, some rows
 # being there more than once. once: rows only come. parts: partitions, others on
 # the subscriber.
 both(q{
 CREATE EXTENSION fpbtree;
 CREATE TABLE keyed (a int NOT NULL, b text NOT NULL, n int);
 CREATE UNIQUE INDEX keyed_ab ON keyed USING fpbtree (a, b);
+CREATE TABLE primed (a int, b text);
+CREATE UNIQUE INDEX primed_a ON primed USING fpbtree (a);
 CREATE TABLE bag (k int, t text, n int);
 CREATE INDEX bag_kt ON bag USING fpbtree (k, t) WITH (operation_queue = on);
 CREATE TABLE once (a int, b int);
 });
 publish(q{
 ALTER TABLE keyed REPLICA IDENTITY USING INDEX keyed_ab;
+SELECT fpbtree_add_constraint('primed', 'primed_a', 'primary key');
 ALTER TABLE bag REPLICA IDENTITY FULL;
 CREATE TABLE parts (k int, t text) PARTITION BY RANGE (k);
 CREATE TABLE parts0 PARTITION OF parts FOR VALUES FROM (0) TO (500);
@@ -48,12 +51,14 @@ ALTER TABLE parts0 REPLICA IDENTITY FULL;
 ALTER TABLE parts1 REPLICA IDENTITY FULL;
 CREATE INDEX ON parts USING fpbtree (k);
 INSERT INTO keyed SELECT i, 'key ' || i % 10, i FROM generate_series(1, 1000) i;
+INSERT INTO primed SELECT i, 'prime ' || i FROM generate_series(1, 1000) i;
 INSERT INTO bag SELECT nullif(i % 100, 50), nullif('bag ' || i % 20, 'bag 7'), i % 3 FROM generate_series(1, 1000) i;
 INSERT INTO parts SELECT i, 'part ' || i FROM generate_series(0, 999) i;
-CREATE PUBLICATION p FOR TABLE keyed, bag, once, parts WITH (publish_via_partition_root = true);
+CREATE PUBLICATION p FOR TABLE keyed, primed, bag, once, parts WITH (publish_via_partition_root = true);
 });
 # In 17, a subscriber's own way to know a row must be a btree.
 subscribed($version < 18 ? 'ALTER TABLE keyed ADD PRIMARY KEY (a, b)' : 'ALTER TABLE keyed REPLICA IDENTITY USING INDEX keyed_ab');
+subscribed($version < 18 ? 'ALTER TABLE primed ADD PRIMARY KEY (a)' : q{SELECT fpbtree_add_constraint('primed', 'primed_a', 'primary key')});
 my $connection = $publisher->connstr . ' dbname=postgres';
 subscribed(qq{
 CREATE UNIQUE INDEX once_a ON once USING fpbtree (a);
@@ -70,19 +75,22 @@ $subscriber->wait_for_subscription_sync($publisher, 's');
 sub agree
 {
 	my ($when) = @_;
-	foreach ([ 'keyed', 'a, b, n', 'a' ], [ 'bag', 'k, t, n', 'k' ], [ 'parts', 'k, t', 'k' ])
+	foreach ([ 'keyed', 'a, b, n', 'a' ], [ 'primed', 'a, b', 'a' ], [ 'bag', 'k, t, n', 'k' ], [ 'parts', 'k, t', 'k' ])
 	{
 		my ($table, $columns, $key) = @$_;
 		my $rows = "SELECT count(*), sum(hashtext(r::text)) FROM (SELECT $columns FROM $table ORDER BY $key OFFSET 0) r";
-		like(subscribed("$BY_INDEX EXPLAIN $rows"), qr/Index Scan using (?:keyed_ab|keyed_pkey|bag_kt|parts._k_idx)/, "$when, $table: read by index");
+		like(subscribed("$BY_INDEX EXPLAIN $rows"), qr/Index Scan using (?:keyed_ab|keyed_pkey|primed_a|primed_pkey|bag_kt|parts._k_idx)/, "$when, $table: read by index");
 		is(subscribed("$BY_INDEX $rows"), publish("$BY_TABLE $rows"), "$when, $table: what the publisher's table has");
 	}
-	is(subscribed(q{SELECT count(fpbtree_check(i, true)) FROM unnest('{keyed_ab,bag_kt,once_a,once_b,parts0_k_idx,parts1_k_idx}'::regclass[]) i}), 6, "$when: indexes are sound");
+	is(subscribed(q{SELECT count(fpbtree_check(i, true)) FROM unnest('{keyed_ab,primed_a,bag_kt,once_a,once_b,parts0_k_idx,parts1_k_idx}'::regclass[]) i}), 7, "$when: indexes are sound");
 	return;
 }
 agree('copied');
 publish(q{
 UPDATE keyed SET n = -n WHERE a % 5 = 0;
+UPDATE primed SET b = b || ' again' WHERE a % 5 = 0;
+UPDATE primed SET a = a + 5000 WHERE a % 7 = 0;
+DELETE FROM primed WHERE a % 11 = 0;
 UPDATE keyed SET a = a + 5000, b = b || ' moved' WHERE a % 7 = 0;
 DELETE FROM keyed WHERE a % 11 = 0;
 INSERT INTO keyed SELECT i, 'new', i FROM generate_series(1, 100) i;

@@ -2,7 +2,8 @@
  *
  * am/alter.c
  *	  Notices of ALTER INDEX ... SET and RESET about options that don't take
- *	  effect at once.
+ *	  effect at once, and errors about those that an index of a constraint
+ *	  can't have.
  *
  * The server calls amoptions to parse options, but does not tell for which
  * index or command.  It calls object_access_hook when the options are in the
@@ -90,7 +91,8 @@ report_options(Relation index, const FpbOptions *before, const FpbOptions *after
 
 /*
  * The current command has changed the options of an index, which it has
- * locked.  Report that if it is an fpbtree index.
+ * locked.  Report that if it is an fpbtree index, and raise an error if the
+ * index belongs to a constraint that could not be restored with these options.
  */
 static void
 options_changed(Oid relid, Datum before, Datum after)
@@ -98,8 +100,11 @@ options_changed(Oid relid, Datum before, Datum after)
 	Relation	index = RelationIdGetRelation(relid);
 
 	if (RelationIsValid(index) && fpb_is_fpbtree(index))
+	{
+		fpb_check_constraint_options(index, after);
 		report_options(index, (const FpbOptions *) fpb_options(before, false),
 					   (const FpbOptions *) fpb_options(after, false));
+	}
 	if (RelationIsValid(index))
 		RelationClose(index);
 }

@@ -170,7 +170,8 @@ fpb_translatecmptype(CompareType cmptype, Oid opfamily pg_attribute_unused())
 #endif
 
 /*
- * The handler that CREATE ACCESS METHOD names.
+ * The handler that CREATE ACCESS METHOD names.  In a server that pg_upgrade
+ * has started, raises an error if the database can't be upgraded.
  */
 Datum
 fpbtree_handler(PG_FUNCTION_ARGS pg_attribute_unused())
@@ -237,5 +238,6 @@ fpbtree_handler(PG_FUNCTION_ARGS pg_attribute_unused())
 #endif
 	};
 
+	fpb_check_upgrade();
 	FPB_RETURN_ROUTINE(routine);
 }

@@ -169,6 +169,16 @@ fpb_strnxfrm_prefix(char *dest, Size room, const char *string, Size length, pg_l
 	((void) StartReadBuffers(op, buffers, block, nblocks, 0))
 #endif
 
+/*
+ * A copy of the row of pg_constraint for a column's NOT NULL, or NULL.  Before
+ * 18, there are no such rows.  Needs pg_constraint.h.
+ */
+#if PG_VERSION_NUM >= 180000
+#define fpb_find_not_null(relid, attnum)	findNotNullConstraintAttnum(relid, attnum)
+#else
+#define fpb_find_not_null(relid, attnum)	((HeapTuple) NULL)
+#endif
+
 /* Has a page just read the right checksum?  No message if not. */
 #if PG_VERSION_NUM >= 180000
 #define fpb_page_is_verified(page, block)	PageIsVerified(page, block, 0, NULL)
