@@ -225,8 +225,9 @@ choose_visits(FpbDrain *drain, FpbMoved which)
  * leaf is split, or has been since it was named, for its right halves.  No
  * lock is held on entry or exit.
  *
- * A leaf without entries makes no progress, and there are no more leaves than
- * entries: unless comparators contradict each other, who shall not keep us.
+ * The entries belong to no more leaves than they are.  So a visit ends after
+ * as many leaves to which nothing has moved: else comparators that contradict
+ * each other could keep it going for ever.
  */
 static void
 visit(FpbDrain *drain, const FpbVisit *to)

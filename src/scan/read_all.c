@@ -40,8 +40,8 @@ typedef struct Asked
 } Asked;
 
 /*
- * A scan of an index is asked for all its rows, or it is not: may it be one
- * that is searched for, and be stopped?
+ * A node scans an index.  Is that the index searched for, and may the scan be
+ * stopped?
  */
 static bool
 may_stop(const Asked *asked, Oid index)

@@ -267,9 +267,9 @@ log_from_base(const FpbIndex *ix, FpbWalPage *wp, char *base)
 }
 
 /*
- * How full entries that come in no order leave a leaf, in percent, if they
- * come one by one: it has been split at some time since, so from 50 to 100,
- * the less likely the fuller, 69 on average.
+ * How full entries that come in no order, one by one, leave a leaf, in
+ * percent.  It has been split at some time, so it is between half full and
+ * full.  Fuller leaves are rarer, and the average is 69.
  *
  * Each leaf has a fullness of its own.  If all were equally full, the entries
  * to come would split all of them at about the same time, and the index would
