@@ -307,7 +307,7 @@ gaps_before(const FpbIndex *ix, Page page, int dir, int gaps)
  * Put a child into a node that has a gap, as planned, but amid the gaps behind
  * the child before, if there are some, so that both get some of them.
  */
-static void
+static FpbPos
 insert_into_slot(const FpbIndex *ix, Page page, const FpbEntry *entry,
 				 const FpbInsertPlan *plan, FpbWalPage *wp)
 {
@@ -323,41 +323,39 @@ insert_into_slot(const FpbIndex *ix, Page page, const FpbEntry *entry,
 		before--;
 	gaps = before < 0 ? 0 : end_of_gaps(ix, shape, node, before) - before - 1;
 	if (gaps == 0)
-	{
-		fpb_disk_first_insert(ix, page, entry, plan, wp);
-		return;
-	}
+		return fpb_disk_first_insert(ix, page, entry, plan, wp);
 	hints_of_child(ix, page, place->dir, before, &hints);
 	place->slot = before + 1 + gaps_before(ix, page, place->dir, gaps);
-	fpb_disk_first_insert(ix, page, entry, &moved, wp);
+	(void) fpb_disk_first_insert(ix, page, entry, &moved, wp);
 
 	/* so that the heads are in order again */
 	write_child_hints(ix, page, place->dir, before, &hints, wp);
 	write_child_hints(ix, page, place->dir, place->slot, &hints, wp);
+	return FPB_POS_FIRST;
 }
 
 /*
  * Carry out a plan.  Nodes that are written anew keep their hints.
  */
-static void
+static FpbPos
 cache_first_insert(const FpbIndex *ix, Page page, const FpbEntry *entry,
 				   const FpbInsertPlan *plan, FpbWalPage *wp)
 {
 	const FpbSlotPlan *slots = FpbSlots(plan);
 
 	if (fpb_page_has_child_hints(ix, page) && slots->kind == FPB_PLAN_SLOT)
-		insert_into_slot(ix, page, entry, plan, wp);
-	else if (fpb_page_has_child_hints(ix, page) && slots->kind == FPB_PLAN_SPREAD)
+		return insert_into_slot(ix, page, entry, plan, wp);
+	if (fpb_page_has_child_hints(ix, page) && slots->kind == FPB_PLAN_SPREAD)
 	{
 		PGAlignedBlock old;
 
 		memcpy(old.data, page, BLCKSZ);
-		fpb_disk_first_insert(ix, page, entry, plan, wp);
+		(void) fpb_disk_first_insert(ix, page, entry, plan, wp);
 		take_over_in_nodes(ix, page, slots->first, slots->last + slots->added,
 						   old.data, slots->first, slots->last, wp);
+		return FPB_POS_FIRST;
 	}
-	else
-		fpb_disk_first_insert(ix, page, entry, plan, wp);
+	return fpb_disk_first_insert(ix, page, entry, plan, wp);
 }
 
 /* --- whole pages --- */
@@ -425,6 +423,7 @@ const FpbLayoutRoutine fpb_cache_first_routine = {
 	.get_shapes = fpb_disk_first_get_shapes,
 	.header_fault = fpb_disk_first_header_fault,
 	.search = fpb_disk_first_search,
+	.search_from = fpb_disk_first_search_from,
 	.next = fpb_disk_first_next,
 	.prev = fpb_disk_first_prev,
 	.back = fpb_disk_first_back,

@@ -875,7 +875,7 @@ fpb_page_plan_insert(const FpbIndex *ix, Page page, const FpbEntry *entry,
 /*
  * See page/layout.h.
  */
-void
+FpbPos
 fpb_page_insert(const FpbIndex *ix, Page page, const FpbEntry *entry,
 				const FpbInsertPlan *plan, FpbWalPage *wp)
 {
@@ -889,15 +889,14 @@ fpb_page_insert(const FpbIndex *ix, Page page, const FpbEntry *entry,
 				here.key.tuple = (IndexTuple) &plan->space.header;
 			if (!fpb_is_word(ix) && FpbPageIsLeaf(page))
 				here.key.cut_in = fpb_cut_in(ix, page);
-			ix->layout->insert(ix, page, &here, plan, wp);
-			break;
+			return ix->layout->insert(ix, page, &here, plan, wp);
 		case FPB_PLAN_REBUILD:
 			fpb_page_replace(page, plan->image->data, wp);
-			break;
+			return FPB_POS_FIRST;
 		case FPB_PLAN_FULL:
 			elog(PANIC, "insertion into a full fpbtree page");
-			break;
 	}
+	pg_unreachable();
 }
 
 /*

@@ -182,7 +182,9 @@ typedef struct FpbNodeInfo
  * slot_space: bytes that an entry of a leaf (or of an inner page) takes of its
  * page on the average, without its tuple; the greatest head there is greater
  * by span than the least.
- * insert: carries out a plan whose outcome is FPB_PLAN_FITS.
+ * search_from: fpb_page_place, from a position that is not FPB_POS_FIRST.
+ * insert: carries out a plan whose outcome is FPB_PLAN_FITS, and returns what
+ * fpb_page_insert does.
  * is_sparse: would a leaf made afresh, with another entry, have an image that is
  * appreciably smaller?  True if that can't be told without making it.
  * has_room: has the page room for the tuple of this key, which belongs to
@@ -210,6 +212,9 @@ typedef struct FpbLayoutRoutine
 
 	void		(*search) (const FpbIndex *ix, Page page,
 						   const FpbSearchKey *search, FpbPos *pos);
+	void		(*search_from) (const FpbIndex *ix, Page page,
+								const FpbSearchKey *search, FpbPos from,
+								FpbPos *pos);
 	bool		(*next) (const FpbIndex *ix, Page page, FpbPos *pos,
 						 FpbEntry *entry);
 	bool		(*prev) (const FpbIndex *ix, Page page, FpbPos *pos,
@@ -237,7 +242,7 @@ typedef struct FpbLayoutRoutine
 	void		(*plan_insert) (const FpbIndex *ix, Page page,
 								const FpbEntry *entry, FpbPos pos,
 								FpbInsertPlan *plan);
-	void		(*insert) (const FpbIndex *ix, Page page,
+	FpbPos		(*insert) (const FpbIndex *ix, Page page,
 						   const FpbEntry *entry, const FpbInsertPlan *plan,
 						   FpbWalPage *wp);
 	void		(*delete) (const FpbIndex *ix, Page page, const FpbPos *pos,
@@ -606,15 +611,22 @@ extern void fpb_page_plan_insert(const FpbIndex *ix, Page page, const FpbEntry *
 
 /*
  * Find the place of a new entry in a page where it belongs.
+ *
+ * from: FPB_POS_FIRST; or if the page's last change was the insertion of a
+ * lesser entry, what that has returned.  Then comparators are called for few
+ * entries, if the place is near.
  */
 static inline FpbPos
-fpb_page_place(const FpbIndex *ix, Page page, const FpbEntry *entry)
+fpb_page_place(const FpbIndex *ix, Page page, const FpbEntry *entry, FpbPos from)
 {
 	FpbSearchKey search;
 	FpbPos		pos;
 
 	fpb_search_key_from(ix, &entry->key, &search);
-	fpb_page_search(ix, page, &search, &pos);
+	if (from.number == 0)
+		fpb_page_search(ix, page, &search, &pos);
+	else
+		ix->layout->search_from(ix, page, &search, from, &pos);
 	return pos;
 }
 
@@ -631,10 +643,13 @@ extern bool fpb_page_plan_reorganise(const FpbIndex *ix, Page page,
 /*
  * Insert the entry as planned.  The plan's outcome is not FPB_PLAN_FULL, and
  * the page has not changed since it was made.  In the critical section.
+ *
+ * Returns a position behind which all greater entries belong.  It is
+ * FPB_POS_FIRST where heads tell places, or if it would take a search.
  */
-extern void fpb_page_insert(const FpbIndex *ix, Page page,
-							const FpbEntry *entry, const FpbInsertPlan *plan,
-							FpbWalPage *wp);
+extern FpbPos fpb_page_insert(const FpbIndex *ix, Page page,
+							  const FpbEntry *entry, const FpbInsertPlan *plan,
+							  FpbWalPage *wp);
 
 /*
  * Delete the entries at pos[], in any order.  The page has not changed since

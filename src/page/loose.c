@@ -997,6 +997,22 @@ first_greater(const LooseNode *loose, uint64 head)
 }
 
 /*
+ * How many entries are before a slot of a tuples node?
+ */
+static int
+count_before(const LooseNode *loose, int slot)
+{
+	int			rank = 0;
+	int			before = 0;
+
+	for (; before + TUPLES_AT_ONCE <= slot; before += TUPLES_AT_ONCE)
+		rank += TUPLES_AT_ONCE - gaps_among(loose->tuples + before);
+	for (; before < slot; before++)
+		rank += !is_gap(loose, before);
+	return rank;
+}
+
+/*
  * As fpb_loose_search, for a tuples node whose entries are in the order of
  * their slots.
  */
@@ -1007,15 +1023,9 @@ search_in_slots(const FpbIndex *ix, Page page, const FpbShape *shape, FpbCodec c
 {
 	int			slot = fpb_search_slots(ix, page, shape, codec, node, 0, loose->nslots, search,
 										search->head, equal);
-	int			rank = 0;
-	int			before = 0;
 
-	for (; before + TUPLES_AT_ONCE <= slot; before += TUPLES_AT_ONCE)
-		rank += TUPLES_AT_ONCE - gaps_among(loose->tuples + before);
-	for (; before < slot; before++)
-		rank += !is_gap(loose, before);
 	*next = next_in_slots(loose, slot, true);
-	return rank;
+	return count_before(loose, slot);
 }
 
 /*
@@ -1105,6 +1115,22 @@ fpb_loose_search(const FpbIndex *ix, Page page, const FpbShape *shape, FpbCodec 
 		return search_heads(ix, page, shape, codec, node, search, equal, &loose, next);
 	loose.short_head = false;
 	return search_heads(ix, page, shape, codec, node, search, equal, &loose, next);
+}
+
+/*
+ * fpb_loose_search of a tuples node of keys without heads.  No entry before
+ * the slot from is >= search key.
+ */
+int
+fpb_loose_search_from(const FpbIndex *ix, Page page, const FpbShape *shape, FpbCodec codec,
+					  char *node, int from, const FpbSearchKey *search, int *next)
+{
+	LooseNode	loose = open_tuples(ix, shape, node);
+	int			slot = fpb_search_slots_from(ix, page, shape, codec, node, from, loose.nslots, search);
+
+	Assert(in_slot_order(&loose));
+	*next = next_in_slots(&loose, slot, true);
+	return count_before(&loose, slot);
 }
 
 /*

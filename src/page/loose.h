@@ -29,6 +29,10 @@ extern int	fpb_loose_search(const FpbIndex *ix, Page page,
 							 const FpbShape *shape, FpbCodec codec, char *node,
 							 const FpbSearchKey *search, uint64 head,
 							 bool equal, int *next);
+extern int	fpb_loose_search_from(const FpbIndex *ix, Page page,
+								  const FpbShape *shape, FpbCodec codec,
+								  char *node, int from,
+								  const FpbSearchKey *search, int *next);
 extern int	fpb_loose_alike(const FpbIndex *ix, const FpbShape *shape,
 							const char *node, uint64 head, uint8 *alike,
 							int *less);

@@ -262,6 +262,21 @@ micro_search(const FpbIndex *ix, Page page, const FpbSearchKey *search,
 	pos->number = search_page(ix, page, page_shape(ix, page, &space), search, false);
 }
 
+/*
+ * See FpbLayoutRoutine.
+ */
+static void
+micro_search_from(const FpbIndex *ix, Page page, const FpbSearchKey *search, FpbPos from,
+				  FpbPos *pos)
+{
+	FpbShape	space;
+	const FpbShape *shape = page_shape(ix, page, &space);
+	int			n = Micro(page)->nentries;
+
+	pos->number = fpb_search_slots_from(ix, page, shape, FPB_NODE_PLAIN, page_node(ix, page, shape),
+										(int) Min(from.number, n), n, search);
+}
+
 static bool
 micro_next(const FpbIndex *ix, Page page, FpbPos *pos, FpbEntry *entry)
 {
@@ -602,9 +617,10 @@ set_entries(const FpbIndex *ix, Page page, const FpbShape *shape, int first,
 }
 
 /*
- * Insert an entry as planned; it fits.  In the critical section.
+ * Insert an entry as planned; it fits.  In the critical section.  Returns what
+ * fpb_page_insert does.
  */
-static void
+static FpbPos
 micro_insert(const FpbIndex *ix, Page page, const FpbEntry *entry,
 			 const FpbInsertPlan *plan, FpbWalPage *wp)
 {
@@ -615,6 +631,7 @@ micro_insert(const FpbIndex *ix, Page page, const FpbEntry *entry,
 	int			slot = (int) plan->details[0];
 	FpbNodeArray arrays[FPB_MAX_ARRAYS];
 	int			narrays = fpb_node_arrays(ix, shape, FPB_NODE_PLAIN, node, arrays);
+	FpbPos		at;
 
 	for (int i = 0; slot < n && i < narrays; i++)
 		fpb_shift_slots(arrays[i].start, slot, n - 1, 1, arrays[i].width);
@@ -623,6 +640,8 @@ micro_insert(const FpbIndex *ix, Page page, const FpbEntry *entry,
 	for (int i = 0; i < narrays; i++)
 		fpb_note_slots(wp, arrays[i].start, slot, n, arrays[i].width);
 	set_entries(ix, page, shape, slot, n + 1, wp);
+	at.number = slot;
+	return ix->head_width > 0 ? FPB_POS_FIRST : fpb_pos_behind(at);
 }
 
 /*
@@ -982,6 +1001,7 @@ const FpbLayoutRoutine fpb_micro_index_routine = {
 	.get_shapes = micro_get_shapes,
 	.header_fault = micro_header_fault,
 	.search = micro_search,
+	.search_from = micro_search_from,
 	.next = micro_next,
 	.prev = micro_prev,
 	.back = micro_back,

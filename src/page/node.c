@@ -10,6 +10,9 @@
 #include "page/fence.h"
 #include "page/node.h"
 
+/* a search that begins with a slot compares that so many behind it first */
+#define FIRST_STEP		4
+
 /* --- what there is to know of a codec --- */
 
 /*
@@ -222,6 +225,30 @@ fpb_search_slots(const FpbIndex *ix, Page page, const FpbShape *shape,
 	if (!fpb_is_word(ix) && !search->has_head)
 		return search_headless(ix, page, shape, codec, node, lo, hi, search, equal);
 	return search_slots(ix, page, shape, codec, node, lo, hi, search, head, equal);
+}
+
+/*
+ * The same for a search key that has no head, and a place that is likely to be
+ * near from, which it is not before.  Entries farther and farther away are
+ * compared until one is not less, and what is before that is bisected.
+ */
+int
+fpb_search_slots_from(const FpbIndex *ix, Page page, const FpbShape *shape, FpbCodec codec,
+					  char *node, int from, int hi, const FpbSearchKey *search)
+{
+	for (int step = FIRST_STEP; from + step < hi; step *= 2)
+	{
+		int			live = fpb_next_live(ix, shape, codec, node, from + step);
+
+		if (live >= hi ||
+			fpb_compare_slot(ix, page, shape, codec, node, live, true, search, search->head) >= 0)
+		{
+			hi = from + step;
+			break;
+		}
+		from = live + 1;
+	}
+	return search_headless(ix, page, shape, codec, node, from, hi, search, false);
 }
 
 /*

@@ -780,6 +780,10 @@ extern int	fpb_search_slots(const FpbIndex *ix, Page page,
 							 const FpbShape *shape, FpbCodec codec, char *node,
 							 int lo, int hi, const FpbSearchKey *search,
 							 uint64 head, bool equal);
+extern int	fpb_search_slots_from(const FpbIndex *ix, Page page,
+								  const FpbShape *shape, FpbCodec codec,
+								  char *node, int from, int hi,
+								  const FpbSearchKey *search);
 extern int	fpb_search_node(const FpbIndex *ix, Page page,
 							const FpbShape *shape, FpbCodec codec, char *node,
 							const FpbSearchKey *search, uint64 head, bool equal);

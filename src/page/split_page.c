@@ -406,10 +406,10 @@ cut_left(const Split *s, int split, const FpbKey *separator)
 		return true;
 
 	fpb_page_plan_insert(s->ix, wp->page, s->entry,
-						 fpb_page_place(s->ix, wp->page, s->entry), &plan);
+						 fpb_page_place(s->ix, wp->page, s->entry, FPB_POS_FIRST), &plan);
 	if (plan.outcome == FPB_PLAN_FULL)
 		return false;
-	fpb_page_insert(s->ix, wp->page, s->entry, &plan, wp);
+	(void) fpb_page_insert(s->ix, wp->page, s->entry, &plan, wp);
 	if (plan.image != NULL)
 		pfree(plan.image);
 	return true;

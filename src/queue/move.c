@@ -164,7 +164,7 @@ split_and_move(Move *m, FpbStack *stack, Page copy, int n, bool image_due)
 	fpb_wal_begin(&wal, ix->rel);
 	wp_left = fpb_wal_add_copy(&wal, m->leaf, images[0].data);
 	wp_right = fpb_wal_add_copy(&wal, right, images[1].data);
-	fpb_page_split(ix, copy, &m->entries[n], fpb_page_place(ix, copy, &m->entries[n]),
+	fpb_page_split(ix, copy, &m->entries[n], fpb_page_place(ix, copy, &m->entries[n], FPB_POS_FIRST),
 				   BufferGetBlockNumber(right),
 				   &aim,
 				   image_due ? FPB_HALVES_PACKED : FPB_HALVES_SPREAD,

@@ -144,7 +144,7 @@ fpb_insert_on_page(FpbIndex *ix, FpbInsertState *ins)
 	fpb_wal_enter(&wal);
 	if (ins->ndead > 0)
 		END_CRIT_SECTION();
-	fpb_page_insert(ix, page, &ins->entry, &plan, wp);
+	(void) fpb_page_insert(ix, page, &ins->entry, &plan, wp);
 	if (wp_child != NULL)
 	{
 		fpb_name_halves(ix, page, ins, wp);
@@ -168,12 +168,14 @@ int
 fpb_fill_copy(FpbIndex *ix, FpbWalPage *wp, const FpbEntry *entries, int from, int n,
 			  bool careful)
 {
+	FpbPos		behind = FPB_POS_FIRST;
+
 	for (int i = from; i < n; i++)
 	{
 		FpbInsertPlan plan;
 
 		fpb_page_plan_insert(ix, wp->page, &entries[i],
-							 fpb_page_place(ix, wp->page, &entries[i]), &plan);
+							 fpb_page_place(ix, wp->page, &entries[i], behind), &plan);
 		if (plan.outcome == FPB_PLAN_FULL ||
 			(careful && (plan.outcome != FPB_PLAN_FITS || plan.takes_room)))
 		{
@@ -181,7 +183,7 @@ fpb_fill_copy(FpbIndex *ix, FpbWalPage *wp, const FpbEntry *entries, int from, i
 				pfree(plan.image);
 			return i;
 		}
-		fpb_page_insert(ix, wp->page, &entries[i], &plan, wp);
+		behind = fpb_page_insert(ix, wp->page, &entries[i], &plan, wp);
 		if (plan.image != NULL)
 			pfree(plan.image);
 	}

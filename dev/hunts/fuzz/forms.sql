@@ -20,7 +20,7 @@ INSERT INTO least VALUES
   ('pass on to a new node', 400, NULL, 40), ('into any gap', 20000, NULL, 20000), ('pass on', 1000, NULL, 400), ('split node behind a series', 300, NULL, 40), ('page split beside an emptied node', 25, NULL, 12),
   ('into a posting', 60000, NULL, 60000), ('grow a posting', 25000, NULL, 25000), ('grow a posting among the tuples', 500, NULL, 500), ('widen a posting''s TIDs', 150, NULL, 100), ('swap a posting''s last TID', 200, NULL, 200),
   ('page split through a posting', 15, NULL, 8), ('killed bit of a posting', 10000, NULL, 10000),
-  ('name nodes', NULL, NULL, 5000), ('names kept', NULL, NULL, 5), ('found by name', NULL, NULL, 2000);
+  ('name nodes', NULL, NULL, 5000), ('names kept', NULL, NULL, 5), ('found by name', NULL, NULL, 2000), ('placed behind', 10000, 5000, 5000);
 CREATE VIEW total AS SELECT kind, sum(times) AS times FROM done GROUP BY kind;
 CREATE VIEW missing AS
   WITH layout AS (

@@ -73,6 +73,7 @@ static const char *const kinds[] = {
 	[FUZZ_N_NAME] = "name nodes",
 	[FUZZ_N_NAMES_KEPT] = "names kept",
 	[FUZZ_N_FOUND_BY_NAME] = "found by name",
+	[FUZZ_N_PLACED_BEHIND] = "placed behind",
 };
 
 StaticAssertDecl(lengthof(kinds) == FUZZ_NCOUNTS, "each kind has a name");

@@ -170,6 +170,7 @@ typedef enum FuzzCount
 	FUZZ_N_NAME,				/* nodes of a child have been named */
 	FUZZ_N_NAMES_KEPT,			/* a page made anew has the old one's names */
 	FUZZ_N_FOUND_BY_NAME,		/* a place is in the node named at random */
+	FUZZ_N_PLACED_BEHIND,		/* or behind an entry just inserted */
 	FUZZ_NCOUNTS
 } FuzzCount;
 
@@ -256,7 +257,7 @@ extern bool fuzz_perform(Fuzz *f, const FuzzHistory *history, const FuzzOp *op);
 /* fuzz_check.c */
 extern void fuzz_fail(Fuzz *f, const char *format,...) pg_attribute_printf(2, 3) __attribute__((noreturn));
 extern void fuzz_check_replay(Fuzz *f, const FpbWalPage *wp, Page page);
-extern void fuzz_check_inserted(Fuzz *f, int at);
+extern void fuzz_check_inserted(Fuzz *f, int at, FpbPos behind);
 extern void fuzz_check_page(Fuzz *f);
 extern void fuzz_check_some(Fuzz *f);
 extern int	fuzz_node_number(const Fuzz *f, uint64 head);

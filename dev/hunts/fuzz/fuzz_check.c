@@ -19,6 +19,9 @@
 /* the most child-node hints of a page: it has no more gaps */
 #define MAX_CHILD_HINTS		((int) FPB_MAX_PAGE_ENTRIES)
 
+/* entries that are near behind one that has been inserted */
+#define NEAR_BEHIND			4
+
 /* one child-node hint of a page of level 1 */
 typedef struct ChildHint
 {
@@ -141,25 +144,15 @@ check_entry(Fuzz *f, const FpbEntry *entry, int at, const char *how)
 }
 
 /*
- * Check that a search for a search key, which lies before the model's at'th
- * entry, leads there.
+ * Check that a place which has been found is just before the model's at'th
+ * entry.
  */
 static void
-check_search(Fuzz *f, FpbSearchKey *search, int at)
+check_place(Fuzz *f, FpbPos found, int at)
 {
-	FpbPos		found;
-	FpbPos		pos;
+	FpbPos		pos = found;
 	FpbEntry	entry;
 
-	/* whatever node is named, there or not */
-	if (f->ix.layout->id == FPB_CACHE_FIRST && fpb_is_word(&f->ix))
-		search->named_node = pg_prng_uint64_range(&f->check_random, 0, FpbDir(f->page)->nalloc + 1);
-	fpb_page_search(&f->ix, f->page, search, &found);
-	if (search->named_node > 0 && f->level == 0 &&
-		fpb_pos_unpack(&f->ix, found).dir == fpb_node_of_number(f->page, search->named_node - 1))
-		f->counts[FUZZ_N_FOUND_BY_NAME]++;
-	search->named_node = 0;
-	pos = found;
 	if (fpb_page_next(&f->ix, f->page, &pos, &entry))
 		check_entry(f, &entry, at, "a search, forward,");
 	else if (at < f->nmodel)
@@ -172,10 +165,52 @@ check_search(Fuzz *f, FpbSearchKey *search, int at)
 }
 
 /*
+ * Check that a search for a search key, which lies before the model's at'th
+ * entry, leads there.
+ */
+static void
+check_search(Fuzz *f, FpbSearchKey *search, int at)
+{
+	FpbPos		found;
+
+	/* whatever node is named, there or not */
+	if (f->ix.layout->id == FPB_CACHE_FIRST && fpb_is_word(&f->ix))
+		search->named_node = pg_prng_uint64_range(&f->check_random, 0, FpbDir(f->page)->nalloc + 1);
+	fpb_page_search(&f->ix, f->page, search, &found);
+	if (search->named_node > 0 && f->level == 0 &&
+		fpb_pos_unpack(&f->ix, found).dir == fpb_node_of_number(f->page, search->named_node - 1))
+		f->counts[FUZZ_N_FOUND_BY_NAME]++;
+	search->named_node = 0;
+	check_place(f, found, at);
+}
+
+/*
+ * Check that the place of a greater entry than the at'th, which has just been
+ * inserted, is found from the position that this has returned.  Half of these
+ * entries are near.
+ */
+static void
+check_behind(Fuzz *f, int at, FpbPos behind)
+{
+	int			most = f->nmodel - 1;
+	FpbEntry	entry = {.child = InvalidBlockNumber};
+
+	if (behind.number == 0 || at == most)
+		return;
+	if (pg_prng_bool(&f->check_random))
+		most = Min(at + NEAR_BEHIND, most);
+	at = (int) pg_prng_uint64_range(&f->check_random, at + 1, most);
+	fuzz_entry_key(f, &f->model[at], &entry.key);
+	check_place(f, fpb_page_place(&f->ix, f->page, &entry, behind), at);
+	f->counts[FUZZ_N_PLACED_BEHIND]++;
+}
+
+/*
  * Check that an entry just inserted is found, and its neighbours beside it.
+ * behind: what fpb_page_insert has returned, or FPB_POS_FIRST.
  */
 void
-fuzz_check_inserted(Fuzz *f, int at)
+fuzz_check_inserted(Fuzz *f, int at, FpbPos behind)
 {
 	FpbKey		key;
 	FpbSearchKey search;
@@ -183,6 +218,7 @@ fuzz_check_inserted(Fuzz *f, int at)
 	fuzz_entry_key(f, &f->model[at], &key);
 	fpb_search_key_from(&f->ix, &key, &search);
 	check_search(f, &search, at);
+	check_behind(f, at, behind);
 	fuzz_check_some(f);
 }
 

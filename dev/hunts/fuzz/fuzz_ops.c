@@ -440,7 +440,7 @@ split(Fuzz *f, const FuzzOp *op, const FuzzEntry *new, const FpbEntry *entry, in
 	memset(f->right, 0x7E, BLCKSZ);
 	begin_record(f, &left, f->left);
 	begin_record(f, &right, f->right);
-	fpb_page_split(&f->ix, f->page, entry, fpb_page_place(&f->ix, f->page, entry), SPLIT_BLOCK, &aim,
+	fpb_page_split(&f->ix, f->page, entry, fpb_page_place(&f->ix, f->page, entry, FPB_POS_FIRST), SPLIT_BLOCK, &aim,
 				   op->halves, &left, &right);
 	f->doing = left.image ? "split by image" : "split in place";
 	f->counts[left.image ? FUZZ_N_SPLIT_BY_IMAGE : FUZZ_N_SPLIT_IN_PLACE]++;
@@ -634,7 +634,7 @@ count_plan(Fuzz *f, const FpbInsertPlan *plan)
 static FpbPos
 place_of(Fuzz *f, const FuzzEntry *new, const FpbEntry *entry)
 {
-	FpbPos		pos = fpb_page_place(&f->ix, f->page, entry);
+	FpbPos		pos = fpb_page_place(&f->ix, f->page, entry, FPB_POS_FIRST);
 	FpbPos		before = pos;
 	FpbEntry	old;
 
@@ -674,6 +674,7 @@ insert(Fuzz *f, const FuzzHistory *history, const FuzzOp *op)
 	FpbEntry	entry;
 	FpbInsertPlan plan;
 	FpbPos		pos;
+	FpbPos		behind;
 	FpbWalPage	wp;
 	int			at = fuzz_find(f->model, f->nmodel, new.place);
 	int			killed;
@@ -713,7 +714,7 @@ insert(Fuzz *f, const FuzzHistory *history, const FuzzOp *op)
 	killed = killed_that_stay(f, &plan);
 	begin_record(f, &wp, f->page);
 	START_CRIT_SECTION();
-	fpb_page_insert(&f->ix, f->page, &entry, &plan, &wp);
+	behind = fpb_page_insert(&f->ix, f->page, &entry, &plan, &wp);
 	END_CRIT_SECTION();
 	if (killed != killed_that_stay(f, &plan))
 		fuzz_fail(f, "a node that is split loses killed bits");
@@ -723,7 +724,7 @@ insert(Fuzz *f, const FuzzHistory *history, const FuzzOp *op)
 		no_hints(f);
 	fuzz_model_insert(f, at, &new);
 	fuzz_check_replay(f, &wp, f->page);
-	fuzz_check_inserted(f, at);
+	fuzz_check_inserted(f, at, behind);
 	return true;
 }
 

@@ -934,9 +934,10 @@ put_tuple(const FpbIndex *ix, Page page, const StoredEntry *stored, int dir, int
 
 /*
  * Put an entry into the dir'th node, which is loose and has a gap.  Tuples: it
- * will have this rank.
+ * will have this rank.  Returns the position behind it, or FPB_POS_FIRST where
+ * heads tell places.
  */
-static void
+static FpbPos
 put_entry(const FpbIndex *ix, Page page, const StoredEntry *stored, int dir, int rank,
 		  FpbWalPage *wp)
 {
@@ -957,6 +958,7 @@ put_entry(const FpbIndex *ix, Page page, const StoredEntry *stored, int dir, int
 	}
 	if (stored->killed)
 		fpb_page_kill_loose(ix, page, dir, slot);
+	return ix->head_width > 0 ? FPB_POS_FIRST : fpb_pos_behind(fpb_pos_pack(fpb_loose_pos(dir, rank, slot)));
 }
 
 /*
@@ -1084,9 +1086,10 @@ are_alike(const FpbIndex *ix, const char *node, const uint8 *slots, int n)
 /*
  * Split a full node: the entries of ranks plan->split_at and up move to a new
  * node, and leave gaps.  Then put the new entry, which belongs at the rank
- * plan->place.slot, into the half that it belongs to.
+ * plan->place.slot, into the half that it belongs to.  Returns as put_entry
+ * does.
  */
-static void
+static FpbPos
 split_loosely(const FpbIndex *ix, Page page, const StoredEntry *stored,
 			  const FpbSlotPlan *plan, FpbWalPage *wp)
 {
@@ -1115,7 +1118,7 @@ split_loosely(const FpbIndex *ix, Page page, const StoredEntry *stored,
 		n = fpb_loose_order(ix, shape, codec, fpb_node_at(shape, page, dir + 1), slots);
 		spread_tuples(ix, page, dir + 1, slots, n, wp);
 	}
-	put_entry(ix, page, stored, rank <= at ? dir : dir + 1, rank <= at ? rank : rank - at, wp);
+	return put_entry(ix, page, stored, rank <= at ? dir : dir + 1, rank <= at ? rank : rank - at, wp);
 }
 
 /*
@@ -1155,9 +1158,10 @@ append_pairs(const FpbIndex *ix, Page page, const FpbEntry *entry, int dir, FpbW
 
 /*
  * Put an entry into a new loose node of its own, the dir'th.  If it comes
- * before all others of the page, keys seem to descend.
+ * before all others of the page, keys seem to descend.  Returns as put_entry
+ * does.
  */
-static void
+static FpbPos
 append_loose(const FpbIndex *ix, Page page, const StoredEntry *stored, int dir, FpbWalPage *wp)
 {
 	uint64		head = stored->entry.key.head;
@@ -1166,19 +1170,19 @@ append_loose(const FpbIndex *ix, Page page, const StoredEntry *stored, int dir, 
 	if (fpb_is_word(ix))
 	{
 		append_pairs(ix, page, &stored->entry, dir, wp);
-		return;
+		return FPB_POS_FIRST;
 	}
 	(void) add_loose_node(ix, page, dir, FPB_NODE_TUPLES, head, 0, wp);
-	put_entry(ix, page, stored, dir, descends ? 0 : FPB_LOOSE_MOST, wp);
+	return put_entry(ix, page, stored, dir, descends ? 0 : FPB_LOOSE_MOST, wp);
 }
 
 /*
  * Put an entry into a full node, which passes its last (or first) entry on to
  * the next (or previous) node, and so on as far as plan->spill_to.dir, which
  * has a gap, or is a new node.  An entry that would be the last (or first) of
- * the node is passed on itself.
+ * the node is passed on itself.  Returns as put_entry does.
  */
-static void
+static FpbPos
 pass_entries(const FpbIndex *ix, Page page, const StoredEntry *stored,
 			 const FpbSlotPlan *plan, FpbWalPage *wp)
 {
@@ -1186,6 +1190,9 @@ pass_entries(const FpbIndex *ix, Page page, const StoredEntry *stored,
 	int			to = plan->spill_to.dir;
 	bool		right = to > plan->place.dir;
 	StoredEntry passed = *stored;
+	bool		is_new = true;	/* is that the new one? */
+	FpbPos		at;
+	FpbPos		behind = FPB_POS_FIRST; /* the new one */
 	int			rank = plan->place.slot;
 	int			count = 0;
 
@@ -1210,14 +1217,18 @@ pass_entries(const FpbIndex *ix, Page page, const StoredEntry *stored,
 		else
 		{
 			empty_slot(ix, page, dir, end, wp);
-			put_entry(ix, page, &passed, dir, rank - (right ? 0 : 1), wp);
+			at = put_entry(ix, page, &passed, dir, rank - (right ? 0 : 1), wp);
+			if (is_new)
+				behind = at;
 		}
+		is_new = false;
 		passed = next;
 	}
 	if (plan->added > 0)
-		append_loose(ix, page, &passed, to, wp);
+		at = append_loose(ix, page, &passed, to, wp);
 	else
-		put_entry(ix, page, &passed, to, right ? 0 : FPB_LOOSE_MOST, wp);
+		at = put_entry(ix, page, &passed, to, right ? 0 : FPB_LOOSE_MOST, wp);
+	return is_new ? at : behind;
 }
 
 /* --- all pages --- */
@@ -1491,6 +1502,16 @@ swap_last(const FpbIndex *ix, Page page, const FpbEntry *entry,
 }
 
 /*
+ * What fpb_page_insert returns of an entry that has been put into a posting:
+ * where that begins, because greater TIDs may follow in it.
+ */
+static FpbPos
+posting_pos(const FpbIndex *ix, const FpbNodePos *place)
+{
+	return ix->head_width > 0 ? FPB_POS_FIRST : fpb_pos_pack(fpb_loose_pos(place->dir, 0, place->slot));
+}
+
+/*
  * Put an entry of words into a new runs node of its own, the pos->dir'th, with
  * room for so many keys, and tails of so many bytes.
  */
@@ -1525,9 +1546,10 @@ append_runs(const FpbIndex *ix, Page page, const FpbEntry *entry, int keys, int 
 }
 
 /*
- * Carry out a plan whose outcome is FPB_PLAN_FITS.
+ * Carry out a plan whose outcome is FPB_PLAN_FITS.  Returns what
+ * fpb_page_insert does.
  */
-void
+FpbPos
 fpb_disk_first_insert(const FpbIndex *ix, Page page, const FpbEntry *entry,
 					  const FpbInsertPlan *plan, FpbWalPage *wp)
 {
@@ -1535,6 +1557,7 @@ fpb_disk_first_insert(const FpbIndex *ix, Page page, const FpbEntry *entry,
 	PGAlignedBlock tuple;
 	FpbEntry	last;
 	StoredEntry stored;
+	FpbPos		behind = FPB_POS_FIRST;
 
 	if (slots->swap)
 	{
@@ -1555,13 +1578,13 @@ fpb_disk_first_insert(const FpbIndex *ix, Page page, const FpbEntry *entry,
 			if (slots->keys > 0)
 				append_runs(ix, page, entry, slots->keys, slots->width, &slots->place, wp);
 			else if (FpbPageIsLeaf(page))
-				append_loose(ix, page, &stored, slots->place.dir, wp);
+				behind = append_loose(ix, page, &stored, slots->place.dir, wp);
 			else
 				append_node(ix, page, entry, slots->tuple_at, &slots->place, wp);
 			break;
 		case FPB_PLAN_SPLIT_NODE:
 			if (FpbPageIsLeaf(page))
-				split_loosely(ix, page, &stored, slots, wp);
+				behind = split_loosely(ix, page, &stored, slots, wp);
 			else
 				split_node(ix, page, entry, slots, wp);
 			break;
@@ -1575,18 +1598,23 @@ fpb_disk_first_insert(const FpbIndex *ix, Page page, const FpbEntry *entry,
 			repack_nodes(ix, page, entry->key.head, slots, plan->image->data, wp);
 			break;
 		case FPB_PLAN_LOOSE:
-			put_entry(ix, page, &stored, slots->place.dir, slots->place.slot, wp);
+			behind = put_entry(ix, page, &stored, slots->place.dir, slots->place.slot, wp);
 			break;
 		case FPB_PLAN_PASS:
-			pass_entries(ix, page, &stored, slots, wp);
+			behind = pass_entries(ix, page, &stored, slots, wp);
 			break;
 		case FPB_PLAN_POSTING:
 			insert_into_posting(ix, page, entry, &slots->place, wp);
+			behind = posting_pos(ix, &slots->place);
 			break;
 		case FPB_PLAN_GROW:
 			grow_posting(ix, page, entry, slots, wp);
+			behind = posting_pos(ix, &slots->place);
 			break;
 	}
+
+	/* it is the posting's last entry that has been placed */
+	return slots->swap ? FPB_POS_FIRST : behind;
 }
 
 /*

@@ -677,6 +677,7 @@ extern void fpb_disk_first_set_shapes(FpbIndex *ix, int leaf_lines, int inner_li
 extern void fpb_disk_first_get_shapes(const FpbIndex *ix, int *leaf_lines, int *inner_lines);
 extern const char *fpb_disk_first_header_fault(const FpbIndex *ix, Page page);
 extern void fpb_disk_first_search(const FpbIndex *ix, Page page, const FpbSearchKey *search, FpbPos *pos);
+extern void fpb_disk_first_search_from(const FpbIndex *ix, Page page, const FpbSearchKey *search, FpbPos from, FpbPos *pos);
 extern bool fpb_disk_first_next(const FpbIndex *ix, Page page, FpbPos *pos, FpbEntry *entry);
 extern bool fpb_disk_first_prev(const FpbIndex *ix, Page page, FpbPos *pos, FpbEntry *entry);
 extern FpbPos fpb_disk_first_back(const FpbIndex *ix, Page page, FpbPos pos, int slots);
@@ -694,7 +695,7 @@ extern int	fpb_disk_first_read_killed(const FpbIndex *ix, Page page, FpbItem *it
 extern bool fpb_disk_first_kill(const FpbIndex *ix, Page page, const FpbPos *pos, int npos);
 extern void fpb_disk_first_plan_insert(const FpbIndex *ix, Page page, const FpbEntry *entry,
 									   FpbPos pos, FpbInsertPlan *plan);
-extern void fpb_disk_first_insert(const FpbIndex *ix, Page page, const FpbEntry *entry, const FpbInsertPlan *plan, FpbWalPage *wp);
+extern FpbPos fpb_disk_first_insert(const FpbIndex *ix, Page page, const FpbEntry *entry, const FpbInsertPlan *plan, FpbWalPage *wp);
 extern void fpb_disk_first_delete(const FpbIndex *ix, Page page, const FpbPos *pos, int npos, FpbWalPage *wp);
 extern bool fpb_disk_first_is_sparse(const FpbIndex *ix, Page page);
 extern bool fpb_disk_first_has_room(const FpbIndex *ix, Page page, const FpbKey *key);

@@ -455,7 +455,7 @@ prefetch_node(const FpbIndex *ix, const FpbShape *shape, Page page, int number, 
  * before the search key, make *place the position of the search key among its
  * TIDs.
  */
-static void
+static pg_attribute_always_inline void
 search_posting(const FpbIndex *ix, Page page, const FpbShape *shape, char *node,
 			   const FpbSearchKey *search, uint64 head, FpbNodePos *place)
 {
@@ -577,6 +577,40 @@ fpb_disk_first_search(const FpbIndex *ix, Page page, const FpbSearchKey *search,
 	FpbNodePos	place;
 
 	fpb_node_pos_search(ix, page, search, &place);
+	*pos = fpb_pos_pack(place);
+}
+
+/*
+ * See FpbLayoutRoutine.  Nodes of a leaf whose keys have no heads have their
+ * entries in the order of their slots.
+ */
+void
+fpb_disk_first_search_from(const FpbIndex *ix, Page page, const FpbSearchKey *search,
+						   FpbPos from, FpbPos *pos)
+{
+	const FpbShape *shape = fpb_leaf_shape(ix);
+	FpbNodePos	place = fpb_pos_unpack(ix, from);
+	int			dir = place.dir;
+	FpbCodec	codec;
+	char	   *node = fpb_page_node(ix, page, dir, &codec);
+	int			rank;
+	int			next;
+
+	rank = fpb_loose_search_from(ix, page, shape, codec, node, place.at - 1 + (place.item > 0),
+								 search, &next);
+	if (next < 0)
+	{
+		dir = search_directory_ties(ix, page, shape, dir + 1, FpbDir(page)->nnodes - 1, search,
+									search->head, false);
+		if (dir > place.dir)
+		{
+			node = fpb_page_node(ix, page, dir, &codec);
+			rank = fpb_loose_search(ix, page, shape, codec, node, search, search->head, false, &next);
+		}
+	}
+	place = fpb_loose_pos(dir, rank, next);
+	if (ix->max_posting > 0)
+		search_posting(ix, page, shape, node, search, search->head, &place);
 	*pos = fpb_pos_pack(place);
 }
 

@@ -15,6 +15,7 @@ const FpbLayoutRoutine fpb_disk_first_routine = {
 	.get_shapes = fpb_disk_first_get_shapes,
 	.header_fault = fpb_disk_first_header_fault,
 	.search = fpb_disk_first_search,
+	.search_from = fpb_disk_first_search_from,
 	.next = fpb_disk_first_next,
 	.prev = fpb_disk_first_prev,
 	.back = fpb_disk_first_back,
