@@ -262,6 +262,21 @@ set_heads(FpbTupleMemory *memory, TupleRec *recs, Size n, int column)
 }
 
 /*
+ * How many bytes do two strings begin with in common, at most so many?
+ */
+static inline Size
+same_bytes(const char *a, const char *b, Size most)
+{
+	Size		same = 0;
+
+	while (same + sizeof(uint64) <= most && memcmp(a + same, b + same, sizeof(uint64)) == 0)
+		same += sizeof(uint64);
+	while (same < most && a[same] == b[same])
+		same++;
+	return same;
+}
+
+/*
  * Where heads are the first bytes of a column, or of its sort key: how many
  * bytes do those of n records begin with in common?  0 if one is NULL.  Sets
  * *equal to whether all values are known to be equal: they have no more than
@@ -283,7 +298,7 @@ common_bytes(FpbTupleMemory *memory, const TupleRec *recs, Size n, int column, b
 		Datum		value = column_value(memory, &recs[i], column, &isnull);
 		const char *bytes;
 		Size		length;
-		Size		same = 0;
+		Size		same;
 		void	   *copy;
 
 		if (isnull)
@@ -296,12 +311,7 @@ common_bytes(FpbTupleMemory *memory, const TupleRec *recs, Size n, int column, b
 			first_copy = copy;
 			continue;
 		}
-		while (same + sizeof(uint64) <= Min(common, length) &&
-			   memcmp(bytes + same, first + same, sizeof(uint64)) == 0)
-			same += sizeof(uint64);
-		while (same < Min(common, length) && bytes[same] == first[same])
-			same++;
-		common = same;
+		common = same = same_bytes(bytes, first, Min(common, length));
 		*equal &= same == length && same == first_length;
 		if (copy != NULL)
 			pfree(copy);
@@ -332,19 +342,34 @@ guess_common_bytes(FpbTupleMemory *memory, const TupleRec *recs, Size n, int col
 }
 
 /*
- * Give records the heads of a column behind so many bytes, with which all of
- * its values are to begin.  False if one does not.
+ * Records have heads of what is behind some bytes that their values begin with
+ * in common.  Put so many of these, the last ones, into the heads.
  */
-static bool
-set_heads_from(FpbTupleMemory *memory, TupleRec *recs, Size n, int column, Size common,
-			   uint64 *varying)
+static void
+lengthen_heads(TupleRec *recs, Size n, bool desc, const char *bytes, Size length)
+{
+	uint64		invert = desc ? PG_UINT64_MAX : 0;
+	uint64		front = fpb_bytes_head(bytes, length);
+
+	for (Size i = 0; i < n; i++)
+		recs[i].head = length >= sizeof(uint64) ? front ^ invert :
+			(front | (recs[i].head ^ invert) >> (length * BITS_PER_BYTE)) ^ invert;
+}
+
+/*
+ * Give records the heads of a column behind so many bytes, with which its
+ * values seem to begin in common.  If one begins otherwise, it is behind fewer
+ * bytes; if one is NULL, behind none.  Returns how many.
+ */
+static Size
+set_heads_from(FpbTupleMemory *memory, TupleRec *recs, Size n, int column, Size common)
 {
 	const FpbColumn *col = &memory->wide.cols[column];
+	uint64		invert = col->desc ? PG_UINT64_MAX : 0;
 	char		begin[FPB_SORT_KEY_MOST];
 	bool		trusted = fpb_head_is_bytes(col->head);
 
-	*varying = 0;
-	for (Size i = 0; i < n; i++)
+	for (Size i = 0; i < n && common > 0; i++)
 	{
 		bool		isnull;
 		Datum		value = column_value(memory, &recs[i], column, &isnull);
@@ -352,25 +377,27 @@ set_heads_from(FpbTupleMemory *memory, TupleRec *recs, Size n, int column, Size 
 		Size		length;
 		void	   *copy;
 		const char *bytes;
-		bool		begins;
 
 		if (isnull)
-			return false;
+			return 0;
 		bytes = fpb_value_bytes(col, value, want, &length, &copy);
 		if (i == 0 && !trusted)
 			memcpy(begin, bytes, common);
-		begins = trusted || (length >= common && memcmp(bytes, begin, common) == 0);
-		if (begins)
-			recs[i].head = fpb_bytes_head(bytes + common, length - common);
+		if (!trusted)
+		{
+			Size		same = same_bytes(bytes, begin, Min(common, length));
+
+			if (unlikely(same < common))
+			{
+				lengthen_heads(recs, i, col->desc, begin + same, common - same);
+				common = same;
+			}
+		}
+		recs[i].head = fpb_bytes_head(bytes + common, length - common) ^ invert;
 		if (copy != NULL)
 			pfree(copy);
-		if (!begins)
-			return false;
-		if (col->desc)
-			recs[i].head = ~recs[i].head;
-		*varying |= recs[i].head ^ recs[0].head;
 	}
-	return true;
+	return common;
 }
 
 /*
@@ -380,21 +407,17 @@ set_heads_from(FpbTupleMemory *memory, TupleRec *recs, Size n, int column, Size 
 static HeadsSay
 set_heads_behind(FpbTupleMemory *memory, TupleRec *recs, Size n, int column)
 {
-	uint64		varying = 0;
 	bool		equal;
 	Size		common = guess_common_bytes(memory, recs, n, column, &equal);
 
 	if (equal)
 		return HEADS_EQUAL;
-	if (common > 0 && !set_heads_from(memory, recs, n, column, common, &varying))
-	{
-		common = common_bytes(memory, recs, n, column, &equal);
-		if (common > 0)
-			(void) set_heads_from(memory, recs, n, column, common, &varying);
-	}
-	if (common == 0)
+	if (set_heads_from(memory, recs, n, column, common) == 0)
 		return set_heads(memory, recs, n, column);
-	return varying != 0 ? HEADS_DIFFER : HEADS_NOTHING;
+	for (Size i = 1; i < n; i++)
+		if (recs[i].head != recs[0].head)
+			return HEADS_DIFFER;
+	return HEADS_NOTHING;
 }
 
 /*
