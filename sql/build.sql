@@ -89,6 +89,9 @@ SELECT * FROM build_test('build_t', 'dup, t, n');
 SELECT * FROM build_test('build_t', 'd, f, i DESC, u');
 SELECT * FROM build_test('build_t', 'i', 'INCLUDE (t)');
 SELECT * FROM build_test('build_t', 'lower(t), abs(i)');
+-- no heads
+SELECT * FROM build_test('build_t', '(CASE WHEN i % 9 > 0 THEN ARRAY[dup % 20, i % 7] END)');
+SELECT * FROM build_test('build_t', '(ARRAY[dup, i % 7]) DESC, t');
 SELECT * FROM build_test('build_t', 'b', 'WHERE dup < 3');
 SELECT * FROM build_test('build_t', 'b', 'WITH (fillfactor = 10)');
 SELECT * FROM build_test('build_t', 't', 'WITH (fillfactor = 10)');
@@ -177,6 +180,7 @@ SELECT * FROM build_test('build_big', 'u');
 SELECT * FROM build_test('build_big', 'k, b');
 SELECT * FROM build_test('build_big', 'b', '', 'UNIQUE');
 SELECT * FROM build_test('build_big', 'u, i, b');
+SELECT * FROM build_test('build_big', '(ARRAY[k, i % 100]), b');
 SELECT * FROM build_test('build_big', 'b', 'INCLUDE (k)', 'UNIQUE');
 
 -- temporary files are counted and limited as for any other

@@ -9,6 +9,8 @@
  * head stay in the order in which they have come, which mostly is that of
  * their TIDs.
  *
+ * Where keys have no heads, these are all 0.
+ *
  * Many tuples of one head are sorted by finer heads: those of the first column
  * in which they are not equal, and if these are bytes, behind all that they
  * have in common.  Few are sorted by comparisons.  That is done when the
@@ -480,6 +482,43 @@ run_length(const TupleRec *recs, Size n)
 }
 
 /*
+ * Merge records, in scratch memory, with those behind the place of these,
+ * which are in order, too.
+ */
+static void
+merge_records(FpbTupleMemory *memory, TupleRec *recs, Size first, Size n)
+{
+	const TupleRec *left = memory->scratch;
+	const TupleRec *left_end = left + first;
+	const TupleRec *right = recs + first;
+	const TupleRec *right_end = recs + n;
+
+	while (left < left_end && right < right_end)
+		*recs++ = compare_recs(left, right, memory) <= 0 ? *left++ : *right++;
+	memcpy(recs, left, (left_end - left) * sizeof(TupleRec));
+}
+
+/*
+ * Sort records by merging, which compares fewer of them than quicksort does.
+ * There is scratch memory for half of them.
+ */
+static void
+merge_sort(FpbTupleMemory *memory, TupleRec *recs, Size n)
+{
+	Size		half = n / 2;
+
+	CHECK_FOR_INTERRUPTS();
+	if (half > 1)
+		merge_sort(memory, recs, half);
+	if (n - half > 1)
+		merge_sort(memory, recs + half, n - half);
+	if (half >= MANY_TUPLES && compare_recs(&recs[half - 1], &recs[half], memory) <= 0)
+		return;
+	memcpy(memory->scratch, recs, half * sizeof(TupleRec));
+	merge_records(memory, recs, half, n);
+}
+
+/*
  * Put records of one head, at least two, in order.
  */
 static void
@@ -497,7 +536,10 @@ sort_run(FpbTupleMemory *memory, TupleRec *recs, Size n, int depth)
 		return;
 	if (n < MANY_TUPLES || depth == MOST_DEPTH || !refine_heads(memory, recs, n))
 	{
-		sort_by_comparisons(recs, n, memory);
+		if (memory->scratch != NULL)
+			merge_sort(memory, recs, n);
+		else
+			sort_by_comparisons(recs, n, memory);
 		return;
 	}
 	sort_by_heads(memory, recs, n);

@@ -3,11 +3,11 @@
  * build/tuple_sort.c
  *	  The sort of tuple keys.
  *
- * Those that have heads are sorted here (build/tuple_memory.c) as long as they
- * fit in memory.  Otherwise, and in parallel builds, the server's tuplesort
- * sorts them.  The datum that it compares first is the head where keys have
- * one, eight bytes of it even if pages store four; else it is the first
- * column, abbreviated if the opclass can do that.
+ * They are sorted here (build/tuple_memory.c) as long as they fit in memory,
+ * unless they have no heads, but abbreviations.  Otherwise, and in parallel
+ * builds, the server's tuplesort sorts them.  The datum that it compares first
+ * is the head where keys have one, eight bytes of it even if pages store four;
+ * else it is the first column, abbreviated if the opclass can do that.
  *
  *-------------------------------------------------------------------------
  */
@@ -131,6 +131,24 @@ compare_held(const char *a, const char *b, void *vararg)
 }
 
 /*
+ * The index tuple of what build/tuple_memory.c holds, behind its head.
+ */
+static inline IndexTuple
+tuple_in_memory(const char *held)
+{
+	return (IndexTuple) (held + sizeof(uint64));
+}
+
+/*
+ * Compare two tuples in memory whose keys have no heads.
+ */
+static int
+compare_headless(const char *a, const char *b, void *arg)
+{
+	return compare_columns((FpbTupleSortArg *) arg, tuple_in_memory(a), tuple_in_memory(b), 0);
+}
+
+/*
  * Compare two tuples whose datums are equal.
  */
 static int
@@ -240,6 +258,19 @@ prepare_sortsupport(Relation index, int column, bool abbreviate,
 }
 
 /*
+ * Has the opclass of an index's first column abbreviations, which tuplesort
+ * compares instead of values?
+ */
+static bool
+has_abbreviations(const FpbIndex *ix)
+{
+	SortSupportData ssup = {0};
+
+	prepare_sortsupport(ix->rel, 0, true, &ssup);
+	return ssup.abbrev_converter != NULL;
+}
+
+/*
  * What comparisons of the index's tuples need to know.
  */
 static FpbTupleSortArg *
@@ -323,10 +354,11 @@ fpb_tuplesort_begin(const FpbIndex *ix, int workMem, double expected,
 		coordinate->nParticipants = nparticipants ? nparticipants : -1;
 		coordinate->sharedsort = (Sharedsort *) shared;
 	}
-	else if (sort->arg->by_head)
+	else if (sort->arg->by_head || !has_abbreviations(ix))
 	{
 		sort->memory = fpb_tuple_memory_begin(ix, (Size) workMem * 1024, expected,
-											  compare_held, sort->arg);
+											  sort->arg->by_head ? compare_held : compare_headless,
+											  sort->arg);
 		return sort;
 	}
 	sort->state = begin_tuplesort(ix, sort->arg, workMem, coordinate);
@@ -368,7 +400,7 @@ leave_memory(FpbTupleSort *sort)
 	while ((held = fpb_tuple_memory_next(sort->memory)) != NULL)
 	{
 		CHECK_FOR_INTERRUPTS();
-		put_into_tuplesort(sort, FPB_SORT_HEAD(held), FPB_SORT_TUPLE(sort->arg, held));
+		put_into_tuplesort(sort, FPB_SORT_HEAD(held), tuple_in_memory(held));
 	}
 	fpb_tuple_memory_end(sort->memory);
 	sort->memory = NULL;
@@ -439,7 +471,7 @@ fpb_tuplesort_get(FpbTupleSort *sort, FpbKey *key)
 
 	if (held == NULL)
 		return false;
-	key->tuple = FPB_SORT_TUPLE(sort->arg, held);
+	key->tuple = sort->memory != NULL ? tuple_in_memory(held) : FPB_SORT_TUPLE(sort->arg, held);
 	key->head = sort->arg->by_head ? FPB_SORT_HEAD(held) : 0;
 	if (sort->ix->head_width < sizeof(uint64))
 		key->head &= ~(uint64) PG_UINT32_MAX;
