@@ -38,6 +38,18 @@ compare_elements(const void *a, const void *b, void *arg)
 }
 
 /*
+ * Are elements in index order, and no two of them equal?
+ */
+static bool
+are_distinct(const Datum *elems, int n, SortContext *sort)
+{
+	for (int i = 1; i < n; i++)
+		if (compare_elements(&elems[i - 1], &elems[i], sort) >= 0)
+			return false;
+	return true;
+}
+
+/*
  * Translate the elements of an array into values that do not depend on the
  * time zone.  False, leaving them as they are, if one has no exact
  * translation.
@@ -121,6 +133,8 @@ fpb_array_fetch(FpbScanKeys *keys, FpbQual *q)
 		return true;
 	}
 
+	if (are_distinct(q->elems, n, &sort))
+		return true;
 	qsort_arg(q->elems, n, sizeof(Datum), compare_elements, &sort);
 	q->nelems = 1;
 	for (int i = 1; i < n; i++)

@@ -23,7 +23,9 @@ typedef struct PageReading
 	int			nread;			/* how many, be they kept or not; those that
 								 * are passed over as known dead don't count */
 	FpbPos		behind;			/* the first entry from here on, if it is not
-								 * in the range read, is after it */
+								 * in the range read, is after it; */
+	bool		known;			/* then is this that entry? */
+	FpbKey		next;
 } PageReading;
 
 /* of so many ranges, all entries between the first and the last are read */
@@ -153,9 +155,13 @@ next_range(FpbReader *r, PageReading *leaf, bool ended_on_page, int64 last)
 	{
 		FpbEntry	entry;
 
-		if (!fpb_page_next(&so->ix, seg->leaf, &leaf->behind, &entry))
-			return range;
-		found = fpb_keys_seek(keys, &entry.key, false, r->range);
+		if (!leaf->known)
+		{
+			if (!fpb_page_next(&so->ix, seg->leaf, &leaf->behind, &entry))
+				return range;
+			leaf->next = entry.key;
+		}
+		found = fpb_keys_seek(keys, &leaf->next, false, r->range);
 	}
 	if (!ended_on_page && !FpbPageIsRightmost(fpb_segment_high_page(so, seg)))
 	{
@@ -182,6 +188,7 @@ read_on(FpbReader *r, PageReading *pr, FpbPos pos, const FpbSearchKey *end, bool
 	int			n = -1;
 
 	pr->behind = pos;
+	pr->known = false;
 	if (sp->room - nitems < most)
 		n = read_some(r, pr, pos, end, near, sp->items + nitems, sp->room - nitems, more);
 	if (n < 0)
@@ -233,6 +240,66 @@ read_page(FpbReader *r, PageReading *pr, const FpbSearchKey *start,
 	int			n = read_on(r, pr, pos, end, in_order, nitems, more);
 
 	return n == 0 ? 0 : keep_matching(r, r->sp->items + nitems, n);
+}
+
+/*
+ * Take an entry that has been read as item number n, unless it is known dead;
+ * returns how many have been taken.
+ */
+static inline int
+take_entry(FpbReader *r, PageReading *pr, const FpbEntry *entry, FpbPos pos, int n)
+{
+	FpbItem    *item = &r->sp->items[n];
+
+	pr->any = true;
+	pr->last = pos;
+	if (++pr->nread > FPB_MAX_PAGE_ENTRIES)
+		fpb_report_crowd(pr->tree, pr->page);
+	if (r->scan->ignore_killed_tuples && fpb_page_is_killed(pr->tree, pr->page, pos))
+		return 0;
+	item->key = entry->key;
+	item->pos = pos;
+	return 1;
+}
+
+/*
+ * The same as read_page, for one of many ranges.  It mostly has an entry or
+ * two, so the first ones are read one by one.
+ */
+static int
+read_one_of_many(FpbReader *r, PageReading *pr, const FpbSearchKey *start,
+				 const FpbSearchKey *end, int nitems, bool *more)
+{
+	const FpbIndex *ix = pr->tree;
+	FpbScanPage *sp = r->sp;
+	bool		in_order;
+	FpbPos		pos = begin_at(pr, start, &in_order);
+	uint64		head = end == NULL ? 0 : fpb_page_search_head(ix, pr->page, end);
+	FpbEntry	entry;
+	bool		all = false;
+	int			n = 0;
+
+	fpb_make_room(r->so, sp, nitems + FPB_FIRST_ITEMS <= FPB_PART_ITEMS ? FPB_PART_ITEMS :
+				  FPB_MAX_PAGE_ENTRIES + FPB_FIRST_ITEMS, nitems);
+	pr->known = false;
+	for (int i = 0; i < FPB_FIRST_ITEMS && !all; i++)
+	{
+		pr->behind = pos;
+		if (!fpb_page_next(ix, pr->page, &pos, &entry))
+			all = true;
+		else if (end != NULL && fpb_compare_by_head(ix, &entry.key, end, head) >= 0)
+		{
+			pr->next = entry.key;
+			pr->known = all = true;
+			*more = false;
+		}
+		else
+			n += take_entry(r, pr, &entry, pos, nitems + n);
+		pos = fpb_pos_behind(pos);
+	}
+	if (!all)
+		n += read_on(r, pr, pos, end, true, nitems + n, more);
+	return n == 0 ? 0 : keep_matching(r, sp->items + nitems, n);
 }
 
 /*
@@ -660,6 +727,7 @@ read_ranges(FpbReader *r, int64 first, const FpbSearchKey *from,
 		if (seg->queue == NULL)
 		{
 			n = so->keys.leaps ? read_leaping(r, &leaf, start, end, sp->nitems, &more) :
+				last > first ? read_one_of_many(r, &leaf, start, end, sp->nitems, &more) :
 				read_page(r, &leaf, start, end, sp->nitems, &more);
 			goes_on = more && fpb_segment_ends_before(so, seg, end);
 		}
