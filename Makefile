@@ -12,6 +12,7 @@
 #   make prefixes           recovery to the end of each WAL record of a workload, not of some
 #   make page-fuzz          a longer run of the page fuzzer
 #   make sort-keys          whether ICU's sort keys contradict its comparison, half an hour
+#   make joins              random joins, in batches and otherwise
 #   make hunt               the fuzzers one after the other, with seeds from the clock: some hours
 #   make layouts            the tests with each layout, and each format of nodes, but the default ones
 #   make packages-test      the Debian packages, built and tried in Debian systems of their own
@@ -111,10 +112,13 @@ crashes:
 page-fuzz:
 	@$(clone)dev/hunts/page-fuzz --minutes 60
 
+joins:
+	@$(clone)dev/hunts/joins --minutes 30
+
 sort-keys:
 	@$(clone)dev/hunts/sort-keys --minutes 30
 
-hunt: differential histories page-fuzz sort-keys
+hunt: differential histories page-fuzz sort-keys joins
 
 layouts:
 	@$(clone)dev/test --layout micro_index
@@ -130,4 +134,4 @@ container-test:
 bench:
 	@$(clone)bench/fpbench run
 
-.PHONY: $(DATA_built) all install uninstall installcheck clean demo check test differential histories coverage crashes prefixes page-fuzz sort-keys hunt layouts packages-test container-test bench
+.PHONY: $(DATA_built) all install uninstall installcheck clean demo check test differential histories coverage crashes prefixes page-fuzz sort-keys joins hunt layouts packages-test container-test bench

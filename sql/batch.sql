@@ -519,6 +519,7 @@ END $$;
 TRUNCATE seen;
 INSERT INTO seen SELECT i * 2 FROM generate_series(0, 2999) i;
 ANALYZE seen, few;
+SET fpbtree.enable_batch_join = off;
 CREATE FUNCTION workers(query text) RETURNS SETOF text LANGUAGE plpgsql AS $$
 BEGIN
     PERFORM use('indexscan', 'indexonlyscan', CASE WHEN query ~ 'JOIN' THEN 'seqscan' ELSE '' END);

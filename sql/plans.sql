@@ -13,6 +13,7 @@ CREATE SCHEMA plans;
 SET search_path = plans, public;
 SET max_parallel_workers_per_gather = 0;
 SET jit = off;
+SET fpbtree.enable_batch_join = off;		-- sql/batch_join has these
 
 CREATE TYPE mood AS ENUM ('sad', 'ok', 'happy');
 CREATE DOMAIN positive AS int CHECK (VALUE > 0);

@@ -173,6 +173,7 @@ CREATE INDEX marked_k ON marked USING fpbtree (k) WITH (operation_queue = on, op
 INSERT INTO marked SELECT w8 FROM source WHERE v % 10 = 1;
 SET enable_hashjoin = off;
 SET enable_nestloop = off;
+SET fpbtree.enable_batch_join = off;
 SET enable_material = off;
 EXPLAIN (COSTS OFF) SELECT count(*), sum(a.k) FROM marked a JOIN marked b USING (k);
 SELECT count(*), sum(a.k) FROM marked a JOIN marked b USING (k);

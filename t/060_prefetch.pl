@@ -372,7 +372,7 @@ foreach my $plan (
 	[ 'all', 'INSERT', "INSERT INTO taken SELECT a FROM $some_of_u" ],
 	[ 'some', 'a limit', "SELECT a FROM $some_of_u LIMIT 1000000" ],
 	[ 'some', 'a limit without a sort below an aggregate', "SELECT count(*) FROM (SELECT a FROM $some_of_u LIMIT 1000000) x" ],
-	[ 'some', 'a merge join', "SET enable_hashjoin = off; SET enable_nestloop = off; SET enable_sort = on; SELECT count(*) FROM (SELECT a FROM $some_of_u) x JOIN generate_series(1, 200000) g ON g = a" ],
+	[ 'some', 'a merge join', "SET enable_hashjoin = off; SET enable_nestloop = off; SET fpbtree.enable_batch_join = off; SET enable_sort = on; SELECT count(*) FROM (SELECT a FROM $some_of_u) x JOIN generate_series(1, 200000) g ON g = a" ],
 	[ 'some', 'a semi-join', "SET enable_hashjoin = off; SET enable_mergejoin = off; SELECT count(*) FROM generate_series(0, 0) g WHERE EXISTS (SELECT 1 FROM $some_of_u AND a + g > 239900)" ],
 	[ 'some', 'FETCH of a number', "BEGIN; DECLARE c CURSOR FOR SELECT a FROM $some_of_u; FETCH 1000000 FROM c; COMMIT" ],
 	[ 'some', 'a loop of PL/pgSQL', 'SELECT in_a_loop()' ],

@@ -326,7 +326,7 @@ def bitmap(place):
 
 def merge(place):
     return Work(place.rows, "SELECT count(*) FROM t_{am} x JOIN t_{am} y ON x.a = y.a",
-                off=["enable_seqscan", "enable_bitmapscan", "enable_hashjoin", "enable_nestloop", "enable_sort", "enable_material"],
+                off=["enable_seqscan", "enable_bitmapscan", "enable_hashjoin", "enable_nestloop", "fpbtree.enable_batch_join", "enable_sort", "enable_material"],
                 node="Merge Join")
 
 

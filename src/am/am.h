@@ -16,6 +16,7 @@
 extern void fpb_alter_init(void);
 extern void fpb_check_constraint_options(Relation index, Datum reloptions);
 extern void fpb_check_upgrade(void);
+extern void fpb_join_paths_init(void);
 extern void fpb_planner_init(void);
 extern bool fpb_validate(Oid opclassoid);
 extern void fpb_adjustmembers(Oid opfamilyoid, Oid opclassoid,

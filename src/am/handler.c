@@ -22,6 +22,7 @@
 #include "base/open_index.h"
 #include "base/options.h"
 #include "build/build.h"
+#include "join/join.h"
 #include "queue/queue.h"
 #include "scan/scan.h"
 #include "tree/verify.h"
@@ -46,6 +47,8 @@ _PG_init(void)
 {
 	fpb_options_init();
 	fpb_planner_init();
+	fpb_join_init();
+	fpb_join_paths_init();
 	fpb_alter_init();
 	fpb_cache_init();
 	fpb_verify_init();

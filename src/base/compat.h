@@ -57,6 +57,29 @@
  */
 #define FPB_CONFLICT_NEEDS_BTREE	(PG_VERSION_NUM < 180000)
 
+/*
+ * 17 makes no nested loop with a parameter that is a PlaceHolderVar computed
+ * from more than the outer side.
+ */
+#if PG_VERSION_NUM >= 180000
+#define FPB_DANGEROUS_PHV(root, outer_relids, inner_params)		false
+#else
+#define FPB_DANGEROUS_PHV(root, outer_relids, inner_params) \
+	have_dangerous_phv(root, outer_relids, inner_params)
+#endif
+
+/*
+ * Since 19, an extension can tell the planner what paths to avoid.  It needs
+ * cost.h.
+ */
+#if PG_VERSION_NUM >= 190000
+#define fpb_initial_cost_nestloop(root, workspace, jointype, outer, inner, extra) \
+	initial_cost_nestloop(root, workspace, jointype, PGS_NESTLOOP_PLAIN, outer, inner, extra)
+#else
+#define fpb_initial_cost_nestloop(root, workspace, jointype, outer, inner, extra) \
+	initial_cost_nestloop(root, workspace, jointype, outer, inner, extra)
+#endif
+
 /* Since 18, amestimateparallelscan is given the index. */
 #if PG_VERSION_NUM >= 180000
 #define FPB_ESTIMATE_PARALLEL_ARGS \
@@ -269,6 +292,44 @@ fpb_strnxfrm_prefix(char *dest, Size room, const char *string, Size length, pg_l
 	((query)->totaltime != NULL ? InstrStartNode((query)->totaltime) : (void) 0)
 #define fpb_end_query_work(query) \
 	((query)->totaltime != NULL ? InstrStopNode((query)->totaltime, 0) : (void) 0)
+#endif
+
+/*
+ * The cost of a path that runs a nested loop as if these were enabled, given
+ * that of the loop; and whether the join may have use for that path.  Needs
+ * cost.h and pathnode.h.
+ */
+#if PG_VERSION_NUM >= 180000
+#define fpb_cost_as_enabled(path, outer, inner) \
+	((path)->disabled_nodes = (outer)->disabled_nodes + (inner)->disabled_nodes)
+#define fpb_add_path_precheck(joinrel, outer, inner, startup, total, required) \
+	add_path_precheck(joinrel, (outer)->disabled_nodes + (inner)->disabled_nodes, \
+					  startup, total, NIL, required)
+#else
+#define fpb_cost_as_enabled(path, outer, inner) \
+	do { \
+		if (!enable_nestloop) \
+		{ \
+			(path)->startup_cost -= disable_cost; \
+			(path)->total_cost -= disable_cost; \
+		} \
+	} while (0)
+#define fpb_add_path_precheck(joinrel, outer, inner, startup, total, required) \
+	add_path_precheck(joinrel, startup, total, NIL, required)
+#endif
+
+/* What is measured of a plan's node; needs instrument.h. */
+#if PG_VERSION_NUM >= 190000
+#define FpbNodeInstrumentation	NodeInstrumentation
+#else
+#define FpbNodeInstrumentation	Instrumentation
+#endif
+
+/* The header of the functions that print what a node adds to EXPLAIN. */
+#if PG_VERSION_NUM >= 180000
+#define FPB_EXPLAIN_HEADER	"commands/explain_format.h"
+#else
+#define FPB_EXPLAIN_HEADER	"commands/explain.h"
 #endif
 
 /* The flags and counts of a shared buffer; needs buf_internals.h. */

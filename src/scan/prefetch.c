@@ -122,12 +122,13 @@ get_state(FpbScan *so)
 }
 
 /*
- * Will the scan come to all that there is for it?  A bitmap scan does.
+ * Will the scan come to all that there is for it?  A bitmap scan does, and so
+ * does a batch of a nested loop.
  */
 static bool
 reads_all(IndexScanDesc scan, FpbScan *so)
 {
-	return scan->heapRelation == NULL ||
+	return scan->heapRelation == NULL || so->prefetch.all_wanted ||
 		(scan->parallel_scan == NULL && fpb_will_read_all(scan, &so->prefetch));
 }
 

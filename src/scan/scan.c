@@ -281,6 +281,7 @@ fpb_beginscan(Relation rel, int nkeys, int norderbys)
 	so->prefetch.state = NULL;
 	so->prefetch.nleaves = 0;
 	so->prefetch.run = 0;
+	so->prefetch.all_wanted = false;
 	so->prefetch.leaves_on = so->prefetch.heap_allowed = so->prefetch.heap_on = false;
 
 	fpb_tuples_init(so);
@@ -290,6 +291,16 @@ fpb_beginscan(Relation rel, int nkeys, int norderbys)
 	scan->xs_itupdesc = RelationGetDescr(rel);
 	scan->opaque = so;
 	return scan;
+}
+
+/*
+ * Whoever scans tells whether the scan will be read to its end, from this
+ * rescan on.  Otherwise the plan that is running is looked at.
+ */
+void
+fpb_scan_want_all(IndexScanDesc scan, bool all_wanted)
+{
+	((FpbScan *) scan->opaque)->prefetch.all_wanted = all_wanted;
 }
 
 /*

@@ -173,6 +173,7 @@ typedef struct FpbScanPrefetch
 								 * read something itself */
 	uint64		run;			/* of the executor that the following is about */
 	bool		read_all;		/* will the scan be read to its end? */
+	bool		all_wanted;		/* has the caller said so? */
 } FpbScanPrefetch;
 
 /*
@@ -419,6 +420,7 @@ extern void fpb_parallel_retract(IndexScanDesc scan);
  * ------------------------------------------------------------------------
  */
 extern IndexScanDesc fpb_beginscan(Relation rel, int nkeys, int norderbys);
+extern void fpb_scan_want_all(IndexScanDesc scan, bool all_wanted);
 extern void fpb_rescan(IndexScanDesc scan, ScanKey keys, int nkeys,
 					   ScanKey orderbys, int norderbys);
 extern bool fpb_gettuple(IndexScanDesc scan, ScanDirection dir);

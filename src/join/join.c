@@ -1,0 +1,799 @@
+/*-------------------------------------------------------------------------
+ *
+ * join/join.c
+ *	  Runs the plan of a nested loop in batches of outer rows.
+ *
+ * The server has planned and initialized a nested loop whose inner side is a
+ * scan of an fpbtree index, with a search key that each outer row gives.  It
+ * would ask the index for one key at a time.  We take outer rows a batch at a
+ * time, and ask the inner scan for all their keys in one "= ANY" array.  Each
+ * row that it returns is joined with the rows of the batch that have its key.
+ *
+ *		outer rows     keys, sorted       inner scan: key = ANY (3, 5, 8)
+ *		8, c           3: b               3: z  -> (b, z)
+ *		3, b    --->   5: a, d     --->   5: x  -> (a, x), (d, x)
+ *		5, a           8: c               8: -  -> (c, NULL) of a left join
+ *		5, d
+ *
+ * So joined rows leave in the order of the index, batch by batch.
+ *
+ * A batch pays where it visits a leaf once for several rows (the keys are
+ * dense), or where pages have to be read, because the scan then reads several
+ * at a time.  If the pages of each row are in memory and its own, the loop is
+ * as fast without the work of a batch.  So the first rows are joined one by
+ * one, as the server does, and so are the next ones as long as the inner scan
+ * reads nothing, unless the planner has found the keys dense.  A LIMIT does
+ * not pay for rows that it does not want: each batch is twice as large as the
+ * one before.
+ *
+ * The scan, expressions and instrumentation are the server's own nodes.  What
+ * we replace is what ExecNestLoop does.
+ *
+ *-------------------------------------------------------------------------
+ */
+#include "postgres.h"
+
+#include "access/relscan.h"
+#include "access/stratnum.h"
+#include "catalog/pg_type_d.h"
+#include "executor/executor.h"
+#include "executor/instrument.h"
+#include "executor/nodeIndexscan.h"
+#include "miscadmin.h"
+#include "utils/guc.h"
+#include "utils/lsyscache.h"
+#include "utils/rel.h"
+
+#include "base/compat.h"
+#include FPB_EXPLAIN_HEADER
+#include "join/join.h"
+#include "scan/scan.h"
+
+/* fpbtree.join_batch_rows */
+int			fpb_join_batch_rows;
+
+/* fpbtree.join_single_rows */
+static int	single_rows;
+
+/* a batch's rows and keys never take more, in bytes: arrays are limited */
+#define MOST_BYTES	((Size) 256 * 1024 * 1024)
+
+/*
+ * So many inner rows that nobody wants, and as many again as keys are left,
+ * are passed over before the scan begins again with these keys.
+ */
+#define MOST_UNWANTED	100
+
+/* what is done next */
+typedef enum FpbJoinPhase
+{
+	FPB_JOIN_NEXT,				/* take an outer row, or a batch of them */
+	FPB_JOIN_SINGLE,			/* join inner rows with it */
+	FPB_JOIN_SINGLE_ALONE,		/* return it if no row was joined with it */
+	FPB_JOIN_PAIRS,				/* join inner rows with a batch */
+	FPB_JOIN_ALONE,				/* return those that no row was joined with */
+	FPB_JOIN_DONE
+} FpbJoinPhase;
+
+typedef struct FpbJoin
+{
+	CustomScanState css;
+	NestLoopState *loop;		/* the nested loop that we run */
+	JoinType	type;
+	FpbJoinPhase phase;
+	bool		outer_done;		/* has the outer side no more rows? */
+
+	/* whether batches pay */
+	bool		dense;			/* do they visit a leaf for several rows? */
+	bool		has_read;		/* has the inner scan had pages read, for the
+								 * last batch or single rows? */
+	int			nsingle;		/* so many rows are still joined one by one */
+	int			batch_rows;		/* the next batch has so many */
+
+	FpbJoinRow	single;
+	FpbOuterBatch batch;
+
+	/* the inner scan, and its key that outer rows give */
+	ScanState  *inner;
+	ScanKey		key;
+	IndexRuntimeKeyInfo runtime;	/* how to compute it */
+	ExprContext *runtime_context;
+	IndexRuntimeKeyInfo *others;	/* other keys that are computed */
+	int			nothers;
+	Oid			given_type;		/* an integer type other than the column's, or
+								 * InvalidOid */
+	int			key_attno;		/* where the inner scan's rows have the key */
+
+	/* FPB_JOIN_PAIRS */
+	int			group;			/* the group of the last inner row */
+	int			next;			/* the next of its keys, if the row has not
+								 * been joined with all */
+	bool		wanted;			/* has one of its outer rows wanted the row? */
+	int			nunwanted;		/* so many rows in succession nobody has */
+	/* FPB_JOIN_ALONE */
+	int			next_row;
+
+	/* for EXPLAIN */
+	int64		nbatches;
+	int64		nprobes;
+	int64		nkeys;
+} FpbJoin;
+
+static Node *fpb_join_create(CustomScan *cscan);
+static void fpb_join_begin(CustomScanState *node, EState *estate, int eflags);
+static TupleTableSlot *fpb_join_exec(CustomScanState *node);
+static void fpb_join_end(CustomScanState *node);
+static void fpb_join_rescan(CustomScanState *node);
+static void fpb_join_explain(CustomScanState *node, List *ancestors, ExplainState *es);
+
+const CustomScanMethods fpb_join_scan_methods = {
+	.CustomName = FPB_JOIN_NAME,
+	.CreateCustomScanState = fpb_join_create
+};
+
+static const CustomExecMethods exec_methods = {
+	.CustomName = FPB_JOIN_NAME,
+	.BeginCustomScan = fpb_join_begin,
+	.ExecCustomScan = fpb_join_exec,
+	.EndCustomScan = fpb_join_end,
+	.ReScanCustomScan = fpb_join_rescan,
+	.ExplainCustomScan = fpb_join_explain
+};
+
+/*
+ * Make the state of a node.
+ */
+static Node *
+fpb_join_create(CustomScan *cscan pg_attribute_unused())
+{
+	FpbJoin    *join = (FpbJoin *) newNode(sizeof(FpbJoin), T_CustomScanState);
+
+	join->css.methods = &exec_methods;
+	return (Node *) join;
+}
+
+/* an integer of one of the types that a key may be given in */
+static int64
+integer_value(Datum value, Oid type)
+{
+	switch (type)
+	{
+		case INT2OID:
+			return DatumGetInt16(value);
+		case INT4OID:
+			return DatumGetInt32(value);
+		default:
+			return DatumGetInt64(value);
+	}
+}
+
+/*
+ * The same integer as a value of the column's type.  False if that has it not:
+ * no row has such a key.
+ */
+static bool
+own_integer(Datum *value, Oid given, Oid own)
+{
+	int64		n = integer_value(*value, given);
+
+	switch (own)
+	{
+		case INT2OID:
+			*value = Int16GetDatum((int16) n);
+			break;
+		case INT4OID:
+			*value = Int32GetDatum((int32) n);
+			break;
+		default:
+			*value = Int64GetDatum(n);
+	}
+	return integer_value(*value, own) == n;
+}
+
+/*
+ * Make the inner scan's key one for values of the column's type.
+ */
+static void
+prepare_key(FpbJoin *join, ScanKey key, Relation index)
+{
+	int			column = key->sk_attno - 1;
+	Oid			type = index->rd_opcintype[column];
+
+	join->key = key;
+	if (key->sk_subtype != InvalidOid && key->sk_subtype != type)
+	{
+		Oid			eq = get_opfamily_member(index->rd_opfamily[column], type, type,
+											 BTEqualStrategyNumber);
+
+		join->given_type = key->sk_subtype;
+		fmgr_info(get_opcode(eq), &key->sk_func);
+	}
+	key->sk_subtype = type;
+}
+
+/*
+ * Find the computed keys of the inner scan: the one that is to be an array,
+ * and the others.
+ */
+static void
+find_keys(FpbJoin *join, int keyno)
+{
+	ScanKey		keys;
+	IndexRuntimeKeyInfo *runtime;
+	int			nruntime;
+	Relation	index;
+
+	if (IsA(join->inner, IndexScanState))
+	{
+		IndexScanState *scan = (IndexScanState *) join->inner;
+
+		keys = scan->iss_ScanKeys;
+		runtime = scan->iss_RuntimeKeys;
+		nruntime = scan->iss_NumRuntimeKeys;
+		join->runtime_context = scan->iss_RuntimeContext;
+		index = scan->iss_RelationDesc;
+		join->key_attno = index->rd_index->indkey.values[keys[keyno].sk_attno - 1];
+	}
+	else
+	{
+		IndexOnlyScanState *scan = castNode(IndexOnlyScanState, join->inner);
+
+		keys = scan->ioss_ScanKeys;
+		runtime = scan->ioss_RuntimeKeys;
+		nruntime = scan->ioss_NumRuntimeKeys;
+		join->runtime_context = scan->ioss_RuntimeContext;
+		index = scan->ioss_RelationDesc;
+		join->key_attno = keys[keyno].sk_attno;
+	}
+
+	join->others = palloc(nruntime * sizeof(IndexRuntimeKeyInfo));
+	for (int i = 0; i < nruntime; i++)
+	{
+		if (runtime[i].scan_key == &keys[keyno])
+			join->runtime = runtime[i];
+		else
+			join->others[join->nothers++] = runtime[i];
+	}
+	if (join->runtime.scan_key == NULL)
+		elog(ERROR, "no computed key %d in a batched nested loop", keyno);
+	fpb_outer_batch_init(&join->batch, outerPlanState(join->loop), index,
+						 keys[keyno].sk_attno - 1);
+	prepare_key(join, &keys[keyno], index);
+}
+
+/*
+ * Go back to the state before the first row.
+ */
+static void
+start(FpbJoin *join)
+{
+	join->phase = FPB_JOIN_NEXT;
+	join->outer_done = join->has_read = false;
+	join->nsingle = single_rows;
+	join->batch_rows = Min(Max(2 * single_rows, 1), fpb_join_batch_rows);
+}
+
+/*
+ * Initialize the node, and the nested loop that it runs.
+ */
+static void
+fpb_join_begin(CustomScanState *node, EState *estate, int eflags)
+{
+	FpbJoin    *join = (FpbJoin *) node;
+	CustomScan *plan = (CustomScan *) node->ss.ps.plan;
+
+	join->loop = castNode(NestLoopState,
+						  ExecInitNode(linitial(plan->custom_plans), estate, eflags));
+	join->css.custom_ps = list_make1(join->loop);
+	join->type = join->loop->js.jointype;
+	join->inner = (ScanState *) innerPlanState(join->loop);
+	join->dense = lsecond_int(plan->custom_private) != 0;
+	start(join);
+	if ((eflags & EXEC_FLAG_EXPLAIN_ONLY) == 0)
+		find_keys(join, linitial_int(plan->custom_private));
+}
+
+/*
+ * Let the loop's expressions see an outer row.
+ */
+static void
+pass_parameters(FpbJoin *join, TupleTableSlot *slot)
+{
+	ExprContext *econtext = join->loop->js.ps.ps_ExprContext;
+	ListCell   *lc;
+
+	foreach(lc, ((NestLoop *) join->loop->js.ps.plan)->nestParams)
+	{
+		NestLoopParam *param = (NestLoopParam *) lfirst(lc);
+		ParamExecData *data = &econtext->ecxt_param_exec_vals[param->paramno];
+
+		data->value = slot_getattr(slot, param->paramval->varattno, &data->isnull);
+	}
+}
+
+/*
+ * Compute the search key that an outer row gives.  It lives until the next one
+ * is computed.  False if it is NULL or no value of the column's type: no inner
+ * row has it.
+ */
+static bool
+compute_key(FpbJoin *join, TupleTableSlot *slot, Datum *key)
+{
+	ExprContext *econtext = join->runtime_context;
+	MemoryContext old;
+	bool		isnull;
+
+	ResetExprContext(econtext);
+	pass_parameters(join, slot);
+	old = MemoryContextSwitchTo(econtext->ecxt_per_tuple_memory);
+	*key = ExecEvalExpr(join->runtime.key_expr, econtext, &isnull);
+	if (!isnull && join->runtime.key_toastable)
+		*key = PointerGetDatum(PG_DETOAST_DATUM(*key));
+	MemoryContextSwitchTo(old);
+	return !isnull &&
+		(!OidIsValid(join->given_type) || own_integer(key, join->given_type, join->batch.type));
+}
+
+/*
+ * The next outer row, or NULL.
+ */
+static TupleTableSlot *
+next_outer(FpbJoin *join)
+{
+	TupleTableSlot *slot = NULL;
+
+	if (!join->outer_done)
+		slot = ExecProcNode(outerPlanState(join->loop));
+	if (!TupIsNull(slot))
+	{
+		join->nprobes++;
+		return slot;
+	}
+	join->outer_done = true;
+	return NULL;
+}
+
+/*
+ * Take the next batch of outer rows.  False if there are no more.
+ */
+static bool
+fill_batch(FpbJoin *join)
+{
+	FpbOuterBatch *batch = &join->batch;
+	Size		most = Min((Size) work_mem * 1024, MOST_BYTES);
+
+	fpb_outer_batch_reset(batch);
+	while (batch->nrows < join->batch_rows && batch->size < most)
+	{
+		TupleTableSlot *slot = next_outer(join);
+		Datum		key;
+		bool		has_key;
+
+		if (slot == NULL)
+			break;
+		has_key = compute_key(join, slot, &key);
+		fpb_outer_batch_add(batch, slot, key, has_key);
+	}
+	join->batch_rows = Min(2 * join->batch_rows, fpb_join_batch_rows);
+	return batch->nrows > 0;
+}
+
+/*
+ * Start a scan again with these keys.  Where there is none yet, the inner node
+ * will make it, and take the same keys from its state.
+ */
+static void
+rescan(IndexScanDesc scan, ScanKey keys, int nkeys, bool wants_all)
+{
+	if (scan == NULL)
+		return;
+	index_rescan(scan, keys, nkeys, NULL, 0);
+	fpb_scan_want_all(scan, wants_all);
+}
+
+/*
+ * Let the inner scan begin with a key, or with an array of them.
+ */
+static void
+start_scan(FpbJoin *join, Datum argument, bool is_array)
+{
+	join->key->sk_argument = argument;
+	if (is_array)
+		join->key->sk_flags |= SK_SEARCHARRAY;
+	else
+		join->key->sk_flags &= ~SK_SEARCHARRAY;
+	if (join->nothers > 0)
+		ExecIndexEvalRuntimeKeys(join->runtime_context, join->others, join->nothers);
+	if (IsA(join->inner, IndexScanState))
+	{
+		IndexScanState *state = (IndexScanState *) join->inner;
+
+		state->iss_RuntimeKeysReady = true;
+		rescan(state->iss_ScanDesc, state->iss_ScanKeys, state->iss_NumScanKeys, is_array);
+	}
+	else
+	{
+		IndexOnlyScanState *state = (IndexOnlyScanState *) join->inner;
+
+		state->ioss_RuntimeKeysReady = true;
+		rescan(state->ioss_ScanDesc, state->ioss_ScanKeys, state->ioss_NumScanKeys, is_array);
+	}
+}
+
+/*
+ * Let it begin with the keys of the batch from a group on.
+ */
+static void
+start_groups(FpbJoin *join, int group)
+{
+	ResetExprContext(join->runtime_context);
+	start_scan(join, PointerGetDatum(fpb_outer_batch_array(&join->batch, group)), true);
+	join->nunwanted = 0;
+}
+
+/*
+ * Sort the keys of the batch, and let the inner scan begin.  False if there
+ * are none.
+ */
+static bool
+start_batch(FpbJoin *join)
+{
+	fpb_outer_batch_sort(&join->batch);
+	join->nbatches++;
+	join->nkeys += join->batch.ngroups;
+	if (join->batch.ngroups == 0)
+		return false;
+	start_groups(join, 0);
+	return true;
+}
+
+/*
+ * The inner row has been joined with all that have its key.  If each of them
+ * needs no more, and the scan has returned many more, let it go on with the
+ * next key.  False if there is none.
+ */
+static bool
+pass_unwanted(FpbJoin *join)
+{
+	int			left = join->batch.ngroups - join->group - 1;
+
+	join->nunwanted = join->wanted ? 0 : join->nunwanted + 1;
+	if (join->nunwanted < MOST_UNWANTED + left)
+		return true;
+	if (left == 0)
+		return false;
+	start_groups(join, join->group + 1);
+	return true;
+}
+
+/*
+ * Fetch the next inner row, for the loop's expressions to see.  False if there
+ * are no more.
+ */
+static bool
+next_inner(FpbJoin *join)
+{
+	int64		blocks_read = fpb_blocks_read();
+	TupleTableSlot *slot = ExecProcNode(&join->inner->ps);
+
+	join->has_read |= blocks_read != fpb_blocks_read();
+	join->loop->js.ps.ps_ExprContext->ecxt_innertuple = slot;
+	return !TupIsNull(slot);
+}
+
+/*
+ * The same for a batch: and find the outer rows that have the row's key.
+ */
+static bool
+next_inner_of_batch(FpbJoin *join)
+{
+	FpbOuterBatch *batch = &join->batch;
+	Datum		key;
+	bool		isnull;
+	int			group;
+
+	if (!next_inner(join))
+		return false;
+	key = slot_getattr(join->inner->ss_ScanTupleSlot, join->key_attno, &isnull);
+	group = isnull ? -1 : fpb_outer_batch_find(batch, key, join->group);
+	if (group < 0)
+		elog(ERROR, "index scan has returned a row without any of the keys asked for");
+	join->group = group;
+	join->wanted = false;
+	join->next = batch->groups[group].begin;
+	return true;
+}
+
+/*
+ * Return the outer and inner row of the expression context as a joined row, if
+ * the conditions behind the join hold.  NULL if they don't.
+ */
+static TupleTableSlot *
+joined(FpbJoin *join)
+{
+	NestLoopState *loop = join->loop;
+
+	if (loop->js.ps.qual == NULL || ExecQual(loop->js.ps.qual, loop->js.ps.ps_ExprContext))
+		return ExecProject(loop->js.ps.ps_ProjInfo);
+	InstrCountFiltered2(loop, 1);
+	return NULL;
+}
+
+/*
+ * Does an outer row need no more inner rows?
+ */
+static inline bool
+is_satisfied(const FpbJoin *join, const FpbJoinRow *row)
+{
+	return row->matched && (join->loop->js.single_match || join->type == JOIN_ANTI);
+}
+
+/*
+ * Join an outer row, which the loop's expressions see, with the inner row.
+ * NULL if nothing is to be returned.
+ */
+static TupleTableSlot *
+join_pair(FpbJoin *join, FpbJoinRow *row)
+{
+	NestLoopState *loop = join->loop;
+
+	if (!ExecQual(loop->js.joinqual, loop->js.ps.ps_ExprContext))
+	{
+		InstrCountFiltered1(loop, 1);
+		return NULL;
+	}
+	row->matched = true;
+	return join->type == JOIN_ANTI ? NULL : joined(join);
+}
+
+/*
+ * An outer row that no inner row was joined with, if the join returns it.
+ * NULL if nothing is to be returned.
+ */
+static TupleTableSlot *
+join_alone(FpbJoin *join, const FpbJoinRow *row)
+{
+	if (row->matched || (join->type != JOIN_LEFT && join->type != JOIN_ANTI))
+		return NULL;
+	join->loop->js.ps.ps_ExprContext->ecxt_innertuple = join->loop->nl_NullInnerTupleSlot;
+	return joined(join);
+}
+
+/*
+ * Are the next rows to be joined one by one?
+ */
+static bool
+goes_singly(FpbJoin *join)
+{
+	if (join->nsingle > 0)
+		return true;
+	if (single_rows > 0 && !join->dense && !join->has_read)
+		join->nsingle = single_rows;
+	join->has_read = false;
+	return join->nsingle > 0;
+}
+
+/*
+ * Take the next outer row, or the next batch of them, and let the inner scan
+ * begin.  Returns what is done next.
+ */
+static FpbJoinPhase
+take_outer(FpbJoin *join)
+{
+	TupleTableSlot *slot;
+	Datum		key;
+
+	if (!goes_singly(join))
+	{
+		join->group = join->next_row = 0;
+		join->next = INT_MAX;	/* there is no inner row yet */
+		join->wanted = true;
+		if (!fill_batch(join))
+			return FPB_JOIN_DONE;
+		return start_batch(join) ? FPB_JOIN_PAIRS : FPB_JOIN_ALONE;
+	}
+	join->nsingle--;
+	slot = next_outer(join);
+	if (slot == NULL)
+		return FPB_JOIN_DONE;
+	join->loop->js.ps.ps_ExprContext->ecxt_outertuple = slot;
+	join->single.matched = false;
+	if (!compute_key(join, slot, &key))
+		return FPB_JOIN_SINGLE_ALONE;
+	start_scan(join, key, false);
+	return FPB_JOIN_SINGLE;
+}
+
+/*
+ * Go on with the outer row that is joined by itself.  NULL: with the next
+ * phase.
+ */
+static TupleTableSlot *
+go_on_single(FpbJoin *join)
+{
+	TupleTableSlot *slot = NULL;
+
+	if (is_satisfied(join, &join->single))
+		join->phase = FPB_JOIN_NEXT;
+	else if (next_inner(join))
+		slot = join_pair(join, &join->single);
+	else
+		join->phase = FPB_JOIN_SINGLE_ALONE;
+	return slot;
+}
+
+/*
+ * Go on with the outer rows that have the inner row's key, or with the next
+ * inner row.
+ */
+static TupleTableSlot *
+go_on_pairs(FpbJoin *join)
+{
+	FpbOuterBatch *batch = &join->batch;
+
+	while (join->next < batch->groups[join->group].end)
+	{
+		int			number = batch->keys[join->next].row;
+		FpbJoinRow *row = &batch->rows[number];
+
+		if (is_satisfied(join, row))
+		{
+			if (!fpb_outer_batch_leave_out(batch, join->group, join->next))
+				join->next++;
+			continue;
+		}
+		join->next++;
+		join->wanted = true;
+		join->loop->js.ps.ps_ExprContext->ecxt_outertuple = fpb_outer_batch_row(batch, number);
+		return join_pair(join, row);
+	}
+	if (!pass_unwanted(join) || !next_inner_of_batch(join))
+		join->phase = FPB_JOIN_ALONE;
+	return NULL;
+}
+
+/*
+ * Go on with the rows of the batch that no row was joined with.
+ */
+static TupleTableSlot *
+go_on_alone(FpbJoin *join)
+{
+	FpbOuterBatch *batch = &join->batch;
+	int			number = join->next_row++;
+
+	if (number >= batch->nrows || (join->type != JOIN_LEFT && join->type != JOIN_ANTI))
+	{
+		join->phase = FPB_JOIN_NEXT;
+		return NULL;
+	}
+	if (batch->rows[number].matched)
+		return NULL;
+	join->loop->js.ps.ps_ExprContext->ecxt_outertuple = fpb_outer_batch_row(batch, number);
+	return join_alone(join, &batch->rows[number]);
+}
+
+/*
+ * The next joined row, or NULL.
+ */
+static TupleTableSlot *
+next_joined(FpbJoin *join)
+{
+	TupleTableSlot *slot = NULL;
+
+	while (slot == NULL && join->phase != FPB_JOIN_DONE)
+	{
+		CHECK_FOR_INTERRUPTS();
+		ResetExprContext(join->loop->js.ps.ps_ExprContext);
+		switch (join->phase)
+		{
+			case FPB_JOIN_NEXT:
+				join->phase = take_outer(join);
+				break;
+			case FPB_JOIN_SINGLE:
+				slot = go_on_single(join);
+				break;
+			case FPB_JOIN_SINGLE_ALONE:
+				join->phase = FPB_JOIN_NEXT;
+				slot = join_alone(join, &join->single);
+				break;
+			case FPB_JOIN_PAIRS:
+				slot = go_on_pairs(join);
+				break;
+			case FPB_JOIN_ALONE:
+				slot = go_on_alone(join);
+				break;
+			case FPB_JOIN_DONE:
+				break;
+		}
+	}
+	return slot;
+}
+
+/*
+ * Return the next row.
+ */
+static TupleTableSlot *
+fpb_join_exec(CustomScanState *node)
+{
+	FpbJoin    *join = (FpbJoin *) node;
+	FpbNodeInstrumentation *instrument = join->loop->js.ps.instrument;
+	TupleTableSlot *slot;
+
+	if (instrument != NULL)
+		InstrStartNode(instrument);
+	slot = next_joined(join);
+	if (instrument != NULL)
+		InstrStopNode(instrument, TupIsNull(slot) ? 0.0 : 1.0);
+	if (TupIsNull(slot))
+		return NULL;
+	if (node->ss.ps.ps_ProjInfo == NULL)
+		return slot;
+	ResetExprContext(node->ss.ps.ps_ExprContext);
+	node->ss.ps.ps_ExprContext->ecxt_scantuple = slot;
+	return ExecProject(node->ss.ps.ps_ProjInfo);
+}
+
+/*
+ * Release what fpb_join_begin has taken.
+ */
+static void
+fpb_join_end(CustomScanState *node)
+{
+	ExecEndNode(&((FpbJoin *) node)->loop->js.ps);
+}
+
+/*
+ * Begin again, presumably with other parameters.
+ */
+static void
+fpb_join_rescan(CustomScanState *node)
+{
+	FpbJoin    *join = (FpbJoin *) node;
+
+	if (node->ss.ps.chgParam != NULL)
+		UpdateChangedParamSet(&join->loop->js.ps, node->ss.ps.chgParam);
+	ExecReScan(&join->loop->js.ps);
+
+	/* each batch computes the scan's keys, so it has nothing to do for this */
+	bms_free(join->inner->ps.chgParam);
+	join->inner->ps.chgParam = NULL;
+	fpb_outer_batch_reset(&join->batch);
+	start(join);
+}
+
+/*
+ * Tell EXPLAIN ANALYZE how many keys have been asked for at a time.
+ */
+static void
+fpb_join_explain(CustomScanState *node, List *ancestors pg_attribute_unused(), ExplainState *es)
+{
+	FpbJoin    *join = (FpbJoin *) node;
+
+	if (!es->analyze)
+		return;
+	ExplainPropertyInteger("Batches", NULL, join->nbatches, es);
+	ExplainPropertyInteger("Probes", NULL, join->nprobes, es);
+	ExplainPropertyInteger("Distinct Keys", NULL, join->nkeys, es);
+}
+
+/*
+ * Define the node and its setting.  Called once in a backend, when the module
+ * is loaded.
+ */
+void
+fpb_join_init(void)
+{
+	RegisterCustomScanMethods(&fpb_join_scan_methods);
+	DefineCustomIntVariable("fpbtree.join_batch_rows",
+							"Most rows that a batched nested loop takes from its outer side at a time.",
+							"work_mem limits them as well.",
+							&fpb_join_batch_rows,
+							10000, 1, 1000000,
+							PGC_USERSET, 0, NULL, NULL, NULL);
+	DefineCustomIntVariable("fpbtree.join_single_rows",
+							"Rows that a batched nested loop joins one by one at first.",
+							"It goes on so while no pages have to be read, unless the keys are dense. 0 joins all rows in batches.",
+							&single_rows,
+							16, 0, 1000000,
+							PGC_USERSET, 0, NULL, NULL, NULL);
+}
