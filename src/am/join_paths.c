@@ -54,7 +54,7 @@
 #define SMALL_OUTER		16.0
 
 /* where so large a part of a batch shares visits to leaves, its keys are dense */
-#define DENSE_SHARE		0.25
+#define DENSE_SHARE		0.5
 
 /* fpbtree.enable_batch_join */
 static bool enable_batch_join;
