@@ -525,6 +525,13 @@ SET LOCAL statement_timeout = '50ms';
 SELECT count(pg_sleep(0.001 * i.x)) FROM o JOIN i ON i.k = o.k;
 ROLLBACK;
 
+-- Inner rows that nobody wants any more: the scan begins again with the keys behind them.
+CREATE TABLE frequent AS SELECT CASE WHEN g <= 200 THEN g * 2 ELSE 99 END AS k FROM generate_series(1, 3200) g;
+CREATE INDEX ON frequent USING fpbtree (k);
+ANALYZE frequent;
+SELECT faults('SELECT s FROM generate_series(1, 400) s WHERE EXISTS (SELECT FROM frequent f WHERE f.k = s)');
+SELECT faults('SELECT s FROM generate_series(1, 400) s WHERE NOT EXISTS (SELECT FROM frequent f WHERE f.k = s)');
+
 -- What EXPLAIN tells.
 CREATE FUNCTION explained(query text) RETURNS SETOF text LANGUAGE plpgsql AS $$
 DECLARE
