@@ -355,6 +355,7 @@ $node->command_ok(
 # Others might stop it, so theirs is from the third leaf on.
 $node->append_conf('postgresql.conf', "shared_buffers = 4MB\nmax_connections = 12");
 query(q{CREATE TABLE once (k bigint PRIMARY KEY, n int); INSERT INTO once SELECT i, 1 FROM generate_series(100000, 101000) i; VACUUM ANALYZE once;
+CREATE TABLE looked_up (k bigint, n int); INSERT INTO looked_up TABLE once; CREATE INDEX ON looked_up USING fpbtree (k); VACUUM ANALYZE looked_up;
 CREATE FUNCTION in_a_loop() RETURNS bigint LANGUAGE plpgsql AS $$
 DECLARE r record; n bigint := 0; BEGIN FOR r IN SELECT a FROM u WHERE a BETWEEN 100000 AND 240000 LOOP n := n + 1; END LOOP; RETURN n; END $$});
 my $some_of_u = 'u WHERE a BETWEEN 100000 AND 240000';
@@ -368,6 +369,7 @@ foreach my $plan (
 	[ 'all', 'a hash table', "SET enable_mergejoin = off; SET enable_nestloop = off; SELECT count(*) FROM generate_series(1, 200000) g LEFT JOIN (SELECT a FROM $some_of_u) x ON g = a LIMIT 1" ],
 	[ 'all', 'the outer side of a nested loop', "SET enable_mergejoin = off; SET enable_hashjoin = off; SELECT count(*) FROM (SELECT a FROM $some_of_u) x LEFT JOIN generate_series(1, 2) g ON g + 100000 > a" ],
 	[ 'all', 'the outer side of a join to a unique index', "SET enable_mergejoin = off; SET enable_hashjoin = off; SELECT count(*) FROM (SELECT a FROM $some_of_u) x LEFT JOIN once o ON o.k = x.a AND o.n > 0" ],
+	[ 'all', 'the outer side of a batched nested loop', "SET enable_mergejoin = off; SET enable_hashjoin = off; SET enable_nestloop = off; SELECT count(*) FROM (SELECT a FROM $some_of_u) x LEFT JOIN looked_up o ON o.k = x.a AND o.n > 0" ],
 	[ 'all', 'FETCH ALL', "BEGIN; DECLARE c CURSOR FOR SELECT a FROM $some_of_u; FETCH ALL FROM c; COMMIT" ],
 	[ 'all', 'INSERT', "INSERT INTO taken SELECT a FROM $some_of_u" ],
 	[ 'some', 'a limit', "SELECT a FROM $some_of_u LIMIT 1000000" ],

@@ -10,6 +10,9 @@
 
 #include "executor/execdesc.h"
 
+/* what EXPLAIN calls the node that runs a nested loop in batches */
+#define FPB_JOIN_NAME	"Batched Nested Loop"
+
 /* a run of the executor */
 typedef struct FpbPlanRun
 {

@@ -13,8 +13,7 @@
 #include "utils/array.h"
 #include "utils/sortsupport.h"
 
-/* what EXPLAIN calls the node */
-#define FPB_JOIN_NAME	"Batched Nested Loop"
+#include "base/running.h"
 
 /* a row of the outer side, with its search key */
 typedef struct FpbJoinRow

@@ -15,6 +15,7 @@
 #include "postgres.h"
 
 #include "access/parallel.h"
+#include "nodes/extensible.h"
 #include "nodes/nodeFuncs.h"
 #include "nodes/plannodes.h"
 
@@ -112,6 +113,10 @@ may_stop_scan(PlanState *state, void *context)
 		case T_Gather:
 		case T_GatherMerge:
 		case T_HashJoin:
+			break;
+		case T_CustomScan:
+			asked.all = asked.all &&
+				strcmp(((CustomScan *) plan)->methods->CustomName, FPB_JOIN_NAME) == 0;
 			break;
 		default:
 			asked.all = false;
