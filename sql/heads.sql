@@ -145,6 +145,60 @@ SELECT type, columns, check_number(type, expression, columns)
                ('time', $$make_time(n % 24, n % 60, n / 10.0 % 60)$$)) t (type, expression),
        unnest('{"a, b", "a NULLS FIRST, b DESC", "a text_pattern_ops, b NULLS FIRST"}'::text[]) columns;
 
+-- Two texts: the second ends before, in and behind the heads of a page, begins with the bytes that NULLs have and with the
+-- greatest, is the beginning of others, and has a short and a long header.  (DESC: heads are of the first alone.)
+CREATE FUNCTION check_texts(expression text, columns text) RETURNS text LANGUAGE plpgsql AS $$
+BEGIN
+    CREATE TEMP TABLE v (a text COLLATE "C", b text COLLATE "C", i int);
+    EXECUTE format($q$
+        INSERT INTO v SELECT CASE i %% 6 WHEN 0 THEN CASE WHEN i %% 5 > 0 THEN '' END WHEN 1 THEN 'tenant 17' WHEN 2 THEN left('tenant 17000042', 7 + j)
+                                         WHEN 3 THEN 'tenant 1700000' || i %% 3 WHEN 4 THEN repeat('x', 120 + j) ELSE 'tenant ' || j * 31 END,
+                             CASE WHEN i %% 29 > 0 THEN %s END, i
+                        FROM (SELECT i, i / 6 %% 9 AS j, i / 6 AS n FROM generate_series(1, 1500) i) x $q$, expression);
+    RETURN check_values(columns);
+END $$;
+
+SELECT what, columns, check_texts(expression, columns)
+  FROM (VALUES ('beginnings', $$left('customer 00000170', n % 18)$$), ('marks', $$repeat(E'\x01', n % 3) || repeat(E'\x02', n % 5)$$),
+               ('greatest', $$repeat(chr(1114111), n % 4) || left('xy', n % 3)$$), ('long', $$repeat('y', 118 + n % 15) || n % 3$$),
+               ('alike', $$'customer ' || lpad(n::text, 7, '0')$$), ('compressed', $$repeat('long ', n % 4 * 60) || n % 50$$)) t (what, expression),
+       unnest('{"a, b", "a NULLS FIRST, b NULLS FIRST", "a text_pattern_ops, b", "a, b text_pattern_ops, i", "a, b DESC"}'::text[]) columns;
+
+-- prefixes of many leaves go on into the second text; index-only scans give back what the table has, columns behind too
+CREATE TABLE places (country text COLLATE "C", city text COLLATE "C", n int8, note text COLLATE "C");
+INSERT INTO places SELECT 'country ' || i % 3, CASE WHEN i % 7 > 0 THEN 'city ' || i / 3 || repeat(' of', CASE i % 17 WHEN 3 THEN 45 WHEN 4 THEN 400 ELSE i % 4 END) END, i, left('some note', i % 10)
+  FROM generate_series(1, 6000) i;
+CREATE INDEX places_two ON places USING fpbtree (country, city);
+CREATE INDEX places_three ON places USING fpbtree (country, city, n) INCLUDE (note);
+INSERT INTO places SELECT country, city || ' and on', -n, note FROM places;
+VACUUM ANALYZE places;
+SELECT fpbtree_check('places_two', true), fpbtree_check('places_three', true);
+CREATE FUNCTION places_by(way text, query text) RETURNS text LANGUAGE plpgsql AS $$
+DECLARE
+    line text;
+    plan text := '';
+    answer text;
+BEGIN
+    PERFORM set_config('enable_seqscan', (way = 'seq')::text, true), set_config('enable_indexonlyscan', (way <> 'seq')::text, true),
+            set_config('enable_indexscan', (way <> 'seq')::text, true), set_config('enable_sort', (way = 'seq')::text, true);
+    FOR line IN EXECUTE 'EXPLAIN (COSTS OFF) ' || query LOOP
+        plan := plan || line;
+    END LOOP;
+    EXECUTE query INTO answer;
+    RETURN CASE WHEN plan ~ 'Index Only Scan' = (way <> 'seq') THEN answer ELSE plan END;
+END $$;
+SELECT query, places_by('seq', query) = places_by('only', query) AS same
+  FROM unnest(ARRAY[$$SELECT md5(string_agg(x::text, ',')) FROM (SELECT country, city FROM places ORDER BY country, city) x$$,
+                    $$SELECT md5(string_agg(x::text, ',')) FROM (SELECT country, city FROM places ORDER BY country DESC, city DESC) x$$,
+                    $$SELECT md5(string_agg(x::text, ',')) FROM (SELECT country, city, n, note FROM places ORDER BY country, city, n) x$$,
+                    $$SELECT md5(string_agg(x::text, ',')) FROM (SELECT country, city FROM places WHERE country = 'country 1' AND city BETWEEN 'city 1' AND 'city 3 of' ORDER BY country, city) x$$,
+                    $$SELECT md5(string_agg(x::text, ',')) FROM (SELECT country, city FROM places WHERE country >= 'country 0' AND city LIKE '%7 and on' ORDER BY country, city) x$$,
+                    $$SELECT md5(string_agg(x::text, ',')) FROM (SELECT country, city, n FROM places WHERE country >= 'country 0' AND n % 10 = 7 AND note <> 'so' ORDER BY country, city, n) x$$,
+                    $$SELECT count(*)::text FROM places WHERE (country, city) > ('country 1', 'city 5 of')$$, $$SELECT count(*)::text FROM places WHERE (country, city) < ('country 1', 'city 10')$$,
+                    $$SELECT md5(string_agg(x::text, ',')) FROM (SELECT country, city FROM places WHERE country >= 'country 0' AND city > 'city 15' AND city <= 'city 1777 of of' ORDER BY country, city) x$$,
+                    $$SELECT count(*)::text FROM places WHERE country > 'country 0' AND city IS NULL$$, $$SELECT count(*)::text FROM places WHERE country <= 'country 1'$$,
+                    $$SELECT count(*)::text FROM places WHERE country = 'country 2' AND city = 'city '$$, $$SELECT count(*)::text FROM places WHERE country = 'country' AND city > ''$$]) query;
+
 -- texts of many leaves, whose prefixes go on into the number, and what ends before these
 CREATE TABLE crowds (t text COLLATE "C", n int8);
 INSERT INTO crowds SELECT 'crowd ' || i % 3, i / 3 FROM generate_series(1, 9000) i;
@@ -187,6 +241,14 @@ SET LOCAL enable_seqscan = off;
 SELECT count(*) FROM zeros WHERE t = '\x61008061'::bytea::text;
 SELECT count(*) FROM zeros WHERE t > '\x61008061'::bytea::text;
 SELECT count(*) FROM zeros WHERE (t, n) <= ('\x6100ff'::bytea::text, 7);
+CREATE INDEX zeros_tt ON zeros USING fpbtree (t, (left(t, 2)));
+DROP INDEX zeros_tn;
+SAVEPOINT s;
+CREATE INDEX zeros_tu ON zeros USING fpbtree (left(t, 2), ('\x6100'::bytea::text COLLATE "C"));
+ROLLBACK TO s;
+SELECT count(*) FROM zeros WHERE t = 'aaa' AND left(t, 2) = '\x610061'::bytea::text;
+SELECT count(*) FROM zeros WHERE t = 'aaa' AND left(t, 2) > '\x610061'::bytea::text;
+SELECT count(*) FROM zeros WHERE t = 'aaa' AND left(t, 2) < '\x616100'::bytea::text;
 ROLLBACK;
 
 -- three columns: heads are of the first two, the second of which has 64 bits

@@ -65,6 +65,7 @@ my @forms = (
 	[ 'compressed', 'text COLLATE "C"', q{repeat('long ', 200) || (i * 7919) % 10007}, '(k)', 400 ],
 	[ 'deep', 'text COLLATE "C"', q{repeat('x', current_setting('block_size')::int / 20) || lpad(((i * 7919) % 10007)::text, 5, '0')}, '(k)', 500 ],
 	[ 'columns', 'numeric', '(i % 400) / 7.0', '(k, id DESC)', 1500 ],
+	[ 'twotexts', 'text COLLATE "C"', q{'group ' || i % 9}, q{(k, (('row ' || lpad(id::text, 5, '0')) COLLATE "C"))}, 1500 ],
 	[ 'include', 'int', '(i * 7919) % 10007', '(k) INCLUDE (id)', 1500 ],
 	[ 'queued', 'int', '(i * 7919) % 10007', '(k)', 1500 ],
 	[ 'queuedtext', 'text COLLATE "C"', q{'the same at first ' || (i * 7919) % 1009}, '(k)', 1500 ],
@@ -75,6 +76,8 @@ my @forms = (
 my @small_forms = (
 	[ 'smalltext', 'text COLLATE "C"', q{'a key ' || i / 2 * 2}, '(k)', 10 ],
 	[ 'smallnull', 'text COLLATE "C"', q{CASE WHEN i % 4 > 0 THEN 'a key ' || i END}, '(k, id)', 10 ],
+	[ 'smalltwo', 'text COLLATE "C"', q{CASE WHEN i % 4 > 0 THEN 'a key ' || i / 6 END}, q{(k, (('row ' || repeat('x', id % 5) || id::text) COLLATE "C"))}, 10 ],
+	[ 'smallthree', 'text COLLATE "C"', q{'a key ' || i / 6}, q{(k, (repeat('long ', id % 3 * 20) || id::text COLLATE "C"), id)}, 10 ],
 	[ 'smalllong', 'text COLLATE "C"', q{repeat('a key ', 25) || i}, '(k) INCLUDE (id)', 8 ],
 	[ 'smallpress', 'text COLLATE "C"', q{repeat('long ', 300) || i}, '(k)', 8 ],
 	[ 'smallnumeric', 'numeric', q{i * 1234567.891}, '(k, id)', 10 ],

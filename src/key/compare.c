@@ -11,6 +11,7 @@
 #include "common/int.h"
 #include "utils/fmgroids.h"
 
+#include "key/key_bytes.h"
 #include "key/prefix.h"
 #include "key/tuple.h"
 
@@ -148,7 +149,7 @@ compare_columns(const FpbIndex *ix, const FpbKey *key, const FpbSearchKey *searc
 
 	if (result != 0 || ncompare == 1)
 		return result;
-	if (lacks_first && fpb_lacks_number(ix, key->tuple))
+	if (lacks_first && (ix->second == FPB_SECOND_TEXT || fpb_lacks_second(ix, key->tuple)))
 		fpb_begin_with_second(&reader, ix, fpb_whole_tuple(ix, key, &space), false);
 	else
 		fpb_begin_with_second(&reader, ix, key->tuple, lacks_first);
@@ -156,9 +157,51 @@ compare_columns(const FpbIndex *ix, const FpbKey *key, const FpbSearchKey *searc
 }
 
 /*
+ * Sign of key - search key by the second column, a text, of which the prefix
+ * and the head have the same bytes of both.
+ */
+static inline int
+compare_second(FpbTupleReader *reader, const FpbKey *key, const FpbSearchKey *search)
+{
+	const FpbIndex *ix = reader->ix;
+	const FpbSearchColumn *first = &search->cols[0];
+	const FpbSearchColumn *second = &search->cols[1];
+	Size		before;
+	Size		have = fpb_page_prefix(ix, key->cut_in) + fpb_cut_head_bytes(ix);
+	const char *bytes;
+	const char *searched;
+	Size		length;
+	Size		left;
+	Size		same;
+	void	   *first_copy;
+	void	   *copy;
+	bool		isnull;
+	Datum		value = fpb_read_column(reader, &isnull);
+	int			order;
+
+	if (unlikely(isnull || second->isnull ||
+				 !fpb_plain_bytes(DatumGetPointer(value), &bytes, &length)))
+		return fpb_compare_values(&ix->cols[1], second->cmp, value, isnull,
+								  second->value, second->isnull);
+	(void) fpb_text_bytes(&ix->cols[0], first->value, &before, &first_copy);
+	before += FPB_TEXT_END + FPB_TEXT_BEGIN;
+	searched = fpb_text_bytes(&ix->cols[1], second->value, &left, &copy);
+	same = Min(Max(have, before) - before, left);
+	order = memcmp(bytes, searched + same, Min(length, left - same));
+	if (order == 0)
+		order = pg_cmp_size(length, left - same);
+	if (unlikely(first_copy != NULL))
+		pfree(first_copy);
+	if (unlikely(copy != NULL))
+		pfree(copy);
+	return order;
+}
+
+/*
  * compare_columns of a key whose tuple lacks its text, if the search key has
  * the same head in its page.  That has the end of the text, so the texts are
- * the same.  If the tuple lacks the number, it has the end of that, too.
+ * the same.  If the tuple lacks the second column, it has the end of that,
+ * too.
  */
 static pg_attribute_always_inline int
 compare_lacking_text(const FpbIndex *ix, const FpbKey *key, const FpbSearchKey *search,
@@ -166,10 +209,14 @@ compare_lacking_text(const FpbIndex *ix, const FpbKey *key, const FpbSearchKey *
 {
 	FpbTupleReader reader;
 
-	if (ncompare == 1 || fpb_lacks_number(ix, key->tuple))
+	int			order = 0;
+
+	if (ncompare == 1 || fpb_lacks_second(ix, key->tuple))
 		return 0;
 	fpb_begin_with_second(&reader, ix, key->tuple, true);
-	return compare_rest(&reader, search, ncompare);
+	if (ix->second == FPB_SECOND_TEXT)
+		order = compare_second(&reader, key, search);
+	return order != 0 ? order : compare_rest(&reader, search, ncompare);
 }
 
 /*

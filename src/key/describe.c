@@ -113,28 +113,46 @@ fpb_choose_column_head(FpbIndex *ix, int column)
 }
 
 /*
- * Do byte heads go on into the second column?  The first is then a text in
- * ascending order, and the second a number, of which the head may have all.
+ * Is a column a text in ascending order, whose bytes tell that?
+ */
+static bool
+is_ascending_text(const FpbIndex *ix, int column)
+{
+	const FpbColumn *col = &ix->cols[column];
+
+	if (col->word != NULL || col->desc)
+		return false;
+	switch (index_getprocid(ix->rel, column + 1, FPB_ORDER_PROC))
+	{
+		case F_BTTEXTCMP:
+		case F_BTTEXT_PATTERN_CMP:
+			return value_head_kind(ix, column) == FPB_HEAD_BYTES;
+		default:
+			return false;
+	}
+}
+
+/*
+ * Do the bytes of keys go on into the second column?  The first is then a text
+ * in ascending order, and the second a number, of which the head may have all,
+ * or such a text, too.  (If that were descending, its bytes inverted, it would
+ * need an end mark: of two texts the one that goes on would be the less.)
+ *
  * This must depend only on what can't change while the index exists: not on
  * the column's type, in place of which another may come that the operator
  * class takes, too.
  */
-static bool
-heads_go_on(const FpbIndex *ix)
+static FpbSecond
+second_kind(const FpbIndex *ix)
 {
-	const FpbColumn *first = &ix->cols[0];
 	const FpbColumn *second = &ix->cols[1];
 
-	if (ix->nkeyatts < 2 || first->head != FPB_HEAD_BYTES || first->desc)
-		return false;
-	switch (index_getprocid(ix->rel, 1, FPB_ORDER_PROC))
-	{
-		case F_BTTEXTCMP:
-		case F_BTTEXT_PATTERN_CMP:
-			return second->word != NULL && second->by_value && fpb_word_is_code(second->word);
-		default:
-			return false;
-	}
+	if (ix->nkeyatts < 2 || !is_ascending_text(ix, 0))
+		return FPB_SECOND_NONE;
+	if (second->word != NULL)
+		return second->by_value && fpb_word_is_code(second->word) ? FPB_SECOND_NUMBER :
+			FPB_SECOND_NONE;
+	return is_ascending_text(ix, 1) ? FPB_SECOND_TEXT : FPB_SECOND_NONE;
 }
 
 /*
@@ -145,7 +163,8 @@ choose_widths(FpbIndex *ix)
 {
 	FpbColumn  *first = &ix->cols[0];
 
-	ix->byte_heads = ix->byte_order = ix->cut_column = ix->with_number = false;
+	ix->byte_heads = ix->byte_order = ix->cut_column = false;
+	ix->second = FPB_SECOND_NONE;
 	if (ix->form != FPB_TUPLE)
 	{
 		ix->head_width = ix->form == FPB_WORD4 ? 4 : 8;
@@ -171,12 +190,11 @@ choose_widths(FpbIndex *ix)
 			first->head = FPB_HEAD_PAIR;
 	}
 	ix->byte_order = fpb_head_is_bytes(first->head);
-	ix->with_number = heads_go_on(ix);
-	if (ix->with_number)
-	{
+	ix->second = second_kind(ix);
+	if (ix->second != FPB_SECOND_NONE)
 		fpb_choose_column_head(ix, 1);
+	if (ix->second == FPB_SECOND_NUMBER)
 		ix->head_width = sizeof(uint64);
-	}
 	ix->byte_heads = ix->byte_order || fpb_head_is_sort_key(first->head);
 	ix->cut_column = ix->natts > 1 && first->by_value && first->word != NULL &&
 		fpb_word_is_code(first->word);

@@ -20,8 +20,8 @@
  * The others: what key/value_head.c makes of the value, all bits inverted for
  * DESC.  NULLs have zero or all ones, on their side.
  *
- * FPB_HEAD_BYTES with a number: the first bytes of the key (key/key_bytes.c).
- * What is missing counts as 0, too.
+ * FPB_HEAD_BYTES with a second column behind: the first bytes of the key
+ * (key/key_bytes.c).  What is missing counts as 0, too.
  *
  * A pivot that keeps n columns has the smallest head of the keys that begin
  * with them.  The rules above give it if a missing B counts as 0, and so does
@@ -90,8 +90,24 @@ fpb_head_columns(const FpbIndex *ix)
 		case FPB_HEAD_PAIR:
 			return FPB_HEAD_COLUMNS;
 		default:
-			return ix->with_number ? FPB_HEAD_COLUMNS : 1;
+			return ix->second != FPB_SECOND_NONE ? FPB_HEAD_COLUMNS : 1;
 	}
+}
+
+/*
+ * Has a value of the second column, a text, a byte of zero?
+ */
+static inline bool
+text_has_zero(const FpbColumn *col, Datum value)
+{
+	Size		length;
+	void	   *copy;
+	const char *bytes = fpb_text_bytes(col, value, &length, &copy);
+	bool		has = memchr(bytes, '\0', length) != NULL;
+
+	if (unlikely(copy != NULL))
+		pfree(copy);
+	return has;
 }
 
 /*
@@ -99,23 +115,26 @@ fpb_head_columns(const FpbIndex *ix)
  * NULL.
  */
 static bool
-head_with_number(const FpbIndex *ix, const Datum *values, const bool *isnull, int ncols,
+head_with_second(const FpbIndex *ix, const Datum *values, const bool *isnull, int ncols,
 				 bool upper, uint64 *head)
 {
 	FpbKeyBytes bytes;
 
 	fpb_first_bytes(ix, values[0], BLCKSZ, &bytes);
-	if (unlikely(memchr(bytes.data, '\0', bytes.length) != NULL))
+	if (unlikely(memchr(bytes.data, '\0', bytes.length) != NULL) ||
+		(ix->second == FPB_SECOND_TEXT && ncols > 1 && !isnull[1] &&
+		 unlikely(text_has_zero(&ix->cols[1], values[1]))))
 	{
 		fpb_free_bytes(&bytes);
 		return false;
 	}
 	if (bytes.length < sizeof(*head))
-		fpb_add_number(ix, ncols > 1, ncols > 1 ? values[1] : (Datum) 0,
+		fpb_add_second(ix, sizeof(*head), ncols > 1, ncols > 1 ? values[1] : (Datum) 0,
 					   ncols > 1 && isnull[1], &bytes);
 	*head = fpb_bytes_head(bytes.data, bytes.length);
 	if (ncols == 1 && upper)
 		*head |= fpb_ones_behind(bytes.length);
+	*head &= fpb_greatest_head(ix);
 	fpb_free_bytes(&bytes);
 	return true;
 }
@@ -141,8 +160,8 @@ fpb_head_of(const FpbIndex *ix, const Datum *values, const bool *isnull,
 	if (first->head == FPB_HEAD_NONE || ix->old_heads)
 		return false;
 
-	if (ix->with_number && ncols > 0 && !isnull[0])
-		return head_with_number(ix, values, isnull, ncols, upper, head);
+	if (ix->second != FPB_SECOND_NONE && ncols > 0 && !isnull[0])
+		return head_with_second(ix, values, isnull, ncols, upper, head);
 	if (ncols == 0)
 		*head = upper ? PG_UINT64_MAX : 0;
 	else
@@ -170,7 +189,7 @@ fpb_pivot_head(const FpbIndex *ix, uint64 head, int natts)
 {
 	if (natts == 1 && ix->cols[0].head == FPB_HEAD_PAIR)
 		return head & FPB_HEAD4_MASK;
-	if (natts == 1 && ix->with_number)
+	if (natts == 1 && ix->second != FPB_SECOND_NONE)
 		return head & ~fpb_ones_behind(fpb_bytes_in_head(ix, head));
 	return head;
 }

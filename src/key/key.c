@@ -35,7 +35,8 @@ form_head(const FpbIndex *ix, IndexTuple tuple, const Datum *values,
 		stored[i] = null || ix->cols[i].length != -1 ? values[i] :
 			index_getattr(tuple, i + 1, RelationGetDescr(ix->rel), &null);
 	}
-	if (unlikely(!fpb_head_of(ix, stored, isnull, ncolumns, false, &head) && ix->with_number))
+	if (unlikely(!fpb_head_of(ix, stored, isnull, ncolumns, false, &head) &&
+				 ix->second != FPB_SECOND_NONE))
 		ereport(ERROR,
 				(errcode(ERRCODE_CHARACTER_NOT_IN_REPERTOIRE),
 				 errmsg("a value for index \"%s\" has a byte of zero, which no text can have",

@@ -118,8 +118,8 @@ typedef enum FpbHeadKind
 								 * the head of the second */
 	FPB_HEAD_UUID,				/* first half of the code of a uuid */
 	FPB_HEAD_BYTES,				/* first bytes of a varlena; perhaps, of a
-								 * text, with a number behind
-								 * (ix->with_number) */
+								 * text, with the second column behind
+								 * (ix->second) */
 	FPB_HEAD_BPCHAR,			/* the same without trailing blanks */
 	FPB_HEAD_CSTRING,			/* first bytes of a name */
 	FPB_HEAD_NUMERIC,			/* see key/value_head.c */
@@ -160,6 +160,14 @@ typedef enum FpbRest
 	FPB_REST_SHORT				/* one varlena; it may have a short header */
 } FpbRest;
 
+/* do the bytes of keys go on into the second column?  (key/key_bytes.c) */
+typedef enum FpbSecond
+{
+	FPB_SECOND_NONE,
+	FPB_SECOND_NUMBER,			/* a number behind an ascending text */
+	FPB_SECOND_TEXT				/* an ascending text behind another */
+} FpbSecond;
+
 /* bytes of FPB_REST_FIXED, at most */
 #define FPB_REST_MOST	64
 
@@ -176,8 +184,7 @@ typedef struct FpbIndex
 	bool		byte_heads;		/* are heads the first bytes of the first
 								 * column, or of its sort key? */
 	bool		byte_order;		/* and do such bytes alone decide? */
-	bool		with_number;	/* and do they go on into the second column, a
-								 * number?  (key/key_bytes.c) */
+	uint8		second;			/* FpbSecond */
 	bool		old_heads;		/* Were heads of its pages made by another
 								 * version of the collation?  Then heads of
 								 * keys in a page tell their order, but those

@@ -5,8 +5,11 @@
  *
  * Where the order of the first column is that of memcmp, then of length, the
  * bytes of a key are those of that column.  If it is an ascending text and the
- * second column is a number (ix->with_number), they go on: a byte of zero,
- * which no text has, ends the text, and the bytes of the number follow.
+ * second column is a number or another ascending text in that order
+ * (ix->second), they go on: a byte of zero, which no text has, ends the text,
+ * and the bytes of the second column follow.
+ *
+ * A number:
  *
  *	   ('tenant 17', 300)	74 65 6E 61 6E 74 20 31 37	00	82 01 2C
  *
@@ -33,14 +36,29 @@
  * neither are the beginning of the other's: at the first byte that differs,
  * memcmp tells the order of the columns.
  *
+ * A second text has a byte of 02 before its own, and no end mark.  A NULL has
+ * 01 or FE, as above.
+ *
+ *	   ('Lima', 'Ohio')		4C 69 6D 61	00	02 4F 68 69 6F
+ *
+ * Proof of their order.  As above, the first texts of two keys decide at the
+ * first byte that differs, if they differ.  If not, a NULL differs from 02 on
+ * its side.  If both have a second text, what follows are the bytes of these,
+ * whose order is that of memcmp, then of length: if the bytes of one key are
+ * the beginning of the other's, it is the less.  So the order of the columns
+ * is that of all bytes by memcmp, then by length.  A shorter key that is
+ * filled up with zeros, as in a head, is not greater than it was, and may be
+ * equal to a longer one: there the comparators decide.
+ *
  * A pivot of one column lies before all keys that begin with that.  Its bytes
  * end with the zero.  So do those of a search key of one column, which lies
  * before all these keys or after them, as its on_equal tells.  What follows
  * counts as zeros in a head, or as ones if it lies after them.  The first byte
- * of a number or NULL is neither 00 nor FF.
+ * of a second column is neither 00 nor FF.
  *
  * A text with a zero byte can come only of a cast that is none (from bytea,
- * say).  Such a key is refused, and such a search key has no head.
+ * say).  Such a key is refused, and such a search key has no head.  So the
+ * first zero behind a second text in a head shows where that ends.
  *
  *-------------------------------------------------------------------------
  */
@@ -51,8 +69,9 @@
 #include "key/code.h"
 #include "key/key_bytes.h"
 
-#define NUMBER_NULL_FIRST	0x01
-#define NUMBER_NULL_LAST	0xFE
+#define NULL_FIRST	0x01
+#define NULL_LAST	0xFE
+#define BEFORE_TEXT	0x02
 
 /* How many bytes has this number, less the zeros in front? */
 static inline int
@@ -91,22 +110,17 @@ integer_of_value(const FpbColumn *col, Datum value, bool *negative)
 }
 
 /*
- * Write the bytes of a value of the second column; there is room for
- * FPB_NUMBER_MOST.  Returns how many they are.
+ * Write the bytes of a number, a value of the second column that is not NULL;
+ * there is room for FPB_NUMBER_MOST.  Returns how many they are.
  */
-int
-fpb_number_bytes(const FpbColumn *col, Datum value, bool isnull, char *to)
+static inline int
+number_bytes(const FpbColumn *col, Datum value, char *to)
 {
 	uint64		invert = col->desc ? PG_UINT64_MAX : 0;
 	uint64		number;
 	bool		negative;
 	int			n;
 
-	if (unlikely(isnull))
-	{
-		to[0] = (char) (col->nulls_first ? NUMBER_NULL_FIRST : NUMBER_NULL_LAST);
-		return 1;
-	}
 	number = integer_of_value(col, value, &negative);
 	n = significant_bytes(negative ? ~number : number);
 	to[0] = (char) ((negative ? FPB_NUMBER_ZERO - 1 - n : FPB_NUMBER_ZERO + n) ^ invert);
@@ -117,22 +131,48 @@ fpb_number_bytes(const FpbColumn *col, Datum value, bool isnull, char *to)
 }
 
 /*
- * Add to the bytes of a first column, which are all there, the zero that ends
- * a text, and the bytes of the second column if the key has one.
+ * Add to the bytes of a first column, which are all there, and fewer than are
+ * wanted, the zero that ends a text, and the bytes of the second column if the
+ * key has one; of a text no more than are wanted.
  */
 void
-fpb_add_number(const FpbIndex *ix, bool has_second, Datum second, bool isnull, FpbKeyBytes *bytes)
+fpb_add_second(const FpbIndex *ix, Size want, bool has_second, Datum second, bool isnull,
+			   FpbKeyBytes *bytes)
 {
+	const FpbColumn *col = &ix->cols[1];
+	bool		is_text = has_second && !isnull && ix->second == FPB_SECOND_TEXT;
 	Size		length = bytes->length;
+	Size		most = length + FPB_TEXT_END + FPB_NUMBER_MOST;
+	const char *behind = NULL;
+	Size		behind_length = 0;
+	void	   *behind_copy = NULL;
 	char	   *to = bytes->space;
 	void	   *copy = NULL;
 
-	if (unlikely(length + FPB_TEXT_END + FPB_NUMBER_MOST > sizeof(bytes->space)))
-		to = copy = palloc(length + FPB_TEXT_END + FPB_NUMBER_MOST);
+	if (is_text)
+	{
+		Size		before = length + FPB_TEXT_END + FPB_TEXT_BEGIN;
+
+		behind = fpb_text_bytes(col, second, &behind_length, &behind_copy);
+		behind_length = Min(behind_length, Max(want, before) - before);
+		most += behind_length;
+	}
+	if (unlikely(most > sizeof(bytes->space)))
+		to = copy = palloc(most);
 	fpb_copy_short(to, bytes->data, length);
 	to[length++] = '\0';
-	if (has_second)
-		length += fpb_number_bytes(&ix->cols[1], second, isnull, to + length);
+	if (is_text)
+	{
+		to[length++] = BEFORE_TEXT;
+		fpb_copy_short(to + length, behind, behind_length);
+		length += behind_length;
+		if (unlikely(behind_copy != NULL))
+			pfree(behind_copy);
+	}
+	else if (has_second && isnull)
+		to[length++] = (char) (col->nulls_first ? NULL_FIRST : NULL_LAST);
+	else if (has_second)
+		length += number_bytes(col, second, to + length);
 	fpb_free_bytes(bytes);
 	bytes->copy = copy;
 	bytes->data = to;

@@ -12,8 +12,10 @@
 #include "key/key.h"
 #include "key/tuple.h"
 
-/* bytes that end a text, and those of a number or a NULL, at most */
+/* bytes that end a text, those before one that is the second column, and those
+ * of a number or a NULL, at most */
 #define FPB_TEXT_END	1
+#define FPB_TEXT_BEGIN	1
 #define FPB_NUMBER_MOST (1 + sizeof(uint64))
 
 /* the first byte of the number 0; that of -1 is one less */
@@ -29,9 +31,24 @@ typedef struct FpbKeyBytes
 	char		space[VARATT_SHORT_MAX + FPB_TEXT_END + FPB_NUMBER_MOST];
 } FpbKeyBytes;
 
-extern void fpb_add_number(const FpbIndex *ix, bool has_second, Datum second, bool isnull,
-						   FpbKeyBytes *bytes);
-extern int	fpb_number_bytes(const FpbColumn *col, Datum value, bool isnull, char *to);
+extern void fpb_add_second(const FpbIndex *ix, Size want, bool has_second, Datum second,
+						   bool isnull, FpbKeyBytes *bytes);
+
+/*
+ * The bytes of a value of a column whose order is that of bytes, all of them.
+ * Most values are stored as they are; *copy becomes what has been palloc'd for
+ * others, or NULL.
+ */
+static inline const char *
+fpb_text_bytes(const FpbColumn *col, Datum value, Size *length, void **copy)
+{
+	const char *bytes;
+
+	*copy = NULL;
+	if (likely(fpb_plain_bytes(DatumGetPointer(value), &bytes, length)))
+		return bytes;
+	return fpb_value_bytes(col, value, BLCKSZ, length, copy);
+}
 
 /*
  * The bytes of a value of the first column; of one that has a sort key, at
@@ -68,7 +85,7 @@ fpb_tuple_bytes(const FpbIndex *ix, IndexTuple tuple, Size want, FpbKeyBytes *by
 	if (isnull)
 		return false;
 	fpb_first_bytes(ix, value, want, bytes);
-	if (ix->with_number && bytes->length < want)
+	if (ix->second != FPB_SECOND_NONE && bytes->length < want)
 	{
 		FpbTupleReader reader;
 
@@ -78,7 +95,7 @@ fpb_tuple_bytes(const FpbIndex *ix, IndexTuple tuple, Size want, FpbKeyBytes *by
 			fpb_begin_with_second(&reader, ix, tuple, false);
 			value = fpb_read_column(&reader, &isnull);
 		}
-		fpb_add_number(ix, natts > 1, value, isnull, bytes);
+		fpb_add_second(ix, want, natts > 1, value, isnull, bytes);
 	}
 	return true;
 }
@@ -90,9 +107,9 @@ static pg_attribute_always_inline void
 fpb_search_bytes(const FpbIndex *ix, const FpbSearchKey *search, Size want, FpbKeyBytes *bytes)
 {
 	fpb_first_bytes(ix, search->cols[0].value, want, bytes);
-	if (ix->with_number && bytes->length < want)
-		fpb_add_number(ix, search->ncols > 1, search->cols[1].value, search->cols[1].isnull,
-					   bytes);
+	if (ix->second != FPB_SECOND_NONE && bytes->length < want)
+		fpb_add_second(ix, want, search->ncols > 1, search->cols[1].value,
+					   search->cols[1].isnull, bytes);
 }
 
 static inline void

@@ -36,11 +36,16 @@
  * stays as short or as long as it was.  So what has been cut can be joined
  * again, to the same bytes.
  *
- * Where bytes go on into the second column (ix->with_number), a text that ends
+ * Where bytes go on into the second column (ix->second), a text that ends
  * within the head is left out with its header, if that is a short one.  The
  * flag of variable lengths shows it, because each tuple with a text has that.
- * If there are no other columns, and the number ends within the head, too, the
- * tuple has no data at all.
+ * If there are no other columns, and the second ends within the head, too, the
+ * tuple has no data at all (unless that is a text with a long header).
+ *
+ * A tuple that lacks its first column also lacks those bytes of the second, if
+ * that is a text and not compressed, that are in the prefix and in the head:
+ * there up to the first zero, because a text has none.  Its header stays, as
+ * short or as long as it was.
  *
  * Where heads are not bytes but have all of the first column (ix->cut_column),
  * cut tuples lack that, and are no longer than ix->cut_most, too.  Then the
@@ -77,7 +82,10 @@ head_behind(const FpbIndex *ix, const FpbKeyBytes *bytes, Size prefix)
 }
 
 /*
- * See key/prefix.h.
+ * See key/prefix.h.  Where the second column is a text, the prefix never has
+ * all bytes of a key with both.  So no entry of a leaf has a head of 0, as
+ * search keys before the prefix have, because entries with the search key's
+ * head would be compared with all of it.
  */
 int
 fpb_common_prefix(const FpbIndex *ix, IndexTuple first, IndexTuple last)
@@ -91,8 +99,13 @@ fpb_common_prefix(const FpbIndex *ix, IndexTuple first, IndexTuple last)
 		return 0;
 	if (fpb_tuple_bytes(ix, last, most, &b))
 	{
-		while (prefix < Min(Min(a.length, b.length), most) && a.data[prefix] == b.data[prefix])
+		Size		least = Min(Min(a.length, b.length), most);
+
+		while (prefix < least && a.data[prefix] == b.data[prefix])
 			prefix++;
+		if (ix->second == FPB_SECOND_TEXT && prefix == least &&
+			prefix > Min(a.first, b.first) + FPB_TEXT_END)
+			prefix--;
 		fpb_free_bytes(&b);
 	}
 	fpb_free_bytes(&a);
@@ -217,10 +230,10 @@ fpb_first_of_head(const FpbIndex *ix, const FpbKey *key)
 }
 
 /*
- * A copy of a tuple in *space, without its first column; or without any.
+ * A copy of a tuple in *space, without its first column.
  */
 static IndexTuple
-drop_column(const FpbIndex *ix, IndexTuple tuple, bool all, FpbTupleSpace *space)
+drop_column(const FpbIndex *ix, IndexTuple tuple, FpbTupleSpace *space)
 {
 	FpbTupleReader reader;
 	Size		start;
@@ -230,7 +243,7 @@ drop_column(const FpbIndex *ix, IndexTuple tuple, bool all, FpbTupleSpace *space
 	fpb_begin_with_second(&reader, ix, tuple, false);
 	start = reader.data - (char *) tuple;
 	memcpy(space->data, tuple, start);
-	end = all ? 0 : copy_rest(ix, &reader, space, start, 0, &aligned);
+	end = copy_rest(ix, &reader, space, start, 0, &aligned);
 	fpb_set_tuple_info(&space->header, start + end, aligned);
 	return &space->header;
 }
@@ -292,6 +305,18 @@ plain_first(const FpbIndex *ix, IndexTuple tuple, Size *header, Size *length)
 }
 
 /*
+ * Set the header of a plain varlena to its size, header included.
+ */
+static inline void
+set_size(char *value, Size header, Size size)
+{
+	if (unlikely(header == VARHDRSZ))
+		SET_VARSIZE(value, size);
+	else
+		SET_VARSIZE_SHORT(value, size);
+}
+
+/*
  * Set the header of the first column of a tuple being made to so many bytes,
  * and copy the other columns to it, of a tuple in which that has others.
  */
@@ -302,10 +327,7 @@ finish_first(const FpbIndex *ix, IndexTuple tuple, Size header, Size old_length,
 	Size		start = IndexInfoFindDataOffset(tuple->t_info);
 	Size		end = header + length;
 
-	if (unlikely(header == VARHDRSZ))
-		SET_VARSIZE(space->data + start, end);
-	else
-		SET_VARSIZE_SHORT(space->data + start, end);
+	set_size(space->data + start, header, end);
 	if (ix->natts > 1)
 	{
 		FpbTupleReader reader;
@@ -349,17 +371,57 @@ drop_bytes(const FpbIndex *ix, IndexTuple tuple, Size less, bool header_only, Fp
 }
 
 /*
+ * Copy a tuple's next column, a text, to the beginning of the data of one
+ * being made, without so many bytes at its beginning, if it has them and is
+ * plain.  Returns where it ends.
+ */
+static inline Size
+copy_less(FpbTupleReader *reader, Size less, char *to, bool *aligned)
+{
+	const FpbColumn *col = &reader->ix->cols[reader->next];
+	const char *value = fpb_next_column(reader);
+	Size		header;
+	Size		length;
+
+	if (value == NULL)
+		return 0;
+	header = VARATT_IS_1B(value) ? VARHDRSZ_SHORT : VARHDRSZ;
+	length = reader->data + reader->off - value - header;
+	less = VARATT_IS_4B_C(value) ? 0 : Min(less, length);
+	*aligned |= fpb_needs_alignment(col, value);
+	memcpy(to, value, header);
+	if (less > 0)
+		set_size(to, header, header + length - less);
+	fpb_copy_short(to + header, value + header + less, length - less);
+	return header + length - less;
+}
+
+/*
  * Cut a tuple whose text has a short header and ends in its head, where byte
- * heads go on into the second column: leave out the text, and the number if it
- * ends there, too, and is the last column.
+ * heads go on into the second column.  The prefix and the head have so many
+ * bytes behind the text: ends tells whether the second column ends there, too.
  */
 static IndexTuple
-drop_text(const FpbIndex *ix, IndexTuple tuple, bool number_too, FpbTupleSpace *space)
+drop_text(const FpbIndex *ix, IndexTuple tuple, Size behind, bool ends, FpbTupleSpace *space)
 {
-	IndexTuple	cut = drop_column(ix, tuple, number_too && ix->natts == 2, space);
+	const Size	before = FPB_TEXT_END + FPB_TEXT_BEGIN;
+	FpbTupleReader reader;
+	Size		start;
+	Size		end = 0;
+	bool		aligned = false;
 
-	cut->t_info &= ~INDEX_VAR_MASK;
-	return cut;
+	fpb_begin_with_second(&reader, ix, tuple, false);
+	start = reader.data - (char *) tuple;
+	memcpy(space->data, tuple, start);
+	if (ix->second == FPB_SECOND_TEXT)
+		end = copy_less(&reader, Max(behind, before) - before, space->data + start, &aligned);
+	if (ends && ix->natts == 2 && end <= VARHDRSZ_SHORT)
+		end = 0;
+	else
+		end = copy_rest(ix, &reader, space, start, end, &aligned);
+	fpb_set_tuple_info(&space->header, start + end, aligned);
+	space->header.t_info &= ~INDEX_VAR_MASK;
+	return &space->header;
 }
 
 /*
@@ -377,17 +439,18 @@ cut_tuple(const FpbIndex *ix, IndexTuple tuple, int prefix, bool header_only, Fp
 	if (!fpb_is_cut(ix, tuple))
 		return tuple;
 	if (ix->cut_column)
-		return drop_column(ix, tuple, false, space);
+		return drop_column(ix, tuple, space);
 	if (unlikely(!fpb_tuple_bytes(ix, tuple, want, &bytes)))
 		fpb_tuple_damaged(ix, tuple, short_key);
 	head = head_behind(ix, &bytes, prefix);
 	length = bytes.first;
-	ends = bytes.length <= want;
+	/* a number tells where it ends; a text ends before a zero */
+	ends = bytes.length < want || (ix->second == FPB_SECOND_NUMBER && bytes.length == want);
 	fpb_free_bytes(&bytes);
-	if (!ix->with_number)
+	if (ix->second == FPB_SECOND_NONE)
 		return drop_bytes(ix, tuple, prefix + fpb_bytes_in_head(ix, head), header_only, space);
 	if (length < want && VARATT_IS_1B((char *) tuple + IndexInfoFindDataOffset(tuple->t_info)))
-		return drop_text(ix, tuple, ends, space);
+		return drop_text(ix, tuple, want - length, ends, space);
 	return drop_bytes(ix, tuple, Min(length, want), header_only, space);
 }
 
@@ -439,6 +502,29 @@ keep_number(const char *bytes, Size length, FpbPrefixThere *there)
 	there->ninth = (uint8) number[sizeof(uint64)];
 }
 
+/* How many bytes of a text, the second column, are in the prefix? */
+static inline Size
+second_in_prefix(const FpbPrefixThere *there)
+{
+	return there->rest > FPB_TEXT_END + FPB_TEXT_BEGIN ?
+		there->rest - (FPB_TEXT_END + FPB_TEXT_BEGIN) : 0;
+}
+
+/*
+ * Write the bytes of the second column, a text, that are in a prefix to where
+ * they are if that has a short header.  What is too long for a tuple that is
+ * cut is not: only tuples with a compressed text begin with that.
+ */
+static inline void
+write_second(const char *bytes, char *to, Size room, const FpbPrefixThere *there)
+{
+	Size		begin = there->first + VARHDRSZ_SHORT;
+	Size		length = second_in_prefix(there);
+
+	if (begin + length <= room)
+		fpb_copy_bytes(to + begin, bytes + there->first + FPB_TEXT_END + FPB_TEXT_BEGIN, length);
+}
+
 /*
  * Write the part of a page's prefix that is the first column's to where a
  * tuple is being made, if it is not there, and keep the rest.
@@ -461,7 +547,9 @@ write_prefix(const FpbIndex *ix, Page page, char *to, Size room, FpbPrefixThere 
 		if (unlikely(there->first > room))
 			fpb_part_damaged(ix, page, too_long);
 		memcpy(to, bytes.data, there->first);
-		if (there->rest > 0)
+		if (ix->second == FPB_SECOND_TEXT)
+			write_second(bytes.data, to, room, there);
+		else if (there->rest > 0)
 			keep_number(bytes.data + there->first + FPB_TEXT_END, there->rest - FPB_TEXT_END, there);
 		fpb_free_bytes(&bytes);
 	}
@@ -555,10 +643,11 @@ write_text(const FpbIndex *ix, const FpbKey *key, char *to, const FpbPrefixThere
 	Size		in_head = there->rest > 0 ? 0 : fpb_bytes_in_head(ix, key->head);
 
 	*end = VARHDRSZ_SHORT + there->first + in_head;
-	if (unlikely(in_head == sizeof(head) || *end > VARATT_SHORT_MAX))
+	if (unlikely(in_head == (Size) fpb_cut_head_bytes(ix) || *end > VARATT_SHORT_MAX))
 		fpb_tuple_damaged(ix, key->tuple, no_end);
 	SET_VARSIZE_SHORT(to, *end);
-	memcpy(to + VARHDRSZ_SHORT + there->first, &head, sizeof(head));
+	if (there->rest == 0)
+		memcpy(to + VARHDRSZ_SHORT + there->first, &head, sizeof(head));
 	return in_head;
 }
 
@@ -589,6 +678,73 @@ add_number(const FpbIndex *ix, char *to, Size end, uint64 number)
 			to[begin] = (char) number;
 	}
 	return begin + col->length;
+}
+
+/*
+ * Add the second column, a text with a header of so many bytes, to the data of
+ * a tuple being made, which end with a short text, of which text_in_head bytes
+ * are in the head.  The key's tuple has the last length bytes of it.  There is
+ * room for so many bytes of data.  Returns where they end.
+ *
+ * The bytes behind a short text may change.
+ */
+static inline Size
+add_second(const FpbIndex *ix, const FpbKey *key, Size header, const char *last, Size length,
+		   char *to, Size end, Size room, Size text_in_head, FpbPrefixThere *there)
+{
+	Size		in_prefix = second_in_prefix(there);
+	Size		before = there->rest == 0 ? text_in_head + FPB_TEXT_END + FPB_TEXT_BEGIN :
+		there->rest == FPB_TEXT_END ? FPB_TEXT_BEGIN : 0;
+	uint64		head = before >= sizeof(head) ? 0 : key->head << (BITS_PER_BYTE * before);
+	Size		in_head = fpb_bytes_before_zero(head);
+	Size		whole = in_prefix + in_head + length;
+	Size		begin = header == VARHDRSZ_SHORT ? end : TYPEALIGN(ix->cols[1].align, end);
+	char	   *bytes = to + begin + header;
+
+	if (unlikely(begin + header + whole > room))
+		fpb_tuple_damaged(ix, key->tuple, too_long);
+	if (unlikely(header == VARHDRSZ_SHORT && header + whole > VARATT_SHORT_MAX))
+		fpb_tuple_damaged(ix, key->tuple, "column is too long for its header");
+	if (unlikely(header != VARHDRSZ_SHORT))
+	{
+		memmove(bytes, to + end + VARHDRSZ_SHORT, in_prefix);
+		memset(to + end, 0, begin - end);
+		there->page = NULL;
+	}
+	set_size(to + begin, header, header + whole);
+	head = pg_hton64(head);
+	if (likely(header == VARHDRSZ_SHORT))
+		memcpy(bytes + in_prefix, &head, sizeof(head));
+	else
+		memcpy(bytes + in_prefix, &head, in_head);
+	fpb_copy_short(bytes + in_prefix + in_head, last, length);
+	return begin + header + whole;
+}
+
+/*
+ * Add the second column of a key's tuple, a text, likewise, if it is not NULL,
+ * and not compressed.
+ */
+static inline Size
+read_second(const FpbIndex *ix, const FpbKey *key, FpbTupleReader *reader, char *to, Size end,
+			Size room, Size text_in_head, FpbPrefixThere *there, bool *aligned)
+{
+	FpbTupleReader next = *reader;
+	const char *value = fpb_next_column(&next);
+	Size		header;
+
+	if (value == NULL || VARATT_IS_4B_C(value))
+	{
+		if (second_in_prefix(there) > 0)
+			there->page = NULL; /* that will be overwritten */
+		return end;
+	}
+	*reader = next;
+	*aligned |= fpb_needs_alignment(&ix->cols[1], value);
+	header = VARATT_IS_1B(value) ? VARHDRSZ_SHORT : VARHDRSZ;
+	return add_second(ix, key, header, value + header,
+					  reader->data + reader->off - value - header, to, end, room, text_in_head,
+					  there);
 }
 
 /*
@@ -630,6 +786,11 @@ fpb_later_datums(const FpbIndex *ix, const FpbKey *key, int ncolumns, FpbJoiner 
 	int			lacking = key->cut_in == NULL ? 0 : fpb_lacking_columns(ix, key->tuple);
 	FpbTupleReader reader;
 
+	if (lacking > 0 && ix->second == FPB_SECOND_TEXT)
+	{
+		fpb_tuple_datums(ix, fpb_join_next(ix, key, joiner), ncolumns, values, isnull);
+		return;
+	}
 	if (lacking == 2)
 	{
 		values[1] = number_datum(ix, key, joiner);
@@ -642,8 +803,8 @@ fpb_later_datums(const FpbIndex *ix, const FpbKey *key, int ncolumns, FpbJoiner 
 }
 
 /*
- * A copy of a key's tuple in *space, with the text that it lacks, and with the
- * number if it has none.
+ * A copy of a key's tuple in *space, with the text that it lacks, and with
+ * what it lacks of the second column.
  */
 static IndexTuple
 add_text(const FpbIndex *ix, const FpbKey *key, FpbTupleSpace *space, FpbPrefixThere *there)
@@ -652,24 +813,29 @@ add_text(const FpbIndex *ix, const FpbKey *key, FpbTupleSpace *space, FpbPrefixT
 	FpbTupleReader reader;
 	Size		start = IndexInfoFindDataOffset(key->tuple->t_info);
 	char	   *to = space->data + start;
+	Size		room = sizeof(space->data) - start;
 	bool		aligned = false;
 	Size		in_head;
 	Size		end;
 
-	write_prefix(ix, key->cut_in, to + VARHDRSZ_SHORT, VARATT_SHORT_MAX - VARHDRSZ_SHORT, there);
+	write_prefix(ix, key->cut_in, to + VARHDRSZ_SHORT, room - VARHDRSZ_SHORT, there);
 	in_head = write_text(ix, key, to, there, &end);
 	space->header = *key->tuple;
 	if (unlikely(start > sizeof(IndexTupleData)))
 		memcpy(space->data, key->tuple, start); /* the bitmap of NULLs, too */
-	if (fpb_lacks_number(ix, key->tuple))
+	if (!fpb_lacks_second(ix, key->tuple))
+	{
+		fpb_begin_with_second(&reader, ix, key->tuple, true);
+		if (ix->second == FPB_SECOND_TEXT)
+			end = read_second(ix, key, &reader, to, end, room, in_head, there, &aligned);
+		end = copy_rest(ix, &reader, space, start, end, &aligned);
+	}
+	else if (ix->second == FPB_SECOND_TEXT)
+		end = add_second(ix, key, VARHDRSZ_SHORT, "", 0, to, end, room, in_head, there);
+	else
 	{
 		end = add_number(ix, to, end, number_of_key(ix, key, in_head, there));
 		aligned = second->align > sizeof(uint16);
-	}
-	else
-	{
-		fpb_begin_with_second(&reader, ix, key->tuple, true);
-		end = copy_rest(ix, &reader, space, start, end, &aligned);
 	}
 	fpb_set_tuple_info(&space->header, start + end, aligned);
 	space->header.t_info |= INDEX_VAR_MASK;
@@ -742,6 +908,32 @@ prefix_is_there(const FpbKey *key, const FpbJoiner *joiner)
 }
 
 /*
+ * fpb_join_plain of a tuple that lacks a text before another, of which it may
+ * have the end, and whose data have size bytes.
+ */
+static IndexTuple
+join_plain_texts(const FpbIndex *ix, const FpbKey *key, Size size, FpbJoiner *joiner)
+{
+	const Size	start = IndexInfoFindDataOffset(0);
+	const char *last = (char *) key->tuple + start;
+	char	   *to = joiner->space.data + start;
+	Size		in_head;
+	Size		end;
+
+	if (!prefix_is_there(key, joiner) || (key->tuple->t_info & INDEX_AM_RESERVED_BIT) != 0 ||
+		(size > 0 && (!VARATT_IS_1B(last) || VARSIZE_1B(last) != size ||
+					  size < ix->cols[1].plain_from)))
+		return NULL;
+	in_head = write_text(ix, key, to, &joiner->there, &end);
+	end = add_second(ix, key, VARHDRSZ_SHORT, last + VARHDRSZ_SHORT,
+					 size == 0 ? 0 : size - VARHDRSZ_SHORT, to, end,
+					 sizeof(joiner->space.data) - start, in_head, &joiner->there);
+	joiner->space.header.t_tid = key->tuple->t_tid;
+	joiner->space.header.t_info = INDEX_VAR_MASK | (start + end);
+	return &joiner->space.header;
+}
+
+/*
  * fpb_join_plain of a tuple that lacks a text, and whose data have size bytes.
  */
 static IndexTuple
@@ -755,6 +947,8 @@ join_plain_text(const FpbIndex *ix, const FpbKey *key, Size size, FpbJoiner *joi
 	Size		in_head;
 	Size		end;
 
+	if (ix->second == FPB_SECOND_TEXT)
+		return join_plain_texts(ix, key, size, joiner);
 	if (!prefix_is_there(key, joiner) ||
 		(size == 0 ? aligned || ix->natts != 2 : aligned != needs_alignment || size != ix->rest_size))
 		return NULL;
@@ -793,7 +987,7 @@ fpb_join_plain(const FpbIndex *ix, const FpbKey *key, FpbJoiner *joiner)
 		(offset > FPB_TAIL_MAX_OFFSET && (offset & FPB_POSTING_BIT) == 0))
 		return NULL;
 	size -= start;
-	if (ix->with_number && (info & ~INDEX_AM_RESERVED_BIT) == 0)
+	if (ix->second != FPB_SECOND_NONE && (info & ~INDEX_AM_RESERVED_BIT) == 0)
 		return join_plain_text(ix, key, size, joiner);
 	if (size == 0)
 		return NULL;
@@ -997,13 +1191,13 @@ fpb_search_head_behind(const FpbIndex *ix, const FpbSearchKey *search, int prefi
 	head = head_behind(ix, &bytes, prefix);
 	length = bytes.length;
 	fpb_free_bytes(&bytes);
-	if (ix->with_number && search->ncols == 1 && search->on_equal < 0)
+	if (ix->second != FPB_SECOND_NONE && search->ncols == 1 && search->on_equal < 0)
 	{
 		/* it lies after all keys that begin with its bytes */
 		if (ends)
 			order = 1;
 		if (length < want)
-			head |= fpb_ones_behind(length - Min(prefix, length));
+			head |= fpb_ones_behind(length - Min(prefix, length)) & fpb_greatest_head(ix);
 	}
 	if (order == 0)
 		return head;

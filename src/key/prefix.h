@@ -97,7 +97,7 @@ fpb_key_head(const FpbIndex *ix, const FpbKey *key)
 static inline int
 fpb_cut_head_bytes(const FpbIndex *ix)
 {
-	return ix->with_number ? sizeof(uint64) : sizeof(uint32);
+	return ix->head_width;
 }
 
 static inline uint64
@@ -116,6 +116,20 @@ fpb_ones_behind(Size n)
 }
 
 /*
+ * How many of the bytes that an integer is made of are before the first zero?
+ */
+static inline Size
+fpb_bytes_before_zero(uint64 bytes)
+{
+	const uint64 low_bits = UINT64CONST(0x7F7F7F7F7F7F7F7F);
+
+	/* the upper bit of each byte that is 0 */
+	uint64		zeros = ~(((bytes & low_bits) + low_bits) | bytes | low_bits);
+
+	return zeros == 0 ? sizeof(bytes) : (63 - pg_leftmost_one_pos64(zeros)) / BITS_PER_BYTE;
+}
+
+/*
  * How many bytes of its first column, behind the prefix, does a cut tuple with
  * this head lack?  Where heads go on into the second column, those before the
  * zero that ends a text, if that is not in the prefix.  Else none if the last
@@ -124,16 +138,8 @@ fpb_ones_behind(Size n)
 static inline Size
 fpb_bytes_in_head(const FpbIndex *ix, uint64 head)
 {
-	const uint64 low_bits = UINT64CONST(0x7F7F7F7F7F7F7F7F);
-
-	if (ix->with_number)
-	{
-		/* the upper bit of each byte that is 0 */
-		uint64		zeros = ~(((head & low_bits) + low_bits) | head | low_bits);
-
-		return zeros == 0 ? sizeof(head) :
-			(63 - pg_leftmost_one_pos64(zeros)) / BITS_PER_BYTE;
-	}
+	if (ix->second != FPB_SECOND_NONE)
+		return fpb_bytes_before_zero(head);
 	return (fpb_head_bytes(ix, head) >> 32 & 0xFF) != 0 ? sizeof(uint32) : 0;
 }
 
@@ -170,9 +176,12 @@ typedef struct FpbPrefixThere
 	Page		page;			/* whose prefix has been written, */
 	char	   *at;				/* and where: */
 	Size		first;			/* so many bytes, the first column's; */
-	Size		rest;			/* it has so many more: a zero, */
-	uint64		number;			/* the first bytes of the second column, */
-	uint8		ninth;			/* and one more */
+	Size		rest;			/* it has so many more: a zero, and of the
+								 * second column */
+	uint64		number;			/* a number: its first bytes, */
+	uint8		ninth;			/* and one more; (a text has been written
+								 * behind the first column, and there is room
+								 * for a short header between) */
 } FpbPrefixThere;
 
 typedef struct FpbJoiner
@@ -215,7 +224,8 @@ fpb_whole_most(const FpbIndex *ix, const FpbKey *key)
 
 	if (key->cut_in != NULL)
 		size += MAXIMUM_ALIGNOF + fpb_page_prefix(ix, key->cut_in) +
-			(ix->natts - 1) * MAXIMUM_ALIGNOF + (ix->with_number ? 2 * MAXIMUM_ALIGNOF : 0);
+			(ix->natts - 1) * MAXIMUM_ALIGNOF +
+			(ix->second != FPB_SECOND_NONE ? 2 * MAXIMUM_ALIGNOF : 0);
 	return MAXALIGN(size);
 }
 

@@ -189,7 +189,7 @@ columns_fault(const FpbIndex *ix, IndexTuple tuple, Size size, int first, int na
 		if (fault != NULL)
 			return fault;
 		if (col->length < 0 && !IndexTupleHasVarwidths(tuple) &&
-			(first == 0 || !ix->with_number))
+			(first == 0 || ix->second == FPB_SECOND_NONE))
 			return "tuple has the wrong flag for columns of variable length";
 		if (fpb_needs_alignment(col, data + off))
 			*aligned = true;

@@ -265,14 +265,14 @@ fpb_lacks_first(const FpbIndex *ix, IndexTuple tuple)
 static inline bool
 fpb_lacks_text(const FpbIndex *ix, IndexTuple tuple)
 {
-	if (likely(IndexTupleHasVarwidths(tuple)) || !ix->with_number ||
+	if (likely(IndexTupleHasVarwidths(tuple)) || ix->second == FPB_SECOND_NONE ||
 		IndexTupleSize(tuple) > ix->cut_most)
 		return false;
 	return first_is_not_null(tuple);
 }
 
 static inline bool
-fpb_lacks_number(const FpbIndex *ix, IndexTuple tuple)
+fpb_lacks_second(const FpbIndex *ix, IndexTuple tuple)
 {
 	return ix->natts == 2 && IndexTupleSize(tuple) == IndexInfoFindDataOffset(0) &&
 		fpb_lacks_text(ix, tuple);
@@ -285,8 +285,8 @@ fpb_lacks_number(const FpbIndex *ix, IndexTuple tuple)
 static inline int
 fpb_lacking_columns(const FpbIndex *ix, IndexTuple tuple)
 {
-	if (ix->with_number)
-		return fpb_lacks_number(ix, tuple) ? 2 : fpb_lacks_text(ix, tuple) ? 1 : 0;
+	if (ix->second != FPB_SECOND_NONE)
+		return fpb_lacks_second(ix, tuple) ? 2 : fpb_lacks_text(ix, tuple) ? 1 : 0;
 	return fpb_lacks_first(ix, tuple) ? 1 : 0;
 }
 
@@ -448,11 +448,12 @@ fpb_tuple_is_plain(const FpbIndex *ix, IndexTuple tuple)
 	OffsetNumber offset = ItemPointerGetOffsetNumberNoCheck(&tuple->t_tid);
 	uint16		info = 0;
 	Size		off = 0;
+	int			lacking = fpb_lacking_columns(ix, tuple);
 
 	if (IndexTupleSize(tuple) < IndexInfoFindDataOffset(0) || offset == InvalidOffsetNumber ||
 		(offset > FPB_TAIL_MAX_OFFSET && (offset & FPB_POSTING_BIT) == 0))
 		return false;
-	for (int i = fpb_lacking_columns(ix, tuple); i < ix->natts; i++)
+	for (int i = lacking; i < ix->natts; i++)
 	{
 		const FpbColumn *col = &ix->cols[i];
 
@@ -469,6 +470,8 @@ fpb_tuple_is_plain(const FpbIndex *ix, IndexTuple tuple)
 		off += VARSIZE_1B(data + off);
 		info |= INDEX_VAR_MASK;
 	}
+	if (lacking > 0 && ix->second != FPB_SECOND_NONE)
+		info &= ~INDEX_VAR_MASK;
 	return off == size && info == (tuple->t_info & ~INDEX_SIZE_MASK);
 }
 

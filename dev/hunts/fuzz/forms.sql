@@ -235,6 +235,40 @@ CREATE INDEX f_tenants_n ON f_tenants USING fpbtree (t, n);
 CREATE INDEX f_tenants_s ON f_tenants USING fpbtree (t, s);
 CREATE INDEX f_tenants_m ON f_tenants USING fpbtree (t, m);
 
+-- and into a second text: texts that begin alike in either column, and are the beginning of others; empty ones, NULLs, bytes that
+-- end like marks; long ones, with and without a short header, compressed ones; columns behind, and INCLUDE
+CREATE TABLE f_texts AS
+  SELECT CASE i % 9 WHEN 0 THEN '' WHEN 1 THEN NULL WHEN 2 THEN left('tenant 000123', i % 14) WHEN 3 THEN 'tenant ' || lpad((i % 5)::text, 6, '0')
+                    WHEN 4 THEN repeat('x', i % 131) WHEN 5 THEN 'tenant 0001' ELSE 'tenant 00' || i % 3 END COLLATE "C" AS t,
+         CASE i % 8 WHEN 0 THEN NULL WHEN 1 THEN '' WHEN 2 THEN left('customer/0000017', i % 17) WHEN 3 THEN repeat(E'\x01', i % 3) || repeat(E'\x02', i % 5)
+                    WHEN 4 THEN repeat(chr(2047), i % 5) || i % 3 WHEN 5 THEN repeat('y', i * 7 % 150) ELSE 'customer/' || lpad((i % 90)::text, 9, '0') END COLLATE "C" AS u,
+         CASE WHEN i % 11 > 0 THEN i % 5 END::int2 AS s, i::int8 % 40 AS n, left(md5((i % 40)::text), i % 9) COLLATE "C" AS v
+    FROM generate_series(1, 500) i;
+ALTER TABLE f_texts ADD p text COLLATE "C", ADD z text COLLATE "C";
+ALTER TABLE f_texts ALTER p SET STORAGE PLAIN;
+UPDATE f_texts SET p = u, z = repeat(coalesce(u, 'z'), CASE WHEN n % 3 = 0 THEN 90 ELSE 1 END) || n % 4;
+CREATE INDEX f_texts_tu ON f_texts USING fpbtree (t, u);
+CREATE INDEX f_texts_first ON f_texts USING fpbtree (t NULLS FIRST, u text_pattern_ops NULLS FIRST);
+CREATE INDEX f_texts_desc ON f_texts USING fpbtree (t, u DESC);
+CREATE INDEX f_texts_three ON f_texts USING fpbtree (t text_pattern_ops, v, u);
+CREATE INDEX f_texts_number ON f_texts USING fpbtree (t, u, n DESC);
+CREATE INDEX f_texts_small ON f_texts USING fpbtree (v, u, s);
+CREATE INDEX f_texts_include ON f_texts USING fpbtree (u, t) INCLUDE (v);
+CREATE INDEX f_texts_plain ON f_texts USING fpbtree (v, p);
+CREATE INDEX f_texts_plain_first ON f_texts USING fpbtree (p, v, s);
+CREATE INDEX f_texts_compressed ON f_texts USING fpbtree (v, z);
+CREATE INDEX f_texts_compressed_include ON f_texts USING fpbtree (v, z) INCLUDE (n);
+CREATE TABLE f_places AS
+  SELECT ('country ' || i / 300) COLLATE "C" AS t, CASE WHEN i % 50 > 0 THEN 'customer-' || lpad(i::text, 7, '0') || left('suffix', i % 20 - 10) END COLLATE "C" AS u,
+         left('customer-000', i / 100 % 13) COLLATE "C" AS v
+    FROM generate_series(1, 700) i;
+CREATE INDEX f_places_tu ON f_places USING fpbtree (t, u);
+CREATE INDEX f_places_tv ON f_places USING fpbtree (t, v, u);
+CREATE TABLE f_deep_texts AS
+  SELECT 'deep' COLLATE "C" AS t, repeat('a', (ARRAY[1, 2, 3, 0])[1 + i % 7 % 4] * current_setting('block_size')::int - i % 3) || lpad((i % 90)::text, 9, '0') COLLATE "C" AS u
+    FROM generate_series(1, 200) i;
+CREATE INDEX f_deep_texts_tu ON f_deep_texts USING fpbtree (t, u);
+
 -- first columns that tuples of leaves lack: the values with which NULLs share a code, bytes that a text may begin with,
 -- and behind them what is as long as tuples that are cut can be
 CREATE TABLE f_first AS
