@@ -428,6 +428,7 @@ const FpbLayoutRoutine fpb_cache_first_routine = {
 	.prev = fpb_disk_first_prev,
 	.back = fpb_disk_first_back,
 	.read = fpb_disk_first_read,
+	.read_first = fpb_disk_first_read_first,
 	.read_part = fpb_disk_first_read_part,
 	.downlink = fpb_disk_first_downlink,
 	.child = fpb_disk_first_child,

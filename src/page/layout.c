@@ -60,6 +60,46 @@ fpb_report_crowd(const FpbIndex *ix, Page page)
 }
 
 /*
+ * See page/layout_common.h.
+ */
+int
+fpb_go_on_with_first(const FpbIndex *ix, Page page, const FpbSearchKey *end, uint64 head,
+					 bool live, int most, FpbItem *items, int n, FpbReadFirst *first)
+{
+	const FpbLayoutRoutine *layout = ix->layout;
+	FpbPos		pos = first->behind;
+	FpbEntry	entry;
+
+	while (layout->next(ix, page, &pos, &entry))
+	{
+		if (!fpb_passes_first(ix, &entry.key, end, head, most, first))
+			return n;
+		n += fpb_take_first(&entry.key, pos, live && layout->is_killed(ix, page, pos),
+							&items[n], first);
+		pos = first->behind;
+	}
+	first->stop = FPB_STOP_PAGE;
+	return n;
+}
+
+/*
+ * See page/layout_common.h.
+ */
+int
+fpb_read_first_by_steps(const FpbIndex *ix, Page page, const FpbSearchKey *start,
+						const FpbSearchKey *end, bool live, int most, FpbItem *items,
+						FpbReadFirst *first)
+{
+	uint64		head = end == NULL ? 0 : fpb_search_head(ix, page, end);
+	FpbPos		pos = FPB_POS_FIRST;
+
+	if (start != NULL)
+		ix->layout->search(ix, page, start, &pos);
+	fpb_begin_first(first, pos);
+	return fpb_go_on_with_first(ix, page, end, head, live, most, items, 0, first);
+}
+
+/*
  * As fpb_read_words, compiled for each form of words.  A scan spends its time
  * here.  An item is written even if the slot is a gap, and overwritten by the
  * next one: so no branch can be mispredicted.

@@ -173,6 +173,25 @@ typedef struct FpbNodeInfo
 	FpbEntry	first;			/* its first entry, if it has any */
 } FpbNodeInfo;
 
+/* what fpb_page_read_first has come to */
+typedef enum FpbStop
+{
+	FPB_STOP_END,				/* an entry that is not before the end */
+	FPB_STOP_ENOUGH,			/* another entry */
+	FPB_STOP_PAGE				/* the end of the page */
+} FpbStop;
+
+typedef struct FpbReadFirst
+{
+	FpbStop		stop;
+	FpbKey		next;			/* the key of the entry that it has come to */
+	int			nread;			/* entries before that, killed ones included */
+	bool		first_killed;	/* is the first of them, and passed over? */
+	FpbPos		begin;			/* the position of the start, */
+	FpbPos		last;			/* that of the last of them, if there are any, */
+	FpbPos		behind;			/* and where to read on */
+} FpbReadFirst;
+
 /* ------------------------------------------------------------------------
  * a layout's routines
  * ------------------------------------------------------------------------
@@ -223,6 +242,10 @@ typedef struct FpbLayoutRoutine
 	int			(*read) (const FpbIndex *ix, Page page, FpbPos pos,
 						 const FpbSearchKey *end, bool near, bool live,
 						 FpbItem *items, int room, bool *more);
+	int			(*read_first) (const FpbIndex *ix, Page page,
+							   const FpbSearchKey *start,
+							   const FpbSearchKey *end, bool live, int most,
+							   FpbItem *items, FpbReadFirst *first);
 	int			(*read_part) (const FpbIndex *ix, Page page, FpbPos *pos,
 							  const FpbSearchKey *end, bool live, int enough,
 							  FpbItem *items, int room, bool *more, bool *all);
@@ -457,6 +480,30 @@ fpb_page_read_live(const FpbIndex *ix, Page page, FpbPos pos, const FpbSearchKey
 {
 	return fpb_with_whole_heads(ix, page, ix->layout->read(ix, page, pos, end, near, true,
 														   items, room, more), items);
+}
+
+/*
+ * Read the entries of a leaf from start on (NULL: the first) that are < end
+ * (NULL: all), so many at most, into items[], in order, one by one.  live:
+ * without those that are killed.  Returns how many.  Tuples stay in the page.
+ */
+static inline int
+fpb_page_read_first(const FpbIndex *ix, Page page, const FpbSearchKey *start,
+					const FpbSearchKey *end, bool live, int most, FpbItem *items,
+					FpbReadFirst *first)
+{
+	int			n = ix->layout->read_first(ix, page, start, end, live, most, items, first);
+	FpbItem		next;
+
+	if (fpb_is_word(ix) || fpb_cut_in(ix, page) != NULL)
+		return n;
+	if (first->stop != FPB_STOP_PAGE)
+	{
+		next.key = first->next;
+		(void) fpb_with_whole_heads(ix, page, 1, &next);
+		first->next = next.key;
+	}
+	return fpb_with_whole_heads(ix, page, n, items);
 }
 
 /*

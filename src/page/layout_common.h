@@ -33,6 +33,69 @@ fpb_search_head(const FpbIndex *ix, Page page, const FpbSearchKey *search)
 	return fpb_search_head_in(ix, page, search);
 }
 
+/*
+ * For read_first: begin to read at a position.
+ */
+static inline void
+fpb_begin_first(FpbReadFirst *first, FpbPos pos)
+{
+	first->nread = 0;
+	first->first_killed = false;
+	first->begin = first->behind = pos;
+}
+
+/*
+ * Is an entry one of those to be read?  head: that of the end (NULL: there is
+ * none) in the page.
+ */
+static inline bool
+fpb_passes_first(const FpbIndex *ix, const FpbKey *key, const FpbSearchKey *end, uint64 head,
+				 int most, FpbReadFirst *first)
+{
+	if (end != NULL && fpb_compare_by_head(ix, key, end, head) >= 0)
+		first->stop = FPB_STOP_END;
+	else if (first->nread == most)
+		first->stop = FPB_STOP_ENOUGH;
+	else
+		return true;
+	first->next = *key;
+	return false;
+}
+
+/*
+ * Take an entry that is, unless it is killed; returns how many have been
+ * taken.
+ */
+static inline int
+fpb_take_first(const FpbKey *key, FpbPos pos, bool killed, FpbItem *item, FpbReadFirst *first)
+{
+	first->last = pos;
+	first->behind = fpb_pos_behind(pos);
+	first->first_killed |= killed && first->nread == 0;
+	first->nread++;
+	if (killed)
+		return 0;
+	item->key = *key;
+	item->pos = pos;
+	return 1;
+}
+
+/*
+ * For read_first: go on from first->behind, one entry after the other, where n
+ * items have been read.  Returns how many there are then.
+ */
+extern int	fpb_go_on_with_first(const FpbIndex *ix, Page page, const FpbSearchKey *end,
+								 uint64 head, bool live, int most, FpbItem *items, int n,
+								 FpbReadFirst *first);
+
+/*
+ * read_first of layouts that have no better way: by their search and next.
+ */
+extern int	fpb_read_first_by_steps(const FpbIndex *ix, Page page,
+									const FpbSearchKey *start, const FpbSearchKey *end,
+									bool live, int most, FpbItem *items,
+									FpbReadFirst *first);
+
 /* a page with no more entries than these is not split while they fit it at all */
 #define FPB_FEW_ENTRIES		2
 #define FPB_FEW_CHILDREN	3

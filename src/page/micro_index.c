@@ -1006,6 +1006,7 @@ const FpbLayoutRoutine fpb_micro_index_routine = {
 	.prev = micro_prev,
 	.back = micro_back,
 	.read = micro_read,
+	.read_first = fpb_read_first_by_steps,
 	.read_part = micro_read_part,
 	.downlink = micro_downlink,
 	.child = micro_child,

@@ -96,35 +96,37 @@ read_part(FpbReader *r, FpbPos pos, const FpbSearchKey *end, int enough)
 }
 
 /*
- * Forward: read the first entries of the range, one by one, and set the edge
- * after them.  False, with none read, if the first one, at *pos, is known
- * dead.
+ * Forward: read the first entries of the range from a place on (NULL: the
+ * beginning of the page), and set the edge after them.  False, with none read,
+ * if the first one, at *pos, is known dead.
  */
 static inline bool
-read_first(FpbReader *r, FpbPos *pos, const FpbSearchKey *end)
+read_first(FpbReader *r, const FpbSearchKey *start, const FpbSearchKey *end, FpbPos *pos)
 {
-	FpbIndex   *ix = &r->so->ix;
-	Page		page = r->seg.leaf;
-	uint64		head = end == NULL ? 0 : fpb_page_search_head(ix, page, end);
-	FpbEntry	entry;
+	FpbScanPage *sp = r->sp;
+	FpbReadFirst first;
 
-	for (int n = 0; fpb_page_next(ix, page, pos, &entry); n++)
+	sp->nitems = fpb_page_read_first(&r->so->ix, r->seg.leaf, start, end,
+									 r->scan->ignore_killed_tuples, FPB_FIRST_ITEMS, sp->items,
+									 &first);
+	if (first.first_killed)
 	{
-		if (end != NULL && fpb_compare_by_head(ix, &entry.key, end, head) >= 0)
-		{
-			fpb_edge_set_range(&r->sp->after, 1);
-			return true;
-		}
-		if (n == FPB_FIRST_ITEMS)
-		{
-			fpb_set_edge_entry(r, true, &entry.key);
-			return true;
-		}
-		if (!add_item(r, &entry, *pos) && n == 0)
-			return false;
-		*pos = fpb_pos_behind(*pos);
+		sp->nitems = 0;
+		*pos = first.begin;
+		return false;
 	}
-	set_edge_of_page(r, end, true);
+	switch (first.stop)
+	{
+		case FPB_STOP_END:
+			fpb_edge_set_range(&sp->after, 1);
+			break;
+		case FPB_STOP_ENOUGH:
+			fpb_set_edge_entry(r, true, &first.next);
+			break;
+		case FPB_STOP_PAGE:
+			set_edge_of_page(r, end, true);
+			break;
+	}
 	return true;
 }
 
@@ -139,10 +141,13 @@ read_forward(FpbReader *r)
 	const FpbSearchKey *end = range->has_upper ? &range->upper : NULL;
 	FpbPos		pos = FPB_POS_FIRST;
 
-	if (start != NULL)
+	if (r->so->cursor.part == FPB_FIRST_ITEMS)
+	{
+		if (read_first(r, start, end, &pos))
+			return;
+	}
+	else if (start != NULL)
 		fpb_page_search(&r->so->ix, r->seg.leaf, start, &pos);
-	if (r->so->cursor.part == FPB_FIRST_ITEMS && read_first(r, &pos, end))
-		return;
 	read_part(r, pos, end, r->so->cursor.part);
 }
 

@@ -127,6 +127,26 @@ seek_behind(FpbReader *r, const FpbIndex *tree, Page page)
 }
 
 /*
+ * The number of the first range after r->range that can have an entry which
+ * r->range ends before.  Mostly it is the next one, and r->range becomes that.
+ */
+static int64
+range_of_entry(FpbReader *r, const FpbKey *key, int64 last)
+{
+	FpbScanKeys *keys = &r->so->keys;
+	int64		next = r->range->number + 1;
+	int64		found;
+
+	if (next > last)
+		return next;
+	fpb_key_range_set(keys, r->range, next);
+	if (!r->range->has_upper || is_less(&r->so->ix, key, &r->range->upper))
+		return next;
+	found = fpb_keys_seek(keys, key, false, r->range);
+	return Max(next + 1, found);
+}
+
+/*
  * The number of the next range that can have entries, given what follows
  * r->range: the page's first entry after it if the range has ended on the
  * page, else the high fence.  last: the number of the last range wanted.
@@ -161,7 +181,7 @@ next_range(FpbReader *r, PageReading *leaf, bool ended_on_page, int64 last)
 				return range;
 			leaf->next = entry.key;
 		}
-		found = fpb_keys_seek(keys, &leaf->next, false, r->range);
+		return range_of_entry(r, &leaf->next, last);
 	}
 	if (!ended_on_page && !FpbPageIsRightmost(fpb_segment_high_page(so, seg)))
 	{
@@ -243,26 +263,6 @@ read_page(FpbReader *r, PageReading *pr, const FpbSearchKey *start,
 }
 
 /*
- * Take an entry that has been read as item number n, unless it is known dead;
- * returns how many have been taken.
- */
-static inline int
-take_entry(FpbReader *r, PageReading *pr, const FpbEntry *entry, FpbPos pos, int n)
-{
-	FpbItem    *item = &r->sp->items[n];
-
-	pr->any = true;
-	pr->last = pos;
-	if (++pr->nread > FPB_MAX_PAGE_ENTRIES)
-		fpb_report_crowd(pr->tree, pr->page);
-	if (r->scan->ignore_killed_tuples && fpb_page_is_killed(pr->tree, pr->page, pos))
-		return 0;
-	item->key = entry->key;
-	item->pos = pos;
-	return 1;
-}
-
-/*
  * The same as read_page, for one of many ranges.  It mostly has an entry or
  * two, so the first ones are read one by one.
  */
@@ -270,35 +270,33 @@ static int
 read_one_of_many(FpbReader *r, PageReading *pr, const FpbSearchKey *start,
 				 const FpbSearchKey *end, int nitems, bool *more)
 {
-	const FpbIndex *ix = pr->tree;
 	FpbScanPage *sp = r->sp;
-	bool		in_order;
-	FpbPos		pos = begin_at(pr, start, &in_order);
-	uint64		head = end == NULL ? 0 : fpb_page_search_head(ix, pr->page, end);
-	FpbEntry	entry;
-	bool		all = false;
-	int			n = 0;
+	FpbReadFirst first;
+	int			n;
 
 	fpb_make_room(r->so, sp, nitems + FPB_FIRST_ITEMS <= FPB_PART_ITEMS ? FPB_PART_ITEMS :
 				  FPB_MAX_PAGE_ENTRIES + FPB_FIRST_ITEMS, nitems);
-	pr->known = false;
-	for (int i = 0; i < FPB_FIRST_ITEMS && !all; i++)
+	n = fpb_page_read_first(pr->tree, pr->page, start, end, r->scan->ignore_killed_tuples,
+							FPB_FIRST_ITEMS, sp->items + nitems, &first);
+	if (unlikely(!is_after(pr, first.begin)))
+		return read_page(r, pr, start, end, nitems, more);
+	pr->nread += first.nread;
+	if (unlikely(pr->nread > FPB_MAX_PAGE_ENTRIES))
+		fpb_report_crowd(pr->tree, pr->page);
+	if (first.nread > 0)
 	{
-		pr->behind = pos;
-		if (!fpb_page_next(ix, pr->page, &pos, &entry))
-			all = true;
-		else if (end != NULL && fpb_compare_by_head(ix, &entry.key, end, head) >= 0)
-		{
-			pr->next = entry.key;
-			pr->known = all = true;
-			*more = false;
-		}
-		else
-			n += take_entry(r, pr, &entry, pos, nitems + n);
-		pos = fpb_pos_behind(pos);
+		pr->any = true;
+		pr->last = first.last;
 	}
-	if (!all)
-		n += read_on(r, pr, pos, end, true, nitems + n, more);
+	pr->behind = first.behind;
+	pr->known = first.stop == FPB_STOP_END;
+	if (pr->known)
+	{
+		pr->next = first.next;
+		*more = false;
+	}
+	else if (first.stop == FPB_STOP_ENOUGH)
+		n += read_on(r, pr, first.behind, end, true, nitems + n, more);
 	return n == 0 ? 0 : keep_matching(r, sp->items + nitems, n);
 }
 
@@ -589,26 +587,6 @@ is_dense(FpbReader *r, int64 first, int64 last)
 		return true;
 	fpb_scan_page_high(r->so, r->seg.leaf, &high);
 	return fpb_keys_seek(&r->so->keys, &high, true, r->range) - first >= DENSE_RANGES;
-}
-
-/*
- * The number of the first range after r->range that can have an entry which
- * r->range ends before.  Mostly it is the next one, and r->range becomes that.
- */
-static int64
-range_of_entry(FpbReader *r, const FpbKey *key, int64 last)
-{
-	FpbScanKeys *keys = &r->so->keys;
-	int64		next = r->range->number + 1;
-	int64		found;
-
-	if (next > last)
-		return next;
-	fpb_key_range_set(keys, r->range, next);
-	if (!r->range->has_upper || is_less(&r->so->ix, key, &r->range->upper))
-		return next;
-	found = fpb_keys_seek(keys, key, false, r->range);
-	return Max(next + 1, found);
 }
 
 /*

@@ -591,6 +591,67 @@ check_reading_back(Fuzz *f, int to, const FpbSearchKey *end)
 }
 
 /*
+ * Check that reading the first entries from start to end, of which n have been
+ * read, gives those, and tells what comes next.
+ */
+static void
+check_reading_first(Fuzz *f, const FpbSearchKey *start, const FpbSearchKey *end, FpbPos pos, int n)
+{
+	FpbItem		items[8];
+	FpbReadFirst first;
+	FpbEntry	entry;
+	bool		live = pg_prng_bool(&f->check_random);
+	int			most = pg_prng_uint64(&f->check_random) % lengthof(items);
+	int			m = fpb_page_read_first(&f->ix, f->page, start, end, live, most, items, &first);
+	int			at = 0;
+	FpbStop		stop = n > most ? FPB_STOP_ENOUGH : FPB_STOP_PAGE;
+
+	if (!fpb_pos_equal(first.begin, pos))
+		fuzz_fail(f, "reading the first entries begins elsewhere");
+	if (first.nread != Min(n, most))
+		fuzz_fail(f, "reading %d first entries of %d gives %d", most, n, first.nread);
+	for (int i = 0; i < first.nread; i++)
+	{
+		const FpbItem *item = &f->items[i];
+
+		if (live && fpb_page_is_killed(&f->ix, f->page, item->pos))
+		{
+			if (i == 0 && !first.first_killed)
+				fuzz_fail(f, "reading the first entries does not tell that the first is killed");
+			continue;
+		}
+		if (i == 0 && first.first_killed)
+			fuzz_fail(f, "reading the first entries takes the first for a killed one");
+		if (at == m || !fpb_pos_equal(items[at].pos, item->pos) ||
+			items[at].key.head != item->key.head || items[at].key.low != item->key.low ||
+			items[at].key.tail != item->key.tail || items[at].key.tuple != item->key.tuple)
+			fuzz_fail(f, "reading the first entries does not find item %d", i);
+		at++;
+	}
+	if (at != m)
+		fuzz_fail(f, "reading the first entries finds %d and not %d", m, at);
+	if (first.nread > 0 && (!fpb_pos_equal(first.last, f->items[first.nread - 1].pos) ||
+							!fpb_pos_equal(first.behind, fpb_pos_behind(first.last))))
+		fuzz_fail(f, "reading the first entries ends elsewhere");
+	if (first.nread == 0 && !fpb_pos_equal(first.behind, pos))
+		fuzz_fail(f, "reading no entries goes on");
+
+	pos = first.behind;
+	if (!fpb_page_next(&f->ix, f->page, &pos, &entry))
+	{
+		if (first.stop != FPB_STOP_PAGE)
+			fuzz_fail(f, "reading the first entries finds one too many");
+		return;
+	}
+	if (n <= most)
+		stop = FPB_STOP_END;
+	if (first.stop != stop || first.next.head != entry.key.head ||
+		first.next.low != entry.key.low || first.next.tail != entry.key.tail ||
+		first.next.tuple != entry.key.tuple)
+		fuzz_fail(f, "reading the first entries is wrong about the next one");
+}
+
+/*
  * Check the reading of a leaf's entries from the model's from'th up to the
  * to'th, or to the page's end, as scans and VACUUM read them.
  */
@@ -625,6 +686,7 @@ check_reading(Fuzz *f, int from, int to)
 	check_reading_parts(f, pos, to < f->nmodel ? &end : NULL, false, f->items, n, more);
 	check_reading_live(f, pos, to < f->nmodel ? &end : NULL, n);
 	check_reading_back(f, to, to < f->nmodel ? &end : NULL);
+	check_reading_first(f, from > 0 ? &start : NULL, to < f->nmodel ? &end : NULL, pos, n);
 	for (int i = 0; i < n; i++)
 	{
 		const FpbItem *item = &f->items[i];

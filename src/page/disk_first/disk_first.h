@@ -679,6 +679,9 @@ extern const char *fpb_disk_first_header_fault(const FpbIndex *ix, Page page);
 extern void fpb_disk_first_search(const FpbIndex *ix, Page page, const FpbSearchKey *search, FpbPos *pos);
 extern void fpb_disk_first_search_from(const FpbIndex *ix, Page page, const FpbSearchKey *search, FpbPos from, FpbPos *pos);
 extern bool fpb_disk_first_next(const FpbIndex *ix, Page page, FpbPos *pos, FpbEntry *entry);
+extern int	fpb_disk_first_read_first(const FpbIndex *ix, Page page, const FpbSearchKey *start,
+									  const FpbSearchKey *end, bool live, int most,
+									  FpbItem *items, FpbReadFirst *first);
 extern bool fpb_disk_first_prev(const FpbIndex *ix, Page page, FpbPos *pos, FpbEntry *entry);
 extern FpbPos fpb_disk_first_back(const FpbIndex *ix, Page page, FpbPos pos, int slots);
 extern int	fpb_disk_first_read(const FpbIndex *ix, Page page, FpbPos pos, const FpbSearchKey *end, bool near, bool live, FpbItem *items, int room, bool *more);

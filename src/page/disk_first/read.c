@@ -532,6 +532,40 @@ search_named_node(const FpbIndex *ix, Page page, const FpbShape *shape,
 }
 
 /*
+ * Set *place to the position of the search key in a page that has nodes:
+ * behind the last entry before it.  Returns the node, and its codec; NULL if a
+ * hint has named it, without having looked.
+ */
+static inline char *
+search_page(const FpbIndex *ix, Page page, const FpbShape *shape, const FpbSearchKey *search,
+			FpbNodePos *place, FpbCodec *codec)
+{
+	uint64		head = fpb_search_head(ix, page, search);
+	char	   *node;
+	int			number;
+
+	if (search->named_node != 0 && shape->child_off == 0 &&
+		search_named_node(ix, page, shape, search, head, place))
+		return NULL;
+	place->dir = search_directory(ix, page, shape, search, head, false);
+	number = fpb_node_number(page, place->dir);
+	node = checked_node(ix, shape, page, number, codec);
+	prefetch_node(ix, shape, page, number, node);
+	if (fpb_codec_is_loose(*codec))
+	{
+		int			next;
+		int			rank = fpb_loose_search(ix, page, shape, *codec, node, search, head, false, &next);
+
+		*place = fpb_loose_pos(place->dir, rank, next);
+		if (ix->max_posting > 0)
+			search_posting(ix, page, shape, node, search, head, place);
+	}
+	else
+		place->slot = fpb_search_node(ix, page, shape, *codec, node, search, head, false);
+	return node;
+}
+
+/*
  * Set *place to the position of the search key: behind the last entry before
  * it, so that fpb_node_pos_next finds the first entry >= search key from
  * there.
@@ -540,34 +574,11 @@ void
 fpb_node_pos_search(const FpbIndex *ix, Page page, const FpbSearchKey *search,
 					FpbNodePos *place)
 {
-	const FpbShape *shape = fpb_shape(ix, page);
 	FpbCodec	codec;
-	char	   *node;
-	int			number;
-	uint64		head;
 
 	memset(place, 0, sizeof(*place));
-	if (FpbDir(page)->nnodes == 0)
-		return;
-	head = fpb_search_head(ix, page, search);
-	if (search->named_node != 0 && shape->child_off == 0 &&
-		search_named_node(ix, page, shape, search, head, place))
-		return;
-	place->dir = search_directory(ix, page, shape, search, head, false);
-	number = fpb_node_number(page, place->dir);
-	node = checked_node(ix, shape, page, number, &codec);
-	prefetch_node(ix, shape, page, number, node);
-	if (fpb_codec_is_loose(codec))
-	{
-		int			next;
-		int			rank = fpb_loose_search(ix, page, shape, codec, node, search, head, false, &next);
-
-		*place = fpb_loose_pos(place->dir, rank, next);
-		if (ix->max_posting > 0)
-			search_posting(ix, page, shape, node, search, head, place);
-		return;
-	}
-	place->slot = fpb_search_node(ix, page, shape, codec, node, search, head, false);
+	if (FpbDir(page)->nnodes > 0)
+		(void) search_page(ix, page, fpb_shape(ix, page), search, place, &codec);
 }
 
 void
@@ -775,6 +786,56 @@ fpb_disk_first_next(const FpbIndex *ix, Page page, FpbPos *pos, FpbEntry *entry)
 
 	*pos = fpb_pos_pack(place);
 	return found;
+}
+
+/*
+ * See fpb_page_read_first.
+ *
+ * In a loose node one entry leads to the next, so that neither node nor slot
+ * has to be found again from a position.  Not so in a posting.
+ */
+int
+fpb_disk_first_read_first(const FpbIndex *ix, Page page, const FpbSearchKey *start,
+						  const FpbSearchKey *end, bool live, int most, FpbItem *items,
+						  FpbReadFirst *first)
+{
+	const FpbShape *shape = fpb_leaf_shape(ix);
+	FpbNodePos	place;
+	FpbCodec	codec;
+	FpbEntry	entry;
+	const uint8 *bits;
+	uint64		head;
+	char	   *node;
+	int			nslots;
+	int			slot;
+	int			n = 0;
+
+	if (start == NULL || FpbDir(page)->nnodes == 0)
+		return fpb_read_first_by_steps(ix, page, start, end, live, most, items, first);
+	memset(&place, 0, sizeof(place));
+	node = search_page(ix, page, shape, start, &place, &codec);
+	if (node == NULL)
+		node = fpb_page_node(ix, page, place.dir, &codec);
+	slot = fpb_codec_is_loose(codec) && place.item == 0 ? place.at - 1 : -1;
+	nslots = fpb_node_slots(ix, shape, codec, node);
+	bits = live ? fpb_node_killed_bits(shape, page, place.dir) : NULL;
+	head = end == NULL ? 0 : fpb_search_head(ix, page, end);
+	fpb_begin_first(first, fpb_pos_pack(place));
+	while (slot >= 0)
+	{
+		fpb_read_slot(ix, page, shape, codec, node, slot, &entry);
+		if (fpb_has_posting(shape, &entry))
+			break;
+		if (!fpb_passes_first(ix, &entry.key, end, head, most, first))
+			return n;
+		n += fpb_take_first(&entry.key, fpb_pos_pack(place),
+							fpb_slot_is_killed(shape, bits, nslots, slot), &items[n], first);
+		slot = fpb_loose_step(ix, shape, codec, node, slot, true);
+		place = fpb_loose_pos(place.dir, fpb_loose_rank(place) + 1, slot);
+	}
+
+	/* what is in postings, and in other nodes */
+	return fpb_go_on_with_first(ix, page, end, head, live, most, items, n, first);
 }
 
 /*
