@@ -140,10 +140,17 @@ BEGIN
             'SELECT a.*, b.* FROM a JOIN b ON a.v = b.v',
             'SELECT a.id, a.v, b.v, b.n FROM a LEFT JOIN b ON b.v = a.v AND b.n > a.n',
             'SELECT a.* FROM a WHERE NOT EXISTS (SELECT FROM b WHERE b.v = a.v AND b.n > 2)',
-            'SELECT a.id FROM a WHERE EXISTS (SELECT FROM b WHERE b.v = a.v AND b.id > a.id)'] LOOP
+            'SELECT a.id FROM a WHERE EXISTS (SELECT FROM b WHERE b.v = a.v AND b.id > a.id)',
+            'SELECT a.*, b.* FROM a JOIN b ON a.v = b.v AND a.n = b.n'] LOOP
             RETURN QUERY SELECT format('%s %s %s: %s', given, own, o, f) FROM faults(query, false, '{7,1000}') f;
         END LOOP;
+        -- the second column of a key
+        EXECUTE format('CREATE INDEX i2 ON b USING fpbtree (n DESC, v %s)', o);
         DROP INDEX i;
+        ANALYZE b;
+        query := 'SELECT a.*, b.* FROM a LEFT JOIN b ON a.n = b.n AND b.v = a.v';
+        RETURN QUERY SELECT format('%s %s second, %s: %s', given, own, o, f) FROM faults(query, false, '{7,1000}') f;
+        DROP INDEX i2;
     END LOOP;
     DROP TABLE a, b;
 END $$;
@@ -161,6 +168,13 @@ SELECT fault FROM unnest('{n2,n4,n8}'::text[]) x, unnest('{n2,n4,n8}'::text[]) y
     faults(format('SELECT x.%1$s, y.* FROM integers x %3$s JOIN integers y ON x.%1$s = y.%2$s', x, y, j)) fault;
 SELECT fault FROM unnest('{n2,n4,n8}'::text[]) x, unnest('{n2,n4,n8}'::text[]) y,
     faults(format('SELECT x.n FROM integers x WHERE NOT EXISTS (SELECT FROM integers y WHERE y.%2$s = x.%1$s)', x, y)) fault;
+
+CREATE INDEX ON integers USING fpbtree (n2, n4, n8);
+CREATE INDEX ON integers USING fpbtree (n8 DESC, n4);
+SELECT fault FROM unnest('{n2,n4,n8}'::text[]) x, unnest('{n2,n4,n8}'::text[]) y,
+    faults(format('SELECT x.n, y.n FROM integers x LEFT JOIN integers y ON y.n2 = x.%s AND y.n4 = x.%s AND y.n8 = x.n8', x, y)) fault;
+SELECT fault FROM unnest('{n2,n4,n8}'::text[]) x, unnest('{n2,n4,n8}'::text[]) y,
+    faults(format('SELECT x.n, y.n FROM integers x LEFT JOIN integers y ON y.n8 = x.%s AND y.n4 = x.%s', x, y)) fault;
 
 -- Tables for queries of many forms: o has the outer rows, i the inner ones, and
 -- j and u are others; u's numbers are unique.
@@ -212,6 +226,19 @@ INSERT INTO queries SELECT unnest(ARRAY[
     -- other columns of the index
     'SELECT o.id, i.c FROM o JOIN i ON i.k = o.k AND i.x = o.x',
     'SELECT o.id, i.c FROM o JOIN i ON i.k = o.k AND i.x = 5',
+    'SELECT o.id, i.id FROM o LEFT JOIN i ON i.x = o.x AND i.k = o.k AND i.t = o.t',
+    'SELECT o.id, i.id FROM o LEFT JOIN i ON i.x = o.x AND i.k = o.k + 1 AND i.t >= o.t',
+    'SELECT o.id, i.id FROM o LEFT JOIN i ON i.x = o.x AND i.k = o.k AND i.k > 20 AND i.x IS NOT NULL AND i.t < ''t4''',
+    'SELECT o.id, i.id FROM o LEFT JOIN i ON i.x = o.x AND i.k = 31 AND i.t = o.t',
+    'SELECT o.id, i.id FROM o LEFT JOIN i ON i.x = o.x AND i.k = o.k AND i.k = 31',
+    'SELECT o.id, i.id FROM o LEFT JOIN i ON i.k = o.k AND i.x = o.x AND i.x IN (1, 3, 5)',
+    'SELECT o.id, i.id FROM o LEFT JOIN i ON i.k = o.k AND i.x = o.x AND i.x = ANY (ARRAY[o.x, 3])',
+    'SELECT o.id, i.id FROM o LEFT JOIN i ON i.k = o.k AND i.k = o.id AND i.x = o.x',
+    'SELECT o.id, i.id FROM o LEFT JOIN i ON i.k = o.k::int8 + 10000000000 * (o.id % 2) AND i.x = o.x::int2',
+    'SELECT o.id FROM o WHERE EXISTS (SELECT FROM i WHERE i.k = o.k AND i.x = o.x AND i.id > o.id)',
+    'SELECT o.id FROM o WHERE NOT EXISTS (SELECT FROM i WHERE i.k = o.k AND i.x = o.x AND i.id > o.id)',
+    'SELECT o.id, j.id FROM o LEFT JOIN j ON j.x = o.x AND j.k = o.k',
+    'SELECT o.id, j.k FROM o JOIN j ON j.x = o.x AND j.k = o.k',
     'SELECT o.id, i.c FROM o JOIN i ON i.k = o.k AND i.x > o.x',
     'SELECT o.id, i.c FROM o LEFT JOIN i ON i.k = o.k AND i.x BETWEEN o.x AND o.x + 2',
     'SELECT o.id, i.c FROM o JOIN i ON i.k = o.k AND i.x IN (1, 5, 9)',
@@ -270,7 +297,7 @@ INSERT INTO queries SELECT unnest(ARRAY[
     'SELECT o.id, (SELECT count(*) FROM i JOIN j ON j.k = i.k WHERE i.x = o.x AND j.x = o.x) FROM o WHERE id < 50',
     'SELECT o.id, (SELECT string_agg(i.c || u.id, '','' ORDER BY i.c) FROM u JOIN i ON i.k = u.id AND i.x = o.x WHERE u.x = o.x) FROM o WHERE id < 50',
     'SELECT o.id, (SELECT sum(i.id) FROM generate_series(1, o.x) g JOIN i ON i.k = g) FROM o',
-    'SELECT o.id FROM o WHERE o.id < 40 AND o.x < ALL (SELECT i.x FROM u JOIN i ON i.k = u.id WHERE u.id BETWEEN o.id AND o.id + 2)',
+    'SELECT o.id FROM o WHERE o.id < 40 AND o.x < ALL (SELECT i.x + 5 FROM u JOIN i ON i.k = u.id WHERE u.id BETWEEN o.id AND o.id + 2)',
     'SELECT o.id FROM o WHERE id < 40 AND (o.k, o.x) IN (SELECT i.k, j.x FROM i JOIN j ON j.k = i.x WHERE i.id < 100 OFFSET 0)',
     'SELECT o.id, i.id FROM o JOIN i ON i.k = o.k WHERE i.x > (SELECT avg(x) FROM j)',
     'SELECT o.id, i.id FROM o JOIN i ON i.k = o.k AND i.x = (SELECT max(x) FROM u)',
@@ -289,6 +316,42 @@ SELECT fault FROM queries, faults(query) fault;
 SET work_mem = '64kB';
 SELECT fault FROM queries, faults(query) fault WHERE query ~ 'wide|SELECT o, i';
 RESET work_mem;
+-- fences that have the first of the key's columns only, or both
+CREATE TABLE pair AS SELECT 't' || lpad((g / 5)::text, 5, '0') AS t, g % 5 AS k, g AS id FROM generate_series(1, 8000) g;
+CREATE INDEX ON pair USING fpbtree (t COLLATE "C", k);
+CREATE INDEX ON pair USING fpbtree (t COLLATE "C" DESC, k DESC, (id % 3));
+-- and keys that are not there, so that a fence lies behind several of those asked for
+CREATE TABLE pair_some AS SELECT * FROM pair WHERE id / 5 % 4 = 0;
+INSERT INTO pair_some SELECT 't' || lpad((g / 5)::text, 5, '0'), g % 5, g FROM generate_series(8001, 30000) g WHERE g / 5 % 4 = 0;
+CREATE INDEX ON pair_some USING fpbtree (t COLLATE "C", k);
+ANALYZE pair, pair_some;
+-- such fences of an index that has grown
+CREATE TABLE grown (t text, k int, id int);
+CREATE INDEX ON grown USING fpbtree (t COLLATE "C", k, id);
+INSERT INTO grown SELECT 't' || lpad((g % 10000)::text, 6, '0'), g / 10000, g FROM generate_series(1, 30000) g WHERE g % 3 <> 1 ORDER BY hashint4(g);
+ANALYZE grown;
+SELECT faults('SELECT o.t, p.id FROM (SELECT ''t'' || lpad((g / 2)::text, 6, ''0'') AS t, g % 2 * 9 AS k FROM generate_series(1, 9000) g) o LEFT JOIN grown p ON p.t = o.t COLLATE "C" AND p.k = o.k', false, '{40,300,6000}');
+SELECT fault FROM unnest(ARRAY['SELECT o.t, o.k, p.id FROM (SELECT ''t'' || lpad((g / 5)::text, 5, ''0'') AS t, g % 5 AS k FROM generate_series(1, 30000) g WHERE g % 5 < 4) o LEFT JOIN pair_some p ON p.t = o.t COLLATE "C" AND p.k = o.k',
+    'SELECT o.id, p.id FROM pair o JOIN pair p ON p.t = o.t COLLATE "C" AND p.k = o.k WHERE o.id % 7 < 5',
+    'SELECT o.id, p.id FROM (SELECT * FROM pair ORDER BY hashint4(id) LIMIT 3000) o LEFT JOIN pair p ON p.t = o.t COLLATE "C" AND p.k = o.k + 1']) query, faults(query, false, '{50,1000,10000}') fault;
+-- Another equality of a column of the key is a filter, and does not let the
+-- columns' values combine: of 30 rows of each a, only those that are wanted
+-- are read.
+CREATE TABLE wide_o AS SELECT g AS a, g % 30 AS b FROM generate_series(1, 200) g;
+CREATE TABLE wide_i AS SELECT a, b FROM generate_series(1, 200) a, generate_series(0, 29) b;
+CREATE INDEX ON wide_i USING fpbtree (a, b);
+ANALYZE wide_o, wide_i;
+SELECT fault FROM unnest(ARRAY['SELECT o.a, i.b FROM wide_o o JOIN wide_i i ON i.a = o.a AND i.b = o.b AND i.b = ANY (ARRAY(SELECT generate_series(0, 25)))',
+    'SELECT o.a, i.b FROM wide_o o LEFT JOIN wide_i i ON i.a = o.a AND i.b = o.b AND i.b = 7', 'SELECT o.a, i.b FROM wide_o o LEFT JOIN wide_i i ON i.a = o.a AND i.b = o.b AND i.b IN (3, 7) AND i.b < 5']) query, faults(query) fault;
+CREATE FUNCTION inner_rows(query text) RETURNS int LANGUAGE plpgsql AS $$
+DECLARE
+    plan jsonb;
+BEGIN
+    PERFORM set_joins('batched');
+    EXECUTE 'EXPLAIN (ANALYZE, FORMAT JSON) ' || query INTO plan;
+    RETURN jsonb_path_query_first(plan, '$[0].Plan.** ? (@."Relation Name" == "wide_i")."Actual Rows"')::numeric::int;
+END $$;
+SELECT inner_rows('SELECT o.a, i.b FROM wide_o o JOIN wide_i i ON i.a = o.a AND i.b = o.b AND i.b = ANY (ARRAY(SELECT generate_series(0, 25)))');
 -- no rows on one side
 SELECT fault FROM unnest(ARRAY['SELECT * FROM o JOIN i ON i.k = o.k WHERE o.id < 0', 'SELECT * FROM o JOIN i ON i.k = o.k AND i.id + o.id > 100000',
     'SELECT * FROM o JOIN i ON i.k = o.k + 100000', 'SELECT * FROM o LEFT JOIN i ON i.k = o.k WHERE o.id < 0']) query, faults(query, true) fault;
@@ -424,6 +487,123 @@ EXECUTE p(3, 400);
 DEALLOCATE p;
 ROLLBACK;
 
+-- Which columns a key has.
+CREATE FUNCTION batch_key(query text) RETURNS text LANGUAGE plpgsql AS $$
+DECLARE
+    line text;
+BEGIN
+    PERFORM set_joins('batched');
+    FOR line IN EXECUTE 'EXPLAIN (COSTS OFF) ' || query LOOP
+        IF line ~ 'Batch Key' THEN
+            RETURN trim(line);
+        END IF;
+    END LOOP;
+    RETURN NULL;
+END $$;
+CREATE TABLE one_index AS SELECT * FROM i;
+CREATE INDEX ON one_index USING fpbtree (x, k DESC, t);
+ANALYZE one_index;
+SELECT batch_key(query), query FROM unnest(ARRAY[
+    'SELECT o.id, i.c FROM o JOIN one_index i ON i.x = o.x AND i.k > o.k',
+    'SELECT o.id, i.c FROM o JOIN one_index i ON i.x = o.x AND i.k = o.k',
+    'SELECT o.id, i.id FROM o LEFT JOIN one_index i ON i.x = o.x AND i.k = o.k AND i.t = o.t',
+    'SELECT o.id, i.id FROM o LEFT JOIN one_index i ON i.x = 5 AND i.k = o.k AND i.t = o.t',
+    'SELECT o.id, i.id FROM o LEFT JOIN one_index i ON i.x = o.x AND i.k = 31 AND i.t = o.t']) WITH ORDINALITY q(query, n) ORDER BY n;
+CREATE FUNCTION in_json(query text) RETURNS jsonb LANGUAGE plpgsql AS $$
+DECLARE
+    plan jsonb;
+BEGIN
+    PERFORM set_joins('batched');
+    EXECUTE 'EXPLAIN (ANALYZE, FORMAT JSON) ' || query INTO plan;
+    RETURN (SELECT jsonb_object_agg(key, value) FROM jsonb_each(plan #> '{0,Plan}') WHERE key IN ('Batch Key', 'Batches', 'Probes', 'Distinct Keys'));
+END $$;
+SELECT in_json('SELECT o.id, i.c FROM o JOIN one_index i ON i.k = o.k AND i.x = o.x');
+
+-- Joined rows in the order of the outer side, where that saves a sort.
+SET client_min_messages = error;
+CREATE UNIQUE INDEX o_id ON o USING fpbtree (id);
+SET client_min_messages = warning;
+CREATE INDEX o_x ON o USING fpbtree (x, k);
+CREATE FUNCTION in_order(query text) RETURNS text LANGUAGE plpgsql AS $$
+DECLARE
+    line text;
+    sorted bool := false;
+    ordered bool := false;
+    answer text;
+BEGIN
+    PERFORM set_config('enable_' || setting, 'off', true) FROM unnest('{sort,incremental_sort,hashagg}'::text[]) setting;
+    FOR line IN EXECUTE 'EXPLAIN (COSTS OFF) ' || query LOOP
+        sorted := sorted OR line ~ 'Sort';
+        ordered := ordered OR line ~ 'Keeps Order';
+    END LOOP;
+    IF ordered <> (current_setting('fpbtree.enable_batch_join') = 'on') OR sorted THEN
+        RETURN format('ordered: %s, sorted: %s', ordered, sorted);
+    END IF;
+    EXECUTE format('SELECT count(*) || '' rows, '' || coalesce(md5(string_agg(q::text, '' '')), '''') FROM (%s) q', query) INTO answer;
+    RETURN answer;
+END $$;
+CREATE FUNCTION faults_of_order(query text) RETURNS SETOF text LANGUAGE plpgsql AS $$
+DECLARE
+    expected text;
+    answer text;
+    n int;
+    single int;
+BEGIN
+    PERFORM set_joins('loops');
+    expected := in_order(query);
+    IF expected !~ '^[1-9]\d* rows' THEN
+        RETURN NEXT expected || ': ' || query;
+    END IF;
+    PERFORM set_joins('batched');
+    FOREACH single IN ARRAY '{0,5}'::int[] LOOP
+        PERFORM set_config('fpbtree.join_single_rows', single::text, true);
+        FOREACH n IN ARRAY '{1,7,1000}'::int[] LOOP
+            PERFORM set_config('fpbtree.join_batch_rows', n::text, true);
+            answer := in_order(query);
+            IF answer <> expected THEN
+                RETURN NEXT format('%s in batches of %s, not %s: %s', answer, n, expected, query);
+            END IF;
+        END LOOP;
+    END LOOP;
+END $$;
+CREATE TABLE ordered (query text);
+INSERT INTO ordered SELECT unnest(ARRAY[
+    'SELECT o.*, i.* FROM o JOIN i ON i.k = o.k ORDER BY o.id',
+    'SELECT o.id, i.c FROM o LEFT JOIN i ON i.k = o.k AND i.x > o.x ORDER BY o.id DESC',
+    'SELECT o.id, i.c, o.ctid, i.ctid, i.tableoid, i FROM o LEFT JOIN i ON i.k = o.k AND i.x = o.x ORDER BY o.id',
+    'SELECT o.wide, i.c FROM o JOIN i ON i.k = o.k ORDER BY o.id',
+    'SELECT o.id, j.x FROM o LEFT JOIN j ON j.k = o.k AND j.x <> o.x ORDER BY o.id',
+    'SELECT o.id, u.* FROM o LEFT JOIN u ON u.id = o.k ORDER BY o.id',
+    'SELECT o.id FROM o WHERE EXISTS (SELECT FROM i WHERE i.k = o.k AND i.x > o.x) ORDER BY o.id',
+    'SELECT o.id FROM o WHERE NOT EXISTS (SELECT FROM i WHERE i.k = o.k AND i.x = o.x) ORDER BY o.id DESC',
+    'SELECT o.id, i.c FROM o LEFT JOIN i ON i.k = o.k WHERE i.id IS NULL OR i.x > o.x ORDER BY o.id',
+    'SELECT o.id, i.c FROM o JOIN i ON i.k = o.k ORDER BY o.id LIMIT 150',
+    'SELECT o.x, o.k, i.id FROM o JOIN i ON i.k = o.id ORDER BY o.x, o.k',
+    'SELECT o.x, count(*), sum(i.id) FROM o JOIN i ON i.k = o.k GROUP BY o.x',
+    'SELECT o.id, i.c, j.id FROM o JOIN i ON i.k = o.k AND i.x = o.x LEFT JOIN j ON j.k = i.x ORDER BY o.id',
+    'SELECT g, (SELECT string_agg(s::text, '','') FROM (SELECT o.id, i.c FROM o JOIN i ON i.k = o.k WHERE o.x = g ORDER BY o.id) s) FROM generate_series(0, 9) g']);
+SELECT fault FROM ordered, faults_of_order(query) fault;
+-- little memory: rows that can't be kept are joined one by one
+SET work_mem = '64kB';
+SELECT fault FROM ordered, faults_of_order(query) fault;
+-- and later batches are smaller, so that few rows are read twice
+CREATE TABLE many_each AS SELECT g % 20 AS k, repeat('x', 90) AS w FROM generate_series(1, 2000) g;
+CREATE INDEX ON many_each USING fpbtree (k);
+ANALYZE many_each;
+CREATE FUNCTION read_in_order(query text) RETURNS int LANGUAGE plpgsql AS $$
+DECLARE
+    plan jsonb;
+BEGIN
+    PERFORM set_joins('batched');
+    PERFORM set_config('enable_' || setting, 'off', true) FROM unnest('{sort,incremental_sort,hashagg}'::text[]) setting;
+    EXECUTE 'EXPLAIN (ANALYZE, FORMAT JSON) ' || query INTO plan;
+    RETURN sum(floor((node->>'Actual Rows')::numeric * (node->>'Actual Loops')::numeric)) FROM jsonb_path_query(plan, 'strict $[0].Plan.** ? (@."Relation Name" == "many_each")') node;
+END $$;
+SELECT read_in_order('SELECT o.id, m.w FROM o JOIN many_each m ON m.k = o.x ORDER BY o.id') BETWEEN 40000 AND 41000 AS few_twice;
+SELECT faults_of_order('SELECT o.id, m.w FROM o JOIN many_each m ON m.k = o.x ORDER BY o.id');
+RESET work_mem;
+DROP INDEX o_id, o_x;
+
 -- Parallel plans.
 SET parallel_setup_cost = 0;
 SET parallel_tuple_cost = 0;
@@ -539,7 +719,7 @@ DECLARE
 BEGIN
     PERFORM set_joins('batched');
     FOR line IN EXECUTE 'EXPLAIN (ANALYZE, COSTS OFF, TIMING OFF, SUMMARY OFF) ' || query LOOP
-        IF line ~ 'Nested|Batches|Probes|Distinct Keys|Join Filter' THEN
+        IF line ~ 'Nested|Batch|Order|Probes|Distinct Keys|Join Filter' THEN
             RETURN NEXT regexp_replace(line, '^ +| \(actual.*', '', 'g');
         END IF;
     END LOOP;

@@ -85,7 +85,7 @@ my $scan = qr/Index (?:Only )?Scan (?:Backward )?using many\d+/;
 sub compare
 {
 	my ($when) = @_;
-	my $partwise = 'SET enable_partitionwise_join = on; SET enable_partitionwise_aggregate = on; SET enable_nestloop = off;';
+	my $partwise = 'SET enable_partitionwise_join = on; SET enable_partitionwise_aggregate = on; SET enable_nestloop = off; SET fpbtree.enable_batch_join = off;';
 
 	same("$when, one key", 'SELECT * FROM T WHERE k = 15050', qr/^ +->  Index Scan using many150_k_idx/m);
 	same("$when, some keys", 'SELECT * FROM T WHERE k = ANY (ARRAY[7, 5077, 5078, 19999]) ORDER BY k', qr/Append\n +->  $scan/);

@@ -6,9 +6,9 @@
  * Where the server considers a nested loop over a parameterized scan of an
  * fpbtree index, we offer the same loop in batches if
  *
- *	  - the outer side gives the value of an equality on a column of the index,
- *		and the columns before it have equalities with values that do not depend
- *		on the outer side: the *batch key*;
+ *	  - the outer side gives the values of equalities on successive columns of
+ *		the index, and the columns before them have equalities with values that
+ *		do not depend on the outer side: the *batch key*;
  *	  - no other part of the scan depends on the outer side.  Conditions that do
  *		are moved to the join, where both rows are at hand;
  *	  - nothing may ask for a row again (EvalPlanQual), which is so in queries
@@ -34,21 +34,30 @@
 #include "optimizer/restrictinfo.h"
 #include "utils/guc.h"
 #include "utils/lsyscache.h"
+#include "utils/spccache.h"
 
 #include "am/am.h"
 #include "base/compat.h"
 #include "join/join.h"
 
 /*
- * So much of what reading costs is saved if pages are read several at a time.
- * It would be half or more if they all came from storage.  But most are in
- * memory, and hash joins, which read ahead as well, are not given anything for
- * that either.
+ * So much of what reading costs is saved by reading several pages at a time,
+ * if all fit the cache that the planner is told of, and so much more if none
+ * do.  Even where they don't fit, many pages are in memory.  Where they do,
+ * hash joins, which read ahead as well, are not given anything for that
+ * either.
  */
-#define READS_SAVED		0.02
+#define READS_SAVED			0.02
+#define COLD_READS_SAVED	0.4
 
 /* and so much of a descent if another row of the batch has made it */
 #define DESCENT_SAVED	0.25
+
+/* but to find the outer rows of an inner one costs so many operators */
+#define ROW_OPERATORS	1
+
+/* and to keep it until the batch has been joined, so many */
+#define KEEP_OPERATORS	2
 
 /* batches are small where the outer side has so many rows or fewer */
 #define SMALL_OUTER		16.0
@@ -72,8 +81,8 @@ static const CustomPathMethods path_methods = {
 /* the batch key of an index scan */
 typedef struct BatchKey
 {
-	IndexClause *clause;
-	int			number;			/* of the scan key */
+	List	   *clauses;		/* IndexClauses, one for each column */
+	List	   *numbers;		/* of the scan keys */
 	double		nrows;			/* that have it */
 } BatchKey;
 
@@ -135,25 +144,31 @@ find_batch_key(const IndexPath *path, Relids relids, BatchKey *key)
 	int			number = 0;
 	ListCell   *lc;
 
+	key->clauses = key->numbers = NIL;
 	foreach(lc, path->indexclauses)
 	{
 		IndexClause *clause = lfirst_node(IndexClause, lc);
 
 		if (clause->indexcol > column)
-			return false;
+			break;
 		if (clause->indexcol == column && is_equality(index, clause))
 		{
-			if (bms_overlap(clause->rinfo->clause_relids, relids))
+			bool		given = bms_overlap(clause->rinfo->clause_relids, relids);
+
+			if (given && index->indexkeys[column] == 0)
+				break;
+			if (!given && key->clauses != NIL)
+				break;
+			if (given)
 			{
-				key->clause = clause;
-				key->number = number;
-				return index->indexkeys[column] != 0;
+				key->clauses = lappend(key->clauses, clause);
+				key->numbers = lappend_int(key->numbers, number);
 			}
 			column++;
 		}
 		number += list_length(clause->indexquals);
 	}
-	return false;
+	return key->clauses != NIL;
 }
 
 /*
@@ -161,7 +176,7 @@ find_batch_key(const IndexPath *path, Relids relids, BatchKey *key)
  * relids are the outer side.
  */
 static bool
-can_run_scan(const IndexPath *path, Relids relids)
+can_run_scan(const PlannerInfo *root, const IndexPath *path, Relids relids)
 {
 	const IndexOptInfo *index = path->indexinfo;
 	const RelOptInfo *rel = path->path.parent;
@@ -175,6 +190,8 @@ can_run_scan(const IndexPath *path, Relids relids)
 		return false;
 
 	/* a subplan would have to be told of changed parameters */
+	if (root->glob->subplans == NIL)
+		return true;
 	if (contain_subplans((Node *) rel->reltarget->exprs))
 		return false;
 	foreach(lc, rel->baserestrictinfo)
@@ -223,7 +240,7 @@ rows_of_key(PlannerInfo *root, const IndexPath *path, Relids relids, const Batch
 	List	   *clauses = NIL;
 	bool		moved = false;
 	SpecialJoinInfo sjinfo;
-	Node	   *equality = (Node *) key->clause->rinfo;
+	List	   *equalities = NIL;
 	Selectivity one;
 	Selectivity all;
 	ListCell   *lc;
@@ -234,14 +251,16 @@ rows_of_key(PlannerInfo *root, const IndexPath *path, Relids relids, const Batch
 
 		if (!bms_overlap(clause->rinfo->clause_relids, relids))
 			clauses = lappend(clauses, clause->rinfo);
+		else if (list_member_ptr(key->clauses, clause))
+			equalities = lappend(equalities, clause->rinfo);
 		else
-			moved |= clause != key->clause;
+			moved = true;
 	}
 	if (!moved)
 		return path->path.rows;
 	init_dummy_sjinfo(&sjinfo, relids, rel->relids);
-	one = clause_selectivity(root, equality, rel->relid, JOIN_INNER, NULL);
-	all = clause_selectivity(root, equality, 0, JOIN_INNER, &sjinfo);
+	one = clauselist_selectivity(root, equalities, rel->relid, JOIN_INNER, NULL);
+	all = clauselist_selectivity(root, equalities, 0, JOIN_INNER, &sjinfo);
 	return clamp_row_est(rel->tuples * Max(one, all) *
 						 clauselist_selectivity(root, clauses, rel->relid, JOIN_INNER, NULL));
 }
@@ -260,49 +279,114 @@ shared_visits(const IndexPath *inner, double nrows)
 }
 
 /*
- * What a batched nested loop costs less than the loop.
- *
- * If keys are dense, a batch descends to each leaf once, where the loop does
- * for each row, but rows have to be copied and sorted.  Pages that have to be
- * read are read several at a time.  None of that is true of the first rows.
- *
- * A batch reads all inner rows of its keys, where the loop stops at the first
- * match of a semi-join or anti-join, or has more conditions.
+ * What finding the outer rows of the inner ones costs for each outer row.
  */
 static Cost
-saved_by_batches(const Path *outer, const IndexPath *inner, const BatchKey *key,
-				 JoinType jointype, bool dense)
+cost_of_finding(const IndexPath *inner)
 {
-	bool		stops = jointype == JOIN_SEMI || jointype == JOIN_ANTI;
-	double		nrows = clamp_row_est(outer->rows);
-	double		matches = clamp_row_est(inner->path.rows);
-	double		more = key->nrows - (stops ? 1 : matches);
-	Cost		descent = inner->path.startup_cost;
-	Cost		fetch = inner->path.total_cost - descent;
-	Cost		saved = READS_SAVED * Max(fetch - 2 * cpu_tuple_cost * matches, 0);
-
-	if (dense)
-		saved += DESCENT_SAVED * shared_visits(inner, nrows) * descent;
-	saved -= Max(more, 0) * fetch / matches;
-	return saved * Max(nrows - SMALL_OUTER, 0);
+	return ROW_OPERATORS * cpu_operator_cost * clamp_row_est(inner->path.rows);
 }
 
 /*
- * Make a path of a batched nested loop, or NULL where the server would make no
- * nested loop, or a path that the join has is better (of partial paths, that
- * is not looked at).
+ * What visits to leaves that rows of a batch share save for each outer row,
+ * even if all pages are in memory.  0 where keys are not dense, or where a key
+ * has so many rows that batches don't pay.
+ */
+static Cost
+saved_by_sharing(const IndexPath *inner, double nrows)
+{
+	double		shared = shared_visits(inner, nrows);
+	Cost		saved = DESCENT_SAVED * shared * inner->path.startup_cost;
+
+	return shared > DENSE_SHARE && saved > cost_of_finding(inner) ? saved : 0;
+}
+
+/*
+ * What part of the pages that the query reads is not in the cache that the
+ * planner is told of?
+ */
+static double
+share_not_cached(const PlannerInfo *root, const IndexPath *inner)
+{
+	double		pages = root->total_table_pages + inner->indexinfo->pages;
+
+	return pages <= effective_cache_size ? 0 : 1 - effective_cache_size / pages;
+}
+
+/*
+ * What a batched nested loop costs less than the loop, where sharing visits
+ * saves so much for each row.
+ *
+ * If keys are dense, a batch descends to each leaf once, where the loop does
+ * for each row, but rows have to be copied, sorted and found again.  Pages
+ * that have to be read are read several at a time.  None of that is true of
+ * the first rows.
+ *
+ * A batch reads all inner rows of its keys, where the loop has more
+ * conditions, or stops at the first match of a semi-join or anti-join, after a
+ * page of the table.  If joined rows are to leave in outer order, they have to
+ * be kept.
+ */
+static Cost
+saved_by_batches(const PlannerInfo *root, const Path *outer, const IndexPath *inner,
+				 const BatchKey *key, JoinType jointype, Cost sharing, bool ordered)
+{
+	double		nrows = clamp_row_est(outer->rows);
+	double		matches = clamp_row_est(inner->path.rows);
+	Cost		fetch = inner->path.total_cost - inner->path.startup_cost;
+	Cost		reads = Max(fetch - 2 * cpu_tuple_cost * matches, 0);
+	Cost		saved = sharing - cost_of_finding(inner);
+
+	if (jointype == JOIN_SEMI || jointype == JOIN_ANTI)
+	{
+		double		page_cost;
+
+		get_tablespace_page_costs(inner->path.parent->reltablespace, &page_cost, NULL);
+		saved -= Max(fetch - page_cost, 0);
+		reads = Min(reads, page_cost);
+	}
+	saved += (READS_SAVED + COLD_READS_SAVED * share_not_cached(root, inner)) * reads;
+	if (ordered)
+		saved -= KEEP_OPERATORS * cpu_operator_cost * matches;
+	saved -= Max(key->nrows - matches, 0) * fetch / matches;
+	return saved * Max(nrows - SMALL_OUTER, 0);
+}
+
+/* a join that may be made in batches */
+typedef struct BatchJoin
+{
+	PlannerInfo *root;
+	RelOptInfo *joinrel;
+	JoinType	type;
+	JoinPathExtraData *extra;
+	Path	   *inner;
+	BatchKey	key;
+} BatchJoin;
+
+/*
+ * Make a path of a batched nested loop, whose rows are in this order, or NULL
+ * where the server would make no nested loop, or a path that the join has is
+ * better (of partial paths, that is not looked at).
  */
 static CustomPath *
-make_path(PlannerInfo *root, RelOptInfo *joinrel, Path *outer, Path *inner,
-		  const BatchKey *key, JoinType jointype, JoinPathExtraData *extra, bool partial)
+make_path(const BatchJoin *join, Path *outer, List *pathkeys, bool partial)
 {
+	PlannerInfo *root = join->root;
+	JoinPathExtraData *extra = join->extra;
+	Path	   *inner = join->inner;
 	Relids		outer_relids = parameter_relids(outer->parent);
 	Relids		required;
 	JoinCostWorkspace workspace;
 	NestPath   *loop;
 	CustomPath *path;
-	bool		dense = shared_visits((IndexPath *) inner, clamp_row_est(outer->rows)) > DENSE_SHARE;
-	Cost		saved = saved_by_batches(outer, (IndexPath *) inner, key, jointype, dense);
+	bool		ordered = pathkeys != NIL;
+	Cost		sharing = saved_by_sharing((IndexPath *) inner, clamp_row_est(outer->rows));
+	Cost		saved = saved_by_batches(root, outer, (IndexPath *) inner, &join->key, join->type,
+										 sharing, ordered);
+
+	/* the join has the server's own loop, whose order is no worse */
+	if (saved <= cpu_operator_cost && enable_nestloop)
+		return NULL;
 
 	/* an outer side with lateral references to the inner one is none */
 	if (bms_overlap(PATH_REQ_OUTER(outer), parameter_relids(inner->parent)))
@@ -322,12 +406,12 @@ make_path(PlannerInfo *root, RelOptInfo *joinrel, Path *outer, Path *inner,
 		return NULL;
 
 	/* like the server, don't make paths of which that is known beforehand */
-	fpb_initial_cost_nestloop(root, &workspace, jointype, outer, inner, extra);
-	if (!partial && !fpb_add_path_precheck(joinrel, outer, inner, workspace.startup_cost,
-										   workspace.total_cost - saved, required))
+	fpb_initial_cost_nestloop(root, &workspace, join->type, outer, inner, extra);
+	if (!partial && !fpb_add_path_precheck(join->joinrel, outer, inner, workspace.startup_cost,
+										   workspace.total_cost - saved, pathkeys, required))
 		return NULL;
-	loop = create_nestloop_path(root, joinrel, jointype, &workspace, extra, outer, inner,
-								extra->restrictlist, NIL, required);
+	loop = create_nestloop_path(root, join->joinrel, join->type, &workspace, extra, outer, inner,
+								extra->restrictlist, pathkeys, required);
 
 	path = makeNode(CustomPath);
 	path->path = loop->jpath.path;
@@ -335,7 +419,7 @@ make_path(PlannerInfo *root, RelOptInfo *joinrel, Path *outer, Path *inner,
 	path->path.pathtype = T_CustomScan;
 	path->flags = CUSTOMPATH_SUPPORT_PROJECTION;
 	path->custom_paths = list_make1(loop);
-	path->custom_private = list_make2_int(key->number, dense);
+	path->custom_private = list_make2(join->key.numbers, list_make2_int(sharing > 0, ordered));
 	path->methods = &path_methods;
 	fpb_cost_as_enabled(&path->path, outer, inner);
 	path->path.startup_cost += cpu_operator_cost;
@@ -344,30 +428,61 @@ make_path(PlannerInfo *root, RelOptInfo *joinrel, Path *outer, Path *inner,
 }
 
 /*
- * Add paths that join the rows of an inner path.
+ * Add a path over an outer path, unless there are better ones.
  */
 static void
-add_paths(PlannerInfo *root, RelOptInfo *joinrel, RelOptInfo *outerrel, Path *inner,
-		  const BatchKey *key, JoinType jointype, JoinPathExtraData *extra)
+add_batch_path(const BatchJoin *join, Path *outer, List *pathkeys)
 {
-	Path	   *cheapest = outerrel->cheapest_total_path;
+	CustomPath *path = make_path(join, outer, pathkeys, false);
+
+	if (path != NULL)
+		add_path(join->joinrel, &path->path);
+}
+
+/*
+ * Add paths over the outer paths that begin with the order wanted of the
+ * query.
+ */
+static void
+add_ordered_paths(const BatchJoin *join, RelOptInfo *outerrel)
+{
+	PlannerInfo *root = join->root;
+	ListCell   *lc;
+
+	if (root->query_pathkeys == NIL)
+		return;
+	foreach(lc, outerrel->pathlist)
+	{
+		Path	   *outer = lfirst(lc);
+		List	   *pathkeys;
+
+		if (outer->pathkeys == NIL ||
+			linitial(outer->pathkeys) != linitial(root->query_pathkeys))
+			continue;
+		pathkeys = build_join_pathkeys(root, join->joinrel, join->type, outer->pathkeys);
+		if (pathkeys != NIL)
+			add_batch_path(join, outer, pathkeys);
+	}
+}
+
+/*
+ * Add paths over the cheapest outer paths, and such as keep an order.
+ */
+static void
+add_paths(const BatchJoin *join, RelOptInfo *outerrel)
+{
+	RelOptInfo *joinrel = join->joinrel;
 	Path	   *first = outerrel->cheapest_startup_path;
 	CustomPath *path;
 
-	path = make_path(root, joinrel, cheapest, inner, key, jointype, extra, false);
-	if (path != NULL)
-		add_path(joinrel, &path->path);
-	if (first != NULL && first != cheapest)
-	{
-		path = make_path(root, joinrel, first, inner, key, jointype, extra, false);
-		if (path != NULL)
-			add_path(joinrel, &path->path);
-	}
+	add_batch_path(join, outerrel->cheapest_total_path, NIL);
+	if (first != NULL && first != outerrel->cheapest_total_path)
+		add_batch_path(join, first, NIL);
+	add_ordered_paths(join, outerrel);
 	if (joinrel->consider_parallel && joinrel->lateral_relids == NULL &&
-		outerrel->partial_pathlist != NIL && inner->parallel_safe)
+		outerrel->partial_pathlist != NIL && join->inner->parallel_safe)
 	{
-		path = make_path(root, joinrel, linitial(outerrel->partial_pathlist), inner, key,
-						 jointype, extra, true);
+		path = make_path(join, linitial(outerrel->partial_pathlist), NIL, true);
 		if (path != NULL && path->path.param_info == NULL && path->path.parallel_safe)
 			add_partial_path(joinrel, &path->path);
 	}
@@ -381,6 +496,7 @@ join_hook(PlannerInfo *root, RelOptInfo *joinrel, RelOptInfo *outerrel, RelOptIn
 		  JoinType jointype, JoinPathExtraData *extra)
 {
 	Relids		outer_relids = parameter_relids(outerrel);
+	BatchJoin	join = {.root = root,.joinrel = joinrel,.type = jointype,.extra = extra};
 	ListCell   *lc;
 
 	if (prev_join_hook != NULL)
@@ -390,14 +506,14 @@ join_hook(PlannerInfo *root, RelOptInfo *joinrel, RelOptInfo *outerrel, RelOptIn
 	foreach(lc, innerrel->pathlist)
 	{
 		IndexPath  *inner = (IndexPath *) lfirst(lc);
-		BatchKey	key;
 
 		if (!IsA(inner, IndexPath) || inner->path.param_info == NULL ||
 			!bms_is_subset(PATH_REQ_OUTER(&inner->path), outer_relids) ||
-			!can_run_scan(inner, outer_relids) || !find_batch_key(inner, outer_relids, &key))
+			!can_run_scan(root, inner, outer_relids) || !find_batch_key(inner, outer_relids, &join.key))
 			continue;
-		key.nrows = rows_of_key(root, inner, outer_relids, &key);
-		add_paths(root, joinrel, outerrel, &inner->path, &key, jointype, extra);
+		join.inner = &inner->path;
+		join.key.nrows = rows_of_key(root, inner, outer_relids, &join.key);
+		add_paths(&join, outerrel);
 	}
 }
 
@@ -463,29 +579,32 @@ replace_parameters(Node *node, void *arg)
 
 /*
  * Move the clauses of a list that depend on the outer side to the join, but
- * for number stay.  originals are the same clauses, as the join can have them;
- * both lists lose them.  Returns the number that the one that stays has now.
+ * for those whose numbers stay has.  originals are the same clauses, as the
+ * join can have them; both lists lose them.  Returns the numbers that those
+ * that stay have now.
  */
-static int
-move_clauses(List **clauses, List **originals, int stay, NestLoop *loop, MoveContext *context)
+static List *
+move_clauses(List **clauses, List **originals, const List *stay, NestLoop *loop,
+			 MoveContext *context)
 {
 	List	   *kept = NIL;
 	List	   *kept_originals = NIL;
-	int			stays_at = -1;
+	List	   *stay_at = NIL;
 
 	for (int i = 0; i < list_length(*originals); i++)
 	{
 		Node	   *original = list_nth(*originals, i);
+		bool		stays = list_member_int(stay, i);
 		Node	   *moved;
 
 		context->found = false;
 		moved = replace_parameters(original, context);
-		if (context->found && i != stay)
+		if (context->found && !stays)
 			loop->join.joinqual = lappend(loop->join.joinqual, moved);
 		else
 		{
-			if (i == stay)
-				stays_at = list_length(kept_originals);
+			if (stays)
+				stay_at = lappend_int(stay_at, list_length(kept_originals));
 			kept_originals = lappend(kept_originals, original);
 			if (clauses != NULL)
 				kept = lappend(kept, list_nth(*clauses, i));
@@ -494,7 +613,7 @@ move_clauses(List **clauses, List **originals, int stay, NestLoop *loop, MoveCon
 	*originals = kept_originals;
 	if (clauses != NULL)
 		*clauses = kept;
-	return stays_at;
+	return stay_at;
 }
 
 /*
@@ -508,7 +627,7 @@ plan_batch_join(PlannerInfo *root pg_attribute_unused(), RelOptInfo *rel pg_attr
 	CustomScan *scan = makeNode(CustomScan);
 	NestLoop   *loop = linitial_node(NestLoop, custom_plans);
 	Plan	   *inner = innerPlan(loop);
-	int			key = linitial_int(best_path->custom_private);
+	List	   *key = linitial(best_path->custom_private);
 	MoveContext context = {loop->nestParams, outerPlan(loop)->targetlist};
 
 	if (IsA(inner, IndexScan))
@@ -517,14 +636,14 @@ plan_batch_join(PlannerInfo *root pg_attribute_unused(), RelOptInfo *rel pg_attr
 	else
 		key = move_clauses(&castNode(IndexOnlyScan, inner)->indexqual,
 						   &((IndexOnlyScan *) inner)->recheckqual, key, loop, &context);
-	move_clauses(NULL, &inner->qual, -1, loop, &context);
+	move_clauses(NULL, &inner->qual, NIL, loop, &context);
 	if (context.failed)
 		elog(ERROR, "outer side of a batched nested loop lacks a parameter");
 
 	scan->scan.plan.targetlist = tlist;
 	scan->flags = best_path->flags;
 	scan->custom_plans = custom_plans;
-	scan->custom_private = list_make2_int(key, lsecond_int(best_path->custom_private));
+	scan->custom_private = list_make2(key, lsecond(best_path->custom_private));
 	scan->custom_scan_tlist = copyObjectImpl(loop->join.plan.targetlist);
 	scan->methods = &fpb_join_scan_methods;
 	return &scan->scan.plan;

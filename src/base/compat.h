@@ -302,9 +302,9 @@ fpb_strnxfrm_prefix(char *dest, Size room, const char *string, Size length, pg_l
 #if PG_VERSION_NUM >= 180000
 #define fpb_cost_as_enabled(path, outer, inner) \
 	((path)->disabled_nodes = (outer)->disabled_nodes + (inner)->disabled_nodes)
-#define fpb_add_path_precheck(joinrel, outer, inner, startup, total, required) \
+#define fpb_add_path_precheck(joinrel, outer, inner, startup, total, pathkeys, required) \
 	add_path_precheck(joinrel, (outer)->disabled_nodes + (inner)->disabled_nodes, \
-					  startup, total, NIL, required)
+					  startup, total, pathkeys, required)
 #else
 #define fpb_cost_as_enabled(path, outer, inner) \
 	do { \
@@ -314,8 +314,8 @@ fpb_strnxfrm_prefix(char *dest, Size room, const char *string, Size length, pg_l
 			(path)->total_cost -= disable_cost; \
 		} \
 	} while (0)
-#define fpb_add_path_precheck(joinrel, outer, inner, startup, total, required) \
-	add_path_precheck(joinrel, startup, total, NIL, required)
+#define fpb_add_path_precheck(joinrel, outer, inner, startup, total, pathkeys, required) \
+	add_path_precheck(joinrel, startup, total, pathkeys, required)
 #endif
 
 /* What is measured of a plan's node; needs instrument.h. */

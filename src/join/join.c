@@ -15,16 +15,19 @@
  *		5, a           8: c               8: -  -> (c, NULL) of a left join
  *		5, d
  *
- * So joined rows leave in the order of the index, batch by batch.
+ * So joined rows leave in the order of the index, batch by batch.  Where the
+ * planner wants them in the order of the outer side, they are kept until the
+ * batch has been joined, and leave then.  If they take too much memory, the
+ * rows of the batch are joined one by one instead.
  *
  * A batch pays where it visits a leaf once for several rows (the keys are
  * dense), or where pages have to be read, because the scan then reads several
  * at a time.  If the pages of each row are in memory and its own, the loop is
  * as fast without the work of a batch.  So the first rows are joined one by
  * one, as the server does, and so are the next ones as long as the inner scan
- * reads nothing, unless the planner has found the keys dense.  A LIMIT does
- * not pay for rows that it does not want: each batch is twice as large as the
- * one before.
+ * reads nothing, unless the planner has found the keys dense.  A LIMIT pays
+ * for few rows that it does not want: a batch has no more than twice as many
+ * as there have been before.
  *
  * The scan, expressions and instrumentation are the server's own nodes.  What
  * we replace is what ExecNestLoop does.
@@ -59,10 +62,26 @@ static int	single_rows;
 #define MOST_BYTES	((Size) 256 * 1024 * 1024)
 
 /*
+ * A column of the search key: the inner scan's key that outer rows give, how
+ * to compute it, and where the inner scan's rows have it.
+ */
+typedef struct FpbJoinColumn
+{
+	ScanKey		key;
+	IndexRuntimeKeyInfo runtime;
+	Oid			given_type;		/* an integer type other than the column's, or
+								 * InvalidOid */
+	int			attno;
+} FpbJoinColumn;
+
+/*
  * So many inner rows that nobody wants, and as many again as keys are left,
  * are passed over before the scan begins again with these keys.
  */
 #define MOST_UNWANTED	100
+
+/* so many rows are joined one by one before the first batch */
+#define LEAST_SINGLE	2
 
 /* what is done next */
 typedef enum FpbJoinPhase
@@ -72,6 +91,7 @@ typedef enum FpbJoinPhase
 	FPB_JOIN_SINGLE_ALONE,		/* return it if no row was joined with it */
 	FPB_JOIN_PAIRS,				/* join inner rows with a batch */
 	FPB_JOIN_ALONE,				/* return those that no row was joined with */
+	FPB_JOIN_IN_ORDER,			/* return the rows kept, in outer order */
 	FPB_JOIN_DONE
 } FpbJoinPhase;
 
@@ -83,26 +103,28 @@ typedef struct FpbJoin
 	FpbJoinPhase phase;
 	bool		outer_done;		/* has the outer side no more rows? */
 
+	bool		ordered;		/* do joined rows leave in outer order? */
+	bool		redoing;		/* are rows of a batch joined one by one? */
+
 	/* whether batches pay */
 	bool		dense;			/* do they visit a leaf for several rows? */
 	bool		has_read;		/* has the inner scan had pages read, for the
 								 * last batch or single rows? */
 	int			nsingle;		/* so many rows are still joined one by one */
 	int			batch_rows;		/* the next batch has so many */
+	int			most_rows;		/* and none has more; 0: there are none */
 
 	FpbJoinRow	single;
 	FpbOuterBatch batch;
 
-	/* the inner scan, and its key that outer rows give */
+	/* the inner scan, and its search key */
 	ScanState  *inner;
-	ScanKey		key;
-	IndexRuntimeKeyInfo runtime;	/* how to compute it */
+	int			ncolumns;
+	FpbJoinColumn *columns;
+	Datum	   *values;			/* of the search key computed last */
 	ExprContext *runtime_context;
 	IndexRuntimeKeyInfo *others;	/* other keys that are computed */
 	int			nothers;
-	Oid			given_type;		/* an integer type other than the column's, or
-								 * InvalidOid */
-	int			key_attno;		/* where the inner scan's rows have the key */
 
 	/* FPB_JOIN_PAIRS */
 	int			group;			/* the group of the last inner row */
@@ -110,8 +132,11 @@ typedef struct FpbJoin
 								 * been joined with all */
 	bool		wanted;			/* has one of its outer rows wanted the row? */
 	int			nunwanted;		/* so many rows in succession nobody has */
-	/* FPB_JOIN_ALONE */
+	void	   *kept;			/* ordered: a copy of it, or NULL */
+	/* FPB_JOIN_ALONE, FPB_JOIN_IN_ORDER, and while redoing */
 	int			next_row;
+	/* FPB_JOIN_IN_ORDER */
+	FpbJoinPair *pair;			/* the next one of the last row, or NULL */
 
 	/* for EXPLAIN */
 	int64		nbatches;
@@ -191,39 +216,52 @@ own_integer(Datum *value, Oid given, Oid own)
 }
 
 /*
- * Make the inner scan's key one for values of the column's type.
+ * Make a key of the inner scan one for values of the column's type.
  */
 static void
-prepare_key(FpbJoin *join, ScanKey key, Relation index)
+prepare_column(FpbJoinColumn *column, Relation index)
 {
-	int			column = key->sk_attno - 1;
-	Oid			type = index->rd_opcintype[column];
+	ScanKey		key = column->key;
+	int			number = key->sk_attno - 1;
+	Oid			type = index->rd_opcintype[number];
 
-	join->key = key;
 	if (key->sk_subtype != InvalidOid && key->sk_subtype != type)
 	{
-		Oid			eq = get_opfamily_member(index->rd_opfamily[column], type, type,
+		Oid			eq = get_opfamily_member(index->rd_opfamily[number], type, type,
 											 BTEqualStrategyNumber);
 
-		join->given_type = key->sk_subtype;
+		column->given_type = key->sk_subtype;
 		fmgr_info(get_opcode(eq), &key->sk_func);
 	}
 	key->sk_subtype = type;
 }
 
 /*
- * Find the computed keys of the inner scan: the one that is to be an array,
- * and the others.
+ * How a key of the inner scan is computed.  NULL: it is not.
+ */
+static const IndexRuntimeKeyInfo *
+find_runtime(const IndexRuntimeKeyInfo *runtime, int nruntime, const ScanKeyData *key)
+{
+	for (int i = 0; i < nruntime; i++)
+		if (runtime[i].scan_key == key)
+			return &runtime[i];
+	return NULL;
+}
+
+/*
+ * Find the computed keys of the inner scan: those of the search key, whose
+ * numbers these are, and the others.
  */
 static void
-find_keys(FpbJoin *join, int keyno)
+find_keys(FpbJoin *join, const List *numbers)
 {
 	ScanKey		keys;
 	IndexRuntimeKeyInfo *runtime;
 	int			nruntime;
 	Relation	index;
+	bool		index_only = !IsA(join->inner, IndexScanState);
 
-	if (IsA(join->inner, IndexScanState))
+	if (!index_only)
 	{
 		IndexScanState *scan = (IndexScanState *) join->inner;
 
@@ -232,7 +270,6 @@ find_keys(FpbJoin *join, int keyno)
 		nruntime = scan->iss_NumRuntimeKeys;
 		join->runtime_context = scan->iss_RuntimeContext;
 		index = scan->iss_RelationDesc;
-		join->key_attno = index->rd_index->indkey.values[keys[keyno].sk_attno - 1];
 	}
 	else
 	{
@@ -243,22 +280,38 @@ find_keys(FpbJoin *join, int keyno)
 		nruntime = scan->ioss_NumRuntimeKeys;
 		join->runtime_context = scan->ioss_RuntimeContext;
 		index = scan->ioss_RelationDesc;
-		join->key_attno = keys[keyno].sk_attno;
 	}
 
+	join->ncolumns = list_length(numbers);
+	join->columns = palloc0(join->ncolumns * sizeof(FpbJoinColumn));
+	join->values = palloc(join->ncolumns * sizeof(Datum));
+	for (int i = 0; i < join->ncolumns; i++)
+	{
+		FpbJoinColumn *column = &join->columns[i];
+		const IndexRuntimeKeyInfo *how;
+
+		column->key = &keys[list_nth_int(numbers, i)];
+		how = find_runtime(runtime, nruntime, column->key);
+		if (how == NULL)
+			elog(ERROR, "no computed key %d in a batched nested loop", list_nth_int(numbers, i));
+		column->runtime = *how;
+		column->attno = index_only ? column->key->sk_attno :
+			index->rd_index->indkey.values[column->key->sk_attno - 1];
+		prepare_column(column, index);
+	}
 	join->others = palloc(nruntime * sizeof(IndexRuntimeKeyInfo));
 	for (int i = 0; i < nruntime; i++)
 	{
-		if (runtime[i].scan_key == &keys[keyno])
-			join->runtime = runtime[i];
-		else
+		bool		other = true;
+
+		for (int c = 0; c < join->ncolumns; c++)
+			other &= runtime[i].scan_key != join->columns[c].key;
+		if (other)
 			join->others[join->nothers++] = runtime[i];
 	}
-	if (join->runtime.scan_key == NULL)
-		elog(ERROR, "no computed key %d in a batched nested loop", keyno);
-	fpb_outer_batch_init(&join->batch, outerPlanState(join->loop), index,
-						 keys[keyno].sk_attno - 1);
-	prepare_key(join, &keys[keyno], index);
+	fpb_outer_batch_init(&join->batch, outerPlanState(join->loop),
+						 join->ordered ? &join->inner->ps : NULL, index,
+						 join->columns[0].key->sk_attno - 1, join->ncolumns);
 }
 
 /*
@@ -268,9 +321,10 @@ static void
 start(FpbJoin *join)
 {
 	join->phase = FPB_JOIN_NEXT;
-	join->outer_done = join->has_read = false;
+	join->outer_done = join->has_read = join->redoing = false;
 	join->nsingle = single_rows;
-	join->batch_rows = Min(Max(2 * single_rows, 1), fpb_join_batch_rows);
+	join->batch_rows = 1;
+	join->most_rows = fpb_join_batch_rows;
 }
 
 /*
@@ -287,10 +341,11 @@ fpb_join_begin(CustomScanState *node, EState *estate, int eflags)
 	join->css.custom_ps = list_make1(join->loop);
 	join->type = join->loop->js.jointype;
 	join->inner = (ScanState *) innerPlanState(join->loop);
-	join->dense = lsecond_int(plan->custom_private) != 0;
+	join->dense = linitial_int(lsecond(plan->custom_private)) != 0;
+	join->ordered = lsecond_int(lsecond(plan->custom_private)) != 0;
 	start(join);
 	if ((eflags & EXEC_FLAG_EXPLAIN_ONLY) == 0)
-		find_keys(join, linitial_int(plan->custom_private));
+		find_keys(join, linitial(plan->custom_private));
 }
 
 /*
@@ -312,26 +367,35 @@ pass_parameters(FpbJoin *join, TupleTableSlot *slot)
 }
 
 /*
- * Compute the search key that an outer row gives.  It lives until the next one
- * is computed.  False if it is NULL or no value of the column's type: no inner
- * row has it.
+ * Compute the search key that an outer row gives, to join->values.  It lives
+ * until the next one is computed.  False if a value is NULL, or none of the
+ * column's type: no inner row has it.
  */
 static bool
-compute_key(FpbJoin *join, TupleTableSlot *slot, Datum *key)
+compute_key(FpbJoin *join, TupleTableSlot *slot)
 {
 	ExprContext *econtext = join->runtime_context;
 	MemoryContext old;
-	bool		isnull;
+	bool		isnull = false;
 
 	ResetExprContext(econtext);
 	pass_parameters(join, slot);
 	old = MemoryContextSwitchTo(econtext->ecxt_per_tuple_memory);
-	*key = ExecEvalExpr(join->runtime.key_expr, econtext, &isnull);
-	if (!isnull && join->runtime.key_toastable)
-		*key = PointerGetDatum(PG_DETOAST_DATUM(*key));
+	for (int i = 0; i < join->ncolumns && !isnull; i++)
+	{
+		const FpbJoinColumn *column = &join->columns[i];
+		Datum	   *value = &join->values[i];
+
+		*value = ExecEvalExpr(column->runtime.key_expr, econtext, &isnull);
+		if (isnull)
+			continue;
+		if (column->runtime.key_toastable)
+			*value = PointerGetDatum(PG_DETOAST_DATUM(*value));
+		else if (OidIsValid(column->given_type))
+			isnull = !own_integer(value, column->given_type, column->key->sk_subtype);
+	}
 	MemoryContextSwitchTo(old);
-	return !isnull &&
-		(!OidIsValid(join->given_type) || own_integer(key, join->given_type, join->batch.type));
+	return !isnull;
 }
 
 /*
@@ -342,6 +406,13 @@ next_outer(FpbJoin *join)
 {
 	TupleTableSlot *slot = NULL;
 
+	if (join->redoing)
+	{
+		if (join->next_row < join->batch.nrows)
+			return fpb_outer_batch_row(&join->batch, join->next_row++);
+		join->redoing = false;
+		fpb_outer_batch_reset(&join->batch);
+	}
 	if (!join->outer_done)
 		slot = ExecProcNode(outerPlanState(join->loop));
 	if (!TupIsNull(slot))
@@ -353,6 +424,13 @@ next_outer(FpbJoin *join)
 	return NULL;
 }
 
+/* the memory that a batch may take, in bytes */
+static inline Size
+most_memory(void)
+{
+	return Min((Size) work_mem * 1024, MOST_BYTES);
+}
+
 /*
  * Take the next batch of outer rows.  False if there are no more.
  */
@@ -360,21 +438,20 @@ static bool
 fill_batch(FpbJoin *join)
 {
 	FpbOuterBatch *batch = &join->batch;
-	Size		most = Min((Size) work_mem * 1024, MOST_BYTES);
+	Size		most = join->ordered ? most_memory() / 2 : most_memory();
 
 	fpb_outer_batch_reset(batch);
 	while (batch->nrows < join->batch_rows && batch->size < most)
 	{
 		TupleTableSlot *slot = next_outer(join);
-		Datum		key;
 		bool		has_key;
 
 		if (slot == NULL)
 			break;
-		has_key = compute_key(join, slot, &key);
-		fpb_outer_batch_add(batch, slot, key, has_key);
+		has_key = compute_key(join, slot);
+		fpb_outer_batch_add(batch, slot, has_key ? join->values : NULL);
 	}
-	join->batch_rows = Min(2 * join->batch_rows, fpb_join_batch_rows);
+	join->batch_rows = Min(2 * join->batch_rows, join->most_rows);
 	return batch->nrows > 0;
 }
 
@@ -392,16 +469,22 @@ rescan(IndexScanDesc scan, ScanKey keys, int nkeys, bool wants_all)
 }
 
 /*
- * Let the inner scan begin with a key, or with an array of them.
+ * Let the inner scan begin with the keys in join->values, which are arrays if
+ * it is for a batch.
  */
 static void
-start_scan(FpbJoin *join, Datum argument, bool is_array)
+start_scan(FpbJoin *join, bool for_batch)
 {
-	join->key->sk_argument = argument;
-	if (is_array)
-		join->key->sk_flags |= SK_SEARCHARRAY;
-	else
-		join->key->sk_flags &= ~SK_SEARCHARRAY;
+	int			flags = !for_batch ? 0 : join->ncolumns > 1 ? SK_SEARCHARRAY | FPB_SK_LIST :
+		SK_SEARCHARRAY;
+
+	for (int i = 0; i < join->ncolumns; i++)
+	{
+		ScanKey		key = join->columns[i].key;
+
+		key->sk_argument = join->values[i];
+		key->sk_flags = (key->sk_flags & ~(SK_SEARCHARRAY | FPB_SK_LIST)) | flags;
+	}
 	if (join->nothers > 0)
 		ExecIndexEvalRuntimeKeys(join->runtime_context, join->others, join->nothers);
 	if (IsA(join->inner, IndexScanState))
@@ -409,14 +492,14 @@ start_scan(FpbJoin *join, Datum argument, bool is_array)
 		IndexScanState *state = (IndexScanState *) join->inner;
 
 		state->iss_RuntimeKeysReady = true;
-		rescan(state->iss_ScanDesc, state->iss_ScanKeys, state->iss_NumScanKeys, is_array);
+		rescan(state->iss_ScanDesc, state->iss_ScanKeys, state->iss_NumScanKeys, for_batch);
 	}
 	else
 	{
 		IndexOnlyScanState *state = (IndexOnlyScanState *) join->inner;
 
 		state->ioss_RuntimeKeysReady = true;
-		rescan(state->ioss_ScanDesc, state->ioss_ScanKeys, state->ioss_NumScanKeys, is_array);
+		rescan(state->ioss_ScanDesc, state->ioss_ScanKeys, state->ioss_NumScanKeys, for_batch);
 	}
 }
 
@@ -427,7 +510,8 @@ static void
 start_groups(FpbJoin *join, int group)
 {
 	ResetExprContext(join->runtime_context);
-	start_scan(join, PointerGetDatum(fpb_outer_batch_array(&join->batch, group)), true);
+	fpb_outer_batch_arrays(&join->batch, group, join->values);
+	start_scan(join, true);
 	join->nunwanted = 0;
 }
 
@@ -482,24 +566,34 @@ next_inner(FpbJoin *join)
 }
 
 /*
- * The same for a batch: and find the outer rows that have the row's key.
+ * The same for a batch: and find the outer rows that have the row's key.  An
+ * index scan for keys of several columns may return other rows.
  */
 static bool
 next_inner_of_batch(FpbJoin *join)
 {
 	FpbOuterBatch *batch = &join->batch;
-	Datum		key;
-	bool		isnull;
-	int			group;
+	int			group = -1;
 
-	if (!next_inner(join))
-		return false;
-	key = slot_getattr(join->inner->ss_ScanTupleSlot, join->key_attno, &isnull);
-	group = isnull ? -1 : fpb_outer_batch_find(batch, key, join->group);
-	if (group < 0)
-		elog(ERROR, "index scan has returned a row without any of the keys asked for");
+	while (group < 0)
+	{
+		bool		isnull = false;
+
+		if (!next_inner(join))
+			return false;
+		for (int i = 0; i < join->ncolumns && !isnull; i++)
+			join->values[i] = slot_getattr(join->inner->ss_ScanTupleSlot,
+										   join->columns[i].attno, &isnull);
+		if (!isnull)
+			group = fpb_outer_batch_find(batch, join->values, join->group);
+		if (group < 0 && join->ncolumns == 1)
+			elog(ERROR, "index scan has returned a row without any of the keys asked for");
+		if (group < 0)
+			CHECK_FOR_INTERRUPTS();
+	}
 	join->group = group;
 	join->wanted = false;
+	join->kept = NULL;
 	join->next = batch->groups[group].begin;
 	return true;
 }
@@ -529,21 +623,54 @@ is_satisfied(const FpbJoin *join, const FpbJoinRow *row)
 }
 
 /*
- * Join an outer row, which the loop's expressions see, with the inner row.
- * NULL if nothing is to be returned.
+ * Do the join's conditions hold for an outer row, which the loop's expressions
+ * see, and the inner row?
  */
-static TupleTableSlot *
-join_pair(FpbJoin *join, FpbJoinRow *row)
+static bool
+matches(FpbJoin *join, FpbJoinRow *row)
 {
 	NestLoopState *loop = join->loop;
 
 	if (!ExecQual(loop->js.joinqual, loop->js.ps.ps_ExprContext))
 	{
 		InstrCountFiltered1(loop, 1);
-		return NULL;
+		return false;
 	}
 	row->matched = true;
-	return join->type == JOIN_ANTI ? NULL : joined(join);
+	return true;
+}
+
+/*
+ * Join an outer row, which the loop's expressions see, with the inner row.
+ * NULL if nothing is to be returned.
+ */
+static TupleTableSlot *
+join_pair(FpbJoin *join, FpbJoinRow *row)
+{
+	return matches(join, row) && join->type != JOIN_ANTI ? joined(join) : NULL;
+}
+
+/*
+ * The same, but that the rows are kept.  If they take too much memory, the
+ * batch's rows are joined one by one instead, and further batches are smaller.
+ */
+static void
+keep_pair(FpbJoin *join, FpbJoinRow *row)
+{
+	FpbOuterBatch *batch = &join->batch;
+
+	if (!matches(join, row) || join->type == JOIN_ANTI)
+		return;
+	if (join->kept == NULL)
+		join->kept = fpb_outer_batch_keep(batch, join->loop->js.ps.ps_ExprContext->ecxt_innertuple);
+	fpb_outer_batch_pair(batch, row, join->kept);
+	if (batch->size > most_memory())
+	{
+		join->redoing = true;
+		join->next_row = 0;
+		join->batch_rows = join->most_rows = batch->nrows / 2;
+		join->phase = FPB_JOIN_NEXT;
+	}
 }
 
 /*
@@ -560,17 +687,27 @@ join_alone(FpbJoin *join, const FpbJoinRow *row)
 }
 
 /*
- * Are the next rows to be joined one by one?
+ * Are the next rows to be joined one by one?  Those that are to be so at first
+ * are joined in batches if pages have been read for some of them.
  */
 static bool
 goes_singly(FpbJoin *join)
 {
-	if (join->nsingle > 0)
+	if (join->redoing || join->most_rows == 0 ||
+		(join->nsingle > 0 && (!join->has_read || join->batch_rows <= 2 * LEAST_SINGLE)))
 		return true;
-	if (single_rows > 0 && !join->dense && !join->has_read)
-		join->nsingle = single_rows;
+	join->nsingle = single_rows > 0 && !join->dense && !join->has_read ? single_rows : 0;
 	join->has_read = false;
 	return join->nsingle > 0;
+}
+
+/*
+ * What is done when all inner rows have been joined with a batch.
+ */
+static inline FpbJoinPhase
+after_pairs(const FpbJoin *join)
+{
+	return join->ordered ? FPB_JOIN_IN_ORDER : FPB_JOIN_ALONE;
 }
 
 /*
@@ -581,26 +718,30 @@ static FpbJoinPhase
 take_outer(FpbJoin *join)
 {
 	TupleTableSlot *slot;
-	Datum		key;
 
 	if (!goes_singly(join))
 	{
 		join->group = join->next_row = 0;
 		join->next = INT_MAX;	/* there is no inner row yet */
 		join->wanted = true;
+		join->pair = NULL;
 		if (!fill_batch(join))
 			return FPB_JOIN_DONE;
-		return start_batch(join) ? FPB_JOIN_PAIRS : FPB_JOIN_ALONE;
+		return start_batch(join) ? FPB_JOIN_PAIRS : after_pairs(join);
 	}
-	join->nsingle--;
+	if (!join->redoing)
+	{
+		join->nsingle--;
+		join->batch_rows = Min(join->batch_rows + 2, join->most_rows);
+	}
 	slot = next_outer(join);
 	if (slot == NULL)
 		return FPB_JOIN_DONE;
 	join->loop->js.ps.ps_ExprContext->ecxt_outertuple = slot;
 	join->single.matched = false;
-	if (!compute_key(join, slot, &key))
+	if (!compute_key(join, slot))
 		return FPB_JOIN_SINGLE_ALONE;
-	start_scan(join, key, false);
+	start_scan(join, false);
 	return FPB_JOIN_SINGLE;
 }
 
@@ -645,10 +786,13 @@ go_on_pairs(FpbJoin *join)
 		join->next++;
 		join->wanted = true;
 		join->loop->js.ps.ps_ExprContext->ecxt_outertuple = fpb_outer_batch_row(batch, number);
-		return join_pair(join, row);
+		if (!join->ordered)
+			return join_pair(join, row);
+		keep_pair(join, row);
+		return NULL;
 	}
 	if (!pass_unwanted(join) || !next_inner_of_batch(join))
-		join->phase = FPB_JOIN_ALONE;
+		join->phase = after_pairs(join);
 	return NULL;
 }
 
@@ -670,6 +814,34 @@ go_on_alone(FpbJoin *join)
 		return NULL;
 	join->loop->js.ps.ps_ExprContext->ecxt_outertuple = fpb_outer_batch_row(batch, number);
 	return join_alone(join, &batch->rows[number]);
+}
+
+/*
+ * Go on with the rows kept, in the order of the outer side.
+ */
+static TupleTableSlot *
+go_on_in_order(FpbJoin *join)
+{
+	FpbOuterBatch *batch = &join->batch;
+	ExprContext *econtext = join->loop->js.ps.ps_ExprContext;
+	FpbJoinPair *pair = join->pair;
+	const FpbJoinRow *row;
+
+	if (pair != NULL)
+	{
+		join->pair = pair->next;
+		econtext->ecxt_innertuple = fpb_outer_batch_kept(batch, pair->inner);
+		return joined(join);
+	}
+	if (join->next_row == batch->nrows)
+	{
+		join->phase = FPB_JOIN_NEXT;
+		return NULL;
+	}
+	row = &batch->rows[join->next_row];
+	econtext->ecxt_outertuple = fpb_outer_batch_row(batch, join->next_row++);
+	join->pair = row->first;
+	return join_alone(join, row);
 }
 
 /*
@@ -701,6 +873,9 @@ next_joined(FpbJoin *join)
 				break;
 			case FPB_JOIN_ALONE:
 				slot = go_on_alone(join);
+				break;
+			case FPB_JOIN_IN_ORDER:
+				slot = go_on_in_order(join);
 				break;
 			case FPB_JOIN_DONE:
 				break;
@@ -762,13 +937,42 @@ fpb_join_rescan(CustomScanState *node)
 }
 
 /*
- * Tell EXPLAIN ANALYZE how many keys have been asked for at a time.
+ * The names of the columns of the search key.
+ */
+static List *
+column_names(const FpbJoin *join)
+{
+	const Plan *inner = join->inner->ps.plan;
+	bool		index_only = IsA(inner, IndexOnlyScan);
+	Oid			index = index_only ? ((IndexOnlyScan *) inner)->indexid :
+		((IndexScan *) inner)->indexid;
+	List	   *quals = index_only ? ((IndexOnlyScan *) inner)->indexqual :
+		((IndexScan *) inner)->indexqual;
+	List	   *names = NIL;
+	ListCell   *lc;
+
+	foreach(lc, linitial(((CustomScan *) join->css.ss.ps.plan)->custom_private))
+	{
+		const OpExpr *equality = list_nth_node(OpExpr, quals, lfirst_int(lc));
+
+		names = lappend(names, get_attname(index, linitial_node(Var, equality->args)->varattno,
+										   false));
+	}
+	return names;
+}
+
+/*
+ * Tell EXPLAIN the columns of the search key; and if it has run the query, how
+ * many keys have been asked for at a time.
  */
 static void
 fpb_join_explain(CustomScanState *node, List *ancestors pg_attribute_unused(), ExplainState *es)
 {
 	FpbJoin    *join = (FpbJoin *) node;
 
+	ExplainPropertyList("Batch Key", column_names(join), es);
+	if (join->ordered)
+		ExplainPropertyBool("Keeps Order", true, es);
 	if (!es->analyze)
 		return;
 	ExplainPropertyInteger("Batches", NULL, join->nbatches, es);

@@ -15,19 +15,47 @@
 
 #include "base/running.h"
 
+/* an inner row that an outer row is joined with */
+typedef struct FpbJoinPair
+{
+	struct FpbJoinPair *next;	/* of the same outer row */
+	void	   *inner;			/* a HeapTuple or a MinimalTuple */
+} FpbJoinPair;
+
 /* a row of the outer side, with its search key */
 typedef struct FpbJoinRow
 {
 	void	   *tuple;			/* a HeapTuple or a MinimalTuple */
 	bool		matched;		/* has it been joined with a row? */
+	FpbJoinPair *first;			/* the inner rows kept for it */
+	FpbJoinPair *last;
 } FpbJoinRow;
+
+/* how rows of a node are kept */
+typedef struct FpbRowKeeper
+{
+	bool		as_heap_tuples; /* or as minimal tuples */
+	TupleTableSlot *slot;		/* of the kind that expressions expect */
+} FpbRowKeeper;
 
 /* a search key, and the row whose it is */
 typedef struct FpbJoinKey
 {
-	Datum		value;
+	Datum		value;			/* of its first column; FpbOuterBatch.more has
+								 * the others */
 	int			row;
 } FpbJoinKey;
+
+/* a column of the search keys: how it is compared and kept */
+typedef struct FpbBatchColumn
+{
+	SortSupportData sort;
+	int16		typlen;
+	bool		typbyval;
+	char		typalign;
+	Oid			type;
+	ArrayType  *array;			/* of the keys asked for; or NULL */
+} FpbBatchColumn;
 
 /*
  * The keys that are equal to one another, and whose rows want inner rows: from
@@ -51,32 +79,32 @@ typedef struct FpbOuterBatch
 	int			room;			/* for so many rows and keys */
 	FpbJoinKey *keys;
 	int			nkeys;
+	Datum	   *more;			/* for each row, the values of its key's
+								 * columns but the first; NULL if there are
+								 * none */
 	FpbJoinGroup *groups;		/* one for each distinct key */
 	int			ngroups;
-	ArrayType  *array;			/* of the keys asked for; or NULL */
 	Size		size;			/* bytes of the rows and keys */
 
-	/* how rows are kept */
-	bool		as_heap_tuples; /* or as minimal tuples */
-	TupleTableSlot *slot;		/* of the kind that expressions expect */
+	FpbRowKeeper outer;
+	FpbRowKeeper inner;			/* if joined rows are kept */
 
-	/* how keys are compared */
-	SortSupportData sort;
-	int16		typlen;
-	bool		typbyval;
-	char		typalign;
-	Oid			type;
+	int			ncolumns;		/* of a search key */
+	FpbBatchColumn columns[INDEX_MAX_KEYS];
 } FpbOuterBatch;
 
-extern void fpb_outer_batch_init(FpbOuterBatch *batch, PlanState *outer, Relation index,
-								 int column);
+extern void fpb_outer_batch_init(FpbOuterBatch *batch, PlanState *outer, PlanState *inner,
+								 Relation index, int first, int ncolumns);
 extern void fpb_outer_batch_reset(FpbOuterBatch *batch);
-extern void fpb_outer_batch_add(FpbOuterBatch *batch, TupleTableSlot *slot, Datum key,
-								bool has_key);
+extern void fpb_outer_batch_add(FpbOuterBatch *batch, TupleTableSlot *slot,
+								const Datum *key);
 extern void fpb_outer_batch_sort(FpbOuterBatch *batch);
-extern ArrayType *fpb_outer_batch_array(FpbOuterBatch *batch, int group);
+extern void fpb_outer_batch_arrays(FpbOuterBatch *batch, int group, Datum *arrays);
 extern TupleTableSlot *fpb_outer_batch_row(FpbOuterBatch *batch, int row);
-extern int	fpb_outer_batch_find(FpbOuterBatch *batch, Datum value, int group);
+extern int	fpb_outer_batch_find(FpbOuterBatch *batch, const Datum *values, int group);
+extern void *fpb_outer_batch_keep(FpbOuterBatch *batch, TupleTableSlot *slot);
+extern void fpb_outer_batch_pair(FpbOuterBatch *batch, FpbJoinRow *row, void *inner);
+extern TupleTableSlot *fpb_outer_batch_kept(FpbOuterBatch *batch, void *inner);
 extern bool fpb_outer_batch_leave_out(FpbOuterBatch *batch, int group, int key);
 
 extern const CustomScanMethods fpb_join_scan_methods;

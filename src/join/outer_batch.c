@@ -1,7 +1,8 @@
 /*-------------------------------------------------------------------------
  *
  * join/outer_batch.c
- *	  A batch of rows of a join's outer side, and their search keys.
+ *	  A batch of rows of a join's outer side, their search keys, and the inner
+ *	  rows that they are joined with, if these are kept.
  *
  *-------------------------------------------------------------------------
  */
@@ -25,37 +26,94 @@
 #define FIRST_ROOM	16
 
 /*
- * Prepare to keep rows of a plan's node, with keys for a column of an index.
+ * Find out how values of an index's column are compared and kept.
  */
-void
-fpb_outer_batch_init(FpbOuterBatch *batch, PlanState *outer, Relation index, int column)
+static void
+init_column(FpbBatchColumn *col, Relation index, int column)
 {
-	const TupleTableSlotOps *ops = ExecGetResultSlotOps(outer, NULL);
 	Oid			sort_proc = index_getprocid(index, column + 1, BTSORTSUPPORT_PROC);
 
+	memset(col, 0, sizeof(*col));
+	col->type = index->rd_opcintype[column];
+	get_typlenbyvalalign(col->type, &col->typlen, &col->typbyval, &col->typalign);
+	col->sort.ssup_cxt = CurrentMemoryContext;
+	col->sort.ssup_collation = index->rd_indcollation[column];
+	col->sort.ssup_reverse = (index->rd_indoption[column] & INDOPTION_DESC) != 0;
+	col->sort.ssup_attno = column + 1;
+	if (OidIsValid(sort_proc))
+		OidFunctionCall1(sort_proc, PointerGetDatum(&col->sort));
+	if (col->sort.comparator == NULL)
+		PrepareSortSupportComparisonShim(index_getprocid(index, column + 1, BTORDER_PROC),
+										 &col->sort);
+}
+
+/*
+ * Find out how rows of a plan's node are kept.
+ *
+ * Expressions may have been compiled for the kind of slot that the node
+ * returns.  They take a heap tuple for one in a buffer.
+ */
+static void
+init_keeper(FpbRowKeeper *keeper, PlanState *node)
+{
+	const TupleTableSlotOps *ops = ExecGetResultSlotOps(node, NULL);
+
+	keeper->as_heap_tuples = ops == &TTSOpsHeapTuple || ops == &TTSOpsBufferHeapTuple;
+	keeper->slot = ExecInitExtraTupleSlot(node->state, ExecGetResultType(node),
+										  keeper->as_heap_tuples ? &TTSOpsHeapTuple : ops);
+}
+
+/*
+ * Copy a row, and add its size to *size.
+ */
+static void *
+keep_row(const FpbRowKeeper *keeper, TupleTableSlot *slot, Size *size)
+{
+	if (keeper->as_heap_tuples)
+	{
+		HeapTuple	tuple = ExecCopySlotHeapTuple(slot);
+
+		*size += tuple->t_len;
+		return tuple;
+	}
+	else
+	{
+		MinimalTuple tuple = ExecCopySlotMinimalTuple(slot);
+
+		*size += tuple->t_len;
+		return tuple;
+	}
+}
+
+/*
+ * A row that is kept, in the slot.
+ */
+static TupleTableSlot *
+kept_row(const FpbRowKeeper *keeper, void *tuple)
+{
+	if (keeper->as_heap_tuples)
+		return ExecStoreHeapTuple(tuple, keeper->slot, false);
+	ExecForceStoreMinimalTuple(tuple, keeper->slot, false);
+	return keeper->slot;
+}
+
+/*
+ * Prepare to keep rows of the outer node, and of the inner one unless that is
+ * NULL, with keys for so many columns of an index from number first on.
+ */
+void
+fpb_outer_batch_init(FpbOuterBatch *batch, PlanState *outer, PlanState *inner, Relation index,
+					 int first, int ncolumns)
+{
 	memset(batch, 0, sizeof(*batch));
 	batch->cxt = AllocSetContextCreate(CurrentMemoryContext, "fpbtree batch of a join",
 									   ALLOCSET_DEFAULT_SIZES);
-
-	/*
-	 * Expressions may have been compiled for the kind of slot that the outer
-	 * side returns.  They take a heap tuple for one in a buffer.
-	 */
-	batch->as_heap_tuples = ops == &TTSOpsHeapTuple || ops == &TTSOpsBufferHeapTuple;
-	batch->slot = ExecInitExtraTupleSlot(outer->state, ExecGetResultType(outer),
-										 batch->as_heap_tuples ? &TTSOpsHeapTuple : ops);
-
-	batch->type = index->rd_opcintype[column];
-	get_typlenbyvalalign(batch->type, &batch->typlen, &batch->typbyval, &batch->typalign);
-	batch->sort.ssup_cxt = CurrentMemoryContext;
-	batch->sort.ssup_collation = index->rd_indcollation[column];
-	batch->sort.ssup_reverse = (index->rd_indoption[column] & INDOPTION_DESC) != 0;
-	batch->sort.ssup_attno = column + 1;
-	if (OidIsValid(sort_proc))
-		OidFunctionCall1(sort_proc, PointerGetDatum(&batch->sort));
-	if (batch->sort.comparator == NULL)
-		PrepareSortSupportComparisonShim(index_getprocid(index, column + 1, BTORDER_PROC),
-										 &batch->sort);
+	init_keeper(&batch->outer, outer);
+	if (inner != NULL)
+		init_keeper(&batch->inner, inner);
+	batch->ncolumns = ncolumns;
+	for (int i = 0; i < ncolumns; i++)
+		init_column(&batch->columns[i], index, first + i);
 }
 
 /*
@@ -64,12 +122,16 @@ fpb_outer_batch_init(FpbOuterBatch *batch, PlanState *outer, Relation index, int
 void
 fpb_outer_batch_reset(FpbOuterBatch *batch)
 {
-	ExecClearTuple(batch->slot);
+	ExecClearTuple(batch->outer.slot);
+	if (batch->inner.slot != NULL)
+		ExecClearTuple(batch->inner.slot);
 	MemoryContextReset(batch->cxt);
 	batch->rows = NULL;
 	batch->keys = NULL;
+	batch->more = NULL;
 	batch->groups = NULL;
-	batch->array = NULL;
+	for (int i = 0; i < batch->ncolumns; i++)
+		batch->columns[i].array = NULL;
 	batch->nrows = batch->nkeys = batch->ngroups = batch->room = 0;
 	batch->size = 0;
 }
@@ -81,25 +143,49 @@ static void
 grow(FpbOuterBatch *batch)
 {
 	int			room = batch->room == 0 ? FIRST_ROOM : 2 * batch->room;
+	Size		more = (batch->ncolumns - 1) * sizeof(Datum);
 
 	if (batch->room == 0)
 	{
 		batch->rows = MemoryContextAlloc(batch->cxt, room * sizeof(FpbJoinRow));
 		batch->keys = MemoryContextAlloc(batch->cxt, room * sizeof(FpbJoinKey));
+		if (more > 0)
+			batch->more = MemoryContextAlloc(batch->cxt, room * more);
 	}
 	else
 	{
 		batch->rows = repalloc(batch->rows, room * sizeof(FpbJoinRow));
 		batch->keys = repalloc(batch->keys, room * sizeof(FpbJoinKey));
+		if (more > 0)
+			batch->more = repalloc(batch->more, room * more);
 	}
 	batch->room = room;
 }
 
 /*
- * Add a copy of a row, and of its key if it has one.
+ * A copy of a value of a column of the search key.
+ */
+static inline Datum
+copy_value(FpbOuterBatch *batch, const FpbBatchColumn *col, Datum value)
+{
+	if (col->typbyval)
+		return value;
+	batch->size += datumGetSize(value, false, col->typlen);
+	return datumCopy(value, false, col->typlen);
+}
+
+/* the values of a row's key but the first */
+static inline Datum *
+more_values(const FpbOuterBatch *batch, int row)
+{
+	return batch->more + row * (batch->ncolumns - 1);
+}
+
+/*
+ * Add a copy of a row, and of its key, or NULL.
  */
 void
-fpb_outer_batch_add(FpbOuterBatch *batch, TupleTableSlot *slot, Datum key, bool has_key)
+fpb_outer_batch_add(FpbOuterBatch *batch, TupleTableSlot *slot, const Datum *key)
 {
 	MemoryContext old;
 	FpbJoinRow *row;
@@ -109,35 +195,25 @@ fpb_outer_batch_add(FpbOuterBatch *batch, TupleTableSlot *slot, Datum key, bool 
 	old = MemoryContextSwitchTo(batch->cxt);
 	row = &batch->rows[batch->nrows];
 	row->matched = false;
-	if (batch->as_heap_tuples)
+	row->first = row->last = NULL;
+	row->tuple = keep_row(&batch->outer, slot, &batch->size);
+	batch->size += sizeof(FpbJoinRow) + sizeof(FpbJoinKey) +
+		(batch->ncolumns - 1) * sizeof(Datum);
+	if (key != NULL)
 	{
-		HeapTuple	tuple = ExecCopySlotHeapTuple(slot);
-
-		row->tuple = tuple;
-		batch->size += tuple->t_len;
-	}
-	else
-	{
-		MinimalTuple tuple = ExecCopySlotMinimalTuple(slot);
-
-		row->tuple = tuple;
-		batch->size += tuple->t_len;
-	}
-	batch->size += sizeof(FpbJoinRow) + sizeof(FpbJoinKey);
-	if (has_key)
-	{
-		batch->keys[batch->nkeys].value = datumCopy(key, batch->typbyval, batch->typlen);
+		batch->keys[batch->nkeys].value = copy_value(batch, &batch->columns[0], key[0]);
 		batch->keys[batch->nkeys].row = batch->nrows;
 		batch->nkeys++;
-		if (!batch->typbyval)
-			batch->size += datumGetSize(key, false, batch->typlen);
+		for (int i = 1; i < batch->ncolumns; i++)
+			more_values(batch, batch->nrows)[i - 1] =
+				copy_value(batch, &batch->columns[i], key[i]);
 	}
 	batch->nrows++;
 	MemoryContextSwitchTo(old);
 }
 
 /*
- * Order of values in the index.
+ * Order of values of a column in the index.
  *
  * Integers are compared without a call.
  */
@@ -158,20 +234,46 @@ compare_values(Datum a, Datum b, SortSupport sort)
 }
 
 /*
- * The same for keys; rows with equal ones stay in their order.
+ * The same of values of the search key's columns but the first.
+ */
+static pg_noinline int
+compare_more(FpbOuterBatch *batch, const Datum *a, const Datum *b)
+{
+	int			sign = 0;
+
+	for (int i = 1; sign == 0 && i < batch->ncolumns; i++)
+		sign = compare_values(a[i - 1], b[i - 1], &batch->columns[i].sort);
+	return sign;
+}
+
+/*
+ * Order of two rows' keys.
  */
 static inline int
-compare_keys(const FpbJoinKey *a, const FpbJoinKey *b, SortSupport sort)
+compare_keys(FpbOuterBatch *batch, const FpbJoinKey *a, const FpbJoinKey *b)
 {
-	int			sign = compare_values(a->value, b->value, sort);
+	int			sign = compare_values(a->value, b->value, &batch->columns[0].sort);
+
+	if (sign != 0 || batch->ncolumns == 1)
+		return sign;
+	return compare_more(batch, more_values(batch, a->row), more_values(batch, b->row));
+}
+
+/*
+ * The same; rows with equal keys stay in their order.
+ */
+static inline int
+compare_rows(const FpbJoinKey *a, const FpbJoinKey *b, FpbOuterBatch *batch)
+{
+	int			sign = compare_keys(batch, a, b);
 
 	return sign != 0 ? sign : pg_cmp_s32(a->row, b->row);
 }
 
 #define ST_SORT sort_keys
 #define ST_ELEMENT_TYPE FpbJoinKey
-#define ST_COMPARE_ARG_TYPE SortSupportData
-#define ST_COMPARE(a, b, arg) compare_keys(a, b, arg)
+#define ST_COMPARE_ARG_TYPE FpbOuterBatch
+#define ST_COMPARE(a, b, arg) compare_rows(a, b, arg)
 #define ST_SCOPE static
 #define ST_DECLARE
 #define ST_DEFINE
@@ -186,12 +288,11 @@ fpb_outer_batch_sort(FpbOuterBatch *batch)
 {
 	if (batch->nkeys == 0)
 		return;
-	sort_keys(batch->keys, batch->nkeys, &batch->sort);
+	sort_keys(batch->keys, batch->nkeys, batch);
 	batch->groups = MemoryContextAlloc(batch->cxt, batch->nkeys * sizeof(FpbJoinGroup));
 	for (int i = 0; i < batch->nkeys; i++)
 	{
-		if (i == 0 || compare_values(batch->keys[i - 1].value, batch->keys[i].value,
-									 &batch->sort) != 0)
+		if (i == 0 || compare_keys(batch, &batch->keys[i - 1], &batch->keys[i]) != 0)
 			batch->groups[batch->ngroups++].begin = i;
 		batch->groups[batch->ngroups - 1].end = i + 1;
 	}
@@ -216,59 +317,117 @@ fpb_outer_batch_leave_out(FpbOuterBatch *batch, int group, int key)
 }
 
 /*
- * An array of the distinct keys from a group on.  It takes the place of the
- * array made last.
+ * Make arrays of the distinct keys from a group on, one for each column.  They
+ * take the place of the arrays made last.
  */
-ArrayType *
-fpb_outer_batch_array(FpbOuterBatch *batch, int group)
+void
+fpb_outer_batch_arrays(FpbOuterBatch *batch, int group, Datum *arrays)
 {
 	int			n = batch->ngroups - group;
 	Datum	   *values = palloc(n * sizeof(Datum));
-	MemoryContext old;
 
-	for (int i = 0; i < n; i++)
-		values[i] = batch->keys[batch->groups[group + i].begin].value;
-	if (batch->array != NULL)
-		pfree(batch->array);
-	old = MemoryContextSwitchTo(batch->cxt);
-	batch->array = construct_array(values, n, batch->type, batch->typlen, batch->typbyval,
-								   batch->typalign);
-	MemoryContextSwitchTo(old);
+	for (int c = 0; c < batch->ncolumns; c++)
+	{
+		FpbBatchColumn *col = &batch->columns[c];
+		MemoryContext old;
+
+		for (int i = 0; i < n; i++)
+		{
+			const FpbJoinKey *key = &batch->keys[batch->groups[group + i].begin];
+
+			values[i] = c == 0 ? key->value : more_values(batch, key->row)[c - 1];
+		}
+		if (col->array != NULL)
+			pfree(col->array);
+		old = MemoryContextSwitchTo(batch->cxt);
+		col->array = construct_array(values, n, col->type, col->typlen, col->typbyval,
+									 col->typalign);
+		MemoryContextSwitchTo(old);
+		arrays[c] = PointerGetDatum(col->array);
+	}
 	pfree(values);
-
-	return batch->array;
 }
 
 /*
- * A row, in the batch's slot.
+ * An outer row, in the batch's slot.
  */
 TupleTableSlot *
 fpb_outer_batch_row(FpbOuterBatch *batch, int row)
 {
-	if (batch->as_heap_tuples)
-		return ExecStoreHeapTuple(batch->rows[row].tuple, batch->slot, false);
-	ExecForceStoreMinimalTuple(batch->rows[row].tuple, batch->slot, false);
-	return batch->slot;
+	return kept_row(&batch->outer, batch->rows[row].tuple);
 }
 
 /*
- * The group whose key is equal to a value, or -1.  group is a guess: it is
- * most often this one or the next.
+ * Keep an inner row.
+ */
+void *
+fpb_outer_batch_keep(FpbOuterBatch *batch, TupleTableSlot *slot)
+{
+	MemoryContext old = MemoryContextSwitchTo(batch->cxt);
+	void	   *tuple = keep_row(&batch->inner, slot, &batch->size);
+
+	MemoryContextSwitchTo(old);
+	return tuple;
+}
+
+/*
+ * Remember that an outer row is joined with an inner row that is kept.
+ */
+void
+fpb_outer_batch_pair(FpbOuterBatch *batch, FpbJoinRow *row, void *inner)
+{
+	FpbJoinPair *pair = MemoryContextAlloc(batch->cxt, sizeof(FpbJoinPair));
+
+	batch->size += sizeof(FpbJoinPair);
+	pair->next = NULL;
+	pair->inner = inner;
+	if (row->last == NULL)
+		row->first = pair;
+	else
+		row->last->next = pair;
+	row->last = pair;
+}
+
+/*
+ * An inner row that is kept, in the batch's slot.
+ */
+TupleTableSlot *
+fpb_outer_batch_kept(FpbOuterBatch *batch, void *inner)
+{
+	return kept_row(&batch->inner, inner);
+}
+
+/*
+ * Order of a group's key and these values.
+ */
+static inline int
+compare_group(FpbOuterBatch *batch, int group, const Datum *values)
+{
+	const FpbJoinKey *key = &batch->keys[batch->groups[group].begin];
+	int			sign = compare_values(key->value, values[0], &batch->columns[0].sort);
+
+	if (sign != 0 || batch->ncolumns == 1)
+		return sign;
+	return compare_more(batch, more_values(batch, key->row), values + 1);
+}
+
+/*
+ * The group whose key has these values, or -1.  group is a guess: it is most
+ * often this one or the next.
  */
 int
-fpb_outer_batch_find(FpbOuterBatch *batch, Datum value, int group)
+fpb_outer_batch_find(FpbOuterBatch *batch, const Datum *values, int group)
 {
 	int			lo = 0;
 	int			hi = batch->ngroups;
 
 	for (int i = group; i < group + 2 && i < batch->ngroups; i++)
-		if (compare_values(batch->keys[batch->groups[i].begin].value, value, &batch->sort) == 0)
+		if (compare_group(batch, i, values) == 0)
 			return i;
 	while (lo < hi)
 	{
 		int			mid = lo + (hi - lo) / 2;
-		int			sign = compare_values(batch->keys[batch->groups[mid].begin].value, value,
-										  &batch->sort);
+		int			sign = compare_group(batch, mid, values);
 
 		if (sign == 0)
 			return mid;

@@ -74,10 +74,10 @@ translate_elements(FpbScanKeys *keys, FpbQual *q)
  * Take the array of a key apart, and leave out NULLs.  False if no element is
  * left.
  *
- * The elements of an equality are sorted in index order, without duplicates.
- * Integers of another type than the column's are taken as the column's own,
- * and those that this type does not have are left out: no entry is equal to
- * one.
+ * The elements of an equality are sorted in index order, without duplicates,
+ * but those of a list stay as they are.  Integers of another type than the
+ * column's are taken as the column's own, and those that this type does not
+ * have are left out: no entry is equal to one.
  *
  * Of an inequality only the extreme element matters, which becomes the key's
  * value.  Elements that can't be compared stay as they are, for a filter.
@@ -112,6 +112,8 @@ fpb_array_fetch(FpbScanKeys *keys, FpbQual *q)
 	q->sorted = false;
 	if (n == 0)
 		return false;
+	if (q->listed)
+		return true;
 	if (q->cmp == NULL || q->value_cmp == NULL ||
 		(q->zone_cmp != NULL && !translate_elements(keys, q)))
 		return true;			/* can only be a filter */

@@ -59,10 +59,13 @@ prune_values(FpbScanKeys *keys, FpbScanColumn *sc, FpbQual *q)
 
 /*
  * Which of two "=" keys of a column (b may be NULL) should give the values?
+ * That of a list must, because its columns are no good without each other.
  */
 FpbQual *
 fpb_better_equality(FpbQual *a, FpbQual *b)
 {
+	if (a->listed || (b != NULL && b->listed))
+		return a->listed ? a : b;
 	if (a->cmp == NULL || !a->exact || (a->kind == FPB_QUAL_ARRAY && !a->sorted))
 		return b;
 	if (b == NULL)
@@ -96,6 +99,41 @@ drop_impossible(FpbScanKeys *keys, FpbScanColumn *sc)
 }
 
 /*
+ * Make a column of a list the next of the prefix.  Its values are those of key
+ * eq, and other keys of the column are filters.  False if range numbers would
+ * overflow.
+ */
+static bool
+add_listed(FpbScanKeys *keys, int colno, FpbQual *eq)
+{
+	FpbScanColumn *sc = &keys->prefix[keys->nprefix];
+	FpbScanColumn *first = sc;
+
+	while (first > keys->prefix && first[-1].eq != NULL && first[-1].eq->listed)
+		first--;
+	sc->eq = eq;
+	sc->values = eq->elems;
+	sc->nvalues = eq->nelems;
+	sc->goes_along = first != sc;
+	if (sc->goes_along)
+	{
+		if (sc->nvalues != first->nvalues)
+			elog(ERROR, "arrays of a list of keys have different lengths");
+		first->nlisted++;
+	}
+	else if (keys->nranges > PG_INT64_MAX / 2 / sc->nvalues)
+		return false;
+	else
+		keys->nranges *= sc->nvalues;
+	for (int i = 0; i < keys->nquals; i++)
+		if (keys->quals[i].col == colno && keys->quals[i].kind == FPB_QUAL_NOT_NULL)
+			keys->quals[i].implied = true;
+	keys->nprefix++;
+	eq->implied = true;
+	return true;
+}
+
+/*
  * Make a column the next of the prefix; its values are those of key eq, as far
  * as its other keys allow.  False if the keys contradict each other.  *open
  * becomes false if the prefix ends before this column after all.
@@ -105,6 +143,13 @@ fpb_add_equality(FpbScanKeys *keys, int colno, FpbQual *eq, bool *open)
 {
 	FpbScanColumn *sc = &keys->prefix[keys->nprefix];
 
+	sc->nlisted = 1;
+	sc->goes_along = false;
+	if (eq->listed)
+	{
+		*open = add_listed(keys, colno, eq);
+		return true;
+	}
 	sc->eq = eq;
 	if (eq->kind == FPB_QUAL_ARRAY)
 	{
@@ -153,4 +198,6 @@ fpb_add_null(FpbScanKeys *keys)
 	sc->eq = NULL;
 	sc->values = NULL;
 	sc->nvalues = 1;
+	sc->nlisted = 1;
+	sc->goes_along = false;
 }

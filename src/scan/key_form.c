@@ -18,10 +18,23 @@
 #include "scan/timezone.h"
 
 /*
- * The opfamily's comparison function of (left, right) for a column, or NULL.
+ * The memory *cxt for what lives no longer than that of the keys, made if need
+ * be.
+ */
+static MemoryContext
+small_context(FpbScanKeys *keys, MemoryContext *cxt)
+{
+	if (*cxt == NULL)
+		*cxt = AllocSetContextCreate(keys->cxt, "fpbtree scan keys", ALLOCSET_SMALL_SIZES);
+	return *cxt;
+}
+
+/*
+ * The opfamily's comparison function of (left, right) for a column, or NULL;
+ * in memory *cxt unless it is the column's own.
  */
 static FmgrInfo *
-order_proc(FpbScanKeys *keys, MemoryContext cxt, int col, Oid left, Oid right)
+order_proc(FpbScanKeys *keys, MemoryContext *cxt, int col, Oid left, Oid right)
 {
 	Relation	rel = keys->ix->rel;
 	Oid			own = rel->rd_opcintype[col];
@@ -33,8 +46,8 @@ order_proc(FpbScanKeys *keys, MemoryContext cxt, int col, Oid left, Oid right)
 	proc = get_opfamily_proc(rel->rd_opfamily[col], left, right, FPB_ORDER_PROC);
 	if (!OidIsValid(proc))
 		return NULL;
-	info = MemoryContextAlloc(cxt, sizeof(FmgrInfo));
-	fmgr_info_cxt(proc, info, cxt);
+	info = MemoryContextAlloc(small_context(keys, cxt), sizeof(FmgrInfo));
+	fmgr_info_cxt(proc, info, *cxt);
 	return info;
 }
 
@@ -101,14 +114,14 @@ analyse_key(FpbScanKeys *keys, FpbQual *q, ScanKey key)
 	}
 	if (!OidIsValid(q->type))
 		q->type = rel->rd_opcintype[q->col];
-	q->cmp = order_proc(keys, keys->cxt, q->col,
+	q->cmp = order_proc(keys, &keys->form_cxt, q->col,
 						rel->rd_opcintype[q->col], q->type);
 	q->exact = true;
 	if (q->cmp != NULL && OidIsValid(fpb_zone_type(q->cmp->fn_oid)))
 	{
 		q->zone_cmp = q->cmp;
 		q->type = fpb_zone_type(q->cmp->fn_oid);
-		q->cmp = order_proc(keys, keys->cxt, q->col,
+		q->cmp = order_proc(keys, &keys->form_cxt, q->col,
 							rel->rd_opcintype[q->col], q->type);
 	}
 	if (q->cmp != NULL && !fpb_is_word(keys->ix) &&
@@ -126,7 +139,33 @@ analyse_key(FpbScanKeys *keys, FpbQual *q, ScanKey key)
 	}
 	q->own_type = (q->type == rel->rd_opcintype[q->col]);
 	if (q->kind == FPB_QUAL_ARRAY)
-		q->value_cmp = order_proc(keys, keys->cxt, q->col, q->type, q->type);
+		q->value_cmp = order_proc(keys, &keys->form_cxt, q->col, q->type, q->type);
+}
+
+/*
+ * Find the keys whose arrays are a list of keys (FPB_SK_LIST).
+ */
+static void
+find_list(FpbScanKeys *keys)
+{
+	const FpbQual *last = NULL;
+	bool		usable = true;
+
+	for (int i = 0; i < keys->nquals; i++)
+	{
+		FpbQual    *q = &keys->quals[i];
+
+		q->listed = (q->flags & FPB_SK_LIST) != 0;
+		if (!q->listed)
+			continue;
+		usable = usable && q->kind == FPB_QUAL_ARRAY && q->own_type && q->cmp != NULL &&
+			q->strategy == BTEqualStrategyNumber && q->zone_cmp == NULL &&
+			(last == NULL || q->col == last->col + 1);
+		last = q;
+	}
+	if (!usable)
+		elog(ERROR, "scan keys of index \"%s\" are no list",
+			 RelationGetRelationName(keys->ix->rel));
 }
 
 /*
@@ -142,8 +181,11 @@ fpb_analyse_keys(FpbScanKeys *keys, ScanKey scankeys, int nkeys)
 	if (same)
 		return;
 
+	if (keys->form_cxt != NULL)
+		MemoryContextReset(keys->form_cxt);
 	if (keys->quals != NULL)
 		pfree(keys->quals);
+	keys->quals = NULL;
 	keys->quals = MemoryContextAlloc(keys->cxt,
 									 (nkeys + 1) * (sizeof(FpbQual) + sizeof(FpbQual *)));
 	keys->filters = (FpbQual **) (keys->quals + nkeys + 1);
@@ -158,6 +200,8 @@ fpb_analyse_keys(FpbScanKeys *keys, ScanKey scankeys, int nkeys)
 			!q->own_type || q->zone_cmp != NULL || q->col != i)
 			keys->simple = false;
 	}
+	if (!keys->simple)
+		find_list(keys);
 }
 
 /*
@@ -184,10 +228,7 @@ fpb_set_integer(FpbScanKeys *keys, FpbQual *q, Datum value)
 MemoryContext
 fpb_array_context(FpbScanKeys *keys)
 {
-	if (keys->array_cxt == NULL)
-		keys->array_cxt = AllocSetContextCreate(keys->cxt, "fpbtree scan keys",
-												ALLOCSET_SMALL_SIZES);
-	return keys->array_cxt;
+	return small_context(keys, &keys->array_cxt);
 }
 
 /*
@@ -199,5 +240,5 @@ fpb_pair_proc(FpbScanKeys *keys, const FpbQual *a, const FpbQual *b)
 {
 	if (a->own_type)
 		return b->cmp;
-	return order_proc(keys, fpb_array_context(keys), a->col, a->type, b->type);
+	return order_proc(keys, &keys->array_cxt, a->col, a->type, b->type);
 }

@@ -49,6 +49,7 @@ struct FpbQual
 								 * integers of another type, which are taken
 								 * as the column's own, or NULL */
 	Oid			integer_type;	/* that type */
+	bool		listed;			/* are its elements a column of a list? */
 
 	/* of this rescan */
 	ScanKey		key;

@@ -5,7 +5,8 @@
  *
  * Each combination of values of the equality prefix gives one range, and the
  * ranges are numbered in index order: a mixed-radix number whose digits are
- * the columns' values.
+ * the columns' values.  The columns of a list of keys have one digit in
+ * common.
  *
  *-------------------------------------------------------------------------
  */
@@ -356,6 +357,7 @@ fpb_key_range_set(FpbScanKeys *keys, FpbKeyRange *range, int64 number)
 	bool		fresh = range->generation != keys->generation;
 	int			final = keys->nprefix - 1;
 	int64		rest = number;
+	int			digit = 0;
 
 	if (!fresh && range->number == number)
 		return;
@@ -366,8 +368,13 @@ fpb_key_range_set(FpbScanKeys *keys, FpbKeyRange *range, int64 number)
 		range->digits[final] + 1 < keys->prefix[final].nvalues)
 	{
 		range->number = number;
-		range->digits[final]++;
-		set_value(keys, range, final);
+		for (int c = final;; c--)
+		{
+			range->digits[c]++;
+			set_value(keys, range, c);
+			if (!keys->prefix[c].goes_along)
+				break;
+		}
 		set_search_keys(keys, range);
 		return;
 	}
@@ -385,9 +392,7 @@ fpb_key_range_set(FpbScanKeys *keys, FpbKeyRange *range, int64 number)
 
 	for (int c = 0; c < keys->nprefix; c++)
 	{
-		int			digit = 0;
-
-		if (keys->nranges > 1)
+		if (keys->nranges > 1 && !keys->prefix[c].goes_along)
 		{
 			digit = (int) (rest / keys->prefix[c].weight);
 			rest %= keys->prefix[c].weight;
@@ -425,13 +430,33 @@ compare_value(const FpbScanKeys *keys, int c, int digit, Datum datum,
 }
 
 /*
- * The index of the first value, from start on, that is not before an entry's;
- * the number of values if there is none.  *equal: is it equal?  The search
- * gallops, because the value usually is near start.
+ * The same of the values that columns with a digit in common have, from column
+ * c on.  The key has ncols columns: what is missing is less than any value.
+ */
+static inline int
+compare_digit(const FpbScanKeys *keys, int c, int digit, const Datum *values,
+			  const bool *isnull, int ncols)
+{
+	int			end = c + keys->prefix[c].nlisted;
+
+	for (int i = c; i < Min(end, ncols); i++)
+	{
+		int			sign = compare_value(keys, i, digit, values[i], isnull[i]);
+
+		if (sign != 0)
+			return sign;
+	}
+	return end <= ncols ? 0 : 1;
+}
+
+/*
+ * The first digit of column c, from start on, whose value is not before an
+ * entry's; the number of values if there is none.  *equal: is it equal?  The
+ * search gallops, because the value usually is near start.
  */
 static int
-seek_value(const FpbScanKeys *keys, int c, int start, Datum datum,
-		   bool isnull, bool *equal)
+seek_value(const FpbScanKeys *keys, int c, int start, const Datum *values,
+		   const bool *isnull, int ncols, bool *equal)
 {
 	int			n = keys->prefix[c].nvalues;
 	int			lo = start;
@@ -441,7 +466,7 @@ seek_value(const FpbScanKeys *keys, int c, int start, Datum datum,
 	*equal = false;
 	while (hi < n)
 	{
-		int			sign = compare_value(keys, c, hi, datum, isnull);
+		int			sign = compare_digit(keys, c, hi, values, isnull, ncols);
 
 		if (sign >= 0)
 		{
@@ -460,7 +485,7 @@ seek_value(const FpbScanKeys *keys, int c, int start, Datum datum,
 	while (lo < hi)
 	{
 		int			mid = lo + (hi - lo) / 2;
-		int			sign = compare_value(keys, c, mid, datum, isnull);
+		int			sign = compare_digit(keys, c, mid, values, isnull, ncols);
 
 		if (sign == 0)
 		{
@@ -506,17 +531,17 @@ fpb_keys_seek(FpbScanKeys *keys, const FpbKey *key, bool pivot,
 		fpb_tuple_datums(ix, fpb_whole_tuple(ix, key, &space), ncols, values, isnull);
 	}
 
-	for (int c = 0; c < ncols; c++)
+	for (int c = 0; c < ncols; c += keys->prefix[c].nlisted)
 	{
 		const FpbScanColumn *sc = &keys->prefix[c];
 		bool		equal;
 		int			start = 0;
 		int			digit;
 
-		/* it is after that range, so not at its value of the last column */
+		/* it is after that range, so not at its value of the last digit */
 		if (same)
-			start = from->digits[c] + (c == keys->nprefix - 1);
-		digit = seek_value(keys, c, start, values[c], isnull[c], &equal);
+			start = from->digits[c] + (c + sc->nlisted == keys->nprefix);
+		digit = seek_value(keys, c, start, values, isnull, ncols, &equal);
 
 		/* a digit past the last carries over by itself */
 		range += digit * sc->weight;

@@ -138,10 +138,31 @@ prepare_simple(FpbScanKeys *keys, ScanKey scankeys)
 		sc->values = &q->value;
 		sc->nvalues = 1;
 		sc->weight = 1;
+		sc->nlisted = 1;
+		sc->goes_along = false;
 		keys->nprefix++;
 	}
 	return true;
 }
+
+#ifdef USE_ASSERT_CHECKING
+/*
+ * Has the prefix all columns of a list of keys, or none?  With a part of them,
+ * ranges would not be disjoint.
+ */
+static bool
+has_whole_list(const FpbScanKeys *keys)
+{
+	int			nlisted = 0;
+	int			nprefix = 0;
+
+	for (int i = 0; i < keys->nquals; i++)
+		nlisted += keys->quals[i].listed;
+	for (int c = 0; c < keys->nprefix; c++)
+		nprefix += keys->prefix[c].eq != NULL && keys->prefix[c].eq->listed;
+	return nprefix == 0 || nprefix == nlisted;
+}
+#endif
 
 /*
  * The ranges and filters of any keys.  False if nothing can satisfy them.
@@ -167,10 +188,12 @@ prepare_general(FpbScanKeys *keys, ScanKey scankeys)
 		if (!resolve_column(keys, col, &open))
 			return false;
 
+	Assert(has_whole_list(keys));
 	for (int c = keys->nprefix - 1; c >= 0; c--)
 	{
 		keys->prefix[c].weight = weight;
-		weight *= keys->prefix[c].nvalues;
+		if (!keys->prefix[c].goes_along)
+			weight *= keys->prefix[c].nvalues;
 	}
 	return true;
 }
@@ -219,7 +242,7 @@ fpb_keys_init(FpbScanKeys *keys, FpbIndex *ix)
 {
 	keys->ix = ix;
 	keys->cxt = CurrentMemoryContext;
-	keys->array_cxt = NULL;
+	keys->array_cxt = keys->form_cxt = NULL;
 	keys->generation = 0;
 	keys->nquals = 0;
 	keys->quals = NULL;
@@ -239,6 +262,8 @@ fpb_keys_end(FpbScanKeys *keys)
 		pfree(keys->sets);
 	if (keys->array_cxt != NULL)
 		MemoryContextDelete(keys->array_cxt);
+	if (keys->form_cxt != NULL)
+		MemoryContextDelete(keys->form_cxt);
 }
 
 /*

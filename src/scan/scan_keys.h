@@ -17,14 +17,31 @@
 typedef struct FpbQual FpbQual;
 
 /*
+ * A flag of scan keys "column = ANY (array)", of successive columns: the
+ * arrays are the columns of a list of keys.  Element number n of each is of
+ * key number n, and only such combinations are asked for.  (Without the flag
+ * all are.)  The keys are in index order, no two equal, and of the columns'
+ * own types, with no NULLs.
+ *
+ * If columns before these have no equalities, or too many values, the arrays
+ * are filters, and the scan may return entries with other combinations.
+ */
+#define FPB_SK_LIST		(1 << 16)
+
+/*
  * A column of the equality prefix, and the values that it may have.
  */
 typedef struct FpbScanColumn
 {
 	FpbQual    *eq;				/* where the values are from; NULL: IS NULL */
-	Datum	   *values;			/* in index order, no two equal */
+	Datum	   *values;			/* in index order, no two equal; but for those
+								 * of a list */
 	int			nvalues;
 	int64		weight;			/* ranges between one value and the next */
+	int			nlisted;		/* the first column of a list: how many it
+								 * has. Else 1 */
+	bool		goes_along;		/* another column of a list: its value is that
+								 * of the number that the column before has */
 } FpbScanColumn;
 
 /*
@@ -65,6 +82,7 @@ typedef struct FpbScanKeys
 	MemoryContext array_cxt;	/* arrays, until the next rescan; or NULL */
 
 	/* of the keys' form: changes with their operators only */
+	MemoryContext form_cxt;		/* comparison functions; or NULL */
 	int			nquals;
 	FpbQual    *quals;
 	bool		simple;			/* "=" on each column of a prefix, no more */
