@@ -208,7 +208,6 @@ compare_lacking_text(const FpbIndex *ix, const FpbKey *key, const FpbSearchKey *
 					 int ncompare)
 {
 	FpbTupleReader reader;
-
 	int			order = 0;
 
 	if (ncompare == 1 || fpb_lacks_second(ix, key->tuple))

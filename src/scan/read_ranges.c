@@ -161,16 +161,13 @@ next_range(FpbReader *r, PageReading *leaf, bool ended_on_page, int64 last)
 	FpbSegment *seg = &r->seg;
 	int64		range = r->range->number + 1;
 	int64		found = keys->nranges;
-	FpbKey		high;
+	Page		high_page;
 
 	if (range > last)
 		return range;
 	if (seg->queue != NULL && r->range->has_upper)
-	{
 		found = Min(seek_behind(r, &so->ix, seg->leaf),
 					seek_behind(r, so->queue.tree, seg->queue));
-		ended_on_page = false;
-	}
 	else if (ended_on_page)
 	{
 		FpbEntry	entry;
@@ -183,11 +180,13 @@ next_range(FpbReader *r, PageReading *leaf, bool ended_on_page, int64 last)
 		}
 		return range_of_entry(r, &leaf->next, last);
 	}
-	if (!ended_on_page && !FpbPageIsRightmost(fpb_segment_high_page(so, seg)))
+	high_page = fpb_segment_high_page(so, seg);
+	if (!FpbPageIsRightmost(high_page))
 	{
+		FpbKey		high;
 		int64		behind;
 
-		fpb_scan_page_high(so, fpb_segment_high_page(so, seg), &high);
+		fpb_scan_page_high(so, high_page, &high);
 		behind = fpb_keys_seek(keys, &high, true, r->range);
 		found = Min(found, behind);
 	}
