@@ -20,7 +20,7 @@ CREATE VIEW source AS
            CASE WHEN i % 21 > 0 THEN i * 31 % 977 END AS k, (i % 40)::int8 AS l, CASE i % 7 WHEN 2 THEN 'NaN' ELSE i % 90 - 50.5 END::float8 AS f,
            CASE WHEN i % 17 > 0 THEN repeat(E'\x0B\x0D', i % 4) || left(md5((i % 700)::text), i % 30) END COLLATE "C" AS t,
            CASE WHEN i % 60 = 0 THEN repeat('x', 2600) || i WHEN i % 8 = 0 THEN repeat(md5(i::text), 40) ELSE left(repeat(md5((i % 300)::text), 36), 100 + i % 1030) END COLLATE "C" AS u,
-           md5((i % 900)::text) COLLATE "default" AS z, i * 7 % 1000 / 8.0 AS n, decode(md5((i % 500)::text), 'hex') AS y, ('n' || i % 300)::name AS a
+           md5((i % 900)::text) COLLATE "vi-x-icu" AS z, i * 7 % 1000 / 8.0 AS n, decode(md5((i % 500)::text), 'hex') AS y, ('n' || i % 300)::name AS a
     FROM generate_series(1, 1500) i;
 CREATE TABLE rows (LIKE source) WITH (autovacuum_enabled = off);
 ALTER TABLE rows ALTER u SET STORAGE main;

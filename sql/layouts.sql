@@ -87,7 +87,7 @@ SET enable_sort = off;
 SELECT layout, elements, extra, try_layout(layout, elements, extra)
     FROM unnest(ARRAY['disk_first', 'micro_index', 'cache_first', 'cache_first, node_format = csb']) layout,
          (VALUES ('w4', ''), ('w4 DESC NULLS LAST', ''), ('w8', ''), ('w8 DESC', ''), ('w4, w8', ''), ('w16', ''), ('w16 DESC', ''),
-                 ('t', ''), ('t DESC', ''), ('d, w8 DESC, t', ''), ('t COLLATE "default"', ''), ('d', ''), ('w4', 'INCLUDE (t)'), ('d', 'INCLUDE (v)')) e (elements, extra)
+                 ('t', ''), ('t DESC', ''), ('d, w8 DESC, t', ''), ('t COLLATE "vi-x-icu"', ''), ('d', ''), ('w4', 'INCLUDE (t)'), ('d', 'INCLUDE (v)')) e (elements, extra)
     ORDER BY layout, elements, extra;
 RESET enable_seqscan;
 RESET enable_sort;

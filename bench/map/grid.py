@@ -18,7 +18,8 @@ TYPES = {
     "text": (6, {"a": ('text COLLATE "C"', "substr(md5(k::text), 1, 12)")}),
     "icu": (4, {"a": ('text COLLATE "und-x-icu"', "substr(md5(k::text), 1, 12)")}),
     "icu-prefix": (3, {"a": ('text COLLATE "und-x-icu"', "'customer-' || lpad(k::text, 9, '0')")}),
-    "libc": (6, {"a": ('text COLLATE "C.utf8"', "substr(md5(k::text), 1, 12)")}),
+    "libc": (6, {"a": ('text COLLATE "en_US.utf8"', "substr(md5(k::text), 1, 12)")}),
+    "libc-C": (4, {"a": ('text COLLATE "C.utf8"', "substr(md5(k::text), 1, 12)")}),
     "prefix": (3, {"a": ('text COLLATE "C"', "'https://example.org/customer/' || lpad(k::text, 9, '0')")}),
     "numeric": (3, {"a": ("numeric", "k * 1000003 / 100.0")}),
     "timestamptz": (6, {"a": ("timestamptz", "timestamptz '2020-01-01 00:00Z' + k * interval '1.5 s'")}),
@@ -38,7 +39,7 @@ TYPES = {
     "10000groups": (2, {"a": ("int4", "k / 31"), "b": ("int4", "k % 31")}),
     "text-100groups": (3, {"a": ('text COLLATE "C"', "'tenant ' || lpad((k / 3060)::text, 6, '0')"), "b": ("int8", "k % 3060")}),
 }
-RANDOM_BY_NATURE = {"uuid4", "text", "icu", "libc"}
+RANDOM_BY_NATURE = {"uuid4", "text", "icu", "libc", "libc-C"}
 
 # Rows of a key.  "5keys": five keys in all, like the states of an order.
 DUPLICATES = {"d1": 10, "d5": 4, "d20": 4, "d100": 3, "d300": 2, "5keys": 3}
@@ -114,7 +115,7 @@ ORDERED = "int8 uuid7 timestamptz int4,int4 text,int8"
 # The cells: work, types, duplicates, growth, sizes; each line all combinations of its words.  Not the full product: a line
 # varies what its work depends on, and keeps the rest as it is usual.
 CELLS = """
-lookup        | int4 int8 uuid4 uuid7 text icu icu-prefix libc prefix numeric timestamptz int4,int4 int4,text text,int8 int8+include | d1 | built | 3e5
+lookup        | int4 int8 uuid4 uuid7 text icu icu-prefix libc libc-C prefix numeric timestamptz int4,int4 int4,text text,int8 int8+include | d1 | built | 3e5
 lookup        | libc                          | d20     | built                       | 3e5
 lookup        | int4 int8 uuid4 text          | d5 d20 d100 d300 | built              | 3e5
 lookup        | int8 text                     | d1      | built                       | 1e3 1e4 1e5 1e6
@@ -172,7 +173,7 @@ like          | text prefix                   | d1      | built                 
 cross-type    | int4 int8 date timestamptz    | d1      | built                       | 1e4
 cross-type    | date                          | d20     | built                       | 3e5
 plan          | int8 text                     | d1      | built                       | 1e4
-insert        | int4 int8 uuid4 text icu icu-prefix libc prefix numeric timestamptz int4,int4 int4,text text,int8 | d1 | random | 1e5
+insert        | int4 int8 uuid4 text icu icu-prefix libc libc-C prefix numeric timestamptz int4,int4 int4,text text,int8 | d1 | random | 1e5
 insert        | int4 int8 uuid7 timestamptz int4,int4 text,int8 prefix libc | d1 | asc | 1e5
 insert        | int8 text,int8 libc           | d1      | desc                        | 1e5
 insert        | int8 uuid7 timestamptz text,int8 | d1   | local                       | 1e5
@@ -184,7 +185,7 @@ insert        | libc                          | d1      | built+25              
 insert        | libc                          | d20     | random built+25             | 1e5
 insert        | int2                          | 5keys   | random                      | 1e5
 insert        | int8 uuid4                    | d1      | built+25                    | 1e4 1e6
-insert-each   | int4 int8 uuid4 text icu libc numeric int4,int4 int4,text text,int8 | d1 | random | 1e5
+insert-each   | int4 int8 uuid4 text icu libc libc-C numeric int4,int4 int4,text text,int8 | d1 | random | 1e5
 insert-each   | int8 uuid7 text,int8 libc     | d1      | asc                         | 1e5
 insert-each   | int8                          | d1      | desc local series           | 1e5
 insert-each   | int8 uuid4 text libc          | d1      | built+25                    | 3e5
@@ -215,7 +216,7 @@ vacuum        | int4 int8 uuid4 text          | d1      | built random          
 vacuum        | int4 uuid4                    | d20     | built                       | 1e5
 churn         | int8 uuid4 text               | d1      | built                       | 1e5
 churn         | int4                          | d20     | built                       | 1e5
-build         | int4 int8 uuid4 uuid7 text icu icu-prefix libc prefix numeric timestamptz int4,int4 text,int8 three int8+include | d1 | built | 3e5
+build         | int4 int8 uuid4 uuid7 text icu icu-prefix libc libc-C prefix numeric timestamptz int4,int4 text,int8 three int8+include | d1 | built | 3e5
 build         | libc                          | d20     | built                       | 3e5
 build         | int4 int8 uuid4 text timestamptz | d5 d20 d100 d300 | built           | 3e5
 build         | int8                          | d1      | built                       | 1e3 1e4 1e6

@@ -17,7 +17,7 @@
 #define FPB_METAPAGE	0		/* block of the metapage */
 #define FPB_MAGIC		0xFB7E	/* in every page of an fpbtree */
 #define FPB_META_MAGIC	0x46504254	/* "FPBT" */
-#define FPB_VERSION		16		/* on-disk format */
+#define FPB_VERSION		17		/* on-disk format */
 #define FPB_CACHE_LINE	64		/* unit of node sizes, on disk */
 
 /* page flags */
@@ -164,6 +164,9 @@ typedef struct FpbMeta
 #define FPB_META_BISECTING	(1 << 2)	/* nodes are searched by bisection
 										 * alone */
 #define FPB_META_UNFETCHED	(1 << 3)	/* and not prefetched */
+#define FPB_META_C_BYTES	(1 << 4)	/* strings in a locale named C.* are
+										 * ordered by their bytes
+										 * (key/collation.c) */
 
 #define FpbPageGetMeta(page) \
 	((FpbMeta *) ((char *) (page) + offsetof(FpbPageHeader, layout)))

@@ -9,7 +9,9 @@
  * head stay in the order in which they have come, which mostly is that of
  * their TIDs.
  *
- * Where keys have no heads, these are all 0.
+ * Where keys have no heads, these are all 0.  Strings among them are put into
+ * the order first that is guessed (key/guess.c), in which the comparator then
+ * finds little to be changed.
  *
  * Many tuples of one head are sorted by finer heads: those of the first column
  * in which they are not equal, and if these are bytes, behind all that they
@@ -24,6 +26,7 @@
 #include "utils/memutils.h"
 
 #include "build/sort_state.h"
+#include "key/guess.h"
 #include "key/tuple.h"
 
 /* a place: the number of a block, and an offset there */
@@ -93,11 +96,50 @@ index_tuple(const FpbTupleMemory *memory, const TupleRec *rec)
 	return (IndexTuple) (tuple_at(memory, rec) + sizeof(uint64));
 }
 
+/*
+ * By the comparator.
+ */
 static inline int
 compare_recs(const TupleRec *a, const TupleRec *b, FpbTupleMemory *memory)
 {
 	return memory->compare(tuple_at(memory, a), tuple_at(memory, b), memory->arg);
 }
+
+/*
+ * The string that the order of a record is guessed by.  Other values are taken
+ * for an empty one.
+ */
+static inline const char *
+guessed_string(const FpbTupleMemory *memory, const TupleRec *rec, Size *length)
+{
+	IndexTuple	tuple = index_tuple(memory, rec);
+	const char *value = (char *) tuple + IndexInfoFindDataOffset(0);
+
+	*length = fpb_first_is_short(&memory->wide, tuple) ? VARSIZE_1B(value) - VARHDRSZ_SHORT : 0;
+	return VARDATA_1B(value);
+}
+
+static int
+guess_recs(const TupleRec *a, const TupleRec *b, const FpbTupleMemory *memory)
+{
+	Size		a_length;
+	Size		b_length;
+	const char *a_string = guessed_string(memory, a, &a_length);
+	const char *b_string = guessed_string(memory, b, &b_length);
+	int			order = fpb_guess_strings(a_string, a_length, b_string, b_length,
+										  memory->wide.guesses == FPB_GUESSES_LETTERS);
+
+	return memory->wide.cols[0].desc ? -order : order;
+}
+
+#define ST_SORT sort_by_guesses
+#define ST_ELEMENT_TYPE TupleRec
+#define ST_COMPARE_ARG_TYPE FpbTupleMemory
+#define ST_COMPARE(a, b, arg) guess_recs(a, b, arg)
+#define ST_CHECK_FOR_INTERRUPTS
+#define ST_SCOPE static
+#define ST_DEFINE
+#include "lib/sort_template.h"
 
 #define ST_SORT sort_by_comparisons
 #define ST_ELEMENT_TYPE TupleRec
@@ -512,10 +554,26 @@ merge_sort(FpbTupleMemory *memory, TupleRec *recs, Size n)
 		merge_sort(memory, recs, half);
 	if (n - half > 1)
 		merge_sort(memory, recs + half, n - half);
-	if (half >= MANY_TUPLES && compare_recs(&recs[half - 1], &recs[half], memory) <= 0)
+	if ((half >= MANY_TUPLES || memory->wide.guesses != FPB_GUESSES_NONE) &&
+		compare_recs(&recs[half - 1], &recs[half], memory) <= 0)
 		return;
 	memcpy(memory->scratch, recs, half * sizeof(TupleRec));
 	merge_records(memory, recs, half, n);
+}
+
+/*
+ * Are records in order?
+ */
+static bool
+are_in_order(FpbTupleMemory *memory, const TupleRec *recs, Size n)
+{
+	for (Size i = 1; i < n; i++)
+	{
+		CHECK_FOR_INTERRUPTS();
+		if (compare_recs(&recs[i - 1], &recs[i], memory) > 0)
+			return false;
+	}
+	return true;
 }
 
 /*
@@ -524,18 +582,14 @@ merge_sort(FpbTupleMemory *memory, TupleRec *recs, Size n)
 static void
 sort_run(FpbTupleMemory *memory, TupleRec *recs, Size n, int depth)
 {
-	Size		in_order = 1;
 	Size		length;
 
-	while (in_order < n && compare_recs(&recs[in_order - 1], &recs[in_order], memory) <= 0)
-	{
-		CHECK_FOR_INTERRUPTS();
-		in_order++;
-	}
-	if (in_order == n)
+	if (are_in_order(memory, recs, n))
 		return;
 	if (n < MANY_TUPLES || depth == MOST_DEPTH || !refine_heads(memory, recs, n))
 	{
+		if (memory->wide.guesses != FPB_GUESSES_NONE)
+			sort_by_guesses(recs, n, memory);
 		if (memory->scratch != NULL)
 			merge_sort(memory, recs, n);
 		else

@@ -229,16 +229,17 @@ readtup(Tuplesortstate *state, SortTuple *stup, LogicalTape *tape,
  * release 17.
  */
 static void
-prepare_sortsupport(Relation index, int column, bool abbreviate,
+prepare_sortsupport(const FpbIndex *ix, int column, bool abbreviate,
 					SortSupport ssup)
 {
+	Relation	index = ix->rel;
 	int16		option = index->rd_indoption[column];
 	Oid			family = index->rd_opfamily[column];
 	Oid			type = index->rd_opcintype[column];
 	Oid			proc;
 
 	ssup->ssup_cxt = CurrentMemoryContext;
-	ssup->ssup_collation = index->rd_indcollation[column];
+	ssup->ssup_collation = ix->cols[column].collation;
 	ssup->ssup_nulls_first = (option & INDOPTION_NULLS_FIRST) != 0;
 	ssup->ssup_reverse = (option & INDOPTION_DESC) != 0;
 	ssup->ssup_attno = column + 1;
@@ -266,7 +267,7 @@ has_abbreviations(const FpbIndex *ix)
 {
 	SortSupportData ssup = {0};
 
-	prepare_sortsupport(ix->rel, 0, true, &ssup);
+	prepare_sortsupport(ix, 0, true, &ssup);
 	return ssup.abbrev_converter != NULL;
 }
 
@@ -287,7 +288,7 @@ make_arg(const FpbIndex *ix)
 	if (ix->cols[0].head == FPB_HEAD_WORD || ix->cols[0].head == FPB_HEAD_PAIR)
 		arg->word = &ix->cols[0];
 	for (int i = 0; i < ix->nkeyatts; i++)
-		prepare_sortsupport(ix->rel, i, false, &arg->keys[i]);
+		prepare_sortsupport(ix, i, false, &arg->keys[i]);
 	return arg;
 }
 
@@ -324,7 +325,7 @@ begin_tuplesort(const FpbIndex *ix, FpbTupleSortArg *arg, int workMem,
 		base->sortKeys->comparator = ssup_datum_unsigned_cmp;
 	}
 	else
-		prepare_sortsupport(ix->rel, 0, true, base->sortKeys);
+		prepare_sortsupport(ix, 0, true, base->sortKeys);
 
 	MemoryContextSwitchTo(old);
 	return state;

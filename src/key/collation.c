@@ -1,8 +1,8 @@
 /*-------------------------------------------------------------------------
  *
  * key/collation.c
- *	  Sort keys of strings in collations of ICU, and what heads made of these
- *	  depend on.
+ *	  How collations order strings: by bytes, by sort keys, or as only the
+ *	  comparator knows; and what heads made of that depend on.
  *
  * ICU makes a sort key of a string: the order of strings is that of their sort
  * keys by memcmp, then of length.  Between strings that have one sort key, the
@@ -23,6 +23,15 @@
  * still tell the order of what is in the pages, but nothing of a key that is
  * looked for, or comes in (key/key.h, old_heads).
  *
+ * The C library's locale C.UTF-8 orders strings by their code points, which is
+ * the order of their bytes.  Its name says so, and the server trusts that: to
+ * it such a collation has no version that might change.  The present GNU C
+ * library has no rules for that locale, but compares bytes, and so makes sort
+ * keys that are the strings themselves.  Where that is so when an index is
+ * built, its strings are ordered by their bytes from then on, which the
+ * metapage notes (key/key.h, c_locale).  Older libraries, which have rules for
+ * all code points, are not asked whether these are right.
+ *
  *-------------------------------------------------------------------------
  */
 #include "postgres.h"
@@ -38,13 +47,14 @@
 
 #include "key/tuple.h"
 
-/* what the catalogs say of a collation of ICU */
-typedef struct IcuCollation
+/* what the catalogs say of a collation */
+typedef struct Collation
 {
-	bool		is_icu;			/* and deterministic */
-	char	   *locale;
-	char	   *rules;			/* or NULL */
-} IcuCollation;
+	char		provider;		/* COLLPROVIDER_*, or 0: there is none */
+	bool		deterministic;
+	char	   *locale;			/* of ICU and of the C library */
+	char	   *rules;			/* of ICU, or NULL */
+} Collation;
 
 /*
  * A column of a catalog's row that is a text; NULL if it is NULL.
@@ -62,51 +72,102 @@ text_attribute(int cache, HeapTuple row, int attribute)
  * The database's own collation, which is always deterministic.
  */
 static void
-look_up_default(IcuCollation *icu)
+look_up_default(Collation *collation)
 {
 	HeapTuple	row = SearchSysCache1(DATABASEOID, ObjectIdGetDatum(MyDatabaseId));
+	bool		is_icu;
 
 	if (!HeapTupleIsValid(row))
 		elog(ERROR, "cache lookup failed for database %u", MyDatabaseId);
-	icu->is_icu = ((Form_pg_database) GETSTRUCT(row))->datlocprovider == COLLPROVIDER_ICU;
-	if (icu->is_icu)
-	{
-		icu->locale = text_attribute(DATABASEOID, row, Anum_pg_database_datlocale);
-		icu->rules = text_attribute(DATABASEOID, row, Anum_pg_database_daticurules);
-	}
+	collation->provider = ((Form_pg_database) GETSTRUCT(row))->datlocprovider;
+	collation->deterministic = true;
+	is_icu = collation->provider == COLLPROVIDER_ICU;
+	collation->locale = text_attribute(DATABASEOID, row, is_icu ? Anum_pg_database_datlocale :
+									   Anum_pg_database_datcollate);
+	if (is_icu)
+		collation->rules = text_attribute(DATABASEOID, row, Anum_pg_database_daticurules);
 	ReleaseSysCache(row);
 }
 
 /*
  * Look up a collation.  Reads catalogs.
  */
-static IcuCollation
-look_up(Oid collation)
+static Collation
+look_up(Oid oid)
 {
-	IcuCollation icu = {0};
+	Collation	collation = {0};
 	HeapTuple	row;
-	Form_pg_collation form;
+	bool		is_icu;
 
-	if (!OidIsValid(collation))
-		return icu;
-	if (collation == DEFAULT_COLLATION_OID)
+	if (!OidIsValid(oid))
+		return collation;
+	if (oid == DEFAULT_COLLATION_OID)
 	{
-		look_up_default(&icu);
-		return icu;
+		look_up_default(&collation);
+		return collation;
 	}
-	row = SearchSysCache1(COLLOID, ObjectIdGetDatum(collation));
+	row = SearchSysCache1(COLLOID, ObjectIdGetDatum(oid));
 	if (!HeapTupleIsValid(row))
-		elog(ERROR, "cache lookup failed for collation %u", collation);
-	form = (Form_pg_collation) GETSTRUCT(row);
-	icu.is_icu = form->collprovider == COLLPROVIDER_ICU && form->collisdeterministic;
-	if (icu.is_icu)
-	{
-		icu.locale = text_attribute(COLLOID, row, Anum_pg_collation_colllocale);
-		icu.rules = text_attribute(COLLOID, row, Anum_pg_collation_collicurules);
-	}
+		elog(ERROR, "cache lookup failed for collation %u", oid);
+	collation.provider = ((Form_pg_collation) GETSTRUCT(row))->collprovider;
+	collation.deterministic = ((Form_pg_collation) GETSTRUCT(row))->collisdeterministic;
+	is_icu = collation.provider == COLLPROVIDER_ICU;
+	collation.locale = text_attribute(COLLOID, row, is_icu ? Anum_pg_collation_colllocale :
+									  Anum_pg_collation_collcollate);
+	if (is_icu)
+		collation.rules = text_attribute(COLLOID, row, Anum_pg_collation_collicurules);
 	ReleaseSysCache(row);
-	return icu;
+	return collation;
 }
+
+/* --- the order of bytes --- */
+
+/*
+ * Does a locale of the C library have no rules, but compare bytes?  Then what
+ * it makes of a string to be compared by bytes is that string.  (In a locale
+ * with rules it has weights of characters in place of these.)
+ */
+static bool
+compares_bytes(const char *name)
+{
+	static const char string[] = "zB.a\303\251 -Z\344\270\255_\360\237\230\200";
+	char		sort_key[4 * sizeof(string)];
+	locale_t	locale = newlocale(LC_COLLATE_MASK, name, (locale_t) 0);
+	size_t		length;
+
+	if (locale == (locale_t) 0)
+		return false;
+	length = strxfrm_l(sort_key, string, sizeof(sort_key), locale);
+	freelocale(locale);
+	return length == strlen(string) && memcmp(sort_key, string, length) == 0;
+}
+
+/*
+ * What a collation says of the order of strings by bytes.  Reads catalogs, and
+ * asks the C library.
+ */
+FpbCLocale
+fpb_collation_c_locale(Oid oid)
+{
+	Collation	collation = look_up(oid);
+
+	/* C and POSIX are the server's own */
+	if (collation.provider != COLLPROVIDER_LIBC ||
+		pg_strncasecmp(collation.locale, "C.", strlen("C.")) != 0)
+		return FPB_C_LOCALE_NONE;
+	return compares_bytes(collation.locale) ? FPB_C_LOCALE_BYTES : FPB_C_LOCALE_RULES;
+}
+
+/*
+ * Is a collation a locale of the C library?  Reads catalogs.
+ */
+bool
+fpb_collation_is_libc(Oid oid)
+{
+	return look_up(oid).provider == COLLPROVIDER_LIBC;
+}
+
+/* --- sort keys of ICU --- */
 
 /*
  * Languages whose sort keys are in the order of the collation.  (What is added
@@ -164,7 +225,7 @@ part_keeps_order(const char *part, Size length, bool of_attribute, bool is_frenc
  * but does when it makes sort keys.
  */
 static bool
-sort_keys_keep_order(const IcuCollation *icu)
+sort_keys_keep_order(const Collation *icu)
 {
 	const char *part = icu->locale;
 	Size		length = strcspn(part, "-");
@@ -195,9 +256,9 @@ sort_keys_keep_order(const IcuCollation *icu)
 bool
 fpb_collation_has_sort_keys(Oid collation)
 {
-	IcuCollation icu = look_up(collation);
+	Collation	icu = look_up(collation);
 
-	return icu.is_icu && sort_keys_keep_order(&icu);
+	return icu.provider == COLLPROVIDER_ICU && icu.deterministic && sort_keys_keep_order(&icu);
 }
 
 /*
@@ -208,15 +269,13 @@ fpb_collation_has_sort_keys(Oid collation)
 uint32
 fpb_collation_version(Oid collation)
 {
-	IcuCollation icu = look_up(collation);
+	Collation	icu = look_up(collation);
 	char	   *version = get_collation_actual_version(COLLPROVIDER_ICU, icu.locale);
 	char	   *all = psprintf("%s/%s/%s", version == NULL ? "" : version, icu.locale,
 							   icu.rules == NULL ? "" : icu.rules);
 
 	return Max(hash_bytes((unsigned char *) all, strlen(all)), FPB_HEADS_MIXED + 1);
 }
-
-/* --- sort keys --- */
 
 /*
  * Some sort keys that have been made lately: of a key that is looked for on

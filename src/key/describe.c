@@ -8,11 +8,13 @@
 #include "postgres.h"
 
 #include "access/tupmacs.h"
+#include "catalog/pg_collation.h"
 #include "catalog/pg_type.h"
 #include "utils/fmgroids.h"
 #include "utils/pg_locale.h"
 
 #include "base/options.h"
+#include "key/guess.h"
 #include "key/key.h"
 #include "key/tuple.h"
 
@@ -164,7 +166,13 @@ choose_widths(FpbIndex *ix)
 	FpbColumn  *first = &ix->cols[0];
 
 	ix->byte_heads = ix->byte_order = ix->cut_column = false;
+	ix->guesses = FPB_GUESSES_NONE;
 	ix->second = FPB_SECOND_NONE;
+	for (int i = 0; i < ix->nkeyatts; i++)
+	{
+		ix->cols[i].head = FPB_HEAD_NONE;
+		ix->cols[i].width = 0;
+	}
 	if (ix->form != FPB_TUPLE)
 	{
 		ix->head_width = ix->form == FPB_WORD4 ? 4 : 8;
@@ -196,8 +204,45 @@ choose_widths(FpbIndex *ix)
 	if (ix->second == FPB_SECOND_NUMBER)
 		ix->head_width = sizeof(uint64);
 	ix->byte_heads = ix->byte_order || fpb_head_is_sort_key(first->head);
+	if (ix->head_width == 0 && first->length == -1)
+		ix->guesses = fpb_guesses_of(ix->rel->rd_opcintype[0], first->collation);
 	ix->cut_column = ix->natts > 1 && first->by_value && first->word != NULL &&
 		fpb_word_is_code(first->word);
+}
+
+/*
+ * Choose all that depends on how collations order the columns' strings.  Where
+ * that is by bytes, though the collation has another name, the index has it as
+ * "C": from then on nothing asks the library.  Reads catalogs.
+ */
+static void
+choose_forms(FpbIndex *ix)
+{
+	for (int i = 0; i < ix->nkeyatts; i++)
+	{
+		FpbColumn  *col = &ix->cols[i];
+
+		col->collation = ix->rel->rd_indcollation[i];
+		if (ix->c_locale == FPB_C_LOCALE_BYTES && col->word == NULL &&
+			fpb_collation_c_locale(col->collation) != FPB_C_LOCALE_NONE)
+			col->collation = C_COLLATION_OID;
+	}
+	choose_widths(ix);
+	ix->heads_version = fpb_head_is_sort_key(ix->cols[0].head) ?
+		fpb_collation_version(ix->cols[0].collation) : FPB_HEADS_FIXED;
+}
+
+/*
+ * See key/key.h.
+ */
+void
+fpb_index_set_c_locale(FpbIndex *ix, FpbCLocale c_locale)
+{
+	if (ix->c_locale != c_locale)
+	{
+		ix->c_locale = c_locale;
+		choose_forms(ix);
+	}
 }
 
 /*
@@ -310,6 +355,7 @@ fpb_index_describe(FpbIndex *ix, Relation rel)
 	ix->natts = IndexRelationGetNumberOfAttributes(rel);
 	ix->nkeyatts = IndexRelationGetNumberOfKeyAttributes(rel);
 
+	ix->c_locale = FPB_C_LOCALE_NONE;
 	ix->tuple_align = sizeof(uint16);
 	memset(ix->cols, 0, ix->natts * sizeof(FpbColumn));
 	for (int i = 0; i < ix->natts; i++)
@@ -332,23 +378,20 @@ fpb_index_describe(FpbIndex *ix, Relation rel)
 		Oid			cmp_proc = index_getprocid(rel, i + 1, FPB_ORDER_PROC);
 
 		col->cmp = index_getprocinfo(rel, i + 1, FPB_ORDER_PROC);
-		col->collation = rel->rd_indcollation[i];
 		col->desc = (rel->rd_indoption[i] & INDOPTION_DESC) != 0;
 		col->nulls_first = (rel->rd_indoption[i] & INDOPTION_NULLS_FIRST) != 0;
-		col->head = FPB_HEAD_NONE;
-		col->width = 0;
 		col->word = fpb_word_type(cmp_proc, rel->rd_opcintype[i]);
 		if (col->word != NULL &&
 			!fpb_word_fits(col->word, TupleDescAttr(RelationGetDescr(rel), i)))
 			col->word = NULL;
-		if (col->word == NULL)
-			all_words = false;
+		if (col->word != NULL)
+			continue;
+		all_words = false;
+		ix->c_locale = Max(ix->c_locale, fpb_collation_c_locale(rel->rd_indcollation[i]));
 	}
 
 	ix->form = all_words && ix->nkeyatts <= FPB_MAX_WORD_COLUMNS && ix->natts == ix->nkeyatts ?
 		word_form(ix) : FPB_TUPLE;
-	choose_widths(ix);
 	ix->old_heads = ix->mixed_heads = false;
-	ix->heads_version = fpb_head_is_sort_key(ix->cols[0].head) ?
-		fpb_collation_version(ix->cols[0].collation) : FPB_HEADS_FIXED;
+	choose_forms(ix);
 }

@@ -130,6 +130,18 @@ typedef enum FpbHeadKind
 	FPB_HEAD_BPCHAR_SORT_KEY	/* the same without trailing blanks */
 } FpbHeadKind;
 
+/*
+ * Has an index strings in a locale of the C library that is named C.*, as
+ * C.UTF-8, and how are they ordered?  (key/collation.c)
+ */
+typedef enum FpbCLocale
+{
+	FPB_C_LOCALE_NONE,			/* it has none */
+	FPB_C_LOCALE_BYTES,			/* by their bytes */
+	FPB_C_LOCALE_RULES			/* by rules of the locale; or one column by
+								 * these, and another by bytes */
+} FpbCLocale;
+
 /* One column.  Of INCLUDE columns only what reading them needs is set. */
 typedef struct FpbColumn
 {
@@ -168,6 +180,14 @@ typedef enum FpbSecond
 	FPB_SECOND_TEXT				/* an ascending text behind another */
 } FpbSecond;
 
+/* guesses of the order of strings that have no heads (key/guess.c) */
+typedef enum FpbGuesses
+{
+	FPB_GUESSES_NONE,			/* there are none */
+	FPB_GUESSES_LETTERS,		/* by letters and digits alone */
+	FPB_GUESSES_ALL				/* by all characters */
+} FpbGuesses;
+
 /* bytes of FPB_REST_FIXED, at most */
 #define FPB_REST_MOST	64
 
@@ -185,6 +205,8 @@ typedef struct FpbIndex
 								 * column, or of its sort key? */
 	bool		byte_order;		/* and do such bytes alone decide? */
 	uint8		second;			/* FpbSecond */
+	uint8		c_locale;		/* FpbCLocale; as the metapage has noted it
+								 * when the index was built */
 	bool		old_heads;		/* Were heads of its pages made by another
 								 * version of the collation?  Then heads of
 								 * keys in a page tell their order, but those
@@ -194,6 +216,7 @@ typedef struct FpbIndex
 								 * again. */
 	uint32		heads_version;	/* what makes heads: FPB_HEADS_FIXED, or
 								 * fpb_collation_version */
+	uint8		guesses;		/* FpbGuesses */
 	bool		cut_column;		/* do cut tuples lack their first column, all
 								 * of which the head has? */
 	bool		one_key;		/* may duplicates share one key? */
@@ -255,6 +278,13 @@ fpb_has_sort_keys(const FpbIndex *ix)
 
 /* what fpb_index_open derives from the relcache alone (key/describe.c) */
 extern void fpb_index_describe(FpbIndex *ix, Relation rel);
+
+/*
+ * Describe the strings of an index that has some in a locale named C.* anew,
+ * if they are not ordered as has been thought.  Reads catalogs, so the caller
+ * holds no buffer lock.
+ */
+extern void fpb_index_set_c_locale(FpbIndex *ix, FpbCLocale c_locale);
 
 /* of an index so described: are equal keys always the same value? */
 extern bool fpb_opclasses_say_equal_image(const FpbIndex *ix);

@@ -39,7 +39,9 @@ extern IndexTuple fpb_truncate_tuple(const FpbIndex *ix, IndexTuple source, int 
 /* the head of a value that is no word (key/value_head.c) */
 extern uint64 fpb_value_head(FpbHeadKind kind, Oid collation, Datum value);
 
-/* what heads of strings depend on (key/collation.c) */
+/* how collations order strings (key/collation.c) */
+extern FpbCLocale fpb_collation_c_locale(Oid collation);
+extern bool fpb_collation_is_libc(Oid collation);
 extern bool fpb_collation_has_sort_keys(Oid collation);
 extern uint32 fpb_collation_version(Oid collation);
 

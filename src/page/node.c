@@ -8,6 +8,7 @@
 #include "postgres.h"
 
 #include "page/fence.h"
+#include "key/guess.h"
 #include "page/node.h"
 
 /* a search that begins with a slot compares that so many behind it first */
@@ -192,6 +193,59 @@ search_slots(const FpbIndex *ix, Page page, const FpbShape *shape, FpbCodec code
 }
 
 /*
+ * Narrow the slots [*lo, *hi) of tuples, among which the place of a search key
+ * is that has no head, by where it probably is.  If that is right, nothing but
+ * the place is left.
+ */
+static void
+guess_slots(const FpbIndex *ix, Page page, const FpbShape *shape, FpbCodec codec, char *node,
+			int *lo, int *hi, const FpbSearchKey *search, bool equal, const FpbGuess *guess)
+{
+	const uint16 *tuples = fpb_node_tuples(shape, node);
+	int			most = equal ? 0 : -1;
+	int			from = *lo;
+	int			to = *hi;
+	int			before;
+	int			behind;
+	bool		right = false;
+
+	while (from < to)
+	{
+		int			mid = from + (to - from) / 2;
+		int			live = mid;
+
+		while (live < to && tuples[live] == 0)
+			live++;
+		if (live == to || fpb_guess(ix, page, tuples[live], guess) > most)
+			to = mid;
+		else
+			from = live + 1;
+	}
+
+	/* the entries beside that place */
+	before = from - 1;
+	while (before >= *lo && tuples[before] == 0)
+		before--;
+	behind = from;
+	while (behind < *hi && tuples[behind] == 0)
+		behind++;
+	if (before >= *lo &&
+		fpb_compare_slot(ix, page, shape, codec, node, before, true, search, search->head) > most)
+		*hi = before;
+	else
+	{
+		*lo = before + 1;
+		right = behind == *hi ||
+			fpb_compare_slot(ix, page, shape, codec, node, behind, true, search, search->head) > most;
+		if (right)
+			*hi = *lo;
+		else
+			*lo = behind + 1;
+	}
+	fpb_guess_was(ix, right);
+}
+
+/*
  * search_slots among tuples for a search key that has no head.
  */
 static int
@@ -200,7 +254,10 @@ search_headless(const FpbIndex *ix, Page page, const FpbShape *shape, FpbCodec c
 {
 	const uint16 *tuples = fpb_node_tuples(shape, node);
 	int			most = equal ? 0 : -1;
+	FpbGuess	guess;
 
+	if (fpb_guess_begin(ix, search, &guess))
+		guess_slots(ix, page, shape, codec, node, &lo, &hi, search, equal, &guess);
 	while (lo < hi)
 	{
 		int			mid = lo + (hi - lo) / 2;

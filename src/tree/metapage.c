@@ -44,7 +44,8 @@ fpb_meta_init(const FpbIndex *ix, Page page, BlockNumber root, uint32 level)
 	meta->options = (ix->one_key ? FPB_META_ONE_KEY : 0) |
 		(ix->csb ? FPB_META_CSB : 0) |
 		(ix->count_most < FPB_COUNT_MOST ? FPB_META_BISECTING : 0) |
-		(ix->prefetch ? 0 : FPB_META_UNFETCHED);
+		(ix->prefetch ? 0 : FPB_META_UNFETCHED) |
+		(ix->c_locale == FPB_C_LOCALE_BYTES ? FPB_META_C_BYTES : 0);
 	hdr->pd.pd_lower = ((char *) meta + sizeof(FpbMeta)) - (char *) page;
 }
 
@@ -113,6 +114,32 @@ fpb_pin_meta(const FpbIndex *ix)
 }
 
 /*
+ * Copy the metapage's content.  False, and all zeros, if the index has none of
+ * this format.  No page is locked on entry or exit.
+ */
+static bool
+peek_at_meta(Relation rel, FpbMeta *meta)
+{
+	Buffer		buf;
+	Page		page;
+	bool		is_meta;
+
+	memset(meta, 0, sizeof(*meta));
+	if (RelationGetNumberOfBlocks(rel) == 0)
+		return false;
+	buf = ReadBuffer(rel, FPB_METAPAGE);
+	LockBuffer(buf, BUFFER_LOCK_SHARE);
+	page = BufferGetPage(buf);
+	is_meta = !PageIsNew(page) && FpbHdr(page)->magic == FPB_MAGIC &&
+		FpbPageGetMeta(page)->magic == FPB_META_MAGIC &&
+		FpbPageGetMeta(page)->version == FPB_VERSION;
+	if (is_meta)
+		*meta = *FpbPageGetMeta(page);
+	fpb_relbuf(buf);
+	return is_meta;
+}
+
+/*
  * Has an index an operation queue?  Only the metapage is looked at, and
  * nothing else of the index, nor its operator classes.  An index of another
  * format has none.  No page is locked on entry or exit.
@@ -120,21 +147,24 @@ fpb_pin_meta(const FpbIndex *ix)
 bool
 fpb_has_queue(Relation rel)
 {
-	Buffer		buf;
-	Page		page;
-	bool		has_queue;
+	FpbMeta		meta;
 
-	if (RelationGetNumberOfBlocks(rel) == 0)
-		return false;
-	buf = ReadBuffer(rel, FPB_METAPAGE);
-	LockBuffer(buf, BUFFER_LOCK_SHARE);
-	page = BufferGetPage(buf);
-	has_queue = !PageIsNew(page) && FpbHdr(page)->magic == FPB_MAGIC &&
-		FpbPageGetMeta(page)->magic == FPB_META_MAGIC &&
-		FpbPageGetMeta(page)->version == FPB_VERSION &&
-		FpbPageGetMeta(page)->queue_root != FPB_METAPAGE;
-	fpb_relbuf(buf);
-	return has_queue;
+	return peek_at_meta(rel, &meta) && meta.queue_root != FPB_METAPAGE;
+}
+
+/*
+ * Find out how strings in a locale named C.* were ordered when a described
+ * index was built, which may have been with another C library.  (What the
+ * metapage has of that never changes.)  No page is locked on entry or exit.
+ */
+static void
+look_up_c_locale(FpbIndex *ix)
+{
+	FpbMeta		meta;
+
+	if (ix->c_locale != FPB_C_LOCALE_NONE && peek_at_meta(ix->rel, &meta))
+		fpb_index_set_c_locale(ix, (meta.options & FPB_META_C_BYTES) != 0 ?
+							   FPB_C_LOCALE_BYTES : FPB_C_LOCALE_RULES);
 }
 
 /*
@@ -203,6 +233,7 @@ fpb_index_open(FpbIndex *ix, Relation rel)
 	if (rel->rd_amcache == NULL)
 	{
 		fpb_index_describe(ix, rel);
+		look_up_c_locale(ix);
 		ix->cache = fpb_cache_attach(rel);
 		read_meta(ix);
 		if (rel->rd_amcache == NULL)

@@ -13,6 +13,7 @@
  */
 #include "postgres.h"
 
+#include "key/guess.h"
 #include "page/disk_first/killed.h"
 
 /*
@@ -436,6 +437,43 @@ search_directory(const FpbIndex *ix, Page page, const FpbShape *shape,
 }
 
 /*
+ * The directory entry of the node that a search key without a head probably
+ * belongs to, or -1 if there is nothing to be guessed.  The page has a node.
+ */
+static int
+guess_directory(const FpbIndex *ix, Page page, const FpbShape *shape,
+				const FpbSearchKey *search, bool equal)
+{
+	int			most = equal ? 0 : -1;
+	int			found = 0;
+	int			lo = 1;
+	int			hi = FpbDir(page)->nnodes - 1;
+	FpbGuess	guess;
+
+	if (!fpb_guess_begin(ix, search, &guess))
+		return -1;
+	while (lo <= hi)
+	{
+		int			mid = lo + (hi - lo) / 2;
+		FpbCodec	codec;
+		char	   *node = fpb_page_node(ix, page, mid, &codec);
+		const uint16 *tuples = fpb_node_tuples(shape, node);
+		int			slot = 0;
+
+		while (slot < shape->nslots && tuples[slot] == 0)
+			slot++;
+		if (slot < shape->nslots && fpb_guess(ix, page, tuples[slot], &guess) <= most)
+		{
+			found = mid;
+			lo = mid + 1;
+		}
+		else
+			hi = mid - 1;
+	}
+	return found;
+}
+
+/*
  * Fetch all lines of a node at once, and with them the line of its killed
  * bits, which are asked for once an entry is found.
  */
@@ -532,6 +570,94 @@ search_named_node(const FpbIndex *ix, Page page, const FpbShape *shape,
 }
 
 /*
+ * Set *place to the position of the search key in the node whose directory
+ * entry that has: behind the last entry < search key (equal: <= search key).
+ * Returns the node, and its codec.
+ */
+static pg_attribute_always_inline char *
+search_node_at(const FpbIndex *ix, Page page, const FpbShape *shape, const FpbSearchKey *search,
+			   uint64 head, bool equal, FpbNodePos *place, FpbCodec *codec)
+{
+	int			number = fpb_node_number(page, place->dir);
+	char	   *node = checked_node(ix, shape, page, number, codec);
+
+	prefetch_node(ix, shape, page, number, node);
+	if (fpb_codec_is_loose(*codec))
+	{
+		int			next;
+		int			rank = fpb_loose_search(ix, page, shape, *codec, node, search, head, equal, &next);
+
+		*place = fpb_loose_pos(place->dir, rank, next);
+		if (ix->max_posting > 0)
+			search_posting(ix, page, shape, node, search, head, place);
+	}
+	else
+	{
+		place->slot = fpb_search_node(ix, page, shape, *codec, node, search, head, equal);
+		place->at = place->item = 0;
+	}
+	return node;
+}
+
+/*
+ * Is the position that search_node_at has found the right one, though the node
+ * has been guessed?  It is if it is between two entries of the node, or at the
+ * node's end and before the next one.
+ */
+static bool
+is_guess_right(const FpbIndex *ix, Page page, const FpbShape *shape, FpbCodec codec,
+			   char *node, const FpbSearchKey *search, bool equal, const FpbNodePos *place)
+{
+	const uint16 *tuples = fpb_node_tuples(shape, node);
+	int			before = place->slot - 1;
+	int			behind = place->slot;
+	int			next = place->dir + 1;
+	int			slot;
+
+	if (fpb_codec_is_loose(codec))
+		behind = place->at > 0 ? place->at - 1 : shape->nslots;
+	else
+	{
+		while (before >= 0 && tuples[before] == 0)
+			before--;
+		while (behind < shape->nslots && tuples[behind] == 0)
+			behind++;
+	}
+	if (before < 0 && place->dir > 0)
+		return false;
+	if (behind < shape->nslots || next == FpbDir(page)->nnodes)
+		return true;
+	node = fpb_page_node(ix, page, next, &codec);
+	slot = first_slot(ix, shape, codec, node, 0);
+	return slot < shape->nslots &&
+		fpb_compare_slot(ix, page, shape, codec, node, slot, false, search, search->head) > (equal ? 0 : -1);
+}
+
+/*
+ * Set *place to the position of the search key in a page that has nodes:
+ * behind the last entry < search key (equal: <= search key).  Returns the
+ * node, and its codec.
+ */
+static pg_attribute_always_inline char *
+search_all_nodes(const FpbIndex *ix, Page page, const FpbShape *shape, const FpbSearchKey *search,
+				 uint64 head, bool equal, FpbNodePos *place, FpbCodec *codec)
+{
+	int			guessed = guess_directory(ix, page, shape, search, equal);
+
+	if (unlikely(guessed >= 0))
+	{
+		char	   *node;
+
+		place->dir = guessed;
+		node = search_node_at(ix, page, shape, search, head, equal, place, codec);
+		if (is_guess_right(ix, page, shape, *codec, node, search, equal, place))
+			return node;
+	}
+	place->dir = search_directory(ix, page, shape, search, head, equal);
+	return search_node_at(ix, page, shape, search, head, equal, place, codec);
+}
+
+/*
  * Set *place to the position of the search key in a page that has nodes:
  * behind the last entry before it.  Returns the node, and its codec; NULL if a
  * hint has named it, without having looked.
@@ -541,28 +667,11 @@ search_page(const FpbIndex *ix, Page page, const FpbShape *shape, const FpbSearc
 			FpbNodePos *place, FpbCodec *codec)
 {
 	uint64		head = fpb_search_head(ix, page, search);
-	char	   *node;
-	int			number;
 
 	if (search->named_node != 0 && shape->child_off == 0 &&
 		search_named_node(ix, page, shape, search, head, place))
 		return NULL;
-	place->dir = search_directory(ix, page, shape, search, head, false);
-	number = fpb_node_number(page, place->dir);
-	node = checked_node(ix, shape, page, number, codec);
-	prefetch_node(ix, shape, page, number, node);
-	if (fpb_codec_is_loose(*codec))
-	{
-		int			next;
-		int			rank = fpb_loose_search(ix, page, shape, *codec, node, search, head, false, &next);
-
-		*place = fpb_loose_pos(place->dir, rank, next);
-		if (ix->max_posting > 0)
-			search_posting(ix, page, shape, node, search, head, place);
-	}
-	else
-		place->slot = fpb_search_node(ix, page, shape, *codec, node, search, head, false);
-	return node;
+	return search_all_nodes(ix, page, shape, search, head, false, place, codec);
 }
 
 /*
@@ -606,7 +715,13 @@ fpb_disk_first_search_from(const FpbIndex *ix, Page page, const FpbSearchKey *se
 	char	   *node = fpb_page_node(ix, page, dir, &codec);
 	int			rank;
 	int			next;
+	FpbGuess	guess;
 
+	if (fpb_guess_begin(ix, search, &guess))
+	{
+		fpb_disk_first_search(ix, page, search, pos);
+		return;
+	}
 	rank = fpb_loose_search_from(ix, page, shape, codec, node, place.at - 1 + (place.item > 0),
 								 search, &next);
 	if (next < 0)
@@ -789,10 +904,42 @@ fpb_disk_first_next(const FpbIndex *ix, Page page, FpbPos *pos, FpbEntry *entry)
 }
 
 /*
+ * For read_first: read what is asked for of the TIDs of a posting, at place,
+ * from number place.item on.  key is that of its first entry; killed: are all
+ * of them?  False if the entry has been found with which reading stops.
+ */
+static bool
+read_first_of_posting(const FpbIndex *ix, Page page, FpbKey *key, FpbNodePos place,
+					  const FpbSearchKey *end, uint64 head, bool live, bool killed, int most,
+					  FpbItem *items, int *n, FpbReadFirst *first)
+{
+	IndexTuple	posting = key->tuple;
+	int			nslots = fpb_posting_slots(posting);
+
+	/* mostly all of them are before the end, or none */
+	key->tail = fpb_posting_tail(posting, fpb_posting_prev(posting, nslots));
+	if (end != NULL && fpb_compare_by_head(ix, key, end, head) < 0)
+		end = NULL;
+	while ((place.item = fpb_posting_next(posting, place.item)) < nslots)
+	{
+		FpbPos		pos = fpb_pos_pack(place);
+
+		key->tail = fpb_posting_tail(posting, place.item);
+		if (!fpb_passes_first(ix, key, end, head, most, first))
+			return false;
+		*n += fpb_take_first(key, pos,
+							 killed || (live && fpb_bit_is_set(fpb_item_killed_bit(ix, page, posting, place.item))),
+							 &items[*n], first);
+		place.item++;
+	}
+	return true;
+}
+
+/*
  * See fpb_page_read_first.
  *
- * In a loose node one entry leads to the next, so that neither node nor slot
- * has to be found again from a position.  Not so in a posting.
+ * In a node one entry leads to the next, so that neither node nor slot has to
+ * be found again from a position.
  */
 int
 fpb_disk_first_read_first(const FpbIndex *ix, Page page, const FpbSearchKey *start,
@@ -806,6 +953,8 @@ fpb_disk_first_read_first(const FpbIndex *ix, Page page, const FpbSearchKey *sta
 	const uint8 *bits;
 	uint64		head;
 	char	   *node;
+	bool		loose;
+	bool		killed;
 	int			nslots;
 	int			slot;
 	int			n = 0;
@@ -816,25 +965,39 @@ fpb_disk_first_read_first(const FpbIndex *ix, Page page, const FpbSearchKey *sta
 	node = search_page(ix, page, shape, start, &place, &codec);
 	if (node == NULL)
 		node = fpb_page_node(ix, page, place.dir, &codec);
-	slot = fpb_codec_is_loose(codec) && place.item == 0 ? place.at - 1 : -1;
+	loose = fpb_codec_is_loose(codec);
 	nslots = fpb_node_slots(ix, shape, codec, node);
 	bits = live ? fpb_node_killed_bits(shape, page, place.dir) : NULL;
 	head = end == NULL ? 0 : fpb_search_head(ix, page, end);
 	fpb_begin_first(first, fpb_pos_pack(place));
-	while (slot >= 0)
+	if (loose)
+		slot = place.at - 1;
+	else
+		place.slot = slot = fpb_next_live(ix, shape, codec, node, place.slot);
+	while (slot >= 0 && slot < nslots)
 	{
 		fpb_read_slot(ix, page, shape, codec, node, slot, &entry);
+		killed = fpb_slot_is_killed(shape, bits, nslots, slot);
 		if (fpb_has_posting(shape, &entry))
-			break;
-		if (!fpb_passes_first(ix, &entry.key, end, head, most, first))
+		{
+			if (!read_first_of_posting(ix, page, &entry.key, place, end, head, live, killed, most,
+									   items, &n, first))
+				return n;
+		}
+		else if (!fpb_passes_first(ix, &entry.key, end, head, most, first))
 			return n;
-		n += fpb_take_first(&entry.key, fpb_pos_pack(place),
-							fpb_slot_is_killed(shape, bits, nslots, slot), &items[n], first);
-		slot = fpb_loose_step(ix, shape, codec, node, slot, true);
-		place = fpb_loose_pos(place.dir, fpb_loose_rank(place) + 1, slot);
+		else
+			n += fpb_take_first(&entry.key, fpb_pos_pack(place), killed, &items[n], first);
+		if (loose)
+		{
+			slot = fpb_loose_step(ix, shape, codec, node, slot, true);
+			place = fpb_loose_pos(place.dir, place.slot + 1, slot);
+		}
+		else
+			place.slot = slot = fpb_next_live(ix, shape, codec, node, slot + 1);
 	}
 
-	/* what is in postings, and in other nodes */
+	/* what is in other nodes */
 	return fpb_go_on_with_first(ix, page, end, head, live, most, items, n, first);
 }
 
@@ -1885,19 +2048,13 @@ search_child(const FpbIndex *ix, Page page, const FpbSearchKey *search, bool bef
 	FpbEntry	first;
 	FpbCodec	codec;
 	char	   *node;
-	int			number;
 	uint64		head = fpb_search_head(ix, page, search);
 
 	*child_node = 0;
 	*compared = true;
 	if (FpbDir(page)->nnodes == 0)
 		fpb_page_damaged(ix, page, "An inner page is empty.");
-	pos->dir = search_directory(ix, page, shape, search, head, !before);
-	number = fpb_node_number(page, pos->dir);
-	node = checked_node(ix, shape, page, number, &codec);
-	prefetch_node(ix, shape, page, number, node);
-	pos->slot = fpb_search_node(ix, page, shape, codec, node, search, head, !before);
-	pos->at = pos->item = 0;
+	node = search_all_nodes(ix, page, shape, search, head, !before, pos, &codec);
 
 	/* the one before that place */
 	for (;;)
