@@ -648,6 +648,254 @@ RESET parallel_setup_cost;
 RESET min_parallel_table_scan_size;
 RESET enable_partitionwise_join;
 
+-- Appendrels: a scan of each child that may have rows of the batch.
+CREATE FUNCTION scans(query text) RETURNS text LANGUAGE plpgsql AS $$
+DECLARE
+    plan jsonb;
+BEGIN
+    PERFORM set_joins('batched');
+    EXECUTE 'EXPLAIN (ANALYZE, FORMAT JSON) ' || query INTO plan;
+    RETURN (SELECT string_agg(scan->>'Relation Name' || CASE WHEN (scan->>'Actual Loops')::numeric = 0 THEN ' (never)' ELSE '' END, ', ' ORDER BY n)
+        FROM jsonb_path_query(plan, 'strict $[0].Plan.** ? (@."Custom Plan Provider" == "Batched Nested Loop").Plans[0].Plans[1].Plans[*]') WITH ORDINALITY s(scan, n));
+END $$;
+CREATE FUNCTION plan_of(query text) RETURNS SETOF text LANGUAGE plpgsql AS $$
+DECLARE
+    line text;
+BEGIN
+    FOR line IN EXECUTE 'EXPLAIN (COSTS OFF) ' || query LOOP
+        IF line !~ 'Disabled' THEN
+            RETURN NEXT line;
+        END IF;
+    END LOOP;
+END $$;
+-- by a hash of the key
+CREATE TABLE by_hash (id int, k int, x int, t text, c text) PARTITION BY HASH (k);
+SELECT format('CREATE TABLE by_hash_%s PARTITION OF by_hash FOR VALUES WITH (MODULUS 4, REMAINDER %s)', n, n) FROM generate_series(0, 3) n \gexec
+CREATE INDEX ON by_hash USING fpbtree (k, x);
+-- by lists, with partitions for NULL and for the rest
+CREATE TABLE by_list (c text, id int, k int, x int, t text) PARTITION BY LIST (x);
+CREATE TABLE by_list_1 PARTITION OF by_list FOR VALUES IN (1, 3, 5);
+CREATE TABLE by_list_2 PARTITION OF by_list FOR VALUES IN (NULL, 2);
+CREATE TABLE by_list_3 PARTITION OF by_list DEFAULT;
+CREATE INDEX ON by_list USING fpbtree (x, k DESC) INCLUDE (t);
+CREATE INDEX ON by_list USING fpbtree (k);
+-- by ranges of the key, with partitions of partitions, other columns and indexes, and an empty one
+CREATE TABLE by_range (id int, k int, x int, t text, c text) PARTITION BY RANGE (k);
+CREATE TABLE by_range_1 PARTITION OF by_range FOR VALUES FROM (MINVALUE) TO (40);
+CREATE TABLE by_range_2 (dropped int, c text, k int, gone text, t text, x int, id int) PARTITION BY HASH (id);
+ALTER TABLE by_range_2 DROP COLUMN dropped, DROP COLUMN gone;
+ALTER TABLE by_range ATTACH PARTITION by_range_2 FOR VALUES FROM (40) TO (70);
+CREATE TABLE by_range_2a PARTITION OF by_range_2 FOR VALUES WITH (MODULUS 2, REMAINDER 0);
+CREATE TABLE by_range_2b (id int, x int, gone int, k int, t text, c text);
+ALTER TABLE by_range_2b DROP COLUMN gone;
+ALTER TABLE by_range_2 ATTACH PARTITION by_range_2b FOR VALUES WITH (MODULUS 2, REMAINDER 1);
+CREATE TABLE by_range_3 PARTITION OF by_range FOR VALUES FROM (70) TO (100);
+CREATE TABLE by_range_4 PARTITION OF by_range FOR VALUES FROM (1000) TO (2000);
+CREATE TABLE by_range_5 PARTITION OF by_range DEFAULT;
+CREATE INDEX ON by_range_1 USING fpbtree (k, x);
+CREATE INDEX ON by_range_2a USING fpbtree (k, x, t);
+CREATE INDEX ON by_range_2b USING fpbtree (k) INCLUDE (x);
+CREATE INDEX ON by_range_2b USING fpbtree (x, k);
+CREATE INDEX ON by_range_3 USING fpbtree (k, x, id);
+CREATE INDEX ON by_range_4 USING fpbtree (k, x);
+CREATE INDEX ON by_range_5 USING fpbtree (k, id);
+-- by something else
+CREATE TABLE by_id (id int, k int, x int, t text, c text) PARTITION BY RANGE (id);
+SELECT format('CREATE TABLE by_id_%s PARTITION OF by_id FOR VALUES FROM (%s) TO (%s)', n, n * 500, n * 500 + 500) FROM generate_series(0, 3) n \gexec
+CREATE INDEX ON by_id USING fpbtree (k, x);
+-- inheritance
+CREATE TABLE parent (LIKE i);
+CREATE TABLE child (other int) INHERITS (parent);
+CREATE INDEX ON parent USING fpbtree (k);
+CREATE INDEX ON child USING fpbtree (k, x);
+INSERT INTO by_hash SELECT * FROM i;
+INSERT INTO by_list SELECT c, id, k, CASE WHEN x <> 7 THEN x END, t FROM i;
+INSERT INTO by_range SELECT * FROM i;
+INSERT INTO by_id SELECT * FROM i;
+INSERT INTO parent SELECT * FROM i WHERE id % 2 = 0;
+INSERT INTO child SELECT *, id FROM i WHERE id % 2 = 1;
+VACUUM ANALYZE by_hash, by_list, by_range, by_id, parent, child;
+CREATE TABLE of_appendrels (query text);
+INSERT INTO of_appendrels SELECT format(query, t) FROM unnest('{by_hash,by_list,by_range,by_id,parent}'::text[]) t, unnest(ARRAY[
+    'SELECT o.*, i.* FROM o JOIN %s i ON i.k = o.k',
+    'SELECT o.id, i.c, i.tableoid, i.ctid, i FROM o LEFT JOIN %s i ON i.k = o.k AND i.x > o.x',
+    'SELECT o.id, i.c FROM o LEFT JOIN %s i ON i.k = o.k AND i.x = o.x',
+    'SELECT o.id, i.c FROM o LEFT JOIN %s i ON i.k = o.k WHERE i.id IS NULL OR i.id %% 3 = o.x',
+    'SELECT o.id, i.id FROM o JOIN %s i ON i.k = o.k::int8 + 10000000000 * (o.id %% 2)',
+    'SELECT o.id, i.k FROM o JOIN %s i ON i.k = o.k WHERE i.x = 5',
+    'SELECT o.id FROM o WHERE EXISTS (SELECT FROM %s i WHERE i.k = o.k AND i.id > o.id * 3)',
+    'SELECT o.id FROM o WHERE k IN (SELECT k FROM %s WHERE x > 4)',
+    'SELECT o.id FROM o WHERE NOT EXISTS (SELECT FROM %s i WHERE i.k = o.k AND i.x = o.x)',
+    'SELECT o.id, (SELECT count(*) FROM u JOIN %s i ON i.k = u.id WHERE u.x = o.x AND i.x <> o.x) FROM o WHERE id < 30',
+    'SELECT o.id, i.id, j.id FROM o JOIN %s i ON i.k = o.k AND i.x = o.x LEFT JOIN j ON j.k = i.id',
+    'SELECT v.n, i.c FROM (VALUES (1), (NULL), (47), (1500), (149), (-3)) v(n) LEFT JOIN %s i ON i.k = v.n',
+    'SELECT count(*) FROM (SELECT o.id FROM o JOIN %s i ON i.k = o.k LIMIT 50) x']) query;
+INSERT INTO of_appendrels VALUES
+    ('SELECT o.id, i.t FROM o JOIN by_list i ON i.x = o.x AND i.k = o.k'),
+    ('SELECT o.id, i.t, i.x FROM o LEFT JOIN by_list i ON i.x = o.x AND i.k > o.k'),
+    ('SELECT o.id FROM o WHERE NOT EXISTS (SELECT FROM by_list i WHERE i.x = o.x AND i.k = o.k)'),
+    ('SELECT a.id, b.id FROM by_range a JOIN by_hash b ON b.k = a.k AND b.x = a.x'),
+    ('SELECT a.id, b.id FROM by_id a LEFT JOIN by_id b ON b.k = a.x AND b.x = a.x'),
+    ('SELECT o.id, s.* FROM o JOIN (SELECT id, k, x FROM i UNION ALL SELECT id, k, x FROM j UNION ALL SELECT id, k, x FROM by_range) s ON s.k = o.k'),
+    ('SELECT o.id, s.* FROM o LEFT JOIN (SELECT id + 1 AS id, k, t || c AS c FROM i UNION ALL SELECT x, k, t FROM j) s ON s.k = o.k AND s.id > o.id'),
+    ('SELECT o.id, i.c FROM o JOIN by_hash i ON i.k = o.k AND i.k = o.id'),
+    ('SELECT o.id, i.c FROM o JOIN by_range i ON i.k = abs(o.k - 20)'),
+    ('SELECT o.id, i.c FROM o JOIN by_range i ON i.k = o.k WHERE i.k BETWEEN 30 AND 60');
+SELECT fault FROM of_appendrels, faults(query, false, '{7,1000}') fault;
+SET enable_partition_pruning = off;
+SELECT fault FROM (SELECT query, row_number() OVER () AS n FROM of_appendrels) q, faults(query, false, '{300}') fault WHERE n % 3 = 1;
+RESET enable_partition_pruning;
+-- What is made for one of GEQO's tries is gone before the next.
+CREATE TABLE two_indexes (id int, x int) PARTITION BY RANGE (id);
+CREATE TABLE two_indexes_1 PARTITION OF two_indexes FOR VALUES FROM (0) TO (700);
+CREATE TABLE two_indexes_2 PARTITION OF two_indexes FOR VALUES FROM (700) TO (2000);
+INSERT INTO two_indexes SELECT id, id % 11 FROM generate_series(1, 1500) id;
+CREATE INDEX ON two_indexes USING fpbtree (id);
+CREATE INDEX ON two_indexes USING fpbtree (x, id);
+ANALYZE two_indexes;
+SET geqo_threshold = 2;
+SELECT faults('SELECT o.id, i.id, i.x FROM o JOIN j ON j.id = o.id JOIN two_indexes i ON i.id = o.k AND i.x = j.x JOIN u ON u.id = j.k');
+RESET geqo_threshold;
+-- Which scans there are, and which have been asked.
+SELECT scans(query), query FROM unnest(ARRAY[
+    'SELECT o.id, i.id FROM o JOIN by_hash i ON i.k = o.k',
+    'SELECT o.id, i.id FROM o JOIN by_hash i ON i.k = o.k WHERE o.k = ANY (''{7,8}'')',
+    'SELECT i.id FROM (VALUES (1), (33), (-7)) v(n) JOIN by_range i ON i.k = v.n',
+    'SELECT i.id FROM (VALUES (1), (65), (NULL)) v(n) LEFT JOIN by_range i ON i.k = v.n AND i.x = v.n % 9',
+    'SELECT i.id FROM (VALUES (1), (65), (200)) v(n) JOIN by_id i ON i.k = v.n',
+    'SELECT i.id FROM (VALUES (1), (65), (200)) v(n) JOIN by_id i ON i.k = v.n WHERE i.id < 700',
+    'SELECT i.id FROM (VALUES (1, 3), (2, 5), (3, 1)) v(n, x) JOIN by_list i ON i.k = v.n AND i.x = v.x',
+    'SELECT i.id FROM (VALUES (1), (2)) v(n) JOIN parent i ON i.k = v.n']) WITH ORDINALITY q(query, n) ORDER BY n;
+SELECT batch_key(query), query FROM unnest(ARRAY[
+    'SELECT o.id, i.id FROM o JOIN by_hash i ON i.k = o.k AND i.x = o.x',
+    'SELECT o.id, i.id FROM o JOIN by_range i ON i.k = o.k AND i.x = o.x',
+    'SELECT o.id, i.id FROM o JOIN by_range i ON i.k = o.k AND i.x = o.x AND i.t = o.t WHERE o.k < 10 AND i.k < 10']) WITH ORDINALITY q(query, n) ORDER BY n;
+BEGIN;
+SELECT set_joins('batched');
+SELECT plan_of('SELECT o.id, i.t FROM o LEFT JOIN by_range i ON i.k = o.k AND i.id > o.id WHERE i.k IS NULL OR i.k < 70');
+ROLLBACK;
+-- Not where a child has no such index, or one in another order, or is sampled.
+CREATE TABLE odd_one (id int, k int) PARTITION BY RANGE (id);
+CREATE TABLE odd_one_1 PARTITION OF odd_one FOR VALUES FROM (0) TO (1000);
+CREATE TABLE odd_one_2 PARTITION OF odd_one FOR VALUES FROM (1000) TO (2000);
+INSERT INTO odd_one SELECT id, k FROM i;
+CREATE INDEX ON odd_one_1 USING fpbtree (k);
+ANALYZE odd_one;
+SELECT is_batched_there('SELECT o.id, i.id FROM o JOIN odd_one i ON i.k = o.k');
+CREATE INDEX odd_index ON odd_one_2 USING btree (k);
+SELECT is_batched_there('SELECT o.id, i.id FROM o JOIN odd_one i ON i.k = o.k');
+DROP INDEX odd_index;
+CREATE INDEX odd_index ON odd_one_2 USING fpbtree (k DESC);
+SELECT is_batched_there('SELECT o.id, i.id FROM o JOIN odd_one i ON i.k = o.k');
+DROP INDEX odd_index;
+CREATE INDEX odd_index ON odd_one_2 USING fpbtree ((k + 0), k);
+SELECT is_batched_there('SELECT o.id, i.id FROM o JOIN odd_one i ON i.k = o.k');
+DROP INDEX odd_index;
+CREATE INDEX odd_index ON odd_one_2 USING fpbtree (k NULLS FIRST);
+SELECT is_batched_there('SELECT o.id, i.id FROM o JOIN odd_one i ON i.k = o.k');
+SELECT is_batched_there('SELECT o.id, i.id FROM o JOIN odd_one i TABLESAMPLE BERNOULLI (50) ON i.k = o.k');
+SELECT faults('SELECT o.id, i.id FROM o JOIN odd_one i ON i.k = o.k');
+-- In the order of the outer side.
+SET client_min_messages = error;
+CREATE UNIQUE INDEX o_id ON o USING fpbtree (id);
+SET client_min_messages = warning;
+SELECT fault FROM unnest('{by_hash,by_list,by_range,by_id}'::text[]) t, unnest(ARRAY[
+    'SELECT o.id, i.c, i.tableoid, i FROM o LEFT JOIN %s i ON i.k = o.k AND i.id % 2 = o.x % 2 ORDER BY o.id',
+    'SELECT o.id FROM o WHERE NOT EXISTS (SELECT FROM %s i WHERE i.k = o.k AND i.x > o.x) ORDER BY o.id DESC']) q, faults_of_order(replace(q, '%s', t)) fault;
+SET work_mem = '64kB';
+SELECT faults_of_order('SELECT o.id, i, o.t FROM o JOIN by_id i ON i.k = o.k ORDER BY o.id');
+RESET work_mem;
+DROP INDEX o_id;
+-- Parallel plans.
+SET max_parallel_workers_per_gather = 2;
+SET parallel_setup_cost = 0;
+SET parallel_tuple_cost = 0;
+SET min_parallel_table_scan_size = 0;
+SELECT fault FROM (SELECT query, row_number() OVER () AS n FROM of_appendrels) q, faults(query, false, '{100}') fault WHERE n % 5 = 1;
+SET enable_partitionwise_join = on;
+SELECT fault FROM unnest(ARRAY['SELECT a.id, b.id FROM by_range a JOIN by_range b ON b.k = a.k AND b.id > a.id', 'SELECT a.id, b.id, c.id FROM by_hash a JOIN by_hash b ON b.k = a.k AND b.x = a.x LEFT JOIN by_id c ON c.k = b.x']) q, faults(q, false, '{100}') fault;
+SET max_parallel_workers_per_gather = 0;
+SELECT fault FROM unnest(ARRAY['SELECT a.id, b.id FROM by_range a JOIN by_range b ON b.k = a.k AND b.id > a.id', 'SELECT a.id, b.id, c.id FROM by_hash a JOIN by_hash b ON b.k = a.k AND b.x = a.x LEFT JOIN by_id c ON c.k = b.x']) q, faults(q, false, '{100}') fault;
+RESET enable_partitionwise_join;
+RESET parallel_setup_cost;
+RESET parallel_tuple_cost;
+RESET min_parallel_table_scan_size;
+-- Generic plans: what initial pruning leaves, nothing included, and what is attached and detached meanwhile.
+CREATE TABLE keys_elsewhere (id int, k int, x int) PARTITION BY RANGE (id);
+CREATE TABLE keys_elsewhere_1 PARTITION OF keys_elsewhere FOR VALUES FROM (MINVALUE) TO (700);
+CREATE TABLE keys_elsewhere_2 PARTITION OF keys_elsewhere FOR VALUES FROM (700) TO (MAXVALUE);
+INSERT INTO keys_elsewhere SELECT id, k, x FROM i;
+CREATE INDEX ON keys_elsewhere_1 USING fpbtree (k);
+CREATE INDEX ON keys_elsewhere_2 USING fpbtree (x, k);
+ANALYZE keys_elsewhere;
+CREATE FUNCTION executed(how text) RETURNS SETOF text LANGUAGE plpgsql AS $$
+DECLARE
+    n int;
+BEGIN
+    PERFORM set_joins(how);
+    PERFORM set_config('plan_cache_mode', 'force_generic_plan', true);
+    FOREACH n IN ARRAY '{1,2,3,6,77,NULL}'::int[] LOOP
+        RETURN NEXT format('%s: %s', n, (SELECT ROW(count(*), sum(i.id), sum(hashtext(i.c))) FROM o LEFT JOIN by_list i ON i.k = o.k AND i.x = n));
+        RETURN NEXT format('%s: %s', n, (SELECT ROW(count(*), sum(i.id), sum(hashtext(i.c))) FROM o JOIN by_id i ON i.k = o.k AND i.id < n * 300 AND i.x > n));
+        RETURN NEXT format('%s: %s', n, (SELECT ROW(count(*), sum(i.id)) FROM o JOIN by_range i ON i.k = o.k + n AND i.x = n));
+        RETURN NEXT format('%s: %s', n, (SELECT ROW(count(*), sum(i.id)) FROM o JOIN keys_elsewhere i ON i.k = o.k AND i.x = 5 AND i.id > n * 300));
+    END LOOP;
+END $$;
+SELECT (SELECT array_agg(e) FROM executed('batched') e) = (SELECT array_agg(e) FROM executed('loops') e) AS same;
+BEGIN;
+SELECT set_joins('batched');
+SET LOCAL plan_cache_mode = force_generic_plan;
+PREPARE p(int) AS SELECT count(*), count(i.id), sum(i.id) FROM o LEFT JOIN by_list i ON i.k = o.k AND i.x = $1;
+SELECT is_batched('EXECUTE p(1)');
+EXECUTE p(3);
+SELECT trim(line) FROM plan_of('EXECUTE p(3)') line WHERE line ~ 'Batch|Append|Removed';
+-- no partition may have this
+ALTER TABLE by_list DETACH PARTITION by_list_3;
+EXECUTE p(4);
+SELECT trim(line) FROM plan_of('EXECUTE p(4)') line WHERE line ~ 'Batch|Append|Removed|->  Index';
+EXECUTE p(3);
+ALTER TABLE by_list ATTACH PARTITION by_list_3 DEFAULT;
+EXECUTE p(4);
+ALTER TABLE by_list DETACH PARTITION by_list_1;
+EXECUTE p(3);
+DEALLOCATE p;
+ROLLBACK;
+-- Inner rows that nobody wants any more, in several children.
+CREATE TABLE frequent_parts (k int, n int) PARTITION BY LIST (n);
+SELECT format('CREATE TABLE frequent_parts_%s PARTITION OF frequent_parts FOR VALUES IN (%s)', n, n) FROM generate_series(0, 2) n \gexec
+INSERT INTO frequent_parts SELECT CASE WHEN g <= 200 THEN g * 2 WHEN g = 201 THEN 2 * n + 1 ELSE 99 + n END, n FROM generate_series(1, 1200) g, generate_series(0, 2) n;
+CREATE INDEX ON frequent_parts USING fpbtree (k);
+ANALYZE frequent_parts;
+SELECT faults('SELECT s FROM generate_series(1, 400) s WHERE EXISTS (SELECT FROM frequent_parts f WHERE f.k = s)');
+SELECT faults('SELECT s FROM generate_series(1, 400) s WHERE NOT EXISTS (SELECT FROM frequent_parts f WHERE f.k = s)');
+SELECT faults('SELECT s FROM (SELECT g * 2 AS s FROM generate_series(1, 48) g UNION ALL VALUES (5), (99)) o WHERE EXISTS (SELECT FROM frequent_parts f WHERE f.k = s)');
+-- Ends before the last row, and errors, in any of the scans.
+CREATE FUNCTION cancelled_parts() RETURNS int LANGUAGE plpgsql AS $$
+DECLARE
+    n int := 0;
+    step int;
+BEGIN
+    PERFORM set_joins('batched');
+    FOR step IN 0..10 LOOP
+        BEGIN
+            PERFORM 1 / (i.x - step) FROM o JOIN by_id i ON i.k = o.k AND i.id >= step * 150;
+        EXCEPTION WHEN division_by_zero THEN
+            n := n + 1;
+        END;
+        PERFORM FROM o JOIN by_hash i ON i.k = o.k LIMIT step * 100;
+        PERFORM FROM o WHERE EXISTS (SELECT FROM by_id i JOIN by_list j ON j.k = i.k WHERE i.x = o.x LIMIT step);
+    END LOOP;
+    RETURN n;
+END $$;
+SELECT cancelled_parts();
+BEGIN;
+SELECT set_joins('batched');
+DECLARE c CURSOR FOR SELECT g, i.id FROM generate_series(1, 4) g JOIN by_id i ON i.k = g AND i.id < 1200;
+FETCH 3 FROM c;
+SELECT count(*) FROM o JOIN by_id i ON i.k = o.k;
+FETCH ALL FROM c;
+COMMIT;
+
 -- Row security: a function that tells what it sees is shown no row that is hidden.
 CREATE FUNCTION tell(text) RETURNS bool LANGUAGE plpgsql COST 0.0000001 AS $$
 BEGIN

@@ -35,7 +35,15 @@ INSERT INTO i SELECT id, id * 7907 % 3000, id % 11, 't' || id % 500, 0 FROM gene
 CREATE INDEX i_k ON i USING fpbtree (k, x);
 CREATE INDEX i_t ON i USING fpbtree (t, k DESC);
 CREATE INDEX i_x ON i USING fpbtree (x, k) WITH (operation_queue = on);
-ANALYZE o, i;
+CREATE TABLE p (id int, k int, x int, t text COLLATE "C", c int) PARTITION BY LIST (x);
+CREATE TABLE p_1 PARTITION OF p FOR VALUES IN (0, 3, 6);
+CREATE TABLE p_2 PARTITION OF p FOR VALUES IN (1, 4, 7) PARTITION BY HASH (k);
+CREATE TABLE p_2a PARTITION OF p_2 FOR VALUES WITH (MODULUS 2, REMAINDER 0);
+CREATE TABLE p_2b PARTITION OF p_2 FOR VALUES WITH (MODULUS 2, REMAINDER 1);
+CREATE TABLE p_3 PARTITION OF p DEFAULT;
+INSERT INTO p SELECT * FROM i;
+CREATE INDEX p_k ON p USING fpbtree (k, id);
+ANALYZE o, i, p;
 
 -- how a join is to run
 CREATE FUNCTION set_joins(how text) RETURNS void LANGUAGE plpgsql AS $$
@@ -71,7 +79,10 @@ CREATE TABLE queries AS SELECT * FROM unnest(ARRAY[
 	'SELECT o.id, i.id FROM o JOIN i ON i.t = o.t AND i.k = o.k',
 	'SELECT o.id, i.x, i.k FROM o JOIN i ON i.x = o.x AND i.k = o.k',
 	'SELECT o.id FROM o WHERE EXISTS (SELECT FROM i WHERE i.k = o.k AND i.c % 3 = 1)',
-	'SELECT o.id FROM o WHERE NOT EXISTS (SELECT FROM i WHERE i.t = o.t AND i.k > o.k)']) query;
+	'SELECT o.id FROM o WHERE NOT EXISTS (SELECT FROM i WHERE i.t = o.t AND i.k > o.k)',
+	'SELECT o.id, p.id, p.c FROM o LEFT JOIN p ON p.k = o.k',
+	'SELECT o.id, p.id, p.c FROM o JOIN p ON p.k = o.k AND p.x = o.x',
+	'SELECT o.id FROM o WHERE NOT EXISTS (SELECT FROM p WHERE p.k = o.k AND p.c % 3 = 1)']) query;
 CREATE FUNCTION differences() RETURNS SETOF text LANGUAGE sql VOLATILE AS $$
 	SELECT format('%s in batches, %s by loops, %s otherwise: %s', b, l, h, query) FROM
 		(SELECT query, answer('batched', query) AS b, answer('loops', query) AS l, answer('other', query) AS h FROM queries OFFSET 0) a
@@ -92,6 +103,8 @@ BEGIN
 			WHEN 0 THEN DELETE FROM i WHERE id BETWEEN a AND a + 20;
 			WHEN 1 THEN INSERT INTO i SELECT id, random() * 3000, random() * 11, 't' || (random() * 500)::int, 0 FROM generate_series(a, a + 30) id ON CONFLICT DO NOTHING;
 			WHEN 2 THEN UPDATE i SET k = (k + n) % 3000, c = c + 1 WHERE id BETWEEN a AND a + 15;
+				-- to other partitions as well
+				UPDATE p SET x = (x + n) % 11, k = k + n % 2, c = c + 1 WHERE id BETWEEN a AND a + 15;
 			WHEN 3 THEN UPDATE i SET t = 't' || (n + id) % 500 WHERE id % 3 = 0 AND id BETWEEN a AND a + 40;
 			ELSE UPDATE o SET k = random() * 3000 WHERE id = a / 6;
 		END CASE;
@@ -142,14 +155,16 @@ BEGIN
 	END IF;
 	RETURN value;
 END $$;
--- the places of a batch: an outer row, its key, the inner scan's filter, the condition of the join, the joined row
+-- the places of a batch: an outer row, its key, the inner scan's filter, the condition of the join, the joined row; and which partitions may have the key
 CREATE TABLE places AS SELECT * FROM unnest(ARRAY[
 	'SELECT o.f, i.id FROM (SELECT *, fail_at(%s, id) AS f FROM o WHERE id < 400 OFFSET 0) o JOIN i ON i.k = o.k',
 	'SELECT o.id, i.id FROM o JOIN i ON i.k = fail_at(%s, o.k) WHERE o.id < 400',
 	'SELECT o.id, i.id FROM o LEFT JOIN i ON i.k = o.k AND fail_at(%s, i.c) >= 0 WHERE o.id < 400',
 	'SELECT o.id, i.id FROM o LEFT JOIN i ON i.k = o.k AND i.x = o.x AND fail_at(%s, i.c + o.id) >= 0 WHERE o.id < 2000',
 	'SELECT o.id, fail_at(%s, i.x) FROM o LEFT JOIN i ON i.k = o.k WHERE o.id < 400',
-	'SELECT o.id FROM o WHERE o.id < 400 AND EXISTS (SELECT FROM i WHERE i.k = o.k AND fail_at(%s, i.c + o.id) >= 0)']) query;
+	'SELECT o.id FROM o WHERE o.id < 400 AND EXISTS (SELECT FROM i WHERE i.k = o.k AND fail_at(%s, i.c + o.id) >= 0)',
+	'SELECT o.id, p.id FROM o LEFT JOIN p ON p.k = o.k AND fail_at(%s, p.c) >= 0 WHERE o.id < 400',
+	'SELECT o.id, p.id FROM o JOIN p ON p.k = o.k AND p.x = fail_at(%s, o.x) WHERE o.id < 400']) query;
 -- which of the places do not fail at one of these calls
 CREATE FUNCTION failures(way text) RETURNS SETOF text LANGUAGE plpgsql AS $$
 DECLARE
@@ -203,6 +218,42 @@ foreach my $way (qw(fail_at cancel_at))
 $session->quit;
 is(query(q{SELECT count(*) FROM queries WHERE answer('batched', query) <> answer('loops', query)}), 0, 'joins go on as before');
 unlike(PostgreSQL::Test::Utils::slurp_file($primary->logfile, $log), qr/WARNING/, 'nothing stayed pinned or open');
+
+# Many partitions, and keys that each of them may have: scans that are left before their end
+# hold no pins, of which there are few, and the lists of keys for each scan count as memory.
+my $partitions = q{
+	SET temp_buffers = '800kB';
+	SET fpbtree.join_single_rows = 0;
+	CREATE TEMP TABLE many (x int, v int) PARTITION BY HASH (v);
+	DO $$ BEGIN FOR i IN 0..69 LOOP EXECUTE format('CREATE TEMP TABLE many%s PARTITION OF many FOR VALUES WITH (MODULUS 70, REMAINDER %s)', i, i); END LOOP; END $$;
+	CREATE INDEX ON many USING fpbtree (x);
+	SET enable_nestloop = off; SET enable_hashjoin = off; SET enable_mergejoin = off; SET enable_bitmapscan = off; SET enable_seqscan = off;
+};
+SKIP:
+{
+	skip '19 keeps pins of scans that have come to their ends', 2 if query('SHOW server_version_num') >= 190000;
+	foreach my $exists ('EXISTS', 'NOT EXISTS')
+	{
+		is(query(qq{$partitions
+			INSERT INTO many SELECT g % 2, g FROM generate_series(1, 60000) g;
+			ANALYZE many;
+			SELECT count(*) FROM generate_series(1, 100) g WHERE $exists (SELECT FROM many WHERE x = g % 2);
+		}), $exists eq 'EXISTS' ? 100 : 0, "$exists: few buffers for the partitions");
+	}
+}
+my $plan = query(q{
+	SET fpbtree.join_single_rows = 0; SET work_mem = '1MB';
+	CREATE TEMP TABLE many (x int, y int) PARTITION BY RANGE (y);
+	DO $$ BEGIN FOR i IN 0..299 LOOP EXECUTE format('CREATE TEMP TABLE many%s PARTITION OF many FOR VALUES FROM (%s) TO (%s)', i, i * 10, i * 10 + 10); END LOOP; END $$;
+	INSERT INTO many SELECT g, g % 3000 FROM generate_series(1, 9000) g;
+	CREATE INDEX ON many USING fpbtree (x);
+	CREATE TEMP TABLE outer_rows AS SELECT g AS x, -1 AS y FROM generate_series(1, 2000) g;
+	ANALYZE many, outer_rows;
+	SET enable_nestloop = off; SET enable_hashjoin = off; SET enable_mergejoin = off; SET enable_bitmapscan = off;
+	EXPLAIN (ANALYZE, COSTS OFF, TIMING OFF, SUMMARY OFF) SELECT count(*) FROM outer_rows o JOIN many m ON m.x = o.x AND m.y >= o.y;
+});
+# 2,000 rows take less than a megabyte, but with 300 keys of eight bytes each five
+cmp_ok($plan =~ /Batches: (\d+)/ ? $1 : 0, '>', 4, 'keys for each of many scans count as memory');
 
 stop_servers($standby, $primary);
 done_testing();

@@ -10,9 +10,12 @@
  *		the index, and the columns before them have equalities with values that
  *		do not depend on the outer side: the *batch key*;
  *	  - no other part of the scan depends on the outer side.  Conditions that do
- *		are moved to the join, where both rows are at hand;
+ *		are checked by the join, where both rows are at hand;
  *	  - nothing may ask for a row again (EvalPlanQual), which is so in queries
  *		that lock no rows.
+ *
+ * The inner side may also be an appendrel, say a partitioned table, if each of
+ * its children has such a scan for the same key.
  *
  * The plan has the server's own nested loop below our node, which runs it.
  *
@@ -24,6 +27,7 @@
 
 #include "access/stratnum.h"
 #include "catalog/pg_type_d.h"
+#include "executor/execPartition.h"
 #include "nodes/makefuncs.h"
 #include "nodes/nodeFuncs.h"
 #include "optimizer/clauses.h"
@@ -59,8 +63,11 @@
 /* and to keep it until the batch has been joined, so many */
 #define KEEP_OPERATORS	2
 
-/* batches are small where the outer side has so many rows or fewer */
+/* batches are small where the outer side has so many rows or fewer, */
 #define SMALL_OUTER		16.0
+
+/* but where pages have to be read, there are some after so many rows */
+#define SMALL_COLD_OUTER	2.0
 
 /* where so large a part of a batch shares visits to leaves, its keys are dense */
 #define DENSE_SHARE		0.5
@@ -78,13 +85,26 @@ static const CustomPathMethods path_methods = {
 	.PlanCustomPath = plan_batch_join
 };
 
-/* the batch key of an index scan */
-typedef struct BatchKey
+/* an index scan that can be run in batches, and its batch key */
+typedef struct BatchScan
 {
-	List	   *clauses;		/* IndexClauses, one for each column */
+	IndexPath  *path;
+	List	   *clauses;		/* IndexClauses, one for each column of the
+								 * key */
 	List	   *numbers;		/* of the scan keys */
-	double		nrows;			/* that have it */
-} BatchKey;
+	double		nrows;			/* that have the key */
+} BatchScan;
+
+/*
+ * The inner side of a join: a table's scan, or an Append of those of an
+ * appendrel's children.  All have the same batch key.
+ */
+typedef struct BatchInner
+{
+	Path	   *path;
+	List	   *scans;			/* BatchScans */
+	double		asked;			/* what part of them is asked for a row's key */
+} BatchInner;
 
 /*
  * The relations that parameters of an inner path of a join with rel name: a
@@ -137,15 +157,15 @@ is_equality(const IndexOptInfo *index, const IndexClause *clause)
  * has none.
  */
 static bool
-find_batch_key(const IndexPath *path, Relids relids, BatchKey *key)
+find_batch_key(BatchScan *scan, Relids relids)
 {
-	const IndexOptInfo *index = path->indexinfo;
+	const IndexOptInfo *index = scan->path->indexinfo;
 	int			column = 0;		/* those before it have an equality */
 	int			number = 0;
 	ListCell   *lc;
 
-	key->clauses = key->numbers = NIL;
-	foreach(lc, path->indexclauses)
+	scan->clauses = scan->numbers = NIL;
+	foreach(lc, scan->path->indexclauses)
 	{
 		IndexClause *clause = lfirst_node(IndexClause, lc);
 
@@ -157,18 +177,18 @@ find_batch_key(const IndexPath *path, Relids relids, BatchKey *key)
 
 			if (given && index->indexkeys[column] == 0)
 				break;
-			if (!given && key->clauses != NIL)
+			if (!given && scan->clauses != NIL)
 				break;
 			if (given)
 			{
-				key->clauses = lappend(key->clauses, clause);
-				key->numbers = lappend_int(key->numbers, number);
+				scan->clauses = lappend(scan->clauses, clause);
+				scan->numbers = lappend_int(scan->numbers, number);
 			}
 			column++;
 		}
 		number += list_length(clause->indexquals);
 	}
-	return key->clauses != NIL;
+	return scan->clauses != NIL;
 }
 
 /*
@@ -214,7 +234,7 @@ can_batch(PlannerInfo *root, RelOptInfo *innerrel, JoinType jointype)
 	if (jointype != JOIN_INNER && jointype != JOIN_LEFT && jointype != JOIN_SEMI &&
 		jointype != JOIN_ANTI)
 		return false;
-	if (!IS_SIMPLE_REL(innerrel) || innerrel->rtekind != RTE_RELATION)
+	if (!IS_SIMPLE_REL(innerrel))
 		return false;
 
 	/* there may be a node between the loop and the scan */
@@ -226,16 +246,17 @@ can_batch(PlannerInfo *root, RelOptInfo *innerrel, JoinType jointype)
 
 /*
  * How many entries of an index scan have its batch key, on the average of the
- * outer rows: its other conditions that depend on the outer side are moved to
- * the join.
+ * outer rows: its other conditions that depend on the outer side are checked
+ * by the join.
  *
  * A key that is frequent on both sides makes as many pairs as both have rows.
  * The server's estimate for an index scan does not know of that, but the one
  * for a join does.
  */
 static double
-rows_of_key(PlannerInfo *root, const IndexPath *path, Relids relids, const BatchKey *key)
+rows_of_key(PlannerInfo *root, const BatchScan *scan, Relids relids)
 {
+	IndexPath  *path = scan->path;
 	RelOptInfo *rel = path->path.parent;
 	List	   *clauses = NIL;
 	bool		moved = false;
@@ -251,7 +272,7 @@ rows_of_key(PlannerInfo *root, const IndexPath *path, Relids relids, const Batch
 
 		if (!bms_overlap(clause->rinfo->clause_relids, relids))
 			clauses = lappend(clauses, clause->rinfo);
-		else if (list_member_ptr(key->clauses, clause))
+		else if (list_member_ptr(scan->clauses, clause))
 			equalities = lappend(equalities, clause->rinfo);
 		else
 			moved = true;
@@ -267,24 +288,24 @@ rows_of_key(PlannerInfo *root, const IndexPath *path, Relids relids, const Batch
 
 /*
  * What part of a batch's rows need no visit to a leaf of their own, because
- * others of the batch have keys there?
+ * others of the batch have keys there?  The scan is asked for so many keys.
  */
 static double
-shared_visits(const IndexPath *inner, double nrows)
+shared_visits(const BatchScan *scan, double nkeys)
 {
-	double		batch = Min(nrows, fpb_join_batch_rows);
-	double		leaves = Max(inner->indexinfo->pages, 1);
+	double		leaves = Max(scan->path->indexinfo->pages, 1);
 
-	return 1 - Min(leaves * (1 - exp(-batch / leaves)) / batch, 1);
+	return 1 - Min(leaves * (1 - exp(-nkeys / leaves)) / nkeys, 1);
 }
 
 /*
- * What finding the outer rows of the inner ones costs for each outer row.
+ * What finding the outer rows of the inner ones costs for each outer row that
+ * a scan is asked for.
  */
 static Cost
-cost_of_finding(const IndexPath *inner)
+cost_of_finding(const BatchScan *scan)
 {
-	return ROW_OPERATORS * cpu_operator_cost * clamp_row_est(inner->path.rows);
+	return ROW_OPERATORS * cpu_operator_cost * clamp_row_est(scan->path->path.rows);
 }
 
 /*
@@ -293,12 +314,36 @@ cost_of_finding(const IndexPath *inner)
  * has so many rows that batches don't pay.
  */
 static Cost
-saved_by_sharing(const IndexPath *inner, double nrows)
+saved_by_sharing(const BatchInner *inner, double nrows)
 {
-	double		shared = shared_visits(inner, nrows);
-	Cost		saved = DESCENT_SAVED * shared * inner->path.startup_cost;
+	double		nkeys = inner->asked * Min(nrows, fpb_join_batch_rows);
+	double		shared = 0;
+	Cost		saved = 0;
+	Cost		finding = 0;
+	ListCell   *lc;
 
-	return shared > DENSE_SHARE && saved > cost_of_finding(inner) ? saved : 0;
+	foreach(lc, inner->scans)
+	{
+		const BatchScan *scan = lfirst(lc);
+		double		here = shared_visits(scan, nkeys);
+
+		shared += here / list_length(inner->scans);
+		saved += DESCENT_SAVED * here * scan->path->path.startup_cost;
+		finding += cost_of_finding(scan);
+	}
+	return shared > DENSE_SHARE && saved > finding ? inner->asked * saved : 0;
+}
+
+/*
+ * What it costs to read a page of a relation at random.
+ */
+static Cost
+page_cost(const RelOptInfo *rel)
+{
+	double		cost;
+
+	get_tablespace_page_costs(rel->reltablespace, &cost, NULL);
+	return cost;
 }
 
 /*
@@ -306,11 +351,50 @@ saved_by_sharing(const IndexPath *inner, double nrows)
  * planner is told of?
  */
 static double
-share_not_cached(const PlannerInfo *root, const IndexPath *inner)
+share_not_cached(const PlannerInfo *root, const BatchInner *inner)
 {
-	double		pages = root->total_table_pages + inner->indexinfo->pages;
+	double		pages = root->total_table_pages;
+	ListCell   *lc;
 
+	foreach(lc, inner->scans)
+		pages += ((BatchScan *) lfirst(lc))->path->indexinfo->pages;
 	return pages <= effective_cache_size ? 0 : 1 - effective_cache_size / pages;
+}
+
+/*
+ * What the reads of an outer row for which a scan is asked cost in the loop.
+ */
+static Cost
+cost_of_reads(const BatchScan *scan, JoinType jointype)
+{
+	const Path *path = &scan->path->path;
+	Cost		reads = path->total_cost - path->startup_cost -
+		2 * cpu_tuple_cost * clamp_row_est(path->rows);
+
+	/* at the first match these end */
+	if (jointype == JOIN_SEMI || jointype == JOIN_ANTI)
+		reads = Min(reads, page_cost(path->parent));
+	return Max(reads, 0);
+}
+
+/*
+ * What such a row costs less than in the loop, even if all pages are in
+ * memory, but for the visits that are shared.
+ */
+static Cost
+saved_in_scan(const BatchScan *scan, JoinType jointype, bool ordered)
+{
+	const Path *path = &scan->path->path;
+	double		matches = clamp_row_est(path->rows);
+	Cost		fetch = path->total_cost - path->startup_cost;
+	Cost		saved = READS_SAVED * cost_of_reads(scan, jointype) - cost_of_finding(scan);
+
+	if (jointype == JOIN_SEMI || jointype == JOIN_ANTI)
+		saved -= Max(fetch - page_cost(path->parent), 0);
+	if (ordered)
+		saved -= KEEP_OPERATORS * cpu_operator_cost * matches;
+	saved -= Max(scan->nrows - matches, 0) * fetch / matches;
+	return saved;
 }
 
 /*
@@ -326,30 +410,26 @@ share_not_cached(const PlannerInfo *root, const IndexPath *inner)
  * conditions, or stops at the first match of a semi-join or anti-join, after a
  * page of the table.  If joined rows are to leave in outer order, they have to
  * be kept.
+ *
+ * Of an appendrel's scans, those count that are asked for a row.
  */
 static Cost
-saved_by_batches(const PlannerInfo *root, const Path *outer, const IndexPath *inner,
-				 const BatchKey *key, JoinType jointype, Cost sharing, bool ordered)
+saved_by_batches(const PlannerInfo *root, const Path *outer, const BatchInner *inner,
+				 JoinType jointype, Cost sharing, bool ordered)
 {
 	double		nrows = clamp_row_est(outer->rows);
-	double		matches = clamp_row_est(inner->path.rows);
-	Cost		fetch = inner->path.total_cost - inner->path.startup_cost;
-	Cost		reads = Max(fetch - 2 * cpu_tuple_cost * matches, 0);
-	Cost		saved = sharing - cost_of_finding(inner);
+	Cost		saved = 0;
+	Cost		reads = 0;
+	ListCell   *lc;
 
-	if (jointype == JOIN_SEMI || jointype == JOIN_ANTI)
+	foreach(lc, inner->scans)
 	{
-		double		page_cost;
-
-		get_tablespace_page_costs(inner->path.parent->reltablespace, &page_cost, NULL);
-		saved -= Max(fetch - page_cost, 0);
-		reads = Min(reads, page_cost);
+		saved += saved_in_scan(lfirst(lc), jointype, ordered);
+		reads += cost_of_reads(lfirst(lc), jointype);
 	}
-	saved += (READS_SAVED + COLD_READS_SAVED * share_not_cached(root, inner)) * reads;
-	if (ordered)
-		saved -= KEEP_OPERATORS * cpu_operator_cost * matches;
-	saved -= Max(key->nrows - matches, 0) * fetch / matches;
-	return saved * Max(nrows - SMALL_OUTER, 0);
+	return (sharing + inner->asked * saved) * Max(nrows - SMALL_OUTER, 0) +
+		COLD_READS_SAVED * share_not_cached(root, inner) * inner->asked * reads *
+		Max(nrows - SMALL_COLD_OUTER, 0);
 }
 
 /* a join that may be made in batches */
@@ -359,9 +439,50 @@ typedef struct BatchJoin
 	RelOptInfo *joinrel;
 	JoinType	type;
 	JoinPathExtraData *extra;
-	Path	   *inner;
-	BatchKey	key;
+	BatchInner	inner;
 } BatchJoin;
+
+/*
+ * The clauses that a batched scan leaves to the join, because they depend on
+ * the outer row: those that the loop would have the inner side check, but for
+ * the batch key's.
+ */
+static List *
+clauses_of_join(const BatchJoin *join)
+{
+	const BatchScan *scan = linitial(join->inner.scans);
+	Bitmapset  *checked = get_param_path_clause_serials(join->inner.path);
+	Bitmapset  *key = NULL;
+	List	   *clauses = NIL;
+	ListCell   *lc;
+
+	foreach(lc, scan->clauses)
+		key = bms_add_member(key, lfirst_node(IndexClause, lc)->rinfo->rinfo_serial);
+	foreach(lc, join->extra->restrictlist)
+	{
+		RestrictInfo *clause = lfirst_node(RestrictInfo, lc);
+
+		if (bms_is_member(clause->rinfo_serial, checked) &&
+			!bms_is_member(clause->rinfo_serial, key) &&
+			!is_redundant_with_indexclauses(clause, scan->clauses))
+			clauses = lappend(clauses, clause);
+	}
+	return clauses;
+}
+
+/*
+ * The numbers of the keys of each scan.
+ */
+static List *
+key_numbers(const BatchInner *inner)
+{
+	List	   *numbers = NIL;
+	ListCell   *lc;
+
+	foreach(lc, inner->scans)
+		numbers = lappend(numbers, ((BatchScan *) lfirst(lc))->numbers);
+	return numbers;
+}
 
 /*
  * Make a path of a batched nested loop, whose rows are in this order, or NULL
@@ -373,16 +494,15 @@ make_path(const BatchJoin *join, Path *outer, List *pathkeys, bool partial)
 {
 	PlannerInfo *root = join->root;
 	JoinPathExtraData *extra = join->extra;
-	Path	   *inner = join->inner;
+	Path	   *inner = join->inner.path;
 	Relids		outer_relids = parameter_relids(outer->parent);
 	Relids		required;
 	JoinCostWorkspace workspace;
 	NestPath   *loop;
 	CustomPath *path;
 	bool		ordered = pathkeys != NIL;
-	Cost		sharing = saved_by_sharing((IndexPath *) inner, clamp_row_est(outer->rows));
-	Cost		saved = saved_by_batches(root, outer, (IndexPath *) inner, &join->key, join->type,
-										 sharing, ordered);
+	Cost		sharing = saved_by_sharing(&join->inner, clamp_row_est(outer->rows));
+	Cost		saved = saved_by_batches(root, outer, &join->inner, join->type, sharing, ordered);
 
 	/* the join has the server's own loop, whose order is no worse */
 	if (saved <= cpu_operator_cost && enable_nestloop)
@@ -412,6 +532,8 @@ make_path(const BatchJoin *join, Path *outer, List *pathkeys, bool partial)
 		return NULL;
 	loop = create_nestloop_path(root, join->joinrel, join->type, &workspace, extra, outer, inner,
 								extra->restrictlist, pathkeys, required);
+	loop->jpath.joinrestrictinfo = list_concat_copy(loop->jpath.joinrestrictinfo,
+													clauses_of_join(join));
 
 	path = makeNode(CustomPath);
 	path->path = loop->jpath.path;
@@ -419,7 +541,8 @@ make_path(const BatchJoin *join, Path *outer, List *pathkeys, bool partial)
 	path->path.pathtype = T_CustomScan;
 	path->flags = CUSTOMPATH_SUPPORT_PROJECTION;
 	path->custom_paths = list_make1(loop);
-	path->custom_private = list_make2(join->key.numbers, list_make2_int(sharing > 0, ordered));
+	path->custom_private = list_make2(key_numbers(&join->inner),
+									  list_make2_int(sharing > 0, ordered));
 	path->methods = &path_methods;
 	fpb_cost_as_enabled(&path->path, outer, inner);
 	path->path.startup_cost += cpu_operator_cost;
@@ -480,11 +603,377 @@ add_paths(const BatchJoin *join, RelOptInfo *outerrel)
 		add_batch_path(join, first, NIL);
 	add_ordered_paths(join, outerrel);
 	if (joinrel->consider_parallel && joinrel->lateral_relids == NULL &&
-		outerrel->partial_pathlist != NIL && join->inner->parallel_safe)
+		outerrel->partial_pathlist != NIL && join->inner.path->parallel_safe)
 	{
 		path = make_path(join, linitial(outerrel->partial_pathlist), NIL, true);
 		if (path != NULL && path->path.param_info == NULL && path->path.parallel_safe)
 			add_partial_path(joinrel, &path->path);
+	}
+}
+
+/*
+ * Can a path of the inner side be run in batches, where relids are the outer
+ * side?  If so, fill in *scan, but for the number of rows.
+ */
+static bool
+prepare_scan(const PlannerInfo *root, Path *path, Relids relids, BatchScan *scan)
+{
+	scan->path = (IndexPath *) path;
+	return IsA(path, IndexPath) && path->param_info != NULL &&
+		bms_is_subset(PATH_REQ_OUTER(path), relids) && can_run_scan(root, scan->path, relids) &&
+		find_batch_key(scan, relids);
+}
+
+/*
+ * Are these clauses of two indexes for the same column and value, and are the
+ * keys in the same order?
+ */
+static bool
+are_alike(const IndexOptInfo *a, const IndexClause *a_clause,
+		  const IndexOptInfo *b, const IndexClause *b_clause)
+{
+	int			i = a_clause->indexcol;
+	int			j = b_clause->indexcol;
+
+	return a_clause->rinfo->rinfo_serial == b_clause->rinfo->rinfo_serial &&
+		a->opfamily[i] == b->opfamily[j] && a->opcintype[i] == b->opcintype[j] &&
+		a->indexcollations[i] == b->indexcollations[j] && a->reverse_sort[i] == b->reverse_sort[j];
+}
+
+/*
+ * How many columns at the beginning of two batch keys are the same?
+ */
+static int
+columns_in_common(const BatchScan *a, const BatchScan *b)
+{
+	int			n = 0;
+
+	while (n < list_length(a->clauses) && n < list_length(b->clauses) &&
+		   are_alike(a->path->indexinfo, list_nth(a->clauses, n),
+					 b->path->indexinfo, list_nth(b->clauses, n)))
+		n++;
+	return n;
+}
+
+/* a table that is read for the inner side */
+typedef struct Leaf
+{
+	RelOptInfo *rel;
+	List	   *paths;			/* of all its index scans; NIL: not yet made */
+} Leaf;
+
+/*
+ * The paths of all fpbtree scans of a leaf, be it that others are cheaper:
+ * another index's, a sequential scan as of an empty partition, or a bitmap
+ * scan, which has its index's inside.
+ *
+ * The relation does not keep what is made here, because GEQO frees the memory
+ * after each of its tries.
+ */
+static List *
+all_index_paths(PlannerInfo *root, Leaf *leaf)
+{
+	RelOptInfo *rel = leaf->rel;
+	List	   *indexes = rel->indexlist;
+	List	   *pathlist = rel->pathlist;
+	List	   *partial_pathlist = rel->partial_pathlist;
+	int			nparams = list_length(rel->ppilist);
+	ListCell   *index;
+	ListCell   *lc;
+
+	/* a sample is not read by an index */
+	if (leaf->paths != NIL || root->simple_rte_array[rel->relid]->tablesample != NULL)
+		return leaf->paths;
+	foreach(index, indexes)
+	{
+		if (lfirst_node(IndexOptInfo, index)->amcostestimate != fpb_costestimate)
+			continue;
+		rel->indexlist = list_make1(lfirst(index));
+		rel->pathlist = rel->partial_pathlist = NIL;
+		create_index_paths(root, rel);
+		foreach(lc, rel->pathlist)
+		{
+			Path	   *path = lfirst(lc);
+
+			leaf->paths = lappend(leaf->paths, IsA(path, BitmapHeapPath) ?
+								  ((BitmapHeapPath *) path)->bitmapqual : path);
+		}
+	}
+	rel->indexlist = indexes;
+	rel->pathlist = pathlist;
+	rel->partial_pathlist = partial_pathlist;
+	rel->ppilist = list_truncate(rel->ppilist, nparams);
+	return leaf->paths;
+}
+
+/*
+ * The best of these paths for the batch key of another leaf's scan, or NULL:
+ * the one with the most columns, and of these the cheapest.
+ */
+static BatchScan *
+best_path(const PlannerInfo *root, const List *paths, Relids relids, const BatchScan *model)
+{
+	BatchScan  *best = NULL;
+	int			most = 0;
+	ListCell   *lc;
+
+	foreach(lc, paths)
+	{
+		BatchScan	scan;
+		int			n;
+
+		if (!prepare_scan(root, lfirst(lc), relids, &scan) ||
+			!bms_equal(PATH_REQ_OUTER(&scan.path->path), PATH_REQ_OUTER(&model->path->path)))
+			continue;
+		n = columns_in_common(&scan, model);
+		if (n < most || n == 0 ||
+			(n == most && scan.path->path.total_cost >= best->path->path.total_cost))
+			continue;
+		most = n;
+		best = palloc_object(BatchScan);
+		*best = scan;
+	}
+	return best;
+}
+
+/*
+ * The same of all paths of a leaf: those that others have driven out are made
+ * anew only if they are needed.
+ */
+static BatchScan *
+best_scan(PlannerInfo *root, Leaf *leaf, Relids relids, const BatchScan *model)
+{
+	BatchScan  *best = best_path(root, leaf->rel->pathlist, relids, model);
+
+	if (best != NULL && columns_in_common(best, model) == list_length(model->clauses))
+		return best;
+	return best_path(root, all_index_paths(root, leaf), relids, model);
+}
+
+/*
+ * Add the leaves of an appendrel, but for those that are known to have no
+ * rows.
+ */
+static List *
+add_leaves(PlannerInfo *root, const RelOptInfo *rel, List *leaves)
+{
+	ListCell   *lc;
+
+	foreach(lc, root->append_rel_list)
+	{
+		const AppendRelInfo *info = lfirst_node(AppendRelInfo, lc);
+		RelOptInfo *child;
+
+		if (info->parent_relid != rel->relid)
+			continue;
+		child = find_base_rel(root, info->child_relid);
+		if (IS_DUMMY_REL(child))
+			continue;
+		if (root->simple_rte_array[child->relid]->inh)
+			leaves = add_leaves(root, child, leaves);
+		else
+		{
+			Leaf	   *leaf = palloc0_object(Leaf);
+
+			leaf->rel = child;
+			leaves = lappend(leaves, leaf);
+		}
+	}
+	return leaves;
+}
+
+/*
+ * Is a clause an equality with this part of a partition key?
+ */
+static bool
+is_of_partition_key(const RestrictInfo *clause, const Node *part, Oid opfamily, int strategy)
+{
+	const OpExpr *expr = (const OpExpr *) clause->clause;
+	ListCell   *lc;
+
+	if (!IsA(expr, OpExpr) || get_op_opfamily_strategy(expr->opno, opfamily) != strategy)
+		return false;
+	foreach(lc, expr->args)
+	{
+		Node	   *arg = lfirst(lc);
+
+		if (IsA(arg, RelabelType))
+			arg = (Node *) ((RelabelType *) arg)->arg;
+		if (equal(arg, part))
+			return true;
+	}
+	return false;
+}
+
+/*
+ * What part of an appendrel's children is asked for an outer row's key, on
+ * average?  Run-time pruning leaves one partition if the clauses of the join
+ * say what its partition key is equal to.
+ */
+static double
+share_asked(PlannerInfo *root, RelOptInfo *rel, Relids outer)
+{
+	const PartitionScheme scheme = rel->part_scheme;
+	const ParamPathInfo *param_info;
+	bool		by_hash;
+
+	if (!enable_partition_pruning || scheme == NULL || rel->reloptkind != RELOPT_BASEREL)
+		return 1;
+	param_info = get_baserel_parampathinfo(root, rel, outer);
+	by_hash = scheme->strategy == PARTITION_STRATEGY_HASH;
+	for (int i = 0; i < (by_hash ? scheme->partnatts : 1); i++)
+	{
+		bool		found = false;
+		ListCell   *lc;
+
+		foreach(lc, param_info->ppi_clauses)
+			found |= is_of_partition_key(lfirst_node(RestrictInfo, lc), linitial(rel->partexprs[i]),
+										 scheme->partopfamily[i],
+										 by_hash ? HTEqualStrategyNumber : BTEqualStrategyNumber);
+		if (!found)
+			return 1;
+	}
+	return 1.0 / bms_num_members(rel->live_parts);
+}
+
+/*
+ * How many rows the smallest of some outer relations has: so often a scan with
+ * these parameters is run, as the server reckons.
+ */
+static double
+outer_rows(const PlannerInfo *root, Relids outer)
+{
+	double		rows = 0;
+	int			relid = -1;
+
+	while ((relid = bms_next_member(outer, relid)) >= 0)
+	{
+		const RelOptInfo *rel = root->simple_rel_array[relid];
+
+		if (rel != NULL && rel->rows > 0 && (rows == 0 || rel->rows < rows))
+			rows = rel->rows;
+	}
+	return rows;
+}
+
+/*
+ * A copy of a path that costs what it does if it is run for this part of the
+ * outer rows.
+ */
+static IndexPath *
+cost_as_asked(PlannerInfo *root, const IndexPath *path, double asked)
+{
+	IndexPath  *copy = makeNode(IndexPath);
+
+	*copy = *path;
+	cost_index(copy, root, Max(asked * outer_rows(root, PATH_REQ_OUTER(&path->path)), 1), false);
+	return copy;
+}
+
+/*
+ * Make the inner side of a join of an appendrel: of a scan of one of its
+ * leaves, and of such of the others as have the same key.  False if a leaf has
+ * none.
+ *
+ * The server costs its own Append as if all scans were run for each outer row.
+ * That makes loops look dear beside joins of other kinds, and the dearer the
+ * more partitions there are.  This one costs what run-time pruning leaves.
+ */
+static bool
+make_append(PlannerInfo *root, RelOptInfo *rel, const List *leaves, BatchScan *model,
+			Relids relids, BatchInner *inner)
+{
+	Relids		outer = PATH_REQ_OUTER(&model->path->path);
+	List	   *paths = NIL;
+	int			ncolumns = list_length(model->clauses);
+	ListCell   *lc;
+
+	inner->scans = NIL;
+	foreach(lc, leaves)
+	{
+		Leaf	   *leaf = lfirst(lc);
+		BatchScan  *scan = leaf->rel == model->path->path.parent ? model :
+			best_scan(root, leaf, relids, model);
+
+		if (scan == NULL)
+			return false;
+		ncolumns = Min(ncolumns, columns_in_common(scan, model));
+		inner->scans = lappend(inner->scans, scan);
+	}
+	inner->asked = share_asked(root, rel, outer);
+	foreach(lc, inner->scans)
+	{
+		BatchScan  *scan = lfirst(lc);
+
+		scan->clauses = list_truncate(scan->clauses, ncolumns);
+		scan->numbers = list_truncate(scan->numbers, ncolumns);
+		if (inner->asked < 1)
+			scan->path = cost_as_asked(root, scan->path, inner->asked);
+		scan->nrows = rows_of_key(root, scan, relids);
+		paths = lappend(paths, scan->path);
+	}
+	inner->path = fpb_create_append_path(root, rel, paths, outer);
+	inner->path->rows = clamp_row_est(inner->asked * inner->path->rows);
+	inner->path->total_cost = Max(inner->asked * inner->path->total_cost,
+								  inner->path->startup_cost);
+	return true;
+}
+
+/*
+ * Offer joins with an appendrel.  The largest of its leaves says what the
+ * batch key may be.
+ */
+static void
+join_appendrel(BatchJoin *join, RelOptInfo *outerrel, RelOptInfo *innerrel)
+{
+	PlannerInfo *root = join->root;
+	Relids		outer_relids = parameter_relids(outerrel);
+	List	   *leaves = add_leaves(root, innerrel, NIL);
+	int			nparams = list_length(innerrel->ppilist);
+	Leaf	   *largest = NULL;
+	ListCell   *lc;
+
+	foreach(lc, leaves)
+	{
+		Leaf	   *leaf = lfirst(lc);
+
+		if (largest == NULL || leaf->rel->pages > largest->rel->pages)
+			largest = leaf;
+	}
+	if (largest == NULL)
+		return;
+	foreach(lc, all_index_paths(root, largest))
+	{
+		BatchScan	scan;
+
+		if (prepare_scan(root, lfirst(lc), outer_relids, &scan) &&
+			make_append(root, innerrel, leaves, &scan, outer_relids, &join->inner))
+			add_paths(join, outerrel);
+	}
+	innerrel->ppilist = list_truncate(innerrel->ppilist, nparams);
+}
+
+/*
+ * Offer joins with a table.
+ */
+static void
+join_table(BatchJoin *join, RelOptInfo *outerrel, RelOptInfo *innerrel)
+{
+	PlannerInfo *root = join->root;
+	Relids		outer_relids = parameter_relids(outerrel);
+	ListCell   *lc;
+
+	foreach(lc, innerrel->pathlist)
+	{
+		BatchScan	scan;
+
+		if (!prepare_scan(root, lfirst(lc), outer_relids, &scan))
+			continue;
+		scan.nrows = rows_of_key(root, &scan, outer_relids);
+		join->inner.path = &scan.path->path;
+		join->inner.scans = list_make1(&scan);
+		join->inner.asked = 1;
+		add_paths(join, outerrel);
 	}
 }
 
@@ -495,125 +984,77 @@ static void
 join_hook(PlannerInfo *root, RelOptInfo *joinrel, RelOptInfo *outerrel, RelOptInfo *innerrel,
 		  JoinType jointype, JoinPathExtraData *extra)
 {
-	Relids		outer_relids = parameter_relids(outerrel);
 	BatchJoin	join = {.root = root,.joinrel = joinrel,.type = jointype,.extra = extra};
-	ListCell   *lc;
 
 	if (prev_join_hook != NULL)
 		prev_join_hook(root, joinrel, outerrel, innerrel, jointype, extra);
 	if (!can_batch(root, innerrel, jointype))
 		return;
-	foreach(lc, innerrel->pathlist)
-	{
-		IndexPath  *inner = (IndexPath *) lfirst(lc);
-
-		if (!IsA(inner, IndexPath) || inner->path.param_info == NULL ||
-			!bms_is_subset(PATH_REQ_OUTER(&inner->path), outer_relids) ||
-			!can_run_scan(root, inner, outer_relids) || !find_batch_key(inner, outer_relids, &join.key))
-			continue;
-		join.inner = &inner->path;
-		join.key.nrows = rows_of_key(root, inner, outer_relids, &join.key);
-		add_paths(&join, outerrel);
-	}
-}
-
-/* what a clause is moved from the inner scan to the join with */
-typedef struct MoveContext
-{
-	List	   *params;			/* the loop's NestLoopParams */
-	List	   *outer_tlist;
-	bool		found;			/* has one been found? */
-	bool		failed;			/* has one no value in the outer side's list? */
-} MoveContext;
-
-/*
- * The outer side's value for a parameter, or NULL.
- */
-static Expr *
-parameter_value(const NestLoopParam *param, List *outer_tlist)
-{
-	const Var  *wanted = param->paramval;
-	ListCell   *lc;
-
-	foreach(lc, outer_tlist)
-	{
-		Expr	   *expr = lfirst_node(TargetEntry, lc)->expr;
-
-		if (IsA(wanted, Var) && IsA(expr, Var) && ((Var *) expr)->varno == wanted->varno &&
-			((Var *) expr)->varattno == wanted->varattno)
-			return expr;
-		if (IsA(wanted, PlaceHolderVar) && IsA(expr, PlaceHolderVar) &&
-			((PlaceHolderVar *) expr)->phid == ((const PlaceHolderVar *) wanted)->phid)
-			return expr;
-	}
-	return NULL;
+	if (root->simple_rte_array[innerrel->relid]->inh)
+		join_appendrel(&join, outerrel, innerrel);
+	else
+		join_table(&join, outerrel, innerrel);
 }
 
 /*
- * Replace the loop's parameters by what they stand for.
+ * Does an expression depend on the outer row of a loop?
  */
-static Node *
-replace_parameters(Node *node, void *arg)
+static bool
+depends_on_outer(Node *node, void *loop)
 {
-	MoveContext *context = arg;
 	ListCell   *lc;
 
 	if (node == NULL)
-		return NULL;
+		return false;
 	if (IsA(node, Param) && ((Param *) node)->paramkind == PARAM_EXEC)
-		foreach(lc, context->params)
-	{
-		NestLoopParam *param = lfirst_node(NestLoopParam, lc);
-		Expr	   *value;
-
-		if (param->paramno != ((Param *) node)->paramid)
-			continue;
-		context->found = true;
-		value = parameter_value(param, context->outer_tlist);
-		if (value != NULL)
-			return copyObjectImpl(value);
-		context->failed = true;
-	}
-	return expression_tree_mutator(node, replace_parameters, arg);
+		foreach(lc, ((NestLoop *) loop)->nestParams)
+			if (lfirst_node(NestLoopParam, lc)->paramno == ((Param *) node)->paramid)
+			return true;
+	return expression_tree_walker(node, depends_on_outer, loop);
 }
 
 /*
- * Move the clauses of a list that depend on the outer side to the join, but
- * for those whose numbers stay has.  originals are the same clauses, as the
- * join can have them; both lists lose them.  Returns the numbers that those
- * that stay have now.
+ * Leave out the clauses of a scan's list that depend on the outer row, but for
+ * those whose numbers key has: the join checks them.  originals are the same
+ * clauses, in another form; both lists lose them.  Returns the numbers that
+ * those of the key have now.
  */
 static List *
-move_clauses(List **clauses, List **originals, const List *stay, NestLoop *loop,
-			 MoveContext *context)
+leave_out_clauses(List **clauses, List **originals, const List *key, NestLoop *loop)
 {
 	List	   *kept = NIL;
 	List	   *kept_originals = NIL;
-	List	   *stay_at = NIL;
+	List	   *numbers = NIL;
 
 	for (int i = 0; i < list_length(*originals); i++)
 	{
 		Node	   *original = list_nth(*originals, i);
-		bool		stays = list_member_int(stay, i);
-		Node	   *moved;
 
-		context->found = false;
-		moved = replace_parameters(original, context);
-		if (context->found && !stays)
-			loop->join.joinqual = lappend(loop->join.joinqual, moved);
-		else
-		{
-			if (stays)
-				stay_at = lappend_int(stay_at, list_length(kept_originals));
-			kept_originals = lappend(kept_originals, original);
-			if (clauses != NULL)
-				kept = lappend(kept, list_nth(*clauses, i));
-		}
+		if (list_member_int(key, i))
+			numbers = lappend_int(numbers, list_length(kept));
+		else if (depends_on_outer(original, loop))
+			continue;
+		kept_originals = lappend(kept_originals, original);
+		kept = lappend(kept, list_nth(*clauses, i));
 	}
 	*originals = kept_originals;
-	if (clauses != NULL)
-		*clauses = kept;
-	return stay_at;
+	*clauses = kept;
+	return numbers;
+}
+
+/*
+ * Make an inner scan one for many outer rows at once.  Returns the numbers of
+ * the batch key.
+ */
+static List *
+prepare_for_batches(Plan *scan, const List *key, NestLoop *loop)
+{
+	leave_out_clauses(&scan->qual, &scan->qual, NIL, loop);
+	if (IsA(scan, IndexScan))
+		return leave_out_clauses(&((IndexScan *) scan)->indexqual,
+								 &((IndexScan *) scan)->indexqualorig, key, loop);
+	return leave_out_clauses(&castNode(IndexOnlyScan, scan)->indexqual,
+							 &((IndexOnlyScan *) scan)->recheckqual, key, loop);
 }
 
 /*
@@ -627,23 +1068,18 @@ plan_batch_join(PlannerInfo *root pg_attribute_unused(), RelOptInfo *rel pg_attr
 	CustomScan *scan = makeNode(CustomScan);
 	NestLoop   *loop = linitial_node(NestLoop, custom_plans);
 	Plan	   *inner = innerPlan(loop);
-	List	   *key = linitial(best_path->custom_private);
-	MoveContext context = {loop->nestParams, outerPlan(loop)->targetlist};
+	List	   *scans = IsA(inner, Append) ? ((Append *) inner)->appendplans : list_make1(inner);
+	List	   *numbers = NIL;
+	ListCell   *lc;
+	ListCell   *key;
 
-	if (IsA(inner, IndexScan))
-		key = move_clauses(&((IndexScan *) inner)->indexqual,
-						   &((IndexScan *) inner)->indexqualorig, key, loop, &context);
-	else
-		key = move_clauses(&castNode(IndexOnlyScan, inner)->indexqual,
-						   &((IndexOnlyScan *) inner)->recheckqual, key, loop, &context);
-	move_clauses(NULL, &inner->qual, NIL, loop, &context);
-	if (context.failed)
-		elog(ERROR, "outer side of a batched nested loop lacks a parameter");
+	forboth(lc, scans, key, linitial(best_path->custom_private))
+		numbers = lappend(numbers, prepare_for_batches(lfirst(lc), lfirst(key), loop));
 
 	scan->scan.plan.targetlist = tlist;
 	scan->flags = best_path->flags;
 	scan->custom_plans = custom_plans;
-	scan->custom_private = list_make2(key, lsecond(best_path->custom_private));
+	scan->custom_private = list_make2(numbers, lsecond(best_path->custom_private));
 	scan->custom_scan_tlist = copyObjectImpl(loop->join.plan.targetlist);
 	scan->methods = &fpb_join_scan_methods;
 	return &scan->scan.plan;

@@ -80,6 +80,28 @@
 	initial_cost_nestloop(root, workspace, jointype, outer, inner, extra)
 #endif
 
+/*
+ * 19 gives the paths below an Append in a struct.  These need pathnode.h and
+ * execPartition.h.
+ */
+#if PG_VERSION_NUM >= 190000
+#define fpb_create_append_path(root, rel, paths, required_outer) \
+	((Path *) create_append_path(root, rel, (AppendPathInput) {.subpaths = (paths)}, \
+								 NIL, required_outer, 0, false, -1))
+#else
+#define fpb_create_append_path(root, rel, paths, required_outer) \
+	((Path *) create_append_path(root, rel, paths, NIL, NIL, required_outer, 0, false, -1))
+#endif
+
+/* Since 18, run-time pruning can also tell the tables that it leaves. */
+#if PG_VERSION_NUM >= 180000
+#define fpb_matching_subplans(prune_state) \
+	ExecFindMatchingSubPlans(prune_state, false, NULL)
+#else
+#define fpb_matching_subplans(prune_state) \
+	ExecFindMatchingSubPlans(prune_state, false)
+#endif
+
 /* Since 18, amestimateparallelscan is given the index. */
 #if PG_VERSION_NUM >= 180000
 #define FPB_ESTIMATE_PARALLEL_ARGS \

@@ -15,6 +15,10 @@
  *		5, a           8: c               8: -  -> (c, NULL) of a left join
  *		5, d
  *
+ * The inner side may also be an Append of such scans, of a table's partitions.
+ * Then they are asked one after the other: each for those keys that the
+ * server's run-time pruning says it may have, or for all.
+ *
  * So joined rows leave in the order of the index, batch by batch.  Where the
  * planner wants them in the order of the outer side, they are kept until the
  * batch has been joined, and leave then.  If they take too much memory, the
@@ -39,6 +43,7 @@
 #include "access/relscan.h"
 #include "access/stratnum.h"
 #include "catalog/pg_type_d.h"
+#include "executor/execPartition.h"
 #include "executor/executor.h"
 #include "executor/instrument.h"
 #include "executor/nodeIndexscan.h"
@@ -61,18 +66,26 @@ static int	single_rows;
 /* a batch's rows and keys never take more, in bytes: arrays are limited */
 #define MOST_BYTES	((Size) 256 * 1024 * 1024)
 
-/*
- * A column of the search key: the inner scan's key that outer rows give, how
- * to compute it, and where the inner scan's rows have it.
- */
+/* a column of the search key, and how to compute it of an outer row */
 typedef struct FpbJoinColumn
 {
-	ScanKey		key;
-	IndexRuntimeKeyInfo runtime;
+	ExprState  *expr;
+	bool		toastable;
+	Oid			type;
 	Oid			given_type;		/* an integer type other than the column's, or
 								 * InvalidOid */
-	int			attno;
 } FpbJoinColumn;
+
+/* an inner scan */
+typedef struct FpbInnerScan
+{
+	ScanState  *node;
+	ScanKey    *keys;			/* for each column of the search key, its own */
+	int		   *attnos;			/* and where its rows have it */
+	ExprContext *runtime_context;
+	IndexRuntimeKeyInfo *others;	/* other keys that are computed */
+	int			nothers;
+} FpbInnerScan;
 
 /*
  * So many inner rows that nobody wants, and as many again as keys are left,
@@ -117,14 +130,20 @@ typedef struct FpbJoin
 	FpbJoinRow	single;
 	FpbOuterBatch batch;
 
-	/* the inner scan, and its search key */
-	ScanState  *inner;
+	/* the inner scans, and the search key */
+	AppendState *append;		/* the node above them, if there is one */
+	bool		pruning;		/* does it tell which of them may have a key? */
+	FpbInnerScan *scans;
+	int			nscans;
 	int			ncolumns;
 	FpbJoinColumn *columns;
+	ExprContext *key_context;
 	Datum	   *values;			/* of the search key computed last */
-	ExprContext *runtime_context;
-	IndexRuntimeKeyInfo *others;	/* other keys that are computed */
-	int			nothers;
+	Bitmapset  *may_have;		/* the scans that may have that; NULL: all */
+
+	/* while inner rows are joined */
+	bool		for_batch;		/* or with a single row? */
+	int			scan;			/* the one that returns rows */
 
 	/* FPB_JOIN_PAIRS */
 	int			group;			/* the group of the last inner row */
@@ -216,28 +235,27 @@ own_integer(Datum *value, Oid given, Oid own)
 }
 
 /*
- * Make a key of the inner scan one for values of the column's type.
+ * Make a key of an inner scan one for values of the column's type.
  */
 static void
-prepare_column(FpbJoinColumn *column, Relation index)
+prepare_key(ScanKey key, Relation index, FpbJoinColumn *column)
 {
-	ScanKey		key = column->key;
 	int			number = key->sk_attno - 1;
-	Oid			type = index->rd_opcintype[number];
 
-	if (key->sk_subtype != InvalidOid && key->sk_subtype != type)
+	column->type = index->rd_opcintype[number];
+	if (key->sk_subtype != InvalidOid && key->sk_subtype != column->type)
 	{
-		Oid			eq = get_opfamily_member(index->rd_opfamily[number], type, type,
-											 BTEqualStrategyNumber);
+		Oid			eq = get_opfamily_member(index->rd_opfamily[number], column->type,
+											 column->type, BTEqualStrategyNumber);
 
 		column->given_type = key->sk_subtype;
 		fmgr_info(get_opcode(eq), &key->sk_func);
 	}
-	key->sk_subtype = type;
+	key->sk_subtype = column->type;
 }
 
 /*
- * How a key of the inner scan is computed.  NULL: it is not.
+ * How a key of an inner scan is computed.  NULL: it is not.
  */
 static const IndexRuntimeKeyInfo *
 find_runtime(const IndexRuntimeKeyInfo *runtime, int nruntime, const ScanKeyData *key)
@@ -249,69 +267,111 @@ find_runtime(const IndexRuntimeKeyInfo *runtime, int nruntime, const ScanKeyData
 }
 
 /*
- * Find the computed keys of the inner scan: those of the search key, whose
- * numbers these are, and the others.
+ * Add an inner scan, of whose computed keys those with these numbers are the
+ * search key.  Returns the index.
  */
-static void
-find_keys(FpbJoin *join, const List *numbers)
+static Relation
+add_scan(FpbJoin *join, PlanState *node, const List *numbers)
 {
+	FpbInnerScan *scan = &join->scans[join->nscans++];
 	ScanKey		keys;
 	IndexRuntimeKeyInfo *runtime;
 	int			nruntime;
 	Relation	index;
-	bool		index_only = !IsA(join->inner, IndexScanState);
+	bool		index_only = !IsA(node, IndexScanState);
 
+	scan->node = (ScanState *) node;
 	if (!index_only)
 	{
-		IndexScanState *scan = (IndexScanState *) join->inner;
+		IndexScanState *state = (IndexScanState *) node;
 
-		keys = scan->iss_ScanKeys;
-		runtime = scan->iss_RuntimeKeys;
-		nruntime = scan->iss_NumRuntimeKeys;
-		join->runtime_context = scan->iss_RuntimeContext;
-		index = scan->iss_RelationDesc;
+		keys = state->iss_ScanKeys;
+		runtime = state->iss_RuntimeKeys;
+		nruntime = state->iss_NumRuntimeKeys;
+		scan->runtime_context = state->iss_RuntimeContext;
+		index = state->iss_RelationDesc;
 	}
 	else
 	{
-		IndexOnlyScanState *scan = castNode(IndexOnlyScanState, join->inner);
+		IndexOnlyScanState *state = castNode(IndexOnlyScanState, node);
 
-		keys = scan->ioss_ScanKeys;
-		runtime = scan->ioss_RuntimeKeys;
-		nruntime = scan->ioss_NumRuntimeKeys;
-		join->runtime_context = scan->ioss_RuntimeContext;
-		index = scan->ioss_RelationDesc;
+		keys = state->ioss_ScanKeys;
+		runtime = state->ioss_RuntimeKeys;
+		nruntime = state->ioss_NumRuntimeKeys;
+		scan->runtime_context = state->ioss_RuntimeContext;
+		index = state->ioss_RelationDesc;
 	}
 
-	join->ncolumns = list_length(numbers);
-	join->columns = palloc0(join->ncolumns * sizeof(FpbJoinColumn));
-	join->values = palloc(join->ncolumns * sizeof(Datum));
+	scan->keys = palloc_array(ScanKey, join->ncolumns);
+	scan->attnos = palloc_array(int, join->ncolumns);
 	for (int i = 0; i < join->ncolumns; i++)
 	{
-		FpbJoinColumn *column = &join->columns[i];
-		const IndexRuntimeKeyInfo *how;
+		ScanKey		key = &keys[list_nth_int(numbers, i)];
+		const IndexRuntimeKeyInfo *how = find_runtime(runtime, nruntime, key);
 
-		column->key = &keys[list_nth_int(numbers, i)];
-		how = find_runtime(runtime, nruntime, column->key);
 		if (how == NULL)
 			elog(ERROR, "no computed key %d in a batched nested loop", list_nth_int(numbers, i));
-		column->runtime = *how;
-		column->attno = index_only ? column->key->sk_attno :
-			index->rd_index->indkey.values[column->key->sk_attno - 1];
-		prepare_column(column, index);
+		scan->keys[i] = key;
+		scan->attnos[i] = index_only ? key->sk_attno :
+			index->rd_index->indkey.values[key->sk_attno - 1];
+		join->columns[i].expr = how->key_expr;
+		join->columns[i].toastable = how->key_toastable;
+		prepare_key(key, index, &join->columns[i]);
 	}
-	join->others = palloc(nruntime * sizeof(IndexRuntimeKeyInfo));
+	scan->others = palloc_array(IndexRuntimeKeyInfo, nruntime);
 	for (int i = 0; i < nruntime; i++)
 	{
 		bool		other = true;
 
 		for (int c = 0; c < join->ncolumns; c++)
-			other &= runtime[i].scan_key != join->columns[c].key;
+			other &= runtime[i].scan_key != scan->keys[c];
 		if (other)
-			join->others[join->nothers++] = runtime[i];
+			scan->others[scan->nothers++] = runtime[i];
 	}
-	fpb_outer_batch_init(&join->batch, outerPlanState(join->loop),
-						 join->ordered ? &join->inner->ps : NULL, index,
-						 join->columns[0].key->sk_attno - 1, join->ncolumns);
+	return index;
+}
+
+/*
+ * Find the inner scans, and the computed keys of each, whose numbers in the
+ * search key these are.  The scans of an Append are those that initial pruning
+ * has left: there may be none.
+ */
+static void
+find_scans(FpbJoin *join, const List *numbers)
+{
+	PlanState  *inner = innerPlanState(join->loop);
+	Relation	index = NULL;
+
+	join->ncolumns = list_length(linitial(numbers));
+	join->columns = palloc0_array(FpbJoinColumn, join->ncolumns);
+	join->values = palloc_array(Datum, join->ncolumns);
+	join->key_context = CreateExprContext(inner->state);
+	if (IsA(inner, AppendState))
+	{
+		AppendState *append = (AppendState *) inner;
+		ListCell   *plan;
+		ListCell   *lc;
+
+		join->append = append;
+		join->pruning = append->as_prune_state != NULL && append->as_prune_state->do_exec_prune;
+		join->scans = palloc0_array(FpbInnerScan, append->as_nplans);
+		forboth(plan, ((Append *) inner->plan)->appendplans, lc, numbers)
+			if (join->nscans < append->as_nplans &&
+				append->appendplans[join->nscans]->plan == lfirst(plan))
+			index = add_scan(join, append->appendplans[join->nscans], lfirst(lc));
+		if (join->nscans < append->as_nplans)
+			elog(ERROR, "unknown child of an Append in a batched nested loop");
+	}
+	else
+	{
+		join->scans = palloc0_object(FpbInnerScan);
+		index = add_scan(join, inner, linitial(numbers));
+	}
+	if (join->nscans > 0)
+		fpb_outer_batch_init(&join->batch, outerPlanState(join->loop),
+							 join->ordered ? inner : NULL, index,
+							 join->scans[join->nscans - 1].keys[0]->sk_attno - 1, join->ncolumns,
+							 join->nscans);
 }
 
 /*
@@ -324,7 +384,7 @@ start(FpbJoin *join)
 	join->outer_done = join->has_read = join->redoing = false;
 	join->nsingle = single_rows;
 	join->batch_rows = 1;
-	join->most_rows = fpb_join_batch_rows;
+	join->most_rows = join->nscans > 0 ? fpb_join_batch_rows : 0;
 }
 
 /*
@@ -340,12 +400,11 @@ fpb_join_begin(CustomScanState *node, EState *estate, int eflags)
 						  ExecInitNode(linitial(plan->custom_plans), estate, eflags));
 	join->css.custom_ps = list_make1(join->loop);
 	join->type = join->loop->js.jointype;
-	join->inner = (ScanState *) innerPlanState(join->loop);
 	join->dense = linitial_int(lsecond(plan->custom_private)) != 0;
 	join->ordered = lsecond_int(lsecond(plan->custom_private)) != 0;
-	start(join);
 	if ((eflags & EXEC_FLAG_EXPLAIN_ONLY) == 0)
-		find_keys(join, linitial(plan->custom_private));
+		find_scans(join, linitial(plan->custom_private));
+	start(join);
 }
 
 /*
@@ -367,16 +426,17 @@ pass_parameters(FpbJoin *join, TupleTableSlot *slot)
 }
 
 /*
- * Compute the search key that an outer row gives, to join->values.  It lives
- * until the next one is computed.  False if a value is NULL, or none of the
- * column's type: no inner row has it.
+ * Compute the search key that an outer row gives, to join->values, and the
+ * scans that may have it.  They live until the next ones are computed.  False
+ * if a value is NULL, or none of the column's type, or no scan may have it: no
+ * inner row has it.
  */
 static bool
 compute_key(FpbJoin *join, TupleTableSlot *slot)
 {
-	ExprContext *econtext = join->runtime_context;
+	ExprContext *econtext = join->key_context;
 	MemoryContext old;
-	bool		isnull = false;
+	bool		isnull = join->nscans == 0;
 
 	ResetExprContext(econtext);
 	pass_parameters(join, slot);
@@ -386,13 +446,18 @@ compute_key(FpbJoin *join, TupleTableSlot *slot)
 		const FpbJoinColumn *column = &join->columns[i];
 		Datum	   *value = &join->values[i];
 
-		*value = ExecEvalExpr(column->runtime.key_expr, econtext, &isnull);
+		*value = ExecEvalExpr(column->expr, econtext, &isnull);
 		if (isnull)
 			continue;
-		if (column->runtime.key_toastable)
+		if (column->toastable)
 			*value = PointerGetDatum(PG_DETOAST_DATUM(*value));
 		else if (OidIsValid(column->given_type))
-			isnull = !own_integer(value, column->given_type, column->key->sk_subtype);
+			isnull = !own_integer(value, column->given_type, column->type);
+	}
+	if (join->pruning && !isnull)
+	{
+		join->may_have = fpb_matching_subplans(join->append->as_prune_state);
+		isnull = join->may_have == NULL;
 	}
 	MemoryContextSwitchTo(old);
 	return !isnull;
@@ -449,7 +514,7 @@ fill_batch(FpbJoin *join)
 		if (slot == NULL)
 			break;
 		has_key = compute_key(join, slot);
-		fpb_outer_batch_add(batch, slot, has_key ? join->values : NULL);
+		fpb_outer_batch_add(batch, slot, has_key ? join->values : NULL, join->may_have);
 	}
 	join->batch_rows = Min(2 * join->batch_rows, join->most_rows);
 	return batch->nrows > 0;
@@ -469,54 +534,99 @@ rescan(IndexScanDesc scan, ScanKey keys, int nkeys, bool wants_all)
 }
 
 /*
- * Let the inner scan begin with the keys in join->values, which are arrays if
- * it is for a batch.
+ * Let the scan that is to return rows begin with the keys in join->values,
+ * which are arrays if it is for a batch.
  */
 static void
-start_scan(FpbJoin *join, bool for_batch)
+start_scan(FpbJoin *join)
 {
-	int			flags = !for_batch ? 0 : join->ncolumns > 1 ? SK_SEARCHARRAY | FPB_SK_LIST :
-		SK_SEARCHARRAY;
+	FpbInnerScan *scan = &join->scans[join->scan];
+	int			flags = !join->for_batch ? 0 :
+		join->ncolumns > 1 ? SK_SEARCHARRAY | FPB_SK_LIST : SK_SEARCHARRAY;
 
 	for (int i = 0; i < join->ncolumns; i++)
 	{
-		ScanKey		key = join->columns[i].key;
+		ScanKey		key = scan->keys[i];
 
 		key->sk_argument = join->values[i];
 		key->sk_flags = (key->sk_flags & ~(SK_SEARCHARRAY | FPB_SK_LIST)) | flags;
 	}
-	if (join->nothers > 0)
-		ExecIndexEvalRuntimeKeys(join->runtime_context, join->others, join->nothers);
-	if (IsA(join->inner, IndexScanState))
+	if (scan->nothers > 0)
 	{
-		IndexScanState *state = (IndexScanState *) join->inner;
+		ResetExprContext(scan->runtime_context);
+		ExecIndexEvalRuntimeKeys(scan->runtime_context, scan->others, scan->nothers);
+	}
+	if (IsA(scan->node, IndexScanState))
+	{
+		IndexScanState *state = (IndexScanState *) scan->node;
 
 		state->iss_RuntimeKeysReady = true;
-		rescan(state->iss_ScanDesc, state->iss_ScanKeys, state->iss_NumScanKeys, for_batch);
+		rescan(state->iss_ScanDesc, state->iss_ScanKeys, state->iss_NumScanKeys, join->for_batch);
 	}
 	else
 	{
-		IndexOnlyScanState *state = (IndexOnlyScanState *) join->inner;
+		IndexOnlyScanState *state = (IndexOnlyScanState *) scan->node;
 
 		state->ioss_RuntimeKeysReady = true;
-		rescan(state->ioss_ScanDesc, state->ioss_ScanKeys, state->ioss_NumScanKeys, for_batch);
+		rescan(state->ioss_ScanDesc, state->ioss_ScanKeys, state->ioss_NumScanKeys,
+			   join->for_batch);
 	}
 }
 
 /*
- * Let it begin with the keys of the batch from a group on.
+ * Let it begin with its keys of the batch from a group on.  False if there are
+ * none.
  */
-static void
+static bool
 start_groups(FpbJoin *join, int group)
 {
-	ResetExprContext(join->runtime_context);
-	fpb_outer_batch_arrays(&join->batch, group, join->values);
-	start_scan(join, true);
+	if (!fpb_outer_batch_arrays(&join->batch, join->scan, group, join->values))
+		return false;
+	start_scan(join);
+	join->group = group;
 	join->nunwanted = 0;
+	return true;
 }
 
 /*
- * Sort the keys of the batch, and let the inner scan begin.  False if there
+ * Let it begin with the single row's key.  False if it can't have that.
+ */
+static bool
+start_single(FpbJoin *join)
+{
+	if (join->may_have != NULL && !bms_is_member(join->scan, join->may_have))
+		return false;
+	start_scan(join);
+	return true;
+}
+
+/*
+ * Let the next scan begin that may have a row for the batch, or for the single
+ * row.  False if there is none.
+ */
+static bool
+start_next_scan(FpbJoin *join)
+{
+	while (++join->scan < join->nscans)
+		if (join->for_batch ? start_groups(join, join->batch.of_scan[join->scan].begin) :
+			start_single(join))
+			return true;
+	return false;
+}
+
+/*
+ * Let the first such scan begin.  False if there is none.
+ */
+static bool
+start_scans(FpbJoin *join, bool for_batch)
+{
+	join->for_batch = for_batch;
+	join->scan = -1;
+	return start_next_scan(join);
+}
+
+/*
+ * Sort the keys of the batch, and let the inner side begin.  False if there
  * are none.
  */
 static bool
@@ -525,29 +635,39 @@ start_batch(FpbJoin *join)
 	fpb_outer_batch_sort(&join->batch);
 	join->nbatches++;
 	join->nkeys += join->batch.ngroups;
-	if (join->batch.ngroups == 0)
-		return false;
-	start_groups(join, 0);
-	return true;
+	return start_scans(join, true);
+}
+
+/*
+ * Leave the scan that has returned the inner row, before its end: it has to
+ * let go of its pins, because there may be many scans.
+ */
+static void
+leave_scan(FpbJoin *join)
+{
+	ScanState  *node = join->scans[join->scan].node;
+	IndexScanDesc scan = IsA(node, IndexScanState) ? ((IndexScanState *) node)->iss_ScanDesc :
+		((IndexOnlyScanState *) node)->ioss_ScanDesc;
+
+	ExecClearTuple(node->ss_ScanTupleSlot);
+	index_rescan(scan, NULL, scan->numberOfKeys, NULL, 0);
 }
 
 /*
  * The inner row has been joined with all that have its key.  If each of them
  * needs no more, and the scan has returned many more, let it go on with the
- * next key.  False if there is none.
+ * next key, or the next scan begin.  False if there is none.
  */
 static bool
 pass_unwanted(FpbJoin *join)
 {
-	int			left = join->batch.ngroups - join->group - 1;
+	int			left = join->batch.of_scan[join->scan].end - join->group - 1;
 
 	join->nunwanted = join->wanted ? 0 : join->nunwanted + 1;
-	if (join->nunwanted < MOST_UNWANTED + left)
+	if (join->nunwanted < MOST_UNWANTED + left || start_groups(join, join->group + 1))
 		return true;
-	if (left == 0)
-		return false;
-	start_groups(join, join->group + 1);
-	return true;
+	leave_scan(join);
+	return start_next_scan(join);
 }
 
 /*
@@ -557,9 +677,17 @@ pass_unwanted(FpbJoin *join)
 static bool
 next_inner(FpbJoin *join)
 {
+	FpbNodeInstrumentation *instrument = join->append == NULL ? NULL : join->append->ps.instrument;
 	int64		blocks_read = fpb_blocks_read();
-	TupleTableSlot *slot = ExecProcNode(&join->inner->ps);
+	TupleTableSlot *slot;
 
+	if (instrument != NULL)
+		InstrStartNode(instrument);
+	do
+		slot = ExecProcNode(&join->scans[join->scan].node->ps);
+	while (TupIsNull(slot) && start_next_scan(join));
+	if (instrument != NULL)
+		InstrStopNode(instrument, TupIsNull(slot) ? 0.0 : 1.0);
 	join->has_read |= blocks_read != fpb_blocks_read();
 	join->loop->js.ps.ps_ExprContext->ecxt_innertuple = slot;
 	return !TupIsNull(slot);
@@ -577,15 +705,16 @@ next_inner_of_batch(FpbJoin *join)
 
 	while (group < 0)
 	{
+		const FpbInnerScan *scan;
 		bool		isnull = false;
 
 		if (!next_inner(join))
 			return false;
+		scan = &join->scans[join->scan];
 		for (int i = 0; i < join->ncolumns && !isnull; i++)
-			join->values[i] = slot_getattr(join->inner->ss_ScanTupleSlot,
-										   join->columns[i].attno, &isnull);
+			join->values[i] = slot_getattr(scan->node->ss_ScanTupleSlot, scan->attnos[i], &isnull);
 		if (!isnull)
-			group = fpb_outer_batch_find(batch, join->values, join->group);
+			group = fpb_outer_batch_find(batch, join->scan, join->values, join->group);
 		if (group < 0 && join->ncolumns == 1)
 			elog(ERROR, "index scan has returned a row without any of the keys asked for");
 		if (group < 0)
@@ -721,7 +850,7 @@ take_outer(FpbJoin *join)
 
 	if (!goes_singly(join))
 	{
-		join->group = join->next_row = 0;
+		join->next_row = 0;
 		join->next = INT_MAX;	/* there is no inner row yet */
 		join->wanted = true;
 		join->pair = NULL;
@@ -739,10 +868,8 @@ take_outer(FpbJoin *join)
 		return FPB_JOIN_DONE;
 	join->loop->js.ps.ps_ExprContext->ecxt_outertuple = slot;
 	join->single.matched = false;
-	if (!compute_key(join, slot))
-		return FPB_JOIN_SINGLE_ALONE;
-	start_scan(join, false);
-	return FPB_JOIN_SINGLE;
+	return compute_key(join, slot) && start_scans(join, false) ? FPB_JOIN_SINGLE :
+		FPB_JOIN_SINGLE_ALONE;
 }
 
 /*
@@ -929,29 +1056,36 @@ fpb_join_rescan(CustomScanState *node)
 		UpdateChangedParamSet(&join->loop->js.ps, node->ss.ps.chgParam);
 	ExecReScan(&join->loop->js.ps);
 
-	/* each batch computes the scan's keys, so it has nothing to do for this */
-	bms_free(join->inner->ps.chgParam);
-	join->inner->ps.chgParam = NULL;
-	fpb_outer_batch_reset(&join->batch);
+	/*
+	 * each batch computes the scans' keys, so they have nothing to do for
+	 * this
+	 */
+	bms_free(innerPlanState(join->loop)->chgParam);
+	innerPlanState(join->loop)->chgParam = NULL;
+	if (join->nscans > 0)
+		fpb_outer_batch_reset(&join->batch);
 	start(join);
 }
 
 /*
- * The names of the columns of the search key.
+ * The names of the columns of the search key, as the first inner scan's index
+ * has them.
  */
 static List *
 column_names(const FpbJoin *join)
 {
-	const Plan *inner = join->inner->ps.plan;
-	bool		index_only = IsA(inner, IndexOnlyScan);
-	Oid			index = index_only ? ((IndexOnlyScan *) inner)->indexid :
-		((IndexScan *) inner)->indexid;
-	List	   *quals = index_only ? ((IndexOnlyScan *) inner)->indexqual :
-		((IndexScan *) inner)->indexqual;
+	const Plan *inner = innerPlanState(join->loop)->plan;
+	const Plan *scan = IsA(inner, Append) ? linitial(((const Append *) inner)->appendplans) : inner;
+	bool		index_only = IsA(scan, IndexOnlyScan);
+	Oid			index = index_only ? ((IndexOnlyScan *) scan)->indexid :
+		((IndexScan *) scan)->indexid;
+	List	   *quals = index_only ? ((IndexOnlyScan *) scan)->indexqual :
+		((IndexScan *) scan)->indexqual;
+	List	   *numbers = linitial(((CustomScan *) join->css.ss.ps.plan)->custom_private);
 	List	   *names = NIL;
 	ListCell   *lc;
 
-	foreach(lc, linitial(((CustomScan *) join->css.ss.ps.plan)->custom_private))
+	foreach(lc, (List *) linitial(numbers))
 	{
 		const OpExpr *equality = list_nth_node(OpExpr, quals, lfirst_int(lc));
 

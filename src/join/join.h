@@ -26,6 +26,8 @@ typedef struct FpbJoinPair
 typedef struct FpbJoinRow
 {
 	void	   *tuple;			/* a HeapTuple or a MinimalTuple */
+	Bitmapset  *scans;			/* the inner scans that may have its key;
+								 * NULL: all */
 	bool		matched;		/* has it been joined with a row? */
 	FpbJoinPair *first;			/* the inner rows kept for it */
 	FpbJoinPair *last;
@@ -67,6 +69,13 @@ typedef struct FpbJoinGroup
 	int			end;
 } FpbJoinGroup;
 
+/* the groups that an inner scan is asked for, given in the same way */
+typedef struct FpbScanGroups
+{
+	int			begin;
+	int			end;
+} FpbScanGroups;
+
 /*
  * Rows of the outer side, and their search keys in the order of the index.
  * Rows whose key is NULL, or can't be in the index, have none.
@@ -82,8 +91,13 @@ typedef struct FpbOuterBatch
 	Datum	   *more;			/* for each row, the values of its key's
 								 * columns but the first; NULL if there are
 								 * none */
-	FpbJoinGroup *groups;		/* one for each distinct key */
-	int			ngroups;
+	FpbJoinGroup *groups;		/* one for each distinct key, in order; or, if
+								 * rows name scans, one for each distinct key
+								 * of each scan */
+	int			ngroups;		/* distinct keys */
+	FpbScanGroups *of_scan;		/* for each scan, its part of groups */
+	int			nscans;
+	bool		divided;		/* do rows name scans? */
 	Size		size;			/* bytes of the rows and keys */
 
 	FpbRowKeeper outer;
@@ -94,14 +108,14 @@ typedef struct FpbOuterBatch
 } FpbOuterBatch;
 
 extern void fpb_outer_batch_init(FpbOuterBatch *batch, PlanState *outer, PlanState *inner,
-								 Relation index, int first, int ncolumns);
+								 Relation index, int first, int ncolumns, int nscans);
 extern void fpb_outer_batch_reset(FpbOuterBatch *batch);
 extern void fpb_outer_batch_add(FpbOuterBatch *batch, TupleTableSlot *slot,
-								const Datum *key);
+								const Datum *key, const Bitmapset *scans);
 extern void fpb_outer_batch_sort(FpbOuterBatch *batch);
-extern void fpb_outer_batch_arrays(FpbOuterBatch *batch, int group, Datum *arrays);
+extern bool fpb_outer_batch_arrays(FpbOuterBatch *batch, int scan, int group, Datum *arrays);
 extern TupleTableSlot *fpb_outer_batch_row(FpbOuterBatch *batch, int row);
-extern int	fpb_outer_batch_find(FpbOuterBatch *batch, const Datum *values, int group);
+extern int	fpb_outer_batch_find(FpbOuterBatch *batch, int scan, const Datum *values, int group);
 extern void *fpb_outer_batch_keep(FpbOuterBatch *batch, TupleTableSlot *slot);
 extern void fpb_outer_batch_pair(FpbOuterBatch *batch, FpbJoinRow *row, void *inner);
 extern TupleTableSlot *fpb_outer_batch_kept(FpbOuterBatch *batch, void *inner);

@@ -21,6 +21,7 @@
 
 #include "base/compat.h"
 #include "join/join.h"
+#include "tree/buffers.h"
 
 /* room for so many rows at first */
 #define FIRST_ROOM	16
@@ -32,12 +33,13 @@ static void
 init_column(FpbBatchColumn *col, Relation index, int column)
 {
 	Oid			sort_proc = index_getprocid(index, column + 1, BTSORTSUPPORT_PROC);
+	FpbIndex	memory;
 
 	memset(col, 0, sizeof(*col));
 	col->type = index->rd_opcintype[column];
 	get_typlenbyvalalign(col->type, &col->typlen, &col->typbyval, &col->typalign);
 	col->sort.ssup_cxt = CurrentMemoryContext;
-	col->sort.ssup_collation = index->rd_indcollation[column];
+	col->sort.ssup_collation = fpb_index_look(index, &memory)->cols[column].collation;
 	col->sort.ssup_reverse = (index->rd_indoption[column] & INDOPTION_DESC) != 0;
 	col->sort.ssup_attno = column + 1;
 	if (OidIsValid(sort_proc))
@@ -99,11 +101,12 @@ kept_row(const FpbRowKeeper *keeper, void *tuple)
 
 /*
  * Prepare to keep rows of the outer node, and of the inner one unless that is
- * NULL, with keys for so many columns of an index from number first on.
+ * NULL, with keys for so many columns of an index from number first on, which
+ * so many scans are asked for.
  */
 void
 fpb_outer_batch_init(FpbOuterBatch *batch, PlanState *outer, PlanState *inner, Relation index,
-					 int first, int ncolumns)
+					 int first, int ncolumns, int nscans)
 {
 	memset(batch, 0, sizeof(*batch));
 	batch->cxt = AllocSetContextCreate(CurrentMemoryContext, "fpbtree batch of a join",
@@ -111,6 +114,8 @@ fpb_outer_batch_init(FpbOuterBatch *batch, PlanState *outer, PlanState *inner, R
 	init_keeper(&batch->outer, outer);
 	if (inner != NULL)
 		init_keeper(&batch->inner, inner);
+	batch->nscans = nscans;
+	batch->of_scan = palloc0_array(FpbScanGroups, nscans);
 	batch->ncolumns = ncolumns;
 	for (int i = 0; i < ncolumns; i++)
 		init_column(&batch->columns[i], index, first + i);
@@ -130,6 +135,8 @@ fpb_outer_batch_reset(FpbOuterBatch *batch)
 	batch->keys = NULL;
 	batch->more = NULL;
 	batch->groups = NULL;
+	memset(batch->of_scan, 0, batch->nscans * sizeof(FpbScanGroups));
+	batch->divided = false;
 	for (int i = 0; i < batch->ncolumns; i++)
 		batch->columns[i].array = NULL;
 	batch->nrows = batch->nkeys = batch->ngroups = batch->room = 0;
@@ -182,10 +189,12 @@ more_values(const FpbOuterBatch *batch, int row)
 }
 
 /*
- * Add a copy of a row, and of its key, or NULL.
+ * Add a copy of a row, and of its key, or NULL.  Only these scans may have
+ * that; NULL: any.
  */
 void
-fpb_outer_batch_add(FpbOuterBatch *batch, TupleTableSlot *slot, const Datum *key)
+fpb_outer_batch_add(FpbOuterBatch *batch, TupleTableSlot *slot, const Datum *key,
+					const Bitmapset *scans)
 {
 	MemoryContext old;
 	FpbJoinRow *row;
@@ -196,11 +205,17 @@ fpb_outer_batch_add(FpbOuterBatch *batch, TupleTableSlot *slot, const Datum *key
 	row = &batch->rows[batch->nrows];
 	row->matched = false;
 	row->first = row->last = NULL;
+	row->scans = NULL;
 	row->tuple = keep_row(&batch->outer, slot, &batch->size);
 	batch->size += sizeof(FpbJoinRow) + sizeof(FpbJoinKey) +
 		(batch->ncolumns - 1) * sizeof(Datum);
 	if (key != NULL)
 	{
+		row->scans = bms_copy(scans);
+		if (scans != NULL)
+			batch->size += sizeof(Bitmapset) + scans->nwords * sizeof(bitmapword) +
+				bms_num_members(scans) * sizeof(FpbJoinGroup);
+		batch->divided |= scans != NULL;
 		batch->keys[batch->nkeys].value = copy_value(batch, &batch->columns[0], key[0]);
 		batch->keys[batch->nkeys].row = batch->nrows;
 		batch->nkeys++;
@@ -281,7 +296,68 @@ compare_rows(const FpbJoinKey *a, const FpbJoinKey *b, FpbOuterBatch *batch)
 #include "lib/sort_template.h"
 
 /*
- * Sort the keys, and find the distinct ones.
+ * The scans that may have a group's key.
+ */
+static Bitmapset *
+scans_of_group(FpbOuterBatch *batch, const FpbJoinGroup *group)
+{
+	Bitmapset  *scans = batch->rows[batch->keys[group->begin].row].scans;
+
+	for (int i = group->begin + 1; i < group->end; i++)
+	{
+		const Bitmapset *more = batch->rows[batch->keys[i].row].scans;
+
+		if (!bms_is_subset(more, scans))
+			scans = bms_union(scans, more);
+	}
+	return scans;
+}
+
+/*
+ * Give each scan the groups whose keys it may have.
+ */
+static void
+divide_groups(FpbOuterBatch *batch)
+{
+	FpbJoinGroup *all = batch->groups;
+	MemoryContext old = MemoryContextSwitchTo(batch->cxt);
+	Bitmapset **scans = palloc_array(Bitmapset *, batch->ngroups);
+	int			n = 0;
+
+	for (int i = 0; i < batch->ngroups; i++)
+	{
+		int			scan = -1;
+
+		CHECK_FOR_INTERRUPTS();
+		scans[i] = scans_of_group(batch, &all[i]);
+		while ((scan = bms_next_member(scans[i], scan)) >= 0)
+			batch->of_scan[scan].end++;
+	}
+	for (int scan = 0; scan < batch->nscans; scan++)
+	{
+		FpbScanGroups *groups = &batch->of_scan[scan];
+
+		groups->begin = n;
+		n += groups->end;
+		groups->end = groups->begin;
+	}
+	batch->groups = palloc_array(FpbJoinGroup, n);
+	for (int i = 0; i < batch->ngroups; i++)
+	{
+		int			scan = -1;
+
+		CHECK_FOR_INTERRUPTS();
+		while ((scan = bms_next_member(scans[i], scan)) >= 0)
+			batch->groups[batch->of_scan[scan].end++] = all[i];
+	}
+	pfree(scans);
+	pfree(all);
+	MemoryContextSwitchTo(old);
+}
+
+/*
+ * Sort the keys, find the distinct ones, and which of them each scan is asked
+ * for.
  */
 void
 fpb_outer_batch_sort(FpbOuterBatch *batch)
@@ -296,6 +372,11 @@ fpb_outer_batch_sort(FpbOuterBatch *batch)
 			batch->groups[batch->ngroups++].begin = i;
 		batch->groups[batch->ngroups - 1].end = i + 1;
 	}
+	if (batch->divided)
+		divide_groups(batch);
+	else
+		for (int scan = 0; scan < batch->nscans; scan++)
+			batch->of_scan[scan].end = batch->ngroups;
 }
 
 /*
@@ -317,15 +398,19 @@ fpb_outer_batch_leave_out(FpbOuterBatch *batch, int group, int key)
 }
 
 /*
- * Make arrays of the distinct keys from a group on, one for each column.  They
- * take the place of the arrays made last.
+ * Make arrays of the distinct keys that a scan is asked for from a group on,
+ * one for each column.  They take the place of the arrays made last.  False if
+ * there are no such keys.
  */
-void
-fpb_outer_batch_arrays(FpbOuterBatch *batch, int group, Datum *arrays)
+bool
+fpb_outer_batch_arrays(FpbOuterBatch *batch, int scan, int group, Datum *arrays)
 {
-	int			n = batch->ngroups - group;
-	Datum	   *values = palloc(n * sizeof(Datum));
+	int			n = batch->of_scan[scan].end - group;
+	Datum	   *values;
 
+	if (n == 0)
+		return false;
+	values = palloc(n * sizeof(Datum));
 	for (int c = 0; c < batch->ncolumns; c++)
 	{
 		FpbBatchColumn *col = &batch->columns[c];
@@ -346,6 +431,7 @@ fpb_outer_batch_arrays(FpbOuterBatch *batch, int group, Datum *arrays)
 		arrays[c] = PointerGetDatum(col->array);
 	}
 	pfree(values);
+	return true;
 }
 
 /*
@@ -412,16 +498,16 @@ compare_group(FpbOuterBatch *batch, int group, const Datum *values)
 }
 
 /*
- * The group whose key has these values, or -1.  group is a guess: it is most
- * often this one or the next.
+ * The group of a scan whose key has these values, or -1.  group is a guess: it
+ * is most often this one or the next.
  */
 int
-fpb_outer_batch_find(FpbOuterBatch *batch, const Datum *values, int group)
+fpb_outer_batch_find(FpbOuterBatch *batch, int scan, const Datum *values, int group)
 {
-	int			lo = 0;
-	int			hi = batch->ngroups;
+	int			lo = batch->of_scan[scan].begin;
+	int			hi = batch->of_scan[scan].end;
 
-	for (int i = group; i < group + 2 && i < batch->ngroups; i++)
+	for (int i = group; i < group + 2 && i < hi; i++)
 		if (compare_group(batch, i, values) == 0)
 			return i;
 	while (lo < hi)
