@@ -4,6 +4,7 @@
     machine.py    what the figures depend on: machine, storage, settings, versions
     results.py    figures, kept so that a run can go on after an interruption
     programs.py   workloads that take more than a file of SQL
+    mixes.py      sysbench's tests, and what an object-relational mapper sends
     workloads.py  the list of all workloads
     measure.py    turns of both access methods, in pairs
     report.py     the sections of the report, and its files

@@ -30,12 +30,14 @@ class Run:
 
     def turns(self, workload):
         """In pairs, of which each begins with the other access method than the one before."""
-        pairs = min(self.options.pairs, workload.pairs or self.options.pairs)
         for io in self.ways(workload):
             for x in self.points(workload):
-                for pair in range(0 if workload.warm_up else 1, pairs + 1):
+                for pair in range(0 if workload.warm_up else 1, self.pairs(workload) + 1):
                     for method in METHODS if pair % 2 else reversed(METHODS):
                         yield Turn(workload.name, io, x, method, pair)
+
+    def pairs(self, workload):
+        return min(self.options.pairs, workload.pairs or self.options.pairs)
 
     def points(self, workload):
         """A parameter's values that a scaled run has use for."""
@@ -129,7 +131,8 @@ class Run:
         if workload.program is None:
             variables = {} if turn.x is None else {"x": turn.x}
             return self.server.run_file(f"{workload.name}.sql", am=turn.method, pair=turn.pair, scale=self.options.scale, **variables), []
-        return workload.program(programs.Context(self.server, turn.method, turn.x, turn.pair, self.options.scale, self.options.seconds))
+        return workload.program(programs.Context(self.server, turn.method, turn.x, turn.pair, turn.pair == self.pairs(workload),
+                                                 self.options.scale, self.options.seconds))
 
     def note_server(self, workload, io):
         name = f"{workload.server}, {io}" if workload.server == "cold" else workload.server

@@ -8,6 +8,7 @@ import os
 import re
 import subprocess
 import tempfile
+import zlib
 from dataclasses import dataclass
 
 from harness.server import BENCH, Failure, call
@@ -19,6 +20,7 @@ class Context:
     am: str  # btree or fpbtree
     x: object
     pair: int
+    is_last: bool  # of the pairs
     scale: float
     seconds: float  # how long a load goes on, or a fraction of it
 
@@ -67,20 +69,22 @@ def make_pgbench(server, scale):
         server.ask("VACUUM (FREEZE, ANALYZE); CHECKPOINT", name)
 
 
-def pgbench(context, database, arguments, clients, setup=""):
-    """Runs pgbench with options or, if it is a text, a script; returns transactions a second, and the end and the latency
-    in microseconds of each."""
+def pgbench(context, database, arguments, clients, setup="", protocol="prepared"):
+    """Runs pgbench with options, a script, or scripts and their weights; returns transactions a second, and the end and
+    the latency in microseconds of each."""
     server = context.server
     if setup:
         server.ask(setup, database)
     with tempfile.TemporaryDirectory() as folder:
-        if isinstance(arguments, str):
-            with open(os.path.join(folder, "script"), "w", encoding="ascii") as file:
-                file.write(arguments)
-            arguments = ["-f", "script"]
-        output = call(server.tool("pgbench"), "-n", "-M", "prepared", "-c", str(clients),
+        if not isinstance(arguments, list):
+            scripts, arguments = {arguments: 1} if isinstance(arguments, str) else arguments, []
+            for number, (script, weight) in enumerate(scripts.items()):
+                with open(os.path.join(folder, f"script{number}"), "w", encoding="ascii") as file:
+                    file.write(script)
+                arguments += ["-f", f"script{number}@{weight}"]
+        output = call(server.tool("pgbench"), "-n", "-M", protocol, "-c", str(clients),
                       "-j", str(min(clients, len(os.sched_getaffinity(0)))), "-T", str(max(1, round(context.seconds))),
-                      "--random-seed", str(context.pair), "--log", "--log-prefix", os.path.join(folder, "log"),
+                      "--random-seed", str(zlib.crc32(f"{context.x} {context.pair}".encode())), "--log", "--log-prefix", os.path.join(folder, "log"),
                       *arguments, database, env=server.environment(database), cwd=folder)
         times = []
         for name in glob.glob(os.path.join(folder, "log.*")):
@@ -118,7 +122,10 @@ def over_time(times, steps=30):
 
 def load(context, database, arguments, clients, setup=""):
     """Figures and series of a load by pgbench."""
-    rate, times = pgbench(context, database, arguments, clients, setup)
+    return summary(*pgbench(context, database, arguments, clients, setup))
+
+
+def summary(rate, times):
     latencies = distribution(times)
     figures = [("tps", rate), ("median_latency_ms", latencies[0][1]), ("p99_latency_ms", latencies[4][1])]
     return figures, [("latency", latencies), ("rate", over_time(times))]

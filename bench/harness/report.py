@@ -33,7 +33,8 @@ GROUPS = {
     "Build": ("build",),
     "Size": ("size", "growth"),
     "Vacuum": ("vacuum", "vacuum-cold"),
-    "Run an application": ("pgbench-tpcb", "partitions", "tpcc", "tpcc-cold"),
+    "Run an application": ("pgbench-tpcb", "partitions", "tpcc", "tpcc-cold", "sysbench-point-select", "sysbench-read-only", "sysbench-read-write",
+                           "sysbench-update", "sysbench-insert", "orm"),
     "Memory of a backend": ("connections",),
     "Others": (),
 }

@@ -104,8 +104,13 @@ class Server:
         log("finding or building a PostgreSQL 18 (dev/servers/get-postgres)")
         return call(os.path.join(CLONE, "dev", "servers", "get-postgres"), "18", "release").strip()
 
+    def prefix(self):
+        """The folder to copy.  It may be a link to a part of one that has been made of packages (dev/servers/get-postgres)."""
+        folder = os.path.dirname(os.path.dirname(self.source))
+        return folder if os.path.islink(folder) else os.path.dirname(call(self.source, "--bindir").strip())
+
     def build(self):
-        prefix = os.path.dirname(call(self.source, "--bindir").strip())
+        prefix = self.prefix()
         log(f"building the extension for {call(self.source, '--version').strip()}")
         library("ensure_user")
         library("copy_server", prefix, os.path.join(self.folder, "pg"))

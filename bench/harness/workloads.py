@@ -3,7 +3,7 @@ import functools
 from dataclasses import dataclass, field
 from typing import Callable, Optional
 
-from harness import programs
+from harness import mixes, programs
 
 
 @dataclass(frozen=True)
@@ -30,6 +30,7 @@ class Workload:
 
 ROWS = "rows"
 COLD = "cold"
+SIMPLE, PREPARED = (tuple(f"{clients}, {protocol}" for clients in ("1 client", "2 clients")) for protocol in ("simple", "prepared"))  # of mixes
 
 WORKLOADS = (
     Workload("lookup", "1M keys looked up by a nested-loop index-only join, of 10M; all cached", "warm", (90, 2), (ROWS, "lookup"),
@@ -99,6 +100,16 @@ WORKLOADS = (
     Workload("tpcc-cold", "TPC-C mix, larger than the buffers, past the kernel's cache", "oltp-small", (200, 75), (), programs.tpcc, (10,),
              "warehouses", {"tpmc": 1.3}),
 
+    *(Workload(f"sysbench-{name}", f"{what}; four tables of 250,000 rows", "oltp", (30, 18), ("sysbench",), mixes.sysbench(name),
+               (*(SIMPLE if name == "point-select" else ()), *PREPARED), "load", {"tps": 1})
+      for name, what in (("point-select", "a row by its key, as sysbench's oltp_point_select"),
+                         ("read-only", "ten rows by their keys and four ranges of 100, as sysbench's oltp_read_only"),
+                         ("read-write", "the same, two updates, a deletion and an insertion, as sysbench's oltp_read_write"),
+                         ("update", "update of an indexed column, as sysbench's oltp_update_index"),
+                         ("insert", "insertions with ascending keys, and an index on another column, as sysbench's oltp_insert"))),
+    Workload("orm", "what an object-relational mapper sends for a web application, six tables with foreign keys", "oltp", (60, 20), ("orm",), mixes.orm,
+             (*SIMPLE, *PREPARED), "load", {"tps": 1}),
+
     Workload("range-size", "cold ranges by their size", "cold", (0, 3), (COLD,), programs.range_size,
              (10, 100, 1000, 10000, 100000, 1000000, 5000000), "entries", pairs=3),
     Workload("distance", "cold ranges by the prefetch distance", "cold", (0, 4), (COLD,), programs.distance,
@@ -115,4 +126,6 @@ DATA = {
     "uuids": programs.make_uuids,
     "updates": programs.make_updates,
     "partitions": programs.make_partitions,
+    "sysbench": mixes.make_sysbench,
+    "orm": mixes.make_orm,
 }

@@ -25,3 +25,24 @@ CREATE FUNCTION new_uuid_v7() RETURNS uuid LANGUAGE sql VOLATILE AS $$
     SELECT (lpad(to_hex((extract(epoch FROM clock_timestamp()) * 1000)::int8), 12, '0') || '7' || substr(replace(gen_random_uuid()::text, '-', ''), 14))::uuid
 $$;
 \endif
+-- The rows of a query as one text, by indexes, which has to be the same as by sequential scans.
+CREATE FUNCTION answer(query text) RETURNS text LANGUAGE plpgsql AS $$
+DECLARE
+    by_index bool;
+    found text;
+    answers text[];
+BEGIN
+    FOREACH by_index IN ARRAY '{true, false}'::bool[] LOOP
+        PERFORM set_config('enable_' || name, by_index::text, true)
+        FROM unnest('{indexscan, indexonlyscan, bitmapscan, nestloop, mergejoin}'::text[]) name;
+        PERFORM set_config('enable_' || name, (NOT by_index)::text, true) FROM unnest('{seqscan, hashjoin}'::text[]) name;
+        EXECUTE format('SELECT coalesce(string_agg(answer::text, '', ''%s), '''') FROM (%s) answer',
+            CASE WHEN query !~ 'ORDER BY' THEN ' ORDER BY answer::text' END, query) INTO found;
+        answers := answers || found;
+    END LOOP;
+    IF answers[1] <> answers[2] THEN
+        RAISE EXCEPTION 'the answer by indexes is not that by sequential scans: %', query
+            USING DETAIL = format('%s; %s', left(answers[1], 1000), left(answers[2], 1000));
+    END IF;
+    RETURN found;
+END $$;
