@@ -306,21 +306,6 @@ set_heads(FpbTupleMemory *memory, TupleRec *recs, Size n, int column)
 }
 
 /*
- * How many bytes do two strings begin with in common, at most so many?
- */
-static inline Size
-same_bytes(const char *a, const char *b, Size most)
-{
-	Size		same = 0;
-
-	while (same + sizeof(uint64) <= most && memcmp(a + same, b + same, sizeof(uint64)) == 0)
-		same += sizeof(uint64);
-	while (same < most && a[same] == b[same])
-		same++;
-	return same;
-}
-
-/*
  * Where heads are the first bytes of a column, or of its sort key: how many
  * bytes do those of n records begin with in common?  0 if one is NULL.  Sets
  * *equal to whether all values are known to be equal: they have no more than
@@ -355,7 +340,7 @@ common_bytes(FpbTupleMemory *memory, const TupleRec *recs, Size n, int column, b
 			first_copy = copy;
 			continue;
 		}
-		common = same = same_bytes(bytes, first, Min(common, length));
+		common = same = fpb_same_bytes(bytes, first, Min(common, length));
 		*equal &= same == length && same == first_length;
 		if (copy != NULL)
 			pfree(copy);
@@ -429,7 +414,7 @@ set_heads_from(FpbTupleMemory *memory, TupleRec *recs, Size n, int column, Size 
 			memcpy(begin, bytes, common);
 		if (!trusted)
 		{
-			Size		same = same_bytes(bytes, begin, Min(common, length));
+			Size		same = fpb_same_bytes(bytes, begin, Min(common, length));
 
 			if (unlikely(same < common))
 			{

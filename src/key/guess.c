@@ -21,8 +21,6 @@
 #include "catalog/pg_type.h"
 #include "common/unicode_case.h"
 #include "mb/pg_wchar.h"
-#include "port/pg_bitutils.h"
-#include "port/pg_bswap.h"
 #include "utils/lsyscache.h"
 
 #include "key/guess.h"
@@ -124,29 +122,6 @@ next_weight(const uint8 **at, const uint8 *end, bool utf8, bool ignores)
 }
 
 /*
- * How many of the first bytes are the same, of so many?
- */
-static inline Size
-same_bytes(const char *a, const char *b, Size length)
-{
-	Size		same = 0;
-
-	for (; same + sizeof(uint64) <= length; same += sizeof(uint64))
-	{
-		uint64		eight;
-		uint64		other;
-
-		memcpy(&eight, a + same, sizeof(eight));
-		memcpy(&other, b + same, sizeof(other));
-		if (eight != other)
-			return same + (63 - pg_leftmost_one_pos64(pg_ntoh64(eight ^ other))) / BITS_PER_BYTE;
-	}
-	while (same < length && a[same] == b[same])
-		same++;
-	return same;
-}
-
-/*
  * What a - b probably is, if so many bytes of both are the same, and the next
  * characters don't tell.
  */
@@ -181,7 +156,7 @@ int
 fpb_guess_strings(const char *a, Size a_length, const char *b, Size b_length, bool ignores)
 {
 	Size		length = Min(a_length, b_length);
-	Size		same = same_bytes(a, b, length);
+	Size		same = fpb_same_bytes(a, b, length);
 
 	if (likely(same < length && ((a[same] | b[same]) & 0x80) == 0))
 	{

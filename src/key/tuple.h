@@ -16,6 +16,7 @@
 #include "access/itup.h"
 #include "access/tupmacs.h"
 #include "common/int.h"
+#include "port/pg_bitutils.h"
 #include "port/pg_bswap.h"
 #include "utils/date.h"
 #include "utils/fmgroids.h"
@@ -98,6 +99,29 @@ fpb_plain_bytes(const char *v, const char **data, Size *length)
 	*data = VARDATA_4B(v);
 	*length = VARSIZE_4B(v) - VARHDRSZ;
 	return VARATT_IS_4B_U(v);
+}
+
+/*
+ * How many bytes do two strings begin with in common, at most so many?
+ */
+static inline Size
+fpb_same_bytes(const char *a, const char *b, Size length)
+{
+	Size		same = 0;
+
+	for (; same + sizeof(uint64) <= length; same += sizeof(uint64))
+	{
+		uint64		eight;
+		uint64		other;
+
+		memcpy(&eight, a + same, sizeof(eight));
+		memcpy(&other, b + same, sizeof(other));
+		if (eight != other)
+			return same + (63 - pg_leftmost_one_pos64(pg_ntoh64(eight ^ other))) / BITS_PER_BYTE;
+	}
+	while (same < length && a[same] == b[same])
+		same++;
+	return same;
 }
 
 /* The first 8 bytes as a big-endian integer, filled up with zeros. */

@@ -642,7 +642,8 @@ static pg_attribute_always_inline char *
 search_all_nodes(const FpbIndex *ix, Page page, const FpbShape *shape, const FpbSearchKey *search,
 				 uint64 head, bool equal, FpbNodePos *place, FpbCodec *codec)
 {
-	int			guessed = guess_directory(ix, page, shape, search, equal);
+	int			guessed = ix->guesses == FPB_GUESSES_NONE ? -1 :
+		guess_directory(ix, page, shape, search, equal);
 
 	if (unlikely(guessed >= 0))
 	{
