@@ -205,7 +205,8 @@ typedef struct FpbReadFirst
  * insert: carries out a plan whose outcome is FPB_PLAN_FITS, and returns what
  * fpb_page_insert does.
  * is_sparse: would a leaf made afresh, with another entry, have an image that is
- * appreciably smaller?  True if that can't be told without making it.
+ * appreciably smaller, or room in nodes that can't get it at less cost?  True if
+ * that can't be told without making it.
  * has_room: has the page room for the tuple of this key, which belongs to
  * no entry?
  * put_tuple: puts that there, and returns its offset.  In the critical section.

@@ -1134,6 +1134,33 @@ fpb_loose_search_from(const FpbIndex *ix, Page page, const FpbShape *shape, FpbC
 }
 
 /*
+ * Where pairs are integers, the slot of the least one that is no less than
+ * this one (not forward: the greatest that is no greater), or -1.
+ */
+static int
+nearest_integer(const LooseNode *loose, uint64 from, bool forward)
+{
+	uint64		turn = forward ? 0 : PG_UINT64_MAX; /* the order, for the
+													 * other way */
+	uint64		nearest = PG_UINT64_MAX - (from ^ turn);
+	int			found = -1;
+
+	/* what lies on the other side is farther away than that */
+	for (int slot = 0; slot < loose->nslots; slot++)
+	{
+		uint64		pair = fpb_pair_integer(loose->start, slot);
+		uint64		distance = (pair ^ turn) - (from ^ turn);
+
+		if (distance <= nearest && (pair & FPB_TAIL_MAX_OFFSET) != 0)
+		{
+			nearest = distance;
+			found = slot;
+		}
+	}
+	return found;
+}
+
+/*
  * The slot of the first entry (last: the last one), or -1.
  */
 int
@@ -1151,6 +1178,8 @@ fpb_loose_end(const FpbIndex *ix, const FpbShape *shape, FpbCodec codec, char *n
 		return nearest_tuple(&loose, last ? MOST_TUPLE_NUMBER : 0, !last);
 	if (loose.tuples != NULL)
 		return nearest_from(&loose, last ? PG_UINT64_MAX : 0, PG_UINT64_MAX, !last);
+	if (fpb_pair_is_integer(ix, codec))
+		return nearest_integer(&loose, last ? PG_UINT64_MAX : 0, !last);
 	for (int slot = 0; slot < loose.nslots; slot++)
 		if (!is_gap(&loose, slot) &&
 			(found < 0 || slot_less(ix, &loose, slot, found) != last))
@@ -1221,6 +1250,14 @@ fpb_loose_step(const FpbIndex *ix, const FpbShape *shape, FpbCodec codec, char *
 	}
 	if (loose.tuples != NULL)
 		return nearest_wide(&loose, slot, forward);
+	if (fpb_pair_is_integer(ix, codec))
+	{
+		uint64		pair = fpb_pair_integer(node, slot);
+
+		if (pair == (forward ? PG_UINT64_MAX : 0))
+			return -1;
+		return nearest_integer(&loose, forward ? pair + 1 : pair - 1, forward);
+	}
 	for (int other = 0; other < loose.nslots; other++)
 	{
 		uint64		other_head = pair_head(&loose, other);

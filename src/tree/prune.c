@@ -20,7 +20,9 @@
 #include "access/tableam.h"
 #include "access/visibilitymap.h"
 #include "pgstat.h"
+#include "common/hashfn.h"
 #include "common/int.h"
+#include "port/pg_bitutils.h"
 #include "storage/bufmgr.h"
 #include "utils/snapmgr.h"
 
@@ -44,7 +46,7 @@
  * It is enough to find one dead entry in so many of the leaf's.  After that
  * pages are looked at only if they have so many suspects.
  */
-#define ENOUGH_ONE_IN		16
+#define ENOUGH_ONE_IN		8
 #define MANY_SUSPECTS		8
 
 /*
@@ -84,13 +86,14 @@ typedef struct Suspect
 	uint64		tid;			/* as an integer */
 	FpbPos		pos;
 	bool		promising;		/* more likely dead than others */
+	int			next;			/* of its page; -1: none */
 } Suspect;
 
 /* a page of the table, and its suspects */
 typedef struct SuspectPage
 {
 	BlockNumber blkno;
-	int			first;
+	int			first;			/* suspect; the others follow by their next */
 	int			n;
 	int			promising;
 } SuspectPage;
@@ -113,13 +116,6 @@ typedef struct Prune
 	FpbPos	   *dead;			/* what is to be removed */
 	int			ndead;
 } Prune;
-
-#define ST_SORT sort_suspects
-#define ST_ELEMENT_TYPE Suspect
-#define ST_COMPARE(a, b) pg_cmp_u64((a)->tid, (b)->tid)
-#define ST_SCOPE static
-#define ST_DEFINE
-#include "lib/sort_template.h"
 
 static inline BlockNumber
 suspect_block(const Suspect *suspect)
@@ -241,37 +237,60 @@ suspect_key(Prune *p, const FpbKey *key)
 }
 
 /*
- * Fill p->pages with the pages of the table that the suspects are on, in
- * order; returns how many.  A TID beyond the table's end is damage, which is
- * not reported here.
+ * The page of the table with this number, of the *n of p->pages, to which it
+ * is added if it is not there.  table: their numbers in p->pages and one, by
+ * hash values, with more places than pages; 0: none.
+ */
+static SuspectPage *
+suspect_page(Prune *p, uint16 *table, uint32 mask, BlockNumber blkno, int *n)
+{
+	SuspectPage *sp;
+	uint32		at = murmurhash32(blkno) & mask;
+
+	for (; table[at] != 0; at = (at + 1) & mask)
+		if (p->pages[table[at] - 1].blkno == blkno)
+			return &p->pages[table[at] - 1];
+	sp = &p->pages[(*n)++];
+	table[at] = *n;
+	sp->blkno = blkno;
+	sp->first = -1;
+	sp->n = sp->promising = 0;
+	return sp;
+}
+
+/*
+ * Fill p->pages with the pages of the table that the suspects are on; returns
+ * how many.  A TID beyond the table's end is damage, which is not reported
+ * here.
  */
 static int
 suspect_pages(Prune *p)
 {
+	uint32		size = pg_nextpower2_32(2 * p->nsuspects + 1);
+	SuspectPage *sp = NULL;
 	BlockNumber nblocks;
+	uint16	   *table;
 	int			n = 0;
 
 	if (p->nsuspects == 0)
 		return 0;
 	nblocks = RelationGetNumberOfBlocks(p->heap);
-
-	sort_suspects(p->suspects, p->nsuspects);
+	table = palloc0(sizeof(uint16) * size);
 	for (int i = 0; i < p->nsuspects; i++)
 	{
-		BlockNumber blkno = suspect_block(&p->suspects[i]);
+		Suspect    *suspect = &p->suspects[i];
+		BlockNumber blkno = suspect_block(suspect);
 
 		if (blkno >= nblocks)
-			break;
-		if (n == 0 || p->pages[n - 1].blkno != blkno)
-		{
-			p->pages[n].blkno = blkno;
-			p->pages[n].first = i;
-			p->pages[n].n = p->pages[n].promising = 0;
-			n++;
-		}
-		p->pages[n - 1].n++;
-		p->pages[n - 1].promising += p->suspects[i].promising ? 1 : 0;
+			continue;
+		if (sp == NULL || sp->blkno != blkno)
+			sp = suspect_page(p, table, size - 1, blkno, &n);
+		suspect->next = sp->first;
+		sp->first = i;
+		sp->n++;
+		sp->promising += suspect->promising ? 1 : 0;
 	}
+	pfree(table);
 	return n;
 }
 
@@ -334,7 +353,7 @@ look_at_page(Prune *p, const SuspectPage *sp, Buffer buf)
 	bool		prunable = false;
 
 	InitNonVacuumableSnapshot(snapshot, p->vistest);
-	for (int i = sp->first; i < sp->first + sp->n; i++)
+	for (int i = sp->first; i >= 0; i = p->suspects[i].next)
 	{
 		ItemPointerData tid;
 		OffsetNumber offset;

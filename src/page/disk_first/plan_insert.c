@@ -26,9 +26,12 @@
 /*
  * A leaf of words is rebuilt when an image of it is logged if its entries then
  * fit so many of its nodes, in a hundred; one of tuples if they then take so
- * much of the bytes.
+ * much of the bytes.  (See also is_full_of_runs.)
  */
 #define SPARSE					92
+
+/* a node with fewer gaps than this is nearly full */
+#define FEW_GAPS				3
 
 /*
  * Entries of adjacent nodes are spread anew if that leaves this share of their
@@ -372,26 +375,124 @@ has_runs(const FpbIndex *ix, Page page)
 }
 
 /*
- * How many nodes would the entries of a leaf of words take, which has no runs
- * node, with one more, if nodes like those where they are had so many slots of
- * a hundred free?
+ * A number of keys that a pairs node has at least.  It is that of different
+ * hash values of their heads, which takes less than to put the entries in
+ * order.  *span is widened to what these heads span.
+ */
+static int
+least_keys(const FpbIndex *ix, const FpbShape *shape, FpbCodec codec, char *node, FpbSpan *span)
+{
+	uint64		seen[4] = {0};	/* a bit for each value of a byte */
+	uint64		base = fpb_pairs_base(shape, codec, node);
+	int			shift = fpb_codec_near(codec) ? 0 : 32;
+	bool		integers = fpb_pair_is_integer(ix, codec);
+	int			count = 0;
+
+	for (int slot = 0; slot < shape->pairs[fpb_pairs_form(codec)]; slot++)
+	{
+		uint64		pair = integers ? fpb_pair_integer(node, slot) : 0;
+		uint64		head;
+		int			hash;
+
+		if (integers ? (pair & FPB_TAIL_MAX_OFFSET) == 0 : fpb_pair_is_gap(ix, codec, node, slot))
+			continue;
+		head = integers ? base + (pair >> 32 << shift) : fpb_slot_head(ix, shape, codec, node, slot);
+		hash = (head * UINT64CONST(0x9E3779B97F4A7C15)) >> 56;
+		span->least = Min(span->least, head);
+		span->greatest = Max(span->greatest, head);
+		seen[hash / 64] |= UINT64CONST(1) << (hash % 64);
+	}
+	for (int i = 0; i < lengthof(seen); i++)
+		count += pg_popcount64(seen[i]);
+	return count;
+}
+
+/*
+ * What the entries of the dir'th node of a leaf of words, and so many more,
+ * take of a node that is made afresh and filled so, in a thousand, at least.
+ * runs: has the page runs nodes?
+ */
+static int
+least_afresh(const FpbIndex *ix, Page page, int dir, int more, bool runs, const FpbFill *fill)
+{
+	const FpbShape *shape = fpb_shape(ix, page);
+	FpbCodec	codec;
+	char	   *node = fpb_page_node(ix, page, dir, &codec);
+	int			entries = more;
+	int			width = FPB_SHORT_TAIL;
+	int			pairs = 0;
+	FpbSpan		span = {0};
+	int			keys;
+	int			open;			/* entries of the last key */
+
+	if (fpb_codec_shares_key(codec))
+	{
+		FpbRuns		own = fpb_runs(ix, shape, node);
+
+		for (int slot = 0; slot < own.places; slot++)
+			entries += !fpb_run_is_gap(&own, slot);
+		for (int form = 0; form < lengthof(fill->pairs); form++)
+			pairs = Max(pairs, fill->pairs[form]);
+		width = own.width;
+		keys = own.nruns;
+		open = fpb_run_end(&own, keys - 1) - fpb_run_start(&own, keys - 1);
+	}
+	else
+	{
+		entries += fpb_loose_count(ix, shape, codec, node);
+		pairs = fill->pairs[fpb_pairs_form(codec)];
+		if (!runs)
+			return entries * 1000 / pairs;
+		keys = least_keys(ix, shape, codec, node, &span);
+		open = entries - keys + 1;
+	}
+	open = Max(Min(open, entries), 0);
+	return Min(entries * 1000 / pairs,
+			   (keys * fill->key_cost + (entries - open) * fill->tid_cost[width] +
+				open * fill->open_cost[width]) * 1000 / fill->runs_room);
+}
+
+/*
+ * How many nodes would the entries of a leaf of words take, with one more, if
+ * nodes had so many slots of a hundred free?  At least as many as those where
+ * they are would take, each by itself.
  */
 static int
 nodes_with_slack(const FpbIndex *ix, Page page, int slack)
 {
-	const FpbShape *shape = fpb_shape(ix, page);
+	bool		runs = has_runs(ix, page);
 	int			thousandths = 0;
+	FpbFill		fill;
 
+	fpb_fill_with_slack(ix, 0, slack, &fill);
+	for (int dir = 0; dir < FpbDir(page)->nnodes; dir++)
+		thousandths += least_afresh(ix, page, dir, dir == 0 ? 1 : 0, runs, &fill);
+	return (thousandths + 999) / 1000;
+}
+
+/*
+ * Has a leaf of words runs nodes, and a node that is full, or nearly so?  Then
+ * the next insertions may have several nodes packed anew.
+ */
+static bool
+is_full_of_runs(const FpbIndex *ix, Page page)
+{
+	const FpbShape *shape = fpb_shape(ix, page);
+	int			fewest = FEW_GAPS;
+
+	if (!has_runs(ix, page))
+		return false;
 	for (int dir = 0; dir < FpbDir(page)->nnodes; dir++)
 	{
 		FpbCodec	codec;
 		char	   *node = fpb_page_node(ix, page, dir, &codec);
-		int			nslots = fpb_node_slots(ix, shape, codec, node);
-		int			entries = nslots - plain_gaps(ix, page, dir) + (dir == 0 ? 1 : 0);
+		int			gaps = 0;
 
-		thousandths += entries * 1000 / fpb_slots_to_fill(nslots, slack);
+		for (int slot = fpb_node_slots(ix, shape, codec, node) - 1; slot >= 0 && gaps < fewest; slot--)
+			gaps += fpb_node_is_gap(ix, shape, codec, node, slot);
+		fewest = gaps;
 	}
-	return (thousandths + 999) / 1000;
+	return fewest < FEW_GAPS;
 }
 
 /*
@@ -443,8 +544,8 @@ fresh_bytes(const FpbIndex *ix, const FpbShape *shape, int entries, Size bytes, 
 
 /*
  * Is it clear without making it that a leaf with another entry, made afresh,
- * would not have so many slots of a hundred free?  It is if no entries share
- * their key: where they do, they have to be packed to tell.
+ * would not have so many slots of a hundred free?  Where entries of tuples
+ * share their key, they have to be packed to tell.
  */
 static bool
 too_full(const FpbIndex *ix, Page page, int slack)
@@ -453,7 +554,7 @@ too_full(const FpbIndex *ix, Page page, int slack)
 	int			entries;
 	Size		bytes;
 
-	if (!FpbPageIsLeaf(page) || has_runs(ix, page))
+	if (!FpbPageIsLeaf(page))
 		return false;
 	if (fpb_is_word(ix))
 		return nodes_with_slack(ix, page, slack) > shape->max_nodes;
@@ -992,19 +1093,37 @@ pack_share(const FpbIndex *ix, const NodeEntries *nodes, int share, FpbPacking *
 /*
  * Pack entries of words into exactly so many nodes, as evenly as can be, each
  * filled to that share, in a thousand, at most.  False if they don't fit so.
+ *
+ * Mostly they don't, so that is found out first.  Of the steps from the least
+ * share that may do, the first one that does is then looked for by halving.
  */
 static bool
 pack_evenly(const FpbIndex *ix, const NodeEntries *nodes, int nnodes, int most,
 			FpbPacking *packing)
 {
-	int			share = share_taken(ix, nodes, nnodes);
+	int			least = share_taken(ix, nodes, nnodes);
+	int			share = most;	/* of the last attempt */
+	int			fails = 0;		/* steps that do not do, and */
+	int			does;			/* the first one that does */
 
-	if (nodes->nentries < nnodes || share > most)
+	if (nodes->nentries < nnodes || least > most)
 		return false;
-	for (share += EVEN_STEP; nnodes > 1 && share < most; share += EVEN_STEP)
-		if (pack_share(ix, nodes, share, packing) && packing->nnodes == nnodes)
-			return true;
-	return pack_share(ix, nodes, most, packing) && packing->nnodes == nnodes;
+	if (!pack_share(ix, nodes, most, packing) || packing->nnodes > nnodes)
+		return false;
+	does = nnodes == 1 ? 1 : Max((most - least + EVEN_STEP - 1) / EVEN_STEP, 1);
+	while (does - fails > 1)
+	{
+		int			step = (fails + does) / 2;
+
+		share = least + step * EVEN_STEP;
+		if (pack_share(ix, nodes, share, packing) && packing->nnodes <= nnodes)
+			does = step;
+		else
+			fails = step;
+	}
+	if (share != Min(least + does * EVEN_STEP, most) && nnodes > 1)
+		(void) pack_share(ix, nodes, Min(least + does * EVEN_STEP, most), packing);
+	return packing->nnodes == nnodes;
 }
 
 /*
@@ -1147,31 +1266,6 @@ plan_repack(const FpbIndex *ix, Page page, const FpbEntry *entry,
 	pfree(packing);
 	pfree(nodes.entries);
 	return fits;
-}
-
-/*
- * A number of keys that a full pairs node has at least.  It is that of
- * different hash values of their heads, which takes less than to put the
- * entries in order.  *span is widened to what these heads span.
- */
-static int
-least_keys(const FpbIndex *ix, const FpbShape *shape, FpbCodec codec, char *node, FpbSpan *span)
-{
-	uint64		seen[4] = {0};	/* a bit for each value of a byte */
-	int			count = 0;
-
-	for (int slot = 0; slot < fpb_node_slots(ix, shape, codec, node); slot++)
-	{
-		uint64		head = fpb_slot_head(ix, shape, codec, node, slot);
-		int			hash = (head * UINT64CONST(0x9E3779B97F4A7C15)) >> 56;
-
-		span->least = Min(span->least, head);
-		span->greatest = Max(span->greatest, head);
-		seen[hash / 64] |= UINT64CONST(1) << (hash % 64);
-	}
-	for (int i = 0; i < lengthof(seen); i++)
-		count += pg_popcount64(seen[i]);
-	return count;
 }
 
 /*
@@ -1677,8 +1771,8 @@ fpb_disk_first_plan_insert(const FpbIndex *ix, Page page, const FpbEntry *entry,
 }
 
 /*
- * See FpbLayoutRoutine.  Entries that don't share their key are counted; where
- * they do, they have to be packed to tell.
+ * See FpbLayoutRoutine.  Where entries of tuples share their key, they have to
+ * be packed to tell.
  */
 bool
 fpb_disk_first_is_sparse(const FpbIndex *ix, Page page)
@@ -1688,10 +1782,11 @@ fpb_disk_first_is_sparse(const FpbIndex *ix, Page page)
 	int			entries;
 	Size		bytes;
 
-	if (FpbPageIsQueue(page) || has_runs(ix, page))
+	if (FpbPageIsQueue(page))
 		return true;
 	if (fpb_is_word(ix))
-		return nodes_with_slack(ix, page, REBUILD_SLACK) * 100 <= FpbDir(page)->nalloc * SPARSE;
+		return is_full_of_runs(ix, page) ||
+			nodes_with_slack(ix, page, REBUILD_SLACK) * 100 <= FpbDir(page)->nalloc * SPARSE;
 	entries = plain_tuples(ix, page, &bytes);
 	return entries < 0 ||
 		fresh_bytes(ix, shape, entries + 1, bytes, REBUILD_SLACK) * 100 <=
