@@ -28,6 +28,12 @@ TYPES = {
     "int4,timestamptz": (5, {"a": ("int4", "k / 50"), "b": ("timestamptz", "timestamptz '2020-01-01 00:00Z' + (k % 50) * interval '1 h'")}),
     "text,int8": (4, {"a": ('text COLLATE "C"', "'tenant ' || lpad((k / 100)::text, 6, '0')"), "b": ("int8", "k")}),
     "int4,text": (4, {"a": ("int4", "k / 1000"), "b": ('text COLLATE "C"', "substr(md5(k::text), 1, 12)")}),
+    "uuid,timestamptz": (5, {"a": ("uuid", "md5((k / 1000)::text)::uuid"), "b": ("timestamptz", "timestamptz '2020-01-01 00:00Z' + k * interval '1.5 s'")}),
+    "uuid,uuid": (4, {"a": ("uuid", "md5((k / 20)::text)::uuid"), "b": ("uuid", "md5(k::text)::uuid")}),
+    "uuid,int8": (3, {"a": ("uuid", "md5(k::text)::uuid"), "b": ("int8", "k % 10")}),
+    "int8,uuid": (5, {"a": ("int8", "k / 1000"), "b": ("uuid", "md5(k::text)::uuid")}),
+    "int8,text": (5, {"a": ("int8", "k / 1000"), "b": ('text COLLATE "C"', "'document-' || lpad(k::text, 8, '0')")}),
+    "text,text": (4, {"a": ('text COLLATE "C"', "'country-' || k / 10000"), "b": ('text COLLATE "C"', "'customer-' || lpad(k::text, 8, '0')")}),
     "three": (2, {"a": ("int4", "k / 100"), "b": ("int4", "k % 100"), "c": ("int8", "k")}),
     "int8+include": (2, {"a": ("int8", "k * 1000003")}),
     "int4,int8+include": (2, {"a": ("int4", "k / 10"), "b": ("int8", "k % 10")}),
@@ -116,12 +122,14 @@ ORDERED = "int8 uuid7 timestamptz int4,int4 text,int8"
 # varies what its work depends on, and keeps the rest as it is usual.
 CELLS = """
 lookup        | int4 int8 uuid4 uuid7 text icu icu-prefix libc libc-C prefix numeric timestamptz int4,int4 int4,text text,int8 int8+include | d1 | built | 3e5
+lookup        | uuid,timestamptz uuid,uuid uuid,int8 int8,uuid int8,text text,text | d1 | built | 3e5
 lookup        | libc                          | d20     | built                       | 3e5
 lookup        | int4 int8 uuid4 text          | d5 d20 d100 d300 | built              | 3e5
 lookup        | int8 text                     | d1      | built                       | 1e3 1e4 1e5 1e6
 lookup        | int8                          | d1      | random asc built+25         | 1e6
 lookup        | int8                          | d1      | built                       | 1e7
 fetch         | int4 int8 uuid4 uuid7 text icu icu-prefix libc prefix timestamptz int4,int4 | d1 | built | 3e5
+fetch         | uuid,timestamptz int8,uuid int8,text text,text | d1 | built            | 3e5
 fetch         | int4 int8 uuid4 text          | d5 d20 d100 | built                   | 3e5
 fetch         | int8                          | d1      | random asc                  | 1e3 1e5
 miss          | int8 text                     | d1      | built                       | 3e5
@@ -129,6 +137,7 @@ select        | int4 int8 uuid4 text timestamptz int4,int4 | d1 | built         
 select        | int8                          | d1      | built                       | 1e3 1e4 1e6
 select        | int4 uuid4                    | d20     | built                       | 3e5
 prepared      | int4 int8 uuid4 uuid7 text icu libc int4,int4 text,int8 | d1 | built       | 3e5
+prepared      | uuid,uuid int8,uuid           | d1      | built                       | 3e5
 prepared      | int8                          | d1      | built                       | 1e3 1e4 1e6
 prepared      | int4 uuid4                    | d20     | built                       | 3e5
 limit1        | int4 int8 uuid4 text          | d5 d20 d100 d300 | built              | 3e5
@@ -137,6 +146,7 @@ exists        | int4 int8 uuid4 text          | d20 d100 d300 | built           
 exists        | int4                          | d1      | built                       | 3e5
 latest        | int4,timestamptz              | d1      | built random                | 3e5
 first-column  | int4,int4 int4,timestamptz int4,text text,int8 three | d1 | built               | 3e5
+first-column  | uuid,timestamptz uuid,uuid int8,text | d1 | built                      | 3e5
 any-small     | int4 int8 uuid4 text          | d1 d20  | built                       | 3e5
 any-large     | int4 int8 uuid4 text numeric  | d1      | built                       | 3e5
 any-large     | int4 uuid4                    | d20     | built                       | 3e5
@@ -148,7 +158,7 @@ range-rows    | int4 int8 text timestamptz    | d1      | built                 
 range-rows    | date                          | d20     | built                       | 3e5
 page          | int4 int8 uuid4 text timestamptz | d1   | built                       | 3e5
 page          | int4 date                     | d20     | built                       | 3e5
-keyset        | int4,int4 int4,timestamptz text,int8 three int4,int8+include | d1 | built | 3e5
+keyset        | int4,int4 int4,timestamptz uuid,timestamptz text,int8 three int4,int8+include | d1 | built | 3e5
 keyset-back   | int4,int4 text,int8 int4,int8+include | d1 | built                      | 3e5
 skip          | 10groups 100groups 1000groups 10000groups text-100groups | d1 | built    | 3e5
 skip          | 100groups text-100groups      | d1      | random                      | 3e5
@@ -157,6 +167,7 @@ skip-range    | 10groups 100groups 1000groups 10000groups text-100groups | d1 | 
 skip-back     | 10groups 100groups 1000groups text-100groups | d1 | built                | 3e5
 top10         | int8 timestamptz text         | d1      | asc built                   | 3e5
 scan          | int4 int8 uuid4 uuid7 text icu libc prefix numeric timestamptz int4,int4 int4,timestamptz text,int8 three int8+include | d1 | built | 3e5
+scan          | uuid,timestamptz uuid,uuid int8,uuid int8,text text,text | d1 | built  | 3e5
 scan          | int4 int8 uuid4 text          | d20     | built                       | 3e5
 scan          | int8 uuid4                    | d1      | random                      | 3e5
 scan-rows     | int8 text                     | d1      | built                       | 3e5
@@ -175,6 +186,8 @@ cross-type    | date                          | d20     | built                 
 plan          | int8 text                     | d1      | built                       | 1e4
 insert        | int4 int8 uuid4 text icu icu-prefix libc libc-C prefix numeric timestamptz int4,int4 int4,text text,int8 | d1 | random | 1e5
 insert        | int4 int8 uuid7 timestamptz int4,int4 text,int8 prefix libc | d1 | asc | 1e5
+insert        | uuid,timestamptz uuid,uuid uuid,int8 int8,uuid int8,text text,text | d1 | random | 1e5
+insert        | uuid,timestamptz int8,uuid int8,text | d1 | series built+25          | 1e5
 insert        | int8 text,int8 libc           | d1      | desc                        | 1e5
 insert        | int8 uuid7 timestamptz text,int8 | d1   | local                       | 1e5
 insert        | int8 int4,int4 text,int8      | d1      | series                      | 1e5
@@ -186,6 +199,8 @@ insert        | libc                          | d20     | random built+25       
 insert        | int2                          | 5keys   | random                      | 1e5
 insert        | int8 uuid4                    | d1      | built+25                    | 1e4 1e6
 insert-each   | int4 int8 uuid4 text icu libc libc-C numeric int4,int4 int4,text text,int8 | d1 | random | 1e5
+insert-each   | uuid,timestamptz uuid,uuid uuid,int8 int8,uuid int8,text text,text | d1 | random | 1e5
+insert-each   | uuid,timestamptz int8,uuid int8,text | d1 | series                   | 1e5
 insert-each   | int8 uuid7 text,int8 libc     | d1      | asc                         | 1e5
 insert-each   | int8                          | d1      | desc local series           | 1e5
 insert-each   | int8 uuid4 text libc          | d1      | built+25                    | 3e5
@@ -217,6 +232,7 @@ vacuum        | int4 uuid4                    | d20     | built                 
 churn         | int8 uuid4 text               | d1      | built                       | 1e5
 churn         | int4                          | d20     | built                       | 1e5
 build         | int4 int8 uuid4 uuid7 text icu icu-prefix libc libc-C prefix numeric timestamptz int4,int4 text,int8 three int8+include | d1 | built | 3e5
+build         | uuid,timestamptz uuid,uuid uuid,int8 int8,uuid int8,text text,text | d1 | built | 3e5
 build         | libc                          | d20     | built                       | 3e5
 build         | int4 int8 uuid4 text timestamptz | d5 d20 d100 d300 | built           | 3e5
 build         | int8                          | d1      | built                       | 1e3 1e4 1e6
