@@ -742,28 +742,13 @@ BEGIN
 		GROUP BY x.root
 	), judged AS (
 		SELECT r.*, i.indexrelid::regclass::text AS index, i.indrelid::regclass::text AS of_table,
-		       s.n_distinct > 0 AND i.indnkeyatts > 1
-		           AND s.n_distinct < r.size / current_setting('block_size')::bigint / 3 AS skips,
 		       r.scans > 0 AND r.tuples_read <= 100 * r.scans AND r.form <> 'tuple' AS looks_up,
 		       r.tuples_read > 100 * r.scans AND r.size + r.table_size > $7 AS reads_ahead
 		FROM trees r
 		     JOIN pg_index i ON i.indexrelid = r.root
-		     JOIN pg_class c ON c.oid = r.root
-		     JOIN pg_class t ON t.oid = i.indrelid
-		     JOIN pg_namespace tn ON tn.oid = t.relnamespace
-		     JOIN pg_attribute a ON a.attrelid = CASE WHEN i.indkey[0] = 0 THEN i.indexrelid ELSE i.indrelid END
-		                            AND a.attnum = CASE WHEN i.indkey[0] = 0 THEN 1 ELSE i.indkey[0] END
-		     LEFT JOIN LATERAL (SELECT v.n_distinct
-		                        FROM pg_stats v
-		                        WHERE v.schemaname = tn.nspname
-		                              AND v.tablename = CASE WHEN i.indkey[0] = 0 THEN c.relname ELSE t.relname END
-		                              AND v.attname = a.attname
-		                        ORDER BY v.inherited DESC LIMIT 1) s ON true
 	)
 	SELECT j.index, j.of_table, j.size, j.rebuilt, j.expected, j.scans, j.tuples_read,
-	       j.inserts, j.updates, j.hot_updates, g.reason,
-	       nullif(concat_ws('; ', p.lost, CASE WHEN j.skips AND NOT $9 THEN 'skip scans: the first column has few values' END), ''),
-	       p.statements, p.afterwards
+	       j.inserts, j.updates, j.hot_updates, g.reason, p.lost, p.statements, p.afterwards
 	FROM judged j
 	     JOIN %s.fpbtree_replacements(ARRAY(SELECT DISTINCT u.root FROM unnest($1) u (root))::regclass[], 'fpbtree'::name) p ON p.index = j.root
 	     CROSS JOIN LATERAL (
@@ -776,7 +761,7 @@ BEGIN
 	WHERE g.reason <> ''
 	ORDER BY j.queued DESC, CASE WHEN j.looks_up OR j.reads_ahead THEN j.scans ELSE 0 END DESC, j.rebuilt - j.expected DESC, j.root
 	$query$, own_schema)
-	USING roots, leaves, changes, correlations, forms, sizes, buffers, btree_sizes, is_17;
+	USING roots, leaves, changes, correlations, forms, sizes, buffers, btree_sizes;
 END
 $function$;
 

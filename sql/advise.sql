@@ -237,7 +237,6 @@ SELECT p.index::text AS partitioned, p.size = sum(pg_relation_size(o.relid)) AS 
 -- what is lost
 CREATE TABLE losses (name text, in_17 text, in_18 text);
 INSERT INTO losses VALUES
-  ('t_two_i', NULL, 'skip scans: the first column has few values'),
   ('"Odd ""schema"."I USING btree (""x"") $$ %s WHERE \"', 'INSERT ... ON CONFLICT into the table', NULL),
   ('keys_pkey', 'the primary key keys_pkey: a dump makes it a btree again, and pg_upgrade needs the statements of fpbtree_keys(); INSERT ... ON CONFLICT into the table; replica identity on a subscriber',
    'the primary key keys_pkey: a dump makes it a btree again, and pg_upgrade needs the statements of fpbtree_keys()'),
