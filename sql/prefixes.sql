@@ -207,7 +207,14 @@ END $$;
 SET enable_seqscan = off;
 SET enable_bitmapscan = off;
 SET enable_sort = off;
-SELECT few, come_back(few, other) FROM (VALUES (1, 'https://www.example.com/d'), (2, 'https://www.f'), (3, 'i')) v (few, other);
+CREATE PROCEDURE more_keys() LANGUAGE sql AS $$
+    INSERT INTO keys (t) SELECT (SELECT max(t) FROM keys) || lpad(i::text, 3, '0') FROM generate_series(1, 40) i $$;
+CALL more_keys();
+SELECT come_back(1, 'https://www.example.com/d');
+CALL more_keys();
+SELECT come_back(2, 'https://www.f');
+CALL more_keys();
+SELECT come_back(3, 'i');
 SELECT fpbtree_check('keys_x', true);
 
 -- What a check compares from leaf to leaf: long keys that are unique, and two

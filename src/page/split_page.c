@@ -14,6 +14,7 @@
 #include "common/hashfn.h"
 
 #include "key/posting.h"
+#include "key/tuple.h"
 #include "page/layout_common.h"
 
 /*
@@ -192,6 +193,68 @@ beside_run(const Split *s, int i)
 	return end_fits ? end : i;
 }
 
+/* Have two entries the same value in the first column? */
+static bool
+same_group(const Split *s, int a, int b)
+{
+	int			order;
+
+	return fpb_equal_columns(s->ix, &s->entries[a].key, &s->entries[b].key, 1, &order) == 1;
+}
+
+/*
+ * The first entry of the group of entries with one value in the first column
+ * that the i'th is in; or the one behind the group's last.
+ */
+static int
+end_of_group(const Split *s, int i, bool last)
+{
+	int			in = i;
+	int			out = last ? s->nentries : -1;
+
+	while (abs(out - in) > 1)
+	{
+		int			mid = (in + out) / 2;
+
+		if (same_group(s, mid, i))
+			in = mid;
+		else
+			out = mid;
+	}
+	return last ? out : in;
+}
+
+/*
+ * Where keys have the bytes of two columns: move a split before the i'th
+ * entry, amid those with one value in the first column, to the nearer end of
+ * these that leaves a quarter of the page on either side.  A page whose
+ * entries all have one value has all of that in its prefix.
+ */
+static int
+beside_group(const Split *s, int i)
+{
+	Size		before = 0;		/* the group, and up to its end */
+	Size		within = 0;
+	int			start;
+	int			end;
+	bool		start_fits;
+	bool		end_fits;
+
+	if (fpb_is_word(s->ix) || s->ix->second == FPB_SECOND_NONE || !same_group(s, i - 1, i))
+		return i;
+	start = end_of_group(s, i, false);
+	end = end_of_group(s, i, true);
+	for (int k = 0; k < start; k++)
+		before += s->weights[k];
+	for (int k = start; k < end; k++)
+		within += s->weights[k];
+	start_fits = before >= s->total / 4;
+	end_fits = before + within <= s->total - s->total / 4;
+	if (start_fits && (!end_fits || i - start <= end - i))
+		return start;
+	return end_fits ? end : i;
+}
+
 /*
  * All that is about to come belongs right behind the new entry, and takes so
  * many bytes.  So it goes to the page of the new entry, for which the bytes up
@@ -244,6 +307,41 @@ share_of_left(const Split *s)
 }
 
 /*
+ * The left page gets so many bytes, the first i entries, as they are now.  But
+ * if they begin with more bytes in common than all of the page do, they take
+ * less there.  How many of those that begin so, too, of the first "most"
+ * entries, does it get then?
+ */
+static int
+fill_left(const Split *s, Size want, int i, int most)
+{
+	Size		prefix = fpb_page_prefix(s->ix, s->page);
+	Size		left = 0;
+	FpbTupleSpace space;
+	Size		less;
+
+	if (!FpbPageIsLeaf(s->page) || s->ix->cut_most == 0 || s->low == NULL || i == 0)
+		return i;
+	less = fpb_common_prefix(s->ix, s->low->tuple,
+							 fpb_whole_tuple(s->ix, &s->entries[i - 1].key, &space));
+	if (less <= prefix)
+		return i;
+	less -= prefix;
+	for (int k = 0; k < most; k++)
+	{
+		const FpbKey *key = &s->entries[k].key;
+
+		left += s->weights[k] -
+			Min(less, IndexTupleSize(key->tuple) - IndexInfoFindDataOffset(key->tuple->t_info));
+		if (k >= i && (left > want ||
+					   !fpb_has_prefix(s->ix, fpb_whole_tuple(s->ix, key, &space), prefix + less,
+									   s->low->tuple)))
+			return k;
+	}
+	return Max(i, most);
+}
+
+/*
  * Choose where to split: returns the index of the right page's first entry,
  * and sets *first and *last to the least and the greatest index that may be.
  *
@@ -286,8 +384,11 @@ split_point(const Split *s, int *first, int *last)
 	}
 	else
 		*first = *last = s->ascending ? 2 : 1 + murmurhash32(s->right) % 2;
+	if (s->ascending || want == s->total * s->aim->fullness / 100)
+		i = fill_left(s, want, i, s->ascending && !FpbPageIsRightmost(s->page) ?
+					  s->newpos + 1 : s->nentries - 1);
 	i = Min(Max(i, *first), *last);
-	return FpbPageIsLeaf(s->page) && !s->ascending ? beside_run(s, i) : i;
+	return FpbPageIsLeaf(s->page) && !s->ascending ? beside_group(s, beside_run(s, i)) : i;
 }
 
 /* --- making the two pages --- */
