@@ -99,7 +99,7 @@ CREATE VIEW rows AS
 
 SELECT name, CASE WHEN share <= most THEN 'ok' ELSE share || ' is more than ' || most END AS wal
 FROM (VALUES ('late', 170), ('late_texts', 150), ('series', 220 + current_setting('block_size')::int / 400),
-             ('many_series', CASE current_setting('block_size') WHEN '8192' THEN 120 ELSE 250 END), ('few_texts', 130), ('alike_texts', 125 + current_setting('block_size')::int / 2048),
+             ('many_series', CASE current_setting('block_size') WHEN '8192' THEN 120 ELSE 250 END), ('few_texts', 130), ('alike_texts', CASE current_setting('block_size') WHEN '4096' THEN 140 ELSE 125 + current_setting('block_size')::int / 2048 END),
              ('down_texts', CASE current_setting('block_size') WHEN '8192' THEN 150 ELSE 250 END),
              ('up_arrays', 115), ('down_arrays', 125)) AS v (name, most),
      LATERAL (SELECT format('SELECT * FROM rows WHERE seq %% %s = 0', CASE WHEN name ~ 'few|alike' THEN 4 ELSE 1 END) AS these) r,

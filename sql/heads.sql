@@ -164,6 +164,89 @@ SELECT what, columns, check_texts(expression, columns)
                ('alike', $$'customer ' || lpad(n::text, 7, '0')$$), ('compressed', $$repeat('long ', n % 4 * 60) || n % 50$$)) t (what, expression),
        unnest('{"a, b", "a NULLS FIRST, b NULLS FIRST", "a text_pattern_ops, b", "a, b text_pattern_ops, i", "a, b DESC"}'::text[]) columns;
 
+-- A number or a uuid in front, of which tuples lack the code: few of them with many rows, so that prefixes go on into the
+-- second column, such as begin alike, the least and the greatest, and NULLs beside these.
+CREATE FUNCTION check_code(first text, expression text, second text, other text, columns text) RETURNS text LANGUAGE plpgsql AS $$
+BEGIN
+    EXECUTE format('CREATE TEMP TABLE v (a %s, b %s, i int)', first, second);
+    EXECUTE format($q$
+        INSERT INTO v SELECT CASE WHEN i %% 53 > 0 THEN %s END, CASE WHEN i %% 29 > 0 THEN %s END, i
+                        FROM (SELECT i, i / 6 %% 9 AS j, i / 6 AS n FROM generate_series(1, 1500) i) x $q$, expression, other);
+    RETURN check_values(columns);
+END $$;
+
+SELECT first, second, columns, check_code(first, expression, second, other, columns)
+  FROM (VALUES ('uuid', $$(CASE i % 6 WHEN 0 THEN 'ffffffff-ffff-ffff-ffff-fffffffffff' || j WHEN 1 THEN '00000000-0000-0000-0000-00000000000' || j % 2
+                              WHEN 2 THEN md5((j / 2)::text) WHEN 3 THEN '01893f2e-0000-7000-8000-00000000' || lpad((n % 300)::text, 4, '0')
+                              ELSE '01893f2e-0000-7000-8000-000000001234' END)::uuid$$),
+               ('int8', $$CASE i % 6 WHEN 0 THEN 9223372036854775807 - j % 2 WHEN 1 THEN -9223372036854775808 + j % 2 WHEN 2 THEN (j - 4) * 10000000000
+                              WHEN 3 THEN n ELSE 17 END$$),
+               ('timestamptz', $$CASE i % 6 WHEN 0 THEN 'infinity'::timestamptz WHEN 1 THEN '-infinity' WHEN 2 THEN '2026-01-01 UTC'::timestamptz + j * interval '1 day'
+                                     ELSE '2026-11-30 12:00 UTC' END$$),
+               ('int4', $$CASE i % 4 WHEN 0 THEN 2147483647 - j % 2 WHEN 1 THEN -2147483648 + j % 2 ELSE 7 END$$)) f (first, expression),
+       (VALUES ('int8', $$greatest(least((1 - n % 2 * 2) * 2::numeric ^ (n / 3 % 64) + n % 3 - 1, 9223372036854775807), -9223372036854775808)$$),
+               ('timestamptz', $$'2026-01-01 UTC'::timestamptz + n * interval '1 second'$$),
+               ('text COLLATE "C"', $$left('customer 00000170', n % 18) || repeat('y', CASE WHEN n % 11 = 0 THEN 118 + n % 15 WHEN n % 13 = 0 THEN 3000 ELSE 0 END)$$),
+               ('uuid', $$(CASE n % 4 WHEN 0 THEN md5((n / 3)::text) WHEN 1 THEN 'ffffffff-ffff-ffff-ffff-ffffffffffff' WHEN 2 THEN '00000000-0000-0000-0000-000000000000'
+                                      ELSE '01893f2e-0000-7000-8000-00000000' || lpad((n % 300)::text, 4, '0') END)::uuid$$),
+               ('numeric', $$n % 100 / 8.0$$), ('bool', $$n % 2 = 0$$)) g (second, other),
+       unnest('{"a, b", "a DESC, b NULLS FIRST", "a NULLS FIRST, b DESC, i"}'::text[]) columns;
+
+-- leaves of one number or uuid each, and of many; index-only scans give back what the table has, columns behind too
+CREATE TABLE owners (u uuid, k int8, at timestamptz, v uuid, t text COLLATE "C", n numeric, note text COLLATE "C");
+INSERT INTO owners
+  SELECT CASE WHEN i % 4 > 0 THEN '01893f2e-0000-7000-8000-00000000000' || i % 3 ELSE md5((i / 3)::text) END::uuid,
+         CASE WHEN i % 4 > 0 THEN i % 3 ELSE i * 7919 % 100003 END, CASE WHEN i % 19 > 0 THEN '2026-01-01 UTC'::timestamptz + i * 77 * interval '1 ms' END,
+         CASE WHEN i % 10 > 0 THEN md5(i::text)::uuid END,
+         CASE WHEN i % 17 > 0 THEN 'document ' || i * 31 % 5003 END, i / 7.0, left('some note', i % 10) FROM generate_series(1, 6000) i;
+CREATE INDEX owners_ua ON owners USING fpbtree (u, at);
+CREATE INDEX owners_uv ON owners USING fpbtree (u, v) INCLUDE (note);
+CREATE INDEX owners_ut ON owners USING fpbtree (u, t);
+CREATE INDEX owners_un ON owners USING fpbtree (u DESC, n);
+CREATE INDEX owners_u ON owners USING fpbtree (u) INCLUDE (k, note);
+CREATE INDEX owners_kav ON owners USING fpbtree (k, at, v);
+CREATE INDEX owners_kt ON owners USING fpbtree (k, t);
+CREATE INDEX owners_kn ON owners USING fpbtree (k, n);
+CREATE INDEX owners_av ON owners USING fpbtree (at DESC, v DESC);
+INSERT INTO owners SELECT u, k, at - interval '1 year', v, t || ' and on', -n, note FROM owners;
+VACUUM ANALYZE owners;
+SELECT indexrelid::regclass, fpbtree_check(indexrelid, true) FROM pg_index WHERE indrelid = 'owners'::regclass ORDER BY indexrelid::regclass::text;
+CREATE FUNCTION owners_by(way text, index text, query text) RETURNS text LANGUAGE plpgsql AS $$
+DECLARE
+    line text;
+    plan text := '';
+    answer text;
+BEGIN
+    PERFORM set_config('enable_seqscan', (way = 'seq')::text, true), set_config('enable_indexonlyscan', (way <> 'seq')::text, true),
+            set_config('enable_indexscan', (way <> 'seq')::text, true), set_config('enable_sort', (way = 'seq')::text, true);
+    UPDATE pg_index SET indisvalid = indexrelid::regclass::text = index WHERE indrelid = 'owners'::regclass;
+    FOR line IN EXECUTE 'EXPLAIN (COSTS OFF) ' || query LOOP
+        plan := plan || line;
+    END LOOP;
+    EXECUTE query INTO answer;
+    RETURN CASE WHEN plan ~ ('Index Only Scan.* using ' || index || '\M') = (way <> 'seq') THEN coalesce(answer, 'nothing') ELSE plan END;
+END $$;
+SELECT index, count(*) AS queries, count(*) FILTER (WHERE by_table = 'nothing') AS without_rows,
+       string_agg(rest || ' differs: ' || by_index, '; ') FILTER (WHERE by_table <> by_index) AS wrong
+  FROM (VALUES ('owners_ua', 'u, at', 'u, at'), ('owners_uv', 'u, v, note', 'u, v'), ('owners_ut', 'u, t', 'u, t'), ('owners_un', 'u, n', 'u DESC, n'),
+               ('owners_u', 'u, k, note', 'u, k, note'), ('owners_kav', 'k, at, v', 'k, at, v'), ('owners_kt', 'k, t', 'k, t'), ('owners_kn', 'k, n', 'k, n'),
+               ('owners_av', 'at, v', 'at DESC, v DESC')) i (index, columns, sorted),
+       unnest(ARRAY['true', $$u = '01893f2e-0000-7000-8000-000000000001'$$, $$u > '01893f2e-0000-7000-8000-000000000001'$$, $$u <= '01893f2e-0000-7000-8000-000000000001'$$,
+                    $$u = '01893f2e-0000-7000-8000-000000000002' AND at > '2026-01-01 00:03 UTC'$$, $$u = '01893f2e-0000-7000-8000-000000000002' AND at < '2025-06-01 UTC'$$,
+                    $$u = '01893f2e-0000-7000-8000-000000000002' AND at > '2000-01-01 UTC'$$,
+                    $$u = '01893f2e-0000-7000-8000-000000000002' AND t BETWEEN 'document 1' AND 'document 3'$$, $$u = '01893f2e-0000-7000-8000-000000000002' AND t IS NULL$$,
+                    $$u = '01893f2e-0000-7000-8000-000000000002' AND v > '80000000-0000-0000-0000-000000000000'$$, $$u = '01893f2e-0000-7000-8000-000000000000' AND n < 3$$,
+                    $$(u, at) > ('01893f2e-0000-7000-8000-000000000001', '2026-01-01 00:03 UTC')$$, $$(u, v) < ('01893f2e-0000-7000-8000-000000000001', '80000000-0000-0000-0000-000000000000')$$,
+                    'k = 2', $$k = 1::int2 AND at > '2026-01-01 00:03 UTC'$$, 'k > 2', 'k < 0', $$k = 1 AND t > 'document 2'$$, $$k = ANY ('{0, 2, 17}') AND t < 'document 2'$$,
+                    'k = 2 AND n BETWEEN -7 AND 7', $$(k, at, v) > (1, '2026-01-01 00:03 UTC', '80000000-0000-0000-0000-000000000000')$$,
+                    $$at > '2026-01-01 00:07 UTC'$$, $$at = '2026-01-01 00:00:07.7 UTC'$$, $$(at, v) <= ('2026-01-01 00:00:07.7 UTC', '80000000-0000-0000-0000-000000000000')$$]) rest,
+       LATERAL (SELECT format($$SELECT md5(string_agg(x::text, ',')) FROM (SELECT %s FROM owners WHERE %s AND %s ORDER BY %s) x$$, columns, rest,
+                              CASE WHEN columns ~ '^u' THEN $$u >= '00000000-0000-0000-0000-000000000000'$$ WHEN columns ~ '^k' THEN 'k > -99999999' ELSE $$at > '-infinity'$$ END,
+                              sorted)) q (query),
+       LATERAL (SELECT owners_by('seq', index, query) AS by_table, owners_by('only', index, query) AS by_index) a
+ WHERE NOT EXISTS (SELECT FROM regexp_matches(rest, '\m(u|k|at|v|t|n)\M', 'g') m WHERE m[1] <> ALL (string_to_array(columns, ', ')))
+ GROUP BY index ORDER BY index;
+
 -- prefixes of many leaves go on into the second text; index-only scans give back what the table has, columns behind too
 CREATE TABLE places (country text COLLATE "C", city text COLLATE "C", n int8, note text COLLATE "C");
 INSERT INTO places SELECT 'country ' || i % 3, CASE WHEN i % 7 > 0 THEN 'city ' || i / 3 || repeat(' of', CASE i % 17 WHEN 3 THEN 45 WHEN 4 THEN 400 ELSE i % 4 END) END, i, left('some note', i % 10)
@@ -228,6 +311,15 @@ SELECT (SELECT count(*) FROM others WHERE a = '\x0000' AND b < 300), (SELECT cou
        (SELECT count(*) FROM others WHERE c = 'c2' AND d < 0);
 RESET enable_indexscan; RESET enable_indexonlyscan; RESET enable_bitmapscan;
 
+-- a first column that is the same byte by byte is equal, but not if the search key's is of another type
+CREATE TABLE halves (f float4, n int8, t text);
+INSERT INTO halves SELECT i % 5, i FROM generate_series(1, 2000) i;
+CREATE INDEX halves_fn ON halves USING fpbtree (f, n) INCLUDE (t);
+SET enable_seqscan = off;
+SELECT f, (SELECT count(*) FROM halves h WHERE h.f = v.f AND h.n > 1000) AS some, (SELECT count(*) FROM halves h WHERE h.f = v.f::float4 AND h.n > 1000) AS same
+  FROM (VALUES (0::float8), (1), (2), (3), (8)) v (f);
+RESET enable_seqscan;
+
 -- a zero byte ends a text, so there can be none in it
 BEGIN;
 CREATE CAST (bytea AS text) WITHOUT FUNCTION;
@@ -249,6 +341,13 @@ ROLLBACK TO s;
 SELECT count(*) FROM zeros WHERE t = 'aaa' AND left(t, 2) = '\x610061'::bytea::text;
 SELECT count(*) FROM zeros WHERE t = 'aaa' AND left(t, 2) > '\x610061'::bytea::text;
 SELECT count(*) FROM zeros WHERE t = 'aaa' AND left(t, 2) < '\x616100'::bytea::text;
+DROP INDEX zeros_tt;
+CREATE INDEX zeros_nt ON zeros USING fpbtree (n, t);
+SAVEPOINT s;
+INSERT INTO zeros VALUES ('\x610061'::bytea::text, 1);
+ROLLBACK TO s;
+SELECT count(*) FROM zeros WHERE n = 1 AND t < '\x610061'::bytea::text;
+SELECT count(*) FROM zeros WHERE (n, t) <= (7, '\x6100ff'::bytea::text);
 ROLLBACK;
 
 -- three columns: heads are of the first two, the second of which has 64 bits

@@ -68,13 +68,13 @@ foreach my $order (sort keys %orders)
 	set_order($orders{$order});
 	my $stderr = verbose_messages("VACUUM $name");
 	like($stderr, qr/^(psql:<stdin>:2: ERROR:  XX002: .*)?$/s, "$order: VACUUM comes to its end");
-	unlike($stderr, qr/^$/, "$order: which is an error") if $order =~ /^(descending|equal keys greater)/;
+	unlike($stderr, qr/^$/, "$order: which is an error") if $order eq 'descending';
 	query("DROP TABLE $name");
 }
 
 # The worker says what it has found, and is not busy for ever.
 make_table('worked');
-set_order($orders{'equal keys greater'});
+set_order($orders{'descending'});
 my $log = -s $node->logfile;
 query('INSERT INTO worked VALUES (1)');
 ok($node->wait_for_log(qr/The fences of this page and those to its left or right are in no order/, $log), 'the worker comes to an end');

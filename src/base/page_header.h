@@ -17,7 +17,7 @@
 #define FPB_METAPAGE	0		/* block of the metapage */
 #define FPB_MAGIC		0xFB7E	/* in every page of an fpbtree */
 #define FPB_META_MAGIC	0x46504254	/* "FPBT" */
-#define FPB_VERSION		17		/* on-disk format */
+#define FPB_VERSION		18		/* on-disk format */
 #define FPB_CACHE_LINE	64		/* unit of node sizes, on disk */
 
 /* page flags */

@@ -27,6 +27,8 @@
 
 #include <math.h>
 
+#include "port/pg_bswap.h"
+
 #include "key/key.h"
 
 /* how the values of a type are turned into raw codes and back */
@@ -191,6 +193,29 @@ fpb_code_of_column(const FpbColumn *col, Datum value, bool isnull)
 			coded.tie = signbit(DatumGetFloat8(value)) ? 0 : 1;
 	}
 	return coded;
+}
+
+/*
+ * The code of a value that is not NULL.
+ */
+static inline FpbCode
+fpb_code_of_value(const FpbColumn *col, Datum value)
+{
+	return fpb_code_direct(col, fpb_code_encode(col->word->kind, value));
+}
+
+/*
+ * The bytes of a code, in their order: as many as the column's field has.
+ * Writes sixteen.
+ */
+static inline void
+fpb_code_bytes(const FpbColumn *col, FpbCode code, char *to)
+{
+	uint64		hi = pg_hton64(col->width == 32 ? code.hi << 32 : code.hi);
+	uint64		lo = pg_hton64(code.lo);
+
+	memcpy(to, &hi, sizeof(hi));
+	memcpy(to + sizeof(hi), &lo, sizeof(lo));
 }
 
 /*

@@ -70,7 +70,8 @@ fpb_search_key_is_simple(const FpbIndex *ix, const FpbSearchKey *search)
 }
 
 /*
- * Does a key's tuple lack its first column, which is a code that the head has?
+ * Does a key's tuple lack its first column, or the first bytes of that,
+ * because prefix and head have them as a code?
  */
 static inline bool
 key_lacks_first(const FpbIndex *ix, const FpbKey *key)
@@ -124,7 +125,7 @@ compare_first(const FpbIndex *ix, const FpbKey *key, const FpbSearchKey *search,
 
 	if (ix->byte_order && search->has_head)
 		return fpb_compare_first(ix, key, search, has_prefix);
-	if (key_lacks_first(ix, key))
+	if (ix->cols[0].by_value && !ix->last_bytes && key_lacks_first(ix, key))
 	{
 		value = fpb_first_of_head(ix, key);
 		isnull = false;
@@ -149,7 +150,8 @@ compare_columns(const FpbIndex *ix, const FpbKey *key, const FpbSearchKey *searc
 
 	if (result != 0 || ncompare == 1)
 		return result;
-	if (lacks_first && (ix->second == FPB_SECOND_TEXT || fpb_lacks_second(ix, key->tuple)))
+	if (lacks_first && fpb_first_left(ix, key->tuple) == 0 &&
+		(ix->second == FPB_SECOND_TEXT || fpb_lacks_second(ix, key->tuple)))
 		fpb_begin_with_second(&reader, ix, fpb_whole_tuple(ix, key, &space), false);
 	else
 		fpb_begin_with_second(&reader, ix, key->tuple, lacks_first);
@@ -183,8 +185,14 @@ compare_second(FpbTupleReader *reader, const FpbKey *key, const FpbSearchKey *se
 				 !fpb_plain_bytes(DatumGetPointer(value), &bytes, &length)))
 		return fpb_compare_values(&ix->cols[1], second->cmp, value, isnull,
 								  second->value, second->isnull);
-	(void) fpb_text_bytes(&ix->cols[0], first->value, &before, &first_copy);
-	before += FPB_TEXT_END + FPB_TEXT_BEGIN;
+	if (ix->first_size > 0)
+	{
+		before = ix->first_size;
+		first_copy = NULL;
+	}
+	else
+		(void) fpb_text_bytes(&ix->cols[0], first->value, &before, &first_copy);
+	before += fpb_first_end(ix) + FPB_TEXT_BEGIN;
 	searched = fpb_text_bytes(&ix->cols[1], second->value, &left, &copy);
 	same = Min(Max(have, before) - before, left);
 	order = memcmp(bytes, searched + same, Min(length, left - same));
@@ -214,6 +222,58 @@ compare_lacking_text(const FpbIndex *ix, const FpbKey *key, const FpbSearchKey *
 		return 0;
 	fpb_begin_with_second(&reader, ix, key->tuple, true);
 	if (ix->second == FPB_SECOND_TEXT)
+		order = compare_second(&reader, key, search);
+	return order != 0 ? order : compare_rest(&reader, search, ncompare);
+}
+
+/*
+ * The same of a key whose tuple has the last bytes of its two codes.
+ */
+static inline int
+compare_last_bytes(const FpbIndex *ix, const FpbKey *key, const FpbSearchKey *search,
+				   int ncompare)
+{
+	Size		known = fpb_page_prefix(ix, key->cut_in) + fpb_cut_head_bytes(ix);
+	Size		most = ncompare == 1 ? ix->first_size : search->nbytes;
+	Size		start = IndexInfoFindDataOffset(key->tuple->t_info);
+
+	if (known >= most || unlikely(IndexTupleSize(key->tuple) < start))
+		return 0;
+	return memcmp((char *) key->tuple + start, search->bytes + known,
+				  Min(most - known, IndexTupleSize(key->tuple) - start));
+}
+
+/*
+ * compare_columns of a key whose tuple lacks its code, or has only the last
+ * bytes of that, if the search key has the same head in its page, of which the
+ * code is a part.
+ */
+static pg_attribute_always_inline int
+compare_lacking_code(const FpbIndex *ix, const FpbKey *key, const FpbSearchKey *search,
+					 int ncompare)
+{
+	FpbTupleReader reader;
+	Size		left;
+	int			order = 0;
+
+	if (ix->last_bytes)
+		return compare_last_bytes(ix, key, search, ncompare);
+	left = fpb_first_left(ix, key->tuple);
+	if (left > 0)
+	{
+		fpb_begin_with_second(&reader, ix, key->tuple, true);
+		if (unlikely(reader.size < left))
+			fpb_tuple_damaged(ix, key->tuple, FPB_PAST_TUPLE);
+		order = memcmp(reader.data, (char *) DatumGetPointer(search->cols[0].value) + FPB_UUID_BYTES - left,
+					   left);
+		if (order != 0)
+			return (order < 0) != ix->cols[0].desc ? -1 : 1;
+	}
+	if (ncompare == 1 || fpb_lacks_second(ix, key->tuple))
+		return 0;
+	if (left == 0)
+		fpb_begin_with_second(&reader, ix, key->tuple, true);
+	if (ix->second == FPB_SECOND_TEXT && left == 0)
 		order = compare_second(&reader, key, search);
 	return order != 0 ? order : compare_rest(&reader, search, ncompare);
 }
@@ -268,6 +328,49 @@ compare_short(const FpbIndex *ix, const FpbKey *key, const FpbSearchKey *search,
 }
 
 /*
+ * Is the first column of a whole tuple the search key's, byte by byte, so that
+ * no comparator has to tell that they are equal?  Rows of one status are many.
+ * Sets *end to where it ends in the tuple's data.
+ */
+static pg_attribute_always_inline bool
+has_same_first(const FpbIndex *ix, IndexTuple tuple, const FpbSearchKey *search, Size *end)
+{
+	const FpbColumn *col = &ix->cols[0];
+	const FpbSearchColumn *first = &search->cols[0];
+	const char *value = (char *) tuple + IndexInfoFindDataOffset(0);
+	const char *searched = DatumGetPointer(first->value);
+	Datum		by_value = (Datum) 0;
+	Size		length;
+
+	if (unlikely(first->isnull || first->cmp != col->cmp || IndexTupleHasNulls(tuple)))
+		return false;
+	if (col->length == -1)
+	{
+		if (!fpb_first_is_short(ix, tuple) || !fpb_plain_bytes(searched, &searched, &length))
+			return false;
+		*end = VARSIZE_1B(value);
+		return *end == VARHDRSZ_SHORT + length && memcmp(VARDATA_1B(value), searched, length) == 0;
+	}
+	if (unlikely(col->length < 0 ||
+				 IndexTupleSize(tuple) < IndexInfoFindDataOffset(0) + (Size) col->length))
+		return false;
+	*end = col->length;
+	if (col->by_value && col->length == sizeof(uint32))
+	{
+		uint32		same;
+
+		memcpy(&same, value, sizeof(same));
+		return same == DatumGetUInt32(first->value);
+	}
+	if (col->by_value)
+	{
+		store_att_byval(&by_value, first->value, col->length);
+		searched = (char *) &by_value;
+	}
+	return memcmp(value, searched, *end) == 0;
+}
+
+/*
  * Sign of key - search key, if the columns that both have are equal; the key
  * has so many.
  */
@@ -306,14 +409,37 @@ compare_tuple(const FpbIndex *ix, const FpbKey *key, const FpbSearchKey *search,
 
 	if (ncompare > 0)
 	{
-		if (key_lacks_text(ix, key))
+		if (ix->first_size > 0 && !key_lacks_first(ix, key))
+		{
+			FpbTupleReader reader;
+
+			fpb_begin_reading(&reader, ix, key->tuple);
+			result = compare_rest(&reader, search, ncompare);
+		}
+		else if (ix->first_size > 0)
+			result = has_prefix && ix->byte_order && search->has_head &&
+				!search->cols[0].isnull ?
+				compare_lacking_code(ix, key, search, ncompare) :
+				compare_columns(ix, key, search, ncompare, has_prefix);
+		else if (key_lacks_text(ix, key))
 			result = likely(has_prefix && search->has_head && !search->cols[0].isnull) ?
 				compare_lacking_text(ix, key, search, ncompare) :
 				compare_columns(ix, key, search, ncompare, has_prefix);
-		else
+		else if (ix->byte_order)
 			result = likely(have_short_first(ix, key, search, has_prefix, &searched, &left)) ?
 				compare_short(ix, key, search, ncompare, searched, left) :
 				compare_columns(ix, key, search, ncompare, has_prefix);
+		else if (has_same_first(ix, key->tuple, search, &left))
+		{
+			FpbTupleReader reader;
+
+			fpb_begin_reading(&reader, ix, key->tuple);
+			reader.next = 1;
+			reader.off = left;
+			result = compare_rest(&reader, search, ncompare);
+		}
+		else
+			result = compare_columns(ix, key, search, ncompare, has_prefix);
 		if (result != 0)
 			return result;
 	}
@@ -352,23 +478,38 @@ fpb_compare_by_head(const FpbIndex *ix, const FpbKey *key, const FpbSearchKey *s
 }
 
 /*
- * Sign of a tuple, which ends within its page, - search key by the first
- * column.  FPB_NOT_TOLD if these are not of the usual kind, so that
- * fpb_compare_by_head has to tell.  Raises what comparators raise.
+ * Sign of a tuple, which ends within its page, - search key by their columns.
+ * 0 if the first ones are equal, and the others don't tell.  FPB_NOT_TOLD if
+ * the first ones are not of the usual kind, so that fpb_compare_by_head has to
+ * tell.  Raises errors as compare_tuple does.
  */
 int
-fpb_compare_first_column(const FpbIndex *ix, IndexTuple tuple, const FpbSearchKey *search)
+fpb_compare_plain_columns(const FpbIndex *ix, IndexTuple tuple, const FpbSearchKey *search)
 {
 	const FpbColumn *col = &ix->cols[0];
 	const char *value = (char *) tuple + IndexInfoFindDataOffset(0);
+	FpbTupleReader reader;
+	Size		end;
 	int			order;
 
-	if (unlikely(ix->cut_most > 0 || search->ncols == 0 || search->cols[0].isnull ||
-				 !fpb_first_is_short(ix, tuple)))
+	if (unlikely(ix->cut_most > 0 || search->ncols == 0 || search->cols[0].isnull))
 		return FPB_NOT_TOLD;
-	order = DatumGetInt32(FunctionCall2Coll(search->cols[0].cmp, col->collation,
-											PointerGetDatum(value), search->cols[0].value));
-	return order == 0 ? 0 : (order < 0) != col->desc ? -1 : 1;
+	if (!has_same_first(ix, tuple, search, &end))
+	{
+		if (unlikely(!fpb_first_is_short(ix, tuple)))
+			return FPB_NOT_TOLD;
+		end = VARSIZE_1B(value);
+		order = DatumGetInt32(FunctionCall2Coll(search->cols[0].cmp, col->collation,
+												PointerGetDatum(value), search->cols[0].value));
+		if (order != 0)
+			return (order < 0) != col->desc ? -1 : 1;
+	}
+	if (search->ncols == 1)
+		return 0;
+	fpb_begin_reading(&reader, ix, tuple);
+	reader.next = 1;
+	reader.off = end;
+	return compare_rest(&reader, search, Min(fpb_pivot_natts(ix, tuple), search->ncols));
 }
 
 /*

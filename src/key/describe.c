@@ -115,6 +115,17 @@ fpb_choose_column_head(FpbIndex *ix, int column)
 }
 
 /*
+ * Has a column, a number or a uuid, codes of which its values can be made
+ * again?
+ */
+static bool
+is_whole_code(const FpbColumn *col)
+{
+	return col->word != NULL && fpb_word_is_code(col->word) &&
+		(col->by_value || fpb_word_bits(col->word) > 64);
+}
+
+/*
  * Is a column a text in ascending order, whose bytes tell that?
  */
 static bool
@@ -136,9 +147,10 @@ is_ascending_text(const FpbIndex *ix, int column)
 
 /*
  * Do the bytes of keys go on into the second column?  The first is then a text
- * in ascending order, and the second a number, of which the head may have all,
- * or such a text, too.  (If that were descending, its bytes inverted, it would
- * need an end mark: of two texts the one that goes on would be the less.)
+ * in ascending order, or a code, and the second a number, of which the head
+ * may have all, a uuid, or such a text.  (If that were descending, its bytes
+ * inverted, it would need an end mark: of two texts the one that goes on would
+ * be the less.)
  *
  * This must depend only on what can't change while the index exists: not on
  * the column's type, in place of which another may come that the operator
@@ -149,11 +161,11 @@ second_kind(const FpbIndex *ix)
 {
 	const FpbColumn *second = &ix->cols[1];
 
-	if (ix->nkeyatts < 2 || !is_ascending_text(ix, 0))
+	if (ix->nkeyatts < 2 || (ix->first_size == 0 && !is_ascending_text(ix, 0)))
 		return FPB_SECOND_NONE;
-	if (second->word != NULL)
-		return second->by_value && fpb_word_is_code(second->word) ? FPB_SECOND_NUMBER :
-			FPB_SECOND_NONE;
+	if (is_whole_code(second))
+		return second->by_value ? FPB_SECOND_NUMBER :
+			ix->first_size > 0 ? FPB_SECOND_UUID : FPB_SECOND_NONE;
 	return is_ascending_text(ix, 1) ? FPB_SECOND_TEXT : FPB_SECOND_NONE;
 }
 
@@ -165,7 +177,9 @@ choose_widths(FpbIndex *ix)
 {
 	FpbColumn  *first = &ix->cols[0];
 
-	ix->byte_heads = ix->byte_order = ix->cut_column = false;
+	ix->byte_heads = ix->byte_order = false;
+	ix->first_size = 0;
+	ix->last_bytes = false;
 	ix->guesses = FPB_GUESSES_NONE;
 	ix->second = FPB_SECOND_NONE;
 	for (int i = 0; i < ix->nkeyatts; i++)
@@ -191,23 +205,27 @@ choose_widths(FpbIndex *ix)
 	fpb_choose_column_head(ix, 0);
 	/* more for a value would help a search, but make it larger than a btree */
 	ix->head_width = first->word != NULL ? 8 : first->head == FPB_HEAD_NONE ? 0 : 4;
-	if (first->width == 32 && ix->nkeyatts > 1)
+	if (ix->natts > 1 && is_whole_code(first))
+		ix->first_size = first->width / BITS_PER_BYTE;
+	ix->second = second_kind(ix);
+	if (ix->second != FPB_SECOND_NONE)
+		fpb_choose_column_head(ix, 1);
+	else if (first->width == 32 && ix->nkeyatts > 1)
 	{
 		fpb_choose_column_head(ix, 1);
 		if (ix->cols[1].head != FPB_HEAD_NONE && !fpb_head_is_sort_key(ix->cols[1].head))
 			first->head = FPB_HEAD_PAIR;
 	}
-	ix->byte_order = fpb_head_is_bytes(first->head);
-	ix->second = second_kind(ix);
-	if (ix->second != FPB_SECOND_NONE)
-		fpb_choose_column_head(ix, 1);
+	/* prefixes of numbers alone would save nothing */
+	ix->byte_order = fpb_head_is_bytes(first->head) ||
+		(ix->first_size > 0 && (ix->second != FPB_SECOND_NONE || first->width == 128));
+	ix->last_bytes = ix->first_size > 0 && ix->natts == 2 &&
+		(ix->second == FPB_SECOND_NUMBER || ix->second == FPB_SECOND_UUID);
 	if (ix->second == FPB_SECOND_NUMBER)
 		ix->head_width = sizeof(uint64);
 	ix->byte_heads = ix->byte_order || fpb_head_is_sort_key(first->head);
 	if (ix->head_width == 0 && first->length == -1)
 		ix->guesses = fpb_guesses_of(ix->rel->rd_opcintype[0], first->collation);
-	ix->cut_column = ix->natts > 1 && first->by_value && first->word != NULL &&
-		fpb_word_is_code(first->word);
 }
 
 /*
@@ -259,8 +277,9 @@ describe_rest(FpbIndex *ix)
 	{
 		const FpbColumn *col = &ix->cols[i];
 
-		size = TYPEALIGN(col->align, size) + col->length;
-		if (!col->by_value || col->align > second->align || size > FPB_REST_MOST)
+		size = TYPEALIGN(col->align, size) + Max(col->length, 0);
+		if (col->length <= 0 || col->inside.kind != FPB_INSIDE_NONE ||
+			col->align > second->align || size > FPB_REST_MOST)
 			ix->rest = FPB_REST_ANY;
 	}
 	ix->rest_size = ix->rest == FPB_REST_FIXED ? size : 0;

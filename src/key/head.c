@@ -20,8 +20,9 @@
  * The others: what key/value_head.c makes of the value, all bits inverted for
  * DESC.  NULLs have zero or all ones, on their side.
  *
- * FPB_HEAD_BYTES with a second column behind: the first bytes of the key
- * (key/key_bytes.c).  What is missing counts as 0, too.
+ * FPB_HEAD_BYTES, FPB_HEAD_WORD and FPB_HEAD_UUID with a second column behind:
+ * the first bytes of the key (key/key_bytes.c).  What is missing counts as 0,
+ * too.
  *
  * A pivot that keeps n columns has the smallest head of the keys that begin
  * with them.  The rules above give it if a missing B counts as 0, and so does
@@ -121,7 +122,8 @@ head_with_second(const FpbIndex *ix, const Datum *values, const bool *isnull, in
 	FpbKeyBytes bytes;
 
 	fpb_first_bytes(ix, values[0], BLCKSZ, &bytes);
-	if (unlikely(memchr(bytes.data, '\0', bytes.length) != NULL) ||
+	if ((ix->first_size == 0 &&
+		 unlikely(memchr(bytes.data, '\0', bytes.length) != NULL)) ||
 		(ix->second == FPB_SECOND_TEXT && ncols > 1 && !isnull[1] &&
 		 unlikely(text_has_zero(&ix->cols[1], values[1]))))
 	{
@@ -164,6 +166,8 @@ fpb_head_of(const FpbIndex *ix, const Datum *values, const bool *isnull,
 		return head_with_second(ix, values, isnull, ncols, upper, head);
 	if (ncols == 0)
 		*head = upper ? PG_UINT64_MAX : 0;
+	else if (isnull[0] && ix->byte_heads)
+		*head = first->nulls_first ? 0 : PG_UINT64_MAX;
 	else
 		*head = fpb_column_head(first, values[0], isnull[0]);
 	if (ncols > 0 && first->head == FPB_HEAD_PAIR &&
@@ -182,14 +186,15 @@ fpb_head_of(const FpbIndex *ix, const Datum *values, const bool *isnull,
 
 /*
  * The head of a pivot that keeps the first natts columns, at least one, of a
- * key with this head.
+ * key with this head.  (That of all ones is a NULL's, or all of it is the
+ * first column's: no second column begins with FF.)
  */
 uint64
 fpb_pivot_head(const FpbIndex *ix, uint64 head, int natts)
 {
 	if (natts == 1 && ix->cols[0].head == FPB_HEAD_PAIR)
 		return head & FPB_HEAD4_MASK;
-	if (natts == 1 && ix->second != FPB_SECOND_NONE)
-		return head & ~fpb_ones_behind(fpb_bytes_in_head(ix, head));
+	if (natts == 1 && ix->second != FPB_SECOND_NONE && head != PG_UINT64_MAX)
+		return head & ~fpb_ones_behind(fpb_first_in_head(ix, 0, head));
 	return head;
 }

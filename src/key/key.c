@@ -210,6 +210,8 @@ fpb_search_key_from(const FpbIndex *ix, const FpbKey *key, FpbSearchKey *search)
 		col->value = fpb_read_column(&reader, &col->isnull);
 		col->cmp = ix->cols[i].cmp;
 	}
+	if (search->has_head)
+		fpb_search_key_set_bytes(ix, search);
 }
 
 /*

@@ -113,10 +113,11 @@ typedef struct FpbWordType FpbWordType;
 typedef enum FpbHeadKind
 {
 	FPB_HEAD_NONE,				/* no order-preserving prefix: all heads are 0 */
-	FPB_HEAD_WORD,				/* the code of the first column */
+	FPB_HEAD_WORD,				/* the code of the first column; perhaps with
+								 * the second column behind (ix->second) */
 	FPB_HEAD_PAIR,				/* the code of the first column, and half of
 								 * the head of the second */
-	FPB_HEAD_UUID,				/* first half of the code of a uuid */
+	FPB_HEAD_UUID,				/* first half of the code of a uuid, likewise */
 	FPB_HEAD_BYTES,				/* first bytes of a varlena; perhaps, of a
 								 * text, with the second column behind
 								 * (ix->second) */
@@ -167,8 +168,9 @@ typedef struct FpbColumn
 typedef enum FpbRest
 {
 	FPB_REST_ANY,
-	FPB_REST_FIXED,				/* passed by value, none with more alignment
-								 * than the second column; or there are none */
+	FPB_REST_FIXED,				/* of fixed length, with nothing inside to be
+								 * checked, none with more alignment than the
+								 * second column; or there are none */
 	FPB_REST_SHORT				/* one varlena; it may have a short header */
 } FpbRest;
 
@@ -176,8 +178,9 @@ typedef enum FpbRest
 typedef enum FpbSecond
 {
 	FPB_SECOND_NONE,
-	FPB_SECOND_NUMBER,			/* a number behind an ascending text */
-	FPB_SECOND_TEXT				/* an ascending text behind another */
+	FPB_SECOND_NUMBER,			/* a number */
+	FPB_SECOND_TEXT,			/* an ascending text */
+	FPB_SECOND_UUID
 } FpbSecond;
 
 /* guesses of the order of strings that have no heads (key/guess.c) */
@@ -202,7 +205,7 @@ typedef struct FpbIndex
 	FpbForm		form;
 	uint8		head_width;
 	bool		byte_heads;		/* are heads the first bytes of the first
-								 * column, or of its sort key? */
+								 * column, or of its code or sort key? */
 	bool		byte_order;		/* and do such bytes alone decide? */
 	uint8		second;			/* FpbSecond */
 	uint8		c_locale;		/* FpbCLocale; as the metapage has noted it
@@ -217,8 +220,11 @@ typedef struct FpbIndex
 	uint32		heads_version;	/* what makes heads: FPB_HEADS_FIXED, or
 								 * fpb_collation_version */
 	uint8		guesses;		/* FpbGuesses */
-	bool		cut_column;		/* do cut tuples lack their first column, all
-								 * of which the head has? */
+	uint8		first_size;		/* bytes of the first column's code, if its
+								 * values can be made of that again; cut
+								 * tuples lack them.  Else 0. */
+	bool		last_bytes;		/* do cut tuples have the last bytes of the
+								 * key, instead of its two columns? */
 	bool		one_key;		/* may duplicates share one key? */
 	bool		csb;			/* disk_first: do a page's nodes lie in the
 								 * order of their keys? */
@@ -308,6 +314,8 @@ typedef struct FpbSearchColumn
  * are equal to it in these lie on the side that on_equal tells.  If it has all
  * key columns, its tail decides.
  */
+#define FPB_SEARCH_BYTES	48
+
 typedef struct FpbSearchKey
 {
 	uint64		head;			/* tuple form: see fpb_head_of */
@@ -321,6 +329,10 @@ typedef struct FpbSearchKey
 	uint16		named_node;		/* cache_first: 1 + the number of the leaf's
 								 * node that level 1 has named, in which the
 								 * place may be; 0: unknown */
+	uint8		nbytes;			/* tuple form, has_head, code in front: how
+								 * many bytes the key has, no more than are
+								 * below, or 0 if the code is NULL; */
+	char		bytes[FPB_SEARCH_BYTES];	/* and these, zeros behind them */
 	FpbSearchColumn cols[INDEX_MAX_KEYS];
 } FpbSearchKey;
 
@@ -351,6 +363,9 @@ extern void fpb_key_datums(const FpbIndex *ix, const FpbKey *key, FpbTupleSpace 
 
 /* Is a key column of a leaf's entry NULL? */
 extern bool fpb_key_has_null(const FpbIndex *ix, const FpbKey *key);
+
+/* Set the bytes of a search key whose has_head is set. */
+extern void fpb_search_key_set_bytes(const FpbIndex *ix, FpbSearchKey *search);
 
 /* Make the search key of exactly this key, TID included.  Tuple form: points
  * into key's tuple, or to a palloc'd one if that is cut. */
@@ -389,8 +404,8 @@ extern int	fpb_compare_by_head(const FpbIndex *ix, const FpbKey *key,
 /* the same in two steps, where keys have no heads */
 #define FPB_NOT_TOLD	2		/* is no sign */
 
-extern int	fpb_compare_first_column(const FpbIndex *ix, IndexTuple tuple,
-									 const FpbSearchKey *search);
+extern int	fpb_compare_plain_columns(const FpbIndex *ix, IndexTuple tuple,
+									  const FpbSearchKey *search);
 extern int	fpb_compare_from_second(const FpbIndex *ix, const FpbKey *key,
 									const FpbSearchKey *search);
 

@@ -4,12 +4,15 @@
  *	  The bytes of keys, which byte heads and prefixes are made of.
  *
  * Where the order of the first column is that of memcmp, then of length, the
- * bytes of a key are those of that column.  If it is an ascending text and the
- * second column is a number or another ascending text in that order
- * (ix->second), they go on: a byte of zero, which no text has, ends the text,
- * and the bytes of the second column follow.
+ * bytes of a key are those of that column.  If it has codes of which values
+ * can be made again (ix->first_size), they are those of its code.
  *
- * A number:
+ * If the first column is an ascending text or such a code, and the second one
+ * is a number, a uuid or an ascending text in the order of memcmp
+ * (ix->second), the bytes go on with that column.  A byte of zero, which no
+ * text has, ends a first text.
+ *
+ * A number behind a text:
  *
  *	   ('tenant 17', 300)	74 65 6E 61 6E 74 20 31 37	00	82 01 2C
  *
@@ -32,16 +35,18 @@
  *
  * No number's bytes are the beginning of another's, because the first byte
  * tells how many there are.  And no text with its zero is the beginning of
- * another one's.  So of two keys that differ in these columns, the bytes of
- * neither are the beginning of the other's: at the first byte that differs,
- * memcmp tells the order of the columns.
+ * another one's, and all codes of a column have as many bytes.  So of two keys
+ * that differ in these columns, the bytes of neither are the beginning of the
+ * other's: at the first byte that differs, memcmp tells the order of the
+ * columns.
  *
- * A second text has a byte of 02 before its own, and no end mark.  A NULL has
- * 01 or FE, as above.
+ * A second text has a byte of 02 before its own, and no end mark.  So has a
+ * second uuid, whose code's bytes follow.  A NULL has 01 or FE, as above.
  *
  *	   ('Lima', 'Ohio')		4C 69 6D 61	00	02 4F 68 69 6F
+ *	   (300, 'Ohio')		80 00 01 2C		02 4F 68 69 6F
  *
- * Proof of their order.  As above, the first texts of two keys decide at the
+ * Proof of their order.  As above, the first columns of two keys decide at the
  * first byte that differs, if they differ.  If not, a NULL differs from 02 on
  * its side.  If both have a second text, what follows are the bytes of these,
  * whose order is that of memcmp, then of length: if the bytes of one key are
@@ -51,10 +56,14 @@
  * equal to a longer one: there the comparators decide.
  *
  * A pivot of one column lies before all keys that begin with that.  Its bytes
- * end with the zero.  So do those of a search key of one column, which lies
- * before all these keys or after them, as its on_equal tells.  What follows
- * counts as zeros in a head, or as ones if it lies after them.  The first byte
- * of a second column is neither 00 nor FF.
+ * end with those of the column, or with the zero.  So do those of a search key
+ * of one column, which lies before all these keys or after them, as its
+ * on_equal tells.  What follows counts as zeros in a head, or as ones if it
+ * lies after them.  The first byte of a second column is neither 00 nor FF.
+ *
+ * A NULL in the first column has no bytes, and the least or the greatest head.
+ * A code may be as great, though it is that of a value: then the head of what
+ * follows is not less than the least one, and not greater than the greatest.
  *
  * A text with a zero byte can come only of a cast that is none (from bytea,
  * say).  Such a key is refused, and such a search key has no head.  So the
@@ -66,12 +75,11 @@
 
 #include "port/pg_bitutils.h"
 
-#include "key/code.h"
 #include "key/key_bytes.h"
 
 #define NULL_FIRST	0x01
 #define NULL_LAST	0xFE
-#define BEFORE_TEXT	0x02
+#define NOT_NULL	0x02
 
 /* How many bytes has this number, less the zeros in front? */
 static inline int
@@ -133,7 +141,7 @@ number_bytes(const FpbColumn *col, Datum value, char *to)
 /*
  * Add to the bytes of a first column, which are all there, and fewer than are
  * wanted, the zero that ends a text, and the bytes of the second column if the
- * key has one; of a text no more than are wanted.
+ * key has one; of a second text no more than are wanted.
  */
 void
 fpb_add_second(const FpbIndex *ix, Size want, bool has_second, Datum second, bool isnull,
@@ -142,7 +150,8 @@ fpb_add_second(const FpbIndex *ix, Size want, bool has_second, Datum second, boo
 	const FpbColumn *col = &ix->cols[1];
 	bool		is_text = has_second && !isnull && ix->second == FPB_SECOND_TEXT;
 	Size		length = bytes->length;
-	Size		most = length + FPB_TEXT_END + FPB_NUMBER_MOST;
+	Size		end = fpb_first_end(ix);
+	Size		most = length + end + FPB_SECOND_MOST;
 	const char *behind = NULL;
 	Size		behind_length = 0;
 	void	   *behind_copy = NULL;
@@ -151,7 +160,7 @@ fpb_add_second(const FpbIndex *ix, Size want, bool has_second, Datum second, boo
 
 	if (is_text)
 	{
-		Size		before = length + FPB_TEXT_END + FPB_TEXT_BEGIN;
+		Size		before = length + end + FPB_TEXT_BEGIN;
 
 		behind = fpb_text_bytes(col, second, &behind_length, &behind_copy);
 		behind_length = Min(behind_length, Max(want, before) - before);
@@ -159,11 +168,13 @@ fpb_add_second(const FpbIndex *ix, Size want, bool has_second, Datum second, boo
 	}
 	if (unlikely(most > sizeof(bytes->space)))
 		to = copy = palloc(most);
-	fpb_copy_short(to, bytes->data, length);
-	to[length++] = '\0';
+	if (bytes->data != to)
+		fpb_copy_short(to, bytes->data, length);
+	if (end > 0)
+		to[length++] = '\0';
 	if (is_text)
 	{
-		to[length++] = BEFORE_TEXT;
+		to[length++] = NOT_NULL;
 		fpb_copy_short(to + length, behind, behind_length);
 		length += behind_length;
 		if (unlikely(behind_copy != NULL))
@@ -171,6 +182,12 @@ fpb_add_second(const FpbIndex *ix, Size want, bool has_second, Datum second, boo
 	}
 	else if (has_second && isnull)
 		to[length++] = (char) (col->nulls_first ? NULL_FIRST : NULL_LAST);
+	else if (has_second && ix->second == FPB_SECOND_UUID)
+	{
+		to[length++] = NOT_NULL;
+		fpb_code_bytes(col, fpb_code_of_value(col, second), to + length);
+		length += FPB_UUID_BYTES;
+	}
 	else if (has_second)
 		length += number_bytes(col, second, to + length);
 	fpb_free_bytes(bytes);

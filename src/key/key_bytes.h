@@ -9,14 +9,18 @@
 #ifndef FPB_KEY_KEY_BYTES_H
 #define FPB_KEY_KEY_BYTES_H
 
+#include "key/code.h"
 #include "key/key.h"
 #include "key/tuple.h"
 
-/* bytes that end a text, those before one that is the second column, and those
- * of a number or a NULL, at most */
+/* bytes that end a text, those before one that is the second column, those of
+ * a number or a NULL, at most, and those that any second column but a text
+ * has, at most */
 #define FPB_TEXT_END	1
 #define FPB_TEXT_BEGIN	1
 #define FPB_NUMBER_MOST (1 + sizeof(uint64))
+#define FPB_UUID_BYTES	16
+#define FPB_SECOND_MOST (1 + FPB_UUID_BYTES)
 
 /* the first byte of the number 0; that of -1 is one less */
 #define FPB_NUMBER_ZERO	0x80
@@ -28,8 +32,18 @@ typedef struct FpbKeyBytes
 	Size		length;
 	Size		first;			/* so many are the first column's own */
 	void	   *copy;			/* what has been palloc'd for them, or NULL */
-	char		space[VARATT_SHORT_MAX + FPB_TEXT_END + FPB_NUMBER_MOST];
+	char		space[VARATT_SHORT_MAX + FPB_TEXT_END + FPB_SECOND_MOST];
 } FpbKeyBytes;
+
+/*
+ * How many bytes end a first column, so that others may follow?  All codes of
+ * a column have as many bytes, so they need none.
+ */
+static inline Size
+fpb_first_end(const FpbIndex *ix)
+{
+	return ix->first_size > 0 ? 0 : FPB_TEXT_END;
+}
 
 extern void fpb_add_second(const FpbIndex *ix, Size want, bool has_second, Datum second,
 						   bool isnull, FpbKeyBytes *bytes);
@@ -51,9 +65,9 @@ fpb_text_bytes(const FpbColumn *col, Datum value, Size *length, void **copy)
 }
 
 /*
- * The bytes of a value of the first column; of one that has a sort key, at
- * least so many of it as are wanted.  Most values are bytes, and stored as
- * they are.
+ * The bytes of a value of the first column, or of its code; of one that has a
+ * sort key, at least so many of it as are wanted.  Most texts are bytes, and
+ * stored as they are.
  */
 static inline void
 fpb_first_bytes(const FpbIndex *ix, Datum value, Size want, FpbKeyBytes *bytes)
@@ -61,6 +75,13 @@ fpb_first_bytes(const FpbIndex *ix, Datum value, Size want, FpbKeyBytes *bytes)
 	if (ix->cols[0].head == FPB_HEAD_BYTES &&
 		likely(fpb_plain_bytes(DatumGetPointer(value), &bytes->data, &bytes->length)))
 		bytes->copy = NULL;
+	else if (ix->first_size > 0)
+	{
+		fpb_code_bytes(&ix->cols[0], fpb_code_of_value(&ix->cols[0], value), bytes->space);
+		bytes->data = bytes->space;
+		bytes->length = ix->first_size;
+		bytes->copy = NULL;
+	}
 	else
 		bytes->data = fpb_value_bytes(&ix->cols[0], value, Min(want, FPB_SORT_KEY_MOST),
 									  &bytes->length, &bytes->copy);
@@ -109,7 +130,7 @@ fpb_search_bytes(const FpbIndex *ix, const FpbSearchKey *search, Size want, FpbK
 	fpb_first_bytes(ix, search->cols[0].value, want, bytes);
 	if (ix->second != FPB_SECOND_NONE && bytes->length < want)
 		fpb_add_second(ix, want, search->ncols > 1, search->cols[1].value,
-					   search->cols[1].isnull, bytes);
+					   search->ncols > 1 && search->cols[1].isnull, bytes);
 }
 
 static inline void

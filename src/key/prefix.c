@@ -47,11 +47,16 @@
  * there up to the first zero, because a text has none.  Its header stays, as
  * short or as long as it was.
  *
- * Where heads are not bytes but have all of the first column (ix->cut_column),
- * cut tuples lack that, and are no longer than ix->cut_most, too.  Then the
- * value is that of the code in the key's head, and the columns behind it are
- * aligned as if they were the first ones.  A NULL has no code of its own.  The
- * bitmap says that it is one, so there is nothing to cut.
+ * Where the first column has a code of which its value can be made again
+ * (ix->first_size), cut tuples lack all of it, and the columns behind it are
+ * aligned as if they were the first ones.  But a uuid has 16 bytes, and a
+ * prefix of fewer than 8 and a head have not all of them.  Then only its first
+ * half is cut off, though they may have more.  The flag of variable lengths
+ * tells: it is set if all is cut off.  What is lacking of the second column is
+ * the same as behind a text that is cut off; a uuid stays.  A NULL has no code
+ * of its own.  The bitmap says that it is one, so there is nothing to cut.
+ * (Where heads are pairs, there are no prefixes, and heads have all of a
+ * code.)
  *
  *-------------------------------------------------------------------------
  */
@@ -65,6 +70,9 @@
 #include "key/prefix.h"
 #include "key/tuple.h"
 
+/* room for the bytes of a key of two codes, and behind them */
+#define FPB_CODES_MOST	(FPB_SEARCH_BYTES + sizeof(uint64) + FPB_LAST_BYTES_MOST + 1)
+
 static const char too_long[] = "column is too long for a tuple without its page's prefix";
 static const char no_end[] = "text does not end in its head";
 static const char short_key[] = "key is shorter than its page's prefix";
@@ -76,7 +84,7 @@ head_behind(const FpbIndex *ix, const FpbKeyBytes *bytes, Size prefix)
 	uint64		head = bytes->length <= prefix ? 0 :
 		fpb_bytes_head(bytes->data + prefix, bytes->length - prefix);
 
-	if (ix->cols[0].desc)
+	if (fpb_inverts_heads(ix))
 		head = ~head;
 	return ix->head_width == 4 ? head & FPB_HEAD4_MASK : head;
 }
@@ -104,7 +112,7 @@ fpb_common_prefix(const FpbIndex *ix, IndexTuple first, IndexTuple last)
 		while (prefix < least && a.data[prefix] == b.data[prefix])
 			prefix++;
 		if (ix->second == FPB_SECOND_TEXT && prefix == least &&
-			prefix > Min(a.first, b.first) + FPB_TEXT_END)
+			prefix > Min(a.first, b.first) + fpb_first_end(ix))
 			prefix--;
 		fpb_free_bytes(&b);
 	}
@@ -209,76 +217,10 @@ has_plain_first(IndexTuple tuple)
 bool
 fpb_is_cut(const FpbIndex *ix, IndexTuple tuple)
 {
-	if (ix->cut_column)
+	if (ix->first_size > 0)
 		return fpb_lacks_first(ix, tuple);
 	return fpb_lacks_text(ix, tuple) ||
 		(IndexTupleSize(tuple) <= ix->cut_most && has_plain_first(tuple));
-}
-
-/* --- without the first column --- */
-
-/*
- * See key/prefix.h.
- */
-Datum
-fpb_first_of_head(const FpbIndex *ix, const FpbKey *key)
-{
-	const FpbColumn *col = &ix->cols[0];
-	FpbCode		code = {.hi = col->width == 32 ? key->head >> 32 : key->head};
-
-	return fpb_code_decode(col->word->kind, fpb_code_direct(col, code), false);
-}
-
-/*
- * A copy of a tuple in *space, without its first column.
- */
-static IndexTuple
-drop_column(const FpbIndex *ix, IndexTuple tuple, FpbTupleSpace *space)
-{
-	FpbTupleReader reader;
-	Size		start;
-	Size		end;
-	bool		aligned = false;
-
-	fpb_begin_with_second(&reader, ix, tuple, false);
-	start = reader.data - (char *) tuple;
-	memcpy(space->data, tuple, start);
-	end = copy_rest(ix, &reader, space, start, 0, &aligned);
-	fpb_set_tuple_info(&space->header, start + end, aligned);
-	return &space->header;
-}
-
-/*
- * A copy of a tuple in *space, with the first column that it lacks.
- */
-static IndexTuple
-add_column(const FpbIndex *ix, IndexTuple tuple, Datum first, FpbTupleSpace *space)
-{
-	const FpbColumn *col = &ix->cols[0];
-	bool		aligned = (tuple->t_info & INDEX_AM_RESERVED_BIT) != 0;
-	FpbTupleReader reader;
-	Size		start;
-	Size		end = col->length;
-
-	fpb_begin_with_second(&reader, ix, tuple, true);
-	start = reader.data - (char *) tuple;
-	space->header = *tuple;
-	if (unlikely(start > sizeof(IndexTupleData)))
-		memcpy(space->data, tuple, start);	/* the bitmap of NULLs, too */
-	store_att_byval(space->data + start, first, col->length);
-
-	/* columns that keep their alignment are moved all at once */
-	if (end % (aligned ? ix->tuple_align : sizeof(uint16)) != 0)
-		end = copy_rest(ix, &reader, space, start, end, &aligned);
-	else if (unlikely(start + end + reader.size > sizeof(space->data)))
-		fpb_tuple_damaged(ix, tuple, too_long);
-	else
-	{
-		fpb_copy_short(space->data + start + end, reader.data, reader.size);
-		end += reader.size;
-	}
-	fpb_set_tuple_info(&space->header, start + end, aligned || col->align > sizeof(uint16));
-	return &space->header;
 }
 
 /* --- without the prefix and the head --- */
@@ -397,6 +339,17 @@ copy_less(FpbTupleReader *reader, Size less, char *to, bool *aligned)
 }
 
 /*
+ * How many bytes of a second text are known, if so many of a key's bytes are?
+ */
+static inline Size
+second_of_bytes(const FpbIndex *ix, Size first, Size known)
+{
+	Size		before = first + fpb_first_end(ix) + FPB_TEXT_BEGIN;
+
+	return Max(known, before) - before;
+}
+
+/*
  * Cut a tuple whose text has a short header and ends in its head, where byte
  * heads go on into the second column.  The prefix and the head have so many
  * bytes behind the text: ends tells whether the second column ends there, too.
@@ -404,7 +357,6 @@ copy_less(FpbTupleReader *reader, Size less, char *to, bool *aligned)
 static IndexTuple
 drop_text(const FpbIndex *ix, IndexTuple tuple, Size behind, bool ends, FpbTupleSpace *space)
 {
-	const Size	before = FPB_TEXT_END + FPB_TEXT_BEGIN;
 	FpbTupleReader reader;
 	Size		start;
 	Size		end = 0;
@@ -414,13 +366,89 @@ drop_text(const FpbIndex *ix, IndexTuple tuple, Size behind, bool ends, FpbTuple
 	start = reader.data - (char *) tuple;
 	memcpy(space->data, tuple, start);
 	if (ix->second == FPB_SECOND_TEXT)
-		end = copy_less(&reader, Max(behind, before) - before, space->data + start, &aligned);
+		end = copy_less(&reader, second_of_bytes(ix, 0, behind), space->data + start, &aligned);
 	if (ends && ix->natts == 2 && end <= VARHDRSZ_SHORT)
 		end = 0;
 	else
 		end = copy_rest(ix, &reader, space, start, end, &aligned);
 	fpb_set_tuple_info(&space->header, start + end, aligned);
 	space->header.t_info &= ~INDEX_VAR_MASK;
+	return &space->header;
+}
+
+/*
+ * Does the second column, a text behind a code, end in the bytes of a whole
+ * tuple that prefix and head have?  A zero is behind it then.
+ */
+static bool
+second_ends(const FpbIndex *ix, IndexTuple tuple, Size want)
+{
+	FpbKeyBytes bytes;
+	bool		ends;
+
+	if (unlikely(!fpb_tuple_bytes(ix, tuple, want, &bytes)))
+		fpb_tuple_damaged(ix, tuple, short_key);
+	ends = bytes.length < want;
+	fpb_free_bytes(&bytes);
+	return ends;
+}
+
+/*
+ * Cut a tuple of two codes: a copy with what prefix and head lack of its
+ * bytes.
+ */
+static IndexTuple
+keep_last_bytes(const FpbIndex *ix, IndexTuple tuple, Size want, FpbTupleSpace *space)
+{
+	Size		start = IndexInfoFindDataOffset(tuple->t_info);
+	FpbKeyBytes bytes;
+	Size		length;
+
+	if (unlikely(!fpb_tuple_bytes(ix, tuple, BLCKSZ, &bytes)))
+		fpb_tuple_damaged(ix, tuple, short_key);
+	length = Max(bytes.length, want) - want;
+	memcpy(space->data, tuple, start);
+	fpb_copy_short(space->data + start, bytes.data + want, length);
+	fpb_set_tuple_info(&space->header, start + length, false);
+	space->header.t_info &= ~INDEX_VAR_MASK;
+	return &space->header;
+}
+
+/*
+ * Cut a tuple whose first column is a code that the prefix and the head have,
+ * or a uuid of which they have the first half.
+ */
+static IndexTuple
+drop_code(const FpbIndex *ix, IndexTuple tuple, Size prefix, FpbTupleSpace *space)
+{
+	Size		want = prefix + fpb_cut_head_bytes(ix);
+	FpbTupleReader reader;
+	Size		start;
+	Size		left = want < ix->first_size ? FPB_HALF_UUID : 0;
+	Size		end = left;
+	bool		aligned = false;
+	char	   *to;
+
+	if (ix->last_bytes)
+		return keep_last_bytes(ix, tuple, want, space);
+	fpb_begin_with_second(&reader, ix, tuple, false);
+	start = reader.data - (char *) tuple;
+	to = space->data + start;
+	memcpy(space->data, tuple, start);
+	if (left > 0)
+		memcpy(to, reader.data + FPB_HALF_UUID, FPB_HALF_UUID);
+	else if (ix->second == FPB_SECOND_TEXT)
+		end = copy_less(&reader, second_of_bytes(ix, ix->first_size, want), to, &aligned);
+	if (ix->second == FPB_SECOND_TEXT && ix->natts == 2 && end <= VARHDRSZ_SHORT &&
+		second_ends(ix, tuple, want))
+		end = 0;
+	else
+		end = copy_rest(ix, &reader, space, start, end, &aligned);
+	fpb_set_tuple_info(&space->header, start + end, aligned);
+	if (left > 0)
+		space->header.t_info &= ~INDEX_VAR_MASK;
+	else
+		space->header.t_info |= INDEX_VAR_MASK;
 	return &space->header;
 }
 
@@ -438,8 +466,8 @@ cut_tuple(const FpbIndex *ix, IndexTuple tuple, int prefix, bool header_only, Fp
 
 	if (!fpb_is_cut(ix, tuple))
 		return tuple;
-	if (ix->cut_column)
-		return drop_column(ix, tuple, space);
+	if (ix->first_size > 0)
+		return drop_code(ix, tuple, prefix, space);
 	if (unlikely(!fpb_tuple_bytes(ix, tuple, want, &bytes)))
 		fpb_tuple_damaged(ix, tuple, short_key);
 	head = head_behind(ix, &bytes, prefix);
@@ -504,30 +532,33 @@ keep_number(const char *bytes, Size length, FpbPrefixThere *there)
 
 /* How many bytes of a text, the second column, are in the prefix? */
 static inline Size
-second_in_prefix(const FpbPrefixThere *there)
+second_in_prefix(const FpbIndex *ix, const FpbPrefixThere *there)
 {
-	return there->rest > FPB_TEXT_END + FPB_TEXT_BEGIN ?
-		there->rest - (FPB_TEXT_END + FPB_TEXT_BEGIN) : 0;
+	return second_of_bytes(ix, 0, there->rest);
 }
 
 /*
  * Write the bytes of the second column, a text, that are in a prefix to where
- * they are if that has a short header.  What is too long for a tuple that is
- * cut is not: only tuples with a compressed text begin with that.
+ * they are if that has a short header, and the first column ends there.  What
+ * is too long for a tuple that is cut is not: only tuples with a compressed
+ * text begin with that.
  */
 static inline void
-write_second(const char *bytes, char *to, Size room, const FpbPrefixThere *there)
+write_second(const FpbIndex *ix, const char *bytes, char *to, Size end, Size room,
+			 const FpbPrefixThere *there)
 {
-	Size		begin = there->first + VARHDRSZ_SHORT;
-	Size		length = second_in_prefix(there);
+	Size		begin = end + VARHDRSZ_SHORT;
+	Size		length = second_in_prefix(ix, there);
 
 	if (begin + length <= room)
-		fpb_copy_bytes(to + begin, bytes + there->first + FPB_TEXT_END + FPB_TEXT_BEGIN, length);
+		fpb_copy_bytes(to + begin, bytes + there->first + fpb_first_end(ix) + FPB_TEXT_BEGIN,
+					   length);
 }
 
 /*
  * Write the part of a page's prefix that is the first column's to where a
- * tuple is being made, if it is not there, and keep the rest.
+ * tuple is being made, if it is not there, and keep the rest.  If that is a
+ * code, keep it, too: the column will begin there.
  */
 static inline void
 write_prefix(const FpbIndex *ix, Page page, char *to, Size room, FpbPrefixThere *there)
@@ -538,18 +569,37 @@ write_prefix(const FpbIndex *ix, Page page, char *to, Size room, FpbPrefixThere 
 	if (likely(there->page == page && there->at == to))
 		return;
 	there->first = 0;
+	memset(there->bytes, 0, sizeof(there->bytes));
 	there->rest = 0;
-	if (prefix > 0)
+	if (prefix <= Min(ix->first_size, sizeof(uint64)))
 	{
+		uint64		first = pg_hton64(FpbHdr(page)->fences.head[FPB_LOW] & ~fpb_ones_behind(prefix));
+
+		there->first = prefix;
+		memcpy(there->bytes, &first, sizeof(first));
+	}
+	else
+	{
+		Size		end;
+
 		prefix_bytes(ix, page, &bytes);
 		there->first = Min(bytes.first, prefix);
 		there->rest = prefix - there->first;
 		if (unlikely(there->first > room))
 			fpb_part_damaged(ix, page, too_long);
-		memcpy(to, bytes.data, there->first);
+		if (ix->first_size > 0)
+		{
+			memcpy(there->bytes, bytes.data, Min(prefix, sizeof(there->bytes)));
+			end = ix->cols[0].length;
+		}
+		else
+		{
+			memcpy(to, bytes.data, there->first);
+			end = there->first;
+		}
 		if (ix->second == FPB_SECOND_TEXT)
-			write_second(bytes.data, to, room, there);
-		else if (there->rest > 0)
+			write_second(ix, bytes.data, to, end, room, there);
+		else if (there->rest > 0 && ix->first_size == 0)
 			keep_number(bytes.data + there->first + FPB_TEXT_END, there->rest - FPB_TEXT_END, there);
 		fpb_free_bytes(&bytes);
 	}
@@ -653,7 +703,7 @@ write_text(const FpbIndex *ix, const FpbKey *key, char *to, const FpbPrefixThere
 
 /*
  * Add the second column, a number, to the data of a tuple being made, which
- * end with a short text.  Returns where they end.
+ * end with the first column.  Returns where they end.
  */
 static inline Size
 add_number(const FpbIndex *ix, char *to, Size end, uint64 number)
@@ -682,19 +732,19 @@ add_number(const FpbIndex *ix, char *to, Size end, uint64 number)
 
 /*
  * Add the second column, a text with a header of so many bytes, to the data of
- * a tuple being made, which end with a short text, of which text_in_head bytes
- * are in the head.  The key's tuple has the last length bytes of it.  There is
- * room for so many bytes of data.  Returns where they end.
+ * a tuple being made, which end with the first column, of which first_in_head
+ * bytes are in the head.  The key's tuple has the last length bytes of it.
+ * There is room for so many bytes of data.  Returns where they end.
  *
  * The bytes behind a short text may change.
  */
 static inline Size
 add_second(const FpbIndex *ix, const FpbKey *key, Size header, const char *last, Size length,
-		   char *to, Size end, Size room, Size text_in_head, FpbPrefixThere *there)
+		   char *to, Size end, Size room, Size first_in_head, FpbPrefixThere *there)
 {
-	Size		in_prefix = second_in_prefix(there);
-	Size		before = there->rest == 0 ? text_in_head + FPB_TEXT_END + FPB_TEXT_BEGIN :
-		there->rest == FPB_TEXT_END ? FPB_TEXT_BEGIN : 0;
+	Size		in_prefix = second_in_prefix(ix, there);
+	Size		before = there->rest == 0 ? first_in_head + fpb_first_end(ix) + FPB_TEXT_BEGIN :
+		there->rest == fpb_first_end(ix) ? FPB_TEXT_BEGIN : 0;
 	uint64		head = before >= sizeof(head) ? 0 : key->head << (BITS_PER_BYTE * before);
 	Size		in_head = fpb_bytes_before_zero(head);
 	Size		whole = in_prefix + in_head + length;
@@ -727,7 +777,7 @@ add_second(const FpbIndex *ix, const FpbKey *key, Size header, const char *last,
  */
 static inline Size
 read_second(const FpbIndex *ix, const FpbKey *key, FpbTupleReader *reader, char *to, Size end,
-			Size room, Size text_in_head, FpbPrefixThere *there, bool *aligned)
+			Size room, Size first_in_head, FpbPrefixThere *there, bool *aligned)
 {
 	FpbTupleReader next = *reader;
 	const char *value = fpb_next_column(&next);
@@ -735,7 +785,7 @@ read_second(const FpbIndex *ix, const FpbKey *key, FpbTupleReader *reader, char 
 
 	if (value == NULL || VARATT_IS_4B_C(value))
 	{
-		if (second_in_prefix(there) > 0)
+		if (second_in_prefix(ix, there) > 0)
 			there->page = NULL; /* that will be overwritten */
 		return end;
 	}
@@ -743,7 +793,7 @@ read_second(const FpbIndex *ix, const FpbKey *key, FpbTupleReader *reader, char 
 	*aligned |= fpb_needs_alignment(&ix->cols[1], value);
 	header = VARATT_IS_1B(value) ? VARHDRSZ_SHORT : VARHDRSZ;
 	return add_second(ix, key, header, value + header,
-					  reader->data + reader->off - value - header, to, end, room, text_in_head,
+					  reader->data + reader->off - value - header, to, end, room, first_in_head,
 					  there);
 }
 
@@ -786,7 +836,8 @@ fpb_later_datums(const FpbIndex *ix, const FpbKey *key, int ncolumns, FpbJoiner 
 	int			lacking = key->cut_in == NULL ? 0 : fpb_lacking_columns(ix, key->tuple);
 	FpbTupleReader reader;
 
-	if (lacking > 0 && ix->second == FPB_SECOND_TEXT)
+	if (lacking > 0 && (ix->last_bytes || (ix->second == FPB_SECOND_TEXT &&
+										   fpb_first_left(ix, key->tuple) == 0)))
 	{
 		fpb_tuple_datums(ix, fpb_join_next(ix, key, joiner), ncolumns, values, isnull);
 		return;
@@ -842,13 +893,251 @@ add_text(const FpbIndex *ix, const FpbKey *key, FpbTupleSpace *space, FpbPrefixT
 	return &space->header;
 }
 
+/*
+ * The code of a key's first column, which its tuple lacks, or has the last
+ * bytes of.  The prefix's bytes are there.
+ */
+static inline FpbCode
+code_of_key(const FpbIndex *ix, const FpbKey *key, const FpbPrefixThere *there)
+{
+	Size		first = there->first;
+	FpbCode		code = {fpb_bytes_head(there->bytes, sizeof(uint64)),
+	fpb_bytes_head(there->bytes + sizeof(uint64), sizeof(uint64))};
+
+	if (first < sizeof(uint64))
+		code.hi |= key->head >> (BITS_PER_BYTE * first);
+	if (ix->first_size == sizeof(uint32))
+		code.hi >>= 32;
+	if (ix->first_size <= sizeof(uint64))
+		return code;
+	if (fpb_first_left(ix, key->tuple) > 0)
+	{
+		const char *left = (char *) key->tuple + IndexInfoFindDataOffset(key->tuple->t_info);
+
+		if (unlikely(IndexTupleSize(key->tuple) < left + FPB_HALF_UUID - (char *) key->tuple))
+			fpb_tuple_damaged(ix, key->tuple, FPB_PAST_TUPLE);
+		code.lo = fpb_bytes_head(left, FPB_HALF_UUID);
+		if (ix->cols[0].desc)
+			code.lo = ~code.lo;
+	}
+	else if (unlikely(first < sizeof(uint64)))
+		fpb_tuple_damaged(ix, key->tuple, "uuid is not in its head");
+	else if (first < ix->first_size)
+		code.lo |= key->head >> (BITS_PER_BYTE * (first - sizeof(uint64)));
+	return code;
+}
+
+/*
+ * Write the value of a code to where the data of a tuple begin.
+ */
+static inline void
+write_code(const FpbIndex *ix, FpbCode code, char *to)
+{
+	const FpbColumn *col = &ix->cols[0];
+
+	code = fpb_code_direct(col, code);
+	if (col->by_value)
+		store_att_byval(to, fpb_code_decode(col->word->kind, code, false), col->length);
+	else
+		fpb_code_bytes(col, code, to);
+}
+
+/*
+ * All bytes of a key of two codes, whose tuple has the last of them: zeros may
+ * be behind them.  The prefix's bytes are there.  Returns how many they are;
+ * there is room for FPB_CODES_MOST.
+ */
+static inline Size
+bytes_of_codes(const FpbIndex *ix, const FpbKey *key, const FpbPrefixThere *there, char *to)
+{
+	Size		prefix = there->first + there->rest;
+	uint64		head = pg_hton64(key->head);
+	Size		start = IndexInfoFindDataOffset(key->tuple->t_info);
+	Size		left = IndexTupleSize(key->tuple) - start;
+
+	if (unlikely(IndexTupleSize(key->tuple) < start || left > FPB_LAST_BYTES_MOST ||
+				 prefix > sizeof(there->bytes)))
+		fpb_tuple_damaged(ix, key->tuple, FPB_PAST_TUPLE);
+	memcpy(to, there->bytes, sizeof(there->bytes));
+	memcpy(to + prefix, &head, sizeof(head));
+	memcpy(to + prefix + sizeof(head), (char *) key->tuple + start, left);
+	return prefix + sizeof(head) + left;
+}
+
+/*
+ * Write the value of a second column, which is not NULL, to the data of a
+ * tuple being made, which end with the first one.  The key has so many bytes
+ * behind that.  Returns where the data end.
+ */
+static inline Size
+write_second_code(const FpbIndex *ix, const FpbKey *key, const char *bytes, Size length, char *to,
+				  Size end)
+{
+	const FpbColumn *col = &ix->cols[1];
+	uint64		number;
+
+	if (ix->second == FPB_SECOND_NUMBER)
+	{
+		if (unlikely(!fpb_number_of_bytes(col, fpb_bytes_head(bytes, sizeof(uint64)),
+										  (uint8) bytes[sizeof(uint64)], (int) length, &number)))
+			fpb_tuple_damaged(ix, key->tuple, "number is not in its bytes");
+		return add_number(ix, to, end, number);
+	}
+	if (unlikely(length < 1 + FPB_UUID_BYTES))
+		fpb_tuple_damaged(ix, key->tuple, "uuid is not in its bytes");
+	for (int i = 0; i < FPB_UUID_BYTES; i++)
+		to[end + i] = col->desc ? ~bytes[1 + i] : bytes[1 + i];
+	return end + FPB_UUID_BYTES;
+}
+
+/*
+ * Write the first column's value, of whose code these are the bytes, to where
+ * the data of a tuple begin.
+ */
+static inline void
+write_first_code(const FpbIndex *ix, const char *bytes, char *to)
+{
+	FpbCode		code = {fpb_bytes_head(bytes, sizeof(uint64)),
+	fpb_bytes_head(bytes + sizeof(uint64), sizeof(uint64))};
+
+	if (ix->first_size == sizeof(uint32))
+		code.hi >>= 32;
+	write_code(ix, code, to);
+}
+
+/*
+ * A copy of a key's tuple in *space, with both columns, of which it has the
+ * last bytes.
+ */
+static inline IndexTuple
+add_last_bytes(const FpbIndex *ix, const FpbKey *key, FpbTupleSpace *space, FpbPrefixThere *there)
+{
+	Size		start = IndexInfoFindDataOffset(key->tuple->t_info);
+	char	   *to = space->data + start;
+	char		bytes[FPB_CODES_MOST];
+	Size		length;
+	Size		end = ix->cols[0].length;
+	bool		aligned = ix->cols[0].align > sizeof(uint16);
+
+	write_prefix(ix, key->cut_in, to, sizeof(space->data) - start, there);
+	length = bytes_of_codes(ix, key, there, bytes);
+	space->header = *key->tuple;
+	if (unlikely(start > sizeof(IndexTupleData)))
+		memcpy(space->data, key->tuple, start); /* the bitmap of NULLs */
+	write_first_code(ix, bytes, to);
+	if (likely(!IndexTupleHasNulls(key->tuple)))
+	{
+		if (unlikely(length < ix->first_size))
+			fpb_tuple_damaged(ix, key->tuple, FPB_PAST_TUPLE);
+		end = write_second_code(ix, key, bytes + ix->first_size, length - ix->first_size, to, end);
+		aligned |= ix->cols[1].align > sizeof(uint16);
+	}
+	space->header.t_info &= ~INDEX_VAR_MASK;
+	fpb_set_tuple_info(&space->header, start + end, aligned);
+	return &space->header;
+}
+
+/*
+ * See key/prefix.h.
+ */
+Datum
+fpb_first_of_head(const FpbIndex *ix, const FpbKey *key)
+{
+	const FpbColumn *col = &ix->cols[0];
+	FpbTupleSpace space;
+	FpbPrefixThere there = {0};
+
+	Assert(!ix->last_bytes);
+	write_prefix(ix, key->cut_in, space.data, sizeof(space.data), &there);
+	return fpb_code_decode(col->word->kind, fpb_code_direct(col, code_of_key(ix, key, &there)),
+						   false);
+}
+
+/*
+ * Has a tuple that lacks a code a column of variable length that is not NULL?
+ */
+static inline bool
+has_varlena(const FpbIndex *ix, IndexTuple tuple)
+{
+	if (ix->rest == FPB_REST_FIXED)
+		return false;
+	for (int i = 1; i < ix->natts; i++)
+	{
+		if (ix->cols[i].length < 0 &&
+			!(IndexTupleHasNulls(tuple) &&
+			  att_isnull(i, (uint8 *) ((char *) tuple + sizeof(IndexTupleData)))))
+			return true;
+	}
+	return false;
+}
+
+/*
+ * A copy of a key's tuple in *space, with the code of its first column, and
+ * with what it lacks of the second.
+ */
+static IndexTuple
+add_code(const FpbIndex *ix, const FpbKey *key, FpbTupleSpace *space, FpbPrefixThere *there)
+{
+	const FpbColumn *first = &ix->cols[0];
+	IndexTuple	tuple = key->tuple;
+	FpbTupleReader reader;
+	Size		start;
+	char	   *to;
+	Size		room;
+	bool		aligned = (tuple->t_info & INDEX_AM_RESERVED_BIT) != 0;
+	Size		in_head;
+	Size		end = first->length;
+	Size		moves;
+
+	if (ix->last_bytes)
+		return add_last_bytes(ix, key, space, there);
+	fpb_begin_with_second(&reader, ix, tuple, true);
+	start = reader.data - (char *) tuple;
+	to = space->data + start;
+	room = sizeof(space->data) - start;
+	write_prefix(ix, key->cut_in, to, room, there);
+	in_head = fpb_first_in_head(ix, there->first, key->head);
+	space->header = *tuple;
+	if (unlikely(start > sizeof(IndexTupleData)))
+		memcpy(space->data, tuple, start);	/* the bitmap of NULLs, too */
+	write_code(ix, code_of_key(ix, key, there), to);
+
+	moves = end - reader.off;
+	if (fpb_lacks_second(ix, tuple))
+	{
+		end = add_second(ix, key, VARHDRSZ_SHORT, "", 0, to, end, room, in_head, there);
+		aligned = false;
+	}
+	else if (ix->second == FPB_SECOND_TEXT && reader.off == 0)
+	{
+		aligned = false;
+		end = read_second(ix, key, &reader, to, end, room, in_head, there, &aligned);
+		end = copy_rest(ix, &reader, space, start, end, &aligned);
+	}
+	else if (moves % (aligned ? ix->tuple_align : sizeof(uint16)) != 0)
+		end = copy_rest(ix, &reader, space, start, end, &aligned);
+	else if (unlikely(reader.off > reader.size || start + end + reader.size > sizeof(space->data)))
+		fpb_tuple_damaged(ix, tuple, too_long);
+	else
+	{
+		/* the columns keep their alignment, so they are moved all at once */
+		fpb_copy_short(to + end, reader.data + reader.off, reader.size - reader.off);
+		end += reader.size - reader.off;
+	}
+	fpb_set_tuple_info(&space->header, start + end, aligned || first->align > sizeof(uint16));
+	space->header.t_info &= ~INDEX_VAR_MASK;
+	if (has_varlena(ix, tuple))
+		space->header.t_info |= INDEX_VAR_MASK;
+	return &space->header;
+}
+
 static pg_attribute_always_inline IndexTuple
 join_tuple(const FpbIndex *ix, const FpbKey *key, FpbTupleSpace *space, FpbPrefixThere *there)
 {
 	if (!fpb_is_cut(ix, key->tuple))
 		return key->tuple;
-	if (ix->cut_column)
-		return add_column(ix, key->tuple, fpb_first_of_head(ix, key), space);
+	if (ix->first_size > 0)
+		return add_code(ix, key, space, there);
 	if (fpb_lacks_text(ix, key->tuple))
 		return add_text(ix, key, space, there);
 	return add_bytes(ix, key, space, there);
@@ -899,12 +1188,16 @@ copy_plain_rest(const FpbIndex *ix, char *to, Size end, const char *from, Size l
 	return end + length;
 }
 
-/* Is the prefix of a key's page where it has to be, behind a short header? */
+/*
+ * Is the prefix of a key's page where it has to be if no column is NULL,
+ * behind a short header, or is it a code?
+ */
 static inline bool
-prefix_is_there(const FpbKey *key, const FpbJoiner *joiner)
+prefix_is_there(const FpbIndex *ix, const FpbKey *key, const FpbJoiner *joiner)
 {
-	return joiner->there.page == key->cut_in &&
-		joiner->there.at == joiner->space.data + IndexInfoFindDataOffset(0) + VARHDRSZ_SHORT;
+	Size		begin = IndexInfoFindDataOffset(0) + (ix->first_size > 0 ? 0 : VARHDRSZ_SHORT);
+
+	return joiner->there.page == key->cut_in && joiner->there.at == joiner->space.data + begin;
 }
 
 /*
@@ -920,7 +1213,7 @@ join_plain_texts(const FpbIndex *ix, const FpbKey *key, Size size, FpbJoiner *jo
 	Size		in_head;
 	Size		end;
 
-	if (!prefix_is_there(key, joiner) || (key->tuple->t_info & INDEX_AM_RESERVED_BIT) != 0 ||
+	if (!prefix_is_there(ix, key, joiner) || (key->tuple->t_info & INDEX_AM_RESERVED_BIT) != 0 ||
 		(size > 0 && (!VARATT_IS_1B(last) || VARSIZE_1B(last) != size ||
 					  size < ix->cols[1].plain_from)))
 		return NULL;
@@ -949,7 +1242,7 @@ join_plain_text(const FpbIndex *ix, const FpbKey *key, Size size, FpbJoiner *joi
 
 	if (ix->second == FPB_SECOND_TEXT)
 		return join_plain_texts(ix, key, size, joiner);
-	if (!prefix_is_there(key, joiner) ||
+	if (!prefix_is_there(ix, key, joiner) ||
 		(size == 0 ? aligned || ix->natts != 2 : aligned != needs_alignment || size != ix->rest_size))
 		return NULL;
 	in_head = write_text(ix, key, to, &joiner->there, &end);
@@ -960,6 +1253,48 @@ join_plain_text(const FpbIndex *ix, const FpbKey *key, Size size, FpbJoiner *joi
 	joiner->space.header.t_tid = key->tuple->t_tid;
 	joiner->space.header.t_info = INDEX_VAR_MASK |
 		(needs_alignment ? INDEX_AM_RESERVED_BIT : 0) | (start + end);
+	return &joiner->space.header;
+}
+
+/*
+ * fpb_join_plain of a tuple that lacks a code, and whose data have size bytes.
+ */
+static IndexTuple
+join_plain_code(const FpbIndex *ix, const FpbKey *key, Size size, FpbJoiner *joiner)
+{
+	const FpbColumn *first = &ix->cols[0];
+	const Size	start = IndexInfoFindDataOffset(0);
+	const char *data = (char *) key->tuple + start;
+	char	   *to = joiner->space.data + start;
+	Size		room = sizeof(joiner->space.data) - start;
+	uint16		info = key->tuple->t_info & ~INDEX_SIZE_MASK;
+	Size		left = fpb_first_left(ix, key->tuple);
+	bool		lacks_second = fpb_lacks_second(ix, key->tuple);
+	bool		aligned = ix->rest == FPB_REST_FIXED && ix->cols[1].align > sizeof(uint16);
+	int			rest;
+	Size		in_head;
+	Size		end = first->length;
+
+	if (ix->last_bytes)
+		return info == 0 && size <= FPB_LAST_BYTES_MOST && prefix_is_there(ix, key, joiner) ?
+			add_last_bytes(ix, key, &joiner->space, &joiner->there) : NULL;
+	rest = lacks_second ? 0 : plain_rest(ix, data, size, left);
+
+	if (rest < 0 || !prefix_is_there(ix, key, joiner) ||
+		info != ((left == 0 ? INDEX_VAR_MASK : 0) |
+				 (aligned && !lacks_second ? INDEX_AM_RESERVED_BIT : 0)))
+		return NULL;
+	write_code(ix, code_of_key(ix, key, &joiner->there), to);
+	in_head = fpb_first_in_head(ix, joiner->there.first, key->head);
+	if (ix->second == FPB_SECOND_TEXT && left == 0)
+		end = add_second(ix, key, VARHDRSZ_SHORT, data + VARHDRSZ_SHORT,
+						 size == 0 ? 0 : size - VARHDRSZ_SHORT, to, end, room, in_head,
+						 &joiner->there);
+	else
+		end = copy_plain_rest(ix, to, end, data + rest, size - rest);
+	joiner->space.header.t_tid = key->tuple->t_tid;
+	joiner->space.header.t_info = (ix->rest == FPB_REST_SHORT ? INDEX_VAR_MASK : 0) |
+		(aligned || first->align > sizeof(uint16) ? INDEX_AM_RESERVED_BIT : 0) | (start + end);
 	return &joiner->space.header;
 }
 
@@ -979,6 +1314,10 @@ fpb_join_plain(const FpbIndex *ix, const FpbKey *key, FpbJoiner *joiner)
 	uint16		info = tuple->t_info & ~INDEX_SIZE_MASK;
 	bool		aligned = ix->rest == FPB_REST_FIXED && ix->natts > 1 &&
 		ix->cols[1].align > sizeof(uint16);
+	Size		prefix;
+	Size		in_head;
+	uint64		head;
+	Size		length;
 	Size		end;
 	int			rest;
 
@@ -987,44 +1326,26 @@ fpb_join_plain(const FpbIndex *ix, const FpbKey *key, FpbJoiner *joiner)
 		(offset > FPB_TAIL_MAX_OFFSET && (offset & FPB_POSTING_BIT) == 0))
 		return NULL;
 	size -= start;
+	if (ix->first_size > 0)
+		return join_plain_code(ix, key, size, joiner);
 	if (ix->second != FPB_SECOND_NONE && (info & ~INDEX_AM_RESERVED_BIT) == 0)
 		return join_plain_text(ix, key, size, joiner);
-	if (size == 0)
+	if (size == 0 || info != (INDEX_VAR_MASK | (aligned ? INDEX_AM_RESERVED_BIT : 0)) ||
+		!VARATT_IS_1B(data) || VARSIZE_1B(data) < ix->cols[0].plain_from ||
+		VARSIZE_1B(data) > size)
 		return NULL;
-	if (ix->cut_column)
-	{
-		const FpbColumn *first = &ix->cols[0];
-
-		rest = plain_rest(ix, data, size, 0);
-		if (rest < 0 ||
-			info != ((ix->rest == FPB_REST_SHORT ? INDEX_VAR_MASK : 0) |
-					 (aligned ? INDEX_AM_RESERVED_BIT : 0)))
-			return NULL;
-		store_att_byval(to, fpb_first_of_head(ix, key), first->length);
-		aligned |= first->align > sizeof(uint16);
-		end = first->length;
-	}
-	else
-	{
-		Size		prefix = fpb_page_prefix(ix, key->cut_in);
-		Size		in_head = fpb_bytes_in_head(ix, key->head);
-		uint64		head = pg_hton64(fpb_head_bytes(ix, key->head));
-		Size		length;
-
-		if (info != (INDEX_VAR_MASK | (aligned ? INDEX_AM_RESERVED_BIT : 0)) ||
-			!VARATT_IS_1B(data) || VARSIZE_1B(data) < ix->cols[0].plain_from ||
-			VARSIZE_1B(data) > size)
-			return NULL;
-		length = VARSIZE_1B(data) - VARHDRSZ_SHORT;
-		rest = plain_rest(ix, data, size, VARHDRSZ_SHORT + length);
-		end = VARHDRSZ_SHORT + prefix + in_head + length;
-		if (rest < 0 || end > VARATT_SHORT_MAX ||
-			!prefix_is_there(key, joiner) || joiner->there.rest > 0)
-			return NULL;
-		SET_VARSIZE_SHORT(to, end);
-		fpb_copy_short(to + VARHDRSZ_SHORT + prefix, (char *) &head, in_head);
-		fpb_copy_short(to + end - length, data + VARHDRSZ_SHORT, length);
-	}
+	length = VARSIZE_1B(data) - VARHDRSZ_SHORT;
+	rest = plain_rest(ix, data, size, VARHDRSZ_SHORT + length);
+	prefix = fpb_page_prefix(ix, key->cut_in);
+	in_head = fpb_bytes_in_head(ix, key->head);
+	end = VARHDRSZ_SHORT + prefix + in_head + length;
+	if (rest < 0 || end > VARATT_SHORT_MAX ||
+		!prefix_is_there(ix, key, joiner) || joiner->there.rest > 0)
+		return NULL;
+	head = pg_hton64(fpb_head_bytes(ix, key->head));
+	SET_VARSIZE_SHORT(to, end);
+	fpb_copy_short(to + VARHDRSZ_SHORT + prefix, (char *) &head, in_head);
+	fpb_copy_short(to + end - length, data + VARHDRSZ_SHORT, length);
 	end = copy_plain_rest(ix, to, end, data + rest, size - rest);
 	joiner->space.header.t_tid = tuple->t_tid;
 	joiner->space.header.t_info = (info & ~INDEX_AM_RESERVED_BIT) |
@@ -1123,6 +1444,28 @@ compare_lacking(const FpbIndex *ix, const FpbKey *key, bool has_prefix, const ch
 }
 
 /*
+ * fpb_compare_first where the first column is a code, of which the key's tuple
+ * lacks something.
+ */
+static int
+compare_codes(const FpbIndex *ix, const FpbKey *key, const FpbSearchKey *search)
+{
+	const FpbColumn *col = &ix->cols[0];
+	FpbTupleSpace space;
+	FpbPrefixThere there = {0};
+	char		bytes[FPB_CODES_MOST];
+
+	if (unlikely(search->cols[0].isnull))
+		return col->nulls_first ? 1 : -1;
+	write_prefix(ix, key->cut_in, space.data, sizeof(space.data), &there);
+	if (ix->last_bytes)
+		(void) bytes_of_codes(ix, key, &there, bytes);
+	else
+		fpb_code_bytes(col, code_of_key(ix, key, &there), bytes);
+	return memcmp(bytes, search->bytes, ix->first_size);
+}
+
+/*
  * See key/prefix.h.  The order of the first column is that of bytes, so those
  * of one that is cut need not be joined.
  */
@@ -1137,6 +1480,8 @@ fpb_compare_first(const FpbIndex *ix, const FpbKey *key, const FpbSearchKey *sea
 	Size		left;
 	int			order = 0;
 
+	if (ix->first_size > 0)
+		return compare_codes(ix, key, search);
 	bytes.data = "";
 	bytes.length = 0;
 	bytes.copy = NULL;
@@ -1169,6 +1514,44 @@ fpb_compare_first(const FpbIndex *ix, const FpbKey *key, const FpbSearchKey *sea
 /* --- heads of search keys --- */
 
 /*
+ * See key/key.h.  With a text behind the code, the bytes may be fewer than the
+ * key has.
+ */
+void
+fpb_search_key_set_bytes(const FpbIndex *ix, FpbSearchKey *search)
+{
+	FpbKeyBytes bytes;
+
+	if (ix->first_size == 0 || !ix->byte_order)
+		return;
+	search->nbytes = 0;
+	if (search->ncols == 0 || search->cols[0].isnull)
+		return;
+	fpb_search_bytes(ix, search, FPB_SEARCH_BYTES, &bytes);
+	search->nbytes = Min(bytes.length, FPB_SEARCH_BYTES);
+	memset(search->bytes, 0, FPB_SEARCH_BYTES);
+	fpb_copy_short(search->bytes, bytes.data, search->nbytes);
+	fpb_free_bytes(&bytes);
+}
+
+/*
+ * The first bytes of a search key, at least so many as are wanted if it has
+ * them.
+ */
+static inline void
+bytes_of_search(const FpbIndex *ix, const FpbSearchKey *search, Size want, FpbKeyBytes *bytes)
+{
+	if (ix->first_size > 0 && (want <= FPB_SEARCH_BYTES || search->nbytes < FPB_SEARCH_BYTES))
+	{
+		bytes->data = search->bytes;
+		bytes->length = search->nbytes;
+		bytes->copy = NULL;
+	}
+	else
+		fpb_search_bytes(ix, search, want, bytes);
+}
+
+/*
  * See key/prefix.h.
  */
 uint64
@@ -1185,7 +1568,7 @@ fpb_search_head_behind(const FpbIndex *ix, const FpbSearchKey *search, int prefi
 	if (search->ncols == 0 || search->cols[0].isnull)
 		return search->head;
 
-	fpb_search_bytes(ix, search, want, &bytes);
+	bytes_of_search(ix, search, want, &bytes);
 	if (other != NULL)
 		order = compare_prefix(ix, &bytes, other, prefix, &ends);
 	head = head_behind(ix, &bytes, prefix);
@@ -1201,5 +1584,5 @@ fpb_search_head_behind(const FpbIndex *ix, const FpbSearchKey *search, int prefi
 	}
 	if (order == 0)
 		return head;
-	return (order < 0) != ix->cols[0].desc ? 0 : fpb_greatest_head(ix);
+	return (order < 0) != fpb_inverts_heads(ix) ? 0 : fpb_greatest_head(ix);
 }

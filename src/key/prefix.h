@@ -91,6 +91,15 @@ fpb_key_head(const FpbIndex *ix, const FpbKey *key)
 }
 
 /*
+ * Are byte heads inverted?  Those of a code are in the index's order.
+ */
+static inline bool
+fpb_inverts_heads(const FpbIndex *ix)
+{
+	return ix->cols[0].desc && ix->first_size == 0;
+}
+
+/*
  * The bytes that a head in a page is made of, the first ones of an integer,
  * and how many there are.
  */
@@ -103,7 +112,7 @@ fpb_cut_head_bytes(const FpbIndex *ix)
 static inline uint64
 fpb_head_bytes(const FpbIndex *ix, uint64 head)
 {
-	return ix->cols[0].desc ? ~head : head;
+	return fpb_inverts_heads(ix) ? ~head : head;
 }
 
 /*
@@ -144,6 +153,18 @@ fpb_bytes_in_head(const FpbIndex *ix, uint64 head)
 }
 
 /*
+ * How many bytes of a head, in a page with this prefix, are the first
+ * column's, where heads may go on into the second column?
+ */
+static inline Size
+fpb_first_in_head(const FpbIndex *ix, Size prefix, uint64 head)
+{
+	if (ix->first_size == 0)
+		return fpb_bytes_in_head(ix, head);
+	return prefix < ix->first_size ? Min(sizeof(head), ix->first_size - prefix) : 0;
+}
+
+/*
  * Is a tuple cut in leaves?  It may be the whole one, or as it is stored.
  */
 extern bool fpb_is_cut(const FpbIndex *ix, IndexTuple tuple);
@@ -176,12 +197,14 @@ typedef struct FpbPrefixThere
 	Page		page;			/* whose prefix has been written, */
 	char	   *at;				/* and where: */
 	Size		first;			/* so many bytes, the first column's; */
-	Size		rest;			/* it has so many more: a zero, and of the
-								 * second column */
+	char		bytes[FPB_SEARCH_BYTES];	/* if that is a code, or more,
+											 * these: zeros behind them; */
+	Size		rest;			/* it has so many more: of the second column,
+								 * and the zero that ends a text */
 	uint64		number;			/* a number: its first bytes, */
 	uint8		ninth;			/* and one more; (a text has been written
-								 * behind the first column, and there is room
-								 * for a short header between) */
+								 * behind where the first column will be, and
+								 * there is room for a short header between) */
 } FpbPrefixThere;
 
 typedef struct FpbJoiner
@@ -247,7 +270,7 @@ fpb_whole_key(const FpbIndex *ix, const FpbKey *key, FpbTupleSpace *space)
 }
 
 /*
- * The first column of a key whose tuple lacks it.
+ * The first column, passed by value, of a key whose tuple lacks it.
  */
 extern Datum fpb_first_of_head(const FpbIndex *ix, const FpbKey *key);
 

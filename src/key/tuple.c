@@ -170,7 +170,7 @@ columns_fault(const FpbIndex *ix, IndexTuple tuple, Size size, int first, int na
 {
 	const char *data = (char *) tuple + IndexInfoFindDataOffset(tuple->t_info);
 	uint8	   *bitmap = (uint8 *) ((char *) tuple + sizeof(IndexTupleData));
-	Size		off = 0;
+	Size		off = first > 0 ? fpb_first_left(ix, tuple) : 0;
 
 	*aligned = false;
 	for (int i = first; i < natts; i++)
@@ -189,7 +189,7 @@ columns_fault(const FpbIndex *ix, IndexTuple tuple, Size size, int first, int na
 		if (fault != NULL)
 			return fault;
 		if (col->length < 0 && !IndexTupleHasVarwidths(tuple) &&
-			(first == 0 || ix->second == FPB_SECOND_NONE))
+			first == 0)
 			return "tuple has the wrong flag for columns of variable length";
 		if (fpb_needs_alignment(col, data + off))
 			*aligned = true;
@@ -245,6 +245,13 @@ fpb_tuple_fault(const FpbIndex *ix, IndexTuple tuple, Size avail, FpbTupleKind k
 	/* with a TID, the INCLUDE columns of a pivot may be there or not */
 	if (kind == FPB_TUPLE_STORED)
 		first = fpb_lacking_columns(ix, tuple);
+	if (first > 0 && ix->last_bytes)
+	{
+		if (size - start > FPB_LAST_BYTES_MOST)
+			return "tuple is longer than the bytes of its key";
+		return (tuple->t_info & INDEX_AM_RESERVED_BIT) != 0 ?
+			"tuple has the wrong alignment flag" : NULL;
+	}
 	fault = columns_fault(ix, tuple, size - start, first, natts,
 						  pivot ? ix->nkeyatts : natts, &end, &aligned);
 	if (fault != NULL)

@@ -15,12 +15,14 @@
 
 #include "access/itup.h"
 #include "access/tupmacs.h"
+#include "catalog/pg_collation.h"
 #include "common/int.h"
 #include "port/pg_bitutils.h"
 #include "port/pg_bswap.h"
 #include "utils/date.h"
 #include "utils/fmgroids.h"
 #include "utils/timestamp.h"
+#include "utils/uuid.h"
 
 #include "key/key.h"
 
@@ -138,9 +140,31 @@ fpb_bytes_head(const char *data, Size length)
 #define FPB_HEAD4_MASK	UINT64CONST(0xFFFFFFFF00000000)
 
 /*
+ * What a comparator says of two texts, which need not be called if their order
+ * is that of bytes, and they are stored as they are.
+ */
+static inline int
+fpb_compare_texts(FmgrInfo *cmp, Oid collation, Datum a, Datum b)
+{
+	const char *a_bytes;
+	const char *b_bytes;
+	Size		a_length;
+	Size		b_length;
+	int			order;
+
+	if (collation != C_COLLATION_OID ||
+		!fpb_plain_bytes(DatumGetPointer(a), &a_bytes, &a_length) ||
+		!fpb_plain_bytes(DatumGetPointer(b), &b_bytes, &b_length))
+		return DatumGetInt32(FunctionCall2Coll(cmp, collation, a, b));
+	order = memcmp(a_bytes, b_bytes, Min(a_length, b_length));
+	return order != 0 ? order : pg_cmp_size(a_length, b_length);
+}
+
+/*
  * What a comparator says of two values.  The server's own comparators of
- * integers need not be called for that: what function has one of these OIDs is
- * compiled into the server (see fmgr_isbuiltin), whatever pg_proc says.
+ * integers and uuids need not be called for that: what function has one of
+ * these OIDs is compiled into the server (see fmgr_isbuiltin), whatever
+ * pg_proc says.
  */
 static inline int
 fpb_call_comparator(FmgrInfo *cmp, Oid collation, Datum a, Datum b)
@@ -158,6 +182,10 @@ fpb_call_comparator(FmgrInfo *cmp, Oid collation, Datum a, Datum b)
 		case F_TIMESTAMP_CMP:
 		case F_TIMESTAMPTZ_CMP:
 			return pg_cmp_s64(DatumGetTimestamp(a), DatumGetTimestamp(b));
+		case F_UUID_CMP:
+			return memcmp(DatumGetPointer(a), DatumGetPointer(b), UUID_LEN);
+		case F_BTTEXTCMP:
+			return fpb_compare_texts(cmp, collation, a, b);
 		default:
 			return DatumGetInt32(FunctionCall2Coll(cmp, collation, a, b));
 	}
@@ -271,49 +299,77 @@ first_is_not_null(IndexTuple tuple)
 }
 
 /*
- * Does the tuple of a leaf's entry, as it is stored, lack its first column; or
+ * Does the tuple of a leaf's entry, as it is stored, lack its first column, or
+ * the first bytes of that, because prefix and head have them as a code; or
  * will it, if this is the whole one?
  */
 static inline bool
 fpb_lacks_first(const FpbIndex *ix, IndexTuple tuple)
 {
-	if (!ix->cut_column || IndexTupleSize(tuple) > ix->cut_most)
+	if (ix->first_size == 0 || IndexTupleSize(tuple) > ix->cut_most)
 		return false;
 	return first_is_not_null(tuple);
 }
 
+/* bytes of a key of two codes, at most, that prefix and head may lack */
+#define FPB_LAST_BYTES_MOST	(16 + 1 + 16 - sizeof(uint64))
+
+/* bytes of a uuid that cut tuples lack, or lack not, if not all of it */
+#define FPB_HALF_UUID	8
+
 /*
- * Where byte heads go on into the second column: does the tuple of a leaf's
- * entry, as it is stored, lack its first column, a text?  It does if the flag
- * of variable lengths is missing; all whole tuples with a text have it.  And
- * does it lack the second, which would be all that it has?
+ * How many bytes of its first column has such a tuple, as it is stored?  The
+ * last ones of a uuid, if the flag of variable lengths is missing.  (All other
+ * cut tuples that lack a code have it.)
+ */
+static inline Size
+fpb_first_left(const FpbIndex *ix, IndexTuple tuple)
+{
+	return ix->first_size <= sizeof(uint64) || ix->last_bytes || IndexTupleHasVarwidths(tuple) ?
+		0 : FPB_HALF_UUID;
+}
+
+/*
+ * Where byte heads go on from a text into the second column: does the tuple of
+ * a leaf's entry, as it is stored, lack the text?  It does if the flag of
+ * variable lengths is missing; all whole tuples with a text have it.
  */
 static inline bool
 fpb_lacks_text(const FpbIndex *ix, IndexTuple tuple)
 {
 	if (likely(IndexTupleHasVarwidths(tuple)) || ix->second == FPB_SECOND_NONE ||
-		IndexTupleSize(tuple) > ix->cut_most)
+		ix->first_size > 0 || IndexTupleSize(tuple) > ix->cut_most)
 		return false;
 	return first_is_not_null(tuple);
 }
 
+/*
+ * Does such a tuple lack its second column, too, and with that all that it
+ * would have; or has it bytes of the key in place of both (ix->last_bytes)?
+ */
 static inline bool
 fpb_lacks_second(const FpbIndex *ix, IndexTuple tuple)
 {
-	return ix->natts == 2 && IndexTupleSize(tuple) == IndexInfoFindDataOffset(0) &&
-		fpb_lacks_text(ix, tuple);
+	if (ix->last_bytes)
+		return fpb_lacks_first(ix, tuple);
+	if (ix->natts != 2 || IndexTupleSize(tuple) != IndexInfoFindDataOffset(0) ||
+		ix->second == FPB_SECOND_NONE)
+		return false;
+	return fpb_lacks_text(ix, tuple) ||
+		(ix->second == FPB_SECOND_TEXT && fpb_lacks_first(ix, tuple) &&
+		 fpb_first_left(ix, tuple) == 0);
 }
 
 /*
- * How many columns does such a tuple lack, by that or because heads have all
- * of the first one?
+ * How many columns does such a tuple lack, all of the first one or its first
+ * bytes?
  */
 static inline int
 fpb_lacking_columns(const FpbIndex *ix, IndexTuple tuple)
 {
-	if (ix->second != FPB_SECOND_NONE)
-		return fpb_lacks_second(ix, tuple) ? 2 : fpb_lacks_text(ix, tuple) ? 1 : 0;
-	return fpb_lacks_first(ix, tuple) ? 1 : 0;
+	if (fpb_lacks_second(ix, tuple))
+		return 2;
+	return fpb_lacks_text(ix, tuple) || fpb_lacks_first(ix, tuple) ? 1 : 0;
 }
 
 /* a tuple whose columns are read one after the other */
@@ -370,8 +426,9 @@ fpb_next_column(FpbTupleReader *reader)
 }
 
 /*
- * Begin to read a tuple with its second column.  lacks_first: that is the
- * first one that is stored.  Raises the errors of both functions above.
+ * Begin to read a tuple with its second column.  lacks_first: it lacks the
+ * first one, or the first bytes of that.  Raises the errors of both functions
+ * above.
  */
 static inline void
 fpb_begin_with_second(FpbTupleReader *reader, const FpbIndex *ix, IndexTuple tuple,
@@ -379,7 +436,10 @@ fpb_begin_with_second(FpbTupleReader *reader, const FpbIndex *ix, IndexTuple tup
 {
 	fpb_begin_reading(reader, ix, tuple);
 	if (lacks_first)
+	{
 		reader->next = 1;
+		reader->off = fpb_first_left(ix, tuple);
+	}
 	else
 		(void) fpb_next_column(reader);
 }
@@ -462,7 +522,7 @@ fpb_read_first_column(const FpbIndex *ix, IndexTuple tuple, bool *isnull)
 
 /*
  * Is a tuple of a leaf's entry, which ends within its page, sound for sure?
- * If all that is stored are values passed by value, and short varlenas with
+ * If all that is stored are values of fixed length and short varlenas with
  * nothing inside, a few comparisons tell.  fpb_tuple_fault has to look at
  * others.
  */
@@ -473,17 +533,21 @@ fpb_tuple_is_plain(const FpbIndex *ix, IndexTuple tuple)
 	Size		size = IndexTupleSize(tuple) - IndexInfoFindDataOffset(0);
 	OffsetNumber offset = ItemPointerGetOffsetNumberNoCheck(&tuple->t_tid);
 	uint16		info = 0;
-	Size		off = 0;
 	int			lacking = fpb_lacking_columns(ix, tuple);
+	bool		lacks_code = lacking > 0 && ix->first_size > 0;
+	Size		left = lacks_code ? fpb_first_left(ix, tuple) : 0;
+	Size		off = left;
 
 	if (IndexTupleSize(tuple) < IndexInfoFindDataOffset(0) || offset == InvalidOffsetNumber ||
 		(offset > FPB_TAIL_MAX_OFFSET && (offset & FPB_POSTING_BIT) == 0))
 		return false;
+	if (ix->last_bytes && lacking > 0)
+		return size <= FPB_LAST_BYTES_MOST && (tuple->t_info & ~INDEX_SIZE_MASK) == 0;
 	for (int i = lacking; i < ix->natts; i++)
 	{
 		const FpbColumn *col = &ix->cols[i];
 
-		if (col->by_value)
+		if (col->length > 0 && col->inside.kind == FPB_INSIDE_NONE)
 		{
 			off = TYPEALIGN(col->align, off) + col->length;
 			if (col->align > sizeof(uint16))
@@ -496,7 +560,9 @@ fpb_tuple_is_plain(const FpbIndex *ix, IndexTuple tuple)
 		off += VARSIZE_1B(data + off);
 		info |= INDEX_VAR_MASK;
 	}
-	if (lacking > 0 && ix->second != FPB_SECOND_NONE)
+	if (lacks_code)
+		info = (info & ~INDEX_VAR_MASK) | (left == 0 ? INDEX_VAR_MASK : 0);
+	else if (lacking > 0)
 		info &= ~INDEX_VAR_MASK;
 	return off == size && info == (tuple->t_info & ~INDEX_SIZE_MASK);
 }

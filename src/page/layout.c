@@ -749,7 +749,8 @@ head_has_prefix(const FpbIndex *ix, Page page, int prefix, uint64 head)
 	if (prefix > ix->head_width || FpbPageIsLeftmost(page))
 		return false;
 	shift = 64 - BITS_PER_BYTE * prefix;
-	return (head ^ low) >> shift == 0 && (uint8) (low >> shift) != (ix->cols[0].desc ? 0xFF : 0);
+	return (head ^ low) >> shift == 0 &&
+		(prefix <= ix->first_size || (uint8) (low >> shift) != (fpb_inverts_heads(ix) ? 0xFF : 0));
 }
 
 /*

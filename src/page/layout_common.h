@@ -34,6 +34,24 @@ fpb_search_head(const FpbIndex *ix, Page page, const FpbSearchKey *search)
 }
 
 /*
+ * Have two search keys the same head in all pages, because all columns that it
+ * depends on have the same values?  Both may be ends of one key's range.
+ */
+static inline bool
+fpb_have_same_heads(const FpbIndex *ix, const FpbSearchKey *a, const FpbSearchKey *b)
+{
+	if (fpb_is_word(ix) || a->head != b->head || !a->has_head || !b->has_head ||
+		a->ncols < ix->nkeyatts || b->ncols < ix->nkeyatts)
+		return false;
+	for (int i = 0; i < Min(ix->nkeyatts, FPB_HEAD_COLUMNS); i++)
+	{
+		if (a->cols[i].value != b->cols[i].value || a->cols[i].isnull != b->cols[i].isnull)
+			return false;
+	}
+	return true;
+}
+
+/*
  * For read_first: begin to read at a position.
  */
 static inline void

@@ -719,13 +719,15 @@ extern void fpb_read_slot(const FpbIndex *ix, Page page, const FpbShape *shape,
 
 /*
  * Sign of the tuple at an offset against the search key, which has no head, by
- * the first column; or FPB_NOT_TOLD.
+ * their columns: see fpb_compare_plain_columns.
  */
 static inline int
-fpb_compare_first_at(const FpbIndex *ix, Page page, uint32 offset, const FpbSearchKey *search)
+fpb_compare_columns_at(const FpbIndex *ix, Page page, uint32 offset, const FpbSearchKey *search)
 {
-	return likely(fpb_tuple_columns_valid(page, offset)) ?
-		fpb_compare_first_column(ix, (IndexTuple) ((char *) page + offset), search) : FPB_NOT_TOLD;
+	IndexTuple	tuple = (IndexTuple) ((char *) page + offset);
+
+	return likely(fpb_tuple_columns_valid(page, offset) && fpb_tuple_is_aligned(ix, tuple, offset)) ?
+		fpb_compare_plain_columns(ix, tuple, search) : FPB_NOT_TOLD;
 }
 
 /*
@@ -748,7 +750,7 @@ fpb_compare_slot(const FpbIndex *ix, Page page, const FpbShape *shape, FpbCodec 
 	int			first = FPB_NOT_TOLD;
 
 	if (!fpb_is_word(ix) && !search->has_head)
-		first = fpb_compare_first_at(ix, page, fpb_node_tuples(shape, node)[slot], search);
+		first = fpb_compare_columns_at(ix, page, fpb_node_tuples(shape, node)[slot], search);
 	if (first != 0 && first != FPB_NOT_TOLD)
 		return first;
 	return fpb_compare_rest_of_slot(ix, page, shape, codec, node, slot, last, search, head, first);

@@ -282,6 +282,8 @@ fpb_set_search_head(const FpbIndex *ix, FpbSearchKey *search)
 		return;
 	search->has_head = fpb_head_of(ix, values, isnull, own,
 								   search->on_equal < 0, &search->head);
+	if (search->has_head)
+		fpb_search_key_set_bytes(ix, search);
 }
 
 /*
@@ -343,6 +345,9 @@ set_search_keys(FpbScanKeys *keys, FpbKeyRange *range)
 			/* both ends have all columns, with the same values */
 			range->upper.head = range->lower.head;
 			range->upper.has_head = range->lower.has_head;
+			range->upper.nbytes = range->lower.nbytes;
+			if (keys->ix->first_size > 0)
+				memcpy(range->upper.bytes, range->lower.bytes, FPB_SEARCH_BYTES);
 		}
 	}
 }

@@ -204,7 +204,7 @@ fpb_disk_first_set_shapes(FpbIndex *ix, int leaf_lines, int inner_lines)
 	ix->max_posting = 0;
 	if (ix->one_key && !fpb_is_word(ix))
 		ix->max_posting = MAXALIGN_DOWN(ix->max_tuple / 2);
-	ix->cut_most = ix->cut_column || (ix->byte_order && ix->cols[0].length == -1) ?
+	ix->cut_most = ix->first_size > 0 || (ix->byte_order && ix->cols[0].length == -1) ?
 		fpb_max_cut_size(ix) : 0;
 }
 
@@ -659,16 +659,14 @@ search_all_nodes(const FpbIndex *ix, Page page, const FpbShape *shape, const Fpb
 }
 
 /*
- * Set *place to the position of the search key in a page that has nodes:
- * behind the last entry before it.  Returns the node, and its codec; NULL if a
- * hint has named it, without having looked.
+ * Set *place to the position of the search key, which has this head there, in
+ * a page that has nodes: behind the last entry before it.  Returns the node,
+ * and its codec; NULL if a hint has named it, without having looked.
  */
 static inline char *
 search_page(const FpbIndex *ix, Page page, const FpbShape *shape, const FpbSearchKey *search,
-			FpbNodePos *place, FpbCodec *codec)
+			uint64 head, FpbNodePos *place, FpbCodec *codec)
 {
-	uint64		head = fpb_search_head(ix, page, search);
-
 	if (search->named_node != 0 && shape->child_off == 0 &&
 		search_named_node(ix, page, shape, search, head, place))
 		return NULL;
@@ -688,7 +686,8 @@ fpb_node_pos_search(const FpbIndex *ix, Page page, const FpbSearchKey *search,
 
 	memset(place, 0, sizeof(*place));
 	if (FpbDir(page)->nnodes > 0)
-		(void) search_page(ix, page, fpb_shape(ix, page), search, place, &codec);
+		(void) search_page(ix, page, fpb_shape(ix, page), search,
+						   fpb_search_head(ix, page, search), place, &codec);
 }
 
 void
@@ -952,6 +951,7 @@ fpb_disk_first_read_first(const FpbIndex *ix, Page page, const FpbSearchKey *sta
 	FpbCodec	codec;
 	FpbEntry	entry;
 	const uint8 *bits;
+	uint64		start_head;
 	uint64		head;
 	char	   *node;
 	bool		loose;
@@ -963,13 +963,15 @@ fpb_disk_first_read_first(const FpbIndex *ix, Page page, const FpbSearchKey *sta
 	if (start == NULL || FpbDir(page)->nnodes == 0)
 		return fpb_read_first_by_steps(ix, page, start, end, live, most, items, first);
 	memset(&place, 0, sizeof(place));
-	node = search_page(ix, page, shape, start, &place, &codec);
+	start_head = fpb_search_head(ix, page, start);
+	node = search_page(ix, page, shape, start, start_head, &place, &codec);
 	if (node == NULL)
 		node = fpb_page_node(ix, page, place.dir, &codec);
 	loose = fpb_codec_is_loose(codec);
 	nslots = fpb_node_slots(ix, shape, codec, node);
 	bits = live ? fpb_node_killed_bits(shape, page, place.dir) : NULL;
-	head = end == NULL ? 0 : fpb_search_head(ix, page, end);
+	head = end == NULL ? 0 : fpb_have_same_heads(ix, start, end) ? start_head :
+		fpb_search_head(ix, page, end);
 	fpb_begin_first(first, fpb_pos_pack(place));
 	if (loose)
 		slot = place.at - 1;
