@@ -70,9 +70,6 @@
 #include "key/prefix.h"
 #include "key/tuple.h"
 
-/* room for the bytes of a key of two codes, and behind them */
-#define FPB_CODES_MOST	(FPB_SEARCH_BYTES + sizeof(uint64) + FPB_LAST_BYTES_MOST + 1)
-
 static const char too_long[] = "column is too long for a tuple without its page's prefix";
 static const char no_end[] = "text does not end in its head";
 static const char short_key[] = "key is shorter than its page's prefix";
@@ -942,67 +939,123 @@ write_code(const FpbIndex *ix, FpbCode code, char *to)
 		fpb_code_bytes(col, code, to);
 }
 
-/*
- * All bytes of a key of two codes, whose tuple has the last of them: zeros may
- * be behind them.  The prefix's bytes are there.  Returns how many they are;
- * there is room for FPB_CODES_MOST.
- */
-static inline Size
-bytes_of_codes(const FpbIndex *ix, const FpbKey *key, const FpbPrefixThere *there, char *to)
+/* where the bytes of a key of two codes are, of which its tuple has the last */
+typedef struct KeyParts
 {
-	Size		prefix = there->first + there->rest;
-	uint64		head = pg_hton64(key->head);
-	Size		start = IndexInfoFindDataOffset(key->tuple->t_info);
-	Size		left = IndexTupleSize(key->tuple) - start;
+	const char *first;			/* those of the prefix, zeros behind them; */
+	Size		prefix;
+	uint64		head;			/* eight more; */
+	const char *last;			/* and what is left */
+	Size		left;
+} KeyParts;
 
-	if (unlikely(IndexTupleSize(key->tuple) < start || left > FPB_LAST_BYTES_MOST ||
-				 prefix > sizeof(there->bytes)))
+/*
+ * The prefix's bytes are there.  Raises an error if these, or those of the
+ * tuple, are more than a key has.
+ */
+static inline KeyParts
+parts_of_key(const FpbIndex *ix, const FpbKey *key, const FpbPrefixThere *there)
+{
+	Size		start = IndexInfoFindDataOffset(key->tuple->t_info);
+	KeyParts	parts = {
+		.first = there->bytes,
+		.prefix = there->first + there->rest,
+		.head = key->head,
+		.last = (char *) key->tuple + start,
+		.left = IndexTupleSize(key->tuple) - start
+	};
+
+	if (unlikely(IndexTupleSize(key->tuple) < start || parts.left > FPB_LAST_BYTES_MOST ||
+				 parts.prefix > FPB_SEARCH_BYTES - sizeof(uint64)))
 		fpb_tuple_damaged(ix, key->tuple, FPB_PAST_TUPLE);
-	memcpy(to, there->bytes, sizeof(there->bytes));
-	memcpy(to + prefix, &head, sizeof(head));
-	memcpy(to + prefix + sizeof(head), (char *) key->tuple + start, left);
-	return prefix + sizeof(head) + left;
+	return parts;
+}
+
+/*
+ * The eight of a tuple's last bytes from this one on, zeros behind them.
+ */
+static inline uint64
+last_word(const KeyParts *parts, Size at)
+{
+	if (unlikely(at >= parts->left))
+		return 0;
+	if (at + sizeof(uint64) > parts->left && parts->left >= sizeof(uint64))
+		return fpb_bytes_head(parts->last + parts->left - sizeof(uint64), sizeof(uint64)) <<
+			(BITS_PER_BYTE * (at + sizeof(uint64) - parts->left));
+	return fpb_bytes_head(parts->last + at, parts->left - at);
+}
+
+/*
+ * The eight of a key's bytes from this one on, an integer; zeros behind the
+ * last.  at is no more than FPB_SEARCH_BYTES - 8.  (To put all bytes together
+ * and read them again would have each read wait for several writes.)
+ */
+static inline uint64
+key_word(const KeyParts *parts, Size at)
+{
+	Size		in_head;
+
+	if (at < parts->prefix)
+	{
+		uint64		word = fpb_bytes_head(parts->first + at, sizeof(uint64));
+
+		if (parts->prefix - at < sizeof(uint64))
+			word |= parts->head >> (BITS_PER_BYTE * (parts->prefix - at));
+		return word;
+	}
+	in_head = at - parts->prefix;
+	if (in_head >= sizeof(uint64))
+		return last_word(parts, in_head - sizeof(uint64));
+	if (in_head == 0)
+		return parts->head;
+	return parts->head << (BITS_PER_BYTE * in_head) |
+		last_word(parts, 0) >> (BITS_PER_BYTE * (sizeof(uint64) - in_head));
+}
+
+/*
+ * The code of the first column of such a key.
+ */
+static inline FpbCode
+first_of_parts(const FpbIndex *ix, const KeyParts *parts)
+{
+	FpbCode		code = {key_word(parts, 0), 0};
+
+	if (ix->first_size == sizeof(uint32))
+		code.hi >>= 32;
+	else if (ix->first_size > sizeof(uint64))
+		code.lo = key_word(parts, sizeof(uint64));
+	return code;
 }
 
 /*
  * Write the value of a second column, which is not NULL, to the data of a
- * tuple being made, which end with the first one.  The key has so many bytes
- * behind that.  Returns where the data end.
+ * tuple being made, which end with the first one.  Returns where they end.
  */
 static inline Size
-write_second_code(const FpbIndex *ix, const FpbKey *key, const char *bytes, Size length, char *to,
-				  Size end)
+write_second_code(const FpbIndex *ix, const FpbKey *key, const KeyParts *parts, char *to, Size end)
 {
 	const FpbColumn *col = &ix->cols[1];
+	Size		begin = ix->first_size;
+	Size		length = parts->prefix + sizeof(uint64) + parts->left;
 	uint64		number;
+	FpbCode		code;
 
 	if (ix->second == FPB_SECOND_NUMBER)
 	{
-		if (unlikely(!fpb_number_of_bytes(col, fpb_bytes_head(bytes, sizeof(uint64)),
-										  (uint8) bytes[sizeof(uint64)], (int) length, &number)))
+		if (unlikely(length <= begin ||
+					 !fpb_number_of_bytes(col, key_word(parts, begin),
+										  (uint8) (key_word(parts, begin + sizeof(uint64)) >> 56),
+										  (int) (length - begin), &number)))
 			fpb_tuple_damaged(ix, key->tuple, "number is not in its bytes");
 		return add_number(ix, to, end, number);
 	}
-	if (unlikely(length < 1 + FPB_UUID_BYTES))
+	begin++;
+	if (unlikely(length < begin + FPB_UUID_BYTES))
 		fpb_tuple_damaged(ix, key->tuple, "uuid is not in its bytes");
-	for (int i = 0; i < FPB_UUID_BYTES; i++)
-		to[end + i] = col->desc ? ~bytes[1 + i] : bytes[1 + i];
+	code.hi = key_word(parts, begin);
+	code.lo = key_word(parts, begin + sizeof(uint64));
+	fpb_code_bytes(col, fpb_code_direct(col, code), to + end);
 	return end + FPB_UUID_BYTES;
-}
-
-/*
- * Write the first column's value, of whose code these are the bytes, to where
- * the data of a tuple begin.
- */
-static inline void
-write_first_code(const FpbIndex *ix, const char *bytes, char *to)
-{
-	FpbCode		code = {fpb_bytes_head(bytes, sizeof(uint64)),
-	fpb_bytes_head(bytes + sizeof(uint64), sizeof(uint64))};
-
-	if (ix->first_size == sizeof(uint32))
-		code.hi >>= 32;
-	write_code(ix, code, to);
 }
 
 /*
@@ -1014,22 +1067,19 @@ add_last_bytes(const FpbIndex *ix, const FpbKey *key, FpbTupleSpace *space, FpbP
 {
 	Size		start = IndexInfoFindDataOffset(key->tuple->t_info);
 	char	   *to = space->data + start;
-	char		bytes[FPB_CODES_MOST];
-	Size		length;
 	Size		end = ix->cols[0].length;
 	bool		aligned = ix->cols[0].align > sizeof(uint16);
+	KeyParts	parts;
 
 	write_prefix(ix, key->cut_in, to, sizeof(space->data) - start, there);
-	length = bytes_of_codes(ix, key, there, bytes);
+	parts = parts_of_key(ix, key, there);
 	space->header = *key->tuple;
 	if (unlikely(start > sizeof(IndexTupleData)))
 		memcpy(space->data, key->tuple, start); /* the bitmap of NULLs */
-	write_first_code(ix, bytes, to);
+	write_code(ix, first_of_parts(ix, &parts), to);
 	if (likely(!IndexTupleHasNulls(key->tuple)))
 	{
-		if (unlikely(length < ix->first_size))
-			fpb_tuple_damaged(ix, key->tuple, FPB_PAST_TUPLE);
-		end = write_second_code(ix, key, bytes + ix->first_size, length - ix->first_size, to, end);
+		end = write_second_code(ix, key, &parts, to, end);
 		aligned |= ix->cols[1].align > sizeof(uint16);
 	}
 	space->header.t_info &= ~INDEX_VAR_MASK;
@@ -1453,15 +1503,21 @@ compare_codes(const FpbIndex *ix, const FpbKey *key, const FpbSearchKey *search)
 	const FpbColumn *col = &ix->cols[0];
 	FpbTupleSpace space;
 	FpbPrefixThere there = {0};
-	char		bytes[FPB_CODES_MOST];
+	FpbCode		code;
+	char		bytes[2 * sizeof(uint64)];
 
 	if (unlikely(search->cols[0].isnull))
 		return col->nulls_first ? 1 : -1;
 	write_prefix(ix, key->cut_in, space.data, sizeof(space.data), &there);
 	if (ix->last_bytes)
-		(void) bytes_of_codes(ix, key, &there, bytes);
+	{
+		KeyParts	parts = parts_of_key(ix, key, &there);
+
+		code = first_of_parts(ix, &parts);
+	}
 	else
-		fpb_code_bytes(col, code_of_key(ix, key, &there), bytes);
+		code = code_of_key(ix, key, &there);
+	fpb_code_bytes(col, code, bytes);
 	return memcmp(bytes, search->bytes, ix->first_size);
 }
 
