@@ -58,6 +58,11 @@
  * (Where heads are pairs, there are no prefixes, and heads have all of a
  * code.)
  *
+ * Where the index has no more than such a column and a number or a uuid behind
+ * it (ix->last_bytes), cut tuples have bytes in place of both: those of the
+ * key that follow the prefix and the head, none if there are none.  If the
+ * second column is NULL, the bitmap is before them.
+ *
  *-------------------------------------------------------------------------
  */
 #include "postgres.h"
