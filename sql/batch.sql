@@ -1021,7 +1021,7 @@ BEGIN
     END LOOP;
 END $$;
 RESET fpbtree.insert_batch_size;
-SELECT key, batch, part, index, pages, singly FROM pages JOIN (SELECT key, part, index, pages AS singly FROM pages WHERE batch = 0) s USING (key, part, index) WHERE pages > singly * CASE current_setting('block_size') WHEN '4096' THEN 1.4 ELSE 1.3 END + 4 ORDER BY 1, 2, 3, 4;
+SELECT key, batch, part, index, pages, singly FROM pages JOIN (SELECT key, part, index, pages AS singly FROM pages WHERE batch = 0) s USING (key, part, index) WHERE pages > singly * CASE current_setting('block_size') WHEN '4096' THEN 1.5 ELSE 1.3 END + 4 ORDER BY 1, 2, 3, 4;
 SELECT max(pages) > 5 AS several_pages FROM pages;
 
 -- Every snapshot sees the rows of COPY FREEZE, and so does that of a stable function, which is the statement's own.

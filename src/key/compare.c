@@ -12,7 +12,7 @@
 #include "utils/fmgroids.h"
 
 #include "key/key_bytes.h"
-#include "key/prefix.h"
+#include "key/join_tuple.h"
 #include "key/tuple.h"
 
 /*

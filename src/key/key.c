@@ -13,7 +13,7 @@
 #include "access/htup_details.h"
 #include "utils/rel.h"
 
-#include "key/prefix.h"
+#include "key/join_tuple.h"
 #include "key/tuple.h"
 
 /*

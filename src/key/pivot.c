@@ -9,7 +9,7 @@
 
 #include "access/itup.h"
 
-#include "key/prefix.h"
+#include "key/join_tuple.h"
 #include "key/tuple.h"
 
 /*

@@ -1,8 +1,8 @@
 /*-------------------------------------------------------------------------
  *
  * key/prefix.h
- *	  What the keys of a page have in common, and their heads behind it; and
- *	  tuples that lack these, or their first column (key/prefix.c).
+ *	  What the keys of a page have in common, and their heads behind it
+ *	  (key/prefix.c).
  *
  *-------------------------------------------------------------------------
  */
@@ -11,7 +11,9 @@
 
 #include "port/pg_bitutils.h"
 
-#include "key/key.h"
+#include "key/key_bytes.h"
+
+#define FPB_SHORT_KEY	"key is shorter than its page's prefix"
 
 /*
  * How many bytes do the keys of a page have in common, behind which its heads
@@ -41,9 +43,16 @@ extern bool fpb_has_prefix(const FpbIndex *ix, IndexTuple tuple, int prefix,
 						   IndexTuple other);
 
 /*
- * The head of a key that begins with the prefix, in a page with that.
+ * The bytes of a whole tuple that begins with a prefix of this length.  Raises
+ * an error if it has fewer.
  */
-extern uint64 fpb_head_behind(const FpbIndex *ix, const FpbKey *key, int prefix);
+extern void fpb_prefix_bytes(const FpbIndex *ix, IndexTuple tuple, Size prefix,
+							 FpbKeyBytes *bytes);
+
+/*
+ * The head of a whole tuple that begins with the prefix, in a page with that.
+ */
+extern uint64 fpb_head_behind(const FpbIndex *ix, IndexTuple tuple, int prefix);
 
 /*
  * The head there of any search key.  other is a tuple that begins with the
@@ -165,127 +174,26 @@ fpb_first_in_head(const FpbIndex *ix, Size prefix, uint64 head)
 }
 
 /*
- * Is a tuple cut in leaves?  It may be the whole one, or as it is stored.
+ * Do the bytes of a key begin with the prefix, the first of other ones?
  */
-extern bool fpb_is_cut(const FpbIndex *ix, IndexTuple tuple);
-
-/*
- * A whole tuple, which begins with the prefix, as it is stored in a leaf with
- * that: cut, in *space, or itself.
- */
-extern IndexTuple fpb_cut_tuple(const FpbIndex *ix, IndexTuple tuple, int prefix,
-								FpbTupleSpace *space);
-
-/*
- * The same, but perhaps no more than the header of one in *space: its size.
- */
-extern IndexTuple fpb_cut_header(const FpbIndex *ix, IndexTuple tuple, int prefix,
-								 FpbTupleSpace *space);
-
-/*
- * The whole tuple of a key: its own, or if that is cut one in *space.
- */
-extern IndexTuple fpb_join_tuple(const FpbIndex *ix, const FpbKey *key, FpbTupleSpace *space);
-
-/*
- * The same of one key after the other, mostly of the same page.  Each tuple
- * lives until the next one is joined.  Whoever changes the memory in which a
- * page was has to set there.page to NULL, as at first.
- */
-typedef struct FpbPrefixThere
+static inline bool
+fpb_bytes_begin(const FpbKeyBytes *bytes, const FpbKeyBytes *others, Size prefix)
 {
-	Page		page;			/* whose prefix has been written, */
-	char	   *at;				/* and where: */
-	Size		first;			/* so many bytes, the first column's; */
-	char		bytes[FPB_SEARCH_BYTES];	/* if that is a code, or more,
-											 * these: zeros behind them; */
-	Size		rest;			/* it has so many more: of the second column,
-								 * and the zero that ends a text */
-	uint64		number;			/* a number: its first bytes, */
-	uint8		ninth;			/* and one more; (a text has been written
-								 * behind where the first column will be, and
-								 * there is room for a short header between) */
-} FpbPrefixThere;
-
-typedef struct FpbJoiner
-{
-	FpbPrefixThere there;
-	FpbTupleSpace space;
-} FpbJoiner;
-
-extern IndexTuple fpb_join_next(const FpbIndex *ix, const FpbKey *key, FpbJoiner *joiner);
-
-/*
- * The values of an entry's columns from the second on, up to number ncolumns,
- * without making its tuple whole.  By-reference ones point into the page.
- * Raises an error if the tuple is damaged.
- */
-extern void fpb_later_datums(const FpbIndex *ix, const FpbKey *key, int ncolumns,
-							 FpbJoiner *joiner, Datum *values, bool *isnull);
-
-/*
- * The same of a key whose cut tuple, which ends within its page, is like most
- * are: no column is NULL, varlenas have short headers, and it is sound.  NULL
- * for others, and where heads are bytes for the first one of a page.
- */
-extern IndexTuple fpb_join_plain(const FpbIndex *ix, const FpbKey *key, FpbJoiner *joiner);
-
-static inline IndexTuple
-fpb_whole_tuple(const FpbIndex *ix, const FpbKey *key, FpbTupleSpace *space)
-{
-	return fpb_is_word(ix) || key->cut_in == NULL ? key->tuple : fpb_join_tuple(ix, key, space);
+	return bytes->length >= prefix && memcmp(bytes->data, others->data, prefix) == 0;
 }
 
 /*
- * Bytes, a multiple of MAXALIGN, that the whole tuple of a key takes at most:
- * joining may put padding between columns.
+ * The head of the bytes of a key behind the prefix.
  */
-static inline Size
-fpb_whole_most(const FpbIndex *ix, const FpbKey *key)
+static inline uint64
+fpb_head_of_bytes(const FpbIndex *ix, const FpbKeyBytes *bytes, Size prefix)
 {
-	Size		size = IndexTupleSize(key->tuple);
+	uint64		head = bytes->length <= prefix ? 0 :
+		fpb_bytes_head(bytes->data + prefix, bytes->length - prefix);
 
-	if (key->cut_in != NULL)
-		size += MAXIMUM_ALIGNOF + fpb_page_prefix(ix, key->cut_in) +
-			(ix->natts - 1) * MAXIMUM_ALIGNOF +
-			(ix->second != FPB_SECOND_NONE ? 2 * MAXIMUM_ALIGNOF : 0);
-	return MAXALIGN(size);
+	if (fpb_inverts_heads(ix))
+		head = ~head;
+	return ix->head_width == 4 ? head & FPB_HEAD4_MASK : head;
 }
-
-/*
- * The key with its whole tuple and head.
- */
-static inline FpbKey
-fpb_whole_key(const FpbIndex *ix, const FpbKey *key, FpbTupleSpace *space)
-{
-	FpbKey		whole = *key;
-
-	if (!fpb_is_word(ix) && key->cut_in != NULL)
-	{
-		whole.head = fpb_key_head(ix, key);
-		whole.tuple = fpb_whole_tuple(ix, key, space);
-		whole.cut_in = NULL;
-	}
-	return whole;
-}
-
-/*
- * The first column, passed by value, of a key whose tuple lacks it.
- */
-extern Datum fpb_first_of_head(const FpbIndex *ix, const FpbKey *key);
-
-/*
- * A palloc'd copy of a key's whole tuple.
- */
-extern IndexTuple fpb_copy_whole_tuple(const FpbIndex *ix, const FpbKey *key);
-
-/*
- * Sign of a key against the search key by their first columns, where both have
- * byte heads.  The key's tuple may be cut.  has_prefix: does the search key
- * begin with the prefix of the page that it is in, and has it the same head
- * there?
- */
-extern int	fpb_compare_first(const FpbIndex *ix, const FpbKey *key,
-							  const FpbSearchKey *search, bool has_prefix);
 
 #endif							/* FPB_KEY_PREFIX_H */

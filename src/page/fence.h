@@ -10,7 +10,7 @@
 #define FPB_PAGE_FENCE_H
 
 #include "base/wal.h"
-#include "key/prefix.h"
+#include "key/join_tuple.h"
 
 /*
  * The tail of a pivot tuple: its TID where it has one, else that of minus

@@ -25,6 +25,12 @@ static const int reorganise_slacks[] = {50, 30, 15, 10, 5, 2};
  */
 #define PREFIX_SPARED	2
 
+/* it is chosen if it is longer by so many bytes than what the fences tell */
+#define PREFIX_GAINED	4
+
+/* with more slack than this, no other prefix than the lasting one is tried */
+#define LASTING_SLACK	30
+
 /* heads that are alike in so many bytes are made again, of longer sort keys */
 #define HEAD_BYTES_ALIKE	2
 
@@ -353,13 +359,15 @@ heads_stay(const FpbIndex *ix, const FpbPageContent *content)
  * elided, it is what its entries and its low fence have, less some bytes, so
  * that entries that come behind those are likely to have it.  (No entry can
  * come between the low fence and the first one that lacks what these have in
- * common.)
+ * common.)  So it is if that is much more than the fences have, as it is where
+ * the next leaf's keys have another value in the first column.
  */
 static int
 leaf_prefix(const FpbIndex *ix, const FpbPageContent *content, FpbPrefixChoice choice)
 {
 	const FpbEntry *last = &content->entries[content->nentries - 1];
 	FpbTupleSpace space;
+	int			fences = 0;
 	int			common;
 
 	if (content->low == NULL || content->nentries == 0)
@@ -367,14 +375,18 @@ leaf_prefix(const FpbIndex *ix, const FpbPageContent *content, FpbPrefixChoice c
 	if (fpb_has_sort_keys(ix) && heads_stay(ix, content))
 		return prefix_before(ix, content);
 	if (choice == FPB_PREFIX_LASTING && content->high != NULL && content->high->tuple != NULL)
-		return fpb_common_prefix(ix, content->low->tuple, content->high->tuple);
-	if (ix->cut_most == 0 && !fpb_has_sort_keys(ix))
+	{
+		fences = fpb_common_prefix(ix, content->low->tuple, content->high->tuple);
+		if (ix->cut_most == 0)
+			return fences;
+	}
+	else if (ix->cut_most == 0 && !fpb_has_sort_keys(ix))
 		return 0;
 	common = fpb_common_prefix(ix, content->low->tuple, fpb_whole_tuple(ix, &last->key, &space));
 	switch (choice)
 	{
 		case FPB_PREFIX_LASTING:
-			return Max(common - PREFIX_SPARED, 0);
+			return common - PREFIX_SPARED >= fences + PREFIX_GAINED ? common - PREFIX_SPARED : fences;
 		case FPB_PREFIX_LONGEST:
 			return common;
 		case FPB_PREFIX_KEPT:
@@ -421,25 +433,31 @@ room_for_cut(const FpbIndex *ix, const FpbPageContent *content)
 }
 
 /*
- * Store a whole tuple, cut, as an entry's, behind *to.  Then *to is behind
- * that.  low is the low fence's.  Raises an error if the tuple does not begin
- * with the prefix, as it does unless it comes from a damaged page.
+ * Make of an entry's key what it is in a page with this prefix, which begins
+ * the other bytes, if there are any.  If the page's tuples are cut, the new
+ * one is stored behind *to.  Then *to is behind that.  Raises an error if the
+ * key does not begin with the prefix, as it does unless it comes from a
+ * damaged page.
  */
 static void
-cut_entry(const FpbIndex *ix, FpbKey *key, IndexTuple whole, int prefix, IndexTuple low,
-		  char **to)
+fit_entry(const FpbIndex *ix, FpbKey *key, int prefix, const FpbKeyBytes *others,
+		  FpbJoiner *joiner, char **to)
 {
 	FpbTupleSpace *space = (FpbTupleSpace *) *to;
-	IndexTuple	tuple;
+	IndexTuple	stored = key->tuple;
 
-	if (unlikely(prefix > 0 && fpb_is_cut(ix, whole) && !fpb_has_prefix(ix, whole, prefix, low)))
-		fpb_report_damage(ix->rel, fpb_cache_block(ix->cache, key->tuple),
+	if (key->cut_in != NULL)
+	{
+		key->tuple = fpb_join_next(ix, key, joiner);
+		key->head = fpb_key_head(ix, key);
+	}
+	if (unlikely(!fpb_fit_key(ix, key, prefix, others, *to != NULL, space)))
+		fpb_report_damage(ix->rel, fpb_cache_block(ix->cache, stored),
 						  "The keys do not begin with the page's prefix.");
-	tuple = fpb_cut_tuple(ix, whole, prefix, space);
-	if (tuple == key->tuple)
+	if (key->tuple == stored)
 		return;
-	if (tuple != &space->header)
-		fpb_copy_bytes(space, tuple, IndexTupleSize(tuple));
+	if (key->tuple != &space->header)
+		fpb_copy_bytes(space, key->tuple, IndexTupleSize(key->tuple));
 	key->tuple = &space->header;
 	*to += MAXALIGN(IndexTupleSize(key->tuple));
 }
@@ -464,6 +482,9 @@ set_prefix(const FpbIndex *ix, FpbPageContent *content, int prefix)
 	const FpbEntry *entries = content->entries;
 	IndexTuple	low = content->low == NULL ? NULL : content->low->tuple;
 	FpbEntry   *behind;
+	FpbKeyBytes low_bytes;
+	FpbKeyBytes *others = NULL;
+	FpbJoiner	joiner;
 	char	   *to;
 	int			first;
 
@@ -479,31 +500,28 @@ set_prefix(const FpbIndex *ix, FpbPageContent *content, int prefix)
 	content->cut = to = room_for_cut(ix, content);
 	behind = palloc(sizeof(FpbEntry) * content->nentries);
 	memcpy(behind, entries, sizeof(FpbEntry) * content->nentries);
+	if (prefix > 0 && content->cut != NULL)
+	{
+		fpb_prefix_bytes(ix, low, prefix, &low_bytes);
+		others = &low_bytes;
+	}
+	joiner.there.page = NULL;
 	for (int i = first; i < content->nentries; i++)
 	{
 		FpbKey	   *key = &behind[i].key;
-		FpbTupleSpace space;
-		FpbKey		whole = *key;
-
-		/* the bytes of equally long prefixes are the same */
-		bool		kept = key->cut_in != NULL && fpb_page_prefix(ix, key->cut_in) == prefix;
 
 		if (i > 0 && key->tuple == entries[i - 1].key.tuple)
 		{
 			key->head = behind[i - 1].key.head;
 			key->tuple = behind[i - 1].key.tuple;
-			key->cut_in = NULL;
-			continue;
 		}
-		if (!kept)
-		{
-			whole = fpb_whole_key(ix, key, &space);
-			key->head = prefix > 0 ? fpb_head_behind(ix, &whole, prefix) : whole.head;
-		}
-		if (content->cut != NULL && !kept)
-			cut_entry(ix, key, whole.tuple, prefix, low, &to);
+		/* the bytes of equally long prefixes are the same */
+		else if (key->cut_in == NULL || fpb_page_prefix(ix, key->cut_in) != prefix)
+			fit_entry(ix, key, prefix, others, &joiner, &to);
 		key->cut_in = NULL;
 	}
+	if (others != NULL)
+		fpb_free_bytes(others);
 	content->entries = behind;
 }
 
@@ -544,7 +562,9 @@ fpb_page_build_spread(const FpbIndex *ix, Page page, const FpbPageContent *conte
 
 	for (int i = 0; i < nslacks && !fits; i++)
 	{
-		for (FpbPrefixChoice choice = FPB_PREFIX_LASTING; choice <= last && !fits; choice++)
+		FpbPrefixChoice most = slacks[i] > LASTING_SLACK ? FPB_PREFIX_LASTING : last;
+
+		for (FpbPrefixChoice choice = FPB_PREFIX_LASTING; choice <= most && !fits; choice++)
 		{
 			if (choice == nchosen)
 			{
@@ -805,18 +825,41 @@ fpb_search_head_in(const FpbIndex *ix, Page page, const FpbSearchKey *search)
 }
 
 /*
- * Does a key, whose tuple is whole, begin with the page's prefix?
+ * Is a key, whose tuple is whole, and which belongs to this page, known to
+ * begin with its prefix?
  */
 static bool
-has_prefix(const FpbIndex *ix, Page page, const FpbKey *key, int prefix)
+must_have_prefix(const FpbIndex *ix, Page page, const FpbKey *key, int prefix)
 {
-	IndexTuple	other;
+	return prefix == 0 || fences_tell_prefix(ix, page) ||
+		(!IndexTupleHasNulls(key->tuple) && head_has_prefix(ix, page, prefix, key->head));
+}
 
-	if (fences_tell_prefix(ix, page) ||
-		(!IndexTupleHasNulls(key->tuple) && head_has_prefix(ix, page, prefix, key->head)))
-		return true;
-	other = tuple_with_prefix(ix, page);
-	return other != NULL && fpb_has_prefix(ix, key->tuple, prefix, other);
+/*
+ * Make of such a key what it is in this page.  Its tuple is in *space if it is
+ * cut.  False if the key does not begin with the page's prefix.
+ */
+static bool
+fit_key(const FpbIndex *ix, Page page, FpbKey *key, FpbTupleSpace *space)
+{
+	int			prefix = fpb_page_prefix(ix, page);
+	bool		cut = FpbPageIsLeaf(page) && ix->cut_most > 0;
+	FpbKeyBytes others;
+	IndexTuple	other;
+	bool		fits;
+
+	if (must_have_prefix(ix, page, key, prefix))
+		fits = fpb_fit_key(ix, key, prefix, NULL, cut, space);
+	else
+	{
+		other = tuple_with_prefix(ix, page);
+		if (other == NULL)
+			return false;
+		fpb_prefix_bytes(ix, other, prefix, &others);
+		fits = fpb_fit_key(ix, key, prefix, &others, cut, space);
+		fpb_free_bytes(&others);
+	}
+	return fits;
 }
 
 /*
@@ -882,33 +925,29 @@ void
 fpb_page_plan_insert(const FpbIndex *ix, Page page, const FpbEntry *entry,
 					 FpbPos pos, FpbInsertPlan *plan)
 {
-	int			prefix = fpb_page_prefix(ix, page);
 	FpbEntry	here = *entry;
 
 	plan->takes_room = plan->cut = false;
 	if (unlikely(ix->old_heads))
 		here.key.head = head_before(ix, page, pos);
-	else if (unlikely(prefix > 0))
+	else if (!fpb_is_word(ix))
 	{
-		if (!has_prefix(ix, page, &entry->key, prefix))
+		if (ix->byte_heads && !FpbPageIsLeaf(page) && fpb_page_prefix(ix, page) == 0 &&
+			could_have_prefix(ix, page))
+		{
+			plan_other_prefix(ix, page, entry, pos, plan);
+			if (plan->outcome == FPB_PLAN_REBUILD)
+				return;
+		}
+		if (!fit_key(ix, page, &here.key, &plan->space))
 		{
 			plan_other_prefix(ix, page, entry, pos, plan);
 			return;
 		}
-		here.key.head = fpb_head_behind(ix, &entry->key, prefix);
-	}
-	else if (ix->byte_heads && !FpbPageIsLeaf(page) && could_have_prefix(ix, page))
-	{
-		plan_other_prefix(ix, page, entry, pos, plan);
-		if (plan->outcome == FPB_PLAN_REBUILD)
-			return;
-	}
-	if (!fpb_is_word(ix) && FpbPageIsLeaf(page) && fpb_cut_in(ix, page) != NULL)
-	{
-		here.key.tuple = fpb_cut_tuple(ix, entry->key.tuple, prefix, &plan->space);
-		here.key.cut_in = page;
 		plan->cut = here.key.tuple != entry->key.tuple;
 	}
+	if (!fpb_is_word(ix) && FpbPageIsLeaf(page))
+		here.key.cut_in = fpb_cut_in(ix, page);
 	plan->head = here.key.head;
 	ix->layout->plan_insert(ix, page, &here, pos, plan);
 }
@@ -1075,7 +1114,7 @@ prefix_fault(const FpbIndex *ix, Page page, const FpbEntry *entries, int nentrie
 			return "The high fence does not begin with the page's prefix.";
 	}
 	for (int i = 1; ix->layout->next(ix, page, &pos, &entry); i++, pos = fpb_pos_behind(pos))
-		if (entry.key.head != fpb_head_behind(ix, &entry.key, prefix))
+		if (entry.key.head != fpb_head_behind(ix, fpb_whole_tuple(ix, &entry.key, &space), prefix))
 			return psprintf("The head of entry %d is not that of its values.", i);
 	return NULL;
 }

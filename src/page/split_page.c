@@ -76,15 +76,21 @@ tids_adjacent(uint64 a, uint64 b)
 }
 
 /*
- * Are the i'th entry and the one before of one key, which they share?
+ * Are the i'th entry and the one before of one key, which they share?  Those
+ * that have been in the page have the same head then.
  */
 static bool
 same_run(const Split *s, int i)
 {
-	return (s->ix->max_posting > 0 || s->ix->word_runs) && FpbPageIsLeaf(s->page) &&
-		i > 0 && i < s->nentries &&
-		(s->ix->word_runs || fpb_posting_most(s->ix, s->entries[i].key.tuple, FPB_TAIL_BYTES) > 1) &&
-		fpb_keys_identical(s->ix, &s->entries[i - 1].key, &s->entries[i].key);
+	const FpbEntry *before = &s->entries[i - 1];
+	const FpbEntry *entry = &s->entries[i];
+
+	if ((s->ix->max_posting == 0 && !s->ix->word_runs) || !FpbPageIsLeaf(s->page) ||
+		i == 0 || i == s->nentries ||
+		(before->key.head != entry->key.head && before->key.cut_in == entry->key.cut_in))
+		return false;
+	return (s->ix->word_runs || fpb_posting_most(s->ix, entry->key.tuple, FPB_TAIL_BYTES) > 1) &&
+		fpb_keys_identical(s->ix, &before->key, &entry->key);
 }
 
 /*

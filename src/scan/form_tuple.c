@@ -11,7 +11,7 @@
 #include "access/tupmacs.h"
 #include "utils/memutils.h"
 
-#include "key/prefix.h"
+#include "key/join_tuple.h"
 #include "key/tuple.h"
 #include "scan/reader.h"
 

@@ -13,7 +13,7 @@
 #include "port/pg_bswap.h"
 
 #include "key/code.h"
-#include "key/prefix.h"
+#include "key/join_tuple.h"
 #include "prefetch/prefetch.h"
 #include "queue/filter.h"
 #include "scan/scan_keys.h"
