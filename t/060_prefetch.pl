@@ -426,6 +426,35 @@ foreach my $method (@methods)
 		'>', $answer =~ s/ .*//r * 0.7, "${named}these are read ahead");
 }
 
+# An index that has grown at random since it was built: half of its leaves are
+# where they were, but hardly any beside the one that comes next in the order of
+# keys.  Those that are neighbours in the file are read together all the same.
+query(q{
+CREATE TABLE grown AS SELECT 10000 * i AS a FROM generate_series(1, 60000) i;
+CREATE INDEX grown_a ON grown USING fpbtree (a) WITH (fillfactor = 100, layout = disk_first);
+SET fpbtree.insert_batch_size = 0;
+INSERT INTO grown SELECT 10000 * i + 1 FROM generate_series(1, 60000, 4) i ORDER BY hashint4(i);
+VACUUM (FREEZE, ANALYZE) grown});
+cmp_ok(query("SELECT leaf_fragmentation FROM fpbtree_stats('grown_a')"), '>', 80, 'a grown index: leaves lie about');
+foreach my $method (grep { $_ ne '' && $_ ne 'sync' } @methods)
+{
+	my $count = q{SELECT count(*) FROM grown WHERE a BETWEEN 30000000 AND 590000000};
+	my $note = q{
+		SELECT pg_stat_force_next_flush();
+		INSERT INTO counts SELECT sum(reads), sum(read_bytes) / current_setting('block_size')::int FROM pg_stat_get_backend_io(pg_backend_pid())
+			WHERE object = 'relation';};
+
+	$node->append_conf('postgresql.conf', "io_method = $method");
+	$node->restart;
+	my @lines = split /\n/, query(
+		"$BY_INDEX CREATE TEMP TABLE counts (reads numeric, pages numeric); EXPLAIN $count; $note $count; $note
+		 SELECT max(pages) - min(pages), round((max(pages) - min(pages)) / (max(reads) - min(reads)), 2) FROM counts");
+	my ($pages, $together) = split /\|/, $lines[-1];
+	ok((grep { $_ eq '70001' } @lines), "$method: all of its rows are found");
+	cmp_ok($pages, '>', 60, "$method: which takes many pages");
+	cmp_ok($together, '>', 1.4, "$method: of which several are read together");
+}
+
 # A damaged leaf, the sixth of r_a, is complained of when the scan comes to it,
 # though the pages of its rows have been wanted before.
 set_and_restart("shared_buffers = 16MB\nmax_connections = 12");

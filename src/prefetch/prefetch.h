@@ -61,7 +61,9 @@ typedef struct FpbWindowPage
 	uint64		number;			/* the caller's */
 	BlockNumber block;
 	bool		started;		/* has its read been started by us? */
-	bool		first;			/* is it the first page of a read? */
+	bool		first;			/* is it of all pages of a read the one needed
+								 * first? */
+	int			run;			/* if so, where that read begins in missing */
 } FpbWindowPage;
 
 /* reads in flight, where the server has asynchronous ones */
@@ -92,8 +94,9 @@ typedef struct FpbWindow
 	uint32		head;
 	uint32		tail;
 	uint32		unstarted;		/* the last so many have not been looked at */
-	int			nreads;			/* reads that begin in the queue */
-	BlockNumber last;			/* announced last */
+	int			nreads;			/* reads whose first page is in the queue */
+	uint32	   *missing;		/* entries whose reads are being started, in
+								 * the order of their blocks */
 
 	FpbPrefetchCounts counts;
 } FpbWindow;

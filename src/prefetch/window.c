@@ -8,7 +8,8 @@
  * he has come.  How many pages the window holds follows a read stream's rules:
  * few at first, twice as many after a read, fewer when pages are found in
  * memory; as many reads at a time as the tablespace's effective_io_concurrency
- * says; neighbours are read together.
+ * says.  Of the pages announced together, neighbours in the file are read
+ * together.
  *
  * A read stream of the server's would not do: it keeps every page of its
  * window pinned, and a scan may be left alone for hours between two rows.
@@ -30,6 +31,7 @@
  */
 #include "postgres.h"
 
+#include "common/int.h"
 #include "miscadmin.h"
 #include "optimizer/optimizer.h"
 #include "port/pg_bitutils.h"
@@ -127,7 +129,6 @@ fpb_window_init(FpbWindow *window, MemoryContext cxt, Relation rel, int distance
 	memset(window, 0, sizeof(*window));
 	window->rel = rel;
 	window->cxt = cxt;
-	window->last = InvalidBlockNumber;
 	if (distance == 0 || concurrency == 0 || !can_prefetch(rel, &async))
 		return;
 
@@ -152,6 +153,7 @@ fpb_window_init(FpbWindow *window, MemoryContext cxt, Relation rel, int distance
 	window->nblocks = RelationGetNumberOfBlocks(rel);
 	window->mask = pg_nextpower2_32(window->max_distance) - 1;
 	window->queue = MemoryContextAlloc(cxt, (window->mask + 1) * sizeof(FpbWindowPage));
+	window->missing = MemoryContextAlloc(cxt, (window->mask + 1) * sizeof(uint32));
 	window->distance = window->min_distance = 2;
 
 #ifdef FPB_HAVE_AIO
@@ -190,13 +192,18 @@ fpb_window_add(FpbWindow *window, BlockNumber block, uint64 number)
 	page->block = block;
 	page->number = number;
 	page->started = false;
-	/* a neighbour of the last will be read together with it, presumably */
-	page->first = window->unstarted == 0 || (block != window->last + 1 &&
-											 block + 1 != window->last);
+
+	/* neighbours will be read together, presumably */
+	page->first = true;
+	for (uint32 n = 1; n <= window->unstarted && page->first; n++)
+	{
+		BlockNumber other = queued(window, window->tail - n)->block;
+
+		page->first = block != other + 1 && other != block + 1;
+	}
 	window->nreads += page->first;
 	window->tail++;
 	window->unstarted++;
-	window->last = block;
 }
 
 /*
@@ -304,27 +311,54 @@ start_reads(FpbWindow *window, BlockNumber block, int n)
 #endif
 
 /*
- * The end of the run of neighbours, all missing, that begins with an entry of
- * the queue: they go up by one block each, or down.
+ * qsort_arg comparator of entries of the queue, by block.
  */
-static uint32
-end_of_run(const FpbWindow *window, uint32 from)
+static int
+compare_blocks(const void *a, const void *b, void *arg)
 {
-	uint32		to = from + 1;
-	int64		step = 0;
+	const FpbWindow *window = arg;
 
-	while (to != window->tail && (int) (to - from) < io_combine_limit &&
-		   queued(window, to)->started)
+	return pg_cmp_u32(queued(window, *(const uint32 *) a)->block,
+					  queued(window, *(const uint32 *) b)->block);
+}
+
+/*
+ * How many of the missing pages from the at'th on, of n in all in the order of
+ * their blocks, are neighbours that can be read at once?
+ */
+static int
+run_length(const FpbWindow *window, int at, int n)
+{
+	BlockNumber block = queued(window, window->missing[at])->block;
+	int			length = 1;
+
+	while (at + length < n && length < io_combine_limit &&
+		   queued(window, window->missing[at + length])->block == block + length)
+		length++;
+	return length;
+}
+
+/*
+ * Divide the n missing pages into runs of neighbours.  The page of a run that
+ * is needed first gets the mark, and notes where the run begins.
+ */
+static void
+find_runs(FpbWindow *window, int n)
+{
+	qsort_arg(window->missing, n, sizeof(uint32), compare_blocks, window);
+	for (int from = 0, to; from < n; from = to)
 	{
-		int64		gap = (int64) queued(window, to)->block -
-			(int64) queued(window, to - 1)->block;
+		uint32		first = window->missing[from];
 
-		if ((gap != 1 && gap != -1) || (step != 0 && gap != step))
-			break;
-		step = gap;
-		to++;
+		to = from + run_length(window, from, n);
+		for (int i = from + 1; i < to; i++)
+		{
+			if (window->missing[i] - window->head < first - window->head)
+				first = window->missing[i];
+		}
+		queued(window, first)->first = true;
+		queued(window, first)->run = from;
 	}
-	return to;
 }
 
 /*
@@ -366,31 +400,33 @@ advise_around(FpbWindow *window, BlockNumber block)
 }
 
 /*
- * Start the reads of a run of neighbouring pages of the queue: entries from to
- * to - 1, which go up or down by one.
+ * Start reading n neighbouring pages, in one read or by one piece of advice.
  */
 static void
-start_run(FpbWindow *window, uint32 from, uint32 to)
+start_run(FpbWindow *window, BlockNumber block, int n)
 {
-	BlockNumber first = queued(window, from)->block;
-	BlockNumber last = queued(window, to - 1)->block;
-
 #ifdef FPB_HAVE_AIO
 	if (window->reads != NULL)
 	{
-		start_reads(window, Min(first, last), to - from);
+		start_reads(window, block, n);
 		return;
 	}
 #endif
 	if (needs_all(window))
-		advise_around(window, first);
-	for (BlockNumber block = Min(first, last); block <= Max(first, last); block++)
-		(void) PrefetchBuffer(window->rel, MAIN_FORKNUM, block);
+		advise_around(window, block);
+	if (n > 1 && !RelationUsesLocalBuffers(window->rel))
+		(void) smgrprefetch(RelationGetSmgr(window->rel), MAIN_FORKNUM, block, n);
+	else
+	{
+		for (int i = 0; i < n; i++)
+			(void) PrefetchBuffer(window->rel, MAIN_FORKNUM, block + i);
+	}
 }
 
 /*
  * Look at the pages announced last, and start reading those that are not in
- * memory.
+ * memory: neighbours together, whatever lies between them in the order in
+ * which they are needed, and first what is needed first.
  */
 void
 fpb_window_start(FpbWindow *window)
@@ -405,7 +441,7 @@ fpb_window_start(FpbWindow *window)
 	if (window->unstarted == 0)
 		return;
 
-	/* which of them are missing, and which of those are neighbours? */
+	/* which of them are missing? */
 	for (uint32 i = window->tail - window->unstarted; i != window->tail; i++)
 	{
 		FpbWindowPage *page = queued(window, i);
@@ -421,10 +457,11 @@ fpb_window_start(FpbWindow *window)
 		}
 		page->started = temporary || !fpb_is_in_memory(window->rel, page->block, false);
 		if (page->started)
-			nstarted++;
+			window->missing[nstarted++] = i;
 		else
 			ncached++;
 	}
+	find_runs(window, nstarted);
 
 #ifdef FPB_HAVE_AIO
 	/* reads begun and not submitted yet are a danger: see fpb_window_serve */
@@ -432,16 +469,15 @@ fpb_window_start(FpbWindow *window)
 	if (batch)
 		pgaio_enter_batchmode();
 #endif
-	for (uint32 from = window->tail - window->unstarted, to; from != window->tail;
-		 from = to)
+	for (uint32 i = window->tail - window->unstarted; i != window->tail; i++)
 	{
-		to = from + 1;
-		if (queued(window, from)->started)
+		FpbWindowPage *page = queued(window, i);
+
+		if (page->first)
 		{
-			to = end_of_run(window, from);
-			queued(window, from)->first = true;
 			window->nreads++;
-			start_run(window, from, to);
+			start_run(window, queued(window, window->missing[page->run])->block,
+					  run_length(window, page->run, nstarted));
 		}
 	}
 #ifdef FPB_HAVE_AIO
@@ -620,7 +656,6 @@ fpb_window_reset(FpbWindow *window, int nused)
 	while (window->head != window->tail)
 		drop_oldest(window, false);
 	window->unstarted = 0;
-	window->last = InvalidBlockNumber;
 	window->distance = first_distance(window);
 	window->idle = 0;
 	window->nused = nused;
@@ -646,7 +681,10 @@ fpb_window_end(FpbWindow *window)
 	}
 #endif
 	if (window->queue != NULL)
+	{
 		pfree(window->queue);
+		pfree(window->missing);
+	}
 	window->queue = NULL;
 	window->max_distance = window->max_reads = window->distance = 0;
 }
