@@ -204,7 +204,7 @@ SELECT count(*), sum(w4), sum(v) FROM queued WHERE w4 > 100;
 RESET ALL;
 SET fpbtree.queue_worker = off;
 
--- Indexes without a queue; those that are made anew have none at first
+-- Unique indexes (sql/queue_unique), and those without a queue; those that are made anew have none at first
 SET client_min_messages = error;
 CREATE UNIQUE INDEX queued_u ON source USING fpbtree (v) WITH (operation_queue = on);
 INSERT INTO source VALUES (10000);
@@ -257,6 +257,7 @@ DROP ROLE regress_fpbtree_other;
 -- What a queue would be worth: not for everybody, nor for all indexes (t/071_queue_worker has more)
 \set VERBOSITY sqlstate
 SELECT * FROM fpbtree_queue_advice('queued_u');
+SELECT * FROM fpbtree_queue_advice('passing_k');
 SELECT * FROM fpbtree_queue_advice('queued_k', 1.5);
 SELECT * FROM fpbtree_queue_advice('queued_k', 'NaN');
 SELECT * FROM fpbtree_queue_advice('pg_class');

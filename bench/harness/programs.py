@@ -209,13 +209,25 @@ def make_small(server, scale):
                    f"VACUUM (FREEZE, ANALYZE) small_{am}, small_uuid_{am}; CHECKPOINT")
 
 
-def insert_some(context, table, expression, btree_rows, fpbtree_rows, steps=20):
-    """Inserts in steps, empties the queue in the end; the time of an insertion in all, and of those of each step."""
+def make_small_unique(server, scale):
+    """Unique indexes on random uuids, built likewise; fpbtree's with an operation queue."""
+    rows = max(1000, int(5000000 * scale))
+    for am, queue in (("btree", ""), ("fpbtree", ", operation_queue = on")):
+        server.ask(f"CREATE TABLE small_unique_{am} (a uuid);"
+                   f"INSERT INTO small_unique_{am} SELECT md5(i::text)::uuid FROM generate_series(1, {rows}) i;"
+                   f"CREATE UNIQUE INDEX small_unique_{am}_a ON small_unique_{am} USING {am} (a) WITH (fillfactor = 70{queue});"
+                   f"VACUUM (FREEZE, ANALYZE) small_unique_{am}; CHECKPOINT")
+
+
+def insert_some(context, table, expression, btree_rows, fpbtree_rows, steps=20, checkpoint_each=20):
+    """Inserts in steps, empties the queue in the end; the time and the WAL of an insertion in all, and the times of those of each step."""
     server, am = context.server, context.am
     each = context.rows(btree_rows if am == "btree" else fpbtree_rows) // steps
-    lines = ["CHECKPOINT;"]
+    lines = ["CHECKPOINT;", "SELECT pg_current_wal_insert_lsn() AS l0 \\gset"]
     for step in range(steps):
         seed = context.pair * 1000 + step
+        if step > 0 and step % checkpoint_each == 0:
+            lines.append("CHECKPOINT;")
         lines += ["SELECT clock_timestamp() AS t0 \\gset",
                   f"INSERT INTO {table}_{am} SELECT {expression.format(seed=seed)} FROM generate_series(1, {each}) i;",
                   "SELECT extract(epoch FROM clock_timestamp() - :'t0');"]
@@ -223,12 +235,13 @@ def insert_some(context, table, expression, btree_rows, fpbtree_rows, steps=20):
         lines += ["SELECT clock_timestamp() AS t0 \\gset",
                   f"SELECT fpbtree_flush('{table}_{am}_a') AS flushed \\gset",
                   "SELECT extract(epoch FROM clock_timestamp() - :'t0');"]
-    seconds = [float(line) for line in server.ask("\n".join(lines)).splitlines()]
+    lines.append("SELECT pg_wal_lsn_diff(pg_current_wal_insert_lsn(), :'l0');")
+    *seconds, wal = [float(line) for line in server.ask("\n".join(lines)).splitlines()]
     points, ends = [], 0.0
     for step in seconds[:steps]:
         ends += step
         points.append([round(ends, 3), round(each / step, 1)])
-    return [("insertion_us", sum(seconds) * 1e6 / (each * steps))], [("rate", points)]
+    return [("insertion_us", sum(seconds) * 1e6 / (each * steps)), ("insertion_wal", wal / (each * steps))], [("rate", points)]
 
 
 def insert_cold(context):
@@ -237,6 +250,10 @@ def insert_cold(context):
 
 def uuid_cold(context):
     return insert_some(context, "small_uuid", "md5(i || ' {seed}')::uuid", 60000, 1000000)
+
+
+def unique_cold(context):
+    return insert_some(context, "small_unique", "md5(i || ' {seed}')::uuid", 200000, 200000, checkpoint_each=4)
 
 
 def bulk_cold(context):

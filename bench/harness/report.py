@@ -28,7 +28,7 @@ GROUPS = {
     "Look up": ("lookup", "small-page-cache", "queue-lookup-warm", "queue-lookup-cold", "pgbench-select"),
     "Scan, all cached": ("scan-warm", "heap-warm"),
     "Scan, from storage": ("scan-cold", "heap-cold", "bitmap-cold", "any-cold", "ten-cold", "range-size", "distance"),
-    "Insert and update": ("insert-warm", "bulk-warm", "insert-cold", "bulk-cold", "uuid-cold", "queue-insert-warm", "queue-mixed", "queue-latency", "insert-wal",
+    "Insert and update": ("insert-warm", "bulk-warm", "insert-cold", "bulk-cold", "uuid-cold", "unique-cold", "queue-insert-warm", "queue-mixed", "queue-latency", "insert-wal",
                           "queue-wal-10", "queue-wal-6", "queue-wal-sparse", "uuid-v4", "uuid-v7", "updates"),
     "Build": ("build",),
     "Size": ("size", "growth"),

@@ -63,6 +63,8 @@ WORKLOADS = (
     Workload("bulk-cold", "random rows by one statement, the same index, without an operation queue", "small", (0, 8), ("small",), programs.bulk_cold,
              goals={"insertion_us": 10}),
     Workload("uuid-cold", "random uuids into an index larger than the buffers, the queue emptied", "small", (0, 10), ("small",), programs.uuid_cold, goals={"insertion_us": 3}),
+    Workload("unique-cold", "the same of a unique key, whose leaf is read in any case; a checkpoint each 40k", "small", (60, 60), ("small-unique",), programs.unique_cold,
+             goals={"insertion_wal": 0.33}),
 
     Workload("queue-mixed", "a random insertion and a lookup, in turn, the same index", "small", (0, 20), ("small",), programs.queue_mixed,
              goals={"both_us": 2.2}),
@@ -119,6 +121,7 @@ WORKLOADS = (
 BY_NAME = {workload.name: workload for workload in WORKLOADS}
 DATA = {
     "small": programs.make_small,
+    "small-unique": programs.make_small_unique,
     "queued-cold": functools.partial(programs.make_queued, name="queued_cold"),
     "queued-warm": functools.partial(programs.make_queued, name="queued_warm"),
     "logged": programs.make_logged,

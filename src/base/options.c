@@ -306,9 +306,9 @@ fpb_wanted_design(Relation rel, FpbDesign *design)
 }
 
 /*
- * Can the index have an operation queue at all?  A unique index can't, because
- * a uniqueness check reads the leaf in any case.  An index of a temporary
- * table can't, because a worker can't read it.
+ * Can the index have an operation queue, however it was built?  An index of a
+ * temporary table can't, because a worker can't read it.  Of a unique index
+ * the metapage tells.
  */
 bool
 fpb_may_queue(Relation rel)
@@ -318,7 +318,18 @@ fpb_may_queue(Relation rel)
 }
 
 /*
- * When insertions into the index go to its operation queue.
+ * Is a unique index to have an operation queue, if it is built now?
+ */
+bool
+fpb_unique_wants_queue(Relation rel)
+{
+	return rel->rd_index->indisunique &&
+		rel->rd_rel->relpersistence != RELPERSISTENCE_TEMP &&
+		fpb_queue_mode(rel) == FPB_QUEUE_ON;
+}
+
+/*
+ * When insertions into the index, if it may have an operation queue, go there.
  */
 FpbQueueMode
 fpb_queue_mode(Relation rel)

@@ -95,6 +95,7 @@ extern int	fpb_fillfactor(Relation rel);
 extern FpbPurpose fpb_purpose(const FpbOptions *options);
 extern FpbPurpose fpb_wanted_design(Relation rel, FpbDesign *design);
 extern bool fpb_may_queue(Relation rel);
+extern bool fpb_unique_wants_queue(Relation rel);
 extern FpbQueueMode fpb_queue_mode(Relation rel);
 extern BlockNumber fpb_queue_limit(Relation rel, BlockNumber nblocks);
 extern const char *fpb_queue_mode_name(int mode);

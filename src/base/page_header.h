@@ -17,7 +17,7 @@
 #define FPB_METAPAGE	0		/* block of the metapage */
 #define FPB_MAGIC		0xFB7E	/* in every page of an fpbtree */
 #define FPB_META_MAGIC	0x46504254	/* "FPBT" */
-#define FPB_VERSION		18		/* on-disk format */
+#define FPB_VERSION		19		/* on-disk format */
 #define FPB_CACHE_LINE	64		/* unit of node sizes, on disk */
 
 /* page flags */
@@ -167,6 +167,8 @@ typedef struct FpbMeta
 #define FPB_META_C_BYTES	(1 << 4)	/* strings in a locale named C.* are
 										 * ordered by their bytes
 										 * (key/collation.c) */
+#define FPB_META_QUEUE		(1 << 5)	/* of a unique index: it may have an
+										 * operation queue */
 
 #define FpbPageGetMeta(page) \
 	((FpbMeta *) ((char *) (page) + offsetof(FpbPageHeader, layout)))

@@ -16,6 +16,8 @@
 #include "catalog/pg_class.h"
 #include "catalog/pg_index.h"
 #include "nodes/pg_list.h"
+#include "utils/builtins.h"
+#include "utils/lsyscache.h"
 #include "utils/rel.h"
 #include "utils/relcache.h"
 #include "utils/syscache.h"
@@ -23,6 +25,7 @@
 #include "base/compat.h"
 #include "build/build.h"
 #include "page/layout.h"
+#include "tree/buffers.h"
 
 /*
  * Tell if an index can't have the operation queue that options ask for, which
@@ -31,11 +34,24 @@
 void
 fpb_report_queue_options(Relation index, const FpbOptions *options)
 {
+	bool		temporary = index->rd_rel->relpersistence == RELPERSISTENCE_TEMP;
 	const char *option = NULL;
 
-	if (fpb_may_queue(index) || options == NULL)
+	if (options == NULL || fpb_may_queue(index) ||
+		(RELKIND_HAS_STORAGE(index->rd_rel->relkind) && fpb_built_for_queue(index)))
 		return;
-	if (options->opq_size > 0)
+	if (!temporary && options->operation_queue == FPB_QUEUE_ON)
+	{
+		ereport(NOTICE,
+				(errmsg("option \"%s\" of index \"%s\" takes effect when it is built anew",
+						"operation_queue", RelationGetRelationName(index)),
+				 errdetail("A unique index has an operation queue only if it is built with \"operation_queue\" = on."),
+				 errhint("REINDEX INDEX CONCURRENTLY %s builds it anew.",
+						 quote_qualified_identifier(get_namespace_name(RelationGetNamespace(index)),
+													RelationGetRelationName(index)))));
+		return;
+	}
+	if (options->opq_size > 0 && options->operation_queue != FPB_QUEUE_OFF)
 		option = "opq_size";
 	if (options->operation_queue != FPB_UNNAMED &&
 		options->operation_queue != FPB_QUEUE_OFF)
@@ -44,9 +60,9 @@ fpb_report_queue_options(Relation index, const FpbOptions *options)
 		ereport(NOTICE,
 				(errmsg("option \"%s\" has no effect on index \"%s\"",
 						option, RelationGetRelationName(index)),
-				 index->rd_index->indisunique ?
-				 errdetail("Unique indexes have no operation queue.") :
-				 errdetail("Indexes of temporary tables have no operation queue.")));
+				 temporary ?
+				 errdetail("Indexes of temporary tables have no operation queue.") :
+				 errdetail("A unique index has an operation queue only if it is built with \"operation_queue\" = on.")));
 }
 
 /*

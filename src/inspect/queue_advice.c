@@ -17,6 +17,7 @@
  *	lookup(Q) = miss(Q) * read alone
  *	insertion(0) = miss(0) * read alone + write
  *	insertion(Q) = (miss(Q) * read in flight + write) / k(Q)
+ *										in a unique index and lookup(Q)
  *
  * The best queue has the least sum of both, weighted by the share of
  * insertions.
@@ -74,6 +75,8 @@ typedef struct Model
 	double		leaves;			/* N */
 	double		page_entries;	/* E */
 	double		insertions;		/* the share of operations that they are */
+	bool		unique;			/* does an insertion read its leaf in any
+								 * case? */
 	FpbStorage	storage;
 	int			depth;			/* 2^depth reads are in flight */
 } Model;
@@ -102,8 +105,9 @@ static double
 insertion_cost(const Model *m, double queue)
 {
 	int			depth = queue > 0 ? m->depth : 0;
+	double		check = m->unique && queue > 0 ? lookup_cost(m, queue) : 0;
 
-	return (miss(m, queue) * m->storage.read[depth] + m->storage.write_many) /
+	return check + (miss(m, queue) * m->storage.read[depth] + m->storage.write_many) /
 		(queue > 0 ? visit_entries(m, queue) : 1);
 }
 
@@ -209,14 +213,23 @@ tell(ReturnSetInfo *result, const char *name, const char *current,
 	tuplestore_putvalues(result->setResult, result->setDesc, values, nulls);
 }
 
+/*
+ * When insertions go to the queue, as things are.
+ */
+static const char *
+mode_name(const FpbIndex *ix)
+{
+	return fpb_queue_mode_name(ix->may_queue ? fpb_queue_mode(ix->rel) : FPB_QUEUE_OFF);
+}
+
 static void
 tell_queue(ReturnSetInfo *result, const FpbIndex *ix, const Model *m, double queue, bool worth_it)
 {
 	BlockNumber nblocks = RelationGetNumberOfBlocks(ix->rel);
 
 	tell(result, "operation_queue",
-		 fpb_queue_mode_name(fpb_queue_mode(ix->rel)),
-		 fpb_queue_mode_name(worth_it ? FPB_QUEUE_AUTO : FPB_QUEUE_OFF),
+		 mode_name(ix),
+		 fpb_queue_mode_name(!worth_it ? FPB_QUEUE_OFF : ix->may_queue ? FPB_QUEUE_AUTO : FPB_QUEUE_ON),
 		 psprintf("an insertion takes %.1f us without a queue, and %.1f us with one of %.0f pages; a lookup %.1f us and %.1f us",
 				  insertion_cost(m, 0), insertion_cost(m, queue), queue,
 				  lookup_cost(m, 0), lookup_cost(m, queue)));
@@ -294,12 +307,13 @@ fpbtree_queue_advice(PG_FUNCTION_ARGS)
 				 errmsg("share of insertions must be between 0 and 1")));
 	fpb_require_pages(index);
 	fpb_index_open(&ix, index);
-	if (!ix.may_queue)
+	if (index->rd_rel->relpersistence == RELPERSISTENCE_TEMP)
 		ereport(ERROR,
 				(errcode(ERRCODE_FEATURE_NOT_SUPPORTED),
 				 errmsg("index \"%s\" can't have an operation queue",
 						RelationGetRelationName(index)),
-				 errdetail("Unique indexes and those of temporary tables have none.")));
+				 errdetail("Indexes of temporary tables have none.")));
+	m.unique = index->rd_index->indisunique;
 
 	InitMaterializedSRF(fcinfo, 0);
 	nblocks = RelationGetNumberOfBlocks(index);
@@ -307,8 +321,8 @@ fpbtree_queue_advice(PG_FUNCTION_ARGS)
 	m.leaves = Max(part * nblocks, 1);
 	fpb_io_timing_measure(index, &m.storage);
 	if (m.storage.ndepths == 0 || m.page_entries == 0)
-		tell(result, "operation_queue", fpb_queue_mode_name(fpb_queue_mode(index)),
-			 fpb_queue_mode_name(FPB_QUEUE_AUTO),
+		tell(result, "operation_queue", mode_name(&ix),
+			 fpb_queue_mode_name(ix.may_queue ? FPB_QUEUE_AUTO : FPB_QUEUE_OFF),
 			 "the index is in memory: there is nothing to be read, and by default nothing goes to the queue");
 	else
 	{

@@ -195,7 +195,7 @@ begin_move(Move *m, FpbSearchKey *place, const FpbSearchKey *low, const FpbSearc
 {
 	m->nentries = 0;
 	FPB_INJECTION_POINT("fpbtree-move-leaf-locked");
-	m->from = fpb_descend_queue(m->queue, place, false, BUFFER_LOCK_EXCLUSIVE, missing);
+	m->from = fpb_descend_queue(m->queue, place, false, BUFFER_LOCK_EXCLUSIVE, NULL, missing);
 	if (BufferIsValid(m->from))
 	{
 		FPB_INJECTION_POINT("fpbtree-move-both-locked");

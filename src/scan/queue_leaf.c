@@ -39,16 +39,6 @@ fpb_scan_unpin_meta(FpbScan *so)
 }
 
 /*
- * The root of the queue that the metapage names at this moment: one aligned
- * word, so that no lock is needed.
- */
-static inline BlockNumber
-queue_root(FpbScan *so)
-{
-	return *(volatile BlockNumber *) &FpbPageGetMeta(BufferGetPage(so->queue.metabuf))->queue_root;
-}
-
-/*
  * Does the filter tell that the queue has nothing that the scan looks for?
  * The main leaf of the place is locked.
  *
@@ -118,12 +108,12 @@ fpb_lock_queue_leaf(FpbReader *r, FpbSearchKey *search, BlockNumber *missing)
 
 	for (;;)
 	{
-		if (queue_root(so) != FPB_METAPAGE)
+		if (fpb_queue_root(so->queue.metabuf) != FPB_METAPAGE)
 		{
 			if (fpb_queue_excluded(r) && !LOOK_ANYWAY)
 				return InvalidBuffer;
 			buf = fpb_descend_queue(queue_index(so), search, !r->forward,
-									BUFFER_LOCK_SHARE, missing);
+									BUFFER_LOCK_SHARE, NULL, missing);
 			if (BufferIsValid(buf))
 				break;
 			if (missing != NULL && *missing != InvalidBlockNumber)
@@ -197,7 +187,7 @@ fpb_open_queue(FpbReader *r, FpbSearchKey *search)
 	seg->copied = RecoveryInProgress();
 	if (seg->copied)
 		seg->queue = copy_leaf(r, search);
-	else if (!so->queue.filter_open && queue_root(so) != FPB_METAPAGE)
+	else if (!so->queue.filter_open && fpb_queue_root(so->queue.metabuf) != FPB_METAPAGE)
 	{
 		fpb_filter_open(&so->queue.filter, so->ix.rel);
 		so->queue.filter_open = true;

@@ -53,7 +53,19 @@ extern Buffer fpb_allocbuf(Relation rel);	/* locked exclusively, to be
 extern void fpb_record_free(Relation rel, BlockNumber blkno);
 extern void fpb_check_meta(const FpbIndex *ix, Page page);
 extern Buffer fpb_pin_meta(const FpbIndex *ix);
+
+/*
+ * The root of the operation queue that the pinned metapage names at this
+ * moment: one aligned word, so that no lock is needed.
+ */
+static inline BlockNumber
+fpb_queue_root(Buffer metabuf)
+{
+	return *(volatile BlockNumber *) &FpbPageGetMeta(BufferGetPage(metabuf))->queue_root;
+}
+
 extern bool fpb_has_queue(Relation rel);
+extern bool fpb_built_for_queue(Relation rel);
 extern void fpb_note_mixed_heads(FpbIndex *ix);
 extern Buffer fpb_add_meta(const FpbIndex *ix, FpbWal *wal, FpbWalPage **wp);
 extern void fpb_count_queue_pages(FpbWalPage *wp, int change);

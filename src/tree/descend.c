@@ -864,18 +864,19 @@ fpb_descend_edge(FpbIndex *ix, int level, bool rightmost, int access)
  *
  * Returns InvalidBuffer if there is no queue, or, with *missing set to its
  * block, if a page would have to be read.  *missing is InvalidBlockNumber on
- * entry.  If missing is NULL, pages are read.
+ * entry.  If missing is NULL, pages are read.  If there is a search key,
+ * *stack becomes what the descent has passed, unless stack is NULL.
  */
 Buffer
 fpb_descend_queue(FpbIndex *queue, FpbSearchKey *search, bool before, int access,
-				  BlockNumber *missing)
+				  FpbStack *stack, BlockNumber *missing)
 {
 	Descent		d = {queue, search, before, access == BUFFER_LOCK_EXCLUSIVE, missing};
 
 	Assert(queue->tree == FPB_QUEUE);
 	if (search == NULL)
 		return descend_edge(queue, 0, before, access, missing);
-	return descend(&d, 0, access, NULL);
+	return descend(&d, 0, access, stack);
 }
 
 /*

@@ -45,8 +45,20 @@ fpb_meta_init(const FpbIndex *ix, Page page, BlockNumber root, uint32 level)
 		(ix->csb ? FPB_META_CSB : 0) |
 		(ix->count_most < FPB_COUNT_MOST ? FPB_META_BISECTING : 0) |
 		(ix->prefetch ? 0 : FPB_META_UNFETCHED) |
-		(ix->c_locale == FPB_C_LOCALE_BYTES ? FPB_META_C_BYTES : 0);
+		(ix->c_locale == FPB_C_LOCALE_BYTES ? FPB_META_C_BYTES : 0) |
+		(fpb_unique_wants_queue(ix->rel) ? FPB_META_QUEUE : 0);
 	hdr->pd.pd_lower = ((char *) meta + sizeof(FpbMeta)) - (char *) page;
+}
+
+/*
+ * Can an index with this metapage have an operation queue?  Whether a unique
+ * one can is told when it is built, and stays so: its lookups and uniqueness
+ * checks need not ask for a queue that cannot be.
+ */
+static bool
+meta_may_queue(Relation rel, const FpbMeta *meta)
+{
+	return fpb_may_queue(rel) || (meta->options & FPB_META_QUEUE) != 0;
 }
 
 /*
@@ -93,7 +105,7 @@ fpb_check_meta(const FpbIndex *ix, Page page)
 		meta->queue_root == InvalidBlockNumber ||
 		meta->queue_level >= FPB_MAX_LEVELS ||
 		(meta->heads_version == FPB_HEADS_FIXED) != (ix->heads_version == FPB_HEADS_FIXED) ||
-		(meta->queue_root != FPB_METAPAGE && !ix->may_queue))
+		(meta->queue_root != FPB_METAPAGE && !meta_may_queue(ix->rel, meta)))
 		fpb_report_damage(ix->rel, FPB_METAPAGE,
 						  "The metapage holds values out of range.");
 }
@@ -150,6 +162,18 @@ fpb_has_queue(Relation rel)
 	FpbMeta		meta;
 
 	return peek_at_meta(rel, &meta) && meta.queue_root != FPB_METAPAGE;
+}
+
+/*
+ * Can a built index have an operation queue?  No page is locked on entry or
+ * exit.
+ */
+bool
+fpb_built_for_queue(Relation rel)
+{
+	FpbMeta		meta;
+
+	return peek_at_meta(rel, &meta) && meta_may_queue(rel, &meta);
 }
 
 /*
@@ -210,6 +234,7 @@ read_meta(FpbIndex *ix)
 	meta = *FpbPageGetMeta(BufferGetPage(buf));
 	UnlockReleaseBuffer(buf);
 
+	ix->may_queue = meta_may_queue(ix->rel, &meta);
 	ix->queue_root = meta.queue_root;
 	ix->queue_level = meta.queue_level;
 	ix->root = ix->tree == 0 ? meta.root : meta.queue_root;

@@ -109,7 +109,8 @@ extern Buffer fpb_descend_edge(FpbIndex *ix, int level, bool rightmost,
  * would have to be read, its block is put into *missing (NULL: it is read).
  */
 extern Buffer fpb_descend_queue(FpbIndex *queue, FpbSearchKey *search,
-								bool before, int access, BlockNumber *missing);
+								bool before, int access, FpbStack *stack,
+								BlockNumber *missing);
 
 /*
  * Lock the leaf to the right of one that is no longer locked, given its right

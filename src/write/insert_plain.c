@@ -8,15 +8,12 @@
 #include "postgres.h"
 
 #include "miscadmin.h"
-#include "portability/instr_time.h"
 #include "storage/bufmgr.h"
 #include "storage/predicate.h"
 #include "storage/smgr.h"
 #include "utils/rel.h"
 
 #include "base/options.h"
-#include "base/shared.h"
-#include "queue/queue.h"
 #include "write/write.h"
 
 /*
@@ -47,17 +44,10 @@ fpb_may_be_cold(const FpbIndex *ix)
 }
 
 /*
- * Should an entry be put into the operation queue, if that has room?
- *
- * By default, it should if the leaf where it belongs would have to be read, as
- * far as that can be told without reading anything.  But a leaf that two
- * insertions in succession belong to is read.  Otherwise ascending keys would
- * go to the queue until that is full, once their leaf has not been in memory.
- *
- * Names the leaf if it has to be looked at.  No lock is held on entry or exit.
+ * See write/write.h.
  */
-static bool
-wants_queue(FpbIndex *ix, FpbInsertState *ins)
+bool
+fpb_wants_queue(FpbIndex *ix, FpbInsertState *ins)
 {
 	FpbQueueMode mode;
 	BlockNumber leaf;
@@ -75,9 +65,6 @@ wants_queue(FpbIndex *ix, FpbInsertState *ins)
 	return !fpb_is_at_hand(ix, leaf) && fpb_cache_note_queued(ix->cache, leaf);
 }
 
-/* repeat a request that has not been taken after so many insertions */
-#define ASK_AGAIN	256
-
 /*
  * Put an entry into the operation queue, and make one if there is none.
  * Returns false, with nothing done, if it is full: its leaf has no room, and
@@ -86,9 +73,9 @@ wants_queue(FpbIndex *ix, FpbInsertState *ins)
 static bool
 insert_queued(FpbIndex *ix, FpbInsertState *ins)
 {
-	static uint32 insertions = 0;
 	FpbFilter	filter;
 	FpbIndex	queue;
+	FpbPut		put;
 
 	/* the stack will be the queue's */
 	ins->named = false;
@@ -97,82 +84,11 @@ insert_queued(FpbIndex *ix, FpbInsertState *ins)
 	fpb_index_of_queue(ix, &queue);
 	while (!BufferIsValid(ins->buf = fpb_descend(&queue, &ins->search, 0, false,
 												 BUFFER_LOCK_EXCLUSIVE, ins->stack)))
-	{
-		CHECK_FOR_INTERRUPTS();
-		fpb_queue_begin(&queue);
-		fpb_worker_request(ix->rel);
-	}
-
-	/*
-	 * A scan that would have found the row has a predicate lock on this leaf;
-	 * or on the metapage, if it has found that there was no queue.
-	 */
-	CheckForSerializableConflictIn(ix->rel, NULL, BufferGetBlockNumber(ins->buf));
-	CheckForSerializableConflictIn(ix->rel, NULL, FPB_METAPAGE);
-
-	/* before the entry can be seen: a lookup must not pass over it */
-	fpb_filter_add(&filter, ins->entry.key.head);
-	fpb_page_search(&queue, BufferGetPage(ins->buf), &ins->search, &ins->pos);
-	ins->may_split = false;
-	if (fpb_insert_on_page(&queue, ins))
-	{
-		/*
-		 * The worker has to know that entries come, even if no leaf is split.
-		 * A request may have been in vain, because no worker could be started
-		 * or it has been stopped, so it is repeated now and then.
-		 */
-		if (filter.shared != NULL &&
-			(pg_atomic_read_u32(&filter.shared->request) != FPB_REQUESTED || ++insertions % ASK_AGAIN == 0))
-			fpb_worker_request(ix->rel);
-		if (filter.shared != NULL)
-			pg_atomic_fetch_add_u64(&filter.shared->queue_entries, 1);
-		return true;
-	}
-	ins->may_split = true;
-	if (fpb_queue_pages(ix, NULL) >= fpb_queue_limit(ix->rel, RelationGetNumberOfBlocks(ix->rel)))
-	{
-		fpb_relbuf(ins->buf);
-		fpb_filter_remove(&filter, ins->entry.key.head);
-		return false;
-	}
-	(void) fpb_insert_on_page(&queue, ins);
-	if (filter.shared != NULL)
-	{
-		if (pg_atomic_read_u32(&filter.shared->queue_pages) != FPB_PAGES_UNKNOWN)
-			pg_atomic_write_u32(&filter.shared->queue_pages, fpb_queue_pages(ix, NULL));
-		pg_atomic_fetch_add_u64(&filter.shared->queue_entries, 1);
-	}
-	fpb_worker_request(ix->rel);
-	return true;
-}
-
-/*
- * Make room in the operation queue, which is full, where an entry belongs, and
- * count how long that takes.  No lock is held on entry or exit.
- */
-static void
-make_room(FpbIndex *ix, Relation heap, FpbSearchKey *search)
-{
-	FpbShared  *shared = fpb_shared_of(RelationGetRelid(ix->rel));
-	instr_time	begin;
-	instr_time	end;
-	uint64		longest;
-	uint64		time;
-
-	fpb_worker_request(ix->rel);
-	INSTR_TIME_SET_CURRENT(begin);
-	fpb_drain_make_room(ix, heap, search);
-	INSTR_TIME_SET_CURRENT(end);
-
-	if (shared == NULL)
-		return;
-	INSTR_TIME_SUBTRACT(end, begin);
-	time = INSTR_TIME_GET_MICROSEC(end);
-	pg_atomic_fetch_add_u64(&shared->stalls, 1);
-	longest = pg_atomic_read_u64(&shared->longest_stall);
-	while (time > longest &&
-		   !pg_atomic_compare_exchange_u64(&shared->longest_stall, &longest, time))
-		;
+		fpb_begin_queue(&queue);
+	put = fpb_put_queued(&queue, &filter, ins);
+	if (put != FPB_PUT_NOWHERE)
+		fpb_note_put(ix, &filter, put);
+	return put != FPB_PUT_NOWHERE;
 }
 
 /*
@@ -185,11 +101,11 @@ void
 fpb_insert_plain(FpbIndex *ix, FpbInsertState *ins)
 {
 	fpb_search_key_from(ix, &ins->entry.key, &ins->search);
-	if (wants_queue(ix, ins))
+	if (fpb_wants_queue(ix, ins))
 	{
 		if (insert_queued(ix, ins))
 			return;
-		make_room(ix, ins->heap, &ins->search);
+		fpb_queue_make_room(ix, ins->heap, &ins->search);
 		FPB_INJECTION_POINT("fpbtree-room-made");
 		if (insert_queued(ix, ins))
 			return;

@@ -35,6 +35,7 @@ our @INDEXES = (
 	[ 'w_few_text', 'fewt', '' ],
 	[ 'w_nulls', 'n NULLS FIRST', '' ],
 	[ 'w_unique', 'un', '' ],
+	[ 'w_unique_queued', 'un', $QUEUE ],
 	[ 'w_partial', 'i4', 'WHERE few = 3' ],
 	[ 'w_expression', '(i4 % 1000)', '' ]);
 
@@ -102,7 +103,7 @@ sub create_workload
 	foreach my $index (@INDEXES)
 	{
 		my ($name, $columns, $rest) = @$index;
-		my $unique = $name eq 'w_unique' ? 'UNIQUE' : '';
+		my $unique = $name =~ /^w_unique/ ? 'UNIQUE' : '';
 		$node->safe_psql('postgres', "CREATE $unique INDEX $name ON w USING $am ($columns) $rest");
 	}
 	$node->safe_psql('postgres', "CREATE INDEX w_unlogged_k ON w_unlogged USING $am (k)");
