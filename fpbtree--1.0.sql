@@ -222,6 +222,22 @@ LANGUAGE C STRICT PARALLEL SAFE;
 COMMENT ON FUNCTION fpbtree_activity() IS
   'queues and prefetching of the fpbtree indexes of this database, without reading them';
 
+CREATE FUNCTION fpbtree_tiers(index regclass,
+	OUT tier integer,
+	OUT page_limit bigint,
+	OUT pages bigint,
+	OUT entries bigint,
+	OUT filtered boolean,
+	OUT visits bigint,
+	OUT moved bigint,
+	OUT visit_entries float8)
+RETURNS SETOF record
+AS 'MODULE_PATHNAME'
+LANGUAGE C STRICT PARALLEL SAFE;
+
+COMMENT ON FUNCTION fpbtree_tiers(regclass) IS
+  'the tiers of the operation queue of an fpbtree index';
+
 CREATE FUNCTION fpbtree_queue_advice(index regclass, insert_share float8 DEFAULT 0.5,
 	OUT name text,
 	OUT current text,
@@ -927,6 +943,7 @@ REVOKE ALL ON FUNCTION fpbtree_page(regclass, bigint) FROM PUBLIC;
 REVOKE ALL ON FUNCTION fpbtree_nodes(regclass, bigint) FROM PUBLIC;
 REVOKE ALL ON FUNCTION fpbtree_prefetch_stats(regclass) FROM PUBLIC;
 REVOKE ALL ON FUNCTION fpbtree_activity() FROM PUBLIC;
+REVOKE ALL ON FUNCTION fpbtree_tiers(regclass) FROM PUBLIC;
 REVOKE ALL ON FUNCTION fpbtree_queue_advice(regclass, float8) FROM PUBLIC;
 REVOKE ALL ON FUNCTION fpbtree_expected_size(regclass, integer) FROM PUBLIC;
 REVOKE ALL ON FUNCTION fpbtree_replacements(regclass[], name) FROM PUBLIC;
@@ -942,6 +959,7 @@ GRANT EXECUTE ON FUNCTION fpbtree_page(regclass, bigint) TO pg_stat_scan_tables;
 GRANT EXECUTE ON FUNCTION fpbtree_nodes(regclass, bigint) TO pg_stat_scan_tables;
 GRANT EXECUTE ON FUNCTION fpbtree_prefetch_stats(regclass) TO pg_stat_scan_tables;
 GRANT EXECUTE ON FUNCTION fpbtree_activity() TO pg_stat_scan_tables;
+GRANT EXECUTE ON FUNCTION fpbtree_tiers(regclass) TO pg_stat_scan_tables;
 GRANT EXECUTE ON FUNCTION fpbtree_queue_advice(regclass, float8) TO pg_stat_scan_tables;
 GRANT EXECUTE ON FUNCTION fpbtree_expected_size(regclass, integer) TO pg_stat_scan_tables;
 GRANT EXECUTE ON FUNCTION fpbtree_replacements(regclass[], name) TO pg_stat_scan_tables;

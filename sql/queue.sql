@@ -75,8 +75,8 @@ BEGIN
     DROP TABLE queued;
     CREATE TABLE queued (LIKE source) WITH (autovacuum_enabled = off);
     INSERT INTO queued SELECT * FROM queue_rows WHERE v % 3 = 0;
-    EXECUTE format('CREATE INDEX queued_k ON queued USING fpbtree (%s) %s WITH (layout = %s, operation_queue = on, opq_size = %s)', elements, extra, layout,
-                   greatest(32, current_setting('block_size')::int / 512));
+    EXECUTE format('CREATE INDEX queued_k ON queued USING fpbtree (%s) %s WITH (layout = %s, operation_queue = on, opq_size = %s, queue_tiers = %s)', elements, extra, layout,
+                   greatest(32, current_setting('block_size')::int / 512), 1 + length(elements) % 2);
     FOR step IN 1..6 LOOP
         CASE step
             WHEN 1 THEN INSERT INTO queued SELECT * FROM queue_rows WHERE v % 9 = 1;

@@ -14,7 +14,7 @@ INSERT INTO kinds VALUES
     (1, 'n::int8 * 1000003', ''), (2, 'n::int4', 'layout = cache_first,'), (3, 'md5(n::text)::uuid', ''),
     (4, '(''customer '' || n) COLLATE "C"', ''), (5, '(repeat(''long '', 60) || n) COLLATE "C"', ''),
     (6, 'n / 7.0', ''), (7, '(n / 50, n % 50)', ''), (8, '(md5(n::text)) COLLATE "und-x-icu"', ''),
-    (9, 'n::int4', 'layout = micro_index,'), (10, 'n::int2', 'opq_size = 8,');
+    (9, 'n::int4', 'layout = micro_index,'), (10, 'n::int2', 'opq_size = 8, queue_tiers = 2,');
 
 CREATE FUNCTION elements(key text) RETURNS text LANGUAGE sql AS
 $$ SELECT CASE WHEN key ~ '^\(n / 50' THEN '(n / 50), (n % 50)' ELSE '(' || key || ')' END $$;

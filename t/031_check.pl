@@ -199,7 +199,10 @@ sub page_of
 
 	return $block // die "$table has no such page";
 }
-my ($DELETED, $SPLIT, $LEFTMOST, $RIGHTMOST, $ELIDED) = (4, 8, 16, 32, 64);
+my ($ELIDED, $DELETED, $SPLIT, $LEFTMOST, $RIGHTMOST) = (2, 4, 8, 16, 32);
+
+# The upper two bits of the flags: of which tree a page is.
+my ($QUEUE, $TIER_2, $METAPAGE) = (64, 128, 192);
 die 'these indexes have other pages than expected' if !$words_root || !$texts_root || field(\$good{words}[$leaf], 'level') != 0 || $words_root == $leaf;
 
 # --- structure, words ---
@@ -536,7 +539,7 @@ try_fault('cover', $leaf, sub { my $p = shift; my ($place) = texts_places($p); s
 unlike(report('cover'), qr/tuple/, 'whose tuple is no fault');
 
 # A high fence left to the right sibling.
-sub elide { my $p = shift; set_field($p, 'flags', field($p, 'flags') | 64); set_field($p, 'high_tail', 0); return; }
+sub elide { my $p = shift; set_field($p, 'flags', field($p, 'flags') | $ELIDED); set_field($p, 'high_tail', 0); return; }
 {
 	my @pages = get_good('texts');
 	my $right = field(\$pages[$leaf], 'right');
@@ -547,9 +550,9 @@ sub elide { my $p = shift; set_field($p, 'flags', field($p, 'flags') | 64); set_
 	is(check('texts'), 'sound', 'nor raised');
 	is(query(q{SELECT count(*) FROM texts WHERE k >= 'key'}), '2000', 'nor is a row missing');
 	is(query(q{SELECT count(*) FROM (SELECT k FROM texts ORDER BY k DESC OFFSET 0) s}), '2000', 'backwards neither');
-	try_fault('texts', $leaf, sub { my $p = shift; set_field($p, 'flags', field($p, 'flags') | 64); },
+	try_fault('texts', $leaf, sub { my $p = shift; set_field($p, 'flags', field($p, 'flags') | $ELIDED); },
 		'A high fence that is elided has a tuple', 'one that is there');
-	try_fault('words', $leaf, sub { my $p = shift; set_field($p, 'flags', field($p, 'flags') | 64); },
+	try_fault('words', $leaf, sub { my $p = shift; set_field($p, 'flags', field($p, 'flags') | $ELIDED); },
 		'The page has no high fence to elide', 'one of words');
 	try_fault('texts', $leaf, sub { my $p = shift; elide($p); set_field($p, 'high_head', field($p, 'high_head') + (1 << 32)); },
 		"The page does not begin where its left sibling, block $leaf, ends", 'one of another head', $right);
@@ -1150,7 +1153,7 @@ CHECKPOINT;
 
 	cmp_ok(@others, '>', 10, 'there are deleted pages');
 	set_field(\$pages[$no_page], 'magic', 0);
-	set_field(\$pages[$metapage], 'flags', field(\$pages[$metapage], 'flags') | 2);
+	set_field(\$pages[$metapage], 'flags', field(\$pages[$metapage], 'flags') | $METAPAGE);
 	$node->stop;
 	replace_file($path, join('', @pages));
 	$node->start;
@@ -1257,18 +1260,20 @@ WHERE p.kind = 'leaf' AND p.low_fence IS NOT NULL AND p.high_fence IS NOT NULL O
 # --- the operation queue ---
 
 {
-	my $QUEUE = 128;
 	my $queue_leaf = page_of('queued', 0, $QUEUE, $LEFTMOST);
 	my $main_leaf = page_of('queued', 0, 0, $QUEUE | $LEFTMOST | $RIGHTMOST);
 
-	try_fault('queued', 0, sub { my $p = shift; put($p, 64, 4, get($p, 64, 4) + 1); },
-		'The operation queue has \d+ pages, which the metapage does not say', 'a page of the queue too many');
-	try_fault('words', 0, sub { my $p = shift; put($p, 56, 4, page_of('words', 0, 0, $LEFTMOST)); }, 'The root of the operation queue is said to be block \d+, which is not', 'a queue of which there is no page');
-	try_fault('queued', 0, sub { my $p = shift; put($p, 56, 4, 0); }, 'The page has no place in the tree', 'a queue that nothing leads to', $queue_leaf);
-	try_fault('queued', 0, sub { my $p = shift; put($p, 56, 4, $queue_leaf); put($p, 60, 4, 0); },
+	try_fault('queued', 0, sub { my $p = shift; put($p, 72, 4, get($p, 72, 4) + 1); },
+		'Tier 1 of the operation queue has \d+ pages, which the metapage does not say', 'a page of the queue too many');
+	try_fault('queued', 0, sub { my $p = shift; put($p, 96, 4, 1); }, 'Tier 2 of the operation queue has 0 pages, which the metapage does not say', 'a page of a tier 2 that there is not');
+	try_fault('words', 0, sub { my $p = shift; put($p, 64, 4, page_of('words', 0, 0, $LEFTMOST)); }, 'The root of tier 1 of the operation queue is said to be block \d+, which is not', 'a queue of which there is no page');
+	try_fault('queued', 0, sub { my $p = shift; put($p, 64, 4, 0); }, 'The page has no place in the tree', 'a queue that nothing leads to', $queue_leaf);
+	try_fault('queued', 0, sub { my $p = shift; put($p, 64, 4, $queue_leaf); put($p, 68, 4, 0); },
 		'The page has no place in the tree|The root has a right sibling|is not the root', 'a leaf for the root of the queue', '\d*');
 	try_fault('queued', $queue_leaf, sub { my $p = shift; set_field($p, 'flags', field($p, 'flags') & ~$QUEUE); },
 		'The page has no place in the tree|The page is not what its parent', 'a leaf of the queue that says it is of the main tree');
+	try_fault('queued', $queue_leaf, sub { my $p = shift; set_field($p, 'flags', field($p, 'flags') ^ ($QUEUE | $TIER_2)); },
+		'The page has no place in the tree|The page is not what its parent', 'a leaf of tier 1 that says it is of tier 2');
 	try_fault('queued', $main_leaf, sub { my $p = shift; set_field($p, 'flags', field($p, 'flags') | $QUEUE); },
 		'The page has no place in the tree|The page is not what its parent', 'a leaf of the main tree that says it is of the queue');
 	try_fault('sole', page_of('sole', 0, 0, $LEFTMOST | $RIGHTMOST), sub { my $p = shift; set_field($p, 'flags', field($p, 'flags') | $QUEUE | $SPLIT); },

@@ -383,7 +383,7 @@ foreach my $order ('', ' DESC')
 		CREATE TABLE room (i int, k text COLLATE "C");
 		ALTER TABLE room ALTER k SET STORAGE plain;
 		INSERT INTO room SELECT i, key(i) FROM generate_series(10, 30000, 10) i;
-		CREATE INDEX room_k ON room USING fpbtree (k) WITH (operation_queue = on, opq_size = 1);});
+		CREATE INDEX room_k ON room USING fpbtree (k) WITH (operation_queue = on, opq_size = 1, queue_tiers = 1);});
 	my $next = 5;
 	my $add = sub { $next += 300; query("INSERT INTO room VALUES ($next, key($next))"); };
 	my $state = q{SELECT queue_entries, queue_moved FROM fpbtree_stats('room_k')};

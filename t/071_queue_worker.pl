@@ -113,7 +113,7 @@ my $block = query('SHOW block_size');
 query('SET fpbtree.default_operation_queue = off; CREATE TABLE most (k int8);
 	INSERT INTO most SELECT i * 1000 FROM generate_series(1, 40000) i;
 	CREATE INDEX most_k ON most USING fpbtree (k)');
-query(sprintf('ALTER INDEX most_k SET (operation_queue = on, opq_size = %d)', $block / 1024));
+query(sprintf('ALTER INDEX most_k SET (operation_queue = on, opq_size = %d, queue_tiers = 1)', $block / 1024));
 query('INSERT INTO most SELECT i * 2000000 + 1 FROM generate_series(1, 15) i');
 my $few = $block / 800;
 for (my $i = 0; $i < 1000 && query(q{SELECT queue_visits FROM fpbtree_stats('most_k')}) == 0; $i++)
@@ -131,7 +131,7 @@ query('DROP TABLE most');
 query('SET fpbtree.default_operation_queue = off; CREATE TABLE far (k int8);
 	INSERT INTO far SELECT hashint8extended(i, 1) FROM generate_series(1, 40000) i;
 	CREATE INDEX far_k ON far USING fpbtree (k)');
-query(sprintf('ALTER INDEX far_k SET (operation_queue = on, opq_size = %d)', $block / 1024));
+query(sprintf('ALTER INDEX far_k SET (operation_queue = on, opq_size = %d, queue_tiers = 1)', $block / 1024));
 query(sprintf('INSERT INTO far SELECT hashint8extended(j, 2) FROM generate_series(1, %d) j', $block / 16));
 comes_true('a leaf of keys that are far from each other is visited', q{SELECT queue_visits > 0 FROM fpbtree_stats('far_k')});
 is(query(q{SELECT queue_stalls FROM fpbtree_stats('far_k')}), '0', 'before an insertion has to make room');
@@ -149,7 +149,7 @@ foreach my $kind (['postings', q{'key ' || j % 20}, int($block / 800)], ['longes
 		query(qq{CREATE TABLE $table (k text COLLATE "C"); ALTER TABLE $table ALTER k SET STORAGE plain;
 			INSERT INTO $table SELECT $key FROM generate_series(1, 200) j;
 			CREATE INDEX ${table}_k ON $table USING fpbtree (k);
-			ALTER INDEX ${table}_k SET (operation_queue = on, opq_size = $size)});
+			ALTER INDEX ${table}_k SET (operation_queue = on, opq_size = $size, queue_tiers = 1)});
 	};
 	my $add = sub {
 		my ($table, $from, $to, $worker) = @_;
@@ -226,7 +226,7 @@ check('alone', 'with no worker to be had');
 query(q{
 	CREATE TABLE crowd (k int8);
 	INSERT INTO crowd SELECT i * 1000 FROM generate_series(1, 200000) i;
-	CREATE INDEX crowd_k ON crowd USING fpbtree (k) WITH (operation_queue = on, opq_size = 1, fillfactor = 50);
+	CREATE INDEX crowd_k ON crowd USING fpbtree (k) WITH (operation_queue = on, opq_size = 1, queue_tiers = 1, fillfactor = 50);
 	INSERT INTO crowd SELECT 100000001 + i FROM generate_series(1, 20) i;
 	DO $$
 	BEGIN

@@ -84,12 +84,33 @@ query('VACUUM (INDEX_CLEANUP off, FREEZE) t');
 finds_all('entries that have come again');
 ok(excluded('main') && !excluded('queued'), 'some lookups look, some don\'t');
 
+# A key that so many entries have that the two words where they are noted are full.
+# What does not fit there is counted, up to 255 of them; then the count stays.
+query(q{
+	CREATE TABLE same (n int, k int8);
+	INSERT INTO same SELECT 0, hashint8extended(i, -1) FROM generate_series(1, 20000) i;
+	CREATE INDEX same_k ON same USING fpbtree (k) WITH (opq_size = 100000)});
+foreach my $n (200, 600)
+{
+	query("INSERT INTO same SELECT i, 7 FROM generate_series(1, $n) i");
+	is(query('SELECT count(*) FROM same WHERE k = 7'), $n, "$n entries of a key are found");
+	query("DELETE FROM same WHERE n BETWEEN 1 AND $n - 50; VACUUM (INDEX_CLEANUP ON) same");
+	is(query('SELECT count(*) FROM same WHERE k = 7'), '50', 'and what VACUUM leaves of them');
+	query('DELETE FROM same WHERE k = 7; VACUUM (INDEX_CLEANUP ON) same');
+	my $looks = query(q{SELECT pages_of('SELECT count(*) FROM generate_series(1, 200) i CROSS JOIN LATERAL (SELECT 1 FROM same WHERE k = 7 + 0 * i OFFSET 0) x') > 370});
+	is($looks, $n == 600 ? 't' : 'f', 'whether lookups look when all are gone');
+}
+
 # another file, which is given up, with a queue of its own
 query(q{BEGIN; TRUNCATE t; INSERT INTO t SELECT k FROM keys LIMIT 100; ROLLBACK});
 finds_all('after another queue');
 query(q{SELECT fpbtree_flush('t_k')});
 insert('moved', 500);
 ok(excluded('main'), 'the next queue is counted again');
+query(q{SELECT fpbtree_flush('t_k')});
+insert('next', 500);
+query('VACUUM (INDEX_CLEANUP off, FREEZE) t');
+ok(excluded('moved'), 'what has moved is not counted any more');
 query(q{ALTER INDEX t_k SET TABLESPACE elsewhere});
 finds_all('in another file');
 
@@ -209,6 +230,20 @@ is(query(q{SELECT count(*), count(*) FILTER (WHERE index = 'v_k'::regclass) FROM
 }
 is(query(q{SELECT queue_entries FROM fpbtree_stats('v_k')}), '500', 'VACUUM has removed what the other index had put into the queue');
 is(query(qq{SELECT count(*) FROM generate_series(1, 500) i WHERE EXISTS (SELECT FROM v WHERE k = $hour)}), '500', 'all others are found');
+
+# Many more entries than the words of a small server have room for: many words count
+# entries, and are the first of one key and the second of another.
+set_and_restart("shared_buffers = ${\(query(q{SELECT current_setting('block_size')::int}) / 1024 * 256)}kB\n");
+query(q{
+	CREATE TABLE crowded AS SELECT i k FROM generate_series(1, 1000) i;
+	CREATE INDEX crowded_k ON crowded USING fpbtree (k) WITH (opq_size = 100000);
+	INSERT INTO crowded SELECT i * 1000 FROM generate_series(1, 90000) i});
+is(query(q{SELECT queue_entries FROM fpbtree_stats('crowded_k')}), '90000', 'many entries in the queue of a small server');
+is(query('SELECT count(*) FROM generate_series(1, 90000) i WHERE NOT EXISTS (SELECT FROM crowded WHERE k = i * 1000)'), '0', 'each is found');
+query('DELETE FROM crowded WHERE k % 7000 <> 0; VACUUM (INDEX_CLEANUP ON) crowded');
+is(query('SELECT count(*) FROM generate_series(1, 90000) i WHERE EXISTS (SELECT FROM crowded WHERE k = i * 1000)'), '12857', 'and what VACUUM has left of them');
+query(q{SELECT fpbtree_flush('crowded_k')});
+is(query('SELECT count(*) FROM generate_series(1, 90000) i WHERE EXISTS (SELECT FROM crowded WHERE k = i * 1000)'), '12857', 'and when they have moved');
 
 stop_servers($primary, $standby);
 done_testing();

@@ -273,9 +273,9 @@ set_and_reload("fpbtree.queue_flush_after = 1h\n");
 query(q{
 	SET fpbtree.default_operation_queue = off;
 	CREATE TABLE above (k int);
-	INSERT INTO above SELECT i * 10 FROM generate_series(1, 200000) i;
+	INSERT INTO above SELECT i * 10 FROM generate_series(1, 600000) i;
 	CREATE INDEX above_k ON above USING fpbtree (k) WITH (operation_queue = on, opq_size = 1000000, fillfactor = 10);
-	INSERT INTO above SELECT 1 + (i * 7919) % 2000000 FROM generate_series(1, 3000) i});
+	INSERT INTO above SELECT 1 + (i * 7919) % 6000000 FROM generate_series(1, 3000) i});
 my @above = split /\n/, query(q{
 	SELECT b FROM generate_series(1, pg_relation_size('above_k') / current_setting('block_size')::int - 1) b, fpbtree_page('above_k', b) p
 	WHERE level = 1 AND NOT 'queue' = ANY(flags) ORDER BY substring(low_fence from '\d+')::int NULLS FIRST});

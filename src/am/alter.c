@@ -85,7 +85,8 @@ report_options(Relation index, const FpbOptions *before, const FpbOptions *after
 	pfree(names.data);
 
 	if (before->operation_queue != after->operation_queue ||
-		before->opq_size != after->opq_size)
+		before->opq_size != after->opq_size ||
+		before->queue_tiers != after->queue_tiers)
 		fpb_report_queue_options(index, after);
 }
 

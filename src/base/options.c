@@ -18,6 +18,7 @@
 #include "postgres.h"
 
 #include <limits.h>
+#include <math.h>
 
 #include "access/reloptions.h"
 #include "miscadmin.h"
@@ -44,6 +45,9 @@ static int	default_node_format = FPB_UNNAMED;
 
 /* fpbtree.default_operation_queue */
 static int	default_queue_mode = FPB_QUEUE_AUTO;
+
+/* fpbtree.default_queue_tiers; 0: by the sizes of the index and of memory */
+static int	default_queue_tiers = 0;
 
 static const struct config_enum_entry queue_mode_settings[] =
 {
@@ -202,6 +206,10 @@ fpb_options_init(void)
 					  "Size up to which the operation queue grows, in kB; 0 lets the index choose",
 					  0, 0, MAX_KILOBYTES,
 					  ShareUpdateExclusiveLock);
+	add_int_reloption(fpb_relopt_kind, "queue_tiers",
+					  "Tiers that the operation queue may have; 0 lets the index choose",
+					  0, 0, FPB_TIERS,
+					  ShareUpdateExclusiveLock);
 	add_string_reloption(fpb_relopt_kind, "replaces",
 						 "What a btree was that this index replaces, for fpbtree_to_btree()",
 						 NULL, check_replaces,
@@ -218,6 +226,11 @@ fpb_options_init(void)
 							 &default_queue_mode,
 							 FPB_QUEUE_AUTO, queue_mode_settings,
 							 PGC_USERSET, 0, NULL, NULL, NULL);
+	DefineCustomIntVariable("fpbtree.default_queue_tiers",
+							"Default of the option \"queue_tiers\" of fpbtree indexes.",
+							"It is that of the process which moves entries, mostly the queue worker.",
+							&default_queue_tiers,
+							0, 0, FPB_TIERS, PGC_USERSET, 0, NULL, NULL, NULL);
 	DefineCustomEnumVariable("fpbtree.default_layout",
 							 "Default of the option \"layout\" of fpbtree indexes.",
 							 NULL,
@@ -249,6 +262,7 @@ fpb_options(Datum reloptions, bool validate)
 		{"optimize_for", RELOPT_TYPE_ENUM, offsetof(FpbOptions, purpose)},
 		{"operation_queue", RELOPT_TYPE_ENUM, offsetof(FpbOptions, operation_queue)},
 		{"opq_size", RELOPT_TYPE_INT, offsetof(FpbOptions, opq_size)},
+		{"queue_tiers", RELOPT_TYPE_INT, offsetof(FpbOptions, queue_tiers)},
 		{"replaces", RELOPT_TYPE_STRING, offsetof(FpbOptions, replaces)},
 		{"deduplicate_items", RELOPT_TYPE_BOOL, offsetof(FpbOptions, deduplicate_items)}
 	};
@@ -342,15 +356,22 @@ fpb_queue_mode(Relation rel)
 }
 
 /*
- * How many pages the queue of an index of nblocks may have before its entries
- * have to move.
+ * An index that is larger than shared_buffers, and so many times as large as
+ * tier 1 of its queue, gets a tier 2.  A page of tier 1 has some 400 entries.
+ * So a move to a leaf would bring four or fewer.
+ */
+#define SECOND_TIER_FROM	160
+
+/*
+ * How many pages tier 1 of the queue of an index of nblocks may have before
+ * its entries have to move.
  *
  * An insertion costs its share of a visit to a leaf.  With a queue of 4% of
  * the leaves, a visit moves some 25 entries.  A larger queue would save little
  * more, and would take memory from other pages.
  */
-BlockNumber
-fpb_queue_limit(Relation rel, BlockNumber nblocks)
+static BlockNumber
+first_tier_limit(Relation rel, BlockNumber nblocks)
 {
 	FpbOptions *options = (FpbOptions *) rel->rd_options;
 	BlockNumber limit;
@@ -362,6 +383,42 @@ fpb_queue_limit(Relation rel, BlockNumber nblocks)
 	}
 	limit = Min((BlockNumber) NBuffers / 8, nblocks / 25);
 	return Max(limit, FPB_MIN_QUEUE_PAGES);
+}
+
+/*
+ * How many tiers the operation queue of an index of nblocks may have.
+ */
+int
+fpb_queue_tiers(Relation rel, BlockNumber nblocks)
+{
+	FpbOptions *options = (FpbOptions *) rel->rd_options;
+
+	if (options != NULL && options->queue_tiers > 0)
+		return options->queue_tiers;
+	if (default_queue_tiers > 0)
+		return default_queue_tiers;
+	return nblocks >= (BlockNumber) NBuffers &&
+		nblocks / first_tier_limit(rel, nblocks) >= SECOND_TIER_FROM ? 2 : 1;
+}
+
+/*
+ * How many pages a tier of the queue of an index of nblocks may have before
+ * its entries have to move.
+ *
+ * Tier 2's size is the geometric mean of tier 1's and the index's, so that a
+ * move to tier 2 and one to the main tree bring as many entries to a leaf.
+ * But it is no larger than shared_buffers, or lookups could not be told which
+ * keys it lacks (base/filter_words.c).
+ */
+BlockNumber
+fpb_tier_limit(Relation rel, BlockNumber nblocks, int tier)
+{
+	BlockNumber first = first_tier_limit(rel, nblocks);
+
+	if (tier == 1)
+		return first;
+	return Max(Min((BlockNumber) sqrt((double) first * nblocks), (BlockNumber) NBuffers),
+			   FPB_MIN_QUEUE_PAGES);
 }
 
 /*

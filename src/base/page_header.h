@@ -17,22 +17,31 @@
 #define FPB_METAPAGE	0		/* block of the metapage */
 #define FPB_MAGIC		0xFB7E	/* in every page of an fpbtree */
 #define FPB_META_MAGIC	0x46504254	/* "FPBT" */
-#define FPB_VERSION		19		/* on-disk format */
+#define FPB_VERSION		20		/* on-disk format */
 #define FPB_CACHE_LINE	64		/* unit of node sizes, on disk */
 
 /* page flags */
 #define FPB_LEAF				(1 << 0)
-#define FPB_META				(1 << 1)
+#define FPB_HIGH_ELIDED			(1 << 1)	/* of its high fence the page has
+											 * the head only; the right
+											 * sibling has all of it */
 #define FPB_DELETED				(1 << 2)	/* free for reuse */
 #define FPB_INCOMPLETE_SPLIT	(1 << 3)	/* right sibling has no downlink
 											 * yet */
 #define FPB_LEFTMOST			(1 << 4)	/* low fence is minus infinity */
 #define FPB_RIGHTMOST			(1 << 5)	/* high fence is plus infinity */
-#define FPB_HIGH_ELIDED			(1 << 6)	/* of its high fence the page has
-											 * the head only; the right
-											 * sibling has all of it */
-#define FPB_QUEUE				(1 << 7)	/* of the operation queue's tree,
-											 * not of the main one */
+#define FPB_TREE_SHIFT			6	/* the upper two bits: of which tree it is */
+#define FPB_TREE_BITS			(3 << FPB_TREE_SHIFT)
+
+/*
+ * The trees of an index: the main one, and the tiers of its operation queue.
+ * New entries go to tier 1, and move from each tier to the next one that there
+ * is, or to the main tree.  The metapage is of no tree.
+ */
+#define FPB_MAIN_TREE	0
+#define FPB_TIERS		2
+#define FPB_TREES		(FPB_TIERS + 1)
+#define FPB_META		(FPB_TREES << FPB_TREE_SHIFT)
 
 #define FPB_MIN_LINES	2		/* of an in-page node */
 #define FPB_NARROW_LINES 1		/* of a leaf whose keys have no heads */
@@ -103,9 +112,11 @@ StaticAssertDecl(offsetof(FpbPageHeader, fences.tail[FPB_HIGH]) == FPB_CACHE_LIN
 #define FpbHdr(page)	((FpbPageHeader *) (page))
 
 #define FpbPageIsLeaf(page)			((FpbHdr(page)->flags & FPB_LEAF) != 0)
+#define FpbPageIsMeta(page)			((FpbHdr(page)->flags & FPB_TREE_BITS) == FPB_META)
 #define FpbPageIsDeleted(page)		((FpbHdr(page)->flags & FPB_DELETED) != 0)
 #define FpbPageIsLeftmost(page)		((FpbHdr(page)->flags & FPB_LEFTMOST) != 0)
-#define FpbPageIsQueue(page)		((FpbHdr(page)->flags & FPB_QUEUE) != 0)
+#define FpbPageTree(page)			(FpbHdr(page)->flags >> FPB_TREE_SHIFT)
+#define FpbPageIsQueue(page)		(FpbPageTree(page) != FPB_MAIN_TREE)
 #define FpbPageIsRightmost(page)	((FpbHdr(page)->flags & FPB_RIGHTMOST) != 0)
 #define FpbPageSplitIncomplete(page) ((FpbHdr(page)->flags & FPB_INCOMPLETE_SPLIT) != 0)
 #define FpbPageHighElided(page)		((FpbHdr(page)->flags & FPB_HIGH_ELIDED) != 0)
@@ -132,6 +143,19 @@ typedef enum FpbLayout
 /* a node with at most so many heads is searched by counting: see fpb_count_less64 */
 #define FPB_COUNT_MOST		64
 
+/* A tier of the operation queue, as the metapage has it. */
+typedef struct FpbMetaTier
+{
+	BlockNumber root;			/* FPB_METAPAGE: there is none.  Read without
+								 * a lock, too. */
+	uint32		level;			/* of the root */
+	uint32		pages;			/* of its tree */
+	uint32		unused;
+	uint64		number;			/* of the last such tier there was, a random
+								 * one; 0: there has been none
+								 * (queue/filter.c) */
+} FpbMetaTier;
+
 /* The metapage's content, in place of what follows the right link. */
 typedef struct FpbMeta
 {
@@ -145,15 +169,10 @@ typedef struct FpbMeta
 	uint8		inner_lines;	/* the same of an inner page */
 	uint8		layout;			/* FpbLayout */
 	uint8		options;		/* FPB_META_* */
-	BlockNumber queue_root;		/* of the operation queue; FPB_METAPAGE: there
-								 * is none.  Read without a lock, too. */
-	uint32		queue_level;	/* of that */
-	uint32		queue_pages;	/* pages of the queue's tree */
 	uint32		heads_version;	/* what heads were made by when the index was
 								 * built: FPB_HEADS_*, or another number
 								 * (key/collation.c) */
-	uint64		queue_number;	/* of the last queue there was, a random one;
-								 * 0: there has been none (queue/filter.c) */
+	FpbMetaTier tiers[FPB_TIERS];	/* of the operation queue */
 } FpbMeta;
 
 #define FPB_HEADS_FIXED	0		/* by what never changes */

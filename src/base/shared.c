@@ -67,13 +67,14 @@ FpbSharedTable *fpb_shared_table = NULL;
 static FpbShared *shared_indexes = NULL;
 
 /*
- * How many counters of keys there are, a byte each: a power of two, about a
- * 64th of shared_buffers in bytes.  (By default a queue takes an eighth of
- * shared_buffers, and has some 400 entries a page.)
+ * Bytes of words for each page of shared_buffers, to note what tier 1 of
+ * queues has.  By default that takes an eighth of shared_buffers, and has some
+ * 400 entries a page.  So a word, which has room for seven, has three.
  */
-#define MIN_COUNTERS	(64 * 1024)
-#define MAX_COUNTERS	(16 * 1024 * 1024)
-#define BUFFER_COUNTERS	(BLCKSZ / 64)
+#define FIRST_BYTES		(BLCKSZ / 64)
+
+#define MIN_WORDS		(8 * 1024)
+#define MAX_WORDS		(UINT64CONST(1) << 31)
 
 /*
  * Define the setting.  It is read when the table is made.
@@ -88,11 +89,21 @@ fpb_shared_init(void)
 							6144, MIN_INDEXES, MAX_INDEXES, PGC_SIGHUP, 0, NULL, NULL, NULL);
 }
 
-static uint32
-number_of_counters(void)
+/*
+ * How many words for notes of queued keys there are, if they are to take so
+ * many bytes for each page of shared_buffers.
+ */
+uint64
+fpb_shared_nwords(uint64 buffer_bytes)
 {
-	return pg_nextpower2_32(Min(Max((uint64) NBuffers * BUFFER_COUNTERS, MIN_COUNTERS),
-								MAX_COUNTERS));
+	return Min(Max(NBuffers * buffer_bytes / sizeof(pg_atomic_uint64), MIN_WORDS), MAX_WORDS);
+}
+
+void
+fpb_shared_clear_words(pg_atomic_uint64 *words, uint64 nwords)
+{
+	for (uint64 i = 0; i < nwords; i++)
+		pg_atomic_init_u64(&words[i], 0);
 }
 
 /*
@@ -112,9 +123,9 @@ init_table(FPB_SEGMENT_INIT_PARAMS)
 	pg_atomic_init_u32(&table->nindexes, 0);
 	table->nbusy = 0;
 	pg_atomic_init_u64(&table->next_sweep, 0);
-	table->counter_mask = number_of_counters() - 1;
-	for (uint32 i = 0; i < number_of_counters() / sizeof(uint32); i++)
-		pg_atomic_init_u32(&table->counters[i], 0);
+	pg_atomic_init_u32(&table->lower_words.state, FPB_WORDS_NONE);
+	table->nwords = fpb_shared_nwords(FIRST_BYTES);
+	fpb_shared_clear_words(table->words, table->nwords);
 	memset(table->workers, 0, sizeof(table->workers));
 }
 
@@ -124,7 +135,6 @@ init_table(FPB_SEGMENT_INIT_PARAMS)
 static void
 init_slot(FpbShared *shared)
 {
-	pg_atomic_init_u64(&shared->counted_queue, 0);
 	pg_atomic_init_u32(&shared->request, FPB_NOT_REQUESTED);
 	pg_atomic_init_u32(&shared->working, false);
 	pg_atomic_init_u32(&shared->failures, 0);
@@ -134,8 +144,14 @@ init_slot(FpbShared *shared)
 	for (int i = 0; i < FPB_FAILED_LEAVES; i++)
 		shared->failed[i].leaf = InvalidBlockNumber;
 	pg_atomic_init_u32(&shared->nfailed, 0);
-	pg_atomic_init_u32(&shared->queue_pages, FPB_PAGES_UNKNOWN);
-	pg_atomic_init_u64(&shared->queue_entries, 0);
+	for (int i = 0; i < FPB_TIERS; i++)
+	{
+		pg_atomic_init_u64(&shared->noted[i], 0);
+		pg_atomic_init_u32(&shared->tiers[i].pages, FPB_PAGES_UNKNOWN);
+		pg_atomic_init_u64(&shared->tiers[i].entries, 0);
+		pg_atomic_init_u64(&shared->tiers[i].visits, 0);
+		pg_atomic_init_u64(&shared->tiers[i].moved, 0);
+	}
 	pg_atomic_init_u64(&shared->visits, 0);
 	pg_atomic_init_u64(&shared->moved, 0);
 	pg_atomic_init_u64(&shared->stalls, 0);
@@ -191,7 +207,8 @@ fpb_shared_attach(void)
 	if (!IsUnderPostmaster)
 		return false;
 	table = fpb_named_segment("fpbtree",
-							  offsetof(FpbSharedTable, counters) + number_of_counters(),
+							  offsetof(FpbSharedTable, words) +
+							  fpb_shared_nwords(FIRST_BYTES) * sizeof(pg_atomic_uint64),
 							  init_table, &found);
 	if (table->version != FPB_SHARED_VERSION)
 		ereport(ERROR,
@@ -453,19 +470,6 @@ fpb_shared_of(Oid index)
 }
 
 /*
- * The counters of keys, four in each integer; there are *mask + 1 of them.
- * NULL if there are none.
- */
-pg_atomic_uint32 *
-fpb_shared_counters(uint32 *mask)
-{
-	if (!fpb_shared_attach())
-		return NULL;
-	*mask = fpb_shared_table->counter_mask;
-	return fpb_shared_table->counters;
-}
-
-/*
  * Find the next index of this database from *position on, which is 0 at first
  * and is moved past it.  NULL if there is none.
  */
@@ -494,10 +498,43 @@ fpb_shared_next(int *position, Oid *index)
  */
 
 /*
+ * What is shared of a tier.
+ */
+FpbSharedTier *
+fpb_shared_tier(FpbShared *shared, int tier)
+{
+	Assert(tier > FPB_MAIN_TREE && tier < FPB_TREES);
+	return &shared->tiers[tier - 1];
+}
+
+/*
+ * How many pages the tiers have that were seen last, and, in *entries, how
+ * many entries; FPB_PAGES_UNKNOWN if none has been seen.
+ */
+uint32
+fpb_shared_queue_pages(FpbShared *shared, int64 *entries)
+{
+	uint32		pages = FPB_PAGES_UNKNOWN;
+
+	*entries = 0;
+	for (int tier = 1; tier < FPB_TREES; tier++)
+	{
+		FpbSharedTier *here = fpb_shared_tier(shared, tier);
+		uint32		n = pg_atomic_read_u32(&here->pages);
+
+		if (n == FPB_PAGES_UNKNOWN)
+			continue;
+		pages = pages == FPB_PAGES_UNKNOWN ? n : pages + n;
+		*entries += Max((int64) pg_atomic_read_u64(&here->entries), 0);
+	}
+	return pages;
+}
+
+/*
  * Count a visit to a main leaf, to which the visit has moved so many entries.
  */
-void
-fpb_shared_count_visit(FpbShared *shared, int moved)
+static void
+count_visit(FpbShared *shared, int moved)
 {
 	uint64		redo = GetRedoRecPtr();
 	uint64		before = pg_atomic_read_u64(&shared->redo);
@@ -513,7 +550,26 @@ fpb_shared_count_visit(FpbShared *shared, int moved)
 	}
 	pg_atomic_fetch_add_u64(&shared->visits, 1);
 	pg_atomic_fetch_add_u64(&shared->moved, moved);
-	pg_atomic_fetch_sub_u64(&shared->queue_entries, moved);
+}
+
+/*
+ * Count a visit to a leaf that has moved so many entries there, from one tree
+ * to another.
+ */
+void
+fpb_shared_count_move(FpbShared *shared, int from, int to, int moved)
+{
+	pg_atomic_fetch_sub_u64(&fpb_shared_tier(shared, from)->entries, moved);
+	if (to == FPB_MAIN_TREE)
+		count_visit(shared, moved);
+	else
+	{
+		FpbSharedTier *tier = fpb_shared_tier(shared, to);
+
+		pg_atomic_fetch_add_u64(&tier->entries, moved);
+		pg_atomic_fetch_add_u64(&tier->visits, 1);
+		pg_atomic_fetch_add_u64(&tier->moved, moved);
+	}
 }
 
 /*

@@ -14,6 +14,8 @@
 #include "port/atomics.h"
 #include "storage/block.h"
 
+#include "base/page_header.h"
+
 /* pages are counted by kind: index pages, and heap pages */
 #define FPB_SHARED_KINDS	2
 
@@ -37,6 +39,18 @@ typedef struct FpbFailedLeaf
 /* nobody has looked since the server was started */
 #define FPB_PAGES_UNKNOWN	PG_UINT32_MAX
 
+/* what is shared of a tier of an operation queue */
+typedef struct FpbSharedTier
+{
+	pg_atomic_uint32 pages;		/* as last seen; or FPB_PAGES_UNKNOWN, and
+								 * then the entries are unknown, too */
+	pg_atomic_uint64 entries;	/* put there, less those taken out, since the
+								 * tier was made or its entries were noted */
+	pg_atomic_uint64 visits;	/* to its leaves, to move entries there from
+								 * the tier before it */
+	pg_atomic_uint64 moved;		/* entries moved by these visits */
+} FpbSharedTier;
+
 /* how many failed leaves of an index are remembered */
 #define FPB_FAILED_LEAVES	4
 
@@ -49,9 +63,9 @@ typedef struct FpbFailedLeaf
 typedef struct FpbShared
 {
 	pg_atomic_uint64 key;		/* database and index (base/shared.c) */
-	pg_atomic_uint64 counted_queue; /* the mark of its queue, if all entries
-									 * there have been counted
-									 * (queue/filter.c) */
+	pg_atomic_uint64 noted[FPB_TIERS];	/* the mark of each tier of its queue,
+										 * if all entries there have been
+										 * noted (queue/filter.c) */
 	pg_atomic_uint32 request;	/* of a worker: FpbRequestState */
 	pg_atomic_uint32 working;	/* is the worker seeing to it? */
 
@@ -64,10 +78,7 @@ typedef struct FpbShared
 	pg_atomic_uint32 nfailed;	/* how many of these are leaves */
 
 	/* the operation queue */
-	pg_atomic_uint32 queue_pages;	/* as last seen; or FPB_PAGES_UNKNOWN, and
-									 * then the entries are unknown, too */
-	pg_atomic_uint64 queue_entries; /* put there, less those taken out, since
-									 * the queue was made or counted */
+	FpbSharedTier tiers[FPB_TIERS];
 	pg_atomic_uint64 visits;	/* to main leaves, to move entries there */
 	pg_atomic_uint64 moved;		/* entries moved by these visits */
 	pg_atomic_uint64 stalls;	/* insertions that found the queue full */
@@ -116,9 +127,13 @@ typedef enum FpbNoted
 extern void fpb_shared_init(void);
 extern FpbShared *fpb_shared_of(Oid index);
 extern FpbShared *fpb_shared_next(int *position, Oid *index);
-extern void fpb_shared_count_visit(FpbShared *shared, int moved);
+extern FpbSharedTier *fpb_shared_tier(FpbShared *shared, int tier);
+extern uint32 fpb_shared_queue_pages(FpbShared *shared, int64 *entries);
+extern void fpb_shared_count_move(FpbShared *shared, int from, int to, int moved);
 extern double fpb_shared_checkpoint_moved(FpbShared *shared);
-extern pg_atomic_uint32 *fpb_shared_counters(uint32 *mask);
+
+/* where entries of queues are noted (base/filter_words.c) */
+extern pg_atomic_uint64 *fpb_shared_words(int tier, bool make, uint64 *nwords);
 
 /* requests to the worker (base/requests.c) */
 extern void fpb_shared_request(FpbShared *shared);

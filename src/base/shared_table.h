@@ -12,6 +12,7 @@
 #include "datatype/timestamp.h"
 #include "miscadmin.h"
 #include "port/atomics.h"
+#include "storage/dsm.h"
 #include "storage/lwlock.h"
 
 #include "base/shared.h"
@@ -40,6 +41,22 @@ typedef struct FpbSharedWorker
 	TimestampTz next_try;		/* none is started before */
 } FpbSharedWorker;
 
+/* are there words in a segment of their own (base/filter_words.c)? */
+typedef enum FpbWordsState
+{
+	FPB_WORDS_NONE,
+	FPB_WORDS_READY,
+	FPB_WORDS_REFUSED			/* there is no memory for them */
+} FpbWordsState;
+
+typedef struct FpbFilterWords
+{
+	pg_atomic_uint32 state;		/* FpbWordsState; changed with the table
+								 * locked, and never back */
+	dsm_handle	segment;
+	uint64		nwords;
+} FpbFilterWords;
+
 /*
  * The table.  Its lock protects the set of indexes, the workers, and whatever
  * FpbShared says is changed with the table locked.
@@ -55,15 +72,16 @@ typedef struct FpbSharedTable
 	uint32		nbusy;			/* these, and those that a search passes */
 	pg_atomic_uint64 next_sweep;	/* a TimestampTz */
 	FpbSharedWorker workers[FPB_MAX_WORKERS];
-	uint32		counter_mask;	/* the number of counters, less one */
-	pg_atomic_uint32 counters[FLEXIBLE_ARRAY_MEMBER];	/* four in each */
+	FpbFilterWords lower_words; /* of tiers that are larger than memory */
+	uint64		nwords;
+	pg_atomic_uint64 words[FLEXIBLE_ARRAY_MEMBER];	/* of tier 1 */
 } FpbSharedTable;
 
 /*
  * The version of the structs above and of FpbShared.  Two versions of the
  * library may be in use after an upgrade, until the server is restarted.
  */
-#define FPB_SHARED_VERSION	2
+#define FPB_SHARED_VERSION	3
 
 extern FpbSharedTable *fpb_shared_table;
 
@@ -77,6 +95,8 @@ fpb_shared_key(Oid index)
 }
 
 extern bool fpb_shared_attach(void);
+extern uint64 fpb_shared_nwords(uint64 buffer_bytes);
+extern void fpb_shared_clear_words(pg_atomic_uint64 *words, uint64 nwords);
 extern bool fpb_shared_lock_request(const FpbRequest *request, LWLockMode mode);
 extern TimestampTz fpb_shared_retry_time(uint32 failures);
 

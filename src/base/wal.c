@@ -338,7 +338,8 @@ write_fragments(FpbWalPage *wp, char *dst)
 
 /*
  * The rank of a page in the order of locks: level by level from the leaves, on
- * each level the main tree before the queue, and the metapage last.
+ * each level the main tree before the queue's tiers, of these the last one
+ * first, and the metapage last.
  */
 static inline int
 lock_rank(const FpbWalPage *wp)
@@ -346,8 +347,8 @@ lock_rank(const FpbWalPage *wp)
 	Page		page = BufferGetPage(wp->buffer);
 
 	if (BufferGetBlockNumber(wp->buffer) == FPB_METAPAGE)
-		return 2 * FPB_MAX_LEVELS;
-	return 2 * FpbHdr(page)->level + (FpbPageIsQueue(page) ? 1 : 0);
+		return FPB_TREES * FPB_MAX_LEVELS;
+	return FPB_TREES * FpbHdr(page)->level + (FPB_TREES - FpbPageTree(page)) % FPB_TREES;
 }
 
 /*

@@ -53,6 +53,8 @@ fpb_report_queue_options(Relation index, const FpbOptions *options)
 	}
 	if (options->opq_size > 0 && options->operation_queue != FPB_QUEUE_OFF)
 		option = "opq_size";
+	if (options->queue_tiers > 0 && options->operation_queue != FPB_QUEUE_OFF)
+		option = "queue_tiers";
 	if (options->operation_queue != FPB_UNNAMED &&
 		options->operation_queue != FPB_QUEUE_OFF)
 		option = "operation_queue";

@@ -85,8 +85,8 @@ failed_blocks(FpbShared *shared)
 static void
 tell(Oid index, FpbShared *shared, Datum *values, bool *nulls)
 {
-	uint32		pages = pg_atomic_read_u32(&shared->queue_pages);
-	int64		entries = (int64) pg_atomic_read_u64(&shared->queue_entries);
+	int64		entries;
+	uint32		pages = fpb_shared_queue_pages(shared, &entries);
 	uint32		error = pg_atomic_read_u32(&shared->error);
 	const char *state = worker_state (shared);
 
@@ -94,7 +94,7 @@ tell(Oid index, FpbShared *shared, Datum *values, bool *nulls)
 	nulls[ACTIVITY_QUEUE_PAGES] = pages == FPB_PAGES_UNKNOWN;
 	values[ACTIVITY_QUEUE_PAGES] = Int64GetDatum((int64) pages);
 	nulls[ACTIVITY_QUEUE_ENTRIES] = pages == FPB_PAGES_UNKNOWN;
-	values[ACTIVITY_QUEUE_ENTRIES] = Int64GetDatum(Max(entries, 0));
+	values[ACTIVITY_QUEUE_ENTRIES] = Int64GetDatum(entries);
 	values[ACTIVITY_QUEUE_VISITS] = Int64GetDatum((int64) pg_atomic_read_u64(&shared->visits));
 	values[ACTIVITY_QUEUE_MOVED] = Int64GetDatum((int64) pg_atomic_read_u64(&shared->moved));
 	values[ACTIVITY_QUEUE_STALLS] = Int64GetDatum((int64) pg_atomic_read_u64(&shared->stalls));

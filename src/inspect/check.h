@@ -26,7 +26,7 @@ typedef struct FpbRowCheck FpbRowCheck;
 typedef struct FpbCheck
 {
 	FpbIndex	ix;
-	FpbIndex	queue;			/* the same, for the operation queue's tree */
+	FpbIndex	tiers[FPB_TIERS];	/* the same, for those of the queue */
 	Relation	heap;
 	BufferAccessStrategy strategy;
 	BlockNumber nblocks;		/* of the index when the check began */
@@ -40,7 +40,7 @@ typedef struct FpbCheck
 	uint8	   *faulty;			/* a bit for each of nblocks: a fault within
 								 * the page has been reported */
 	int64		nfaulty;		/* how many pages have that */
-	uint32		nqueue_pages;	/* pages of the queue found so far */
+	uint32		ntier_pages[FPB_TIERS]; /* pages of each tier found so far */
 
 	bool		can_descend;	/* false if a descent might run comparators on
 								 * something damaged */
@@ -53,7 +53,7 @@ typedef struct FpbCheck
 	/* the page at hand */
 	BlockNumber blkno;
 	Page		page;			/* a copy */
-	FpbIndex   *tree;			/* the one it is of: ix or queue */
+	FpbIndex   *tree;			/* the one it is of: ix, or one of tiers */
 	bool		live;			/* is it in use, and sound in itself? */
 	bool		damaged;		/* has it a fault?  That has been reported. */
 	FpbEntry   *entries;		/* of a live page: its entries, whose tuples

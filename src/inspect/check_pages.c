@@ -240,7 +240,8 @@ wait_for_lock(void)
 FpbIndex *
 fpb_check_tree(FpbCheck *check, Page page)
 {
-	return FpbPageIsQueue(page) ? &check->queue : &check->ix;
+	return FpbPageIsQueue(page) && !FpbPageIsMeta(page) ?
+		&check->tiers[FpbPageTree(page) - 1] : &check->ix;
 }
 
 /*
@@ -386,8 +387,8 @@ check_page(FpbCheck *check)
 
 	take_page(check);
 	if (fpb_header_fault(&check->ix, check->page) == NULL &&
-		fpb_page_is_in_tree(&check->queue, check->page))
-		check->nqueue_pages++;
+		FpbPageIsQueue(check->page) && !FpbPageIsDeleted(check->page))
+		check->ntier_pages[FpbPageTree(check->page) - 1]++;
 	if (!check->live)
 		return;
 	fault = fpb_page_order_fault(&check->ix, check->page, check->entries,
@@ -900,34 +901,36 @@ has_entry(const FpbIndex *tree, Page page, const FpbSearchKey *search)
 }
 
 /*
- * Check that no entry of the page at hand, a leaf of the queue, is in the main
- * tree, too.  An entry that seems to be may have moved there since the copy
- * was made.  So the queue is searched again with the main leaf locked.
+ * Check that no entry of the page at hand, a leaf of a tier, is in *below,
+ * too, a tree that entries move to.  An entry that seems to be may have moved
+ * there since the copy was made.  So the tier is searched again with the leaf
+ * below locked.
  *
- * In recovery, nobody waits for a page of the queue with a main leaf locked:
- * see lock_both in scan/read_leaf.c.  The main leaf only stays pinned.  If it
- * has changed meanwhile, the entry is checked anew.
+ * In recovery, nobody waits for a page of the queue with a main leaf locked,
+ * or with a leaf of a tier below: see lock_all in scan/read_leaf.c.  The leaf
+ * only stays pinned.  If it has changed meanwhile, the entry is checked anew.
  */
 static void
-check_both_trees(FpbCheck *check)
+check_not_below(FpbCheck *check, FpbIndex *below)
 {
-	FpbIndex   *ix = &check->ix;
 	Buffer		buf = InvalidBuffer;
 
 	for (check->nth = 0; check->nth < check->nentries; check->nth++)
 	{
 		FpbSearchKey search;
 
-		fpb_search_key_from(ix, &check->entries[check->nth].key, &search);
-		if (BufferIsValid(buf) && fpb_compare_end(ix, buf, &search) <= 0)
+		fpb_search_key_from(below, &check->entries[check->nth].key, &search);
+		if (BufferIsValid(buf) && fpb_compare_end(below, buf, &search) <= 0)
 		{
 			fpb_relbuf(buf);
 			buf = InvalidBuffer;
 			CHECK_FOR_INTERRUPTS();
 		}
 		if (!BufferIsValid(buf))
-			buf = fpb_descend(ix, &search, 0, false, BUFFER_LOCK_SHARE, NULL);
-		if (has_entry(ix, BufferGetPage(buf), &search))
+			buf = fpb_descend(below, &search, 0, false, BUFFER_LOCK_SHARE, NULL);
+		if (!BufferIsValid(buf))
+			return;				/* there is no such tier */
+		if (has_entry(below, BufferGetPage(buf), &search))
 		{
 			bool		recovery = RecoveryInProgress();
 			XLogRecPtr	lsn = BufferGetLSNAtomic(buf);
@@ -936,10 +939,10 @@ check_both_trees(FpbCheck *check)
 
 			if (recovery)
 				LockBuffer(buf, BUFFER_LOCK_UNLOCK);
-			queued = fpb_descend(&check->queue, &search, 0, false, BUFFER_LOCK_SHARE, NULL);
+			queued = fpb_descend(check->tree, &search, 0, false, BUFFER_LOCK_SHARE, NULL);
 			if (BufferIsValid(queued))
 			{
-				both = has_entry(&check->queue, BufferGetPage(queued), &search);
+				both = has_entry(check->tree, BufferGetPage(queued), &search);
 				fpb_relbuf(queued);
 			}
 			if (recovery)
@@ -964,6 +967,18 @@ check_both_trees(FpbCheck *check)
 	}
 	if (BufferIsValid(buf))
 		fpb_relbuf(buf);
+}
+
+/*
+ * Check that no entry of the page at hand, a leaf of the queue, is in another
+ * tree, too.
+ */
+static void
+check_one_tree(FpbCheck *check)
+{
+	for (int tier = check->tree->tree + 1; tier < FPB_TREES; tier++)
+		check_not_below(check, &check->tiers[tier - 1]);
+	check_not_below(check, &check->ix);
 }
 
 /*
@@ -1004,8 +1019,8 @@ check_neighbours(FpbCheck *check)
 		try_neighbours(check, check_child);
 	}
 
-	if (check->can_descend && level == 0 && check->tree == &check->queue)
-		try_neighbours(check, check_both_trees);
+	if (check->can_descend && level == 0 && check->tree != &check->ix)
+		try_neighbours(check, check_one_tree);
 
 	/* comes last, because it may copy the page anew */
 	try_neighbours(check, check_right);
@@ -1017,10 +1032,10 @@ check_neighbours(FpbCheck *check)
  */
 
 /*
- * Count the pages of the queue's tree, each under its lock.
+ * Count the pages of a tier, each under its lock.
  */
 static uint32
-count_queue_pages(FpbCheck *check)
+count_tier_pages(FpbCheck *check, int tier)
 {
 	Relation	rel = check->ix.rel;
 	BlockNumber nblocks = RelationGetNumberOfBlocks(rel);
@@ -1035,7 +1050,7 @@ count_queue_pages(FpbCheck *check)
 		CHECK_FOR_INTERRUPTS();
 		LockBuffer(buf, BUFFER_LOCK_SHARE);
 		if (!PageIsNew(page) && FpbHdr(page)->magic == FPB_MAGIC &&
-			fpb_page_is_in_tree(&check->queue, page))
+			fpb_page_is_in_tree(&check->tiers[tier - 1], page))
 			found++;
 		fpb_relbuf(buf);
 	}
@@ -1043,7 +1058,7 @@ count_queue_pages(FpbCheck *check)
 }
 
 /*
- * Check that the metapage has the right number of pages of the queue's tree.
+ * Check that the metapage has the right number of pages of a tier.
  *
  * The record that adds or removes such a page includes the metapage, and its
  * pages stay locked until it is done, in replay, too.  So the number must be
@@ -1052,37 +1067,44 @@ count_queue_pages(FpbCheck *check)
  * But a wrong number can't be found several times in succession by chance.)
  */
 static void
-check_queue_pages(FpbCheck *check)
+check_tier_pages(FpbCheck *check, int tier)
 {
+	uint32	   *counted = &check->ntier_pages[tier - 1];
+
 	for (int try = 0; try < (RelationNeedsWAL(check->ix.rel) ? 1 : MAX_COUNTS); try++)
 	{
 		XLogRecPtr	before;
 		XLogRecPtr	after;
-		uint32		told = fpb_queue_pages(&check->ix, &before);
+		uint32		told = fpb_tier_pages(&check->ix, tier, &before);
 		uint32		found;
 
-		if (told == check->nqueue_pages)
+		if (told == *counted)
 			return;
-		found = count_queue_pages(check);
-		if (found == told || fpb_queue_pages(&check->ix, &after) != told || before != after)
+		found = count_tier_pages(check, tier);
+		if (found == told || fpb_tier_pages(&check->ix, tier, &after) != told || before != after)
 			return;
-		check->nqueue_pages = found;
+		*counted = found;
 	}
 	fpb_check_report(check, FPB_METAPAGE,
-					 "The operation queue has %u pages, which the metapage does not say.",
-					 check->nqueue_pages);
+					 "Tier %d of the operation queue has %u pages, which the metapage does not say.",
+					 tier, *counted);
+}
+
+static void
+check_queue_pages(FpbCheck *check)
+{
+	for (int tier = 1; tier < FPB_TREES; tier++)
+		check_tier_pages(check, tier);
 }
 
 /*
- * Check that the queue's root is where the metapage says.  What the metapage
- * says of a page can't change while that page is locked.  If it has changed,
- * the page was locked too late, and the new root is checked.
+ * Check that a tier's root is where the metapage says.  What the metapage says
+ * of a page can't change while that page is locked.  If it has changed, the
+ * page was locked too late, and the new root is checked.
  */
 static void
-check_queue_root(FpbCheck *check)
+check_tier_root(FpbCheck *check, FpbIndex *queue)
 {
-	FpbIndex   *queue = &check->queue;
-
 	while (queue->root != FPB_METAPAGE)
 	{
 		BlockNumber root = queue->root;
@@ -1097,8 +1119,8 @@ check_queue_root(FpbCheck *check)
 		fpb_relbuf(buf);
 		if (!found && queue->root == root && queue->level == level)
 			fpb_check_report(check, FPB_METAPAGE,
-							 "The root of the operation queue is said to be block %u, which is not the leftmost page of its level %u.",
-							 root, level);
+							 "The root of tier %d of the operation queue is said to be block %u, which is not the leftmost page of its level %u.",
+							 queue->tree, root, level);
 		if (found || queue->root == root)
 			return;
 		CHECK_FOR_INTERRUPTS();
@@ -1117,7 +1139,8 @@ fpb_check_root(FpbCheck *check)
 
 	fpb_index_open(ix, ix->rel);
 	fpb_index_refresh(ix);
-	fpb_index_of_queue(ix, &check->queue);
+	for (int tier = 1; tier < FPB_TREES; tier++)
+		fpb_index_of_tier(ix, tier, &check->tiers[tier - 1]);
 	check->tree = ix;
 	check->blkno = FPB_METAPAGE;
 	buf = lock_linked(check, ix->root);
@@ -1130,7 +1153,8 @@ fpb_check_root(FpbCheck *check)
 					  psprintf("The page is the root, but not the leftmost of level %u.",
 							   ix->level));
 	fpb_relbuf(buf);
-	check_queue_root(check);
+	for (int i = 0; i < FPB_TIERS; i++)
+		check_tier_root(check, &check->tiers[i]);
 }
 
 /*

@@ -4,10 +4,10 @@
  *	  The part of fpbtree_check() that is about rows: does every row have its
  *	  entry, and every entry its row?
  *
- * The check walks over the leaves from left to right, the queue's first.
- * Entries move only to the right, or from the queue to the main tree.  So the
- * walk meets every entry that was there when it began, unless VACUUM has
- * removed it.
+ * The check walks over the leaves from left to right, the queue's first, tier
+ * by tier.  Entries move only to the right, or from the queue to the main
+ * tree.  So the walk meets every entry that was there when it began, unless
+ * VACUUM has removed it.
  *
  * A snapshot is taken before the walk.  The entries met are put into a Bloom
  * filter, and each row that the snapshot sees must be in it.
@@ -730,8 +730,8 @@ fpb_check_rows(FpbCheck *check)
 	begin_rows(check);
 	rc = check->row_check;
 	MemoryContextSwitchTo(check->page_cxt);
-	if (check->ix.may_queue)
-		check_leaves(check, &check->queue);
+	for (int i = 0; check->ix.may_queue && i < FPB_TIERS; i++)
+		check_leaves(check, &check->tiers[i]);
 	check_leaves(check, &check->ix);
 	MemoryContextSwitchTo(check->context);
 

@@ -234,7 +234,7 @@ tell_queue(ReturnSetInfo *result, const FpbIndex *ix, const Model *m, double que
 				  insertion_cost(m, 0), insertion_cost(m, queue), queue,
 				  lookup_cost(m, 0), lookup_cost(m, queue)));
 	tell(result, "opq_size",
-		 psprintf("%.0f", fpb_queue_limit(ix->rel, nblocks) * (BLCKSZ / 1024.0)),
+		 psprintf("%.0f", fpb_tier_limit(ix->rel, nblocks, 1) * (BLCKSZ / 1024.0)),
 		 worth_it ? psprintf("%.0f", queue * (BLCKSZ / 1024.0)) : NULL,
 		 psprintf("the index has %.0f leaves; %.1f%% of those asked for are not in memory",
 				  m->leaves, 100 * miss(m, queue)));

@@ -454,8 +454,8 @@ tell_queue(const FpbIndex *ix, BlockNumber nblocks, const PageCounts *counts,
 	values[STATS_OPERATION_QUEUE] = CStringGetTextDatum(fpb_queue_mode_name(mode));
 	nulls[STATS_QUEUE_LIMIT] = !ix->may_queue;
 	values[STATS_QUEUE_LIMIT] =
-		Int64GetDatum(ix->may_queue ? (int64) fpb_queue_limit(ix->rel, nblocks) : 0);
-	values[STATS_QUEUE_PAGES] = Int64GetDatum(fpb_queue_pages(ix, NULL));
+		Int64GetDatum(ix->may_queue ? (int64) fpb_tier_limit(ix->rel, nblocks, 1) : 0);
+	values[STATS_QUEUE_PAGES] = Int64GetDatum(fpb_queue_pages(ix));
 	values[STATS_QUEUE_LEAF_PAGES] = Int64GetDatum(counts->queue_leaf_pages);
 	values[STATS_QUEUE_ENTRIES] = Int64GetDatum(counts->queue_entries);
 	tell_queue_activity(ix, counts->leaf_pages - counts->queue_leaf_pages, values, nulls);
@@ -537,7 +537,7 @@ typedef enum NodeColumn
  * The flags of a page as an array of text.
  */
 static Datum
-flags_array(int flags)
+flags_array(int flags, int tree)
 {
 	static const struct
 	{
@@ -549,15 +549,18 @@ flags_array(int flags)
 		{FPB_INCOMPLETE_SPLIT, "incomplete_split"},
 		{FPB_LEFTMOST, "leftmost"},
 		{FPB_RIGHTMOST, "rightmost"},
-		{FPB_HIGH_ELIDED, "high_elided"},
-		{FPB_QUEUE, "queue"}
+		{FPB_HIGH_ELIDED, "high_elided"}
 	};
-	Datum		elements[lengthof(names)];
+	Datum		elements[lengthof(names) + 2];
 	int			n = 0;
 
 	for (int i = 0; i < lengthof(names); i++)
 		if (flags & names[i].flag)
 			elements[n++] = CStringGetTextDatum(names[i].name);
+	if (tree != FPB_MAIN_TREE)
+		elements[n++] = CStringGetTextDatum("queue");
+	if (tree > 1)
+		elements[n++] = CStringGetTextDatum(psprintf("tier_%d", tree));
 	return PointerGetDatum(construct_array_builtin(elements, n, TEXTOID));
 }
 
@@ -582,7 +585,7 @@ tell_page(const FpbIndex *ix, BlockNumber blkno, Page page, bool may_read,
 	values[PAGE_KIND] = CStringGetTextDatum(FpbPageIsDeleted(page) ? "deleted" :
 											FpbPageIsLeaf(page) ? "leaf" : "inner");
 	values[PAGE_LEVEL] = Int32GetDatum(hdr->level);
-	values[PAGE_FLAGS] = flags_array(hdr->flags);
+	values[PAGE_FLAGS] = flags_array(hdr->flags, FpbPageTree(page));
 	nulls[PAGE_RIGHT_BLOCK] = FpbPageIsRightmost(page);
 	values[PAGE_RIGHT_BLOCK] = Int64GetDatum(hdr->right);
 	values[PAGE_NODES] = Int32GetDatum(info.nodes);

@@ -368,9 +368,12 @@ fpb_index_describe(FpbIndex *ix, Relation rel)
 
 	ix->copied_from = InvalidBlockNumber;
 	ix->may_queue = fpb_may_queue(rel);
-	ix->tree = 0;
-	ix->queue_root = FPB_METAPAGE;
-	ix->queue_level = 0;
+	ix->tree = FPB_MAIN_TREE;
+	for (int i = 0; i < FPB_TIERS; i++)
+	{
+		ix->tier_roots[i] = FPB_METAPAGE;
+		ix->tier_levels[i] = 0;
+	}
 	ix->natts = IndexRelationGetNumberOfAttributes(rel);
 	ix->nkeyatts = IndexRelationGetNumberOfKeyAttributes(rel);
 

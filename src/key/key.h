@@ -244,14 +244,14 @@ typedef struct FpbIndex
 	int			nkeyatts;
 	int			natts;
 	bool		may_queue;		/* may it have an operation queue? */
-	uint8		tree;			/* the tree worked on: 0, the main one, or
-								 * FPB_QUEUE */
+	uint8		tree;			/* the tree worked on: FPB_MAIN_TREE, or a
+								 * tier of the queue */
 	BlockNumber root;			/* that tree's, cached from the metapage; may
 								 * be stale */
 	uint32		level;
-	BlockNumber queue_root;		/* the queue's, likewise; FPB_METAPAGE: there
-								 * is none */
-	uint32		queue_level;
+	BlockNumber tier_roots[FPB_TIERS];	/* the queue's, likewise;
+										 * FPB_METAPAGE: there is no such tier */
+	uint8		tier_levels[FPB_TIERS];
 	FpbPageCache *cache;
 	BlockNumber copied_from;	/* of what lies in no page, for errors: the
 								 * page it is a copy of */

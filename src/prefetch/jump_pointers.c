@@ -60,13 +60,16 @@ fpb_walk_end(FpbWalk *walk)
  * Copy a locked page and release it.  The copy takes the place of the one
  * before last, because a search key may still point into the last one.  False
  * if the page is not sound, which is left to others to report, or if it leaves
- * its high fence to its right sibling.
+ * its high fence to its right sibling; or if there is none, because the tree,
+ * a tier of the queue, has gone or has become lower.
  */
 static bool
 take_copy(FpbWalk *walk, Buffer buf)
 {
 	int			turn = walk->turn ^ 1;
 
+	if (!BufferIsValid(buf))
+		return false;
 	walk->block = BufferGetBlockNumber(buf);
 	memcpy(walk->copies[turn].data, BufferGetPage(buf), BLCKSZ);
 	fpb_relbuf(buf);

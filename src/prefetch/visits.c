@@ -26,6 +26,15 @@ fpb_find_visits(FpbWalk *walk, const FpbEntry *entries, int n, FpbVisit *visits)
 	int			nvisits = 0;
 	int			next = 0;		/* the first entry without a visit */
 
+	/* a tree without a level above its leaves has a single one */
+	if ((int) walk->ix->level < walk->level && n > 0)
+	{
+		visits[0] = (FpbVisit)
+		{
+			.nentries = n,.leaf = InvalidBlockNumber
+		};
+		return 1;
+	}
 	while (next < n)
 	{
 		FpbVisit   *visit = &visits[nvisits++];

@@ -1,12 +1,14 @@
 /*-------------------------------------------------------------------------
  *
  * queue/drain.c
- *	  Draining the operation queue: its entries are moved to the main tree.
+ *	  Draining a tier of the operation queue: its entries are moved to the next
+ *	  tier, or to the main tree.
  *
- * A drain (the batch update of pio-btree, 3.3) visits the queue's leaves in
- * the order of keys, and moves what a leaf has for a main leaf in one visit to
- * that.  The level above, as an internal jump-pointer array, names the main
- * leaves that will be visited next, and these are prefetched (pio-btree, 3.1).
+ * A drain (the batch update of pio-btree, 3.3) visits the tier's leaves in the
+ * order of keys, and moves what a leaf has for a leaf of the other tree in one
+ * visit to that.  The level above, as an internal jump-pointer array, names
+ * the leaves that will be visited next, and these are prefetched (pio-btree,
+ * 3.1).
  *
  *-------------------------------------------------------------------------
  */
@@ -22,33 +24,39 @@
 #include "queue/queue.h"
 
 /*
- * If not all entries of a leaf have to be moved, one in so many are.  The main
+ * If not all entries of a leaf have to be moved, one in so many are.  The
  * leaves that are left out have got more entries by the time that they are
- * visited.  So the fewer main leaves are visited at a time, the more entries a
+ * visited.  So the fewer leaves are visited at a time, the more entries a
  * visit moves.
  */
 #define MOVED_SHARE		3
 
 /*
- * An insertion that needs room in the queue tries so many main leaves if
- * moving entries there fails.
+ * An insertion that needs room in the queue tries so many leaves if moving
+ * entries there fails.
  */
 #define MAX_TRIES	3
+
+/*
+ * So often room is made in a leaf of the next tier that is full.  Others may
+ * take it.
+ */
+#define MAX_ROOM_MADE	3
 
 /* a drain under way */
 struct FpbDrain
 {
 	FpbIndex   *ix;
-	FpbIndex	queue;
-	Relation	heap;
+	FpbIndex	queue;			/* the tier to be drained */
+	FpbIndex	lower;			/* the next one, if entries move to that */
+	FpbWay		way;
 	MemoryContext context;		/* lives as long as the drain */
 	MemoryContext leaf_context; /* reset with each leaf of the queue */
 	FpbShared  *shared;
-	bool		leave_failed;	/* are main leaves left out to which nothing
-								 * could be moved? */
+	bool		leave_failed;	/* are leaves left out to which nothing could
+								 * be moved? */
 	bool		left;			/* has one been left out? */
-	FpbFilter	filter;
-	FpbWindow	window;			/* main leaves being read */
+	FpbWindow	window;			/* leaves being read that entries move to */
 	FpbWalk		walk;			/* over the level that names them */
 	Page		copy;			/* of the queue's leaf at hand */
 	FpbEntry   *entries;		/* its entries; tuples in the copy */
@@ -57,22 +65,42 @@ struct FpbDrain
 	FpbVisit   *visits;			/* to be made, in order */
 	int			nvisits;
 	int64		moved;			/* entries moved so far */
+	int64		to_main;		/* entries that have gone to the main tree:
+								 * these, or those that made room for them */
 };
 
 /*
- * The last visit of this process that has failed: the main leaf, as far as it
- * is known, and whether the failure has been noted in shared memory.
+ * The last visit of this process that has failed: its leaf, as far as that is
+ * known, and whether the failure has been noted in shared memory.
  */
 static BlockNumber failed_leaf = InvalidBlockNumber;
 static FpbNoted failed_noted = FPB_NOT_NOTED;
 
 /*
- * Begin a drain of the index's queue; heap is the index's table.
- * leave_failed: don't visit main leaves to which nothing could be moved a
- * short while ago, for example because they are damaged.
+ * Do the entries of the drain's tier move to the next one?  They do if the
+ * index may have that.  It is made with the first visit, but not if the queue
+ * is being emptied.  No page is locked.
+ */
+static bool
+moves_to_tier(FpbDrain *drain, bool emptying)
+{
+	int			next = drain->queue.tree + 1;
+
+	if (next == FPB_TREES || drain->queue.root == FPB_METAPAGE ||
+		!fpb_may_have_tier(drain->ix, next))
+		return false;
+	fpb_index_of_tier(drain->ix, next, &drain->lower);
+	return !emptying || drain->lower.root != FPB_METAPAGE;
+}
+
+/*
+ * Begin a drain of a tier of the index's queue; heap is the index's table.
+ * emptying: of all that the tier has.  leave_failed: don't visit leaves to
+ * which nothing could be moved a short while ago, for example because they are
+ * damaged.
  */
 FpbDrain *
-fpb_drain_begin(FpbIndex *ix, Relation heap, bool leave_failed)
+fpb_drain_begin(FpbIndex *ix, Relation heap, int tier, bool emptying, bool leave_failed)
 {
 	MemoryContext context = AllocSetContextCreate(CurrentMemoryContext,
 												  "fpbtree drain",
@@ -81,18 +109,25 @@ fpb_drain_begin(FpbIndex *ix, Relation heap, bool leave_failed)
 
 	drain->ix = ix;
 	fpb_index_refresh(ix);
-	fpb_index_of_queue(ix, &drain->queue);
-	drain->heap = heap;
+	fpb_index_of_tier(ix, tier, &drain->queue);
+	drain->way.queue = &drain->queue;
+	drain->way.ix = ix;
+	drain->way.heap = heap;
+	fpb_filter_open(&drain->way.from_filter, ix->rel, tier, false);
+	if (moves_to_tier(drain, emptying))
+	{
+		drain->way.ix = &drain->lower;
+		fpb_filter_open(&drain->way.filter, ix->rel, tier + 1, true);
+	}
 	drain->context = context;
 	drain->leaf_context = AllocSetContextCreate(context, "fpbtree drain leaf",
 												ALLOCSET_DEFAULT_SIZES);
-	fpb_filter_open(&drain->filter, ix->rel);
-	drain->shared = drain->filter.shared;
+	drain->shared = drain->way.from_filter.shared;
 	drain->leave_failed = leave_failed && drain->shared != NULL;
 	fpb_window_init(&drain->window, context, ix->rel, fpb_pio_max);
 	fpb_window_expect(&drain->window, true);
 	drain->window.min_distance = drain->window.max_distance;
-	fpb_walk_init(&drain->walk, context, ix, 1);
+	fpb_walk_init(&drain->walk, context, drain->way.ix, 1);
 	drain->copy = MemoryContextAllocAligned(context, BLCKSZ, PG_IO_ALIGN_SIZE, 0);
 	drain->entries = MemoryContextAlloc(context, sizeof(FpbEntry) * FPB_MAX_PAGE_ENTRIES);
 	drain->visits = MemoryContextAlloc(context, sizeof(FpbVisit) * FPB_MAX_PAGE_ENTRIES);
@@ -114,7 +149,7 @@ fpb_drain_end(FpbDrain *drain)
 }
 
 /*
- * The queue that a drain is about.
+ * The tier that a drain is about.
  */
 FpbIndex *
 fpb_drain_tree(FpbDrain *drain)
@@ -123,8 +158,8 @@ fpb_drain_tree(FpbDrain *drain)
 }
 
 /*
- * Have entries been left in the queue because nothing could be moved to their
- * main leaves a short while ago?
+ * Have entries been left in the tier because nothing could be moved to their
+ * leaves a short while ago?
  */
 bool
 fpb_drain_has_left(const FpbDrain *drain)
@@ -143,7 +178,7 @@ fpb_drain_forget_failure(void)
 }
 
 /*
- * An error has ended a drain.  If it came from a visit to a main leaf, *leaf
+ * An error has ended a drain.  If it came from a visit to a leaf, *leaf
  * becomes its block, otherwise InvalidBlockNumber.  Returns whether that leaf
  * has been noted as one to which nothing can be moved.
  */
@@ -155,8 +190,8 @@ fpb_drain_failure(BlockNumber *leaf)
 }
 
 /*
- * Take the entries of a leaf of the queue, which fpb_drain_move will move.
- * The leaf is locked, and stays so.  Returns how many entries it has.
+ * Take the entries of a leaf of the tier, which fpb_drain_move will move.  The
+ * leaf is locked, and stays so.  Returns how many entries it has.
  */
 int
 fpb_drain_take(FpbDrain *drain, Page page)
@@ -220,10 +255,12 @@ choose_visits(FpbDrain *drain, FpbMoved which)
 	qsort(drain->visits, drain->nvisits, sizeof(FpbVisit), compare_places);
 }
 
+static bool make_room(FpbDrain *drain, FpbSearchKey *place);
+
 /*
- * Move what the queue has for the main leaf of a visit's entries; and, if that
- * leaf is split, or has been since it was named, for its right halves.  No
- * lock is held on entry or exit.
+ * Move what the tier has for the leaf of a visit's entries; and, if that leaf
+ * is split, or has been since it was named, for its right halves.  No lock is
+ * held on entry or exit.
  *
  * The entries belong to no more leaves than they are.  So a visit ends after
  * as many leaves to which nothing has moved: else comparators that contradict
@@ -232,9 +269,11 @@ choose_visits(FpbDrain *drain, FpbMoved which)
 static void
 visit(FpbDrain *drain, const FpbVisit *to)
 {
+	FpbWay	   *way = &drain->way;
 	const FpbEntry *entries = drain->entries + to->first;
 	FpbSearchKey place;
 	int			nidle = 0;
+	int			nfull = 0;
 	bool		more = true;
 
 	fpb_search_key_from(drain->ix, &entries[0].key, &place);
@@ -242,22 +281,38 @@ visit(FpbDrain *drain, const FpbVisit *to)
 	{
 		FpbStack	stack;
 		Buffer		buf;
-		bool		counted = fpb_filter_counted(&drain->filter, drain->ix->rel);
+		bool		noted = fpb_filter_noted(&way->from_filter, drain->ix->rel);
 		int			moved;
 
 		CHECK_FOR_INTERRUPTS();
-		buf = fpb_descend(drain->ix, &place, 0, false, BUFFER_LOCK_EXCLUSIVE, &stack);
+		buf = fpb_descend(way->ix, &place, 0, false, BUFFER_LOCK_EXCLUSIVE, &stack);
+		if (!BufferIsValid(buf))
+		{
+			/* the tier has not been made, or has been taken away */
+			fpb_queue_begin(way->ix);
+			continue;
+		}
 		if (drain->window.max_distance > 0)
 			(void) fpb_window_reach(&drain->window, BufferGetBlockNumber(buf), false);
-		moved = fpb_move_entries(drain->ix, drain->heap, buf, &stack, &place,
-								 &entries[to->nentries - 1].key,
-								 counted ? &drain->filter : NULL, &more);
-		if (moved < 0)
+		moved = fpb_move_entries(way, buf, &stack, &place, &entries[to->nentries - 1].key,
+								 noted, &more);
+		if (moved == FPB_MOVE_AGAIN)
 			continue;
+		if (moved == FPB_MOVE_FULL)
+		{
+			if (nfull++ == MAX_ROOM_MADE || !make_room(drain, &place))
+			{
+				drain->left = true;
+				return;
+			}
+			continue;
+		}
 		nidle += moved == 0;
 		drain->moved += moved;
+		if (way->ix->tree == FPB_MAIN_TREE)
+			drain->to_main += moved;
 		if (moved > 0 && drain->shared != NULL)
-			fpb_shared_count_visit(drain->shared, moved);
+			fpb_shared_count_move(drain->shared, drain->queue.tree, way->ix->tree, moved);
 	}
 }
 
@@ -274,7 +329,9 @@ make_visit(FpbDrain *drain, const FpbVisit *to)
 	}
 	PG_CATCH();
 	{
-		if (drain->shared != NULL && !fpb_is_own_error(geterrcode()))
+		/* it may have been noted where room was made */
+		if (drain->shared != NULL && failed_leaf == InvalidBlockNumber &&
+			!fpb_is_own_error(geterrcode()))
 		{
 			failed_leaf = to->leaf;
 			failed_noted = fpb_shared_note_failed_leaf(drain->shared, to->leaf);
@@ -304,8 +361,8 @@ leave_failed_leaves(FpbDrain *drain)
 }
 
 /*
- * Visit the main leaves of the entries taken, all of them or those with most
- * entries, and move what the queue has for them.  No lock is held on entry or
+ * Visit the leaves of the entries taken, all of them or those with most
+ * entries, and move what the tier has for them.  No lock is held on entry or
  * exit.
  */
 void
@@ -329,6 +386,38 @@ fpb_drain_move(FpbDrain *drain, FpbMoved which)
 	MemoryContextReset(drain->leaf_context);
 }
 
+/*
+ * Move what the drain's tier has for one leaf, for which it has most, in its
+ * leaf for a place.  No lock is held on entry or exit.
+ */
+static void
+move_largest(FpbDrain *drain, FpbSearchKey *place)
+{
+	Buffer		buf = fpb_descend(&drain->queue, place, 0, false, BUFFER_LOCK_SHARE, NULL);
+
+	if (!BufferIsValid(buf))
+		return;
+	(void) fpb_drain_take(drain, BufferGetPage(buf));
+	fpb_relbuf(buf);
+	fpb_drain_move(drain, FPB_MOVE_LARGEST);
+}
+
+/*
+ * Make room in the leaf for a place of the tier that a drain's entries move
+ * to.  Returns false if nothing could be moved from there.  No lock is held on
+ * entry or exit.
+ */
+static bool
+make_room(FpbDrain *drain, FpbSearchKey *place)
+{
+	FpbDrain   *below = fpb_drain_begin(drain->ix, drain->way.heap, drain->way.ix->tree,
+										false, drain->leave_failed);
+
+	move_largest(below, place);
+	drain->to_main += below->to_main;
+	return fpb_drain_end(below) > 0;
+}
+
 /* where room is to be made, in the queue of which index */
 typedef struct MakeRoom
 {
@@ -338,24 +427,17 @@ typedef struct MakeRoom
 } MakeRoom;
 
 /*
- * Make room in the queue's leaf for a place: move what it has for one main
- * leaf, for which it has most.  Main leaves to which nothing could be moved a
- * short while ago are left out.  No lock is held on entry or exit.
+ * Make room in tier 1's leaf for a place: move what it has for one leaf, for
+ * which it has most.  Leaves to which nothing could be moved a short while ago
+ * are left out.  No lock is held on entry or exit.
  */
 static void
-move_largest(void *arg)
+make_room_first(void *arg)
 {
 	MakeRoom   *room = arg;
-	FpbDrain   *drain = fpb_drain_begin(room->ix, room->heap, true);
-	Buffer		buf = fpb_descend(&drain->queue, room->place, 0, false,
-								  BUFFER_LOCK_SHARE, NULL);
+	FpbDrain   *drain = fpb_drain_begin(room->ix, room->heap, 1, false, true);
 
-	if (BufferIsValid(buf))
-	{
-		(void) fpb_drain_take(drain, BufferGetPage(buf));
-		fpb_relbuf(buf);
-		fpb_drain_move(drain, FPB_MOVE_LARGEST);
-	}
+	move_largest(drain, room->place);
 	(void) fpb_drain_end(drain);
 }
 
@@ -379,12 +461,12 @@ warn_of_failure(const FpbIndex *ix, const ErrorData *error)
 }
 
 /*
- * move_largest in a subtransaction, because it moves other users' entries, and
- * an error of theirs must not fail the insertion.  Returns false if it has
- * failed and another main leaf may be tried.
+ * make_room_first in a subtransaction, because it moves other users' entries,
+ * and an error of theirs must not fail the insertion.  Returns false if it has
+ * failed and another leaf may be tried.
  */
 static bool
-try_move_largest(MakeRoom *room, FpbShared *shared)
+try_make_room(MakeRoom *room, FpbShared *shared)
 {
 	MemoryContext context = AllocSetContextCreate(CurrentMemoryContext,
 												  "fpbtree making room",
@@ -394,7 +476,7 @@ try_move_largest(MakeRoom *room, FpbShared *shared)
 	ErrorData  *error;
 
 	fpb_drain_forget_failure();
-	error = fpb_try(move_largest, room);
+	error = fpb_try(make_room_first, room);
 	if (error == NULL)
 		fpb_shared_forget_failed_leaf(shared, FPB_METAPAGE);
 	else
@@ -402,7 +484,7 @@ try_move_largest(MakeRoom *room, FpbShared *shared)
 		if (fpb_is_own_error(error->sqlerrcode))
 			ReThrowError(error);
 
-		/* a failure elsewhere concerns every main leaf */
+		/* a failure elsewhere concerns every leaf */
 		if (failed_leaf == InvalidBlockNumber)
 			failed_noted = fpb_shared_note_failed_leaf(shared, FPB_METAPAGE);
 		if (failed_noted == FPB_NOTED)
@@ -415,10 +497,10 @@ try_move_largest(MakeRoom *room, FpbShared *shared)
 }
 
 /*
- * Make room in the queue's leaf for a place: move what it has for one main
- * leaf, for which it has most.  There may be no room afterwards, because
- * others have taken it, or because it can't be made.  No lock is held on entry
- * or exit.  heap is the index's table.
+ * Make room in tier 1's leaf for a place: move what it has for one leaf, for
+ * which it has most.  There may be no room afterwards, because others have
+ * taken it, or because it can't be made.  No lock is held on entry or exit.
+ * heap is the index's table.
  */
 void
 fpb_drain_make_room(FpbIndex *ix, Relation heap, FpbSearchKey *place)
@@ -428,21 +510,22 @@ fpb_drain_make_room(FpbIndex *ix, Relation heap, FpbSearchKey *place)
 
 	/* without shared memory to note failures in, errors are the caller's */
 	if (shared == NULL)
-		move_largest(&room);
+		make_room_first(&room);
 	else if (!fpb_shared_is_failed_leaf(shared, FPB_METAPAGE))
 		for (int tries = 0; tries < MAX_TRIES; tries++)
-			if (try_move_largest(&room, shared))
+			if (try_make_room(&room, shared))
 				break;
 }
 
-/* rounds through the queue's leaves, for entries that come meanwhile */
+/* rounds through a tier's leaves, for entries that come meanwhile */
 #define MAX_ROUNDS		3
 
 /*
- * Visit each leaf of the queue once and move what it has.
+ * Visit each leaf of the tier once and move what it has.  moved: how many
+ * entries other drains have moved to the main tree.
  */
 static void
-go_round(FpbDrain *drain, FpbShared *progress)
+go_round(FpbDrain *drain, FpbShared *progress, int64 moved)
 {
 	FpbLeaves	walk;
 	Buffer		buf;
@@ -457,14 +540,14 @@ go_round(FpbDrain *drain, FpbShared *progress)
 		if (progress != NULL)
 		{
 			pg_atomic_fetch_add_u64(&progress->flush_done, 1);
-			pg_atomic_write_u64(&progress->flush_moved, drain->moved);
+			pg_atomic_write_u64(&progress->flush_moved, moved + drain->to_main);
 		}
 	}
 	fpb_leaves_end(&walk);
 }
 
 /*
- * Remove the queue if there is nothing in it.
+ * Remove the tier if there is nothing in it.
  */
 static void
 trim(void *arg)
@@ -475,24 +558,22 @@ trim(void *arg)
 }
 
 /*
- * Move all entries of the queue to the main tree, and remove the queue if no
- * others have come meanwhile.  If removing it fails, that is a warning.  heap
- * is the index's table.  Progress is noted in *progress, unless that is NULL.
- * No lock is held on entry or exit.
- *
- * Returns how many entries have moved.
+ * Move all entries of a tier, and remove the tier if no others have come
+ * meanwhile.  As below; moved: how many have moved to the main tree so far.
+ * *left becomes true if some are left because the next tier is full.
  */
-int64
-fpb_drain_queue(FpbIndex *ix, Relation heap, FpbShared *progress)
+static int64
+drain_tier(FpbIndex *ix, Relation heap, int tier, FpbShared *progress, int64 moved, bool *left)
 {
-	FpbDrain   *drain = fpb_drain_begin(ix, heap, false);
+	FpbDrain   *drain = fpb_drain_begin(ix, heap, tier, true, false);
+	int64		to_main;
 	ErrorData  *error;
 
 	for (int round = 0; round < MAX_ROUNDS; round++)
 	{
 		int64		before = drain->moved;
 
-		go_round(drain, progress);
+		go_round(drain, progress, moved);
 		if (drain->moved == before)
 			break;
 	}
@@ -502,5 +583,33 @@ fpb_drain_queue(FpbIndex *ix, Relation heap, FpbShared *progress)
 					psprintf("take away the operation queue of index \"%s\"",
 							 RelationGetRelationName(ix->rel)),
 					"Its entries have moved. The worker, and the next call, try this again.");
-	return fpb_drain_end(drain);
+	*left = *left || drain->left;
+	to_main = drain->to_main;
+	(void) fpb_drain_end(drain);
+	return to_main;
+}
+
+/*
+ * Move all entries of the queue to the main tree, and remove its tiers if no
+ * others have come meanwhile.  If removing one fails, that is a warning.  heap
+ * is the index's table.  Progress is noted in *progress, unless that is NULL.
+ * No lock is held on entry or exit.
+ *
+ * What a tier had no room for moves once that has been emptied.
+ *
+ * Returns how many entries have moved to the main tree.
+ */
+int64
+fpb_drain_queue(FpbIndex *ix, Relation heap, FpbShared *progress)
+{
+	int64		moved = 0;
+	bool		left = true;
+
+	for (int turn = 0; left && turn < FPB_TIERS; turn++)
+	{
+		left = false;
+		for (int tier = 1; tier < FPB_TREES; tier++)
+			moved += drain_tier(ix, heap, tier, progress, moved, &left);
+	}
+	return moved;
 }

@@ -1,27 +1,49 @@
 /*-------------------------------------------------------------------------
  *
  * queue/filter.c
- *	  Which keys are not in an operation queue.
+ *	  Which keys are not in a tier of an operation queue.
  *
- * A lookup has to search the queue, too, mostly in vain.  So the heads of keys
- * are counted in shared memory, by their hashes, as in a counting Bloom filter
- * with one hash function.  If a count is zero, no entry of the queue has such
- * a head.  All indexes of the server share the counters.
+ * A lookup has to search the queue, too, mostly in vain.  So shared memory has
+ * a fingerprint of each entry of the queue, a byte of the hash of its key's
+ * head, as in a cuckoo filter, of which nothing is ever moved.  A word holds
+ * seven fingerprints.  The hash's other bits choose a word, and that and the
+ * fingerprint choose another.  The entry's fingerprint goes to the one of the
+ * two that has more room.  If both are full, the second one, which is at the
+ * higher address, counts it.  If neither word has a fingerprint, and the
+ * second one counts nothing, then no entry of the tier has such a head.  All
+ * indexes of the server share the words of a tier.
  *
- * An entry is always counted before it is put into a queue, and counted off
- * after it has been taken out; but it may be counted off only if it has been
- * counted.  A queue may have got entries before the server was started, or
- * while it was a standby, or in a file that has been copied.  So a queue whose
- * entries have all been counted is marked in shared memory: those made by this
- * server, and those that a worker has gone through.
+ *     bits   0      8      16     24     32     40     48     56     64
+ *            | print | print | print | print | print | print | print | count |
  *
- * The mark tells the queue from all others.  It is made of a random number on
+ * Entries with the same two words and the same fingerprint are not told apart.
+ * There are as many as the two words have of it, or fewer, but for those that
+ * are counted.  To take one away, a fingerprint of the first word is erased;
+ * or of the second, if the first has none; or the count goes down, if the
+ * second has none.  That keeps it so.
+ *
+ * A lookup reads the first word before the second, while others change both.
+ * If it finds nothing in the first one, consider the last moment, before it
+ * reads the second, at which the first has nothing.  At that moment the second
+ * has fingerprints, or counts, for all entries that there are.  Whoever takes
+ * one of these away later has found nothing in the first word at that moment
+ * or before it, to take away an entry that was noted by then.  So the second
+ * still has one for an entry that stays, when the lookup reads it.
+ *
+ * An entry is always noted before it is put into a tier, and erased after it
+ * has been taken out; but it may be erased only if it has been noted.  A queue
+ * may have got entries before the server was started, or while it was a
+ * standby, or in a file that has been copied.  So a tier whose entries have
+ * all been noted is marked in shared memory: those made by this server, and
+ * those that a worker has gone through.
+ *
+ * The mark tells the tier from all others.  It is made of a random number on
  * the metapage, which goes where the file goes, of the file, and of the
- * database's incarnation.  The counters are chosen by the file and not by the
+ * database's incarnation.  The words are chosen by the file and not by the
  * index, because several indexes may use a file in turn.
  *
- * If something goes wrong, for example because an entry is counted twice, or
- * its table is truncated, counts become too great, which is harmless.
+ * If something goes wrong, for example because an entry is noted twice, or its
+ * table is truncated, words have too many fingerprints, which is harmless.
  *
  *-------------------------------------------------------------------------
  */
@@ -32,6 +54,7 @@
 #include "common/hashfn.h"
 #include "common/pg_prng.h"
 #include "miscadmin.h"
+#include "port/pg_bitutils.h"
 #include "storage/bufmgr.h"
 #include "utils/rel.h"
 #include "utils/syscache.h"
@@ -39,11 +62,21 @@
 #include "queue/filter.h"
 #include "tree/buffers.h"
 
-/* a counter that has got so far stays there, and tells nothing any more */
-#define COUNT_MAX	UINT8_MAX
+/* the fingerprints of a word, a byte each */
+#define PRINT_BITS		8
+#define EACH_PRINT		UINT64CONST(0x0001010101010101)
 
-/* counters in a word */
-#define WORD_COUNTERS	(sizeof(uint32) / sizeof(uint8))
+/* the count above them; once it has got to its end, it stays there */
+#define COUNT_SHIFT		56
+#define COUNT_ONE		(UINT64CONST(1) << COUNT_SHIFT)
+#define COUNT_MAX		UINT8_MAX
+
+/* where an entry is noted */
+typedef struct FilterPlace
+{
+	pg_atomic_uint64 *words[2]; /* may be the same */
+	uint64		print;			/* not 0 */
+} FilterPlace;
 
 /*
  * A number that tells this database from a dropped one of the same OID.
@@ -66,70 +99,174 @@ incarnation(void)
 }
 
 /*
- * Set up *filter for an index.  No page is locked.
+ * Set up *filter for a tier of an index.  adding: entries may be put into the
+ * tier, so that it needs words if it can have them.  No page is locked.
  *
- * There are counters even if the index has no place in shared memory for its
+ * There are words even if the index has no place in shared memory for its
  * mark: another index that has the same file may have one.
  */
 void
-fpb_filter_open(FpbFilter *filter, Relation index)
+fpb_filter_open(FpbFilter *filter, Relation index, int tier, bool adding)
 {
+	filter->tier = tier;
 	filter->shared = fpb_shared_of(RelationGetRelid(index));
-	filter->counters = fpb_shared_counters(&filter->mask);
-	if (filter->counters == NULL)
+	filter->words = fpb_shared_words(tier, adding, &filter->nwords);
+	if (filter->words == NULL)
 		return;
 	filter->seed = murmurhash64((uint64) MyDatabaseId << 32 | index->rd_locator.relNumber);
 	filter->incarnation = incarnation();
 }
 
 /*
- * The word of the counter for a head; *shift becomes its place in the word.
+ * Where entries with a head are noted.  The second word follows from the first
+ * one that the hash names, and the fingerprint, and the first one likewise
+ * from the second: so the entries that are not told apart have the same two.
  */
-static inline pg_atomic_uint32 *
-counter_of(const FpbFilter *filter, uint64 head, int *shift)
+static inline void
+find_place(const FpbFilter *filter, uint64 head, FilterPlace *place)
 {
-	uint32		n = (uint32) murmurhash64(head ^ filter->seed) & filter->mask;
+	uint64		hash = murmurhash64(head ^ filter->seed);
+	uint64		one = ((hash >> 32) * filter->nwords) >> 32;
+	uint64		sum;
+	uint64		other;
 
-	*shift = n % WORD_COUNTERS * 8;
-	return &filter->counters[n / WORD_COUNTERS];
+	place->print = Max(hash & ((1 << PRINT_BITS) - 1), 1);
+	sum = ((murmurhash64(place->print) >> 32) * filter->nwords) >> 32;
+	other = sum >= one ? sum - one : sum + filter->nwords - one;
+	place->words[0] = &filter->words[Min(one, other)];
+	place->words[1] = &filter->words[Max(one, other)];
 }
 
 /*
- * Add 1 or -1 to a counter.
+ * The fingerprints of a word that have that value (0: that are free): of each,
+ * the upper bit is set.
  */
-static void
-change_counter(const FpbFilter *filter, uint64 head, int by)
+static inline uint64
+equal_prints(uint64 word, uint64 print)
 {
-	int			shift;
-	pg_atomic_uint32 *word = counter_of(filter, head, &shift);
-	uint32		old = pg_atomic_read_u32(word);
-	uint32		count;
+	uint64		differ = word ^ (EACH_PRINT * print);
+	uint64		low = EACH_PRINT * 0x7F;
 
-	do
+	/* a byte of low bits carries into the upper bit unless all are 0 */
+	return ~(((differ & low) + low) | differ) & (EACH_PRINT << (PRINT_BITS - 1));
+}
+
+/*
+ * The place, in bits, of the first of such fingerprints.
+ */
+static inline int
+first_print(uint64 equal)
+{
+	return pg_rightmost_one_pos64(equal) / PRINT_BITS * PRINT_BITS;
+}
+
+/*
+ * Note an entry that is about to be put into the tier.
+ */
+void
+fpb_filter_add(const FpbFilter *filter, uint64 head)
+{
+	FilterPlace place;
+	bool		done = false;
+
+	if (filter->words == NULL)
+		return;
+	find_place(filter, head, &place);
+	while (!done)
 	{
-		count = (old >> shift) & COUNT_MAX;
-		if (count == COUNT_MAX)
-			return;
+		uint64		old[2] = {pg_atomic_read_u64(place.words[0]), pg_atomic_read_u64(place.words[1])};
+		uint64		free[2] = {equal_prints(old[0], 0), equal_prints(old[1], 0)};
+		int			to = pg_popcount64(free[0]) > pg_popcount64(free[1]) ? 0 : 1;
+		uint64		new;
 
-		/* nothing is borrowed from the next counter */
-		Assert(by > 0 || count > 0);
-		if (by < 0 && count == 0)
+		if (free[to] != 0)
+			new = old[to] | place.print << first_print(free[to]);
+		else if (old[to] >> COUNT_SHIFT < COUNT_MAX)
+			new = old[to] + COUNT_ONE;
+		else
 			return;
-	} while (!pg_atomic_compare_exchange_u32(word, &old, old + ((uint32) by << shift)));
+		done = pg_atomic_compare_exchange_u64(place.words[to], &old[to], new);
+	}
 }
 
 /*
- * The number of the queue, or of the last one if there is none.  The metapage
+ * Erase the note of an entry that has been noted and is not in the tier (any
+ * more).
+ */
+void
+fpb_filter_remove(const FpbFilter *filter, uint64 head)
+{
+	FilterPlace place;
+	bool		done = false;
+
+	if (filter->words == NULL)
+		return;
+	find_place(filter, head, &place);
+	while (!done)
+	{
+		uint64		old[2] = {pg_atomic_read_u64(place.words[0]), pg_atomic_read_u64(place.words[1])};
+		int			from = equal_prints(old[0], place.print) != 0 ? 0 : 1;
+		uint64		equal = equal_prints(old[from], place.print);
+		uint64		count = old[from] >> COUNT_SHIFT;
+		uint64		new;
+
+		if (equal != 0)
+			new = old[from] & ~(place.print << first_print(equal));
+		else if (count == COUNT_MAX)
+			return;
+		else if (count > 0)
+			new = old[from] - COUNT_ONE;
+		else
+		{
+			bool		changed = pg_atomic_read_u64(place.words[0]) != old[0] ||
+				pg_atomic_read_u64(place.words[1]) != old[1];
+
+			/* it has been noted, so others must have changed the words */
+			Assert(changed);
+			if (!changed)
+				return;
+			continue;
+		}
+		done = pg_atomic_compare_exchange_u64(place.words[from], &old[from], new);
+	}
+}
+
+/*
+ * Prefetch the words for a head into the processor's cache, to change them.
+ */
+void
+fpb_filter_prefetch(const FpbFilter *filter, uint64 head)
+{
+	FilterPlace place;
+
+	if (filter->words == NULL)
+		return;
+	find_place(filter, head, &place);
+	fpb_fetch_line_for_write(place.words[0]);
+	fpb_fetch_line_for_write(place.words[1]);
+}
+
+/*
+ * The number of the tier, or of the last one if there is none.  The metapage
  * is pinned; it need not be locked, because the word is aligned.
  */
 static inline uint64
-queue_number(Page meta)
+tier_number(const FpbFilter *filter, Page meta)
 {
-	return *(volatile uint64 *) &FpbPageGetMeta(meta)->queue_number;
+	return *(volatile uint64 *) &fpb_meta_tier(meta, filter->tier)->number;
 }
 
 /*
- * The mark of the queue of that number; never 0.
+ * Where the mark of the tier is.
+ */
+static inline pg_atomic_uint64 *
+mark_at(const FpbFilter *filter)
+{
+	return &filter->shared->noted[filter->tier - 1];
+}
+
+/*
+ * The mark of the tier of that number; never 0.
  */
 static inline uint64
 mark_of(const FpbFilter *filter, uint64 number)
@@ -138,15 +275,20 @@ mark_of(const FpbFilter *filter, uint64 number)
 }
 
 static inline bool
-is_counted(const FpbFilter *filter, uint64 number)
+has_marks(const FpbFilter *filter)
 {
-	return number != 0 &&
-		mark_of(filter, number) == pg_atomic_read_u64(&filter->shared->counted_queue);
+	return filter->shared != NULL && filter->words != NULL;
+}
+
+static inline bool
+is_noted(const FpbFilter *filter, uint64 number)
+{
+	return number != 0 && mark_of(filter, number) == pg_atomic_read_u64(mark_at(filter));
 }
 
 /*
- * An empty queue is about to be made.  Returns its number, and marks it, since
- * all entries that will be put into it are counted.  The metapage is locked
+ * An empty tier is about to be made.  Returns its number, and marks it, since
+ * all entries that will be put into it are noted.  The metapage is locked
  * exclusively.
  */
 uint64
@@ -154,110 +296,84 @@ fpb_filter_begin(const FpbFilter *filter)
 {
 	uint64		number = pg_prng_uint64(&pg_global_prng_state) | 1;
 
-	if (filter->shared != NULL)
-		fpb_filter_set_counted(filter, number);
+	if (has_marks(filter))
+		fpb_filter_set_noted(filter, number);
 	return number;
 }
 
 /*
- * Prefetch the counter for a head into the processor's cache, to change it.
- */
-void
-fpb_filter_prefetch(const FpbFilter *filter, uint64 head)
-{
-	int			shift;
-
-	if (filter->counters != NULL)
-		fpb_fetch_line_for_write(counter_of(filter, head, &shift));
-}
-
-/*
- * Count an entry that is about to be put into the queue.
- */
-void
-fpb_filter_add(const FpbFilter *filter, uint64 head)
-{
-	if (filter->counters != NULL)
-		change_counter(filter, head, 1);
-}
-
-/*
- * The number of the queue, as read from the metapage.
+ * The number of the tier, as read from the metapage.
  */
 static uint64
-read_number(Relation index)
+read_number(const FpbFilter *filter, Relation index)
 {
 	Buffer		metabuf = ReadBuffer(index, FPB_METAPAGE);
-	uint64		number = queue_number(BufferGetPage(metabuf));
+	uint64		number = tier_number(filter, BufferGetPage(metabuf));
 
 	ReleaseBuffer(metabuf);
 	return number;
 }
 
 /*
- * Do entries that leave the queue from now on have to be counted off?  If so,
- * that holds as long as the index is open: if a queue has been counted, the
- * next queues of the file are, too.  No page is locked.
+ * Do the notes of entries that leave the tier from now on have to be erased?
+ * If so, that holds as long as the index is open: if a tier has been noted,
+ * the next ones of the file are, too.  No page is locked.
  */
 bool
-fpb_filter_counted(const FpbFilter *filter, Relation index)
+fpb_filter_noted(const FpbFilter *filter, Relation index)
 {
-	return filter->shared != NULL && is_counted(filter, read_number(index));
+	return has_marks(filter) && is_noted(filter, read_number(filter, index));
 }
 
 /*
- * Do the entries of the queue still have to be counted?  Then *number becomes
- * the queue's.  No page is locked.
+ * Do the entries of the tier still have to be noted?  Then *number becomes the
+ * tier's.  No page is locked.
  */
 bool
-fpb_filter_uncounted(const FpbFilter *filter, Relation index, uint64 *number)
+fpb_filter_unnoted(const FpbFilter *filter, Relation index, uint64 *number)
 {
-	if (filter->shared == NULL)
+	if (!has_marks(filter))
 		return false;
-	*number = read_number(index);
-	return *number != 0 && !is_counted(filter, *number);
+	*number = read_number(filter, index);
+	return *number != 0 && !is_noted(filter, *number);
 }
 
 /*
- * Mark the queue of that number: all entries have been counted that it had
- * when fpb_filter_uncounted was called.  Those that have come since have been
- * counted anyway.
+ * Mark the tier of that number: all entries have been noted that it had when
+ * fpb_filter_unnoted was called.  Those that have come since have been noted
+ * anyway.
  */
 void
-fpb_filter_set_counted(const FpbFilter *filter, uint64 number)
+fpb_filter_set_noted(const FpbFilter *filter, uint64 number)
 {
-	pg_atomic_write_membarrier_u64(&filter->shared->counted_queue, mark_of(filter, number));
+	pg_atomic_write_membarrier_u64(mark_at(filter), mark_of(filter, number));
 }
 
 /*
- * Count an entry off that has been counted and is not in the queue (any more).
- */
-void
-fpb_filter_remove(const FpbFilter *filter, uint64 head)
-{
-	if (filter->counters != NULL)
-		change_counter(filter, head, -1);
-}
-
-/*
- * Has the queue certainly no entry with this head?  The metapage is pinned.
- * The main leaf to which such entries belong is locked.  So none of them
- * leaves the queue meanwhile, and those that come to it need not be seen.
+ * Has the tier certainly no entry with this head?  The metapage is pinned.
+ * The main leaf to which such entries belong is locked.  So those of them that
+ * leave the tier meanwhile are found in the next one, and those that come to
+ * it from outside the index need not be seen.
  *
- * The number that is read here is that of the queue as it is now.  If the
- * caller has seen another queue before, that has been drained since.
+ * The number that is read here is that of the tier as it is now.  If the
+ * caller has seen another one before, that has been drained since.
  */
 bool
 fpb_filter_excludes(const FpbFilter *filter, Page meta, uint64 head)
 {
-	int			shift;
-	pg_atomic_uint32 *word;
+	FilterPlace place;
+	uint64		first;
+	uint64		second;
 
-	if (filter->shared == NULL || !is_counted(filter, queue_number(meta)))
+	if (!has_marks(filter) || !is_noted(filter, tier_number(filter, meta)))
 		return false;
 
-	/* the mark was written after the counts */
+	/* the mark was written after the notes */
 	pg_read_barrier();
-	word = counter_of(filter, head, &shift);
-	return ((pg_atomic_read_u32(word) >> shift) & COUNT_MAX) == 0;
+	find_place(filter, head, &place);
+	first = pg_atomic_read_u64(place.words[0]);
+	pg_read_barrier();
+	second = pg_atomic_read_u64(place.words[1]);
+	return equal_prints(first, place.print) == 0 && equal_prints(second, place.print) == 0 &&
+		second >> COUNT_SHIFT == 0;
 }

@@ -56,7 +56,7 @@ flush(FpbIndex *ix, Relation heap)
 		return fpb_drain_queue(ix, heap, NULL);
 	PG_ENSURE_ERROR_CLEANUP(end_progress, PointerGetDatum(shared));
 	{
-		pg_atomic_write_u64(&shared->flush_pages, fpb_queue_pages(ix, NULL));
+		pg_atomic_write_u64(&shared->flush_pages, fpb_queue_pages(ix));
 		pg_atomic_write_u64(&shared->flush_done, 0);
 		pg_atomic_write_u64(&shared->flush_moved, 0);
 		moved = fpb_drain_queue(ix, heap, shared);

@@ -1,11 +1,12 @@
 /*-------------------------------------------------------------------------
  *
  * queue/move.c
- *	  Moving entries from the operation queue to the main tree.
+ *	  Moving entries from a tier of the operation queue to the next one, or to
+ *	  the main tree.
  *
- * What the queue has for a main leaf moves there in one record, which covers
- * that leaf and the queue's leaf, both locked exclusively.  So an entry is in
- * one of them or in the other, at any time and in every prefix of the WAL.
+ * What the tier has for a leaf moves there in one record, which covers that
+ * leaf and the tier's leaf, both locked exclusively.  So an entry is in one of
+ * them or in the other, at any time and in every prefix of the WAL.
  *
  *-------------------------------------------------------------------------
  */
@@ -25,19 +26,19 @@
 /* slots in a hundred left free in a leaf if its image is logged anyway */
 #define IMAGE_SLACK	3
 
-/* a move to a main leaf */
+/* a move to a leaf */
 typedef struct Move
 {
-	FpbIndex   *ix;
-	FpbIndex   *queue;
-	Buffer		leaf;			/* of the main tree; locked exclusively */
+	FpbWay	   *way;
+	FpbIndex   *ix;				/* the way's */
+	FpbIndex   *queue;			/* likewise */
+	Buffer		leaf;			/* that they move to; locked exclusively */
 	Buffer		from;			/* the queue's leaf; likewise, or
 								 * InvalidBuffer */
 	FpbEntry   *entries;		/* what is to move, in order */
 	int			nentries;
 	FpbPos	   *places;			/* of these in the queue's leaf */
-	const FpbFilter *counted;	/* where entries that move are counted off;
-								 * NULL: nowhere */
+	bool		noted;			/* are notes of entries that move erased? */
 } Move;
 
 /*
@@ -54,7 +55,7 @@ copy_tuple(const FpbIndex *ix, const FpbKey *key)
 }
 
 /*
- * Collect what the queue's leaf has for the main leaf, which begins at low and
+ * Collect what the queue's leaf has for the other, which begins at low and
  * ends at high (NULL: infinite).  Both leaves are locked.
  */
 static void
@@ -89,9 +90,9 @@ collect(Move *m, const FpbSearchKey *low, const FpbSearchKey *high)
 }
 
 /*
- * Pack the copy of the main leaf, so that the image of it that is logged is
- * small.  The copy stays as it is if its entries can't be packed with some
- * slots left free.
+ * Pack the copy of the leaf, so that the image of it that is logged is small.
+ * The copy stays as it is if its entries can't be packed with some slots left
+ * free.
  */
 static void
 pack_copy(const Move *m, FpbWalPage *wp)
@@ -113,21 +114,34 @@ pack_copy(const Move *m, FpbWalPage *wp)
 
 /*
  * Delete the first n entries from the queue's leaf, and log that in one record
- * with the pages that have got them: the main leaf, and, unless right is
- * invalid, the right half of its split.
+ * with the pages that have got them: the leaf that they move to, and, unless
+ * right is invalid, the right half of its split.
+ *
+ * At any time, each entry is noted for the tier that it is in.
  */
 static void
 log_move(Move *m, int n, FpbWal *wal, Buffer right)
 {
+	bool		to_tier = m->ix->tree != FPB_MAIN_TREE;
 	FpbWalPage *wp_from = fpb_wal_add(wal, m->from, false);
+	FpbWalPage *wp_meta;
+	Buffer		metabuf = InvalidBuffer;
 
+	for (int i = 0; to_tier && i < n; i++)
+		fpb_filter_add(&m->way->filter, m->entries[i].key.head);
+	if (to_tier && BufferIsValid(right))
+		metabuf = fpb_add_meta(m->ix, wal, &wp_meta);
 	fpb_wal_enter(wal);
 	fpb_page_delete(m->queue, BufferGetPage(m->from), m->places, n, wp_from);
+	if (BufferIsValid(metabuf))
+		fpb_count_tier_pages(m->ix, wp_meta, 1);
 	fpb_wal_finish(wal);
+	if (BufferIsValid(metabuf))
+		fpb_relbuf(metabuf);
 	fpb_verify_move(m->ix, wal, BufferIsValid(right), m->entries, n);
 	fpb_verify_delete(m->queue, wal, BufferIsValid(right) ? 2 : 1, m->places, n);
-	for (int i = 0; m->counted != NULL && i < n; i++)
-		fpb_filter_remove(m->counted, m->entries[i].key.head);
+	for (int i = 0; m->noted && i < n; i++)
+		fpb_filter_remove(&m->way->from_filter, m->entries[i].key.head);
 }
 
 /*
@@ -142,8 +156,8 @@ release_from(Move *m)
 }
 
 /*
- * Split the main leaf and add one more entry; its copy has got n entries
- * already.  Both leaves are locked exclusively, and released.
+ * Split the leaf and add one more entry; its copy has got n entries already.
+ * Both leaves are locked exclusively, and released.
  *
  * If an image of the leaf is due, then entries come to it less often than
  * checkpoints, and one will be due next time, too.  The halves will be made
@@ -184,7 +198,7 @@ split_and_move(Move *m, FpbStack *stack, Page copy, int n, bool image_due)
 
 /*
  * Lock the queue's leaf for a place exclusively, and collect what is to move
- * from there.  The main leaf is locked; it begins at low and ends at high.
+ * from there.  The other leaf is locked; it begins at low and ends at high.
  *
  * m->from becomes InvalidBuffer if there is no queue, or if *missing has been
  * set (fpb_descend_queue).
@@ -204,36 +218,81 @@ begin_move(Move *m, FpbSearchKey *place, const FpbSearchKey *low, const FpbSearc
 }
 
 /*
- * Move to the main leaf in buf what the queue's leaf for a place has for it.
- * The main leaf is the one that place falls into; it is locked exclusively,
- * and released.  No other lock is held.  stack is what the descent to the main
- * leaf has passed, a hint.  heap is the index's table.
+ * Has the tree that entries move to as many pages as it may have?  The main
+ * tree may have any number.  Its leaf, and the queue's, are locked.
+ */
+static bool
+is_full(const FpbIndex *ix)
+{
+	return ix->tree != FPB_MAIN_TREE &&
+		fpb_tier_pages(ix, ix->tree, NULL) >=
+		fpb_tier_limit(ix->rel, RelationGetNumberOfBlocks(ix->rel), ix->tree);
+}
+
+/*
+ * Where the leaf begins and ends; NULL: infinite.  The ends are in *low, in
+ * the current memory context, and in *high, in the given one, because it may
+ * become the place to go on from.  The leaf is locked.
+ */
+static void
+get_ends(const Move *m, MemoryContext context, FpbSearchKey *low, FpbSearchKey **lowp,
+		 FpbSearchKey *high, FpbSearchKey **highp)
+{
+	Page		page = BufferGetPage(m->leaf);
+	FpbKey		fence;
+
+	*lowp = *highp = NULL;
+	if (!FpbPageIsLeftmost(page))
+	{
+		fpb_page_low(m->ix, page, &fence);
+		fpb_fence_search_key(m->ix, &fence, low);
+		*lowp = low;
+	}
+	if (!FpbPageIsRightmost(page))
+	{
+		Buffer		right = fpb_lock_high(m->ix, m->leaf, &fence);
+		MemoryContext old = MemoryContextSwitchTo(context);
+
+		fpb_fence_search_key(m->ix, &fence, high);
+		MemoryContextSwitchTo(old);
+		if (BufferIsValid(right))
+			fpb_relbuf(right);
+		*highp = high;
+	}
+}
+
+/*
+ * Move to the leaf in buf what the way's tier has for it, in its leaf for a
+ * place.  buf's leaf is the one that place falls into; it is locked
+ * exclusively, and released.  No other lock is held.  stack is what the
+ * descent to it has passed, a hint.
  *
- * Entries that move are counted off in *counted, unless that is NULL.  The
- * caller asks whether they have to be (fpb_filter_counted) before it locks the
- * leaf.
+ * noted: notes of entries that move are erased.  The caller asks whether they
+ * have to be (fpb_filter_noted) before it locks the leaf.
  *
  * Returns how many entries have moved.  A leaf is split once at most, which
  * may not make room for all.  If entries are left, or if *last belongs to a
  * leaf further right, *more becomes true, and *place where these begin.
  *
- * Returns -1, with nothing done, if a page of the queue was not in memory.  No
- * page is read while the main leaf is locked; so that page has been read after
- * the leaf was released, and the caller starts again.
+ * Returns FPB_MOVE_AGAIN, with nothing done, if a page of the queue was not in
+ * memory.  No page is read while the leaf is locked; so that page has been
+ * read after the leaf was released, and the caller starts again.
+ *
+ * Returns FPB_MOVE_FULL, with nothing done, if the leaf is of a tier that is
+ * full, and has to make room before anything can move there.
  */
 int
-fpb_move_entries(FpbIndex *ix, Relation heap, Buffer buf, FpbStack *stack,
-				 FpbSearchKey *place, const FpbKey *last,
-				 const FpbFilter *counted, bool *more)
+fpb_move_entries(FpbWay *way, Buffer buf, FpbStack *stack, FpbSearchKey *place,
+				 const FpbKey *last, bool noted, bool *more)
 {
-	FpbIndex	queue;
+	FpbIndex   *ix = way->ix;
 	BlockNumber missing;
-	Move		m = {.ix = ix,.queue = &queue,.leaf = buf,.from = InvalidBuffer,.counted = counted};
+	Move		m = {.way = way,.ix = ix,.queue = way->queue,.leaf = buf,.from = InvalidBuffer,.noted = noted};
 	Page		page = BufferGetPage(buf);
 	FpbSearchKey low;
 	FpbSearchKey high;
-	FpbSearchKey *lowp = NULL;
-	FpbSearchKey *highp = NULL;
+	FpbSearchKey *lowp;
+	FpbSearchKey *highp;
 	FpbWal		wal;
 	FpbWalPage *wp = NULL;
 	Page		copy = palloc_aligned(BLCKSZ, PG_IO_ALIGN_SIZE, 0);
@@ -241,35 +300,16 @@ fpb_move_entries(FpbIndex *ix, Relation heap, Buffer buf, FpbStack *stack,
 												  ALLOCSET_SMALL_SIZES);
 	MemoryContext old = MemoryContextSwitchTo(context);
 	bool		image_due = RelationNeedsWAL(ix->rel) && XLogCheckBufferNeedsBackup(buf);
-	bool		pruned = false;
+	bool		pruned = ix->tree != FPB_MAIN_TREE; /* no entry of the queue
+													 * is killed */
+	bool		split = false;
 	int			n = 0;
 
 	if (unlikely(ix->old_heads))
 		fpb_note_mixed_heads(ix);
-	fpb_index_of_queue(ix, &queue);
 	m.entries = palloc(sizeof(FpbEntry) * FPB_MAX_PAGE_ENTRIES);
 	m.places = palloc(sizeof(FpbPos) * FPB_MAX_PAGE_ENTRIES);
-	if (!FpbPageIsLeftmost(page))
-	{
-		FpbKey		fence;
-
-		fpb_page_low(ix, page, &fence);
-		fpb_fence_search_key(ix, &fence, &low);
-		lowp = &low;
-	}
-	if (!FpbPageIsRightmost(page))
-	{
-		FpbKey		fence;
-		Buffer		right = fpb_lock_high(ix, buf, &fence);
-
-		/* it may become the place to go on from */
-		MemoryContextSwitchTo(old);
-		fpb_fence_search_key(ix, &fence, &high);
-		MemoryContextSwitchTo(context);
-		if (BufferIsValid(right))
-			fpb_relbuf(right);
-		highp = &high;
-	}
+	get_ends(&m, old, &low, &lowp, &high, &highp);
 
 	for (;;)
 	{
@@ -299,11 +339,11 @@ fpb_move_entries(FpbIndex *ix, Relation heap, Buffer buf, FpbStack *stack,
 		/* don't keep others from the queue's leaf while the table is read */
 		release_from(&m);
 		pruned = true;
-		if (!fpb_prune_killed(ix, heap, buf))
+		if (!fpb_prune_killed(ix, way->heap, buf))
 		{
 			bool		enough;
 
-			(void) fpb_prune_versions(ix, heap, buf, false, &enough);
+			(void) fpb_prune_versions(ix, way->heap, buf, false, &enough);
 		}
 	}
 
@@ -312,37 +352,45 @@ fpb_move_entries(FpbIndex *ix, Relation heap, Buffer buf, FpbStack *stack,
 		fpb_relbuf(buf);
 		FPB_INJECTION_POINT("fpbtree-queue-page-missing");
 		ReleaseBuffer(ReadBuffer(ix->rel, missing));
-		MemoryContextSwitchTo(old);
-		MemoryContextDelete(context);
-		pfree(copy);
-		return -1;
+		n = FPB_MOVE_AGAIN;
 	}
-	*more = true;
-	if (n + 1 < m.nentries)
+	else if (n < m.nentries && is_full(ix) && n == 0)
 	{
-		MemoryContextSwitchTo(old);
-		fpb_fence_search_key(ix, &m.entries[n + 1].key, place);
-		MemoryContextSwitchTo(context);
-	}
-	else if (highp != NULL && fpb_compare(ix, last, highp) >= 0)
-		*place = high;
-	else
-		*more = false;
-	if (n < m.nentries)
-	{
-		split_and_move(&m, stack, copy, n, image_due);
-		n++;
-	}
-	else
-	{
-		if (n > 0)
-		{
-			if (image_due)
-				pack_copy(&m, wp);
-			log_move(&m, n, &wal, InvalidBuffer);
-		}
 		release_from(&m);
 		fpb_relbuf(buf);
+		n = FPB_MOVE_FULL;
+	}
+	else
+	{
+		int			next;
+
+		split = n < m.nentries && !is_full(ix);
+		next = n + split;
+		*more = true;
+		if (next < m.nentries)
+		{
+			MemoryContextSwitchTo(old);
+			fpb_fence_search_key(ix, &m.entries[next].key, place);
+			MemoryContextSwitchTo(context);
+		}
+		else if (highp != NULL && fpb_compare(ix, last, highp) >= 0)
+			*place = high;
+		else
+			*more = false;
+		if (split)
+			split_and_move(&m, stack, copy, n, image_due);
+		else
+		{
+			if (n > 0)
+			{
+				if (image_due)
+					pack_copy(&m, wp);
+				log_move(&m, n, &wal, InvalidBuffer);
+			}
+			release_from(&m);
+			fpb_relbuf(buf);
+		}
+		n = next;
 	}
 	MemoryContextSwitchTo(old);
 	MemoryContextDelete(context);

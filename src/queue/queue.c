@@ -5,13 +5,15 @@
  *
  * If the main tree is too large for memory, new entries wait in a second tree,
  * which is small enough to be in memory (pio-btree, 3.3, where the queue is a
- * sorted array).  It consists of the same kind of pages, in the same file.
- * Only a flag on its pages, and a root of its own in the metapage, make it
- * another tree.  So descents, splits and deletions of pages are those of
- * tree/descend.c, tree/split.c and tree/delete_page.c.  README.md, "Operation
- * queue", argues why nobody misses an entry of either tree.
+ * sorted array).  If it is much too large, they wait in a third tree, too, of
+ * a size in between (streaming-btree).  These are the tiers of the queue.
+ * They consist of the same kind of pages, in the same file.  Only a number on
+ * its pages, and a root of its own in the metapage, make a tier another tree.
+ * So descents, splits and deletions of pages are those of tree/descend.c,
+ * tree/split.c and tree/delete_page.c.  README.md, "Operation queue", argues
+ * why nobody misses an entry of any tree.
  *
- * There is no queue at first, and none after it has been drained.  So readers
+ * There is no tier at first, and none after it has been drained.  So readers
  * ask the metapage for its root each time.
  *
  *-------------------------------------------------------------------------
@@ -23,35 +25,39 @@
 #include "storage/lmgr.h"
 #include "storage/predicate.h"
 
+#include "base/options.h"
 #include "queue/queue.h"
 #include "tree/tree.h"
 #include "tree/verify.h"
 
 /*
- * Note in shared memory that the queue has so many pages and entries, but for
+ * Tell shared memory that the tier has so many pages and entries, but for
  * those that are just coming or going.
  */
 static void
 count_anew(const FpbFilter *filter, uint32 pages, uint64 entries)
 {
+	FpbSharedTier *tier;
+
 	if (filter->shared == NULL)
 		return;
-	pg_atomic_write_u32(&filter->shared->queue_pages, pages);
-	pg_atomic_write_u64(&filter->shared->queue_entries, entries);
+	tier = fpb_shared_tier(filter->shared, filter->tier);
+	pg_atomic_write_u32(&tier->pages, pages);
+	pg_atomic_write_u64(&tier->entries, entries);
 	if (entries == 0)
 		fpb_shared_forget_failed_leaves(filter->shared);
 }
 
 /*
- * Make an empty queue, which is a leaf that is the root, unless there is a
- * queue.  No lock is held on entry or exit.
+ * Make an empty tier, which is a leaf that is the root, unless there is that
+ * tier.  No lock is held on entry or exit.
  */
 void
 fpb_queue_begin(FpbIndex *queue)
 {
 	Page		image = palloc_aligned(BLCKSZ, PG_IO_ALIGN_SIZE, 0);
 	FpbPageContent empty = {
-		.flags = FPB_LEAF | FPB_LEFTMOST | FPB_RIGHTMOST | FPB_QUEUE,
+		.flags = FPB_LEAF | FPB_LEFTMOST | FPB_RIGHTMOST | queue->tree << FPB_TREE_SHIFT,
 		.right = InvalidBlockNumber,
 	};
 	FpbWal		wal;
@@ -59,30 +65,30 @@ fpb_queue_begin(FpbIndex *queue)
 	FpbWalPage *wp_meta;
 	Buffer		buf;
 	Buffer		metabuf;
-	FpbMeta    *meta;
+	FpbMetaTier *tier;
 	FpbFilter	filter;
 
-	Assert(queue->tree == FPB_QUEUE && queue->may_queue);
+	Assert(queue->tree != FPB_MAIN_TREE && queue->may_queue);
 	if (!fpb_page_build(queue, image, &empty, 0))
 		elog(ERROR, "an empty leaf does not fit a page of index \"%s\"",
 			 RelationGetRelationName(queue->rel));
 
-	fpb_filter_open(&filter, queue->rel);
+	fpb_filter_open(&filter, queue->rel, queue->tree, true);
 	fpb_wal_begin(&wal, queue->rel);
 	metabuf = fpb_add_meta(queue, &wal, &wp_meta);
-	meta = FpbPageGetMeta(wp_meta->page);
-	if (meta->queue_root == FPB_METAPAGE)
+	tier = fpb_meta_tier(wp_meta->page, queue->tree);
+	if (tier->root == FPB_METAPAGE)
 	{
 		FPB_INJECTION_POINT("fpbtree-queue-begins");
 		buf = fpb_allocbuf(queue->rel);
 		wp_root = fpb_wal_add(&wal, buf, true);
 		fpb_wal_enter(&wal);
 		fpb_page_replace(wp_root->page, image, wp_root);
-		meta->queue_root = BufferGetBlockNumber(buf);
-		meta->queue_level = 0;
-		meta->queue_pages = 1;
-		meta->queue_number = fpb_filter_begin(&filter);
-		fpb_wal_note(wp_meta, meta, sizeof(FpbMeta));
+		tier->root = BufferGetBlockNumber(buf);
+		tier->level = 0;
+		tier->pages = 1;
+		tier->number = fpb_filter_begin(&filter);
+		fpb_wal_note(wp_meta, tier, sizeof(FpbMetaTier));
 		fpb_wal_finish(&wal);
 		fpb_verify_page(queue, BufferGetPage(buf));
 		fpb_relbuf(buf);
@@ -94,17 +100,18 @@ fpb_queue_begin(FpbIndex *queue)
 }
 
 /*
- * How many pages the queue's tree has.  *lsn, unless lsn is NULL, becomes the
- * metapage's, which tells when that was changed last.
+ * How many pages a tier has.  *lsn, unless lsn is NULL, becomes the
+ * metapage's, which tells when that was changed last.  Pages of the trees may
+ * be locked.
  */
 uint32
-fpb_queue_pages(const FpbIndex *ix, XLogRecPtr *lsn)
+fpb_tier_pages(const FpbIndex *ix, int tier, XLogRecPtr *lsn)
 {
 	Buffer		buf = ReadBuffer(ix->rel, FPB_METAPAGE);
 	uint32		pages;
 
 	LockBuffer(buf, BUFFER_LOCK_SHARE);
-	pages = FpbPageGetMeta(BufferGetPage(buf))->queue_pages;
+	pages = fpb_meta_tier(BufferGetPage(buf), tier)->pages;
 	if (lsn != NULL)
 		*lsn = BufferGetLSNAtomic(buf);
 	fpb_relbuf(buf);
@@ -112,8 +119,37 @@ fpb_queue_pages(const FpbIndex *ix, XLogRecPtr *lsn)
 }
 
 /*
- * Is a locked page the only one of its level in the queue's tree, and is that
- * this level?
+ * How many pages the tiers have between them.
+ */
+uint32
+fpb_queue_pages(const FpbIndex *ix)
+{
+	uint32		pages = 0;
+
+	for (int tier = 1; tier < FPB_TREES; tier++)
+		pages += fpb_tier_pages(ix, tier, NULL);
+	return pages;
+}
+
+/*
+ * May the queue have a tier, if it has those before it?  A second one needs
+ * memory to note what it has.  Heads that may differ from those that lookups
+ * have can't be noted.  No page is locked.
+ */
+bool
+fpb_may_have_tier(const FpbIndex *ix, int tier)
+{
+	uint64		nwords;
+
+	return tier == 1 ||
+		(!ix->old_heads &&
+		 tier <= fpb_queue_tiers(ix->rel, RelationGetNumberOfBlocks(ix->rel)) &&
+		 fpb_shared_words(tier, true, &nwords) != NULL);
+}
+
+/*
+ * Is a locked page the only one of its level in the tier, and is that this
+ * level?
  */
 static bool
 is_alone(const FpbIndex *queue, Page page, int level)
@@ -124,7 +160,7 @@ is_alone(const FpbIndex *queue, Page page, int level)
 
 /*
  * Mark the root deleted, and let the metapage name a new one, of the level
- * below, or FPB_METAPAGE if the queue is removed.  That is one record.  The
+ * below, or FPB_METAPAGE if the tier is removed.  That is one record.  The
  * root and the metapage are locked exclusively, and released; the root is put
  * into the free space map.
  */
@@ -135,20 +171,20 @@ replace_root(FpbIndex *queue, Buffer root, BlockNumber new_root, FpbWal *wal,
 	BlockNumber blkno = BufferGetBlockNumber(root);
 	FpbWalPage *wp_root = fpb_wal_add(wal, root, false);
 	FpbPageHeader *hdr = FpbHdr(wp_root->page);
-	FpbMeta    *meta = FpbPageGetMeta(wp_meta->page);
+	FpbMetaTier *tier = fpb_meta_tier(wp_meta->page, queue->tree);
 
 	fpb_wal_enter(wal);
 	hdr->flags |= FPB_DELETED;
 	fpb_wal_note(wp_root, &hdr->flags, sizeof(hdr->flags));
-	meta->queue_root = new_root;
+	tier->root = new_root;
 	if (new_root == FPB_METAPAGE)
-		meta->queue_pages = 0;
+		tier->pages = 0;
 	else
 	{
-		meta->queue_level--;
-		meta->queue_pages--;
+		tier->level--;
+		tier->pages--;
 	}
-	fpb_wal_note(wp_meta, meta, sizeof(FpbMeta));
+	fpb_wal_note(wp_meta, tier, sizeof(FpbMetaTier));
 	fpb_wal_finish(wal);
 	fpb_relbuf(metabuf);
 	fpb_relbuf(root);
@@ -188,7 +224,7 @@ lower_root(FpbIndex *queue)
 	fpb_wal_begin(&wal, queue->rel);
 	metabuf = fpb_add_meta(queue, &wal, &wp_meta);
 	if (!is_alone(queue, BufferGetPage(root), level) ||
-		FpbPageGetMeta(wp_meta->page)->queue_root != BufferGetBlockNumber(root))
+		fpb_meta_tier(wp_meta->page, queue->tree)->root != BufferGetBlockNumber(root))
 	{
 		fpb_relbuf(metabuf);
 		fpb_relbuf(root);
@@ -201,7 +237,7 @@ lower_root(FpbIndex *queue)
 }
 
 /*
- * Remove an empty leaf that is all there is of the queue, if nobody has it
+ * Remove an empty leaf that is all there is of the tier, if nobody has it
  * pinned.  False if that can't be done.  No lock is held on entry or exit.
  *
  * A scan that has it pinned may be handing out what it has read there.  VACUUM
@@ -229,23 +265,23 @@ remove_last(FpbIndex *queue)
 	}
 	fpb_wal_begin(&wal, queue->rel);
 	metabuf = fpb_add_meta(queue, &wal, &wp_meta);
-	if (FpbPageGetMeta(wp_meta->page)->queue_root != BufferGetBlockNumber(buf))
+	if (fpb_meta_tier(wp_meta->page, queue->tree)->root != BufferGetBlockNumber(buf))
 	{
 		fpb_relbuf(metabuf);
 		fpb_relbuf(buf);
 		return false;
 	}
 
-	/* if there is no queue, scans have a predicate lock on the metapage */
+	/* if there is no tier 1, scans have a predicate lock on the metapage */
 	PredicateLockPageCombine(queue->rel, BufferGetBlockNumber(buf), FPB_METAPAGE);
 	replace_root(queue, buf, FPB_METAPAGE, &wal, metabuf, wp_meta);
 	return true;
 }
 
 /*
- * Remove the queue, level by level, if there is nothing in it, and nobody
- * looks at it or adds to it.  No page is locked on entry or exit.  The caller
- * holds the lock that keeps others from taking pages out of the queue.
+ * Remove the tier, level by level, if there is nothing in it, and nobody looks
+ * at it or adds to it.  No page is locked on entry or exit.  The caller holds
+ * the lock that keeps others from taking pages out of the queue.
  */
 static void
 end_queue(FpbIndex *queue)
@@ -262,9 +298,8 @@ end_queue(FpbIndex *queue)
 }
 
 /*
- * Take empty pages out of the queue, and remove the queue if nothing is left.
- * Does nothing if somebody else is doing it.  No lock is held on entry or
- * exit.
+ * Take empty pages out of the tier, and remove it if nothing is left.  Does
+ * nothing if somebody else is doing it.  No lock is held on entry or exit.
  */
 void
 fpb_queue_trim(FpbIndex *queue)
@@ -304,19 +339,19 @@ fpb_queue_trim(FpbIndex *queue)
 	end_queue(queue);
 	if (queue->root == FPB_METAPAGE)
 	{
-		fpb_filter_open(&filter, queue->rel);
+		fpb_filter_open(&filter, queue->rel, queue->tree, false);
 		count_anew(&filter, 0, 0);
 	}
 	UnlockPage(queue->rel, FPB_METAPAGE, ExclusiveLock);
 }
 
 /*
- * Count the entries of a queue unless they have been counted as they came
+ * Note the entries of a tier unless they have been noted as they came
  * (queue/filter.c), so that lookups need not search it for keys that it does
  * not have.  No lock is held on entry or exit.
  */
 void
-fpb_queue_count(FpbIndex *queue)
+fpb_queue_note(FpbIndex *queue)
 {
 	FpbFilter	filter;
 	uint64		number;
@@ -325,8 +360,10 @@ fpb_queue_count(FpbIndex *queue)
 	Buffer		buf;
 	uint64		counted = 0;
 
-	fpb_filter_open(&filter, queue->rel);
-	if (!fpb_filter_uncounted(&filter, queue->rel, &number))
+	if (queue->root == FPB_METAPAGE)
+		return;
+	fpb_filter_open(&filter, queue->rel, queue->tree, true);
+	if (!fpb_filter_unnoted(&filter, queue->rel, &number))
 		return;
 	items = palloc(sizeof(FpbItem) * FPB_MAX_PAGE_ENTRIES);
 	fpb_leaves_begin(&walk, queue);
@@ -345,6 +382,6 @@ fpb_queue_count(FpbIndex *queue)
 	}
 	fpb_leaves_end(&walk);
 	pfree(items);
-	fpb_filter_set_counted(&filter, number);
-	count_anew(&filter, fpb_queue_pages(queue, NULL), counted);
+	fpb_filter_set_noted(&filter, number);
+	count_anew(&filter, fpb_tier_pages(queue, queue->tree, NULL), counted);
 }

@@ -13,40 +13,59 @@
 #include "tree/tree.h"
 
 /*
- * The queue's tree (queue/queue.c).  "queue" is the index as
- * fpb_index_of_queue makes it.
+ * The tree of a tier (queue/queue.c).  "queue" is the index as
+ * fpb_index_of_tier makes it.
  *
- * begin: make a queue, unless there is one.  trim: take its empty pages out of
- * it; if it has no entry left and nobody looks at it, remove it.  count: count
- * the entries of a queue that this server has not filled itself.
+ * begin: make the tier, unless there is one.  trim: take its empty pages out
+ * of it; if it has no entry left and nobody looks at it, remove it.  note:
+ * note the entries of a tier that this server has not filled itself.
  */
 extern void fpb_queue_begin(FpbIndex *queue);
 extern void fpb_queue_trim(FpbIndex *queue);
-extern void fpb_queue_count(FpbIndex *queue);
-extern uint32 fpb_queue_pages(const FpbIndex *ix, XLogRecPtr *lsn);
+extern void fpb_queue_note(FpbIndex *queue);
+extern uint32 fpb_tier_pages(const FpbIndex *ix, int tier, XLogRecPtr *lsn);
+extern uint32 fpb_queue_pages(const FpbIndex *ix);
+extern bool fpb_may_have_tier(const FpbIndex *ix, int tier);
 
 /*
- * Move what the queue has for a main leaf into it (queue/move.c).
+ * A way that entries move: from a tier of the queue to the next one, or to the
+ * main tree.
  */
-extern int	fpb_move_entries(FpbIndex *ix, Relation heap, Buffer buf,
-							 FpbStack *stack, FpbSearchKey *place, const FpbKey *last,
-							 const FpbFilter *counted, bool *more);
+typedef struct FpbWay
+{
+	FpbIndex   *ix;				/* the tree that they move to, */
+	FpbFilter	filter;			/* where they are noted there; unused if it is
+								 * the main tree */
+	FpbIndex   *queue;			/* and the tier that they come from, */
+	FpbFilter	from_filter;	/* where they have been noted */
+	Relation	heap;
+} FpbWay;
 
 /*
- * A drain (queue/drain.c) moves what waits in the queue to the main tree.  It
- * takes the entries of a leaf of the queue, and visits their main leaves.
+ * Move what the tier has for a leaf into it (queue/move.c).
+ */
+#define FPB_MOVE_AGAIN	(-1)	/* nothing was done: a page had to be read */
+#define FPB_MOVE_FULL	(-2)	/* nothing was done: the leaf is of a tier
+								 * that is full */
+extern int	fpb_move_entries(FpbWay *way, Buffer buf, FpbStack *stack, FpbSearchKey *place,
+							 const FpbKey *last, bool noted, bool *more);
+
+/*
+ * A drain (queue/drain.c) moves what waits in a tier of the queue.  It takes
+ * the entries of a leaf there, and visits the leaves that they move to.
  */
 typedef struct FpbDrain FpbDrain;
 typedef enum FpbMoved
 {
 	FPB_MOVE_ALL,				/* all entries taken */
 	FPB_MOVE_SHARE,				/* a third, with as few visits as possible */
-	FPB_MOVE_LARGEST			/* those for one main leaf, which has most */
+	FPB_MOVE_LARGEST			/* those for one leaf, which has most */
 } FpbMoved;
 extern int64 fpb_drain_queue(FpbIndex *ix, Relation heap, FpbShared *progress);
 extern void fpb_drain_make_room(FpbIndex *ix, Relation heap,
 								FpbSearchKey *place);
-extern FpbDrain *fpb_drain_begin(FpbIndex *ix, Relation heap, bool leave_failed);
+extern FpbDrain *fpb_drain_begin(FpbIndex *ix, Relation heap, int tier,
+								 bool emptying, bool leave_failed);
 extern FpbIndex *fpb_drain_tree(FpbDrain *drain);
 extern int	fpb_drain_take(FpbDrain *drain, Page page);
 extern int	fpb_drain_fullness(const FpbDrain *drain);

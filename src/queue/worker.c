@@ -104,19 +104,25 @@ static int	flush_after = 10000;
 #define FULL_LEAF		70
 #define FULL_QUEUE		90
 
+/* how far a round through a tier's leaves has come */
+typedef struct WorkerRound
+{
+	MemoryContext context;		/* of the place's tuple */
+	bool		has_place;		/* has it been interrupted? */
+	FpbKey		place;			/* then where to continue */
+	FpbLoopGuard loop_guard;
+} WorkerRound;
+
 /* what the worker knows of an index */
 typedef struct WorkerIndex
 {
 	Oid			index;			/* hash key */
 	TimestampTz changed;		/* when the worker saw last that entries had
 								 * come to its queue, or saw it first */
-	MemoryContext context;		/* of the place's tuple */
-	bool		has_place;		/* has a round been interrupted? */
-	FpbKey		place;			/* then where to continue */
+	WorkerRound rounds[FPB_TIERS];
 	TimestampTz rest_until;		/* leave the queue alone until then */
 	char	   *name;			/* of the index, as far as is known; in the
 								 * worker's memory */
-	FpbLoopGuard loop_guard;	/* of the round */
 } WorkerIndex;
 
 static HTAB *worker_indexes = NULL;
@@ -214,30 +220,30 @@ fpb_worker_look(void)
  * complete.
  */
 static void
-set_place(WorkerIndex *wi, const FpbKey *key)
+set_place(WorkerRound *round, const FpbKey *key)
 {
-	wi->has_place = false;
-	MemoryContextReset(wi->context);
+	round->has_place = false;
+	MemoryContextReset(round->context);
 	if (key == NULL)
 		return;
-	wi->place = *key;
+	round->place = *key;
 	if (key->tuple != NULL)
 	{
 		Size		size = IndexTupleSize(key->tuple);
 
-		wi->place.tuple = MemoryContextAlloc(wi->context, size);
-		memcpy(wi->place.tuple, key->tuple, size);
+		round->place.tuple = MemoryContextAlloc(round->context, size);
+		memcpy(round->place.tuple, key->tuple, size);
 	}
-	wi->has_place = true;
+	round->has_place = true;
 }
 
 /*
- * Visit the leaves of a queue in turn, and move entries of those that are at
+ * Visit the leaves of a tier in turn, and move entries of those that are at
  * least so full, in percent; if least is 0, move all entries of all leaves.
  * Returns false if time was up before the last leaf.
  */
 static bool
-go_round(FpbDrain *drain, WorkerIndex *wi, int least)
+go_round(FpbDrain *drain, WorkerRound *round, int least)
 {
 	FpbIndex   *queue = fpb_drain_tree(drain);
 	TimestampTz until = TimestampTzPlusMilliseconds(GetCurrentTimestamp(), MOVE_TIME);
@@ -246,12 +252,12 @@ go_round(FpbDrain *drain, WorkerIndex *wi, int least)
 	bool		in_time = true;
 
 	fpb_leaves_begin(&walk, queue);
-	walk.loop_guard = &wi->loop_guard;
-	if (wi->has_place)
-		fpb_leaves_seek(&walk, &wi->place);
+	walk.loop_guard = &round->loop_guard;
+	if (round->has_place)
+		fpb_leaves_seek(&walk, &round->place);
 	else
-		fpb_loop_guard_reset(&wi->loop_guard);
-	set_place(wi, NULL);
+		fpb_loop_guard_reset(&round->loop_guard);
+	set_place(round, NULL);
 	while (in_time && BufferIsValid(buf = fpb_leaves_next(&walk)))
 	{
 		bool		any = fpb_drain_take(drain, BufferGetPage(buf)) > 0;
@@ -260,7 +266,7 @@ go_round(FpbDrain *drain, WorkerIndex *wi, int least)
 		CHECK_FOR_INTERRUPTS();
 
 		/* even if that raises an error, continue with the next leaf */
-		set_place(wi, walk.at_end ? NULL : &walk.place);
+		set_place(round, walk.at_end ? NULL : &walk.place);
 		if (any && fpb_drain_fullness(drain) >= least)
 			fpb_drain_move(drain, least == 0 ? FPB_MOVE_ALL : FPB_MOVE_SHARE);
 
@@ -268,9 +274,50 @@ go_round(FpbDrain *drain, WorkerIndex *wi, int least)
 		in_time = walk.at_end || GetCurrentTimestamp() < until;
 	}
 	if (in_time)
-		set_place(wi, NULL);
+		set_place(round, NULL);
 	fpb_leaves_end(&walk);
 	return in_time;
+}
+
+/* what the worker has done about a tier */
+typedef struct TierWork
+{
+	bool		exists;			/* is there such a tier? */
+	bool		complete;		/* has it gone round all leaves that it
+								 * wanted? */
+	bool		has_left;		/* has it left entries for leaves to which
+								 * nothing can be moved? */
+	int64		moved;
+} TierWork;
+
+/*
+ * Work on a tier of an index: move some of its entries if it is nearly full;
+ * or, if the queue is quiet or the index is to have no such tier any more, all
+ * of them, and then take the tier away.
+ */
+static TierWork
+work_on_tier(FpbIndex *ix, Relation heap, int tier, FpbShared *shared, WorkerIndex *wi, bool quiet)
+{
+	bool		emptying = quiet ||
+		(ix->tier_roots[tier - 1] != FPB_METAPAGE && !fpb_may_have_tier(ix, tier));
+	FpbDrain   *drain = fpb_drain_begin(ix, heap, tier, emptying, true);
+	TierWork	work = {.exists = fpb_drain_tree(drain)->root != FPB_METAPAGE,.complete = true};
+
+	if (work.exists)
+	{
+		BlockNumber limit = fpb_tier_limit(ix->rel, RelationGetNumberOfBlocks(ix->rel), tier);
+		uint32		pages = fpb_tier_pages(ix, tier, NULL);
+
+		fpb_queue_note(fpb_drain_tree(drain));
+		pg_atomic_write_u32(&fpb_shared_tier(shared, tier)->pages, pages);
+		if (emptying || pages >= (uint64) limit * FULL_QUEUE / 100)
+			work.complete = go_round(drain, &wi->rounds[tier - 1], emptying ? 0 : FULL_LEAF);
+		if (emptying && work.complete)
+			fpb_queue_trim(fpb_drain_tree(drain));
+		work.has_left = fpb_drain_has_left(drain);
+	}
+	work.moved = fpb_drain_end(drain);
+	return work;
 }
 
 /*
@@ -282,41 +329,36 @@ static bool
 work_on_queue(Relation heap, Relation index, FpbShared *shared, WorkerIndex *wi, bool *busy)
 {
 	FpbIndex	ix;
-	FpbDrain   *drain;
 	TimestampTz now = GetCurrentTimestamp();
-	BlockNumber limit;
-	uint32		pages;
 	bool		quiet;
-	bool		full;
+	bool		exists = false;
 	bool		complete = true;
-	bool		has_left;
-	int64		moved;
+	bool		has_left = false;
+	int64		moved = 0;
 
 	fpb_index_open(&ix, index);
-	drain = fpb_drain_begin(&ix, heap, true);
-	if (fpb_drain_tree(drain)->root == FPB_METAPAGE)
-	{
-		(void) fpb_drain_end(drain);
-		return false;
-	}
-	fpb_queue_count(fpb_drain_tree(drain));
-	limit = fpb_queue_limit(index, RelationGetNumberOfBlocks(index));
-	pages = fpb_queue_pages(&ix, NULL);
-	pg_atomic_write_u32(&shared->queue_pages, pages);
-	full = pages >= (uint64) limit * FULL_QUEUE / 100;
 	quiet = fpb_queue_mode(index) == FPB_QUEUE_OFF ||
 		(flush_after >= 0 &&
 		 now >= TimestampTzPlusMilliseconds(wi->changed, flush_after));
-	if (quiet || full)
-		complete = go_round(drain, wi, quiet ? 0 : FULL_LEAF);
-	if (quiet && complete)
-		fpb_queue_trim(fpb_drain_tree(drain));
-	has_left = fpb_drain_has_left(drain);
-	moved = fpb_drain_end(drain);
+	for (int tier = 1; tier < FPB_TREES; tier++)
+	{
+		TierWork	work = work_on_tier(&ix, heap, tier, shared, wi, quiet);
+
+		exists = exists || work.exists;
+		complete = complete && work.complete;
+		has_left = has_left || work.has_left;
+		moved += work.moved;
+
+		/* what is below has to wait for the rest */
+		if (quiet && !work.complete)
+			break;
+	}
+	if (!exists)
+		return false;
 	if (moved > 0)
 		ereport(DEBUG1,
 				(errmsg_internal("fpbtree: moved " INT64_FORMAT " entries of the operation queue of index \"%s\", which has %u pages",
-								 moved, wi->name, fpb_queue_pages(&ix, NULL))));
+								 moved, wi->name, fpb_queue_pages(&ix))));
 
 	/* don't read again and again what can't be moved */
 	if (has_left && moved == 0)
@@ -502,12 +544,18 @@ worker_index(Oid index)
 	if (!found)
 	{
 		wi->changed = 0;
-		wi->context = AllocSetContextCreate(TopMemoryContext, "fpbtree queue worker place",
-											ALLOCSET_SMALL_SIZES);
-		wi->has_place = false;
 		wi->rest_until = 0;
 		wi->name = NULL;
-		fpb_loop_guard_init(&wi->loop_guard, TopMemoryContext);
+		for (int i = 0; i < FPB_TIERS; i++)
+		{
+			WorkerRound *round = &wi->rounds[i];
+
+			round->context = AllocSetContextCreate(TopMemoryContext,
+												   "fpbtree queue worker place",
+												   ALLOCSET_SMALL_SIZES);
+			round->has_place = false;
+			fpb_loop_guard_init(&round->loop_guard, TopMemoryContext);
+		}
 	}
 	return wi;
 }
@@ -522,10 +570,13 @@ forget_index(Oid index)
 
 	if (wi == NULL)
 		return;
-	MemoryContextDelete(wi->context);
+	for (int i = 0; i < FPB_TIERS; i++)
+	{
+		MemoryContextDelete(wi->rounds[i].context);
+		fpb_loop_guard_end(&wi->rounds[i].loop_guard);
+	}
 	if (wi->name != NULL)
 		pfree(wi->name);
-	fpb_loop_guard_end(&wi->loop_guard);
 	hash_search(worker_indexes, &index, HASH_REMOVE, NULL);
 }
 

@@ -90,7 +90,9 @@ void
 fpb_scan_page_init(FpbScanPage *page)
 {
 	page->valid = false;
-	page->buf = page->queue_buf = InvalidBuffer;
+	page->buf = InvalidBuffer;
+	for (int i = 0; i < FPB_TIERS; i++)
+		page->queue_bufs[i] = InvalidBuffer;
 	memset(&page->before, 0, sizeof(FpbScanEdge));
 	memset(&page->after, 0, sizeof(FpbScanEdge));
 	page->nitems = 0;

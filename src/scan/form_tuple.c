@@ -56,13 +56,22 @@ check_tuple(FpbScan *so, BlockNumber block, IndexTuple tuple, Size offset)
 }
 
 /*
- * Is this one of the queue's tuples?
+ * The page of a segment that a tuple is in.  *number becomes 0 if that is the
+ * leaf, else the number of the queue's leaf, from 1 on.
  */
-static inline bool
-is_queued(const FpbSegment *seg, IndexTuple tuple)
+static inline Page
+page_of(const FpbSegment *seg, IndexTuple tuple, int *number)
 {
-	return seg->queue != NULL && (char *) tuple >= (char *) seg->queue &&
-		(char *) tuple < (char *) seg->queue + BLCKSZ;
+	for (int i = 0; i < seg->nqueued; i++)
+	{
+		Page		page = seg->queued[i];
+
+		*number = i + 1;
+		if ((char *) tuple >= (char *) page && (char *) tuple < (char *) page + BLCKSZ)
+			return page;
+	}
+	*number = 0;
+	return seg->leaf;
 }
 
 /*
@@ -81,7 +90,8 @@ copy_few(FpbScan *so, const FpbSegment *seg, FpbScanPage *sp)
 	for (int i = 0; i < sp->nitems; i++)
 	{
 		const FpbKey *key = &sp->items[i].key;
-		Page		page = is_queued(seg, key->tuple) ? seg->queue : seg->leaf;
+		int			number;
+		Page		page = page_of(seg, key->tuple, &number);
 
 		if (key->tuple == before)
 			continue;
@@ -133,22 +143,23 @@ copy_page(Page page, char *to)
 static void
 copy_all(FpbScan *so, const FpbSegment *seg, FpbScanPage *sp)
 {
-	Size		needed = seg->queue != NULL ? 2 * BLCKSZ : BLCKSZ;
+	Size		needed = (1 + seg->nqueued) * BLCKSZ;
 
 	make_tuple_room(so, sp, needed);
 	memset(sp->tuples + needed, 0, NAMEDATALEN);
 	copy_page(seg->leaf, sp->tuples);
 	sp->tuples_by = sp->tuples - (char *) seg->leaf;
-	if (seg->queue == NULL)
+	if (seg->nqueued == 0)
 		return;
-	copy_page(seg->queue, sp->tuples + BLCKSZ);
+	for (int i = 0; i < seg->nqueued; i++)
+		copy_page(seg->queued[i], sp->tuples + (1 + i) * BLCKSZ);
 	sp->tuples_by = 0;
 	for (int i = 0; i < sp->nitems; i++)
 	{
 		FpbKey	   *key = &sp->items[i].key;
-		bool		queued = is_queued(seg, key->tuple);
-		Page		page = queued ? seg->queue : seg->leaf;
-		Page		copy = sp->tuples + (queued ? BLCKSZ : 0);
+		int			number;
+		Page		page = page_of(seg, key->tuple, &number);
+		Page		copy = sp->tuples + number * BLCKSZ;
 
 		key->tuple = (IndexTuple) (copy + ((char *) key->tuple - (char *) page));
 		if (key->cut_in != NULL)

@@ -1,7 +1,8 @@
 /*-------------------------------------------------------------------------
  *
  * scan/merge_queue.c
- *	  The merge of the queue's entries with those of the main leaf.
+ *	  The merge of a tier's entries with those of the main leaf, and of the
+ *	  tiers before.
  *
  *-------------------------------------------------------------------------
  */
@@ -12,8 +13,8 @@
 #include "scan/reader.h"
 
 /*
- * Merge n items with the m items after them, which are of the queue's leaf;
- * both are in order.
+ * Merge n items with the m items after them, which are of a tier's leaf; both
+ * are in order.
  */
 static void
 merge_items(FpbScan *so, FpbItem *items, int n, int m)
@@ -38,9 +39,9 @@ merge_items(FpbScan *so, FpbItem *items, int n, int m)
 }
 
 /*
- * Of n items in order, drop each that is there twice: it was in the copy of
- * the queue's leaf, and had moved to the main one when that was locked.
- * Returns how many are left.
+ * Of n items in order, drop each that is there twice: it was in the copy of a
+ * tier's leaf, and had moved when the next tier's leaf was copied, or the main
+ * one locked.  Returns how many are left.
  */
 static int
 drop_doubles(const FpbIndex *ix, FpbItem *items, int n)
@@ -54,9 +55,9 @@ drop_doubles(const FpbIndex *ix, FpbItem *items, int n)
 }
 
 /*
- * Put m items of the queue's leaf in order with the n items before them, which
- * are of the main leaf.  copied: some may be among those already.  Returns how
- * many items that makes.
+ * Put m items of a tier's leaf in order with the n items before them, which
+ * are of the main leaf and of other tiers.  copied: some may be among those
+ * already.  Returns how many items that makes.
  */
 int
 fpb_merge_queue(FpbScan *so, FpbItem *items, int n, int m, bool copied)

@@ -1,8 +1,8 @@
 /*-------------------------------------------------------------------------
  *
  * scan/queue_leaf.c
- *	  The queue's leaf for the place that a scan reads: locked, or copied in
- *	  recovery, or known to have nothing.
+ *	  The leaves of the queue's tiers for the place that a scan reads: locked, or
+ *	  copied in recovery, or known to have nothing.
  *
  *-------------------------------------------------------------------------
  */
@@ -39,27 +39,39 @@ fpb_scan_unpin_meta(FpbScan *so)
 }
 
 /*
- * Does the filter tell that the queue has nothing that the scan looks for?
- * The main leaf of the place is locked.
+ * Does the filter tell that a tier has nothing that the scan looks for?  The
+ * main leaf of the place is locked.
  *
- * In a serializable transaction the answer is no, because it has to lock the
- * queue's leaf anyway.
+ * In a serializable transaction the answer is no, because it has to lock tier
+ * 1's leaf anyway.
  */
-bool
-fpb_queue_excluded(FpbReader *r)
+static bool
+is_excluded(FpbReader *r, int tier)
 {
 	FpbScan    *so = r->so;
 	FpbKeyRange *range = r->range;
 
-	if (!so->queue.filter_open || so->keys.nranges != 1 || IsolationIsSerializable())
+	if (!so->queue.filter_open[tier - 1] || so->keys.nranges != 1 || IsolationIsSerializable())
 		return false;
 	fpb_key_range_set(&so->keys, range, 0);
 	if (!range->has_lower || !range->has_upper ||
 		range->lower.head != range->upper.head ||
 		!(fpb_is_word(&so->ix) || (range->lower.has_head && range->upper.has_head)))
 		return false;
-	return fpb_filter_excludes(&so->queue.filter, BufferGetPage(so->queue.metabuf),
-							   range->lower.head);
+	return fpb_filter_excludes(&so->queue.filters[tier - 1],
+							   BufferGetPage(so->queue.metabuf), range->lower.head);
+}
+
+/*
+ * Do the filters tell that no tier has anything that the scan looks for?
+ */
+bool
+fpb_queue_excluded(FpbReader *r)
+{
+	for (int tier = 1; tier < FPB_TREES; tier++)
+		if (fpb_has_tier(r->so->queue.metabuf, tier) && !is_excluded(r, tier))
+			return false;
+	return true;
 }
 
 /*
@@ -73,124 +85,241 @@ fpb_queue_excluded(FpbReader *r)
 #endif
 
 /*
- * The same index, to work on the queue's tree.
+ * May a tier have an entry for the scan at this moment?  If not, then one that
+ * has left it can be seen in the next tier from now on.
  */
-static FpbIndex *
-queue_index(FpbScan *so)
+static bool
+may_have(FpbReader *r, int tier)
 {
-	if (so->queue.tree == NULL)
-	{
-		so->queue.tree = MemoryContextAlloc(so->cxt, sizeof(FpbIndex));
-		fpb_index_of_queue(&so->ix, so->queue.tree);
-	}
-	return so->queue.tree;
+	bool		may = fpb_has_tier(r->so->queue.metabuf, tier) && !is_excluded(r, tier);
+
+	pg_read_barrier();
+	return may;
 }
 
 /*
- * Lock the queue's leaf for a place (NULL: an end of the index), for
- * serializable transactions, too.  The metapage is pinned.  The caller has the
+ * The same index, to work on a tier.
+ */
+static FpbIndex *
+tier_index(FpbScan *so, int tier)
+{
+	FpbIndex  **tree = &so->queue.trees[tier - 1];
+
+	if (*tree == NULL)
+	{
+		*tree = MemoryContextAlloc(so->cxt, sizeof(FpbIndex));
+		fpb_index_of_tier(&so->ix, tier, *tree);
+	}
+	return *tree;
+}
+
+/*
+ * Lock a tier's leaf for a place (NULL: an end of the index), for serializable
+ * transactions, too, as far as entries are inserted there.  The caller has the
  * main leaf of the place locked, except in recovery.
  *
- * Returns InvalidBuffer if there is no queue, or if it has nothing for the
- * scan, or if a page would have to be read first, to which *missing is set
- * then (missing = NULL: it is read at once).
- *
- * The relcache tells too late that a queue has come: an insertion that has
- * returned must be seen, and it may have been the first to go to a queue.
+ * Returns InvalidBuffer if there is no such tier, or if a page would have to
+ * be read first, to which *missing is set then (missing = NULL: it is read at
+ * once).
  */
-Buffer
-fpb_lock_queue_leaf(FpbReader *r, FpbSearchKey *search, BlockNumber *missing)
+static Buffer
+lock_leaf(FpbReader *r, FpbSearchKey *search, int tier, BlockNumber *missing)
 {
 	FpbScan    *so = r->so;
-	IndexScanDesc scan = r->scan;
-	bool		meta_locked = false;
-	Buffer		buf;
+	FpbIndex   *tree = tier_index(so, tier);
+	Buffer		buf = fpb_descend_queue(tree, search, !r->forward, BUFFER_LOCK_SHARE, NULL,
+										missing);
 
-	for (;;)
+	if (BufferIsValid(buf))
 	{
-		if (fpb_queue_root(so->queue.metabuf) != FPB_METAPAGE)
-		{
-			if (fpb_queue_excluded(r) && !LOOK_ANYWAY)
-				return InvalidBuffer;
-			buf = fpb_descend_queue(queue_index(so), search, !r->forward,
-									BUFFER_LOCK_SHARE, NULL, missing);
-			if (BufferIsValid(buf))
-				break;
-			if (missing != NULL && *missing != InvalidBlockNumber)
-				return InvalidBuffer;
-		}
-
-		/*
-		 * Whoever inserts into a queue looks for locks on the metapage, too,
-		 * when it is there: so the lock comes first, then the look.
-		 */
-		else if (meta_locked || !IsolationIsSerializable())
-			return InvalidBuffer;
-		else
-		{
-			PredicateLockPage(scan->indexRelation, FPB_METAPAGE, scan->xs_snapshot);
-			meta_locked = true;
-		}
+		if (tier == 1)
+			PredicateLockPage(r->scan->indexRelation, BufferGetBlockNumber(buf),
+							  r->scan->xs_snapshot);
+		fpb_fetch_high(so, tree, buf);
 	}
-	PredicateLockPage(scan->indexRelation, BufferGetBlockNumber(buf), scan->xs_snapshot);
-	fpb_fetch_high(so, so->queue.tree, buf);
 	return buf;
 }
 
 /*
- * In recovery: copy the queue's leaf for a place (NULL: an end of the index).
- * Returns NULL if there is none.  No lock is held on entry or exit.
+ * Release the tiers' leaves that are locked.
  */
-static Page
-copy_leaf(FpbReader *r, FpbSearchKey *search)
+static void
+release_leaves(Buffer *bufs)
 {
-	FpbScan    *so = r->so;
-	Buffer		buf = fpb_lock_queue_leaf(r, search, NULL);
-
-	if (!BufferIsValid(buf))
-		return NULL;
-	if (so->queue.copy == NULL)
-		so->queue.copy = MemoryContextAllocAligned(so->cxt, BLCKSZ, PG_CACHE_LINE_SIZE, 0);
-	memcpy(so->queue.copy, BufferGetPage(buf), BLCKSZ);
-	fpb_relbuf(buf);
-	return so->queue.copy;
+	for (int i = 0; i < FPB_TIERS; i++)
+	{
+		if (BufferIsValid(bufs[i]))
+			fpb_relbuf(bufs[i]);
+		bufs[i] = InvalidBuffer;
+	}
 }
 
 /*
- * There is a queue.  If nobody has asked for a worker, and no worker has
- * counted what is in the queue, then the queue has come with the index's file,
- * as after a restart: ask for one.  No page is locked.
+ * May a tier whose leaf is not locked have got entries from one before it,
+ * since it was found to have none?  wanted: of each tier, could it have some?
+ *
+ * If no tier before could have any, there were none to come.  If one has, its
+ * leaf is locked by now, and no more can leave that.
+ */
+static bool
+has_got_some(FpbReader *r, const bool *wanted, const Buffer *bufs)
+{
+	bool		any = false;
+
+	for (int tier = 2; tier < FPB_TREES; tier++)
+	{
+		any = any || wanted[tier - 2];
+		if (any && !BufferIsValid(bufs[tier - 1]) && may_have(r, tier))
+			return true;
+	}
+	return false;
+}
+
+/*
+ * Lock the leaves of the tiers for a place (NULL: an end of the index) that
+ * may have entries for the scan.  The metapage is pinned.  The caller has the
+ * main leaf of the place locked.  bufs[] is set for each tier; InvalidBuffer:
+ * it has nothing.
+ *
+ * The tiers are asked in the order in which entries move, and locked in the
+ * opposite order.
+ *
+ * Returns false, with no leaf locked, if a page would have to be read first,
+ * to which so->queue.missing is set then.
+ *
+ * The relcache tells too late that a tier has come: an insertion that has
+ * returned must be seen, and it may have been the first to go to a queue.
+ */
+bool
+fpb_lock_queue_leaves(FpbReader *r, FpbSearchKey *search, Buffer *bufs)
+{
+	FpbScan    *so = r->so;
+	bool		wanted[FPB_TIERS];
+	bool		meta_locked = false;
+	bool		again;
+
+	so->queue.missing = InvalidBlockNumber;
+	do
+	{
+		for (int tier = 1; tier < FPB_TREES; tier++)
+		{
+			bufs[tier - 1] = InvalidBuffer;
+			wanted[tier - 1] = may_have(r, tier) ||
+				(LOOK_ANYWAY && fpb_has_tier(so->queue.metabuf, tier));
+		}
+		FPB_INJECTION_POINT("fpbtree-tiers-asked");
+		for (int tier = FPB_TIERS; tier > FPB_MAIN_TREE; tier--)
+		{
+			if (wanted[tier - 1])
+				bufs[tier - 1] = lock_leaf(r, search, tier, &so->queue.missing);
+			if (so->queue.missing != InvalidBlockNumber)
+			{
+				release_leaves(bufs);
+				return false;
+			}
+		}
+		again = has_got_some(r, wanted, bufs);
+
+		/*
+		 * Whoever inserts into tier 1 looks for locks on the metapage, too,
+		 * when it is there: so the lock comes first, then the look.
+		 */
+		if (IsolationIsSerializable() && !BufferIsValid(bufs[0]) && !meta_locked)
+		{
+			PredicateLockPage(r->scan->indexRelation, FPB_METAPAGE, r->scan->xs_snapshot);
+			meta_locked = again = true;
+		}
+		if (again)
+			release_leaves(bufs);
+	} while (again);
+	return true;
+}
+
+/*
+ * In recovery: copy a tier's leaf for a place (NULL: an end of the index), as
+ * part of the segment, if there is such a tier.  No lock is held on entry or
+ * exit.
  */
 static void
-ask_for_worker(FpbScan *so)
+copy_leaf(FpbReader *r, FpbSearchKey *search, int tier)
 {
-	FpbShared  *shared = so->queue.filter.shared;
+	FpbScan    *so = r->so;
+	FpbSegment *seg = &r->seg;
+	Page	   *copy = &so->queue.copies[tier - 1];
+	Buffer		buf;
+
+	if (!fpb_has_tier(so->queue.metabuf, tier))
+	{
+		/* what has left it can be seen in the next tier from now on */
+		pg_read_barrier();
+		return;
+	}
+	buf = lock_leaf(r, search, tier, NULL);
+	if (!BufferIsValid(buf))
+		return;
+	if (*copy == NULL)
+		*copy = MemoryContextAllocAligned(so->cxt, BLCKSZ, PG_CACHE_LINE_SIZE, 0);
+	memcpy(*copy, BufferGetPage(buf), BLCKSZ);
+	fpb_relbuf(buf);
+	seg->queued[seg->nqueued++] = *copy;
+	FPB_INJECTION_POINT("fpbtree-tier-copied");
+}
+
+/*
+ * There is a tier of a queue.  If nobody has asked for a worker, and no worker
+ * has noted what is in the tier, then it has come with the index's file, as
+ * after a restart: ask for one.  No page is locked.
+ */
+static void
+ask_for_worker(const FpbScan *so, const FpbFilter *filter)
+{
+	FpbShared  *shared = filter->shared;
 
 	if (shared != NULL &&
 		pg_atomic_read_u32(&shared->request) == FPB_NOT_REQUESTED &&
-		!fpb_filter_counted(&so->queue.filter, so->ix.rel))
+		!fpb_filter_noted(filter, so->ix.rel))
 		fpb_worker_request(so->ix.rel);
 }
 
 /*
+ * Open the filters of the tiers that there are, once each.  One without words
+ * is opened again, because it may get some.
+ */
+static void
+open_filters(FpbScan *so)
+{
+	for (int tier = 1; tier < FPB_TREES; tier++)
+	{
+		FpbFilter  *filter = &so->queue.filters[tier - 1];
+		bool	   *open = &so->queue.filter_open[tier - 1];
+
+		if (*open || !fpb_has_tier(so->queue.metabuf, tier))
+			continue;
+		fpb_filter_open(filter, so->ix.rel, tier, false);
+		*open = filter->words != NULL;
+		if (*open)
+			ask_for_worker(so, filter);
+	}
+}
+
+/*
  * Prepare to look into the queue, before the main leaf of a place is locked:
- * pin the metapage; in recovery, copy the queue's leaf into the segment; else
- * open the filter once there is a queue.  No lock is held on entry or exit.
+ * pin the metapage; in recovery, copy the tiers' leaves into the segment, in
+ * the order in which entries move; else open the filters of the tiers.  No
+ * lock is held on entry or exit.
  */
 void
 fpb_open_queue(FpbReader *r, FpbSearchKey *search)
 {
 	FpbScan    *so = r->so;
-	FpbSegment *seg = &r->seg;
 
 	pin_meta(so);
-	seg->copied = RecoveryInProgress();
-	if (seg->copied)
-		seg->queue = copy_leaf(r, search);
-	else if (!so->queue.filter_open && fpb_queue_root(so->queue.metabuf) != FPB_METAPAGE)
+	r->seg.copied = RecoveryInProgress();
+	if (r->seg.copied)
 	{
-		fpb_filter_open(&so->queue.filter, so->ix.rel);
-		so->queue.filter_open = true;
-		ask_for_worker(so);
+		for (int tier = 1; tier < FPB_TREES; tier++)
+			copy_leaf(r, search, tier);
 	}
+	else if (unlikely(fpb_has_any_tier(so->queue.metabuf)))
+		open_filters(so);
 }

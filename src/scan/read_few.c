@@ -275,7 +275,7 @@ fpb_read_few(FpbReader *r)
 	FpbScanEdge *behind = r->forward ? &r->sp->before : &r->sp->after;
 	FpbScanKeys *keys = &r->so->keys;
 
-	Assert(r->seg.queue == NULL);
+	Assert(r->seg.nqueued == 0);
 	Assert(keys->nranges == 1 && keys->nulls_only);
 	Assert(r->sp->room >= FPB_FIRST_ITEMS);
 	r->sp->nitems = 0;

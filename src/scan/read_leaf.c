@@ -10,17 +10,18 @@
  * range.  Since (key, TID) is a total order, a fence tells exactly what has
  * been seen, whatever has become of the page in the meantime.
  *
- * If there is a queue, its leaf for the same place is locked, too, while the
- * first one is (scan/queue_leaf.c): an entry moves from the one to the other
- * only with both locked exclusively, so that at this instant it is in one of
- * them.  What is read is the keys that are within the fences of both, a
- * segment.  In recovery, the queue's leaf is copied before the other one is
+ * If there is a queue, its tiers' leaves for the same place are locked, too,
+ * while the first one is (scan/queue_leaf.c): an entry moves from one to
+ * another only with both locked exclusively, so that at this instant it is in
+ * one of them.  What is read is the keys that are within the fences of all, a
+ * segment.  In recovery, the queue's leaves are copied before the other one is
  * locked.
  *
  *-------------------------------------------------------------------------
  */
 #include "postgres.h"
 
+#include "access/xact.h"
 #include "miscadmin.h"
 #include "pgstat.h"
 #include "storage/predicate.h"
@@ -78,28 +79,29 @@ lock_leaf(FpbReader *r, FpbSearchKey *search)
 }
 
 /*
- * Lock the leaf at r->at, and the queue's for the same place, if there is one:
- * they become the segment.  Their high fences are known then, and they have
- * been locked for serializable transactions.
+ * Lock the leaf at r->at, and those of the queue for the same place, if there
+ * are any: they become the segment.  Their high fences are known then, and
+ * they have been locked for serializable transactions.
  *
- * In recovery there is the copy of the queue's leaf instead.  No lock must be
+ * In recovery there are copies of the queue's leaves instead.  No lock must be
  * waited for with the main leaf locked: replay may have made a main leaf of
  * the queue's, and have it locked, and wait for ours.
  *
- * The queue is nearly always in memory.  If a page of it is not, it is read
- * with no lock held.  Others would have to wait for the leaf; one of them may
- * be the process that reads that very page, and it can't be told that somebody
- * waits for it.
+ * Tier 1 is nearly always in memory.  If a page of the queue is not, it is
+ * read with no lock held.  Others would have to wait for the leaf; one of them
+ * may be the process that reads that very page, and it can't be told that
+ * somebody waits for it.
  */
 static Buffer
-lock_both(FpbReader *r, Buffer *queue_buf)
+lock_all(FpbReader *r, Buffer *queue_bufs)
 {
 	FpbScan    *so = r->so;
 	FpbSegment *seg = &r->seg;
 	FpbSearchKey *search = search_key(r);
 	Buffer		buf;
 
-	*queue_buf = InvalidBuffer;
+	for (int i = 0; i < FPB_TIERS; i++)
+		queue_bufs[i] = InvalidBuffer;
 	if (so->ix.may_queue)
 		fpb_open_queue(r, search);
 	for (;;)
@@ -114,12 +116,15 @@ lock_both(FpbReader *r, Buffer *queue_buf)
 		FPB_INJECTION_POINT("fpbtree-scan-leaf-locked");
 		if (seg->copied)
 			return buf;
-		so->queue.missing = InvalidBlockNumber;
-		*queue_buf = fpb_lock_queue_leaf(r, search, &so->queue.missing);
-		if (BufferIsValid(*queue_buf))
-			seg->queue = BufferGetPage(*queue_buf);
-		if (so->queue.missing == InvalidBlockNumber)
+		if (likely(!fpb_has_any_tier(so->queue.metabuf)) && !IsolationIsSerializable())
 			return buf;
+		if (fpb_lock_queue_leaves(r, search, queue_bufs))
+		{
+			for (int i = 0; i < FPB_TIERS; i++)
+				if (BufferIsValid(queue_bufs[i]))
+					seg->queued[seg->nqueued++] = BufferGetPage(queue_bufs[i]);
+			return buf;
+		}
 		fpb_relbuf(buf);
 		CHECK_FOR_INTERRUPTS();
 		FPB_INJECTION_POINT("fpbtree-queue-page-missing");
@@ -177,7 +182,7 @@ wants_few(const FpbReader *r, bool in_memory)
 {
 	const FpbScan *so = r->so;
 
-	return so->cursor.part > 0 && in_memory && r->seg.queue == NULL &&
+	return so->cursor.part > 0 && in_memory && r->seg.nqueued == 0 &&
 		so->keys.nranges == 1 && so->keys.nulls_only &&
 		r->scan->heapRelation != NULL && r->scan->parallel_scan == NULL;
 }
@@ -196,7 +201,7 @@ fpb_scan_read_leaf(IndexScanDesc scan, FpbScan *so, bool forward)
 	bool		parallel = scan->parallel_scan != NULL;
 	int64		blocks_read = fpb_blocks_read();
 	Buffer		buf;
-	Buffer		queue_buf;
+	Buffer		queue_bufs[FPB_TIERS];
 	FpbReader	r;
 	int			nqueued = 0;
 	bool		pin;
@@ -207,10 +212,10 @@ fpb_scan_read_leaf(IndexScanDesc scan, FpbScan *so, bool forward)
 		pgstat_count_index_scan(scan->indexRelation);
 		fpb_count_search(scan);
 	}
-	buf = lock_both(&r, &queue_buf);
+	buf = lock_all(&r, queue_bufs);
 	if (blocks_read != fpb_blocks_read())
 		so->prefetch.leaves_on = true;	/* the index is not all in memory */
-	if (r.seg.queue != NULL)
+	if (r.seg.nqueued > 0)
 		fpb_make_room(so, sp, FPB_MAX_SCAN_ITEMS, 0);
 	if (parallel && fpb_set_edge_early(&r))
 	{
@@ -230,8 +235,9 @@ fpb_scan_read_leaf(IndexScanDesc scan, FpbScan *so, bool forward)
 	fpb_scan_note_visible(scan, so, r.seg.copied);
 
 	pin = cursor->keep_pin && !sp->check_rows;
-	if (BufferIsValid(queue_buf))
-		sp->queue_buf = done_with(queue_buf, pin && nqueued > 0);
+	for (int i = 0; i < FPB_TIERS; i++)
+		if (BufferIsValid(queue_bufs[i]))
+			sp->queue_bufs[i] = done_with(queue_bufs[i], pin && nqueued > 0);
 	sp->lsn = BufferGetLSNAtomic(buf);
 	sp->buf = done_with(buf, pin && sp->nitems > 0);
 	sp->valid = true;

@@ -151,7 +151,7 @@ range_of_entry(FpbReader *r, const FpbKey *key, int64 last)
  * r->range: the page's first entry after it if the range has ended on the
  * page, else the high fence.  last: the number of the last range wanted.
  *
- * Of two pages, each may have that entry, or the fence may come first.
+ * Of several pages, each may have that entry, or the fence may come first.
  */
 static int64
 next_range(FpbReader *r, PageReading *leaf, bool ended_on_page, int64 last)
@@ -165,9 +165,12 @@ next_range(FpbReader *r, PageReading *leaf, bool ended_on_page, int64 last)
 
 	if (range > last)
 		return range;
-	if (seg->queue != NULL && r->range->has_upper)
-		found = Min(seek_behind(r, &so->ix, seg->leaf),
-					seek_behind(r, so->queue.tree, seg->queue));
+	if (seg->nqueued > 0 && r->range->has_upper)
+	{
+		found = seek_behind(r, &so->ix, seg->leaf);
+		for (int i = 0; i < seg->nqueued; i++)
+			found = Min(found, seek_behind(r, fpb_tier_of(so, seg->queued[i]), seg->queued[i]));
+	}
 	else if (ended_on_page)
 	{
 		FpbEntry	entry;
@@ -580,7 +583,7 @@ is_dense(FpbReader *r, int64 first, int64 last)
 {
 	FpbKey		high;
 
-	if (r->seg.queue != NULL || last - first < DENSE_RANGES)
+	if (r->seg.nqueued > 0 || last - first < DENSE_RANGES)
 		return false;
 	if (FpbPageIsRightmost(r->seg.leaf))
 		return true;
@@ -654,7 +657,7 @@ read_dense(FpbReader *r, int64 first, const FpbSearchKey *from,
  * first range begins at *from if that is not NULL, the last ends at *to.  On
  * return, r->range is the last one of which the segment may have entries, and
  * r->sp->after tells how to go on after the segment.  Returns how many items
- * are of the queue's leaf.
+ * are of the queue.
  *
  * Backward, the first range may begin before the segment.
  */
@@ -668,7 +671,7 @@ read_ranges(FpbReader *r, int64 first, const FpbSearchKey *from,
 	FpbSegment *seg = &r->seg;
 	FpbKeyRange *range = r->range;
 	PageReading leaf = {.tree = ix,.page = seg->leaf};
-	PageReading queue = {.tree = so->queue.tree,.page = seg->queue};
+	PageReading queued[FPB_TIERS];
 	FpbSearchKey low;
 	FpbSearchKey high;
 	FpbKey		fence;
@@ -682,7 +685,12 @@ read_ranges(FpbReader *r, int64 first, const FpbSearchKey *from,
 		return 0;
 	}
 	sp->nitems = 0;
-	if (seg->queue != NULL && !r->forward &&
+	for (int i = 0; i < seg->nqueued; i++)
+		queued[i] = (PageReading)
+	{
+		.tree = fpb_tier_of(so, seg->queued[i]),.page = seg->queued[i]
+	};
+	if (seg->nqueued > 0 && !r->forward &&
 		!FpbPageIsLeftmost(fpb_segment_low_page(so, seg)))
 	{
 		fpb_page_low(ix, fpb_segment_low_page(so, seg), &fence);
@@ -701,7 +709,7 @@ read_ranges(FpbReader *r, int64 first, const FpbSearchKey *from,
 		end = (to != NULL && number == last) ? to :
 			range->has_upper ? &range->upper : NULL;
 
-		if (seg->queue == NULL)
+		if (seg->nqueued == 0)
 		{
 			n = so->keys.leaps ? read_leaping(r, &leaf, start, end, sp->nitems, &more) :
 				last > first ? read_one_of_many(r, &leaf, start, end, sp->nitems, &more) :
@@ -711,9 +719,9 @@ read_ranges(FpbReader *r, int64 first, const FpbSearchKey *from,
 		else
 		{
 			bool		more_queued;
-			int			m;
+			int			of_leaf;
 
-			/* not beyond the segment, where the other page may go on */
+			/* not beyond the segment, where another page may go on */
 			goes_on = fpb_segment_ends_before(so, seg, end);
 			if (goes_on)
 			{
@@ -724,11 +732,15 @@ read_ranges(FpbReader *r, int64 first, const FpbSearchKey *from,
 			if (!r->forward && !FpbPageIsLeftmost(fpb_segment_low_page(so, seg)) &&
 				(start == NULL || fpb_compare_low(ix, fpb_segment_low_page(so, seg), start) > 0))
 				start = &low;
-			n = read_page(r, &leaf, start, end, sp->nitems, &more);
-			m = read_page(r, &queue, start, end, sp->nitems + n, &more_queued);
-			nqueued -= n;
-			n = fpb_merge_queue(so, sp->items + sp->nitems, n, m, seg->copied);
-			nqueued += n;
+			n = of_leaf = read_page(r, &leaf, start, end, sp->nitems, &more);
+			for (int i = 0; i < seg->nqueued; i++)
+			{
+				int			m = read_page(r, &queued[i], start, end, sp->nitems + n,
+										  &more_queued);
+
+				n = fpb_merge_queue(so, sp->items + sp->nitems, n, m, seg->copied);
+			}
+			nqueued += n - of_leaf;
 		}
 		sp->nitems += n;
 
@@ -813,7 +825,7 @@ read_backward(FpbReader *r)
 /*
  * Read the segment, whose pages are locked or copies, into r->sp: what a scan
  * has to hand out when it comes there at r->at, and how it goes on in either
- * direction.  Returns how many items are of the queue's leaf.
+ * direction.  Returns how many items are of the queue.
  */
 int
 fpb_read_segment(FpbReader *r)

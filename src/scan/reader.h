@@ -12,17 +12,17 @@
 #include "scan/scan.h"
 
 /*
- * What is read at a time: a leaf and, unless that is NULL, the queue's for the
- * same place, both locked; in recovery, the latter is a copy that was made
- * before the leaf was locked.  The segment is what is within the fences of
- * both.
+ * What is read at a time: a leaf and those of the queue's tiers for the same
+ * place, all locked; in recovery, the latter are copies that were made before
+ * the leaf was locked.  The segment is what is within the fences of all.
  */
 typedef struct FpbSegment
 {
 	Page		leaf;
-	Page		queue;
-	bool		copied;			/* is that a copy? */
-	Page		low_page;		/* that of the two which begins last, */
+	int			nqueued;		/* how many leaves of the queue there are */
+	Page		queued[FPB_TIERS];
+	bool		copied;			/* are these copies? */
+	Page		low_page;		/* that of them all which begins last, */
 	Page		high_page;		/* and which ends first; NULL: not known yet */
 } FpbSegment;
 
@@ -51,7 +51,7 @@ typedef struct FpbReader
 static inline FpbScanEdge *
 fpb_elided_of(FpbScan *so, Page page)
 {
-	return &so->elided[FpbPageIsQueue(page) ? 1 : 0];
+	return &so->elided[FpbPageTree(page)];
 }
 
 /*
@@ -79,23 +79,43 @@ fpb_scan_compare_high(FpbScan *so, Page page, const FpbSearchKey *search)
 }
 
 /*
- * Does a segment end before a place (NULL: infinity), or at it?
+ * Does a page, or a segment, end before a place (NULL: infinity), or at it?
  */
+static inline bool
+fpb_page_ends_before(FpbScan *so, Page page, const FpbSearchKey *place)
+{
+	return place == NULL ? !FpbPageIsRightmost(page) :
+		fpb_scan_compare_high(so, page, place) < 0;
+}
+
 static inline bool
 fpb_segment_ends_before(FpbScan *so, const FpbSegment *seg, const FpbSearchKey *place)
 {
-	if (place == NULL)
-		return !FpbPageIsRightmost(seg->leaf) ||
-			(seg->queue != NULL && !FpbPageIsRightmost(seg->queue));
-	return fpb_scan_compare_high(so, seg->leaf, place) < 0 ||
-		(seg->queue != NULL && fpb_scan_compare_high(so, seg->queue, place) < 0);
+	bool		ends = fpb_page_ends_before(so, seg->leaf, place);
+
+	for (int i = 0; i < seg->nqueued; i++)
+		ends = ends || fpb_page_ends_before(so, seg->queued[i], place);
+	return ends;
 }
 
 static inline bool
 fpb_segment_ends_by(FpbScan *so, const FpbSegment *seg, const FpbSearchKey *place)
 {
-	return fpb_scan_compare_high(so, seg->leaf, place) <= 0 ||
-		(seg->queue != NULL && fpb_scan_compare_high(so, seg->queue, place) <= 0);
+	bool		ends = fpb_scan_compare_high(so, seg->leaf, place) <= 0;
+
+	for (int i = 0; i < seg->nqueued; i++)
+		ends = ends || fpb_scan_compare_high(so, seg->queued[i], place) <= 0;
+	return ends;
+}
+
+/*
+ * The index, for the tree of the queue that a page is of.
+ */
+static inline FpbIndex *
+fpb_tier_of(FpbScan *so, Page page)
+{
+	Assert(FpbPageIsQueue(page));
+	return so->queue.trees[FpbPageTree(page) - 1];
 }
 
 /*
@@ -127,8 +147,7 @@ extern bool fpb_set_edge_early(FpbReader *r);
 /* scan/queue_leaf.c */
 extern bool fpb_queue_excluded(FpbReader *r);
 extern void fpb_open_queue(FpbReader *r, FpbSearchKey *search);
-extern Buffer fpb_lock_queue_leaf(FpbReader *r, FpbSearchKey *search,
-								  BlockNumber *missing);
+extern bool fpb_lock_queue_leaves(FpbReader *r, FpbSearchKey *search, Buffer *bufs);
 
 /* scan/merge_queue.c */
 extern int	fpb_merge_queue(FpbScan *so, FpbItem *items, int n, int m, bool copied);

@@ -30,9 +30,13 @@ unpin_page(FpbScanPage *sp)
 {
 	if (BufferIsValid(sp->buf))
 		ReleaseBuffer(sp->buf);
-	if (BufferIsValid(sp->queue_buf))
-		ReleaseBuffer(sp->queue_buf);
-	sp->buf = sp->queue_buf = InvalidBuffer;
+	for (int i = 0; i < FPB_TIERS; i++)
+	{
+		if (BufferIsValid(sp->queue_bufs[i]))
+			ReleaseBuffer(sp->queue_bufs[i]);
+		sp->queue_bufs[i] = InvalidBuffer;
+	}
+	sp->buf = InvalidBuffer;
 	sp->valid = false;
 }
 
@@ -271,11 +275,14 @@ fpb_beginscan(Relation rel, int nkeys, int norderbys)
 	cursor->kill_at = KILL_FIRST;
 	cursor->killed = NULL;
 
-	so->queue.tree = NULL;
 	so->queue.metabuf = InvalidBuffer;
-	so->queue.filter_open = false;
-	so->queue.copy = NULL;
 	so->queue.items = NULL;
+	for (int i = 0; i < FPB_TIERS; i++)
+	{
+		so->queue.trees[i] = NULL;
+		so->queue.filter_open[i] = false;
+		so->queue.copies[i] = NULL;
+	}
 	memset(so->elided, 0, sizeof(so->elided));
 
 	so->prefetch.state = NULL;
@@ -617,10 +624,13 @@ fpb_endscan(IndexScanDesc scan)
 			pfree(so->elided[i].key.tuple);
 	if (so->queue.items != NULL)
 		pfree(so->queue.items);
-	if (so->queue.copy != NULL)
-		pfree(so->queue.copy);
-	if (so->queue.tree != NULL)
-		pfree(so->queue.tree);
+	for (int i = 0; i < FPB_TIERS; i++)
+	{
+		if (so->queue.copies[i] != NULL)
+			pfree(so->queue.copies[i]);
+		if (so->queue.trees[i] != NULL)
+			pfree(so->queue.trees[i]);
+	}
 	fpb_scan_unpin_meta(so);
 	if (so->cursor.killed != NULL)
 		pfree(so->cursor.killed);

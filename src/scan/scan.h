@@ -42,8 +42,8 @@ typedef struct FpbScanEdge
 	Size		tuple_size;		/* allocated for key.tuple */
 } FpbScanEdge;
 
-/* of a leaf, and of the queue's for the same place */
-#define FPB_MAX_SCAN_ITEMS	(2 * FPB_MAX_PAGE_ENTRIES)
+/* of a leaf, and of those of the queue's tiers for the same place */
+#define FPB_MAX_SCAN_ITEMS	(FPB_TREES * FPB_MAX_PAGE_ENTRIES)
 
 /*
  * A scan that may want no more reads so many entries of a leaf at first, then
@@ -72,7 +72,7 @@ typedef struct FpbScanPage
 {
 	bool		valid;
 	Buffer		buf;			/* pinned, or InvalidBuffer */
-	Buffer		queue_buf;		/* likewise, the queue's leaf */
+	Buffer		queue_bufs[FPB_TIERS];	/* likewise, leaves of the queue */
 	BlockNumber block;
 	XLogRecPtr	lsn;			/* of the page as it was read */
 	FpbScanEdge before;			/* how to go on backwards */
@@ -145,16 +145,16 @@ typedef struct FpbScanCursor
  */
 typedef struct FpbQueueMerge
 {
-	FpbIndex   *tree;			/* the index, for the queue's tree; NULL until
-								 * that has been looked for */
-	BlockNumber missing;		/* a page of it to be read with no lock held */
+	FpbIndex   *trees[FPB_TIERS];	/* the index, for each tier; NULL until
+									 * that has been looked for */
+	BlockNumber missing;		/* a page to be read with no lock held */
 	Buffer		metabuf;		/* pinned, or InvalidBuffer */
-	FpbFilter	filter;			/* of the queue's keys, once it is open */
-	bool		filter_open;
-	Page		copy;			/* recovery: of the queue's leaf; NULL until
-								 * it is needed */
-	FpbItem    *items;			/* of the queue's leaf, while they are merged;
-								 * or NULL */
+	FpbFilter	filters[FPB_TIERS]; /* of the tiers' keys, once open */
+	bool		filter_open[FPB_TIERS];
+	Page		copies[FPB_TIERS];	/* recovery: of the tiers' leaves; NULL
+									 * until needed */
+	FpbItem    *items;			/* of a tier's leaf, while they are merged; or
+								 * NULL */
 } FpbQueueMerge;
 
 /*
@@ -251,8 +251,9 @@ typedef struct FpbScan
 								 * the rest */
 	FpbScanCursor cursor;
 	FpbQueueMerge queue;
-	FpbScanEdge elided[2];		/* the high fences of the leaf being read, and
-								 * of the queue's, if they have elided them */
+	FpbScanEdge elided[FPB_TREES];	/* the high fences of the leaf being read,
+									 * and of those of the queue's tiers, if
+									 * they have elided them */
 	FpbScanPrefetch prefetch;
 	FpbTupleForming tuples;
 

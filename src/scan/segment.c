@@ -1,8 +1,8 @@
 /*-------------------------------------------------------------------------
  *
  * scan/segment.c
- *	  The fences of what is read at a time: of a leaf, and of the queue's for
- *	  the same place.
+ *	  The fences of what is read at a time: of a leaf, and of those of the
+ *	  queue's tiers for the same place.
  *
  *-------------------------------------------------------------------------
  */
@@ -30,6 +30,38 @@ check_key(FpbScan *so, FpbScanPage *sp, const FpbKey *key, bool pivot)
 }
 
 /*
+ * Does a page begin after another one?
+ */
+static bool
+begins_later(FpbScan *so, Page page, Page other)
+{
+	FpbKey		low;
+	FpbSearchKey search;
+
+	if (FpbPageIsLeftmost(other))
+		return !FpbPageIsLeftmost(page);
+	fpb_page_low(&so->ix, other, &low);
+	fpb_search_key_from(&so->ix, &low, &search);
+	return fpb_compare_low(&so->ix, page, &search) > 0;
+}
+
+/*
+ * Does a page end before another one?
+ */
+static bool
+ends_earlier(FpbScan *so, Page page, Page other)
+{
+	FpbKey		high;
+	FpbSearchKey search;
+
+	if (FpbPageIsRightmost(other))
+		return !FpbPageIsRightmost(page);
+	fpb_scan_page_high(so, other, &high);
+	fpb_search_key_from(&so->ix, &high, &search);
+	return fpb_scan_compare_high(so, page, &search) < 0;
+}
+
+/*
  * The page by whose low fence a segment begins.
  */
 Page
@@ -37,19 +69,10 @@ fpb_segment_low_page(FpbScan *so, FpbSegment *seg)
 {
 	if (seg->low_page == NULL)
 	{
-		FpbKey		low;
-		FpbSearchKey search;
-
 		seg->low_page = seg->leaf;
-		if (seg->queue != NULL && FpbPageIsLeftmost(seg->leaf))
-			seg->low_page = seg->queue;
-		else if (seg->queue != NULL)
-		{
-			fpb_page_low(&so->ix, seg->leaf, &low);
-			fpb_search_key_from(&so->ix, &low, &search);
-			if (fpb_compare_low(&so->ix, seg->queue, &search) > 0)
-				seg->low_page = seg->queue;
-		}
+		for (int i = 0; i < seg->nqueued; i++)
+			if (begins_later(so, seg->queued[i], seg->low_page))
+				seg->low_page = seg->queued[i];
 	}
 	return seg->low_page;
 }
@@ -62,19 +85,10 @@ fpb_segment_high_page(FpbScan *so, FpbSegment *seg)
 {
 	if (seg->high_page == NULL)
 	{
-		FpbKey		high;
-		FpbSearchKey search;
-
 		seg->high_page = seg->leaf;
-		if (seg->queue != NULL && FpbPageIsRightmost(seg->leaf))
-			seg->high_page = seg->queue;
-		else if (seg->queue != NULL)
-		{
-			fpb_scan_page_high(so, seg->leaf, &high);
-			fpb_search_key_from(&so->ix, &high, &search);
-			if (fpb_scan_compare_high(so, seg->queue, &search) < 0)
-				seg->high_page = seg->queue;
-		}
+		for (int i = 0; i < seg->nqueued; i++)
+			if (ends_earlier(so, seg->queued[i], seg->high_page))
+				seg->high_page = seg->queued[i];
 	}
 	return seg->high_page;
 }

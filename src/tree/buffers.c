@@ -34,7 +34,7 @@ fpb_header_fault(const FpbIndex *ix, Page page)
 		return "The page is all zeros.";
 	if (hdr->magic != FPB_MAGIC || PageGetPageSize(page) != BLCKSZ)
 		return "The page is not of an fpbtree index.";
-	if (hdr->flags & FPB_META)
+	if (FpbPageIsMeta(page))
 		return "The page is a metapage.";
 	if (FpbPageIsLeaf(page) != (hdr->level == 0) ||
 		hdr->level >= FPB_MAX_LEVELS)
@@ -95,7 +95,7 @@ is_of_level(const FpbIndex *ix, Page page, int level)
 	both = *(volatile uint16 *) &FpbHdr(page)->level;
 	memcpy(seen, &both, sizeof(seen));
 	return seen[0] == level &&
-		(seen[1] & (FPB_DELETED | FPB_QUEUE | FPB_META)) == ix->tree;
+		(seen[1] & (FPB_DELETED | FPB_TREE_BITS)) == ix->tree << FPB_TREE_SHIFT;
 }
 
 /*
@@ -268,7 +268,7 @@ fpb_getbuf_at_hand(const FpbIndex *ix, BlockNumber blkno, int level, int access,
 	}
 	buf = level > 0 ? ReadBuffer(ix->rel, blkno) : fpb_pin_recent(ix, blkno);
 	pg_read_barrier();
-	look_first = ix->tree == 0 || !RecoveryInProgress();
+	look_first = ix->tree == FPB_MAIN_TREE || !RecoveryInProgress();
 	if (look_first && !is_of_level(ix, BufferGetPage(buf), level))
 	{
 		ReleaseBuffer(buf);
@@ -301,7 +301,7 @@ fpb_getbuf_right(const FpbIndex *ix, Buffer buf, int access)
 	/* we would wait for our own lock for ever */
 	if (unlikely(right == BufferGetBlockNumber(buf)))
 		fpb_report_damage(ix->rel, right, "The page's right link leads to itself.");
-	if (ix->tree != 0)
+	if (ix->tree != FPB_MAIN_TREE)
 	{
 		Buffer		right_buf = fpb_getbuf_level(ix, right, FpbHdr(BufferGetPage(buf))->level,
 												 access);
@@ -333,7 +333,7 @@ page_is_free(Page page)
 	if (PageIsNew(page))
 		return true;
 	return FpbHdr(page)->magic == FPB_MAGIC &&
-		(FpbHdr(page)->flags & FPB_META) == 0 && FpbPageIsDeleted(page);
+		!FpbPageIsMeta(page) && FpbPageIsDeleted(page);
 }
 
 /*

@@ -9,6 +9,7 @@
 #ifndef FPB_TREE_BUFFERS_H
 #define FPB_TREE_BUFFERS_H
 
+#include "port/atomics.h"
 #include "storage/bufmgr.h"
 
 #include "base/wal.h"
@@ -23,8 +24,8 @@ extern void fpb_index_refresh(FpbIndex *ix);
 
 extern Buffer fpb_getbuf(const FpbIndex *ix, BlockNumber blkno, int access);
 
-/* The same index, to work on the tree of its operation queue. */
-extern void fpb_index_of_queue(const FpbIndex *ix, FpbIndex *queue);
+/* The same index, to work on a tier of its operation queue. */
+extern void fpb_index_of_tier(const FpbIndex *ix, int tier, FpbIndex *queue);
 
 /*
  * InvalidBuffer if the page is not of that level of the tree; or, unless
@@ -54,21 +55,46 @@ extern void fpb_record_free(Relation rel, BlockNumber blkno);
 extern void fpb_check_meta(const FpbIndex *ix, Page page);
 extern Buffer fpb_pin_meta(const FpbIndex *ix);
 
-/*
- * The root of the operation queue that the pinned metapage names at this
- * moment: one aligned word, so that no lock is needed.
- */
-static inline BlockNumber
-fpb_queue_root(Buffer metabuf)
+/* What the metapage has of a tier of the operation queue. */
+static inline FpbMetaTier *
+fpb_meta_tier(Page meta, int tier)
 {
-	return *(volatile BlockNumber *) &FpbPageGetMeta(BufferGetPage(metabuf))->queue_root;
+	Assert(tier > FPB_MAIN_TREE && tier < FPB_TREES);
+	return &FpbPageGetMeta(meta)->tiers[tier - 1];
+}
+
+/*
+ * Does the pinned metapage name a root of a tier at this moment?  That is one
+ * aligned word, so no lock is needed.
+ */
+static inline bool
+fpb_has_tier(Buffer metabuf, int tier)
+{
+	return *(volatile BlockNumber *) &fpb_meta_tier(BufferGetPage(metabuf), tier)->root !=
+		FPB_METAPAGE;
+}
+
+/*
+ * The same of any tier.  They are asked in the order in which entries move:
+ * one that has left a tier before that was taken away is in the next one.
+ */
+static inline bool
+fpb_has_any_tier(Buffer metabuf)
+{
+	for (int tier = 1; tier < FPB_TREES; tier++)
+	{
+		if (fpb_has_tier(metabuf, tier))
+			return true;
+		pg_read_barrier();
+	}
+	return false;
 }
 
 extern bool fpb_has_queue(Relation rel);
 extern bool fpb_built_for_queue(Relation rel);
 extern void fpb_note_mixed_heads(FpbIndex *ix);
 extern Buffer fpb_add_meta(const FpbIndex *ix, FpbWal *wal, FpbWalPage **wp);
-extern void fpb_count_queue_pages(FpbWalPage *wp, int change);
+extern void fpb_count_tier_pages(const FpbIndex *queue, FpbWalPage *wp, int change);
 extern void fpb_meta_init(const FpbIndex *ix, Page page, BlockNumber root,
 						  uint32 level);
 

@@ -223,7 +223,7 @@ lock_pages(FpbIndex *ix, const Merge *m, MergeBufs *b, bool *busy)
 	 * Entries leave a leaf of the queue without a cleanup lock.  So scans may
 	 * still be handing out what they have read there.
 	 */
-	if (!try_lock(ix, m->page, ix->tree != 0, &b->page))
+	if (!try_lock(ix, m->page, ix->tree != FPB_MAIN_TREE, &b->page))
 	{
 		*busy = true;
 		fpb_relbuf(b->left);
@@ -372,7 +372,7 @@ merge(FpbIndex *ix, const Merge *m, const MergeBufs *b)
 	wp_left = fpb_wal_add(&wal, b->left, false);
 	wp_page = fpb_wal_add(&wal, b->page, false);
 	wp_parent = fpb_wal_add(&wal, b->parent, false);
-	if (ix->tree != 0)
+	if (ix->tree != FPB_MAIN_TREE)
 		metabuf = fpb_add_meta(ix, &wal, &wp_meta);
 
 	/* the sibling's key range now includes what has been read on the leaf */
@@ -386,7 +386,7 @@ merge(FpbIndex *ix, const Merge *m, const MergeBufs *b)
 	mark_deleted(page, wp_page);
 	fpb_page_delete(ix, BufferGetPage(b->parent), &b->downlink, 1, wp_parent);
 	if (wp_meta != NULL)
-		fpb_count_queue_pages(wp_meta, -1);
+		fpb_count_tier_pages(ix, wp_meta, -1);
 	fpb_wal_finish(&wal);
 	if (wp_meta != NULL)
 		fpb_relbuf(metabuf);

@@ -347,7 +347,7 @@ move_right(const Descent *d, Buffer buf, int level, int access, bool hint)
 		if (hint && steps > MAX_STEPS)
 			return InvalidBuffer;
 		CHECK_FOR_INTERRUPTS();
-		if (level > 0 || ix->tree != 0)
+		if (level > 0 || ix->tree != FPB_MAIN_TREE)
 			buf = fpb_getbuf_at_hand(ix, right, level, access, d->missing);
 		else
 			buf = fpb_getbuf(ix, right, access);
@@ -452,7 +452,7 @@ get_queue_root(FpbIndex *ix, int level, int access, BlockNumber *missing)
 static Buffer
 get_root(FpbIndex *ix, int level, int access, BlockNumber *missing)
 {
-	return ix->tree == 0 ? get_main_root(ix, level, access) :
+	return ix->tree == FPB_MAIN_TREE ? get_main_root(ix, level, access) :
 		get_queue_root(ix, level, access, missing);
 }
 
@@ -537,7 +537,7 @@ descend(const Descent *d, int level, int access, FpbStack *stack)
 					if (stack != NULL)
 						stack->height = at + 1;
 				}
-				else if (at > 0 || ix->tree != 0)
+				else if (at > 0 || ix->tree != FPB_MAIN_TREE)
 					buf = fpb_getbuf_at_hand(ix, blkno, at,
 											 at == level ? access : BUFFER_LOCK_SHARE,
 											 d->missing);
@@ -776,7 +776,7 @@ static Buffer
 get_page(const FpbIndex *ix, BlockNumber blkno, int level, int access,
 		 BlockNumber *missing)
 {
-	return ix->tree == 0 ? fpb_getbuf(ix, blkno, access) :
+	return ix->tree == FPB_MAIN_TREE ? fpb_getbuf(ix, blkno, access) :
 		fpb_getbuf_at_hand(ix, blkno, level, access, missing);
 }
 
@@ -873,7 +873,7 @@ fpb_descend_queue(FpbIndex *queue, FpbSearchKey *search, bool before, int access
 {
 	Descent		d = {queue, search, before, access == BUFFER_LOCK_EXCLUSIVE, missing};
 
-	Assert(queue->tree == FPB_QUEUE);
+	Assert(queue->tree != FPB_MAIN_TREE);
 	if (search == NULL)
 		return descend_edge(queue, 0, before, access, missing);
 	return descend(&d, 0, access, stack);

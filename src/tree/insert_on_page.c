@@ -79,7 +79,7 @@ plan_insertion(FpbIndex *ix, FpbInsertState *ins, FpbInsertPlan *plan)
 		fpb_page_plan_insert(ix, page, &ins->entry, ins->pos, plan);
 
 	/* an entry of the queue is not there for long enough to prove dead */
-	if (!FpbPageIsLeaf(page) || ix->tree != 0)
+	if (!FpbPageIsLeaf(page) || ix->tree != FPB_MAIN_TREE)
 		return;
 
 	/* what follows may move the dead entries, and removes killed ones */

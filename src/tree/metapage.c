@@ -33,7 +33,6 @@ fpb_meta_init(const FpbIndex *ix, Page page, BlockNumber root, uint32 level)
 	meta->version = FPB_VERSION;
 	meta->root = root;
 	meta->level = level;
-	meta->queue_root = FPB_METAPAGE;
 	meta->form = ix->form;
 	meta->head_width = ix->head_width;
 	meta->heads_version = ix->heads_version;
@@ -41,6 +40,8 @@ fpb_meta_init(const FpbIndex *ix, Page page, BlockNumber root, uint32 level)
 	fpb_layout_lines(ix, &leaf_lines, &inner_lines);
 	meta->leaf_lines = leaf_lines;
 	meta->inner_lines = inner_lines;
+	for (int tier = 1; tier < FPB_TREES; tier++)
+		fpb_meta_tier(page, tier)->root = FPB_METAPAGE;
 	meta->options = (ix->one_key ? FPB_META_ONE_KEY : 0) |
 		(ix->csb ? FPB_META_CSB : 0) |
 		(ix->count_most < FPB_COUNT_MOST ? FPB_META_BISECTING : 0) |
@@ -62,6 +63,23 @@ meta_may_queue(Relation rel, const FpbMeta *meta)
 }
 
 /*
+ * Can what a metapage says of the operation queue be right?
+ */
+static bool
+tiers_are_sound(const FpbIndex *ix, const FpbMeta *meta)
+{
+	for (int i = 0; i < FPB_TIERS; i++)
+	{
+		const FpbMetaTier *tier = &meta->tiers[i];
+
+		if (tier->root == InvalidBlockNumber || tier->level >= FPB_MAX_LEVELS ||
+			(tier->root != FPB_METAPAGE && !meta_may_queue(ix->rel, meta)))
+			return false;
+	}
+	return true;
+}
+
+/*
  * Raise an error unless the page is a metapage of this format that agrees with
  * what the catalogs say of the index.  (Whether keys may be shared is not
  * compared, because a column of type char(n) can lose its length without the
@@ -75,7 +93,7 @@ fpb_check_meta(const FpbIndex *ix, Page page)
 	const char *name = RelationGetRelationName(ix->rel);
 
 	if (PageIsNew(page) || hdr->magic != FPB_MAGIC ||
-		(hdr->flags & FPB_META) == 0 || meta->magic != FPB_META_MAGIC)
+		!FpbPageIsMeta(page) || meta->magic != FPB_META_MAGIC)
 		ereport(ERROR,
 				(errcode(ERRCODE_INDEX_CORRUPTED),
 				 errmsg("index \"%s\" is not an fpbtree", name),
@@ -102,10 +120,8 @@ fpb_check_meta(const FpbIndex *ix, Page page)
 		fpb_layout_routine(meta->layout) == NULL ||
 		meta->root == FPB_METAPAGE || meta->root == InvalidBlockNumber ||
 		meta->level >= FPB_MAX_LEVELS ||
-		meta->queue_root == InvalidBlockNumber ||
-		meta->queue_level >= FPB_MAX_LEVELS ||
 		(meta->heads_version == FPB_HEADS_FIXED) != (ix->heads_version == FPB_HEADS_FIXED) ||
-		(meta->queue_root != FPB_METAPAGE && !meta_may_queue(ix->rel, meta)))
+		!tiers_are_sound(ix, meta))
 		fpb_report_damage(ix->rel, FPB_METAPAGE,
 						  "The metapage holds values out of range.");
 }
@@ -160,8 +176,12 @@ bool
 fpb_has_queue(Relation rel)
 {
 	FpbMeta		meta;
+	bool		any = false;
 
-	return peek_at_meta(rel, &meta) && meta.queue_root != FPB_METAPAGE;
+	if (peek_at_meta(rel, &meta))
+		for (int i = 0; i < FPB_TIERS; i++)
+			any = any || meta.tiers[i].root != FPB_METAPAGE;
+	return any;
 }
 
 /*
@@ -219,6 +239,16 @@ read_heads_version(FpbIndex *ix)
 }
 
 /*
+ * The root of the tree that is worked on, a tier, is that of *ix->tier_roots.
+ */
+static void
+set_tier_root(FpbIndex *ix)
+{
+	ix->root = ix->tier_roots[ix->tree - 1];
+	ix->level = ix->tier_levels[ix->tree - 1];
+}
+
+/*
  * Read what *ix has of the metapage: roots, levels, and shapes of nodes.
  * Other pages may be locked, because the metapage comes last in the order of
  * locks.
@@ -235,10 +265,18 @@ read_meta(FpbIndex *ix)
 	UnlockReleaseBuffer(buf);
 
 	ix->may_queue = meta_may_queue(ix->rel, &meta);
-	ix->queue_root = meta.queue_root;
-	ix->queue_level = meta.queue_level;
-	ix->root = ix->tree == 0 ? meta.root : meta.queue_root;
-	ix->level = ix->tree == 0 ? meta.level : meta.queue_level;
+	for (int i = 0; i < FPB_TIERS; i++)
+	{
+		ix->tier_roots[i] = meta.tiers[i].root;
+		ix->tier_levels[i] = meta.tiers[i].level;
+	}
+	if (ix->tree == FPB_MAIN_TREE)
+	{
+		ix->root = meta.root;
+		ix->level = meta.level;
+	}
+	else
+		set_tier_root(ix);
 	ix->one_key = (meta.options & FPB_META_ONE_KEY) != 0;
 	note_heads_version(ix, meta.heads_version);
 	ix->csb = (meta.options & FPB_META_CSB) != 0;
@@ -309,28 +347,27 @@ fpb_index_refresh(FpbIndex *ix)
 	{
 		FpbIndex   *cache = ix->rel->rd_amcache;
 
-		if (ix->tree == 0)
+		if (ix->tree == FPB_MAIN_TREE)
 		{
 			cache->root = ix->root;
 			cache->level = ix->level;
 		}
-		cache->queue_root = ix->queue_root;
-		cache->queue_level = ix->queue_level;
+		memcpy(cache->tier_roots, ix->tier_roots, sizeof(ix->tier_roots));
+		memcpy(cache->tier_levels, ix->tier_levels, sizeof(ix->tier_levels));
 	}
 }
 
 /*
- * Make *queue a copy of *ix that works on the tree of the operation queue.
- * Its root is FPB_METAPAGE if there is no queue, as far as is known.
+ * Make *queue a copy of *ix that works on a tier of the operation queue.  Its
+ * root is FPB_METAPAGE if there is no such tier, as far as is known.
  */
 void
-fpb_index_of_queue(const FpbIndex *ix, FpbIndex *queue)
+fpb_index_of_tier(const FpbIndex *ix, int tier, FpbIndex *queue)
 {
 	memcpy(queue, ix, offsetof(FpbIndex, cols) +
 		   ix->natts * sizeof(FpbColumn));
-	queue->tree = FPB_QUEUE;
-	queue->root = ix->queue_root;
-	queue->level = ix->queue_level;
+	queue->tree = tier;
+	set_tier_root(queue);
 }
 
 /*
@@ -376,14 +413,14 @@ fpb_add_meta(const FpbIndex *ix, FpbWal *wal, FpbWalPage **wp)
 }
 
 /*
- * Change the number of the queue's pages on the metapage, which is a page of a
- * record.  In the critical section.
+ * Change the number of pages of the queue's tier on the metapage, which is a
+ * page of a record.  In the critical section.
  */
 void
-fpb_count_queue_pages(FpbWalPage *wp, int change)
+fpb_count_tier_pages(const FpbIndex *queue, FpbWalPage *wp, int change)
 {
-	FpbMeta    *meta = FpbPageGetMeta(wp->page);
+	FpbMetaTier *tier = fpb_meta_tier(wp->page, queue->tree);
 
-	meta->queue_pages += change;
-	fpb_wal_note(wp, &meta->queue_pages, sizeof(meta->queue_pages));
+	tier->pages += change;
+	fpb_wal_note(wp, &tier->pages, sizeof(tier->pages));
 }

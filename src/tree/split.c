@@ -56,7 +56,7 @@ fpb_name_halves(const FpbIndex *ix, Page page, const FpbInsertState *downlink,
 static inline BlockNumber *
 meta_root(const FpbIndex *ix, FpbMeta *meta)
 {
-	return ix->tree == 0 ? &meta->root : &meta->queue_root;
+	return ix->tree == FPB_MAIN_TREE ? &meta->root : &meta->tiers[ix->tree - 1].root;
 }
 
 /*
@@ -74,7 +74,7 @@ grow_root(FpbIndex *ix, const FpbInsertState *downlink, Buffer metabuf)
 	FpbEntry	entries[2];
 	FpbPageContent content = {
 		.level = level,
-		.flags = FPB_LEFTMOST | FPB_RIGHTMOST | ix->tree,
+		.flags = FPB_LEFTMOST | FPB_RIGHTMOST | ix->tree << FPB_TREE_SHIFT,
 		.right = InvalidBlockNumber,
 		.entries = entries,
 		.nentries = 2,
@@ -108,12 +108,12 @@ grow_root(FpbIndex *ix, const FpbInsertState *downlink, Buffer metabuf)
 	fpb_page_replace(BufferGetPage(rootbuf), image->data, wp_root);
 	fpb_name_halves(ix, BufferGetPage(rootbuf), downlink, wp_root);
 	*meta_root(ix, meta) = BufferGetBlockNumber(rootbuf);
-	if (ix->tree == 0)
+	if (ix->tree == FPB_MAIN_TREE)
 		meta->level = level;
 	else
 	{
-		meta->queue_level = level;
-		meta->queue_pages++;
+		meta->tiers[ix->tree - 1].level = level;
+		meta->tiers[ix->tree - 1].pages++;
 	}
 	fpb_wal_note(wp_meta, meta, sizeof(FpbMeta));
 	fpb_clear_incomplete(left, wp_left);
@@ -346,13 +346,13 @@ fpb_split_page(FpbIndex *ix, FpbInsertState *ins)
 		fpb_name_halves(ix, wp_right->page, ins, wp_right);
 	}
 	log_from_base(ix, wp_right, images[2].data);
-	if (ix->tree != 0)
+	if (ix->tree != FPB_MAIN_TREE)
 		metabuf = fpb_add_meta(ix, &wal, &wp_meta);
 	fpb_wal_enter(&wal);
 	if (wp_child != NULL)
 		fpb_clear_incomplete(ins->left, wp_child);
 	if (wp_meta != NULL)
-		fpb_count_queue_pages(wp_meta, 1);
+		fpb_count_tier_pages(ix, wp_meta, 1);
 	fpb_wal_finish(&wal);
 	if (wp_meta != NULL)
 		fpb_relbuf(metabuf);

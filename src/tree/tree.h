@@ -218,7 +218,7 @@ extern void fpb_count_step(const FpbIndex *ix, Buffer buf, uint32 *steps);
 static inline bool
 fpb_page_is_in_tree(const FpbIndex *ix, Page page)
 {
-	return (FpbHdr(page)->flags & (FPB_DELETED | FPB_QUEUE)) == ix->tree;
+	return (FpbHdr(page)->flags & (FPB_DELETED | FPB_TREE_BITS)) == ix->tree << FPB_TREE_SHIFT;
 }
 
 /*

@@ -357,7 +357,7 @@ read_both(Verify *v, const FpbWal *wal, int i, Content *before, Content *after)
 	read_content(v->ix, page, turn++ % 8 == 0, after);
 	if (FpbHdr(before->page)->level != FpbHdr(page)->level)
 		note(v, "a page has changed its level");
-	if (FpbPageIsQueue(before->page) != FpbPageIsQueue(page))
+	if (FpbPageTree(before->page) != FpbPageTree(page))
 		note(v, "a page has changed its tree");
 	return true;
 }

@@ -79,9 +79,9 @@ insert_queued(FpbIndex *ix, FpbInsertState *ins)
 
 	/* the stack will be the queue's */
 	ins->named = false;
-	fpb_filter_open(&filter, ix->rel);
+	fpb_filter_open(&filter, ix->rel, 1, true);
 	fpb_filter_prefetch(&filter, ins->entry.key.head);
-	fpb_index_of_queue(ix, &queue);
+	fpb_index_of_tier(ix, 1, &queue);
 	while (!BufferIsValid(ins->buf = fpb_descend(&queue, &ins->search, 0, false,
 												 BUFFER_LOCK_EXCLUSIVE, ins->stack)))
 		fpb_begin_queue(&queue);

@@ -53,7 +53,7 @@ fpb_put_queued(FpbIndex *queue, const FpbFilter *filter, FpbInsertState *ins)
 	if (fpb_insert_on_page(queue, ins))
 		return FPB_PUT_IN_PLACE;
 	ins->may_split = true;
-	if (fpb_queue_pages(queue, NULL) >= fpb_queue_limit(rel, RelationGetNumberOfBlocks(rel)))
+	if (fpb_tier_pages(queue, 1, NULL) >= fpb_tier_limit(rel, RelationGetNumberOfBlocks(rel), 1))
 	{
 		fpb_relbuf(ins->buf);
 		fpb_filter_remove(filter, ins->entry.key.head);
@@ -74,10 +74,11 @@ fpb_note_put(const FpbIndex *ix, const FpbFilter *filter, FpbPut put)
 
 	if (shared != NULL)
 	{
-		if (put == FPB_PUT_BY_SPLIT &&
-			pg_atomic_read_u32(&shared->queue_pages) != FPB_PAGES_UNKNOWN)
-			pg_atomic_write_u32(&shared->queue_pages, fpb_queue_pages(ix, NULL));
-		pg_atomic_fetch_add_u64(&shared->queue_entries, 1);
+		FpbSharedTier *tier = fpb_shared_tier(shared, 1);
+
+		if (put == FPB_PUT_BY_SPLIT && pg_atomic_read_u32(&tier->pages) != FPB_PAGES_UNKNOWN)
+			pg_atomic_write_u32(&tier->pages, fpb_tier_pages(ix, 1, NULL));
+		pg_atomic_fetch_add_u64(&tier->entries, 1);
 	}
 
 	/*

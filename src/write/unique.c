@@ -44,11 +44,10 @@ typedef struct UniqueCheck
 	FpbIndex   *ix;
 	FpbInsertState *ins;		/* of the new row */
 	IndexUniqueCheck mode;
-	const FpbIndex *tree;		/* whose leaf is looked at: the index or its
-								 * queue */
-	FpbIndex	queue;			/* if it may have one: */
-	Buffer		metabuf;		/* the metapage, pinned; or InvalidBuffer */
-	FpbFilter	filter;			/* of what is not in the queue */
+	FpbIndex   *tree;			/* whose leaf is looked at: ix, or one of: */
+	FpbIndex	tiers[FPB_TIERS];	/* of its queue, if it may have one: then */
+	Buffer		metabuf;		/* is the metapage, pinned; or InvalidBuffer */
+	FpbFilter	filters[FPB_TIERS]; /* of what is not in its tiers */
 	Datum	   *values;
 	bool	   *isnull;
 	SnapshotData dirty;
@@ -414,22 +413,22 @@ check_main(UniqueCheck *check, bool to_queue)
 #endif
 
 /*
- * Has the queue certainly no entry of the new row's key?  Its entries have
- * heads from first on up to the search key's.  The first main leaf of the key
- * is locked.
+ * Has a tier certainly no entry of the new row's key?  Its entries have heads
+ * from first on up to the search key's.  The first main leaf of the key is
+ * locked.
  */
 static bool
-queue_excludes_key(const UniqueCheck *check, const FpbSearchKey *first)
+tier_excludes_key(const UniqueCheck *check, int tier, const FpbSearchKey *first)
 {
 	const FpbSearchKey *end = &check->ins->search;
 
 	return first->head == end->head &&
 		(fpb_is_word(check->ix) || (first->has_head && end->has_head)) &&
-		fpb_filter_excludes(&check->filter, BufferGetPage(check->metabuf), end->head);
+		fpb_filter_excludes(&check->filters[tier - 1], BufferGetPage(check->metabuf), end->head);
 }
 
 /*
- * Look for rows that conflict with the new one in the queue's leaf that place
+ * Look for rows that conflict with the new one in the tier's leaf that place
  * falls into.  That is locked, and released; so is the first main leaf of the
  * key, which stays so.  If the next leaf may have entries of the key, *more is
  * true, and *place becomes where it begins.  Returns as check_entry does.
@@ -437,7 +436,7 @@ queue_excludes_key(const UniqueCheck *check, const FpbSearchKey *first)
 static TransactionId
 check_queue_leaf(UniqueCheck *check, Buffer buf, FpbSearchKey *place, bool *done, bool *more)
 {
-	FpbIndex   *queue = &check->queue;
+	FpbIndex   *queue = check->tree;
 	Page		page = BufferGetPage(buf);
 	FpbPos		pos;
 	TransactionId xwait;
@@ -462,48 +461,70 @@ check_queue_leaf(UniqueCheck *check, Buffer buf, FpbSearchKey *place, bool *done
 }
 
 /*
- * Look for rows that conflict with the new one in the queue, if there is one.
- * ins->buf is locked, as for check_main, and the search key is FIRST_EQUAL on
- * entry and exit.  If a page of the queue would have to be read, *missing
- * becomes its block.  Returns as check_entry does.
+ * Look for rows that conflict with the new one in a tier of the queue, if
+ * there is one.  ins->buf is locked, as for check_main, and the search key is
+ * BEHIND_EQUAL; first is FIRST_EQUAL.  If a page of the tier would have to be
+ * read, *missing becomes its block.  Returns as check_entry does.
  */
 static TransactionId
-check_queue(UniqueCheck *check, bool *done, BlockNumber *missing)
+check_tier(UniqueCheck *check, int tier, const FpbSearchKey *first, bool *done,
+		   BlockNumber *missing)
 {
-	FpbIndex   *ix = check->ix;
-	FpbInsertState *ins = check->ins;
-	FpbSearchKey place = ins->search;
+	FpbSearchKey place = *first;
 	TransactionId xwait = InvalidTransactionId;
-	bool		more = fpb_queue_root(check->metabuf) != FPB_METAPAGE;
+	bool		more = !tier_excludes_key(check, tier, first) || LOOK_ANYWAY;
 	uint32		steps = 0;
 
-	if (!more)
-		return InvalidTransactionId;
-	check->tree = &check->queue;
-	set_search(ix, ins, BEHIND_EQUAL);
-	if (queue_excludes_key(check, &place) && !LOOK_ANYWAY)
-		more = false;
-	while (more && fpb_queue_root(check->metabuf) != FPB_METAPAGE)
+	check->tree = &check->tiers[tier - 1];
+	while (more && fpb_has_tier(check->metabuf, tier))
 	{
-		Buffer		buf = fpb_descend_queue(&check->queue, &place, false, BUFFER_LOCK_SHARE,
+		Buffer		buf = fpb_descend_queue(check->tree, &place, false, BUFFER_LOCK_SHARE,
 											NULL, missing);
 
 		if (BufferIsValid(buf))
 		{
-			fpb_count_step(ix, buf, &steps);
+			fpb_count_step(check->ix, buf, &steps);
 			xwait = check_queue_leaf(check, buf, &place, done, &more);
 		}
 		else if (*missing != InvalidBlockNumber)
 			break;
 	}
-	set_search(ix, ins, FIRST_EQUAL);
-	check->tree = ix;
+	check->tree = check->ix;
+
+	/* what has left the tier can be seen in the next one from now on */
+	pg_read_barrier();
+	FPB_INJECTION_POINT("fpbtree-unique-tier-checked");
 	return xwait;
 }
 
 /*
- * Look for rows that conflict with the new one, in both trees.  Lock state,
- * and what is returned, are those of check_main.  If a page of the queue would
+ * Look for rows that conflict with the new one in the queue, tier by tier, as
+ * entries move.  ins->buf is locked, as for check_main, and the search key is
+ * FIRST_EQUAL on entry and exit.  If a page of the queue would have to be
+ * read, *missing becomes its block.  Returns as check_entry does.
+ */
+static TransactionId
+check_queue(UniqueCheck *check, bool *done, BlockNumber *missing)
+{
+	FpbInsertState *ins = check->ins;
+	FpbSearchKey first = ins->search;
+	TransactionId xwait = InvalidTransactionId;
+
+	set_search(check->ix, ins, BEHIND_EQUAL);
+	for (int tier = 1; tier < FPB_TREES; tier++)
+	{
+		if (*done || TransactionIdIsValid(xwait) || *missing != InvalidBlockNumber)
+			break;
+		if (fpb_has_tier(check->metabuf, tier))
+			xwait = check_tier(check, tier, &first, done, missing);
+	}
+	set_search(check->ix, ins, FIRST_EQUAL);
+	return xwait;
+}
+
+/*
+ * Look for rows that conflict with the new one, in all trees.  Lock state, and
+ * what is returned, are those of check_main.  If a page of the queue would
  * have to be read, *missing becomes its block, and nothing has been found out.
  */
 static TransactionId
@@ -538,8 +559,11 @@ open_queue(UniqueCheck *check)
 	if (!check->ix->may_queue)
 		return;
 	check->metabuf = fpb_pin_meta(check->ix);
-	fpb_filter_open(&check->filter, check->ix->rel);
-	fpb_index_of_queue(check->ix, &check->queue);
+	for (int tier = 1; tier < FPB_TREES; tier++)
+	{
+		fpb_filter_open(&check->filters[tier - 1], check->ix->rel, tier, false);
+		fpb_index_of_tier(check->ix, tier, &check->tiers[tier - 1]);
+	}
 }
 
 static void
@@ -564,11 +588,11 @@ put_unique(UniqueCheck *check, BlockNumber *missing)
 	ins.stack = &stack;
 	ins.named = false;
 	ins.missing = missing;
-	ins.buf = fpb_descend_queue(&check->queue, &ins.search, false, BUFFER_LOCK_EXCLUSIVE,
+	ins.buf = fpb_descend_queue(&check->tiers[0], &ins.search, false, BUFFER_LOCK_EXCLUSIVE,
 								&stack, missing);
 	if (!BufferIsValid(ins.buf))
 		return FPB_PUT_NOWHERE;
-	return fpb_put_queued(&check->queue, &check->filter, &ins);
+	return fpb_put_queued(&check->tiers[0], &check->filters[0], &ins);
 }
 
 /*
@@ -592,8 +616,8 @@ prepare_queue(UniqueCheck *check, BlockNumber missing)
 {
 	if (missing != InvalidBlockNumber)
 		read_missing(check->ix, missing);
-	else if (fpb_queue_root(check->metabuf) == FPB_METAPAGE)
-		fpb_begin_queue(&check->queue);
+	else if (!fpb_has_tier(check->metabuf, 1))
+		fpb_begin_queue(&check->tiers[0]);
 	else
 		fpb_queue_make_room(check->ix, check->ins->heap, &check->ins->search);
 }
@@ -693,7 +717,7 @@ insert_checked(UniqueCheck *check, int tries)
 	if (put == FPB_PUT_NOWHERE)
 		prepare_queue(check, missing);
 	else
-		fpb_note_put(ix, &check->filter, put);
+		fpb_note_put(ix, &check->filters[0], put);
 	return put != FPB_PUT_NOWHERE;
 }
 

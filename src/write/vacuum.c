@@ -47,7 +47,7 @@
 typedef struct VacuumState
 {
 	FpbIndex	ix;
-	FpbIndex	queue;			/* the same, for the operation queue's tree */
+	FpbIndex	tiers[FPB_TIERS];	/* the same, for those of the queue */
 	IndexVacuumInfo *info;
 	IndexBulkDeleteResult *stats;
 	IndexBulkDeleteCallback callback;
@@ -65,7 +65,8 @@ typedef struct VacuumState
 	FpbPos	   *doomed;			/* positions of those to be removed, */
 	uint64	   *doomed_heads;	/* and their heads */
 	FpbFilter	filter;
-	bool		counted;		/* are entries of the queue counted off? */
+	bool		noted;			/* are there notes of the tier's entries, to
+								 * be erased? */
 	MemoryContext upkeep_cxt;	/* for a piece of upkeep */
 	int			nwarnings;
 } VacuumState;
@@ -97,6 +98,20 @@ static bool
 is_leaf(const VacuumState *vs, BlockNumber blkno)
 {
 	return (vs->leaves[blkno / 8] & (1 << (blkno % 8))) != 0;
+}
+
+/*
+ * Dead entries have been removed from a leaf of the queue: erase their notes.
+ */
+static void
+forget_doomed(VacuumState *vs, int ndoomed)
+{
+	FpbFilter  *filter = &vs->filter;
+
+	for (int i = 0; vs->noted && i < ndoomed; i++)
+		fpb_filter_remove(filter, vs->doomed_heads[i]);
+	if (filter->shared != NULL)
+		pg_atomic_fetch_sub_u64(&fpb_shared_tier(filter->shared, filter->tier)->entries, ndoomed);
 }
 
 /*
@@ -139,10 +154,8 @@ vacuum_leaf(VacuumState *vs, FpbIndex *ix, Buffer buf)
 		fpb_page_delete(ix, page, vs->doomed, ndoomed, wp);
 		fpb_wal_finish(&wal);
 		fpb_verify_delete(ix, &wal, 0, vs->doomed, ndoomed);
-		for (int i = 0; ix->tree != 0 && vs->counted && i < ndoomed; i++)
-			fpb_filter_remove(&vs->filter, vs->doomed_heads[i]);
-		if (ix->tree != 0 && vs->filter.shared != NULL)
-			pg_atomic_fetch_sub_u64(&vs->filter.shared->queue_entries, ndoomed);
+		if (ix->tree != FPB_MAIN_TREE)
+			forget_doomed(vs, ndoomed);
 	}
 	vs->stats->tuples_removed += ndoomed;
 	vs->stats->num_index_tuples += nitems - ndoomed;
@@ -275,7 +288,7 @@ finish_split(void *arg)
 	Buffer		buf = fpb_getbuf(ix, upkeep->blkno, BUFFER_LOCK_SHARE);
 	Page		page = BufferGetPage(buf);
 	int			level = FpbHdr(page)->level;
-	FpbIndex   *tree = FpbPageIsQueue(page) ? &upkeep->vs->queue : ix;
+	FpbIndex   *tree = FpbPageIsQueue(page) ? &upkeep->vs->tiers[FpbPageTree(page) - 1] : ix;
 	bool		incomplete = !FpbPageIsDeleted(page) &&
 		FpbPageSplitIncomplete(page) && !FpbPageIsRightmost(page);
 	FpbKey		high;
@@ -312,8 +325,9 @@ has_no_entries(const VacuumState *vs, Page page)
 	FpbPageHeader *hdr = FpbHdr(page);
 
 	if (hdr->magic != FPB_MAGIC || PageGetPageSize(page) != BLCKSZ ||
-		(hdr->flags & FPB_META) || FpbPageIsLeaf(page) != (hdr->level == 0) ||
-		hdr->level > (FpbPageIsQueue(page) ? vs->queue.level : vs->ix.level))
+		FpbPageIsMeta(page) || FpbPageIsLeaf(page) != (hdr->level == 0) ||
+		hdr->level > (FpbPageIsQueue(page) ? vs->ix.tier_levels[FpbPageTree(page) - 1] :
+					  vs->ix.level))
 		return false;
 	return FpbPageIsDeleted(page) || !FpbPageIsLeaf(page);
 }
@@ -388,30 +402,32 @@ visit_page(VacuumState *vs, Buffer buf)
 }
 
 /*
- * Visit the leaves of the operation queue in the order of keys, so that no
- * split makes us miss an entry.  Entries move from the queue to the main tree
- * and never back.  So those that move before we come to their leaf are found
- * in the main tree, whose leaves are visited after this.
+ * Visit the leaves of a tier of the operation queue in the order of keys, so
+ * that no split makes us miss an entry.  Entries move from tier to tier and to
+ * the main tree, and never back.  So those that move before we come to their
+ * leaf are found in the tiers below or in the main tree, whose leaves are
+ * visited after this.
  */
 static void
-visit_queue(VacuumState *vs)
+visit_tier(VacuumState *vs, int tier)
 {
+	FpbIndex   *queue = &vs->tiers[tier - 1];
 	FpbLeaves	walk;
 	Buffer		buf;
 
-	fpb_filter_open(&vs->filter, vs->queue.rel);
-	vs->counted = fpb_filter_counted(&vs->filter, vs->queue.rel);
-	fpb_leaves_begin(&walk, &vs->queue);
+	fpb_filter_open(&vs->filter, queue->rel, tier, false);
+	vs->noted = fpb_filter_noted(&vs->filter, queue->rel);
+	fpb_leaves_begin(&walk, queue);
 	while (BufferIsValid(buf = fpb_leaves_next(&walk)))
 	{
 		/* a leaf of the queue is not taken out of it while it is pinned */
 		LockBuffer(buf, BUFFER_LOCK_UNLOCK);
 		fpb_vacuum_delay_point();
 		LockBufferForCleanup(buf);
-		fpb_checkpage(&vs->queue, buf);
+		fpb_checkpage(queue, buf);
 		if (fpb_leaves_still(&walk, buf))
 		{
-			vacuum_leaf(vs, &vs->queue, buf);
+			vacuum_leaf(vs, queue, buf);
 			fpb_leaves_leave(&walk, buf);
 		}
 		else
@@ -534,11 +550,14 @@ vacuum_scan(IndexVacuumInfo *info, IndexBulkDeleteResult *stats,
 	fpb_index_refresh(&vs->ix);
 	keep_up(vs, &upkeep, find_first_leaf, "find the first leaf");
 	MemoryContextReset(vs->upkeep_cxt);
-	fpb_index_of_queue(&vs->ix, &vs->queue);
-	if (vs->queue.root != FPB_METAPAGE)
+	if (fpb_has_queue(rel))
 		fpb_worker_request(rel);
-	if (vs->ix.may_queue)
-		visit_queue(vs);
+	for (int tier = 1; tier < FPB_TREES; tier++)
+	{
+		fpb_index_of_tier(&vs->ix, tier, &vs->tiers[tier - 1]);
+		if (vs->ix.may_queue)
+			visit_tier(vs, tier);
+	}
 
 	/* meanwhile, splits may make leaves beyond the known end */
 	vs->next = FPB_METAPAGE + 1;

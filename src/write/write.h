@@ -41,7 +41,7 @@ extern bool fpb_insert_unique(FpbIndex *ix, FpbInsertState *ins, Datum *values, 
 
 /*
  * Insertion into the operation queue (write/insert_queued.c), an index as
- * fpb_index_of_queue makes it.
+ * fpb_index_of_tier makes it, for tier 1.
  *
  * begin_queue: make a queue, unless there is one, and ask for the worker.  No
  * lock is held on entry or exit.

@@ -21,21 +21,22 @@ sub am { return $ENV{FPB_AM} || 'fpbtree'; }
 
 # name, key columns, the rest of the definition
 my $QUEUE = am() eq 'btree' ? '' : 'WITH (operation_queue = on, opq_size = 96)';
+my $TIERS = am() eq 'btree' ? '' : 'WITH (operation_queue = on, opq_size = 32, queue_tiers = 2)';
 our @INDEXES = (
 	[ 'w_i4', 'i4', $QUEUE ],
 	[ 'w_i8', 'i8', '' ],
 	[ 'w_i8_desc', 'i8 DESC', '' ],
 	[ 'w_pair', 'a, b', '' ],
-	[ 'w_uuid', 'u', $QUEUE ],
+	[ 'w_uuid', 'u', $TIERS ],
 	[ 'w_text_c', 'tc', '' ],
 	[ 'w_text_icu', 'ti', '' ],
-	[ 'w_text_long', 'tl', $QUEUE ],
+	[ 'w_text_long', 'tl', $TIERS ],
 	[ 'w_include', 'i8, tc', 'INCLUDE (id)' ],
 	[ 'w_few', 'few', $QUEUE ],
 	[ 'w_few_text', 'fewt', '' ],
 	[ 'w_nulls', 'n NULLS FIRST', '' ],
 	[ 'w_unique', 'un', '' ],
-	[ 'w_unique_queued', 'un', $QUEUE ],
+	[ 'w_unique_queued', 'un', $TIERS ],
 	[ 'w_partial', 'i4', 'WHERE few = 3' ],
 	[ 'w_expression', '(i4 % 1000)', '' ]);
 

@@ -46,7 +46,7 @@ CREATE INDEX short_t ON short USING fpbtree (t) WITH (leaf_lines = 3, fillfactor
 
 SELECT format('CREATE INDEX waiting_k ON waiting USING fpbtree (k) WITH (operation_queue = on, opq_size = %s)',
 	current_setting('block_size')::int / 1024 * 60) \gexec
-CREATE INDEX waiting_a ON waiting USING fpbtree (a) WITH (leaf_lines = 3, operation_queue = on, opq_size = 1);
+CREATE INDEX waiting_a ON waiting USING fpbtree (a) WITH (leaf_lines = 3, operation_queue = on, opq_size = 1, queue_tiers = 2);
 
 -- the indexes, each with what it is of and its file
 CREATE VIEW indexes AS

@@ -1419,7 +1419,7 @@ static bool
 plan_pass(const FpbIndex *ix, Page page, int dir, const FpbEntry *entry, int rank,
 		  int nslots, FpbSlotPlan *plan)
 {
-	int			most = ix->tree == 0 ? PASS_MOST : FpbDir(page)->nnodes;
+	int			most = ix->tree == FPB_MAIN_TREE ? PASS_MOST : FpbDir(page)->nnodes;
 	int			left = 0;
 	int			right = 0;
 
