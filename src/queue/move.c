@@ -302,7 +302,8 @@ fpb_move_entries(FpbWay *way, Buffer buf, FpbStack *stack, FpbSearchKey *place,
 	bool		image_due = RelationNeedsWAL(ix->rel) && XLogCheckBufferNeedsBackup(buf);
 	bool		pruned = ix->tree != FPB_MAIN_TREE; /* no entry of the queue
 													 * is killed */
-	bool		split = false;
+	bool		full;
+	bool		split;
 	int			n = 0;
 
 	if (unlikely(ix->old_heads))
@@ -347,6 +348,7 @@ fpb_move_entries(FpbWay *way, Buffer buf, FpbStack *stack, FpbSearchKey *place,
 		}
 	}
 
+	full = n < m.nentries && is_full(ix);
 	if (!BufferIsValid(m.from) && missing != InvalidBlockNumber)
 	{
 		fpb_relbuf(buf);
@@ -354,7 +356,7 @@ fpb_move_entries(FpbWay *way, Buffer buf, FpbStack *stack, FpbSearchKey *place,
 		ReleaseBuffer(ReadBuffer(ix->rel, missing));
 		n = FPB_MOVE_AGAIN;
 	}
-	else if (n < m.nentries && is_full(ix) && n == 0)
+	else if (full && n == 0)
 	{
 		release_from(&m);
 		fpb_relbuf(buf);
@@ -364,7 +366,7 @@ fpb_move_entries(FpbWay *way, Buffer buf, FpbStack *stack, FpbSearchKey *place,
 	{
 		int			next;
 
-		split = n < m.nentries && !is_full(ix);
+		split = n < m.nentries && !full;
 		next = n + split;
 		*more = true;
 		if (next < m.nentries)

@@ -490,9 +490,6 @@ check_tier(UniqueCheck *check, int tier, const FpbSearchKey *first, bool *done,
 			break;
 	}
 	check->tree = check->ix;
-
-	/* what has left the tier can be seen in the next one from now on */
-	pg_read_barrier();
 	FPB_INJECTION_POINT("fpbtree-unique-tier-checked");
 	return xwait;
 }
@@ -517,6 +514,9 @@ check_queue(UniqueCheck *check, bool *done, BlockNumber *missing)
 			break;
 		if (fpb_has_tier(check->metabuf, tier))
 			xwait = check_tier(check, tier, &first, done, missing);
+
+		/* what has left the tier can be seen in the next one from now on */
+		pg_read_barrier();
 	}
 	set_search(check->ix, ins, FIRST_EQUAL);
 	return xwait;
