@@ -822,6 +822,107 @@ join_plain_text(const FpbIndex *ix, const FpbKey *key, Size size, FpbJoiner *joi
 }
 
 /*
+ * Write the first column of a key of two codes, of which its tuple has the
+ * size last bytes; known bytes of it are in the prefix and in the head.  A
+ * uuid's bytes are those of its code, if it is ascending.  False if the value
+ * has to be made otherwise.  The bytes behind it may change.
+ *
+ * What a prefix has of the values is there, and nothing is written over it.
+ * So a first column that is in the prefix is there, too.
+ */
+static inline bool
+write_plain_first(const FpbIndex *ix, const FpbKey *key, Size known, const char *last, Size size,
+				  char *to, const FpbPrefixThere *there)
+{
+	uint64		head = pg_hton64(key->head);
+
+	if (known >= ix->first_size + sizeof(head))
+		return true;
+	if (known + size <= ix->first_size)
+		return false;
+	if (ix->cols[0].by_value)
+	{
+		write_code(ix, code_of_key(ix, key, there), to);
+		return true;
+	}
+	if (ix->cols[0].desc)
+		return false;
+	memcpy(to + there->first, &head, sizeof(head));
+	if (known < ix->first_size)
+		fpb_copy_short(to + known, last, ix->first_size - known);
+	return true;
+}
+
+/*
+ * Write the second column of such a key, an ascending uuid; so many bytes of
+ * the key are not in the prefix.  As above.
+ */
+static inline void
+write_plain_uuid(const FpbKey *key, Size lacking, const char *last, Size size, char *to)
+{
+	const Size	whole = FPB_UUID_BYTES;
+	uint64		head;
+
+	if (lacking <= whole)
+	{
+		head = pg_hton64(key->head);
+		memcpy(to + whole - lacking, &head, sizeof(head));
+		fpb_copy_short(to + whole - lacking + sizeof(head), last, size);
+	}
+	else if (lacking - whole < sizeof(head))
+	{
+		Size		before = lacking - whole;
+
+		head = pg_hton64(key->head << (BITS_PER_BYTE * before));
+		memcpy(to, &head, sizeof(head));
+		fpb_copy_short(to + sizeof(head) - before, last, size);
+	}
+	else
+		memcpy(to, last + size - whole, whole);
+}
+
+/*
+ * fpb_join_plain of a tuple with the size last bytes of a key, whose data are
+ * no others.
+ */
+static inline IndexTuple
+join_plain_last(const FpbIndex *ix, const FpbKey *key, Size size, FpbJoiner *joiner)
+{
+	const FpbColumn *first = &ix->cols[0];
+	const FpbColumn *second = &ix->cols[1];
+	const Size	start = IndexInfoFindDataOffset(0);
+	const char *last = (char *) key->tuple + start;
+	char	   *to = joiner->space.data + start;
+	Size		prefix = joiner->there.first + joiner->there.rest;
+	Size		end = first->length;
+	bool		aligned = first->align > sizeof(uint16) || second->align > sizeof(uint16);
+
+	if ((key->tuple->t_info & ~INDEX_SIZE_MASK) != 0 || size > FPB_LAST_BYTES_MOST ||
+		!prefix_is_there(ix, key, joiner))
+		return NULL;
+	if (!write_plain_first(ix, key, prefix + sizeof(key->head), last, size, to, &joiner->there))
+		return add_last_bytes(ix, key, &joiner->space, &joiner->there);
+	if (ix->second == FPB_SECOND_UUID && !second->desc)
+	{
+		Size		lacking = ix->first_size + FPB_SECOND_MOST - prefix;
+
+		if (size + sizeof(key->head) != Max(lacking, sizeof(key->head)))
+			return NULL;
+		write_plain_uuid(key, lacking, last, size, to + end);
+		end += FPB_UUID_BYTES;
+	}
+	else
+	{
+		KeyParts	parts = parts_of_key(ix, key, &joiner->there);
+
+		end = write_second_code(ix, key, &parts, to, end);
+	}
+	joiner->space.header.t_tid = key->tuple->t_tid;
+	joiner->space.header.t_info = (aligned ? INDEX_AM_RESERVED_BIT : 0) | (start + end);
+	return &joiner->space.header;
+}
+
+/*
  * fpb_join_plain of a tuple that lacks a code, and whose data have size bytes.
  */
 static IndexTuple
@@ -840,16 +941,15 @@ join_plain_code(const FpbIndex *ix, const FpbKey *key, Size size, FpbJoiner *joi
 	Size		in_head;
 	Size		end = first->length;
 
-	if (ix->last_bytes)
-		return info == 0 && size <= FPB_LAST_BYTES_MOST && prefix_is_there(ix, key, joiner) ?
-			add_last_bytes(ix, key, &joiner->space, &joiner->there) : NULL;
 	rest = lacks_second ? 0 : plain_rest(ix, data, size, left);
 
 	if (rest < 0 || !prefix_is_there(ix, key, joiner) ||
 		info != ((left == 0 ? INDEX_VAR_MASK : 0) |
 				 (aligned && !lacks_second ? INDEX_AM_RESERVED_BIT : 0)))
 		return NULL;
-	write_code(ix, code_of_key(ix, key, &joiner->there), to);
+	/* a code that is in the prefix is there */
+	if (joiner->there.first < ix->first_size)
+		write_code(ix, code_of_key(ix, key, &joiner->there), to);
 	in_head = fpb_first_in_head(ix, joiner->there.first, key->head);
 	if (ix->second == FPB_SECOND_TEXT && left == 0)
 		end = add_second(ix, key, VARHDRSZ_SHORT, data + VARHDRSZ_SHORT,
@@ -891,6 +991,8 @@ fpb_join_plain(const FpbIndex *ix, const FpbKey *key, FpbJoiner *joiner)
 		(offset > FPB_TAIL_MAX_OFFSET && (offset & FPB_POSTING_BIT) == 0))
 		return NULL;
 	size -= start;
+	if (ix->last_bytes)
+		return join_plain_last(ix, key, size, joiner);
 	if (ix->first_size > 0)
 		return join_plain_code(ix, key, size, joiner);
 	if (ix->second != FPB_SECOND_NONE && (info & ~INDEX_AM_RESERVED_BIT) == 0)
