@@ -187,6 +187,21 @@ SELECT count(*) FROM f WHERE t = 'new';
 SELECT count(*) FROM f WHERE k BETWEEN 499 AND 801;
 SELECT count(*) FROM f WHERE t = 'new';
 
+-- how much of a leaf is read at first goes by the plan's LIMIT: ten rows take no
+-- more visits than one
+CREATE TABLE limited AS SELECT lpad(i::text, 6, '0') COLLATE "C" AS t FROM generate_series(1, 20000) i;
+CREATE INDEX limited_t ON limited USING fpbtree (t);
+VACUUM ANALYZE limited;
+CREATE TEMP VIEW queries (q) AS VALUES
+    ('SELECT t FROM limited ORDER BY t'), ('SELECT t FROM limited ORDER BY t DESC'),
+    ('SELECT t FROM limited WHERE t > ''009000'' ORDER BY t'), ('SELECT t FROM limited WHERE t < ''009050'' ORDER BY t DESC');
+SELECT count(heap_blocks(q || ' LIMIT 1')) FROM queries;
+SELECT q, heap_blocks(q || ' LIMIT 10') - heap_blocks(q || ' LIMIT 1') AS more, heap_blocks(q || ' LIMIT 5 OFFSET 5') - heap_blocks(q || ' LIMIT 1') AS behind_five FROM queries;
+SELECT * FROM (SELECT t FROM limited ORDER BY t DESC LIMIT 7 OFFSET 30) x;
+-- and a scan of all comes to each leaf but once, after the first
+SELECT heap_blocks('SELECT t FROM limited ORDER BY t') <= leaf_pages + 10 AS all_at_once FROM fpbtree_stats('limited_t');
+DROP VIEW queries;
+
 -- a cursor does not see what is inserted around it while it moves
 BEGIN;
 DECLARE c SCROLL CURSOR FOR SELECT k FROM f WHERE k >= 900 ORDER BY k;

@@ -1,7 +1,7 @@
 /*-------------------------------------------------------------------------
  *
  * scan/read_all.c
- *	  Does the plan that is running read a scan to its end?
+ *	  Does the plan that is running read a scan to its end, or how much of it?
  *
  * A scan is not told how many rows will be asked of it.  Whoever stops it
  * early has no use for what it has read ahead.  So we look at the plan: if the
@@ -149,4 +149,30 @@ fpb_will_read_all(IndexScanDesc scan, FpbScanPrefetch *prefetch)
 			!may_stop_scan(run->query->planstate, &asked) && search.found;
 	}
 	return prefetch->read_all;
+}
+
+/*
+ * How many rows does the plan that is running want of a scan?  Returns 0 if
+ * that is not known: if the scan is not all that is under a LIMIT at the
+ * plan's top.  Some rows may be filtered out, so it may want more.
+ */
+int64
+fpb_limit_of_scan(IndexScanDesc scan)
+{
+	const FpbPlanRun *run = fpb_running;
+	LimitState *limit;
+	PlanState  *below;
+	IndexScanDesc limited = NULL;
+
+	if (run == NULL || !IsA(run->query->planstate, LimitState))
+		return 0;
+	limit = (LimitState *) run->query->planstate;
+	below = outerPlanState(limit);
+	if (IsA(below, IndexScanState))
+		limited = ((IndexScanState *) below)->iss_ScanDesc;
+	else if (IsA(below, IndexOnlyScanState))
+		limited = ((IndexOnlyScanState *) below)->ioss_ScanDesc;
+	if (limited != scan || limit->noCount)
+		return 0;
+	return Min(limit->offset, PG_INT32_MAX) + Min(limit->count, PG_INT32_MAX);
 }

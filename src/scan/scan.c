@@ -121,9 +121,9 @@ read_more(FpbScan *so)
 
 	if (so->prefetch.heap_on)
 		cursor->part = 0;
-	else
-		cursor->part = cursor->part == FPB_FIRST_ITEMS ? FPB_NEXT_ITEMS :
-			cursor->part == FPB_NEXT_ITEMS ? FPB_MORE_ITEMS : 0;
+	else if (cursor->part > 0)
+		cursor->part = cursor->part < FPB_NEXT_ITEMS ? FPB_NEXT_ITEMS :
+			cursor->part < FPB_MORE_ITEMS ? FPB_MORE_ITEMS : 0;
 }
 
 /*
@@ -312,15 +312,21 @@ fpb_scan_want_all(IndexScanDesc scan, bool all_wanted)
 
 /*
  * The scan is to start again, and will presumably want as many entries as this
- * time.  So it reads as many at first.
+ * time.  So it reads as many at first.  The first time, the plan may tell.
  */
 static void
-note_wanted(FpbScan *so)
+note_wanted(IndexScanDesc scan, FpbScan *so)
 {
 	FpbScanCursor *cursor = &so->cursor;
 	FpbScanPage *sp = cursor->page;
 	int64		wanted = cursor->nleft;
 
+	if (cursor->state == FPB_SCAN_NEW && !cursor->restarted)
+	{
+		wanted = fpb_limit_of_scan(scan);
+		cursor->part = wanted > FPB_MORE_ITEMS ? 0 : (int) Max(wanted, FPB_FIRST_ITEMS);
+		return;
+	}
 	if (cursor->state == FPB_SCAN_ON_PAGE)
 		wanted += cursor->forward ? sp->current + 1 : sp->nitems - sp->current;
 	cursor->part = wanted <= FPB_FIRST_ITEMS ? FPB_FIRST_ITEMS :
@@ -356,7 +362,7 @@ fpb_rescan(IndexScanDesc scan, ScanKey keys, int nkeys pg_attribute_unused(),
 	FpbScan    *so = (FpbScan *) scan->opaque;
 
 	so->cursor.restarted |= so->cursor.state != FPB_SCAN_NEW;
-	note_wanted(so);
+	note_wanted(scan, so);
 	forget_position(scan, so);
 
 	/*

@@ -345,10 +345,13 @@ extern bool fpb_scan_sees_row(IndexScanDesc scan, FpbScan *so);
 extern void fpb_scan_end_rows(FpbScan *so);
 
 /* ------------------------------------------------------------------------
- * does the plan that is running read a scan to its end (scan/read_all.c)?
+ * does the plan that is running read a scan to its end (scan/read_all.c)?  And
+ * how many rows of a scan does it want, because the scan is all that is under
+ * a LIMIT?  (0: nobody knows.)
  * ------------------------------------------------------------------------
  */
 extern bool fpb_will_read_all(IndexScanDesc scan, FpbScanPrefetch *prefetch);
+extern int64 fpb_limit_of_scan(IndexScanDesc scan);
 
 /* ------------------------------------------------------------------------
  * prefetch (scan/prefetch.c)
