@@ -18,6 +18,12 @@
 #include "scan/reader.h"
 
 /*
+ * A filter is asked for so many ranges in a leaf.  If a scan looks for more
+ * keys there, some of them are likely to be in the queue.
+ */
+#define MAX_ASKED	16
+
+/*
  * Pin the metapage, which names the queue's root, if it is not pinned yet.
  */
 static inline void
@@ -39,8 +45,40 @@ fpb_scan_unpin_meta(FpbScan *so)
 }
 
 /*
- * Does the filter tell that a tier has nothing that the scan looks for?  The
- * main leaf of the place is locked.
+ * Does the filter tell that a tier has nothing of the range at hand?
+ */
+static inline bool
+range_is_excluded(FpbScan *so, const FpbKeyRange *range, int tier)
+{
+	if (!range->has_lower || !range->has_upper ||
+		range->lower.head != range->upper.head ||
+		!(fpb_is_word(&so->ix) || (range->lower.has_head && range->upper.has_head)))
+		return false;
+	return fpb_filter_excludes(&so->queue.filters[tier - 1],
+							   BufferGetPage(so->queue.metabuf), range->lower.head);
+}
+
+/*
+ * Does the range at hand, and with it all that the scan comes to later, lie
+ * behind the main leaf?
+ */
+static inline bool
+is_behind_leaf(FpbReader *r)
+{
+	Page		leaf = r->seg.leaf;
+	const FpbKeyRange *range = r->range;
+
+	if (r->forward)
+		return range->has_lower && !FpbPageIsRightmost(leaf) &&
+			fpb_scan_compare_high(r->so, leaf, &range->lower) <= 0;
+	return range->has_upper && !FpbPageIsLeftmost(leaf) &&
+		fpb_compare_low(&r->so->ix, leaf, &range->upper) > 0;
+}
+
+/*
+ * Does the filter tell that a tier has nothing that the scan looks for in the
+ * main leaf of the place, which is locked?  It is asked for each range that
+ * begins there, but only for the first few.
  *
  * In a serializable transaction the answer is no, because it has to lock tier
  * 1's leaf anyway.
@@ -49,17 +87,26 @@ static bool
 is_excluded(FpbReader *r, int tier)
 {
 	FpbScan    *so = r->so;
-	FpbKeyRange *range = r->range;
+	int64		first = r->at->range;
+	int64		step = r->forward ? 1 : -1;
+	bool		excluded = true;
+	bool		behind = false;
+	int			asked = 0;
 
-	if (!so->queue.filter_open[tier - 1] || so->keys.nranges != 1 || IsolationIsSerializable())
+	if (!so->queue.filter_open[tier - 1] || IsolationIsSerializable())
 		return false;
-	fpb_key_range_set(&so->keys, range, 0);
-	if (!range->has_lower || !range->has_upper ||
-		range->lower.head != range->upper.head ||
-		!(fpb_is_word(&so->ix) || (range->lower.has_head && range->upper.has_head)))
-		return false;
-	return fpb_filter_excludes(&so->queue.filters[tier - 1],
-							   BufferGetPage(so->queue.metabuf), range->lower.head);
+	for (int64 number = first; excluded && !behind && number >= 0 && number < so->keys.nranges;
+		 number += step)
+	{
+		fpb_key_range_set(&so->keys, r->range, number);
+		behind = number != first && is_behind_leaf(r);
+		if (!behind)
+			excluded = asked++ < MAX_ASKED && range_is_excluded(so, r->range, tier);
+	}
+
+	/* the caller's place may be an end of the first one */
+	fpb_key_range_set(&so->keys, r->range, first);
+	return excluded;
 }
 
 /*
