@@ -321,7 +321,7 @@ comes_true('all queues are emptied in the end', q{SELECT queue_pages = 0 FROM fp
 	is(query(q{SELECT queue_visit_entries IS NULL AND queue_checkpoint_entries IS NULL FROM fpbtree_stats('t_k')}), 't',
 		'nothing is known of visits');
 	is( query(q{SELECT string_agg(name, ',') FROM fpbtree_queue_advice('t_k', 0.9)}),
-		'operation_queue,opq_size,fpbtree.pio_max,entries a visit (k),entries a leaf between checkpoints (i)',
+		'operation_queue,opq_size,queue_tiers,fpbtree.pio_max,entries a visit (k),entries a leaf between checkpoints (i)',
 		'there is advice for an index larger than memory');
 	is( query(q{SELECT string_agg(format('%s %s', name, advised), ', ') FROM fpbtree_queue_advice('t_k', 0) WHERE name !~ 'pio'}),
 		'operation_queue off, opq_size ', 'which has no queue where nothing is inserted');

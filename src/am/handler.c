@@ -21,6 +21,7 @@
 #include "am/am.h"
 #include "base/open_index.h"
 #include "base/options.h"
+#include "base/queue_memory.h"
 #include "build/build.h"
 #include "join/join.h"
 #include "queue/queue.h"
@@ -57,6 +58,7 @@ _PG_init(void)
 	fpb_running_init(fpb_batches_before_run, fpb_batches_after_run);
 	fpb_worker_init();
 	fpb_shared_init();
+	fpb_queue_memory_init();
 
 	/* so that a misspelt fpbtree.something is an error, and no new setting */
 	MarkGUCPrefixReserved(FPB_AM_NAME);

@@ -356,69 +356,15 @@ fpb_queue_mode(Relation rel)
 }
 
 /*
- * An index that is larger than shared_buffers, and so many times as large as
- * tier 1 of its queue, gets a tier 2.  A page of tier 1 has some 400 entries.
- * So a move to a leaf would bring four or fewer.
- */
-#define SECOND_TIER_FROM	160
-
-/*
- * How many pages tier 1 of the queue of an index of nblocks may have before
- * its entries have to move.
- *
- * An insertion costs its share of a visit to a leaf.  With a queue of 4% of
- * the leaves, a visit moves some 25 entries.  A larger queue would save little
- * more, and would take memory from other pages.
- */
-static BlockNumber
-first_tier_limit(Relation rel, BlockNumber nblocks)
-{
-	FpbOptions *options = (FpbOptions *) rel->rd_options;
-	BlockNumber limit;
-
-	if (options != NULL && options->opq_size > 0)
-	{
-		limit = (BlockNumber) ((int64) options->opq_size * 1024 / BLCKSZ);
-		return Max(limit, 1);
-	}
-	limit = Min((BlockNumber) NBuffers / 8, nblocks / 25);
-	return Max(limit, FPB_MIN_QUEUE_PAGES);
-}
-
-/*
- * How many tiers the operation queue of an index of nblocks may have.
+ * How many tiers the operation queue may have, as the index or the setting
+ * names it; 0 if neither does.
  */
 int
-fpb_queue_tiers(Relation rel, BlockNumber nblocks)
+fpb_named_tiers(Relation rel)
 {
 	FpbOptions *options = (FpbOptions *) rel->rd_options;
 
-	if (options != NULL && options->queue_tiers > 0)
-		return options->queue_tiers;
-	if (default_queue_tiers > 0)
-		return default_queue_tiers;
-	return nblocks >= (BlockNumber) NBuffers &&
-		nblocks / first_tier_limit(rel, nblocks) >= SECOND_TIER_FROM ? 2 : 1;
-}
-
-/*
- * How many pages a tier of the queue of an index of nblocks may have before
- * its entries have to move.
- *
- * Tier 2's size is the geometric mean of tier 1's and the index's, so that a
- * move to tier 2 and one to the main tree bring as many entries to a leaf.
- * But it is no larger than shared_buffers, or lookups could not be told which
- * keys it lacks (base/filter_words.c).
- */
-BlockNumber
-fpb_tier_limit(Relation rel, BlockNumber nblocks, int tier)
-{
-	BlockNumber first = first_tier_limit(rel, nblocks);
-
-	if (tier == 1)
-		return first;
-	return Max(Min((BlockNumber) sqrt((double) first * nblocks), (BlockNumber) NBuffers),
-			   FPB_MIN_QUEUE_PAGES);
+	return options != NULL && options->queue_tiers > 0 ? options->queue_tiers : default_queue_tiers;
 }
 
 /*

@@ -82,10 +82,8 @@ typedef struct FpbOptions
 	int			purpose;		/* FpbPurpose, or FPB_UNNAMED */
 	FpbDesign	design;
 	int			operation_queue;	/* FpbQueueMode */
-	int			opq_size;		/* kB; 0: by the sizes of the index and of
-								 * shared_buffers */
-	int			queue_tiers;	/* 0: by the sizes of the index and of
-								 * shared_buffers */
+	int			opq_size;		/* kB; 0: base/queue_memory.c chooses */
+	int			queue_tiers;	/* 0: likewise */
 	int			replaces;		/* offset of the string; only the SQL
 								 * functions for migration use it */
 	bool		deduplicate_items;	/* has no effect */
@@ -99,8 +97,7 @@ extern FpbPurpose fpb_wanted_design(Relation rel, FpbDesign *design);
 extern bool fpb_may_queue(Relation rel);
 extern bool fpb_unique_wants_queue(Relation rel);
 extern FpbQueueMode fpb_queue_mode(Relation rel);
-extern int	fpb_queue_tiers(Relation rel, BlockNumber nblocks);
-extern BlockNumber fpb_tier_limit(Relation rel, BlockNumber nblocks, int tier);
+extern int	fpb_named_tiers(Relation rel);
 extern const char *fpb_queue_mode_name(int mode);
 extern const char *fpb_layout_name(int layout);
 extern const char *fpb_node_format_name(int format);

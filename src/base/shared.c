@@ -123,6 +123,10 @@ init_table(FPB_SEGMENT_INIT_PARAMS)
 	pg_atomic_init_u32(&table->nindexes, 0);
 	table->nbusy = 0;
 	pg_atomic_init_u64(&table->next_sweep, 0);
+	pg_atomic_init_u32(&table->window, 0);
+	pg_atomic_init_u64(&table->queued, 0);
+	pg_atomic_init_u64(&table->weights, 0);
+	pg_atomic_init_u64(&table->recent, 0);
 	pg_atomic_init_u32(&table->lower_words.state, FPB_WORDS_NONE);
 	table->nwords = fpb_shared_nwords(FIRST_BYTES);
 	fpb_shared_clear_words(table->words, table->nwords);
@@ -160,6 +164,11 @@ init_slot(FpbShared *shared)
 	pg_atomic_init_u32(&shared->checkpoints, 0);
 	pg_atomic_init_u64(&shared->moved_first, 0);
 	pg_atomic_init_u64(&shared->moved_last, 0);
+	pg_atomic_init_u32(&shared->window, 0);
+	pg_atomic_init_u64(&shared->queued, 0);
+	pg_atomic_init_u64(&shared->queued_before, 0);
+	pg_atomic_init_u32(&shared->nblocks, 0);
+	pg_atomic_init_u64(&shared->weight, 0);
 	pg_atomic_init_u32(&shared->flusher, 0);
 	pg_atomic_init_u64(&shared->flush_pages, 0);
 	pg_atomic_init_u64(&shared->flush_done, 0);
@@ -467,6 +476,17 @@ fpb_shared_of(Oid index)
 		shared = add_key(fpb_shared_key(index));
 	}
 	return shared;
+}
+
+/*
+ * The index in slot number i, of whatever database; NULL if there is none.
+ */
+FpbShared *
+fpb_shared_slot(uint32 i)
+{
+	FpbShared  *shared = &shared_indexes[i];
+
+	return is_index(pg_atomic_read_u64(&shared->key)) ? shared : NULL;
 }
 
 /*

@@ -88,6 +88,13 @@ typedef struct FpbShared
 	pg_atomic_uint32 checkpoints;	/* how often that has changed */
 	pg_atomic_uint64 moved_first;	/* "moved" when it changed first */
 	pg_atomic_uint64 moved_last;	/* and last */
+	pg_atomic_uint32 window;	/* of the memory that queues share
+								 * (base/queue_memory.c): the window that
+								 * these are of: */
+	pg_atomic_uint64 queued;	/* entries that have come to the queue, */
+	pg_atomic_uint64 queued_before; /* and in the window before */
+	pg_atomic_uint32 nblocks;	/* pages of the index when one came last */
+	pg_atomic_uint64 weight;	/* when weights were added up last */
 	pg_atomic_uint32 flusher;	/* the process that is flushing it; 0: none */
 	pg_atomic_uint64 flush_pages;	/* pages of the queue when that began */
 	pg_atomic_uint64 flush_done;	/* leaves of the queue emptied since */

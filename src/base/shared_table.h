@@ -2,7 +2,7 @@
  *
  * base/shared_table.h
  *	  The table in shared memory, for the files of base/ that keep something
- *	  in it: shared.c, requests.c, failures.c and workers.c.
+ *	  in it: shared.c, queue_memory.c, requests.c, failures.c and workers.c.
  *
  *-------------------------------------------------------------------------
  */
@@ -71,6 +71,11 @@ typedef struct FpbSharedTable
 	pg_atomic_uint32 nindexes;	/* how many are in use */
 	uint32		nbusy;			/* these, and those that a search passes */
 	pg_atomic_uint64 next_sweep;	/* a TimestampTz */
+	pg_atomic_uint32 window;	/* of the memory that queues share
+								 * (base/queue_memory.c) */
+	pg_atomic_uint64 queued;	/* entries that have come to queues in it */
+	pg_atomic_uint64 weights;	/* of all indexes when it began, */
+	pg_atomic_uint64 recent;	/* and entries that had come lately */
 	FpbSharedWorker workers[FPB_MAX_WORKERS];
 	FpbFilterWords lower_words; /* of tiers that are larger than memory */
 	uint64		nwords;
@@ -81,7 +86,7 @@ typedef struct FpbSharedTable
  * The version of the structs above and of FpbShared.  Two versions of the
  * library may be in use after an upgrade, until the server is restarted.
  */
-#define FPB_SHARED_VERSION	3
+#define FPB_SHARED_VERSION	4
 
 extern FpbSharedTable *fpb_shared_table;
 
@@ -95,6 +100,7 @@ fpb_shared_key(Oid index)
 }
 
 extern bool fpb_shared_attach(void);
+extern FpbShared *fpb_shared_slot(uint32 i);
 extern uint64 fpb_shared_nwords(uint64 buffer_bytes);
 extern void fpb_shared_clear_words(pg_atomic_uint64 *words, uint64 nwords);
 extern bool fpb_shared_lock_request(const FpbRequest *request, LWLockMode mode);

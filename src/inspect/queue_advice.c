@@ -22,6 +22,16 @@
  * The best queue has the least sum of both, weighted by the share of
  * insertions.
  *
+ * Of two tiers the second has R pages, the geometric mean of Q and N, or B if
+ * that is less.  Its pages are visited more often than those of the main tree,
+ * so they are the first to stay in memory.  A visit moves entries as above, in
+ * two steps.  Lookups are told which keys it lacks:
+ *
+ *	miss2(Q) = 1 - (B - Q) / R
+ *	insertion2(Q) = (miss2(Q) * read in flight + write) * R / (2 * FILLED * E * Q)
+ *					+ (miss(Q + R) * read in flight + write) * N / (2 * FILLED * E * R)
+ *	lookup2(Q) = miss(Q + R) * read alone
+ *
  * If a leaf gets i insertions between two checkpoints, its image is logged
  * once for i of them without a queue, and once for max(i, k) with one.  So a
  * queue saves no WAL if k <= i.
@@ -42,6 +52,7 @@
 #include "utils/tuplestore.h"
 
 #include "base/options.h"
+#include "base/queue_memory.h"
 #include "base/shared.h"
 #include "base/open_index.h"
 #include "inspect/io_timing.h"
@@ -81,18 +92,37 @@ typedef struct Model
 	int			depth;			/* 2^depth reads are in flight */
 } Model;
 
+/*
+ * The share of so many pages that have to be read, if the others that are in
+ * memory are so many.
+ */
 static double
-miss(const Model *m, double queue)
+miss_of(double pages, double others)
 {
-	double		rest = 1 - (NBuffers - queue) / m->leaves;
+	double		rest = 1 - (NBuffers - others) / pages;
 
 	return Min(Max(rest, 0), 1);
 }
 
 static double
+miss(const Model *m, double queue)
+{
+	return miss_of(m->leaves, queue);
+}
+
+/*
+ * How many entries move from one tree to another at a visit.
+ */
+static double
+moved_entries(const Model *m, double from, double to)
+{
+	return Max(2 * FILLED * m->page_entries * from / to, 1);
+}
+
+static double
 visit_entries(const Model *m, double queue)
 {
-	return Max(2 * FILLED * m->page_entries * queue / m->leaves, 1);
+	return moved_entries(m, queue, m->leaves);
 }
 
 static double
@@ -116,6 +146,37 @@ cost(const Model *m, double queue)
 {
 	return m->insertions * insertion_cost(m, queue) +
 		(1 - m->insertions) * lookup_cost(m, queue);
+}
+
+/*
+ * The pages of a tier 2 below a tier 1 of so many.
+ */
+static double
+second_tier(const Model *m, double queue)
+{
+	return Max(Min(sqrt(queue * m->leaves), NBuffers), 1);
+}
+
+/*
+ * The cost of an insertion by way of two tiers.
+ */
+static double
+two_tiers_insertion_cost(const Model *m, double queue)
+{
+	double		second = second_tier(m, queue);
+	double		read = m->storage.read[m->depth];
+	double		check = m->unique ? lookup_cost(m, queue + second) : 0;
+
+	return check +
+		(miss_of(second, queue) * read + m->storage.write_many) / moved_entries(m, queue, second) +
+		(miss(m, queue + second) * read + m->storage.write_many) / moved_entries(m, second, m->leaves);
+}
+
+static double
+two_tiers_cost(const Model *m, double queue)
+{
+	return m->insertions * two_tiers_insertion_cost(m, queue) +
+		(1 - m->insertions) * lookup_cost(m, queue + second_tier(m, queue));
 }
 
 /*
@@ -234,10 +295,27 @@ tell_queue(ReturnSetInfo *result, const FpbIndex *ix, const Model *m, double que
 				  insertion_cost(m, 0), insertion_cost(m, queue), queue,
 				  lookup_cost(m, 0), lookup_cost(m, queue)));
 	tell(result, "opq_size",
-		 psprintf("%.0f", fpb_tier_limit(ix->rel, nblocks, 1) * (BLCKSZ / 1024.0)),
+		 psprintf("%.0f", fpb_tier_limit(ix->rel, fpb_shared_of(RelationGetRelid(ix->rel)),
+										 nblocks, 1) * (BLCKSZ / 1024.0)),
 		 worth_it ? psprintf("%.0f", queue * (BLCKSZ / 1024.0)) : NULL,
 		 psprintf("the index has %.0f leaves; %.1f%% of those asked for are not in memory",
 				  m->leaves, 100 * miss(m, queue)));
+}
+
+static void
+tell_tiers(ReturnSetInfo *result, const FpbIndex *ix, const Model *m, double queue)
+{
+	int			tiers = fpb_queue_tiers(ix->rel, fpb_shared_of(RelationGetRelid(ix->rel)),
+										RelationGetNumberOfBlocks(ix->rel),
+										ix->tier_roots[FPB_TIERS - 1] != FPB_METAPAGE);
+
+	tell(result, "queue_tiers",
+		 psprintf("%d", tiers),
+		 two_tiers_cost(m, queue) <= cost(m, queue) * WORTH_IT ? "2" : "1",
+		 psprintf("an insertion takes %.1f us with one tier, and %.1f us with a second one of %.0f pages; a lookup %.1f us and %.1f us",
+				  insertion_cost(m, queue), two_tiers_insertion_cost(m, queue),
+				  second_tier(m, queue), lookup_cost(m, queue),
+				  lookup_cost(m, queue + second_tier(m, queue))));
 }
 
 static void
@@ -307,6 +385,7 @@ fpbtree_queue_advice(PG_FUNCTION_ARGS)
 				 errmsg("share of insertions must be between 0 and 1")));
 	fpb_require_pages(index);
 	fpb_index_open(&ix, index);
+	fpb_index_refresh(&ix);
 	if (index->rd_rel->relpersistence == RELPERSISTENCE_TEMP)
 		ereport(ERROR,
 				(errcode(ERRCODE_FEATURE_NOT_SUPPORTED),
@@ -333,6 +412,8 @@ fpbtree_queue_advice(PG_FUNCTION_ARGS)
 		queue = best_queue(&m);
 		worth_it = m.insertions > 0 && cost(&m, queue) <= cost(&m, 0) * WORTH_IT;
 		tell_queue(result, &ix, &m, queue, worth_it);
+		if (worth_it)
+			tell_tiers(result, &ix, &m, queue);
 		tell_depth(result, &m);
 		if (worth_it)
 			tell_wal(result, &ix, &m, queue);

@@ -43,6 +43,7 @@
 
 #include "base/open_index.h"
 #include "base/owner.h"
+#include "base/queue_memory.h"
 #include "base/shared.h"
 #include "build/design.h"
 #include "prefetch/prefetch.h"
@@ -454,7 +455,9 @@ tell_queue(const FpbIndex *ix, BlockNumber nblocks, const PageCounts *counts,
 	values[STATS_OPERATION_QUEUE] = CStringGetTextDatum(fpb_queue_mode_name(mode));
 	nulls[STATS_QUEUE_LIMIT] = !ix->may_queue;
 	values[STATS_QUEUE_LIMIT] =
-		Int64GetDatum(ix->may_queue ? (int64) fpb_tier_limit(ix->rel, nblocks, 1) : 0);
+		Int64GetDatum(ix->may_queue ?
+					  (int64) fpb_tier_limit(ix->rel, fpb_shared_of(RelationGetRelid(ix->rel)),
+											 nblocks, 1) : 0);
 	values[STATS_QUEUE_PAGES] = Int64GetDatum(fpb_queue_pages(ix));
 	values[STATS_QUEUE_LEAF_PAGES] = Int64GetDatum(counts->queue_leaf_pages);
 	values[STATS_QUEUE_ENTRIES] = Int64GetDatum(counts->queue_entries);

@@ -15,7 +15,7 @@
 #include "utils/tuplestore.h"
 
 #include "base/open_index.h"
-#include "base/options.h"
+#include "base/queue_memory.h"
 #include "queue/queue.h"
 #include "tree/tree.h"
 
@@ -70,7 +70,8 @@ tell_tier(ReturnSetInfo *result, const FpbIndex *ix, int tier)
 	fpb_filter_open(&filter, ix->rel, tier, false);
 	values[TIER_TIER] = Int32GetDatum(tier);
 	values[TIER_PAGE_LIMIT] =
-		Int64GetDatum(fpb_tier_limit(ix->rel, RelationGetNumberOfBlocks(ix->rel), tier));
+		Int64GetDatum(fpb_tier_limit(ix->rel, filter.shared,
+									 RelationGetNumberOfBlocks(ix->rel), tier));
 	values[TIER_PAGES] = Int64GetDatum(fpb_tier_pages(ix, tier, NULL));
 	values[TIER_FILTERED] = BoolGetDatum(fpb_filter_noted(&filter, ix->rel));
 	if (filter.shared != NULL)

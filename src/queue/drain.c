@@ -554,7 +554,7 @@ trim(void *arg)
 {
 	FpbDrain   *drain = arg;
 
-	fpb_queue_trim(&drain->queue);
+	fpb_queue_trim(&drain->queue, true);
 }
 
 /*

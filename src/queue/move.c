@@ -18,7 +18,7 @@
 #include "storage/predicate.h"
 #include "utils/memutils.h"
 
-#include "base/options.h"
+#include "base/queue_memory.h"
 #include "queue/queue.h"
 #include "tree/tree.h"
 #include "tree/verify.h"
@@ -222,11 +222,14 @@ begin_move(Move *m, FpbSearchKey *place, const FpbSearchKey *low, const FpbSearc
  * tree may have any number.  Its leaf, and the queue's, are locked.
  */
 static bool
-is_full(const FpbIndex *ix)
+is_full(const FpbWay *way)
 {
+	const FpbIndex *ix = way->ix;
+
 	return ix->tree != FPB_MAIN_TREE &&
 		fpb_tier_pages(ix, ix->tree, NULL) >=
-		fpb_tier_limit(ix->rel, RelationGetNumberOfBlocks(ix->rel), ix->tree);
+		fpb_tier_limit(ix->rel, way->from_filter.shared, RelationGetNumberOfBlocks(ix->rel),
+					   ix->tree);
 }
 
 /*
@@ -348,7 +351,7 @@ fpb_move_entries(FpbWay *way, Buffer buf, FpbStack *stack, FpbSearchKey *place,
 		}
 	}
 
-	full = n < m.nentries && is_full(ix);
+	full = n < m.nentries && is_full(way);
 	if (!BufferIsValid(m.from) && missing != InvalidBlockNumber)
 	{
 		fpb_relbuf(buf);

@@ -25,7 +25,7 @@
 #include "storage/lmgr.h"
 #include "storage/predicate.h"
 
-#include "base/options.h"
+#include "base/queue_memory.h"
 #include "queue/queue.h"
 #include "tree/tree.h"
 #include "tree/verify.h"
@@ -141,10 +141,14 @@ fpb_may_have_tier(const FpbIndex *ix, int tier)
 {
 	uint64		nwords;
 
-	return tier == 1 ||
-		(!ix->old_heads &&
-		 tier <= fpb_queue_tiers(ix->rel, RelationGetNumberOfBlocks(ix->rel)) &&
-		 fpb_shared_words(tier, true, &nwords) != NULL);
+	if (tier == 1)
+		return true;
+	if (ix->old_heads ||
+		tier > fpb_queue_tiers(ix->rel, fpb_shared_of(RelationGetRelid(ix->rel)),
+							   RelationGetNumberOfBlocks(ix->rel),
+							   ix->tier_roots[tier - 1] != FPB_METAPAGE))
+		return false;
+	return fpb_shared_words(tier, true, &nwords) != NULL;
 }
 
 /*
@@ -298,17 +302,20 @@ end_queue(FpbIndex *queue)
 }
 
 /*
- * Take empty pages out of the tier, and remove it if nothing is left.  Does
- * nothing if somebody else is doing it.  No lock is held on entry or exit.
+ * Take empty pages out of the tier, and remove it if nothing is left.  If
+ * somebody else is taking pages out, waits for that to end, or, unless "wait"
+ * says so, does nothing.  No lock is held on entry or exit.
  */
 void
-fpb_queue_trim(FpbIndex *queue)
+fpb_queue_trim(FpbIndex *queue, bool wait)
 {
 	FpbLeaves	walk;
 	Buffer		buf;
 	FpbFilter	filter;
 
-	if (!ConditionalLockPage(queue->rel, FPB_METAPAGE, ExclusiveLock))
+	if (wait)
+		LockPage(queue->rel, FPB_METAPAGE, ExclusiveLock);
+	else if (!ConditionalLockPage(queue->rel, FPB_METAPAGE, ExclusiveLock))
 		return;
 	fpb_leaves_begin(&walk, queue);
 	while (BufferIsValid(buf = fpb_leaves_next(&walk)))
@@ -343,6 +350,26 @@ fpb_queue_trim(FpbIndex *queue)
 		count_anew(&filter, 0, 0);
 	}
 	UnlockPage(queue->rel, FPB_METAPAGE, ExclusiveLock);
+}
+
+/*
+ * Take a leaf out of the tier if it is empty, unless somebody else is taking
+ * pages out.  Returns whether that has been done.  No lock is held on entry or
+ * exit.
+ */
+bool
+fpb_queue_remove_leaf(FpbIndex *queue, BlockNumber leaf)
+{
+	List	   *freed = NIL;
+	bool		removed;
+
+	if (!ConditionalLockPage(queue->rel, FPB_METAPAGE, ExclusiveLock))
+		return false;
+	fpb_delete_empty(queue, leaf, &freed);
+	UnlockPage(queue->rel, FPB_METAPAGE, ExclusiveLock);
+	removed = freed != NIL;
+	list_free(freed);
+	return removed;
 }
 
 /*

@@ -17,11 +17,14 @@
  * fpb_index_of_tier makes it.
  *
  * begin: make the tier, unless there is one.  trim: take its empty pages out
- * of it; if it has no entry left and nobody looks at it, remove it.  note:
- * note the entries of a tier that this server has not filled itself.
+ * of it; if it has no entry left and nobody looks at it, remove it.
+ * remove_leaf: take out a leaf, if it is empty and somebody else is not taking
+ * pages out; returns whether it has been.  note: note the entries of a tier
+ * that this server has not filled itself.
  */
 extern void fpb_queue_begin(FpbIndex *queue);
-extern void fpb_queue_trim(FpbIndex *queue);
+extern void fpb_queue_trim(FpbIndex *queue, bool wait);
+extern bool fpb_queue_remove_leaf(FpbIndex *queue, BlockNumber leaf);
 extern void fpb_queue_note(FpbIndex *queue);
 extern uint32 fpb_tier_pages(const FpbIndex *ix, int tier, XLogRecPtr *lsn);
 extern uint32 fpb_queue_pages(const FpbIndex *ix);

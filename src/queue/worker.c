@@ -54,6 +54,7 @@
 #include "base/open_index.h"
 #include "base/options.h"
 #include "base/owner.h"
+#include "base/queue_memory.h"
 #include "base/shared.h"
 #include "queue/queue.h"
 #include "tree/tree.h"
@@ -104,12 +105,22 @@ static int	flush_after = 10000;
 #define FULL_LEAF		70
 #define FULL_QUEUE		90
 
+/*
+ * From so many percent of these pages on, those that are too many are taken
+ * away.  Other queues have got their memory, or the index has become smaller.
+ */
+#define SURPLUS_FROM	130
+
+/* so often the worker tries to take away a leaf to which entries come */
+#define MAX_TAKES		4
+
 /* how far a round through a tier's leaves has come */
 typedef struct WorkerRound
 {
 	MemoryContext context;		/* of the place's tuple */
 	bool		has_place;		/* has it been interrupted? */
 	FpbKey		place;			/* then where to continue */
+	double		due;			/* leaves that are to be taken away */
 	FpbLoopGuard loop_guard;
 } WorkerRound;
 
@@ -238,12 +249,41 @@ set_place(WorkerRound *round, const FpbKey *key)
 }
 
 /*
+ * Move all entries of a leaf of a tier, and take it away.  If entries come
+ * faster than they move, it is left.  No lock is held on entry or exit.
+ */
+static void
+take_away(FpbDrain *drain, BlockNumber leaf)
+{
+	FpbIndex   *queue = fpb_drain_tree(drain);
+	bool		gone = false;
+
+	for (int tries = 0; !gone && tries < MAX_TAKES; tries++)
+	{
+		Buffer		buf = fpb_getbuf_level(queue, leaf, 0, BUFFER_LOCK_SHARE);
+
+		if (!BufferIsValid(buf))
+			return;
+		if (!fpb_page_is_in_tree(queue, BufferGetPage(buf)))
+		{
+			fpb_relbuf(buf);
+			return;
+		}
+		(void) fpb_drain_take(drain, BufferGetPage(buf));
+		fpb_relbuf(buf);
+		fpb_drain_move(drain, FPB_MOVE_ALL);
+		gone = fpb_queue_remove_leaf(queue, leaf);
+	}
+}
+
+/*
  * Visit the leaves of a tier in turn, and move entries of those that are at
  * least so full, in percent; if least is 0, move all entries of all leaves.
- * Returns false if time was up before the last leaf.
+ * That part of the leaves that are surplus is taken away.  Returns false if
+ * time was up before the last leaf.
  */
 static bool
-go_round(FpbDrain *drain, WorkerRound *round, int least)
+go_round(FpbDrain *drain, WorkerRound *round, int least, double surplus)
 {
 	FpbIndex   *queue = fpb_drain_tree(drain);
 	TimestampTz until = TimestampTzPlusMilliseconds(GetCurrentTimestamp(), MOVE_TIME);
@@ -260,6 +300,7 @@ go_round(FpbDrain *drain, WorkerRound *round, int least)
 	set_place(round, NULL);
 	while (in_time && BufferIsValid(buf = fpb_leaves_next(&walk)))
 	{
+		BlockNumber leaf = BufferGetBlockNumber(buf);
 		bool		any = fpb_drain_take(drain, BufferGetPage(buf)) > 0;
 
 		fpb_leaves_leave(&walk, buf);
@@ -267,7 +308,13 @@ go_round(FpbDrain *drain, WorkerRound *round, int least)
 
 		/* even if that raises an error, continue with the next leaf */
 		set_place(round, walk.at_end ? NULL : &walk.place);
-		if (any && fpb_drain_fullness(drain) >= least)
+		round->due += surplus;
+		if (round->due >= 1)
+		{
+			round->due--;
+			take_away(drain, leaf);
+		}
+		else if (any && fpb_drain_fullness(drain) >= least)
 			fpb_drain_move(drain, least == 0 ? FPB_MOVE_ALL : FPB_MOVE_SHARE);
 
 		/* one leaf is visited at least */
@@ -277,6 +324,16 @@ go_round(FpbDrain *drain, WorkerRound *round, int least)
 		set_place(round, NULL);
 	fpb_leaves_end(&walk);
 	return in_time;
+}
+
+/*
+ * The part of a tier's pages that are surplus, if it may have so many.  Those
+ * of a tier that is a little too large are not.
+ */
+static double
+surplus_part(uint32 pages, BlockNumber limit)
+{
+	return pages > (uint64) limit * SURPLUS_FROM / 100 ? 1 - (double) limit / pages : 0;
 }
 
 /* what the worker has done about a tier */
@@ -305,15 +362,16 @@ work_on_tier(FpbIndex *ix, Relation heap, int tier, FpbShared *shared, WorkerInd
 
 	if (work.exists)
 	{
-		BlockNumber limit = fpb_tier_limit(ix->rel, RelationGetNumberOfBlocks(ix->rel), tier);
+		BlockNumber limit = fpb_tier_limit(ix->rel, shared, RelationGetNumberOfBlocks(ix->rel), tier);
 		uint32		pages = fpb_tier_pages(ix, tier, NULL);
 
 		fpb_queue_note(fpb_drain_tree(drain));
 		pg_atomic_write_u32(&fpb_shared_tier(shared, tier)->pages, pages);
 		if (emptying || pages >= (uint64) limit * FULL_QUEUE / 100)
-			work.complete = go_round(drain, &wi->rounds[tier - 1], emptying ? 0 : FULL_LEAF);
+			work.complete = go_round(drain, &wi->rounds[tier - 1], emptying ? 0 : FULL_LEAF,
+									 emptying ? 0 : surplus_part(pages, limit));
 		if (emptying && work.complete)
-			fpb_queue_trim(fpb_drain_tree(drain));
+			fpb_queue_trim(fpb_drain_tree(drain), false);
 		work.has_left = fpb_drain_has_left(drain);
 	}
 	work.moved = fpb_drain_end(drain);
@@ -554,6 +612,7 @@ worker_index(Oid index)
 												   "fpbtree queue worker place",
 												   ALLOCSET_SMALL_SIZES);
 			round->has_place = false;
+			round->due = 0;
 			fpb_loop_guard_init(&round->loop_guard, TopMemoryContext);
 		}
 	}

@@ -13,7 +13,7 @@
 #include "storage/predicate.h"
 #include "utils/rel.h"
 
-#include "base/options.h"
+#include "base/queue_memory.h"
 #include "base/shared.h"
 #include "write/write.h"
 
@@ -53,7 +53,8 @@ fpb_put_queued(FpbIndex *queue, const FpbFilter *filter, FpbInsertState *ins)
 	if (fpb_insert_on_page(queue, ins))
 		return FPB_PUT_IN_PLACE;
 	ins->may_split = true;
-	if (fpb_tier_pages(queue, 1, NULL) >= fpb_tier_limit(rel, RelationGetNumberOfBlocks(rel), 1))
+	if (fpb_tier_pages(queue, 1, NULL) >=
+		fpb_tier_limit(rel, filter->shared, RelationGetNumberOfBlocks(rel), 1))
 	{
 		fpb_relbuf(ins->buf);
 		fpb_filter_remove(filter, ins->entry.key.head);
@@ -80,6 +81,7 @@ fpb_note_put(const FpbIndex *ix, const FpbFilter *filter, FpbPut put)
 			pg_atomic_write_u32(&tier->pages, fpb_tier_pages(ix, 1, NULL));
 		pg_atomic_fetch_add_u64(&tier->entries, 1);
 	}
+	fpb_count_queued(ix->rel, shared);
 
 	/*
 	 * The worker has to know that entries come, even if no leaf is split. A
