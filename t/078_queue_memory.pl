@@ -114,7 +114,7 @@ is(limit('c'), 8, '... and the least for one to which none come');
 
 # An index that is gone takes nothing.
 query('DROP TABLE a');
-insert(b => 24000) foreach 1 .. 2;
+insert(b => 24000) foreach 1 .. 4;
 is(limit('b'), $MEMORY, 'all of it is for one again, after others are gone or idle');
 
 # fpbtree_flush waits for the worker, which is just taking a leaf away.
