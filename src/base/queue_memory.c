@@ -253,8 +253,9 @@ fpb_queue_tiers(Relation rel, FpbShared *shared, BlockNumber nblocks, bool has_s
  *
  * Tier 2's size is the geometric mean of tier 1's and the index's, so that a
  * move to tier 2 and one to the main tree bring as many entries to a leaf.
- * But all of them together are no larger than shared_buffers, or lookups could
- * not be told which keys they lack (base/filter_words.c).
+ * But it is no larger than shared_buffers, which those of indexes that name no
+ * size share: else lookups could not be told which keys they lack
+ * (base/filter_words.c).
  */
 BlockNumber
 fpb_tier_limit(Relation rel, FpbShared *shared, BlockNumber nblocks, int tier)

@@ -822,8 +822,8 @@ join_plain_text(const FpbIndex *ix, const FpbKey *key, Size size, FpbJoiner *joi
 }
 
 /*
- * Write the first column of a key of two codes, of which its tuple has the
- * size last bytes; known bytes of it are in the prefix and in the head.  A
+ * Write the first column of a key of two codes.  The prefix and the head have
+ * the first "known" bytes of the key, and its tuple the last ones, "size".  A
  * uuid's bytes are those of its code, if it is ascending.  False if the value
  * has to be made otherwise.  The bytes behind it may change.
  *
