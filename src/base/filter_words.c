@@ -10,6 +10,9 @@
  * until the server is started again: each backend has to note what it puts
  * into a tier, or nobody may rely on the notes.
  *
+ * Words are cleared when most of what they have is of no use any more.  Then a
+ * new generation of them begins, and all tiers are noted again.
+ *
  *-------------------------------------------------------------------------
  */
 #include "postgres.h"
@@ -44,7 +47,7 @@ make_lower(void *arg)
 	FPB_INJECTION_POINT("fpbtree-make-words");
 	segment = dsm_create(fpb_shared_nwords(LOWER_BYTES) * sizeof(pg_atomic_uint64), 0);
 
-	fpb_shared_clear_words(dsm_segment_address(segment), fpb_shared_nwords(LOWER_BYTES));
+	fpb_shared_init_words(dsm_segment_address(segment), fpb_shared_nwords(LOWER_BYTES));
 	dsm_pin_segment(segment);
 	dsm_pin_mapping(segment);
 	*(dsm_segment **) arg = segment;
@@ -89,36 +92,81 @@ settle_lower(void)
 }
 
 /*
- * The words of a tier, *nwords of them; NULL if there are none.  make: there
- * are to be some, if they can be made.  No lock is held on entry or exit.
+ * The words of a tier; false if there are none.  make: there are to be some,
+ * if they can be made.  No lock is held on entry or exit.
  */
-pg_atomic_uint64 *
-fpb_shared_words(int tier, bool make, uint64 *nwords)
+bool
+fpb_shared_words(int tier, bool make, FpbWords *words)
 {
-	FpbFilterWords *lower;
+	FpbFilterWords *of_tier;
 
+	words->at = NULL;
 	if (!fpb_shared_attach())
-		return NULL;
-	if (tier == 1)
-	{
-		*nwords = fpb_shared_table->nwords;
-		return fpb_shared_table->words;
-	}
-	lower = &fpb_shared_table->lower_words;
-	if (make && pg_atomic_read_u32(&lower->state) == FPB_WORDS_NONE)
+		return false;
+	of_tier = tier == 1 ? &fpb_shared_table->first_words : &fpb_shared_table->lower_words;
+	if (make && pg_atomic_read_u32(&of_tier->state) == FPB_WORDS_NONE)
 		settle_lower();
-	if (pg_atomic_read_u32(&lower->state) != FPB_WORDS_READY)
-		return NULL;
+	if (pg_atomic_read_u32(&of_tier->state) != FPB_WORDS_READY)
+		return false;
 	pg_read_barrier();
-	if (lower_words == NULL)
+	if (tier != 1 && lower_words == NULL)
 	{
-		dsm_segment *segment = dsm_attach(lower->segment);
+		dsm_segment *segment = dsm_attach(of_tier->segment);
 
 		if (segment == NULL)
 			elog(ERROR, "could not attach to what lower tiers of operation queues have");
 		dsm_pin_mapping(segment);
 		lower_words = dsm_segment_address(segment);
 	}
-	*nwords = lower->nwords;
-	return lower_words;
+	words->at = tier == 1 ? fpb_shared_table->words : lower_words;
+	words->n = of_tier->nwords;
+	words->generation = &of_tier->generation;
+	return true;
+}
+
+/*
+ * Lock the words, to erase notes that were made in a generation.  False, and
+ * they are not locked, if that has passed, or words are being cleared in it.
+ * Pages may be locked; no lock is acquired until fpb_shared_unlock_words.
+ */
+bool
+fpb_shared_lock_words(const FpbWords *words, uint64 generation)
+{
+	if (fpb_is_clearing(generation))
+		return false;
+	LWLockAcquire(&fpb_shared_table->words_lock, LW_SHARED);
+	if (pg_atomic_read_u64(words->generation) == generation)
+		return true;
+	LWLockRelease(&fpb_shared_table->words_lock);
+	return false;
+}
+
+void
+fpb_shared_unlock_words(void)
+{
+	LWLockRelease(&fpb_shared_table->words_lock);
+}
+
+/*
+ * Clear the words, and begin a new generation, unless somebody else is doing
+ * so.  Those who erase notes of the last one have ended before the first word
+ * is cleared.  No lock is held on entry or exit.  Raises nothing.
+ */
+void
+fpb_shared_clear_words(const FpbWords *words)
+{
+	uint64		generation;
+
+	LWLockAcquire(&fpb_shared_table->words_lock, LW_EXCLUSIVE);
+	generation = pg_atomic_read_u64(words->generation);
+	if (!fpb_is_clearing(generation))
+		pg_atomic_write_membarrier_u64(words->generation, generation + 1);
+	LWLockRelease(&fpb_shared_table->words_lock);
+	if (fpb_is_clearing(generation))
+		return;
+	FPB_INJECTION_POINT("fpbtree-clearing-words");
+	for (uint64 i = 0; i < words->n; i++)
+		pg_atomic_write_u64(&words->at[i], 0);
+	FPB_INJECTION_POINT("fpbtree-words-cleared");
+	pg_atomic_write_membarrier_u64(words->generation, generation + 2);
 }

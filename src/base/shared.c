@@ -100,7 +100,7 @@ fpb_shared_nwords(uint64 buffer_bytes)
 }
 
 void
-fpb_shared_clear_words(pg_atomic_uint64 *words, uint64 nwords)
+fpb_shared_init_words(pg_atomic_uint64 *words, uint64 nwords)
 {
 	for (uint64 i = 0; i < nwords; i++)
 		pg_atomic_init_u64(&words[i], 0);
@@ -117,6 +117,7 @@ init_table(FPB_SEGMENT_INIT_PARAMS)
 	table->version = FPB_SHARED_VERSION;
 	table->tranche = fpb_new_tranche(TRANCHE);
 	LWLockInitialize(&table->lock, table->tranche);
+	LWLockInitialize(&table->words_lock, table->tranche);
 	/* at most three of four slots are used, so that a search ends soon */
 	table->max_indexes = max_indexes;
 	table->nslots = pg_nextpower2_32(table->max_indexes * 4 / 3);
@@ -128,8 +129,11 @@ init_table(FPB_SEGMENT_INIT_PARAMS)
 	pg_atomic_init_u64(&table->weights, 0);
 	pg_atomic_init_u64(&table->recent, 0);
 	pg_atomic_init_u32(&table->lower_words.state, FPB_WORDS_NONE);
-	table->nwords = fpb_shared_nwords(FIRST_BYTES);
-	fpb_shared_clear_words(table->words, table->nwords);
+	pg_atomic_init_u64(&table->lower_words.generation, 0);
+	pg_atomic_init_u32(&table->first_words.state, FPB_WORDS_READY);
+	pg_atomic_init_u64(&table->first_words.generation, 0);
+	table->first_words.nwords = fpb_shared_nwords(FIRST_BYTES);
+	fpb_shared_init_words(table->words, table->first_words.nwords);
 	memset(table->workers, 0, sizeof(table->workers));
 }
 
@@ -403,20 +407,19 @@ index_exists(Relation pg_class, Oid index)
 
 /*
  * Free the slots of this database's dropped indexes, and of dropped databases.
- * (Other databases' catalogs can't be read.)  If that frees few, the log says
- * that the table is full.  The caller has no page locked.
+ * (Other databases' catalogs can't be read.)  Returns how many these are.  The
+ * caller is in a transaction, and has no page locked.
  *
  * An index that somebody has locked exists for that transaction.  So nobody
  * uses the slot of an index that does not exist, but for the worker: see
  * fpb_shared_lock_request.
  */
-static void
-sweep(void)
+static uint32
+free_dropped(void)
 {
 	uint32		nslots = fpb_shared_table->nslots;
 	uint64	   *gone = palloc(nslots * sizeof(uint64));
 	uint32		ngone = 0;
-	bool		worthwhile;
 	Relation	pg_class = table_open(RelationRelationId, AccessShareLock);
 
 	for (uint32 i = 0; i < nslots; i++)
@@ -430,19 +433,28 @@ sweep(void)
 	}
 	table_close(pg_class, AccessShareLock);
 
-	worthwhile = ngone >= fpb_shared_table->max_indexes / SWEEP_WORTH_ONE_IN;
-
 	LWLockAcquire(&fpb_shared_table->lock, LW_EXCLUSIVE);
 	for (uint32 i = 0; i < ngone; i++)
 		remove_key(gone[i]);
+	LWLockRelease(&fpb_shared_table->lock);
+	pfree(gone);
+	ereport(DEBUG1,
+			(errmsg_internal("fpbtree: %u slots of shared memory have become free", ngone)));
+	return ngone;
+}
+
+/*
+ * The table is full: free the slots of dropped indexes.  If that frees few,
+ * the log says that the table is full.  The caller has no page locked.
+ */
+static void
+sweep(void)
+{
+	bool		worthwhile = free_dropped() >= fpb_shared_table->max_indexes / SWEEP_WORTH_ONE_IN;
+
 	if (!worthwhile)
 		pg_atomic_write_u64(&fpb_shared_table->next_sweep,
 							TimestampTzPlusMilliseconds(GetCurrentTimestamp(), SWEEP_INTERVAL));
-	LWLockRelease(&fpb_shared_table->lock);
-	pfree(gone);
-
-	ereport(DEBUG1,
-			(errmsg_internal("fpbtree: %u slots of shared memory have become free", ngone)));
 	if (!worthwhile)
 		ereport(LOG,
 				(errcode(ERRCODE_CONFIGURATION_LIMIT_EXCEEDED),
@@ -548,6 +560,32 @@ fpb_shared_queue_pages(FpbShared *shared, int64 *entries)
 		*entries += Max((int64) pg_atomic_read_u64(&here->entries), 0);
 	}
 	return pages;
+}
+
+/*
+ * How many entries the tiers of all indexes have that are noted in the same
+ * words as those of this tier, as far as that is known.  The caller is in a
+ * transaction, and has no page locked.
+ */
+uint64
+fpb_shared_noted_entries(int tier)
+{
+	uint64		sum = 0;
+
+	(void) free_dropped();
+	for (uint32 i = 0; i < fpb_shared_table->nslots; i++)
+	{
+		FpbShared  *shared = fpb_shared_slot(i);
+
+		for (int other = 1; shared != NULL && other < FPB_TREES; other++)
+		{
+			FpbSharedTier *here = fpb_shared_tier(shared, other);
+
+			if ((other == 1) == (tier == 1) && pg_atomic_read_u32(&here->pages) != FPB_PAGES_UNKNOWN)
+				sum += Max((int64) pg_atomic_read_u64(&here->entries), 0);
+		}
+	}
+	return sum;
 }
 
 /*

@@ -106,6 +106,23 @@ typedef struct FpbShared
 	pg_atomic_uint64 wasted[FPB_SHARED_KINDS];
 } FpbShared;
 
+/* the words where entries of a tier are noted */
+typedef struct FpbWords
+{
+	pg_atomic_uint64 *at;		/* NULL: there are none */
+	uint64		n;
+	pg_atomic_uint64 *generation;	/* goes up when they are cleared */
+} FpbWords;
+
+/*
+ * Are words being cleared in this generation?
+ */
+static inline bool
+fpb_is_clearing(uint64 generation)
+{
+	return generation % 2 != 0;
+}
+
 /* an index that the worker is to see to */
 typedef struct FpbRequest
 {
@@ -137,10 +154,14 @@ extern FpbShared *fpb_shared_next(int *position, Oid *index);
 extern FpbSharedTier *fpb_shared_tier(FpbShared *shared, int tier);
 extern uint32 fpb_shared_queue_pages(FpbShared *shared, int64 *entries);
 extern void fpb_shared_count_move(FpbShared *shared, int from, int to, int moved);
+extern uint64 fpb_shared_noted_entries(int tier);
 extern double fpb_shared_checkpoint_moved(FpbShared *shared);
 
 /* where entries of queues are noted (base/filter_words.c) */
-extern pg_atomic_uint64 *fpb_shared_words(int tier, bool make, uint64 *nwords);
+extern bool fpb_shared_words(int tier, bool make, FpbWords *words);
+extern bool fpb_shared_lock_words(const FpbWords *words, uint64 generation);
+extern void fpb_shared_unlock_words(void);
+extern void fpb_shared_clear_words(const FpbWords *words);
 
 /* requests to the worker (base/requests.c) */
 extern void fpb_shared_request(FpbShared *shared);

@@ -49,12 +49,16 @@ typedef enum FpbWordsState
 	FPB_WORDS_REFUSED			/* there is no memory for them */
 } FpbWordsState;
 
+/* words where entries of some tiers are noted (base/filter_words.c) */
 typedef struct FpbFilterWords
 {
 	pg_atomic_uint32 state;		/* FpbWordsState; changed with the table
 								 * locked, and never back */
 	dsm_handle	segment;
 	uint64		nwords;
+	pg_atomic_uint64 generation;	/* goes up when they are cleared; odd
+									 * while they are. To become odd, it is
+									 * changed with the words locked. */
 } FpbFilterWords;
 
 /*
@@ -65,6 +69,7 @@ typedef struct FpbSharedTable
 {
 	uint32		version;		/* FPB_SHARED_VERSION */
 	LWLock		lock;
+	LWLock		words_lock;		/* held while notes are erased: share */
 	int			tranche;
 	uint32		nslots;			/* a power of two */
 	uint32		max_indexes;	/* the most that may be in use */
@@ -78,15 +83,15 @@ typedef struct FpbSharedTable
 	pg_atomic_uint64 recent;	/* and entries that had come lately */
 	FpbSharedWorker workers[FPB_MAX_WORKERS];
 	FpbFilterWords lower_words; /* of tiers that are larger than memory */
-	uint64		nwords;
-	pg_atomic_uint64 words[FLEXIBLE_ARRAY_MEMBER];	/* of tier 1 */
+	FpbFilterWords first_words; /* of tier 1: these, always READY */
+	pg_atomic_uint64 words[FLEXIBLE_ARRAY_MEMBER];
 } FpbSharedTable;
 
 /*
  * The version of the structs above and of FpbShared.  Two versions of the
  * library may be in use after an upgrade, until the server is restarted.
  */
-#define FPB_SHARED_VERSION	4
+#define FPB_SHARED_VERSION	5
 
 extern FpbSharedTable *fpb_shared_table;
 
@@ -102,7 +107,7 @@ fpb_shared_key(Oid index)
 extern bool fpb_shared_attach(void);
 extern FpbShared *fpb_shared_slot(uint32 i);
 extern uint64 fpb_shared_nwords(uint64 buffer_bytes);
-extern void fpb_shared_clear_words(pg_atomic_uint64 *words, uint64 nwords);
+extern void fpb_shared_init_words(pg_atomic_uint64 *words, uint64 nwords);
 extern bool fpb_shared_lock_request(const FpbRequest *request, LWLockMode mode);
 extern TimestampTz fpb_shared_retry_time(uint32 failures);
 

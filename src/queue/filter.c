@@ -43,7 +43,22 @@
  * index, because several indexes may use a file in turn.
  *
  * If something goes wrong, for example because an entry is noted twice, or its
- * table is truncated, words have too many fingerprints, which is harmless.
+ * table is truncated, words have fingerprints of no entry.  That is harmless,
+ * but lookups are told no less often.  So if words have too many, a worker
+ * clears them, which begins a new generation of them, and workers note all
+ * tiers again.  The generation is a number that is odd while words are being
+ * cleared.  It is part of a mark, so all marks are void from then on, and none
+ * is made until the words have been cleared.
+ *
+ * - A lookup reads the generation before the mark, and again after the words.
+ *   If it is the same, none of the words had been cleared.
+ * - An entry is noted with the leaf locked where it is put, and the leaf stays
+ *   locked in between.  So if its note is cleared, the entry is in the leaf, or
+ *   comes to be there before the lock is released; and a worker, which begins
+ *   to note the tier only after that, will find it.
+ * - Notes are erased with the words locked, in the generation in which it has
+ *   been asked whether they have been made.  In that they have been made, if
+ *   the tier has been marked in it.
  *
  *-------------------------------------------------------------------------
  */
@@ -59,6 +74,7 @@
 #include "utils/rel.h"
 #include "utils/syscache.h"
 
+#include "base/compat.h"
 #include "queue/filter.h"
 #include "tree/buffers.h"
 
@@ -110,9 +126,9 @@ fpb_filter_open(FpbFilter *filter, Relation index, int tier, bool adding)
 {
 	filter->tier = tier;
 	filter->shared = fpb_shared_of(RelationGetRelid(index));
-	filter->words = fpb_shared_words(tier, adding, &filter->nwords);
-	if (filter->words == NULL)
+	if (!fpb_shared_words(tier, adding, &filter->words))
 		return;
+	filter->generation = pg_atomic_read_u64(filter->words.generation);
 	filter->seed = murmurhash64((uint64) MyDatabaseId << 32 | index->rd_locator.relNumber);
 	filter->incarnation = incarnation();
 }
@@ -126,15 +142,15 @@ static inline void
 find_place(const FpbFilter *filter, uint64 head, FilterPlace *place)
 {
 	uint64		hash = murmurhash64(head ^ filter->seed);
-	uint64		one = ((hash >> 32) * filter->nwords) >> 32;
+	uint64		one = ((hash >> 32) * filter->words.n) >> 32;
 	uint64		sum;
 	uint64		other;
 
 	place->print = Max(hash & ((1 << PRINT_BITS) - 1), 1);
-	sum = ((murmurhash64(place->print) >> 32) * filter->nwords) >> 32;
-	other = sum >= one ? sum - one : sum + filter->nwords - one;
-	place->words[0] = &filter->words[Min(one, other)];
-	place->words[1] = &filter->words[Max(one, other)];
+	sum = ((murmurhash64(place->print) >> 32) * filter->words.n) >> 32;
+	other = sum >= one ? sum - one : sum + filter->words.n - one;
+	place->words[0] = &filter->words.at[Min(one, other)];
+	place->words[1] = &filter->words.at[Max(one, other)];
 }
 
 /*
@@ -161,7 +177,8 @@ first_print(uint64 equal)
 }
 
 /*
- * Note an entry that is about to be put into the tier.
+ * Note an entry that is about to be put into the tier, or is there.  The leaf
+ * is locked, and stays so until the entry is in it.
  */
 void
 fpb_filter_add(const FpbFilter *filter, uint64 head)
@@ -169,7 +186,7 @@ fpb_filter_add(const FpbFilter *filter, uint64 head)
 	FilterPlace place;
 	bool		done = false;
 
-	if (filter->words == NULL)
+	if (filter->words.at == NULL)
 		return;
 	find_place(filter, head, &place);
 	while (!done)
@@ -190,17 +207,32 @@ fpb_filter_add(const FpbFilter *filter, uint64 head)
 }
 
 /*
- * Erase the note of an entry that has been noted and is not in the tier (any
- * more).
+ * Notes of entries that are not in the tier (any more) are about to be erased,
+ * which have been made since the filter was opened, or before fpb_filter_noted
+ * said so.  False if they have been cleared since.  If true, no lock is
+ * acquired until fpb_filter_end_erasing.
+ */
+bool
+fpb_filter_begin_erasing(const FpbFilter *filter)
+{
+	return filter->words.at != NULL && fpb_shared_lock_words(&filter->words, filter->generation);
+}
+
+void
+fpb_filter_end_erasing(void)
+{
+	fpb_shared_unlock_words();
+}
+
+/*
+ * Erase the note of such an entry.
  */
 void
-fpb_filter_remove(const FpbFilter *filter, uint64 head)
+fpb_filter_erase(const FpbFilter *filter, uint64 head)
 {
 	FilterPlace place;
 	bool		done = false;
 
-	if (filter->words == NULL)
-		return;
 	find_place(filter, head, &place);
 	while (!done)
 	{
@@ -239,7 +271,7 @@ fpb_filter_prefetch(const FpbFilter *filter, uint64 head)
 {
 	FilterPlace place;
 
-	if (filter->words == NULL)
+	if (filter->words.at == NULL)
 		return;
 	find_place(filter, head, &place);
 	fpb_fetch_line_for_write(place.words[0]);
@@ -266,37 +298,52 @@ mark_at(const FpbFilter *filter)
 }
 
 /*
- * The mark of the tier of that number; never 0.
+ * The mark of the tier of that number whose entries have been noted in that
+ * generation; never 0.
  */
 static inline uint64
-mark_of(const FpbFilter *filter, uint64 number)
+mark_of(const FpbFilter *filter, uint64 number, uint64 generation)
 {
-	return hash_combine64(number, filter->seed + filter->incarnation) | 1;
+	return hash_combine64(number, filter->seed + filter->incarnation +
+						  murmurhash64(generation)) | 1;
 }
 
 static inline bool
 has_marks(const FpbFilter *filter)
 {
-	return filter->shared != NULL && filter->words != NULL;
+	return filter->shared != NULL && filter->words.at != NULL;
 }
 
 static inline bool
-is_noted(const FpbFilter *filter, uint64 number)
+is_noted(const FpbFilter *filter, uint64 number, uint64 generation)
 {
-	return number != 0 && mark_of(filter, number) == pg_atomic_read_u64(mark_at(filter));
+	return number != 0 &&
+		mark_of(filter, number, generation) == pg_atomic_read_u64(mark_at(filter));
+}
+
+/*
+ * The generation of the words.  What is read afterwards is at least as new.
+ */
+static inline uint64
+read_generation(const FpbFilter *filter)
+{
+	uint64		generation = pg_atomic_read_u64(filter->words.generation);
+
+	pg_read_barrier();
+	return generation;
 }
 
 /*
  * An empty tier is about to be made.  Returns its number, and marks it, since
- * all entries that will be put into it are noted.  The metapage is locked
- * exclusively.
+ * all entries that will be put into it are noted; unless words are just being
+ * cleared.  The metapage is locked exclusively.
  */
 uint64
 fpb_filter_begin(const FpbFilter *filter)
 {
 	uint64		number = pg_prng_uint64(&pg_global_prng_state) | 1;
 
-	if (has_marks(filter))
+	if (has_marks(filter) && !fpb_is_clearing(filter->generation))
 		fpb_filter_set_noted(filter, number);
 	return number;
 }
@@ -316,37 +363,43 @@ read_number(const FpbFilter *filter, Relation index)
 
 /*
  * Do the notes of entries that leave the tier from now on have to be erased?
- * If so, that holds as long as the index is open: if a tier has been noted,
- * the next ones of the file are, too.  No page is locked.
+ * If so, that holds as long as the index is open and the words are not
+ * cleared: if a tier has been noted, the next ones of the file are, too.  No
+ * page is locked.
  */
 bool
-fpb_filter_noted(const FpbFilter *filter, Relation index)
-{
-	return has_marks(filter) && is_noted(filter, read_number(filter, index));
-}
-
-/*
- * Do the entries of the tier still have to be noted?  Then *number becomes the
- * tier's.  No page is locked.
- */
-bool
-fpb_filter_unnoted(const FpbFilter *filter, Relation index, uint64 *number)
+fpb_filter_noted(FpbFilter *filter, Relation index)
 {
 	if (!has_marks(filter))
 		return false;
+	filter->generation = read_generation(filter);
+	return is_noted(filter, read_number(filter, index), filter->generation);
+}
+
+/*
+ * Do the entries of the tier still have to be noted, and can they be?  Then
+ * *number becomes the tier's.  No page is locked.
+ */
+bool
+fpb_filter_unnoted(FpbFilter *filter, Relation index, uint64 *number)
+{
+	if (!has_marks(filter))
+		return false;
+	filter->generation = read_generation(filter);
 	*number = read_number(filter, index);
-	return *number != 0 && !is_noted(filter, *number);
+	return *number != 0 && !fpb_is_clearing(filter->generation) &&
+		!is_noted(filter, *number, filter->generation);
 }
 
 /*
  * Mark the tier of that number: all entries have been noted that it had when
  * fpb_filter_unnoted was called.  Those that have come since have been noted
- * anyway.
+ * anyway.  (If words have been cleared since, the mark is void.)
  */
 void
 fpb_filter_set_noted(const FpbFilter *filter, uint64 number)
 {
-	pg_atomic_write_membarrier_u64(mark_at(filter), mark_of(filter, number));
+	pg_atomic_write_membarrier_u64(mark_at(filter), mark_of(filter, number, filter->generation));
 }
 
 /*
@@ -362,11 +415,17 @@ bool
 fpb_filter_excludes(const FpbFilter *filter, Page meta, uint64 head)
 {
 	FilterPlace place;
+	uint64		generation;
 	uint64		first;
 	uint64		second;
 
-	if (!has_marks(filter) || !is_noted(filter, tier_number(filter, meta)))
+	if (!has_marks(filter))
 		return false;
+	generation = read_generation(filter);
+	if (!is_noted(filter, tier_number(filter, meta), generation))
+		return false;
+
+	FPB_INJECTION_POINT("fpbtree-mark-seen");
 
 	/* the mark was written after the notes */
 	pg_read_barrier();
@@ -374,6 +433,66 @@ fpb_filter_excludes(const FpbFilter *filter, Page meta, uint64 head)
 	first = pg_atomic_read_u64(place.words[0]);
 	pg_read_barrier();
 	second = pg_atomic_read_u64(place.words[1]);
-	return equal_prints(first, place.print) == 0 && equal_prints(second, place.print) == 0 &&
-		second >> COUNT_SHIFT == 0;
+	if (equal_prints(first, place.print) != 0 || equal_prints(second, place.print) != 0 ||
+		second >> COUNT_SHIFT != 0)
+		return false;
+	pg_read_barrier();
+	return pg_atomic_read_u64(filter->words.generation) == generation;
+}
+
+/* --- words with too many notes --- */
+
+/* so many words are looked at to see how many notes there are */
+#define SAMPLE			1024
+
+/* words with fewer notes on the average tell most lookups what they can */
+#define FEW_NOTES		1.75
+
+/*
+ * How many notes have the words, more or less?
+ */
+static double
+count_notes(const FpbWords *words)
+{
+	uint64		step = Max(words->n / SAMPLE, 1);
+	uint64		looked_at = 0;
+	uint64		notes = 0;
+
+	for (uint64 i = 0; i < words->n; i += step, looked_at++)
+	{
+		uint64		word = pg_atomic_read_u64(&words->at[i]);
+
+		notes += COUNT_SHIFT / PRINT_BITS - pg_popcount64(equal_prints(word, 0)) +
+			(word >> COUNT_SHIFT);
+	}
+	return (double) notes / looked_at * words->n;
+}
+
+/*
+ * Clear the words of tiers if they have many notes, and most of these are of
+ * no entry.  The caller is in a transaction, and has no page locked.
+ */
+void
+fpb_filter_clean(void)
+{
+	for (int tier = 1; tier < FPB_TREES; tier++)
+	{
+		FpbWords	words;
+		double		notes;
+		uint64		entries;
+		bool		useless;
+
+		if (!fpb_shared_words(tier, false, &words))
+			continue;
+		notes = count_notes(&words);
+		if (notes < FEW_NOTES * words.n)
+			continue;
+		entries = fpb_shared_noted_entries(tier);
+		useless = 2.0 * entries < notes;
+		if (useless)
+			fpb_shared_clear_words(&words);
+		ereport(DEBUG1,
+				(errmsg_internal("fpbtree: %s some %.0f notes of tier %d of operation queues, of " UINT64_FORMAT " entries",
+								 useless ? "cleared" : "kept", notes, tier, entries)));
+	}
 }

@@ -18,8 +18,10 @@ typedef struct FpbFilter
 {
 	FpbShared  *shared;			/* has the mark; NULL: not known whether all
 								 * are noted */
-	pg_atomic_uint64 *words;	/* NULL: there are none */
-	uint64		nwords;
+	FpbWords	words;
+	uint64		generation;		/* of the words, when fpb_filter_open,
+								 * fpb_filter_noted or fpb_filter_unnoted
+								 * looked last */
 	uint64		seed;			/* of the file */
 	uint64		incarnation;	/* of the database */
 	int			tier;
@@ -29,10 +31,13 @@ extern void fpb_filter_open(FpbFilter *filter, Relation index, int tier, bool ad
 extern uint64 fpb_filter_begin(const FpbFilter *filter);
 extern void fpb_filter_prefetch(const FpbFilter *filter, uint64 head);
 extern void fpb_filter_add(const FpbFilter *filter, uint64 head);
-extern bool fpb_filter_noted(const FpbFilter *filter, Relation index);
-extern bool fpb_filter_unnoted(const FpbFilter *filter, Relation index, uint64 *number);
+extern bool fpb_filter_noted(FpbFilter *filter, Relation index);
+extern bool fpb_filter_unnoted(FpbFilter *filter, Relation index, uint64 *number);
 extern void fpb_filter_set_noted(const FpbFilter *filter, uint64 number);
-extern void fpb_filter_remove(const FpbFilter *filter, uint64 head);
+extern bool fpb_filter_begin_erasing(const FpbFilter *filter);
+extern void fpb_filter_erase(const FpbFilter *filter, uint64 head);
+extern void fpb_filter_end_erasing(void);
+extern void fpb_filter_clean(void);
 extern bool fpb_filter_excludes(const FpbFilter *filter, Page meta, uint64 head);
 
 #endif							/* FPB_QUEUE_FILTER_H */

@@ -140,8 +140,12 @@ log_move(Move *m, int n, FpbWal *wal, Buffer right)
 		fpb_relbuf(metabuf);
 	fpb_verify_move(m->ix, wal, BufferIsValid(right), m->entries, n);
 	fpb_verify_delete(m->queue, wal, BufferIsValid(right) ? 2 : 1, m->places, n);
-	for (int i = 0; m->noted && i < n; i++)
-		fpb_filter_remove(&m->way->from_filter, m->entries[i].key.head);
+	if (m->noted && fpb_filter_begin_erasing(&m->way->from_filter))
+	{
+		for (int i = 0; i < n; i++)
+			fpb_filter_erase(&m->way->from_filter, m->entries[i].key.head);
+		fpb_filter_end_erasing();
+	}
 }
 
 /*

@@ -139,7 +139,7 @@ fpb_queue_pages(const FpbIndex *ix)
 bool
 fpb_may_have_tier(const FpbIndex *ix, int tier)
 {
-	uint64		nwords;
+	FpbWords	words;
 
 	if (tier == 1)
 		return true;
@@ -148,7 +148,7 @@ fpb_may_have_tier(const FpbIndex *ix, int tier)
 							   RelationGetNumberOfBlocks(ix->rel),
 							   ix->tier_roots[tier - 1] != FPB_METAPAGE))
 		return false;
-	return fpb_shared_words(tier, true, &nwords) != NULL;
+	return fpb_shared_words(tier, true, &words);
 }
 
 /*

@@ -93,6 +93,9 @@ static int	flush_after = 10000;
 /* a queue is left alone for so long if its entries can't be moved, in ms */
 #define REST_TIME		1000
 
+/* how often the worker looks whether notes of entries are of no use, in ms */
+#define CLEAN_TIME		60000
+
 /* the postmaster starts a stopped worker again after so long, in s */
 #define RESTART_TIME	10
 
@@ -903,6 +906,29 @@ may_end(void)
 }
 
 /*
+ * Clear notes of entries if most are of no use (queue/filter.c).  Errors are
+ * reported.
+ */
+static void
+clean_notes(void)
+{
+	MemoryContext context = CurrentMemoryContext;
+
+	PG_TRY();
+	{
+		StartTransactionCommand();
+		fpb_filter_clean();
+		CommitTransactionCommand();
+	}
+	PG_CATCH();
+	{
+		recover(context, false);
+	}
+	PG_END_TRY();
+	MemoryContextSwitchTo(context);
+}
+
+/*
  * Sleep for a while, because there is little to do.
  */
 static void
@@ -921,6 +947,7 @@ static bool
 work(void)
 {
 	TimestampTz last_work = GetCurrentTimestamp();
+	TimestampTz clean_at = last_work;
 	int			nap = MIN_NAP_TIME;
 
 	while (use_worker)
@@ -930,6 +957,11 @@ work(void)
 
 		if (in_the_way())
 			return false;
+		if (GetCurrentTimestamp() >= clean_at)
+		{
+			clean_notes();
+			clean_at = TimestampTzPlusMilliseconds(GetCurrentTimestamp(), CLEAN_TIME);
+		}
 		if (work_on_all(&busy, &resting))
 			last_work = GetCurrentTimestamp();
 		else if (GetCurrentTimestamp() >= TimestampTzPlusMilliseconds(last_work, IDLE_TIME) &&

@@ -318,7 +318,7 @@ copy_leaf(FpbReader *r, FpbSearchKey *search, int tier)
  * after a restart: ask for one.  No page is locked.
  */
 static void
-ask_for_worker(const FpbScan *so, const FpbFilter *filter)
+ask_for_worker(const FpbScan *so, FpbFilter *filter)
 {
 	FpbShared  *shared = filter->shared;
 
@@ -343,7 +343,7 @@ open_filters(FpbScan *so)
 		if (*open || !fpb_has_tier(so->queue.metabuf, tier))
 			continue;
 		fpb_filter_open(filter, so->ix.rel, tier, false);
-		*open = filter->words != NULL;
+		*open = filter->words.at != NULL;
 		if (*open)
 			ask_for_worker(so, filter);
 	}

@@ -57,7 +57,12 @@ fpb_put_queued(FpbIndex *queue, const FpbFilter *filter, FpbInsertState *ins)
 		fpb_tier_limit(rel, filter->shared, RelationGetNumberOfBlocks(rel), 1))
 	{
 		fpb_relbuf(ins->buf);
-		fpb_filter_remove(filter, ins->entry.key.head);
+		FPB_INJECTION_POINT("fpbtree-queue-full");
+		if (fpb_filter_begin_erasing(filter))
+		{
+			fpb_filter_erase(filter, ins->entry.key.head);
+			fpb_filter_end_erasing();
+		}
 		return FPB_PUT_NOWHERE;
 	}
 	(void) fpb_insert_on_page(queue, ins);

@@ -108,8 +108,12 @@ forget_doomed(VacuumState *vs, int ndoomed)
 {
 	FpbFilter  *filter = &vs->filter;
 
-	for (int i = 0; vs->noted && i < ndoomed; i++)
-		fpb_filter_remove(filter, vs->doomed_heads[i]);
+	if (vs->noted && fpb_filter_begin_erasing(filter))
+	{
+		for (int i = 0; i < ndoomed; i++)
+			fpb_filter_erase(filter, vs->doomed_heads[i]);
+		fpb_filter_end_erasing();
+	}
 	if (filter->shared != NULL)
 		pg_atomic_fetch_sub_u64(&fpb_shared_tier(filter->shared, filter->tier)->entries, ndoomed);
 }
