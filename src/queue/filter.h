@@ -8,6 +8,7 @@
 #ifndef FPB_QUEUE_FILTER_H
 #define FPB_QUEUE_FILTER_H
 
+#include "common/pg_prng.h"
 #include "storage/bufpage.h"
 #include "utils/relcache.h"
 
@@ -26,6 +27,16 @@ typedef struct FpbFilter
 	uint64		incarnation;	/* of the database */
 	int			tier;
 } FpbFilter;
+
+/*
+ * Assertion builds look into a tier half of the times even if it certainly has
+ * no entry of the key, to verify that.
+ */
+#ifdef USE_ASSERT_CHECKING
+#define FPB_LOOK_ANYWAY	pg_prng_bool(&pg_global_prng_state)
+#else
+#define FPB_LOOK_ANYWAY	false
+#endif
 
 extern void fpb_filter_open(FpbFilter *filter, Relation index, int tier, bool adding);
 extern uint64 fpb_filter_begin(const FpbFilter *filter);

@@ -9,7 +9,6 @@
 #include "postgres.h"
 
 #include "access/xact.h"
-#include "common/pg_prng.h"
 #include "miscadmin.h"
 #include "storage/predicate.h"
 #include "utils/memutils.h"
@@ -120,16 +119,6 @@ fpb_queue_excluded(FpbReader *r)
 			return false;
 	return true;
 }
-
-/*
- * Assertion builds look into the queue half of the times all the same, to
- * verify that it has nothing.
- */
-#ifdef USE_ASSERT_CHECKING
-#define LOOK_ANYWAY	pg_prng_bool(&pg_global_prng_state)
-#else
-#define LOOK_ANYWAY	false
-#endif
 
 /*
  * May a tier have an entry for the scan at this moment?  If not, then one that
@@ -252,7 +241,7 @@ fpb_lock_queue_leaves(FpbReader *r, FpbSearchKey *search, Buffer *bufs)
 		{
 			bufs[tier - 1] = InvalidBuffer;
 			wanted[tier - 1] = may_have(r, tier) ||
-				(LOOK_ANYWAY && fpb_has_tier(so->queue.metabuf, tier));
+				(FPB_LOOK_ANYWAY && fpb_has_tier(so->queue.metabuf, tier));
 		}
 		FPB_INJECTION_POINT("fpbtree-tiers-asked");
 		for (int tier = FPB_TIERS; tier > FPB_MAIN_TREE; tier--)

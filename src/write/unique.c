@@ -25,7 +25,6 @@
 #include "access/genam.h"
 #include "access/tableam.h"
 #include "access/transam.h"
-#include "common/pg_prng.h"
 #include "executor/tuptable.h"
 #include "storage/bufmgr.h"
 #include "storage/lmgr.h"
@@ -403,16 +402,6 @@ check_main(UniqueCheck *check, bool to_queue)
 }
 
 /*
- * Assertion builds look into the queue half of the times even if it certainly
- * has nothing, to verify that.
- */
-#ifdef USE_ASSERT_CHECKING
-#define LOOK_ANYWAY	pg_prng_bool(&pg_global_prng_state)
-#else
-#define LOOK_ANYWAY	false
-#endif
-
-/*
  * Has a tier certainly no entry of the new row's key?  Its entries have heads
  * from first on up to the search key's.  The first main leaf of the key is
  * locked.
@@ -472,7 +461,7 @@ check_tier(UniqueCheck *check, int tier, const FpbSearchKey *first, bool *done,
 {
 	FpbSearchKey place = *first;
 	TransactionId xwait = InvalidTransactionId;
-	bool		more = !tier_excludes_key(check, tier, first) || LOOK_ANYWAY;
+	bool		more = !tier_excludes_key(check, tier, first) || FPB_LOOK_ANYWAY;
 	uint32		steps = 0;
 
 	check->tree = &check->tiers[tier - 1];
