@@ -29,16 +29,25 @@
 /* a move to a leaf */
 typedef struct Move
 {
+	MemoryContext caller;		/* the caller's */
 	FpbWay	   *way;
 	FpbIndex   *ix;				/* the way's */
 	FpbIndex   *queue;			/* likewise */
 	Buffer		leaf;			/* that they move to; locked exclusively */
-	Buffer		from;			/* the queue's leaf; likewise, or
+	FpbSearchKey *low;			/* where that begins; NULL: infinite */
+	FpbSearchKey *high;			/* and where it ends, likewise */
+	FpbSearchKey ends[2];		/* what these point to */
+	bool		image_due;		/* does its next record have an image? */
+	Buffer		from;			/* the queue's leaf; locked exclusively, or
 								 * InvalidBuffer */
 	FpbEntry   *entries;		/* what is to move, in order */
 	int			nentries;
 	FpbPos	   *places;			/* of these in the queue's leaf */
 	bool		noted;			/* are notes of entries that move erased? */
+	Page		copy;			/* of the leaf, with those that it has room
+								 * for */
+	FpbWal		wal;			/* the record that puts the copy in place */
+	FpbWalPage *wp;				/* the leaf's part of it */
 } Move;
 
 /*
@@ -55,11 +64,10 @@ copy_tuple(const FpbIndex *ix, const FpbKey *key)
 }
 
 /*
- * Collect what the queue's leaf has for the other, which begins at low and
- * ends at high (NULL: infinite).  Both leaves are locked.
+ * Collect what the queue's leaf has for the other.  Both leaves are locked.
  */
 static void
-collect(Move *m, const FpbSearchKey *low, const FpbSearchKey *high)
+collect(Move *m)
 {
 	Page		page = BufferGetPage(m->from);
 	FpbItem    *items = palloc(sizeof(FpbItem) * FPB_MAX_PAGE_ENTRIES);
@@ -67,9 +75,9 @@ collect(Move *m, const FpbSearchKey *low, const FpbSearchKey *high)
 	bool		more;
 	int			n;
 
-	if (low != NULL)
-		fpb_page_search(m->queue, page, low, &pos);
-	n = fpb_page_read(m->queue, page, pos, high, false, items,
+	if (m->low != NULL)
+		fpb_page_search(m->queue, page, m->low, &pos);
+	n = fpb_page_read(m->queue, page, pos, m->high, false, items,
 					  FPB_MAX_PAGE_ENTRIES, &more);
 	for (int i = 0; i < n; i++)
 	{
@@ -95,7 +103,7 @@ collect(Move *m, const FpbSearchKey *low, const FpbSearchKey *high)
  * free.
  */
 static void
-pack_copy(const Move *m, FpbWalPage *wp)
+pack_copy(const Move *m)
 {
 	FpbEntry   *entries = palloc(sizeof(FpbEntry) * FPB_MAX_PAGE_ENTRIES);
 	Page		image = palloc_aligned(BLCKSZ, PG_IO_ALIGN_SIZE, 0);
@@ -103,11 +111,11 @@ pack_copy(const Move *m, FpbWalPage *wp)
 	FpbKey		low;
 	FpbKey		high;
 
-	fpb_page_frame(m->ix, wp->page, &low, &high, &content);
-	content.nentries = fpb_page_entries(m->ix, wp->page, entries);
+	fpb_page_frame(m->ix, m->copy, &low, &high, &content);
+	content.nentries = fpb_page_entries(m->ix, m->copy, entries);
 	content.entries = entries;
 	if (fpb_page_build(m->ix, image, &content, IMAGE_SLACK))
-		fpb_page_replace(wp->page, image, wp);
+		fpb_page_replace(m->copy, image, m->wp);
 	pfree(image);
 	pfree(entries);
 }
@@ -160,15 +168,15 @@ release_from(Move *m)
 }
 
 /*
- * Split the leaf and add one more entry; its copy has got n entries already.
- * Both leaves are locked exclusively, and released.
+ * Split the leaf and add one more entry; its copy has n of them already.  Both
+ * leaves are locked exclusively, and released.
  *
  * If an image of the leaf is due, then entries come to it less often than
  * checkpoints, and one will be due next time, too.  The halves will be made
  * afresh then, and need no gaps now.
  */
 static void
-split_and_move(Move *m, FpbStack *stack, Page copy, int n, bool image_due)
+split_and_move(Move *m, FpbStack *stack, int n)
 {
 	FpbIndex   *ix = m->ix;
 	PGAlignedBlock *images = palloc_aligned(2 * sizeof(PGAlignedBlock), PG_IO_ALIGN_SIZE, 0);
@@ -182,10 +190,11 @@ split_and_move(Move *m, FpbStack *stack, Page copy, int n, bool image_due)
 	fpb_wal_begin(&wal, ix->rel);
 	wp_left = fpb_wal_add_copy(&wal, m->leaf, images[0].data);
 	wp_right = fpb_wal_add_copy(&wal, right, images[1].data);
-	fpb_page_split(ix, copy, &m->entries[n], fpb_page_place(ix, copy, &m->entries[n], FPB_POS_FIRST),
+	fpb_page_split(ix, m->copy, &m->entries[n],
+				   fpb_page_place(ix, m->copy, &m->entries[n], FPB_POS_FIRST),
 				   BufferGetBlockNumber(right),
 				   &aim,
-				   image_due ? FPB_HALVES_PACKED : FPB_HALVES_SPREAD,
+				   m->image_due ? FPB_HALVES_PACKED : FPB_HALVES_SPREAD,
 				   wp_left, wp_right);
 	log_move(m, n + 1, &wal, right);
 	PredicateLockPageSplit(ix->rel, BufferGetBlockNumber(m->leaf),
@@ -201,23 +210,99 @@ split_and_move(Move *m, FpbStack *stack, Page copy, int n, bool image_due)
 }
 
 /*
- * Lock the queue's leaf for a place exclusively, and collect what is to move
- * from there.  The other leaf is locked; it begins at low and ends at high.
- *
- * m->from becomes InvalidBuffer if there is no queue, or if *missing has been
- * set (fpb_descend_queue).
+ * Move n entries, which the leaf's copy has.  Both leaves are locked
+ * exclusively, and released.
  */
 static void
-begin_move(Move *m, FpbSearchKey *place, const FpbSearchKey *low, const FpbSearchKey *high,
-		   BlockNumber *missing)
+move_without_split(Move *m, int n)
+{
+	if (n > 0)
+	{
+		if (m->image_due)
+			pack_copy(m);
+		log_move(m, n, &m->wal, InvalidBuffer);
+	}
+	release_from(m);
+	fpb_relbuf(m->leaf);
+}
+
+/*
+ * Lock the queue's leaf for a place exclusively, and collect what is to move
+ * from there.  The other leaf is locked.
+ *
+ * m->from becomes InvalidBuffer if there is no queue, or if *missing has been
+ * set (fpb_descend_queue).  *missing may also be set, by a split that the
+ * descent has finished, if the leaf is locked.
+ */
+static void
+begin_move(Move *m, FpbSearchKey *place, BlockNumber *missing)
 {
 	m->nentries = 0;
+	*missing = InvalidBlockNumber;
 	FPB_INJECTION_POINT("fpbtree-move-leaf-locked");
 	m->from = fpb_descend_queue(m->queue, place, false, BUFFER_LOCK_EXCLUSIVE, NULL, missing);
 	if (BufferIsValid(m->from))
 	{
 		FPB_INJECTION_POINT("fpbtree-move-both-locked");
-		collect(m, low, high);
+		collect(m);
+	}
+}
+
+/*
+ * Make a copy of the leaf, and insert there what it has room for.  Returns how
+ * many of the entries that is.
+ */
+static int
+fill_copy(Move *m)
+{
+	int			n;
+
+	if (m->nentries == 0)
+		return 0;
+	memcpy(m->copy, BufferGetPage(m->leaf), BLCKSZ);
+	fpb_wal_begin(&m->wal, m->ix->rel);
+	m->wp = fpb_wal_add_copy(&m->wal, m->leaf, m->copy);
+	n = fpb_fill_copy(m->ix, m->wp, m->entries, 0, m->nentries, false);
+
+	/* the gaps may not be where the entries belong */
+	if (n < m->nentries && m->image_due)
+	{
+		pack_copy(m);
+		n = fpb_fill_copy(m->ix, m->wp, m->entries, n, m->nentries, false);
+	}
+	return n;
+}
+
+/*
+ * Lock the queue's leaf for a place, and fill a copy of the other leaf with
+ * what it has for that.  If there is no room for all, dead entries of a main
+ * leaf are removed first.  Returns how many entries the copy has got.  m->from
+ * and *missing are as begin_move says.
+ */
+static int
+prepare_move(Move *m, FpbSearchKey *place, BlockNumber *missing)
+{
+	/* no entry of the queue is killed */
+	bool		pruned = m->ix->tree != FPB_MAIN_TREE;
+
+	for (;;)
+	{
+		int			n;
+
+		begin_move(m, place, missing);
+		n = fill_copy(m);
+		if (n == m->nentries || pruned)
+			return n;
+
+		/* don't keep others from the queue's leaf while the table is read */
+		release_from(m);
+		pruned = true;
+		if (!fpb_prune_killed(m->ix, m->way->heap, m->leaf))
+		{
+			bool		enough;
+
+			(void) fpb_prune_versions(m->ix, m->way->heap, m->leaf, false, &enough);
+		}
 	}
 }
 
@@ -237,35 +322,53 @@ is_full(const FpbWay *way)
 }
 
 /*
- * Where the leaf begins and ends; NULL: infinite.  The ends are in *low, in
- * the current memory context, and in *high, in the given one, because it may
- * become the place to go on from.  The leaf is locked.
+ * Look where the leaf begins and ends.  The latter is in the caller's memory,
+ * because it may become the place to go on from.  The leaf is locked.
  */
 static void
-get_ends(const Move *m, MemoryContext context, FpbSearchKey *low, FpbSearchKey **lowp,
-		 FpbSearchKey *high, FpbSearchKey **highp)
+get_ends(Move *m)
 {
 	Page		page = BufferGetPage(m->leaf);
 	FpbKey		fence;
 
-	*lowp = *highp = NULL;
 	if (!FpbPageIsLeftmost(page))
 	{
+		m->low = &m->ends[FPB_LOW];
 		fpb_page_low(m->ix, page, &fence);
-		fpb_fence_search_key(m->ix, &fence, low);
-		*lowp = low;
+		fpb_fence_search_key(m->ix, &fence, m->low);
 	}
 	if (!FpbPageIsRightmost(page))
 	{
 		Buffer		right = fpb_lock_high(m->ix, m->leaf, &fence);
-		MemoryContext old = MemoryContextSwitchTo(context);
+		MemoryContext old = MemoryContextSwitchTo(m->caller);
 
-		fpb_fence_search_key(m->ix, &fence, high);
+		m->high = &m->ends[FPB_HIGH];
+		fpb_fence_search_key(m->ix, &fence, m->high);
 		MemoryContextSwitchTo(old);
 		if (BufferIsValid(right))
 			fpb_relbuf(right);
-		*highp = high;
 	}
+}
+
+/*
+ * The entries before next move.  Are some left, or does *last belong to a leaf
+ * further right?  Then *place becomes where these begin.
+ */
+static bool
+is_more(const Move *m, int next, const FpbKey *last, FpbSearchKey *place)
+{
+	if (next < m->nentries)
+	{
+		MemoryContext old = MemoryContextSwitchTo(m->caller);
+
+		fpb_fence_search_key(m->ix, &m->entries[next].key, place);
+		MemoryContextSwitchTo(old);
+		return true;
+	}
+	if (m->high == NULL || fpb_compare(m->ix, last, m->high) < 0)
+		return false;
+	*place = *m->high;
+	return true;
 }
 
 /*
@@ -292,117 +395,56 @@ int
 fpb_move_entries(FpbWay *way, Buffer buf, FpbStack *stack, FpbSearchKey *place,
 				 const FpbKey *last, bool noted, bool *more)
 {
-	FpbIndex   *ix = way->ix;
-	BlockNumber missing;
-	Move		m = {.way = way,.ix = ix,.queue = way->queue,.leaf = buf,.from = InvalidBuffer,.noted = noted};
-	Page		page = BufferGetPage(buf);
-	FpbSearchKey low;
-	FpbSearchKey high;
-	FpbSearchKey *lowp;
-	FpbSearchKey *highp;
-	FpbWal		wal;
-	FpbWalPage *wp = NULL;
-	Page		copy = palloc_aligned(BLCKSZ, PG_IO_ALIGN_SIZE, 0);
 	MemoryContext context = AllocSetContextCreate(CurrentMemoryContext, "fpbtree move",
 												  ALLOCSET_SMALL_SIZES);
 	MemoryContext old = MemoryContextSwitchTo(context);
-	bool		image_due = RelationNeedsWAL(ix->rel) && XLogCheckBufferNeedsBackup(buf);
-	bool		pruned = ix->tree != FPB_MAIN_TREE; /* no entry of the queue
-													 * is killed */
+	Move		m = {
+		.caller = old,
+		.way = way,
+		.ix = way->ix,
+		.queue = way->queue,
+		.leaf = buf,
+		.image_due = RelationNeedsWAL(way->ix->rel) && XLogCheckBufferNeedsBackup(buf),
+		.from = InvalidBuffer,
+		.entries = palloc(sizeof(FpbEntry) * FPB_MAX_PAGE_ENTRIES),
+		.places = palloc(sizeof(FpbPos) * FPB_MAX_PAGE_ENTRIES),
+		.noted = noted,
+		.copy = palloc_aligned(BLCKSZ, PG_IO_ALIGN_SIZE, 0)
+	};
+	BlockNumber missing;
 	bool		full;
-	bool		split;
-	int			n = 0;
+	int			moved;
 
-	if (unlikely(ix->old_heads))
-		fpb_note_mixed_heads(ix);
-	m.entries = palloc(sizeof(FpbEntry) * FPB_MAX_PAGE_ENTRIES);
-	m.places = palloc(sizeof(FpbPos) * FPB_MAX_PAGE_ENTRIES);
-	get_ends(&m, old, &low, &lowp, &high, &highp);
-
-	for (;;)
-	{
-		missing = InvalidBlockNumber;
-		begin_move(&m, place, lowp, highp, &missing);
-		if (!BufferIsValid(m.from) && missing != InvalidBlockNumber)
-			break;
-		if (m.nentries == 0)
-			n = 0;
-		else
-		{
-			memcpy(copy, page, BLCKSZ);
-			fpb_wal_begin(&wal, ix->rel);
-			wp = fpb_wal_add_copy(&wal, buf, copy);
-			n = fpb_fill_copy(ix, wp, m.entries, 0, m.nentries, false);
-
-			/* the gaps may not be where the entries belong */
-			if (n < m.nentries && image_due)
-			{
-				pack_copy(&m, wp);
-				n = fpb_fill_copy(ix, wp, m.entries, n, m.nentries, false);
-			}
-		}
-		if (n == m.nentries || pruned)
-			break;
-
-		/* don't keep others from the queue's leaf while the table is read */
-		release_from(&m);
-		pruned = true;
-		if (!fpb_prune_killed(ix, way->heap, buf))
-		{
-			bool		enough;
-
-			(void) fpb_prune_versions(ix, way->heap, buf, false, &enough);
-		}
-	}
-
-	full = n < m.nentries && is_full(way);
+	if (unlikely(m.ix->old_heads))
+		fpb_note_mixed_heads(m.ix);
+	get_ends(&m);
+	moved = prepare_move(&m, place, &missing);
+	full = moved < m.nentries && is_full(way);
 	if (!BufferIsValid(m.from) && missing != InvalidBlockNumber)
 	{
 		fpb_relbuf(buf);
 		FPB_INJECTION_POINT("fpbtree-queue-page-missing");
-		ReleaseBuffer(ReadBuffer(ix->rel, missing));
-		n = FPB_MOVE_AGAIN;
+		ReleaseBuffer(ReadBuffer(m.ix->rel, missing));
+		moved = FPB_MOVE_AGAIN;
 	}
-	else if (full && n == 0)
+	else if (full && moved == 0)
 	{
 		release_from(&m);
 		fpb_relbuf(buf);
-		n = FPB_MOVE_FULL;
+		moved = FPB_MOVE_FULL;
+	}
+	else if (full || moved == m.nentries)
+	{
+		*more = is_more(&m, moved, last, place);
+		move_without_split(&m, moved);
 	}
 	else
 	{
-		int			next;
-
-		split = n < m.nentries && !full;
-		next = n + split;
-		*more = true;
-		if (next < m.nentries)
-		{
-			MemoryContextSwitchTo(old);
-			fpb_fence_search_key(ix, &m.entries[next].key, place);
-			MemoryContextSwitchTo(context);
-		}
-		else if (highp != NULL && fpb_compare(ix, last, highp) >= 0)
-			*place = high;
-		else
-			*more = false;
-		if (split)
-			split_and_move(&m, stack, copy, n, image_due);
-		else
-		{
-			if (n > 0)
-			{
-				if (image_due)
-					pack_copy(&m, wp);
-				log_move(&m, n, &wal, InvalidBuffer);
-			}
-			release_from(&m);
-			fpb_relbuf(buf);
-		}
-		n = next;
+		*more = is_more(&m, moved + 1, last, place);
+		split_and_move(&m, stack, moved);
+		moved++;
 	}
 	MemoryContextSwitchTo(old);
 	MemoryContextDelete(context);
-	pfree(copy);
-	return n;
+	return moved;
 }
