@@ -53,10 +53,10 @@ static int	queue_memory = 0;
 
 /*
  * An index that is larger than shared_buffers, and so many times as large as
- * tier 1 of its queue, gets a tier 2.  A page of tier 1 has some 400 entries.
- * So a move to a leaf would bring four or fewer.  The index keeps tier 2 until
- * it is half as many times as large, because an index's part of the memory
- * comes and goes.
+ * tier 1 of its queue, gets a tier 2.  A page of tier 1 has some 400 entries,
+ * so two and a half or fewer would wait for a leaf.  The index keeps tier 2
+ * until it is half as many times as large, because an index's part of the
+ * memory comes and goes.
  */
 #define SECOND_TIER_FROM	160
 #define SECOND_TIER_UNTIL	(SECOND_TIER_FROM / 2)
