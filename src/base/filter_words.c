@@ -141,6 +141,9 @@ fpb_shared_lock_words(const FpbWords *words, uint64 generation)
 	return false;
 }
 
+/*
+ * The notes have been erased.
+ */
 void
 fpb_shared_unlock_words(void)
 {

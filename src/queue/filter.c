@@ -43,12 +43,12 @@
  * index, because several indexes may use a file in turn.
  *
  * If something goes wrong, for example because an entry is noted twice, or its
- * table is truncated, words have fingerprints of no entry.  That is harmless,
- * but lookups are told no less often.  So if words have too many, a worker
- * clears them, which begins a new generation of them, and workers note all
- * tiers again.  The generation is a number that is odd while words are being
- * cleared.  It is part of a mark, so all marks are void from then on, and none
- * is made until the words have been cleared.
+ * table is truncated, words have fingerprints of no entry.  Answers are right
+ * all the same, but more lookups look into tiers in vain.  So if words have
+ * too many, a worker clears them, which begins a new generation of them, and
+ * workers note all tiers again.  The generation is a number that is odd while
+ * words are being cleared.  It is part of a mark, so all marks are void from
+ * then on, and none is made until the words have been cleared.
  *
  * - A lookup reads the generation before the mark, and again after the words.
  *   If it is the same, none of the words had been cleared.
@@ -56,9 +56,9 @@
  *   locked in between.  So if its note is cleared, the entry is in the leaf, or
  *   comes to be there before the lock is released; and a worker, which begins
  *   to note the tier only after that, will find it.
- * - Notes are erased with the words locked, in the generation in which it has
- *   been asked whether they have been made.  In that they have been made, if
- *   the tier has been marked in it.
+ * - Before entries are taken out, the backend asks whether their tier is
+ *   marked.  If it is, all of them have been noted in this generation.  Their
+ *   notes are erased with the words locked, if it is still this generation.
  *
  *-------------------------------------------------------------------------
  */
@@ -218,6 +218,9 @@ fpb_filter_begin_erasing(const FpbFilter *filter)
 	return filter->words.at != NULL && fpb_shared_lock_words(&filter->words, filter->generation);
 }
 
+/*
+ * All of them have been erased.
+ */
 void
 fpb_filter_end_erasing(void)
 {
